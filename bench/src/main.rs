@@ -22,7 +22,6 @@
 
 mod answer;
 mod app;
-mod beside;
 mod corpus;
 mod documents;
 mod extend;
@@ -38,6 +37,7 @@ mod ranked;
 mod remora;
 mod replication;
 mod report;
+mod server_group;
 mod small_queries;
 mod suite;
 mod sysbench;
@@ -53,7 +53,7 @@ use clap::{Parser, Subcommand};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Measures Remora, and its rivals beside it.
+/// Measures Remora, and other servers next to it.
 #[derive(Parser)]
 struct CommandLine {
     #[command(subcommand)]
@@ -62,36 +62,37 @@ struct CommandLine {
 
 #[derive(Subcommand)]
 enum Suite {
-    /// Full-text search on real text: answers are compared before times are.
+    /// Full-text search on real text. Answers are compared, then times are measured.
     Search(Box<suite::SearchOptions>),
-    /// Compares generated rows with real ones held out.
+    /// Compares generated rows with real rows that were held out.
     CorpusCheck {
-        /// Directory of JSON Lines files, plain or zstd.
+        /// Directory with JSON Lines files, plain or compressed with zstd. Default: the environment variable
+        /// REMORA_BENCH_DATA, or shared/data next to the work tree.
         #[arg(long, value_name = "DIR")]
         data: Option<PathBuf>,
     },
-    /// Rows by key, one at a time, by many clients at once.
+    /// Lookups of single rows by key, by many clients at the same time.
     Lookup(lookup::LookupOptions),
-    /// Rows by a list of keys, by every form such a list has in SQL.
+    /// Reads of many rows by a list of keys, in all forms that SQL has for such a list.
     #[command(alias = "manykeys")]
     ManyKeys(many_keys::ManyKeysOptions),
-    /// JSON documents in process: tiedot's benchmark.
+    /// JSON documents in this process: the benchmark of tiedot.
     Documents(documents::DocumentOptions),
-    /// Ranked search by keywords, beside Sphinx: ids and weights first, then times.
+    /// Ranked keyword search next to Sphinx: ids and weights are compared, then times are measured.
     Ranked(Box<ranked::RankedOptions>),
-    /// Statements that cost more than their text is long, and statements without end.
+    /// Statements that could cost much more than their length, and statements that never end.
     Hostile(hostile::HostileOptions),
-    /// Queries over small tables, no two alike: reading and planning.
+    /// Different queries over small tables: the cost of parsing and planning.
     SmallQueries(small_queries::SmallQueryOptions),
-    /// An application's ordinary statements with their usual indexes, beside real servers.
+    /// Typical statements of an application with the usual indexes, next to other servers.
     App(Box<app::AppOptions>),
-    /// The read-only workloads of sysbench, run by sysbench.
+    /// The read-only workloads of sysbench, run by sysbench itself.
     Sysbench(Box<sysbench::SysbenchOptions>),
-    /// Following a real server: applying, latency, and what it costs the source.
+    /// Replication from a real server: apply throughput, latency, and the load on the source.
     Replication(Box<replication::ReplicationOptions>),
-    /// Writes TPC-C's transactions to a real server and checks that its conditions hold.
+    /// TPC-C's transactions on a real server. Its consistency conditions are checked before and after.
     Tpcc(tpcc::TpccOptions),
-    /// Stock-Level, a join by key and TPC-C's twelve conditions, beside real servers.
+    /// TPC-C's Stock-Level, a join by key and the twelve consistency conditions, next to other servers.
     TpccReads(tpcc::ReadsOptions),
 }
 

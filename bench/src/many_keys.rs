@@ -17,7 +17,7 @@ use remora_peers::Kind;
 use serde::Serialize;
 
 use crate::{
-    lookup::{InProcess, servers, servers::Holder},
+    lookup::{InProcess, servers, servers::DatabaseServer},
     random::SplitMix64,
     suite::WorkDirectory,
     table::Table,
@@ -31,20 +31,19 @@ const KEYS_PER_INSERT: usize = 1_000;
 /// Options of `many-keys`.
 #[derive(clap::Args, Debug)]
 pub struct ManyKeysOptions {
-    /// Rows of the table.
+    /// Number of rows in the table.
     #[arg(long, default_value_t = 1_000_000)]
     rows: u64,
-    /// Most keys.
+    /// The largest number of keys in a list.
     #[arg(long, default_value_t = 1_000_000)]
     keys: usize,
-    /// A statement that is silent for longer is ended; a way that takes longer is not asked for
-    /// more keys.
+    /// Timeout of a statement in seconds. A form that takes longer is not measured with more keys.
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     limit: u64,
-    /// In process alone: no server is started.
+    /// Measure only the library in this process. No server is started.
     #[arg(long)]
     only_in_process: bool,
-    /// Write everything that was measured to this file.
+    /// Write all measurements to this JSON file.
     #[arg(long, value_name = "FILE", default_value = "target/bench-many-keys.json")]
     json: PathBuf,
 }
@@ -96,12 +95,12 @@ pub fn many_keys(options: &ManyKeysOptions) -> Result<()> {
     let sizes: Vec<usize> =
         sizes.filter(|&size| size <= options.keys && size as u64 <= options.rows).collect();
     let lists: Vec<Vec<u64>> = sizes.iter().map(|&size| keys(options.rows, size)).collect();
-    let mut figures = inside(&directory.path().join("inside"), options, &lists)?;
+    let mut figures = measure_in_process(&directory.path().join("inside"), options, &lists)?;
     if !options.only_in_process {
-        let mut holders = vec![servers::remora(directory.path(), options.rows)?];
-        holders.extend(servers::peer(Kind::MariaDb1011, &["InnoDB"], options.rows)?);
-        for holder in &holders {
-            outside(holder, options, &lists, &mut figures)?;
+        let mut database_servers = vec![servers::remora(directory.path(), options.rows)?];
+        database_servers.extend(servers::peer(Kind::MariaDb1011, &["InnoDB"], options.rows)?);
+        for database_server in &database_servers {
+            measure_servers(database_server, options, &lists, &mut figures)?;
         }
     }
     println!("{}", table(&figures));
@@ -124,17 +123,17 @@ fn keys(rows: u64, count: usize) -> Vec<u64> {
 }
 
 /// Measures the library's look-up of many rows, and SQL in process.
-fn inside(
+fn measure_in_process(
     directory: &std::path::Path,
     options: &ManyKeysOptions,
     lists: &[Vec<u64>],
 ) -> Result<Vec<Figure>> {
-    let mut inside = InProcess::open(directory, options.rows)?;
+    let mut measure_in_process = InProcess::open(directory, options.rows)?;
     let mut figures = Vec::new();
     for list in lists {
         let keys: Vec<KeyValues> =
             list.iter().map(|&key| KeyValues::from_iter([Value::Int(key as i64)])).collect();
-        let reader = inside.engine.reader();
+        let reader = measure_in_process.engine.reader();
         let ms = shortest(|| {
             let (mut rows, started) = (0, Instant::now());
             reader.get_many("bench.sbtest", &keys, &[0, 1, 2, 3], &mut |_, values| {
@@ -150,7 +149,7 @@ fn inside(
         for list in lists {
             let text = statement(form, "sbtest", list);
             let wall = shortest(|| {
-                let (rows, wall) = inside.query(&text)?;
+                let (rows, wall) = measure_in_process.query(&text)?;
                 ensure!(rows == list.len() as u64, "{form:?}: {rows} rows of {}", list.len());
                 Ok(wall)
             })?;
@@ -160,8 +159,8 @@ fn inside(
     Ok(figures)
 }
 
-fn outside(
-    holder: &Holder,
+fn measure_servers(
+    database_server: &DatabaseServer,
     options: &ManyKeysOptions,
     lists: &[Vec<u64>],
     figures: &mut Vec<Figure>,
@@ -169,14 +168,14 @@ fn outside(
     let limit = Duration::from_secs(options.limit);
     for form in FORMS {
         for list in lists {
-            eprintln!("{}, {form:?}, {} keys", holder.name, list.len());
-            let mut connection = holder.connect_for(limit)?;
-            let before = holder.processor().precise();
+            eprintln!("{}, {form:?}, {} keys", database_server.name, list.len());
+            let mut connection = database_server.connect_for(limit)?;
+            let before = database_server.processor().precise();
             let mut runs = 0;
             let asked = shortest(|| {
                 runs += 1;
                 let started = Instant::now();
-                let rows = ask(&mut connection, form, holder.table, list)?;
+                let rows = ask(&mut connection, form, database_server.table, list)?;
                 ensure!(rows == list.len(), "{form:?}: {rows} rows of {}", list.len());
                 Ok(started.elapsed())
             });
@@ -185,14 +184,14 @@ fn outside(
                 Err(error) => {
                     eprintln!("  {error:#}");
                     // The server may still be running the statement, which would distort the next measurement.
-                    holder.end(connection.connection_id())?;
+                    database_server.end(connection.connection_id())?;
                     break;
                 }
             };
             eprintln!("  {:.3} ms", wall.as_secs_f64() * 1e3);
-            let cpu = before.zip(holder.processor().precise());
+            let cpu = before.zip(database_server.processor().precise());
             let cpu = cpu.map(|(before, after)| after.saturating_sub(before) / runs);
-            figures.push(figure(&holder.name, form, list.len(), wall, cpu));
+            figures.push(figure(&database_server.name, form, list.len(), wall, cpu));
             if wall > limit {
                 break;
             }

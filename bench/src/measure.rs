@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_millis(10);
 
 /// How often an operation is run.
 #[derive(Clone, Copy, Debug)]
-pub struct Effort {
+pub struct RunLimits {
     /// Most measured runs.
     pub runs: usize,
     /// After this time no further run starts, once three are made.
@@ -52,7 +52,7 @@ pub struct Once {
 
 /// The process whose CPU time is counted.
 #[derive(Clone, Copy, Debug)]
-pub enum Processor {
+pub enum MeasuredProcess {
     /// This process's.
     Own,
     /// Another process's.
@@ -61,7 +61,7 @@ pub enum Processor {
     Unknown,
 }
 
-impl Processor {
+impl MeasuredProcess {
     /// CPU time of the threads that still run, in nanoseconds.
     pub fn precise(self) -> Option<Duration> {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.process()?)).ok()?;
@@ -96,7 +96,7 @@ impl Processor {
 }
 
 /// What all processes took that this one started and that have ended.
-pub fn children_spent() -> Option<Duration> {
+pub fn children_cpu_time() -> Option<Duration> {
     let text = fs::read_to_string("/proc/self/stat").ok()?;
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
     let ticks = fields.get(13)?.parse::<u32>().ok()? + fields.get(14)?.parse::<u32>().ok()?;
@@ -122,8 +122,8 @@ impl Spent {
 
 /// Runs `operation` until the effort is spent.
 pub fn repeat(
-    effort: Effort,
-    processor: Processor,
+    effort: RunLimits,
+    processor: MeasuredProcess,
     mut operation: impl FnMut() -> Result<()>,
 ) -> Result<Timing> {
     let start = Instant::now();
@@ -148,7 +148,10 @@ pub fn repeat(
 }
 
 /// Runs `operation` once.
-pub fn once<T>(processor: Processor, operation: impl FnOnce() -> Result<T>) -> Result<(T, Once)> {
+pub fn once<T>(
+    processor: MeasuredProcess,
+    operation: impl FnOnce() -> Result<T>,
+) -> Result<(T, Once)> {
     let before = processor.whole();
     let start = Instant::now();
     let result = operation()?;
@@ -246,8 +249,8 @@ mod tests {
     #[test]
     fn runs_as_often_as_told_after_warming_up() {
         let mut runs = 0;
-        let effort = Effort { runs: 5, budget: Duration::from_secs(60) };
-        let timing = repeat(effort, Processor::Own, || {
+        let effort = RunLimits { runs: 5, budget: Duration::from_secs(60) };
+        let timing = repeat(effort, MeasuredProcess::Own, || {
             runs += 1;
             Ok(())
         });
@@ -271,8 +274,8 @@ mod tests {
         let resident = resident_bytes(std::process::id()).unwrap();
         let anonymous = anonymous_bytes(std::process::id()).unwrap();
         assert!(resident > 100_000 && (1..=2 * resident).contains(&anonymous));
-        assert!(Processor::Own.precise().unwrap() > Duration::ZERO);
-        assert!(Processor::Own.whole().is_some());
-        assert!(Processor::Unknown.whole().is_none());
+        assert!(MeasuredProcess::Own.precise().unwrap() > Duration::ZERO);
+        assert!(MeasuredProcess::Own.whole().is_some());
+        assert!(MeasuredProcess::Unknown.whole().is_none());
     }
 }

@@ -43,11 +43,11 @@ pub const ELEVEN: [(&str, u64); 11] = [
 /// A set of queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub enum QuerySet {
-    /// The eleven.
+    /// Eleven fixed queries.
     Eleven,
-    /// The search-benchmark game's.
+    /// The queries of the search-benchmark game.
     Game,
-    /// Drawn from the corpus.
+    /// Random queries from the texts.
     Drawn,
 }
 

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use crate::{
     corpus::{Corpus, Document, data_directory, read_directory, thin_out},
     extend::extend,
-    measure::{Effort, processors, repeat},
+    measure::{RunLimits, processors, repeat},
     oracle::{Answer, Oracle},
     peers::{MygramDb, Peer, Rival},
     queries::{Query, QuerySet, queries},
@@ -19,44 +19,44 @@ use crate::{
 };
 
 /// Runs of each of the eleven queries.
-const ELEVEN_EFFORT: Effort = Effort { runs: 200, budget: Duration::from_secs(1) };
+const ELEVEN_EFFORT: RunLimits = RunLimits { runs: 200, budget: Duration::from_secs(1) };
 /// Runs of each query of the large sets.
-const SET_EFFORT: Effort = Effort { runs: 9, budget: Duration::from_millis(100) };
+const SET_EFFORT: RunLimits = RunLimits { runs: 9, budget: Duration::from_millis(100) };
 /// A rival runs each query as often as Remora, but no longer than this.
 const RIVAL_BUDGET: Duration = Duration::from_secs(5);
 
 /// Options of `search`.
 #[derive(clap::Args, Debug)]
 pub struct SearchOptions {
-    /// Rows to load: fewer than the data has, or more (then rows are generated). All if not given.
+    /// Number of rows to load. If the data has fewer, the rest is generated. Default: all rows of the data.
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
-    /// Directory of JSON Lines files, plain or zstd [default: REMORA_BENCH_DATA, or shared/data
-    /// beside the work tree].
+    /// Directory with JSON Lines files, plain or compressed with zstd. Default: the environment variable
+    /// REMORA_BENCH_DATA, or shared/data next to the work tree.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Measure the rivals too (needs --features rivals).
+    /// Also measure rival search engines. Needs a build with --features rivals.
     #[arg(long)]
     rivals: bool,
-    /// Which rivals; all if not given.
+    /// Measure only these rivals, separated by commas. Default: all.
     #[arg(long, value_enum, value_delimiter = ',', requires = "rivals")]
     only: Vec<Rival>,
-    /// Measure a running MygramDB that holds the same rows under the same ids.
+    /// Also measure a running MygramDB at this address. It must have the same rows with the same ids.
     #[arg(long, value_name = "HOST:PORT")]
     mygramdb: Option<String>,
-    /// MygramDB's table, where it has several.
+    /// The table of that MygramDB. Needed if it has several.
     #[arg(long, value_name = "NAME", requires = "mygramdb")]
     mygramdb_table: Option<String>,
-    /// The sets of queries.
+    /// The query sets for Remora, separated by commas.
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["eleven", "game", "drawn"])]
     queries: Vec<QuerySet>,
-    /// The sets that rivals are asked: some of them take a second a query.
+    /// The query sets for rivals, separated by commas. Some rivals need a second for each query.
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["eleven"])]
     rival_queries: Vec<QuerySet>,
-    /// Leave Remora out: rivals alone.
+    /// Measure only the rivals, without Remora.
     #[arg(long)]
     without_remora: bool,
-    /// Write everything that was measured to this file.
+    /// Write all measurements to this JSON file.
     #[arg(long, value_name = "FILE", default_value = "target/bench-search.json")]
     json: PathBuf,
 }
@@ -157,7 +157,7 @@ fn is_eleven(query: &&Query) -> bool {
     query.set == QuerySet::Eleven
 }
 
-fn effort(query: &Query) -> Effort {
+fn effort(query: &Query) -> RunLimits {
     if query.set == QuerySet::Eleven { ELEVEN_EFFORT } else { SET_EFFORT }
 }
 
@@ -165,7 +165,7 @@ fn ask_engine(engine: &Engine, case: &Case, figures: &mut QueryFigures) -> Resul
     let expression = &case.query.expression;
     let found = engine.search(expression)?;
     let count = engine.count(expression)?;
-    figures.wrong = mistake("library", &found, count, &case.truth);
+    figures.wrong = difference_from("library", &found, count, &case.truth);
     figures.engine = engine.measure(expression, effort(&case.query))?;
     Ok(())
 }
@@ -183,7 +183,7 @@ fn ask_server(
         let expression = &case.query.expression;
         let found = server.search(expression)?;
         let count = server.count(expression)?;
-        let mistake = mistake("server", &found, count, &case.truth);
+        let mistake = difference_from("server", &found, count, &case.truth);
         figures.wrong = figures.wrong.take().or(mistake);
         figures.trip = server.measure(expression, effort(&case.query))?;
     }
@@ -193,7 +193,7 @@ fn ask_server(
 }
 
 /// How an answer differs from the correct one.
-fn mistake(who: &str, found: &Answer, count: u64, truth: &Answer) -> Option<String> {
+fn difference_from(who: &str, found: &Answer, count: u64, truth: &Answer) -> Option<String> {
     if found.total != truth.total {
         return Some(format!("{who} found {} rows, there are {}", found.total, truth.total));
     }
@@ -250,7 +250,7 @@ fn ask_one(peer: &mut dyn Peer, case: &Case) -> PeerQuery {
         let processor = peer.processor();
         let newest = peer.search(&query.expression)?;
         let found = peer.count(&query.expression)?;
-        let effort = Effort { budget: RIVAL_BUDGET, ..effort(query) };
+        let effort = RunLimits { budget: RIVAL_BUDGET, ..effort(query) };
         Ok(PeerQuery {
             name: query.name.clone(),
             search: repeat(effort, processor, || peer.search(&query.expression).map(drop))?,
@@ -330,8 +330,8 @@ mod tests {
     #[test]
     fn names_the_first_mistake() {
         let truth = Answer { total: 2, newest: vec![9, 4] };
-        assert_eq!(mistake("it", &truth, 2, &truth), None);
-        let said = |found: Answer, count| mistake("it", &found, count, &truth).unwrap();
+        assert_eq!(difference_from("it", &truth, 2, &truth), None);
+        let said = |found: Answer, count| difference_from("it", &found, count, &truth).unwrap();
         let short = Answer { total: 2, newest: vec![9] };
         assert_eq!(said(short, 2), "it has nothing in place 2, there belongs 4");
         assert_eq!(said(truth.clone(), 3), "it counted 3 rows, there are 2");

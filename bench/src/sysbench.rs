@@ -11,10 +11,10 @@ use serde::Serialize;
 
 use crate::{
     answer::{Answer, is_ordered},
-    beside::{Beside, BesideOptions},
-    lookup::servers::{DATABASE, Holder},
+    lookup::servers::{DATABASE, DatabaseServer},
     random::SplitMix64,
     replication::report::{Figure, Report, Spread, Target},
+    server_group::{ServerGroup, ServerGroupOptions},
     suite::machine,
     table::Table,
 };
@@ -27,34 +27,34 @@ const WORKLOADS: [(&str, f64); 4] = [
     ("select_random_ranges", 1.5),
 ];
 /// Seconds that sysbench may exceed its time before it is killed.
-const PATIENCE: u64 = 60;
+const MAX_WAIT: u64 = 60;
 /// Statements of each kind whose answers are compared.
 const COMPARED: usize = 20;
 
 /// Options of `sysbench`.
 #[derive(clap::Args, Debug)]
 pub struct SysbenchOptions {
-    /// Workloads; all if not given.
+    /// Run only these workloads, separated by commas. Default: all.
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = WORKLOADS.map(|one| one.0))]
     only: Vec<String>,
-    /// Clients at once.
+    /// Numbers of clients that send statements at the same time, separated by commas.
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 8, 32])]
     threads: Vec<u32>,
-    /// How long each server is asked in each round.
+    /// Time in seconds to measure each server in each round.
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     seconds: u64,
-    /// Rounds, in each of which all servers are asked.
+    /// Number of rounds. Each round measures all servers.
     #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: usize,
-    /// Tables.
+    /// Number of tables.
     #[arg(long, value_name = "N", default_value_t = 4)]
     tables: usize,
-    /// Rows of each table.
+    /// Number of rows in each table.
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     rows: u64,
     #[command(flatten)]
-    beside: BesideOptions,
-    /// Write everything that was measured to this file.
+    server_group: ServerGroupOptions,
+    /// Write all measurements to this JSON file.
     #[arg(long, value_name = "FILE", default_value = "target/bench-sysbench.json")]
     json: PathBuf,
 }
@@ -78,7 +78,7 @@ struct Load {
 }
 
 #[derive(Serialize)]
-struct Written<'r> {
+struct ReportFile<'r> {
     report: &'r Report,
     loads: &'r [Load],
 }
@@ -90,12 +90,15 @@ pub fn sysbench(options: &SysbenchOptions) -> Result<()> {
         options.rounds > 0 && options.tables > 0 && options.rows >= 1_000,
         "too little is asked"
     );
-    let prepare = |holder: &Holder| {
-        let arguments = arguments(holder, "oltp_read_only", options, 1);
+    let prepare = |database_server: &DatabaseServer| {
+        let arguments = arguments(database_server, "oltp_read_only", options, 1);
         run(&[arguments, vec!["prepare".to_owned()]].concat(), 600).map(drop)
     };
-    let beside = Beside::start(&options.beside, options.tables, &prepare, &|_| Ok(()))?;
-    let [remora, source, ..] = &beside.holders[..] else { bail!("a server is missing") };
+    let server_group =
+        ServerGroup::start(&options.server_group, options.tables, &prepare, &|_| Ok(()))?;
+    let [remora, source, ..] = &server_group.database_servers[..] else {
+        bail!("a server is missing")
+    };
     compare([remora, source], options)?;
     let (mut loads, mut report) = (Vec::new(), Report::new(machine(), "MariaDB 10.11"));
     for (workload, target) in WORKLOADS {
@@ -103,7 +106,7 @@ pub fn sysbench(options: &SysbenchOptions) -> Result<()> {
             continue;
         }
         for &threads in &options.threads {
-            match measure(&beside.holders, workload, target, threads, options) {
+            match measure(&server_group.database_servers, workload, target, threads, options) {
                 Ok(load) => {
                     report.add(figure(&load));
                     loads.push(load);
@@ -119,7 +122,7 @@ pub fn sysbench(options: &SysbenchOptions) -> Result<()> {
     }
     let file = fs::File::create(&options.json)
         .with_context(|| format!("cannot write {}", options.json.display()))?;
-    serde_json::to_writer_pretty(file, &Written { report: &report, loads: &loads })?;
+    serde_json::to_writer_pretty(file, &ReportFile { report: &report, loads: &loads })?;
     println!("everything: {}", options.json.display());
     match report.wrong() {
         0 => Ok(()),
@@ -129,27 +132,27 @@ pub fn sysbench(options: &SysbenchOptions) -> Result<()> {
 
 /// Runs all rounds of one workload.
 fn measure(
-    holders: &[Holder],
+    database_servers: &[DatabaseServer],
     workload: &'static str,
     target: f64,
     threads: u32,
     options: &SysbenchOptions,
 ) -> Result<Load> {
-    let empty = |holder: &Holder| Rates {
-        server: holder.name.clone(),
+    let empty = |database_server: &DatabaseServer| Rates {
+        server: database_server.name.clone(),
         queries_per_second: Vec::new(),
         cpu_us_per_query: Vec::new(),
     };
-    let mut rates: Vec<Rates> = holders.iter().map(empty).collect();
+    let mut rates: Vec<Rates> = database_servers.iter().map(empty).collect();
     for _ in 0..options.rounds {
-        for (holder, rates) in holders.iter().zip(&mut rates) {
-            eprintln!("{workload}, {threads} threads, {}", holder.name);
-            let mut arguments = arguments(holder, workload, options, threads);
+        for (database_server, rates) in database_servers.iter().zip(&mut rates) {
+            eprintln!("{workload}, {threads} threads, {}", database_server.name);
+            let mut arguments = arguments(database_server, workload, options, threads);
             arguments.extend([format!("--time={}", options.seconds), "run".to_owned()]);
-            let before = holder.processor().whole();
-            let output = run(&arguments, options.seconds + PATIENCE)
-                .with_context(|| format!("{workload} on {}", holder.name))?;
-            let cpu = before.zip(holder.processor().whole());
+            let before = database_server.processor().whole();
+            let output = run(&arguments, options.seconds + MAX_WAIT)
+                .with_context(|| format!("{workload} on {}", database_server.name))?;
+            let cpu = before.zip(database_server.processor().whole());
             let (queries, per_second) = queries(&output)?;
             rates.queries_per_second.push(per_second);
             rates.cpu_us_per_query.extend(cpu.map(|(before, after)| {
@@ -161,12 +164,12 @@ fn measure(
 }
 
 fn arguments(
-    holder: &Holder,
+    database_server: &DatabaseServer,
     workload: &str,
     options: &SysbenchOptions,
     threads: u32,
 ) -> Vec<String> {
-    let connection = holder.client_options();
+    let connection = database_server.client_options();
     let connection = connection.iter().map(|one| one.replacen("--", "--mysql-", 1));
     let mut arguments = vec![workload.to_owned(), "--db-driver=mysql".to_owned()];
     arguments.extend(connection);
@@ -204,9 +207,10 @@ fn queries(output: &str) -> Result<(f64, f64)> {
 }
 
 /// Runs the workloads' statements on Remora and its source and compares the answers.
-fn compare(holders: [&Holder; 2], options: &SysbenchOptions) -> Result<()> {
-    let limit = Duration::from_secs(PATIENCE);
-    let (mut own, mut source) = (holders[0].connect_for(limit)?, holders[1].connect_for(limit)?);
+fn compare(database_servers: [&DatabaseServer; 2], options: &SysbenchOptions) -> Result<()> {
+    let limit = Duration::from_secs(MAX_WAIT);
+    let (mut own, mut source) =
+        (database_servers[0].connect_for(limit)?, database_servers[1].connect_for(limit)?);
     for statement in statements(options) {
         let answer = |connection: &mut Conn| -> Result<Answer> {
             let rows: Vec<Row> = connection.query(&statement).context(statement.clone())?;

@@ -16,14 +16,14 @@ use super::{
 use crate::random::SplitMix64;
 
 /// A stream of literals.
-pub struct Draw<'s> {
+pub struct LiteralGenerator<'s> {
     shop: &'s Shop,
     random: SplitMix64,
     /// Numbers already drawn for the current statement: a repeated marker gets the same one.
     drawn: BTreeMap<&'static str, u64>,
 }
 
-impl<'s> Draw<'s> {
+impl<'s> LiteralGenerator<'s> {
     /// The literals for a seed.
     pub fn new(shop: &'s Shop, seed: u64) -> Self {
         Self { shop, random: SplitMix64::new(seed), drawn: BTreeMap::new() }

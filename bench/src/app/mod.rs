@@ -5,8 +5,8 @@
 //! compared before times are measured, and the servers take turns.
 
 mod adversarial;
-mod asker;
 mod calendar;
+mod client;
 mod draw;
 mod load;
 mod report;
@@ -22,19 +22,19 @@ use serde::Serialize;
 
 use self::{
     adversarial::CaseTimes,
-    asker::Asker,
-    draw::Draw,
+    client::Client,
+    draw::LiteralGenerator,
     load::{Share, analyze, create, definitions, fill},
     report::single,
     rows::Shop,
     template::Template,
-    times::{Effort, Figures},
+    times::{Figures, RunLimits},
 };
 use crate::{
-    beside::{Beside, BesideOptions},
-    lookup::servers::{DATABASE, Holder},
+    lookup::servers::{DATABASE, DatabaseServer},
     measure::directory_bytes,
     replication::report::{Figure, Report, Target},
+    server_group::{ServerGroup, ServerGroupOptions},
     suite::machine,
 };
 
@@ -46,42 +46,43 @@ const MEMORY: f64 = 0.8;
 /// Options of `app`.
 #[derive(clap::Args, Debug)]
 pub struct AppOptions {
-    /// How much there is: 1 are 50,000 users with 500,000 orders.
+    /// Size of the data: 1 is 50,000 users with 500,000 orders.
     #[arg(long, default_value_t = 1.0)]
     scale: f64,
-    /// What the literals are drawn by.
+    /// Seed of the random literals.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Prepared statements instead of texts.
+    /// Send prepared statements instead of statement texts.
     #[arg(long)]
     prepared: bool,
-    /// The same literals in all runs of a statement: what costs more without is planned each time.
+    /// Use the same literals in all runs of a statement. A statement that is slower without this option is planned
+    /// in each run.
     #[arg(long)]
     same_literals: bool,
-    /// Which parts; all if not given.
+    /// Run only these parts, separated by commas. Default: all.
     #[arg(long, value_enum, value_delimiter = ',')]
     part: Vec<Part>,
-    /// Statements whose name holds this alone.
+    /// Run only statements whose names contain this text.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// Answers of each statement that are compared before times are taken.
+    /// Number of answers of each statement to compare before it is timed.
     #[arg(long, value_name = "N", default_value_t = 6)]
     compared: usize,
-    /// Most runs of each statement.
+    /// The most timed runs of each statement.
     #[arg(long, value_name = "N", default_value_t = 100)]
     runs: usize,
-    /// How long a statement is measured; a few runs are always made.
+    /// Time in seconds to measure a statement. It runs a few times even if that takes longer.
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     seconds: f64,
-    /// A statement that is silent for longer is ended and has failed.
+    /// Timeout of a statement in seconds. It then counts as failed.
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     limit: u64,
-    /// The servers wait so long at the end, to be looked at by other tools.
+    /// Time in seconds that the servers keep running at the end, for other tools.
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     linger: u64,
     #[command(flatten)]
-    beside: BesideOptions,
-    /// Write everything that was measured to this file.
+    server_group: ServerGroupOptions,
+    /// Write all measurements to this JSON file.
     #[arg(long, value_name = "FILE", default_value = "target/bench-app.json")]
     json: PathBuf,
 }
@@ -97,7 +98,7 @@ enum Part {
 
 /// Everything that one run measured.
 #[derive(Serialize)]
-struct Written<'r> {
+struct ReportFile<'r> {
     seed: u64,
     scale: f64,
     prepared: bool,
@@ -125,30 +126,40 @@ impl AppOptions {
 /// Runs the suite; fails on a wrong answer, not on a slow one.
 pub fn app(options: &AppOptions) -> Result<()> {
     let shop = Shop::new(options.scale);
-    let beside = start(options, &shop)?;
-    let names: Vec<&str> = beside.holders.iter().map(|holder| holder.name.as_str()).collect();
+    let server_group = start(options, &shop)?;
+    let names: Vec<&str> = server_group
+        .database_servers
+        .iter()
+        .map(|database_server| database_server.name.as_str())
+        .collect();
     let mut report = Report::new(machine(), "MariaDB 10.11");
     let (mut statements, mut cases) = (Vec::new(), Vec::new());
     if options.wants(Part::Statements) {
-        statements = measure(options, &beside.holders, &shop)?;
+        statements = measure(options, &server_group.database_servers, &shop)?;
         println!("{}", report::table(&statements, &names));
         report::figures(&statements, &names).into_iter().for_each(|figure| report.add(figure));
     }
     if options.wants(Part::Adversarial) {
-        let [remora, source, ..] = &beside.holders[..] else { bail!("a server is missing") };
+        let [remora, source, ..] = &server_group.database_servers[..] else {
+            bail!("a server is missing")
+        };
         let (limit, budget) = (options.limit(), options.budget());
         cases = adversarial::measure(remora, source, &shop, options.seed, limit, budget)?;
         println!("{}", adversarial::table(&cases));
         report.add(worst(&cases));
     }
-    report.add(memory(&beside)?);
+    report.add(memory(&server_group)?);
     report.machine_at_end();
     println!("{report}");
     let differ = show_differences(&statements, &cases);
     write(options, &names, &report, &statements, &cases)?;
     if options.linger > 0 {
-        for holder in &beside.holders {
-            println!("{} lingers: {}", holder.name, holder.client_options().join(" "));
+        for database_server in &server_group.database_servers {
+            println!(
+                "{} lingers: {}",
+                database_server.name,
+                database_server.client_options().join(" ")
+            );
         }
         std::thread::sleep(Duration::from_secs(options.linger));
     }
@@ -159,11 +170,11 @@ pub fn app(options: &AppOptions) -> Result<()> {
 }
 
 /// Starts the servers and loads the rows.
-fn start(options: &AppOptions, shop: &Shop) -> Result<Beside> {
+fn start(options: &AppOptions, shop: &Shop) -> Result<ServerGroup> {
     let tables = definitions(SCHEMA).chain(definitions(adversarial::SCHEMA)).count();
     let limit = Duration::from_secs(600);
-    let fill_with = |holder: &Holder, share: Share| {
-        let mut connection = holder.connect_for(limit)?;
+    let fill_with = |database_server: &DatabaseServer, share: Share| {
+        let mut connection = database_server.connect_for(limit)?;
         if share == Share::Most {
             create(&mut connection, SCHEMA)?;
             create(&mut connection, adversarial::SCHEMA)?;
@@ -171,33 +182,38 @@ fn start(options: &AppOptions, shop: &Shop) -> Result<Beside> {
         fill(&mut connection, &rows::TABLES, shop, share)?;
         fill(&mut connection, &adversarial::TABLES, shop, share)
     };
-    let first = |holder: &Holder| fill_with(holder, Share::Most);
-    let later = |holder: &Holder| {
-        fill_with(holder, Share::Last)?;
-        let mut connection = holder.connect_for(limit)?;
+    let first = |database_server: &DatabaseServer| fill_with(database_server, Share::Most);
+    let later = |database_server: &DatabaseServer| {
+        fill_with(database_server, Share::Last)?;
+        let mut connection = database_server.connect_for(limit)?;
         analyze(&mut connection, &rows::TABLES)?;
         analyze(&mut connection, &adversarial::TABLES)
     };
-    Beside::start(&options.beside, tables, &first, &later)
+    ServerGroup::start(&options.server_group, tables, &first, &later)
 }
 
-fn measure(options: &AppOptions, holders: &[Holder], shop: &Shop) -> Result<Vec<Figures>> {
-    let asker = |holder| Asker::new(holder, options.limit(), options.prepared);
-    let mut askers: Vec<Asker<'_>> = holders.iter().map(asker).collect::<Result<_>>()?;
-    let effort = Effort {
+fn measure(
+    options: &AppOptions,
+    database_servers: &[DatabaseServer],
+    shop: &Shop,
+) -> Result<Vec<Figures>> {
+    let client = |database_server| Client::new(database_server, options.limit(), options.prepared);
+    let mut clients: Vec<Client<'_>> =
+        database_servers.iter().map(client).collect::<Result<_>>()?;
+    let effort = RunLimits {
         compared: options.compared,
         runs: options.runs,
         budget: options.budget(),
         is_same: options.same_literals,
     };
-    let mut draw = Draw::new(shop, options.seed);
+    let mut draw = LiteralGenerator::new(shop, options.seed);
     let mut all = Vec::new();
     for template in Template::read(STATEMENTS)? {
         if options.only.as_ref().is_some_and(|part| !template.name.contains(part.as_str())) {
             continue;
         }
         eprintln!("{}", template.name);
-        let figures = times::measure(&template, &mut askers, &mut draw, effort)?;
+        let figures = times::measure(&template, &mut clients, &mut draw, effort)?;
         if let Some(difference) = &figures.difference {
             eprintln!("DIFFERS: {difference}");
         }
@@ -217,14 +233,14 @@ fn worst(cases: &[CaseTimes]) -> Figure {
 }
 
 /// Remora's memory relative to the size of the source's data.
-fn memory(beside: &Beside) -> Result<Figure> {
-    let data = directory_bytes(&beside.source.data().join(DATABASE))?;
-    let resident = beside.remora.resident_bytes()?;
+fn memory(server_group: &ServerGroup) -> Result<Figure> {
+    let data = directory_bytes(&server_group.source.data().join(DATABASE))?;
+    let resident = server_group.remora.resident_bytes()?;
     let ratio = resident as f64 / data.max(1) as f64;
     let mut figure =
         single("memory in sizes of the source's data", "x", ratio, Target::AtMost(MEMORY));
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-    let mut connection = beside.source.connect()?;
+    let mut connection = server_group.source.connect()?;
     let rows: Option<Option<f64>> = connection.query_first(format!(
         "SELECT SUM(data_length + index_length) + 0E0 FROM information_schema.tables
          WHERE table_schema = '{DATABASE}'"
@@ -233,7 +249,7 @@ fn memory(beside: &Beside) -> Result<Figure> {
     figure.note = format!(
         "{:.0} MiB resident ({:.0} before it was asked), {:.0} MiB in the source's files, {:.0} MiB of rows and indexes",
         mib(resident),
-        mib(beside.resident_at_first),
+        mib(server_group.resident_at_first),
         mib(data),
         mib(rows)
     );
@@ -266,8 +282,16 @@ fn write(
     }
     let file =
         fs::File::create(json).with_context(|| format!("cannot write {}", json.display()))?;
-    let written =
-        Written { seed, scale, prepared, same_literals, servers, report, statements, adversarial };
+    let written = ReportFile {
+        seed,
+        scale,
+        prepared,
+        same_literals,
+        servers,
+        report,
+        statements,
+        adversarial,
+    };
     serde_json::to_writer_pretty(file, &written)?;
     println!("everything: {}", json.display());
     Ok(())
@@ -287,7 +311,7 @@ mod tests {
             let known = ["point", "near", "one-table", "three-tables", "list-rows", "list-sums"];
             assert!(template.notes.iter().all(|note| known.contains(&note.as_str())));
             for seed in 0..20 {
-                let filled = template.fill(&mut Draw::new(&shop, seed)).unwrap();
+                let filled = template.fill(&mut LiteralGenerator::new(&shop, seed)).unwrap();
                 assert!(!filled.text.contains(['{', '}']), "{}", template.name);
             }
         }

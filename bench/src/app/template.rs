@@ -8,7 +8,7 @@
 use anyhow::{Context, Result, ensure};
 use mysql::Value;
 
-use super::draw::Draw;
+use super::draw::LiteralGenerator;
 
 /// A statement without its literals.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub struct Template {
 
 /// A statement with its literals.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Filled {
+pub struct FilledTemplate {
     /// The text with the literals in it.
     pub text: String,
     /// The text with a `?` for each literal.
@@ -50,7 +50,7 @@ impl Template {
     }
 
     /// Fills in the next literals.
-    pub fn fill(&self, draw: &mut Draw<'_>) -> Result<Filled> {
+    pub fn fill(&self, draw: &mut LiteralGenerator<'_>) -> Result<FilledTemplate> {
         draw.begin();
         let (mut text, mut prepared, mut values) = (String::new(), String::new(), Vec::new());
         let mut rest = self.text.as_str();
@@ -65,7 +65,7 @@ impl Template {
             values.extend(literals);
             rest = behind;
         }
-        Ok(Filled { text: text + rest, prepared: prepared + rest, values })
+        Ok(FilledTemplate { text: text + rest, prepared: prepared + rest, values })
     }
 }
 
@@ -89,7 +89,7 @@ mod tests {
         let file = "-- x\nSELECT {user}, {user}, {email} FROM t WHERE id IN ({orders:3});\n";
         let template = &Template::read(file).unwrap()[0];
         let shop = Shop::new(0.01);
-        let mut draw = Draw::new(&shop, 1);
+        let mut draw = LiteralGenerator::new(&shop, 1);
         let filled = template.fill(&mut draw).unwrap();
         assert_eq!(filled.prepared, "SELECT ?, ?, ? FROM t WHERE id IN (?, ?, ?)");
         let mut text = filled.prepared.clone();
@@ -99,6 +99,6 @@ mod tests {
         assert_eq!(text, filled.text);
         assert_eq!(filled.values[0], filled.values[1]);
         assert_ne!(template.fill(&mut draw).unwrap(), filled);
-        assert_eq!(template.fill(&mut Draw::new(&shop, 1)).unwrap(), filled);
+        assert_eq!(template.fill(&mut LiteralGenerator::new(&shop, 1)).unwrap(), filled);
     }
 }

@@ -6,8 +6,8 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::{
-    asker::{Asker, difference},
-    draw::Draw,
+    client::{Client, difference},
+    draw::LiteralGenerator,
     template::Template,
 };
 use crate::{
@@ -30,7 +30,7 @@ const ALONE_BUDGET: Duration = Duration::from_millis(500);
 
 /// How much is asked.
 #[derive(Clone, Copy, Debug)]
-pub struct Effort {
+pub struct RunLimits {
     /// Answers that are compared before times are measured.
     pub compared: usize,
     /// Most measured runs.
@@ -41,7 +41,7 @@ pub struct Effort {
     pub is_same: bool,
 }
 
-impl Effort {
+impl RunLimits {
     /// Whether this many runs are enough after this time.
     fn is_spent(&self, runs: usize, time: Duration) -> bool {
         let is_slow = runs >= LEAST_SLOW_RUNS && time > self.budget * SLOW;
@@ -103,9 +103,9 @@ impl Figures {
 /// Compares the answers to a statement and measures its times.
 pub fn measure(
     template: &Template,
-    askers: &mut [Asker<'_>],
-    draw: &mut Draw<'_>,
-    effort: Effort,
+    clients: &mut [Client<'_>],
+    draw: &mut LiteralGenerator<'_>,
+    effort: RunLimits,
 ) -> Result<Figures> {
     let mut figures = Figures {
         name: template.name.clone(),
@@ -115,19 +115,19 @@ pub fn measure(
         differences: 0,
         difference: None,
     };
-    let mut answers = vec![false; askers.len()];
+    let mut answers = vec![false; clients.len()];
     let begun = Instant::now();
     for run in 0..effort.compared {
         if effort.is_spent(run, begun.elapsed()) {
             break;
         }
-        compare(template, askers, draw, &mut figures, &mut answers)?;
+        compare(template, clients, draw, &mut figures, &mut answers)?;
     }
-    let mut walls = vec![Vec::new(); askers.len()];
-    let spent = |askers: &[Asker<'_>]| -> Vec<Option<Spent>> {
-        askers.iter().map(|asker| asker.processor().spent()).collect()
+    let mut walls = vec![Vec::new(); clients.len()];
+    let spent = |clients: &[Client<'_>]| -> Vec<Option<Spent>> {
+        clients.iter().map(|client| client.processor().spent()).collect()
     };
-    let (before, begun) = (spent(askers), Instant::now());
+    let (before, begun) = (spent(clients), Instant::now());
     let mut filled = template.fill(draw)?;
     for run in 0..effort.runs {
         if effort.is_spent(run, begun.elapsed()) {
@@ -136,59 +136,63 @@ pub fn measure(
         if !effort.is_same {
             filled = template.fill(draw)?;
         }
-        for turn in 0..askers.len() {
-            let server = (run + turn) % askers.len();
+        for turn in 0..clients.len() {
+            let server = (run + turn) % clients.len();
             if answers[server] {
-                walls[server].push(askers[server].ask(&filled)?.1);
+                walls[server].push(clients[server].execute(&filled)?.1);
             }
         }
     }
-    let cpu = before.into_iter().zip(spent(askers));
+    let cpu = before.into_iter().zip(spent(clients));
     let cpu = cpu.map(|(before, after)| Some(before?.until(after?)));
     let times = walls.into_iter().zip(cpu);
     figures.times = times.map(|(w, cpu)| (!w.is_empty()).then(|| Times::of(w, cpu))).collect();
     let is_alone = template.notes.iter().any(|note| ALONE.contains(&note.as_str()));
-    if let (true, Some(true), Some(first)) = (is_alone, answers.first(), askers.first_mut()) {
+    if let (true, Some(true), Some(first)) = (is_alone, answers.first(), clients.first_mut()) {
         figures.alone = Some(alone(template, first, draw)?);
     }
     Ok(figures)
 }
 
 /// One server's times, run after run.
-fn alone(template: &Template, asker: &mut Asker<'_>, draw: &mut Draw<'_>) -> Result<Times> {
+fn alone(
+    template: &Template,
+    client: &mut Client<'_>,
+    draw: &mut LiteralGenerator<'_>,
+) -> Result<Times> {
     for _ in 0..ALONE_WARM_UP {
-        asker.ask(&template.fill(draw)?)?;
+        client.execute(&template.fill(draw)?)?;
     }
-    let (before, begun) = (asker.processor().spent(), Instant::now());
+    let (before, begun) = (client.processor().spent(), Instant::now());
     let mut walls = Vec::new();
     while walls.len() < ALONE_RUNS.end
         && (walls.len() < ALONE_RUNS.start || begun.elapsed() < ALONE_BUDGET)
     {
-        walls.push(asker.ask(&template.fill(draw)?)?.1);
+        walls.push(client.execute(&template.fill(draw)?)?.1);
     }
-    let cpu = before.zip(asker.processor().spent()).map(|(before, after)| before.until(after));
+    let cpu = before.zip(client.processor().spent()).map(|(before, after)| before.until(after));
     Ok(Times::of(walls, cpu))
 }
 
 /// Asks all servers the same and notes what differs and who answers.
 fn compare(
     template: &Template,
-    askers: &mut [Asker<'_>],
-    draw: &mut Draw<'_>,
+    clients: &mut [Client<'_>],
+    draw: &mut LiteralGenerator<'_>,
     figures: &mut Figures,
     answers: &mut [bool],
 ) -> Result<()> {
     let filled = template.fill(draw)?;
     let mut given = Vec::new();
-    for (asker, answers) in askers.iter_mut().zip(answers) {
-        let (answer, _) = asker.ask(&filled)?;
+    for (client, answers) in clients.iter_mut().zip(answers) {
+        let (answer, _) = client.execute(&filled)?;
         *answers = !matches!(answer, Answer::Error(..));
         given.push(answer);
     }
     let first = given.first();
     if given.iter().any(|answer| Some(answer) != first || matches!(answer, Answer::Error(..))) {
         figures.differences += 1;
-        let names = askers.iter().map(Asker::name);
+        let names = clients.iter().map(Client::name);
         let named: Vec<(&str, &Answer)> = names.zip(&given).collect();
         figures.difference.get_or_insert_with(|| difference(&filled, &named));
     }

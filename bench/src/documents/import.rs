@@ -16,7 +16,7 @@ use crate::{measure, random::SplitMix64, remora};
 
 /// One run of the command.
 #[derive(Debug, Serialize)]
-pub(super) struct Moved {
+pub(super) struct Transfer {
     pub name: &'static str,
     pub documents: u64,
     pub file_bytes: u64,
@@ -25,7 +25,7 @@ pub(super) struct Moved {
 }
 
 /// Imports so many documents into a collection without an index and into one with six, and exports them.
-pub(super) fn moved(directory: &Path, documents: u64) -> Result<Vec<Moved>> {
+pub(super) fn measure_transfers(directory: &Path, documents: u64) -> Result<Vec<Transfer>> {
     let file = directory.join("documents.jsonl");
     let mut random = SplitMix64::new(9);
     let mut out = BufWriter::new(File::create(&file)?);
@@ -41,22 +41,22 @@ pub(super) fn moved(directory: &Path, documents: u64) -> Result<Vec<Moved>> {
     database.close()?;
     let plain = directory.join("imported");
     let binary = remora::binary()?;
-    let run = |name, data: &Path, arguments: &[&str]| -> Result<Moved> {
+    let run = |name, data: &Path, arguments: &[&str]| -> Result<Transfer> {
         let mut command = Command::new(&binary);
         command.args(arguments).args(["--collection", "bench", "--data"]).arg(data);
         match arguments {
             ["export"] => command.arg("-o").arg(directory.join("exported.jsonl")),
             _ => command.arg(&file),
         };
-        let (before, begin) = (measure::children_spent(), Instant::now());
+        let (before, begin) = (measure::children_cpu_time(), Instant::now());
         let output = command.output()?;
         let wall = begin.elapsed();
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let cpu = measure::children_spent().zip(before);
+        let cpu = measure::children_cpu_time().zip(before);
         let cpu = cpu.map(|(after, before)| after.saturating_sub(before));
         let cpu = cpu.context("the system tells no processor time")?;
         let file_bytes = file.metadata()?.len();
-        Ok(Moved {
+        Ok(Transfer {
             name,
             documents,
             file_bytes,
@@ -64,12 +64,12 @@ pub(super) fn moved(directory: &Path, documents: u64) -> Result<Vec<Moved>> {
             cpu_us: cpu.as_secs_f64() * 1e6 / documents as f64,
         })
     };
-    let moved = vec![
+    let transfers = vec![
         run("import", &plain, &["import"])?,
         run("import, six indexes", &indexed, &["import"])?,
         run("export", &plain, &["export"])?,
     ];
     let exported = directory.join("exported.jsonl").metadata()?.len();
     ensure!(exported == file.metadata()?.len(), "{exported} bytes were exported");
-    Ok(moved)
+    Ok(transfers)
 }

@@ -32,7 +32,7 @@ const REPLACED_SHARE: u64 = 10;
 
 /// A document with a text that no index has.
 #[derive(Serialize)]
-struct Bodied {
+struct DocumentWithBody {
     #[serde(flatten)]
     sample: Sample,
     body: String,
@@ -40,7 +40,7 @@ struct Bodied {
 
 /// What a run tells, a line each.
 #[derive(Debug, Deserialize, Serialize)]
-enum Told {
+enum RunReport {
     Phase { name: String, per_second: f64, cpu_us: f64 },
     Data { disk_bytes: u64 },
     Memory { limit_bytes: Option<u64>, peak_bytes: Option<u64> },
@@ -48,7 +48,7 @@ enum Told {
 }
 
 /// A control group that is removed at the end.
-struct Group(PathBuf);
+struct ControlGroup(PathBuf);
 
 /// Runs both and prints them beside each other.
 pub(super) fn limited(options: &DocumentOptions, memory_mib: u64) -> Result<()> {
@@ -57,9 +57,9 @@ pub(super) fn limited(options: &DocumentOptions, memory_mib: u64) -> Result<()> 
     let free = run(Command::new(&program), &directory.path().join("free"), options)?;
     eprintln!("the same within {memory_mib} MiB");
     let path = directory.path().join("limited");
-    let told = match &options.cgroup {
+    let reports = match &options.cgroup {
         Some(parent) => {
-            let group = Group::new(parent, memory_mib << 20)?;
+            let group = ControlGroup::new(parent, memory_mib << 20)?;
             let joining = DocumentOptions { join: Some(group.0.clone()), ..options.clone() };
             run(Command::new(&program), &path, &joining).with_context(|| match group.kills() {
                 Some(kills) if kills > 0 => {
@@ -82,18 +82,18 @@ pub(super) fn limited(options: &DocumentOptions, memory_mib: u64) -> Result<()> 
             )?
         }
     };
-    let is_limited = told.iter().any(|one| {
-        matches!(one, Told::Memory { limit_bytes: Some(bytes), .. } if *bytes <= memory_mib << 20)
+    let is_limited = reports.iter().any(|one| {
+        matches!(one, RunReport::Memory { limit_bytes: Some(bytes), .. } if *bytes <= memory_mib << 20)
     });
     ensure!(
         is_limited,
         "the process was not limited: name a directory of the memory controller with --cgroup"
     );
-    print(&free, &told, memory_mib)
+    print(&free, &reports, memory_mib)
 }
 
 /// Runs a command that works at `path`, and gives what it told.
-fn run(mut command: Command, path: &Path, options: &DocumentOptions) -> Result<Vec<Told>> {
+fn run(mut command: Command, path: &Path, options: &DocumentOptions) -> Result<Vec<RunReport>> {
     command.arg("documents").arg("--work").arg(path);
     command.args(["--count", &options.count.to_string()]);
     command.args(["--threads", &options.threads.to_string()]);
@@ -102,24 +102,24 @@ fn run(mut command: Command, path: &Path, options: &DocumentOptions) -> Result<V
         command.arg("--join").arg(group);
     }
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     for line in BufReader::new(child.stdout.take().context("no output")?).lines() {
         let line = line?;
         eprintln!("{line}");
-        told.push(serde_json::from_str(&line).with_context(|| format!("it told {line:?}"))?);
+        reports.push(serde_json::from_str(&line).with_context(|| format!("it told {line:?}"))?);
     }
     let status = child.wait()?;
     ensure!(status.success(), "the run ended with {status}");
-    Ok(told)
+    Ok(reports)
 }
 
-fn print(free: &[Told], limited: &[Told], memory_mib: u64) -> Result<()> {
+fn print(free: &[RunReport], limited: &[RunReport], memory_mib: u64) -> Result<()> {
     let heads = ["phase", "per second", "limited", "slowdown", "CPU us", "CPU us, limited"];
     let mut table = Table::new(&heads);
     for (one, other) in free.iter().zip(limited) {
         if let (
-            Told::Phase { name, per_second, cpu_us },
-            Told::Phase { per_second: slow, cpu_us: slow_cpu_us, .. },
+            RunReport::Phase { name, per_second, cpu_us },
+            RunReport::Phase { per_second: slow, cpu_us: slow_cpu_us, .. },
         ) = (one, other)
         {
             table.row(vec![
@@ -133,15 +133,15 @@ fn print(free: &[Told], limited: &[Told], memory_mib: u64) -> Result<()> {
         }
     }
     println!("{table}");
-    let disk = |told: &[Told]| {
-        told.iter().find_map(|one| match one {
-            Told::Data { disk_bytes } => Some(*disk_bytes),
+    let disk = |reports: &[RunReport]| {
+        reports.iter().find_map(|one| match one {
+            RunReport::Data { disk_bytes } => Some(*disk_bytes),
             _ => None,
         })
     };
-    let peak = |told: &[Told]| {
-        let peak = told.iter().find_map(|one| match one {
-            Told::Memory { peak_bytes, .. } => *peak_bytes,
+    let peak = |reports: &[RunReport]| {
+        let peak = reports.iter().find_map(|one| match one {
+            RunReport::Memory { peak_bytes, .. } => *peak_bytes,
             _ => None,
         });
         peak.map_or_else(|| "unknown".to_owned(), |bytes| format!("{:.0} MiB", mib(bytes)))
@@ -170,7 +170,7 @@ fn is_root() -> Result<bool> {
     Ok(fs::metadata("/proc/self")?.uid() == 0)
 }
 
-impl Group {
+impl ControlGroup {
     fn new(parent: &Path, bytes: u64) -> Result<Self> {
         let path = parent.join(format!("remora-bench-{}", std::process::id()));
         fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
@@ -199,7 +199,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ControlGroup {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir(&self.0) {
             eprintln!("{} is left behind: {error}", self.0.display());
@@ -221,20 +221,20 @@ pub(super) fn work(options: &DocumentOptions, path: &Path) -> Result<()> {
     let work = Work { options, all: &all };
     work.insert()?;
     work.read()?;
-    work.look_up()?;
+    work.measure_lookups()?;
     work.replace()?;
     work.check()?;
     work.check_lookups()?;
     database.close()?;
-    tell(&Told::Data { disk_bytes: bytes_of(path)? })?;
+    report(&RunReport::Data { disk_bytes: bytes_of(path)? })?;
     let group = options.join.as_deref();
     let limit_bytes = number_of(group, ["memory.max", "memory.limit_in_bytes"]);
     let peak_bytes = number_of(group, ["memory.peak", "memory.max_usage_in_bytes"]);
-    tell(&Told::Memory { limit_bytes, peak_bytes })
+    report(&RunReport::Memory { limit_bytes, peak_bytes })
 }
 
-fn tell(told: &Told) -> Result<()> {
-    println!("{}", serde_json::to_string(told)?);
+fn report(line: &RunReport) -> Result<()> {
+    println!("{}", serde_json::to_string(line)?);
     Ok(())
 }
 
@@ -261,12 +261,12 @@ struct Work<'w> {
 
 impl Work<'_> {
     /// The document of an id, before it was replaced or behind that.
-    fn document(&self, id: u64, is_replaced: bool) -> Bodied {
+    fn document(&self, id: u64, is_replaced: bool) -> DocumentWithBody {
         let mut random = SplitMix64::new(id * 2 + u64::from(is_replaced));
         let sample = Sample::new(&mut random, self.options.count);
         let letter = |bits: u64| char::from(b'0' + (bits % 64) as u8);
         let body = (0..self.options.body_bytes).map(|_| letter(random.next() >> 32)).collect();
-        Bodied { sample, body }
+        DocumentWithBody { sample, body }
     }
 
     /// Measures so many operations on so many documents each.
@@ -280,7 +280,7 @@ impl Work<'_> {
         let done = measured(("none", name), &options, operation, &|_| ())?;
         let name = name.to_owned();
         let (per_second, cpu_us) = (done.per_second * of_each as f64, done.cpu_us / of_each as f64);
-        tell(&Told::Phase { name, per_second, cpu_us })
+        report(&RunReport::Phase { name, per_second, cpu_us })
     }
 
     fn insert(&self) -> Result<()> {
@@ -306,7 +306,7 @@ impl Work<'_> {
         })
     }
 
-    fn look_up(&self) -> Result<()> {
+    fn measure_lookups(&self) -> Result<()> {
         let count = self.options.count;
         self.phase("lookup", (count, 1), &|random| super::look_up(self.all, random, count))
     }
@@ -354,6 +354,6 @@ impl Work<'_> {
             documents += 1;
         }
         ensure!(self.all.len()? == documents, "there are more documents than were written");
-        tell(&Told::Checked { documents, lookups: CHECKED_LOOKUPS })
+        report(&RunReport::Checked { documents, lookups: CHECKED_LOOKUPS })
     }
 }

@@ -20,7 +20,7 @@ use remora::{Collection, Database, Durability, Filter, Options};
 use serde::Serialize;
 
 use self::sample::Sample;
-use crate::{measure::Processor, random::SplitMix64, suite::WorkDirectory, table::Table};
+use crate::{measure::MeasuredProcess, random::SplitMix64, suite::WorkDirectory, table::Table};
 
 /// The paths that tiedot's benchmark indexes.
 const PATHS: [&str; 6] =
@@ -31,32 +31,33 @@ const OPENINGS: usize = 11;
 /// Options of `documents`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct DocumentOptions {
-    /// Documents of each phase, and other operations.
+    /// Number of documents, and of operations, in each phase.
     #[arg(long, default_value_t = 100_000)]
     count: u64,
-    /// Threads that work at once; writes of several share a sync.
+    /// Number of threads. Their concurrent writes share a sync.
     #[arg(long, default_value_t = 32)]
     threads: usize,
-    /// How often all is measured; the median counts.
+    /// Number of runs. Medians are reported.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// Write everything that was measured to this file.
+    /// Write all measurements to this JSON file.
     #[arg(long, value_name = "FILE", default_value = "target/bench-documents.json")]
     json: PathBuf,
-    /// Measure this instead: documents with a text of `--body-bytes`, in a process with all memory and in one within so
-    /// many MiB, page cache included. All answers are checked. The group is made by systemd, or in `--cgroup`.
+    /// Measure with limited memory instead: documents with a text of `--body-bytes`, in one process without a limit and
+    /// in one with this limit in MiB, page cache included. All answers are checked. systemd creates the control group,
+    /// unless `--cgroup` is given.
     #[arg(long, value_name = "MIB")]
     memory_mib: Option<u64>,
-    /// A directory of the memory controller, version 1 or 2, in which the group is made.
+    /// The directory of a memory controller (cgroup version 1 or 2) in which to create the control group.
     #[arg(long, value_name = "DIR", requires = "memory_mib")]
     cgroup: Option<PathBuf>,
-    /// Bytes of the text that no index has in each document of that measurement.
+    /// Size in bytes of the unindexed text of each document, for --memory-mib.
     #[arg(long, default_value_t = 4_000)]
     body_bytes: u64,
-    /// What such a process is started with: where it works.
+    /// Internal: the working directory of a process with limited memory.
     #[arg(long, hide = true)]
     work: Option<PathBuf>,
-    /// The group that it joins.
+    /// Internal: the control group that it joins.
     #[arg(long, hide = true)]
     join: Option<PathBuf>,
 }
@@ -75,7 +76,7 @@ struct Phase {
 
 /// Sizes and times that belong to no phase.
 #[derive(Debug, Serialize)]
-struct Beside {
+struct DatabaseFigures {
     documents: u64,
     disk_bytes: u64,
     empty_bytes: u64,
@@ -94,8 +95,8 @@ pub fn documents(options: &DocumentOptions) -> Result<()> {
         return limited::limited(options, memory_mib);
     }
     let directory = WorkDirectory::new()?;
-    let moved = import::moved(directory.path(), 4 * options.count)?;
-    let beside = beside(directory.path(), options)?;
+    let transfers = import::measure_transfers(directory.path(), 4 * options.count)?;
+    let database_figures = measure_database(directory.path(), options)?;
     let mut phases = Vec::new();
     for (name, durability) in [("always", Durability::Always), ("none", Durability::None)] {
         for round in 0..options.rounds.max(1) {
@@ -104,20 +105,20 @@ pub fn documents(options: &DocumentOptions) -> Result<()> {
             phases.extend(run(&path, (name, durability), options)?);
         }
     }
-    print(&phases, &beside);
+    print(&phases, &database_figures);
     let mut table = Table::new(&["command", "documents", "MB/s", "CPU us a document"]);
-    for one in &moved {
+    for one in &transfers {
         let (documents, rate) = (one.documents.to_string(), format!("{:.1}", one.mb_per_second));
         table.row(vec![one.name.to_owned(), documents, rate, format!("{:.2}", one.cpu_us)]);
     }
     println!("{table}");
     let file = std::fs::File::create(&options.json)
         .with_context(|| format!("cannot write {}", options.json.display()))?;
-    serde_json::to_writer_pretty(file, &(&beside, &phases, &moved))?;
+    serde_json::to_writer_pretty(file, &(&database_figures, &phases, &transfers))?;
     Ok(())
 }
 
-fn print(phases: &[Phase], beside: &Beside) {
+fn print(phases: &[Phase], database_figures: &DatabaseFigures) {
     let heads = ["sync", "phase", "per second", "CPU us", "least", "most", "of it generator"];
     let mut table = Table::new(&heads);
     let mut seen: Vec<(&str, &str)> = Vec::new();
@@ -150,13 +151,13 @@ fn print(phases: &[Phase], beside: &Beside) {
     println!(
         "{} documents with six indexes: {:.1} MiB on the disk; an empty database: {:.0} KiB, opened anew in \
          {:.1} ms, again in {:.1} ms; a document by its id {:.2} us, SQL's point select {:.2} us",
-        beside.documents,
-        beside.disk_bytes as f64 / 1_048_576.0,
-        beside.empty_bytes as f64 / 1_024.0,
-        beside.first_opening_ms,
-        beside.opening_ms,
-        beside.key_read_us,
-        beside.sql_point_select_us,
+        database_figures.documents,
+        database_figures.disk_bytes as f64 / 1_048_576.0,
+        database_figures.empty_bytes as f64 / 1_024.0,
+        database_figures.first_opening_ms,
+        database_figures.opening_ms,
+        database_figures.key_read_us,
+        database_figures.sql_point_select_us,
     );
 }
 
@@ -288,10 +289,10 @@ fn measured(
 }
 
 fn spent() -> Result<Duration> {
-    Processor::Own.whole().ok_or_else(|| anyhow!("the system tells no processor time"))
+    MeasuredProcess::Own.whole().ok_or_else(|| anyhow!("the system tells no processor time"))
 }
 
-fn beside(directory: &Path, options: &DocumentOptions) -> Result<Beside> {
+fn measure_database(directory: &Path, options: &DocumentOptions) -> Result<DatabaseFigures> {
     let empty = directory.join("empty");
     let begin = Instant::now();
     Database::open(&empty)?.close()?;
@@ -328,7 +329,7 @@ fn beside(directory: &Path, options: &DocumentOptions) -> Result<Beside> {
     let select = database.prepare("SELECT name FROM t WHERE id = ?")?;
     let sql_point_select_us = each_us(&ids, |id| Ok(_ = select.query([remora::Value::Int(id)])?))?;
     database.close()?;
-    Ok(Beside {
+    Ok(DatabaseFigures {
         documents,
         disk_bytes: bytes_of(&full)?,
         empty_bytes,

@@ -5,9 +5,9 @@
 //! wait twice as long as before, and after an end the server is idle within 100 ms and leaves no file behind.
 //! not wait twice as long, and what was ended is silent within a tenth of a second and leaves no file.
 
-mod drawn;
-mod ended;
+mod random_shapes;
 mod shapes;
+mod termination;
 
 use std::{
     path::PathBuf,
@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use self::shapes::Shape;
 use crate::{
-    lookup::servers::{self, Holder},
+    lookup::servers::{self, DatabaseServer},
     measure::{microseconds, percentile, resident_bytes},
     random::SplitMix64,
     suite::WorkDirectory,
@@ -32,25 +32,25 @@ use crate::{
 /// Options of `hostile`.
 #[derive(clap::Args, Debug)]
 pub struct HostileOptions {
-    /// The largest size of a statement, in pieces.
+    /// The largest size of a statement, in repeated parts.
     #[arg(long, value_name = "N", default_value_t = 65_536)]
     largest: usize,
-    /// Shapes whose names hold this text alone.
+    /// Send only statement shapes whose names contain this text.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// Shapes that are drawn, instead of those that are listed.
+    /// Send this number of random shapes instead of the listed ones.
     #[arg(long, value_name = "N")]
     drawn: Option<usize>,
-    /// What they are drawn by.
+    /// Seed for --drawn.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Rows of the table that the other connection asks.
+    /// Number of rows in the table that the other connection reads.
     #[arg(long, default_value_t = 200_000)]
     rows: u64,
-    /// Leave out the statements that are ended.
+    /// Skip the statements that run until they are killed.
     #[arg(long)]
     without_ended: bool,
-    /// Write everything that was measured to this file.
+    /// Write all measurements to this JSON file.
     #[arg(long, value_name = "FILE", default_value = "target/bench-hostile.json")]
     json: PathBuf,
 }
@@ -63,7 +63,7 @@ const MOST_BYTES: usize = 16 << 20;
 /// Target for the longest statement.
 const MOST_TIME: Duration = Duration::from_secs(2);
 /// Statements are ended after this time.
-const PATIENCE: Duration = Duration::from_secs(15);
+const MAX_WAIT: Duration = Duration::from_secs(15);
 /// How long the other connection is measured before the first shape.
 const IDLE: Duration = Duration::from_secs(5);
 /// Pause between two of its statements.
@@ -92,27 +92,28 @@ struct Report {
     idle_p99_us: f64,
     beside_p99_us: f64,
     beside_worst_us: f64,
-    ended: Vec<ended::Figures>,
+    ended: Vec<termination::Figures>,
 }
 
 /// Runs the suite.
 pub fn hostile(options: &HostileOptions) -> Result<()> {
     let directory = WorkDirectory::new()?;
-    let holder = servers::remora(directory.path(), options.rows)?;
-    let mut connection = holder.connect(false)?;
+    let database_server = servers::remora(directory.path(), options.rows)?;
+    let mut connection = database_server.connect(false)?;
     for statement in shapes::TABLES {
         connection.query_drop(statement)?;
     }
     let mut shapes = match options.drawn {
-        Some(count) => drawn::drawn(count, options.seed),
+        Some(count) => random_shapes::random_shapes(count, options.seed),
         None => shapes::all(),
     };
     if let Some(only) = &options.only {
         shapes.retain(|shape| shape.name.contains(only.as_str()));
     }
-    let mut report = beside(&holder, options, &shapes)?;
+    let mut report = measure_concurrent_reads(&database_server, options, &shapes)?;
     if !options.without_ended {
-        report.ended = ended::measure(&holder, &directory.path().join("data/spill"))?;
+        report.ended =
+            termination::measure(&database_server, &directory.path().join("data/spill"))?;
     }
     print(&report);
     let file = std::fs::File::create(&options.json)
@@ -121,15 +122,19 @@ pub fn hostile(options: &HostileOptions) -> Result<()> {
 }
 
 /// Sends the shapes while another connection reads rows.
-fn beside(holder: &Holder, options: &HostileOptions, shapes: &[Shape]) -> Result<Report> {
+fn measure_concurrent_reads(
+    database_server: &DatabaseServer,
+    options: &HostileOptions,
+    shapes: &[Shape],
+) -> Result<Report> {
     let (stop, idle) = (AtomicBool::new(false), AtomicUsize::new(usize::MAX));
     thread::scope(|scope| {
-        let asker = scope.spawn(|| ask(holder, options.rows, &stop, &idle));
+        let asker = scope.spawn(|| ask(database_server, options.rows, &stop, &idle));
         thread::sleep(IDLE);
         idle.store(0, Ordering::SeqCst);
         let mut figures = Vec::new();
         for (number, shape) in shapes.iter().enumerate() {
-            let one = grow(holder, shape, options.largest);
+            let one = grow(database_server, shape, options.largest);
             eprintln!(
                 "{:>4} {:.3} s  {}",
                 number + 1,
@@ -156,19 +161,19 @@ fn beside(holder: &Holder, options: &HostileOptions, shapes: &[Shape]) -> Result
 
 /// Reads rows by key; returns the times before the first shape and those from then on.
 fn ask(
-    holder: &Holder,
+    database_server: &DatabaseServer,
     rows: u64,
     stop: &AtomicBool,
     idle: &AtomicUsize,
 ) -> Result<(Vec<Duration>, Vec<Duration>)> {
-    let mut connection = holder.connect(false)?;
+    let mut connection = database_server.connect(false)?;
     let mut random = SplitMix64::new(1);
     let (mut before, mut during) = (Vec::new(), Vec::new());
     while !stop.load(Ordering::Relaxed) {
         let id = 1 + random.next() % rows;
         let started = Instant::now();
-        let found: Option<u64> =
-            connection.query_first(format!("SELECT id FROM {} WHERE id = {id}", holder.table))?;
+        let found: Option<u64> = connection
+            .query_first(format!("SELECT id FROM {} WHERE id = {id}", database_server.table))?;
         anyhow::ensure!(found == Some(id), "row {id} is missing");
         let is_idle = idle.load(Ordering::Relaxed) == usize::MAX;
         if is_idle { &mut before } else { &mut during }.push(started.elapsed());
@@ -178,8 +183,8 @@ fn ask(
 }
 
 /// Runs one shape at growing sizes.
-fn grow(holder: &Holder, shape: &Shape, largest: usize) -> Result<Figures> {
-    let before = resident_bytes(holder.process_id())?;
+fn grow(database_server: &DatabaseServer, shape: &Shape, largest: usize) -> Result<Figures> {
+    let before = resident_bytes(database_server.process_id())?;
     let mut figures = Figures {
         shape: shape.name.clone(),
         size: 0,
@@ -189,7 +194,7 @@ fn grow(holder: &Holder, shape: &Shape, largest: usize) -> Result<Figures> {
         grown_mb: 0,
         over: false,
     };
-    let mut connection = holder.connect_for(PATIENCE)?;
+    let mut connection = database_server.connect_for(MAX_WAIT)?;
     let mut size = SMALLEST;
     while size <= largest && figures.refused.is_none() && !figures.over {
         let statement = shape.statement(size);
@@ -211,11 +216,11 @@ fn grow(holder: &Holder, shape: &Shape, largest: usize) -> Result<Figures> {
             }
             Err(error) => {
                 figures.refused = Some((size, error.to_string()));
-                holder.end(connection.connection_id())?;
-                connection = holder.connect_for(PATIENCE)?;
+                database_server.end(connection.connection_id())?;
+                connection = database_server.connect_for(MAX_WAIT)?;
             }
         }
-        let grown = resident_bytes(holder.process_id())?.saturating_sub(before) >> 20;
+        let grown = resident_bytes(database_server.process_id())?.saturating_sub(before) >> 20;
         figures.grown_mb = grown.max(figures.grown_mb);
         size *= FACTOR;
     }
@@ -270,6 +275,6 @@ fn print(report: &Report) {
         report.beside_worst_us
     );
     if !report.ended.is_empty() {
-        println!("{}", ended::table(&report.ended));
+        println!("{}", termination::table(&report.ended));
     }
 }

@@ -7,11 +7,11 @@ use remora_peers::Kind;
 
 use super::{
     LookupOptions,
-    servers::{self, Holder},
+    servers::{self, DatabaseServer},
 };
 use crate::{
     corpus::{Document, data_directory, read_directory, thin_out},
-    measure::{Effort, Timing, repeat},
+    measure::{RunLimits, Timing, repeat},
     suite::WorkDirectory,
     table::Table,
 };
@@ -19,7 +19,7 @@ use crate::{
 /// Rows of one INSERT.
 const INSERTED_ROWS: usize = 500;
 /// How often each server is measured; MySQL scans every text each time, so its runs end by time.
-const EFFORT: Effort = Effort { runs: 1_000, budget: std::time::Duration::from_secs(20) };
+const EFFORT: RunLimits = RunLimits { runs: 1_000, budget: std::time::Duration::from_secs(20) };
 
 const STATEMENTS: [&str; 4] = [
     "SELECT COUNT(*) FROM wiki WHERE text LIKE '%quantum%'",
@@ -44,8 +44,8 @@ pub fn like(options: &LookupOptions) -> Result<()> {
     let remora = measure(&servers::remora(directory.path(), 1)?, &documents)?;
     let mut all = vec![remora];
     if !options.without_peers {
-        for holder in servers::peer(Kind::MySql97, &["InnoDB"], 1)? {
-            all.push(measure(&holder, &documents)?);
+        for database_server in servers::peer(Kind::MySql97, &["InnoDB"], 1)? {
+            all.push(measure(&database_server, &documents)?);
         }
     }
     println!("{}", table(&all));
@@ -55,11 +55,11 @@ pub fn like(options: &LookupOptions) -> Result<()> {
     Ok(())
 }
 
-fn measure(holder: &Holder, documents: &[Document]) -> Result<Figures> {
-    eprintln!("loading {} wiki rows into {}", documents.len(), holder.name);
-    let mut connection = holder.connect(false)?;
+fn measure(database_server: &DatabaseServer, documents: &[Document]) -> Result<Figures> {
+    eprintln!("loading {} wiki rows into {}", documents.len(), database_server.name);
+    let mut connection = database_server.connect(false)?;
     // Remora's index only: a full-text index of MySQL's would not serve LIKE.
-    let index = if holder.name == "Remora" { ", FULLTEXT KEY (text)" } else { "" };
+    let index = if database_server.name == "Remora" { ", FULLTEXT KEY (text)" } else { "" };
     connection.query_drop(format!(
         "CREATE TABLE wiki (id BIGINT NOT NULL PRIMARY KEY, title VARCHAR(255) NOT NULL,
          text MEDIUMTEXT NOT NULL{index})"
@@ -67,17 +67,17 @@ fn measure(holder: &Holder, documents: &[Document]) -> Result<Figures> {
     for documents in documents.chunks(INSERTED_ROWS) {
         insert(&mut connection, documents)?;
     }
-    eprintln!("asking {}", holder.name);
+    eprintln!("asking {}", database_server.name);
     let (mut timings, mut answers) = (Vec::new(), Vec::new());
     for statement in STATEMENTS {
         let mut answer = Vec::new();
-        timings.push(repeat(EFFORT, holder.processor(), || {
+        timings.push(repeat(EFFORT, database_server.processor(), || {
             answer = connection.query(statement).context(statement)?;
             Ok(())
         })?);
         answers.push(answer);
     }
-    Ok(Figures { server: holder.name.clone(), timings, answers })
+    Ok(Figures { server: database_server.name.clone(), timings, answers })
 }
 
 fn insert(connection: &mut Conn, documents: &[Document]) -> Result<()> {

@@ -23,55 +23,55 @@ use serde::Serialize;
 
 pub use in_process::InProcess;
 
-use self::servers::Holder;
+use self::servers::DatabaseServer;
 use crate::{random::SplitMix64, suite::WorkDirectory, table::Table};
 
 /// Options of `lookup`.
 #[derive(clap::Args, Debug)]
 pub struct LookupOptions {
-    /// Rows of the table.
+    /// Number of rows in the table.
     #[arg(long, default_value_t = 1_000_000)]
     rows: u64,
-    /// Clients that ask at once.
+    /// Number of clients that send queries at the same time.
     #[arg(long, default_value_t = 100)]
     clients: usize,
-    /// How long each way is measured.
+    /// Time in seconds to measure each access method.
     #[arg(long, value_name = "SECONDS", default_value_t = 8)]
     seconds: u64,
-    /// Remora alone.
+    /// Measure only Remora.
     #[arg(long)]
     without_peers: bool,
-    /// In process alone: no server is started.
+    /// Measure only the library in this process. No server is started.
     #[arg(long)]
     only_in_process: bool,
-    /// Wiki rows that are asked for a part of their text; 0 leaves that out.
+    /// Number of wiki rows for queries with LIKE. 0 skips them.
     #[arg(long, value_name = "N", default_value_t = 301_450)]
     like_rows: usize,
-    /// Directory of JSON Lines files, plain or zstd [default: REMORA_BENCH_DATA, or shared/data
-    /// beside the work tree].
+    /// Directory with JSON Lines files, plain or compressed with zstd. Default: the environment variable
+    /// REMORA_BENCH_DATA, or shared/data next to the work tree.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// LIKE alone: no row is looked up by its key.
+    /// Measure only LIKE, no lookups by key.
     #[arg(long)]
     only_like: bool,
-    /// Write everything that was measured to this file.
+    /// Write all measurements to this JSON file.
     #[arg(long, value_name = "FILE", default_value = "target/bench-lookup.json")]
     json: PathBuf,
 }
 
 /// A way to send statements.
 #[derive(Clone, Copy)]
-struct Way {
+struct AccessMethod {
     name: &'static str,
     prepared: bool,
     compressed: bool,
 }
 
-const WAYS: [Way; 4] = [
-    Way { name: "text", prepared: false, compressed: false },
-    Way { name: "prepared", prepared: true, compressed: false },
-    Way { name: "text, compressed", prepared: false, compressed: true },
-    Way { name: "prepared, compressed", prepared: true, compressed: true },
+const ACCESS_METHODS: [AccessMethod; 4] = [
+    AccessMethod { name: "text", prepared: false, compressed: false },
+    AccessMethod { name: "prepared", prepared: true, compressed: false },
+    AccessMethod { name: "text, compressed", prepared: false, compressed: true },
+    AccessMethod { name: "prepared, compressed", prepared: true, compressed: true },
 ];
 
 /// The figures of one server for one way.
@@ -97,16 +97,16 @@ pub fn lookup(options: &LookupOptions) -> Result<()> {
     drop(in_process);
     let mut figures = Vec::new();
     if !options.only_in_process {
-        let mut holders = vec![servers::remora(directory.path(), options.rows)?];
+        let mut database_servers = vec![servers::remora(directory.path(), options.rows)?];
         if !options.without_peers {
             let mariadb = ["MEMORY", "InnoDB"];
-            holders.extend(servers::peer(Kind::MariaDb1011, &mariadb, options.rows)?);
-            holders.extend(servers::peer(Kind::MySql97, &["InnoDB"], options.rows)?);
+            database_servers.extend(servers::peer(Kind::MariaDb1011, &mariadb, options.rows)?);
+            database_servers.extend(servers::peer(Kind::MySql97, &["InnoDB"], options.rows)?);
         }
-        for way in WAYS {
-            for holder in &holders {
-                eprintln!("{}, {}", holder.name, way.name);
-                figures.push(measure(holder, way, options)?);
+        for way in ACCESS_METHODS {
+            for database_server in &database_servers {
+                eprintln!("{}, {}", database_server.name, way.name);
+                figures.push(measure(database_server, way, options)?);
             }
         }
     }
@@ -120,23 +120,29 @@ pub fn lookup(options: &LookupOptions) -> Result<()> {
     like::like(options)
 }
 
-fn measure(holder: &Holder, way: Way, options: &LookupOptions) -> Result<Figures> {
+fn measure(
+    database_server: &DatabaseServer,
+    way: AccessMethod,
+    options: &LookupOptions,
+) -> Result<Figures> {
     let (begin, stop) = (AtomicBool::new(false), AtomicBool::new(false));
     let statements = AtomicU64::new(0);
     thread::scope(|scope| {
         let client = |number: usize| {
             let (begin, stop, statements) = (&begin, &stop, &statements);
-            scope.spawn(move || ask(holder, way, options.rows, number, begin, stop, statements))
+            scope.spawn(move || {
+                ask(database_server, way, options.rows, number, begin, stop, statements)
+            })
         };
         let clients: Vec<_> = (0..options.clients).map(client).collect();
         // All connections are open; the first second is not measured.
         begin.store(true, Ordering::SeqCst);
         thread::sleep(Duration::from_secs(1));
-        let before = (holder.processor().whole(), statements.load(Ordering::Relaxed));
+        let before = (database_server.processor().whole(), statements.load(Ordering::Relaxed));
         let started = Instant::now();
         thread::sleep(Duration::from_secs(options.seconds));
         let seconds = started.elapsed().as_secs_f64();
-        let after = (holder.processor().whole(), statements.load(Ordering::Relaxed));
+        let after = (database_server.processor().whole(), statements.load(Ordering::Relaxed));
         stop.store(true, Ordering::SeqCst);
         let mut walls = Vec::new();
         for client in clients {
@@ -148,7 +154,7 @@ fn measure(holder: &Holder, way: Way, options: &LookupOptions) -> Result<Figures
         let cpu = before.0.zip(after.0).map(|(before, after)| after.saturating_sub(before));
         let p95 = walls.get(walls.len() * 95 / 100).copied().unwrap_or_default();
         Ok(Figures {
-            server: holder.name.clone(),
+            server: database_server.name.clone(),
             way: way.name,
             statements: count,
             per_second: count as f64 / seconds,
@@ -160,16 +166,16 @@ fn measure(holder: &Holder, way: Way, options: &LookupOptions) -> Result<Figures
 
 /// One client: sends statements until `stop` is set, and times every hundredth.
 fn ask(
-    holder: &Holder,
-    way: Way,
+    database_server: &DatabaseServer,
+    way: AccessMethod,
     rows: u64,
     number: usize,
     begin: &AtomicBool,
     stop: &AtomicBool,
     statements: &AtomicU64,
 ) -> Result<Vec<Duration>> {
-    let mut connection = holder.connect(way.compressed)?;
-    let select = format!("SELECT id, k, c, pad FROM {} WHERE id = ", holder.table);
+    let mut connection = database_server.connect(way.compressed)?;
+    let select = format!("SELECT id, k, c, pad FROM {} WHERE id = ", database_server.table);
     let statement = connection.prep(format!("{select}?"))?;
     let mut random = SplitMix64::new(number as u64 + 1);
     let mut walls = Vec::new();
@@ -188,7 +194,7 @@ fn ask(
         };
         walls.extend(started.map(|started| started.elapsed()));
         let found: Option<u64> = row.and_then(|row| row.get(0));
-        ensure!(found == Some(id), "{}: row {id} is missing", holder.name);
+        ensure!(found == Some(id), "{}: row {id} is missing", database_server.name);
         statements.fetch_add(1, Ordering::Relaxed);
     }
     Ok(walls)

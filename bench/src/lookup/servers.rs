@@ -13,7 +13,7 @@ use remora_peers::{Kind, Server};
 
 use super::rows::{ROWS_PER_INSERT, engine_table, insert};
 use crate::{
-    measure::Processor,
+    measure::MeasuredProcess,
     remora::{announced_sql_port, binary},
 };
 
@@ -24,7 +24,7 @@ pub const DATABASE: &str = "bench";
 const KILL_PAUSE: Duration = Duration::from_millis(200);
 
 /// A server with the rows.
-pub struct Holder {
+pub struct DatabaseServer {
     /// The name in the report.
     pub name: String,
     /// The table with the rows.
@@ -32,16 +32,16 @@ pub struct Holder {
     port: u16,
     user: &'static str,
     process: u32,
-    _runs: Option<Runs>,
+    _runs: Option<RunningServer>,
 }
 
 /// Keeps a server running.
-enum Runs {
+enum RunningServer {
     Remora(Child),
     Peer(#[expect(dead_code, reason = "stops the server when dropped")] std::sync::Arc<Server>),
 }
 
-impl Drop for Runs {
+impl Drop for RunningServer {
     fn drop(&mut self) {
         if let Self::Remora(process) = self {
             // It may have ended already.
@@ -51,7 +51,7 @@ impl Drop for Runs {
     }
 }
 
-impl Holder {
+impl DatabaseServer {
     /// A server whose process is managed elsewhere.
     pub fn of(name: &str, port: u16, user: &'static str, process: u32) -> Self {
         Self { name: name.to_owned(), table: "sbtest", port, user, process, _runs: None }
@@ -106,13 +106,13 @@ impl Holder {
     }
 
     /// The process whose CPU time is measured.
-    pub fn processor(&self) -> Processor {
-        Processor::Of(self.process)
+    pub fn processor(&self) -> MeasuredProcess {
+        MeasuredProcess::Of(self.process)
     }
 }
 
 /// Remora on its own data directory, with this many rows.
-pub fn remora(directory: &Path, rows: u64) -> Result<Holder> {
+pub fn remora(directory: &Path, rows: u64) -> Result<DatabaseServer> {
     let data = directory.join("data");
     engine_table(&data, DATABASE, rows)?;
     let settings = directory.join("remora.toml");
@@ -130,15 +130,15 @@ pub fn remora(directory: &Path, rows: u64) -> Result<Holder> {
         .spawn()?;
     let mut output = BufReader::new(process.stdout.take().context("no output of the server")?);
     let id = process.id();
-    let runs = Runs::Remora(process);
+    let runs = RunningServer::Remora(process);
     let port = announced_sql_port(&mut output)?;
     // Later output is discarded, but must be read, so that the server never blocks on a full pipe.
     std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
-    Ok(Holder { _runs: Some(runs), ..Holder::of("Remora", port, "root", id) })
+    Ok(DatabaseServer { _runs: Some(runs), ..DatabaseServer::of("Remora", port, "root", id) })
 }
 
 /// A real server with the rows in a table of each of these storage engines.
-pub fn peer(kind: Kind, engines: &[&'static str], rows: u64) -> Result<Vec<Holder>> {
+pub fn peer(kind: Kind, engines: &[&'static str], rows: u64) -> Result<Vec<DatabaseServer>> {
     kind.fetch()?;
     let options = [
         "--innodb-buffer-pool-size=2G",
@@ -154,7 +154,7 @@ pub fn peer(kind: Kind, engines: &[&'static str], rows: u64) -> Result<Vec<Holde
     connection.query_drop("CREATE USER bench@'127.0.0.1' IDENTIFIED BY ''")?;
     connection.query_drop("GRANT ALL ON *.* TO bench@'127.0.0.1'")?;
     connection.query_drop(format!("USE {DATABASE}"))?;
-    let mut holders = Vec::new();
+    let mut database_servers = Vec::new();
     for &engine in engines {
         let table = if engine == "MEMORY" { "sbmemory" } else { "sbtest" };
         connection.query_drop(format!(
@@ -167,14 +167,14 @@ pub fn peer(kind: Kind, engines: &[&'static str], rows: u64) -> Result<Vec<Holde
             connection.query_drop(insert(table, first, count))?;
             first += count;
         }
-        holders.push(Holder {
+        database_servers.push(DatabaseServer {
             name: format!("{} {engine}", kind.name()),
             table,
             port: server.port(),
             user: "bench",
             process: server.process_id().context("the server has ended")?,
-            _runs: Some(Runs::Peer(std::sync::Arc::clone(&server))),
+            _runs: Some(RunningServer::Peer(std::sync::Arc::clone(&server))),
         });
     }
-    Ok(holders)
+    Ok(database_servers)
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{Load, Peer, Syntax, cached};
 use crate::{
     corpus::Corpus,
-    measure::{Once, Processor},
+    measure::{MeasuredProcess, Once},
     oracle::NEWEST,
 };
 
@@ -56,8 +56,8 @@ impl Peer for Groonga {
         false
     }
 
-    fn processor(&self) -> Processor {
-        Processor::Of(self.pipe.process.id())
+    fn processor(&self) -> MeasuredProcess {
+        MeasuredProcess::Of(self.pipe.process.id())
     }
 
     fn search(&mut self, query: &TextQuery) -> Result<Vec<u64>> {
@@ -128,7 +128,7 @@ impl Drop for Pipe {
 
 fn fill(directory: &Path, corpus: &Corpus) -> Result<Once> {
     let mut pipe = Pipe::open(&directory.join("rows"), true)?;
-    let processor = Processor::Of(pipe.process.id());
+    let processor = MeasuredProcess::Of(pipe.process.id());
     let (_, once) = crate::measure::once(processor, || {
         pipe.command("table_create Rows TABLE_NO_KEY")?;
         pipe.command("column_create Rows number COLUMN_SCALAR UInt64")?;

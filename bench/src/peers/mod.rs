@@ -25,7 +25,7 @@ pub use mygramdb::MygramDb;
 #[cfg(feature = "rivals")]
 use cache::cached;
 
-use crate::{corpus::Corpus, measure::Processor};
+use crate::{corpus::Corpus, measure::MeasuredProcess};
 
 /// An engine with the corpus.
 pub trait Peer {
@@ -34,7 +34,7 @@ pub trait Peer {
     /// Whether it runs in this process (no round trip).
     fn in_process(&self) -> bool;
     /// The process whose CPU time is measured.
-    fn processor(&self) -> Processor;
+    fn processor(&self) -> MeasuredProcess;
     /// The newest ids that match, at most [`crate::oracle::NEWEST`], descending.
     fn search(&mut self, query: &TextQuery) -> Result<Vec<u64>>;
     /// How many rows match.

@@ -8,7 +8,7 @@ use super::{
     Peer,
     client::{LineClient, count_request, numbers, search_request},
 };
-use crate::measure::Processor;
+use crate::measure::MeasuredProcess;
 
 /// A connection to the server.
 pub struct MygramDb {
@@ -41,8 +41,8 @@ impl Peer for MygramDb {
         false
     }
 
-    fn processor(&self) -> Processor {
-        Processor::Unknown
+    fn processor(&self) -> MeasuredProcess {
+        MeasuredProcess::Unknown
     }
 
     fn search(&mut self, query: &TextQuery) -> Result<Vec<u64>> {

@@ -10,7 +10,7 @@ use remora_peers::{Kind, Server};
 use super::{Load, Peer, Syntax, cached, terms};
 use crate::{
     corpus::Corpus,
-    measure::{Once, Processor, once},
+    measure::{MeasuredProcess, Once, once},
     oracle::NEWEST,
 };
 
@@ -88,7 +88,7 @@ impl Peer for Mysql {
         false
     }
 
-    fn processor(&self) -> Processor {
+    fn processor(&self) -> MeasuredProcess {
         processor(&self.server)
     }
 
@@ -105,8 +105,8 @@ fn start(directory: &Path) -> Result<Server> {
     Server::start_in(Kind::MySql97, directory, &OPTIONS)
 }
 
-fn processor(server: &Server) -> Processor {
-    server.process_id().map_or(Processor::Unknown, Processor::Of)
+fn processor(server: &Server) -> MeasuredProcess {
+    server.process_id().map_or(MeasuredProcess::Unknown, MeasuredProcess::Of)
 }
 
 fn fill(directory: &Path, corpus: &Corpus) -> Result<Once> {

@@ -10,7 +10,7 @@ use rusqlite::{Connection, params, params_from_iter, types::Value};
 use super::{Load, Peer, Syntax, cached, terms};
 use crate::{
     corpus::Corpus,
-    measure::{Processor, once},
+    measure::{MeasuredProcess, once},
     oracle::NEWEST,
 };
 
@@ -27,7 +27,7 @@ impl Sqlite {
     /// Opens the database of this corpus.
     pub fn open(corpus: &Corpus) -> Result<(Load, Self)> {
         let (directory, load) = cached(corpus, "sqlite", |directory| {
-            Ok(once(Processor::Own, || fill(directory, corpus))?.1)
+            Ok(once(MeasuredProcess::Own, || fill(directory, corpus))?.1)
         })?;
         let connection = Connection::open(directory.join("rows.db"))?;
         // The cache covers the whole database, as with the other engines' indexes.
@@ -64,8 +64,8 @@ impl Peer for Sqlite {
         true
     }
 
-    fn processor(&self) -> Processor {
-        Processor::Own
+    fn processor(&self) -> MeasuredProcess {
+        MeasuredProcess::Own
     }
 
     fn search(&mut self, query: &TextQuery) -> Result<Vec<u64>> {

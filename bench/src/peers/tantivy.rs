@@ -17,7 +17,7 @@ use tantivy::{
 use super::{Load, Peer, cached};
 use crate::{
     corpus::Corpus,
-    measure::{Processor, once, processors},
+    measure::{MeasuredProcess, once, processors},
     oracle::NEWEST,
     queries::is_unspaced,
 };
@@ -37,7 +37,7 @@ impl Tantivy {
     /// Opens the index of this corpus.
     pub fn open(corpus: &Corpus) -> Result<(Load, Self)> {
         let (directory, load) = cached(corpus, "tantivy", |directory| {
-            Ok(once(Processor::Own, || fill(directory, corpus))?.1)
+            Ok(once(MeasuredProcess::Own, || fill(directory, corpus))?.1)
         })?;
         let index = Index::open_in_dir(directory)?;
         index.tokenizers().register(TOKENIZER, Atoms);
@@ -85,8 +85,8 @@ impl Peer for Tantivy {
         true
     }
 
-    fn processor(&self) -> Processor {
-        Processor::Own
+    fn processor(&self) -> MeasuredProcess {
+        MeasuredProcess::Own
     }
 
     fn search(&mut self, query: &TextQuery) -> Result<Vec<u64>> {

@@ -25,7 +25,7 @@ pub struct Answer {
 }
 
 /// A server and how to query it.
-pub struct Side<'s> {
+pub struct SearchTarget<'s> {
     /// The server.
     pub server: &'s Server,
     /// Its table or index.
@@ -75,7 +75,7 @@ impl Agreement {
 pub fn compare(
     kind: Kind,
     queries: &[Query],
-    sides: &[Side<'_>],
+    sides: &[SearchTarget<'_>],
     directory: &Path,
 ) -> Result<Vec<Agreement>> {
     fs::create_dir_all(directory)
@@ -87,7 +87,7 @@ pub fn compare(
             File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
         opened.push((side, side.server.connect()?, BufWriter::new(file)));
     }
-    let agreement = |side: &Side<'_>| Agreement {
+    let agreement = |side: &SearchTarget<'_>| Agreement {
         kind,
         side: side.label.to_owned(),
         queries: queries.len(),
@@ -99,7 +99,7 @@ pub fn compare(
         let text = kind.text(query);
         let mut answers = Vec::with_capacity(opened.len());
         for (side, client, file) in &mut opened {
-            let answer = ask(client, side, &text)?;
+            let answer = query_server(client, side, &text)?;
             serde_json::to_writer(&mut *file, &answer)?;
             file.write_all(b"\n")?;
             answers.push(answer);
@@ -118,9 +118,9 @@ pub fn compare(
     Ok(agreements)
 }
 
-fn ask(client: &mut Client, side: &Side<'_>, text: &str) -> Result<Answer> {
+fn query_server(client: &mut Client, side: &SearchTarget<'_>, text: &str) -> Result<Answer> {
     let mut rows = Vec::new();
-    client.ask(&statement(side.index, text, &side.options), &mut |packet| {
+    client.query_server(&statement(side.index, text, &side.options), &mut |packet| {
         rows.push(row(&values(packet)?)?);
         Ok(())
     })?;

@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 
 /// Longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(120);
+const MAX_WAIT: Duration = Duration::from_secs(120);
 /// Protocol 4.1 with a length before the authentication response.
 const CAPABILITIES: u32 = 0x8200;
 const MAX_PACKET: u32 = 0x0100_0000;
@@ -31,7 +31,7 @@ impl Client {
     pub fn connect(port: u16) -> Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(MAX_WAIT))?;
         let stream = BufReader::with_capacity(1 << 16, stream);
         let mut client = Self { stream, packet: Vec::new() };
         client.read()?;
@@ -47,7 +47,7 @@ impl Client {
     }
 
     /// Sends a statement, passes each row to `visit` and returns the number of rows.
-    pub fn ask(
+    pub fn query_server(
         &mut self,
         statement: &str,
         visit: &mut dyn FnMut(&[u8]) -> Result<()>,
@@ -81,13 +81,13 @@ impl Client {
 
     /// Sends a statement and returns the number of rows.
     pub fn count(&mut self, statement: &str) -> Result<usize> {
-        self.ask(statement, &mut |_| Ok(()))
+        self.query_server(statement, &mut |_| Ok(()))
     }
 
     /// Sends a statement and returns the rows as strings.
     pub fn rows(&mut self, statement: &str) -> Result<Vec<Vec<String>>> {
         let mut rows = Vec::new();
-        self.ask(statement, &mut |packet| {
+        self.query_server(statement, &mut |packet| {
             rows.push(values(packet)?);
             Ok(())
         })?;

@@ -16,7 +16,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
 use self::{
-    answers::{Agreement, Side},
+    answers::{Agreement, SearchTarget},
     histogram::{CLASSES, Spread},
     queries::{Kind, Query, statement},
     servers::{Files, REMORA, SHARDED, SPHINX, Server, TABLE},
@@ -40,56 +40,57 @@ const THREADS: [usize; 2] = [1, 2];
 /// Options of `ranked`.
 #[derive(clap::Args, Debug)]
 pub struct RankedOptions {
-    /// Rows to load: fewer than the data has, or more (then rows are generated; the study had 1900000). All if not given.
+    /// Number of rows to load. If the data has fewer, the rest is generated. The study had 1900000. Default: all rows
+    /// of the data.
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
-    /// Directory of JSON Lines files, plain or zstd [default: REMORA_BENCH_DATA, or shared/data
-    /// beside the work tree].
+    /// Directory with JSON Lines files, plain or compressed with zstd. Default: the environment variable
+    /// REMORA_BENCH_DATA, or shared/data next to the work tree.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Queries, all of which are compared.
+    /// Number of queries. The answers to all of them are compared.
     #[arg(long, default_value_t = 10_000)]
     queries: usize,
-    /// How many of them times are taken of, from the first on.
+    /// How many of these queries are timed, starting with the first.
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     measured: usize,
-    /// What the queries are drawn by.
+    /// Seed of the random queries.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How rows are weighed.
+    /// The ranker: how rows are weighted.
     #[arg(long, default_value = "proximity_bm25")]
     ranker: String,
-    /// The ways to ask for words.
+    /// The query kinds: how words are combined. Separated by commas.
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["any", "all", "phrase", "proximity"])]
     kinds: Vec<Kind>,
-    /// Clients that ask at once.
+    /// Numbers of clients that send queries at the same time, separated by commas.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 8])]
     clients: Vec<usize>,
-    /// How often all is measured; medians count.
+    /// Number of runs. Medians are reported.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// Count the time of SHOW META for the number of rows found with each query.
+    /// Also send SHOW META after each query for the number of rows found, and count its time.
     #[arg(long)]
     with_totals: bool,
-    /// Parts of Sphinx's second index of the same rows; 0 leaves the experiments with parts out.
+    /// Number of parts of Sphinx's second, distributed index of the same rows. 0 skips its experiments.
     #[arg(long, default_value_t = 4)]
     shards: usize,
-    /// Queries of each number of words in the histogram; 0 leaves it out.
+    /// Number of queries in the histogram for each number of words. 0 skips the histogram.
     #[arg(long, value_name = "N", default_value_t = 200)]
     histogram: usize,
-    /// Queries of each kind that are compared with those of 2, 3 and 8 servers over the same rows; 0 leaves them out.
+    /// Number of queries of each kind to compare with distributed tables on 2, 3 and 8 servers. 0 skips these.
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     distributed: usize,
-    /// Remora alone.
+    /// Measure only Remora.
     #[arg(long)]
     without_sphinx: bool,
-    /// The program that is measured [default: the one beside this, built first].
+    /// The remora program to measure. Default: the one next to this program, which is built first.
     #[arg(long, value_name = "FILE")]
     remora: Option<PathBuf>,
-    /// Where the answers are written, as `remora compare` reads them.
+    /// Directory for the answers, in the format of `remora compare`.
     #[arg(long, value_name = "DIR", default_value = "target/bench-ranked")]
     answers: PathBuf,
-    /// Write everything that was measured to this file.
+    /// Write all measurements to this JSON file.
     #[arg(long, value_name = "FILE", default_value = "target/bench-ranked.json")]
     json: PathBuf,
 }
@@ -207,7 +208,7 @@ fn compare(
     servers: &Servers,
     report: &mut Report,
 ) -> Result<()> {
-    let side = |server, index, more: &str, label| Side {
+    let side = |server, index, more: &str, label| SearchTarget {
         server,
         index,
         options: format!("ranker={}{more}", options.ranker),
@@ -241,7 +242,7 @@ fn distribute(
     report: &mut Report,
 ) -> Result<()> {
     let (Some(whole), 1..) = (servers.running.first(), options.distributed) else { return Ok(()) };
-    let asked = processes::Asked {
+    let asked = processes::ComparisonSettings {
         kinds: &options.kinds,
         queries: queries.get(..options.distributed).unwrap_or(queries),
         ranker: &options.ranker,

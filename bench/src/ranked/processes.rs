@@ -4,7 +4,7 @@
 use anyhow::Result;
 
 use super::{
-    answers::{self, Agreement, Side},
+    answers::{self, Agreement, SearchTarget},
     queries::{Kind, Query},
     servers::{Files, Server, TABLE},
 };
@@ -17,8 +17,8 @@ const PARTS: &str = "parts";
 const TIMEOUT_MS: u32 = 60_000;
 
 /// What is asked, and where answers are written.
-pub struct Asked<'a> {
-    /// The ways to ask for words.
+pub struct ComparisonSettings<'a> {
+    /// The query kinds.
     pub kinds: &'a [Kind],
     /// The queries.
     pub queries: &'a [Query],
@@ -29,7 +29,11 @@ pub struct Asked<'a> {
 }
 
 /// Compares the answers of `whole`, which has all rows in one table, with those of the same rows in 2, 3 and 8 servers.
-pub fn compare(files: &Files, whole: &Server, asked: &Asked<'_>) -> Result<Vec<Agreement>> {
+pub fn compare(
+    files: &Files,
+    whole: &Server,
+    asked: &ComparisonSettings<'_>,
+) -> Result<Vec<Agreement>> {
     let mut agreements = Vec::new();
     for (count, label) in PROCESSES {
         eprintln!("loading {count} servers");
@@ -46,7 +50,8 @@ pub fn compare(files: &Files, whole: &Server, asked: &Asked<'_>) -> Result<Vec<A
             "CREATE TABLE {PARTS} type='distributed'{agents} agent_query_timeout='{TIMEOUT_MS}'"
         ))?;
         let options = format!("ranker={}", asked.ranker);
-        let side = |server, index, label| Side { server, index, options: options.clone(), label };
+        let side =
+            |server, index, label| SearchTarget { server, index, options: options.clone(), label };
         for &kind in asked.kinds {
             eprintln!("comparing {} of {count} servers", kind.name());
             let sides = [side(whole, TABLE, "one-process"), side(&front, PARTS, label)];

@@ -14,7 +14,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 
 use super::client::Client;
-use crate::{corpus::Document, measure::Processor, remora::announced_sql_port};
+use crate::{corpus::Document, measure::MeasuredProcess, remora::announced_sql_port};
 
 /// The table, and the index of all rows.
 pub const TABLE: &str = "wiki";
@@ -26,7 +26,7 @@ pub const REMORA: &str = "Remora";
 pub const SPHINX: &str = "searchd";
 
 /// Longest wait for a server to start, to stop or to become idle.
-const PATIENCE: Duration = Duration::from_secs(300);
+const MAX_WAIT: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_millis(50);
 /// Attempts to start on a free port: another program may take the port first.
 const STARTS: usize = 5;
@@ -159,7 +159,7 @@ impl Files {
             let process = self.prepared(&mut command, "searchd")?.spawn()?;
             let mut server = Server { name: SPHINX, port, process };
             let begun = Instant::now();
-            while begun.elapsed() < PATIENCE && server.process.try_wait()?.is_none() {
+            while begun.elapsed() < MAX_WAIT && server.process.try_wait()?.is_none() {
                 if server.connect().is_ok() {
                     return Ok(server);
                 }
@@ -211,8 +211,8 @@ impl Server {
     }
 
     /// Whose time its work is.
-    pub fn processor(&self) -> Processor {
-        Processor::Of(self.process.id())
+    pub fn processor(&self) -> MeasuredProcess {
+        MeasuredProcess::Of(self.process.id())
     }
 
     /// Resident memory, in bytes.
@@ -230,7 +230,7 @@ impl Server {
                 before.zip(self.processor().spent()).map(|(before, after)| before.until(after));
             idle =
                 if worked.is_none_or(|worked| worked < STEP / IDLE_SHARE) { idle + 1 } else { 0 };
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > MAX_WAIT {
                 eprintln!("{} still works for itself: its figures have that in them", self.name);
                 break;
             }
@@ -244,7 +244,7 @@ impl Server {
         Command::new("kill").args(["-TERM", &process]).status().context("cannot run kill")?;
         let begun = Instant::now();
         while self.process.try_wait()?.is_none() {
-            ensure!(begun.elapsed() < PATIENCE, "{} still runs after SIGTERM", self.name);
+            ensure!(begun.elapsed() < MAX_WAIT, "{} still runs after SIGTERM", self.name);
             sleep(PAUSE);
         }
         Ok(())

@@ -12,7 +12,7 @@ use remora_source::files::{DatabaseSink, RowSink};
 use super::{TABLE, row, schema};
 use crate::{
     corpus::{Corpus, Document},
-    measure::{Effort, Processor, directory_bytes, once, repeat},
+    measure::{MeasuredProcess, RunLimits, directory_bytes, once, repeat},
     oracle::{Answer, NEWEST},
     report::{Operations, Remora},
 };
@@ -34,10 +34,11 @@ impl Engine {
     /// Creates the table and loads the corpus; each batch is durable when it is acknowledged.
     pub fn build(&self, corpus: &Corpus, directory: &Path) -> Result<Remora> {
         self.database.create_table(schema())?;
-        let (_, apply) = once(Processor::Own, || self.load(corpus))?;
-        let (_, checkpoint) = once(Processor::Own, || Ok(self.database.checkpoint()?))?;
+        let (_, apply) = once(MeasuredProcess::Own, || self.load(corpus))?;
+        let (_, checkpoint) = once(MeasuredProcess::Own, || Ok(self.database.checkpoint()?))?;
         let segments = self.database.statistics(TABLE)?.segments;
-        let (_, optimize) = once(Processor::Own, || Ok(self.database.optimize(Some(TABLE))?))?;
+        let (_, optimize) =
+            once(MeasuredProcess::Own, || Ok(self.database.optimize(Some(TABLE))?))?;
         let statistics = self.database.statistics(TABLE)?;
         Ok(Remora {
             apply,
@@ -77,20 +78,20 @@ impl Engine {
     }
 
     /// Measures the three operations.
-    pub fn measure(&self, query: &TextQuery, effort: Effort) -> Result<Operations> {
+    pub fn measure(&self, query: &TextQuery, effort: RunLimits) -> Result<Operations> {
         let newest = request(query, Vec::new());
         let best = vec![SortKey { by: SortBy::Score, descending: true }];
         let ranked = request(query, best);
         let selection = selection(query);
         let search = |request: &SearchRequest| {
-            repeat(effort, Processor::Own, || {
+            repeat(effort, MeasuredProcess::Own, || {
                 std::hint::black_box(self.database.search(request)?);
                 Ok(())
             })
         };
         Ok(Operations {
             search: search(&newest)?,
-            count: repeat(effort, Processor::Own, || {
+            count: repeat(effort, MeasuredProcess::Own, || {
                 std::hint::black_box(self.database.count(&selection)?);
                 Ok(())
             })?,

@@ -12,7 +12,7 @@ use remora_engine::TextQuery;
 
 use super::TABLE;
 use crate::{
-    measure::{Effort, Processor, repeat, resident_bytes},
+    measure::{MeasuredProcess, RunLimits, repeat, resident_bytes},
     oracle::Answer,
     peers::{LineClient, count_request, numbers, ranked_request, search_request},
     report::Operations,
@@ -23,7 +23,7 @@ const ANNOUNCEMENT: &str = "line protocol: ";
 /// The text before the address of the MySQL protocol.
 const SQL_ANNOUNCEMENT: &str = "MySQL protocol: ";
 /// Longest wait for the server to end after SIGTERM.
-const PATIENCE: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_secs(60);
 /// The query cache is off, so that every reply is computed; the log is quiet.
 const SETTINGS: &str = "[listen]\nline = \"127.0.0.1:0\"\nhttp = \"\"\nsql = \"\"\n\n\
                         [cache]\nenabled = false\n\n[limits]\nmax_connections = 64\n\n[logging]\nlevel = \"warn\"\n";
@@ -80,8 +80,8 @@ impl Server {
     }
 
     /// The process whose CPU time is measured.
-    pub fn processor(&self) -> Processor {
-        Processor::Of(self.process.id())
+    pub fn processor(&self) -> MeasuredProcess {
+        MeasuredProcess::Of(self.process.id())
     }
 
     /// Resident memory, in bytes.
@@ -107,7 +107,7 @@ impl Server {
     }
 
     /// Measures the three operations over one connection.
-    pub fn measure(&mut self, query: &TextQuery, effort: Effort) -> Result<Operations> {
+    pub fn measure(&mut self, query: &TextQuery, effort: RunLimits) -> Result<Operations> {
         let processor = self.processor();
         let mut measure = |request: Vec<u8>| {
             repeat(effort, processor, || {
@@ -127,13 +127,13 @@ impl Server {
         let process = self.process.id().to_string();
         Command::new("kill").args(["-TERM", &process]).status().context("cannot run kill")?;
         let start = Instant::now();
-        while start.elapsed() < PATIENCE {
+        while start.elapsed() < MAX_WAIT {
             if let Some(status) = self.process.try_wait()? {
                 return if status.success() { Ok(()) } else { bail!("it ended with {status}") };
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        bail!("the server still runs {} s after SIGTERM", PATIENCE.as_secs())
+        bail!("the server still runs {} s after SIGTERM", MAX_WAIT.as_secs())
     }
 }
 

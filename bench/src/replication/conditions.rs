@@ -31,13 +31,13 @@ use crate::tpcc::{
 /// Rows of one batch of a scan.
 const BATCH_ROWS: usize = 8_192;
 /// Longest wait for a copy or a position.
-const PATIENCE: Duration = Duration::from_secs(1_200);
+const MAX_WAIT: Duration = Duration::from_secs(1_200);
 /// Polling interval where no time is measured.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The positions that were checked, and the first violation.
 #[derive(Default)]
-struct Seen {
+struct CheckedPositions {
     positions: BTreeSet<String>,
     wrong: Option<String>,
 }
@@ -58,12 +58,12 @@ pub fn measure(
     follower.stop()?;
     load.write(time)?;
     let begun = Instant::now();
-    let mut seen = Seen::default();
+    let mut seen = CheckedPositions::default();
     follower.resume()?;
     let end = position(load)?;
     while follower.wait_for(&end, Duration::ZERO).is_err() {
         seen.look(&database.reader(), &name)?;
-        if begun.elapsed() > PATIENCE {
+        if begun.elapsed() > MAX_WAIT {
             bail!("the load is not applied: {:?}", follower.status());
         }
     }
@@ -75,7 +75,7 @@ pub fn measure(
         }
         writer.join().ok().context("the writer panicked")?
     })?;
-    follower.wait_for(&position(load)?, PATIENCE)?;
+    follower.wait_for(&position(load)?, MAX_WAIT)?;
     seen.look(&database.reader(), &name)?;
     follower.close();
     database.close()?;
@@ -94,7 +94,7 @@ pub fn measure(
     Ok(())
 }
 
-impl Seen {
+impl CheckedPositions {
     /// Checks a snapshot of all tables, unless its position was checked before.
     fn look(&mut self, reader: &Reader, source: &str) -> Result<()> {
         let at = reader.sources().get(source).unwrap_or_default().to_owned();
@@ -170,10 +170,10 @@ fn wait_until_live(follower: &Follower) -> Result<()> {
         if status.tables.len() >= COLUMNS.len() && states.all(|state| *state == TableState::Live) {
             return Ok(());
         }
-        if begun.elapsed() > PATIENCE {
+        if begun.elapsed() > MAX_WAIT {
             bail!("the tables are not copied: {status:?}");
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 

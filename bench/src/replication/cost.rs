@@ -14,12 +14,12 @@ use super::{
     report::{Figure, Report, Spread, Target},
     source,
 };
-use crate::measure::Processor;
+use crate::measure::MeasuredProcess;
 
 /// Measurements with each of them.
 const ROUNDS: usize = 3;
 /// Longest wait for the replica to have applied everything.
-const PATIENCE: Duration = Duration::from_secs(1_200);
+const MAX_WAIT: Duration = Duration::from_secs(1_200);
 
 /// Measures with Remora and with the replica by turns. `write` runs TPC-C and returns the transactions per minute.
 pub fn measure(
@@ -71,7 +71,7 @@ struct Attached {
 }
 
 impl Attached {
-    fn write(&mut self, follower: Processor, write: &dyn Fn() -> Result<f64>) -> Result<()> {
+    fn write(&mut self, follower: MeasuredProcess, write: &dyn Fn() -> Result<f64>) -> Result<()> {
         let before = follower.whole().unwrap_or_default();
         self.rates.push(write()?);
         let after = follower.whole().unwrap_or_default();
@@ -101,8 +101,8 @@ impl Replica {
         Ok(Self { server })
     }
 
-    fn processor(&self) -> Processor {
-        self.server.process_id().map_or(Processor::Unknown, Processor::Of)
+    fn processor(&self) -> MeasuredProcess {
+        self.server.process_id().map_or(MeasuredProcess::Unknown, MeasuredProcess::Of)
     }
 
     fn start(&self) -> Result<()> {
@@ -133,7 +133,7 @@ impl Replica {
         let mut connection = self.server.connect()?;
         let begun = Instant::now();
         while connection.query_first::<i64, _>(&sql)? != Some(0) {
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > MAX_WAIT {
                 bail!("the replica does not reach {wanted}");
             }
             sleep(Duration::from_millis(50));

@@ -28,7 +28,7 @@ const LOAD_ROWS: usize = 1_000;
 /// Rows per recorded transaction.
 const TRANSACTION_ROWS: usize = 10;
 /// Interval at which memory is read.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 const CREATE: [&str; 3] = [
     "CREATE TABLE keyless (a INT NOT NULL, word VARCHAR(40) NOT NULL, b BIGINT NOT NULL)",
@@ -125,7 +125,7 @@ fn cascade(
             let mut peak = 0;
             while !ended.load(Ordering::Relaxed) {
                 peak = anonymous_bytes(process).unwrap_or(0).max(peak);
-                thread::sleep(LOOK);
+                thread::sleep(POLL_INTERVAL);
             }
             peak
         });

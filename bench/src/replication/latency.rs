@@ -19,7 +19,7 @@ pub const CREATE: &str =
     "CREATE TABLE IF NOT EXISTS probe (id INT AUTO_INCREMENT PRIMARY KEY, token VARCHAR(40))";
 const TABLE: &str = "tpcc.probe";
 /// Longest wait for one row.
-const PATIENCE: Duration = Duration::from_secs(30);
+const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// How a latency is measured.
 #[derive(Clone, Copy)]
@@ -41,8 +41,8 @@ pub fn measure(source: &mut Conn, client: &mut LineClient, probe: Probe) -> Resu
         source.exec_drop("INSERT INTO probe (token) VALUES (?)", (&token,))?;
         let committed = Instant::now();
         while count(client, TABLE, &token)? == 0 {
-            if committed.elapsed() > PATIENCE {
-                bail!("a row was not found {} s after its commit", PATIENCE.as_secs());
+            if committed.elapsed() > MAX_WAIT {
+                bail!("a row was not found {} s after its commit", MAX_WAIT.as_secs());
             }
             sleep(probe.look);
         }

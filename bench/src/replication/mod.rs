@@ -29,34 +29,35 @@ use report::Report;
 /// Options of `replication`.
 #[derive(clap::Args, Debug)]
 pub struct ReplicationOptions {
-    /// Which server is started and followed.
+    /// The source server to start: MySQL or MariaDB and its version.
     #[arg(long, value_name = "NAME", default_value = "mariadb1011", value_parser = kind)]
     server: Kind,
-    /// How long TPC-C writes for each measurement.
+    /// Time in seconds that TPC-C writes in each measurement.
     #[arg(long, value_name = "N", default_value_t = 30)]
     seconds: u64,
-    /// Wiki rows: so many are copied, and so many more inserted, updated and deleted.
+    /// Number of wiki rows to copy. The same number is then inserted, updated and deleted.
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     rows: usize,
-    /// TPC-C's items and customers a district in percent of its own scale.
+    /// Items, and customers per district, in percent of TPC-C's own scale.
     #[arg(long, value_name = "PERCENT", default_value_t = 100)]
     scale: u32,
-    /// Children of the parent that is deleted with all of them.
+    /// Number of child rows that one deleted parent row deletes by its foreign key.
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     children: usize,
-    /// Connections that write TPC-C's transactions.
+    /// Number of connections that write TPC-C's transactions.
     #[arg(long, value_name = "N", default_value_t = 2)]
     terminals: u32,
-    /// Which parts; all if not given.
+    /// Run only these parts, separated by commas. Default: all.
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Part>,
-    /// Directory of JSON Lines files, plain or zstd, for the wiki rows.
+    /// Directory with JSON Lines files, plain or compressed with zstd, for the wiki rows. Default: the environment
+    /// variable REMORA_BENCH_DATA, or shared/data next to the work tree.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// The server's program [default: the one beside this, built first].
+    /// The remora program to measure. Default: the one next to this program, which is built first.
     #[arg(long, value_name = "FILE")]
     remora: Option<PathBuf>,
-    /// Write everything that was measured to this file.
+    /// Write all measurements to this JSON file.
     #[arg(long, value_name = "FILE", default_value = "target/bench-replication.json")]
     json: PathBuf,
 }

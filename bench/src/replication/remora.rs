@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 
 use crate::{
-    measure::Processor,
+    measure::MeasuredProcess,
     peers::{LineClient, numbers},
     remora::{announced_address, announced_sql_port},
 };
@@ -22,11 +22,11 @@ use crate::{
 const SETTINGS: &str = "[listen]\nline = \"127.0.0.1:0\"\nhttp = \"\"\nsql = \"127.0.0.1:0\"\n\n\
                         [cache]\nenabled = false\n\n[logging]\nlevel = \"warn\"\n";
 /// Longest wait for a copy or a position.
-const PATIENCE: Duration = Duration::from_secs(1_200);
+const MAX_WAIT: Duration = Duration::from_secs(1_200);
 /// Seconds of one WAIT; less than the client's read timeout.
 const WAIT_SECONDS: u32 = 60;
 /// Polling interval.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A following process; killed when dropped.
 pub struct Remora {
@@ -86,8 +86,8 @@ impl Remora {
     }
 
     /// The process whose CPU time is measured.
-    pub fn processor(&self) -> Processor {
-        Processor::Of(self.process.id())
+    pub fn processor(&self) -> MeasuredProcess {
+        MeasuredProcess::Of(self.process.id())
     }
 
     /// The process id.
@@ -114,10 +114,10 @@ impl Remora {
                 return Ok(());
             }
             let bad = |state: &&&str| state.starts_with("stopped") || state.starts_with("refused");
-            if states.iter().any(|state| bad(&state)) || begun.elapsed() > PATIENCE {
+            if states.iter().any(|state| bad(&state)) || begun.elapsed() > MAX_WAIT {
                 bail!("the tables are not copied: {reply}");
             }
-            sleep(LOOK);
+            sleep(POLL_INTERVAL);
         }
     }
 
@@ -144,7 +144,7 @@ impl Remora {
         loop {
             match self.client.request(request.as_bytes()) {
                 Ok(_) => return Ok(()),
-                Err(error) if begun.elapsed() > PATIENCE => return Err(error),
+                Err(error) if begun.elapsed() > MAX_WAIT => return Err(error),
                 Err(error) if !format!("{error:#}").contains("not applied within") => {
                     return Err(error);
                 }
@@ -176,7 +176,7 @@ impl Remora {
         let spent = |remora: &Self| remora.processor().precise().unwrap_or_default();
         let begun = Instant::now();
         let mut before = spent(self);
-        while begun.elapsed() < PATIENCE {
+        while begun.elapsed() < MAX_WAIT {
             sleep(Duration::from_millis(300));
             let now = spent(self);
             if now.saturating_sub(before) < Duration::from_millis(15) {

@@ -15,7 +15,7 @@ const JOINED: usize = 9;
 const JOINED_ROWS: usize = 10;
 
 /// Generates a query of a kind.
-type Make = fn(&mut Draw) -> String;
+type Make = fn(&mut QueryGenerator) -> String;
 
 /// The kinds of queries, each with its share in per cent.
 const KINDS: [(&str, usize, Make); 6] = [
@@ -28,11 +28,11 @@ const KINDS: [(&str, usize, Make); 6] = [
 ];
 
 /// A generator of queries.
-pub struct Draw {
+pub struct QueryGenerator {
     random: SplitMix64,
 }
 
-impl Draw {
+impl QueryGenerator {
     /// The queries for a seed.
     pub fn new(seed: u64) -> Self {
         Self { random: SplitMix64::new(seed) }
@@ -224,7 +224,7 @@ const CONDITIONS: [&str; 14] = [
 ];
 
 /// Several expressions over one table, with subqueries.
-fn expressions(draw: &mut Draw) -> String {
+fn expressions(draw: &mut QueryGenerator) -> String {
     let items = draw.some(&ITEMS, 1, 8);
     let conditions = draw.some(&CONDITIONS, 0, 4);
     let mut query = format!("SELECT {} FROM t1", items.join(", "));
@@ -240,7 +240,7 @@ fn expressions(draw: &mut Draw) -> String {
 const COLUMNS: [&str; 3] = ["col0", "col1", "col2"];
 
 /// Expressions of constants and columns over a table of three rows.
-fn constants(draw: &mut Draw) -> String {
+fn constants(draw: &mut QueryGenerator) -> String {
     let distinct = draw.of(&["", "ALL ", "DISTINCT "]);
     let table = draw.random.below(3);
     let columns: &[&str] = if draw.one_in(3) { &[] } else { &COLUMNS };
@@ -254,10 +254,10 @@ fn constants(draw: &mut Draw) -> String {
 }
 
 /// Aggregates of a whole table.
-fn aggregates(draw: &mut Draw) -> String {
+fn aggregates(draw: &mut QueryGenerator) -> String {
     let table = draw.random.below(3);
     let count = 1 + draw.random.below(3);
-    let item = |draw: &mut Draw| {
+    let item = |draw: &mut QueryGenerator| {
         let name = draw.of(&["COUNT", "SUM", "MIN", "MAX", "AVG"]);
         let distinct = draw.of(&["", "", "DISTINCT ", "ALL "]);
         let argument = draw.expression(&COLUMNS, 2);
@@ -277,7 +277,7 @@ fn aggregates(draw: &mut Draw) -> String {
 }
 
 /// Groups of a small table.
-fn groups(draw: &mut Draw) -> String {
+fn groups(draw: &mut QueryGenerator) -> String {
     let table = draw.random.below(3);
     let by = draw.some(&COLUMNS, 1, 2);
     let item = draw.expression(&by, 2);
@@ -292,8 +292,8 @@ fn groups(draw: &mut Draw) -> String {
 }
 
 /// Conditions over columns with and without an index.
-fn conditions(draw: &mut Draw) -> String {
-    let one = |draw: &mut Draw| {
+fn conditions(draw: &mut QueryGenerator) -> String {
+    let one = |draw: &mut QueryGenerator| {
         let column = draw.of(&["pk", "col0", "col1", "col3", "col4"]);
         let (low, high) = (draw.random.below(900), draw.random.below(1_000));
         match draw.random.below(7) {
@@ -326,7 +326,7 @@ fn conditions(draw: &mut Draw) -> String {
 }
 
 /// Joins of several tables in a chain.
-fn joins(draw: &mut Draw) -> String {
+fn joins(draw: &mut QueryGenerator) -> String {
     let count = 2 + draw.random.below(5);
     let mut tables: Vec<usize> = (1..=JOINED).collect();
     let tables: Vec<usize> =
@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn a_seed_gives_the_same_queries_again() {
         let drawn = |seed| {
-            let mut draw = Draw::new(seed);
+            let mut draw = QueryGenerator::new(seed);
             let tables = draw.tables();
             let queries: Vec<String> = (0..2_000).map(|_| draw.query().1).collect();
             (tables, queries)
@@ -366,7 +366,7 @@ mod tests {
 
     #[test]
     fn each_kind_is_drawn() {
-        let mut draw = Draw::new(1);
+        let mut draw = QueryGenerator::new(1);
         let kinds: std::collections::HashSet<&str> = (0..500).map(|_| draw.query().0).collect();
         assert_eq!(kinds.len(), KINDS.len());
     }

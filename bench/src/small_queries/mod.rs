@@ -14,10 +14,10 @@ use mysql::{Conn, Error as ClientError, Row, prelude::Queryable};
 use remora_peers::Kind;
 use serde::Serialize;
 
-use self::generate::Draw;
+use self::generate::QueryGenerator;
 use crate::{
     answer::{Answer, is_ordered},
-    lookup::servers::{self, Holder},
+    lookup::servers::{self, DatabaseServer},
     measure::{microseconds, percentile},
     suite::WorkDirectory,
     table::Table,
@@ -26,16 +26,16 @@ use crate::{
 /// Options of `small-queries`.
 #[derive(clap::Args, Debug)]
 pub struct SmallQueryOptions {
-    /// Queries.
+    /// Number of queries.
     #[arg(long, default_value_t = 10_000)]
     queries: usize,
-    /// What the queries are drawn by.
+    /// Seed of the random queries.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Remora alone: nothing is compared.
+    /// Measure only Remora. Answers are not compared.
     #[arg(long)]
     without_peers: bool,
-    /// Write everything that was measured to this file.
+    /// Write all measurements to this JSON file.
     #[arg(long, value_name = "FILE", default_value = "target/bench-small-queries.json")]
     json: PathBuf,
 }
@@ -58,15 +58,15 @@ struct Figures {
 /// Runs the suite; fails on a wrong answer.
 pub fn small_queries(options: &SmallQueryOptions) -> Result<()> {
     let directory = WorkDirectory::new()?;
-    let mut holders = vec![servers::remora(directory.path(), 1)?];
+    let mut database_servers = vec![servers::remora(directory.path(), 1)?];
     if !options.without_peers {
-        holders.extend(servers::peer(Kind::MySql97, &["InnoDB"], 0)?);
-        holders.extend(servers::peer(Kind::MariaDb1011, &["InnoDB"], 0)?);
+        database_servers.extend(servers::peer(Kind::MySql97, &["InnoDB"], 0)?);
+        database_servers.extend(servers::peer(Kind::MariaDb1011, &["InnoDB"], 0)?);
     }
     let (mut figures, mut answers) = (Vec::new(), Vec::new());
-    for holder in &holders {
-        eprintln!("{}", holder.name);
-        let (of_server, given) = ask(holder, options)?;
+    for database_server in &database_servers {
+        eprintln!("{}", database_server.name);
+        let (of_server, given) = ask(database_server, options)?;
         figures.push(of_server);
         answers.push(given);
     }
@@ -81,13 +81,16 @@ pub fn small_queries(options: &SmallQueryOptions) -> Result<()> {
 }
 
 /// Creates the tables and runs all queries in order.
-fn ask(holder: &Holder, options: &SmallQueryOptions) -> Result<(Figures, Vec<Answer>)> {
-    let mut connection = holder.connect(false)?;
-    let mut draw = Draw::new(options.seed);
+fn ask(
+    database_server: &DatabaseServer,
+    options: &SmallQueryOptions,
+) -> Result<(Figures, Vec<Answer>)> {
+    let mut connection = database_server.connect(false)?;
+    let mut draw = QueryGenerator::new(options.seed);
     for statement in draw.tables() {
         connection.query_drop(&statement).with_context(|| statement.clone())?;
     }
-    let before = holder.processor().whole();
+    let before = database_server.processor().whole();
     let started = Instant::now();
     let (mut walls, mut answers) = (Vec::new(), Vec::new());
     let mut kinds: BTreeMap<&'static str, Vec<Duration>> = BTreeMap::new();
@@ -100,7 +103,7 @@ fn ask(holder: &Holder, options: &SmallQueryOptions) -> Result<(Figures, Vec<Ans
         answers.push(answer);
     }
     let seconds = started.elapsed().as_secs_f64();
-    let cpu = before.zip(holder.processor().whole());
+    let cpu = before.zip(database_server.processor().whole());
     let cpu = cpu.map(|(before, after)| after.saturating_sub(before));
     walls.sort_unstable();
     let median = |mut walls: Vec<Duration>| {
@@ -108,7 +111,7 @@ fn ask(holder: &Holder, options: &SmallQueryOptions) -> Result<(Figures, Vec<Ans
         microseconds(percentile(&walls, 50))
     };
     let figures = Figures {
-        server: holder.name.clone(),
+        server: database_server.name.clone(),
         per_second: options.queries as f64 / seconds,
         p50_us: microseconds(percentile(&walls, 50)),
         p99_us: microseconds(percentile(&walls, 99)),
@@ -128,7 +131,7 @@ fn answer(connection: &mut Conn, query: &str) -> Result<Answer> {
 
 /// Prints the queries whose answers differ from the other server's.
 fn compare(options: &SmallQueryOptions, own: &[Answer], truth: &[Answer]) -> Result<()> {
-    let mut draw = Draw::new(options.seed);
+    let mut draw = QueryGenerator::new(options.seed);
     draw.tables();
     let (mut wrong, mut refused, mut both) = (0, 0, 0);
     for (own, truth) in own.iter().zip(truth) {

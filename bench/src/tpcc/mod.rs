@@ -57,22 +57,22 @@ pub type Connect<'c> = &'c (dyn Fn() -> Result<Conn> + Sync);
 /// Options of `tpcc`.
 #[derive(clap::Args, Debug)]
 pub struct TpccOptions {
-    /// Which server is started and written to.
+    /// The server to start: MySQL or MariaDB and its version.
     #[arg(long, value_name = "NAME", default_value = "mariadb1011", value_parser = kind)]
     server: Kind,
-    /// Warehouses.
+    /// Number of warehouses.
     #[arg(long, default_value_t = 1)]
     warehouses: u32,
-    /// Items; 100,000 in TPC-C.
+    /// Number of items. TPC-C has 100,000.
     #[arg(long, default_value_t = 100_000)]
     items: u32,
-    /// Customers of a district; 3,000 in TPC-C.
+    /// Number of customers per district. TPC-C has 3,000.
     #[arg(long, default_value_t = 3_000)]
     customers: u32,
-    /// Connections that write.
+    /// Number of connections that write.
     #[arg(long, default_value_t = 1)]
     terminals: u32,
-    /// How long.
+    /// Running time in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     seconds: u64,
 }

@@ -15,8 +15,8 @@ use serde::Serialize;
 
 use super::{Scale, conditions::CONDITIONS, load};
 use crate::{
-    lookup::servers::{self, Holder},
-    measure::{Effort, Timing, repeat},
+    lookup::servers::{self, DatabaseServer},
+    measure::{RunLimits, Timing, repeat},
     random::SplitMix64,
     suite::WorkDirectory,
     table::Table,
@@ -24,9 +24,9 @@ use crate::{
 };
 
 /// Runs of statements that take microseconds.
-const OFTEN: Effort = Effort { runs: 2_000, budget: Duration::from_secs(5) };
+const OFTEN: RunLimits = RunLimits { runs: 2_000, budget: Duration::from_secs(5) };
 /// Runs of a condition.
-const SELDOM: Effort = Effort { runs: 5, budget: Duration::from_secs(2) };
+const SELDOM: RunLimits = RunLimits { runs: 5, budget: Duration::from_secs(2) };
 
 const STOCK_LEVEL: &str = "SELECT count(*) AS low_stock FROM (
     SELECT s_w_id, s_i_id, s_quantity FROM stock
@@ -41,22 +41,22 @@ const CUSTOMER: &str = "SELECT c_discount, c_last, c_credit, w_tax FROM customer
 /// Options of `tpcc-reads`.
 #[derive(clap::Args, Debug)]
 pub struct ReadsOptions {
-    /// Warehouses.
+    /// Number of warehouses.
     #[arg(long, default_value_t = 4)]
     warehouses: u32,
-    /// Items; 100,000 in TPC-C.
+    /// Number of items. TPC-C has 100,000.
     #[arg(long, default_value_t = 100_000)]
     items: u32,
-    /// Customers of a district; 3,000 in TPC-C.
+    /// Number of customers per district. TPC-C has 3,000.
     #[arg(long, default_value_t = 3_000)]
     customers: u32,
-    /// Remora alone.
+    /// Measure only Remora.
     #[arg(long)]
     without_peers: bool,
-    /// Remora waits so long when it has been measured, to be looked at by other tools.
+    /// Time in seconds that Remora keeps running after its measurement, for other tools.
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     linger: u64,
-    /// Write everything that was measured to this file.
+    /// Write all measurements to this JSON file.
     #[arg(long, value_name = "FILE", default_value = "target/bench-tpcc-reads.json")]
     json: PathBuf,
 }
@@ -103,7 +103,7 @@ pub fn reads(options: &ReadsOptions) -> Result<()> {
     Ok(())
 }
 
-fn measure(holder: &Holder, scale: Scale) -> Result<Figures> {
+fn measure(holder: &DatabaseServer, scale: Scale) -> Result<Figures> {
     eprintln!("loading {}", holder.name);
     let begun = Instant::now();
     load(&|| holder.connect(false), scale)?;
@@ -133,7 +133,7 @@ fn measure(holder: &Holder, scale: Scale) -> Result<Figures> {
 
 /// Times of the statements of one transaction, each for random districts.
 fn statements(
-    holder: &Holder,
+    holder: &DatabaseServer,
     connection: &mut Conn,
     scale: Scale,
 ) -> Result<Vec<(String, Timing)>> {

@@ -370,16 +370,16 @@ fn compare_by_score(database: &Database, expected: &BTreeMap<i64, Row>) {
 
 #[test]
 fn acknowledged_batches_survive_kill_9() {
-    kill_over_and_over(12, false);
+    repeated_kills_lose_no_acknowledged_batch(12, false);
 }
 
 /// The same while indexes are declared, made and dropped.
 #[test]
 fn indexes_survive_kill_9() {
-    kill_over_and_over(8, true);
+    repeated_kills_lose_no_acknowledged_batch(8, true);
 }
 
-fn kill_over_and_over(rounds: u64, with_indexes: bool) {
+fn repeated_kills_lose_no_acknowledged_batch(rounds: u64, with_indexes: bool) {
     let told = std::env::var("REMORA_CRASH_ROUNDS").ok().and_then(|rounds| rounds.parse().ok());
     let rounds = told.unwrap_or(rounds);
     let mut random = Random::seeded();
@@ -525,7 +525,7 @@ fn a_full_disk_loses_nothing() {
 
 /// The same, with room made for the process that has met the full disk.
 #[test]
-fn after_a_full_disk_writing_goes_on_without_a_restart() {
+fn writes_resume_after_a_full_disk_without_restart() {
     if !can_mount_or_says_so() {
         return;
     }
@@ -544,7 +544,7 @@ fn after_a_full_disk_writing_goes_on_without_a_restart() {
 /// What can be had without a file system of our own: the kernel's answer to a file that is too large,
 /// which comes in the same place. There is room for smaller batches behind that.
 #[test]
-fn a_limit_of_files_refuses_what_met_it_alone() {
+fn file_size_limit_refuses_only_the_batch_that_met_it() {
     let outside = tempfile::tempdir().unwrap();
     let script = "export REMORA_CRASH_DIRECTORY=$PWD/disk/db; \
         (trap '' XFSZ; ulimit -f 140000; REMORA_CRASH_PHASE=limit $CHILD)";

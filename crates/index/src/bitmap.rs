@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tail_stays_clear() {
+    fn unused_tail_bits_stay_zero() {
         let mut bitmap = Bitmap::full(70);
         assert_eq!(bitmap.count(), 70);
         bitmap.invert();

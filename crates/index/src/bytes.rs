@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_come_back() {
+    fn sections_round_trip() {
         let sections = Sections::open(sample()).unwrap();
         assert_eq!(&**sections.get(TAG, 9).unwrap(), b"nine");
         assert_eq!(sections.ids(TAG).collect::<Vec<_>>(), [0, 7, 9]);
@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_as_the_buffer_is() {
+    fn segment_file_reads_like_its_buffer() {
         let sections = open_file(&sample()).unwrap();
         assert_eq!(&**sections.get(TAG, 9).unwrap(), b"nine");
         assert!(sections.get(LEFT, 1).is_none());
@@ -519,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_bit_and_every_cut_is_seen() {
+    fn every_flipped_bit_and_every_truncation_is_detected() {
         let good = sample();
         for index in 0..good.len() * 8 {
             let mut bad = good.clone();

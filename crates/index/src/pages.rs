@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_is_what_the_file_has_and_no_more_than_a_share_is_kept() {
+    fn reads_equal_the_file_and_the_cache_is_bounded() {
         let bytes: Vec<u8> = (0..PAGE * 5 + 100).map(|at| ((at * 31) >> 5) as u8).collect();
         let pages = Pages::new(bytes.len() as u64);
         // As if other sections took nearly all there is.

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_come_back_and_cut_ones_are_seen() {
+    fn numbers_round_trip_and_truncated_ones_are_detected() {
         let numbers = [0, 1, 127, 128, 16_383, 16_384, u32::MAX];
         let mut bytes = Vec::new();
         numbers.iter().for_each(|&number| push(&mut bytes, number));

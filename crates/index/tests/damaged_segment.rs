@@ -1,5 +1,5 @@
-//! Damaged segments whose checksums were made right again: whoever can write the data directory can
-//! make those. They are refused or answer something, and never panic.
+//! Damaged segments with corrected checksums, which anyone with write access to the data directory can create. They are
+//! refused or give some answer, and never panic.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -40,7 +40,7 @@ fn spec() -> SegmentSpec {
     }
 }
 
-/// Enough for blocks, bits and suffixes.
+/// Enough documents for blocks, bitmaps and suffix lists.
 fn sound() -> Vec<u8> {
     let mut builder = SegmentBuilder::new(&spec());
     for key in 0..1500u64 {
@@ -84,7 +84,7 @@ fn with_neighbours() -> Vec<u8> {
     MADE.get_or_init(make).clone()
 }
 
-/// A segment with bytes of one of the sections replaced that are named so, and right checksums.
+/// A segment in which bytes of one section with this name are replaced, with correct checksums.
 fn damaged(
     sound: Vec<u8>,
     named: &[u8],
@@ -153,7 +153,7 @@ fn ask_everything(segment: Segment) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
     #[test]
-    fn damage_is_refused_or_answered_and_never_panics(
+    fn damaged_segments_never_panic(
         section: usize,
         changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..6),
         cut in prop_oneof![3 => Just(0usize), 1 => any::<usize>()],
@@ -164,7 +164,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_lists_of_neighbours_are_refused_or_answered(
+    fn damaged_neighbour_lists_never_panic(
         section: usize,
         changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 0..4),
         cut in prop_oneof![3 => Just(0usize), 1 => any::<usize>()],

@@ -1,5 +1,5 @@
-//! Texts of a megabyte, of all shapes, answer as reading them does: alone, among short ones, and
-//! after a merge. `REMORA_SEED` repeats a run.
+//! Searches in texts of a megabyte, compared with a scan: a long text alone, among short ones, and after a merge.
+//! `REMORA_SEED` repeats a run.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -44,8 +44,8 @@ impl Random {
     }
 }
 
-/// What texts are built of: everything mixed, one word without end, only separators, one
-/// character again and again, Han without a space, marks upon marks.
+/// Parts that texts are built of: a mixture, one very long word, only separators, one repeated character, Han without a
+/// space, many combining marks.
 const SHAPES: [&[&str]; 6] = [
     &[
         "river ",
@@ -94,7 +94,7 @@ fn spec() -> SegmentSpec {
     SegmentSpec { texts, ..SegmentSpec::default() }
 }
 
-/// A piece of a text, cut anywhere: mostly short, sometimes of hundreds of characters.
+/// A random piece of a text: mostly short, sometimes hundreds of characters long.
 fn piece(random: &mut Random, texts: &[String]) -> String {
     let text = &texts[random.below(texts.len())];
     let length = [3, 3, 12, 100, 600][random.below(5)];
@@ -105,15 +105,15 @@ fn piece(random: &mut Random, texts: &[String]) -> String {
     text[start..].chars().take(1 + random.below(length)).collect()
 }
 
-/// Documents and how often the piece begins in each, by reading.
+/// Documents with the number of occurrences of the piece in each, by a scan.
 fn scan(texts: &[String], piece: &str) -> Vec<(u32, u32)> {
     let borders = borders(piece.as_bytes());
     let starts = |text: &String| occurrences(text.as_bytes(), piece.as_bytes(), &borders);
     (0..).zip(texts.iter().map(starts)).filter(|(_, count)| *count > 0).collect()
 }
 
-/// How much of the piece's beginning ends at each of its bytes, the piece up to there apart (Knuth, Morris, Pratt): of
-/// texts of one character every other way to read takes their length squared.
+/// The failure function of Knuth, Morris and Pratt: for each byte of the piece, the length of the longest proper prefix
+/// that ends there. A naive search takes quadratic time in texts of one repeated character.
 fn borders(piece: &[u8]) -> Vec<usize> {
     let mut borders = vec![0];
     let mut length = 0;
@@ -124,7 +124,7 @@ fn borders(piece: &[u8]) -> Vec<usize> {
     borders
 }
 
-/// How much of the piece ends here, where so much of it ended before this byte.
+/// The length of the prefix that ends at this byte, given the length that ended before it.
 fn longer(piece: &[u8], borders: &[usize], mut length: usize, byte: u8) -> usize {
     while length > 0 && (length == piece.len() || piece[length] != byte) {
         length = borders[length - 1];
@@ -160,7 +160,7 @@ fn check(segment: &Segment, texts: &[String], piece: &str) {
 }
 
 #[test]
-fn long_texts_are_found_as_by_reading() {
+fn long_text_searches_match_a_scan() {
     let mut random = Random::seeded();
     let mut texts: Vec<(u64, String)> = Vec::new();
     for (shape, pieces) in (0..).zip(SHAPES) {

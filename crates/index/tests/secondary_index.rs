@@ -1,4 +1,4 @@
-//! Secondary indexes give what sorting and reading every document gives, built and merged.
+//! Secondary indexes, compared with a sort and a scan of all documents, built and merged.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -25,7 +25,7 @@ fn part(column: u32, descending: bool) -> IndexPart {
     IndexPart { column, descending, order: None }
 }
 
-/// Texts without regard to case, and to the number of their letters beyond one.
+/// Orders texts without regard to case and to the number of their letters beyond one.
 const FOLDED: TextOrder = TextOrder {
     number: 7,
     key: |_, text, key| key.extend(text.iter().take(2).map(u8::to_ascii_lowercase)),
@@ -36,7 +36,7 @@ fn folded(part: IndexPart) -> IndexPart {
     IndexPart { order: Some(FOLDED), ..part }
 }
 
-/// Indexes of every shape; one is over a column that no segment has.
+/// Indexes of every kind; one is over a column that no segment has.
 fn indexes() -> Vec<IndexSpec> {
     let shapes = [
         vec![part(1, false)],
@@ -65,7 +65,7 @@ fn cells(row: &Row) -> [Cell<'_>; 2] {
     [number, text]
 }
 
-/// What a part sorts by.
+/// The sort key of a part.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Sorted {
     Null,
@@ -148,7 +148,7 @@ fn lies(cell: Cell<'_>, low: Bound<Cell<'_>>, high: Bound<Cell<'_>>) -> bool {
 
 proptest! {
     #[test]
-    fn ranges_are_what_a_sort_and_a_scan_give(
+    fn ranges_match_a_sorted_scan(
         rows in rows(200), low: prop::sample::Index, high: prop::sample::Index,
         kinds in (0..3u8, 0..3u8), prefix in 0..2usize,
     ) {
@@ -187,7 +187,7 @@ proptest! {
     }
 
     #[test]
-    fn merges_give_the_bytes_of_a_build(
+    fn merged_bytes_equal_built_bytes(
         all in rows(300), of in proptest::collection::vec(0..3usize, 300),
         gone in proptest::collection::vec(any::<bool>(), 300), with in 0..9usize,
     ) {
@@ -215,13 +215,13 @@ proptest! {
 }
 
 #[test]
-fn an_index_of_other_parts_is_not_the_one_that_is_asked() {
+fn index_with_other_parts_is_not_used() {
     let segment = build(&[(1, (Some(1), None))], indexes());
     let other = IndexSpec { id: 0, parts: vec![part(2, false)] };
     assert!(segment.index(&other).is_none());
 }
 
-/// Rows of few states and of numbers that all differ.
+/// Rows with few different states and distinct numbers.
 fn many(count: u32) -> Segment {
     let rows =
         (0..count).map(|key| (key, (Some((key % 5) as u8), Some(format!("{}", key ^ 0x5a)))));
@@ -229,7 +229,7 @@ fn many(count: u32) -> Segment {
 }
 
 #[test]
-fn an_index_takes_the_bits_of_a_document_number_and_a_byte() {
+fn index_size_is_bounded_by_document_number_bits() {
     for count in [100, 1_000, 5_000, 70_000] {
         let segment = many(count);
         let most = f64::from(count) * (f64::from(count).log2() / 8.0 + 1.0);
@@ -244,7 +244,7 @@ thread_local! {
     static KEYS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
-/// Bytes as they are, counted.
+/// Binary order that counts comparisons.
 const COUNTED: TextOrder = TextOrder {
     number: 8,
     key: |_, text, key| {
@@ -254,7 +254,7 @@ const COUNTED: TextOrder = TextOrder {
 };
 
 #[test]
-fn what_lies_outside_a_segment_takes_two_looks() {
+fn keys_outside_a_segment_need_two_comparisons() {
     let rows = (0..20_000_u32).map(|key| (key, (None, Some(format!("m{key:05}")))));
     let by = IndexSpec { id: 1, parts: vec![IndexPart { order: Some(COUNTED), ..part(2, false) }] };
     let segment = build(&rows.collect::<Vec<_>>(), vec![by.clone()]);

@@ -1,5 +1,5 @@
-//! Every answer of a text index equals reading every text: random documents of mixed scripts,
-//! random pieces of them and random other patterns, before and after merges.
+//! Text index searches, compared with a scan of all texts: random documents of mixed scripts, random pieces of them and
+//! other random patterns, before and after merges.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -60,7 +60,7 @@ fn starts(text: &str, piece: &str) -> u32 {
     text.char_indices().filter(|(at, _)| text[*at..].starts_with(piece)).count() as u32
 }
 
-/// (document, occurrences) by reading every text.
+/// Documents and occurrences, by a scan of all texts.
 fn scan(rows: &Rows, piece: &str) -> Vec<(u32, u32)> {
     let piece = normalized(piece);
     let counts = rows
@@ -98,7 +98,7 @@ fn check(segment: &Segment, rows: &Rows, piece: &str) {
     check_among(text, &pattern, &expected, rows.len() as u32);
 }
 
-/// Of some documents: those that hold the pattern, no others that do not.
+/// Checks an answer within given documents: it has exactly those of them with the pattern.
 fn check_among(text: &TextIndex, pattern: &Pattern, expected: &[(u32, u32)], doc_count: u32) {
     for step in [1, 2, 7] {
         let list: Vec<u32> = (0..doc_count).filter(|doc| doc * 5 % 7 % step == 0).collect();
@@ -140,7 +140,7 @@ fn rows(most: usize) -> impl Strategy<Value = Rows> {
     proptest::collection::btree_map(0u64..4000, texts, 0..most)
 }
 
-/// A piece of some text, cut anywhere.
+/// A random piece of a text.
 fn cut(rows: &Rows, seed: u64) -> String {
     let texts: Vec<&String> = rows.values().flatten().collect();
     let Some(text) = texts.get(seed as usize % texts.len().max(1)) else { return "a".to_owned() };
@@ -153,7 +153,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn patterns_are_found_as_by_reading(
+    fn pattern_searches_match_a_scan(
         rows in rows(60),
         seeds in proptest::collection::vec(any::<u64>(), 12),
         others in proptest::collection::vec(text(), 4),
@@ -166,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn a_merge_is_what_a_builder_makes(
+    fn merge_equals_new_build(
         rows in rows(120),
         parts in 1usize..5,
         deleted in proptest::collection::vec(any::<bool>(), 120),
@@ -197,7 +197,7 @@ proptest! {
     }
 }
 
-/// Enough documents for blocks, bits, suffixes and ready-made unions.
+/// Enough documents for blocks, bitmaps, suffix lists and stored unions.
 fn many_rows() -> Rows {
     let mut state = 12u64;
     let mut random = move |below: u64| {
@@ -224,7 +224,7 @@ fn many_rows() -> Rows {
 }
 
 #[test]
-fn a_large_segment_answers_alike() {
+fn large_segment_gives_equal_answers() {
     let rows = many_rows();
     let segment = from_file(&build(&rows));
     assert!(segment.memory_bytes() < segment.byte_count());
@@ -242,7 +242,7 @@ fn a_large_segment_answers_alike() {
 }
 
 #[test]
-fn similar_words_are_those_within_the_distance() {
+fn similar_words_are_within_the_edit_distance() {
     let rows = many_rows();
     let segment = build(&rows);
     for (word, distance) in [("band1", 1), ("thx5", 1), ("xand1", 2), ("q", 1), ("the12345", 2)] {
@@ -274,7 +274,7 @@ fn distance_between(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// Small segments keep unions of their frequent words.
+/// Small segments store unions of the posting lists of their frequent words.
 #[test]
 fn frequent_words_of_every_length_are_found_in_small_segments() {
     let words = ["a", "an", "the", "that", "there", "number", "strasse", "grundstrasse", "日本"];
@@ -311,14 +311,14 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// One of them, the first ones more often.
+    /// One of these elements; earlier ones are more frequent.
     fn of<T: Copy>(&mut self, all: &[T]) -> T {
         let (a, b) = (self.next() as usize % all.len(), self.next() as usize % all.len());
         all[a.min(b)]
     }
 }
 
-/// Words that end and begin with each other.
+/// Words that are prefixes and suffixes of each other.
 const PAIRED: [&str; 16] = [
     "in", "a", "the", "within", "this", "is", "and", "band", "there", "of", "roof", "an", "2010",
     "ein", "thé", "theatre",
@@ -376,7 +376,7 @@ fn check_neighbours(segment: &Segment, rows: &Rows, random: &mut Random, pattern
     }
 }
 
-/// Of characters that stand for each other the lists know one alone.
+/// The lists contain only one of several equivalent characters.
 fn check_spelled(segment: &Segment, rows: &Rows, piece: &str) {
     const ALIKE: [(char, char); 2] = [('e', 'é'), ('の', '日')];
     let others = |c: char, out: &mut Vec<char>| {
@@ -402,7 +402,7 @@ fn check_spelled(segment: &Segment, rows: &Rows, piece: &str) {
     }
 }
 
-/// Whole words: what ends and begins longer ones is not among them.
+/// Whole words only: prefixes and suffixes of longer words do not match.
 fn check_words(segment: &Segment, rows: &Rows, words: &str) {
     let pattern = WordPattern::new(words, &Normalization::default(), false).unwrap();
     let holds = |texts: &[String]| texts.iter().any(|text| pattern.occurs_in(&normalized(text)));
@@ -414,7 +414,7 @@ fn check_words(segment: &Segment, rows: &Rows, words: &str) {
 }
 
 #[test]
-fn frequent_neighbours_are_found_as_by_reading() {
+fn frequent_neighbours_match_a_scan() {
     let random = &mut Random::seeded();
     let rows = neighbouring_rows(random);
     let built = build(&rows);
@@ -443,7 +443,7 @@ fn frequent_neighbours_are_found_as_by_reading() {
 }
 
 #[test]
-fn frequent_words_that_stand_nowhere_behind_each_other_are_known() {
+fn frequent_words_that_are_never_adjacent_are_recorded() {
     let random = &mut Random::seeded();
     let rows = neighbouring_rows(random);
     let built = build(&rows);
@@ -460,7 +460,7 @@ fn frequent_words_that_stand_nowhere_behind_each_other_are_known() {
 }
 
 #[test]
-fn changed_lists_of_neighbours_are_noticed() {
+fn changed_neighbour_lists_are_detected() {
     let random = &mut Random::seeded();
     let built = build(&neighbouring_rows(random));
     assert!(from_file(&built).text(2).unwrap().has_right_neighbours().unwrap());
@@ -480,9 +480,9 @@ fn changed_lists_of_neighbours_are_noticed() {
     }
 }
 
-/// Segments of before the lists answer, and get them when they are merged.
+/// Segments of an older format without neighbour lists are searched too, and get the lists in a merge.
 #[test]
-fn lists_of_neighbours_are_the_same_however_they_came_about() {
+fn neighbour_lists_of_merges_and_builds_are_equal() {
     let random = &mut Random::seeded();
     let rows = neighbouring_rows(random);
     let mut old = SegmentBuilder::new(&spec());

@@ -1,4 +1,4 @@
-//! Keywords of segments against the texts: their documents, counts and places, built and merged.
+//! Keywords of segments, compared with the texts: their documents, counts and positions, built and merged.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -53,7 +53,7 @@ fn build(rows: &Rows, analyzer: &Arc<Analyzer>) -> Segment {
     builder.finish().unwrap()
 }
 
-/// What a segment of these rows must hold.
+/// The expected contents of a segment of these rows.
 fn expected(rows: &Rows, analyzer: &Analyzer) -> Places {
     let mut scratch = Scratch::default();
     let mut places = Places::new();
@@ -153,7 +153,7 @@ proptest! {
     }
 
     #[test]
-    fn a_merge_gives_what_building_gives(rows in rows(), cut in 0u64..400, gone in 1u64..9) {
+    fn merged_segment_equals_built_segment(rows in rows(), cut in 0u64..400, gone in 1u64..9) {
         let analyzer = analyzer();
         let (low, high): (Rows, Rows) = rows.clone().into_iter().partition(|(key, _)| *key < cut);
         let inputs = [low, high].into_iter().filter(|rows| !rows.is_empty()).map(|rows| {

@@ -1,11 +1,11 @@
-//! The golden scripts of the parser: each request and what it is read as, or its error.
+//! The golden scripts of the parser: each request with the parsed command or its error.
 
 mod support;
 
 use remora_protocol::line::{ParseLimits, parse, reply};
 
 #[test]
-fn requests_are_read_as_the_scripts_say() {
+fn requests_parse_as_recorded() {
     for script in support::scripts("line") {
         let mut limits = ParseLimits::default();
         for setting in &script.settings {

@@ -1,5 +1,5 @@
-//! Whatever a client of the MySQL protocol sends gives an answer or an error, never a panic; the
-//! fuzz target `mysql_packets` asks the same.
+//! Arbitrary packets of a MySQL client get an answer or an error and never cause a panic. The fuzz target
+//! `mysql_packets` checks the same.
 
 use proptest::prelude::*;
 use remora_mysql::Charset;
@@ -12,7 +12,7 @@ use remora_protocol::mysql::{
 
 const LIMIT: usize = 1 << 16;
 
-/// A command's first byte, often a known one, and what may follow.
+/// The first byte of a command, often a known one, and random bytes after it.
 fn command() -> impl Strategy<Value = Vec<u8>> {
     let code = prop_oneof![0_u8..0x20, any::<u8>()];
     (code, prop::collection::vec(any::<u8>(), 0..80)).prop_map(|(code, mut rest)| {
@@ -44,7 +44,7 @@ fn read(message: &[u8]) {
     }
 }
 
-/// The messages that a client's bytes hold, plain or compressed.
+/// The messages in a client's bytes, plain or compressed.
 fn messages(bytes: &[u8], algorithm: Option<Algorithm>) -> Vec<Vec<u8>> {
     let mut reader = PacketReader::new(LIMIT);
     match algorithm {
@@ -68,14 +68,14 @@ fn messages(bytes: &[u8], algorithm: Option<Algorithm>) -> Vec<Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn any_bytes_are_parsed(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         for algorithm in [None, Some(Algorithm::Zlib), Some(Algorithm::Zstd(3))] {
             messages(&bytes, algorithm).iter().for_each(|message| read(message));
         }
     }
 
     #[test]
-    fn commands_travel(commands in prop::collection::vec(command(), 0..12)) {
+    fn commands_round_trip(commands in prop::collection::vec(command(), 0..12)) {
         let mut writer = PacketWriter::default();
         for command in &commands {
             writer.set_sequence(0);
@@ -91,7 +91,7 @@ proptest! {
     }
 
     #[test]
-    fn no_answer_but_the_right_one_proves_a_password(
+    fn only_the_correct_response_verifies_a_password(
         answer in prop::collection::vec(any::<u8>(), 0..40),
         nonce in any::<[u8; NONCE_BYTES]>(),
     ) {

@@ -1,4 +1,4 @@
-//! Properties of the line protocol over random requests and replies.
+//! Properties of the line protocol, checked with random requests and replies.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panics")]
 
@@ -14,7 +14,7 @@ use remora_protocol::line::{
 };
 use support::print::print;
 
-/// Text that could be taken for something else: operators, quotes, white space, keywords.
+/// Texts that could be mistaken for syntax: operators, quotes, white space, keywords.
 fn text() -> impl Strategy<Value = String> {
     let tricky = prop::sample::select(vec![
         "AND", "or", "NOT", "(", ")", "\"", "'", "\\", ",", "=", ">=", "!", " ", "\t", "\r\n",
@@ -88,8 +88,8 @@ fn highlight() -> impl Strategy<Value = Option<Highlight>> {
     }))
 }
 
-/// Searches that a line can ask for: `SEARCH t` alone is refused, so one that holds nothing but its
-/// table is none of them.
+/// Searches that a request line can express. `SEARCH t` alone is refused, so a search with nothing but a table is not
+/// generated.
 fn search() -> impl Strategy<Value = Search> {
     any_search().prop_filter("a line asks for more than a table", |search| {
         let request = &search.request;
@@ -154,7 +154,7 @@ fn written(reply: &SearchReply, search: &Search) -> Vec<u8> {
     out
 }
 
-/// One escaped field of a FIELDS row as the client reads it.
+/// One escaped field of a FIELDS row, as a client parses it.
 fn unescaped(field: &str) -> Option<String> {
     if field == "\\N" {
         return None;
@@ -236,7 +236,7 @@ proptest! {
     }
 
     #[test]
-    fn keys_of_a_reply_can_be_asked_for(keys in prop::collection::vec(text(), 1..4)) {
+    fn keys_of_a_reply_can_be_requested(keys in prop::collection::vec(text(), 1..4)) {
         let hits = keys.iter().map(|key| Hit {
             key: std::iter::once(Value::Text(key.as_str().into())).collect(),
             fields: Vec::new(),
@@ -279,7 +279,7 @@ fn is_one_line(search: &Search) -> bool {
     request.fields.is_empty() && request.highlight.is_none() && !search.cursor
 }
 
-/// The first key of `SEARCH t x <key> …`, cut as the quoting rules say.
+/// The first key of `SEARCH t x <key> …`, split by the quoting rules.
 fn first_token(line: &str) -> &str {
     let keys = line.strip_prefix("SEARCH t x ").unwrap();
     if !keys.starts_with('"') {
@@ -295,7 +295,7 @@ fn first_token(line: &str) -> &str {
 }
 
 #[test]
-fn errors_of_the_engine_are_one_line() {
+fn engine_errors_are_one_line() {
     let error = remora_engine::Error::Io("a\r\nb".to_owned());
     let mut out = Vec::new();
     reply::write_error(&mut out, &LineError::from(error));

@@ -19,7 +19,7 @@ use crate::{
 /// An open database: a directory on the disk, or one that is gone when it is closed. Cheap to
 /// clone, for all threads; closed when the last clone, and whatever was made of it, is dropped.
 ///
-/// Tables ([`Table`]), documents ([`Collection`]) and SQL are doors to the same rows. Calls wait until they are answered; no
+/// Tables ([`Table`]), documents ([`Collection`]) and SQL reach the same rows. Calls wait until they are answered; no
 /// runtime is needed, and they may be made within one. An async program that minds waiting
 /// makes them in its runtime's blocking threads (tokio's `spawn_blocking`).
 ///

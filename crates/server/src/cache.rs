@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn cheap_replies_are_not_kept() {
+    fn cheap_replies_are_not_cached() {
         let cache = QueryCache::default();
         let cost = Duration::from_micros(10);
         cache.keep(b"a", "t", at(1), b"x", cost, &settings());
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_takes_out_what_no_request_can_get() {
+    fn cache_sweep_removes_unreachable_replies() {
         let cache = QueryCache::default();
         keep(&cache, "a", 1, "one");
         keep(&cache, "b", 3, "three");
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_outlive_their_time_once() {
+    fn expired_replies_are_removed_once() {
         let cache = QueryCache::default();
         let settings = settings::Cache { ttl_s: 1, ..settings() };
         for request in ["a", "b"] {

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_limited_and_given_back() {
+    fn connection_slots_are_limited_and_released() {
         let counters = Arc::new(Counters::default());
         let first = counters.connect(1);
         assert!(first.is_some() && counters.connect(1).is_none());

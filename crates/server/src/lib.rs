@@ -41,4 +41,4 @@ pub use line::LocalSession;
 pub use logging::LogHandle;
 pub use open::open_database;
 pub use server::Server;
-pub use sources::{Followed, follow};
+pub use sources::{FollowedSource, follow};

@@ -14,13 +14,13 @@ use crate::{
 };
 
 /// Whether the client may know about a table.
-pub(crate) type Sees<'s> = &'s (dyn Fn(&str) -> bool + Sync);
+pub(crate) type TableVisibility<'s> = &'s (dyn Fn(&str) -> bool + Sync);
 
 /// The answer to INFO. Cost: the statistics of every table.
-pub(crate) fn info(shared: &ServerState, sees: Sees<'_>) -> InfoReport {
+pub(crate) fn info(shared: &ServerState, is_visible: TableVisibility<'_>) -> InfoReport {
     let counters = &shared.counters;
     let mut tables = shared.database.tables();
-    tables.retain(|table| sees(table));
+    tables.retain(|table| is_visible(table));
     let sum = statistics(shared, &tables);
     let readiness = readiness(shared);
     InfoReport {
@@ -28,7 +28,7 @@ pub(crate) fn info(shared: &ServerState, sees: Sees<'_>) -> InfoReport {
         uptime_seconds: shared.started.elapsed().as_secs(),
         data_initialized: readiness.data_initialized,
         ready: readiness.is_ready(),
-        storage_error: storage_error(shared).or_else(|| merge_failure(shared, sees)),
+        storage_error: storage_error(shared).or_else(|| merge_failure(shared, is_visible)),
         commands: counters.commands(),
         connections: counters.connections(),
         requests: counters.requests(),
@@ -68,9 +68,9 @@ fn checkpoint_failed(why: &str) -> String {
 }
 
 /// The message for the first visible table whose segments cannot be merged.
-fn merge_failure(shared: &ServerState, sees: Sees<'_>) -> Option<String> {
+fn merge_failure(shared: &ServerState, is_visible: TableVisibility<'_>) -> Option<String> {
     let mut failures = shared.database.merge_failures().into_iter();
-    failures.find(|(table, _)| sees(table)).map(|(_, told)| told)
+    failures.find(|(table, _)| is_visible(table)).map(|(_, told)| told)
 }
 
 /// Whether the server can answer: the same result for INFO and all probes.
@@ -89,8 +89,8 @@ pub(crate) fn readiness(shared: &ServerState) -> Readiness {
 }
 
 /// The statistics of each table. A table that is dropped meanwhile is left out.
-pub(crate) fn tables(shared: &ServerState, sees: Sees<'_>) -> Vec<TableMetrics> {
-    let tables = shared.database.tables().into_iter().filter(|table| sees(table));
+pub(crate) fn tables(shared: &ServerState, is_visible: TableVisibility<'_>) -> Vec<TableMetrics> {
+    let tables = shared.database.tables().into_iter().filter(|table| is_visible(table));
     let figures = tables.filter_map(|name| {
         let statistics = shared.database.statistics(&name).ok()?;
         let index_answers = index_answers(&shared.database.reader(), &name).ok()?;
@@ -132,7 +132,7 @@ fn index_answers(
 }
 
 /// The metrics.
-pub(crate) fn metrics(shared: &ServerState, sees: Sees<'_>) -> Metrics<'static> {
+pub(crate) fn metrics(shared: &ServerState, is_visible: TableVisibility<'_>) -> Metrics<'static> {
     let counters = &shared.counters;
     let denials = Denials {
         acl: counters.denials(Denial::Network),
@@ -141,13 +141,13 @@ pub(crate) fn metrics(shared: &ServerState, sees: Sees<'_>) -> Metrics<'static> 
     };
     let mut sources = shared.sources.metrics();
     for source in &mut sources {
-        source.tables.retain(|table| sees(&table.name));
+        source.tables.retain(|table| is_visible(&table.name));
     }
     Metrics {
-        info: info(shared, sees),
+        info: info(shared, is_visible),
         remora_version: env!("CARGO_PKG_VERSION"),
         position: shared.database.position().0,
-        tables: tables(shared, sees),
+        tables: tables(shared, is_visible),
         replication: readiness(shared).replication,
         sources,
         dump_last_success: shared.dump.last_success(),

@@ -7,14 +7,14 @@ use tokio::{net::TcpListener, task::JoinSet};
 
 use crate::{
     Error, LogHandle, Result,
-    accounts::Demand,
+    accounts::LoginPolicy,
     dump, http,
     line::{self, LocalSession},
     listen::SocketFile,
     mysql,
     settings::{Change, Settings, changes},
     shared::ServerState,
-    sources::Followed,
+    sources::FollowedSource,
     sphinx, tiedot,
 };
 
@@ -65,7 +65,7 @@ impl Server {
         };
         let socket = bind_unix(&settings.listen.line_socket, LINE_SOCKET_MODE)?;
         // If SQL requires a login, the socket is open to everyone who can reach it.
-        let guarded = Demand::of(&settings).is_for_all();
+        let guarded = LoginPolicy::of(&settings).is_required();
         let mode = if guarded { SQL_SOCKET_MODE } else { LINE_SOCKET_MODE };
         let sql_socket = bind_unix(&settings.listen.sql_socket, mode)?;
         let address = |listener: &Option<TcpListener>| listener.as_ref()?.local_addr().ok();
@@ -87,15 +87,15 @@ impl Server {
             listeners.spawn(tiedot::serve(listener, Arc::clone(&shared)));
         }
         if sql.is_some() || sql_socket.is_some() || sphinx_api.is_some() {
-            let side = Arc::new(mysql::SqlSide::new(Arc::clone(&shared))?);
+            let service = Arc::new(mysql::SqlService::new(Arc::clone(&shared))?);
             if let Some(listener) = sql {
-                listeners.spawn(mysql::accept(listener, Arc::clone(&side)));
+                listeners.spawn(mysql::accept(listener, Arc::clone(&service)));
             }
             if let Some(listener) = sql_socket {
-                listeners.spawn(mysql::accept(listener, Arc::clone(&side)));
+                listeners.spawn(mysql::accept(listener, Arc::clone(&service)));
             }
             if let Some(listener) = sphinx_api {
-                listeners.spawn(sphinx::accept(listener, side));
+                listeners.spawn(sphinx::accept(listener, service));
             }
         }
         listeners.spawn(dump::save_dumps_at_intervals(Arc::clone(&shared)));
@@ -142,7 +142,7 @@ impl Server {
     }
 
     /// Sets the followed sources; once, after the start.
-    pub fn follow(&self, sources: Vec<Followed>) {
+    pub fn follow(&self, sources: Vec<FollowedSource>) {
         self.shared.sources.set(sources);
     }
 

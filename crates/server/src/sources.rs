@@ -16,7 +16,7 @@ use remora_source::{
     schema_file::DeclaredWords,
 };
 
-pub(crate) use report::shown_state;
+pub(crate) use report::state_text;
 
 use crate::Result;
 
@@ -30,7 +30,7 @@ pub(crate) trait Source: Send + Sync {
     /// Its status.
     fn status(&self) -> FollowerStatus;
     /// The same with unusable functional keys, which requires reading all tables' declarations.
-    fn whole_status(&self) -> FollowerStatus {
+    fn full_status(&self) -> FollowerStatus {
         self.status()
     }
     /// Stops following until [`Source::resume`]. Nothing is written any more on return.
@@ -58,8 +58,8 @@ impl Source for Follower {
         Follower::status(self)
     }
 
-    fn whole_status(&self) -> FollowerStatus {
-        Follower::whole_status(self)
+    fn full_status(&self) -> FollowerStatus {
+        Follower::full_status(self)
     }
 
     fn stop(&self) -> Result<(), remora_source::Error> {
@@ -96,7 +96,7 @@ impl Source for Follower {
 }
 
 /// A source and the name under which its positions are stored.
-pub struct Followed {
+pub struct FollowedSource {
     pub(crate) name: String,
     pub(crate) source: Box<dyn Source>,
 }
@@ -106,12 +106,12 @@ pub struct Followed {
 /// # Errors
 /// [`crate::Error::Source`] for the first source that cannot be followed, as in [`Follower::start`]. Those started
 /// before it stop again.
-pub fn follow(database: &Database, settings: &[MysqlSettings]) -> Result<Vec<Followed>> {
+pub fn follow(database: &Database, settings: &[MysqlSettings]) -> Result<Vec<FollowedSource>> {
     let mut followed = Vec::with_capacity(settings.len());
     for settings in settings {
         let name = settings.name.clone();
         let source = Box::new(Follower::start(database.clone(), settings.clone())?);
-        followed.push(Followed { name, source });
+        followed.push(FollowedSource { name, source });
     }
     Ok(followed)
 }
@@ -119,31 +119,31 @@ pub fn follow(database: &Database, settings: &[MysqlSettings]) -> Result<Vec<Fol
 /// The followed sources of a server.
 #[derive(Default)]
 pub(crate) struct Sources {
-    followed: OnceLock<Vec<Followed>>,
+    followed: OnceLock<Vec<FollowedSource>>,
     waiting: AtomicUsize,
 }
 
 /// Why a wait ended without success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotReached {
+pub(crate) enum WaitFailure {
     /// The deadline passed.
-    Late,
+    Timeout,
     /// Too many requests are waiting already.
-    Crowded,
+    TooManyWaiting,
     /// The server is stopping.
     Stopping,
 }
 
 impl Sources {
     /// Sets the followed sources; once.
-    pub(crate) fn set(&self, followed: Vec<Followed>) {
+    pub(crate) fn set(&self, followed: Vec<FollowedSource>) {
         if self.followed.set(followed).is_err() {
             tracing::error!("the sources of a server can be set once only");
         }
     }
 
     /// All sources.
-    pub(crate) fn all(&self) -> &[Followed] {
+    pub(crate) fn all(&self) -> &[FollowedSource] {
         self.followed.get().map_or(&[], Vec::as_slice)
     }
 
@@ -158,12 +158,12 @@ impl Sources {
     }
 
     /// The same with unusable functional keys.
-    fn whole_statuses(&self) -> Vec<(&str, FollowerStatus)> {
-        self.all().iter().map(|one| (one.name.as_str(), one.source.whole_status())).collect()
+    fn full_statuses(&self) -> Vec<(&str, FollowerStatus)> {
+        self.all().iter().map(|one| (one.name.as_str(), one.source.full_status())).collect()
     }
 
     /// The source of a table, and the table's full name and state. Called by every statement that writes.
-    pub(crate) fn source_of(&self, name: &str) -> Option<(&Followed, String, TableState)> {
+    pub(crate) fn source_of(&self, name: &str) -> Option<(&FollowedSource, String, TableState)> {
         let is_named = |table: &str| {
             table == name || table.split_once('.').is_some_and(|(_, bare)| bare == name)
         };
@@ -175,7 +175,7 @@ impl Sources {
     }
 
     /// The applied positions among the stored ones: `gtid`, or `name=gtid` for each of several sources.
-    pub(crate) fn shown(&self, positions: &SourcePositions) -> String {
+    pub(crate) fn applied_text(&self, positions: &SourcePositions) -> String {
         match self.all() {
             [] => String::new(),
             [one] => positions.get(&one.name).unwrap_or_default().to_owned(),
@@ -194,7 +194,7 @@ impl Sources {
         gtids: &GtidSet,
         timeout: Duration,
         is_stopping: &dyn Fn() -> bool,
-    ) -> Result<(), NotReached> {
+    ) -> Result<(), WaitFailure> {
         self.wait_for(None, gtids, timeout, is_stopping)
     }
 
@@ -205,10 +205,10 @@ impl Sources {
         gtids: &GtidSet,
         timeout: Duration,
         is_stopping: &dyn Fn() -> bool,
-    ) -> Result<(), NotReached> {
+    ) -> Result<(), WaitFailure> {
         let place = Waiting { counter: &self.waiting };
         if self.waiting.fetch_add(1, Ordering::Relaxed) >= MAX_WAITING {
-            return Err(NotReached::Crowded);
+            return Err(WaitFailure::TooManyWaiting);
         }
         let deadline = Instant::now() + timeout;
         let step = WAIT_STEP / u32::try_from(self.all().len().max(1)).unwrap_or(1);
@@ -221,10 +221,10 @@ impl Sources {
                 }
             }
             if Instant::now() >= deadline {
-                return Err(NotReached::Late);
+                return Err(WaitFailure::Timeout);
             }
             if is_stopping() {
-                return Err(NotReached::Stopping);
+                return Err(WaitFailure::Stopping);
             }
         }
     }

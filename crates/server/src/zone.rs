@@ -52,7 +52,7 @@ fn moment(zone: &Zone, text: &str) -> Option<DateTime> {
 }
 
 /// Whether it is a local time that a clock change skips.
-fn is_never_shown(zone: &Zone, text: &str) -> bool {
+fn is_skipped_time(zone: &Zone, text: &str) -> bool {
     moment(zone, text).and_then(|moment| zone.shown_at(moment.to_timestamp()?))
         != DateTime::parse(text).and_then(|shown| shown.to_timestamp())
 }
@@ -97,7 +97,7 @@ fn rewrite(zone: &Zone, schema: &Schema, filter: &mut Filter) {
     };
     let never = |kind: ColumnType, literal: &Literal| {
         let Literal::Text(text) = literal else { return false };
-        kind == ColumnType::Timestamp && is_never_shown(zone, text)
+        kind == ColumnType::Timestamp && is_skipped_time(zone, text)
     };
     match filter {
         Filter::Compare { column, comparison, literal } => {
@@ -142,36 +142,36 @@ fn rewrite(zone: &Zone, schema: &Schema, filter: &mut Filter) {
 pub(crate) fn show(zone: Option<&Zone>, columns: Columns, value: &mut Value) {
     let Some(zone) = active(zone) else { return };
     match columns {
-        Columns::Fields => show_text(zone, value),
-        Columns::Filters => show_seconds(zone, value),
+        Columns::Fields => localize_text(zone, value),
+        Columns::Filters => localize_seconds(zone, value),
     }
 }
 
 /// The same for all rows of a page.
-pub(crate) fn show_hits(zone: Option<&Zone>, columns: Columns, hits: &mut [Hit]) {
+pub(crate) fn localize_hits(zone: Option<&Zone>, columns: Columns, hits: &mut [Hit]) {
     if active(zone).is_none() {
         return;
     }
     for hit in hits {
-        show_key(zone, &mut hit.key);
+        localize_key(zone, &mut hit.key);
         hit.fields.iter_mut().for_each(|value| show(zone, columns, value));
     }
 }
 
 /// The same for the values of a facet.
-pub(crate) fn show_facet(zone: Option<&Zone>, reply: &mut FacetReply) {
+pub(crate) fn localize_facet(zone: Option<&Zone>, reply: &mut FacetReply) {
     if let Some(zone) = active(zone) {
-        reply.values.iter_mut().for_each(|(value, _)| show_seconds(zone, value));
+        reply.values.iter_mut().for_each(|(value, _)| localize_seconds(zone, value));
     }
 }
 
 /// The same for a key, which is always a text. Of a repeated local time the later one gets an explicit offset, so that
 /// a shown key identifies its row.
-pub(crate) fn show_key(zone: Option<&Zone>, key: &mut [Value]) {
+pub(crate) fn localize_key(zone: Option<&Zone>, key: &mut [Value]) {
     let Some(zone) = active(zone) else { return };
     for value in key {
         let Value::Timestamp(at) = *value else { continue };
-        show_text(zone, value);
+        localize_text(zone, value);
         let Value::Timestamp(shown) = *value else { continue };
         if shown != at && zone.moment_of(shown) != Some(at) {
             let minutes = (shown - at) / 60_000_000;
@@ -182,7 +182,7 @@ pub(crate) fn show_key(zone: Option<&Zone>, key: &mut [Value]) {
     }
 }
 
-fn show_text(zone: &Zone, value: &mut Value) {
+fn localize_text(zone: &Zone, value: &mut Value) {
     if let Value::Timestamp(at) = value
         && *at != ZERO_TIMESTAMP_MICROS
         && let Some(shown) = zone.shown_at(*at)
@@ -191,7 +191,7 @@ fn show_text(zone: &Zone, value: &mut Value) {
     }
 }
 
-fn show_seconds(zone: &Zone, value: &mut Value) {
+fn localize_seconds(zone: &Zone, value: &mut Value) {
     let shown = match value {
         Value::DateTime(shown) => shown.to_timestamp(),
         Value::Date(date) => DateTime { date: *date, micros: 0 }.to_timestamp(),
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_and_seconds_are_read_by_the_zones_clocks() {
+    fn texts_and_seconds_are_read_in_the_zone() {
         let read = |kind, text| literal_in_utc(&berlin(), kind, text).into_owned();
         for (text, expected) in [
             ("2024-07-01 12:00:00", "2024-07-01 10:00:00Z"),
@@ -237,13 +237,13 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_shown_is_read_as_the_same_moment() {
+    fn printed_key_parses_to_the_same_time() {
         let zone = berlin();
         let first = 1_729_989_000_000_000;
         for at in [0, first, first + 3_600_000_000, 1_720_000_000_000_001, ZERO_TIMESTAMP_MICROS] {
             for zone in [None, Some(&zone)] {
                 let mut key = [Value::Timestamp(at)];
-                show_key(zone, &mut key);
+                localize_key(zone, &mut key);
                 let text = key[0].to_string();
                 let read = key_in_utc(zone, ColumnType::Timestamp, &text);
                 let again = Value::Timestamp(at).to_string();
@@ -255,17 +255,17 @@ mod tests {
             }
         }
         let mut later = [Value::Timestamp(first + 3_600_000_000)];
-        show_key(Some(&zone), &mut later);
+        localize_key(Some(&zone), &mut later);
         assert_eq!(later[0].to_string(), "2024-10-27 02:30:00+01:00");
     }
 
     #[test]
-    fn nothing_equals_a_time_that_no_clock_shows() {
+    fn skipped_local_times_equal_nothing() {
         let zone = berlin();
-        assert!(is_never_shown(&zone, "2024-03-31 02:00:00"));
+        assert!(is_skipped_time(&zone, "2024-03-31 02:00:00"));
         for shown in ["2024-03-31 03:00:00", "2024-10-27 02:30:00", "1720000000", "x", "2024-07-01"]
         {
-            assert!(!is_never_shown(&zone, shown), "{shown}");
+            assert!(!is_skipped_time(&zone, shown), "{shown}");
         }
     }
 }

@@ -54,7 +54,7 @@ pub enum Error {
         message: String,
     },
     /// The source refuses the user: correct the password or the grants.
-    #[error("{address} refuses {user}: {message}; {mend}")]
+    #[error("{address} refuses {user}: {message}; {advice}")]
     AccessDenied {
         /// `host:port` of the source.
         address: String,
@@ -63,15 +63,15 @@ pub enum Error {
         /// What the source said or what is missing.
         message: String,
         /// What to do, with the exact statement.
-        mend: String,
+        advice: String,
     },
     /// The source is not set up to be followed: change the named setting there.
-    #[error("{message}; {mend}")]
+    #[error("{message}; {advice}")]
     Requirement {
         /// What was found.
         message: String,
         /// What to do, with the exact statement or line of its settings.
-        mend: String,
+        advice: String,
     },
     /// The source no longer has the transactions after our position: copy its tables again.
     #[error("the source no longer has the changes after {position:?}: {message}")]

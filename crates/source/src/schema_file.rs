@@ -419,7 +419,7 @@ any = [{ column = "price", op = "between", values = [1, 2.5] }, { column = "pric
     }
 
     #[test]
-    fn what_keys_over_expressions_are_computed_into_is_not_described() {
+    fn schema_files_have_no_computed_key_columns() {
         let described = SchemaFile::parse(TEXT).unwrap().to_schema().unwrap();
         let mut schema = described.clone();
         let computed = schema.columns.len();

@@ -48,7 +48,7 @@ fn count(database: &Database, text: &str) -> u64 {
 }
 
 #[test]
-fn a_table_goes_out_and_comes_in_as_it_was() {
+fn exported_table_imports_unchanged() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(&directory.path().join("data"));
     let mut inputs = [Input::from_stream("fish.jsonl", Cursor::new(TEXT)).unwrap()];
@@ -80,7 +80,7 @@ fn a_table_goes_out_and_comes_in_as_it_was() {
 }
 
 #[test]
-fn what_keys_over_expressions_are_computed_into_is_not_exported() {
+fn exports_have_no_computed_key_columns() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(&directory.path().join("data"));
     let mut inputs =
@@ -157,7 +157,7 @@ fn a_file_is_not_read_twice_even_after_a_restart() {
 
 /// A column that was found short and is not: its record is named, and the others come in.
 #[test]
-fn a_value_too_long_for_the_index_is_its_record_s_problem() {
+fn value_too_long_for_the_index_is_an_error_of_its_record() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(&directory.path().join("data"));
     let mut inputs = [Input::from_stream("fish.jsonl", Cursor::new(TEXT)).unwrap()];

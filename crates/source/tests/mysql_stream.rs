@@ -95,7 +95,7 @@ const SCRIPT: &str = "
     TRUNCATE TABLE shop.a";
 
 #[test]
-fn every_server_tells_its_history_and_resumes_anywhere() {
+fn every_server_streams_its_history_and_resumes_anywhere() {
     for kind in Kind::ALL {
         let server = Server::start(kind, &[]).unwrap();
         let from = connection::connect(&MysqlSettings::from_url(&server.follower_url("")).unwrap());
@@ -168,7 +168,7 @@ fn compressed_and_large_transactions_are_unpacked() {
 }
 
 #[test]
-fn tagged_transactions_are_told_and_resumed() {
+fn tagged_gtids_are_streamed_and_resumed() {
     let server = Server::start(Kind::MySql97, &[]).unwrap();
     let mut conn = server.connect().unwrap();
     run(&mut conn, "CREATE DATABASE shop; CREATE TABLE shop.a (id INT PRIMARY KEY)");
@@ -189,7 +189,7 @@ fn tagged_transactions_are_told_and_resumed() {
 }
 
 #[test]
-fn a_position_the_source_does_not_have_is_told_apart() {
+fn unknown_source_position_is_a_distinct_error() {
     for kind in Kind::ALL {
         let server = Server::start(kind, &[]).unwrap();
         let mut conn = server.connect().unwrap();
@@ -275,7 +275,7 @@ fn a_blocked_stream_is_interrupted_and_a_dead_source_is_noticed() {
 }
 
 #[test]
-fn what_is_missing_at_the_source_is_named_with_its_mend() {
+fn missing_source_requirements_are_reported_with_advice() {
     for kind in Kind::ALL {
         let server = Server::start(kind, &[]).unwrap();
         let mut conn = server.connect().unwrap();

@@ -1,4 +1,4 @@
-//! What Sphinx 2.2.11 answered to excerpts and keywords, and what holds for every excerpt.
+//! Recorded excerpts and keywords of Sphinx 2.2.11, and properties of every excerpt.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -34,7 +34,7 @@ fn options(text: &str) -> Result<SnippetOptions, String> {
     Ok(options)
 }
 
-/// The questions of a section with their answers.
+/// The queries of a section with their answers.
 fn section(name: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
     let begin = format!("[{name}]\n");
     let mut lines = ANSWERS.split_once(&begin).unwrap().1.lines();
@@ -65,9 +65,9 @@ fn excerpts_are_those_of_sphinx() {
     assert!(wrong.is_empty(), "{} of {count} differ:\n{wrong}", wrong.lines().count() / 3);
 }
 
-/// What made a row match is marked in each of its fields, as far as it is sought there.
+/// The matching parts of a row are marked in each field that the query searches.
 #[test]
-fn what_a_search_found_is_marked_in_each_field() {
+fn matches_are_marked_in_each_field() {
     let (analyzer, fields) = (analyzer(""), ["title".to_owned(), "body".to_owned()]);
     let made = |query: &str, field, text: &str| {
         let options = options("allow_empty=1").unwrap();
@@ -96,9 +96,9 @@ fn what_a_search_found_is_marked_in_each_field() {
     assert!(Snippets::of_search("a", &fields, None, &analyzer, phrase).is_err());
 }
 
-/// Within one text it is asked again and again whether to go on, and nothing is made of what was ended.
+/// The interruption is polled repeatedly within one text, and an interrupted excerpt gives nothing.
 #[test]
-fn an_excerpt_ends_when_it_is_told_to() {
+fn excerpt_generation_is_interruptible() {
     let (analyzer, text) = (analyzer(""), "the reef fish and a sea ".repeat(10_000));
     for (given, query) in [
         ("", "reef fish"),

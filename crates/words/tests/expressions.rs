@@ -1,4 +1,4 @@
-//! Ranking expressions that mean harm, and documents of many hits.
+//! Hostile ranking expressions, and documents with many hits.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -60,7 +60,7 @@ const TOKENS: [&str; 48] = [
     "@",
 ];
 
-/// Draws numbers.
+/// Generates random numbers.
 struct Random(u64);
 
 impl Random {
@@ -106,7 +106,7 @@ fn hit(position: u32, query_position: u32) -> Hit {
 }
 
 #[test]
-fn no_expression_panics() {
+fn expressions_never_panic() {
     let mut random = Random(20_261_125);
     let hits: Vec<Hit> = (1..9).map(|position| hit(position, 1 + position % 4)).collect();
     let mut understood = 0;
@@ -125,11 +125,11 @@ fn no_expression_panics() {
     assert!(understood > 50, "{understood}");
 }
 
-/// What Sphinx was asked: expressions of every form.
+/// The recorded queries to Sphinx: expressions of every form.
 const EXPRESSIONS: &str = include_str!("answers/expressions.txt");
 
 #[test]
-fn no_expression_with_a_slip_panics() {
+fn mutated_expressions_never_panic() {
     let mut random = Random(20_261_126);
     let hits: Vec<Hit> = (1..9).map(|position| hit(position, 1 + position % 4)).collect();
     let lines = EXPRESSIONS.lines().filter(|line| !line.starts_with(['#', '[', '=']));
@@ -158,7 +158,7 @@ fn no_expression_with_a_slip_panics() {
 }
 
 #[test]
-fn what_is_too_deep_or_too_long_is_refused() {
+fn too_deep_and_too_long_expressions_are_refused() {
     let deep = 10_000;
     for text in [
         "(".repeat(deep) + "1" + &")".repeat(deep),
@@ -184,7 +184,7 @@ fn what_is_too_deep_or_too_long_is_refused() {
 }
 
 #[test]
-fn nested_as_deep_as_allowed_is_computed() {
+fn deepest_allowed_nesting_is_computed() {
     let depth = MAX_EXPRESSION_DEPTH - 1;
     let text = "1".to_owned() + &"+bm25".repeat(depth);
     let expression = Expression::parse(&text, &()).unwrap();
@@ -214,7 +214,7 @@ fn only_what_needs_hits_asks_for_them() {
     }
 }
 
-/// Once in a pattern of hits that windows keep long: a word at both ends, others in between.
+/// A pattern of hits with long windows: one word at both ends, others in between.
 #[test]
 fn many_hits_cost_no_more_each() {
     let text = "sum(lcs+min_gaps+max_window_hits(1000000)+lccs+exact_order+min_best_span_pos)

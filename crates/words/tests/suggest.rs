@@ -1,4 +1,4 @@
-//! Words that are like one: their order and the bounds of the search, against a plain reckoning.
+//! Suggestions of similar words: their order and the bounds of the search, compared with a plain computation.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ fn given(asked: &str, options: &[(&str, i64)], words: &[(&str, u64)]) -> Vec<(St
     found.iter().map(|it| (it.word.clone(), it.distance, it.documents())).collect()
 }
 
-/// The distance by the whole table.
+/// The edit distance, computed with the whole table.
 fn distance(one: &str, other: &str) -> u32 {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     let mut table = vec![vec![0_u32; other.len() + 1]; one.len() + 1];
@@ -60,7 +60,7 @@ fn the_nearest_come_first_then_those_of_most_documents_then_by_the_word() {
 }
 
 #[test]
-fn few_that_are_kept_are_the_best_of_all() {
+fn bounded_suggestions_are_the_best() {
     let letters = ["a", "b", "c", "é"];
     let mut words = vec![String::new()];
     for _ in 0..5 {
@@ -103,7 +103,7 @@ fn options_that_are_not_understood_are_refused() {
 }
 
 #[test]
-fn the_first_or_the_last_word_is_looked_for() {
+fn first_or_last_word_is_suggested() {
     let analyzer = Analyzer::new(&Settings::default(), &Files::none()).unwrap();
     assert_eq!(word("Alpha, beta!", Which::First, &analyzer).as_deref(), Some("alpha"));
     assert_eq!(word("Alpha, beta!", Which::Last, &analyzer).as_deref(), Some("beta"));

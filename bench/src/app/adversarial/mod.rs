@@ -12,13 +12,13 @@ use serde::Serialize;
 pub use rows::{TABLES, literal};
 
 use super::{
-    asker::{Asker, difference},
-    draw::Draw,
+    client::{Client, difference},
+    draw::LiteralGenerator,
     rows::Shop,
-    template::{Filled, Template},
+    template::{FilledTemplate, Template},
 };
 use crate::{
-    lookup::servers::Holder,
+    lookup::servers::DatabaseServer,
     measure::{microseconds, percentile},
     table::Table,
 };
@@ -77,15 +77,15 @@ fn cases() -> Result<Vec<Case>> {
 
 /// Measures all cases on Remora and on the source it replicates.
 pub fn measure(
-    remora: &Holder,
-    source: &Holder,
+    remora: &DatabaseServer,
+    source: &DatabaseServer,
     shop: &Shop,
     seed: u64,
     limit: Duration,
     budget: Duration,
 ) -> Result<Vec<CaseTimes>> {
-    let mut remora = Asker::new(remora, limit, false)?;
-    let mut source = Asker::new(source, limit, false)?;
+    let mut remora = Client::new(remora, limit, false)?;
+    let mut source = Client::new(source, limit, false)?;
     let mut all = Vec::new();
     for case in cases()? {
         eprintln!("{}", case.name);
@@ -96,29 +96,30 @@ pub fn measure(
 
 fn measure_case(
     case: &Case,
-    remora: &mut Asker<'_>,
-    source: &mut Asker<'_>,
+    remora: &mut Client<'_>,
+    source: &mut Client<'_>,
     shop: &Shop,
     seed: u64,
     budget: Duration,
 ) -> Result<CaseTimes> {
     // All variants draw from the same seed, so that they get the same literals.
-    let mut draws: Vec<Draw<'_>> = case.ways.iter().map(|_| Draw::new(shop, seed)).collect();
+    let mut draws: Vec<LiteralGenerator<'_>> =
+        case.ways.iter().map(|_| LiteralGenerator::new(shop, seed)).collect();
     let mut walls = vec![Vec::new(); case.ways.len()];
     let (mut source_walls, mut wrong) = (Vec::new(), None);
     let begun = Instant::now();
     // The first runs fill the plan caches and do not count.
     for run in 1..=RUNS {
         let ways = case.ways.iter().zip(&mut draws);
-        let filled: Vec<Filled> =
+        let filled: Vec<FilledTemplate> =
             ways.map(|((_, template), draw)| template.fill(draw)).collect::<Result<_>>()?;
         let chosen = filled.first().context("a case has a statement")?;
-        let (truth, took) = source.ask(chosen)?;
+        let (truth, took) = source.execute(chosen)?;
         source_walls.push(took);
         // The variants take turns at being first: the first one finds no row in a cache.
         for turn in 0..filled.len() {
             let at = (run + turn) % filled.len();
-            let (answer, took) = remora.ask(&filled[at])?;
+            let (answer, took) = remora.execute(&filled[at])?;
             walls[at].push(took);
             if answer != truth && wrong.is_none() {
                 let answers = [(source.name(), &truth), (remora.name(), &answer)];
@@ -181,8 +182,8 @@ mod tests {
         let shop = Shop::new(0.01);
         for case in cases().unwrap() {
             assert!(case.ways.len() > 1, "{}", case.name);
-            let filled: Vec<Filled> = (case.ways.iter())
-                .map(|(_, template)| template.fill(&mut Draw::new(&shop, 3)).unwrap())
+            let filled: Vec<FilledTemplate> = (case.ways.iter())
+                .map(|(_, template)| template.fill(&mut LiteralGenerator::new(&shop, 3)).unwrap())
                 .collect();
             assert!(filled.iter().all(|one| !one.text.contains(['{', '}'])), "{}", case.name);
             assert!(filled.iter().all(|one| one.values == filled[0].values), "{}", case.name);

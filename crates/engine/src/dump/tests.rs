@@ -114,7 +114,7 @@ fn random_table() -> impl Strategy<Value = (Vec<ColumnType>, Vec<Row>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
-    fn random_tables_come_back(tables in prop::collection::vec(random_table(), 0..4)) {
+    fn random_tables_round_trip(tables in prop::collection::vec(random_table(), 0..4)) {
         let tables: Vec<_> = tables.iter().map(|(kinds, rows)| source("t", kinds, rows)).collect();
         comes_back(&tables);
     }
@@ -137,7 +137,7 @@ fn many_blocks_come_back_with_their_progress() {
 }
 
 #[test]
-fn every_cut_and_every_flipped_bit_is_refused() {
+fn every_truncation_and_every_flipped_bit_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("d");
     save_quietly(&small(), &path).unwrap();

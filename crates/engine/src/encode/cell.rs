@@ -236,7 +236,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cells_keep_the_order_of_values_and_come_back(
+        fn cells_keep_value_order_and_round_trip(
             (kind, values) in typed_values(2),
         ) {
             let (mut first, mut second) = (Vec::new(), Vec::new());

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn of_members_of_one_name_the_last_counts() {
+    fn last_of_duplicate_members_wins() {
         let document = Document::parse(r#"{"a": 1, "\u0061": [2], "b": "x\n"}"#).unwrap();
         assert_eq!(document.member("a"), Some(&Document::Array(vec![Document::Int(2)])));
         assert_eq!(document.member("b"), Some(&Document::Text("x\n".into())));

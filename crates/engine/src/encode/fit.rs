@@ -228,7 +228,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_fits_stays((kind, values) in typed_values(1)) {
+        fn fitting_values_stay_unchanged((kind, values) in typed_values(1)) {
             prop_assert_eq!(&fit(&column(1, kind), &values[0]).unwrap(), &values[0]);
         }
     }
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn other_types_are_converted_where_nothing_is_lost() {
+    fn lossless_type_conversions_are_done() {
         assert_eq!(fitted(ColumnType::Double, Value::Int(3)), "Float(3.0)");
         assert_eq!(fitted(ColumnType::Double, Value::Float(-0.0)), "Float(0.0)");
         assert_eq!(fitted(ColumnType::Double, Value::Float(f64::NAN)), "refused");

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn turned_parts_have_the_opposite_order() {
+    fn descending_parts_have_the_opposite_order() {
         let values: [&[u8]; 8] =
             [&[], &[1], &[1, 0], &[1, 0, 0], &[1, 0, 1], &[1, 1], &[1, 255], &[6]];
         for (a, one) in values.iter().enumerate() {

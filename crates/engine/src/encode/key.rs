@@ -171,7 +171,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn keys_keep_the_order_of_their_parts_and_come_back((kinds, a, b) in key_values()) {
+        fn keys_keep_part_order_and_round_trip((kinds, a, b) in key_values()) {
             let schema = table(&kinds);
             let key = encode_key(&schema, &a).unwrap();
             let other = encode_key(&schema, &b).unwrap();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_made_to_fit_their_columns() {
+    fn keys_are_converted_to_their_column_types() {
         let schema = table(&[ColumnType::Int(32)]);
         let key = encode_key(&schema, &[Value::Text("-5".into())]).unwrap();
         assert_eq!(key, encode_key(&schema, &[Value::Int(-5)]).unwrap());

@@ -91,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_shown_is_read_back((kind, values) in typed_values(1)) {
+        fn printed_values_parse_back((kind, values) in typed_values(1)) {
             let value = &values[0];
             if !value.is_null() {
                 prop_assert_eq!(parse_literal(kind, &value.to_string()), Some(value.clone()));

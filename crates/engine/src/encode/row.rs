@@ -224,7 +224,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_come_back((kinds, rows) in table_rows(1)) {
+        fn rows_round_trip((kinds, rows) in table_rows(1)) {
             let schema = table(&kinds);
             let stored = encode_row(&schema, &rows[0]).unwrap();
             prop_assert_eq!(&decode_row(&schema, &stored).unwrap(), &rows[0]);
@@ -234,7 +234,7 @@ mod tests {
         }
 
         #[test]
-        fn columns_that_are_not_wanted_are_null((kinds, rows) in table_rows(1), wanted: u64) {
+        fn unselected_columns_are_null((kinds, rows) in table_rows(1), wanted: u64) {
             let schema = table(&kinds);
             let stored = encode_row(&schema, &rows[0]).unwrap();
             let is_wanted = |index: usize| wanted >> (index % 64) & 1 == 1;

@@ -138,7 +138,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn definitions_come_back(schema in any_schema()) {
+        fn definitions_round_trip(schema in any_schema()) {
             let stored = encode_schema(&schema).unwrap();
             prop_assert_eq!(decode_schema(&stored).unwrap(), schema);
         }
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stored_form_stays() {
+    fn stored_format_is_unchanged() {
         let mut schema = table(&[crate::ColumnType::Decimal(5, 2)]);
         schema.columns[0].nullable = false;
         let stored = String::from_utf8(encode_schema(&schema).unwrap()).unwrap();

@@ -144,7 +144,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_come_back((_, values) in typed_values(24), cut: prop::sample::Index) {
+        fn rows_round_trip((_, values) in typed_values(24), cut: prop::sample::Index) {
             let rows: Vec<Row> = values.chunks_exact(3).map(<[Value]>::to_vec).collect();
             let bytes = encode_rows(&rows);
             if let Some(fewer) = rows.len().checked_sub(1) {
@@ -156,7 +156,7 @@ mod tests {
         }
 
         #[test]
-        fn bytes_that_are_no_rows_are_refused(bytes: Vec<u8>, columns in 0_usize..5) {
+        fn invalid_row_bytes_are_refused(bytes: Vec<u8>, columns in 0_usize..5) {
             let _ = decode_rows(&bytes, columns, 10);
         }
     }

@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_that_another_begins_with_is_stored_once() {
+    fn index_that_is_a_prefix_of_another_is_stored_once() {
         let mut schema = table(&[ColumnType::Int(64); 4]);
         schema.primary_key = vec![0, 1];
         schema.columns.iter_mut().for_each(|column| column.indexed = true);
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_texts_are_no_index_of_them() {
+    fn text_keys_are_not_a_text_index() {
         let mut schema = table(&[ColumnType::Text, ColumnType::Int(64)]);
         schema.primary_key = vec![0, 1];
         schema.columns.iter_mut().for_each(|column| column.indexed = true);

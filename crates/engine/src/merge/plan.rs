@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_is_over_is_merged_further() {
+    fn merges_continue_after_a_load() {
         let loaded = [TIER_BYTES * 100; FULL_TIER + 1];
         assert_eq!(full_tier(&loaded, Size::Large, FULL_TIER), None);
         assert_eq!(full_tier(&loaded, Size::Small, FULL_TIER), None);
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quiet_table_merges_segments_of_similar_size() {
+    fn idle_table_merges_segments_of_similar_size() {
         let count = |bytes: &[u64]| similar(bytes).map(|chosen| chosen.len());
         assert_eq!((count(&[]), count(&[5])), (None, None));
         assert_eq!(count(&[100, 90, 110, 95, 105]), Some(5));
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn relief_is_what_is_quickest() {
+    fn fastest_merge_is_chosen_under_pressure() {
         let segments = [[1; FULL_TIER], [TIER_BYTES * FACTOR; FULL_TIER]].concat();
         let chosen = |size, segments: &[u64], count| {
             full_tier(segments, size, count).map(|chosen| chosen.len())
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_small_merges_alone_keep_a_table_from_crowding_for_minutes() {
+    fn small_merges_bound_the_segment_count() {
         let mut segments = Vec::new();
         let mut most = 0;
         // Three minutes of a batch every 8 ms.

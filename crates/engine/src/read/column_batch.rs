@@ -405,7 +405,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn values_and_cells_come_back((kind, values) in typed_values(90), twice: bool) {
+        fn values_and_cells_round_trip((kind, values) in typed_values(90), twice: bool) {
             let mut scratches = vec![Vec::new(); values.len()];
             let pairs = values.iter().zip(&mut scratches);
             let cells: Vec<Cell<'_>> =

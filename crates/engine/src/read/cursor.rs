@@ -184,7 +184,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn base64_comes_back(bytes: Vec<u8>) {
+        fn base64_round_trips(bytes: Vec<u8>) {
             let text = encode_base64(&bytes);
             prop_assert_eq!(decode_base64(&text), Some(bytes));
         }

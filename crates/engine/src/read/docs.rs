@@ -178,7 +178,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_walk_visits_what_a_plain_set_holds(
+        fn walk_visits_the_elements_of_a_set(
             docs in proptest::collection::btree_set(0..LEN, 0..60),
             gone in proptest::collection::btree_set(0..LEN, 0..60),
             low in 0..LEN + 9, high in 0..LEN + 9,

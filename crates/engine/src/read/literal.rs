@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_are_the_whole_numbers_that_they_are() {
+    fn integral_doubles_equal_integers() {
         for number in [1_i64 << 53, (1 << 60) + (1 << 8), -(1 << 62), i64::MIN] {
             let literal = Literal::Value(Value::Float(number as f64));
             let kind = ColumnType::Int(64);

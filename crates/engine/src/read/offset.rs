@@ -70,7 +70,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_of_all_are_the_first_of_each(
+        fn merged_offset_equals_the_offsets_of_the_sequences(
             sequences in prop::collection::vec(prop::collection::vec(0_u8..20, 0..30), 1..6),
             offset in 0_u64..120,
         ) {

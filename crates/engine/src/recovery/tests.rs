@@ -208,7 +208,7 @@ fn doubly_damaged(directory: &Path, damaged: std::ops::Range<i64>) -> Arc<Faulty
 /// A table with wrong segments and unreadable rows: the keys of the segments lead past the damage, though nothing
 /// else of them is used.
 #[test]
-fn a_repair_finds_rows_after_damage_with_the_segments_that_it_replaces() {
+fn repair_finds_rows_after_damage_by_the_replaced_segments() {
     let directory = tempfile::tempdir().unwrap();
     let store = doubly_damaged(directory.path(), 10..12);
     let repaired = repair(directory.path(), &*store, &mut |_| {}).unwrap();
@@ -236,7 +236,7 @@ fn problems_that_are_not_listed_are_rebuilt_too() {
 
 /// On a full disk, dropping rows without a table makes room for moving staged ones.
 #[test]
-fn rows_without_a_table_go_before_staged_ones_are_moved() {
+fn rows_without_a_table_are_deleted_before_staged_rows_are_moved() {
     let left_staged = |step: u64| {
         let directory = tempfile::tempdir().unwrap();
         let faults = Faults { fail_commit: Some(step), ..Faults::default() };

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_bounded_and_a_definition_parts_two() {
+    fn group_is_bounded_and_ends_at_a_definition() {
         let queue = WriteQueue::default();
         queue.push(batch(GROUP_BYTES - 1).0).unwrap();
         queue.push(batch(1).0).unwrap();
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finished_batch_does_not_wait_for_one_that_is_being_indexed() {
+    fn finished_batch_does_not_wait_for_an_indexing_batch() {
         let queue = WriteQueue::default();
         queue.push(batch(1).0).unwrap();
         let (indexing, _segment) = Indexing::under_way();

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_replaced_file_is_whole_and_leaves_nothing_beside_it() {
+    fn replaced_file_is_complete_without_temporary_files() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("FILE");
         write_atomically(&path, b"old").unwrap();
@@ -52,7 +52,7 @@ mod tests {
 
     /// An [`Error::Full`] tells the caller to try again later.
     #[test]
-    fn a_file_that_finds_no_room_is_an_error_of_the_full_disk() {
+    fn file_without_disk_space_is_a_full_disk_error() {
         use std::io::{Error as IoError, ErrorKind};
         let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::FileTooLarge];
         for kind in full {

@@ -357,7 +357,7 @@ mod tests {
     use crate::storage::store::{Store, testing::FaultyStore};
 
     #[test]
-    fn entries_come_back_and_any_cut_is_refused() {
+    fn entries_round_trip_and_truncated_ones_are_refused() {
         let store = FaultyStore::default();
         let (mut commit, place) = (StoreBatch::new(), Keyspace::Rows(3));
         let mut entries = Entries::new(Position(7));

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn another_format_is_refused_and_a_stranger_is_not_taken_over() {
+    fn other_format_and_foreign_directory_are_refused() {
         let directory = tempfile::tempdir().unwrap();
         assert!(matches!(DirectoryLock::open(directory.path()), Err(Error::NotFound { .. })));
         fs::write(directory.path().join(FORMAT_FILE), "remora 9\n").unwrap();

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn it_comes_back_from_its_file() {
+    fn segment_round_trips_through_its_file() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(Manifest::read(directory.path()).unwrap(), None);
         sample().write(directory.path()).unwrap();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_bit_and_every_cut_is_seen() {
+    fn every_flipped_bit_and_every_truncation_is_detected() {
         let good = sample().encode();
         for bit in 0..good.len() * 8 {
             let mut bad = good.clone();

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn canonical_texts_are_taken_as_they_are_and_others_refused() {
+    fn canonical_decimals_are_accepted_and_others_refused() {
         for text in ["0", "-1", "0.00", "-0.01", "10.50"] {
             assert_eq!(Decimal::from_canonical(text).unwrap().as_str(), text);
         }
@@ -292,7 +292,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn scaled_numbers_come_back_and_keep_their_order(
+        fn scaled_numbers_round_trip_in_order(
             a in -10i128.pow(18)..10i128.pow(18),
             b in -10i128.pow(18)..10i128.pow(18),
             scale in 0u8..=18,

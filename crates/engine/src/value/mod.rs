@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_the_smallest_and_zeros_are_equal() {
+    fn null_sorts_first_and_zeros_are_equal() {
         assert_eq!(compare(&Value::Null, &Value::Int(i64::MIN)), Ordering::Less);
         assert_eq!(compare(&Value::Float(-0.0), &Value::Float(0.0)), Ordering::Equal);
         assert_eq!(compare(&Value::Int(-1), &Value::Uint(u64::MAX)), Ordering::Less);

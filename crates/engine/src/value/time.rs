@@ -333,7 +333,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn timestamps_come_back(
+        fn timestamps_round_trip(
             micros in ZERO_TIMESTAMP_MICROS + 1..=*TIMESTAMP_RANGE_MICROS.end(),
         ) {
             let text = Value::Timestamp(micros).to_string();
@@ -347,7 +347,7 @@ mod tests {
         }
 
         #[test]
-        fn spans_come_back(micros in -TIME_LIMIT_MICROS..=TIME_LIMIT_MICROS) {
+        fn spans_round_trip(micros in -TIME_LIMIT_MICROS..=TIME_LIMIT_MICROS) {
             prop_assert_eq!(parse_time(&Value::Time(micros).to_string()), Some(micros));
         }
 

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_change_of_a_key_stands() {
+    fn last_change_of_a_key_wins() {
         let mut changes =
             vec![change(2, 1), change(1, 2), change(2, 3), change(1, 4), change(3, 5)];
         assert_eq!(keep_last_of_each_key(&mut changes), None);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn an_insert_looks_at_the_changes_before_it() {
+    fn insert_sees_earlier_changes_of_its_batch() {
         let normalized = |mut changes: Vec<PreparedChange>| {
             let twice = keep_last_of_each_key(&mut changes);
             let [change] = &changes[..] else { panic!("one key") };

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_noted_while_a_transaction_is_open() {
+    fn keys_are_recorded_while_a_transaction_is_open() {
         let mut recent = RecentWrites::default();
         let one = OpenTransactions::at(&[4]);
         recent.note(&one, &[batch(0..3), batch(2..5)], Position(5));

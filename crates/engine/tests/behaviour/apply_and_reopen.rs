@@ -4,7 +4,7 @@ use crate::common::*;
 use remora_engine::{Database, Error, Position, Value};
 
 #[test]
-fn rows_are_there_and_come_back() {
+fn rows_are_readable_and_survive_reopening() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     let first = apply(&database, vec![put(2, 20, "second"), put(1, 10, "first")]).unwrap();
@@ -43,7 +43,7 @@ fn the_position_of_a_source_is_kept_with_its_batch() {
 }
 
 #[test]
-fn a_closed_database_says_so_and_its_directory_is_free() {
+fn closed_database_reports_it_and_unlocks_its_directory() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     let second = Database::open(directory.path(), quick()).err().unwrap();

@@ -11,7 +11,7 @@ const BATCHES: i64 = 400;
 
 /// Each batch sets the score of all rows to its number; two scores at once are half a batch.
 #[test]
-fn no_reader_sees_half_a_batch() {
+fn readers_see_whole_batches() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     let write = |score: i64| {

@@ -88,7 +88,7 @@ fn rows_or_damage(path: &Path) -> Result<Vec<Row>, Error> {
 
 /// Files of every kind, cut and with flipped bits: nobody is ever told other rows than were written.
 #[test]
-fn no_damage_of_the_row_store_is_silent() {
+fn all_damage_of_the_row_store_is_detected() {
     let (directory, all) = filled();
     let mut files = Vec::new();
     files_below(&directory.path().join("store"), &mut files);
@@ -216,7 +216,7 @@ fn rows_after_damage_are_found_without_any_segment() {
 
 /// A journal that was cut behind the last checkpoint's rows.
 #[test]
-fn a_journal_that_was_cut_is_refused_until_the_loss_is_accepted() {
+fn truncated_journal_is_refused_until_the_loss_is_accepted() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     for id in 0..20 {

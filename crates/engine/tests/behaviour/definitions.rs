@@ -59,7 +59,7 @@ fn hidden_tables_are_used_by_name_and_not_listed() {
 }
 
 #[test]
-fn a_copy_takes_the_place_of_a_table_in_one_step() {
+fn copy_replaces_a_table_atomically() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     put_into(&database, TABLE, 1, "old");
@@ -89,7 +89,7 @@ fn a_copy_takes_the_place_of_a_table_in_one_step() {
 }
 
 #[test]
-fn a_list_is_done_whole_or_not_at_all() {
+fn definition_list_is_atomic() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     database.create_table(named("other")).unwrap();
@@ -179,7 +179,7 @@ fn field_of_first(database: &Database, column: &str) -> Value {
 /// After every step: old rows and new ones, the index and the check, before and after a restart,
 /// with the segments in memory, in files and merged.
 #[test]
-fn rows_of_every_layout_are_rows_of_the_last_one() {
+fn rows_of_old_layouts_read_as_the_current_layout() {
     let directory = tempfile::tempdir().unwrap();
     let options = Options { checkpoint_bytes: 200, ..quick() };
     let mut database = open(directory.path(), options.clone());
@@ -264,7 +264,7 @@ fn impossible_alterations_are_refused_with_the_reason() {
 }
 
 #[test]
-fn a_text_index_that_comes_again_holds_only_what_is_there() {
+fn readded_text_index_has_only_live_documents() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     apply(&database, vec![put(1, 1, "ship")]).unwrap();
@@ -321,7 +321,7 @@ fn the_sql_declaration_of_a_table_is_kept_and_changes_without_a_rebuild() {
 }
 
 #[test]
-fn a_name_is_vacant_where_the_list_has_come_to_it() {
+fn vacant_name_is_checked_in_list_order() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     put_into(&database, TABLE, 1, "kept");

@@ -11,7 +11,7 @@ const THREADS: i64 = 8;
 const BATCHES: i64 = 25;
 
 #[test]
-fn every_caller_sees_its_own_write_at_its_own_position() {
+fn callers_see_their_own_writes_at_their_positions() {
     for durability in [Durability::Always, Durability::Interval(Duration::from_millis(1))] {
         let directory = tempfile::tempdir().unwrap();
         let database = open(directory.path(), Options { durability, ..Options::default() });

@@ -493,7 +493,7 @@ fn filled(database: &Database, random: &mut Random, indexes: Vec<IndexDef>) -> V
 }
 
 #[test]
-fn searches_along_indexes_give_what_a_sort_gives() {
+fn index_order_searches_equal_a_sort() {
     let directory = tempfile::tempdir().unwrap();
     let mut random = Random::seeded();
     let database = Database::open(directory.path(), quick()).unwrap();
@@ -581,7 +581,7 @@ fn the_first_values_of_a_column_are_taken_from_an_index() {
 }
 
 #[test]
-fn an_index_that_is_declared_later_is_made_in_the_background() {
+fn later_declared_index_is_built_in_the_background() {
     let directory = tempfile::tempdir().unwrap();
     let mut random = Random::seeded();
     let database = Database::open(directory.path(), quick()).unwrap();
@@ -613,7 +613,7 @@ fn an_index_that_is_declared_later_is_made_in_the_background() {
 
 /// The columns of so small a segment are read sooner than so many values are looked up, but not if few rows may be read.
 #[test]
-fn many_values_are_looked_up_where_few_rows_may_be_read() {
+fn many_values_are_found_within_a_row_read_limit() {
     let directory = tempfile::tempdir().unwrap();
     let mut random = Random::seeded();
     let database = Database::open(directory.path(), quick()).unwrap();

@@ -288,7 +288,7 @@ impl Notes {
 }
 
 #[test]
-fn paths_together_answer_as_reading_does() {
+fn joint_path_searches_match_a_scan() {
     let mut random = Random::seeded();
     for round in 0..10 {
         let directory = tempfile::tempdir().unwrap();

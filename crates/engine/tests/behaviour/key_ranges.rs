@@ -115,7 +115,7 @@ fn lines_of(scan: Scan) -> Vec<Line> {
 }
 
 #[test]
-fn conditions_on_parts_of_the_key_give_what_a_scan_gives() {
+fn conditions_on_key_parts_match_a_scan() {
     let directory = tempfile::tempdir().unwrap();
     let database = Database::open(directory.path(), quick()).unwrap();
     database.create_table(schema()).unwrap();

@@ -15,7 +15,7 @@ fn positions(at: i64) -> Vec<(String, String)> {
 }
 
 #[test]
-fn nothing_is_seen_before_the_commit_and_all_of_it_after() {
+fn transaction_is_visible_only_after_commit() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     apply(&database, (0..50).map(|id| put(id, 0, "old")).collect()).unwrap();
@@ -44,7 +44,7 @@ fn nothing_is_seen_before_the_commit_and_all_of_it_after() {
 }
 
 #[test]
-fn a_dropped_one_leaves_nothing() {
+fn dropped_large_batch_leaves_no_rows() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     apply(&database, vec![put(1, 1, "kept"), put(2, 2, "kept")]).unwrap();
@@ -65,7 +65,7 @@ fn a_dropped_one_leaves_nothing() {
 }
 
 #[test]
-fn one_that_is_open_when_the_database_is_closed_is_rolled_back_by_the_next_start() {
+fn open_large_batch_is_rolled_back_at_the_next_start() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     apply(&database, vec![put(1, 1, "kept")]).unwrap();
@@ -86,7 +86,7 @@ fn one_that_is_open_when_the_database_is_closed_is_rolled_back_by_the_next_start
 }
 
 #[test]
-fn others_go_on_while_one_comes_and_while_it_is_moved() {
+fn other_writes_continue_during_a_large_batch() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     apply(&database, vec![put(1, 1, "one"), put(2, 1, "two")]).unwrap();
@@ -121,7 +121,7 @@ fn others_go_on_while_one_comes_and_while_it_is_moved() {
 }
 
 #[test]
-fn many_parts_beside_merges_and_checkpoints_equal_a_map() {
+fn large_batches_during_merges_and_checkpoints_equal_a_map() {
     let mut random = Random::seeded();
     let directory = tempfile::tempdir().unwrap();
     let options = Options { checkpoint_bytes: 20_000, ..quick() };

@@ -87,7 +87,7 @@ fn segments_have_a_largest_size() {
 }
 
 #[test]
-fn a_batch_whose_text_is_more_than_a_segment_is_refused_by_name() {
+fn batch_with_text_larger_than_a_segment_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let options = Options { max_segment_bytes: 10_000, ..quick() };
     let database = open(directory.path(), options);

@@ -218,7 +218,7 @@ fn paths_of_many_documents_are_made_in_pieces() {
 
 /// OPTIMIZE makes what is lacking too, and as few segments as may be.
 #[test]
-fn optimize_goes_on_until_all_is_indexed() {
+fn optimize_runs_until_everything_is_indexed() {
     let mut random = Random::seeded();
     let directory = tempfile::tempdir().unwrap();
     let options = Options { path_index_bytes: 24_000, ..quick() };
@@ -234,7 +234,7 @@ fn optimize_goes_on_until_all_is_indexed() {
 }
 
 #[test]
-fn paths_that_are_dropped_or_left_half_made_do_no_harm() {
+fn dropped_and_incomplete_path_indexes_are_harmless() {
     const DOCUMENTS: i64 = 2_000;
     let mut random = Random::seeded();
     let directory = tempfile::tempdir().unwrap();
@@ -279,7 +279,7 @@ fn paths_that_are_dropped_or_left_half_made_do_no_harm() {
 /// A document with more than is indexed leaves its segment without that path alone, which is told by name; when it is
 /// another the path is indexed.
 #[test]
-fn documents_with_too_much_at_a_path_are_reported_and_read() {
+fn documents_with_too_many_values_at_a_path_are_reported_and_read() {
     let mut random = Random::seeded();
     let directory = tempfile::tempdir().unwrap();
     let options = Options { path_index_bytes: 12_000, ..quick() };

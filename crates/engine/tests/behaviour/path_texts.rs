@@ -171,7 +171,7 @@ impl Notes {
 }
 
 #[test]
-fn texts_at_paths_are_found_as_by_reading() {
+fn text_path_searches_match_a_scan() {
     let mut random = Random::seeded();
     for _ in 0..8 {
         let directory = tempfile::tempdir().unwrap();

@@ -69,7 +69,7 @@ fn alter(database: &Database, schema: Schema, fills: Vec<(u32, Value)>) {
 }
 
 #[test]
-fn one_moment_stays_while_rows_come_and_go() {
+fn snapshot_stays_during_inserts_and_deletes() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     let mut random = Random::seeded();

@@ -39,7 +39,7 @@ fn a_batch_may_have_several_positions_and_nothing_else() {
 }
 
 #[test]
-fn a_reply_says_how_far_the_sources_were_in_its_snapshot() {
+fn reply_has_the_source_positions_of_its_snapshot() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     std::thread::scope(|scope| {
@@ -83,7 +83,7 @@ fn submitted_batches_are_applied_in_order_and_waited_for() {
 }
 
 #[test]
-fn a_source_is_waited_for_until_it_is_there_or_time_is_up() {
+fn wait_for_a_source_ends_at_its_position_or_timeout() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     let soon = || Instant::now() + Duration::from_millis(1);

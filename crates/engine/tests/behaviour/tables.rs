@@ -33,7 +33,7 @@ fn a_dropped_table_is_gone_and_a_new_one_is_empty() {
 }
 
 #[test]
-fn rows_that_are_not_required_are_in_no_view() {
+fn rows_outside_the_required_filter_are_invisible() {
     let directory = tempfile::tempdir().unwrap();
     let mut definition = schema();
     definition.required = Some(Filter::Compare {

@@ -38,7 +38,7 @@ fn assert_conflict(outcome: Result<Position, Error>) {
 }
 
 #[test]
-fn the_first_to_commit_wins_however_it_wrote() {
+fn first_committer_wins_for_every_write_path() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     apply(&database, (0..10).map(|id| put(id, 0, "first")).collect()).unwrap();
@@ -71,7 +71,7 @@ fn the_first_to_commit_wins_however_it_wrote() {
 }
 
 #[test]
-fn its_moment_stays_and_an_empty_commit_costs_nothing() {
+fn transaction_keeps_its_snapshot_and_an_empty_commit_is_free() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     apply(&database, vec![put(1, 1, "first")]).unwrap();
@@ -95,7 +95,7 @@ fn its_moment_stays_and_an_empty_commit_costs_nothing() {
 }
 
 #[test]
-fn of_two_that_protect_a_row_one_begins_again() {
+fn one_of_two_conflicting_transactions_restarts() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     let (mut first, mut second) = (database.begin(), database.begin());
@@ -165,7 +165,7 @@ fn an_insert_needs_an_absent_key() {
 }
 
 #[test]
-fn of_many_inserts_of_a_key_one_is_done() {
+fn one_of_many_concurrent_inserts_of_a_key_succeeds() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     for round in 0..40 {
@@ -234,7 +234,7 @@ fn one_transaction(database: &Database, random: &mut Random, stamp: i64) -> Opti
 }
 
 #[test]
-fn histories_of_many_threads_are_snapshot_isolated() {
+fn concurrent_histories_are_snapshot_isolated() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     let stamp = AtomicI64::new(0);

@@ -7,7 +7,7 @@ use remora_engine::{Error, Position};
 use crate::common::*;
 
 #[test]
-fn a_position_is_waited_for() {
+fn wait_for_a_position() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     database.wait_for(Position(0), Duration::ZERO).unwrap();

@@ -100,7 +100,7 @@ fn the_changes_of_a_watch_give_the_table() {
 
 /// Who writes does not wait for who reads, whose place goes when the feed takes more than it may.
 #[test]
-fn a_watcher_that_is_too_far_behind_gets_an_error() {
+fn watcher_too_far_behind_gets_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let options = Options { max_watch_bytes: 200_000, ..quick() };
     let database = open(directory.path(), options.clone());

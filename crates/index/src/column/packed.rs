@@ -127,7 +127,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn values_of_every_width_come_back(
+        fn values_of_every_width_round_trip(
             bits in 0u32..=64,
             seeds in proptest::collection::vec(any::<u64>(), 1..300),
             limit in any::<u64>(),

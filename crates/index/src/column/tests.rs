@@ -1,4 +1,4 @@
-//! Columns of every layout against a plain vector.
+//! Columns of every layout, compared with a plain vector.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -182,7 +182,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
-    fn every_predicate_selects_and_retains_what_a_scan_does(
+    fn every_predicate_matches_a_scan(
         (kind, values, a, b) in questions(),
         step in 1usize..40,
     ) {
@@ -203,7 +203,7 @@ proptest! {
     }
 
     #[test]
-    fn values_come_back_and_order_as_they_should((kind, values) in columns()) {
+    fn values_round_trip_in_order((kind, values) in columns()) {
         let column = open(kind, &values);
         prop_assert_eq!(column.kind(), kind);
         prop_assert_eq!(column.get(values.len() as u32), Cell::Null);
@@ -308,7 +308,7 @@ fn the_layout_follows_the_number_of_distinct_values() {
 }
 
 #[test]
-fn columns_of_the_greatest_dictionary_hold() {
+fn columns_with_the_largest_dictionary_are_correct() {
     let values: Vec<Owned> = (0..400_000u64)
         .map(|doc| match doc % 65_536 {
             0 => Owned::Null,

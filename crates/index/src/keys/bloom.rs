@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_passes_and_few_others_do() {
+    fn bloom_filter_passes_every_key_and_few_others() {
         let hashes: Vec<u64> = (0..20_000u64).map(|key| hash(&key.to_be_bytes())).collect();
         let bloom = Bloom::open(Slice::new(build(&hashes))).unwrap();
         assert!(hashes.iter().all(|&hash| bloom.may_contain(hash)));

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_guess_leads_to_the_same_place() {
+    fn every_estimate_finds_the_same_position() {
         for len in 0..70 {
             for answer in 0..=len {
                 for guess in 0..len + 2 {

@@ -1,4 +1,4 @@
-//! Keys of every shape against a sorted vector.
+//! Keys of every kind, compared with a sorted vector.
 
 use std::collections::BTreeSet;
 
@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn documents_of_two_segments_compare_as_their_keys(a in shapes(), b in shapes()) {
+    fn documents_of_two_segments_are_ordered_by_key(a in shapes(), b in shapes()) {
         let (left, right) =
             (Keys::open(&sections(&a)).unwrap(), Keys::open(&sections(&b)).unwrap());
         for (doc, key) in a.iter().enumerate().step_by(7) {

@@ -1,4 +1,5 @@
-//! Values of random documents beside a look at all of them; merges beside building anew; damage.
+//! Path values of random documents, compared with a scan of all documents. Merged sections are compared with new
+//! builds, and damaged ones must not panic.
 
 use std::{
     collections::BTreeSet,
@@ -97,7 +98,7 @@ fn within(value: &[u8], low: &Bound<Vec<u8>>, high: &Bound<Vec<u8>>) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
     #[test]
-    fn values_are_found_as_a_look_at_all_finds_them(
+    fn value_searches_match_a_scan(
         documents in any_documents(),
         bounds in prop::collection::vec((any_bound(), any_bound()), 1..6),
     ) {
@@ -150,7 +151,7 @@ proptest! {
     }
 
     #[test]
-    fn merged_values_are_those_that_are_built_of_what_is_left(
+    fn merged_values_equal_values_built_from_live_documents(
         documents in any_documents(),
         spread in prop::collection::vec((0_usize..3, any::<bool>()), 700),
     ) {
@@ -170,7 +171,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_values_are_errors_or_others(
+    fn damaged_values_are_errors_or_other_values(
         documents in any_documents(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
     ) {
@@ -224,7 +225,7 @@ fn of_pieces(
 proptest! {
     /// Values in pieces are those that are put in order at once, to the byte; what is collected at once is bounded.
     #[test]
-    fn values_in_pieces_are_values_at_once(
+    fn values_added_in_pieces_equal_whole_values(
         documents in any_documents(),
         piece_bytes in 1_usize..3_000,
         gone in prop::collection::vec(any::<bool>(), 700),
@@ -256,7 +257,7 @@ proptest! {
 
     /// The same of texts, which find what reading all of them finds.
     #[test]
-    fn texts_in_pieces_are_texts_at_once(
+    fn texts_added_in_pieces_equal_whole_texts(
         documents in prop::collection::vec(prop::collection::vec("[abB é]{0,5}", 0..3), 1..40),
         piece_bytes in 1_usize..200,
         piece in "[abB é]{1,3}",
@@ -283,7 +284,7 @@ proptest! {
 
 /// Several paths have their pieces at the same documents, and share the bound.
 #[test]
-fn paths_share_what_is_collected_at_once() {
+fn paths_share_the_memory_limit_of_one_collection() {
     let other = PathSpec { id: 8, label: b"doc.name".to_vec(), kind: PathKind::Values };
     let specs = [spec(), texts_spec(), other];
     let (mut builder, mut whole) =
@@ -309,7 +310,7 @@ fn paths_share_what_is_collected_at_once() {
 }
 
 #[test]
-fn what_is_no_text_is_refused() {
+fn invalid_text_is_refused() {
     let mut texts = PathsBuilder::new(&[texts_spec()]);
     let mut keys = PathKeys::default();
     keys.push(|out| out.push(0xff));

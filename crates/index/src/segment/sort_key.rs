@@ -147,7 +147,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn keys_compare_as_the_values_do(
+        fn encoded_keys_order_like_their_values(
             rows in proptest::collection::vec(
                 (proptest::option::of(proptest::collection::vec(0..3u8, 0..4)), any::<u64>()),
                 2..40,
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_any_number_are_merged() {
+    fn any_number_of_runs_is_merged() {
         let key = |doc: u32, key: &mut Vec<u8>| key.push((doc % 7) as u8);
         let mut expected: Vec<u32> = (0..200).collect();
         expected.sort_by_key(|doc| doc % 7);

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_are_the_text() {
+    fn pieces_join_to_the_text() {
         let runs = |text| ascii_runs(text).collect::<Vec<_>>();
         assert_eq!(runs("a naïve café"), [("a n", "aï"), ("ve ca", "fé")]);
         assert_eq!(runs("日本"), [("", "日本")]);

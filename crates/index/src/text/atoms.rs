@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scripts_are_cut_as_they_are_written() {
+    fn texts_are_split_by_script() {
         let cut: Vec<_> = atoms("c++ e-mail Tシャツ、2番 русский ไทย").collect();
         let expected = [
             (Word, "c"),
@@ -165,7 +165,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn atoms_are_the_text_and_are_cut_alike_anywhere(text: String, at: usize) {
+        fn atoms_cover_the_text_and_do_not_depend_on_the_start(text: String, at: usize) {
             prop_assert_eq!(atoms(&text).map(|atom| atom.1).collect::<String>(), text.clone());
             let at = (0..=at % (text.len() + 1)).rev().find(|&at| text.is_char_boundary(at)).unwrap();
             let inner = atoms(&text[at..]).skip(1).collect::<Vec<_>>();

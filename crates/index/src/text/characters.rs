@@ -217,7 +217,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn terms_are_found_as_by_reading_each(
+        fn term_searches_match_a_scan(
             terms in proptest::collection::btree_set("[日本語ー東\u{20000}\u{20001}]{1,2}", 0..60),
             piece in "[日本語ー東京\u{20000}\u{20002}]{1,3}",
         ) {
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn more_second_code_points_than_two_bytes_count() {
+    fn more_than_65536_second_code_points_are_counted() {
         let seconds = ('\u{100}'..).take(70_000);
         let terms: BTreeSet<String> = seconds.map(|second| format!("日{second}")).collect();
         for piece in ["日\u{101}", "日\u{11000}", "日", "本"] {

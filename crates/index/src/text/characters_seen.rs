@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_that_become_others_are_noted() {
+    fn characters_changed_by_normalization_are_recorded() {
         let texts =
             ["plain É Ä Я 東京 가", "ﬁne Ａ… ﬁ", "e\u{301} Strasse", "а\u{301} Straße", "ﬁ 🅐"];
         let seen = seen(&Normalization::default(), &texts);
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_without_them_are_normalised_character_by_character() {
+    fn documents_without_such_characters_are_normalised_character_by_character() {
         let normalization = Normalization::default();
         for code in 0..0x1_0000 {
             let Some(c) = char::from_u32(code) else { continue };

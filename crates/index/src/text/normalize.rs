@@ -264,7 +264,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_are_normalised_as_the_whole_text(
+        fn pieces_are_normalised_like_the_whole_text(
             parts in proptest::collection::vec(
                 prop_oneof![
                     "[ -~]{0,20}",
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn accents_go_and_voicing_marks_stay() {
+    fn accents_are_removed_and_voicing_marks_kept() {
         let bare = |text| normalized(text, |n| n.fold_accents = true);
         assert_eq!(bare("Crème Brûlée Ångström がぱ हिन्दी"), "creme brulee angstrom がぱ हिन्दी");
     }

@@ -197,7 +197,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn strings_lie_where_they_were_put(
+        fn strings_are_found_at_their_offsets(
             lengths in proptest::collection::vec(
                 prop_oneof![1usize..30, 1usize..30, 250usize..260, 1usize..70_000],
                 0..100,

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_become_elements() {
+    fn patterns_are_parsed_into_elements() {
         assert_eq!(shown("Quantum"), ["0?*quantum*"]);
         assert_eq!(shown("quantum physics"), ["0?*quantum 1_physics*"]);
         assert_eq!(shown("to be or"), ["0?*to 1_be 2_or*"]);

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_order_as_pieces() {
+    fn piece_keys_order_like_pieces() {
         let pieces = ["a", "ab", "abc", "b", "é", "日", "日本"];
         let keys = pieces.map(|piece| piece_key(piece.as_bytes()).unwrap());
         assert!(keys.is_sorted());
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn no_dear_piece_is_missed() {
+    fn all_expensive_pieces_are_found() {
         let some = [
             ("the", 40),
             ("there", 7),

@@ -213,7 +213,7 @@ mod tests {
     use crate::Slice;
 
     #[test]
-    fn counts_come_back_however_large() {
+    fn counts_of_any_size_round_trip() {
         let times = [(3, 1), (4, 14), (9, 15), (10, 255), (11, 256), (12, 70_000), (40, 2)];
         let mut union = Bitmap::new(64);
         let mut counts = PieceCounts::new(64);

@@ -494,7 +494,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(96))]
         #[test]
-        fn pieces_are_found_as_by_reading_every_term(
+        fn piece_searches_match_a_scan_of_all_terms(
             terms in proptest::collection::btree_set("[abé]{1,12}|[-. \u{0}]{1,3}|[日本東]{1,2}", 0..400),
             piece in "[abé]{1,10}|[-. \u{0}]{1,2}",
         ) {
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_come_behind_words() {
+    fn vocabulary_finds_words_and_characters() {
         let terms: BTreeSet<String> =
             ["日", "日本", "東京", "한국", "ｚ", "zebra", "。"].map(str::to_owned).into();
         for piece in ["日", "日本", "本", "京", "東京", "국", "한"] {

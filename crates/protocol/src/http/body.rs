@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_bodies_have_their_codes() {
+    fn invalid_bodies_have_error_codes() {
         for (body, code) in [
             ("{", 3000),
             ("[]", 3000),
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn mygramdb_has_its_limits_and_passes_over_the_unknown() {
+    fn mygramdb_dialect_has_its_limits_and_ignores_unknown_fields() {
         let strict = ParseLimits::mygramdb();
         assert_eq!(refused("{}", &strict), 3000);
         assert_eq!(refused(r#"{"q":"a","limit":1001}"#, &strict), 3008);
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_and_facets_refuse_what_they_do_not_take() {
+    fn count_and_facet_refuse_unsupported_clauses() {
         let count = |body: &str| parse_count(body.as_bytes(), "t", &own());
         for field in ["limit", "offset", "sort", "highlight", "fuzzy"] {
             let body = format!(r#"{{"q":"a","{field}":1}}"#);

@@ -109,7 +109,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_give_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+        fn arbitrary_bytes_are_handled(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
             let _ = Credentials::parse(&bytes);
             let _ = Credentials::parse(&[b"Basic ", &bytes[..]].concat());
         }

@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn the_verdict_has_its_reason() {
+    fn readiness_has_its_reason() {
         let ready = Readiness { data_initialized: true, ..Readiness::default() };
         assert_eq!(readiness(&ready, 7)["status"], "ready");
         assert_eq!(readiness(&ready, 7).get("replication_running"), None);

@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_natural() {
+    fn json_values_have_natural_types() {
         let day = Date { year: 1970, month: 1, day: 2 };
         let decimal = Decimal::parse("12.50", 10, 2).unwrap();
         for (value, expected) in [

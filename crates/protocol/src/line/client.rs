@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reply_ends_where_clients_look_for_it() {
+    fn reply_terminator_is_found_by_clients() {
         let whole = [
             "OK RESULTS 1 7\r\n",
             "OK RESULTS 1\r\n7\tx\r\n\r\n",

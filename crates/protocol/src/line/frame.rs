@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_http_are_known() {
+    fn http_request_lines_are_recognized() {
         for line in [
             "GET / HTTP/1.1",
             "POST /PUT HTTP/1.1",
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_frames_hold_back_more() {
+    fn pending_frames_stop_reading() {
         let limits = FrameLimits { frame_bytes: 10, pending_frames: 2, pending_bytes: 100 };
         let mut reader = FrameReader::new(limits);
         assert_eq!(reader.push(b"a\r\nb\r\nc\r\n"), Ok(6));

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn white_space_of_any_script_cuts() {
+    fn unicode_white_space_separates_tokens() {
         let line = "a\tb\u{a0}c\u{1680}d\u{2000}e\u{200b}f\u{2028}g\u{2029}h\u{202f}i\u{205f}j\
             \u{3000}k\nl\rm\u{b}n\u{c}o";
         let words: String = cut(line.as_bytes()).into_iter().map(|(text, _)| text).collect();

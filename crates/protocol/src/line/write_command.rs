@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn other_frames_and_wrong_forms() {
+    fn other_commands_are_ignored_and_wrong_forms_refused() {
         for other in ["SEARCH t put", "", "PUTS t {}"] {
             assert!(parse_write(other.as_bytes()).is_none(), "{other}");
         }

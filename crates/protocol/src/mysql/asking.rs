@@ -309,7 +309,7 @@ mod tests {
     const DONE: &[u8] = &[OK, 0, 0, 2, 0, 0, 0];
 
     #[test]
-    fn a_login_is_what_this_server_reads() {
+    fn own_login_packet_is_parsed() {
         let packet = greeting();
         let greeting = Greeting::parse(&packet).unwrap();
         assert_eq!((greeting.nonce, greeting.plugin), ([b'n'; 20], Some(Plugin::CachingSha2)));
@@ -375,7 +375,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_break_it(packets: Vec<Vec<u8>>, cut: prop::sample::Index, byte: u8) {
+        fn arbitrary_bytes_never_panic(packets: Vec<Vec<u8>>, cut: prop::sample::Index, byte: u8) {
             let mut answer = Answer::default();
             for packet in &packets {
                 let _ = (Greeting::parse(packet), login_step(packet, "x"));

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_read_by_a_client() {
+    fn client_reads_values_of_every_type() {
         use ColumnType::*;
         let date = Date { year: 2024, month: 2, day: 29 };
         let moment = DateTime { date, micros: 3_723_000_001 };
@@ -214,14 +214,14 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_not_its_columns_is_refused() {
+    fn value_of_the_wrong_column_type_is_refused() {
         let mut bytes = Vec::new();
         assert!(put_row(&mut bytes, &[Cell::Text("x")], &[SqlType::Int], None).is_err());
     }
 
     proptest! {
         #[test]
-        fn null_bits_stand_where_clients_look(nulls in prop::collection::vec(any::<bool>(), 1..40)) {
+        fn null_bitmap_matches_the_client(nulls in prop::collection::vec(any::<bool>(), 1..40)) {
             let cells: Vec<_> = nulls
                 .iter()
                 .map(|null| {

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes() {
+    fn column_definition_bytes_are_exact() {
         let mut bytes = Vec::new();
         put_column(&mut bytes, &column(SqlType::VarChar), None);
         let golden = b"\x03def\x04wiki\x01p\x05pages\x01t\x05title\
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_read_by_a_client() {
+    fn client_reads_column_definitions() {
         let read = |column: &Column| {
             let mut bytes = Vec::new();
             put_column(&mut bytes, column, None);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_told_in_the_clients_character_set() {
+    fn texts_are_sent_in_the_clients_character_set() {
         let charset = remora_mysql::Charset::named("latin1").unwrap();
         let latin1 = ResultCharset { charset, collation: 8, max_bytes: 1 };
         let mut bytes = Vec::new();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_is_read_by_a_client() {
+    fn client_reads_a_parameter_definition() {
         let mut bytes = Vec::new();
         put_parameter(&mut bytes);
         let column = ParseBuf(&bytes).parse::<packets::Column>(()).unwrap();

@@ -178,7 +178,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_give_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..30)) {
+        fn arbitrary_bytes_are_handled(bytes in prop::collection::vec(any::<u8>(), 0..30)) {
             let _ = Command::parse(&bytes).name();
         }
     }

@@ -246,7 +246,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_compressed_is_read(
+        fn compressed_packets_round_trip(
             plain in prop::collection::vec(0_u8..4, 0..5000),
             piece in 1_usize..3000,
         ) {
@@ -256,7 +256,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_give_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn arbitrary_bytes_are_handled(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             for algorithm in [Algorithm::Zlib, Algorithm::Zstd(3)] {
                 let mut reader = Compressor::new(algorithm);
                 reader.room().extend_from_slice(&bytes);

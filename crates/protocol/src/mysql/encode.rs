@@ -122,7 +122,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_are_mysqls(number in any::<u64>(), shift in 0_u32..64) {
+        fn numbers_print_like_mysql(number in any::<u64>(), shift in 0_u32..64) {
             let number = number >> shift;
             let (mut ours, mut theirs) = (Vec::new(), Vec::new());
             put_number(&mut ours, number);
@@ -132,7 +132,7 @@ mod tests {
         }
 
         #[test]
-        fn short_fields_are_none(bytes in prop::collection::vec(any::<u8>(), 0..20)) {
+        fn short_fields_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..20)) {
             let mut fields = Fields::new(&bytes);
             let _ = (fields.number(), fields.bytes(), fields.text(), fields.u32());
         }

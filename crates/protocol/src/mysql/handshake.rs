@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_greetings_bytes() {
+    fn greeting_bytes_are_exact() {
         let mut nonce = [0; NONCE_BYTES];
         nonce.iter_mut().zip(1..).for_each(|(byte, at)| *byte = at);
         let nonce = Nonce::from_random(nonce);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn the_switchs_bytes() {
+    fn auth_switch_bytes_are_exact() {
         let mut bytes = Vec::new();
         put_auth_switch(&mut bytes, Plugin::Native, &Nonce::from_random([b'n'; NONCE_BYTES]));
         assert_eq!(bytes, b"\xfemysql_native_password\0nnnnnnnnnnnnnnnnnnnn\0");
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_is_read() {
+    fn login_packet_is_parsed() {
         let attributes: HashMap<String, String> =
             [("_client_name".to_owned(), "libmysql".to_owned())].into();
         let packet = HandshakeResponse::new(
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_user_is_read() {
+    fn change_user_packet_is_parsed() {
         let more =
             ComChangeUserMoreData::new(45).with_auth_plugin(Some(AuthPlugin::MysqlNativePassword));
         let packet = ComChangeUser::new()
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn tls_is_asked_for() {
+    fn tls_request_is_recognized() {
         let asked = Capabilities::CLIENT_PROTOCOL_41 | Capabilities::CLIENT_SSL;
         assert!(is_tls_request(&bytes_of(&SslRequest::new(asked, 1 << 24, 45))));
         let asked = Capabilities::CLIENT_PROTOCOL_41;
@@ -340,7 +340,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_give_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_bytes_are_handled(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = Hello::parse(&bytes, everything());
             let _ = Login::parse_change(&bytes, everything());
             let _ = (is_tls_request(&bytes), is_old_client(&bytes));

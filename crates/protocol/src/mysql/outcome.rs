@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_of_ok_eof_and_err() {
+    fn ok_eof_and_err_bytes_are_exact() {
         let flags = flags_of(Status { autocommit: true, ..Status::default() });
         let mut bytes = Vec::new();
         put_ok(&mut bytes, &Outcome::default(), flags, ALL, &[]);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn ok_is_read_by_a_client() {
+    fn client_reads_the_ok_packet() {
         let changes = [
             Tracked::Variable("autocommit".to_owned(), "OFF".to_owned()),
             Tracked::Database("wiki".to_owned()),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_rows_is_read_by_a_client() {
+    fn client_reads_the_end_of_rows() {
         let mut bytes = Vec::new();
         put_end_of_rows(&mut bytes, &outcome(), StatusFlags::empty(), ALL, &[]);
         let ok = ParseBuf(&bytes).parse::<OkPacketDeserializer<'_, ResultSetTerminator>>(ALL);

@@ -331,7 +331,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn written_packets_are_parsed(
             messages in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 0..20),
             piece in 1_usize..600,
             first in any::<u8>(),
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_message_leaves_nothing() {
+    fn failed_message_writes_no_bytes() {
         let mut writer = PacketWriter::default();
         writer.message(|bytes| bytes.push(1));
         let before = writer.bytes().to_vec();

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_binds_is_read() {
+    fn bound_parameters_are_parsed() {
         let values = read(&[
             Theirs::NULL,
             Theirs::Int(-5),
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_are_none_are_zero_and_long_ones_are_cut() {
+    fn invalid_times_are_zero_and_long_ones_truncated() {
         let bound = |kind: ColumnType, value: &[u8]| {
             let packet = [&[0, 1, kind as u8, 0, value.len() as u8][..], value].concat();
             let mut values = Vec::new();
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_remembered_and_blobs_are_bytes() {
+    fn parameter_types_are_kept_and_blobs_are_bytes() {
         let mut parameters = Parameters::default();
         let mut values = Vec::new();
         let blob = ColumnType::MYSQL_TYPE_BLOB as u8;
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_come_in_the_clients_character_set() {
+    fn texts_are_received_in_the_clients_character_set() {
         let latin1 = Charset::named("latin1").unwrap();
         let read = |kind: ColumnType| {
             let packet = [0, 1, kind as u8, 0, 2, b'a', 0xE9];
@@ -359,7 +359,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_give_an_answer(
+        fn arbitrary_bytes_are_handled(
             bytes in prop::collection::vec(any::<u8>(), 0..100),
             count in 0_usize..20,
         ) {

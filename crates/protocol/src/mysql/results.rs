@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_of_select_1() {
+    fn select_1_bytes_are_exact() {
         let definition = b"\x03def\0\0\0\x011\0\x0c\x3f\0\x02\0\0\0\x08\x81\0\0\0\0";
         let all = |capabilities| {
             run(capabilities, RowFormat::Text, |results| {
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn several_results_say_that_more_follow() {
+    fn multiple_results_have_the_more_results_flag() {
         let (messages, _) = run(Capabilities::CLIENT_DEPRECATE_EOF, RowFormat::Binary, |results| {
             results.done(&Outcome { affected_rows: 3, ..Outcome::default() }, true);
             select(results, 1, true);
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_of_a_prepared_statement() {
+    fn prepared_statement_bytes_are_exact() {
         let mut writer = PacketWriter::default();
         writer.set_sequence(1);
         put_prepared(&mut writer, 9, 2, &[column("n")], FLAGS, Capabilities::empty(), None);

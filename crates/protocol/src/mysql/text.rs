@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn other_values() {
+    fn integers_years_decimals_and_blobs_are_printed() {
         assert_eq!(cell(Cell::Int(i64::MIN), SqlType::BigInt), "-9223372036854775808");
         assert_eq!(cell(Cell::Uint(u64::MAX), SqlType::BigInt), "18446744073709551615");
         assert_eq!(cell(Cell::Int(0), SqlType::Year), "0000");

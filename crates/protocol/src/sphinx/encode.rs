@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_length_that_lies_is_truncated() {
+    fn wrong_length_is_truncated() {
         let lying = [0xFF, 0xFF, 0xFF, 0xFF, b'a'];
         assert_eq!(Fields::new(&lying).text(), Err(RequestError::Truncated));
         let entries = Fields::new(&lying).entries(u32::MAX, 4, Fields::u32);

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_are_those_that_searchd_takes() {
+    fn request_heads_match_searchd() {
         let search = RequestHead { command: Command::Search, version: 0x119, length: 5 };
         assert_eq!(head(0, 0x119, 5), Ok(search));
         assert!(head(11, 0x100, 8 << 20).is_ok());
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_those_that_searchd_takes() {
+    fn versions_match_searchd() {
         let check = |command: Command, version| {
             command.check_version(version).map_err(|error| error.to_string())
         };

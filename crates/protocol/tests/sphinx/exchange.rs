@@ -1,10 +1,10 @@
-//! Captured exchanges.
+//! Captured requests and replies of SphinxAPI.
 
 use std::{fs, path::PathBuf};
 
 use remora_protocol::sphinx::{HEAD_BYTES, Request, RequestError, RequestHead};
 
-/// What went over one connection.
+/// The bytes of one connection in both directions.
 pub struct Exchange {
     pub name: String,
     pub request: Vec<u8>,

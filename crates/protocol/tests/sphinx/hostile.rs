@@ -1,4 +1,4 @@
-//! Requests that are cut off, changed or lie about lengths.
+//! Requests that are truncated, changed or have wrong lengths.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,7 +12,7 @@ use crate::exchange::exchanges;
 /// Changed requests for each captured one.
 const CHANGES: usize = 400;
 
-/// Numbers from a seed.
+/// Random numbers from a seed.
 struct Random(u64);
 
 impl Random {
@@ -47,7 +47,7 @@ fn shape() -> TableShape {
     }
 }
 
-/// How many entries and bytes of text a request holds.
+/// The number of entries and the bytes of text in a request.
 fn held(request: &Request<'_>) -> usize {
     match request {
         Request::Search(request) => request
@@ -84,7 +84,7 @@ fn held(request: &Request<'_>) -> usize {
     }
 }
 
-/// Reads a request as a server does, and makes statements of it.
+/// Parses a request like a server and translates it to statements.
 fn answer(head: [u8; HEAD_BYTES], body: &[u8]) {
     let head = match RequestHead::parse(head) {
         Ok(head) => head,

@@ -1,4 +1,4 @@
-//! SphinxAPI against captured exchanges of real clients and a real server.
+//! SphinxAPI, compared with captured exchanges between real clients and a real server.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 

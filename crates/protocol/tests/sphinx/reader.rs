@@ -1,4 +1,4 @@
-//! Reads replies to searches as a client does.
+//! A parser of search replies, as a client has it.
 
 use remora_protocol::sphinx::{Answer, Attribute, AttributeKind, Found, Match, Value, Word};
 
@@ -34,7 +34,7 @@ impl Reader<'_> {
         (0..self.u32()).map(|_| entry(self)).collect()
     }
 
-    /// The answers of a version's reply, whose status is given.
+    /// The answers of a reply in this version, with its status.
     pub fn answers(&mut self, version: u16, status: u16) -> Vec<Answer> {
         if version < 0x10D {
             let warning = if status == 3 { self.text() } else { String::new() };

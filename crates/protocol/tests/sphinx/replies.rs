@@ -1,4 +1,4 @@
-//! Given the same result, the bytes are those that `searchd` sent.
+//! Replies with the same results have the same bytes as those of `searchd`.
 
 use remora_protocol::sphinx::{
     Answer, Attribute, AttributeKind, Found, Keyword, Match, Request, Value, Word, put_error,
@@ -20,7 +20,7 @@ fn written(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     out.split_off(6)
 }
 
-/// The result of a captured reply, written by us.
+/// The result of a captured reply, encoded by our code.
 fn rewritten(sent: &Sent<'_>, reply: &[u8]) -> Vec<u8> {
     let mut reader = Reader(&reply[8..]);
     let status = status(reply);
@@ -64,7 +64,7 @@ fn rewritten(sent: &Sent<'_>, reply: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn results_of_all_captured_replies_are_written_as_they_came() {
+fn captured_replies_are_reproduced() {
     let mut compared = 0;
     for exchange in exchanges() {
         let sent = exchange.sent();
@@ -94,9 +94,9 @@ fn answers(name: &str) -> Vec<Answer> {
     Reader(&reply[8..]).answers(search.version, status(reply))
 }
 
-/// One search that was sent in the form of many versions: its result in each is that of the newest.
+/// One search, sent in many protocol versions: each result equals that of the newest version.
 #[test]
-fn one_result_in_the_form_of_every_version() {
+fn one_result_is_encoded_for_every_version() {
     let mut answers = answers("raw_11f");
     for version in 0x100..=0x11F {
         let exchange = exchange(&format!("raw_{version:x}"));
@@ -136,7 +136,7 @@ fn word(word: &str, documents: u32, hits: u32) -> Word {
     Word { word: word.to_owned(), documents, hits }
 }
 
-/// A row of the captured reply: its values, then the year that it stands for and how many rows that has.
+/// A row of the captured reply: its values, then the year of its group and the number of rows in it.
 fn row(id: u64, weight: i32, values: [Value; 11], year: u32) -> Match {
     let count = if year == 2004 { 2 } else { 1 };
     let group = [Value::Number(year), Value::Number(count)];
@@ -195,7 +195,7 @@ fn rows() -> Vec<Match> {
 }
 
 #[test]
-fn a_result_that_is_written_out_by_hand_is_the_captured_one() {
+fn hand_written_result_equals_the_captured_one() {
     let found = Found {
         fields: vec!["title".to_owned(), "body".to_owned()],
         attributes: attributes(),
@@ -229,7 +229,7 @@ fn errors_and_warnings_of_a_batch() {
 }
 
 #[test]
-fn requests_that_searchd_refuses_are_refused_in_its_words() {
+fn refusals_have_the_messages_of_searchd() {
     for name in ["raw_newer", "raw_unknown", "perl_11e_update_mva"] {
         let exchange = exchange(name);
         let sent = exchange.sent().remove(0);

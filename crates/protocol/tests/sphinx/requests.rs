@@ -1,4 +1,4 @@
-//! What captured requests ask for.
+//! The parsed contents of captured requests.
 
 use remora_protocol::sphinx::{
     Anchor, ExcerptRequest, Filter, FilterTest, Group, KeywordsRequest, MatchMode, Outer, Query,
@@ -7,7 +7,7 @@ use remora_protocol::sphinx::{
 
 use crate::exchange::{Sent, exchange, exchanges};
 
-/// What clients ask for by default.
+/// The default query of clients.
 fn query(text: &'static str) -> Query<'static> {
     Query {
         limit: 20,
@@ -38,7 +38,7 @@ fn filter(
 }
 
 #[test]
-fn a_query_with_everything() {
+fn query_with_all_clauses_is_parsed() {
     let expected = Query {
         limit: 10,
         mode: MatchMode::Extended,
@@ -159,7 +159,7 @@ fn flags_of_queries() {
 }
 
 #[test]
-fn one_query_in_the_form_of_every_version() {
+fn one_query_is_encoded_for_every_version() {
     let versions = exchanges();
     let versions = versions.iter().filter(|exchange| {
         u16::from_str_radix(exchange.name.trim_start_matches("raw_"), 16).is_ok()

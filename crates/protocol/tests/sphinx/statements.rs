@@ -1,4 +1,4 @@
-//! The SQL that queries become.
+//! The SQL statements that search queries are translated to.
 
 use remora_protocol::sphinx::{
     Anchor, AttributeKind, ExcerptRequest, Filter, FilterTest, Group, KeywordsRequest, MatchMode,
@@ -48,7 +48,7 @@ fn rows(query: &Query<'_>) -> String {
     search(query, &books()).map_or_else(|error| error.to_string(), |statement| statement.rows)
 }
 
-/// The statement without what each has in common.
+/// The statement without the parts that all have in common.
 fn short(query: &Query<'_>) -> String {
     rows(query)
         .replace("SELECT `book``id`, WEIGHT(), `year` FROM `shop`.`books`", "~")
@@ -191,7 +191,7 @@ fn filters() {
 }
 
 #[test]
-fn a_filter_of_the_weight_stands_a_level_above_it() {
+fn weight_filter_is_in_an_outer_query() {
     let filter = Filter {
         attribute: "@weight".into(),
         test: FilterTest::Range(10, 20),
@@ -342,9 +342,9 @@ fn select_lists() {
     assert_eq!(of(&wide).unwrap_err(), "index books: an expression is too long");
 }
 
-/// Where MySQL has NULL, as for a quotient by zero, Sphinx has 0 and computes on with it.
+/// Where MySQL has NULL, for example after a division by zero, Sphinx computes with 0.
 #[test]
-fn what_has_no_value_is_zero() {
+fn null_results_become_zero() {
     let select = |list: &str| {
         let statement = rows(&Query { select: list.to_owned().into(), ..query("") });
         let values = statement.strip_prefix("SELECT `book``id`, WEIGHT(), ").unwrap();
@@ -389,7 +389,7 @@ fn what_has_no_value_is_zero() {
 }
 
 #[test]
-fn places_outer_orders_and_weights() {
+fn outer_orders_and_weights_are_placed_in_the_outer_query() {
     let anchor = Anchor {
         latitude_column: "lat".into(),
         longitude_column: "lon".into(),
@@ -450,7 +450,7 @@ fn places_outer_orders_and_weights() {
 }
 
 #[test]
-fn what_a_client_of_everything_asks() {
+fn perl_client_with_all_options_is_translated() {
     let everything = exchange("perl_11e_everything");
     let sent = everything.only();
     let Request::Search(request) = sent.parse().unwrap() else { panic!("no search") };

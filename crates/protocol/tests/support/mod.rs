@@ -25,9 +25,9 @@ use std::{
 
 /// One file.
 pub struct Script {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// What stands behind each `#!`.
+    /// The texts after each `#!`.
     pub settings: Vec<String>,
     /// The lines up to the first request.
     head: String,
@@ -42,7 +42,7 @@ struct Step {
 }
 
 impl Script {
-    /// Reads a script; panics where it does not follow the format.
+    /// Parses a script; panics if its format is invalid.
     pub fn read(path: &Path) -> Self {
         let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
         let mut script = Self {
@@ -75,7 +75,7 @@ impl Script {
         part.push('\n');
     }
 
-    /// Asks every request, its CRLF left off, and compares or rewrites the answers.
+    /// Sends every request without its CRLF, and compares or rewrites the answers.
     pub fn run(mut self, mut ask: impl FnMut(&[u8]) -> Vec<u8>) {
         let rewrites = std::env::var("REMORA_REWRITE").is_ok_and(|value| value == "1");
         for step in &mut self.steps {
@@ -116,7 +116,7 @@ pub fn scripts(area: &str) -> Vec<Script> {
     paths.iter().filter(|path| path.is_file()).map(|path| Script::read(path)).collect()
 }
 
-/// What a script's text stands for.
+/// The bytes that a text in a script represents.
 pub fn bytes(shown: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut rest = shown;
@@ -139,7 +139,7 @@ pub fn bytes(shown: &str) -> Vec<u8> {
     bytes
 }
 
-/// Bytes as a script shows them.
+/// Bytes in the notation of scripts.
 pub fn visible(bytes: &[u8]) -> String {
     let mut shown = String::new();
     for chunk in bytes.utf8_chunks() {

@@ -1,4 +1,4 @@
-//! Commands as request lines in one canonical form: every name, text and value quoted.
+//! Prints commands as request lines in a canonical form: every name, text and value is quoted.
 
 use remora_engine::{
     Comparison, Filter, Highlight, Literal, SearchRequest, Selection, SortBy, SortKey, TextQuery,

@@ -357,7 +357,7 @@ mod tests {
         by_paths(condition, "doc", &ready.collect::<Vec<_>>())
     }
 
-    fn said(filter: &str, indexes: &[(&str, bool)]) -> Option<ByPaths> {
+    fn choose_index(filter: &str, indexes: &[(&str, bool)]) -> Option<ByPaths> {
         asked(&parse(filter).unwrap(), indexes)
     }
 
@@ -391,7 +391,7 @@ mod tests {
     #[test]
     fn many_conditions_are_planned_in_one_pass() {
         let text = vec!["a=1 AND b=1"; 65_000].join(" AND ");
-        let found = said(&text, &[("a,b,c", true)]).unwrap();
+        let found = choose_index(&text, &[("a,b,c", true)]).unwrap();
         let tests = tests_of(&found.filter);
         let of_two = tests.iter().filter(|tests| tests.len() == 2).count();
         assert_eq!((tests.len(), of_two, found.is_exact), (65_000, MAX_JOINT, false));
@@ -403,21 +403,22 @@ mod tests {
         let list = format!("({})", list.join(","));
         let lists = vec![format!("b IN {list}"); 500].join(" AND ");
         let text = format!("a IN {list} AND {lists}");
-        let found = said(&text, &[("a,b", true)]).unwrap();
+        let found = choose_index(&text, &[("a,b", true)]).unwrap();
         assert_eq!((ranges_and_values(&found), found.is_exact), ((100_000, 2_000), false));
         // The others are answered by the path's own index.
-        let found = said(&text, &[("a,b", true), ("b", true)]).unwrap();
+        let found = choose_index(&text, &[("a,b", true), ("b", true)]).unwrap();
         assert_eq!((ranges_and_values(&found), found.is_exact), ((100_000, 51_000), true));
         // Of one branch nothing is left for the other.
         let either = format!("({text}) OR ({text})");
-        assert!(said(&either, &[("a,b", true)]).is_none());
+        assert!(choose_index(&either, &[("a,b", true)]).is_none());
         // Beside two values nine lists fit, and of the other branch the first path alone.
-        let found = said(&format!("({either}) AND a = 1 AND b = 1"), &[("a,b", true)]).unwrap();
+        let found =
+            choose_index(&format!("({either}) AND a = 1 AND b = 1"), &[("a,b", true)]).unwrap();
         assert_eq!((ranges_and_values(&found), found.is_exact), ((90_001, 1_902), false));
         // Long texts in few ranges.
         let long = format!("a = '{}'", "x".repeat(400_000));
         let tests = ["b > 1"; 100].join(" AND ");
-        let found = said(&format!("{long} AND {tests}"), &[("a,b", true)]).unwrap();
+        let found = choose_index(&format!("{long} AND {tests}"), &[("a,b", true)]).unwrap();
         assert_eq!((ranges_and_values(&found), found.is_exact), ((20, 40), false));
     }
 
@@ -425,7 +426,7 @@ mod tests {
     fn indexes_that_are_exact_come_first() {
         let plain = [("a", true), ("b", true)];
         let said = |filter: &str, joint: &[(&str, bool)]| {
-            let found = said(filter, &[joint, &plain].concat()).unwrap();
+            let found = choose_index(filter, &[joint, &plain].concat()).unwrap();
             let EngineFilter::And(parts) = &found.filter else { panic!("{:?}", found.filter) };
             let of_several = |filter: &EngineFilter| match filter {
                 EngineFilter::And(parts) => match &parts[..] {
@@ -443,19 +444,22 @@ mod tests {
         // Two tests of one path are no work for an index of several.
         for is_whole in [false, true] {
             let joint = [("a,c", is_whole)];
-            assert_eq!(said("a > 1 AND a < 5", &joint), (none(), true));
+            assert_eq!(choose_index("a > 1 AND a < 5", &joint), (none(), true));
         }
-        assert_eq!(said("a = 1 AND b = 1", &[("a,b", false)]), (none(), true));
-        assert_eq!(said("a = 1 AND b = 1", &[("a,b", true)]), (vec!["a,b".to_owned()], true));
+        assert_eq!(choose_index("a = 1 AND b = 1", &[("a,b", false)]), (none(), true));
+        assert_eq!(
+            choose_index("a = 1 AND b = 1", &[("a,b", true)]),
+            (vec!["a,b".to_owned()], true)
+        );
         // One path has no index of its own.
         let joint = [("a,c", false)];
-        assert_eq!(said("a = 1 AND c = 1", &joint), (vec!["a,c".to_owned()], false));
+        assert_eq!(choose_index("a = 1 AND c = 1", &joint), (vec!["a,c".to_owned()], false));
         let joint = [("a,c,b", false), ("c,a", true)];
         let all = "a = 1 AND b = 1 AND c = 1";
-        assert_eq!(said(all, &joint), (vec!["c,a".to_owned()], true));
+        assert_eq!(choose_index(all, &joint), (vec!["c,a".to_owned()], true));
         // Of those of one path too.
         let joint = [("c,a", false), ("c,b", true)];
-        assert_eq!(said("c > 1 AND c < 5", &joint), (vec!["alone".to_owned(); 2], true));
+        assert_eq!(choose_index("c > 1 AND c < 5", &joint), (vec!["alone".to_owned(); 2], true));
     }
 
     #[test]

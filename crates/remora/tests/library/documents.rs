@@ -1,4 +1,4 @@
-//! Collections.
+//! Collections of documents.
 
 use std::collections::BTreeSet;
 
@@ -278,7 +278,7 @@ fn scalar() -> impl Strategy<Value = Json> {
     ]
 }
 
-/// What the filter means, said once more without it.
+/// The meaning of the filter as a plain function.
 fn expected(documents: &[Json], test: &dyn Fn(&Json) -> bool) -> usize {
     documents.iter().filter(|document| test(&document["a"])).count()
 }

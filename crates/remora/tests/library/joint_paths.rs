@@ -1,5 +1,4 @@
-//! Several paths that are indexed together: what they find, and the order that they give, is what reading all documents
-//! gives.
+//! Indexes over several paths: their results and their order, compared with a scan of all documents.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,7 @@ use serde_json::{Value as Json, json};
 use crate::Tested;
 
 const PATHS: [&str; 4] = ["a", "b", "c.d", "list"];
-/// What is indexed together.
+/// The path lists of the indexes.
 const TOGETHER: [&[&str]; 6] =
     [&["a", "b"], &["b", "a"], &["a", "c.d", "b"], &["list", "a"], &["c.d", "list", "b"], &["a"]];
 
@@ -35,7 +34,7 @@ fn scalar() -> BoxedStrategy<Json> {
     .boxed()
 }
 
-/// Documents without arrays, so that an order can be an index's, or with them.
+/// Documents without arrays, so that an index can give the order, or with arrays.
 fn document(has_arrays: bool) -> BoxedStrategy<Json> {
     let mut value = prop_oneof![6 => scalar(), 1 => Just(json!({"d": 1}))].boxed();
     let list = prop::collection::vec(scalar(), 0..4).prop_map(Json::from);

@@ -1,4 +1,4 @@
-//! Collections whose ids are texts of the caller's.
+//! Collections with text ids given by the caller.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use crate::Tested;
 
-/// Ids that an order other than that of bytes, or a comparison other than of bytes, would mix up.
+/// Ids that only a binary order and a binary comparison keep apart.
 fn id() -> impl Strategy<Value = String> {
     let chosen =
         ["a", "A", "á", "a ", " a", "a\0", "ß", "ss", "\u{e9}", "e\u{301}", "海", "🐦", "10", "9"];
@@ -43,7 +43,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Does a step to the collection and to the model.
+/// Applies a step to the collection and to the model.
 fn take(books: &Collection<String>, model: &mut BTreeMap<String, Json>, step: Step) {
     match step {
         Step::Insert(id, n) => {

@@ -1,9 +1,9 @@
-//! kill -9 while a program writes, watches, and writes what it is told of.
+//! kill -9 of a process that writes, watches changes and writes what it received.
 //!
-//! A child process, this same binary, writes rows in several threads; a watcher of it copies them to another table, each
-//! change in one batch with its position. The parent kills it and opens the directory: the watcher goes on, and the copy must be
-//! the table; a second watcher, whose position the parent keeps, must be told of each change once.
-//! `REMORA_CRASH_ROUNDS` sets the number of rounds, `REMORA_SEED` the moments.
+//! A child process, which runs this same binary, writes rows in several threads. A watcher in it copies them to another
+//! table, each change in one batch with its position. The parent kills the child and opens the directory. The watcher
+//! then continues, and the copy must equal the table. A second watcher, whose position the parent keeps, must receive
+//! each change once. `REMORA_CRASH_ROUNDS` sets the number of rounds, `REMORA_SEED` the times of the kills.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -34,7 +34,7 @@ fn open(path: &Path) -> Result<Database> {
     Ok(db)
 }
 
-/// Copies what it is told to the other table, until nothing comes for this time.
+/// Copies received changes to the other table until none arrives within this time.
 fn copy(db: &Database, patience: Duration) -> Result<()> {
     let copy = db.table("copy")?;
     let mut watch = db.watch().named("copy").tables(["rows"]).start()?;
@@ -59,7 +59,7 @@ fn copy(db: &Database, patience: Duration) -> Result<()> {
     Ok(())
 }
 
-/// The child: does nothing unless it is told where to write.
+/// The child process: does nothing without a directory in the environment.
 #[test]
 fn child_that_writes_and_watches_until_it_is_killed() -> Tested {
     let Ok(directory) = std::env::var(DIRECTORY) else { return Ok(()) };

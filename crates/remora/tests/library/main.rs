@@ -1,4 +1,4 @@
-//! The library as a program uses it.
+//! The library, used like by a program.
 
 mod documents;
 mod joint_paths;
@@ -17,5 +17,5 @@ mod tables;
 mod unique;
 mod watching;
 
-/// What a test ends with.
+/// The result of a test.
 type Tested = Result<(), Box<dyn std::error::Error>>;

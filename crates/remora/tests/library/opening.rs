@@ -1,4 +1,4 @@
-//! Opening, closing, and what a database costs that has nothing in it.
+//! Opening and closing, and the memory and disk space of an empty database.
 
 use std::{path::Path, time::Instant};
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::Tested;
 
-/// What a file takes of the disk: the journal has a length that it has no blocks for yet.
+/// The allocated size of a file: the journal's length is larger than its blocks.
 fn allocated(path: &Path) -> std::io::Result<u64> {
     Ok(std::os::unix::fs::MetadataExt::blocks(&std::fs::metadata(path)?) * 512)
 }

@@ -1,4 +1,4 @@
-//! Texts of documents, searched by their index: what it finds is what reading all documents finds.
+//! Full-text search in documents by path: results compared with a scan of all documents.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 
 use crate::Tested;
 
-/// What is indexed, and asked, together.
+/// The paths that are indexed and searched together.
 const TOGETHER: [&[&str]; 6] = [
     &["title"],
     &["parts.text"],

@@ -1,4 +1,4 @@
-//! Indexed paths: what they find is what reading all documents finds.
+//! Indexed paths: their results, compared with a scan of all documents.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 
 use crate::Tested;
 
-/// The paths that documents have values at, and one that they have none at.
+/// The paths with values in documents, and one without.
 const PATHS: [&str; 7] = ["a", "a.b", "list", "list.0", "list.b", "a.list.b", "none"];
 
 fn wait_until_ready(all: &Collection) -> Tested {

@@ -1,4 +1,4 @@
-//! Tables of a real MySQL and MariaDB that a program follows in its own process.
+//! Tables that a program replicates from a real MySQL and MariaDB in its own process.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ fn follow(db: &Database, server: &Server) -> remora::Result<Replica> {
     db.follow(&server.follower_url("shop"), ["articles", "orders"])
 }
 
-/// Copied, followed, waited for, stopped, gone on with after a restart, searched and joined; and watched.
+/// Copy, replication, waits, stop, restart, searches, joins and watching.
 fn a_replica_in_process(kind: Kind) -> Tested {
     let (server, mut conn) = source(kind)?;
     let directory = tempfile::tempdir()?;

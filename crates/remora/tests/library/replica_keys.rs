@@ -1,5 +1,5 @@
-//! Keys over expressions and generated columns of followed tables: they find what the source finds, and EXPLAIN names
-//! them.
+//! Functional keys and generated columns of replicated tables: their results equal those of the source, and EXPLAIN
+//! shows them.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ const ROWS: u32 = 400;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// A condition, and the key that EXPLAIN is to name where it is asked for: among so few rows many a scan costs less.
+/// A condition and the key that EXPLAIN must name, if any: for so few rows a scan is often cheaper.
 type Case = (&'static str, Option<&'static str>);
 
 #[derive(Deserialize)]
@@ -25,7 +25,7 @@ struct ExplainedAccess {
     extra: Option<String>,
 }
 
-/// How the rows of a condition are found, by this key where one is named.
+/// The EXPLAIN of a condition, with this key forced if given.
 fn told(db: &Database, condition: &str, key: Option<&str>) -> Result<ExplainedAccess, Failure> {
     let forced = key.map(|key| format!("FORCE INDEX ({key})")).unwrap_or_default();
     let asked = format!("EXPLAIN SELECT id FROM shop.people {forced} WHERE {condition}");
@@ -37,12 +37,12 @@ fn told(db: &Database, condition: &str, key: Option<&str>) -> Result<ExplainedAc
         .ok_or("nothing is told")?)
 }
 
-/// Whether a key, which may not be there yet, finds the rows of a condition.
+/// Whether a key, which may not exist yet, is used for a condition.
 fn is_found_by(db: &Database, condition: &str, key: &str) -> bool {
     told(db, condition, Some(key)).is_ok_and(|told| told.key.as_deref() == Some(key))
 }
 
-/// Waits until what the source has committed is here.
+/// Waits until the source's committed transactions are applied.
 fn catch_up(kind: Kind, conn: &mut Conn, replica: &Replica) -> Tested {
     let variable = if kind.is_mariadb() { "@@gtid_binlog_pos" } else { "@@GLOBAL.gtid_executed" };
     let set: Option<String> = conn.query_first(format!("SELECT {variable}"))?;
@@ -50,7 +50,7 @@ fn catch_up(kind: Kind, conn: &mut Conn, replica: &Replica) -> Tested {
     Ok(replica.wait_until_live(PATIENCE)?)
 }
 
-/// Both answer alike, the first time, the second, whose plan is kept, and with that plan.
+/// Both have equal answers: with a new plan, when the plan is cached, and with the cached plan.
 fn compare(conn: &mut Conn, db: &Database, rest: &str) -> Tested {
     // It asks this column instead of the expression that it rounds.
     let there = conn.query(format!("SELECT id FROM people IGNORE INDEX (tens) {rest}"));
@@ -80,7 +80,7 @@ fn compare_all(conn: &mut Conn, db: &Database, cases: &[Case]) -> Tested {
     Ok(())
 }
 
-/// The beginning of a statement that puts rows, and the rows.
+/// The start of a statement that writes rows, and the rows.
 fn rows(from: u32, to: u32) -> String {
     let row = |id: u32| {
         let year = match id % 9 {
@@ -102,7 +102,7 @@ fn rows(from: u32, to: u32) -> String {
     format!("INSERT INTO people (id, mail, n, doc) VALUES {}", rows.join(", "))
 }
 
-/// A table of people with these columns and keys behind its own, and its copy here.
+/// A table of people with these additional columns and keys, and its replica.
 fn followed(kind: Kind, more: &str) -> Result<(Server, Conn, Database, Replica), Failure> {
     let server = Server::start(kind, &[])?;
     let mut conn = server.connect()?;
@@ -155,7 +155,7 @@ const CASES: &[Case] = &[
     ("CASE WHEN n > 3 THEN 1 ELSE 0 END = 1", None),
 ];
 
-/// Conditions and orders whose answers are compared alone.
+/// Conditions and orders of which only the answers are compared.
 const RESTS: &[&str] = &[
     // A column that rounds is asked beside the expression, which decides.
     "WHERE doc->>'$.tens' = 20 ORDER BY id",
@@ -178,7 +178,7 @@ fn compare_answers(conn: &mut Conn, db: &Database) -> Tested {
     RESTS.iter().try_for_each(|rest| compare(conn, db, rest))
 }
 
-/// What SHOW CREATE TABLE and `information_schema` tell of keys is what they tell there.
+/// SHOW CREATE TABLE and `information_schema` show the same keys as the source.
 fn compare_what_is_told(conn: &mut Conn, db: &Database) -> Tested {
     let keys = |text: &str| -> Vec<String> {
         let lines = text.lines().map(|line| line.trim().trim_end_matches(',').to_owned());
@@ -242,7 +242,7 @@ fn keys_over_expressions_find_rows_of_a_followed_table() -> Tested {
     compare_what_is_told(&mut conn, &db)
 }
 
-/// Waits until a condition is answered by a key; whatever answers it, what is found is right.
+/// Waits until a condition uses a key; the results must be right before that too.
 fn until_used(
     (conn, db, replica): (&mut Conn, &Database, &Replica),
     condition: &str,

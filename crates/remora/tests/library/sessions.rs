@@ -1,4 +1,4 @@
-//! What programs of other languages ask of a connection: any statement, and the end of one.
+//! Connections for bindings of other languages: any statement, and interrupting one.
 
 use std::{thread, time::Duration};
 

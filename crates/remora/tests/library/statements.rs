@@ -1,4 +1,4 @@
-//! SQL.
+//! SQL statements by the library.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -377,7 +377,7 @@ fn deep_statements_are_answered_or_refused_on_small_stacks() -> Tested {
     Ok(())
 }
 
-/// Rows come as they are read: the same ones, and no more of them are made than are waited for.
+/// Rows are streamed: they are equal, and no more are produced than are read.
 #[test]
 fn rows_come_one_by_one() -> Tested {
     let db = Database::in_memory()?;

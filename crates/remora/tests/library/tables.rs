@@ -1,4 +1,4 @@
-//! Tables and searches.
+//! Tables and searches by the library.
 
 use remora::{Database, Error, Value, field};
 use serde::{Deserialize, Serialize};
@@ -222,7 +222,7 @@ struct Priced {
     price: String,
 }
 
-/// Doubles have no digit behind the point there.
+/// Doubles have no fraction there.
 #[test]
 fn decimals_are_compared_to_their_last_digit() -> Tested {
     let db = Database::in_memory()?;

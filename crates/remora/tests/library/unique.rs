@@ -1,4 +1,4 @@
-//! Unique paths of collections: whoever writes, no two documents have the same value.
+//! Unique paths of collections: no two documents have the same value, whatever writes them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

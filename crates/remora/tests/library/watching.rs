@@ -1,4 +1,4 @@
-//! Watchers of a program: what they are told of gives the tables, whoever writes, and however often they begin again.
+//! Watchers: the received changes give the tables, whatever wrote them and however often a watcher restarts.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use crate::Tested;
 
 const NOW: Duration = Duration::ZERO;
 
-/// The tables made anew from what a watcher is told, each change fitting what was there.
+/// Tables rebuilt from received changes. Each change must match the previous row.
 #[derive(Debug, Default, PartialEq)]
 pub struct Replay {
     pub tables: BTreeMap<String, BTreeMap<String, Vec<Value>>>,
@@ -72,7 +72,7 @@ pub fn rows_of(db: &Database, table: &str) -> remora::Result<Vec<Vec<Value>>> {
     Ok(sorted(rows))
 }
 
-/// What is told now.
+/// The changes available now.
 fn told(watch: &mut Watch) -> remora::Result<Vec<Change>> {
     let mut changes = Vec::new();
     while let Some(change) = watch.next_within(NOW)? {
@@ -85,7 +85,7 @@ fn quick() -> Options {
     Options { durability: Durability::None, ..Options::default() }
 }
 
-/// Moves money between accounts by SQL, and writes rows and documents beside it.
+/// Moves money between accounts by SQL, and writes rows and documents at the same time.
 fn write(db: &Database, writer: i64) -> Tested {
     let (notes, events) = (db.table("notes")?, db.collection("events")?);
     for round in 0..120 {
@@ -174,7 +174,7 @@ fn what_watchers_are_told_gives_the_tables_whoever_writes() -> Tested {
     Ok(())
 }
 
-/// Whatever is saved, and wherever one begins again: what is told goes on right behind it.
+/// From any saved position, a restarted watcher continues directly after it.
 #[test]
 fn a_watcher_goes_on_behind_its_saved_position_after_a_restart() -> Tested {
     let directory = tempfile::tempdir()?;
@@ -304,7 +304,7 @@ fn definitions_of_sql_are_told_with_the_rows_as_they_were() -> Tested {
     Ok(())
 }
 
-/// Writes do not wait for who does not read, nor does memory or the disk grow with what it is behind.
+/// A watcher that does not read delays no writes, and its backlog does not grow memory or disk use.
 #[test]
 fn a_slow_watcher_loses_its_place_and_holds_up_nobody() -> Tested {
     let directory = tempfile::tempdir()?;

@@ -37,7 +37,11 @@ pub(crate) struct Attempt<'f> {
 impl Failures {
     /// Begins a login; `None` if too many of its address are waiting already. Clients of local sockets share one
     /// address.
-    pub(crate) fn begin(&self, address: Option<IpAddr>, now: Instant) -> Option<Attempt<'_>> {
+    pub(crate) fn begin_attempt(
+        &self,
+        address: Option<IpAddr>,
+        now: Instant,
+    ) -> Option<Attempt<'_>> {
         let address = network_of(address);
         let mut lasting = self.lasting.lock();
         let Some(until) = lasting.get_mut(&address) else {
@@ -68,7 +72,7 @@ impl Failures {
         *until = (*until).max(now) + EACH;
     }
 
-    fn take_back(&self, address: IpAddr) {
+    fn remove_attempt(&self, address: IpAddr) {
         if let Some(until) = self.lasting.lock().get_mut(&address) {
             *until = until.checked_sub(EACH).unwrap_or(*until);
         }
@@ -86,7 +90,7 @@ impl Attempt<'_> {
     /// Notes that it succeeded.
     pub(crate) fn succeeded(self) {
         if self.is_counted {
-            self.failures.take_back(self.address);
+            self.failures.remove_attempt(self.address);
         }
     }
 }
@@ -120,11 +124,11 @@ mod tests {
     }
 
     #[test]
-    fn guesses_wait_their_turn_and_then_are_refused() {
+    fn failed_logins_are_delayed_and_then_refused() {
         let failures = Failures::default();
         let start = Instant::now();
         let mut waits = Vec::new();
-        while let Some(attempt) = failures.begin(address(1), start) {
+        while let Some(attempt) = failures.begin_attempt(address(1), start) {
             waits.push(attempt.wait);
             attempt.failed(start);
             assert!(waits.len() < 100);
@@ -132,40 +136,45 @@ mod tests {
         let free = waits.iter().filter(|wait| wait.is_zero()).count();
         assert_eq!(free as u32, FREE + 1);
         assert_eq!(*waits.last().unwrap(), LONGEST_WAIT);
-        assert!(failures.begin(address(2), start).is_some_and(|other| other.wait.is_zero()));
+        assert!(
+            failures.begin_attempt(address(2), start).is_some_and(|other| other.wait.is_zero())
+        );
         // From then on one per second.
-        let mut judged = 0;
+        let mut checked = 0;
         for second in 1..=20 {
             let now = start + Duration::from_secs(second);
-            while let Some(attempt) = failures.begin(address(1), now) {
+            while let Some(attempt) = failures.begin_attempt(address(1), now) {
                 attempt.failed(now);
-                judged += 1;
+                checked += 1;
             }
         }
-        assert_eq!(judged, 20);
+        assert_eq!(checked, 20);
         let later = start + Duration::from_secs(600);
-        assert!(failures.begin(address(1), later).is_some_and(|again| again.wait.is_zero()));
+        assert!(
+            failures.begin_attempt(address(1), later).is_some_and(|again| again.wait.is_zero())
+        );
     }
 
     #[test]
-    fn those_who_come_together_wait_one_behind_the_other() {
+    fn concurrent_logins_wait_in_turn() {
         let failures = Failures::default();
         let now = Instant::now();
-        (0..=FREE).for_each(|_| failures.begin(address(1), now).unwrap().failed(now));
-        let waiting: Vec<_> = std::iter::from_fn(|| failures.begin(address(1), now)).collect();
+        (0..=FREE).for_each(|_| failures.begin_attempt(address(1), now).unwrap().failed(now));
+        let waiting: Vec<_> =
+            std::iter::from_fn(|| failures.begin_attempt(address(1), now)).collect();
         let seconds: Vec<u64> = waiting.iter().map(|one| one.wait.as_secs()).collect();
         assert_eq!(seconds, [1, 2, 3, 4, 5]);
         // A successful login gives its place back.
         waiting.into_iter().for_each(Attempt::succeeded);
-        assert_eq!(failures.begin(address(1), now).unwrap().wait, EACH);
+        assert_eq!(failures.begin_attempt(address(1), now).unwrap().wait, EACH);
     }
 
     #[test]
-    fn logins_that_are_right_never_wait() {
+    fn successful_logins_are_not_delayed() {
         let failures = Failures::default();
         let now = Instant::now();
         for _ in 0..1000 {
-            let attempt = failures.begin(address(1), now).unwrap();
+            let attempt = failures.begin_attempt(address(1), now).unwrap();
             assert!(attempt.wait.is_zero());
             attempt.succeeded();
         }
@@ -173,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_networks_and_few_are_remembered() {
+    fn failed_addresses_are_counted_by_network_and_bounded() {
         let of = |text: &str| network_of(Some(text.parse().unwrap()));
         assert_eq!(of("2001:db8::1"), of("2001:db8::2:3"));
         assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
@@ -182,7 +191,7 @@ mod tests {
         let now = Instant::now();
         for number in 0..MAX_ADDRESSES as u32 + 100 {
             let address = Some(IpAddr::from(number.to_be_bytes()));
-            failures.begin(address, now).unwrap().failed(now);
+            failures.begin_attempt(address, now).unwrap().failed(now);
         }
         assert_eq!(failures.lasting.lock().len(), MAX_ADDRESSES);
     }

@@ -22,35 +22,35 @@ use crate::settings::{Dialect, Settings, find_user};
 
 /// The credentials that a server requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Demand {
+pub(crate) enum LoginPolicy {
     /// None.
     Nothing,
     /// The token, for administration only.
-    TokenToAdministrate,
+    TokenForAdministration,
     /// The token.
     Token,
     /// A user with a password. The token, if there is one, is a user with all rights.
     User,
 }
 
-impl Demand {
+impl LoginPolicy {
     /// The credentials that these settings require.
     pub(crate) fn of(settings: &Settings) -> Self {
         match settings.dialect {
             _ if !settings.users.is_empty() => Self::User,
             _ if settings.admin_token.is_empty() => Self::Nothing,
-            Dialect::MygramDb => Self::TokenToAdministrate,
+            Dialect::MygramDb => Self::TokenForAdministration,
             Dialect::Remora => Self::Token,
         }
     }
 
     /// Whether nothing is answered before a login.
-    pub(crate) fn is_for_all(self) -> bool {
+    pub(crate) fn is_required(self) -> bool {
         matches!(self, Self::Token | Self::User)
     }
 
     /// How to log in on the line protocol.
-    pub(crate) fn form(self) -> &'static str {
+    pub(crate) fn auth_syntax(self) -> &'static str {
         match self {
             Self::User => "AUTH <user> <password>",
             _ => "AUTH <token>",
@@ -59,7 +59,7 @@ impl Demand {
 }
 
 /// The account that a client claims: the password that proves it, and the resulting identity.
-pub(crate) struct Claimed {
+pub(crate) struct ClaimedAccount {
     pub password: Arc<Password>,
     /// `None` for an unknown name, which no password proves.
     pub identity: Option<Identity>,
@@ -72,7 +72,7 @@ pub(crate) struct Logins {
     /// The secret that signs this process's web tokens.
     secret: web_tokens::Secret,
     /// Chooses the password method for an unknown name, so that it looks like a known one.
-    chance: RandomState,
+    hasher: RandomState,
 }
 
 impl Logins {
@@ -82,30 +82,32 @@ impl Logins {
         settings: &Settings,
         name: &str,
         address: Option<IpAddr>,
-    ) -> Claimed {
+    ) -> ClaimedAccount {
         let identity = |rights| Identity { user: name.to_owned(), host: host_of(address), rights };
-        if Demand::of(settings) == Demand::Token {
+        if LoginPolicy::of(settings) == LoginPolicy::Token {
             let password = Arc::new(Password::plain(settings.admin_token.as_bytes()));
-            return Claimed { password, identity: Some(identity(None)) };
+            return ClaimedAccount { password, identity: Some(identity(None)) };
         }
         match find_user(&settings.users, name, address) {
-            Some(user) => Claimed {
+            Some(user) => ClaimedAccount {
                 password: Arc::clone(&user.password),
                 identity: Some(identity(user.rights.clone())),
             },
-            None => Claimed { password: Arc::new(self.decoy(settings, name)), identity: None },
+            None => {
+                ClaimedAccount { password: Arc::new(self.decoy(settings, name)), identity: None }
+            }
         }
     }
 
     /// A decoy password for an unknown name; always the same for the same name.
     fn decoy(&self, settings: &Settings, name: &str) -> Password {
         let count = settings.users.len().max(1) as u64;
-        let chosen = usize::try_from(self.chance.hash_one(name) % count).unwrap_or(0);
+        let chosen = usize::try_from(self.hasher.hash_one(name) % count).unwrap_or(0);
         settings.users.get(chosen).map_or_else(Password::impossible, |user| user.password.decoy())
     }
 
     /// The identity of a client that sends a password; `None` if it is wrong. May take milliseconds.
-    pub(crate) fn prove_password(
+    pub(crate) fn verify_password(
         &self,
         settings: &Settings,
         name: &str,
@@ -118,7 +120,7 @@ impl Logins {
 }
 
 /// The identity of a client that sends the token; `None` if it is wrong, or there is none.
-pub(crate) fn prove_token(
+pub(crate) fn verify_token(
     settings: &Settings,
     token: &[u8],
     address: Option<IpAddr>,
@@ -162,31 +164,31 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_of_those_who_come() {
+    fn login_policies_match_the_settings() {
         let user = "[[users]]\nname = 'anna'\npassword = 'x'\n";
         let token = "[auth]\nadmin_token = 's3cret'\n";
-        let of = |text: &str| Demand::of(&settings(text));
-        assert_eq!(of(""), Demand::Nothing);
-        assert_eq!(of(token), Demand::Token);
-        assert_eq!(of(user), Demand::User);
-        assert_eq!(of(&format!("{token}{user}")), Demand::User);
+        let of = |text: &str| LoginPolicy::of(&settings(text));
+        assert_eq!(of(""), LoginPolicy::Nothing);
+        assert_eq!(of(token), LoginPolicy::Token);
+        assert_eq!(of(user), LoginPolicy::User);
+        assert_eq!(of(&format!("{token}{user}")), LoginPolicy::User);
         let mygramdb = Settings { dialect: Dialect::MygramDb, ..settings(token) };
-        assert_eq!(Demand::of(&mygramdb), Demand::TokenToAdministrate);
+        assert_eq!(LoginPolicy::of(&mygramdb), LoginPolicy::TokenForAdministration);
     }
 
     #[test]
-    fn the_token_is_any_names_password() {
+    fn token_is_the_password_of_any_user() {
         let logins = Logins::default();
         let one = settings("[auth]\nadmin_token = 's3cret'\n");
-        let prove = |password: &[u8]| logins.prove_password(&one, "anyone", password, None);
+        let prove = |password: &[u8]| logins.verify_password(&one, "anyone", password, None);
         assert_eq!(prove(b"s3cret").unwrap().rights, None);
         assert!(prove(b"").is_none() && prove(b"secret").is_none());
-        assert!(prove_token(&one, b"s3cret", None).is_some());
-        assert!(prove_token(&settings(""), b"", None).is_none());
+        assert!(verify_token(&one, b"s3cret", None).is_some());
+        assert!(verify_token(&settings(""), b"", None).is_none());
     }
 
     #[test]
-    fn an_unknown_name_is_asked_for_in_one_way() {
+    fn unknown_user_always_gets_the_same_plugin() {
         let logins = Logins::default();
         let native = "password_native = '*462366917EEDD1970A48E87D8EF59EB67D2CA26F'";
         let text = format!(
@@ -199,13 +201,13 @@ mod tests {
                 let name = format!("nobody{number}");
                 let plugin = || logins.claim(&both, &name, None).password.plugin(None).name();
                 assert_eq!(plugin(), plugin());
-                assert!(logins.prove_password(&both, &name, b"geheim", None).is_none());
-                assert!(logins.prove_password(&both, &name, b"t", None).is_none());
+                assert!(logins.verify_password(&both, &name, b"geheim", None).is_none());
+                assert!(logins.verify_password(&both, &name, b"t", None).is_none());
                 plugin()
             })
             .collect();
         assert_eq!(kinds.len(), 2);
-        let known = logins.prove_password(&both, "a", b"geheim", None).unwrap();
+        let known = logins.verify_password(&both, "a", b"geheim", None).unwrap();
         assert_eq!((known.user.as_str(), known.host.as_str()), ("a", "localhost"));
     }
 }

@@ -82,7 +82,7 @@ impl Logins {
     }
 
     /// The identity of a token sent from this address; `None` if it is invalid or expired.
-    pub(crate) fn prove_web_token(
+    pub(crate) fn verify_web_token(
         &self,
         settings: &Settings,
         token: &[u8],
@@ -139,29 +139,29 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_its_user_until_the_password_changes() {
+    fn web_token_is_valid_until_the_password_changes() {
         let (logins, settings) = (Logins::default(), users("a"));
         let token = logins.web_token(&settings, "anna", HERE).unwrap();
         let prove = |logins: &Logins, settings: &Settings, token: &str| {
-            logins.prove_web_token(settings, token.as_bytes(), HERE)
+            logins.verify_web_token(settings, token.as_bytes(), HERE)
         };
         let identity = prove(&logins, &settings, &token).unwrap();
         assert_eq!((&*identity.user, &*identity.host), ("anna", "127.0.0.1"));
-        assert_eq!(identity.rights, prove_rights(&settings));
+        assert_eq!(identity.rights, verify_rights(&settings));
         assert!(prove(&logins, &users("other"), &token).is_none());
         // Another process has another secret.
         assert!(prove(&Logins::default(), &settings, &token).is_none());
         assert!(logins.web_token(&settings, "nobody", HERE).is_none());
     }
 
-    fn prove_rights(settings: &Settings) -> Option<Vec<remora_sql::Right>> {
-        Logins::default().prove_password(settings, "anna", b"a", Some(HERE)).unwrap().rights
+    fn verify_rights(settings: &Settings) -> Option<Vec<remora_sql::Right>> {
+        Logins::default().verify_password(settings, "anna", b"a", Some(HERE)).unwrap().rights
     }
 
     #[test]
-    fn what_is_no_token_of_ours_proves_nothing() {
+    fn foreign_web_tokens_are_refused() {
         let (logins, settings) = (Logins::default(), users("a"));
-        let prove = |token: &str| logins.prove_web_token(&settings, token.as_bytes(), HERE);
+        let prove = |token: &str| logins.verify_web_token(&settings, token.as_bytes(), HERE);
         let token = logins.web_token(&settings, "anna", HERE).unwrap();
         assert!(prove(&token).is_some());
         let parts: Vec<&str> = token.split('.').collect();

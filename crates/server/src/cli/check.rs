@@ -28,12 +28,12 @@ pub fn check(options: &CheckOptions) -> Result<ExitCode> {
     if options.repair {
         let repaired = Database::repair(&options.dir, &mut progress)?;
         end_progress(shown);
-        return Ok(tell_repair(&repaired));
+        return Ok(print_repair(&repaired));
     }
     let report = Database::check(&options.dir, &mut progress)?;
     end_progress(shown);
-    tell_tables(&report);
-    report.problems.iter().for_each(tell);
+    print_tables(&report);
+    report.problems.iter().for_each(print_problem);
     report.trusted.iter().for_each(|what| println!("trusted: {what}"));
     if report.problems.is_empty() {
         println!("Everything is as it was written.");
@@ -43,7 +43,7 @@ pub fn check(options: &CheckOptions) -> Result<ExitCode> {
     if report.problems.iter().any(|problem| problem.can_be_rebuilt) {
         println!("What is wrong is rebuilt from the rows by `remora check --repair {dir}`.");
     }
-    tell_mend_of_lost(&report.problems);
+    print_recovery_advice(&report.problems);
     Ok(ExitCode::from(2))
 }
 
@@ -53,7 +53,7 @@ fn end_progress(shown: bool) {
     }
 }
 
-fn tell_tables(report: &CheckReport) {
+fn print_tables(report: &CheckReport) {
     for table in &report.tables {
         let (rows, segments) = (table.rows, table.segments as u64);
         let (rows, segments) = (counted(rows, "row"), counted(segments, "segment"));
@@ -61,12 +61,12 @@ fn tell_tables(report: &CheckReport) {
     }
 }
 
-fn tell(problem: &Problem) {
+fn print_problem(problem: &Problem) {
     let kind = if problem.can_be_rebuilt { "wrong" } else { "lost" };
     println!("{kind}: {problem}");
 }
 
-fn tell_mend_of_lost(problems: &[Problem]) {
+fn print_recovery_advice(problems: &[Problem]) {
     if problems.iter().any(|problem| !problem.can_be_rebuilt) {
         println!(
             "There is no second copy of what is lost: restore a backup, or copy or import those tables again."
@@ -75,9 +75,9 @@ fn tell_mend_of_lost(problems: &[Problem]) {
 }
 
 /// Reports what a repair rebuilt, what it left, and what is lost.
-fn tell_repair(repaired: &Repaired) -> ExitCode {
+fn print_repair(repaired: &Repaired) -> ExitCode {
     let Repaired { before, after } = repaired;
-    tell_tables(after);
+    print_tables(after);
     let is_left = |problem: &Problem| after.problems.contains(problem);
     let rebuilt = |problem: &&Problem| problem.can_be_rebuilt && !is_left(problem);
     before.problems.iter().filter(rebuilt).for_each(|problem| println!("rebuilt: {problem}"));
@@ -85,9 +85,9 @@ fn tell_repair(repaired: &Repaired) -> ExitCode {
         before.problems.iter().filter(|problem| !problem.can_be_rebuilt).cloned().collect();
     let news: Vec<_> = after.problems.iter().filter(|one| !lost.contains(one)).cloned().collect();
     lost.extend(news);
-    lost.iter().for_each(tell);
+    lost.iter().for_each(print_problem);
     before.trusted.iter().for_each(|what| println!("trusted: {what}"));
-    tell_mend_of_lost(&lost);
+    print_recovery_advice(&lost);
     if lost.is_empty() {
         println!("Everything is as its rows say.");
         return ExitCode::SUCCESS;

@@ -10,28 +10,28 @@ use std::{
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use remora_source::mysql::{TableState, TableStatus};
 
-use crate::{Server, shared::ServerState, sources::shown_state};
+use crate::{Server, shared::ServerState, sources::state_text};
 
 /// How often the tables are checked.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// How often a running copy is logged.
-const TELL: Duration = Duration::from_secs(10);
+const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Shows copies until the result is dropped.
-pub(super) fn show(server: &Server) -> Option<Shown> {
+pub(super) fn show(server: &Server) -> Option<ProgressTask> {
     let shared = Arc::clone(server.shared());
     if shared.sources.is_empty() {
         return None;
     }
-    Some(Shown { task: tokio::spawn(watch(shared)) })
+    Some(ProgressTask { task: tokio::spawn(watch(shared)) })
 }
 
 /// The task that checks; it ends when dropped.
-pub(super) struct Shown {
+pub(super) struct ProgressTask {
     task: tokio::task::JoinHandle<()>,
 }
 
-impl Drop for Shown {
+impl Drop for ProgressTask {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -39,28 +39,28 @@ impl Drop for Shown {
 
 async fn watch(shared: Arc<ServerState>) {
     let bars = std::io::stderr().is_terminal().then(MultiProgress::new);
-    let mut tables: BTreeMap<String, Seen> = BTreeMap::new();
+    let mut tables: BTreeMap<String, ReportedState> = BTreeMap::new();
     loop {
         for (_, status) in shared.sources.statuses() {
             for table in &status.tables {
-                let seen = tables.entry(table.table.clone()).or_default();
-                seen.look(table, bars.as_ref());
+                let reported = tables.entry(table.table.clone()).or_default();
+                reported.update(table, bars.as_ref());
             }
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
 /// What was last reported of a table.
 #[derive(Default)]
-struct Seen {
+struct ReportedState {
     kind: Option<std::mem::Discriminant<TableState>>,
-    told: Option<Instant>,
+    reported_at: Option<Instant>,
     bar: Option<ProgressBar>,
 }
 
-impl Seen {
-    fn look(
+impl ReportedState {
+    fn update(
         &mut self,
         TableStatus { table, state, .. }: &TableStatus,
         bars: Option<&MultiProgress>,
@@ -82,20 +82,21 @@ impl Seen {
             bar.finish_and_clear();
         }
         let goes_on = matches!(state, TableState::Copying { .. });
-        let due = self.told.is_none_or(|told| told.elapsed() >= TELL);
+        let due =
+            self.reported_at.is_none_or(|reported_at| reported_at.elapsed() >= REPORT_INTERVAL);
         if changed || (goes_on && due) {
-            self.told = Some(Instant::now());
-            tell(table, state);
+            self.reported_at = Some(Instant::now());
+            log_state(table, state);
         }
     }
 }
 
-fn tell(table: &str, state: &TableState) {
+fn log_state(table: &str, state: &TableState) {
     match state {
         TableState::Stopped(_) | TableState::Refused(_) => {
-            tracing::warn!("table {table}: {}", shown_state(state));
+            tracing::warn!("table {table}: {}", state_text(state));
         }
-        _ => tracing::info!("table {table}: {}", shown_state(state)),
+        _ => tracing::info!("table {table}: {}", state_text(state)),
     }
 }
 

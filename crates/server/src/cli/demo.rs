@@ -121,13 +121,13 @@ async fn run(
     if !options.exit
         && let Some(address) = server.line_address()
     {
-        invite(address, server.http_address(), table);
+        print_request_examples(address, server.http_address(), table);
         wait_for_end().await?;
     }
     server.stop().await
 }
 
-fn invite(line: SocketAddr, http: Option<SocketAddr>, table: &str) {
+fn print_request_examples(line: SocketAddr, http: Option<SocketAddr>, table: &str) {
     println!(
         "The line protocol answers on {line}. In another terminal:\n  remora shell {line}\n  \
          printf 'COUNT {table} a\\r\\n' | nc -q 1 {} {}",

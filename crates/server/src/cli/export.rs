@@ -98,7 +98,7 @@ fn documents_of<K: DocumentId>(
         return Err(Error::Usage(message));
     }
     // Errors in the condition are found before a file is truncated.
-    found_is_right(collection, options)?;
+    check_document(collection, options)?;
     let schema = database.schema(name)?;
     RowWriter::new(std::sync::Arc::clone(&schema), format, compression, std::io::sink())?
         .pretty(options.pretty)?;
@@ -120,7 +120,7 @@ fn documents_of<K: DocumentId>(
     Ok(format!("{} of collection '{name}'", counted(count, "document")))
 }
 
-fn found_is_right<K: DocumentId>(
+fn check_document<K: DocumentId>(
     collection: &Collection<K>,
     options: &ExportOptions,
 ) -> Result<()> {

@@ -75,7 +75,7 @@ pub fn import(options: &ImportOptions) -> Result<ExitCode> {
         (None, Some(address)) => into_server(address, options, &mut inputs)?,
         (None, None) => return Err(Error::Usage("name a target: --data or --to".to_owned())),
     };
-    tell(options, &report);
+    print_report(options, &report);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -153,8 +153,8 @@ fn into_server(
 ) -> Result<ImportReport> {
     let table = RemoteTable::connect(address, options)?;
     let schema = match table.schema(options.table())? {
-        Some(schema) if options.collection.is_some() && !collection::is_one(&schema) => {
-            return Err(Error::Usage(collection::no_collection(options.table())));
+        Some(schema) if options.collection.is_some() && !collection::is_collection(&schema) => {
+            return Err(Error::Usage(collection::not_a_collection(options.table())));
         }
         Some(schema) => schema,
         None if options.collection.is_some() => {
@@ -262,7 +262,7 @@ fn run(
     Ok(report?)
 }
 
-fn tell(options: &ImportOptions, report: &ImportReport) {
+fn print_report(options: &ImportOptions, report: &ImportReport) {
     for problem in &report.problems {
         eprintln!("skipped {problem}");
     }

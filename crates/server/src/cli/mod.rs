@@ -1,4 +1,4 @@
-//! The command line `remora`: one module a mode.
+//! The command line `remora`: one module for each mode.
 
 mod check;
 mod compare;
@@ -35,7 +35,7 @@ use crate::{Error, Result};
 /// Or as Sphinx:    remora import -c sphinx.conf, then remora serve -c sphinx.conf
 /// Serve it:        remora serve --data DIR
 /// Follow a MySQL:  remora serve --mysql mysql://user:password@host:3306/shop
-/// Ask it:          remora shell
+/// Query it:        remora shell
 #[derive(Parser)]
 #[command(name = "remora", version, verbatim_doc_comment, arg_required_else_help = true)]
 pub struct CommandLine {
@@ -44,35 +44,37 @@ pub struct CommandLine {
     pub mode: Mode,
 }
 
-/// What the command line can do.
+/// The modes of the command line.
 #[derive(Subcommand)]
 pub enum Mode {
-    /// Show what Remora does, on a sample or on a file of yours, and keep serving it.
+    /// Run sample searches on built-in data or on a file, then keep serving that table.
     Demo(DemoOptions),
-    /// Serve a data directory until SIGTERM.
+    /// Run a server on a data directory until SIGTERM or Ctrl-C.
     Serve(ServeOptions),
-    /// Load files into a table or a collection: JSON, JSON Lines, mongoexport's, CSV, TSV or a Wikipedia CirrusSearch
-    /// dump, plain or compressed with gzip or zstd; or the indexes of a sphinx.conf, or a database of tiedot's.
+    /// Load files into a table or a collection. Formats: JSON, JSON Lines, MongoDB's extended JSON, CSV, TSV and
+    /// Wikipedia's CirrusSearch dumps, plain or compressed with gzip or zstd. Also loads the indexes of a sphinx.conf
+    /// and databases of tiedot.
     Import(ImportOptions),
-    /// Write a table's rows, or a collection's documents, to a file or to standard output.
+    /// Write the rows of a table or the documents of a collection to a file or to standard output.
     Export(ExportOptions),
-    /// Ask a running server, or a data directory without a server, at a prompt.
+    /// Open a prompt for commands of the line protocol, on a running server or on a data directory.
     Shell(ShellOptions),
-    /// Verify a data directory: every checksum, every segment against the rows, every count.
+    /// Check a data directory: all checksums, all segments against their rows, all row counts. Exit status: 0 if
+    /// nothing is wrong, 2 if something is.
     Check(CheckOptions),
-    /// Save a data directory to one compressed file, and load it back.
+    /// Save a data directory to one compressed file, load such a file, or check it.
     #[command(subcommand)]
     Dump(DumpCommand),
-    /// Tell how far the answers to the same queries agree, as two files have them: 0 if all are equal, 1 if some differ.
+    /// Compare two files with answers to the same queries. Exit status: 0 if all answers are equal, 1 if some differ.
     Compare(CompareOptions),
 }
 
 /// Options of `demo`.
 #[derive(Args)]
 pub struct DemoOptions {
-    /// A file to load instead of the sample of short articles.
+    /// The file to load. Default: a built-in sample of short articles.
     pub file: Option<PathBuf>,
-    /// Leave after the searches instead of serving.
+    /// Exit after the searches instead of serving.
     #[arg(long)]
     pub exit: bool,
 }
@@ -80,30 +82,31 @@ pub struct DemoOptions {
 /// Options of `serve`.
 #[derive(Args)]
 pub struct ServeOptions {
-    /// Settings: a remora.toml, a MygramDB .yaml, .yml or .json, or a sphinx.conf (any .conf).
+    /// The settings file: a remora.toml, a MygramDB file (.yaml, .yml or .json) or a sphinx.conf (any .conf).
     #[arg(short, long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Data directory; made if it is missing. Overrides the settings file.
+    /// The data directory. It is created if it does not exist. Default: remora-data. Overrides the settings file.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Address of the line protocol, HOST:PORT. Overrides the settings file.
+    /// The address of the line protocol. Default: 127.0.0.1:11016. Overrides the settings file.
     #[arg(long, value_name = "HOST:PORT")]
     pub line: Option<String>,
-    /// Address of HTTP, HOST:PORT; empty listens nowhere. Overrides the settings file.
+    /// The address of HTTP. Default: 127.0.0.1:9308. An empty value turns HTTP off. Overrides the settings file.
     #[arg(long, value_name = "HOST:PORT")]
     pub http: Option<String>,
-    /// Address of the MySQL protocol, HOST:PORT; empty listens nowhere. Overrides the settings file.
+    /// The address of the MySQL protocol. Default: 127.0.0.1:9306. An empty value turns it off. Overrides the
+    /// settings file.
     #[arg(long, value_name = "HOST:PORT")]
     pub sql: Option<String>,
-    /// Follow this MySQL or MariaDB: mysql://user:password@host:3306/database. Its tables are copied
-    /// and kept up to date. The environment variable REMORA_MYSQL_PASSWORD may hold the password.
+    /// Replicate from this MySQL or MariaDB server: mysql://user:password@host:3306/database. Its tables are copied and
+    /// kept up to date. The password can also be given in the environment variable REMORA_MYSQL_PASSWORD.
     #[arg(long, value_name = "URL")]
     pub mysql: Option<String>,
-    /// The tables to follow, with commas between: names, or patterns with * and ?. All of the
-    /// database if not given.
+    /// The tables to replicate, separated by commas: names, or patterns with * and ?. Default: all tables of the
+    /// database.
     #[arg(long, value_name = "TABLES", value_delimiter = ',', requires = "mysql")]
     pub tables: Vec<String>,
-    /// Check the settings and leave.
+    /// Check the settings and exit.
     #[arg(short, long)]
     pub test: bool,
 }
@@ -112,8 +115,8 @@ pub struct ServeOptions {
 #[derive(Args)]
 #[command(group(clap::ArgGroup::new("target")))]
 pub struct ImportOptions {
-    /// Load the indexes of this sphinx.conf from their sources, whose commands and queries are run. The data
-    /// directory is that of --data, or the folder 'remora' beside the indexes' files.
+    /// Load the indexes of this sphinx.conf. The commands and queries of its sources are run. Default data directory:
+    /// the folder 'remora' next to the files of the indexes.
     #[arg(
         short,
         long,
@@ -121,7 +124,7 @@ pub struct ImportOptions {
         conflicts_with_all = ["to", "token", "user", "table", "key", "schema", "on_error", "skip_bad", "tiedot"]
     )]
     pub config: Option<PathBuf>,
-    /// Load the collections of this database directory of tiedot's, with their ids and indexes. No tiedot may have it
+    /// Load the collections of this database directory of tiedot, with their ids and indexes. tiedot must not have it
     /// open.
     #[arg(
         long,
@@ -129,58 +132,57 @@ pub struct ImportOptions {
         conflicts_with_all = ["to", "token", "user", "table", "collection", "key", "schema", "format", "flatten", "with_ids", "text_ids"]
     )]
     pub tiedot: Option<PathBuf>,
-    /// Load into this data directory; made if it is missing.
+    /// Load into this data directory. It is created if it does not exist.
     #[arg(long, value_name = "DIR", group = "target")]
     pub data: Option<PathBuf>,
-    /// Load into the server that runs here.
+    /// Load into the server at this address, by its line protocol.
     #[arg(long, value_name = "HOST:PORT", group = "target")]
     pub to: Option<String>,
-    /// The server's admin token, for --to. The environment variable REMORA_AUTH_ADMIN_TOKEN does
-    /// the same.
+    /// The admin token of the server that --to names. It can also be given in the environment variable
+    /// REMORA_AUTH_ADMIN_TOKEN.
     #[arg(long, value_name = "TOKEN", requires = "to")]
     pub token: Option<String>,
-    /// A user of the server, for --to. The environment variable REMORA_PASSWORD holds the password.
+    /// The user for the login at the server that --to names. The password is read from the environment variable
+    /// REMORA_PASSWORD.
     #[arg(long, value_name = "NAME", requires = "to", conflicts_with = "token")]
     pub user: Option<String>,
-    /// The table. Made if it is missing, from --schema or from what the first rows hold.
+    /// The table. If it does not exist, it is created from --schema, or from the first rows without --schema.
     #[arg(long, value_name = "NAME", required_unless_present_any = ["config", "collection", "tiedot"])]
     pub table: Option<String>,
-    /// The collection, for documents as they are. Made if it is missing.
+    /// The collection, which stores documents unchanged. It is created if it does not exist.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["table", "config", "schema", "flatten"])]
     pub collection: Option<String>,
-    /// What the files are: told by their first bytes and by their names if not given.
+    /// The format of the files. Default: detected from their first bytes and their names.
     #[arg(long, value_enum, conflicts_with = "config")]
     pub format: Option<ImportFormat>,
-    /// The column, or the columns with commas between, that name a row; a dotted path leads into nested objects. Guessed if
-    /// not given, and if nothing looks like a key, rows are numbered in a column _row. Of a collection the path to the
-    /// document's id, an integer or, where ids are texts, a text; integers are made if not given.
+    /// The primary key: a column, or several separated by commas. A dotted path names a member of a nested object.
+    /// Default: a column that looks like a key, or else a new column _row with row numbers. For a collection: the path
+    /// to the id of a document, which is an integer, or a text with --text-ids. Default there: generated integers.
     #[arg(long, value_name = "PATHS", value_delimiter = ',', visible_alias = "primary-key")]
     pub key: Vec<String>,
-    /// Make columns of the members of nested objects too, named by their dotted paths, instead of JSON.
+    /// Create a column for each member of nested objects, named by its dotted path, instead of one JSON column.
     #[arg(long, conflicts_with = "config")]
     pub flatten: bool,
-    /// The documents of the collection stand beside their ids, as 'remora export --with-ids' writes them:
-    /// {"id": 7, "doc": {...}}.
+    /// Each document has its id next to it, as 'remora export --with-ids' writes it: {"id": 7, "doc": {...}}.
     #[arg(long, requires = "collection", conflicts_with = "key")]
     pub with_ids: bool,
-    /// The ids of a collection that is made are texts of up to 512 bytes, which --key leads to or --with-ids has, instead
-    /// of numbers.
+    /// A new collection has texts of up to 512 bytes as ids instead of integers. The ids come from --key or --with-ids.
     #[arg(long, requires = "collection", conflicts_with = "to")]
     pub text_ids: bool,
-    /// The table's definition in TOML or JSON: name, primary_key, columns and texts, as a section
-    /// [tables.NAME] of a remora.toml has them. Without it the first rows tell.
+    /// The file with the table's definition, in TOML or JSON: name, primary_key, columns and texts, as in a section
+    /// [tables.NAME] of a remora.toml. Default: inferred from the first rows.
     #[arg(long, value_name = "FILE")]
     pub schema: Option<PathBuf>,
-    /// What to do with a line or document that is no row. Nothing of the batch that it is in is stored by an import
-    /// that it stops: up to 16,384 rows or 16 MiB.
+    /// What to do with a malformed row or document. If it stops the import, nothing of its batch is stored: up to
+    /// 16,384 rows or 16 MiB.
     #[arg(long, value_enum, default_value_t = OnError::Stop)]
     pub on_error: OnError,
-    /// Report and pass over up to so many of them, and stop at the next.
+    /// Report and skip up to this many malformed rows, and stop at the next one.
     #[arg(long, value_name = "N", conflicts_with = "on_error")]
     pub skip_bad: Option<u64>,
-    /// The files, read one after the other; - is the standard input. A file that was read before goes on where it stopped.
-    /// With -c: the names of indexes, all if none is given; what a table held before is replaced. With --tiedot: the
-    /// names of collections, all if none is given.
+    /// The files, read in this order. - is standard input. An interrupted import of the same file continues where it
+    /// stopped. With -c: the names of indexes; default: all; their tables are replaced. With --tiedot: the names of
+    /// collections; default: all.
     #[arg(required_unless_present_any = ["config", "tiedot"])]
     pub files: Vec<PathBuf>,
 }
@@ -200,29 +202,29 @@ impl ImportOptions {
     }
 }
 
-/// What an imported file is.
+/// The format of imported files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ImportFormat {
-    /// One JSON object a line.
+    /// One JSON object per line.
     Jsonl,
-    /// An array of JSON objects, or objects one behind the other, over any lines.
+    /// An array of JSON objects, or JSON objects one after the other.
     Json,
-    /// The same in MongoDB's extended JSON, as mongoexport writes it.
+    /// MongoDB's extended JSON, as mongoexport writes it.
     Mongo,
     /// Comma-separated values with a header line.
     Csv,
     /// Tab-separated values with a header line.
     Tsv,
-    /// A dump of Wikipedia's CirrusSearch.
+    /// A CirrusSearch dump of Wikipedia.
     Cirrus,
 }
 
-/// What to do with a line or document that is no row.
+/// What to do with a malformed row or document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OnError {
-    /// Stop there; what was read before is kept.
+    /// Stop there. Batches that were stored before stay.
     Stop,
-    /// Report it and go on.
+    /// Report it and continue.
     Skip,
 }
 
@@ -232,41 +234,41 @@ pub struct ExportOptions {
     /// The data directory.
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
-    /// The table. Of a collection these are rows of an id and a document.
+    /// The table. A collection is exported as rows of an id and a document.
     #[arg(long, value_name = "NAME", required_unless_present = "collection")]
     pub table: Option<String>,
-    /// The collection, for its documents alone.
+    /// The collection. Only its documents are exported, without --with-ids.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["table", "columns"])]
     pub collection: Option<String>,
-    /// How rows are written: told by the name of the file if not given, else jsonl.
+    /// The format of the output. Default: detected from the file name, or else jsonl.
     #[arg(long, value_enum)]
     pub format: Option<ExportFormat>,
-    /// The columns to write, with commas between, in this order. All if not given.
+    /// The columns to write, in this order, separated by commas. Default: all.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub columns: Vec<String>,
-    /// Only rows for which this holds, on columns; of a collection on dotted paths:
+    /// Export only rows that satisfy this condition. It names columns, or dotted paths of a collection:
     /// "year >= 1990 AND (country = 'NO' OR NOT tags IN ('old'))".
     #[arg(long = "where", visible_alias = "filter", value_name = "CONDITION")]
     pub condition: Option<String>,
-    /// Write JSON over several lines, for people.
+    /// Indent JSON and write it over several lines.
     #[arg(long)]
     pub pretty: bool,
-    /// Write each document of the collection beside its id, {"id": 7, "doc": {...}}, as 'remora import --with-ids' reads it.
+    /// Write the id next to each document, as 'remora import --with-ids' reads it: {"id": 7, "doc": {...}}.
     #[arg(long, requires = "collection")]
     pub with_ids: bool,
-    /// The file to write, compressed if it ends in .gz or .zst; standard output if not given or -.
+    /// The file to write. It is compressed if its name ends in .gz or .zst. Default, also for -: standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
 
-/// How exported rows are written.
+/// The format of exported rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
-    /// One JSON object a line.
+    /// One JSON object per line.
     Jsonl,
     /// An array of JSON objects.
     Json,
-    /// MongoDB's extended JSON, one object a line, as mongoimport reads it.
+    /// MongoDB's extended JSON, one object per line, as mongoimport reads it.
     Mongo,
     /// Comma-separated values with a header line.
     Csv,
@@ -277,19 +279,19 @@ pub enum ExportFormat {
 /// Options of `shell`.
 #[derive(Args)]
 pub struct ShellOptions {
-    /// The server.
+    /// The address of the server's line protocol.
     #[arg(value_name = "HOST:PORT", default_value = "127.0.0.1:11016")]
     pub server: String,
-    /// The server's Unix socket, instead of its address.
+    /// Connect to this Unix socket of the server instead of an address.
     #[arg(short, long, value_name = "PATH", conflicts_with = "data")]
     pub socket: Option<PathBuf>,
-    /// Open this data directory instead; no server may have it open.
+    /// Open this data directory instead of a server. No server may have it open.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Log in as this user. The environment variable REMORA_PASSWORD holds the password.
+    /// Log in as this user. The password is read from the environment variable REMORA_PASSWORD.
     #[arg(short, long, value_name = "NAME", conflicts_with = "data")]
     pub user: Option<String>,
-    /// Send these commands and leave.
+    /// Run this command and exit. Can be given several times.
     #[arg(short = 'e', long = "execute", value_name = "COMMAND")]
     pub execute: Vec<String>,
 }
@@ -297,40 +299,40 @@ pub struct ShellOptions {
 /// Options of `check`.
 #[derive(Args)]
 pub struct CheckOptions {
-    /// The data directory; no server may have it open.
+    /// The data directory. No server may have it open.
     pub dir: PathBuf,
-    /// Rebuild what can be from the rows, and accept that the rest is lost.
+    /// Rebuild damaged indexes from the rows. What cannot be rebuilt is lost.
     #[arg(long)]
     pub repair: bool,
 }
 
-/// What can be done with dumps.
+/// The commands for dumps.
 #[derive(Subcommand)]
 pub enum DumpCommand {
-    /// Save a data directory to FILE.
+    /// Save a data directory to a file.
     Save {
-        /// The data directory; no server may have it open (ask a server by DUMP SAVE).
+        /// The data directory. No server may have it open. A running server saves itself by the command DUMP SAVE.
         #[arg(long, value_name = "DIR")]
         data: PathBuf,
         /// The file to write.
         file: PathBuf,
     },
-    /// Load FILE into a data directory. Its tables are replaced by the dump's.
+    /// Load a file into a data directory. All tables of the data directory are replaced.
     Load {
-        /// The data directory; made if it is missing.
+        /// The data directory. It is created if it does not exist.
         #[arg(long, value_name = "DIR")]
         data: PathBuf,
         /// The file to read.
         file: PathBuf,
     },
-    /// Print what a dump holds.
+    /// Print the contents of a dump: its tables and positions.
     Info {
-        /// The file.
+        /// The dump.
         file: PathBuf,
     },
-    /// Read a dump from end to end and verify its checksums.
+    /// Read a whole dump and verify its checksums.
     Verify {
-        /// The file.
+        /// The dump.
         file: PathBuf,
     },
 }
@@ -338,16 +340,16 @@ pub enum DumpCommand {
 /// Options of `compare`.
 #[derive(Args)]
 pub struct CompareOptions {
-    /// The answers that count as right: JSON Lines, `{"query":"text","total_found":2,"rows":[[id,weight],[id,weight]]}`,
-    /// of which the first 100 rows are compared.
+    /// The reference answers, as JSON Lines: `{"query":"text","total_found":2,"rows":[[id,weight],[id,weight]]}`. The
+    /// first 100 rows of each answer are compared.
     #[arg(value_name = "A")]
     pub reference: PathBuf,
-    /// The others: the same queries in the same order.
+    /// The answers to compare: the same queries in the same order.
     #[arg(value_name = "B")]
     pub other: PathBuf,
 }
 
-/// Refuses a path that is no data directory, which opening it would make into one.
+/// Refuses a path that is not a data directory; opening it would create one there.
 fn require_data_directory(path: &Path) -> Result<()> {
     let is_empty = std::fs::read_dir(path).map(|mut entries| entries.next().is_none());
     match is_empty {

@@ -12,7 +12,7 @@ use tokio::{
 use super::{ServeOptions, copy_progress};
 use crate::{
     Error, LogHandle, Result, Server,
-    accounts::Demand,
+    accounts::LoginPolicy,
     open::open_database,
     settings::{Dialect, Settings, SphinxSettings},
     sources,
@@ -88,7 +88,7 @@ fn read_settings(options: &ServeOptions) -> Result<Settings> {
         settings.sources = vec![source(url, options)?];
     }
     let settings = settings.finish()?;
-    settings.refuse_words_of_nobody()?;
+    settings.refuse_words_of_unfollowed()?;
     Ok(settings)
 }
 
@@ -196,7 +196,7 @@ fn announce_settings(settings: &Settings) {
     if !settings.unused.is_empty() {
         tracing::warn!("these settings have no effect here: {}", settings.unused.join(", "));
     }
-    if settings.dialect == Dialect::Remora && Demand::of(settings) == Demand::Nothing {
+    if settings.dialect == Dialect::Remora && LoginPolicy::of(settings) == LoginPolicy::Nothing {
         tracing::warn!(
             "neither [[users]] nor auth.admin_token are set up: whoever can connect from this machine \
              may read and write every table, in SQL, by the line protocol and over HTTP"

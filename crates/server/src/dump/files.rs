@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_outside_is_reached() {
+    fn paths_outside_the_directory_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         let dumps = dir.path().join("dumps");
         std::fs::create_dir(&dumps).unwrap();

@@ -21,7 +21,7 @@ pub(crate) fn load_dump(database: &Database, path: &Path) -> Result<DumpInfo> {
         .map_err(|source| Error::io("cannot write", &marker, source))?;
     let present = database.tables();
     let is_dumped = |name: &String| verified.tables.iter().any(|table| table.name == *name);
-    let followed = followed_here(database);
+    let followed = all_followed_tables(database);
     // A followed table that the dump lacks was created later: the stream will create it again.
     for table in present.iter().filter(|table| is_dumped(table) || followed.contains(table)) {
         database.drop_table(table)?;
@@ -33,7 +33,7 @@ pub(crate) fn load_dump(database: &Database, path: &Path) -> Result<DumpInfo> {
 }
 
 /// The tables of any source.
-fn followed_here(database: &Database) -> Vec<String> {
+fn all_followed_tables(database: &Database) -> Vec<String> {
     let positions = database.source_positions();
     let keys = || positions.iter().map(|(key, _)| key);
     let sources = keys().filter_map(|key| key.strip_suffix("/source"));

@@ -86,7 +86,7 @@ fn save(shared: &ServerState, path: &Path, trigger: Trigger) {
     }
     if trigger == Trigger::Schedule && saved.is_ok() {
         let dump = &shared.settings.load().dump;
-        schedule::forget_old(&dump.dir, dump.retain);
+        schedule::delete_old_dumps(&dump.dir, dump.retain);
     }
     shared.dump.count_saved(trigger, saved.is_ok());
     shared.dump.end(path, &saved.map(|_| ()));

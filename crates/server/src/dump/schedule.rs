@@ -10,7 +10,7 @@ use super::start_saving;
 use crate::shared::{ServerState, Trigger};
 
 /// How often the interval is checked, because the setting may change.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const PREFIX: &str = "auto_";
 const ENDING: &str = ".dmp";
 
@@ -20,7 +20,7 @@ pub(crate) async fn save_dumps_at_intervals(shared: Arc<ServerState>) {
     let mut last = Instant::now();
     loop {
         tokio::select! {
-            _ = tokio::time::sleep(LOOK) => {}
+            _ = tokio::time::sleep(POLL_INTERVAL) => {}
             _ = stopping.wait_for(|stopping| *stopping) => break,
         }
         let settings = shared.settings.load_full();
@@ -42,7 +42,7 @@ fn file_name(now: &jiff::Zoned) -> String {
 }
 
 /// Deletes all automatic dumps except the newest `retain`.
-pub(super) fn forget_old(dir: &Path, retain: usize) {
+pub(super) fn delete_old_dumps(dir: &Path, retain: usize) {
     let dumps = dumps_by_age(dir, PREFIX);
     for path in dumps.iter().take(dumps.len().saturating_sub(retain.max(1))) {
         if let Err(error) = std::fs::remove_file(path) {
@@ -84,7 +84,7 @@ mod tests {
             std::fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
         }
         std::fs::create_dir(dir.path().join("auto_older")).unwrap();
-        forget_old(dir.path(), 2);
+        delete_old_dumps(dir.path(), 2);
         let names: Vec<_> = dumps_by_age(dir.path(), "")
             .iter()
             .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())

@@ -17,11 +17,11 @@ use remora_sql::Identity;
 
 use super::respond::Refusal;
 use crate::{
-    accounts::Demand,
+    accounts::LoginPolicy,
     requests::Caller,
     settings::{Http, Settings},
     shared::ServerState,
-    web::{self, Peer, Refused, client_address, refused_address, refused_page},
+    web::{self, AddressRefusal, Peer, address_refusal, client_address, page_refusal},
 };
 
 /// Probes are exempt from rate limits, so that a busy server is not taken for dead.
@@ -52,18 +52,18 @@ pub(super) async fn admit(
     let settings = shared.settings.load_full();
     let address = client_address(peer.address, request.headers(), &settings.http);
     let refused = refusal(&shared, &settings, address, request.uri().path())
-        .or_else(|| foreign(&shared, &settings, peer.address, &request));
+        .or_else(|| origin_refusal(&shared, &settings, peer.address, &request));
     let mut response = match refused {
         Some(refusal) => refusal.into_response(),
         None if is_preflight(&request, &settings.http) => preflight(),
         None => {
-            let given = request.headers().get(header::AUTHORIZATION);
-            let given = given.and_then(|value| Credentials::parse(value.as_bytes()));
-            let proved = match PROBES.contains(&request.uri().path()) {
+            let credentials = request.headers().get(header::AUTHORIZATION);
+            let credentials = credentials.and_then(|value| Credentials::parse(value.as_bytes()));
+            let authenticated = match PROBES.contains(&request.uri().path()) {
                 true => Ok(None),
-                false => log_in(&shared, &settings, address, given).await,
+                false => log_in(&shared, &settings, address, credentials).await,
             };
-            match proved {
+            match authenticated {
                 Ok(identity) => {
                     request.extensions_mut().insert(Client { address, identity });
                     next.run(request).await
@@ -86,17 +86,17 @@ fn refusal(
     if !path.starts_with("/health") {
         shared.counters.request();
     }
-    match refused_address(shared, settings, client, !PROBES.contains(&path))? {
-        Refused::Network => {
+    match address_refusal(shared, settings, client, !PROBES.contains(&path))? {
+        AddressRefusal::Network => {
             let message = "Access denied by network.allow_cidrs";
             Some(Refusal::new(StatusCode::FORBIDDEN, code::PERMISSION_DENIED, message))
         }
-        Refused::Rate => Some(LineError::rate_limited().into()),
+        AddressRefusal::Rate => Some(LineError::rate_limited().into()),
     }
 }
 
 /// Refuses cross-origin requests of web pages through a browser on this machine.
-fn foreign(
+fn origin_refusal(
     shared: &ServerState,
     settings: &Settings,
     peer: IpAddr,
@@ -105,7 +105,7 @@ fn foreign(
     if !settings.http_is_local() {
         return None;
     }
-    let why = refused_page(shared, settings, peer, request)?;
+    let why = page_refusal(shared, settings, peer, request)?;
     Some(Refusal::new(StatusCode::FORBIDDEN, code::PERMISSION_DENIED, why))
 }
 
@@ -114,36 +114,38 @@ async fn log_in(
     shared: &ServerState,
     settings: &Settings,
     address: IpAddr,
-    given: Option<Credentials>,
+    credentials: Option<Credentials>,
 ) -> Result<Option<Identity>, Refusal> {
-    let demand = Demand::of(settings);
-    if !demand.is_for_all() {
+    let login_policy = LoginPolicy::of(settings);
+    if !login_policy.is_required() {
         return Ok(None);
     }
-    let given = given.ok_or_else(|| unauthorized(demand))?;
-    let proved = prove(shared, settings, address, &given).await?;
-    proved.map(Some).ok_or_else(|| unauthorized(demand))
+    let credentials = credentials.ok_or_else(|| unauthorized(login_policy))?;
+    let authenticated = authenticate(shared, settings, address, &credentials).await?;
+    authenticated.map(Some).ok_or_else(|| unauthorized(login_policy))
 }
 
 /// The identity that these credentials prove, `None` if they are wrong; an error is the response to a client that must
 /// wait.
-pub(super) async fn prove(
+pub(super) async fn authenticate(
     shared: &ServerState,
     settings: &Settings,
     address: IpAddr,
-    given: &Credentials,
+    credentials: &Credentials,
 ) -> Result<Option<Identity>, Refusal> {
-    web::prove(shared, settings, address, given).await.map_err(|web::NotHeard| {
-        let late = Refusal::from(LineError::too_many_failures());
-        late.with_header(header::RETRY_AFTER, "5")
-    })
+    web::authenticate(shared, settings, address, credentials).await.map_err(
+        |web::TooManyFailures| {
+            let late = Refusal::from(LineError::too_many_failures());
+            late.with_header(header::RETRY_AFTER, "5")
+        },
+    )
 }
 
 /// The response to a client that must log in.
-pub(super) fn unauthorized(demand: Demand) -> Refusal {
-    let (message, scheme) = match demand {
-        Demand::User => ("A user and their password are needed", "Basic realm=\"remora\""),
-        Demand::Token => ("A bearer token is needed", "Bearer"),
+pub(super) fn unauthorized(login_policy: LoginPolicy) -> Refusal {
+    let (message, scheme) = match login_policy {
+        LoginPolicy::User => ("A user and their password are needed", "Basic realm=\"remora\""),
+        LoginPolicy::Token => ("A bearer token is needed", "Bearer"),
         _ => ("Administrative endpoint requires a valid bearer token", "Bearer"),
     };
     Refusal::new(StatusCode::UNAUTHORIZED, code::PERMISSION_DENIED, message)

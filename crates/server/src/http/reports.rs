@@ -24,7 +24,7 @@ use super::{
     respond::{Refusal, read_json, value},
 };
 use crate::{
-    accounts::Demand, counters::CommandKind, report, requests::blocking, shared::ServerState,
+    accounts::LoginPolicy, counters::CommandKind, report, requests::blocking, shared::ServerState,
 };
 
 /// `GET /health`
@@ -41,7 +41,7 @@ pub(super) async fn live() -> Response {
 pub(super) async fn ready(State(shared): State<Arc<ServerState>>) -> Response {
     let mut readiness = report::readiness(&shared);
     // Probes need no login, so error texts, which may name tables and rows, are removed.
-    if Demand::of(&shared.settings.load()).is_for_all() {
+    if LoginPolicy::of(&shared.settings.load()).is_required() {
         readiness.replication.iter_mut().for_each(|status| status.last_error.clear());
     }
     let status = match readiness.is_ready() {
@@ -72,8 +72,9 @@ pub(super) async fn info(
 ) -> Response {
     shared.counters.command(CommandKind::Info);
     let caller = client.caller(Arc::clone(&shared));
-    let sees = &|table: &str| caller.sees(table);
-    let (info, tables) = blocking(|| (report::info(&shared, sees), report::tables(&shared, sees)));
+    let is_visible = &|table: &str| caller.is_visible(table);
+    let (info, tables) =
+        blocking(|| (report::info(&shared, is_visible), report::tables(&shared, is_visible)));
     value(StatusCode::OK, &http::info(&info, &tables))
 }
 
@@ -121,8 +122,8 @@ pub(super) async fn metrics(
     Extension(client): Extension<Client>,
 ) -> Response {
     let caller = client.caller(Arc::clone(&shared));
-    let sees = &|table: &str| caller.sees(table);
-    let text = blocking(|| http::write_metrics(&report::metrics(&shared, sees)));
+    let is_visible = &|table: &str| caller.is_visible(table);
+    let text = blocking(|| http::write_metrics(&report::metrics(&shared, is_visible)));
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     ([(header::CONTENT_TYPE, HeaderValue::from_static(kind))], text).into_response()
 }
@@ -133,13 +134,13 @@ pub(super) async fn optimize(
     Extension(client): Extension<Client>,
     request: Request<Body>,
 ) -> Response {
-    let given = request.headers().get(header::AUTHORIZATION);
-    let given = given.and_then(|value| Credentials::parse(value.as_bytes()));
+    let credentials = request.headers().get(header::AUTHORIZATION);
+    let credentials = credentials.and_then(|value| Credentials::parse(value.as_bytes()));
     let body = match read_json(&shared, request).await {
         Ok(body) => body,
         Err(refusal) => return refusal.into_response(),
     };
-    if let Err(refusal) = require_token(&shared, &client, given).await {
+    if let Err(refusal) = require_token(&shared, &client, credentials).await {
         return refusal.into_response();
     }
     let caller = client.caller(shared);
@@ -161,17 +162,17 @@ pub(super) async fn optimize(
 async fn require_token(
     shared: &ServerState,
     client: &Client,
-    given: Option<Credentials>,
+    credentials: Option<Credentials>,
 ) -> Result<(), Refusal> {
     let settings = shared.settings.load_full();
-    let demand = Demand::of(&settings);
-    if demand != Demand::TokenToAdministrate {
+    let login_policy = LoginPolicy::of(&settings);
+    if login_policy != LoginPolicy::TokenForAdministration {
         return Ok(());
     }
-    let token = given.filter(|given| matches!(given, Credentials::Bearer(_)));
-    let token = token.ok_or_else(|| gate::unauthorized(demand))?;
-    let proved = gate::prove(shared, &settings, client.address, &token).await?;
-    proved.map(|_| ()).ok_or_else(|| gate::unauthorized(demand))
+    let token = credentials.filter(|credentials| matches!(credentials, Credentials::Bearer(_)));
+    let token = token.ok_or_else(|| gate::unauthorized(login_policy))?;
+    let authenticated = gate::authenticate(shared, &settings, client.address, &token).await?;
+    authenticated.map(|_| ()).ok_or_else(|| gate::unauthorized(login_policy))
 }
 
 fn timestamp() -> u64 {

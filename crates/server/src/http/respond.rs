@@ -86,7 +86,7 @@ pub(super) async fn read_json(
                 StatusCode::PAYLOAD_TOO_LARGE,
                 format!("The body takes more than {most} bytes, the limit of max_body_bytes"),
             ),
-            BodyProblem::Late => {
+            BodyProblem::Timeout => {
                 (StatusCode::REQUEST_TIMEOUT, format!("The body did not come within {patience} s"))
             }
         };

@@ -41,7 +41,7 @@ pub(super) async fn query(
     Path((table, verb)): Path<(String, String)>,
     request: Request<Body>,
 ) -> Response {
-    let (kind, ask): (_, Ask) = match verb.as_str() {
+    let (kind, run): (_, QueryHandler) = match verb.as_str() {
         "search" => (CommandKind::Search, search),
         "count" => (CommandKind::Count, count),
         "facet" => (CommandKind::Facet, facet),
@@ -52,7 +52,7 @@ pub(super) async fn query(
         Err(refusal) => return refusal.into_response(),
     };
     let caller = client.caller(shared);
-    answer(&caller, kind, &table, |settings, out| ask(&caller, &table, &body, settings, out))
+    answer(&caller, kind, &table, |settings, out| run(&caller, &table, &body, settings, out))
 }
 
 /// The query parameters of a row's address.
@@ -75,21 +75,21 @@ pub(super) async fn row(
     })
 }
 
-type Ask = fn(&Caller, &str, &[u8], &Settings, &mut Vec<u8>) -> Result<(), LineError>;
+type QueryHandler = fn(&Caller, &str, &[u8], &Settings, &mut Vec<u8>) -> Result<(), LineError>;
 
 /// Runs a request with the same checks as the line protocol. A panic in the server's code is answered too.
 fn answer(
     caller: &Caller,
     kind: CommandKind,
     table: &str,
-    ask: impl FnOnce(&Settings, &mut Vec<u8>) -> Result<(), LineError>,
+    run: impl FnOnce(&Settings, &mut Vec<u8>) -> Result<(), LineError>,
 ) -> Response {
     let settings = caller.settings();
     let mut out = Vec::new();
     let answered = catch_unwind(AssertUnwindSafe(|| {
         caller.require_loaded()?;
         check_table(table, &settings)?;
-        ask(&settings, &mut out)?;
+        run(&settings, &mut out)?;
         caller.count_command(kind);
         Ok(())
     }));
@@ -164,7 +164,7 @@ fn search(
     let mut search = JsonSearch(search, columns);
     caller.cached(&mut search, settings, out, |JsonSearch(search, columns), out| {
         let mut reply = caller.ask_search(&search.request, settings)?;
-        zone::show_hits(settings.time_zone.as_ref(), *columns, &mut reply.hits);
+        zone::localize_hits(settings.time_zone.as_ref(), *columns, &mut reply.hits);
         http::write_search(out, &reply, search, *columns);
         Ok(reply.report)
     })?;
@@ -207,7 +207,7 @@ fn facet(
     let request: FacetRequest = http::parse_facet(body, table, &parse_limits(settings))?;
     caller.cached(&mut Json(request), settings, out, |Json(request), out| {
         let mut reply = caller.database().facet(request)?;
-        zone::show_facet(settings.time_zone.as_ref(), &mut reply);
+        zone::localize_facet(settings.time_zone.as_ref(), &mut reply);
         http::write_facet(out, &reply, &request.column);
         Ok(reply.report)
     })?;
@@ -234,7 +234,7 @@ fn get(
     let shown = shown_columns(&schema, &names)?;
     let columns = if names.is_empty() { Columns::Filters } else { Columns::Fields };
     row.iter_mut().for_each(|value| zone::show(zone, columns, value));
-    zone::show_key(zone, &mut key);
+    zone::localize_key(zone, &mut key);
     let values = shown
         .iter()
         .filter_map(|index| Some((schema.columns.get(*index)?.name.as_str(), row.get(*index)?)));

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_add_up_and_are_given_back() {
+    fn buffer_shares_add_up_and_are_released() {
         let budget = Arc::new(BufferBudget::default());
         let mut first = BufferShare::new(Arc::clone(&budget));
         let mut second = BufferShare::new(Arc::clone(&budget));

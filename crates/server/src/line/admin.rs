@@ -7,7 +7,7 @@ use remora_sql::Access;
 
 use super::{Session, variables};
 use crate::{
-    accounts::prove_token,
+    accounts::verify_token,
     report,
     requests::{Answer, blocking},
     settings::{Change, Dialect, Settings, VARIABLES, Variable, mygramdb_help},
@@ -21,14 +21,14 @@ impl Session {
         out: &mut Vec<u8>,
     ) -> Answer {
         let logins = &self.caller.shared.logins;
-        let attempt = logins.failures.begin(self.address, Instant::now());
+        let attempt = logins.failures.begin_attempt(self.address, Instant::now());
         let attempt = attempt.ok_or_else(LineError::too_many_failures)?;
         // The answer is delayed in both cases, so that the delay does not reveal whether the guess was right.
-        self.hold = attempt.wait;
+        self.delay = attempt.wait;
         let secret = auth.secret.as_bytes();
         let proved = match &auth.user {
-            None => prove_token(settings, secret, self.address),
-            Some(user) => blocking(|| logins.prove_password(settings, user, secret, self.address)),
+            None => verify_token(settings, secret, self.address),
+            Some(user) => blocking(|| logins.verify_password(settings, user, secret, self.address)),
         };
         let Some(identity) = proved else {
             attempt.failed(Instant::now());
@@ -43,7 +43,7 @@ impl Session {
     pub(super) fn info(&self, out: &mut Vec<u8>) -> Answer {
         reply::write_info(
             out,
-            &blocking(|| report::info(&self.caller.shared, &|table| self.caller.sees(table))),
+            &blocking(|| report::info(&self.caller.shared, &|table| self.caller.is_visible(table))),
         );
         Ok(())
     }
@@ -121,7 +121,7 @@ fn show(settings: &Settings, path: Option<&str>) -> Result<String, LineError> {
 /// The meaning of settings, and when a new value takes effect.
 fn help(settings: &Settings, path: Option<&str>) -> Result<String, LineError> {
     if settings.dialect == Dialect::MygramDb {
-        return mygramdb_help(path).ok_or_else(|| no_path(path.unwrap_or_default()));
+        return mygramdb_help(path).ok_or_else(|| unknown_path(path.unwrap_or_default()));
     }
     let mut text = String::new();
     for variable in below(settings, path)? {
@@ -145,7 +145,7 @@ fn below(settings: &Settings, path: Option<&str>) -> Result<Vec<&'static Variabl
     let found: Vec<&'static Variable> =
         VARIABLES.iter().filter(|variable| is_below(variable.name(settings.dialect))).collect();
     match found.is_empty() {
-        true => Err(no_path(path)),
+        true => Err(unknown_path(path)),
         false => Ok(found),
     }
 }
@@ -185,7 +185,7 @@ fn verify(settings: &Settings, file: &str) -> Result<String, LineError> {
     Ok(text)
 }
 
-fn no_path(path: &str) -> LineError {
+fn unknown_path(path: &str) -> LineError {
     LineError::new(code::NOT_FOUND, format!("Configuration path not found: {path}"))
 }
 

@@ -54,13 +54,13 @@ where
         let bytes = tokio::select! {
             biased;
             read = read => read??,
-            () = stopped(&mut stopping) => return Ok(()),
+            () = wait_for_stop(&mut stopping) => return Ok(()),
         };
         let Some(input) = input.get(..bytes).filter(|input| !input.is_empty()) else {
             return Ok(());
         };
         if let Err(reason) = connection.take(input).await? {
-            return connection.send_away(&reason).await;
+            return connection.close_with_error(&reason).await;
         }
     }
 }
@@ -124,9 +124,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             let start = self.output.len();
             self.session.answer(frame, &mut self.output);
-            let hold = self.session.take_hold();
-            if !hold.is_zero() {
-                tokio::time::sleep(hold).await;
+            let delay = self.session.take_delay();
+            if !delay.is_zero() {
+                tokio::time::sleep(delay).await;
             }
             let most = self.shared.settings.load().limits.write_queue_bytes;
             let reply_bytes = self.output.len() - start;
@@ -152,14 +152,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if self.output.is_empty() {
             return Ok(());
         }
-        let patience = self.shared.settings.load().request_timeout();
-        timeout(patience, self.stream.write_all(&self.output)).await??;
+        let write_timeout = self.shared.settings.load().request_timeout();
+        timeout(write_timeout, self.stream.write_all(&self.output)).await??;
         self.output.clear();
         self.output.shrink_to(FLUSH_BYTES);
         Ok(())
     }
 
-    async fn send_away(&mut self, reason: &LineError) -> io::Result<()> {
+    async fn close_with_error(&mut self, reason: &LineError) -> io::Result<()> {
         write_error(&mut self.output, reason);
         end_reply(&mut self.output);
         self.flush().await?;
@@ -177,7 +177,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 }
 
 /// Waits until the server stops.
-async fn stopped(stopping: &mut watch::Receiver<bool>) {
+async fn wait_for_stop(stopping: &mut watch::Receiver<bool>) {
     // An error means that the server has been dropped.
     let _ = stopping.wait_for(|stopping| *stopping).await;
 }

@@ -38,15 +38,15 @@ impl Session {
             Dump::Info(file) => {
                 let path = dump::resolve_existing(dir, file)?;
                 let info = blocking(|| remora_engine::dump::info(&path))?;
-                reply::write_dump_info(out, &path.display().to_string(), &shown_info(&info));
+                reply::write_dump_info(out, &path.display().to_string(), &dump_info(&info));
             }
-            Dump::Status => reply::write_dump_status(out, &self.caller.shared.dump.shown()),
+            Dump::Status => reply::write_dump_status(out, &self.caller.shared.dump.report()),
         }
         Ok(())
     }
 }
 
-fn shown_info(info: &remora_engine::dump::DumpInfo) -> reply::DumpInfo {
+fn dump_info(info: &remora_engine::dump::DumpInfo) -> reply::DumpInfo {
     // Names with a slash are details of a source, those with # counters of collections.
     let is_source = |name: &str| !name.contains('/') && !name.starts_with('#');
     let sources: Vec<_> = info.meta.sources.iter().filter(|(name, _)| is_source(name)).collect();

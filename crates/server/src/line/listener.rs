@@ -10,7 +10,7 @@ use tokio::{
 use super::connection;
 use crate::{
     counters::{Connected, Denial},
-    listen::{Door, accept_each, turn_away},
+    listen::{Listener, accept_each, refuse_connection},
     settings::Settings,
     shared::ServerState,
 };
@@ -19,9 +19,9 @@ use crate::{
 const SERVER_BUSY: &[u8] = b"ERROR 6030 SERVER_BUSY too many connections, try again later\r\n";
 
 /// Accepts connections of the line protocol.
-pub(crate) async fn accept(door: impl Door, shared: Arc<ServerState>) {
+pub(crate) async fn accept(listener: impl Listener, shared: Arc<ServerState>) {
     let stopping = shared.stopping.subscribe();
-    accept_each(door, stopping, |sessions, stream, address| {
+    accept_each(listener, stopping, |sessions, stream, address| {
         admit(sessions, stream, address, &shared);
     })
     .await;
@@ -51,7 +51,7 @@ fn admit<S>(
         }
         None => {
             shared.counters.deny(Denial::Connections, false);
-            sessions.spawn(turn_away(stream, SERVER_BUSY.to_vec()));
+            sessions.spawn(refuse_connection(stream, SERVER_BUSY.to_vec()));
         }
     }
 }

@@ -29,7 +29,7 @@ pub(crate) use listener::accept;
 pub use local::LocalSession;
 
 use crate::{
-    accounts::Demand,
+    accounts::LoginPolicy,
     counters::{CommandKind, Denial},
     requests::{Answer, Caller, parse_limits},
     settings::{Dialect, Settings},
@@ -44,7 +44,7 @@ pub(crate) struct Session {
     caller: Caller,
     address: Option<IpAddr>,
     /// How long the answer to a login is delayed.
-    hold: Duration,
+    delay: Duration,
     debug: bool,
     /// Whether replies contain the applied position.
     position: bool,
@@ -62,7 +62,7 @@ impl Session {
     }
 
     fn of(caller: Caller, address: Option<IpAddr>) -> Self {
-        Self { caller, address, hold: Duration::ZERO, debug: false, position: false }
+        Self { caller, address, delay: Duration::ZERO, debug: false, position: false }
     }
 
     /// Appends the reply to one request. A panic in the server's code becomes an error reply, so that other sessions
@@ -131,8 +131,8 @@ impl Session {
     }
 
     fn require_authentication(&self, settings: &Settings) -> Answer {
-        let demand = Demand::of(settings);
-        if self.caller.identity.is_some() || demand == Demand::Nothing {
+        let login_policy = LoginPolicy::of(settings);
+        if self.caller.identity.is_some() || login_policy == LoginPolicy::Nothing {
             return Ok(());
         }
         Err(LineError::auth_required())
@@ -140,20 +140,20 @@ impl Session {
 
     /// Refuses everything except AUTH before a required login.
     fn require_login(&self, frame: &[u8], settings: &Settings) -> Answer {
-        let demand = Demand::of(settings);
-        if self.caller.identity.is_some() || !demand.is_for_all() {
+        let login_policy = LoginPolicy::of(settings);
+        if self.caller.identity.is_some() || !login_policy.is_required() {
             return Ok(());
         }
         let verb = frame.trim_ascii_start().split(u8::is_ascii_whitespace).next();
         if verb.is_some_and(|verb| verb.eq_ignore_ascii_case(b"AUTH")) {
             return Ok(());
         }
-        Err(LineError::login_required(demand.form()))
+        Err(LineError::login_required(login_policy.auth_syntax()))
     }
 
     /// How long the last answer must be delayed: after a login with many failures.
-    pub(crate) fn take_hold(&mut self) -> Duration {
-        std::mem::take(&mut self.hold)
+    pub(crate) fn take_delay(&mut self) -> Duration {
+        std::mem::take(&mut self.delay)
     }
 
     fn parse_write<'f>(

@@ -25,7 +25,7 @@ impl Session {
         self.caller
             .cached(&mut search, settings, out, |search, out| {
                 let mut reply = self.caller.ask_search(&search.request, settings)?;
-                zone::show_hits(zone, Columns::Fields, &mut reply.hits);
+                zone::localize_hits(zone, Columns::Fields, &mut reply.hits);
                 self.show_declared(&search.request.selection.table, &mut reply);
                 reply::write_search(out, &reply, search);
                 Ok(reply.report)
@@ -91,7 +91,7 @@ impl Session {
         let (report, _) =
             self.caller.cached_as(&mut request, &caching, zone, out, |request, out| {
                 let mut reply = database.facet(request)?;
-                zone::show_facet(zone, &mut reply);
+                zone::localize_facet(zone, &mut reply);
                 reply::write_facet(out, &reply);
                 debug = FacetReply { values: Vec::new(), ..reply };
                 Ok(debug.report.clone())
@@ -113,7 +113,7 @@ impl Session {
         let shown = shown_columns(&schema, &get.fields)?;
         let form = if get.fields.is_empty() { Columns::Filters } else { Columns::Fields };
         row.iter_mut().for_each(|value| zone::show(zone, form, value));
-        zone::show_key(zone, &mut key);
+        zone::localize_key(zone, &mut key);
         if form == Columns::Fields
             && let Some(numbers) = DeclaredNumbers::of(&schema)
         {
@@ -137,7 +137,7 @@ impl Session {
     /// Appends the applied position to a reply, if the client wants it.
     fn write_applied(&self, positions: &SourcePositions, out: &mut Vec<u8>) {
         if self.position {
-            reply::write_applied(out, &self.caller.shared.sources.shown(positions));
+            reply::write_applied(out, &self.caller.shared.sources.applied_text(positions));
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     report::storage_error,
     requests::{Answer, blocking},
     settings::Dialect,
-    sources::NotReached,
+    sources::WaitFailure,
 };
 
 impl Session {
@@ -128,20 +128,22 @@ impl Session {
         let is_stopping = || *shared.stopping.borrow();
         let waited = blocking(|| shared.sources.wait(&gtids, wait.timeout, &is_stopping));
         waited.map_err(|why| not_reached(why, wait.timeout))?;
-        let applied = shared.sources.shown(&shared.database.source_positions());
+        let applied = shared.sources.applied_text(&shared.database.source_positions());
         reply::write_waited(out, &applied);
         Ok(())
     }
 }
 
-fn not_reached(why: NotReached, timeout: Duration) -> LineError {
+fn not_reached(why: WaitFailure, timeout: Duration) -> LineError {
     match why {
-        NotReached::Late => {
+        WaitFailure::Timeout => {
             let message = format!("These transactions were not applied within {timeout:?}");
             LineError::new(code::TIMEOUT, message)
         }
-        NotReached::Crowded => LineError::server_busy("too many requests wait for a position"),
-        NotReached::Stopping => LineError::new(code::SHUTTING_DOWN, "The server is stopping"),
+        WaitFailure::TooManyWaiting => {
+            LineError::server_busy("too many requests wait for a position")
+        }
+        WaitFailure::Stopping => LineError::new(code::SHUTTING_DOWN, "The server is stopping"),
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) use socket_file::SocketFile;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// A listener. Local sockets have no address.
-pub(crate) trait Door: Send + Sync + 'static {
+pub(crate) trait Listener: Send + Sync + 'static {
     /// A connection.
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
@@ -26,7 +26,7 @@ pub(crate) trait Door: Send + Sync + 'static {
     fn next(&self) -> impl Future<Output = io::Result<(Self::Stream, Option<IpAddr>)>> + Send;
 }
 
-impl Door for TcpListener {
+impl Listener for TcpListener {
     type Stream = TcpStream;
 
     async fn next(&self) -> io::Result<(TcpStream, Option<IpAddr>)> {
@@ -37,7 +37,7 @@ impl Door for TcpListener {
     }
 }
 
-impl Door for UnixListener {
+impl Listener for UnixListener {
     type Stream = UnixStream;
 
     async fn next(&self) -> io::Result<(UnixStream, Option<IpAddr>)> {
@@ -47,15 +47,15 @@ impl Door for UnixListener {
 
 /// Accepts connections until the server stops, then waits for their sessions. `admit` starts a session or refuses the
 /// connection.
-pub(crate) async fn accept_each<D: Door>(
-    door: D,
+pub(crate) async fn accept_each<D: Listener>(
+    listener: D,
     mut stopping: watch::Receiver<bool>,
     mut admit: impl FnMut(&mut JoinSet<()>, D::Stream, Option<IpAddr>),
 ) {
     let mut sessions = JoinSet::new();
     loop {
         let accepted = tokio::select! {
-            accepted = door.next() => accepted,
+            accepted = listener.next() => accepted,
             _ = stopping.changed() => break,
             Some(_) = sessions.join_next(), if !sessions.is_empty() => continue,
         };
@@ -64,7 +64,7 @@ pub(crate) async fn accept_each<D: Door>(
             Err(error) => pause(&error).await,
         }
     }
-    drop(door);
+    drop(listener);
     while sessions.join_next().await.is_some() {}
 }
 
@@ -75,7 +75,7 @@ async fn pause(error: &io::Error) {
 }
 
 /// Tells a client why it is refused, if it reads.
-pub(crate) async fn turn_away<S: AsyncWrite + Unpin>(mut stream: S, reason: Vec<u8>) {
+pub(crate) async fn refuse_connection<S: AsyncWrite + Unpin>(mut stream: S, reason: Vec<u8>) {
     let reply = async {
         stream.write_all(&reason).await?;
         stream.shutdown().await

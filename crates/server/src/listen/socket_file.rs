@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_socket_is_its_owners_and_goes_with_them() {
+    async fn socket_file_is_private_and_removed_at_the_end() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("line.sock");
         let (file, listener) = SocketFile::bind(&path, Some(0o770)).unwrap();
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_killed_server_left_is_replaced_and_nothing_else() {
+    async fn only_a_stale_socket_file_is_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("line.sock");
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());

@@ -30,7 +30,7 @@ enum Transport<S> {
     Plain(S),
     Tls(Box<TlsStream<Rewound<S>>>),
     /// While it is being replaced.
-    Gone,
+    Disconnected,
 }
 
 /// The output side of a connection, and the input for its reader.
@@ -65,7 +65,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
     pub(super) fn encryption(&self) -> Option<Encryption> {
         match &self.transport {
             Transport::Tls(stream) => tls::encryption(stream.get_ref().1),
-            Transport::Plain(_) | Transport::Gone => None,
+            Transport::Plain(_) | Transport::Disconnected => None,
         }
     }
 
@@ -75,7 +75,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
         acceptor: &TlsAcceptor,
         reader: &mut PacketReader,
     ) -> io::Result<()> {
-        let Transport::Plain(stream) = std::mem::replace(&mut self.transport, Transport::Gone)
+        let Transport::Plain(stream) =
+            std::mem::replace(&mut self.transport, Transport::Disconnected)
         else {
             return Err(io::Error::other("TLS was asked for twice"));
         };
@@ -144,7 +145,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
     }
 
     /// Sends everything that is waiting and ends the connection.
-    pub(super) async fn send_away(&mut self) -> io::Result<()> {
+    pub(super) async fn close(&mut self) -> io::Result<()> {
         self.flush().await?;
         let end = async {
             self.transport.shutdown().await?;
@@ -165,7 +166,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Transport<S> {
         match self {
             Self::Plain(stream) => stream.read_buf(room).await,
             Self::Tls(stream) => stream.read_buf(room).await,
-            Self::Gone => Ok(0),
+            Self::Disconnected => Ok(0),
         }
     }
 
@@ -176,7 +177,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Transport<S> {
                 stream.write_all(bytes).await?;
                 stream.flush().await
             }
-            Self::Gone => Err(io::ErrorKind::BrokenPipe.into()),
+            Self::Disconnected => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
 
@@ -184,7 +185,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Transport<S> {
         match self {
             Self::Plain(stream) => stream.shutdown().await,
             Self::Tls(stream) => stream.shutdown().await,
-            Self::Gone => Ok(()),
+            Self::Disconnected => Ok(()),
         }
     }
 }

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::{processes::Connection, reply::WireReply, watch::Ended};
 
 /// The variables that are tracked by default (`session_track_system_variables`).
-const TOLD_VARIABLES: [&str; 5] = [
+const DEFAULT_TRACKED_VARIABLES: [&str; 5] = [
     "time_zone",
     "autocommit",
     "character_set_client",
@@ -24,9 +24,9 @@ pub(super) enum Flow {
     /// It waits for the next command.
     Continue,
     /// It ends.
-    Leave,
+    Disconnect,
     /// It ends, and the client is told why.
-    SendAway(WireError),
+    DisconnectWithError(WireError),
 }
 
 /// One client's session.
@@ -45,9 +45,9 @@ struct Tracking {
     database: bool,
     transaction: bool,
     /// The database that the client was last told.
-    told_database: Option<String>,
+    reported_database: Option<String>,
     /// Whether it was last told that a transaction is open.
-    told_transaction: bool,
+    reported_transaction: bool,
     /// The session's own `wait_timeout`.
     wait_timeout: Option<Duration>,
 }
@@ -55,11 +55,11 @@ struct Tracking {
 impl Default for Tracking {
     fn default() -> Self {
         Self {
-            variables: TOLD_VARIABLES.join(","),
+            variables: DEFAULT_TRACKED_VARIABLES.join(","),
             database: true,
             transaction: false,
-            told_database: None,
-            told_transaction: false,
+            reported_database: None,
+            reported_transaction: false,
             wait_timeout: None,
         }
     }
@@ -82,9 +82,9 @@ impl Client {
     }
 
     /// Resets what was told, because the session was reset.
-    pub(super) fn forget_tracking(&mut self) {
-        let told_database = self.tracking.told_database.take();
-        self.tracking = Tracking { told_database, ..Tracking::default() };
+    pub(super) fn reset_tracking(&mut self) {
+        let reported_database = self.tracking.reported_database.take();
+        self.tracking = Tracking { reported_database, ..Tracking::default() };
     }
 
     /// The changes since the client was last told.
@@ -92,22 +92,22 @@ impl Client {
         let Self { session, tracking, .. } = self;
         let mut changes = Vec::new();
         for (name, value) in session.take_changes() {
-            tracking.learn(&name, &value);
-            if tracking.tells(&name) {
+            tracking.note_variable(&name, &value);
+            if tracking.is_tracked(&name) {
                 changes.push(Tracked::Variable(name, value));
             }
         }
         let database = session.database();
-        if tracking.told_database.as_deref() != database {
+        if tracking.reported_database.as_deref() != database {
             process.set_database(database);
-            tracking.told_database = database.map(str::to_owned);
+            tracking.reported_database = database.map(str::to_owned);
             if tracking.database {
                 changes.push(Tracked::Database(database.unwrap_or_default().to_owned()));
             }
         }
         let is_open = session.status().in_transaction;
-        if tracking.transaction && tracking.told_transaction != is_open {
-            tracking.told_transaction = is_open;
+        if tracking.transaction && tracking.reported_transaction != is_open {
+            tracking.reported_transaction = is_open;
             let letters = if is_open { "T_______" } else { "________" };
             changes.push(Tracked::Transaction(letters.to_owned()));
         }
@@ -117,7 +117,7 @@ impl Client {
 
 impl Tracking {
     /// Notes a variable's new value, if it concerns notifications.
-    fn learn(&mut self, name: &str, value: &str) {
+    fn note_variable(&mut self, name: &str, value: &str) {
         let is_on = !matches!(value, "OFF" | "0" | "");
         match name {
             "session_track_system_variables" => value.clone_into(&mut self.variables),
@@ -131,9 +131,9 @@ impl Tracking {
         }
     }
 
-    fn tells(&self, name: &str) -> bool {
+    fn is_tracked(&self, name: &str) -> bool {
         let mut names = self.variables.split(',').map(str::trim);
-        names.any(|told| told == "*" || told.eq_ignore_ascii_case(name))
+        names.any(|tracked| tracked == "*" || tracked.eq_ignore_ascii_case(name))
     }
 }
 
@@ -155,9 +155,9 @@ pub(super) fn finish<S: AsyncRead + AsyncWrite + Unpin>(
         }
         Ended::Done(Err(error)) => reply.results.fail(&error.into()),
         Ended::TimedOut => reply.results.fail(&WireError::query_timeout()),
-        Ended::Cut => {
+        Ended::Abandoned => {
             reply.results.fail(&WireError::interrupted());
-            return Ok((Flow::Leave, None));
+            return Ok((Flow::Disconnect, None));
         }
     }
     Ok((Flow::Continue, None))
@@ -168,17 +168,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_session_says_what_is_told() {
+    fn session_track_variables_select_the_reports() {
         let mut tracking = Tracking::default();
-        assert!(tracking.tells("autocommit") && !tracking.tells("sql_mode"));
-        tracking.learn("session_track_system_variables", "sql_mode, Transaction_Isolation");
-        assert!(!tracking.tells("autocommit") && tracking.tells("transaction_isolation"));
-        tracking.learn("session_track_system_variables", "*");
-        assert!(tracking.tells("anything"));
-        tracking.learn("session_track_schema", "OFF");
-        tracking.learn("session_track_transaction_info", "STATE");
+        assert!(tracking.is_tracked("autocommit") && !tracking.is_tracked("sql_mode"));
+        tracking.note_variable("session_track_system_variables", "sql_mode, Transaction_Isolation");
+        assert!(!tracking.is_tracked("autocommit") && tracking.is_tracked("transaction_isolation"));
+        tracking.note_variable("session_track_system_variables", "*");
+        assert!(tracking.is_tracked("anything"));
+        tracking.note_variable("session_track_schema", "OFF");
+        tracking.note_variable("session_track_transaction_info", "STATE");
         assert!(!tracking.database && tracking.transaction);
-        tracking.learn("wait_timeout", "7");
+        tracking.note_variable("wait_timeout", "7");
         assert_eq!(tracking.wait_timeout, Some(Duration::from_secs(7)));
     }
 }

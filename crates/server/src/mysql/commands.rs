@@ -21,40 +21,40 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::{
     channel::Channel,
     client::{Client, Flow, finish},
-    login::Admitted,
+    login::AuthenticatedLogin,
     processes::{Connection, ConnectionSlot},
-    reply::{Nowhere, WireReply},
-    side::SqlSide,
+    reply::{DiscardReply, WireReply},
+    service::SqlService,
     statements::Statements,
-    watch::watched,
+    watch::run_watched,
 };
 use crate::settings::{Settings, fits_pattern};
 
 /// A logged-in connection: its session, its statements and its channel.
-pub(super) struct Talk<S> {
+pub(super) struct ClientSession<S> {
     pub channel: Channel<S>,
-    pub side: Arc<SqlSide>,
+    pub service: Arc<SqlService>,
     pub client: Client,
     pub(super) statements: Statements,
     pub(super) interrupter: Arc<AtomicBool>,
     /// A buffer for parameters.
     pub(super) values: Vec<Value>,
-    pub(super) place: ConnectionSlot,
+    pub(super) slot: ConnectionSlot,
     /// Whether a text may contain several statements.
     many: bool,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> ClientSession<S> {
     /// Begins after a successful login.
     pub(super) fn new(
         channel: Channel<S>,
-        side: &Arc<SqlSide>,
-        place: ConnectionSlot,
-        admitted: &Admitted,
+        service: &Arc<SqlService>,
+        slot: ConnectionSlot,
+        admitted: &AuthenticatedLogin,
     ) -> Self {
         let capabilities = admitted.capabilities;
-        let id = u64::from(place.connection.id);
-        let mut session = side.instance.session(id, admitted.identity.clone());
+        let id = u64::from(slot.connection.id);
+        let mut session = service.instance.session(id, admitted.identity.clone());
         session.set_encryption(channel.encryption());
         session.count_found_rows(capabilities.contains(Capabilities::CLIENT_FOUND_ROWS));
         // A client that sends several statements accepts several results.
@@ -64,32 +64,32 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
             channel,
             interrupter: session.interrupter(),
             client: Client::new(session, capabilities, admitted.identity.rights.is_some()),
-            statements: Statements::new(Arc::clone(&side.statements)),
+            statements: Statements::new(Arc::clone(&service.statements)),
             many: capabilities.contains(Capabilities::CLIENT_MULTI_STATEMENTS),
-            place,
+            slot,
             values: Vec::new(),
-            side: Arc::clone(side),
+            service: Arc::clone(service),
         }
     }
 
     /// Registers the connection under its user; error 1203 if the user has too many.
     pub(super) fn identify(&self, identity: &Identity) -> Result<(), WireError> {
         let Identity { user, host, .. } = identity;
-        self.place.connection.identify(user, host, Arc::clone(&self.interrupter));
+        self.slot.connection.identify(user, host, Arc::clone(&self.interrupter));
         let most = self.settings().sql.max_user_connections;
-        if most > 0 && self.side.processes.of_user(user) > most {
+        if most > 0 && self.service.processes.of_user(user) > most {
             return Err(WireError::too_many_user_connections(user));
         }
         Ok(())
     }
 
     /// Sets up the session as the login requests: character set and database.
-    pub(super) async fn settle(&mut self, login: &Login) -> Result<(), WireError> {
+    pub(super) async fn apply_login(&mut self, login: &Login) -> Result<(), WireError> {
         let session = &mut self.client.session;
         if let Some((charset, collation)) = login.names() {
             let text = format!("SET NAMES {charset} COLLATE {collation}");
             // With an unknown character set the session keeps its default.
-            let _ = session.query(text.as_bytes(), false, &mut Nowhere).await;
+            let _ = session.query(text.as_bytes(), false, &mut DiscardReply).await;
             session.take_changes();
         }
         if !login.database.is_empty() {
@@ -108,19 +108,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
         self.identify(&who)?;
         self.client.is_limited = who.rights.is_some();
         self.client.session.reset(Some(who));
-        self.client.forget_tracking();
+        self.client.reset_tracking();
         self.many = self.client.capabilities.contains(Capabilities::CLIENT_MULTI_STATEMENTS);
-        self.settle(login).await
+        self.apply_login(login).await
     }
 
     /// The current settings.
     pub(super) fn settings(&self) -> Arc<Settings> {
-        self.side.shared.settings.load_full()
+        self.service.shared.settings.load_full()
     }
 
     /// How long to wait for the next command, or for the rest of one.
     pub(super) fn read_limit(&self, is_partial: bool) -> Duration {
-        let settings = self.side.shared.settings.load();
+        let settings = self.service.shared.settings.load();
         let sql = &settings.sql;
         match self.client.wait_timeout() {
             _ if is_partial => Duration::from_secs(sql.write_timeout_s),
@@ -131,12 +131,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
 
     /// Whether another connection killed this one.
     pub(super) fn is_killed(&self) -> bool {
-        self.place.connection.is_killed()
+        self.slot.connection.is_killed()
     }
 
     /// The connection as it is listed.
     pub(super) fn process(&self) -> Arc<Connection> {
-        Arc::clone(&self.place.connection)
+        Arc::clone(&self.slot.connection)
     }
 
     /// The memory of the connection in bytes.
@@ -147,13 +147,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
     /// Begins a command.
     pub(super) fn begin(&mut self, reply_sequence: u8) {
         self.channel.writer.set_sequence(reply_sequence);
-        self.side.processes.count_command();
+        self.service.processes.count_command();
         self.interrupter.store(false, Relaxed);
     }
 
     /// Ends a command.
     pub(super) fn end(&mut self) {
-        self.place.connection.end();
+        self.slot.connection.end();
     }
 
     /// Writes an OK packet.
@@ -181,8 +181,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
             Command::Fetch { id, rows } => self.fetch(id, rows).await?,
             Command::ProcessInfo => return self.query(b"SHOW PROCESSLIST").await,
             Command::FieldList { table, pattern } => self.field_list(table, pattern).await,
-            Command::Quit => return Ok(Flow::Leave),
-            Command::Malformed => return Ok(Flow::SendAway(WireError::malformed_packet())),
+            Command::Quit => return Ok(Flow::Disconnect),
+            Command::Malformed => {
+                return Ok(Flow::DisconnectWithError(WireError::malformed_packet()));
+            }
             Command::Close(id) => self.statements.close(id),
             Command::SendLongData { id, parameter, data } => self.add_long(id, parameter, data),
             Command::Statistics => {
@@ -221,17 +223,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
     }
 
     async fn query(&mut self, text: &[u8]) -> io::Result<Flow> {
-        self.place.connection.begin("Query", text);
-        let limit_ms = self.side.shared.settings.load().sql.max_execution_time_ms;
+        self.slot.connection.begin("Query", text);
+        let limit_ms = self.service.shared.settings.load().sql.max_execution_time_ms;
         let client = &mut self.client;
         let results =
             Results::new(&mut self.channel, client.capabilities, RowFormat::Text, client.flags());
         let mut reply = WireReply { results, interrupter: &self.interrupter, broken: None };
         let run = client.session.query(text, self.many, &mut reply);
-        let shared = &self.side.shared;
-        let process = &self.place.connection;
-        let ended = watched(run, process, &self.interrupter, limit_ms, shared).await;
-        let (flow, _) = finish(client, &self.place.connection, reply, ended)?;
+        let shared = &self.service.shared;
+        let process = &self.slot.connection;
+        let ended = run_watched(run, process, &self.interrupter, limit_ms, shared).await;
+        let (flow, _) = finish(client, &self.slot.connection, reply, ended)?;
         Ok(flow)
     }
 
@@ -258,7 +260,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
     }
 
     fn statistics(&self) -> String {
-        let (shared, processes) = (&self.side.shared, &self.side.processes);
+        let (shared, processes) = (&self.service.shared, &self.service.processes);
         let seconds = shared.started.elapsed().as_secs();
         let commands = processes.commands();
         format!(
@@ -277,24 +279,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
         let database = session.database().map(str::to_owned);
         session.reset(None);
         let kept = database.map_or(Ok(()), |name| session.use_database(&name));
-        self.client.forget_tracking();
+        self.client.reset_tracking();
         kept.map_err(WireError::from)
     }
 
     fn kill(&self, id: u64) -> Result<(), WireError> {
-        let process = self.side.processes.find(id);
+        let process = self.service.processes.find(id);
         let process = process.ok_or_else(|| WireError::unknown_thread(id))?;
-        if self.client.is_limited && process.user() != self.place.connection.user() {
+        if self.client.is_limited && process.user() != self.slot.connection.user() {
             return Err(WireError::not_owner(id));
         }
         process.kill(false);
-        match process.id == self.place.connection.id {
+        match process.id == self.slot.connection.id {
             true => Err(WireError::interrupted()),
             false => Ok(()),
         }
     }
 
     fn take_changes(&mut self) -> Vec<Tracked> {
-        self.client.take_changes(&self.place.connection)
+        self.client.take_changes(&self.slot.connection)
     }
 }

@@ -16,10 +16,10 @@ use super::{agents::AgentClients, processes::Processes};
 use crate::{
     settings::{self, User},
     shared::ServerState,
-    sources::NotReached,
+    sources::WaitFailure,
 };
 
-/// The server, as the SQL side sees it.
+/// The server, as the SQL crate sees it.
 pub(super) struct SqlHost {
     shared: Arc<ServerState>,
     processes: Arc<Processes>,
@@ -134,11 +134,11 @@ impl Host for SqlHost {
         let is_stopping = || *self.shared.stopping.borrow();
         match self.shared.sources.wait_for(source, &gtids, timeout, &is_stopping) {
             Ok(()) => Ok(true),
-            Err(NotReached::Late) => Ok(false),
-            Err(NotReached::Crowded) => {
+            Err(WaitFailure::Timeout) => Ok(false),
+            Err(WaitFailure::TooManyWaiting) => {
                 Err(Error::new(ErrorCode::Unknown, "too many requests wait for a position already"))
             }
-            Err(NotReached::Stopping) => Err(Error::shutdown()),
+            Err(WaitFailure::Stopping) => Err(Error::shutdown()),
         }
     }
 }

@@ -8,9 +8,9 @@ use tokio::{
     time::timeout,
 };
 
-use super::{commands::Talk, login::wire_error};
+use super::{commands::ClientSession, login::wire_error};
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> ClientSession<S> {
     /// The name of the client's file that a statement wants to read.
     pub(super) fn wanted_file(&self, text: &[u8]) -> Option<String> {
         let can_send = self.client.capabilities.contains(Capabilities::CLIENT_LOCAL_FILES);
@@ -27,9 +27,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
     ) -> io::Result<Result<(), WireError>> {
         let settings = self.settings();
         let most = settings.sql.max_allowed_packet;
-        let patience = Duration::from_secs(settings.sql.write_timeout_s);
+        let write_timeout = Duration::from_secs(settings.sql.write_timeout_s);
         let process = self.process();
-        let mut stopping = self.side.shared.stopping.subscribe();
+        let mut stopping = self.service.shared.stopping.subscribe();
         put_file_request(&mut self.channel.writer, name);
         self.channel.flush().await?;
         reader.expect(self.channel.writer.sequence());
@@ -49,7 +49,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
                     }
                 }
                 Ok(None) => {
-                    let read = timeout(patience, self.channel.read_into(reader));
+                    let read = timeout(write_timeout, self.channel.read_into(reader));
                     let more = tokio::select! {
                         read = read => read??,
                         () = process.killed() => false,

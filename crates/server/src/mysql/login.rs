@@ -14,40 +14,40 @@ use remora_protocol::mysql::{
 use remora_sql::{Access, Identity, Right};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::{channel::Channel, side::SqlSide};
+use super::{channel::Channel, service::SqlService};
 use crate::{
-    accounts::{Claimed, Demand, host_of},
+    accounts::{ClaimedAccount, LoginPolicy, host_of},
     random::random,
 };
 
 /// The most bytes of a message before the login.
 const MAX_LOGIN_BYTES: usize = 64 << 10;
 /// A client's request for the RSA key that encrypts its password.
-const ASKS_FOR_KEY: [u8; 1] = [2];
+const KEY_REQUEST: [u8; 1] = [2];
 
 /// Why a login failed.
 #[derive(Debug)]
-pub(super) enum Refused {
+pub(super) enum LoginFailure {
     /// The client is told.
-    Told(WireError),
+    Reported(WireError),
     /// The client can no longer be told.
-    Gone(io::Error),
+    Disconnected(io::Error),
 }
 
-impl From<io::Error> for Refused {
+impl From<io::Error> for LoginFailure {
     fn from(error: io::Error) -> Self {
-        Self::Gone(error)
+        Self::Disconnected(error)
     }
 }
 
-impl From<WireError> for Refused {
+impl From<WireError> for LoginFailure {
     fn from(error: WireError) -> Self {
-        Self::Told(error)
+        Self::Reported(error)
     }
 }
 
 /// A client that has logged in.
-pub(super) struct Admitted {
+pub(super) struct AuthenticatedLogin {
     pub identity: Identity,
     pub login: Login,
     pub capabilities: Capabilities,
@@ -56,10 +56,10 @@ pub(super) struct Admitted {
 }
 
 /// A connection during authentication.
-pub(super) struct Gate<'g, S> {
+pub(super) struct Authenticator<'g, S> {
     pub channel: &'g mut Channel<S>,
     pub reader: &'g mut PacketReader,
-    pub side: &'g SqlSide,
+    pub service: &'g SqlService,
     /// The client's address; `None` for local sockets.
     pub address: Option<IpAddr>,
     pub nonce: Nonce,
@@ -70,17 +70,17 @@ pub(super) fn nonce() -> io::Result<Nonce> {
     random::<NONCE_BYTES>().map(Nonce::from_random)
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> Authenticator<'_, S> {
     /// Greets a new client and authenticates it. The caller writes the final OK or error.
-    pub(super) async fn greet(&mut self, id: u32) -> Result<Admitted, Refused> {
-        let settings = self.side.shared.settings.load_full();
-        let offer = offered(self.side.tls.is_some(), settings.sql.local_infile);
-        let (version, nonce) = (self.side.version(), self.nonce);
+    pub(super) async fn greet(&mut self, id: u32) -> Result<AuthenticatedLogin, LoginFailure> {
+        let settings = self.service.shared.settings.load_full();
+        let offer = offered(self.service.tls.is_some(), settings.sql.local_infile);
+        let (version, nonce) = (self.service.version(), self.nonce);
         self.reader.set_limit(MAX_LOGIN_BYTES);
         self.send(|out| put_greeting(out, version, id, &nonce, offer)).await?;
         let mut packet = self.next_message().await?;
         if is_tls_request(&packet)
-            && let Some(acceptor) = &self.side.tls
+            && let Some(acceptor) = &self.service.tls
         {
             self.channel.start_tls(acceptor, self.reader).await?;
             packet = self.next_message().await?;
@@ -94,33 +94,34 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
         }
         let compression = hello.compression();
         let Hello { login, capabilities, .. } = hello;
-        let identity = self.prove(&login, capabilities).await?;
+        let identity = self.authenticate(&login, capabilities).await?;
         self.reader.set_limit(settings.sql.max_allowed_packet);
-        Ok(Admitted { identity, login, capabilities, compression })
+        Ok(AuthenticatedLogin { identity, login, capabilities, compression })
     }
 
     /// Verifies the client's identity and returns it.
-    pub(super) async fn prove(
+    pub(super) async fn authenticate(
         &mut self,
         login: &Login,
         capabilities: Capabilities,
-    ) -> Result<Identity, Refused> {
-        let settings = self.side.shared.settings.load_full();
+    ) -> Result<Identity, LoginFailure> {
+        let settings = self.service.shared.settings.load_full();
         let host = host_of(self.address);
-        let demand = Demand::of(&settings);
-        if !demand.is_for_all() {
-            let mut identity = self.prove_nothing(login, capabilities, host).await?;
-            if demand == Demand::TokenToAdministrate {
+        let login_policy = LoginPolicy::of(&settings);
+        if !login_policy.is_required() {
+            let mut identity =
+                self.authenticate_without_password(login, capabilities, host).await?;
+            if login_policy == LoginPolicy::TokenForAdministration {
                 // SQL must not bypass the token that protects writes elsewhere.
                 identity.rights = Some(vec![read_all()]);
             }
             return Ok(identity);
         }
-        let side = self.side;
-        let Claimed { password, identity } =
-            side.shared.logins.claim(&settings, &login.user, self.address);
+        let service = self.service;
+        let ClaimedAccount { password, identity } =
+            service.shared.logins.claim(&settings, &login.user, self.address);
         let (plugin, answer) = self.ask(&password, login, capabilities).await?;
-        let attempt = side.shared.logins.failures.begin(self.address, Instant::now());
+        let attempt = service.shared.logins.failures.begin_attempt(self.address, Instant::now());
         let attempt = attempt.ok_or_else(|| WireError::too_many_failures(&host))?;
         if !attempt.wait.is_zero() {
             tokio::time::sleep(attempt.wait).await;
@@ -140,12 +141,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
     }
 
     /// Admits everyone: only this machine can connect, and reading requires no login.
-    async fn prove_nothing(
+    async fn authenticate_without_password(
         &mut self,
         login: &Login,
         capabilities: Capabilities,
         host: String,
-    ) -> Result<Identity, Refused> {
+    ) -> Result<Identity, LoginFailure> {
         let (plugin, answer) = self.ask(&Password::plain(b""), login, capabilities).await?;
         if plugin == Plugin::CachingSha2 && has_password(&answer) {
             // The client expects this before the OK.
@@ -162,7 +163,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
         password: &Password,
         login: &Login,
         capabilities: Capabilities,
-    ) -> Result<(Plugin, Vec<u8>), Refused> {
+    ) -> Result<(Plugin, Vec<u8>), LoginFailure> {
         let can_switch = capabilities.contains(Capabilities::CLIENT_PLUGIN_AUTH);
         let (offered, wanted) = match &login.plugin {
             Some(name) => {
@@ -190,7 +191,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
         answer: &[u8],
         login: &Login,
         host: &str,
-    ) -> Result<bool, Refused> {
+    ) -> Result<bool, LoginFailure> {
         Ok(match password.check(plugin, &self.nonce, answer) {
             Verdict::Right => true,
             Verdict::Wrong => false,
@@ -212,10 +213,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
     }
 
     /// Asks for the password in clear text.
-    async fn check_clear(&mut self, password: Arc<Password>) -> Result<bool, Refused> {
+    async fn check_clear(&mut self, password: Arc<Password>) -> Result<bool, LoginFailure> {
         self.send(put_needs_password).await?;
         let mut clear = self.next_message().await?;
-        if clear == ASKS_FOR_KEY {
+        if clear == KEY_REQUEST {
             return Ok(false);
         }
         if clear.last() == Some(&0) {
@@ -237,7 +238,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
         self.channel.flush().await
     }
 
-    async fn next_message(&mut self) -> Result<Vec<u8>, Refused> {
+    async fn next_message(&mut self) -> Result<Vec<u8>, LoginFailure> {
         loop {
             match self.reader.next_message() {
                 Ok(Some(message)) => return Ok(message.payload.to_vec()),

@@ -3,14 +3,13 @@
 //! `listener` accepts a connection, `login` authenticates it, `connection` runs it: messages go through a `channel`,
 //! statements run in a session of the SQL crate and answer through `reply`. `processes` lists and kills connections;
 //! `host` provides the server's services to the SQL crate, `agents` connections to other servers. A client of another
-//! protocol is a `guest`.
+//! protocol is a `sql_client`.
 
 mod agents;
 mod channel;
 mod client;
 mod commands;
 mod connection;
-mod guest;
 mod host;
 mod infile;
 mod listener;
@@ -18,13 +17,14 @@ mod login;
 mod prepared;
 mod processes;
 mod reply;
-mod side;
+mod service;
+mod sql_client;
 mod statements;
 mod tls;
 mod watch;
 mod wire;
 
-pub(crate) use guest::{Guest, Seat};
 pub(crate) use listener::accept;
-pub(crate) use side::SqlSide;
+pub(crate) use service::SqlService;
+pub(crate) use sql_client::{ReservedConnection, SqlClient};
 pub(crate) use wire::{Socket, Wire};

@@ -7,9 +7,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{
     client::{Flow, finish},
-    commands::Talk,
+    commands::ClientSession,
     reply::WireReply,
-    watch::{Ended, watched},
+    watch::{Ended, run_watched},
 };
 
 /// Rows that are fetched from a cursor before they are sent.
@@ -17,7 +17,7 @@ const FETCHED_ROWS: u32 = 1024;
 /// The most bytes of a cursor's rows.
 const CURSOR_BYTES: usize = 256 << 20;
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> ClientSession<S> {
     /// Prepares a statement and describes it.
     pub(super) async fn prepare(&mut self, text: &[u8]) {
         self.process().begin("Prepare", text);
@@ -27,15 +27,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
     }
 
     async fn try_prepare(&mut self, text: &[u8]) -> Result<(), WireError> {
-        let shared = &self.side.shared;
+        let shared = &self.service.shared;
         let limit_ms = shared.settings.load().sql.max_execution_time_ms;
         let prepare = self.client.session.prepare(text);
-        let process = &self.place.connection;
-        let prepared = match watched(prepare, process, &self.interrupter, limit_ms, shared).await {
-            Ended::Done(prepared) => prepared?,
-            Ended::TimedOut => return Err(WireError::query_timeout()),
-            Ended::Cut => return Err(WireError::interrupted()),
-        };
+        let process = &self.slot.connection;
+        let prepared =
+            match run_watched(prepare, process, &self.interrupter, limit_ms, shared).await {
+                Ended::Done(prepared) => prepared?,
+                Ended::TimedOut => return Err(WireError::query_timeout()),
+                Ended::Abandoned => return Err(WireError::interrupted()),
+            };
         let parameters =
             u16::try_from(prepared.parameters).map_err(|_| WireError::too_many_parameters())?;
         let columns = prepared.columns.clone();
@@ -57,7 +58,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
         cursor: bool,
         packet: &[u8],
     ) -> io::Result<Flow> {
-        let (side, client) = (&self.side, &mut self.client);
+        let (service, client) = (&self.service, &mut self.client);
         let Some(statement) = self.statements.get(id) else {
             self.put_error(&WireError::unknown_statement(id, "mysqld_stmt_execute"));
             return Ok(Flow::Continue);
@@ -75,9 +76,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
             self.put_error(&WireError::packet_too_large());
             return Ok(Flow::Continue);
         }
-        let process = &self.place.connection;
+        let process = &self.slot.connection;
         process.begin_prepared("Execute", &statement.text);
-        let limit_ms = side.shared.settings.load().sql.max_execution_time_ms;
+        let limit_ms = service.shared.settings.load().sql.max_execution_time_ms;
         let (flags, capabilities) = (client.flags(), client.capabilities);
         let mut results = Results::new(&mut self.channel, capabilities, RowFormat::Binary, flags);
         if cursor {
@@ -85,7 +86,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
         }
         let mut reply = WireReply { results, interrupter: &self.interrupter, broken: None };
         let run = client.session.execute(&statement.prepared, &self.values, &mut reply);
-        let ended = watched(run, process, &self.interrupter, limit_ms, &side.shared).await;
+        let ended = run_watched(run, process, &self.interrupter, limit_ms, &service.shared).await;
         let (flow, rows) = finish(client, process, reply, ended)?;
         statement.cursor = rows;
         if had_more || cursor {

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use super::wire::Peer;
 
 /// The most bytes of a statement in the list.
-const SHOWN_BYTES: usize = 64 << 10;
+const MAX_STATEMENT_BYTES: usize = 64 << 10;
 
 /// All connections of the MySQL protocol.
 #[derive(Default)]
@@ -49,10 +49,10 @@ struct State {
     database: Option<String>,
     command: &'static str,
     since: Instant,
-    statement: Shown,
+    statement: StatementText,
 }
 
-enum Shown {
+enum StatementText {
     Nothing,
     /// A text whose buffer is reused.
     Text(String),
@@ -124,7 +124,7 @@ impl Processes {
     /// All connections, by number.
     pub(super) fn list(&self) -> Vec<Process> {
         let open: Vec<_> = self.open.lock().values().cloned().collect();
-        open.iter().map(|connection| connection.shown()).collect()
+        open.iter().map(|connection| connection.to_process()).collect()
     }
 
     /// The connection with this number.
@@ -141,7 +141,7 @@ impl Connection {
             database: None,
             command: "Connect",
             since: Instant::now(),
-            statement: Shown::Nothing,
+            statement: StatementText::Nothing,
         };
         Self {
             id,
@@ -154,12 +154,12 @@ impl Connection {
     }
 
     /// Sets the stream.
-    pub(super) fn comes_over(&self, peer: Peer) {
+    pub(super) fn set_peer(&self, peer: Peer) {
         let _ = self.peer.set(peer);
     }
 
     /// Whether the client has disconnected.
-    pub(super) fn is_left(&self) -> bool {
+    pub(super) fn is_disconnected(&self) -> bool {
         self.peer.get().and_then(Peer::upgrade).is_some_and(|socket| socket.is_gone())
     }
 
@@ -181,14 +181,14 @@ impl Connection {
         let mut state = self.state.lock();
         state.command = command;
         state.since = Instant::now();
-        let mut buffer = match std::mem::replace(&mut state.statement, Shown::Nothing) {
-            Shown::Text(buffer) => buffer,
+        let mut buffer = match std::mem::replace(&mut state.statement, StatementText::Nothing) {
+            StatementText::Text(buffer) => buffer,
             _ => String::new(),
         };
         buffer.clear();
-        let shown = text.get(..SHOWN_BYTES).unwrap_or(text);
+        let shown = text.get(..MAX_STATEMENT_BYTES).unwrap_or(text);
         buffer.push_str(&String::from_utf8_lossy(shown));
-        state.statement = Shown::Text(buffer);
+        state.statement = StatementText::Text(buffer);
     }
 
     /// Notes the start of a prepared statement.
@@ -196,7 +196,7 @@ impl Connection {
         let mut state = self.state.lock();
         state.command = command;
         state.since = Instant::now();
-        state.statement = Shown::Shared(Arc::clone(text));
+        state.statement = StatementText::Shared(Arc::clone(text));
     }
 
     /// Notes the end of a command.
@@ -205,8 +205,8 @@ impl Connection {
         state.command = "Sleep";
         state.since = Instant::now();
         match &mut state.statement {
-            Shown::Text(text) if text.capacity() <= 4096 => text.clear(),
-            other => *other = Shown::Nothing,
+            StatementText::Text(text) if text.capacity() <= 4096 => text.clear(),
+            other => *other = StatementText::Nothing,
         }
     }
 
@@ -242,11 +242,11 @@ impl Connection {
         }
     }
 
-    fn shown(&self) -> Process {
+    fn to_process(&self) -> Process {
         let state = self.state.lock();
         let statement = match &state.statement {
-            Shown::Text(text) if !text.is_empty() => Some(text.clone()),
-            Shown::Shared(text) => Some(text.to_string()),
+            StatementText::Text(text) if !text.is_empty() => Some(text.clone()),
+            StatementText::Shared(text) => Some(text.to_string()),
             _ => None,
         };
         Process {
@@ -274,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_limited_listed_and_given_back() {
+    fn connection_slots_are_limited_listed_and_released() {
         let processes = Arc::new(Processes::default());
         let first = processes.connect(2).unwrap();
         let second = processes.connect(2).unwrap();
@@ -294,12 +294,12 @@ mod tests {
     }
 
     #[test]
-    fn kill_interrupts_and_a_connections_end_is_seen() {
+    fn kill_interrupts_and_disconnects_are_detected() {
         let processes = Arc::new(Processes::default());
-        let place = processes.connect(1).unwrap();
+        let slot = processes.connect(1).unwrap();
         let interrupter = Arc::new(AtomicBool::new(false));
-        place.connection.identify("a", "", Arc::clone(&interrupter));
-        let found = processes.find(u64::from(place.connection.id)).unwrap();
+        slot.connection.identify("a", "", Arc::clone(&interrupter));
+        let found = processes.find(u64::from(slot.connection.id)).unwrap();
         found.kill(true);
         assert!(interrupter.load(Relaxed) && !found.is_killed());
         found.kill(false);

@@ -63,9 +63,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Reply for WireReply<'_, S> {
 }
 
 /// A reply for statements that the client did not send.
-pub(super) struct Nowhere;
+pub(super) struct DiscardReply;
 
-impl Reply for Nowhere {
+impl Reply for DiscardReply {
     fn columns(&mut self, _: &[Column]) -> Result<()> {
         Ok(())
     }

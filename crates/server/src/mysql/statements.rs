@@ -40,19 +40,19 @@ pub(super) struct Statements {
     /// The bytes of all texts, parameters and rows.
     kept_bytes: usize,
     /// The number of prepared statements of all connections.
-    side: Arc<AtomicUsize>,
+    service: Arc<AtomicUsize>,
 }
 
 impl Statements {
-    /// No statements yet. They are also counted in `side`.
-    pub(super) fn new(side: Arc<AtomicUsize>) -> Self {
-        Self { open: HashMap::new(), last_id: 0, kept_bytes: 0, side }
+    /// No statements yet. They are also counted in `service`.
+    pub(super) fn new(service: Arc<AtomicUsize>) -> Self {
+        Self { open: HashMap::new(), last_id: 0, kept_bytes: 0, service }
     }
 
     /// Adds a statement and returns its number; `None` if all connections together have `most`.
     pub(super) fn add(&mut self, prepared: Prepared, text: Arc<str>, most: usize) -> Option<u32> {
-        if self.side.fetch_add(1, Relaxed) >= most {
-            self.side.fetch_sub(1, Relaxed);
+        if self.service.fetch_add(1, Relaxed) >= most {
+            self.service.fetch_sub(1, Relaxed);
             return None;
         }
         loop {
@@ -77,14 +77,14 @@ impl Statements {
     /// Removes a statement.
     pub(super) fn close(&mut self, id: u32) {
         if let Some(closed) = self.open.remove(&id) {
-            self.side.fetch_sub(1, Relaxed);
+            self.service.fetch_sub(1, Relaxed);
             self.kept_bytes = self.kept_bytes.saturating_sub(closed.kept_bytes());
         }
     }
 
     /// Removes all.
     pub(super) fn clear(&mut self) {
-        self.side.fetch_sub(self.open.len(), Relaxed);
+        self.service.fetch_sub(self.open.len(), Relaxed);
         self.open = HashMap::new();
         self.kept_bytes = 0;
     }

@@ -30,7 +30,7 @@ pub(super) enum Ended<T> {
     /// Interrupted, because its time was up.
     TimedOut,
     /// Abandoned: the connection was killed, and the statement did not end in time.
-    Cut,
+    Abandoned,
 }
 
 /// Interrupts a statement when its time is up. Runs in a task of its own, because a statement may occupy its thread.
@@ -59,7 +59,7 @@ impl Drop for TimeLimit {
 }
 
 /// Runs a statement for at most `limit_ms` milliseconds, if that is not 0.
-pub(super) async fn watched<T>(
+pub(super) async fn run_watched<T>(
     statement: impl Future<Output = Result<T>>,
     process: &Connection,
     interrupter: &Arc<AtomicBool>,
@@ -76,27 +76,27 @@ pub(super) async fn watched<T>(
         Poll::Pending => tokio::select! {
             biased;
             result = &mut statement => Some(result),
-            () = killed_for_long(process) => None,
-            () = unwanted(process, interrupter, shared) => None,
+            () = killed_past_grace(process) => None,
+            () = interrupt_unneeded(process, interrupter, shared) => None,
         },
     };
     match (result, limit) {
         (Some(Err(_)), Some(limit)) if limit.is_over.load(Relaxed) => Ended::TimedOut,
         (Some(result), _) => Ended::Done(result),
-        (None, _) => Ended::Cut,
+        (None, _) => Ended::Abandoned,
     }
 }
 
 /// Interrupts the statement when its client has disconnected or the server stops, and then waits for the grace time.
-async fn unwanted(process: &Connection, interrupter: &AtomicBool, shared: &ServerState) {
-    while !process.is_left() && !*shared.stopping.borrow() {
+async fn interrupt_unneeded(process: &Connection, interrupter: &AtomicBool, shared: &ServerState) {
+    while !process.is_disconnected() && !*shared.stopping.borrow() {
         sleep(STEP).await;
     }
     interrupter.store(true, Relaxed);
     sleep(GRACE).await;
 }
 
-async fn killed_for_long(process: &Connection) {
+async fn killed_past_grace(process: &Connection) {
     process.killed().await;
     sleep(GRACE).await;
 }

@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lead_nowhere() {
+    fn collection_names_cannot_be_paths() {
         for good in ["Feeds", "my feeds", "a-b_c", "日本"] {
             assert!(is_collection_name(good), "{good}");
         }

@@ -25,7 +25,7 @@ impl Caller {
     }
 
     /// Whether the client may know about a table.
-    pub(crate) fn sees(&self, table: &str) -> bool {
+    pub(crate) fn is_visible(&self, table: &str) -> bool {
         self.may(table, Access::Read)
     }
 

@@ -427,7 +427,7 @@ impl Settings {
     ///
     /// # Errors
     /// [`Error::Settings`] names the table.
-    pub fn refuse_words_of_nobody(&self) -> Result<()> {
+    pub fn refuse_words_of_unfollowed(&self) -> Result<()> {
         followed_words::refusal(self, true).map_or(Ok(()), |why| Err(Error::Settings(why)))
     }
 

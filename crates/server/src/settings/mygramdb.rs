@@ -4,13 +4,13 @@
 //! `Typed` then gives it its meaning.
 
 mod file;
-mod judge;
 mod key_table;
 mod kind;
 mod node;
 mod table;
 mod typed;
 mod unused;
+mod validate;
 
 use std::{
     path::{Path, PathBuf},
@@ -49,7 +49,7 @@ const LARGEST_BODY_BYTES: usize = 1 << 30;
 pub(super) fn parse(text: &str, folder: &Path) -> Result<Settings> {
     let wrong = Error::Settings;
     let node = node::read(text).map_err(wrong)?;
-    judge::judge(&node).map_err(wrong)?;
+    validate::validate(&node).map_err(wrong)?;
     let file = MygramFile::new(node.to_value());
     let typed = Typed::deserialize(file.values()).map_err(|error| wrong(error.to_string()))?;
     let settings = typed.into_settings(folder).map_err(wrong)?;

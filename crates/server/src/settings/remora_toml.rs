@@ -174,7 +174,7 @@ impl Typed {
             let place = |error| format!("line {line}, table '{name}': {error}");
             match read_table(&name, keys.into_inner(), folder).map_err(place)? {
                 Table::Defined(schema) => settings.tables.push(*schema),
-                Table::Followed(words) => settings.words.push((name, words)),
+                Table::FollowedSource(words) => settings.words.push((name, words)),
             }
         }
         if let Some(sections) = self.mysql {
@@ -285,7 +285,7 @@ enum Table {
     /// A table's definition.
     Defined(Box<Schema>),
     /// Ranked search of a table that its source defines.
-    Followed(DeclaredWords),
+    FollowedSource(DeclaredWords),
 }
 
 /// `[tables.NAME]`: the keys of a schema file, its name being the section's, and `synonyms_file`; or
@@ -296,7 +296,10 @@ fn read_table(name: &str, mut keys: toml::Table, folder: &Path) -> Result<Table,
     {
         let words: WordsFile =
             words.try_into().map_err(|error: toml::de::Error| keys::explain(error.message()))?;
-        return words.declared(folder).map(Table::Followed).map_err(|error| error.to_string());
+        return words
+            .declared(folder)
+            .map(Table::FollowedSource)
+            .map_err(|error| error.to_string());
     }
     let groups = match keys.remove("synonyms_file") {
         None => None,

@@ -1,4 +1,4 @@
-//! Settings as they are typed, and their meaning.
+//! Settings files and the resulting settings.
 
 use std::path::Path;
 
@@ -180,7 +180,7 @@ fn a_mygramdb_file_is_read_strictly() {
 }
 
 #[test]
-fn the_environment_is_laid_over() {
+fn environment_overrides_the_file() {
     let mut settings = Settings::default();
     let set = |settings: &mut Settings, name: &str, value: &str| {
         settings.overlay_environment([(name.into(), value.into())].into_iter())
@@ -265,7 +265,7 @@ fn a_server_has_one_time_zone() {
 }
 
 #[test]
-fn clients_of_sphinx_api_are_a_user_where_users_are_asked_for() {
+fn sphinx_api_needs_a_configured_user_if_users_exist() {
     let of = toml;
     let listen = "[listen]\nsphinx_api = '127.0.0.1:9312'\n";
     assert_eq!(of(listen).unwrap().listen.sphinx_api, "127.0.0.1:9312");
@@ -284,7 +284,7 @@ fn clients_of_sphinx_api_are_a_user_where_users_are_asked_for() {
 }
 
 #[test]
-fn the_api_of_tiedot_is_off_and_guarded_like_the_other_doors() {
+fn tiedot_api_is_off_by_default_and_needs_login_on_public_addresses() {
     assert_eq!(toml("").unwrap().listen.tiedot, "");
     let settings = toml("[listen]\ntiedot = '127.0.0.1:8080'\n").unwrap();
     assert_eq!(settings.listen.tiedot, "127.0.0.1:8080");
@@ -320,7 +320,7 @@ const FOLLOWED: &str = "[[mysql]]\nname = \"a\"\ndatabase = \"shop\"\ntables = [
                         [[mysql]]\nname = \"b\"\ndatabase = \"news\"\n";
 
 #[test]
-fn words_alone_are_of_tables_that_sources_define() {
+fn only_ranked_search_is_configured_for_followed_tables() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("stop.txt"), "the of").unwrap();
     let text = format!(
@@ -370,5 +370,7 @@ fn words_that_no_table_can_have_are_refused_by_name() {
     }
     // The source may be given on the command line.
     let alone = toml("[tables.articles.words]\ncolumns = [\"title\"]").unwrap();
-    assert!(message(alone.refuse_words_of_nobody().map(|()| alone)).contains("no [mysql] follows"));
+    assert!(
+        message(alone.refuse_words_of_unfollowed().map(|()| alone)).contains("no [mysql] follows")
+    );
 }

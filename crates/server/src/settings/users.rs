@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_narrowest_account_is_taken() {
+    fn most_specific_account_is_used() {
         let text = ["%", "10.%", "10.1.0.0/16", "10.1.2.3", "localhost"]
             .map(|host| {
                 format!(
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn rights_and_what_is_wrong() {
+    fn rights_are_parsed_and_errors_reported() {
         let all = users("[[users]]\nname = 'a'\npassword = ''\n").unwrap();
         assert!(all[0].rights.is_none() && all[0].password.is_empty());
         let some = users(

@@ -37,7 +37,7 @@ pub(crate) enum Trigger {
 
 #[derive(Default)]
 struct Status {
-    shown: DumpStatus,
+    report: DumpStatus,
     begun: Option<Instant>,
 }
 
@@ -91,7 +91,7 @@ impl DumpState {
         tables: u64,
     ) -> Result<(), LineError> {
         let mut status = self.status.lock();
-        match status.shown.phase {
+        match status.report.phase {
             DumpPhase::Saving => return Err(busy("A dump is being saved, try again later")),
             DumpPhase::Loading => return Err(busy("A dump is being loaded, try again later")),
             DumpPhase::Idle | DumpPhase::Completed | DumpPhase::Failed => {}
@@ -99,9 +99,9 @@ impl DumpState {
         if phase == DumpPhase::Saving && self.is_half_loaded() {
             return Err(half_loaded());
         }
-        let result_path = std::mem::take(&mut status.shown.result_path);
+        let result_path = std::mem::take(&mut status.report.result_path);
         status.begun = Some(Instant::now());
-        status.shown = DumpStatus {
+        status.report = DumpStatus {
             phase,
             path: path.display().to_string(),
             tables_total: tables,
@@ -114,38 +114,39 @@ impl DumpState {
 
     pub(crate) fn at_table(&self, table: &str) {
         let mut status = self.status.lock();
-        if status.shown.current_table != table {
-            let first = status.shown.current_table.is_empty();
-            status.shown.tables_processed += u64::from(!first);
-            table.clone_into(&mut status.shown.current_table);
+        if status.report.current_table != table {
+            let first = status.report.current_table.is_empty();
+            status.report.tables_processed += u64::from(!first);
+            table.clone_into(&mut status.report.current_table);
         }
     }
 
     pub(crate) fn end(&self, path: &Path, result: &Result<(), String>) {
         let mut status = self.status.lock();
         self.loading.store(false, Ordering::Release);
-        status.shown.elapsed = status.begun.take().map(|begun| begun.elapsed()).unwrap_or_default();
-        status.shown.current_table.clear();
+        status.report.elapsed =
+            status.begun.take().map(|begun| begun.elapsed()).unwrap_or_default();
+        status.report.current_table.clear();
         match result {
             Ok(()) => {
-                status.shown.phase = DumpPhase::Completed;
-                status.shown.tables_processed = status.shown.tables_total;
-                status.shown.result_path = path.display().to_string();
+                status.report.phase = DumpPhase::Completed;
+                status.report.tables_processed = status.report.tables_total;
+                status.report.result_path = path.display().to_string();
             }
             Err(error) => {
-                status.shown.phase = DumpPhase::Failed;
-                status.shown.error.clone_from(error);
+                status.report.phase = DumpPhase::Failed;
+                status.report.error.clone_from(error);
             }
         }
     }
 
-    pub(crate) fn shown(&self) -> DumpStatus {
+    pub(crate) fn report(&self) -> DumpStatus {
         let status = self.status.lock();
-        let mut shown = status.shown.clone();
+        let mut report = status.report.clone();
         if let Some(begun) = status.begun {
-            shown.elapsed = begun.elapsed();
+            report.elapsed = begun.elapsed();
         }
-        shown
+        report
     }
 }
 

@@ -22,16 +22,16 @@ impl Sources {
     /// The combined status of all sources; `None` without any.
     pub(crate) fn replication(&self) -> Option<(ReplicationStatus, Availability)> {
         let statuses = self.statuses();
-        (!statuses.is_empty()).then(|| (together(&statuses), availability(&statuses)))
+        (!statuses.is_empty()).then(|| (combine(&statuses), availability(&statuses)))
     }
 
     /// REPLICATION STATUS: all sources combined and, with `lines`, a line for each source and table.
     pub(crate) fn replication_status(&self, lines: bool) -> Option<ReplicationStatus> {
-        let statuses = if lines { self.whole_statuses() } else { self.statuses() };
+        let statuses = if lines { self.full_statuses() } else { self.statuses() };
         if statuses.is_empty() {
             return None;
         }
-        let mut status = together(&statuses);
+        let mut status = combine(&statuses);
         if lines {
             status.sources = statuses.iter().flat_map(lines_of).collect();
         }
@@ -50,10 +50,10 @@ impl Sources {
         let (added, removed) =
             (sum(|status| status.updates_added), sum(|status| status.updates_removed));
         let updates = sum(|status| status.updates);
-        let running = together(&statuses).state == ReplicationState::Running;
+        let running = combine(&statuses).state == ReplicationState::Running;
         ReplicationInfo {
             status: if running { "running" } else { "stopped" },
-            gtid: shown_gtid(&statuses),
+            gtid: gtid_text(&statuses),
             events: sum(|status| status.events),
             counters: [
                 sum(|status| status.inserts),
@@ -146,7 +146,7 @@ fn phase(table: &TableStatus, status: &FollowerStatus, database: &Database) -> O
         }
         TableState::Paused { copying: true, .. } => {
             let why = last_error(status).map(|(_, error)| error);
-            let why = why.unwrap_or_else(|| shown_state(&table.state));
+            let why = why.unwrap_or_else(|| state_text(&table.state));
             SyncPhase::Failed(why)
         }
         TableState::Stopped(reason) | TableState::Refused(reason) => {
@@ -195,7 +195,7 @@ fn availability(statuses: &[Status<'_>]) -> Availability {
     }
 }
 
-fn together(statuses: &[Status<'_>]) -> ReplicationStatus {
+fn combine(statuses: &[Status<'_>]) -> ReplicationStatus {
     let sum = |figure: fn(&FollowerStatus) -> u64| {
         statuses.iter().map(|(_, status)| figure(status)).sum::<u64>()
     };
@@ -207,7 +207,7 @@ fn together(statuses: &[Status<'_>]) -> ReplicationStatus {
     };
     ReplicationStatus {
         state: worst(statuses),
-        current_gtid: shown_gtid(statuses),
+        current_gtid: gtid_text(statuses),
         processed_events: sum(|status| status.events),
         queue_size: sum(|status| status.queue_length),
         crc_errors: sum(|status| status.checksum_errors),
@@ -229,7 +229,7 @@ fn last_error(status: &FollowerStatus) -> Option<(u16, String)> {
     }
 }
 
-fn shown_gtid(statuses: &[Status<'_>]) -> String {
+fn gtid_text(statuses: &[Status<'_>]) -> String {
     match statuses {
         [(_, only)] => only.applied.clone(),
         all => {
@@ -254,7 +254,7 @@ fn lines_of((name, status): &Status<'_>) -> Vec<SourceLine> {
     let tables = status.tables.iter().map(|table| SourceLine {
         key: format!("table {}", table.table),
         value: {
-            let mut value = shown_state(&table.state);
+            let mut value = state_text(&table.state);
             let missing = [("words", &table.words_missing), ("keys", &table.keys_missing)];
             for (what, missing) in missing {
                 if let Some(missing) = missing {
@@ -279,7 +279,7 @@ fn name_of(state: &State) -> &'static str {
 }
 
 /// A table's state as text.
-pub(crate) fn shown_state(state: &TableState) -> String {
+pub(crate) fn state_text(state: &TableState) -> String {
     match state {
         TableState::Copying { rows, estimated, rows_per_second, seconds_left } => {
             let percent = 100 * *rows / (*estimated).max(1);

@@ -1,4 +1,4 @@
-//! Sources as the protocols show them, tested with a fake source.
+//! Replication sources as the protocols report them, tested with a fake source.
 
 use std::{
     sync::Arc,
@@ -9,7 +9,7 @@ use std::{
 use remora_engine::{Change, ChangeBatch, Database, TableChanges, Value};
 use remora_source::mysql::{Copied, State, TableState};
 
-use super::{Followed, fake::running};
+use super::{FollowedSource, fake::running};
 use crate::{line::LocalSession, settings::Settings, shared::ServerState};
 
 const GTIDS: &str = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5";
@@ -41,7 +41,9 @@ impl Following {
             ],
         );
         let status = Arc::clone(&source.status);
-        shared.sources.set(vec![Followed { name: "mysql".to_owned(), source: Box::new(source) }]);
+        shared
+            .sources
+            .set(vec![FollowedSource { name: "mysql".to_owned(), source: Box::new(source) }]);
         let this = Self { _directory: directory, shared, status };
         let definition = r#"{"name":"d.live","primary_key":["id"],"columns":[{"name":"id","type":"int64"},
             {"name":"body","type":"text"}],"texts":[{"columns":["body"]}]}"#;
@@ -72,7 +74,7 @@ fn on_runtime(test: impl FnOnce()) {
 }
 
 #[test]
-fn a_table_that_is_copied_first_is_not_there_yet() {
+fn table_in_its_first_copy_is_not_visible() {
     on_runtime(|| {
         let server = Following::start();
         let waits = "ERROR 6029 Table 'd.new' is synchronizing, please try again later".to_owned();
@@ -91,7 +93,7 @@ fn a_table_that_is_copied_first_is_not_there_yet() {
 }
 
 #[test]
-fn the_state_of_the_source_is_told() {
+fn replication_state_is_reported() {
     on_runtime(|| {
         let server = Following::start();
         let status = server.ask("REPLICATION STATUS");
@@ -137,7 +139,7 @@ fn the_state_of_the_source_is_told() {
 }
 
 #[test]
-fn following_is_stopped_and_started() {
+fn replication_stop_and_start() {
     on_runtime(|| {
         let server = Following::start();
         assert_eq!(server.ask("REPLICATION START"), "ERROR 9 Replication is already running");
@@ -163,7 +165,7 @@ fn following_is_stopped_and_started() {
 }
 
 #[test]
-fn copies_are_begun_shown_and_ended() {
+fn sync_is_started_reported_and_cancelled() {
     on_runtime(|| {
         let server = Following::start();
         let running = "ERROR 4011 SYNC already in progress for table 'd.new'";
@@ -217,7 +219,7 @@ fn a_reader_waits_for_transactions() {
 }
 
 #[test]
-fn replies_name_the_position_if_asked() {
+fn replies_have_the_position_if_requested() {
     on_runtime(|| {
         let server = Following::start();
         let mut session = server.session();

@@ -12,11 +12,11 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use super::answer::Talk;
+use super::answer::Session;
 use crate::{
     limits::BufferShare,
-    listen::turn_away,
-    mysql::{Seat, SqlSide, Wire},
+    listen::refuse_connection,
+    mysql::{ReservedConnection, SqlService, Wire},
 };
 
 /// Bytes read at a time. A request's declared length is not trusted before its bytes arrive.
@@ -34,26 +34,26 @@ const LINGER_BYTES: u64 = 16 << 20;
 pub(super) async fn run(
     stream: Wire,
     address: Option<IpAddr>,
-    seat: Seat,
+    reserved: ReservedConnection,
     identity: Identity,
 ) -> io::Result<()> {
-    let talk = match seat.take(identity.clone(), &stream) {
-        Ok(guest) => Talk::new(guest, identity),
+    let session = match reserved.log_in(identity.clone(), &stream) {
+        Ok(client) => Session::new(client, identity),
         Err(error) => {
             let mut reason = GREETING.to_vec();
             put_retry(&mut reason, &error.message);
-            turn_away(stream, reason).await;
+            refuse_connection(stream, reason).await;
             return Ok(());
         }
     };
-    let side = Arc::clone(talk.side());
+    let service = Arc::clone(session.service());
     let mut connection = Connection {
         stream,
         address,
-        share: side.buffer_share(),
-        stopping: side.shared.stopping.subscribe(),
-        side,
-        talk,
+        share: service.buffer_share(),
+        stopping: service.shared.stopping.subscribe(),
+        service,
+        session,
         output: GREETING.to_vec(),
     };
     connection.serve().await
@@ -62,27 +62,27 @@ pub(super) async fn run(
 struct Connection {
     stream: Wire,
     address: Option<IpAddr>,
-    side: Arc<SqlSide>,
+    service: Arc<SqlService>,
     share: BufferShare,
     stopping: watch::Receiver<bool>,
-    talk: Talk,
+    session: Session,
     output: Vec<u8>,
 }
 
 impl Connection {
     async fn serve(&mut self) -> io::Result<()> {
         self.flush().await?;
-        let patience = self.write_timeout();
+        let write_timeout = self.write_timeout();
         let mut greeting = [0; GREETING_BYTES];
-        timeout(patience, self.stream.read_exact(&mut greeting)).await??;
+        timeout(write_timeout, self.stream.read_exact(&mut greeting)).await??;
         loop {
             let Some(head) = self.next_head().await? else { return Ok(()) };
             match RequestHead::parse(head) {
                 Ok(head) => self.answer(head).await?,
-                Err(error) => return self.send_away(&error).await,
+                Err(error) => return self.close_with_error(&error).await,
             }
             self.flush().await?;
-            if !self.talk.stays() {
+            if !self.session.is_persistent() {
                 return self.stream.shutdown().await;
             }
         }
@@ -90,14 +90,14 @@ impl Connection {
 
     /// The next request's head; `None` at the end.
     async fn next_head(&mut self) -> io::Result<Option<[u8; HEAD_BYTES]>> {
-        let settings = self.side.shared.settings.load_full();
+        let settings = self.service.shared.settings.load_full();
         // A client that does not stay sends its request immediately.
-        let wait = match self.talk.stays() {
+        let wait = match self.session.is_persistent() {
             true => Duration::from_secs(settings.sql.wait_timeout_s),
             false => self.write_timeout(),
         };
         let mut head = [0; HEAD_BYTES];
-        let killed = self.talk.killed();
+        let killed = self.session.killed();
         let read = timeout(wait, self.stream.read_exact(&mut head));
         tokio::select! {
             biased;
@@ -115,23 +115,23 @@ impl Connection {
     /// Reads a request's body and appends the reply.
     async fn answer(&mut self, head: RequestHead) -> io::Result<()> {
         let Some(body) = self.body(head.length).await? else {
-            self.talk.leave();
+            self.session.close_after_reply();
             put_retry(&mut self.output, NO_BUFFERS);
             return Ok(());
         };
-        self.side.shared.counters.request();
+        self.service.shared.counters.request();
         if !self.is_admitted() {
             // A request to stay has no reply, so an error would be taken for the reply to the next one.
-            self.talk.leave();
+            self.session.close_after_reply();
             put_retry(&mut self.output, RATE_LIMITED);
             return Ok(());
         }
-        self.talk.answer(&head, &body, &mut self.output).await;
+        self.session.answer(&head, &body, &mut self.output).await;
         drop(body);
-        let most = self.side.shared.settings.load().sql.buffered_mb << 20;
+        let most = self.service.shared.settings.load().sql.buffered_mb << 20;
         if !self.share.resize(self.output.capacity().saturating_sub(FREE_BYTES), most) {
             self.output = Vec::new();
-            self.talk.leave();
+            self.session.close_after_reply();
             put_retry(&mut self.output, NO_BUFFERS);
         }
         Ok(())
@@ -139,7 +139,7 @@ impl Connection {
 
     /// A request's body; `None` if there is no buffer memory.
     async fn body(&mut self, length: usize) -> io::Result<Option<Vec<u8>>> {
-        let most = self.side.shared.settings.load().sql.buffered_mb << 20;
+        let most = self.service.shared.settings.load().sql.buffered_mb << 20;
         let deadline = Instant::now() + self.write_timeout();
         let mut body = Vec::new();
         while body.len() < length {
@@ -155,7 +155,7 @@ impl Connection {
     }
 
     fn is_admitted(&self) -> bool {
-        let shared = &self.side.shared;
+        let shared = &self.service.shared;
         let limits = &shared.settings.load().rate_limiting;
         match self.address {
             Some(address) if limits.enable => {
@@ -166,19 +166,19 @@ impl Connection {
     }
 
     fn write_timeout(&self) -> Duration {
-        Duration::from_secs(self.side.shared.settings.load().sql.write_timeout_s)
+        Duration::from_secs(self.service.shared.settings.load().sql.write_timeout_s)
     }
 
     async fn flush(&mut self) -> io::Result<()> {
-        let patience = self.write_timeout();
-        timeout(patience, self.stream.write_all(&self.output)).await??;
+        let write_timeout = self.write_timeout();
+        timeout(write_timeout, self.stream.write_all(&self.output)).await??;
         self.output.clear();
         self.output.shrink_to(INPUT_BYTES);
         self.share.resize(0, 0);
         Ok(())
     }
 
-    async fn send_away(&mut self, error: &RequestError) -> io::Result<()> {
+    async fn close_with_error(&mut self, error: &RequestError) -> io::Result<()> {
         put_error(&mut self.output, &error.to_string());
         self.flush().await?;
         self.stream.shutdown().await?;

@@ -9,10 +9,10 @@ use tokio::task::JoinSet;
 
 use super::connection;
 use crate::{
-    accounts::{Demand, host_of},
+    accounts::{LoginPolicy, host_of},
     counters::Denial,
-    listen::{Door, accept_each, turn_away},
-    mysql::{Socket, SqlSide, Wire},
+    listen::{Listener, accept_each, refuse_connection},
+    mysql::{Socket, SqlService, Wire},
     settings::{Settings, find_user},
 };
 
@@ -20,10 +20,10 @@ use crate::{
 const MAXED_OUT: &str = "server maxed out, retry in a second";
 
 /// Accepts connections.
-pub(crate) async fn accept(door: impl Door<Stream: Socket>, side: Arc<SqlSide>) {
-    let stopping = side.shared.stopping.subscribe();
-    accept_each(door, stopping, |sessions, stream, address| {
-        admit(sessions, stream, address, &side);
+pub(crate) async fn accept(listener: impl Listener<Stream: Socket>, service: Arc<SqlService>) {
+    let stopping = service.shared.stopping.subscribe();
+    accept_each(listener, stopping, |sessions, stream, address| {
+        admit(sessions, stream, address, &service);
     })
     .await;
 }
@@ -33,9 +33,9 @@ fn admit(
     sessions: &mut JoinSet<()>,
     stream: impl Socket,
     address: Option<IpAddr>,
-    side: &Arc<SqlSide>,
+    service: &Arc<SqlService>,
 ) {
-    let settings = side.shared.settings.load();
+    let settings = service.shared.settings.load();
     let stream = Wire::new(stream);
     let list = settings.allow_cidrs.as_deref();
     let is_allowed = match (list, address) {
@@ -45,26 +45,26 @@ fn admit(
     let identity = is_allowed.then(|| identify(&settings, address)).flatten();
     let Some(identity) = identity else {
         let host = host_of(address);
-        side.shared.counters.deny(Denial::Network, false);
+        service.shared.counters.deny(Denial::Network, false);
         tracing::warn!("{host} may not use SphinxAPI and was turned away");
         let mut reason = GREETING.to_vec();
         put_error(&mut reason, &format!("Host '{host}' is not allowed to connect to this server"));
-        sessions.spawn(turn_away(stream, reason));
+        sessions.spawn(refuse_connection(stream, reason));
         return;
     };
-    match side.seat() {
-        Some(seat) => {
+    match service.reserve() {
+        Some(reserved) => {
             sessions.spawn(async move {
-                if let Err(error) = connection::run(stream, address, seat, identity).await {
+                if let Err(error) = connection::run(stream, address, reserved, identity).await {
                     tracing::debug!("a connection of SphinxAPI ended: {error}");
                 }
             });
         }
         None => {
-            side.shared.counters.deny(Denial::Connections, false);
+            service.shared.counters.deny(Denial::Connections, false);
             let mut reason = GREETING.to_vec();
             put_retry(&mut reason, MAXED_OUT);
-            sessions.spawn(turn_away(stream, reason));
+            sessions.spawn(refuse_connection(stream, reason));
         }
     }
 }
@@ -73,7 +73,7 @@ fn admit(
 fn identify(settings: &Settings, address: Option<IpAddr>) -> Option<Identity> {
     let (name, host) = (settings.listen.sphinx_api_user.clone(), host_of(address));
     if name.is_empty() {
-        let is_open = !Demand::of(settings).is_for_all();
+        let is_open = !LoginPolicy::of(settings).is_required();
         return is_open.then(|| Identity { host, ..Identity::default() });
     }
     let user = find_user(&settings.users, &name, address)?;

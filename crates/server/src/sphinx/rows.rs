@@ -32,7 +32,7 @@ impl<T, F: FnMut(&[Column], &[Cell<'_>]) -> (T, usize)> Rows<T, F> {
     }
 
     /// The same with another limit of bytes.
-    pub(super) fn within(self, most: usize) -> Self {
+    pub(super) fn with_limit(self, most: usize) -> Self {
         Self { most, ..self }
     }
 

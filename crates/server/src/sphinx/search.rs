@@ -11,45 +11,45 @@ use remora_sql::{Cell, Column, Identity, Result};
 use super::{
     rows::Rows,
     table,
-    values::{text, value, whole},
+    values::{integer, text, value},
 };
-use crate::mysql::Guest;
+use crate::mysql::SqlClient;
 
 /// The message for an unknown index.
-pub(super) const UNKNOWN: &str = "unknown local index '?' in search request";
+pub(super) const UNKNOWN_INDEX: &str = "unknown local index '?' in search request";
 /// The most refused indexes in a warning.
 const MOST_TOLD: usize = 16;
 
 /// Answers a query with a limit of bytes for its rows.
 pub(super) async fn answer(
-    guest: &mut Guest,
+    client: &mut SqlClient,
     identity: &Identity,
     query: &Query<'_>,
     room: &mut usize,
 ) -> Answer {
-    let answer = try_answer(guest, identity, query, room).await;
-    guest.begin_part(0);
+    let answer = try_answer(client, identity, query, room).await;
+    client.begin_part(0);
     answer.unwrap_or_else(Answer::Error)
 }
 
 async fn try_answer(
-    guest: &mut Guest,
+    client: &mut SqlClient,
     identity: &Identity,
     query: &Query<'_>,
     room: &mut usize,
 ) -> std::result::Result<Answer, String> {
     let begin = Instant::now();
-    guest.begin_part(query.max_query_ms.into());
-    let lots = table::find_lots(guest, identity, &query.indexes, UNKNOWN).await?;
-    let ((shape, statement), refusals) = asked_of(query, lots)?;
-    let failed = |error: remora_sql::Error| told(&shape, &error.message);
-    let matches = matches(guest, &statement, room).await.map_err(failed)?;
+    client.begin_part(query.max_query_ms.into());
+    let lots = table::find_groups(client, identity, &query.indexes, UNKNOWN_INDEX).await?;
+    let ((shape, statement), refusals) = build_statement(query, lots)?;
+    let failed = |error: remora_sql::Error| rephrase(&shape, &error.message);
+    let matches = matches(client, &statement, room).await.map_err(failed)?;
     let (words, mut warning) = match statement.has_words {
-        true => meta(guest).await.map_err(failed)?,
+        true => meta(client).await.map_err(failed)?,
         false => Default::default(),
     };
     add_refusals(&mut warning, &refusals);
-    let total_found = number(guest, &statement.count).await.map_err(failed)?;
+    let total_found = number(client, &statement.count).await.map_err(failed)?;
     // An outer order applies to the rows within the inner limit.
     let most = match query.outer {
         Some(_) => query.max_matches.min(query.limit),
@@ -71,23 +71,23 @@ async fn try_answer(
 
 /// The tables that have what the query needs, the statement, and why other tables are left out, as `searchd` leaves out
 /// indexes.
-fn asked_of(
+fn build_statement(
     query: &Query<'_>,
     lots: Vec<std::result::Result<TableShape, String>>,
 ) -> std::result::Result<((TableShape, Statement), Vec<String>), String> {
-    let (mut asked, mut refusals) = (Vec::new(), Vec::new());
+    let (mut statements, mut refusals) = (Vec::new(), Vec::new());
     for lot in lots {
         let made = lot.and_then(|shape| {
             let statement = search(query, &shape).map_err(|error| error.to_string())?;
             Ok((shape, statement))
         });
         match made {
-            Ok(made) => asked.push(made),
+            Ok(made) => statements.push(made),
             Err(error) => refusals.push(error),
         }
     }
-    let mut asked = asked.into_iter();
-    match (asked.next(), asked.next()) {
+    let mut statements = statements.into_iter();
+    match (statements.next(), statements.next()) {
         (Some(only), None) => Ok((only, refusals)),
         (Some((first, _)), Some((second, _))) => {
             let (first, second) = (first.shown(), second.shown());
@@ -115,7 +115,7 @@ fn add_refusals(warning: &mut String, refusals: &[String]) {
 }
 
 /// An SQL message about a table, rephrased for an index.
-fn told(shape: &TableShape, message: &str) -> String {
+fn rephrase(shape: &TableShape, message: &str) -> String {
     let table = format!("table {}: ", shape.shown());
     match message.strip_prefix(&table) {
         Some(why) => format!("index {}: {why}", shape.shown()),
@@ -124,18 +124,22 @@ fn told(shape: &TableShape, message: &str) -> String {
 }
 
 /// The rows; their memory is taken from `room`.
-async fn matches(guest: &mut Guest, statement: &Statement, room: &mut usize) -> Result<Vec<Match>> {
+async fn matches(
+    client: &mut SqlClient,
+    statement: &Statement,
+    room: &mut usize,
+) -> Result<Vec<Match>> {
     let kinds: Vec<_> = statement.outputs.iter().map(|output| output.kind).collect();
     let convert = |_: &[Column], cells: &[Cell<'_>]| {
         let mut cells = cells.iter().copied();
         let mut next = || cells.next().unwrap_or(Cell::Null);
-        let (id, weight) = (whole(next()) as u64, whole(next()) as i32);
+        let (id, weight) = (integer(next()) as u64, integer(next()) as i32);
         let values: Vec<_> = kinds.iter().map(|kind| value(*kind, next())).collect();
         let bytes = values.iter().map(size).sum();
         (Match { id, weight, values }, bytes)
     };
-    let mut reply = Rows::new(guest.interrupter(), convert).within(*room);
-    guest.run(&statement.rows, &mut reply).await?;
+    let mut reply = Rows::new(client.interrupter(), convert).with_limit(*room);
+    client.run(&statement.rows, &mut reply).await?;
     *room = room.saturating_sub(reply.bytes());
     Ok(reply.rows)
 }
@@ -152,13 +156,13 @@ fn size(value: &Value) -> usize {
 }
 
 /// The words of the last search with their statistics, and its warning.
-async fn meta(guest: &mut Guest) -> Result<(Vec<Word>, String)> {
+async fn meta(client: &mut SqlClient) -> Result<(Vec<Word>, String)> {
     let convert = |_: &[Column], cells: &[Cell<'_>]| {
         let part = |place: usize| cells.get(place).map_or_else(String::new, |c| text(*c).into());
         ((part(0), part(1)), 0)
     };
-    let mut reply = Rows::new(guest.interrupter(), convert);
-    guest.run("SHOW META", &mut reply).await?;
+    let mut reply = Rows::new(client.interrupter(), convert);
+    client.run("SHOW META", &mut reply).await?;
     let (mut words, mut warning) = (Vec::<Word>::new(), String::new());
     for (name, value) in reply.rows {
         match name.split('[').next().unwrap_or_default() {
@@ -178,11 +182,11 @@ fn set(words: &mut [Word], change: impl FnOnce(&mut Word)) {
     }
 }
 
-async fn number(guest: &mut Guest, statement: &str) -> Result<u32> {
+async fn number(client: &mut SqlClient, statement: &str) -> Result<u32> {
     let convert =
-        |_: &[Column], cells: &[Cell<'_>]| (cells.first().map_or(0, |cell| whole(*cell)), 0);
-    let mut reply = Rows::new(guest.interrupter(), convert);
-    guest.run(statement, &mut reply).await?;
+        |_: &[Column], cells: &[Cell<'_>]| (cells.first().map_or(0, |cell| integer(*cell)), 0);
+    let mut reply = Rows::new(client.interrupter(), convert);
+    client.run(statement, &mut reply).await?;
     let number = reply.rows.first().copied().unwrap_or_default();
     Ok(u32::try_from(number).unwrap_or(u32::MAX))
 }

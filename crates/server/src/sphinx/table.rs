@@ -5,7 +5,7 @@ use remora_protocol::sphinx::statement::{Column, ColumnKind, Indexes, TableShape
 use remora_sql::{Access, Column as SqlColumn, Identity, SqlType};
 
 use super::rows::Rows;
-use crate::mysql::Guest;
+use crate::mysql::SqlClient;
 
 /// The message for a list that names no table.
 const NOTHING: &str = "no enabled local indexes to search";
@@ -20,44 +20,44 @@ const BINARY: u16 = 63;
 /// databases, and for a key that is not an integer. `unknown` is the message for an unknown index, with `?` for its
 /// name.
 pub(super) async fn find(
-    guest: &mut Guest,
+    client: &mut SqlClient,
     identity: &Identity,
     indexes: &str,
     unknown: &str,
 ) -> Result<TableShape, String> {
     let asked = Indexes::parse(indexes).map_err(|error| error.to_string())?;
     let found = match asked {
-        Indexes::All => all(guest, identity),
+        Indexes::All => ranked_tables(client, identity),
         Indexes::Named(names) => {
-            let one = |name: &&str| one(guest, identity, name, unknown);
-            names.iter().map(one).collect::<Result<_, _>>()?
+            let find_readable = |name: &&str| find_readable(client, identity, name, unknown);
+            names.iter().map(find_readable).collect::<Result<_, _>>()?
         }
     };
-    shape_of(guest, &found, indexes).await
+    shape_of(client, &found, indexes).await
 }
 
 /// The same for a search: with `*`, one shape for each group of tables that can be read as one.
 ///
 /// # Errors
 /// As [`find`], for each group.
-pub(super) async fn find_lots(
-    guest: &mut Guest,
+pub(super) async fn find_groups(
+    client: &mut SqlClient,
     identity: &Identity,
     indexes: &str,
     unknown: &str,
 ) -> Result<Vec<Result<TableShape, String>>, String> {
     if !matches!(Indexes::parse(indexes), Ok(Indexes::All)) {
-        return Ok(vec![Ok(find(guest, identity, indexes, unknown).await?)]);
+        return Ok(vec![Ok(find(client, identity, indexes, unknown).await?)]);
     }
-    let tables = all(guest, identity);
-    let reader = guest.side().shared.database.reader();
+    let tables = ranked_tables(client, identity);
+    let reader = client.service().shared.database.reader();
     let names: Vec<String> = tables.iter().map(|table| table.stored.clone()).collect();
     if reader.united_rows(&names).is_ok() {
-        return Ok(vec![shape_of(guest, &tables, indexes).await]);
+        return Ok(vec![shape_of(client, &tables, indexes).await]);
     }
-    let mut lots: Vec<Vec<Found>> = Vec::new();
+    let mut lots: Vec<Vec<ReadableTable>> = Vec::new();
     for table in tables {
-        let is_alike = |lot: &&mut Vec<Found>| {
+        let is_alike = |lot: &&mut Vec<ReadableTable>| {
             lot.first().is_some_and(|first| {
                 let both = [first.stored.clone(), table.stored.clone()];
                 first.database == table.database && reader.united_rows(&both).is_ok()
@@ -73,25 +73,29 @@ pub(super) async fn find_lots(
     }
     let mut shapes = Vec::with_capacity(lots.len());
     for lot in &lots {
-        shapes.push(shape_of(guest, lot, indexes).await);
+        shapes.push(shape_of(client, lot, indexes).await);
     }
     Ok(shapes)
 }
 
 /// The shape of several tables as one.
-async fn shape_of(guest: &mut Guest, found: &[Found], indexes: &str) -> Result<TableShape, String> {
+async fn shape_of(
+    client: &mut SqlClient,
+    found: &[ReadableTable],
+    indexes: &str,
+) -> Result<TableShape, String> {
     let Some(first) = found.first() else { return Err(NOTHING.to_owned()) };
     if found.iter().any(|other| other.database != first.database) {
         return Err(format!("tables of several databases are '{indexes}': name those of one"));
     }
-    let joined = |of: fn(&Found) -> &str| united_name(found.iter().map(of));
+    let joined = |of: fn(&ReadableTable) -> &str| united_name(found.iter().map(of));
     let (database, name) = (first.database.clone(), joined(|found| &found.table));
-    let fields = guest.session().fields(&joined(|found| &found.stored));
+    let fields = client.session().fields(&joined(|found| &found.stored));
     let fields = fields.map_err(|error| error.message)?;
-    let columns = columns(guest, &database, &name).await?;
+    let columns = columns(client, &database, &name).await?;
     let keys: Vec<&SqlColumn> = columns.iter().filter(|column| column.primary_key).collect();
     let key = match &*keys {
-        [key] if is_whole(key.kind) => key.name.clone(),
+        [key] if is_integer(key.kind) => key.name.clone(),
         _ => return Err(format!("index {}: its key is no whole number", name.replace('\0', ","))),
     };
     let columns = columns.iter().filter(|column| column.name != key).filter_map(column).collect();
@@ -99,14 +103,14 @@ async fn shape_of(guest: &mut Guest, found: &[Found], indexes: &str) -> Result<T
 }
 
 /// A readable table.
-struct Found {
+struct ReadableTable {
     database: String,
     table: String,
     /// Its name in the engine.
     stored: String,
 }
 
-impl Found {
+impl ReadableTable {
     fn of(stored: String, default: &str) -> Self {
         let (database, table) = stored.split_once('.').unwrap_or((default, &stored));
         Self { database: database.to_owned(), table: table.to_owned(), stored }
@@ -114,20 +118,25 @@ impl Found {
 }
 
 /// The tables with ranked search and rows of their own.
-fn all(guest: &Guest, identity: &Identity) -> Vec<Found> {
+fn ranked_tables(client: &SqlClient, identity: &Identity) -> Vec<ReadableTable> {
     let has_words = |stored: &String| {
-        let schema = guest.side().shared.database.schema(stored);
+        let schema = client.service().shared.database.schema(stored);
         schema.is_ok_and(|schema| schema.words.is_some() && !schema.is_distributed())
     };
-    let (tables, default) = readable(guest, identity);
-    tables.into_iter().filter(has_words).map(|stored| Found::of(stored, &default)).collect()
+    let (tables, default) = readable(client, identity);
+    tables.into_iter().filter(has_words).map(|stored| ReadableTable::of(stored, &default)).collect()
 }
 
 /// The table of this name; the default database takes precedence.
-fn one(guest: &Guest, identity: &Identity, name: &str, unknown: &str) -> Result<Found, String> {
-    let (tables, default) = readable(guest, identity);
-    let of = |stored| Found::of(stored, &default);
-    let mut fitting: Vec<Found> = tables.into_iter().map(of).collect();
+fn find_readable(
+    client: &SqlClient,
+    identity: &Identity,
+    name: &str,
+    unknown: &str,
+) -> Result<ReadableTable, String> {
+    let (tables, default) = readable(client, identity);
+    let of = |stored| ReadableTable::of(stored, &default);
+    let mut fitting: Vec<ReadableTable> = tables.into_iter().map(of).collect();
     fitting.retain(|found| found.table == name);
     if fitting.iter().any(|found| found.database == default) {
         fitting.retain(|found| found.database == default);
@@ -141,8 +150,8 @@ fn one(guest: &Guest, identity: &Identity, name: &str, unknown: &str) -> Result<
 }
 
 /// The readable tables by engine name, and the default database.
-fn readable(guest: &Guest, identity: &Identity) -> (Vec<String>, String) {
-    let shared = &guest.side().shared;
+fn readable(client: &SqlClient, identity: &Identity) -> (Vec<String>, String) {
+    let shared = &client.service().shared;
     let default = shared.settings.load().sql.default_database.clone();
     let mut tables = shared.database.tables();
     tables.retain(|stored| identity.may_engine(stored, &default, Access::Read));
@@ -150,15 +159,19 @@ fn readable(guest: &Guest, identity: &Identity) -> (Vec<String>, String) {
 }
 
 /// The columns of a table as SQL shows them.
-async fn columns(guest: &mut Guest, database: &str, name: &str) -> Result<Vec<SqlColumn>, String> {
+async fn columns(
+    client: &mut SqlClient,
+    database: &str,
+    name: &str,
+) -> Result<Vec<SqlColumn>, String> {
     let quoted = |name: &str| name.replace('`', "``");
     let text = format!("SELECT * FROM `{}`.`{}` LIMIT 0", quoted(database), quoted(name));
-    let mut reply = Rows::new(guest.interrupter(), |_, _| ((), 0));
-    guest.run(&text, &mut reply).await.map_err(|error| error.message)?;
+    let mut reply = Rows::new(client.interrupter(), |_, _| ((), 0));
+    client.run(&text, &mut reply).await.map_err(|error| error.message)?;
     Ok(reply.columns)
 }
 
-fn is_whole(kind: SqlType) -> bool {
+fn is_integer(kind: SqlType) -> bool {
     matches!(
         kind,
         SqlType::TinyInt
@@ -176,8 +189,8 @@ fn column(column: &SqlColumn) -> Option<Column> {
         SqlType::TinyInt if column.length == 1 => ColumnKind::Bool,
         SqlType::Year => ColumnKind::Number,
         SqlType::BigInt => ColumnKind::BigInt,
-        kind if is_whole(kind) && column.unsigned => ColumnKind::Number,
-        kind if is_whole(kind) => ColumnKind::BigInt,
+        kind if is_integer(kind) && column.unsigned => ColumnKind::Number,
+        kind if is_integer(kind) => ColumnKind::BigInt,
         SqlType::Float => ColumnKind::Float,
         SqlType::Double | SqlType::Decimal(..) => ColumnKind::Double,
         SqlType::Date | SqlType::DateTime(_) | SqlType::Timestamp(_) => ColumnKind::Time,

@@ -10,9 +10,9 @@ pub(super) fn value(kind: AttributeKind, cell: Cell<'_>) -> Value {
     match kind {
         // 32-bit numbers wrap around, as in Sphinx.
         AttributeKind::Number | AttributeKind::Timestamp | AttributeKind::Bool => {
-            Value::Number(whole(cell) as u32)
+            Value::Number(integer(cell) as u32)
         }
-        AttributeKind::BigInt => Value::BigInt(whole(cell)),
+        AttributeKind::BigInt => Value::BigInt(integer(cell)),
         AttributeKind::Float => Value::Float(real(cell) as f32),
         AttributeKind::Text => Value::Text(text(cell).into_owned().into_bytes()),
         AttributeKind::Set => {
@@ -28,14 +28,14 @@ fn numbers(shown: &str) -> impl Iterator<Item = i64> {
 }
 
 /// A cell as an integer, truncated.
-pub(super) fn whole(cell: Cell<'_>) -> i64 {
+pub(super) fn integer(cell: Cell<'_>) -> i64 {
     match cell {
         Cell::Int(number) => number,
         Cell::Uint(number) => number as i64,
         Cell::Decimal(number) => {
             let digits = number.as_str();
-            let whole = digits.split('.').next().unwrap_or_default();
-            whole.parse().unwrap_or_default()
+            let integer = digits.split('.').next().unwrap_or_default();
+            integer.parse().unwrap_or_default()
         }
         other => real(other) as i64,
     }
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_are_values_of_their_attribute() {
+    fn cells_become_values_of_their_attribute() {
         let number = |cell| value(AttributeKind::Number, cell);
         assert_eq!(number(Cell::Int(-1)), Value::Number(u32::MAX));
         assert_eq!(number(Cell::Text("7")), Value::Number(7));

@@ -7,8 +7,8 @@ use remora_sql::Access;
 use tokio::time::Instant;
 
 use super::{
-    endpoints::{Answer, Ask},
-    reply::{Refusal, Reply, shown},
+    endpoints::{Answer, EndpointRequest},
+    reply::{Refusal, Reply, shortened},
 };
 use crate::requests::{MAX_COLLECTION_NAME_CHARS, blocking, is_collection_name};
 
@@ -18,11 +18,11 @@ const INDEX_PATIENCE: Duration = Duration::from_secs(30);
 const INDEX_PAUSE: Duration = Duration::from_millis(5);
 
 /// `/create`
-pub(super) fn create(ask: &Ask) -> Answer {
-    let name = ask.require("col")?;
+pub(super) fn create(request: &EndpointRequest) -> Answer {
+    let name = request.require("col")?;
     check_new_name(name)?;
-    ask.require_right(name, Access::Define)?;
-    match ask.library.create_collection(name) {
+    request.require_right(name, Access::Define)?;
+    match request.library.create_collection(name) {
         Ok(_) => Ok(Reply::empty().created()),
         Err(Error::Exists(_)) => Err(exists(name)),
         Err(error) => Err(error.into()),
@@ -30,20 +30,20 @@ pub(super) fn create(ask: &Ask) -> Answer {
 }
 
 /// `/all`
-pub(super) fn all(ask: &Ask) -> Answer {
-    ask.caller.require_loaded()?;
-    let mut names = ask.library.collections();
-    names.retain(|name| ask.caller.sees(name));
+pub(super) fn all(request: &EndpointRequest) -> Answer {
+    request.caller.require_loaded()?;
+    let mut names = request.library.collections();
+    names.retain(|name| request.caller.is_visible(name));
     Ok(Reply::json(serde_json::Value::from(names).to_string()))
 }
 
 /// `/rename`
-pub(super) fn rename(ask: &Ask) -> Answer {
-    let (old, new) = (ask.require("old")?, ask.require("new")?);
+pub(super) fn rename(request: &EndpointRequest) -> Answer {
+    let (old, new) = (request.require("old")?, request.require("new")?);
     check_new_name(new)?;
-    ask.require_right(new, Access::Define)?;
-    ask.collection(old, Access::Define)?;
-    match ask.library.rename_collection(old, new) {
+    request.require_right(new, Access::Define)?;
+    request.collection(old, Access::Define)?;
+    match request.library.rename_collection(old, new) {
         Ok(()) => Ok(Reply::empty()),
         Err(Error::Exists(_)) => Err(exists(new)),
         Err(error) => Err(error.into()),
@@ -51,27 +51,27 @@ pub(super) fn rename(ask: &Ask) -> Answer {
 }
 
 /// `/drop`
-pub(super) fn drop(ask: &Ask) -> Answer {
-    let name = ask.require("col")?;
-    ask.collection(name, Access::Define)?;
-    ask.library.drop_table(name)?;
+pub(super) fn drop(request: &EndpointRequest) -> Answer {
+    let name = request.require("col")?;
+    request.collection(name, Access::Define)?;
+    request.library.drop_table(name)?;
     Ok(Reply::empty())
 }
 
 /// `/scrub`: frees the space of deleted documents.
-pub(super) fn scrub(ask: &Ask) -> Answer {
-    let name = ask.require("col")?;
-    ask.collection(name, Access::Write)?;
-    let optimized = ask.caller.database().optimize(Some(name));
+pub(super) fn scrub(request: &EndpointRequest) -> Answer {
+    let name = request.require("col")?;
+    request.collection(name, Access::Write)?;
+    let optimized = request.caller.database().optimize(Some(name));
     optimized.map_err(|error| Refusal::from(Error::from(error)))?;
     Ok(Reply::empty())
 }
 
 /// `/index`
-pub(super) fn index(ask: &Ask) -> Answer {
-    let name = ask.require("col")?;
-    let path = names_of(ask.require("path")?)?;
-    let collection = ask.collection(name, Access::Define)?;
+pub(super) fn index(request: &EndpointRequest) -> Answer {
+    let name = request.require("col")?;
+    let path = names_of(request.require("path")?)?;
+    let collection = request.collection(name, Access::Define)?;
     match collection.index(field(&path))? {
         true => Ok(Reply::empty().created()),
         false => Err(Refusal::wrong(format!("Path [{}] is already indexed", path.join(" ")))),
@@ -79,12 +79,12 @@ pub(super) fn index(ask: &Ask) -> Answer {
 }
 
 /// Waits until queries use the new index, as they do after tiedot's reply.
-pub(super) async fn wait_for_index(ask: &Ask) -> Result<(), Refusal> {
+pub(super) async fn wait_for_index(request: &EndpointRequest) -> Result<(), Refusal> {
     let deadline = Instant::now() + INDEX_PATIENCE;
-    let mut stopping = ask.caller.shared.stopping.subscribe();
+    let mut stopping = request.caller.shared.stopping.subscribe();
     let is_ready = || {
-        let path = names_of(ask.require("path")?)?;
-        let collection = ask.collection(ask.require("col")?, Access::Define)?;
+        let path = names_of(request.require("path")?)?;
+        let collection = request.collection(request.require("col")?, Access::Define)?;
         let mut indexes = collection.indexes()?.into_iter().filter(PathIndex::is_plain);
         Ok::<_, Refusal>(indexes.all(|it| it.is_ready || it.path.names() != path))
     };
@@ -98,10 +98,10 @@ pub(super) async fn wait_for_index(ask: &Ask) -> Result<(), Refusal> {
 }
 
 /// `/unindex`
-pub(super) fn unindex(ask: &Ask) -> Answer {
-    let name = ask.require("col")?;
-    let path = names_of(ask.require("path")?)?;
-    let collection = ask.collection(name, Access::Define)?;
+pub(super) fn unindex(request: &EndpointRequest) -> Answer {
+    let name = request.require("col")?;
+    let path = names_of(request.require("path")?)?;
+    let collection = request.collection(name, Access::Define)?;
     match collection.drop_index(field(&path))? {
         true => Ok(Reply::empty()),
         false => Err(Refusal::wrong(format!("Path [{}] is not indexed", path.join(" ")))),
@@ -109,8 +109,8 @@ pub(super) fn unindex(ask: &Ask) -> Answer {
 }
 
 /// `/indexes`
-pub(super) fn indexes(ask: &Ask) -> Answer {
-    let collection = ask.collection(ask.require("col")?, Access::Read)?;
+pub(super) fn indexes(request: &EndpointRequest) -> Answer {
+    let collection = request.collection(request.require("col")?, Access::Read)?;
     let indexes = collection.indexes()?;
     let plain = indexes.iter().filter(|index| index.is_plain());
     let paths: Vec<&[String]> = plain.map(|index| index.path.names()).collect();
@@ -121,7 +121,7 @@ pub(super) fn indexes(ask: &Ask) -> Answer {
 fn names_of(path: &str) -> Result<Vec<String>, Refusal> {
     let names: Vec<String> = path.split(',').map(str::to_owned).collect();
     match names.iter().any(String::is_empty) {
-        true => Err(Refusal::wrong(format!("Path '{}' has an empty name in it.", shown(path)))),
+        true => Err(Refusal::wrong(format!("Path '{}' has an empty name in it.", shortened(path)))),
         false => Ok(names),
     }
 }
@@ -131,7 +131,7 @@ fn field(names: &[String]) -> Field {
 }
 
 fn exists(name: &str) -> Refusal {
-    Refusal::wrong(format!("Collection {} already exists", shown(name)))
+    Refusal::wrong(format!("Collection {} already exists", shortened(name)))
 }
 
 fn check_new_name(name: &str) -> Result<(), Refusal> {
@@ -140,7 +140,7 @@ fn check_new_name(name: &str) -> Result<(), Refusal> {
         false => Err(Refusal::wrong(format!(
             "Collection name '{}' is not valid: it has 1 to {MAX_COLLECTION_NAME_CHARS} characters, none of / \\ . # ` \
              and no space at its ends.",
-            shown(name)
+            shortened(name)
         ))),
     }
 }

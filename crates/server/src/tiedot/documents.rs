@@ -6,21 +6,21 @@ use remora_sql::Access;
 use serde_json::Value as Json;
 
 use super::{
-    endpoints::{Answer, Ask},
-    reply::{Refusal, Reply, shown},
+    endpoints::{Answer, EndpointRequest},
+    reply::{Refusal, Reply, shortened},
 };
 
 /// `/insert`
-pub(super) fn insert(ask: &Ask) -> Answer {
-    let (name, document) = (ask.require("col")?, document(ask.require("doc")?)?);
-    let id = ask.collection(name, Access::Write)?.insert(&document)?;
+pub(super) fn insert(request: &EndpointRequest) -> Answer {
+    let (name, document) = (request.require("col")?, document(request.require("doc")?)?);
+    let id = request.collection(name, Access::Write)?.insert(&document)?;
     Ok(Reply::text(id.to_string()).created())
 }
 
 /// `/get`
-pub(super) fn get(ask: &Ask) -> Answer {
-    let (name, id) = (ask.require("col")?, id(ask)?);
-    let collection = ask.collection(name, Access::Read)?;
+pub(super) fn get(request: &EndpointRequest) -> Answer {
+    let (name, id) = (request.require("col")?, id(request)?);
+    let collection = request.collection(name, Access::Read)?;
     let mut found = None;
     collection.now().texts(&[id], &mut |_, text| {
         found = Some(text.to_owned());
@@ -30,10 +30,10 @@ pub(super) fn get(ask: &Ask) -> Answer {
 }
 
 /// `/update`
-pub(super) fn update(ask: &Ask) -> Answer {
-    let (name, id) = (ask.require("col")?, id(ask)?);
-    let document = document(ask.require("doc")?)?;
-    match ask.collection(name, Access::Write)?.replace(id, &document) {
+pub(super) fn update(request: &EndpointRequest) -> Answer {
+    let (name, id) = (request.require("col")?, id(request)?);
+    let document = document(request.require("doc")?)?;
+    match request.collection(name, Access::Write)?.replace(id, &document) {
         Ok(()) => Ok(Reply::empty()),
         Err(Error::NotFound(_)) => Err(missing(id)),
         Err(error) => Err(error.into()),
@@ -41,23 +41,23 @@ pub(super) fn update(ask: &Ask) -> Answer {
 }
 
 /// `/delete`
-pub(super) fn delete(ask: &Ask) -> Answer {
-    let (name, id) = (ask.require("col")?, id(ask)?);
-    match ask.collection(name, Access::Write)?.delete(id)? {
+pub(super) fn delete(request: &EndpointRequest) -> Answer {
+    let (name, id) = (request.require("col")?, id(request)?);
+    match request.collection(name, Access::Write)?.delete(id)? {
         true => Ok(Reply::empty()),
         false => Err(missing(id)),
     }
 }
 
 /// `/approxdoccount`, which is exact here.
-pub(super) fn count(ask: &Ask) -> Answer {
-    let collection = ask.collection(ask.require("col")?, Access::Read)?;
+pub(super) fn count(request: &EndpointRequest) -> Answer {
+    let collection = request.collection(request.require("col")?, Access::Read)?;
     Ok(Reply::text(collection.len()?.to_string()))
 }
 
-fn id(ask: &Ask) -> Result<i64, Refusal> {
-    let text = ask.require("id")?;
-    let wrong = |_| Refusal::wrong(format!("Invalid document ID '{}'.", shown(text)));
+fn id(request: &EndpointRequest) -> Result<i64, Refusal> {
+    let text = request.require("id")?;
+    let wrong = |_| Refusal::wrong(format!("Invalid document ID '{}'.", shortened(text)));
     text.parse().map_err(wrong)
 }
 
@@ -72,5 +72,5 @@ fn document(text: &str) -> Result<Json, Refusal> {
         Ok(_) => "A document is an object.".to_owned(),
         Err(error) => error.to_string(),
     };
-    Err(Refusal::wrong(format!("'{}' is not valid JSON document. {why}", shown(text))))
+    Err(Refusal::wrong(format!("'{}' is not valid JSON document. {why}", shortened(text))))
 }

@@ -16,11 +16,11 @@ use remora::{Collection, Database};
 use remora_sql::Access;
 
 use super::{
-    Side, collections, documents,
+    TiedotService, collections, documents,
     gate::Client,
     parameters::Parameters,
     queries,
-    reply::{Refusal, Reply, shown},
+    reply::{Refusal, Reply, shortened},
     server, web_tokens,
 };
 use crate::{
@@ -33,7 +33,7 @@ use crate::{
 pub(super) type Answer = Result<Reply, Refusal>;
 
 /// A request.
-pub(super) struct Ask {
+pub(super) struct EndpointRequest {
     pub(super) caller: Caller,
     pub(super) library: Database,
     pub(super) settings: Arc<Settings>,
@@ -48,14 +48,14 @@ struct Endpoint {
     /// The parameter that a JSON body stands for.
     body: Option<&'static str>,
     kind: CommandKind,
-    answer: fn(&Ask) -> Answer,
+    answer: fn(&EndpointRequest) -> Answer,
 }
 
 const fn endpoint(
     path: &'static str,
     parameters: &'static [&'static str],
     kind: CommandKind,
-    answer: fn(&Ask) -> Answer,
+    answer: fn(&EndpointRequest) -> Answer,
 ) -> Endpoint {
     Endpoint { path, parameters, body: None, kind, answer }
 }
@@ -92,7 +92,7 @@ const ENDPOINTS: [Endpoint; 24] = [
     endpoint("/indexes", &["col"], Info, collections::indexes),
     endpoint("/dump", &["dest"], Save, server::dump),
     endpoint("/shutdown", &[], Other, server::shutdown),
-    endpoint(web_tokens::LOGIN, &["user", "pass"], Other, web_tokens::unproved),
+    endpoint(web_tokens::LOGIN, &["user", "pass"], Other, web_tokens::no_credentials),
     endpoint("/checkjwt", &[], Info, web_tokens::check),
 ];
 
@@ -101,44 +101,44 @@ const INDEX: &str = "/index";
 
 /// Answers a request.
 pub(super) async fn answer(
-    State(side): State<Side>,
+    State(service): State<TiedotService>,
     Extension(client): Extension<Client>,
     request: Request<Body>,
 ) -> Response {
-    match find_and_answer(side, client, request).await {
+    match find_and_answer(service, client, request).await {
         Ok(reply) => reply.into_response(),
         Err(refusal) => refusal.into_response(),
     }
 }
 
-async fn find_and_answer(side: Side, client: Client, request: Request<Body>) -> Answer {
+async fn find_and_answer(service: TiedotService, client: Client, request: Request<Body>) -> Answer {
     let path = request.uri().path();
     let endpoint = ENDPOINTS.iter().find(|endpoint| endpoint.path == path);
     let unknown = || Refusal::new(StatusCode::NOT_FOUND, "Invalid API endpoint");
     let endpoint = endpoint.ok_or_else(unknown)?;
-    let settings = side.shared.settings.load_full();
+    let settings = service.shared.settings.load_full();
     let mut parameters = Parameters::read(request, &settings).await?;
     parameters.check(endpoint.parameters, endpoint.body)?;
     let address = client.address;
-    let caller = client.caller(side.shared);
-    let ask = Ask { caller, library: side.library, settings, parameters };
+    let caller = client.caller(service.shared);
+    let request = EndpointRequest { caller, library: service.library, settings, parameters };
     if endpoint.path == web_tokens::LOGIN {
-        ask.caller.count_command(endpoint.kind);
-        return web_tokens::log_in(&ask, address).await;
+        request.caller.count_command(endpoint.kind);
+        return web_tokens::log_in(&request, address).await;
     }
-    let run = || catch_unwind(AssertUnwindSafe(|| (endpoint.answer)(&ask)));
+    let run = || catch_unwind(AssertUnwindSafe(|| (endpoint.answer)(&request)));
     let reply = blocking(run).unwrap_or_else(|_| {
         tracing::error!("{} of tiedot's API met a fault of the server", endpoint.path);
         Err(Refusal::failed("Internal error: the request met a fault of the server"))
     })?;
-    ask.caller.count_command(endpoint.kind);
+    request.caller.count_command(endpoint.kind);
     if endpoint.path == INDEX {
-        collections::wait_for_index(&ask).await?;
+        collections::wait_for_index(&request).await?;
     }
     Ok(reply)
 }
 
-impl Ask {
+impl EndpointRequest {
     /// The value of a required parameter.
     pub(super) fn require(&self, name: &str) -> Result<&str, Refusal> {
         self.parameters.require(name)
@@ -159,14 +159,15 @@ impl Ask {
         // Names with this prefix are internal to the engine.
         let is_hidden = name.split('.').any(|part| part.starts_with('#'));
         let found = if is_hidden { None } else { self.library.find_collection(name)? };
-        let missing = || Refusal::wrong(format!("Collection '{}' does not exist.", shown(name)));
+        let missing =
+            || Refusal::wrong(format!("Collection '{}' does not exist.", shortened(name)));
         let found = found.ok_or_else(missing)?;
         let is_followed = || {
             self.caller.shared.sources.source_of(name).is_some_and(|(_, table, _)| table == name)
         };
         if access != Access::Read && is_followed() {
             let text =
-                format!("Collection '{}' is a copy of a table that is followed.", shown(name));
+                format!("Collection '{}' is a copy of a table that is followed.", shortened(name));
             return Err(Refusal::forbidden(text));
         }
         Ok(found)

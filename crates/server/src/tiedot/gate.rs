@@ -14,15 +14,15 @@ use remora_sql::Identity;
 
 use super::{parameters, reply::Refusal, web_tokens};
 use crate::{
-    accounts::{Demand, is_web_token},
+    accounts::{LoginPolicy, is_web_token},
     requests::Caller,
     settings::Settings,
     shared::ServerState,
-    web::{self, Peer, Refused, client_address, refused_address, refused_foreign},
+    web::{self, AddressRefusal, Peer, address_refusal, client_address, cross_site_refusal},
 };
 
 /// Paths without login: public information, and the login itself.
-const OPEN: [&str; 4] = ["/", "/version", "/memstats", web_tokens::LOGIN];
+const PUBLIC_PATHS: [&str; 4] = ["/", "/version", "/memstats", web_tokens::LOGIN];
 
 /// A client's identity.
 #[derive(Clone)]
@@ -71,9 +71,9 @@ pub(super) async fn admit(
 
 /// A required login.
 struct Login {
-    demand: Demand,
+    login_policy: LoginPolicy,
     address: IpAddr,
-    given: Option<Credentials>,
+    credentials: Option<Credentials>,
 }
 
 /// The login that a request requires, if any; an error refuses the request.
@@ -84,27 +84,27 @@ fn check(
     request: &Request<Body>,
 ) -> Result<Option<Login>, Refusal> {
     let address = client_address(peer, request.headers(), &settings.http);
-    match refused_address(shared, settings, address, true) {
-        Some(Refused::Network) => {
+    match address_refusal(shared, settings, address, true) {
+        Some(AddressRefusal::Network) => {
             return Err(Refusal::forbidden("Access denied by network.allow_cidrs"));
         }
-        Some(Refused::Rate) => {
+        Some(AddressRefusal::Rate) => {
             let text = "Rate limit exceeded, try again later";
             return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, text));
         }
         None => {}
     }
-    let demand = Demand::of(settings);
-    if demand == Demand::Nothing {
+    let login_policy = LoginPolicy::of(settings);
+    if login_policy == LoginPolicy::Nothing {
         // Without a login only the page's origin identifies the client. A token is proof, whatever the page.
-        let why = refused_foreign(shared, settings, peer, request);
+        let why = cross_site_refusal(shared, settings, peer, request);
         return why.map_or(Ok(None), |why| Err(Refusal::forbidden(why)));
     }
     // A browser sends a preflight request without the token.
-    if OPEN.contains(&request.uri().path()) || request.method() == Method::OPTIONS {
+    if PUBLIC_PATHS.contains(&request.uri().path()) || request.method() == Method::OPTIONS {
         return Ok(None);
     }
-    Ok(Some(Login { demand, address, given: credentials(request) }))
+    Ok(Some(Login { login_policy, address, credentials: credentials(request) }))
 }
 
 /// The client's identity; an error if the login fails.
@@ -113,17 +113,18 @@ async fn log_in(
     settings: &Settings,
     login: Login,
 ) -> Result<Identity, Refusal> {
-    let given = login.given.ok_or_else(|| unauthorized(login.demand))?;
-    if let Credentials::Bearer(token) = &given
+    let credentials = login.credentials.ok_or_else(|| unauthorized(login.login_policy))?;
+    if let Credentials::Bearer(token) = &credentials
         && is_web_token(token)
         && !is_web_token(settings.admin_token.as_bytes())
     {
-        let proved = shared.logins.prove_web_token(settings, token, login.address);
-        return proved.ok_or_else(|| unauthorized(login.demand));
+        let authenticated = shared.logins.verify_web_token(settings, token, login.address);
+        return authenticated.ok_or_else(|| unauthorized(login.login_policy));
     }
-    let proved =
-        web::prove(shared, settings, login.address, &given).await.map_err(Refusal::from)?;
-    proved.ok_or_else(|| unauthorized(login.demand))
+    let authenticated = web::authenticate(shared, settings, login.address, &credentials)
+        .await
+        .map_err(Refusal::from)?;
+    authenticated.ok_or_else(|| unauthorized(login.login_policy))
 }
 
 /// A client's credentials: tiedot's `token X`, those of our HTTP, or the parameter.
@@ -140,9 +141,9 @@ fn credentials(request: &Request<Body>) -> Option<Credentials> {
     }
 }
 
-fn unauthorized(demand: Demand) -> Refusal {
-    let text = match demand {
-        Demand::User => {
+fn unauthorized(login_policy: LoginPolicy) -> Refusal {
+    let text = match login_policy {
+        LoginPolicy::User => {
             "A user and their password are needed (Authorization: Basic), or a token of /getjwt (Bearer)"
         }
         _ => "The token is needed: Authorization: token ..., or the parameter access_token",

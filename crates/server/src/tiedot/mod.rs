@@ -24,7 +24,7 @@ use crate::{shared::ServerState, web};
 
 /// The state of this protocol.
 #[derive(Clone)]
-struct Side {
+struct TiedotService {
     shared: Arc<ServerState>,
     /// The collections of the server's database.
     library: Database,
@@ -33,11 +33,11 @@ struct Side {
 /// Serves a listener until the server stops, then waits for running answers.
 pub(crate) async fn serve(listener: TcpListener, shared: Arc<ServerState>) {
     let library = Database::over(shared.database.clone());
-    let side = Side { shared: Arc::clone(&shared), library };
+    let service = TiedotService { shared: Arc::clone(&shared), library };
     // All methods are equivalent, so paths are distinguished after the gate.
     let router = Router::new()
         .fallback(endpoints::answer)
         .layer(middleware::from_fn_with_state(Arc::clone(&shared), gate::admit))
-        .with_state(side);
+        .with_state(service);
     web::serve(listener, router, shared).await;
 }

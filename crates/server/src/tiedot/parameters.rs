@@ -14,7 +14,7 @@ use axum::{
     http::{Request, StatusCode, header},
 };
 
-use super::reply::{Refusal, shown};
+use super::reply::{Refusal, shortened};
 use crate::{
     settings::{Http, Settings},
     web::{BodyProblem, read_body},
@@ -67,7 +67,7 @@ impl Parameters {
             let (name, value) = pair.split_at_checked(at).unwrap_or((pair, &[]));
             let (name, value) = (decode(name)?, decode(value.get(1..).unwrap_or_default())?);
             if self.values.get(&name).is_some_and(|other| *other != value) {
-                let text = format!("Parameter '{}' is given twice.", shown(&name));
+                let text = format!("Parameter '{}' is given twice.", shortened(&name));
                 return Err(Refusal::wrong(text));
             }
             self.values.insert(name, value);
@@ -84,19 +84,19 @@ impl Parameters {
         let is_known = |name: &str| name == TOKEN || known.contains(&name);
         if let Some(name) = self.values.keys().find(|name| !is_known(name)) {
             let text = match known {
-                [] => format!("Unknown parameter '{}': this takes none.", shown(name)),
+                [] => format!("Unknown parameter '{}': this takes none.", shortened(name)),
                 _ => {
                     let known = known.join(", ");
-                    format!("Unknown parameter '{}': known here are {known}.", shown(name))
+                    format!("Unknown parameter '{}': known here are {known}.", shortened(name))
                 }
             };
             return Err(Refusal::wrong(text));
         }
-        let Some(given) = self.body.take() else { return Ok(()) };
+        let Some(credentials) = self.body.take() else { return Ok(()) };
         let Some(name) = body else {
             return Err(Refusal::wrong("This takes no body of JSON: use parameters."));
         };
-        if self.values.insert(name.to_owned(), given).is_some_and(|value| !value.is_empty()) {
+        if self.values.insert(name.to_owned(), credentials).is_some_and(|value| !value.is_empty()) {
             let text = format!("Parameter '{name}' is given twice: by its name and as the body.");
             return Err(Refusal::wrong(text));
         }
@@ -127,7 +127,7 @@ fn unread(problem: &BodyProblem, settings: &Http) -> Refusal {
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("The body takes more than {most} bytes, the limit of http.max_body_bytes."),
         ),
-        BodyProblem::Late => Refusal::new(
+        BodyProblem::Timeout => Refusal::new(
             StatusCode::REQUEST_TIMEOUT,
             format!("The body did not come within {patience} s."),
         ),
@@ -138,7 +138,7 @@ fn unread(problem: &BodyProblem, settings: &Http) -> Refusal {
 fn decode(text: &[u8]) -> Result<String, Refusal> {
     let wrong = || {
         let text = String::from_utf8_lossy(text);
-        Refusal::wrong(format!("'{}' is no percent-encoded UTF-8.", shown(&text)))
+        Refusal::wrong(format!("'{}' is no percent-encoded UTF-8.", shortened(&text)))
     };
     let mut decoded = Vec::with_capacity(text.len());
     let mut rest = text.iter();
@@ -172,19 +172,22 @@ mod tests {
     const FORM: &str = "application/x-www-form-urlencoded";
 
     #[test]
-    fn parameters_come_by_the_query_string_and_by_forms() {
+    fn parameters_are_read_from_query_string_and_forms() {
         let mut read = read("col=a%20b%26c&x", FORM, "doc=%7b%22a%22%3A+1}&col=a+b%26c").unwrap();
         assert!(read.check(&["col", "doc", "x"], None).is_ok());
         assert_eq!(read.require("col").unwrap(), "a b&c");
         assert_eq!(read.require("doc").unwrap(), r#"{"a": 1}"#);
         for missing in ["x", "id"] {
-            let told = read.require(missing).unwrap_err().text;
-            assert_eq!(told, format!("Please pass POST/PUT/GET parameter value of '{missing}'."));
+            let message = read.require(missing).unwrap_err().text;
+            assert_eq!(
+                message,
+                format!("Please pass POST/PUT/GET parameter value of '{missing}'.")
+            );
         }
     }
 
     #[test]
-    fn json_is_a_body_whatever_it_is_said_to_be() {
+    fn json_body_is_recognized_with_any_content_type() {
         for kind in [FORM, "application/json", "text/plain", "multipart/form-data", "x", ""] {
             let mut read = read("col=a", kind, " {\"a\":\"b&c=%zz\"}").unwrap();
             assert!(read.check(&["col", "doc"], Some("doc")).is_ok(), "{kind}");
@@ -197,18 +200,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
-        let told = |query: &str, body: &str| read(query, FORM, body).unwrap_err().text;
+    fn invalid_input_has_messages() {
+        let message_of = |query: &str, body: &str| read(query, FORM, body).unwrap_err().text;
         for query in ["a=%", "a=%4", "a=%zz", "%ff=1", "a=%c3%28"] {
-            assert!(told(query, "").contains("no percent-encoded UTF-8"), "{query}");
+            assert!(message_of(query, "").contains("no percent-encoded UTF-8"), "{query}");
         }
-        assert_eq!(told("col=a", "col=b"), "Parameter 'col' is given twice.");
+        assert_eq!(message_of("col=a", "col=b"), "Parameter 'col' is given twice.");
         let many: Vec<String> = (0..40).map(|number| format!("p{number}=1")).collect();
-        assert!(told(&many.join("&"), "").contains("more than 32 parameters"));
+        assert!(message_of(&many.join("&"), "").contains("more than 32 parameters"));
         assert!(read("", "multipart/form-data; boundary=x", "--x").is_err());
         let mut unknown = read("col=a&colour=b", FORM, "").unwrap();
-        let told = unknown.check(&["col", "id"], None).unwrap_err().text;
-        assert_eq!(told, "Unknown parameter 'colour': known here are col, id.");
+        let message = unknown.check(&["col", "id"], None).unwrap_err().text;
+        assert_eq!(message, "Unknown parameter 'colour': known here are col, id.");
         assert_eq!(token("a=b&access_token=x%2By").unwrap(), b"x+y");
         assert_eq!(token("a=b&my_access_token=x"), None);
     }

@@ -6,9 +6,9 @@ use remora::{Collection, Moment};
 use remora_sql::Access;
 
 use super::{
-    endpoints::{Answer, Ask},
+    endpoints::{Answer, EndpointRequest},
     query::{Budget, Evaluation, Query},
-    reply::{Refusal, Reply, shown},
+    reply::{Refusal, Reply, shortened},
 };
 use crate::limits::BufferShare;
 
@@ -16,52 +16,52 @@ use crate::limits::BufferShare;
 const BATCH: usize = 256;
 
 /// `/query`
-pub(super) fn query(ask: &Ask) -> Answer {
-    let (name, text) = (ask.require("col")?, ask.require("q")?);
+pub(super) fn query(request: &EndpointRequest) -> Answer {
+    let (name, text) = (request.require("col")?, request.require("q")?);
     let query = Query::parse(text)?;
-    let collection = ask.collection(name, Access::Read)?;
-    let (moment, mut budget) = (collection.now(), budget(ask));
+    let collection = request.collection(name, Access::Read)?;
+    let (moment, mut budget) = (collection.now(), budget(request));
     let ids = evaluation(&collection, &moment, &query, &mut budget)?.ids(&query)?;
-    documents(ask, &moment, &ids, &mut budget)
+    documents(request, &moment, &ids, &mut budget)
 }
 
 /// `/count`
-pub(super) fn count(ask: &Ask) -> Answer {
-    let (name, text) = (ask.require("col")?, ask.require("q")?);
+pub(super) fn count(request: &EndpointRequest) -> Answer {
+    let (name, text) = (request.require("col")?, request.require("q")?);
     let query = Query::parse(text)?;
-    let collection = ask.collection(name, Access::Read)?;
-    let (moment, mut budget) = (collection.now(), budget(ask));
+    let collection = request.collection(name, Access::Read)?;
+    let (moment, mut budget) = (collection.now(), budget(request));
     let count = evaluation(&collection, &moment, &query, &mut budget)?.count(&query)?;
     Ok(Reply::text(count.to_string()))
 }
 
 /// `/getpage`: one of a number of parts of a collection, whose sizes differ by one at most.
-pub(super) fn page(ask: &Ask) -> Answer {
-    let name = ask.require("col")?;
-    let (page, total) = (ask.require("page")?, ask.require("total")?);
+pub(super) fn page(request: &EndpointRequest) -> Answer {
+    let name = request.require("col")?;
+    let (page, total) = (request.require("page")?, request.require("total")?);
     let wrong = |what: &str, text: &str| {
-        Refusal::wrong(format!("Invalid {what} number '{}'.", shown(text)))
+        Refusal::wrong(format!("Invalid {what} number '{}'.", shortened(text)))
     };
     let count: u64 =
         total.parse().ok().filter(|it| *it > 0).ok_or_else(|| wrong("total page", total))?;
     let number: u64 =
         page.parse().ok().filter(|it| *it < count).ok_or_else(|| wrong("page", page))?;
-    let collection = ask.collection(name, Access::Read)?;
+    let collection = request.collection(name, Access::Read)?;
     let moment = collection.now();
     let all = u128::from(moment.len()?);
     // Less than the number of documents, which is below 2^64.
     let begin = |page: u64| (all * u128::from(page) / u128::from(count)) as u64;
     let (start, end) = (begin(number), begin(number + 1));
-    let mut budget = budget(ask);
+    let mut budget = budget(request);
     budget.take_ids(end - start)?;
     let limit = usize::try_from(end - start).unwrap_or(usize::MAX);
     let ids = moment.ids(start, limit)?;
-    documents(ask, &moment, &ids, &mut budget)
+    documents(request, &moment, &ids, &mut budget)
 }
 
-fn budget(ask: &Ask) -> Budget {
-    let share = BufferShare::new(Arc::clone(&ask.caller.shared.buffers));
-    Budget::new(share, ask.settings.limits.buffered_bytes)
+fn budget(request: &EndpointRequest) -> Budget {
+    let share = BufferShare::new(Arc::clone(&request.caller.shared.buffers));
+    Budget::new(share, request.settings.limits.buffered_bytes)
 }
 
 fn evaluation<'e>(
@@ -78,8 +78,13 @@ fn evaluation<'e>(
 }
 
 /// The documents with these ids, by id. They are all in memory, so there is a limit.
-fn documents(ask: &Ask, moment: &Moment, ids: &[i64], budget: &mut Budget) -> Answer {
-    let most = ask.settings.limits.write_queue_bytes;
+fn documents(
+    request: &EndpointRequest,
+    moment: &Moment,
+    ids: &[i64],
+    budget: &mut Budget,
+) -> Answer {
+    let most = request.settings.limits.write_queue_bytes;
     let too_large = || {
         Refusal::wrong(format!(
             "The result takes more than {most} bytes, the limit of limits.write_queue_bytes: ask for \

@@ -7,7 +7,7 @@ use axum::{
 use remora::Error;
 use remora_protocol::line::{LineError, code};
 
-use crate::web::NotHeard;
+use crate::web::TooManyFailures;
 
 /// The most characters of a client's input that a reply repeats.
 const SHOWN_CHARS: usize = 200;
@@ -108,8 +108,8 @@ impl From<Error> for Refusal {
     }
 }
 
-impl From<NotHeard> for Refusal {
-    fn from(_: NotHeard) -> Self {
+impl From<TooManyFailures> for Refusal {
+    fn from(_: TooManyFailures) -> Self {
         let text = "Too many failed logins, try again later";
         Self::new(StatusCode::TOO_MANY_REQUESTS, text)
     }
@@ -143,7 +143,7 @@ impl IntoResponse for Refusal {
 }
 
 /// The beginning of a client's input, without control characters.
-pub(super) fn shown(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     let mut shown: String =
         text.chars().take(SHOWN_CHARS).map(|it| if it.is_control() { ' ' } else { it }).collect();
     if text.chars().nth(SHOWN_CHARS).is_some() {

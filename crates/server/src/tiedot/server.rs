@@ -4,52 +4,52 @@ use remora::Error;
 use remora_protocol::line::reply::DumpPhase;
 
 use super::{
-    endpoints::{Answer, Ask},
-    reply::{Refusal, Reply, shown},
+    endpoints::{Answer, EndpointRequest},
+    reply::{Refusal, Reply, shortened},
 };
 use crate::{dump, process::MemoryFigures, shared::Trigger};
 
 /// `/`
-pub(super) fn welcome(_: &Ask) -> Answer {
+pub(super) fn welcome(_: &EndpointRequest) -> Answer {
     Ok(Reply::text("Welcome to tiedot's HTTP API, served by Remora"))
 }
 
 /// `/version`: the API's version number.
-pub(super) fn version(_: &Ask) -> Answer {
+pub(super) fn version(_: &EndpointRequest) -> Answer {
     Ok(Reply::text("6"))
 }
 
 /// `/memstats`: those of Go's statistics that exist here.
-pub(super) fn memory(_: &Ask) -> Answer {
+pub(super) fn memory(_: &EndpointRequest) -> Answer {
     let figures = MemoryFigures::read();
     let body = serde_json::json!({ "Alloc": figures.resident, "Sys": figures.resident_peak });
     Ok(Reply::json(body.to_string()))
 }
 
 /// `/sync`: acknowledged changes are durable according to the settings; this also writes indexes to files.
-pub(super) fn sync(ask: &Ask) -> Answer {
-    ask.caller.require_everything()?;
-    ask.caller.require_loaded()?;
-    let done = ask.caller.database().checkpoint();
+pub(super) fn sync(request: &EndpointRequest) -> Answer {
+    request.caller.require_everything()?;
+    request.caller.require_loaded()?;
+    let done = request.caller.database().checkpoint();
     done.map_err(|error| Refusal::from(Error::from(error)))?;
     Ok(Reply::empty())
 }
 
 /// `/dump`: saves a dump in the dump directory, like DUMP SAVE; answers when it is complete.
-pub(super) fn dump(ask: &Ask) -> Answer {
-    require_administrator(ask, "/dump")?;
-    let name = ask.require("dest")?;
-    let dir = &ask.settings.dump.dir;
+pub(super) fn dump(request: &EndpointRequest) -> Answer {
+    require_administrator(request, "/dump")?;
+    let name = request.require("dest")?;
+    let dir = &request.settings.dump.dir;
     let path = dump::resolve(dir, name).map_err(|error| Refusal::wrong(error.message))?;
     if path.symlink_metadata().is_ok() {
-        let text = format!("Destination file {} already exists", shown(name));
+        let text = format!("Destination file {} already exists", shortened(name));
         return Err(Refusal::failed(text));
     }
-    let shared = &ask.caller.shared;
+    let shared = &request.caller.shared;
     dump::require_positions(shared)?;
     dump::start_saving(shared, path, Trigger::Asked)?;
     shared.dump.wait();
-    let status = shared.dump.shown();
+    let status = shared.dump.report();
     match status.phase {
         DumpPhase::Failed => Err(Refusal::failed(status.error)),
         _ => Ok(Reply::empty()),
@@ -57,20 +57,20 @@ pub(super) fn dump(ask: &Ask) -> Answer {
 }
 
 /// `/shutdown`
-pub(super) fn shutdown(ask: &Ask) -> Answer {
-    require_administrator(ask, "/shutdown")?;
+pub(super) fn shutdown(request: &EndpointRequest) -> Answer {
+    require_administrator(request, "/shutdown")?;
     tracing::info!("a client of tiedot's API asks the server to stop");
-    ask.caller.shared.stop_asked.notify_one();
+    request.caller.shared.stop_asked.notify_one();
     Ok(Reply::empty())
 }
 
 /// Refuses clients without a login, and those with limited rights.
-fn require_administrator(ask: &Ask, path: &str) -> Result<(), Refusal> {
-    if ask.settings.admin_token.is_empty() {
+fn require_administrator(request: &EndpointRequest, path: &str) -> Result<(), Refusal> {
+    if request.settings.admin_token.is_empty() {
         return Err(Refusal::forbidden(format!(
             "{path} is refused: it needs auth.admin_token in the server's settings, and a client that \
              logs in with it"
         )));
     }
-    Ok(ask.caller.require_everything()?)
+    Ok(request.caller.require_everything()?)
 }

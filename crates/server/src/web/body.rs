@@ -14,7 +14,7 @@ pub(crate) enum BodyProblem {
     /// It exceeds `http.max_body_bytes`, or the client has disconnected.
     TooLarge,
     /// It did not arrive within `http.read_timeout_s`.
-    Late,
+    Timeout,
 }
 
 /// Reads a whole body. One with a declared length beyond the limit is not read at all.
@@ -32,6 +32,6 @@ pub(crate) async fn read_body(
     match tokio::time::timeout(Duration::from_secs(settings.read_timeout_s), body).await {
         Ok(Ok(bytes)) => Ok(bytes.into()),
         Ok(Err(_)) => Err(BodyProblem::TooLarge),
-        Err(_) => Err(BodyProblem::Late),
+        Err(_) => Err(BodyProblem::Timeout),
     }
 }

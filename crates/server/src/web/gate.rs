@@ -11,7 +11,7 @@ use remora_sql::Identity;
 
 use super::origin;
 use crate::{
-    accounts::prove_token,
+    accounts::verify_token,
     counters::Denial,
     requests::blocking,
     settings::{Http, Settings},
@@ -20,7 +20,7 @@ use crate::{
 
 /// Why an address is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum AddressRefusal {
     /// It is in none of the permitted networks.
     Network,
     /// It exceeds its rate limit.
@@ -29,94 +29,95 @@ pub(crate) enum Refused {
 
 /// The client has failed to log in so often that it must wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NotHeard;
+pub(crate) struct TooManyFailures;
 
 /// Why this client's address is refused, if it is.
-pub(crate) fn refused_address(
+pub(crate) fn address_refusal(
     shared: &ServerState,
     settings: &Settings,
     client: IpAddr,
     is_limited: bool,
-) -> Option<Refused> {
+) -> Option<AddressRefusal> {
     let allowed = settings.allow_cidrs.as_deref();
     if !allowed.is_none_or(|list| list.iter().any(|cidr| cidr.contains(client))) {
         shared.counters.deny(Denial::Network, true);
-        return Some(Refused::Network);
+        return Some(AddressRefusal::Network);
     }
     let limits = &settings.rate_limiting;
     let is_limited = limits.enable && is_limited;
     if is_limited && !shared.limiter.admit(client, limits, Instant::now()) {
         shared.counters.deny(Denial::Rate, true);
-        return Some(Refused::Rate);
+        return Some(AddressRefusal::Rate);
     }
     None
 }
 
 /// Why a request is refused that a foreign web page may have caused through a browser on this machine. Trusted proxies
 /// check this themselves.
-pub(crate) fn refused_page(
+pub(crate) fn page_refusal(
     shared: &ServerState,
     settings: &Settings,
     peer: IpAddr,
     request: &Request<Body>,
 ) -> Option<String> {
-    refused_by(shared, settings, peer, || {
+    origin_refusal_of(shared, settings, peer, || {
         origin::refusal(request, settings.http.cors_allow_origin.as_deref())
     })
 }
 
-/// As [`refused_page`], for protocols whose GET requests may write: pages can cause those without scripts, and browsers
+/// As [`page_refusal`], for protocols whose GET requests may write: pages can cause those without scripts, and browsers
 /// then send no `Origin`.
-pub(crate) fn refused_foreign(
+pub(crate) fn cross_site_refusal(
     shared: &ServerState,
     settings: &Settings,
     peer: IpAddr,
     request: &Request<Body>,
 ) -> Option<String> {
-    refused_by(shared, settings, peer, || {
+    origin_refusal_of(shared, settings, peer, || {
         let allowed = settings.http.cors_allow_origin.as_deref();
         origin::refusal(request, allowed).or_else(|| origin::embedding_refusal(request))
     })
 }
 
-fn refused_by(
+fn origin_refusal_of(
     shared: &ServerState,
     settings: &Settings,
     peer: IpAddr,
-    judge: impl FnOnce() -> Option<String>,
+    check: impl FnOnce() -> Option<String>,
 ) -> Option<String> {
     if settings.http.trusted_proxies.iter().any(|cidr| cidr.contains(peer)) {
         return None;
     }
-    let why = judge()?;
+    let why = check()?;
     shared.counters.deny(Denial::Network, true);
     Some(why)
 }
 
 /// The identity that these credentials prove, `None` if they are wrong.
-pub(crate) async fn prove(
+pub(crate) async fn authenticate(
     shared: &ServerState,
     settings: &Settings,
     address: IpAddr,
-    given: &Credentials,
-) -> Result<Option<Identity>, NotHeard> {
+    credentials: &Credentials,
+) -> Result<Option<Identity>, TooManyFailures> {
     let logins = &shared.logins;
-    let attempt = logins.failures.begin(Some(address), Instant::now()).ok_or(NotHeard)?;
+    let attempt =
+        logins.failures.begin_attempt(Some(address), Instant::now()).ok_or(TooManyFailures)?;
     if !attempt.wait.is_zero() {
         tokio::time::sleep(attempt.wait).await;
     }
     let address = Some(address);
-    let proved = match given {
-        Credentials::Bearer(token) => prove_token(settings, token, address),
+    let authenticated = match credentials {
+        Credentials::Bearer(token) => verify_token(settings, token, address),
         Credentials::Basic { user, password } => {
-            blocking(|| logins.prove_password(settings, user, password, address))
+            blocking(|| logins.verify_password(settings, user, password, address))
         }
     };
-    match proved {
+    match authenticated {
         Some(_) => attempt.succeeded(),
         None => attempt.failed(Instant::now()),
     }
-    Ok(proved)
+    Ok(authenticated)
 }
 
 /// The client's address: the last one in `X-Forwarded-For` that is not a trusted proxy, if the connection comes from a

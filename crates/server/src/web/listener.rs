@@ -67,7 +67,7 @@ impl Listener for HttpListener {
                 Ok((stream, address)) => {
                     let Some(place) = self.place() else {
                         self.shared.counters.deny(counters::Denial::Connections, true);
-                        tokio::spawn(turn_away(stream));
+                        tokio::spawn(refuse_connection(stream));
                         continue;
                     };
                     // Responses are written as a whole; joining them would only cause delay.
@@ -93,7 +93,7 @@ impl Listener for HttpListener {
     }
 }
 
-async fn turn_away(mut stream: TcpStream) {
+async fn refuse_connection(mut stream: TcpStream) {
     let reply = async {
         stream.write_all(BUSY).await?;
         stream.shutdown().await
@@ -292,7 +292,7 @@ mod tests {
     use super::BUSY;
 
     #[test]
-    fn the_length_of_the_busy_answer_is_true() {
+    fn busy_reply_has_the_right_content_length() {
         let text = std::str::from_utf8(BUSY).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.contains(&format!("content-length: {}", body.len())), "{}", body.len());

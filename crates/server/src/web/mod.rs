@@ -13,7 +13,8 @@ use tokio::net::TcpListener;
 
 pub(crate) use body::{BodyProblem, read_body};
 pub(crate) use gate::{
-    NotHeard, Refused, client_address, prove, refused_address, refused_foreign, refused_page,
+    AddressRefusal, TooManyFailures, address_refusal, authenticate, client_address,
+    cross_site_refusal, page_refusal,
 };
 pub(crate) use listener::Peer;
 

@@ -23,7 +23,7 @@ pub(crate) fn refusal(request: &Request<Body>, allowed_origin: Option<&str>) -> 
         return Some(format!(
             "This server answers under localhost or its address, not under '{}': a proxy in front of \
              it belongs in http.trusted_proxies",
-            shown(host)
+            shortened(host)
         ));
     }
     let origin = text(header::ORIGIN)?;
@@ -33,7 +33,7 @@ pub(crate) fn refusal(request: &Request<Body>, allowed_origin: Option<&str>) -> 
     }
     Some(format!(
         "Web pages of '{}' may not ask: http.cors_allow_origin names the one that may",
-        shown(origin)
+        shortened(origin)
     ))
 }
 
@@ -67,7 +67,7 @@ fn is_local(host: &str) -> bool {
 }
 
 /// The beginning of a client's input for a message.
-fn shown(text: &str) -> String {
+fn shortened(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(100).collect()
 }
 
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_elsewhere_may_not_embed() {
+    fn cross_origin_pages_cannot_embed() {
         let is_refused = |headers: &[(&str, &str)]| {
             let mut request =
                 Request::builder().uri("/drop?col=a").header("host", "localhost:8080");

@@ -1,4 +1,4 @@
-//! Dumps of a running server.
+//! Dumps of a running server: save, load, verify and schedule.
 
 #![allow(
     clippy::unwrap_used,
@@ -84,7 +84,7 @@ fn a_dump_is_whole_while_writes_go_on() {
 }
 
 #[test]
-fn dumps_stay_in_their_directory() {
+fn dump_paths_cannot_leave_the_directory() {
     let server = TestServer::start("");
     let mut client = server.connect();
     for file in ["../out.dmp", "/etc/passwd", "a/../../b"] {
@@ -102,7 +102,7 @@ fn dumps_stay_in_their_directory() {
 }
 
 #[test]
-fn a_dump_in_an_empty_server_gives_its_tables_back() {
+fn dump_restores_tables_in_an_empty_server() {
     let server = TestServer::start("");
     let mut client = server.connect();
     client.ask("DUMP SAVE all.dmp");
@@ -119,7 +119,7 @@ fn a_dump_in_an_empty_server_gives_its_tables_back() {
 }
 
 #[test]
-fn as_many_automatic_dumps_are_kept_as_are_asked_for() {
+fn automatic_dumps_are_retained_up_to_the_setting() {
     let server = TestServer::start("[dump]\ninterval_s = 1\nretain = 2\n");
     let folder = server.directory.path().join("dumps");
     let dumps = || -> Vec<String> {

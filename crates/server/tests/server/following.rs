@@ -1,4 +1,4 @@
-//! A server that follows a real source: copies, stops, states and dumps as clients see them.
+//! A server that replicates from a real source: copies, stops, states and dumps as clients see them.
 
 #![allow(
     clippy::unwrap_used,
@@ -33,7 +33,7 @@ fn source(kind: Kind) -> (Peer, Conn) {
     (source, conn)
 }
 
-/// Asks until the answer is what is waited for.
+/// Repeats a request until it has the expected answer.
 fn until(client: &mut Client, request: &str, done: impl Fn(&str) -> bool) -> String {
     let start = Instant::now();
     loop {
@@ -72,7 +72,7 @@ fn sync(client: &mut Client) {
     assert!(status.contains(" finished=1"), "{status}");
 }
 
-/// The status of an HTTP request's answer, and the answer.
+/// The status and the body of an HTTP response.
 fn get(server: &TestServer, path: &str) -> String {
     let mut client = Client::connect(server.server().http_address().unwrap());
     client.send(
@@ -127,9 +127,9 @@ fn a_copy_is_made_while_following_is_stopped_too() {
     assert!(!status.contains("live"), "{status}");
 }
 
-/// A table without a key: SEARCH gives the hidden one's values, and GET takes what SEARCH gave.
+/// A table without a key: SEARCH returns values of the hidden key, and GET accepts them.
 #[test]
-fn rows_without_a_key_are_got_by_what_a_search_gave() {
+fn rows_without_key_are_fetched_by_search_results() {
     for kind in [Kind::MariaDb1011, Kind::MySql97] {
         let source = Peer::start(kind, &[]).unwrap();
         let mut conn = source.connect().unwrap();
@@ -224,7 +224,7 @@ fn a_mygramdb_server_recovers_by_a_copy() {
     assert!(get(&server, "/health/ready").starts_with("HTTP/1.1 200"));
 }
 
-/// Good rows would be replaced by those of another server, and nothing would mend them.
+/// Correct rows would be replaced by rows of another server, and nothing would correct them.
 #[test]
 fn a_dump_of_another_server_is_refused() {
     let (first, _conn) = source(Kind::MySql97);
@@ -283,7 +283,7 @@ fn a_dump_of_another_definition_is_refused() {
     until_count(&mut client, 2);
 }
 
-/// A full disk, as far as checkpoints notice: their directory cannot be written.
+/// Simulates a full disk for checkpoints: their directory is not writable.
 #[test]
 fn a_checkpoint_that_fails_is_shown() {
     let server = TestServer::start("");

@@ -1,4 +1,4 @@
-//! Frames on a real connection, byte for byte.
+//! Request framing of the line protocol on a real connection, byte by byte.
 
 #![allow(
     clippy::unwrap_used,
@@ -36,7 +36,7 @@ fn only_crlf_ends_a_request() {
 }
 
 #[test]
-fn requests_may_come_in_any_pieces() {
+fn requests_do_not_depend_on_read_boundaries() {
     let server = TestServer::start("");
     let mut client = server.connect();
     for byte in b"COUNT articles mountain\r\nCOUNT articles city\r\n" {
@@ -70,7 +70,7 @@ fn pipelined_requests_are_answered_in_order() {
 }
 
 #[test]
-fn a_request_that_is_too_large_is_answered_and_closes_this_connection_alone() {
+fn too_large_request_is_answered_and_closes_only_its_connection() {
     let server = TestServer::start("[limits]\nmax_request_bytes = 2048\n");
     let mut other = server.connect();
     let mut client = server.connect();
@@ -83,7 +83,7 @@ fn a_request_that_is_too_large_is_answered_and_closes_this_connection_alone() {
 }
 
 #[test]
-fn bad_input_closes_nobody() {
+fn malformed_requests_keep_the_connection() {
     let server = TestServer::start("");
     let mut other = server.connect();
     let mut client = server.connect();
@@ -107,7 +107,7 @@ fn bad_input_closes_nobody() {
 }
 
 #[test]
-fn replies_of_many_lines_come_whole() {
+fn multi_line_replies_are_complete() {
     let server = TestServer::start("");
     let mut client = server.connect();
     let info = client.ask("INFO");
@@ -124,7 +124,7 @@ fn replies_of_many_lines_come_whole() {
 }
 
 #[test]
-fn a_browser_is_sent_away_before_it_is_listened_to() {
+fn browser_requests_are_refused_before_the_body() {
     let server = TestServer::start("");
     let body = "PUT articles {\"id\":100,\"title\":\"x\"}\r\nDELETE articles 1\r\n";
     for request in [

@@ -77,7 +77,7 @@ const ITEMS: [(i64, &str, &str, i64); 4] = [
 ];
 
 #[test]
-fn servers_answer_as_the_scripts_say() {
+fn servers_answer_as_recorded() {
     for script in crate::scripts::scripts("server") {
         let server = start(&script.settings);
         let mut client = server.connect();

@@ -1,4 +1,4 @@
-//! HTTP as its clients meet it, over plain connections.
+//! The HTTP API, tested over plain connections.
 
 #![allow(
     clippy::unwrap_used,
@@ -90,7 +90,7 @@ fn post_with(server: &TestServer, path: &str, headers: &str, body: &str) -> Resp
     send(&mut connect(address(server)), format!("{head}\r\n{body}").as_bytes())
 }
 
-/// The same settings as a MygramDB file gives, on free ports.
+/// The settings of a MygramDB file, with free ports.
 fn mygramdb(more: &str) -> TestServer {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("mygram.yaml");
@@ -138,9 +138,9 @@ fn searches_answer_rows_and_columns() {
     assert_eq!(post(&server, "/tables/articles/search", body).json()["count"], 1);
 }
 
-/// Both wires give the same rows in the same order, by the same numbers.
+/// HTTP and the line protocol give equal rows in equal order.
 #[test]
-fn the_line_protocol_agrees() {
+fn line_protocol_gives_equal_answers() {
     let server = TestServer::start("");
     let mut line = server.connect();
     for (body, request) in [
@@ -254,7 +254,7 @@ fn operators_see_the_server() {
 }
 
 #[test]
-fn mygramdbs_clients_see_mygramdb() {
+fn mygramdb_clients_see_a_mygramdb_server() {
     let server = mygramdb("");
     let info = get(&server, "/info").json();
     assert_eq!((&info["server"], &info["version"]), (&json!("MygramDB"), &json!("1.10.0")));
@@ -265,7 +265,7 @@ fn mygramdbs_clients_see_mygramdb() {
     assert!(body.contains(&own), "{body}");
 }
 
-/// One figure of `/metrics`.
+/// One value of `/metrics`.
 fn sample(server: &TestServer, name: &str) -> u64 {
     let body = get(server, "/metrics").body;
     let line = body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
@@ -273,7 +273,7 @@ fn sample(server: &TestServer, name: &str) -> u64 {
 }
 
 #[test]
-fn the_line_protocols_clients_are_counted_alone() {
+fn line_protocol_connections_are_counted_separately() {
     let server = TestServer::start("[limits]\nmax_connections = 2\n");
     let before = sample(&server, "mygramdb_clients_total");
     let idle: Vec<TcpStream> = (0..3).map(|_| connect(address(&server))).collect();
@@ -290,7 +290,7 @@ fn the_line_protocols_clients_are_counted_alone() {
 }
 
 #[test]
-fn a_write_invalidates_what_was_kept() {
+fn writes_invalidate_cached_replies() {
     let cache = "[cache]\nenabled = true\nmin_query_cost_ms = 0.0\n";
     let server = TestServer::start(cache);
     let mut client = server.connect();
@@ -318,7 +318,7 @@ fn a_write_invalidates_what_was_kept() {
 }
 
 #[test]
-fn everything_needs_the_token_where_one_is_set() {
+fn all_requests_need_the_configured_token() {
     let server = TestServer::start("[auth]\nadmin_token = 's3cret'\n");
     let kind = "content-type: application/json\r\n";
     let right = format!("{kind}authorization: Bearer s3cret\r\n");
@@ -349,7 +349,7 @@ fn everything_needs_the_token_where_one_is_set() {
 }
 
 #[test]
-fn users_prove_themselves_with_each_request() {
+fn users_authenticate_with_each_request() {
     let server = TestServer::start(
         "[auth]\nadmin_token = 's3cret'\n[[users]]\nname = 'anna'\npassword = 'geheim'\n",
     );
@@ -368,7 +368,7 @@ fn users_prove_themselves_with_each_request() {
 }
 
 #[test]
-fn guesses_over_one_door_slow_down_all() {
+fn failed_logins_of_one_protocol_delay_all_protocols() {
     let server = TestServer::start("[[users]]\nname = 'anna'\npassword = 'geheim'\n");
     let mut line = server.connect();
     for number in 0..26 {
@@ -387,7 +387,7 @@ fn guesses_over_one_door_slow_down_all() {
 }
 
 #[test]
-fn under_a_mygramdb_file_upkeep_needs_the_token() {
+fn mygramdb_maintenance_needs_the_token() {
     let server = mygramdb("api: {admin_token: s3cret}\n");
     let kind = "content-type: application/json\r\n";
     let none = post(&server, "/optimize", "{}");
@@ -400,7 +400,7 @@ fn under_a_mygramdb_file_upkeep_needs_the_token() {
 }
 
 #[test]
-fn web_pages_of_other_names_are_refused_on_this_machine() {
+fn foreign_web_pages_are_refused_on_this_machine() {
     let server = TestServer::start("");
     let ask = |headers: &str| {
         let request = format!("GET /tables/articles/1 HTTP/1.1\r\n{headers}\r\n");
@@ -423,7 +423,7 @@ fn web_pages_of_other_names_are_refused_on_this_machine() {
 }
 
 #[test]
-fn strangers_and_the_impatient_are_refused() {
+fn denied_addresses_and_rate_limited_clients_are_refused() {
     let server = TestServer::start(
         "[network]\nallow_cidrs = ['10.0.0.0/8']\n[http]\ntrusted_proxies = ['127.0.0.1']\n",
     );
@@ -445,7 +445,7 @@ fn strangers_and_the_impatient_are_refused() {
 }
 
 #[test]
-fn web_pages_ask_where_it_is_allowed() {
+fn cors_is_allowed_by_setting() {
     let server = TestServer::start("[http]\ncors_allow_origin = 'https://example.com'\n");
     let request = b"OPTIONS /tables/articles/search HTTP/1.1\r\nhost: localhost\r\n\r\n";
     let preflight = send(&mut connect(address(&server)), request);
@@ -461,7 +461,7 @@ fn web_pages_ask_where_it_is_allowed() {
 }
 
 #[test]
-fn bodies_and_connections_have_limits() {
+fn bodies_and_connections_are_limited() {
     let server = TestServer::start("[http]\nmax_body_bytes = 1024\nmax_connections = 2\n");
     let search = "/tables/articles/search";
     let large = post(&server, search, &format!(r#"{{"q":"{}"}}"#, "x".repeat(2000)));

@@ -1,4 +1,4 @@
-//! Limits of connections and requests, AUTH, and who may connect.
+//! Limits of connections and requests, AUTH, and permitted networks.
 
 #![allow(
     clippy::unwrap_used,
@@ -82,7 +82,7 @@ fn requests_of_one_address_are_limited() {
 }
 
 #[test]
-fn everything_needs_the_token_where_one_is_set() {
+fn all_requests_need_the_configured_token() {
     let server = TestServer::start("[auth]\nadmin_token = 's3cret'\n");
     let mut client = server.connect();
     let required = "ERROR 7 This server asks for a login first: AUTH <token>\r\n";
@@ -115,7 +115,7 @@ fn everything_needs_the_token_where_one_is_set() {
 }
 
 #[test]
-fn strangers_are_turned_away() {
+fn addresses_outside_the_networks_are_refused() {
     let server = TestServer::start("[network]\nallow_cidrs = ['10.0.0.0/8']\n");
     assert_eq!(server.connect().rest(), "");
     let server = TestServer::start("[network]\nallow_cidrs = ['10.0.0.0/8', '127.0.0.0/8']\n");
@@ -123,7 +123,7 @@ fn strangers_are_turned_away() {
 }
 
 #[test]
-fn under_a_mygramdb_file_the_token_guards_administration_alone() {
+fn mygramdb_token_protects_only_administration() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("mygram.yaml");
     let yaml = "mysql: {user: reader, database: shop}\ntables:\n  - name: items\n    text_source: {column: body}\n\
@@ -141,7 +141,7 @@ fn under_a_mygramdb_file_the_token_guards_administration_alone() {
 }
 
 #[test]
-fn users_log_in_by_name_and_the_token_is_one_more() {
+fn users_and_the_token_can_log_in() {
     let server = TestServer::start(
         "[auth]\nadmin_token = 's3cret'\n[[users]]\nname = 'anna'\npassword = 'geheim'\n\
          [[users]]\nname = 'far'\nhost = '10.0.0.0/8'\npassword = 'geheim'\n\
@@ -166,7 +166,7 @@ fn users_log_in_by_name_and_the_token_is_one_more() {
 }
 
 #[test]
-fn guesses_are_slowed_down_by_address() {
+fn failed_logins_are_delayed_by_address() {
     let server = TestServer::start("[[users]]\nname = 'anna'\npassword = 'geheim'\n");
     let mut client = server.connect();
     let start = Instant::now();

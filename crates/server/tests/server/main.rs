@@ -1,5 +1,5 @@
-//! Servers in this process, met over real sockets. One program, for each that holds DataFusion is long to link and
-//! large on disk.
+//! Servers in this process, tested over real sockets. All are in one test program, because a program with DataFusion
+//! takes long to link and much disk space.
 
 mod dump;
 mod following;

@@ -1,4 +1,4 @@
-//! tiedot's HTTP API as its clients meet it: the session of its tutorial, every form of query, and what is hostile.
+//! tiedot's HTTP API: the session of its tutorial, every form of query, and hostile requests.
 
 #![allow(
     clippy::unwrap_used,
@@ -83,17 +83,17 @@ fn encoded(text: &str) -> String {
     })
 }
 
-fn told(response: &Response, status: u16) -> &str {
+fn body_text(response: &Response, status: u16) -> &str {
     assert_eq!(response.status, status, "{} {}", response.head, response.body);
     response.body.trim_end()
 }
 
 fn insert(server: &TestServer, col: &str, doc: &Value) -> String {
     let path = format!("/insert?col={col}");
-    told(&post(server, &path, "application/json", &doc.to_string()), 201).to_owned()
+    body_text(&post(server, &path, "application/json", &doc.to_string()), 201).to_owned()
 }
 
-/// The ids of what a query finds, sorted; `/count` must tell as many.
+/// The sorted ids of a query's documents; `/count` must return their number.
 fn find(server: &TestServer, col: &str, query: &Value) -> Vec<String> {
     let form = format!("col={col}&q={}", encoded(&query.to_string()));
     let found = post(server, "/query", FORM, &form);
@@ -102,7 +102,7 @@ fn find(server: &TestServer, col: &str, query: &Value) -> Vec<String> {
     let mut ids: Vec<String> = found.as_object().unwrap().keys().cloned().collect();
     ids.sort_by_key(|id| id.parse::<i64>().unwrap());
     let count = post(server, "/count", FORM, &form);
-    assert_eq!(told(&count, 200), ids.len().to_string(), "{query}");
+    assert_eq!(body_text(&count, 200), ids.len().to_string(), "{query}");
     ids
 }
 
@@ -122,27 +122,27 @@ fn the_tutorial_of_tiedot() {
         ("/create?col=Votes&numparts=2", 201),
         ("/rename?old=Votes&new=Points", 200),
     ] {
-        assert_eq!(told(&get(&server, path), status), "", "{path}");
+        assert_eq!(body_text(&get(&server, path), status), "", "{path}");
     }
     assert_eq!(get(&server, "/all").body, r#"["Feeds","Points"]"#);
-    assert_eq!(told(&get(&server, "/drop?col=Points"), 200), "");
+    assert_eq!(body_text(&get(&server, "/drop?col=Points"), 200), "");
     assert_eq!(get(&server, "/all").body, r#"["Feeds"]"#);
     // curl encodes nothing of --data-ascii.
     let inserted = curl(&server, "/insert?col=Feeds", r#"doc={"a": 1, "b": 2}"#);
-    let id = told(&inserted, 201).to_owned();
+    let id = body_text(&inserted, 201).to_owned();
     assert!(id.parse::<i64>().unwrap() > 1 << 53 && inserted.has("content-type: text/plain"));
     let read = format!("/get?col=Feeds&id={id}");
-    assert_eq!(told(&get(&server, &read), 200), r#"{"a":1,"b":2}"#);
+    assert_eq!(body_text(&get(&server, &read), 200), r#"{"a":1,"b":2}"#);
     let update = format!("/update?col=Feeds&id={id}");
-    assert_eq!(told(&curl(&server, &update, r#"doc={"a": 3, "b": 4}"#), 200), "");
+    assert_eq!(body_text(&curl(&server, &update, r#"doc={"a": 3, "b": 4}"#), 200), "");
     assert_eq!(get(&server, &read).json(), json!({"a": 3, "b": 4}));
-    assert_eq!(told(&get(&server, &format!("/delete?col=Feeds&id={id}")), 200), "");
+    assert_eq!(body_text(&get(&server, &format!("/delete?col=Feeds&id={id}")), 200), "");
     for path in ["a,b,c", "Title", "Source", "Age"] {
         assert_eq!(get(&server, &format!("/index?col=Feeds&path={path}")).status, 201);
     }
     let indexes = get(&server, "/indexes?col=Feeds");
     assert_eq!(indexes.body, r#"[["a","b","c"],["Title"],["Source"],["Age"]]"#);
-    assert_eq!(told(&get(&server, "/unindex?col=Feeds&path=a,b,c"), 200), "");
+    assert_eq!(body_text(&get(&server, "/unindex?col=Feeds&path=a,b,c"), 200), "");
     let ids = [
         r#"doc={"Title": "New Go release", "Source": "golang.org", "Age": 3}"#,
         r#"doc={"Title": "Kitkat is here", "Source": "android.com", "Age": 2}"#,
@@ -163,7 +163,7 @@ fn the_tutorial_of_tiedot() {
     let young = json!({"n": [{"eq": "slackware.com", "in": ["Source"]}, {"int-from": 1, "int-to": 3, "in": ["Age"]}]});
     assert_eq!(feeds(&young), ids[2..]);
     let refused = get(&server, "/shutdown");
-    assert!(told(&refused, 403).contains("auth.admin_token"), "{}", refused.body);
+    assert!(body_text(&refused, 403).contains("auth.admin_token"), "{}", refused.body);
 }
 
 #[test]
@@ -228,13 +228,13 @@ fn every_form_of_query() {
         letters
     };
     // In whichever order the keys of an object stand.
-    assert_eq!(sorted(told(&refused, 400)), sorted(text));
+    assert_eq!(sorted(body_text(&refused, 400)), sorted(text));
     // The body is the query, too.
-    assert_eq!(told(&post(&server, "/count?col=c", FORM, "\"all\""), 200), "4");
+    assert_eq!(body_text(&post(&server, "/count?col=c", FORM, "\"all\""), 200), "4");
 }
 
 #[test]
-fn limits_of_ranges_take_what_is_nearest_to_their_beginning() {
+fn limited_ranges_return_documents_nearest_to_the_start() {
     let server = start("");
     assert_eq!(get(&server, "/create?col=f").status, 201);
     assert_eq!(get(&server, "/index?col=f&path=y").status, 201);
@@ -271,9 +271,9 @@ fn documents_are_found_by_their_ids_alone() {
         );
     }
     assert_eq!(request(&server, r"PUT /insert?col=a&doc={%22a%22:1}", "", "").status, 201);
-    assert_eq!(told(&get(&server, "/approxdoccount?col=a"), 200), "4");
+    assert_eq!(body_text(&get(&server, "/approxdoccount?col=a"), 200), "4");
     for path in ["/get?col=a&id=5", "/delete?col=a&id=5", "/update?col=a&id=5&doc={}"] {
-        assert_eq!(told(&get(&server, path), 404), "No such document ID 5.", "{path}");
+        assert_eq!(body_text(&get(&server, path), 404), "No such document ID 5.", "{path}");
     }
     // Pages are parts without overlap, whatever their number.
     for total in [1, 3, 4, 9] {
@@ -289,14 +289,14 @@ fn documents_are_found_by_their_ids_alone() {
     let scrubbed = get(&server, "/scrub?col=a");
     assert!(scrubbed.has("cache-control: must-revalidate"), "{}", scrubbed.head);
     assert!(scrubbed.has("access-control-allow-origin: *"), "{}", scrubbed.head);
-    assert_eq!(told(&get(&server, "/sync"), 200), "");
-    assert_eq!(told(&get(&server, "/version"), 200), "6");
-    assert!(told(&get(&server, "/"), 200).starts_with("Welcome"));
+    assert_eq!(body_text(&get(&server, "/sync"), 200), "");
+    assert_eq!(body_text(&get(&server, "/version"), 200), "6");
+    assert!(body_text(&get(&server, "/"), 200).starts_with("Welcome"));
     assert!(get(&server, "/memstats").json()["Sys"].as_u64().unwrap() > 0);
 }
 
 #[test]
-fn what_is_wrong_is_refused_in_the_words_of_tiedot() {
+fn errors_have_the_messages_of_tiedot() {
     let server = start("");
     assert_eq!(get(&server, "/create?col=a").status, 201);
     assert_eq!(get(&server, "/create?col=b").status, 201);
@@ -335,12 +335,12 @@ fn what_is_wrong_is_refused_in_the_words_of_tiedot() {
         ("/dump?dest=x", 403, "/dump is refused"),
     ] {
         let response = get(&server, path);
-        assert!(told(&response, status).contains(text), "{path}: {}", response.body);
+        assert!(body_text(&response, status).contains(text), "{path}: {}", response.body);
     }
     // Names lead neither out of the database nor into another one.
     for name in ["../x", "/etc/x", "..", "a%5Cb", "mysql.user", "%23ids.a", "a%00b", "%0a"] {
         let made = get(&server, &format!("/create?col={name}"));
-        assert!(told(&made, 400).contains("is not valid"), "{name}: {}", made.body);
+        assert!(body_text(&made, 400).contains("is not valid"), "{name}: {}", made.body);
         assert_eq!(get(&server, &format!("/rename?old=a&new={name}")).status, 400, "{name}");
         assert_eq!(get(&server, &format!("/drop?col={name}")).status, 400, "{name}");
     }
@@ -348,7 +348,7 @@ fn what_is_wrong_is_refused_in_the_words_of_tiedot() {
 }
 
 #[test]
-fn what_is_too_large_or_too_deep_is_refused() {
+fn too_large_and_too_deep_requests_are_refused() {
     let toml =
         "[http]\nmax_body_bytes = 20000\nread_timeout_s = 1\n[limits]\nwrite_queue_bytes = 8192\n";
     let server = start(toml);
@@ -360,7 +360,7 @@ fn what_is_too_large_or_too_deep_is_refused() {
     }
     let deep = format!("{}{}", "[".repeat(40), "]".repeat(40));
     let refused = post(&server, "/query?col=a", "x", &deep);
-    assert!(told(&refused, 400).contains("deeper than 16"), "{}", refused.body);
+    assert!(body_text(&refused, 400).contains("deeper than 16"), "{}", refused.body);
     let huge = format!("{{\"a\":\"{}\"}}", "x".repeat(30_000));
     assert_eq!(post(&server, "/insert?col=a", FORM, &huge).status, 413);
     // A body without a length ends there as well.
@@ -374,13 +374,13 @@ fn what_is_too_large_or_too_deep_is_refused() {
         insert(&server, "a", &json!({"text": "y".repeat(3_000)}));
     }
     let refused = post(&server, "/query?col=a", FORM, "\"all\"");
-    assert!(told(&refused, 400).contains("limits.write_queue_bytes"), "{}", refused.body);
-    assert_eq!(told(&post(&server, "/count?col=a", FORM, "\"all\""), 200), "4");
+    assert!(body_text(&refused, 400).contains("limits.write_queue_bytes"), "{}", refused.body);
+    assert_eq!(body_text(&post(&server, "/count?col=a", FORM, "\"all\""), 200), "4");
     assert_eq!(get(&server, "/getpage?col=a&page=1&total=2").status, 200);
 }
 
 #[test]
-fn pages_of_elsewhere_may_not_ask_where_nothing_is_proved() {
+fn cross_origin_pages_are_refused_without_login() {
     let server = start("");
     let ask = |headers: &str| request(&server, "GET /create?col=a", headers, "").status;
     for foreign in [
@@ -408,13 +408,13 @@ fn pages_of_elsewhere_may_not_ask_where_nothing_is_proved() {
 }
 
 #[test]
-fn the_token_opens_the_door_and_stops_the_server() {
+fn token_is_required_and_permits_shutdown() {
     let server = start("[auth]\nadmin_token = 's3cret'\n");
     for open in ["/", "/version", "/memstats"] {
         assert_eq!(get(&server, open).status, 200, "{open}");
     }
     for path in ["/all", "/all?access_token=secret", "/shutdown", "/create?col=a"] {
-        assert!(told(&get(&server, path), 401).contains("token"), "{path}");
+        assert!(body_text(&get(&server, path), 401).contains("token"), "{path}");
     }
     let with = |headers: &str| request(&server, "GET /all", headers, "").status;
     assert_eq!(with("authorization: token wrong\r\n"), 401);
@@ -426,21 +426,21 @@ fn the_token_opens_the_door_and_stops_the_server() {
     assert_eq!(get(&server, "/create?col=a&access_token=s3cret").status, 201);
     assert_eq!(get(&server, "/insert?col=a&doc={}&access_token=s3cret").status, 201);
     let dump = |name: &str| get(&server, &format!("/dump?dest={name}&access_token=s3cret"));
-    assert_eq!(told(&dump("one.dump"), 200), "");
+    assert_eq!(body_text(&dump("one.dump"), 200), "");
     assert!(server.directory.path().join("dumps/one.dump").exists());
-    assert!(told(&dump("one.dump"), 500).contains("already exists"));
+    assert!(body_text(&dump("one.dump"), 500).contains("already exists"));
     // How far ids are given is kept beside the positions of sources, and is none.
     let info = server.server().owner().ask("DUMP INFO one.dump");
     assert!(info.contains("gtid: \r\n"), "{info}");
     for outside in ["../x", "/etc/x", "a/../../x"] {
         assert_eq!(dump(outside).status, 400, "{outside}");
     }
-    assert_eq!(told(&get(&server, "/shutdown?access_token=s3cret"), 200), "");
+    assert_eq!(body_text(&get(&server, "/shutdown?access_token=s3cret"), 200), "");
     assert!(server.is_asked_to_stop());
 }
 
 #[test]
-fn users_have_their_rights_here_as_well() {
+fn users_rights_apply_to_http() {
     let users = "[[users]]\nname = 'reader'\npassword = 'r'\nread = ['remora.a']\n\
                  [[users]]\nname = 'all'\npassword = 'a'\n";
     let server = start(users);
@@ -474,7 +474,7 @@ fn users_have_their_rights_here_as_well() {
     assert!(!server.is_asked_to_stop());
 }
 
-/// The token that a login gives.
+/// The token of a login.
 fn web_token(response: &Response) -> String {
     assert_eq!(response.status, 200, "{}", response.body);
     let head = "authorization: Bearer ";

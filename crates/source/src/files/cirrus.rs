@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_are_read_and_broken_ones_are_told() {
+    fn bulk_pairs_are_read_and_broken_ones_reported() {
         let text = concat!(
             r#"{"index":{"_type":"_doc","_id":"7"}}"#,
             "\n",

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_goes_on_behind_any_record() {
+    fn reading_resumes_after_any_record() {
         let text = "id,text\n1,\"a\nb\"\n2,c\r\n\n3,d\n";
         let (_, all) = read(text).unwrap();
         for (seen, record) in all.iter().enumerate() {

@@ -14,7 +14,7 @@ use remora_engine::{
 
 use super::{
     format::Format,
-    row_writer::{Compression, RowWriter, shown},
+    row_writer::{Compression, RowWriter, visible_columns},
 };
 use crate::{Error, Result};
 
@@ -158,7 +158,7 @@ fn chosen_rows(
 
 /// The error for a column that does not exist or is hidden.
 fn no_column(schema: &Schema, name: &str) -> Error {
-    let columns = shown(schema).into_iter().filter_map(|place| schema.columns.get(place));
+    let columns = visible_columns(schema).into_iter().filter_map(|place| schema.columns.get(place));
     let names: Vec<_> = columns.map(|column| column.name.as_str()).collect();
     let (table, names) = (&schema.name, names.join(", "));
     Error::Export(format!("table {table:?} has no column {name:?}: it has {names}"))
@@ -171,10 +171,10 @@ fn places(schema: &Schema, names: &[String]) -> Result<Vec<usize>> {
             let column = schema.columns.get(*place);
             column.is_some_and(|column| column.name.eq_ignore_ascii_case(name))
         };
-        shown(schema).into_iter().find(is_named).ok_or_else(|| no_column(schema, name))
+        visible_columns(schema).into_iter().find(is_named).ok_or_else(|| no_column(schema, name))
     };
     match names {
-        [] => Ok(shown(schema)),
+        [] => Ok(visible_columns(schema)),
         names => names.iter().map(place).collect(),
     }
 }

@@ -63,12 +63,12 @@ impl Format {
         let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
         match head.first() {
             Some(b'{') if action_id(line).is_some() => Ok(Self::Cirrus),
-            Some(b'{' | b'[') if is_of_mongo(head) => Ok(Self::Mongo),
+            Some(b'{' | b'[') if is_mongoexport(head) => Ok(Self::Mongo),
             Some(b'[') => Ok(Self::Json),
             Some(b'{') => Ok(match Self::by_name(name) {
                 Some(Self::Json) => Self::Json,
                 Some(Self::JsonLines) => Self::JsonLines,
-                _ if goes_on(line, head) => Self::Json,
+                _ if continues(line, head) => Self::Json,
                 _ => Self::JsonLines,
             }),
             _ if line.contains(&0) => {
@@ -90,13 +90,13 @@ impl Format {
 }
 
 /// Whether the first document begins as those of `mongoexport` do: with an object id as `_id`.
-fn is_of_mongo(head: &[u8]) -> bool {
+fn is_mongoexport(head: &[u8]) -> bool {
     let mut tokens = head.iter().filter(|byte| !byte.is_ascii_whitespace() && **byte != b'[');
     br#"{"_id":{"$oid":"#.iter().all(|byte| tokens.next() == Some(byte))
 }
 
 /// Whether a document continues after its first line.
-fn goes_on(line: &[u8], head: &[u8]) -> bool {
+fn continues(line: &[u8], head: &[u8]) -> bool {
     let is_whole_line = line.len() < head.len();
     let parsed = serde_json::from_slice::<serde::de::IgnoredAny>(line);
     is_whole_line && parsed.is_err_and(|error| error.is_eof())
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_are_told_apart() {
+    fn file_formats_are_detected() {
         let cases = [
             ("x", "{\"id\":1}\n", Format::JsonLines),
             ("x.csv", "\u{feff}  {\"id\":1}", Format::JsonLines),

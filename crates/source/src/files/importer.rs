@@ -152,7 +152,7 @@ impl<'a> Importer<'a> {
         }
         run.count_ignored(ignored);
         self.apply(AppliedRows { rows, spans, last, end }, run)?;
-        run.tell();
+        run.report_progress();
         Ok(())
     }
 

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_input_is_told() {
+    fn empty_input_is_an_error() {
         for (text, part) in [("id,a\n", "no record"), ("\n\n", "no header")] {
             let message = infer(text, &KeyChoice::Auto).unwrap_err().to_string();
             assert!(message.contains(part), "{message}");

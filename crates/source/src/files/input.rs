@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn packing_is_known_by_the_first_bytes() {
+    fn compression_is_detected_by_the_first_bytes() {
         let zstd = |bytes: &[u8]| zstd::encode_all(bytes, 1).unwrap();
         assert_eq!(read_stream(b"".to_vec()).unwrap(), b"");
         assert_eq!(read_stream(b"a\n".to_vec()).unwrap(), b"a\n");
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sampled_stream_is_still_read_whole_and_once() {
+    fn sampled_stream_is_read_completely_and_once() {
         let mut input = Input::from_stream("-", Cursor::new(b"0123456789".to_vec())).unwrap();
         assert_eq!(input.sample(4).unwrap(), b"0123");
         assert_eq!(input.sample(6).unwrap(), b"012345");

@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_between_documents_must_be_right() {
+    fn text_between_documents_is_checked() {
         let cases = [
             ("[{}", "f:1: not JSON at byte 3 of the file: the file ends before the ']'"),
             ("[{},\n", "f:2: not JSON at byte 5 of the file: the file ends before the ']'"),
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_over_the_limit_is_passed_over() {
+    fn document_over_the_limit_is_skipped() {
         let text = format!("[{{\"a\":1}},\n{{\"a\":\"{}\"}},{{}}]", "x".repeat(40));
         let (documents, error) = read(text.as_bytes(), &[5], 16);
         assert_eq!((documents[1].clone(), error), ((2, None), None));
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_goes_on_behind_a_document() {
+    fn reading_resumes_after_any_document() {
         for text in ["[{\"a\":1},\n{\"b\":2}, {\"c\":3}]", "{\"a\":1}\n\n{\"b\":2} {\"c\":3}"] {
             let open = |offset, line| {
                 let stream = Box::new(Cursor::new(text.as_bytes().to_vec()));
@@ -442,7 +442,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn documents_do_not_depend_on_the_pieces_they_arrive_in(
+        fn documents_do_not_depend_on_read_boundaries(
             text in "\\[?( ?(\\{\"a\":\"[b\\]\\}\\\\\"]{0,3}\"\\}|[0-9]{1,3}|\\[[0-9]?\\])\n?,?){0,6}\\]?",
             sizes in prop::collection::vec(1_usize..9, 1..4),
         ) {

@@ -208,7 +208,7 @@ pub(crate) mod tests {
 
     proptest! {
         #[test]
-        fn lines_do_not_depend_on_the_pieces_they_arrive_in(
+        fn lines_do_not_depend_on_read_boundaries(
             text in "(\u{feff})?[ab\r\n]{0,200}",
             sizes in prop::collection::vec(1_usize..20, 1..5),
         ) {
@@ -221,7 +221,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_line_over_the_limit_is_passed_over() {
+    fn line_over_the_limit_is_skipped() {
         let bytes = b"ab\n0123456789012345678901234567890123456789\ncd\n".to_vec();
         let mut reader = LineReader::new("f", Box::new(Cursor::new(bytes.clone())), 0, 1);
         reader.buffer = vec![0; 8];

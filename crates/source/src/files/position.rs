@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn positions_survive_their_text() {
+    fn positions_round_trip_as_text() {
         let position = FilePosition { offset: 10, line: 3, first_row: 7, end: false };
         for position in [position, FilePosition { end: true, ..position }] {
             assert_eq!(position.to_string().parse(), Ok(position));

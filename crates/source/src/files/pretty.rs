@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_what_serde_prints() {
+    fn pretty_json_equals_serde_output() {
         let cases = [
             r#"{"a":[1,{"b":"x,\"]\\"}],"c":{},"d":[ ],"e":1.50,"f":{"g":[[]]}}"#,
             "[]",

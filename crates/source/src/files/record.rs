@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_come_back_as_they_went_in() {
+    fn fields_round_trip() {
         let span = Span { line: 1, offset: 0, end_line: 2, end_offset: 9 };
         let mut batch = RecordBatch::default();
         batch.push(span, [&b"ab"[..], b"", b"c"]);

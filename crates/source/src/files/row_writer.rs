@@ -51,7 +51,7 @@ enum Packed<W: Write> {
 }
 
 /// The positions of all columns but the hidden ones of functional keys.
-pub(super) fn shown(schema: &Schema) -> Vec<usize> {
+pub(super) fn visible_columns(schema: &Schema) -> Vec<usize> {
     (0..schema.columns.len()).filter(|place| !schema.is_computed(*place)).collect()
 }
 
@@ -71,7 +71,7 @@ impl<W: Write> RowWriter<W> {
             return Err(Error::Export(message.into()));
         }
         let out = Packed::new(compression, out).map_err(write_error)?;
-        let columns = shown(&schema);
+        let columns = visible_columns(&schema);
         let (record, field) = (Vec::new(), Vec::new());
         Ok(Self { schema, columns, format, pretty: false, has_begun: false, out, record, field })
     }

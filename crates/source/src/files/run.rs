@@ -100,7 +100,7 @@ impl<'r> Run<'r> {
     }
 
     /// Calls the caller's progress function.
-    pub fn tell(&mut self) {
+    pub fn report_progress(&mut self) {
         (self.progress)(&Progress {
             file: self.file.clone(),
             rows: self.report.rows,

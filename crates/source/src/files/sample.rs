@@ -122,7 +122,7 @@ impl Sample {
             }
             more = read(&mut *reader, &mut next)?;
             if more || !cut {
-                record.iter().for_each(|record| self.look_at(name, &record, &layout));
+                record.iter().for_each(|record| self.add_record(name, &record, &layout));
                 self.refuse_many_columns(name)?;
             }
             std::mem::swap(&mut record, &mut next);
@@ -141,22 +141,18 @@ impl Sample {
         }
     }
 
-    fn look_at(&mut self, file: &str, record: &Record<'_>, layout: &Layout) {
+    fn add_record(&mut self, file: &str, record: &Record<'_>, layout: &Layout) {
         let malformed = || "the record is malformed".to_owned();
         let seen = match (record.problem(), layout) {
             (Some(problem), _) => Err(problem.to_owned()),
-            (None, Layout::Object) => {
-                self.look_at_object(record.field(0), None).ok_or_else(malformed)
-            }
+            (None, Layout::Object) => self.add_object(record.field(0), None).ok_or_else(malformed),
             (None, Layout::Document { shape, extended }) => {
-                self.look_at_document(record, shape, *extended)
+                self.add_document(record, shape, *extended)
             }
             (None, Layout::IdAndObject) => {
-                self.look_at_object(record.field(1), record.field(0)).ok_or_else(malformed)
+                self.add_object(record.field(1), record.field(0)).ok_or_else(malformed)
             }
-            (None, Layout::Columns(names)) => {
-                self.look_at_fields(record, names).ok_or_else(malformed)
-            }
+            (None, Layout::Columns(names)) => self.add_fields(record, names).ok_or_else(malformed),
         };
         match seen {
             Ok(()) => self.records += 1,
@@ -169,7 +165,7 @@ impl Sample {
         }
     }
 
-    fn look_at_document(
+    fn add_document(
         &mut self,
         record: &Record<'_>,
         shape: &Shape,
@@ -178,37 +174,37 @@ impl Sample {
         let text = std::str::from_utf8(record.field(0).unwrap_or_default())
             .map_err(|error| format!("not UTF-8 at byte {} of the record", error.valid_up_to()))?;
         let document = read_document(text, record.span().line, shape, extended)?;
-        let seen = self.look_at_object(Some(document.text.as_bytes()), None);
+        let seen = self.add_object(Some(document.text.as_bytes()), None);
         seen.ok_or_else(|| "not a JSON object".to_owned())
     }
 
-    fn look_at_object(&mut self, object: Option<&[u8]>, id: Option<&[u8]>) -> Option<()> {
+    fn add_object(&mut self, object: Option<&[u8]>, id: Option<&[u8]>) -> Option<()> {
         let text = std::str::from_utf8(object?).ok()?;
         let mut json = serde_json::Deserializer::from_str(text);
         let fields = json.deserialize_map(Fields).ok()?;
         json.end().ok()?;
         let Some(id) = id else {
-            fields.iter().for_each(|(name, raw)| self.column(name).see_json(raw.get()));
+            fields.iter().for_each(|(name, raw)| self.column(name).record_json(raw.get()));
             return Some(());
         };
         let id = std::str::from_utf8(id).ok()?;
-        self.column("id").see_text(id);
+        self.column("id").record_text(id);
         for name in CIRRUS_FIELDS {
             if let Some((_, raw)) = fields.iter().find(|(field, _)| field == name) {
                 let column = self.column(name);
                 column.stored_only = name == "opening_text";
-                column.see_json(raw.get());
+                column.record_json(raw.get());
             }
         }
         Some(())
     }
 
-    fn look_at_fields(&mut self, record: &Record<'_>, names: &[String]) -> Option<()> {
+    fn add_fields(&mut self, record: &Record<'_>, names: &[String]) -> Option<()> {
         for (position, name) in names.iter().enumerate() {
             let text = std::str::from_utf8(record.field(position)?).ok()?;
             let column = self.column(name);
             if !matches!(text, "" | "\\N") {
-                column.see_text(text);
+                column.record_text(text);
             }
         }
         Some(())
@@ -235,7 +231,7 @@ impl ColumnSample {
             (.., true) => ColumnType::Json,
             (true, false, false, false, _) => self.number_type(),
             (false, true, false, false, _) => ColumnType::Bool,
-            (false, false, true, false, _) => self.moment_type(),
+            (false, false, true, false, _) => self.time_type(),
             _ => ColumnType::Text,
         }
     }
@@ -255,7 +251,7 @@ impl ColumnSample {
         }
     }
 
-    fn moment_type(&self) -> ColumnType {
+    fn time_type(&self) -> ColumnType {
         match (self.kinds.date, self.kinds.date_time, self.kinds.timestamp) {
             (true, false, false) => ColumnType::Date,
             (_, true, false) => ColumnType::DateTime,
@@ -287,37 +283,37 @@ impl ColumnSample {
         self.chars.iter().sum::<usize>() / self.chars.len().max(1)
     }
 
-    fn see_json(&mut self, raw: &str) {
+    fn record_json(&mut self, raw: &str) {
         match raw.as_bytes().first() {
             Some(b'n') => return,
             Some(b't' | b'f') => self.kinds.bool = true,
-            Some(b'"') => return self.see_json_text(raw),
+            Some(b'"') => return self.record_json_text(raw),
             Some(b'{' | b'[') => self.kinds.json = true,
-            _ => self.see_number(raw),
+            _ => self.record_number(raw),
         }
         self.count(raw);
     }
 
-    fn see_json_text(&mut self, raw: &str) {
+    fn record_json_text(&mut self, raw: &str) {
         let Ok(text) = serde_json::from_str::<String>(raw) else { return };
-        self.see_moment(&text);
+        self.record_time(&text);
         self.count(&text);
     }
 
     /// Counts a field of a format that has only text.
-    fn see_text(&mut self, text: &str) {
+    fn record_text(&mut self, text: &str) {
         if is_number(text) {
-            self.see_number(text);
+            self.record_number(text);
             self.kinds.lossy |= self.kinds.whole_digits + self.kinds.fraction_digits > 15;
         } else if text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false") {
             self.kinds.bool = true;
         } else {
-            self.see_moment(text);
+            self.record_time(text);
         }
         self.count(text);
     }
 
-    fn see_number(&mut self, raw: &str) {
+    fn record_number(&mut self, raw: &str) {
         let kinds = &mut self.kinds;
         kinds.negative |= raw.starts_with('-');
         if raw.parse::<i64>().is_ok() {
@@ -337,7 +333,7 @@ impl ColumnSample {
         kinds.fraction_digits = kinds.fraction_digits.max(fraction.len());
     }
 
-    fn see_moment(&mut self, text: &str) {
+    fn record_time(&mut self, text: &str) {
         let kinds = &mut self.kinds;
         if parse_date(text).is_some() {
             kinds.date = true;

@@ -2,9 +2,9 @@
 
 /// An event ends in the middle of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Short;
+pub struct UnexpectedEnd;
 
-impl std::fmt::Display for Short {
+impl std::fmt::Display for UnexpectedEnd {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("it ends too early")
     }
@@ -23,9 +23,9 @@ impl<'a> Reader<'a> {
     /// The next bytes.
     ///
     /// # Errors
-    /// [`Short`] if fewer bytes are left.
-    pub fn bytes(&mut self, length: usize) -> Result<&'a [u8], Short> {
-        let (head, tail) = self.0.split_at_checked(length).ok_or(Short)?;
+    /// [`UnexpectedEnd`] if fewer bytes are left.
+    pub fn bytes(&mut self, length: usize) -> Result<&'a [u8], UnexpectedEnd> {
+        let (head, tail) = self.0.split_at_checked(length).ok_or(UnexpectedEnd)?;
         self.0 = tail;
         Ok(head)
     }
@@ -33,9 +33,9 @@ impl<'a> Reader<'a> {
     /// The next bytes, as many as the array has.
     ///
     /// # Errors
-    /// [`Short`] if fewer bytes are left.
-    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Short> {
-        let (head, tail) = self.0.split_first_chunk().ok_or(Short)?;
+    /// [`UnexpectedEnd`] if fewer bytes are left.
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], UnexpectedEnd> {
+        let (head, tail) = self.0.split_first_chunk().ok_or(UnexpectedEnd)?;
         self.0 = tail;
         Ok(*head)
     }
@@ -43,8 +43,8 @@ impl<'a> Reader<'a> {
     /// Skips bytes.
     ///
     /// # Errors
-    /// [`Short`] if fewer bytes are left.
-    pub fn skip(&mut self, length: usize) -> Result<(), Short> {
+    /// [`UnexpectedEnd`] if fewer bytes are left.
+    pub fn skip(&mut self, length: usize) -> Result<(), UnexpectedEnd> {
         self.bytes(length).map(drop)
     }
 
@@ -61,64 +61,64 @@ impl<'a> Reader<'a> {
     /// One byte.
     ///
     /// # Errors
-    /// [`Short`] if no byte is left.
-    pub fn u8(&mut self) -> Result<u8, Short> {
+    /// [`UnexpectedEnd`] if no byte is left.
+    pub fn u8(&mut self) -> Result<u8, UnexpectedEnd> {
         self.array::<1>().map(|[byte]| byte)
     }
 
     /// Two bytes, little-endian.
     ///
     /// # Errors
-    /// [`Short`] if fewer bytes are left.
-    pub fn u16(&mut self) -> Result<u16, Short> {
+    /// [`UnexpectedEnd`] if fewer bytes are left.
+    pub fn u16(&mut self) -> Result<u16, UnexpectedEnd> {
         self.array().map(u16::from_le_bytes)
     }
 
     /// Four bytes, little-endian.
     ///
     /// # Errors
-    /// [`Short`] if fewer bytes are left.
-    pub fn u32(&mut self) -> Result<u32, Short> {
+    /// [`UnexpectedEnd`] if fewer bytes are left.
+    pub fn u32(&mut self) -> Result<u32, UnexpectedEnd> {
         self.array().map(u32::from_le_bytes)
     }
 
     /// Eight bytes, little-endian.
     ///
     /// # Errors
-    /// [`Short`] if fewer bytes are left.
-    pub fn u64(&mut self) -> Result<u64, Short> {
+    /// [`UnexpectedEnd`] if fewer bytes are left.
+    pub fn u64(&mut self) -> Result<u64, UnexpectedEnd> {
         self.array().map(u64::from_le_bytes)
     }
 
     /// Up to eight bytes, little-endian.
     ///
     /// # Errors
-    /// [`Short`] if fewer bytes are left, or if `length` is above eight.
-    pub fn uint(&mut self, length: usize) -> Result<u64, Short> {
+    /// [`UnexpectedEnd`] if fewer bytes are left, or if `length` is above eight.
+    pub fn uint(&mut self, length: usize) -> Result<u64, UnexpectedEnd> {
         let mut whole = [0; 8];
-        whole.get_mut(..length).ok_or(Short)?.copy_from_slice(self.bytes(length)?);
+        whole.get_mut(..length).ok_or(UnexpectedEnd)?.copy_from_slice(self.bytes(length)?);
         Ok(u64::from_le_bytes(whole))
     }
 
     /// A length-encoded integer of the protocol: one byte, or a prefix byte and 2, 3 or 8 bytes.
     ///
     /// # Errors
-    /// [`Short`] if fewer bytes are left, or if the first byte does not begin an integer.
-    pub fn packed(&mut self) -> Result<u64, Short> {
+    /// [`UnexpectedEnd`] if fewer bytes are left, or if the first byte does not begin an integer.
+    pub fn packed(&mut self) -> Result<u64, UnexpectedEnd> {
         match self.u8()? {
             small @ ..=250 => Ok(u64::from(small)),
             252 => self.uint(2),
             253 => self.uint(3),
             254 => self.uint(8),
-            _ => Err(Short),
+            _ => Err(UnexpectedEnd),
         }
     }
 
     /// A length-encoded length, as a `usize`.
     ///
     /// # Errors
-    /// [`Short`] if fewer bytes are left, or if it is not a length.
-    pub fn packed_length(&mut self) -> Result<usize, Short> {
-        usize::try_from(self.packed()?).map_err(|_| Short)
+    /// [`UnexpectedEnd`] if fewer bytes are left, or if it is not a length.
+    pub fn packed_length(&mut self) -> Result<usize, UnexpectedEnd> {
+        usize::try_from(self.packed()?).map_err(|_| UnexpectedEnd)
     }
 }

@@ -7,7 +7,7 @@ use super::{quote::quoted, settings::MysqlSettings};
 use crate::Error;
 
 /// The grants that following needs, for an account of which only the user name is known.
-fn mend_grants(settings: &MysqlSettings) -> String {
+fn grants_advice(settings: &MysqlSettings) -> String {
     grants(settings, &account(&settings.user, "%"))
 }
 
@@ -51,7 +51,7 @@ pub fn client_error(settings: &MysqlSettings, doing: &str, error: mysql::Error) 
         mysql::Error::MySqlError(error) => server_error(settings, doing, &error),
         mysql::Error::DriverError(DriverError::TlsNotSupported) => Error::Requirement {
             message: format!("{} has no TLS", settings.address()),
-            mend: "set ssl_cert and ssl_key at the source, or ssl-mode=off here".to_owned(),
+            advice: "set ssl_cert and ssl_key at the source, or ssl-mode=off here".to_owned(),
         },
         mysql::Error::DriverError(DriverError::UnknownAuthPlugin(plugin)) => denied(
             settings,
@@ -69,39 +69,43 @@ pub fn client_error(settings: &MysqlSettings, doing: &str, error: mysql::Error) 
 }
 
 fn server_error(settings: &MysqlSettings, doing: &str, error: &MySqlError) -> Error {
-    let said = || format!("{} (error {})", error.message, error.code);
+    let error_text = || format!("{} (error {})", error.message, error.code);
     let Some(code) = ErrorCode::from_number(error.code) else {
-        return statement_error(doing, said());
+        return statement_error(doing, error_text());
     };
     match code {
         ErrorCode::AccessDenied if doing == "connecting" => {
-            denied(settings, said(), "check the user's name and password".to_owned())
+            denied(settings, error_text(), "check the user's name and password".to_owned())
         }
         ErrorCode::HostNotAllowed => denied(
             settings,
-            said(),
+            error_text(),
             format!(
                 "run at the source: CREATE USER '{}'@'%' IDENTIFIED BY '...'; and then: {}",
                 settings.user.replace('\'', "''"),
-                mend_grants(settings)
+                grants_advice(settings)
             ),
         ),
         ErrorCode::PasswordExpired
         | ErrorCode::PasswordExpiredAtLogin
         | ErrorCode::AccountLocked
-        | ErrorCode::AccountLockedMariaDb => {
-            denied(settings, said(), "unlock the user or give it a new password there".to_owned())
-        }
+        | ErrorCode::AccountLockedMariaDb => denied(
+            settings,
+            error_text(),
+            "unlock the user or give it a new password there".to_owned(),
+        ),
         ErrorCode::AccessDenied
         | ErrorCode::DatabaseAccessDenied
         | ErrorCode::TableAccessDenied
         | ErrorCode::ColumnAccessDenied
-        | ErrorCode::SpecificAccessDenied => denied(settings, said(), mend_grants(settings)),
+        | ErrorCode::SpecificAccessDenied => {
+            denied(settings, error_text(), grants_advice(settings))
+        }
         ErrorCode::SecureTransportRequired => Error::Requirement {
             message: format!("{} takes encrypted connections only", settings.address()),
-            mend: "set ssl-mode=required here".to_owned(),
+            advice: "set ssl-mode=required here".to_owned(),
         },
-        ErrorCode::UnknownDatabase => Error::Setting(said()),
+        ErrorCode::UnknownDatabase => Error::Setting(error_text()),
         ErrorCode::TooManyConnections
         | ErrorCode::TooManyUserConnections
         | ErrorCode::UserLimitReached
@@ -109,13 +113,18 @@ fn server_error(settings: &MysqlSettings, doing: &str, error: &MySqlError) -> Er
         | ErrorCode::HostBlocked
         | ErrorCode::Interrupted
         | ErrorCode::ConnectionKilled
-        | ErrorCode::FatalReadingBinlog => unreachable(settings, said()),
-        _ => statement_error(doing, said()),
+        | ErrorCode::FatalReadingBinlog => unreachable(settings, error_text()),
+        _ => statement_error(doing, error_text()),
     }
 }
 
-fn denied(settings: &MysqlSettings, message: String, mend: String) -> Error {
-    Error::AccessDenied { address: settings.address(), user: settings.user.clone(), message, mend }
+fn denied(settings: &MysqlSettings, message: String, advice: String) -> Error {
+    Error::AccessDenied {
+        address: settings.address(),
+        user: settings.user.clone(),
+        message,
+        advice,
+    }
 }
 
 fn statement_error(doing: &str, message: String) -> Error {
@@ -128,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_library_names_its_pages() {
+    fn error_messages_have_no_links_of_libraries() {
         let error = std::io::Error::other(
             "peer closed connection without sending TLS close_notify: \
              https://docs.rs/rustls/latest/rustls/manual/_03_howto/index.html#unexpected-eof",

@@ -28,10 +28,10 @@ const KEEPALIVE_PROBES: u32 = 4;
 /// From this version on MySQL executes foreign key actions above the storage engine and logs their rows.
 const LOGS_CASCADES_SINCE: (u16, u16, u16) = (9, 6, 0);
 /// From this version on MySQL's binlog tells for each statement whether it changed the data dictionary.
-const TELLS_OF_DICTIONARY_SINCE: (u16, u16, u16) = (8, 0, 3);
+const LOGS_DICTIONARY_CHANGES_SINCE: (u16, u16, u16) = (8, 0, 3);
 
 /// How to enable a source's binlog.
-pub(super) const MEND_BINLOG: &str =
+pub(super) const BINLOG_ADVICE: &str =
     "add to the [mysqld] section of the source's my.cnf: log_bin=binlog, and restart it";
 
 /// Statements that each connection begins with: texts in UTF-8, times in UTC, no writes.
@@ -51,7 +51,7 @@ pub struct Connection {
 }
 
 /// A callback for the names of columns and a row whose values are texts.
-pub type TakeRow<'t> = dyn FnMut(&[String], Option<Vec<Vec<u8>>>) -> Result<()> + 't;
+pub type RowCallback<'t> = dyn FnMut(&[String], Option<Vec<Vec<u8>>>) -> Result<()> + 't;
 
 /// What is known of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub struct Server {
     /// Whether its binlog has the rows that foreign key actions change.
     pub logs_cascades: bool,
     /// Whether its binlog tells for each statement whether it changed the data dictionary.
-    pub tells_of_dictionary: bool,
+    pub logs_dictionary_changes: bool,
 }
 
 /// Connects for queries: texts in UTF-8, times in UTC, no writes.
@@ -163,7 +163,7 @@ impl Connection {
     /// # Errors
     /// Those of [`Connection::rows`], and any error of `take`, which ends the statement and makes the connection
     /// unusable.
-    pub fn each_row(&mut self, statement: &str, take: &mut TakeRow<'_>) -> Result<()> {
+    pub fn each_row(&mut self, statement: &str, take: &mut RowCallback<'_>) -> Result<()> {
         let (conn, settings) = (&mut self.conn, &self.settings);
         let id = conn.connection_id();
         let mut failed = None;
@@ -220,7 +220,7 @@ impl Connection {
         let end = status.and_then(|row| Some((row.get_opt(0)?.ok()?, row.get_opt(1)?.ok()?)));
         let (file, offset) = end.ok_or_else(|| Error::Requirement {
             message: format!("the binlog of {} is off", self.settings.address()),
-            mend: MEND_BINLOG.to_owned(),
+            advice: BINLOG_ADVICE.to_owned(),
         })?;
         Ok(Coordinates { file, offset })
     }
@@ -291,7 +291,7 @@ fn read_server(conn: &mut Conn) -> mysql::Result<Server> {
         uuid: uuid.unwrap_or_else(|| format!("server_id {id}")),
         folds_names: folded == 1,
         logs_cascades: !mariadb && version >= LOGS_CASCADES_SINCE && !native,
-        tells_of_dictionary: !mariadb && version >= TELLS_OF_DICTIONARY_SINCE,
+        logs_dictionary_changes: !mariadb && version >= LOGS_DICTIONARY_CHANGES_SINCE,
     })
 }
 

@@ -5,7 +5,7 @@ mod tables;
 use super::{
     binlog::SourceStream,
     client_error::{account, grants},
-    connection::{Connection, MEND_BINLOG},
+    connection::{BINLOG_ADVICE, Connection},
     gtid::Flavor,
     schema::Selection,
     settings::MysqlSettings,
@@ -35,15 +35,15 @@ fn check_all(connection: &mut Connection, settings: &MysqlSettings, begun: bool)
     check_variables(connection, settings)?;
     match check_grants(connection, settings, begun) {
         Err(Error::AccessDenied { address, user, message, .. }) => {
-            let mend = grants(settings, &account_there(connection, settings)?);
-            Err(Error::AccessDenied { address, user, message, mend })
+            let advice = grants(settings, &current_account(connection, settings)?);
+            Err(Error::AccessDenied { address, user, message, advice })
         }
         checked => checked,
     }
 }
 
 /// The account that we are logged in as, in the source's spelling.
-fn account_there(connection: &mut Connection, settings: &MysqlSettings) -> Result<String> {
+fn current_account(connection: &mut Connection, settings: &MysqlSettings) -> Result<String> {
     let account_name: Option<String> = connection.first("SELECT CURRENT_USER()")?;
     let account_name = account_name.unwrap_or_default();
     let (user, host) = account_name.rsplit_once('@').unwrap_or((&settings.user, "%"));
@@ -52,7 +52,7 @@ fn account_there(connection: &mut Connection, settings: &MysqlSettings) -> Resul
 
 fn check_version(connection: &Connection) -> Result<()> {
     let server = &connection.server;
-    let (name, oldest, mend) = match server.flavor {
+    let (name, oldest, advice) = match server.flavor {
         Flavor::MySql => ("MySQL", (5, 6, 0), "upgrade it to MySQL 5.6 or later"),
         Flavor::MariaDb => ("MariaDB", (10, 2, 0), "upgrade it to MariaDB 10.2 or later"),
     };
@@ -60,7 +60,7 @@ fn check_version(connection: &Connection) -> Result<()> {
         return Ok(());
     }
     let message = format!("the source is {name} {}, which is too old", server.version_text);
-    Err(Error::Requirement { message, mend: mend.to_owned() })
+    Err(Error::Requirement { message, advice: advice.to_owned() })
 }
 
 fn check_variables(connection: &mut Connection, settings: &MysqlSettings) -> Result<()> {
@@ -76,7 +76,7 @@ fn check_variables(connection: &mut Connection, settings: &MysqlSettings) -> Res
              and add gtid_mode=ON, enforce_gtid_consistency=ON to its my.cnf"
         }
     };
-    let mut require = |variable: &str, valid: &[&str], mend: &str| {
+    let mut require = |variable: &str, valid: &[&str], advice: &str| {
         let value: Option<Option<String>> =
             connection.first(&format!("SELECT @@GLOBAL.{variable}"))?;
         let value = value.flatten().unwrap_or_default();
@@ -84,9 +84,9 @@ fn check_variables(connection: &mut Connection, settings: &MysqlSettings) -> Res
             return Ok(());
         }
         let message = format!("{variable} of {} is {value}", settings.address());
-        Err(Error::Requirement { message, mend: mend.to_owned() })
+        Err(Error::Requirement { message, advice: advice.to_owned() })
     };
-    require("log_bin", &["1", "ON"], MEND_BINLOG)?;
+    require("log_bin", &["1", "ON"], BINLOG_ADVICE)?;
     require(
         "binlog_format",
         &["ROW"],
@@ -110,7 +110,7 @@ fn check_grants(connection: &mut Connection, settings: &MysqlSettings, begun: bo
     connection.binlog_end()?;
     let executed = connection.executed()?;
     drop(SourceStream::open(settings, &executed)?);
-    let tables = one_table_of_each(connection, settings, begun)?;
+    let tables = one_table_per_database(connection, settings, begun)?;
     // A locked table must not delay the check.
     connection.first::<u8>("SET SESSION lock_wait_timeout = 1")?;
     for (database, table) in &tables {
@@ -138,11 +138,12 @@ fn check_filters<'a>(
     let Some(database) = databases.find(missing) else { return Ok(()) };
     Err(Error::Requirement {
         message: format!("the source does not log the changes of the database {database}"),
-        mend: "remove binlog_do_db and binlog_ignore_db from its my.cnf and restart it".to_owned(),
+        advice: "remove binlog_do_db and binlog_ignore_db from its my.cnf and restart it"
+            .to_owned(),
     })
 }
 
-fn one_table_of_each(
+fn one_table_per_database(
     connection: &mut Connection,
     settings: &MysqlSettings,
     begun: bool,
@@ -164,7 +165,7 @@ fn one_table_of_each(
             address: settings.address(),
             user: settings.user.clone(),
             message: format!("there is no database `{wanted}`, or the user may not see it"),
-            mend: String::new(),
+            advice: String::new(),
         });
     }
     Ok(tables)

@@ -1,7 +1,7 @@
 //! Decides whether stored rows stay valid after a schema change of the source.
 //!
 //! They stay valid if the source certainly did not change them: columns were renamed, dropped, widened, made nullable,
-//! or added with a known value. In every other case, and in doubt, the rows are copied again.
+//! or added with a known value. In every other case the rows are copied again.
 
 use remora_engine::Value;
 
@@ -90,7 +90,7 @@ fn stay(
     }
     check_together(alterations, old, new)?;
     check_computed(alterations, old, new)?;
-    let alteration = Alteration::together(alterations);
+    let alteration = Alteration::combined(alterations);
     let renamed: Vec<_> = alteration
         .renamed
         .iter()
@@ -158,7 +158,7 @@ fn added_columns(
             return Err(format!("column {:?} numbers the rows that were there", column.name));
         }
         // A generated column that row images omit is not stored here until it stops being generated.
-        if !alteration.makes(&column.name) {
+        if !alteration.creates_column(&column.name) {
             return Err(format!("column {:?} came without being added", column.name));
         }
         added.push((column.name.clone(), value_of_old_rows(column)?));
@@ -203,14 +203,14 @@ fn check_together(
     if alterations.len() < 2 {
         return Ok(());
     }
-    if alterations.iter().any(|alteration| alteration.names("CONVERT")) {
+    if alterations.iter().any(|alteration| alteration.mentions("CONVERT")) {
         return Err("it was changed several times at once, all columns among them".to_owned());
     }
     let names = old.columns.iter().chain(&new.columns).map(|column| column.name.as_str());
     let renamed = alterations.iter().flat_map(|alteration| &alteration.renamed);
     let renamed = renamed.flat_map(|(from, to)| [from.as_str(), to.as_str()]);
     for name in names.chain(renamed) {
-        if alterations.iter().filter(|alteration| alteration.names(name)).count() > 1 {
+        if alterations.iter().filter(|alteration| alteration.mentions(name)).count() > 1 {
             return Err(format!("column {name:?} was changed several times at once"));
         }
     }
@@ -225,7 +225,7 @@ fn check_computed(
     new: &SourceTable,
 ) -> Result<(), String> {
     let is_computed = |column: &&SourceColumn| column.generation != Generation::None;
-    let named = |column: &&SourceColumn| alterations.iter().any(|one| one.names(&column.name));
+    let named = |column: &&SourceColumn| alterations.iter().any(|one| one.mentions(&column.name));
     let Some(computed) = new.columns.iter().find(is_computed) else { return Ok(()) };
     if let Some(changed) = new.columns.iter().filter(is_computed).find(named) {
         return Err(format!("column {:?} is computed", changed.name));
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_no_row_is_nothing() {
+    fn definition_without_row_changes_needs_nothing() {
         let mut new = old();
         new.columns[1] = column("a", text("utf8mb4", 20));
         new.columns.swap(1, 2);
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rename_is_believed_where_the_statement_says_so() {
+    fn column_rename_is_recognized_by_its_statement() {
         let new =
             table(&[column("id", int(32)), column("z", text("latin1", 10)), column("b", int(16))]);
         assert_eq!(reason(&new, None), "columns were dropped and added at once");
@@ -542,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn several_statements_are_seen_through_where_each_has_its_own_columns() {
+    fn several_statements_on_different_columns_are_combined() {
         let added = |default: &str| {
             let default = ColumnDefault::Constant(default.to_owned());
             let mut columns = old().columns;
@@ -572,7 +572,7 @@ mod tests {
     }
 
     #[test]
-    fn what_touches_a_computed_column_is_a_copy() {
+    fn changes_of_generated_columns_are_copied() {
         let computed = SourceColumn { generation: Generation::Stored, ..column("c", int(32)) };
         let before = table(&[column("id", int(32)), column("a", SourceType::Time(0)), computed]);
         let between = |new: &SourceTable, statement: &str| {
@@ -589,7 +589,7 @@ mod tests {
     }
 
     #[test]
-    fn every_doubt_is_a_copy() {
+    fn unclear_changes_are_copied() {
         let with = |place: usize, column: SourceColumn| {
             let mut columns = old().columns;
             columns[place] = column;
@@ -633,7 +633,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_the_source_gives_its_rows_are_copied() {
+    fn added_auto_increment_columns_are_copied() {
         let words = |of_b: &str| {
             let text = format!("CREATE TABLE `t` (\n  `id` int,\n  `b` {of_b}\n) ENGINE=InnoDB");
             Words::of(&text)

@@ -155,7 +155,7 @@ mod tests {
     ];
 
     #[test]
-    fn columns_are_found_by_name_in_the_order_of_fields() {
+    fn columns_are_found_by_name_in_field_order() {
         let found = declared(&["body", "TITLE"], &[("morphology", "stem_en")]);
         let found = found.on(&table(&ARTICLES), None);
         let words = found.words.unwrap();
@@ -165,12 +165,12 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_had_is_named() {
+    fn unavailable_columns_are_named() {
         let found = declared(&["title", "text", "year"], &[]).on(&table(&ARTICLES), None);
         assert_eq!(found.words.unwrap().columns, [1]);
-        let told = found.missing.join("; ");
-        assert!(told.contains("no column \"text\""), "{told}");
-        assert!(told.contains("column \"year\" is Int(16) and no text"), "{told}");
+        let missing = found.missing.join("; ");
+        assert!(missing.contains("no column \"text\""), "{missing}");
+        assert!(missing.contains("column \"year\" is Int(16) and no text"), "{missing}");
         for (declared, part) in [
             (declared(&["year"], &[]), "no column is left"),
             (declared(&["title", "Title"], &[]), "twice"),
@@ -179,14 +179,14 @@ mod tests {
         ] {
             let found = declared.on(&table(&ARTICLES), None);
             assert_eq!(found.words, None, "{part}");
-            let told = found.missing.join("; ");
-            assert!(told.contains(part), "{told} / {part}");
+            let missing = found.missing.join("; ");
+            assert!(missing.contains(part), "{missing} / {part}");
         }
     }
 
     /// Another number makes the engine index the rows again; the same number keeps the segments.
     #[test]
-    fn the_number_is_another_where_the_words_are() {
+    fn changed_ranked_search_gets_a_new_number() {
         let words = declared(&["title", "body"], &[]);
         let mut before = table(&ARTICLES);
         before.words = words.on(&before, None).words.map(|made| made.with_id(7));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_table_has_can_be_declared_again() {
+    fn ranked_search_of_a_table_can_be_redeclared() {
         let words = declared(&["Body", "title"], &[("min_prefix_len", "2")]);
         let mut schema = table(&ARTICLES);
         assert_eq!(DeclaredWords::of_schema(&schema), None);

@@ -35,15 +35,15 @@ pub fn end_commands() {
 }
 
 /// A running command. Dropping it kills it and everything that it started.
-pub(super) struct Running {
+pub(super) struct RunningCommand {
     child: Child,
     group: Option<Pid>,
     /// Reads its standard error.
-    said: Option<JoinHandle<Vec<String>>>,
+    error_output: Option<JoinHandle<Vec<String>>>,
     is_over: bool,
 }
 
-impl Running {
+impl RunningCommand {
     /// Starts a command. The caller reads its output.
     pub fn start(source: &str, command: &str) -> Result<(Self, ChildStdout)> {
         let failed = |error| Error::io(&format!("{source}: cannot run '{command}'"), error);
@@ -59,8 +59,8 @@ impl Running {
         let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         GROUPS.lock().extend(group);
         let (output, errors) = (child.stdout.take(), child.stderr.take());
-        let said = errors.map(|errors| std::thread::spawn(move || last_lines(errors)));
-        let running = Self { child, group, said, is_over: false };
+        let error_output = errors.map(|errors| std::thread::spawn(move || last_lines(errors)));
+        let running = Self { child, group, error_output, is_over: false };
         let output = output.ok_or_else(|| failed(std::io::Error::other("it has no output")))?;
         Ok((running, output))
     }
@@ -81,17 +81,21 @@ impl Running {
         if status.success() {
             return Ok(());
         }
-        let said = self.said.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
-        let said = match said.is_empty() {
+        let error_output =
+            self.error_output.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
+        let error_output = match error_output.is_empty() {
             true => "it said nothing".to_owned(),
-            false => format!("it said: {}", said.join(" | ")),
+            false => format!("it said: {}", error_output.join(" | ")),
         };
         let end = describe(status);
-        Err(Error::format(source, format!("the command {end}, so nothing is loaded; {said}")))
+        Err(Error::format(
+            source,
+            format!("the command {end}, so nothing is loaded; {error_output}"),
+        ))
     }
 }
 
-impl Running {
+impl RunningCommand {
     /// The failure of a command that has ended or is about to.
     fn failed_by_itself(&mut self) -> Option<ExitStatus> {
         for _ in 0..ENDING_POLLS {
@@ -105,7 +109,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
         GROUPS.lock().retain(|group| Some(*group) != self.group);
         if self.is_over {
@@ -152,14 +156,14 @@ mod tests {
     use super::*;
 
     fn run(command: &str) -> (String, Result<()>) {
-        let (running, mut output) = Running::start("s", command).unwrap();
+        let (running, mut output) = RunningCommand::start("s", command).unwrap();
         let mut text = String::new();
         output.read_to_string(&mut text).unwrap();
         (text, running.finish("s", output, Ok(())))
     }
 
     #[test]
-    fn a_command_gives_its_output_and_its_end() {
+    fn command_output_and_exit_status_are_returned() {
         let (text, end) = run("printf 'a\\n'; echo b | tr b c");
         assert_eq!(text, "a\nc\n");
         end.unwrap();
@@ -176,22 +180,23 @@ mod tests {
     }
 
     #[test]
-    fn the_first_failure_is_told() {
+    fn first_failure_is_reported() {
         let read = || Err(Error::format("s", "the stream ends"));
-        let (running, output) = Running::start("s", "echo no such table >&2; exit 3").unwrap();
+        let (running, output) =
+            RunningCommand::start("s", "echo no such table >&2; exit 3").unwrap();
         let error = running.finish("s", output, read()).unwrap_err().to_string();
         assert!(error.ends_with("it said: no such table"), "{error}");
         for command in ["echo x", "sleep 60", "yes"] {
-            let (running, output) = Running::start("s", command).unwrap();
+            let (running, output) = RunningCommand::start("s", command).unwrap();
             let error = running.finish("s", output, read()).unwrap_err().to_string();
             assert_eq!(error, "s: the stream ends", "{command}");
         }
     }
 
     #[test]
-    fn a_command_that_nobody_waits_for_is_ended_with_its_children() {
+    fn dropped_command_is_killed_with_its_children() {
         let begin = Instant::now();
-        let (running, output) = Running::start("s", "sleep 60 & echo $!; wait").unwrap();
+        let (running, output) = RunningCommand::start("s", "sleep 60 & echo $!; wait").unwrap();
         let mut output = BufReader::new(output);
         let mut child = String::new();
         output.read_line(&mut child).unwrap();

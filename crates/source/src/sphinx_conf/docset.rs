@@ -21,7 +21,7 @@ use quick_xml::{
 
 use super::{
     columns::{Column, Kind},
-    documents::{Document, Lines, Taker},
+    documents::{Document, DocumentSink, Lines},
 };
 use crate::{Error, Result};
 
@@ -40,15 +40,15 @@ pub(super) fn read(
     source: &str,
     stream: impl Read,
     columns: Vec<Column>,
-    taker: &mut dyn Taker,
+    sink: &mut dyn DocumentSink,
 ) -> Result<()> {
     let mut reader = Reader::from_reader(Lines::new(stream));
     reader.config_mut().expand_empty_elements = true;
     let mut docset = Docset {
         columns,
-        taker,
+        sink,
         place: DocsetPosition::Outside,
-        is_told: false,
+        has_columns: false,
         document: Document::default(),
         was_set: Vec::new(),
         unknown: Vec::new(),
@@ -71,8 +71,8 @@ pub(super) fn read(
         }
         match docset.take(event, line) {
             Ok(()) => {}
-            Err(Problem::Told(message)) => return Err(refuse(message)),
-            Err(Problem::Taken(error)) => return Err(error),
+            Err(Problem::Stream(message)) => return Err(refuse(message)),
+            Err(Problem::Sink(error)) => return Err(error),
         }
     }
 }
@@ -95,10 +95,10 @@ enum DocsetPosition {
 
 struct Docset<'t> {
     columns: Vec<Column>,
-    taker: &'t mut dyn Taker,
+    sink: &'t mut dyn DocumentSink,
     place: DocsetPosition,
     /// Whether the taker was given the columns.
-    is_told: bool,
+    has_columns: bool,
     document: Document,
     /// Which columns have a value in the document.
     was_set: Vec<bool>,
@@ -107,15 +107,15 @@ struct Docset<'t> {
 
 enum Problem {
     /// An error of the stream.
-    Told(String),
+    Stream(String),
     /// An error of the taker.
-    Taken(Error),
+    Sink(Error),
 }
 
 type Step<T = ()> = std::result::Result<T, Problem>;
 
-fn told<T>(message: impl Into<String>) -> Step<T> {
-    Err(Problem::Told(message.into()))
+fn stream_error<T>(message: impl Into<String>) -> Step<T> {
+    Err(Problem::Stream(message.into()))
 }
 
 impl Docset<'_> {
@@ -130,7 +130,7 @@ impl Docset<'_> {
                 self.text(&text)
             }
             Event::Decl(declaration) => match declaration.encoding() {
-                Some(Ok(name)) if !name.eq_ignore_ascii_case("utf-8") => told(format!(
+                Some(Ok(name)) if !name.eq_ignore_ascii_case("utf-8") => stream_error(format!(
                     "the stream is in {name}: let the command give UTF-8, as by iconv -f {name} -t utf-8, and \
                      say so in <?xml?>"
                 )),
@@ -148,17 +148,19 @@ impl Docset<'_> {
         self.place = match (self.place, name) {
             (DocsetPosition::Outside, DOCSET) => DocsetPosition::Docset,
             (DocsetPosition::Outside, _) => {
-                return told(format!("<{name}> stands where <{DOCSET}> is due"));
+                return stream_error(format!("<{name}> stands where <{DOCSET}> is due"));
             }
             (DocsetPosition::Over, _) => {
-                return told(format!("<{name}> stands behind </{DOCSET}>"));
+                return stream_error(format!("<{name}> stands behind </{DOCSET}>"));
             }
-            (DocsetPosition::Docset, SCHEMA) if self.is_told => {
-                return told(format!("<{SCHEMA}> stands behind a document: put it first, once"));
+            (DocsetPosition::Docset, SCHEMA) if self.has_columns => {
+                return stream_error(format!(
+                    "<{SCHEMA}> stands behind a document: put it first, once"
+                ));
             }
             (DocsetPosition::Docset, SCHEMA) => {
                 if !self.columns.is_empty() {
-                    self.taker.warning(
+                    self.sink.warning(
                         "the stream has a schema, so the columns that the configuration declares \
                         are passed over"
                             .to_owned(),
@@ -169,24 +171,24 @@ impl Docset<'_> {
             }
             (DocsetPosition::Docset, DOCUMENT) => self.start_document(tag, line)?,
             (DocsetPosition::Docset, KILL_LIST) => {
-                return told(format!(
+                return stream_error(format!(
                     "<{KILL_LIST}>: rows are not taken out of other tables but by rows of the same number: load \
                      all rows into one index"
                 ));
             }
             (DocsetPosition::Docset, _) => {
-                return told(format!("<{name}> stands where <{DOCUMENT}> is due"));
+                return stream_error(format!("<{name}> stands where <{DOCUMENT}> is due"));
             }
             (DocsetPosition::Schema(0), _) => {
                 self.declare(name, tag)?;
                 DocsetPosition::Schema(1)
             }
             (DocsetPosition::Schema(_), _) => {
-                return told(format!("<{name}> stands within a column of the schema"));
+                return stream_error(format!("<{name}> stands within a column of the schema"));
             }
             (DocsetPosition::Document, _) => self.start_cell(name),
             (DocsetPosition::Cell { depth, .. }, _) if depth >= MAX_DEPTH => {
-                return told(format!("elements nest deeper than {MAX_DEPTH}"));
+                return stream_error(format!("elements nest deeper than {MAX_DEPTH}"));
             }
             (DocsetPosition::Cell { column, depth }, _) => {
                 DocsetPosition::Cell { column, depth: depth + 1 }
@@ -196,7 +198,7 @@ impl Docset<'_> {
     }
 
     fn start_document(&mut self, tag: &BytesStart<'_>, line: u64) -> Step<DocsetPosition> {
-        self.tell()?;
+        self.give_columns()?;
         self.document.place = format!("line {line}");
         self.document.number = attribute(tag, "id")?.unwrap_or_default().into_bytes();
         self.document.cells.resize_with(self.columns.len(), Vec::new);
@@ -224,7 +226,7 @@ impl Docset<'_> {
                 && !self.unknown.iter().any(|it| it == name) =>
             {
                 self.unknown.push(name.to_owned());
-                self.taker.warning(format!("<{name}> is no column and is passed over"));
+                self.sink.warning(format!("<{name}> is no column and is passed over"));
             }
             None => {}
         }
@@ -234,13 +236,13 @@ impl Docset<'_> {
     fn end(&mut self) -> Step {
         self.place = match self.place {
             DocsetPosition::Docset => {
-                self.tell()?;
+                self.give_columns()?;
                 DocsetPosition::Over
             }
             DocsetPosition::Schema(0) => DocsetPosition::Docset,
             DocsetPosition::Schema(depth) => DocsetPosition::Schema(depth - 1),
             DocsetPosition::Document => {
-                self.taker.document(&self.document).map_err(Problem::Taken)?;
+                self.sink.document(&self.document).map_err(Problem::Sink)?;
                 DocsetPosition::Docset
             }
             DocsetPosition::Cell { depth: 1, .. } => DocsetPosition::Document,
@@ -262,7 +264,7 @@ impl Docset<'_> {
             }
             DocsetPosition::Cell { .. } => Ok(()),
             _ if text.trim().is_empty() => Ok(()),
-            _ => told(format!(
+            _ => stream_error(format!(
                 "'{}' stands outside of any column",
                 text.trim().chars().take(30).collect::<String>()
             )),
@@ -270,37 +272,37 @@ impl Docset<'_> {
     }
 
     /// Gives the taker the columns, before the first document.
-    fn tell(&mut self) -> Step {
-        if self.is_told {
+    fn give_columns(&mut self) -> Step {
+        if self.has_columns {
             return Ok(());
         }
-        self.is_told = true;
+        self.has_columns = true;
         if self.columns.is_empty() {
-            return told(format!(
+            return stream_error(format!(
                 "no column is declared: begin the stream with a <{SCHEMA}>, or set xmlpipe_field"
             ));
         }
-        self.taker.columns(&self.columns).map_err(Problem::Taken)
+        self.sink.columns(&self.columns).map_err(Problem::Sink)
     }
 
     fn declare(&mut self, element: &str, tag: &BytesStart<'_>) -> Step {
         let name = match attribute(tag, "name")? {
             Some(name) if !name.trim().is_empty() => name,
-            _ => return told(format!("<{element}> has no name")),
+            _ => return stream_error(format!("<{element}> has no name")),
         };
         let kind = match element {
             "sphinx:field" => match attribute(tag, "attr")?.as_deref() {
                 None => Kind::Field,
                 Some("string") => Kind::FieldString,
                 Some(other) => {
-                    return told(format!(
+                    return stream_error(format!(
                         "attr=\"{other}\" of field '{name}': only string is known"
                     ));
                 }
             },
             "sphinx:attr" => kind_of(&name, attribute(tag, "type")?.as_deref().unwrap_or("int"))?,
             _ => {
-                return told(format!(
+                return stream_error(format!(
                     "<{element}> in the schema: take sphinx:field or sphinx:attr"
                 ));
             }
@@ -308,7 +310,7 @@ impl Docset<'_> {
         let mut column = Column::new(&name, kind);
         column.default = attribute(tag, "default")?.unwrap_or_default();
         if self.columns.iter().any(|other| other.name == column.name) {
-            return told(format!("the schema has column '{}' twice", column.name));
+            return stream_error(format!("the schema has column '{}' twice", column.name));
         }
         self.columns.push(column);
         Ok(())
@@ -318,7 +320,7 @@ impl Docset<'_> {
 fn kind_of(name: &str, kind: &str) -> Step<Kind> {
     match Kind::of_type(kind) {
         Some(kind) => Ok(kind),
-        None => told(format!(
+        None => stream_error(format!(
             "attribute '{name}' is {kind}: take int, bool, timestamp, bigint, float, string, json, multi or multi_64"
         )),
     }
@@ -326,7 +328,7 @@ fn kind_of(name: &str, kind: &str) -> Step<Kind> {
 
 fn attribute(tag: &BytesStart<'_>, name: &str) -> Step<Option<String>> {
     let wrong = |error: &dyn std::fmt::Display| {
-        Problem::Told(format!("<{}>: {error}", tag.name().into_inner()))
+        Problem::Stream(format!("<{}>: {error}", tag.name().into_inner()))
     };
     let found = tag.try_get_attribute(name).map_err(|error| wrong(&error))?;
     let value = found.map(|it| it.normalized_value(XmlVersion::Implicit1_0)).transpose();
@@ -339,12 +341,12 @@ fn resolve(reference: &BytesRef<'_>) -> Step<String> {
         Ok(Some(character)) => Ok(character.to_string()),
         Ok(None) => match resolve_xml_entity(reference) {
             Some(text) => Ok(text.to_owned()),
-            None => told(format!(
+            None => stream_error(format!(
                 "&{}; is not defined in XML: write the character itself",
                 &**reference
             )),
         },
-        Err(error) => told(error.to_string()),
+        Err(error) => stream_error(error.to_string()),
     }
 }
 
@@ -420,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_its_line() {
+    fn errors_have_a_line() {
         let deep = format!("<sphinx:document id='1'><subject>{}", "<b>".repeat(300));
         let cases = [
             ("<sphinx:killlist>", "line 9: <sphinx:killlist>: rows are not taken out of"),

@@ -17,7 +17,7 @@ pub(super) struct Document {
 }
 
 /// Receives a source's output.
-pub(super) trait Taker {
+pub(super) trait DocumentSink {
     /// The source's columns, before its first document.
     fn columns(&mut self, columns: &[Column]) -> Result<()>;
     /// The next document.

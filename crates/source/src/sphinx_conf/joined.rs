@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_a_document_stand_behind_each_other() {
+    fn texts_of_a_document_are_joined() {
         let mut found = Texts::new();
         let mut bytes = 0;
         for (document, text) in [("7", "red"), ("8", "blue"), ("7", "green sea"), ("x", "no")] {

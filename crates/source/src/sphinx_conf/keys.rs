@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_key_is_there_twice() {
+    fn configuration_keys_are_unique() {
         for kind in ["source", "index", "indexer", "searchd", "common"] {
             let kind = SectionKind::of(kind).unwrap();
             let mut names: Vec<_> = all(kind).map(|key| key.name).collect();

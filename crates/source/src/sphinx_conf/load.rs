@@ -13,7 +13,7 @@ use remora_engine::{Change, ChangeBatch, Database, Definition, Schema, TableChan
 use super::{
     SphinxConf,
     columns::{self, Column, Misfit},
-    documents::{Document, Taker},
+    documents::{Document, DocumentSink},
     plan::Plan,
 };
 use crate::{
@@ -22,9 +22,9 @@ use crate::{
 };
 
 /// The prefix of a table's name while it is loaded.
-const HIDDEN: &str = "#import.";
+const HIDDEN_PREFIX: &str = "#import.";
 /// The prefix of a loaded table's position.
-const POSITION: &str = "sphinx.conf:";
+const POSITION_PREFIX: &str = "sphinx.conf:";
 /// The most rows of a batch, and the bytes after which it ends.
 const BATCH_ROWS: usize = 16_384;
 const BATCH_BYTES: usize = 16 << 20;
@@ -64,7 +64,7 @@ impl SphinxConf {
     ) -> Result<Loaded> {
         let plan = Plan::of(self, self.index(index)?)?;
         refuse_other(database, index)?;
-        let hidden = format!("{HIDDEN}{index}");
+        let hidden = format!("{HIDDEN_PREFIX}{index}");
         // Left by an earlier run.
         drop_table(database, &hidden)?;
         let loaded = Loader::new(database, &plan, &hidden, progress).run(index);
@@ -92,7 +92,7 @@ fn drop_table(database: &Database, name: &str) -> Result<()> {
 /// Refuses to replace a table that was not loaded from an index.
 fn refuse_other(database: &Database, index: &str) -> Result<()> {
     let Ok(schema) = database.schema(index) else { return Ok(()) };
-    let position = database.source_position(&format!("{POSITION}{index}"))?;
+    let position = database.source_position(&format!("{POSITION_PREFIX}{index}"))?;
     match position.is_some() && schema.declared.is_none() {
         true => Ok(()),
         false => Err(Error::Schema(format!(
@@ -162,7 +162,7 @@ impl<'l> Loader<'l> {
         self.loaded.rows = self.database.statistics(self.hidden)?.rows;
         self.loaded.replaced = self.documents.saturating_sub(self.loaded.rows);
         let rename = Definition::Rename { from: self.hidden.to_owned(), to: index.to_owned() };
-        let position = (format!("{POSITION}{index}"), format!("rows={}", self.loaded.rows));
+        let position = (format!("{POSITION_PREFIX}{index}"), format!("rows={}", self.loaded.rows));
         self.database.define(vec![rename], vec![position])?;
         if self.misfits > 0 {
             let message = format!("{} texts are no JSON and count as none", self.misfits);
@@ -203,7 +203,7 @@ impl<'l> Loader<'l> {
     }
 }
 
-impl Taker for Loader<'_> {
+impl DocumentSink for Loader<'_> {
     fn columns(&mut self, columns: &[Column]) -> Result<()> {
         let wanted = match &self.columns {
             Some(wanted) => wanted,

@@ -6,9 +6,9 @@ use remora_words::settings::{Files, Settings};
 use super::{
     IndexKind, SphinxConf,
     columns::{self, Column, ID},
-    command::Running,
+    command::RunningCommand,
     docset,
-    documents::Taker,
+    documents::DocumentSink,
     index_kind,
     keys::{self, Meaning, SectionKind},
     query::Query,
@@ -74,20 +74,20 @@ impl Plan {
 
 impl Source {
     /// Reads all documents.
-    pub fn read(&self, taker: &mut dyn Taker) -> Result<()> {
+    pub fn read(&self, sink: &mut dyn DocumentSink) -> Result<()> {
         let name = &self.name;
         match &self.origin {
             Origin::Separated { command, form, columns } => {
-                let (running, mut output) = Running::start(name, command)?;
-                let read = separated::read(name, &mut output, *form, columns, taker);
+                let (running, mut output) = RunningCommand::start(name, command)?;
+                let read = separated::read(name, &mut output, *form, columns, sink);
                 running.finish(name, output, read)
             }
             Origin::Docset { command, columns } => {
-                let (running, mut output) = Running::start(name, command)?;
-                let read = docset::read(name, &mut output, columns.clone(), taker);
+                let (running, mut output) = RunningCommand::start(name, command)?;
+                let read = docset::read(name, &mut output, columns.clone(), sink);
                 running.finish(name, output, read)
             }
-            Origin::Query(query) => query.read(name, taker),
+            Origin::Query(query) => query.read(name, sink),
         }
     }
 
@@ -113,27 +113,28 @@ pub(super) fn real_time_table(conf: &SphinxConf, section: &Section) -> Result<Sc
 
 /// The table of a distributed index.
 pub(super) fn distributed_table(conf: &SphinxConf, section: &Section) -> Result<Schema> {
-    let said = |key: &'static str| section.all(key).filter(|setting| !setting.value.is_empty());
-    if let Some(agent) = said("agent_blackhole").next() {
+    let setting_text =
+        |key: &'static str| section.all(key).filter(|setting| !setting.value.is_empty());
+    if let Some(agent) = setting_text("agent_blackhole").next() {
         let message = "agent_blackhole: nothing is asked whose answer is thrown away: leave it out";
         return Err(wrong(&conf.file, agent.line, message.to_owned()));
     }
     let mut agents = Vec::new();
     for (key, is_kept) in [("agent", false), ("agent_persistent", true)] {
-        for agent in said(key) {
+        for agent in setting_text(key) {
             let value = agent.value.trim();
             check_agent(value)
                 .map_err(|what| wrong(&conf.file, agent.line, format!("{key}: {what}")))?;
             agents.push(match value.strip_suffix(']') {
                 _ if !is_kept => value.to_owned(),
-                Some(said) => format!("{said},conn=pconn]"),
+                Some(setting_text) => format!("{setting_text},conn=pconn]"),
                 None => format!("{value}[conn=pconn]"),
             });
         }
     }
     let mut settings = Vec::new();
     for key in ["ha_strategy", "agent_connect_timeout", "agent_query_timeout"] {
-        if let Some(setting) = said(key).last() {
+        if let Some(setting) = setting_text(key).last() {
             settings.push((key.to_owned(), setting.value.trim().to_owned()));
         }
     }
@@ -268,11 +269,11 @@ fn refuse_settings(conf: &SphinxConf, section: &Section, prefix: &str) -> Result
     for setting in &section.settings {
         let is_off = ["", "0"].contains(&setting.value.as_str());
         let known = keys::find(section.kind, setting.key);
-        if let Some(Meaning::Refused(mend)) = known.map(|key| key.meaning)
+        if let Some(Meaning::Refused(advice)) = known.map(|key| key.meaning)
             && !is_off
             && !is_of_other(setting.key)
         {
-            return Err(wrong(&conf.file, setting.line, format!("{}: {mend}", setting.key)));
+            return Err(wrong(&conf.file, setting.line, format!("{}: {advice}", setting.key)));
         }
     }
     Ok(())

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use super::{
     columns::{Column, Kind, document_number},
-    documents::{Document, Taker},
+    documents::{Document, DocumentSink},
     joined::{self, Joined, Texts},
     range::{DEFAULT_STEP, Pace, of_stretch, ranged},
-    sets::{self, SetOf, Sets},
+    sets::{self, MultiValueAttribute, Sets},
     text::Section,
     unpack::Unpacking,
     wrong,
@@ -35,14 +35,14 @@ pub(super) struct Query {
     after_index: Vec<String>,
     attributes: Vec<Column>,
     /// The multi-value attributes.
-    sets: Vec<SetOf>,
+    sets: Vec<MultiValueAttribute>,
     /// Fields from other queries.
     joined: Vec<Joined>,
     unpacking: Unpacking,
 }
 
 /// The results of the other queries, by document id.
-struct Beside {
+struct AuxiliaryResults {
     texts: Vec<Texts>,
     sets: Vec<Sets>,
 }
@@ -99,7 +99,7 @@ impl Query {
         let mut attributes = Column::of_section(section, "sql_");
         // Removes the columns that the declarations of sets were misread as.
         attributes.retain(|column| column.kind != Kind::Multi);
-        let sets = sets_of(file, section)?;
+        let sets = multi_value_attributes(file, section)?;
         let of_field = sets.iter().filter(|set| set.is_of_field());
         attributes.extend(of_field.map(|set| set.column.clone()));
         let joined = joined_fields(file, section)?;
@@ -120,7 +120,7 @@ impl Query {
     }
 
     /// Reads all documents.
-    pub fn read(&self, source: &str, taker: &mut dyn Taker) -> Result<()> {
+    pub fn read(&self, source: &str, sink: &mut dyn DocumentSink) -> Result<()> {
         let mut connection = self.connect()?;
         for statement in &self.before {
             connection.run(statement)?;
@@ -132,9 +132,9 @@ impl Query {
         }
         let sets = sets::read(source, &self.sets, self.pace, &mut connection)?;
         let texts = joined::read(source, &self.joined, self.pace, &mut connection)?;
-        let beside = Beside { texts, sets };
+        let auxiliary = AuxiliaryResults { texts, sets };
         let mut read = |connection: &mut Connection, query: &str| {
-            self.read_part(source, connection, query, &beside, taker)
+            self.read_part(source, connection, query, &auxiliary, sink)
         };
         match &self.ends {
             None => read(&mut connection, &self.query)?,
@@ -147,7 +147,7 @@ impl Query {
         for statement in &self.after {
             // As in Sphinx: the documents are loaded already.
             if let Err(error) = connection.run(statement) {
-                taker.warning(format!("sql_query_post: {error}"));
+                sink.warning(format!("sql_query_post: {error}"));
             }
         }
         Ok(())
@@ -175,15 +175,15 @@ impl Query {
         source: &str,
         connection: &mut Connection,
         statement: &str,
-        beside: &Beside,
-        taker: &mut dyn Taker,
+        auxiliary: &AuxiliaryResults,
+        sink: &mut dyn DocumentSink,
     ) -> Result<()> {
         let mut document = Document::default();
         let (mut is_begun, mut places) = (false, Vec::new());
         connection.each_row(statement, &mut |names, cells| {
             if !is_begun {
                 is_begun = true;
-                taker.columns(&self.columns(source, names)?)?;
+                sink.columns(&self.columns(source, names)?)?;
                 places = self.unpacking.places(source, names.get(1..).unwrap_or_default())?;
             }
             let Some(cells) = cells else { return Ok(()) };
@@ -191,15 +191,15 @@ impl Query {
             document.number = cells.next().unwrap_or_default();
             document.cells = cells.collect();
             document.place = format!("document {}", String::from_utf8_lossy(&document.number));
-            if !self.unpacking.apply(source, &places, &mut document, taker)? {
+            if !self.unpacking.apply(source, &places, &mut document, sink)? {
                 return Ok(());
             }
             let number = document_number(&document.number);
             // Texts and sets have the same form: bytes by document id.
             let of_document = |found: &Texts| number.and_then(|number| found.get(&number).cloned());
-            let found = beside.texts.iter().chain(&beside.sets);
+            let found = auxiliary.texts.iter().chain(&auxiliary.sets);
             document.cells.extend(found.map(|found| of_document(found).unwrap_or_default()));
-            taker.document(&document)
+            sink.document(&document)
         })
     }
 
@@ -229,10 +229,11 @@ impl Query {
     }
 }
 
-fn sets_of(file: &str, section: &Section) -> Result<Vec<SetOf>> {
+fn multi_value_attributes(file: &str, section: &Section) -> Result<Vec<MultiValueAttribute>> {
     let declared = section.all("sql_attr_multi").filter(|setting| !setting.value.is_empty());
     let sets = declared.map(|setting| {
-        SetOf::of_value(&setting.value).map_err(|message| wrong(file, setting.line, message))
+        MultiValueAttribute::of_value(&setting.value)
+            .map_err(|message| wrong(file, setting.line, message))
     });
     sets.collect()
 }

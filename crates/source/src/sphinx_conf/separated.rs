@@ -11,7 +11,7 @@ use std::io::{BufRead, Read};
 
 use super::{
     columns::Column,
-    documents::{Document, Lines, Taker},
+    documents::{Document, DocumentSink, Lines},
 };
 use crate::{Error, Result};
 
@@ -29,9 +29,9 @@ pub(super) fn read(
     stream: impl Read,
     form: Form,
     columns: &[Column],
-    taker: &mut dyn Taker,
+    sink: &mut dyn DocumentSink,
 ) -> Result<()> {
-    taker.columns(columns)?;
+    sink.columns(columns)?;
     let mut splitter = Splitter {
         source,
         lines: Lines::new(stream),
@@ -59,8 +59,8 @@ pub(super) fn read(
             return Err(Error::format(source, message));
         }
         document.place = format!("line {line}");
-        splitter.give(&mut document);
-        taker.document(&document)?;
+        splitter.move_values_to(&mut document);
+        sink.document(&document)?;
     }
 }
 
@@ -167,7 +167,7 @@ impl<R: Read> Splitter<'_, R> {
     }
 
     /// Moves the line's values out and takes buffers back for the next line.
-    fn give(&mut self, document: &mut Document) {
+    fn move_values_to(&mut self, document: &mut Document) {
         document.cells.resize_with(self.cells.len() - 1, Vec::new);
         let mut cells = self.cells.iter_mut();
         if let Some(first) = cells.next() {
@@ -229,7 +229,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_do_not_depend_on_the_pieces_they_come_in(
+        fn lines_do_not_depend_on_read_boundaries(
             text in "([12],|[a\",\\\\\n\r\t]){0,40}",
             size in 1_usize..5,
         ) {

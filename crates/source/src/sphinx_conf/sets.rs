@@ -20,12 +20,12 @@ use crate::{Error, Result, mysql::connection::Connection};
 const MAX_PAIRS: usize = 1 << 26;
 
 /// A multi-value attribute and the source of its numbers.
-pub(super) struct SetOf {
+pub(super) struct MultiValueAttribute {
     pub column: Column,
-    from: From,
+    from: NumberSource,
 }
 
-enum From {
+enum NumberSource {
     /// A column of `sql_query`.
     Field,
     /// A separate query.
@@ -34,7 +34,7 @@ enum From {
     Ranged(String, String),
 }
 
-impl SetOf {
+impl MultiValueAttribute {
     /// Parses a value of `sql_attr_multi`.
     ///
     /// # Errors
@@ -56,13 +56,13 @@ impl SetOf {
             _ => return Err(refuse()),
         };
         let from = match (*source, queries.split_once(';')) {
-            ("field", None) if queries.is_empty() => From::Field,
-            ("query", _) if !queries.is_empty() => From::Query(queries.to_owned()),
+            ("field", None) if queries.is_empty() => NumberSource::Field,
+            ("query", _) if !queries.is_empty() => NumberSource::Query(queries.to_owned()),
             ("ranged-query", Some((query, ends))) if !ends.trim().is_empty() => {
                 if !(query.contains("$start") && query.contains("$end")) {
                     return Err("sql_attr_multi: its query needs $start and $end".to_owned());
                 }
-                From::Ranged(query.to_owned(), ends.trim().to_owned())
+                NumberSource::Ranged(query.to_owned(), ends.trim().to_owned())
             }
             _ => return Err(refuse()),
         };
@@ -71,7 +71,7 @@ impl SetOf {
 
     /// Whether `sql_query` returns its numbers.
     pub fn is_of_field(&self) -> bool {
-        matches!(self.from, From::Field)
+        matches!(self.from, NumberSource::Field)
     }
 }
 
@@ -81,7 +81,7 @@ pub(super) type Sets = HashMap<u64, Vec<u8>>;
 /// Runs the queries of these attributes.
 pub(super) fn read(
     source: &str,
-    sets: &[SetOf],
+    sets: &[MultiValueAttribute],
     pace: Pace,
     connection: &mut Connection,
 ) -> Result<Vec<Sets>> {
@@ -89,9 +89,9 @@ pub(super) fn read(
     let mut all = Vec::new();
     for set in sets {
         let (query, ends) = match &set.from {
-            From::Field => continue,
-            From::Query(query) => (query, None),
-            From::Ranged(query, ends) => (query, Some(ends.as_str())),
+            NumberSource::Field => continue,
+            NumberSource::Query(query) => (query, None),
+            NumberSource::Ranged(query, ends) => (query, Some(ends.as_str())),
         };
         let mut found = Sets::new();
         let (key, column, value) = ("sql_attr_multi", set.column.name.as_str(), "a number");
@@ -125,23 +125,23 @@ fn add(found: &mut Sets, cells: &[Vec<u8>]) {
 mod tests {
     use super::*;
 
-    fn set(value: &str) -> std::result::Result<SetOf, String> {
-        SetOf::of_value(value)
+    fn set(value: &str) -> std::result::Result<MultiValueAttribute, String> {
+        MultiValueAttribute::of_value(value)
     }
 
     #[test]
-    fn declarations_say_where_numbers_come_from() {
+    fn multi_value_declarations_name_their_source() {
         let field = set("uint Tags from field").unwrap();
         assert_eq!((field.column.name.as_str(), field.column.kind), ("tags", Kind::Multi));
         assert!(field.is_of_field());
         let query = set("bigint t from query; SELECT id, tag FROM tags WHERE a <> ';'").unwrap();
         assert_eq!(query.column.kind, Kind::Multi64);
         let expected = "SELECT id, tag FROM tags WHERE a <> ';'";
-        assert!(matches!(query.from, From::Query(query) if query == expected));
+        assert!(matches!(query.from, NumberSource::Query(query) if query == expected));
         let ranged =
             "uint t from ranged-query; SELECT a, b WHERE a >= $start AND a <= $end; SELECT 1, 9";
         assert!(
-            matches!(set(ranged).unwrap().from, From::Ranged(_, ends) if ends == "SELECT 1, 9")
+            matches!(set(ranged).unwrap().from, NumberSource::Ranged(_, ends) if ends == "SELECT 1, 9")
         );
         for wrong in [
             "",
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_a_document_stand_together() {
+    fn numbers_of_a_document_are_grouped() {
         let mut found = Sets::new();
         for (document, number) in [("7", "3"), ("8", "1"), ("7", "-5"), ("x", "1"), ("0", "1")] {
             add(&mut found, &[document.as_bytes().to_vec(), number.as_bytes().to_vec()]);

@@ -2,7 +2,7 @@
 
 use super::{
     columns::Column,
-    documents::{Document, Taker},
+    documents::{Document, DocumentSink},
     *,
 };
 
@@ -15,7 +15,7 @@ pub(super) struct Kept {
     pub warnings: Vec<String>,
 }
 
-impl Taker for Kept {
+impl DocumentSink for Kept {
     fn columns(&mut self, columns: &[Column]) -> Result<()> {
         self.columns = columns.to_vec();
         Ok(())
@@ -38,7 +38,7 @@ fn conf(text: &str) -> SphinxConf {
 }
 
 #[test]
-fn indexes_are_told_by_their_types() {
+fn index_types_are_recognized() {
     let conf = conf(
         "index base {\nmorphology = stem_en\n}\nindex a : base {\nsource = s\n}\n\
          index r {\ntype = rt\n}\nindex d {\ntype = distributed\nlocal = a\nlocal = r\n}\n\
@@ -109,7 +109,7 @@ fn a_real_time_index_is_a_table() {
 }
 
 #[test]
-fn what_is_refused_has_its_line_and_key() {
+fn refused_rows_have_a_line_and_a_key() {
     let cases = [
         ("rt_attr_multi = title", "column 'title' is there twice"),
         ("index_token_filter = lib.so:f", "sphinx.conf:4: index_token_filter: "),
@@ -180,7 +180,7 @@ fn sources_are_checked_before_anything_runs() {
 
 /// Also if only other queries of the source are run in ranges.
 #[test]
-fn settings_that_say_nothing_are_refused() {
+fn invalid_source_settings_are_refused() {
     let plan = |setting: &str, indexer: &str| {
         let mysql = "type = mysql\nsql_host = h\nsql_query = SELECT 1";
         let conf = conf(&format!(
@@ -211,7 +211,7 @@ fn settings_that_say_nothing_are_refused() {
 }
 
 #[test]
-fn searchd_says_where_it_listens_and_where_files_lie() {
+fn searchd_section_has_listen_addresses_and_paths() {
     let conf_of = |searchd: &str| conf(&format!("index i {{\npath = /var/i/data\n}}\n{searchd}"));
     let text =
         "searchd {\nlisten = 9312\nlisten = 127.0.0.1:9306:mysql41\nlog = x\npid_file = y\n}\n";

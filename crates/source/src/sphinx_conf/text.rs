@@ -170,12 +170,12 @@ impl Parser<'_> {
         let word = self.word("a key, or a closing brace")?;
         let Some(key) = keys::find(section.kind, &word) else {
             let near = keys::nearest(section.kind, &word);
-            let mend = near.map_or_else(
+            let advice = near.map_or_else(
                 || "take the line out".to_owned(),
                 |near| format!("did you mean '{near}'?"),
             );
             let place = section.kind.name();
-            return self.refuse(line, format!("'{word}' is no key of a section {place}: {mend}"));
+            return self.refuse(line, format!("'{word}' is no key of a section {place}: {advice}"));
         };
         self.expect('=', &format!("= behind {word}"))?;
         let value = self.value();
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_section_takes_over_what_it_does_not_set_itself() {
+    fn section_inherits_settings_it_does_not_set() {
         let text = "source a {\nsql_query_pre = x\nsql_query_pre = y\nsql_db = d\n}\n\
                     source b : a {\nsql_query_pre = z\nsql_query_pre = w\n}\n\
                     source c:b\n{\nsql_db = e\n}\n";
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_value_of_a_single_key_is_told() {
+    fn second_value_of_a_single_value_key_is_reported() {
         let mut warnings = Vec::new();
         let text = "index i {\npath = a\npath = b\n}";
         let found = parse("f.conf", text, &mut warnings).unwrap();
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_their_line_and_mend() {
+    fn errors_have_a_line_and_advice() {
         let cases = [
             ("#!/usr/bin/php\n", "f.conf:1: a sphinx.conf that is a script (#!) is not run"),
             ("\nindx i {\n}", "f.conf:2: 'indx' is no section: take source, index"),
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_that_double_end() {
+    fn inherited_settings_are_bounded_in_memory() {
         let long = "x".repeat(1 << 20);
         let mut text = format!("index i0 {{\nmorphology = {long}\n}}\n");
         for number in 1..100 {

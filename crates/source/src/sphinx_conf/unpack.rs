@@ -6,7 +6,7 @@ use std::{fs::File, io::Read};
 use flate2::read::ZlibDecoder;
 
 use super::{
-    documents::{Document, Taker},
+    documents::{Document, DocumentSink},
     text::{Section, Setting},
     wrong,
 };
@@ -122,7 +122,7 @@ impl Unpacking {
         source: &str,
         places: &[UnpackedColumn],
         document: &mut Document,
-        taker: &mut dyn Taker,
+        sink: &mut dyn DocumentSink,
     ) -> Result<bool> {
         for UnpackedColumn { at, step } in places {
             let Some(cell) = document.cells.get_mut(*at).filter(|cell| !cell.is_empty()) else {
@@ -145,11 +145,11 @@ impl Unpacking {
             match self.on_error {
                 OnError::Fail if *step == Step::File => return Err(Error::format(source, message)),
                 OnError::Skip if *step == Step::File => {
-                    taker.warning(message);
+                    sink.warning(message);
                     return Ok(false);
                 }
                 // As in Sphinx: the text stays empty.
-                _ => taker.warning(message),
+                _ => sink.warning(message),
             }
         }
         Ok(true)
@@ -265,9 +265,9 @@ mod tests {
     }
 
     #[derive(Default)]
-    struct TakenTexts(Vec<String>);
+    struct CollectedTexts(Vec<String>);
 
-    impl Taker for TakenTexts {
+    impl DocumentSink for CollectedTexts {
         fn columns(&mut self, _: &[Column]) -> Result<()> {
             Ok(())
         }
@@ -288,9 +288,9 @@ mod tests {
         let places = unpacking.places("source 's'", &names).unwrap();
         let cells = cells.iter().map(|cell| cell.to_vec()).collect();
         let mut document = Document { place: "document 7".to_owned(), number: Vec::new(), cells };
-        let mut told = TakenTexts::default();
-        let kept = unpacking.apply("source 's'", &places, &mut document, &mut told)?;
-        Ok((document.cells, kept, told.0))
+        let mut warnings = CollectedTexts::default();
+        let kept = unpacking.apply("source 's'", &places, &mut document, &mut warnings)?;
+        Ok((document.cells, kept, warnings.0))
     }
 
     #[test]
@@ -300,20 +300,23 @@ mod tests {
         std::fs::write(&path, "whale").unwrap();
         let name = path.to_str().unwrap().as_bytes();
         let (one, two) = (packed(b"coral reef"), compressed(b"deep sea"));
-        let (cells, kept, told) = made(OnError::Fail, &[&one, &two, name]).unwrap();
+        let (cells, kept, warnings) = made(OnError::Fail, &[&one, &two, name]).unwrap();
         assert_eq!(cells, [b"coral reef".to_vec(), b"deep sea".to_vec(), b"whale".to_vec()]);
-        assert!(kept && told.is_empty(), "{told:?}");
-        let (cells, kept, told) = made(OnError::Fail, &[b"", b"", b""]).unwrap();
-        assert!(cells.iter().all(Vec::is_empty) && kept && told.is_empty(), "{told:?}");
+        assert!(kept && warnings.is_empty(), "{warnings:?}");
+        let (cells, kept, warnings) = made(OnError::Fail, &[b"", b"", b""]).unwrap();
+        assert!(cells.iter().all(Vec::is_empty) && kept && warnings.is_empty(), "{warnings:?}");
         std::fs::write(&path, "longer than eight").unwrap();
-        let (cells, _, told) = made(OnError::Ignore, &[b"none", &two, name]).unwrap();
+        let (cells, _, warnings) = made(OnError::Ignore, &[b"none", &two, name]).unwrap();
         assert_eq!(cells, [Vec::new(), b"deep sea".to_vec(), Vec::new()]);
-        assert!(told[0].starts_with("document 7: unpack_zlib: it cannot be unpacked"), "{told:?}");
-        assert!(told[1].contains("raise max_file_field_buffer"), "{told:?}");
+        assert!(
+            warnings[0].starts_with("document 7: unpack_zlib: it cannot be unpacked"),
+            "{warnings:?}"
+        );
+        assert!(warnings[1].contains("raise max_file_field_buffer"), "{warnings:?}");
     }
 
     #[test]
-    fn what_cannot_be_unpacked_is_told() {
+    fn texts_that_cannot_be_unpacked_are_reported() {
         let long = compressed(&[b'x'; 1_001]);
         let mut lying = compressed(b"deep sea");
         lying[0] = 3;
@@ -323,14 +326,14 @@ mod tests {
             (&b"abc"[..], "shorter than"),
             (&b"\x05\0\0\0nothing"[..], "cannot be unpacked"),
         ] {
-            let (cells, kept, told) = made(OnError::Fail, &[b"", cell, b""]).unwrap();
-            assert!(cells[1].is_empty() && kept && told[0].contains(part), "{told:?}");
+            let (cells, kept, warnings) = made(OnError::Fail, &[b"", cell, b""]).unwrap();
+            assert!(cells[1].is_empty() && kept && warnings[0].contains(part), "{warnings:?}");
         }
         let missing = b"/nowhere/at/all";
         let error = made(OnError::Fail, &[b"", b"", missing]).unwrap_err().to_string();
         assert!(error.contains("sql_file_field: file '/nowhere/at/all'"), "{error}");
-        let (_, kept, told) = made(OnError::Skip, &[b"", b"", missing]).unwrap();
-        assert!(!kept && told.len() == 1, "{told:?}");
+        let (_, kept, warnings) = made(OnError::Skip, &[b"", b"", missing]).unwrap();
+        assert!(!kept && warnings.len() == 1, "{warnings:?}");
         let names = ["a".to_owned(), "c".to_owned()];
         let error = unpacking(OnError::Skip).places("source 's'", &names).unwrap_err().to_string();
         assert!(error.contains("no column 'b', which unpack_mysqlcompress names"), "{error}");
@@ -346,8 +349,8 @@ mod tests {
         assert!(made_pipe.success());
         for path in [pipe.as_path(), folder.path()] {
             let name = path.to_str().unwrap().to_owned();
-            let (told, telling) = std::sync::mpsc::channel();
-            std::thread::spawn(move || told.send(read_file(name.as_bytes(), 8)));
+            let (warnings, telling) = std::sync::mpsc::channel();
+            std::thread::spawn(move || warnings.send(read_file(name.as_bytes(), 8)));
             let read = telling.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
             assert!(read.is_err_and(|why| why.ends_with("is no file")), "{}", path.display());
         }

@@ -57,7 +57,8 @@ impl<'c> Reader<'c> {
         let (ids_name, records_name) = (format!("id_{partition}"), format!("dat_{partition}"));
         let Some(ids) = self.open(&ids_name, visit)? else { return Ok(()) };
         let Some(file) = self.open(&records_name, visit)? else { return Ok(()) };
-        let (ids_name, records_name) = (self.shown(&ids_name), self.shown(&records_name));
+        let (ids_name, records_name) =
+            (self.display_text(&ids_name), self.display_text(&records_name));
         let sizes = self.collection.sizes;
         let table = HashTable::new(&ids_name, &ids, sizes)?;
         let mut records = Records::new(&records_name, &file, sizes)?;
@@ -80,7 +81,7 @@ impl<'c> Reader<'c> {
             },
             &mut tell,
         )?;
-        records.unseen(&mut tell)
+        records.report_unread(&mut tell)
     }
 
     /// Why tiedot would not find an id at its place.
@@ -147,7 +148,11 @@ impl<'c> Reader<'c> {
             let number = name.strip_prefix("dat_").and_then(|number| number.parse::<u32>().ok());
             if number.is_some_and(|number| number >= *partitions) {
                 let message = format!("is of none of the {partitions} partitions");
-                visit(Found::Problem(Problem { file: self.shown(&name), offset: 0, message }))?;
+                visit(Found::Problem(Problem {
+                    file: self.display_text(&name),
+                    offset: 0,
+                    message,
+                }))?;
             }
         }
         Ok(())
@@ -160,14 +165,18 @@ impl<'c> Reader<'c> {
             Ok(file) => Ok(Some(file)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let message = "is missing, with the documents that it had".to_owned();
-                visit(Found::Problem(Problem { file: self.shown(name), offset: 0, message }))?;
+                visit(Found::Problem(Problem {
+                    file: self.display_text(name),
+                    offset: 0,
+                    message,
+                }))?;
                 Ok(None)
             }
             Err(error) => Err(Error::io(&path.display().to_string(), error)),
         }
     }
 
-    fn shown(&self, file: &str) -> String {
+    fn display_text(&self, file: &str) -> String {
         format!("{}/{file}", self.collection.name)
     }
 }

@@ -54,14 +54,14 @@ impl<'f> Records<'f> {
         };
         let mut text = vec![0; usize::try_from(room).unwrap_or(0)];
         self.fill(&mut text, place + HEADER_BYTES)?;
-        match self.see(place) {
+        match self.mark_seen(place) {
             true => Ok(Ok(text)),
             false => Ok(Err("whose document has another id already")),
         }
     }
 
     /// Visits records that were not read, and ranges that are not records.
-    pub fn unseen(&self, wrong: &mut dyn FnMut(Problem) -> Result<()>) -> Result<()> {
+    pub fn report_unread(&self, wrong: &mut dyn FnMut(Problem) -> Result<()>) -> Result<()> {
         let (mut place, mut damaged) = (0, None);
         let (mut window, mut window_start) = (Vec::new(), 0);
         while place + HEADER_BYTES <= self.bytes {
@@ -85,7 +85,7 @@ impl<'f> Records<'f> {
                 Header::Deleted { room } => (room, false),
             };
             if let Some(start) = damaged.take() {
-                wrong(self.stretch(start, place))?;
+                wrong(self.unread_range(start, place))?;
             }
             if is_there && !self.is_seen(place) {
                 let message =
@@ -96,12 +96,12 @@ impl<'f> Records<'f> {
             place += HEADER_BYTES + room;
         }
         match damaged {
-            Some(start) => wrong(self.stretch(start, self.bytes)),
+            Some(start) => wrong(self.unread_range(start, self.bytes)),
             None => Ok(()),
         }
     }
 
-    fn stretch(&self, start: u64, end: u64) -> Problem {
+    fn unread_range(&self, start: u64, end: u64) -> Problem {
         let message = format!("{} bytes are no records", end - start);
         Problem { file: self.name.to_owned(), offset: start, message }
     }
@@ -119,7 +119,7 @@ impl<'f> Records<'f> {
     }
 
     /// Notes an offset; false if it was noted before.
-    fn see(&mut self, place: u64) -> bool {
+    fn mark_seen(&mut self, place: u64) -> bool {
         let (word, bit) = word_and_bit(place);
         let Some(word) = self.seen.get_mut(word) else { return false };
         let is_new = *word & bit == 0;

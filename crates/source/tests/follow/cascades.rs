@@ -240,14 +240,14 @@ fn mysql_5_6_changes_many_rows() {
 }
 
 #[test]
-fn mariadb_10_11_meets_copies() {
+fn mariadb_10_11_applies_cascades_during_copies() {
     cascades_and_copies_meet(Kind::MariaDb1011);
     a_parent_that_is_not_followed_is_asked_for(Kind::MariaDb1011);
     a_chain_through_a_table_that_is_not_followed_is_refused(Kind::MariaDb1011);
 }
 
 #[test]
-fn mysql_5_6_meets_copies() {
+fn mysql_5_6_applies_cascades_during_copies() {
     cascades_and_copies_meet(Kind::MySql56);
     a_parent_that_is_not_followed_is_asked_for(Kind::MySql56);
     a_chain_through_a_table_that_is_not_followed_is_refused(Kind::MySql56);

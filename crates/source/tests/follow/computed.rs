@@ -62,7 +62,7 @@ fn copies(pair: &Pair, name: &str) -> (u64, Option<String>) {
     let full = format!("shop.{name}");
     // Who only asks what is followed does not pay for it.
     assert!(pair.status().tables.iter().all(|table| table.keys_missing.is_none()));
-    let status = pair.follower().whole_status();
+    let status = pair.follower().full_status();
     let table = status.tables.into_iter().find(|table| table.table == full).unwrap();
     (table.copied.map_or(0, |copied| copied.times), table.keys_missing)
 }
@@ -95,7 +95,7 @@ fn check(pair: &mut Pair, name: &str) {
 }
 
 #[test]
-fn rows_of_followed_tables_have_what_keys_are_over() {
+fn followed_rows_have_key_expression_columns() {
     register_computing(Computing { complete, computation });
     let mut pair = Pair::start(
         Kind::MySql97,
@@ -157,7 +157,7 @@ fn rows_of_followed_tables_have_what_keys_are_over() {
 }
 
 #[test]
-fn an_interrupted_copy_of_a_table_without_a_key_begins_anew() {
+fn interrupted_copy_of_a_table_without_key_restarts() {
     register_computing(Computing { complete, computation });
     let mut pair = Pair::start(
         Kind::MySql97,
@@ -190,7 +190,7 @@ fn an_interrupted_copy_of_a_table_without_a_key_begins_anew() {
 }
 
 #[test]
-fn a_row_of_which_a_key_cannot_be_computed_stops_the_key_alone() {
+fn row_with_failing_key_expression_drops_only_the_key() {
     register_computing(Computing { complete, computation });
     let mut pair = Pair::start(
         Kind::MySql97,

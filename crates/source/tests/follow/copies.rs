@@ -185,7 +185,7 @@ fn a_copy_is_cancelled() {
 
 /// No more rows are read than the settings allow: 2,000 of them take two seconds, less one chunk.
 #[test]
-fn a_copy_keeps_to_its_speed() {
+fn copy_respects_its_rate_limit() {
     let mut pair = Pair::start_with(Kind::MariaDb1011, &[], &TABLES[..1], |settings| {
         settings.chunk_rows = 100;
         settings.copy_rows_per_second = Some(1_000);

@@ -169,7 +169,7 @@ fn named_statements_change_nothing_under_strict_settings() {
 }
 
 #[test]
-fn rows_of_a_statement_lead_to_a_copy() {
+fn statement_based_row_changes_cause_a_copy() {
     let mut pair = Pair::start(Kind::MariaDb1011, &GOODS);
     pair.compare();
     pair.run("SET binlog_format = STATEMENT");

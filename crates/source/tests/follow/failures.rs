@@ -18,7 +18,7 @@ const TABLES: [&str; 2] = [
 
 /// A transaction whose batch fails must not be skipped by one that is behind it.
 #[test]
-fn nothing_is_applied_behind_what_failed() {
+fn nothing_is_applied_after_a_failed_batch() {
     let mut pair = Pair::start(Kind::MariaDb1011, &TABLES);
     pair.compare();
     let inserts = pair.status().inserts;
@@ -52,7 +52,7 @@ fn nothing_is_applied_behind_what_failed() {
 /// A row larger than the limits stops its table; a transaction of which it is a part is applied
 /// without it, and the table is copied when the row is gone.
 #[test]
-fn a_refused_row_stops_its_table_alone() {
+fn refused_row_stops_only_its_table() {
     let mut pair = Pair::start(Kind::MariaDb1011, &TABLES);
     pair.compare();
     pair.close();

@@ -58,7 +58,7 @@ impl First {
     }
 }
 
-fn what_is_not_there_is_named(kind: Kind) {
+fn missing_tables_are_reported(kind: Kind) {
     let mut first = First::start(kind);
     let address = format!("{HOST}:{}", first.server.port());
     let there = "there are shop.apples, shop.pears";
@@ -99,28 +99,28 @@ fn what_is_not_there_is_named(kind: Kind) {
 }
 
 #[test]
-fn mariadb_10_11_names_what_is_not_there() {
-    what_is_not_there_is_named(Kind::MariaDb1011);
+fn mariadb_10_11_reports_missing_tables() {
+    missing_tables_are_reported(Kind::MariaDb1011);
 }
 
 #[test]
-fn mariadb_11_8_names_what_is_not_there() {
-    what_is_not_there_is_named(Kind::MariaDb118);
+fn mariadb_11_8_reports_missing_tables() {
+    missing_tables_are_reported(Kind::MariaDb118);
 }
 
 #[test]
-fn mysql_9_7_names_what_is_not_there() {
-    what_is_not_there_is_named(Kind::MySql97);
+fn mysql_9_7_reports_missing_tables() {
+    missing_tables_are_reported(Kind::MySql97);
 }
 
 #[test]
-fn mysql_5_6_names_what_is_not_there() {
-    what_is_not_there_is_named(Kind::MySql56);
+fn mysql_5_6_reports_missing_tables() {
+    missing_tables_are_reported(Kind::MySql56);
 }
 
 /// Two replicas of one id throw each other out for ever.
 #[test]
-fn a_clash_of_server_ids_names_the_setting() {
+fn duplicate_server_id_error_names_the_setting() {
     let first = First::start(Kind::MariaDb1011);
     let url = format!("{}?server-id=77", first.server.follower_url("shop"));
     let follow = |database: &Database| {
@@ -143,7 +143,7 @@ fn a_clash_of_server_ids_names_the_setting() {
 
 /// Stopping answers when it has stopped, so that what is sent behind it finds it so.
 #[test]
-fn a_stop_has_stopped() {
+fn no_writes_after_stop_returns() {
     let first = First::start(Kind::MariaDb1011);
     let follower = first.follow(false, "*").unwrap();
     for _ in 0..20 {

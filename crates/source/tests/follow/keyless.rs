@@ -442,7 +442,7 @@ fn mysql_9_7_definitions_change() {
 
 /// A row that goes but is not here is a fault, and the table is copied anew.
 #[test]
-fn a_row_that_is_missing_here_leads_to_a_copy() {
+fn locally_missing_row_causes_a_copy() {
     let mut pair = Pair::start(Kind::MariaDb1011, &["CREATE TABLE t (a INT, v VARCHAR(20))"]);
     pair.run("INSERT INTO t VALUES (1, 'a'), (1, 'a'), (2, 'b'), (3, 'c')");
     for _ in 0..14 {
@@ -487,7 +487,7 @@ fn a_row_that_is_missing_here_leads_to_a_copy() {
 
 /// The server makes a key that nobody asked for, and may hide it.
 #[test]
-fn a_generated_invisible_key_serves() {
+fn generated_invisible_primary_key_is_used() {
     let options = [
         "--sql-generate-invisible-primary-key=ON",
         "--show-gipk-in-create-table-and-information-schema=OFF",
@@ -505,7 +505,7 @@ fn a_generated_invisible_key_serves() {
 
 /// Children of a foreign key change with their parents, and the binlog does not say so.
 #[test]
-fn rows_that_refer_to_others_go_with_them() {
+fn foreign_key_actions_are_applied() {
     let mut pair = Pair::start(
         Kind::MariaDb1011,
         &[

@@ -47,12 +47,12 @@ fn survives_restarts(kind: Kind) {
 }
 
 #[test]
-fn mariadb_10_11_restarts() {
+fn mariadb_10_11_continues_after_restarts() {
     survives_restarts(Kind::MariaDb1011);
 }
 
 #[test]
-fn mysql_9_7_restarts() {
+fn mysql_9_7_continues_after_restarts() {
     survives_restarts(Kind::MySql97);
 }
 
@@ -78,26 +78,26 @@ fn purged_binlogs_lead_to_copies(kind: Kind) {
 }
 
 #[test]
-fn mariadb_10_11_purges() {
+fn mariadb_10_11_copies_after_purged_binlogs() {
     purged_binlogs_lead_to_copies(Kind::MariaDb1011);
 }
 
 #[test]
-fn mysql_9_7_purges() {
+fn mysql_9_7_copies_after_purged_binlogs() {
     purged_binlogs_lead_to_copies(Kind::MySql97);
 }
 
 #[test]
 fn mysql_9_7_fails_over() {
-    another_server_with_the_same_history_is_followed_on(Kind::MySql97);
+    failover_to_a_server_with_the_same_history_continues(Kind::MySql97);
 }
 
 #[test]
 fn mariadb_10_11_fails_over() {
-    another_server_with_the_same_history_is_followed_on(Kind::MariaDb1011);
+    failover_to_a_server_with_the_same_history_continues(Kind::MariaDb1011);
 }
 
-fn another_server_with_the_same_history_is_followed_on(kind: Kind) {
+fn failover_to_a_server_with_the_same_history_continues(kind: Kind) {
     let options = |id: &'static str| [id, "--log-slave-updates=1"];
     let mut pair = Pair::start_with(kind, &options("--server-id=1"), &TABLE, |_| {});
     let replica = Server::start(kind, &options("--server-id=2")).unwrap();
@@ -160,7 +160,7 @@ fn two_sources_feed_one_database() {
 }
 
 #[test]
-fn a_first_start_says_what_is_wrong() {
+fn first_start_reports_configuration_errors() {
     let directory = tempfile::tempdir().unwrap();
     let database = Database::open(directory.path(), Options::default()).unwrap();
     let server = Server::start(Kind::MariaDb1011, &["--binlog-row-image=MINIMAL"]).unwrap();

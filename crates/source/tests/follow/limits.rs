@@ -8,7 +8,7 @@ use crate::pair::Pair;
 const OTHERS: &str = "CREATE TABLE others (id INT AUTO_INCREMENT PRIMARY KEY)";
 
 /// A column that was short holds a value that no index of short values takes.
-fn a_short_column_grows_long(kind: Kind) {
+fn column_that_grows_long_is_followed(kind: Kind) {
     let mut pair = Pair::start(
         kind,
         &[
@@ -41,13 +41,13 @@ fn a_short_column_grows_long(kind: Kind) {
 }
 
 #[test]
-fn mariadb_10_11_a_short_column_grows_long() {
-    a_short_column_grows_long(Kind::MariaDb1011);
+fn mariadb_10_11_follows_a_column_that_grows_long() {
+    column_that_grows_long_is_followed(Kind::MariaDb1011);
 }
 
 #[test]
-fn mysql_9_7_a_short_column_grows_long() {
-    a_short_column_grows_long(Kind::MySql97);
+fn mysql_9_7_follows_a_column_that_grows_long() {
+    column_that_grows_long_is_followed(Kind::MySql97);
 }
 
 /// The longest decimals, copied and followed; what they are called here.
@@ -208,7 +208,7 @@ fn mysql_9_7_wide_tables() {
 }
 
 /// ENUM and SET of bytes.
-fn labels_of_bytes(kind: Kind) {
+fn binary_enum_labels_are_followed(kind: Kind) {
     let mut pair = Pair::start(
         kind,
         &[
@@ -229,11 +229,11 @@ fn labels_of_bytes(kind: Kind) {
 }
 
 #[test]
-fn mariadb_10_11_labels_of_bytes() {
-    labels_of_bytes(Kind::MariaDb1011);
+fn mariadb_10_11_follows_binary_enum_labels() {
+    binary_enum_labels_are_followed(Kind::MariaDb1011);
 }
 
 #[test]
-fn mysql_9_7_labels_of_bytes() {
-    labels_of_bytes(Kind::MySql97);
+fn mysql_9_7_follows_binary_enum_labels() {
+    binary_enum_labels_are_followed(Kind::MySql97);
 }

@@ -70,27 +70,27 @@ fn a_reset_while_following(kind: Kind) {
 }
 
 #[test]
-fn mariadb_10_11_is_reset() {
+fn mariadb_10_11_copies_after_a_reset() {
     a_reset_while_following(Kind::MariaDb1011);
 }
 
 #[test]
-fn mariadb_11_8_is_reset() {
+fn mariadb_11_8_copies_after_a_reset() {
     a_reset_while_following(Kind::MariaDb118);
 }
 
 #[test]
-fn mysql_9_7_is_reset() {
+fn mysql_9_7_copies_after_a_reset() {
     a_reset_while_following(Kind::MySql97);
 }
 
 #[test]
-fn mysql_5_6_is_reset() {
+fn mysql_5_6_copies_after_a_reset() {
     a_reset_while_following(Kind::MySql56);
 }
 
 /// After the reset the source counts beyond what was followed, or not so far.
-fn a_reset_while_down(kind: Kind) {
+fn source_reset_while_stopped(kind: Kind) {
     for inserts in [0, 40] {
         a_reset_while_down_and(kind, inserts);
     }
@@ -116,23 +116,23 @@ fn a_reset_while_down_and(kind: Kind, inserts: u32) {
 }
 
 #[test]
-fn mariadb_10_11_is_reset_while_down() {
-    a_reset_while_down(Kind::MariaDb1011);
+fn mariadb_10_11_copies_after_a_reset_while_stopped() {
+    source_reset_while_stopped(Kind::MariaDb1011);
 }
 
 #[test]
-fn mariadb_11_8_is_reset_while_down() {
-    a_reset_while_down(Kind::MariaDb118);
+fn mariadb_11_8_copies_after_a_reset_while_stopped() {
+    source_reset_while_stopped(Kind::MariaDb118);
 }
 
 #[test]
-fn mysql_9_7_is_reset_while_down() {
-    a_reset_while_down(Kind::MySql97);
+fn mysql_9_7_copies_after_a_reset_while_stopped() {
+    source_reset_while_stopped(Kind::MySql97);
 }
 
 #[test]
-fn mysql_5_6_is_reset_while_down() {
-    a_reset_while_down(Kind::MySql56);
+fn mysql_5_6_copies_after_a_reset_while_stopped() {
+    source_reset_while_stopped(Kind::MySql56);
 }
 
 fn copy_directory(from: &Path, to: &Path) {
@@ -162,12 +162,12 @@ fn a_restored_backup(kind: Kind) {
 }
 
 #[test]
-fn mariadb_10_11_is_restored() {
+fn mariadb_10_11_copies_after_a_restored_backup() {
     a_restored_backup(Kind::MariaDb1011);
 }
 
 #[test]
-fn mysql_9_7_is_restored() {
+fn mysql_9_7_copies_after_a_restored_backup() {
     a_restored_backup(Kind::MySql97);
 }
 
@@ -193,17 +193,17 @@ fn another_server(kind: Kind) {
 }
 
 #[test]
-fn mariadb_10_11_is_another_server() {
+fn mariadb_10_11_copies_after_a_change_of_server() {
     another_server(Kind::MariaDb1011);
 }
 
 #[test]
-fn mysql_9_7_is_another_server() {
+fn mysql_9_7_copies_after_a_change_of_server() {
     another_server(Kind::MySql97);
 }
 
 /// Where nothing is to be copied by itself, following stops and says so; any SYNC copies all.
-fn nothing_is_copied_by_itself(kind: Kind) {
+fn lost_position_with_stop_copies_nothing(kind: Kind) {
     let stop = |settings: &mut remora_source::mysql::MysqlSettings| {
         settings.on_lost_position = OnLostPosition::Stop;
     };
@@ -233,11 +233,11 @@ fn nothing_is_copied_by_itself(kind: Kind) {
 }
 
 #[test]
-fn mariadb_10_11_stops() {
-    nothing_is_copied_by_itself(Kind::MariaDb1011);
+fn mariadb_10_11_stops_at_a_lost_position() {
+    lost_position_with_stop_copies_nothing(Kind::MariaDb1011);
 }
 
 #[test]
-fn mysql_9_7_stops() {
-    nothing_is_copied_by_itself(Kind::MySql97);
+fn mysql_9_7_stops_at_a_lost_position() {
+    lost_position_with_stop_copies_nothing(Kind::MySql97);
 }

@@ -138,7 +138,7 @@ fn mysql_9_7_odd_tables_are_followed() {
 }
 
 /// Two tables of a source whose names are one here: one is followed, the other named.
-fn a_name_of_two_tables(kind: Kind) {
+fn one_local_name_of_two_tables_is_refused(kind: Kind) {
     let mut pair = Pair::start_with(
         kind,
         &[],
@@ -185,11 +185,11 @@ fn a_name_of_two_tables(kind: Kind) {
 }
 
 #[test]
-fn mariadb_10_11_a_name_of_two_tables() {
-    a_name_of_two_tables(Kind::MariaDb1011);
+fn mariadb_10_11_refuses_one_local_name_of_two_tables() {
+    one_local_name_of_two_tables_is_refused(Kind::MariaDb1011);
 }
 
 #[test]
-fn mysql_9_7_a_name_of_two_tables() {
-    a_name_of_two_tables(Kind::MySql97);
+fn mysql_9_7_refuses_one_local_name_of_two_tables() {
+    one_local_name_of_two_tables_is_refused(Kind::MySql97);
 }

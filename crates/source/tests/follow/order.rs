@@ -64,24 +64,24 @@ fn the_order_is_the_sources(kind: Kind) {
 }
 
 #[test]
-fn the_order_is_that_of_mariadb() {
+fn mariadb_sort_order_matches() {
     the_order_is_the_sources(Kind::MariaDb1011);
 }
 
 /// Columns are added at once there, wherever they stand.
 #[test]
-fn the_order_is_that_of_mysql() {
+fn mysql_sort_order_matches() {
     the_order_is_the_sources(Kind::MySql97);
 }
 
 #[test]
-fn the_order_is_that_of_mysql_5_6() {
+fn mysql_5_6_sort_order_matches() {
     the_order_is_the_sources(Kind::MySql56);
 }
 
 /// The order changes while the table is copied, and again while the copy waits for a restart.
 #[test]
-fn a_copy_that_goes_on_gets_the_new_order() {
+fn resumed_copy_uses_the_new_column_order() {
     let mut pair = Pair::start_with(Kind::MariaDb1011, &[], &THINGS, |settings| {
         settings.chunk_rows = 50;
         settings.copy_rows_per_second = Some(1_000);
@@ -107,7 +107,7 @@ fn a_copy_that_goes_on_gets_the_new_order() {
 
 /// A directory of a version that put new columns at the end, and its copies too.
 #[test]
-fn another_order_of_an_older_version_is_put_right() {
+fn column_order_of_older_versions_is_corrected() {
     let mut pair = Pair::start(Kind::MariaDb1011, &THINGS);
     pair.compare();
     pair.run("ALTER TABLE things MODIFY b INT FIRST");

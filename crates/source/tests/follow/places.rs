@@ -65,7 +65,7 @@ const MEANWHILE: [&[&str]; 8] = [
 ];
 
 /// With `stopped` the follower stays as it is, else it begins anew with what is stored.
-fn what_happened_meanwhile_is_followed(kind: Kind, stopped: bool) {
+fn changes_made_while_stopped_are_followed(kind: Kind, stopped: bool) {
     let mut pair = Pair::start(kind, &GOODS);
     pair.run("SET sql_mode = ''");
     pair.compare();
@@ -88,26 +88,26 @@ fn what_happened_meanwhile_is_followed(kind: Kind, stopped: bool) {
 }
 
 #[test]
-fn mariadb_10_11_meanwhile() {
-    what_happened_meanwhile_is_followed(Kind::MariaDb1011, true);
-    what_happened_meanwhile_is_followed(Kind::MariaDb1011, false);
+fn mariadb_10_11_follows_changes_made_while_stopped() {
+    changes_made_while_stopped_are_followed(Kind::MariaDb1011, true);
+    changes_made_while_stopped_are_followed(Kind::MariaDb1011, false);
 }
 
 #[test]
-fn mysql_9_7_meanwhile() {
-    what_happened_meanwhile_is_followed(Kind::MySql97, true);
-    what_happened_meanwhile_is_followed(Kind::MySql97, false);
+fn mysql_9_7_follows_changes_made_while_stopped() {
+    changes_made_while_stopped_are_followed(Kind::MySql97, true);
+    changes_made_while_stopped_are_followed(Kind::MySql97, false);
 }
 
 #[test]
-fn mysql_5_6_meanwhile() {
-    what_happened_meanwhile_is_followed(Kind::MySql56, true);
+fn mysql_5_6_follows_changes_made_while_stopped() {
+    changes_made_while_stopped_are_followed(Kind::MySql56, true);
 }
 
 /// A column that stands elsewhere here than at the source is no other definition.
 /// What was dropped while nobody looked is no reason not to look.
 #[test]
-fn a_database_is_dropped_while_nobody_follows() {
+fn database_dropped_while_stopped_is_dropped_here() {
     let mut pair = Pair::start(Kind::MariaDb1011, &["CREATE TABLE t (id INT PRIMARY KEY)"]);
     pair.run("INSERT INTO t VALUES (1)");
     pair.compare();
@@ -124,7 +124,7 @@ fn a_database_is_dropped_while_nobody_follows() {
 }
 
 #[test]
-fn a_restart_copies_nothing_again() {
+fn restart_copies_no_table_again() {
     let mut pair = Pair::start(Kind::MySql97, &GOODS);
     pair.compare();
     pair.run("ALTER TABLE goods ADD COLUMN front INT FIRST");
@@ -166,12 +166,12 @@ fn changes_that_are_not_logged_lead_to_copies(kind: Kind) {
 }
 
 #[test]
-fn mariadb_10_11_unlogged() {
+fn mariadb_10_11_copies_tables_after_unlogged_changes() {
     changes_that_are_not_logged_lead_to_copies(Kind::MariaDb1011);
 }
 
 #[test]
-fn mysql_9_7_unlogged() {
+fn mysql_9_7_copies_tables_after_unlogged_changes() {
     changes_that_are_not_logged_lead_to_copies(Kind::MySql97);
 }
 

@@ -12,7 +12,7 @@ const TABLES: [&str; 2] = [
 
 /// A statement of a form that no list has: every table is copied, and ends equal.
 #[test]
-fn a_statement_that_is_not_understood_costs_copies_and_nothing_else() {
+fn unknown_statement_only_causes_copies() {
     let mut pair = Pair::start(Kind::MariaDb1011, &TABLES);
     pair.run("INSERT INTO a VALUES (1, 'one')");
     pair.compare();
@@ -59,7 +59,7 @@ fn harmless_statements_leave_tables_live() {
 
 /// What sessions log as statements may have reached any table, and is copied.
 #[test]
-fn rows_that_a_statement_reaches_by_a_trigger_of_another_database_are_copied() {
+fn rows_changed_by_a_trigger_from_another_database_are_copied() {
     let mut pair = Pair::start(Kind::MariaDb1011, &TABLES);
     pair.run("CREATE DATABASE other");
     pair.run("CREATE TABLE other.o (id INT PRIMARY KEY)");

@@ -101,7 +101,7 @@ fn syncs(pair: &mut Pair) {
     pair.compare();
 }
 
-fn a_copy_mends_what_is_incompatible(kind: Kind) {
+fn sync_repairs_an_incompatible_table(kind: Kind) {
     let mut pair = start(kind, TABLE);
     pair.compare();
     pair.run("ALTER TABLE goods MODIFY kind BIGINT");
@@ -149,13 +149,13 @@ fn a_copy_mends_what_is_incompatible(kind: Kind) {
 }
 
 #[test]
-fn mariadb_10_11_is_mended() {
-    a_copy_mends_what_is_incompatible(Kind::MariaDb1011);
+fn mariadb_10_11_resumes_after_sync_of_an_incompatible_table() {
+    sync_repairs_an_incompatible_table(Kind::MariaDb1011);
 }
 
 #[test]
-fn mysql_9_7_is_mended() {
-    a_copy_mends_what_is_incompatible(Kind::MySql97);
+fn mysql_9_7_resumes_after_sync_of_an_incompatible_table() {
+    sync_repairs_an_incompatible_table(Kind::MySql97);
 }
 
 /// The file does not name the type of the key.

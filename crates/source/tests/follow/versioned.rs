@@ -74,12 +74,12 @@ fn current_rows_are_followed(kind: Kind) {
 }
 
 #[test]
-fn mariadb_10_11_current_rows() {
+fn mariadb_10_11_follows_only_current_rows_of_versioned_tables() {
     current_rows_are_followed(Kind::MariaDb1011);
 }
 
 #[test]
-fn mariadb_11_8_current_rows() {
+fn mariadb_11_8_follows_only_current_rows_of_versioned_tables() {
     current_rows_are_followed(Kind::MariaDb118);
 }
 

@@ -86,7 +86,7 @@ fn mysql_9_7_views_are_followed() {
 }
 
 /// An account that may not see a definition is told what it lacks.
-fn hidden_definitions_are_told(kind: Kind) {
+fn hidden_view_definitions_are_reported(kind: Kind) {
     let tables = ["CREATE TABLE a (id INT PRIMARY KEY)", "CREATE VIEW v AS SELECT id FROM a"];
     let mut pair = Pair::start(kind, &tables);
     pair.catch_up();
@@ -99,11 +99,11 @@ fn hidden_definitions_are_told(kind: Kind) {
 }
 
 #[test]
-fn mariadb_10_11_hidden_views_are_told() {
-    hidden_definitions_are_told(Kind::MariaDb1011);
+fn mariadb_10_11_reports_hidden_view_definitions() {
+    hidden_view_definitions_are_reported(Kind::MariaDb1011);
 }
 
 #[test]
-fn mysql_9_7_hidden_views_are_told() {
-    hidden_definitions_are_told(Kind::MySql97);
+fn mysql_9_7_reports_hidden_view_definitions() {
+    hidden_view_definitions_are_reported(Kind::MySql97);
 }

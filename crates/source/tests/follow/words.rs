@@ -72,7 +72,7 @@ fn holds(pair: &Pair, table: &str, columns: &[&str]) -> u32 {
 }
 
 /// What the status tells of the table's words, and how often it was copied.
-fn told(pair: &Pair, table: &str) -> (String, u64) {
+fn state_of(pair: &Pair, table: &str) -> (String, u64) {
     let name = format!("shop.{table}");
     let tables = pair.status().tables;
     // It is not shown for a moment where a new copy begins.
@@ -102,12 +102,12 @@ fn words_by_settings_follow_the_source(kind: Kind) {
         pair.compare();
         assert_eq!(holds(&pair, "articles", &["title", "body"]), number, "{statement}");
     }
-    assert_eq!(told(&pair, "articles"), (String::new(), 1));
+    assert_eq!(state_of(&pair, "articles"), (String::new(), 1));
     pair.run("ALTER TABLE articles CHANGE title headline VARCHAR(200)");
     pair.run("INSERT INTO articles VALUES (NULL, 6, 'Coral', 'sea', 2006)");
     pair.compare();
     assert_eq!(holds(&pair, "articles", &["headline", "body"]), number);
-    assert!(told(&pair, "articles").0.contains("\"title\" is \"headline\""));
+    assert!(state_of(&pair, "articles").0.contains("\"title\" is \"headline\""));
     columns_go_and_come(&mut pair, number);
     names_keep_words(&mut pair);
 }
@@ -122,7 +122,7 @@ fn columns_go_and_come(pair: &mut Pair, number: u32) {
     pair.run("ALTER TABLE articles DROP COLUMN body");
     pair.compare();
     assert_ne!(holds(pair, "articles", &["headline"]), number);
-    let (missing, copies) = told(pair, "articles");
+    let (missing, copies) = state_of(pair, "articles");
     assert!(missing.contains("no column \"body\""), "{missing}");
     assert_eq!(copies, 0);
     // Types for which stored rows cannot stay: the table is copied beside.
@@ -130,7 +130,7 @@ fn columns_go_and_come(pair: &mut Pair, number: u32) {
     pair.run("ALTER TABLE articles MODIFY headline INT");
     pair.compare();
     assert_eq!(fields(pair, "articles"), None);
-    let (missing, copies) = told(pair, "articles");
+    let (missing, copies) = state_of(pair, "articles");
     assert!(missing.contains("no text") && missing.contains("no column is left"), "{missing}");
     assert_eq!(copies, 1);
     pair.run("ALTER TABLE articles MODIFY headline VARCHAR(300) CHARACTER SET utf8mb4");
@@ -152,7 +152,7 @@ fn names_keep_words(pair: &mut Pair) {
     pair.compare();
     holds(pair, "old", &["headline", "body"]);
     holds(pair, "articles", &["title", "body"]);
-    assert_eq!(told(pair, "articles").0, "");
+    assert_eq!(state_of(pair, "articles").0, "");
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn words_by_settings_follow_a_mysql() {
 }
 
 #[test]
-fn other_settings_index_what_is_here() {
+fn changed_settings_reindex_existing_rows() {
     let mut pair = Pair::start(Kind::MariaDb1011, &ARTICLES);
     pair.compare();
     assert_eq!(fields(&pair, "articles"), None);
@@ -184,7 +184,7 @@ fn other_settings_index_what_is_here() {
         pair.compare();
         holds(&pair, "articles", columns);
         assert_eq!(found(&pair, "articles", "*ee*"), infix, "{columns:?}");
-        let (told, copies) = told(&pair, "articles");
+        let (told, copies) = state_of(&pair, "articles");
         assert!(told.contains(missing) && told.is_empty() == missing.is_empty(), "{told}");
         assert_eq!(copies, 0, "rows were copied for {columns:?}");
     }
@@ -228,7 +228,7 @@ fn owners_declare_words(kind: Kind) {
     pair.run("INSERT INTO articles VALUES (5, 'the reefs', NULL, 2005)");
     pair.compare();
     assert_eq!(found(&pair, "articles", "reef"), 4);
-    assert_eq!(told(&pair, "articles"), (String::new(), 1));
+    assert_eq!(state_of(&pair, "articles"), (String::new(), 1));
     // Where nothing is applied meanwhile.
     pair.follower().stop().unwrap();
     declare(&pair, Some(declared(&["body", "title"], &[])));
@@ -241,9 +241,9 @@ fn owners_declare_words(kind: Kind) {
     pair.open();
     pair.compare();
     holds(&pair, "articles", &["content", "title"]);
-    assert_eq!(told(&pair, "articles"), (String::new(), 0));
+    assert_eq!(state_of(&pair, "articles"), (String::new(), 0));
     pair.follower().sync("shop.articles").unwrap();
-    pair.wait("a new copy", |_| told(&pair, "articles").1 == 1);
+    pair.wait("a new copy", |_| state_of(&pair, "articles").1 == 1);
     pair.compare();
     holds(&pair, "articles", &["content", "title"]);
     another_takes_the_name(&mut pair);
@@ -287,11 +287,11 @@ fn settings_count_before(pair: &mut Pair) {
 }
 
 #[test]
-fn owners_declare_words_beside_a_mariadb() {
+fn ranked_search_is_declared_locally_for_a_mariadb() {
     owners_declare_words(Kind::MariaDb1011);
 }
 
 #[test]
-fn owners_declare_words_beside_a_mysql() {
+fn ranked_search_is_declared_locally_for_a_mysql() {
     owners_declare_words(Kind::MySql97);
 }

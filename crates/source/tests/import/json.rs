@@ -150,7 +150,7 @@ fn exports_of_mongo_are_values() {
 const SEVEN: &str = "[{\"id\":1},\n{\"id\":2},\n{\"id\":3},\n{\"id\":4,\"id\":5},\n{\"id\":5},\n{\"id\":\"\\ud800\"},\n{\"id\":7}]";
 
 #[test]
-fn so_many_bad_documents_are_passed_over() {
+fn bad_documents_up_to_the_limit_are_skipped() {
     for (skip_bad, rows, line) in [(0, 2, 4), (1, 4, 6)] {
         let (sink, done) = load("a.json", SEVEN, &PLAIN, &KeyChoice::Auto, skip_bad);
         let Err(Error::Record(problem)) = done else { panic!("{skip_bad}") };
@@ -170,7 +170,7 @@ fn so_many_bad_documents_are_passed_over() {
 }
 
 #[test]
-fn what_is_no_document_stops_whatever_may_be_passed_over() {
+fn invalid_json_structure_stops_even_if_errors_are_skipped() {
     for (text, message) in [
         (
             "[{\"id\":1} {\"id\":2}]",
@@ -190,7 +190,7 @@ fn what_is_no_document_stops_whatever_may_be_passed_over() {
 }
 
 #[test]
-fn a_file_of_nothing_but_a_bad_document_is_told_with_its_place() {
+fn file_with_only_a_bad_document_is_reported_with_its_position() {
     for (text, message) in [
         ("{\"a\":1e999}", "f.jsonl:1: not JSON: number out of range at byte 10, in a"),
         ("{\"a\":{\"b\":1,\"b\":2}}", "f.jsonl:1: the name \"b\" comes twice"),
@@ -205,7 +205,7 @@ fn a_file_of_nothing_but_a_bad_document_is_told_with_its_place() {
 }
 
 #[test]
-fn tables_have_so_many_columns_and_no_more() {
+fn column_count_is_limited() {
     let wide = |from: usize| {
         let members: Vec<_> = (from..from + 1000).map(|at| format!("\"m{at}\":1")).collect();
         format!("{{{}}}\n", members.join(","))

@@ -137,7 +137,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_later_line_wins_for_any_batch_size_and_thread_count(
+    fn last_line_of_a_key_wins_for_any_batch_size_and_thread_count(
         ids in prop::collection::vec(0_i64..20, 0..200),
         batch_rows in 1_usize..20,
         threads in 1_usize..5,
@@ -158,7 +158,7 @@ proptest! {
     }
 
     #[test]
-    fn a_rerun_goes_on_where_the_last_one_failed(
+    fn rerun_continues_where_the_last_import_failed(
         rows in 0_usize..60,
         batch_rows in 1_usize..9,
         stops in prop::collection::vec(0_usize..8, 0..4),
@@ -230,7 +230,7 @@ proptest! {
 }
 
 #[test]
-fn a_malformed_line_stops_behind_the_batches_before_it() {
+fn malformed_line_stops_after_the_earlier_batches() {
     for (batch_rows, stored) in [(4, 8), (100, 0)] {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.jsonl");
@@ -266,7 +266,7 @@ fn problems_are_counted_and_the_first_ones_shown() {
 }
 
 #[test]
-fn a_row_that_the_table_refuses_is_found_and_passed_over() {
+fn refused_row_is_found_and_skipped() {
     for bad in 0..11 {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.jsonl");
@@ -429,7 +429,7 @@ fn compact(row: Row) -> Row {
 
 proptest! {
     #[test]
-    fn what_is_exported_is_imported_as_it_was(
+    fn exported_rows_import_unchanged(
         rows in prop::collection::vec(row(), 0..6),
         pretty in any::<bool>(),
     ) {

@@ -151,7 +151,7 @@ fn xmlpipe2_has_its_schema_in_the_stream() {
 }
 
 #[test]
-fn the_table_of_somebody_else_stays() {
+fn foreign_table_is_not_replaced() {
     let place = ImportFixture::new();
     let conf = tsv("printf '1\\ta\\t1\\t\\n'");
     let schema = SphinxConf::parse("f", "index i {\ntype = rt\nrt_field = t\n}\n").unwrap();
@@ -164,7 +164,7 @@ fn the_table_of_somebody_else_stays() {
 }
 
 #[test]
-fn what_a_killed_load_left_is_no_obstacle() {
+fn remains_of_a_killed_load_are_replaced() {
     let place = ImportFixture::new();
     let conf = "index i {\ntype = rt\nrt_field = other\n}\n";
     let schema = SphinxConf::parse("f", conf).unwrap().real_time_table("i").unwrap();
@@ -203,7 +203,7 @@ fn compressed_and_joined(place: &ImportFixture, server: &Server, rows: &[Vec<Val
 }
 
 #[test]
-fn a_mysql_is_asked_as_its_own_clients_ask() {
+fn mysql_queries_run_like_in_its_own_client() {
     let server = Server::start(Kind::MariaDb1011, &["--default-time-zone=+02:00"]).unwrap();
     let mut root = server.connect().unwrap();
     for statement in [

@@ -186,7 +186,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn the_documents_are_those_that_were_written(
+    fn tiedot_documents_equal_the_written_ones(
         steps in prop::collection::vec((0_i64..40, "[a-z \u{e9}\"\\\\]{0,60}", 0_u8..4), 0..120),
         partitions in 1_usize..4,
         spread in prop::sample::select(vec![1_i64, 7_919, 229_000_000_000_001, i64::MAX / 41]),
@@ -226,7 +226,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_in_its_files_are_read_or_told(
+    fn any_bytes_in_tiedot_files_are_read_or_reported(
         changes in prop::collection::vec((any::<bool>(), 0_usize..2_000, any::<u8>()), 1..12),
         cut in prop::option::of(0_usize..1_000),
     ) {
@@ -258,7 +258,7 @@ fn some(count: i64) -> Collection {
 }
 
 /// What is told of a collection, and the documents that are left.
-fn told(collection: &Collection) -> (Vec<String>, Vec<i64>) {
+fn state_of(collection: &Collection) -> (Vec<String>, Vec<i64>) {
     let folder = directory(collection.partitions.len(), &[]);
     collection.write(&folder.path().join("Feeds"));
     let (documents, problems) = read(folder.path()).unwrap();
@@ -266,9 +266,9 @@ fn told(collection: &Collection) -> (Vec<String>, Vec<i64>) {
 }
 
 #[test]
-fn what_a_crash_leaves_is_told_with_its_place() {
+fn crash_remains_are_reported_with_their_position() {
     let told_once = |collection: &Collection, left: &[i64], message: &str| {
-        let (problems, documents) = told(collection);
+        let (problems, documents) = state_of(collection);
         assert_eq!((problems.len(), documents.as_slice()), (1, left), "{problems:?}");
         assert!(problems[0].contains(message), "{} / {message}", problems[0]);
     };
@@ -302,7 +302,7 @@ fn what_a_crash_leaves_is_told_with_its_place() {
     let mut collection = some(3);
     let place = collection.places[&1].1;
     collection.partitions[0].records[place + 1..place + 11].copy_from_slice(&varint(1 << 40));
-    let (problems, documents) = told(&collection);
+    let (problems, documents) = state_of(&collection);
     assert_eq!(documents, [0, 2]);
     assert!(problems[0].contains("where no record begins"), "{problems:?}");
     assert!(
@@ -317,14 +317,14 @@ fn what_a_crash_leaves_is_told_with_its_place() {
     let mut collection = some(3);
     let place = collection.partitions[0].append(b"{\"n\":4}");
     collection.partitions[0].put(1, place);
-    let (problems, documents) = told(&collection);
+    let (problems, documents) = state_of(&collection);
     assert_eq!((problems.len(), documents), (2, vec![0, 1, 2]));
     assert!(problems[0].contains("the id 1 stands twice"), "{problems:?}");
     // A chain that goes back.
     let mut collection = some(30);
     let bucket = (0..8).find(|&bucket| collection.partitions[0].next(bucket) > 0).unwrap();
     collection.partitions[0].table[bucket * BUCKET..][..10].copy_from_slice(&varint(1));
-    let (problems, documents) = told(&collection);
+    let (problems, documents) = state_of(&collection);
     assert!(
         problems[0].contains(&format!("bucket {bucket} is followed by bucket 1, which cannot be")),
         "{problems:?}"
@@ -334,7 +334,7 @@ fn what_a_crash_leaves_is_told_with_its_place() {
 }
 
 #[test]
-fn partitions_that_are_wrong_are_told() {
+fn wrong_partitions_are_reported() {
     let mut collection = some(4);
     collection.insert(5, "{}");
     let folder = directory(1, &[]);
@@ -360,7 +360,7 @@ fn partitions_that_are_wrong_are_told() {
 }
 
 #[test]
-fn what_is_no_database_is_refused() {
+fn directory_without_a_database_is_refused() {
     let folder = directory(2, &[]);
     let refused = |file: &str, text: Option<&str>, message: &str| {
         let path = folder.path().join(file);

@@ -203,7 +203,7 @@ fn every_type_of_mysql_5_6() {
 }
 
 #[test]
-fn keys_serve_or_rows_are_known_by_all_they_hold() {
+fn rows_are_identified_by_key_or_by_all_columns() {
     let server = Server::start(Kind::MariaDb1011, &[]).unwrap();
     let mut connection = prepared(&server);
     let wide: Vec<_> = (0..17).map(|at| format!("c{at} TINYINT NOT NULL")).collect();

@@ -300,7 +300,7 @@ impl Link {
     }
 
     /// Tells what is not answered with anything that matters.
-    pub(super) fn tell(&self, request: &Request) {
+    pub(super) fn send_without_reply(&self, request: &Request) {
         // A connection that broke off needs to be told nothing.
         let _ = self.command(request, None);
     }

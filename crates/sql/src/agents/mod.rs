@@ -100,7 +100,7 @@ impl Agents {
     }
 
     /// Tells again who is left out: each facet of a SELECT is a statement with warnings of its own.
-    pub(crate) fn tell_again(&self) {
+    pub(crate) fn report_left_out_again(&self) {
         self.left_out.lock().iter().for_each(|left| (self.lost)(&left.name, &left.why));
     }
 

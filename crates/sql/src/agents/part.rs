@@ -252,7 +252,7 @@ impl Iterator for Pages {
 impl Drop for Pages {
     fn drop(&mut self) {
         if !self.is_over {
-            self.link.tell(&Request::End { cursor: self.cursor });
+            self.link.send_without_reply(&Request::End { cursor: self.cursor });
         }
     }
 }

@@ -98,7 +98,7 @@ pub(crate) async fn explain<R: Reply>(
         single(reply, &lines.join("\n"))?;
         return Ok(Outcome::default());
     }
-    let told = tell(session, statement).await?;
+    let told = explain_select(session, statement).await?;
     session.warnings.clear();
     match asked.format {
         Format::Traditional => traditional(reply, &told, None)?,
@@ -116,7 +116,7 @@ pub(crate) async fn explain_write<R: Reply>(
     reply: &mut R,
 ) -> Result<Outcome> {
     let mut told = match &writing.select {
-        Some(select) => tell(session, select).await?,
+        Some(select) => explain_select(session, select).await?,
         None => Explanation { accesses: Vec::new(), tree: Vec::new(), selects: 1 },
     };
     session.warnings.clear();
@@ -173,7 +173,10 @@ impl Writing<'_> {
 }
 
 /// Finds out how a SELECT would read its tables.
-async fn tell(session: &mut SessionState, statement: &Statement<'_>) -> Result<Explanation> {
+async fn explain_select(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+) -> Result<Explanation> {
     let answered = shapes::explain(session, &statement.source, statement.parameters).await?;
     Ok(match answered {
         Some(shapes::Explained { accesses, selects }) => {

@@ -204,7 +204,7 @@ impl Direct<'_> {
         }
         let places = needed.places();
         let schema = narrowed(&scan.projected_schema, &places)?;
-        let sought = conditions.iter().filter_map(outer::sought);
+        let sought = conditions.iter().filter_map(outer::outer_comparisons);
         let sought = sought.map(|condition| self.physical(&condition, &schema));
         let sought = sought.collect::<PlanResult<Vec<_>>>()?;
         let plan = table.scan_of(places, conditions, fetch, self.state.config_options())?;
@@ -275,7 +275,7 @@ impl Direct<'_> {
                     divided.kept.push(part);
                 }
                 _ => {
-                    divided.asked.extend(outer::sought(&bare));
+                    divided.asked.extend(outer::outer_comparisons(&bare));
                     divided.kept.push(part);
                 }
             }

@@ -27,7 +27,7 @@ pub(super) fn call(
         return Err(Error::unsupported("PACKEDFACTORS() outside of the select list"));
     }
     check(options)?;
-    let found = weight.and_then(|weight| told(weight, options));
+    let found = weight.and_then(|weight| with_factors(weight, options));
     found.map(Some).ok_or_else(|| {
         let message = "PACKEDFACTORS() tells of what WHERE MATCH('…') finds: ask for that";
         Error::new(ErrorCode::ParseError, message)
@@ -51,7 +51,7 @@ fn check(options: &str) -> Result<()> {
 }
 
 /// The MATCH of a resolved WEIGHT(), returning factors instead.
-fn told(weight: &Expr, options: &str) -> Option<Expr> {
+fn with_factors(weight: &Expr, options: &str) -> Option<Expr> {
     let Expr::Cast { expr, .. } = weight else { return None };
     let Expr::Function(function) = expr.as_ref() else { return None };
     let mut function = function.clone();

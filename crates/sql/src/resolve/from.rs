@@ -238,7 +238,7 @@ impl Resolver<'_> {
             None => self.catalog.database()?.to_owned(),
         };
         let full = TableName::new(database, table);
-        let provider = self.catalog.table_with(&full, &self.sought(&full, &called))?;
+        let provider = self.catalog.table_with(&full, &self.requested_tables(&full, &called))?;
         let provider = self.hinted(provider, &called, hints)?;
         let written: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
         self.note_relation(&written, given.as_deref(), &full, &unique);

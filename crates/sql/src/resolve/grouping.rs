@@ -74,7 +74,7 @@ pub(super) enum Where {
 
 /// The treatment of columns that are not group keys.
 #[derive(Clone)]
-pub(super) enum Beside {
+pub(super) enum NonKeyColumns {
     /// They must depend on the group keys functionally; else error 1055.
     Determined,
     /// Any value of the group.
@@ -94,7 +94,7 @@ pub(super) struct Grouping<'a> {
     /// Columns that depend on the group keys functionally.
     determined: HashSet<String>,
     scope: &'a Scope<'a>,
-    beside: Beside,
+    non_key_columns: NonKeyColumns,
     has_groups: bool,
 }
 
@@ -103,13 +103,13 @@ impl<'a> Grouping<'a> {
         groups: &[Expr],
         select: &Select,
         scope: &'a Scope<'a>,
-        beside: Beside,
+        non_key_columns: NonKeyColumns,
     ) -> Self {
         let texts: HashSet<String> =
             groups.iter().flat_map(|expr| [expr.to_string(), bare_text(expr)]).collect();
         let mut determined = texts.clone();
         determine(&mut determined, &equalities(select), scope);
-        Self { groups: texts, determined, scope, beside, has_groups: !groups.is_empty() }
+        Self { groups: texts, determined, scope, non_key_columns, has_groups: !groups.is_empty() }
     }
 
     /// Rewrites an expression for groups: columns that are not group keys become aggregates. Errors 1055, 1140, 1054.
@@ -176,20 +176,22 @@ impl Walk<'_> {
     }
 
     /// The expression that replaces a column.
-    fn beside(&self, value: Expr) -> Expr {
-        match &self.grouping.beside {
-            Beside::Determined | Beside::Any => function_call("any_value", vec![value]),
-            Beside::Head(order) => heads::head(value, order),
-            Beside::Row(_) => value,
-            Beside::First(_, ordered) => {
+    fn non_key_value(&self, value: Expr) -> Expr {
+        match &self.grouping.non_key_columns {
+            NonKeyColumns::Determined | NonKeyColumns::Any => {
+                function_call("any_value", vec![value])
+            }
+            NonKeyColumns::Head(order) => heads::head(value, order),
+            NonKeyColumns::Row(_) => value,
+            NonKeyColumns::First(_, ordered) => {
                 heads::over(function_call("first_value", vec![value]), ordered)
             }
         }
     }
 
     fn aggregate(&self, aggregate: Expr) -> Expr {
-        match &self.grouping.beside {
-            Beside::Row(all) | Beside::First(all, _) => heads::over(aggregate, all),
+        match &self.grouping.non_key_columns {
+            NonKeyColumns::Row(all) | NonKeyColumns::First(all, _) => heads::over(aggregate, all),
             _ => aggregate,
         }
     }
@@ -204,14 +206,15 @@ impl VisitorMut for Walk<'_> {
             let aggregate = self.aggregate(expr.clone());
             return self.keep(expr, |_| aggregate);
         }
-        let is_head = matches!(grouping.beside, Beside::Head(_) | Beside::First(..));
+        let is_head =
+            matches!(grouping.non_key_columns, NonKeyColumns::Head(_) | NonKeyColumns::First(..));
         let is_group = grouping.groups.contains(&expr.to_string());
         if is_group
             && sets::is_each(expr)
-            && let Beside::First(..) = grouping.beside
+            && let NonKeyColumns::First(..) = grouping.non_key_columns
         {
             // Above the windows only their results can be named.
-            let number = self.beside(expr.clone());
+            let number = self.non_key_value(expr.clone());
             return self.keep(expr, |_| number);
         }
         // Equal texts of a group may be spelled differently: the best row's spelling is shown.
@@ -221,7 +224,7 @@ impl VisitorMut for Walk<'_> {
         }
         if is_head && matches!(&*expr, Expr::Function(function) if keywords::is_query(function)) {
             // Its columns only identify the table; the weight as a whole is the row's value.
-            let weight = self.beside(expr.clone());
+            let weight = self.non_key_value(expr.clone());
             return self.keep(expr, |_| weight);
         }
         let Expr::CompoundIdentifier(name) = &*expr else { return ControlFlow::Continue(()) };
@@ -231,11 +234,11 @@ impl VisitorMut for Walk<'_> {
         if !own {
             return self.keep(expr, |expr| expr);
         }
-        let is_strict = matches!(grouping.beside, Beside::Determined);
+        let is_strict = matches!(grouping.non_key_columns, NonKeyColumns::Determined);
         if is_strict && !grouping.determined.contains(&expr.to_string()) {
             return ControlFlow::Break(grouping.refused(name, self.place));
         }
-        let value = self.beside(expr.clone());
+        let value = self.non_key_value(expr.clone());
         self.keep(expr, |_| value)
     }
 

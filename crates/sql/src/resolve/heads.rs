@@ -15,7 +15,7 @@ use super::{
     Env, Resolver,
     expr::{Alias, ClauseContext},
     from::binary,
-    grouping::{Beside, Grouping, Where, has_aggregate},
+    grouping::{Grouping, NonKeyColumns, Where, has_aggregate},
     keywords,
     scope::{Clause, Scope, unknown_column},
     select::{Item, position},
@@ -114,8 +114,8 @@ impl Heads {
         }
         let (of_items, of_groups) = match self.count {
             1 => {
-                let beside = Beside::Head(self.parts());
-                (beside.clone(), beside)
+                let non_key_columns = NonKeyColumns::Head(self.parts());
+                (non_key_columns.clone(), non_key_columns)
             }
             _ => {
                 let all = WindowSpec {
@@ -125,10 +125,10 @@ impl Heads {
                     window_frame: None,
                 };
                 let ordered = WindowSpec { order_by: self.order.clone(), ..all.clone() };
-                (Beside::Row(all.clone()), Beside::First(all, ordered))
+                (NonKeyColumns::Row(all.clone()), NonKeyColumns::First(all, ordered))
             }
         };
-        let check = |beside| Grouping::new(groups, select, scope, beside);
+        let check = |non_key_columns| Grouping::new(groups, select, scope, non_key_columns);
         let (of_items, of_groups) = (check(of_items), check(of_groups));
         for (index, item) in items.iter_mut().enumerate() {
             of_items.apply(&mut item.expr, Where::Item(index + 1))?;

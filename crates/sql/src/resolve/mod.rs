@@ -22,12 +22,12 @@ mod limit;
 mod matching;
 mod places;
 mod quantified;
+mod requested_tables;
 mod rows;
 mod scope;
 mod scores;
 mod select;
 mod sets;
-mod sought;
 mod sphinx;
 mod tables;
 mod values;
@@ -56,7 +56,7 @@ use crate::{
     Error, Result,
     catalog::{Expressing, TableName, View},
     parse::Source,
-    show::Sought,
+    show::RequestedTables,
 };
 
 use assigned::{Turn, Turned};
@@ -65,8 +65,8 @@ use hints::Hint;
 use places::Standing;
 use remora_engine::TextQuery;
 use remora_mysql::ErrorCode;
+use requested_tables::RequiredValues;
 use scope::{Clause, Named, Scope, duplicate_column, quoted, unknown_column};
-use sought::RequiredValues;
 
 /// The deepest nesting of queries.
 const MAX_DEPTH: usize = 64;
@@ -79,7 +79,11 @@ pub(crate) trait Catalog {
     fn table(&self, name: &TableName) -> Result<Arc<dyn TableProvider>>;
 
     /// The same, but a table of `information_schema` has only rows about the sought tables.
-    fn table_with(&self, name: &TableName, sought: &Sought) -> Result<Arc<dyn TableProvider>>;
+    fn table_with(
+        &self,
+        name: &TableName,
+        requested_tables: &RequestedTables,
+    ) -> Result<Arc<dyn TableProvider>>;
 
     /// The view of this name, if no table has the name; error 1142.
     fn view(&self, name: &TableName) -> Result<Option<View>>;

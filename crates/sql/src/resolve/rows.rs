@@ -22,7 +22,7 @@ use crate::{Error, Result, parse::function_call};
 
 /// The rows that an EXISTS looks for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sought {
+enum RowMatch {
     /// `(row) = (columns)` is true.
     Equal,
     /// The comparison is NULL.
@@ -82,9 +82,9 @@ pub(super) fn in_condition(condition: &mut Expr) -> Result<()> {
                 None => return Ok(()),
             };
             let row = checked(row, subquery)?;
-            let sought = if *negated { Sought::NotUnequal } else { Sought::Equal };
+            let row_match = if *negated { RowMatch::NotUnequal } else { RowMatch::Equal };
             let negated = *negated;
-            let subquery = Box::new(seeking(&row, subquery, sought));
+            let subquery = Box::new(matching_query(&row, subquery, row_match));
             *condition = Expr::Exists { subquery, negated };
             Ok(())
         }
@@ -93,16 +93,18 @@ pub(super) fn in_condition(condition: &mut Expr) -> Result<()> {
 }
 
 fn is_in(row: &[Expr], query: &Query) -> Expr {
-    let exists =
-        |sought| Expr::Exists { subquery: Box::new(seeking(row, query, sought)), negated: false };
+    let exists = |row_match| Expr::Exists {
+        subquery: Box::new(matching_query(row, query, row_match)),
+        negated: false,
+    };
     let when = |condition, result| CaseWhen { condition, result };
     Expr::Case {
         case_token: AttachedToken::empty(),
         end_token: AttachedToken::empty(),
         operand: None,
         conditions: vec![
-            when(exists(Sought::Equal), number(1)),
-            when(exists(Sought::Unknown), null()),
+            when(exists(RowMatch::Equal), number(1)),
+            when(exists(RowMatch::Unknown), null()),
         ],
         else_result: Some(Box::new(number(0))),
     }
@@ -118,17 +120,17 @@ fn is_constant(expr: &Expr) -> bool {
 }
 
 /// Builds `SELECT 1 FROM (query) WHERE …`.
-fn seeking(row: &[Expr], query: &Query, sought: Sought) -> Query {
+fn matching_query(row: &[Expr], query: &Query, row_match: RowMatch) -> Query {
     let equal = match row {
         [only] => binary(nested(only.clone()), BinaryOperator::Eq, column(0)),
         row => binary(Expr::Tuple(row.to_vec()), BinaryOperator::Eq, columns(row.len())),
     };
-    let condition = match sought {
-        Sought::Equal => equal,
-        Sought::Unknown => Expr::IsNull(Box::new(nested(equal))),
-        Sought::NotUnequal => Expr::IsNotFalse(Box::new(nested(equal))),
+    let condition = match row_match {
+        RowMatch::Equal => equal,
+        RowMatch::Unknown => Expr::IsNull(Box::new(nested(equal))),
+        RowMatch::NotUnequal => Expr::IsNotFalse(Box::new(nested(equal))),
     };
-    asking(query, row.len(), number(1), Some(condition))
+    comparison_query(query, row.len(), number(1), Some(condition))
 }
 
 /// A comparison of a row with a single-row subquery, on either side.
@@ -144,7 +146,7 @@ fn compared(left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Option<Exp
         return Err(Error::unsupported("a row of aggregates compared with a subquery"));
     }
     let value = binary(row.clone(), op.clone(), columns(count));
-    let value = Expr::Subquery(Box::new(asking(query, count, value, None)));
+    let value = Expr::Subquery(Box::new(comparison_query(query, count, value, None)));
     Ok(Some(match op {
         BinaryOperator::Spaceship => function_call("coalesce", vec![value, number(0)]),
         _ => value,
@@ -152,7 +154,12 @@ fn compared(left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Option<Exp
 }
 
 /// Builds `(SELECT expr FROM (query) AS q (…) WHERE condition)`, with names for the query's columns.
-pub(super) fn asking(query: &Query, count: usize, expr: Expr, condition: Option<Expr>) -> Query {
+pub(super) fn comparison_query(
+    query: &Query,
+    count: usize,
+    expr: Expr,
+    condition: Option<Expr>,
+) -> Query {
     let mut named = alias("rows compared");
     let column = |at| TableAliasColumnDef { name: quoted(&column_name(at)), data_type: None };
     named.columns = (0..count).map(column).collect();
@@ -169,7 +176,7 @@ pub(super) fn asking(query: &Query, count: usize, expr: Expr, condition: Option<
     query_of(SetExpr::Select(Box::new(select)))
 }
 
-/// The column of [`asking`]'s query at an index.
+/// The column of [`comparison_query`]'s query at an index.
 pub(super) fn column(at: usize) -> Expr {
     Expr::Identifier(quoted(&column_name(at)))
 }

@@ -14,7 +14,7 @@ use super::{
     expr::{Alias, ClauseContext, is_aggregate},
     from::{binary, opaque},
     frozen::NotedItem,
-    grouping::{self, Beside},
+    grouping::{self, NonKeyColumns},
     heads::{self, Heads},
     hints, items, keywords,
     places::Standing,
@@ -337,8 +337,8 @@ impl Resolver<'_> {
         scope: &Scope<'_>,
     ) -> Result<()> {
         let strict = self.catalog.only_full_group_by();
-        let beside = if strict { Beside::Determined } else { Beside::Any };
-        let check = grouping::Grouping::new(groups, select, scope, beside);
+        let non_key_columns = if strict { NonKeyColumns::Determined } else { NonKeyColumns::Any };
+        let check = grouping::Grouping::new(groups, select, scope, non_key_columns);
         for (index, item) in items.iter_mut().enumerate() {
             check.apply(&mut item.expr, grouping::Where::Item(index + 1))?;
         }

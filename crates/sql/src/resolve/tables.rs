@@ -18,7 +18,7 @@ use crate::{
     error::from_engine,
     parse::Source,
     scan::EngineTable,
-    show::{self, Sought},
+    show::{self, RequestedTables},
     state::SessionState,
 };
 
@@ -92,7 +92,7 @@ impl<'a> SessionCatalog<'a> {
     }
 
     fn find(&self, name: &TableName) -> Result<Arc<dyn TableProvider>> {
-        if let Some(table) = show::system_table(self.session, name, &Sought::default())? {
+        if let Some(table) = show::system_table(self.session, name, &RequestedTables::default())? {
             return Ok(table);
         }
         let shared = &self.session.shared;
@@ -156,10 +156,14 @@ impl Catalog for SessionCatalog<'_> {
         Ok(table)
     }
 
-    fn table_with(&self, name: &TableName, sought: &Sought) -> Result<Arc<dyn TableProvider>> {
+    fn table_with(
+        &self,
+        name: &TableName,
+        requested_tables: &RequestedTables,
+    ) -> Result<Arc<dyn TableProvider>> {
         // Not cached, because the statement may use the table again with another condition.
-        if !sought.is_all()
-            && let Some(table) = show::system_table(self.session, name, sought)?
+        if !requested_tables.is_all()
+            && let Some(table) = show::system_table(self.session, name, requested_tables)?
         {
             return Ok(table);
         }

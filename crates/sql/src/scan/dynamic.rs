@@ -30,7 +30,7 @@ pub(super) fn conditions(
 }
 
 /// The columns that must equal a value of an outer row, by position, and the name of the outer column.
-pub(super) fn sought(filters: &[Arc<dyn PhysicalExpr>]) -> Vec<(usize, String)> {
+pub(super) fn outer_comparisons(filters: &[Arc<dyn PhysicalExpr>]) -> Vec<(usize, String)> {
     let equal = |filter: &Arc<dyn PhysicalExpr>| {
         let binary = filter.downcast_ref::<BinaryExpr>()?;
         let column = binary.left().downcast_ref::<Column>()?;

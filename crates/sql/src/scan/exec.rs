@@ -142,7 +142,7 @@ impl ScanExec {
         }
         let mut conditions: Vec<Filter> = self.shape.filter.iter().cloned().collect();
         let mut compared = Vec::new();
-        for (place, of) in dynamic::sought(&self.dynamic) {
+        for (place, of) in dynamic::outer_comparisons(&self.dynamic) {
             if let Some(condition) = self.sampled(place)? {
                 conditions.push(condition);
                 compared.push(of);

@@ -58,7 +58,7 @@ impl OuterValue {
 
 /// The condition with its column on the left, if it compares a column with an outer value, so that rows can be looked
 /// up.
-pub(crate) fn sought(condition: &Expr) -> Option<Expr> {
+pub(crate) fn outer_comparisons(condition: &Expr) -> Option<Expr> {
     let Expr::BinaryExpr(BinaryExpr { left, op, right }) = condition else { return None };
     let is_column = |expr: &Expr| matches!(expr, Expr::Column(_));
     let (column, op, value) = match (is_column(left), is_column(right)) {

@@ -10,7 +10,7 @@ use remora_engine::{
 
 use super::EngineTable;
 use crate::{
-    search::Sought,
+    search::PreparedQuery,
     transaction::{Key, Overlay},
 };
 
@@ -62,8 +62,8 @@ impl Overlaid {
     }
 
     fn own_scores(&self, query: &TextQuery, rows: &[&Arc<Row>]) -> ColumnValues {
-        let sought = Sought::new(query);
-        let score = |row: &&Arc<Row>| sought.score_of_row(query, &self.schema, row);
+        let prepared = PreparedQuery::new(query);
+        let score = |row: &&Arc<Row>| prepared.score_of_row(query, &self.schema, row);
         ColumnValues { valid: None, data: ColumnData::Float(rows.iter().map(score).collect()) }
     }
 }

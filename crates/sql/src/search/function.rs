@@ -70,7 +70,7 @@ impl ScalarUDFImpl for MatchFunction {
         }
         let query = parsed(&query, is_boolean(&mode))
             .map_err(|error| DataFusionError::External(Box::new(error)))?;
-        let sought = Sought::new(&query);
+        let prepared = PreparedQuery::new(&query);
         let columns: Vec<ArrayRef> = texts
             .iter()
             .map(|column| {
@@ -83,7 +83,7 @@ impl ScalarUDFImpl for MatchFunction {
             let texts: Vec<String> = present
                 .map(|column| normalization.apply(column.as_string_view().value(row)).into_owned())
                 .collect();
-            sought.score(&texts)
+            prepared.score(&texts)
         });
         Ok(ColumnarValue::Array(Arc::new(Float64Array::from_iter_values(scores))))
     }
@@ -101,18 +101,18 @@ fn constant(value: &ColumnarValue) -> Option<String> {
 }
 
 /// A query made ready for texts.
-pub(crate) enum Sought {
+pub(crate) enum PreparedQuery {
     /// `None` is found nowhere.
     Words(Option<Box<WordPattern>>),
     /// All of them.
-    All(Vec<Sought>),
+    All(Vec<PreparedQuery>),
     /// One of them.
-    Any(Vec<Sought>),
+    Any(Vec<PreparedQuery>),
     /// Not this.
-    Not(Box<Sought>),
+    Not(Box<PreparedQuery>),
 }
 
-impl Sought {
+impl PreparedQuery {
     pub(crate) fn new(query: &TextQuery) -> Self {
         let several = |parts: &[TextQuery]| parts.iter().map(Self::new).collect();
         match query {
@@ -124,7 +124,7 @@ impl Sought {
         }
     }
 
-    /// As [`Sought::score`], of the texts of a row that a query asks.
+    /// As [`PreparedQuery::score`], of the texts of a row that a query asks.
     pub(crate) fn score_of_row(&self, query: &TextQuery, schema: &Schema, row: &Row) -> f64 {
         let texts = schema.texts.iter().filter(|text| asked(query, text.id));
         let columns = texts.flat_map(|text| &text.columns);

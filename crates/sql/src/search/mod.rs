@@ -13,7 +13,7 @@ mod words;
 use remora_engine::TextQuery;
 
 pub(crate) use boolean::matching;
-pub(crate) use function::{Sought, match_function};
+pub(crate) use function::{PreparedQuery, match_function};
 pub(crate) use keywords::{KEYWORDS_FACTORS, KEYWORDS_HELD, KEYWORDS_MODE, ranker};
 pub(crate) use like::{beginning, begins, held, holds, like, plain_beginning};
 pub(crate) use plan::{SearchedTable, letters, plan, text};

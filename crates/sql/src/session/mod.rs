@@ -357,7 +357,7 @@ impl SessionState {
         if !diagnostics::are_kept_by(statement) {
             self.warnings.clear();
         }
-        self.tell_lost_again();
+        self.report_lost_again();
         self.warn_of_bytes(statement);
         self.begin_reading(kind).await?;
         let outcome = self.dispatch(kind, statement, reply).await?;

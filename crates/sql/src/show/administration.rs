@@ -170,7 +170,7 @@ async fn maintain<R: Reply>(
             continue;
         }
         let operation = text(kind.to_lowercase());
-        for (level, message) in told(session, kind, &name).await {
+        for (level, message) in table_report(session, kind, &name).await {
             grid.push(vec![full.clone(), operation.clone(), text(level), text(message)]);
         }
     }
@@ -179,7 +179,11 @@ async fn maintain<R: Reply>(
 }
 
 /// What a statement has to say of one table.
-async fn told(session: &SessionState, kind: &str, name: &TableName) -> Vec<(&'static str, String)> {
+async fn table_report(
+    session: &SessionState,
+    kind: &str,
+    name: &TableName,
+) -> Vec<(&'static str, String)> {
     let failed =
         |error: Error| vec![("Error", error.message), ("status", "Operation failed".to_owned())];
     if let Ok(Some(_)) = views::find(session, name) {

@@ -5,8 +5,8 @@ use remora_engine::Value;
 use super::{
     grid::{Grid, text},
     keys,
+    requested_tables::RequestedTables,
     shown::{Filter, Shown},
-    sought::Sought,
     system,
     tables::{self, ListedTable},
     views,
@@ -248,7 +248,7 @@ pub(super) fn tables(session: &SessionState, tokens: &mut Tokens<'_>, full: bool
     };
     let mut names: Vec<(String, &str)> =
         system.map(|table| (table.name.table.clone(), of_system(&table.name))).collect();
-    let known = tables::among(session, &Sought::of_database(&database))?;
+    let known = tables::among(session, &RequestedTables::of_database(&database))?;
     let own = known.into_iter().filter(|known| known.name.database == database);
     names.extend(own.map(|known| (known.name.table, "BASE TABLE")));
     let views = views::names(session).into_iter().filter(|name| name.database == database);
@@ -269,7 +269,7 @@ pub(super) fn table_status(session: &SessionState, tokens: &mut Tokens<'_>) -> R
     let mut grid = Grid::new(&TABLE_STATUS);
     let started = super::server::started(session);
     let mut rows = Vec::new();
-    for known in tables::among(session, &Sought::of_database(&database))? {
+    for known in tables::among(session, &RequestedTables::of_database(&database))? {
         if known.name.database == database {
             rows.push(system::table_row(session, &known, &started)?);
         }

@@ -11,9 +11,9 @@ mod meta;
 mod privileges;
 mod processes;
 mod replicas;
+mod requested_tables;
 mod server;
 mod shown;
-mod sought;
 mod sphinx;
 mod system;
 mod tables;
@@ -31,8 +31,8 @@ use crate::{
 };
 pub(crate) use listing::table_of_columns;
 pub(crate) use meta::show as show_meta;
+pub(crate) use requested_tables::RequestedTables;
 use shown::{Filter, Shown};
-pub(crate) use sought::Sought;
 
 /// How the names of tables begin that are answers to SHOW.
 const SHOW: &str = "SHOW ";
@@ -94,7 +94,7 @@ pub(crate) fn system_has_column(name: &TableName, column: &str) -> bool {
 pub(crate) fn system_table(
     session: &SessionState,
     name: &TableName,
-    sought: &Sought,
+    requested_tables: &RequestedTables,
 ) -> Result<Option<Arc<dyn TableProvider>>> {
     if !system::is_systems(name) {
         return Ok(None);
@@ -105,7 +105,7 @@ pub(crate) fn system_table(
             return shown::shown(session, &source)?.grid.provider().map(Some);
         }
     }
-    system::provider(session, name, sought).map(Some)
+    system::provider(session, name, requested_tables).map(Some)
 }
 
 /// The SELECT that a SHOW with WHERE means: all that stands before WHERE is the table's name.

@@ -11,8 +11,8 @@
 use remora_mysql::ErrorCode;
 
 use super::{
-    create, engine, grid::Grid, listing, privileges, processes, replicas, server, sought::Sought,
-    sphinx, system,
+    create, engine, grid::Grid, listing, privileges, processes, replicas,
+    requested_tables::RequestedTables, server, sphinx, system,
 };
 use crate::{
     Error, Result,
@@ -242,7 +242,7 @@ pub(super) fn information(
     session: &SessionState,
     table: &str,
 ) -> Result<Vec<Vec<remora_engine::Value>>> {
-    system::rows(session, &TableName::new("information_schema", table), &Sought::default())
+    system::rows(session, &TableName::new("information_schema", table), &RequestedTables::default())
 }
 
 /// Answers of which there are none.

@@ -17,8 +17,9 @@ use remora_mysql::{CHARSETS, COLLATIONS, Collation};
 
 use super::{
     grid::{Grid, text, unknown_table},
-    keys, privileges, processes, server,
-    sought::Sought,
+    keys, privileges, processes,
+    requested_tables::RequestedTables,
+    server,
     tables::{self, CATALOG, ListedTable},
     views,
 };
@@ -50,9 +51,9 @@ pub(super) fn system_tables() -> &'static [SystemTable] {
 }
 
 /// Those that are listed and sought.
-fn listed_tables(sought: &Sought) -> impl Iterator<Item = &'static SystemTable> {
+fn listed_tables(requested_tables: &RequestedTables) -> impl Iterator<Item = &'static SystemTable> {
     let is_listed = |table: &&SystemTable| !UNLISTED.contains(&&*table.name.database);
-    system_tables().iter().filter(is_listed).filter(move |table| sought.has(&table.name))
+    system_tables().iter().filter(is_listed).filter(move |table| requested_tables.has(&table.name))
 }
 
 fn read(declared: &str) -> Vec<SystemTable> {
@@ -106,11 +107,11 @@ pub(super) fn find(name: &TableName) -> Result<&'static SystemTable> {
 pub(super) fn provider(
     session: &SessionState,
     name: &TableName,
-    sought: &Sought,
+    requested_tables: &RequestedTables,
 ) -> Result<Arc<dyn TableProvider>> {
     let table = find(name)?;
     let mut grid = Grid::of_table(table.name.clone(), &table.columns);
-    grid.rows = rows(session, &table.name, sought)?;
+    grid.rows = rows(session, &table.name, requested_tables)?;
     grid.provider()
 }
 
@@ -118,7 +119,7 @@ pub(super) fn provider(
 pub(super) fn rows(
     session: &SessionState,
     name: &TableName,
-    sought: &Sought,
+    requested_tables: &RequestedTables,
 ) -> Result<Vec<Vec<Value>>> {
     match name.database.as_str() {
         "performance_schema" => return performance(session, &name.table),
@@ -131,15 +132,15 @@ pub(super) fn rows(
         _ => {}
     }
     let each = |rows: &dyn Fn(&ListedTable) -> Vec<Vec<Value>>| -> Result<Vec<Vec<Value>>> {
-        Ok(tables::among(session, sought)?.iter().flat_map(rows).collect())
+        Ok(tables::among(session, requested_tables)?.iter().flat_map(rows).collect())
     };
     Ok(match name.table.as_str() {
         "SCHEMATA" => schemata(session),
-        "TABLES" => all_tables(session, sought)?,
-        "COLUMNS" => columns(session, sought)?,
+        "TABLES" => all_tables(session, requested_tables)?,
+        "COLUMNS" => columns(session, requested_tables)?,
         "VIEWS" => views::rows(session),
         "STATISTICS" => {
-            let known = tables::among(session, sought)?;
+            let known = tables::among(session, requested_tables)?;
             let rows = known.iter().map(|known| keys::statistics(session, known));
             rows.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect()
         }
@@ -148,10 +149,10 @@ pub(super) fn rows(
         "CHECK_CONSTRAINTS" => each(&keys::checks)?,
         "REFERENTIAL_CONSTRAINTS" => {
             let all = tables::all(session)?;
-            let those = all.iter().filter(|known| sought.has(&known.name));
+            let those = all.iter().filter(|known| requested_tables.has(&known.name));
             those.flat_map(|known| keys::references(known, &all)).collect()
         }
-        "PARTITIONS" => partitions(session, sought)?,
+        "PARTITIONS" => partitions(session, requested_tables)?,
         "CHARACTER_SETS" => character_sets(),
         "COLLATIONS" => collations(),
         "COLLATION_CHARACTER_SET_APPLICABILITY" => {
@@ -202,10 +203,13 @@ fn schemata(session: &SessionState) -> Vec<Vec<Value>> {
     visible_databases(session).into_iter().map(row).collect()
 }
 
-fn all_tables(session: &SessionState, sought: &Sought) -> Result<Vec<Vec<Value>>> {
+fn all_tables(
+    session: &SessionState,
+    requested_tables: &RequestedTables,
+) -> Result<Vec<Vec<Value>>> {
     let started = server::started(session);
     let mut rows = Vec::new();
-    for table in listed_tables(sought) {
+    for table in listed_tables(requested_tables) {
         let kind = match table.name.database.as_str() {
             "information_schema" => "SYSTEM VIEW",
             _ => "BASE TABLE",
@@ -217,10 +221,10 @@ fn all_tables(session: &SessionState, sought: &Sought) -> Result<Vec<Vec<Value>>
         row.extend([Value::Null, text(""), text("")]);
         rows.push(row);
     }
-    for known in tables::among(session, sought)? {
+    for known in tables::among(session, requested_tables)? {
         rows.push(table_row(session, &known, &started)?);
     }
-    let views = views::names(session).into_iter().filter(|name| sought.has(name));
+    let views = views::names(session).into_iter().filter(|name| requested_tables.has(name));
     rows.extend(views.map(|name| views::table_row(&name, &started)));
     Ok(rows)
 }
@@ -263,15 +267,16 @@ pub(super) fn table_row(
     ])
 }
 
-fn columns(session: &SessionState, sought: &Sought) -> Result<Vec<Vec<Value>>> {
-    let mut rows: Vec<Vec<Value>> = listed_tables(sought).flat_map(system_columns).collect();
-    for known in tables::among(session, sought)? {
+fn columns(session: &SessionState, requested_tables: &RequestedTables) -> Result<Vec<Vec<Value>>> {
+    let mut rows: Vec<Vec<Value>> =
+        listed_tables(requested_tables).flat_map(system_columns).collect();
+    for known in tables::among(session, requested_tables)? {
         let name = &known.name;
         let may_write = session.identity.may(&name.database, &name.table, Access::Write);
         rows.extend(known.column_rows(may_write));
     }
     // Of a view that is wrong nothing is known.
-    let views = views::names(session).into_iter().filter(|name| sought.has(name));
+    let views = views::names(session).into_iter().filter(|name| requested_tables.has(name));
     rows.extend(views.filter_map(|name| views::column_rows(session, &name).ok()).flatten());
     Ok(rows)
 }
@@ -285,10 +290,13 @@ pub(super) fn system_columns(table: &'static SystemTable) -> Vec<Vec<Value>> {
 }
 
 /// Each table as its only partition.
-fn partitions(session: &SessionState, sought: &Sought) -> Result<Vec<Vec<Value>>> {
+fn partitions(
+    session: &SessionState,
+    requested_tables: &RequestedTables,
+) -> Result<Vec<Vec<Value>>> {
     let started = server::started(session);
     let mut rows = Vec::new();
-    for known in tables::among(session, sought)? {
+    for known in tables::among(session, requested_tables)? {
         let table = table_row(session, &known, &started)?;
         let mut row: Vec<Value> = table.iter().take(3).cloned().collect();
         row.extend(std::iter::repeat_n(Value::Null, 10));

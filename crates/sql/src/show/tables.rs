@@ -7,7 +7,7 @@ use remora_mysql::LexMode;
 
 use super::{
     grid::{maybe, number, text, yes},
-    sought::Sought,
+    requested_tables::RequestedTables,
 };
 use crate::{
     Access, Error, Result, SqlType,
@@ -40,16 +40,21 @@ pub(super) struct ListedTable {
 
 /// All tables that the session may read, by database and name.
 pub(super) fn all(session: &SessionState) -> Result<Vec<ListedTable>> {
-    among(session, &Sought::default())
+    among(session, &RequestedTables::default())
 }
 
 /// Those of them that are sought.
-pub(super) fn among(session: &SessionState, sought: &Sought) -> Result<Vec<ListedTable>> {
+pub(super) fn among(
+    session: &SessionState,
+    requested_tables: &RequestedTables,
+) -> Result<Vec<ListedTable>> {
     let reader = session.reader();
     let mut known = Vec::new();
     for engine_name in reader.tables() {
         let name = TableName::of_engine(&engine_name, &session.shared);
-        if sought.has(&name) && session.identity.may(&name.database, &name.table, Access::Read) {
+        if requested_tables.has(&name)
+            && session.identity.may(&name.database, &name.table, Access::Read)
+        {
             let schema = reader.schema(&engine_name).map_err(|error| from_engine(&error))?;
             let parts = TableName::check_parts(&schema, &session.shared, &session.identity);
             if parts.is_err() {

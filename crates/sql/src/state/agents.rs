@@ -50,10 +50,10 @@ impl SessionState {
     }
 
     /// Warns again of other servers that are left out: each facet of a SELECT has warnings of its own.
-    pub(crate) fn tell_lost_again(&self) {
+    pub(crate) fn report_lost_again(&self) {
         let known = self.agents.lock().clone();
         if let Some(agents) = known {
-            agents.tell_again();
+            agents.report_left_out_again();
         }
     }
 

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_stands_for_what_it_says() {
+    fn wildcards_match_keywords() {
         for (text, keyword, is_it) in [
             ("al*", "al", true),
             ("al*", "alpha", true),

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn invalid_input_has_messages() {
         for list in ["ab", "U+", "U+110000", "z..a", "A..Z->a..c", "A..Z->a", "a..c/2", "U++41"] {
             assert!(Charset::parse(list).is_err(), "{list}");
         }

@@ -399,7 +399,7 @@ mod tests {
     ];
 
     #[test]
-    fn settings_come_back_from_their_pairs() {
+    fn settings_round_trip_as_pairs() {
         assert_eq!(Settings::default().to_pairs(), []);
         let mut all = Settings::default();
         for (name, value) in EACH {
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused_and_changes_nothing() {
+    fn unknown_settings_are_refused_and_change_nothing() {
         let wrong = [
             ("colour", "red", "there is no such setting"),
             ("min_word_len", "0", "from 1 to 42"),

@@ -117,7 +117,7 @@ mod tests {
     use super::Wildcards;
 
     #[test]
-    fn a_pattern_stands_for_what_it_says() {
+    fn wildcards_match_keywords() {
         for (pattern, word, is_it) in [
             ("al*", "al", true),
             ("al*", "alpha", true),

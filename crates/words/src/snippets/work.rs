@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_asked_now_and_then_and_ends_for_good() {
+    fn interruption_is_polled_and_final() {
         let asked = Cell::new(0);
         let is_ended = || {
             asked.set(asked.get() + 1);

@@ -1,4 +1,4 @@
-//! What Sphinx answered to queries of every form, valid and broken, over a few documents.
+//! Recorded answers of Sphinx to queries of every form, valid and invalid, over a few documents.
 
 use std::{fmt::Write as _, rc::Rc};
 
@@ -12,7 +12,7 @@ const ANSWERS: &str = include_str!("../answers/answers.txt");
 const EXPRESSIONS: &str = include_str!("../answers/expressions.txt");
 
 #[test]
-fn queries_mean_what_they_mean_to_sphinx() {
+fn queries_match_like_sphinx() {
     let documents = ANSWERS.split_once("[documents]\n").unwrap().1;
     let sections = documents.split_once('[').unwrap().1;
     let (mut wrong, mut count) = (String::new(), 0);
@@ -83,7 +83,7 @@ fn expressions_give_what_they_give_in_sphinx() {
 }
 
 #[test]
-fn factors_are_told_as_sphinx_tells_them() {
+fn packed_factors_print_like_sphinx() {
     let engine = Collection::new(&indexed(&[]));
     let mut count = 0;
     for (asked, theirs) in section("factors") {

@@ -1,8 +1,8 @@
-//! Queries with mistakes.
+//! Random queries with syntax errors.
 
 use crate::{corpus::Corpus, queries, queries::QueryStyle, random::Random};
 
-/// What is put in between.
+/// Texts that are inserted.
 const STRAYS: [&str; 40] = [
     "(",
     ")",
@@ -46,7 +46,7 @@ const STRAYS: [&str; 40] = [
     " ",
 ];
 
-/// A query in which something is missing, doubled, swapped or too much.
+/// A query with a part removed, doubled, swapped or inserted.
 pub fn query(random: &mut Random, corpus: &Corpus) -> String {
     let mut tokens = tokens(&queries::query(random, corpus, QueryStyle::Distinct));
     for _ in 0..random.between(1, 3) {

@@ -30,15 +30,15 @@ const PLAIN_IDF: u32 = 16;
 const DIVIDED_IDF: u32 = 64;
 const LOCAL_DF: u32 = 128;
 
-/// Longest wait for an answer.
+/// The most time to wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A connection that stays open.
+/// A persistent connection.
 pub struct Client {
     stream: TcpStream,
 }
 
-/// A word of a text as the index knows it.
+/// A keyword of a text in the index.
 #[derive(Debug, PartialEq)]
 pub struct Keyword {
     pub tokenized: String,
@@ -242,7 +242,7 @@ fn skip_value(bytes: &mut Bytes, kind: u32) -> io::Result<()> {
     }
 }
 
-/// A request's body in the making.
+/// A request body under construction.
 #[derive(Default)]
 struct Body(Vec<u8>);
 
@@ -271,7 +271,7 @@ impl Body {
     }
 }
 
-/// What is left of a reply.
+/// The unread rest of a reply.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {

@@ -1,4 +1,4 @@
-//! Ours: a corpus held in memory, searched document by document without any index.
+//! Our engine: a corpus in memory that is searched document by document without an index.
 
 use std::{collections::HashMap, rc::Rc, sync::Arc};
 
@@ -16,7 +16,7 @@ use crate::{
     engine::{Engine, Found, Options, Ranker},
 };
 
-/// The places of the keywords of one document.
+/// The positions of the keywords of one document.
 type Places = HashMap<String, Vec<PackedPosition>>;
 
 /// A corpus whose keywords are known.
@@ -165,7 +165,7 @@ impl Vocabulary for &Collection {
     }
 }
 
-/// One document, asked for the terms of a query.
+/// One document, searched for the terms of a query.
 struct QueriedDocument<'a> {
     matcher: &'a Matcher,
     places: &'a Places,
@@ -245,7 +245,7 @@ impl Engine for Collection {
 }
 
 impl Collection {
-    /// Calls `each` with the documents that are found, their weights and factors.
+    /// Calls `each` with the matching documents, their weights and factors.
     fn weigh(
         &self,
         matcher: &Matcher,
@@ -263,7 +263,7 @@ impl Collection {
         Ok(())
     }
 
-    /// The documents that a query finds, with weights and factors, by their ids.
+    /// The documents that match a query, with weights and factors, by id.
     pub fn factors(
         &self,
         text: &str,

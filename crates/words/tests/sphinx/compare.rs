@@ -1,14 +1,14 @@
-//! Whether two answers are the same.
+//! Compares two answers.
 
 use crate::{
     corpus::Corpus,
     engine::{Found, Options},
 };
 
-/// Rows that are shown of answers that differ.
+/// The most rows of a differing answer in a report.
 const SHOWN: usize = 12;
 
-/// What two answers differ in. A smaller case must differ in the same.
+/// The kind of a difference. A shrunk case must have the same kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     Error,
@@ -20,7 +20,7 @@ pub enum Kind {
     Words,
 }
 
-/// How far one answer is from the other.
+/// The size of a difference between two answers.
 #[derive(Clone, Debug)]
 pub struct Difference {
     pub kind: Kind,
@@ -34,14 +34,14 @@ pub fn tolerated(corpus: &Corpus, query: &str) -> bool {
     (corpus.has_wildcards() && has_wildcard(query)) || has_quorum(query)
 }
 
-/// Takes out what would make the tolerated difference of one larger, or change which rows are shown.
+/// Removes options that would enlarge the tolerated difference of one, or change which rows are returned.
 pub fn make_tolerable(options: &mut Options) {
     let plain = Options::default();
     options.index_weight = None;
     (options.offset, options.limit) = (plain.offset, plain.limit);
 }
 
-/// Whether Sphinx's answer follows no rule that is known: stars in phrases of a SENTENCE, hits that an unfound part
+/// Whether Sphinx's answer follows no known rule: stars in phrases of a SENTENCE, hits that an unfound part
 /// leaves behind within a MAYBE, the positions that hits of a word have which a quorum or a proximity has twice, and
 /// chains of NEARs or a NEAR of composed parts, for which 2.2.11 writes behind its arrays.
 pub fn undefined(query: &str) -> bool {
@@ -82,7 +82,7 @@ fn has_quorum(query: &str) -> bool {
     thresholds.any(|threshold| threshold != Some("1"))
 }
 
-/// What the second answer has otherwise.
+/// A description of how the second answer differs.
 pub fn difference(
     query: &str,
     theirs: &Result<Found, String>,
@@ -155,13 +155,13 @@ fn short(answer: &Result<Found, String>) -> Result<Found, &String> {
     answer.as_ref().map(shown)
 }
 
-/// The first rows alone.
+/// Only the first rows.
 fn shown(found: &Found) -> Found {
     let rows = found.rows.iter().take(SHOWN).copied().collect();
     Found { rows, ..found.clone() }
 }
 
-/// The first rows that the other answer has not at their places.
+/// The first rows that differ from the other answer.
 fn pairs(found: &Found, other: &Found) -> Vec<(u64, u32)> {
     let is_same = |number: usize, row: &(u64, u32)| other.rows.get(number) == Some(row);
     let rows = found.rows.iter().enumerate().filter(|(number, row)| !is_same(*number, row));

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::random::Random;
 
-/// Words of a tiny vocabulary, none a part of another's beginning.
+/// Words of a tiny vocabulary; none is a prefix of another.
 const LETTERS: [&str; 30] = [
     "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "theta", "iota", "kappa", "lambda",
     "omicron", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega", "digamma", "koppa",
@@ -50,7 +50,7 @@ impl Document {
         [attribute.to_string(), share.to_string(), large.to_string()]
     }
 
-    /// The same as numbers.
+    /// The same values as floating point numbers.
     pub fn numbers(&self) -> (i64, f32, i64) {
         let share = (self.id % 11) as f32 * 0.75 - 3.0;
         ((self.id % 7) as i64, share, 5_000_000_000 + (self.id % 1000) as i64)
@@ -60,11 +60,11 @@ impl Document {
 /// Which words a corpus has.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Vocabulary {
-    /// Few, so that queries find much.
+    /// Few words, so that queries have many matches.
     Tiny,
-    /// Hundreds that contain one another.
+    /// Hundreds of words that contain one another.
     Natural,
-    /// A few dozen, each with English endings.
+    /// A few dozen words with English suffixes.
     Inflected,
 }
 
@@ -135,7 +135,7 @@ impl fmt::Display for Corpus {
     }
 }
 
-/// Documents that are shown of a failing case.
+/// The most documents of a failing case in a report.
 const SHOWN_DOCUMENTS: usize = 40;
 
 /// Writes the texts of documents.

@@ -1,31 +1,31 @@
-//! What is asked and answered, whoever answers.
+//! The interface of a search engine under test: queries and answers.
 
 use std::rc::Rc;
 
 use crate::corpus::Corpus;
 
-/// Something that searches one corpus.
+/// A search engine over one corpus.
 pub trait Engine {
-    /// What a query finds, or the text of its error without the table's name.
+    /// The result of a query, or its error text without the table's name.
     fn search(&self, query: &str, options: &Options) -> Result<Found, String>;
 }
 
 /// Makes one engine for each corpus.
 pub type Make = dyn Fn(&[Rc<Corpus>]) -> Vec<Box<dyn Engine>>;
 
-/// How a query is to be answered.
+/// The options of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     pub ranker: Ranker,
     /// By name; a field without one has 1.
     pub field_weights: Vec<(String, u32)>,
-    /// What the final weight is multiplied by.
+    /// The factor of the final weight.
     pub index_weight: Option<u32>,
     pub idf: Idf,
     pub offset: u32,
     pub limit: u32,
     pub max_matches: u32,
-    /// After how many rows to stop looking; 0 is never.
+    /// The number of rows after which to stop; 0 means no limit.
     pub cutoff: u32,
     pub sort: Sort,
 }
@@ -47,7 +47,7 @@ impl Default for Options {
     }
 }
 
-/// How a document's weight is made.
+/// The ranker.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ranker {
     ProximityBm25,
@@ -61,14 +61,14 @@ pub enum Ranker {
     Expression(String),
 }
 
-/// How rare words weigh more.
+/// The formula of the inverse document frequency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Idf {
     /// `idf=plain`, else normalized.
     pub plain: bool,
     /// `tfidf_normalized`: divided by the number of the query's keywords.
     pub divided: bool,
-    /// Numbers of documents of all shards together.
+    /// Use document counts of all shards together.
     pub local_df: bool,
 }
 
@@ -87,12 +87,12 @@ pub enum Sort {
     Extended(String),
 }
 
-/// What a query found.
+/// The result of a query.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
     /// Ids and weights, the latter modulo 2^32.
     pub rows: Vec<(u64, u32)>,
-    /// Rows that `max_matches` leaves.
+    /// The number of rows within `max_matches`.
     pub total: u64,
     pub total_found: u64,
     /// Keywords with their numbers of documents and of hits.

@@ -1,4 +1,4 @@
-//! The same excerpts and keywords on Sphinx and here, of random texts for random queries.
+//! Excerpts and keywords of random texts and queries, compared with Sphinx.
 
 use std::{fmt::Write as _, rc::Rc};
 
@@ -16,12 +16,12 @@ use crate::{
     server::{Index, Server},
 };
 
-/// One question.
+/// One query.
 #[derive(Clone, Debug, Default)]
 pub struct Case {
     pub query: String,
     pub document: String,
-    /// Options that are not as they are by default.
+    /// Options with other values than the defaults.
     pub options: Vec<(&'static str, Value)>,
 }
 
@@ -72,7 +72,7 @@ impl Case {
         }
     }
 
-    /// Ours.
+    /// Our result.
     fn excerpt(&self, analyzer: &Analyzer) -> Result<String, String> {
         let mut options = SnippetOptions::default();
         for (name, value) in &self.options {
@@ -88,14 +88,14 @@ impl Case {
     }
 }
 
-/// What a part of the questions has.
+/// The settings of one group of queries.
 struct Kind {
     name: &'static str,
     settings: &'static [&'static str],
     vocabulary: Vocabulary,
     options: fn(&mut Random) -> Vec<(&'static str, Value)>,
-    /// How many answers may differ, in percent: by the choice between passages of like worth, by where they are cut, and
-    /// in query mode by the words of proximities that have one twice.
+    /// The percentage of answers that may differ: by the choice between passages of equal weight, by their boundaries,
+    /// and in query mode by repeated words of a proximity.
     most_different: usize,
 }
 
@@ -190,9 +190,9 @@ const KINDS: [Kind; 10] = [
     },
 ];
 
-/// Texts of each kind; `REMORA_QUERIES` says how many else.
+/// The default number of texts of each kind; `REMORA_QUERIES` overrides it.
 const TEXTS: usize = 400;
-/// Cases that are shown of a kind.
+/// The most cases of each kind in a report.
 const SHOWN: usize = 4;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Random expressions that rank.
+//! Random ranking expressions.
 
 use crate::{corpus::Corpus, random::Random};
 
@@ -29,14 +29,14 @@ const OF_THREE: [&str; 3] = ["if", "madd", "mul3"];
 /// The columns that each index has.
 const COLUMNS: [&str; 3] = ["attribute", "share", "large"];
 
-/// What an expression may have around it.
+/// Templates around an expression.
 #[derive(Clone, Copy, PartialEq)]
 enum FactorScope {
     Document,
     Field,
 }
 
-/// A ranking expression, most of them such as Sphinx takes.
+/// A random ranking expression; most are valid in Sphinx.
 pub fn expression(random: &mut Random, corpus: &Corpus) -> String {
     let mut writer = Writer { random, corpus };
     match writer.random.below(4) {
@@ -87,7 +87,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What only integers have. Reals are refused, but what is around them spoils Sphinx's message.
+    /// An operation on integers only. Reals are refused, but the surrounding expression changes Sphinx's message.
     fn integers(&mut self, place: FactorScope) -> String {
         let (one, two) = (self.integer(place), self.integer(place));
         match self.random.below(6) {
@@ -117,7 +117,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Real ones are multiplied, so that their last bits show.
+    /// Reals are multiplied, so that their last bits are visible.
     fn factor(&mut self, place: FactorScope) -> String {
         if place == FactorScope::Field {
             return self.field_factor();

@@ -1,7 +1,7 @@
-//! The same queries on Sphinx 2.2.11 and here: the same ids in the same order, the same weights to
-//! the integer, the same statistics of words, the same texts of errors and warnings.
+//! Random queries, compared with Sphinx 2.2.11: equal ids in the same order, equal integer weights, equal word
+//! statistics, equal texts of errors and warnings.
 //!
-//! `REMORA_SEED` repeats a run, `REMORA_QUERIES` says how many queries each test asks.
+//! `REMORA_SEED` repeats a run, `REMORA_QUERIES` sets the number of queries of each test.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -162,7 +162,7 @@ fn morphology_and_stopwords() {
 /// The queries by which the harness is tested.
 const HARNESS_SEED: u64 = 20_261_121;
 
-/// Makes one document weigh one more in what finds beta.
+/// Adds one to the weight of one document in results of queries for beta.
 fn altered(query: &str, found: &mut Found) {
     if query.contains("beta") && found.rows.len() > 2 {
         found.rows[1].1 += 1;
@@ -170,7 +170,7 @@ fn altered(query: &str, found: &mut Found) {
 }
 
 #[test]
-fn an_altered_weight_is_found_and_made_small() {
+fn fuzzer_finds_and_shrinks_an_altered_weight() {
     let corpora = |random: &mut Random| vec![Corpus::random(random, Vocabulary::Tiny, &[])];
     let ask = |random: &mut Random, corpus: &Corpus| {
         let query = queries::query(random, corpus, QueryStyle::Distinct);

@@ -1,4 +1,4 @@
-//! The texts of `PACKEDFACTORS()`, asked of Sphinx by SphinxQL.
+//! The texts of `PACKEDFACTORS()`, read from Sphinx by SphinxQL.
 
 use std::rc::Rc;
 
@@ -16,13 +16,13 @@ use crate::{
 };
 
 const QUERIES: usize = 400;
-/// How many queries may have a text that differs, in percent: words that are excluded and asked for in one query, and
-/// what matching differs in.
+/// The percentage of queries whose text may differ: those with a word both excluded and searched, and those with known
+/// differences in matching.
 const MOST_DIFFERENT: usize = 5;
-/// Texts that are shown.
+/// The most texts in a report.
 const SHOWN: usize = 8;
 
-/// The forms in which the factors are asked for.
+/// The forms of the factors in a query.
 #[derive(Clone, Copy)]
 enum Form {
     Text,

@@ -1,5 +1,5 @@
-//! Another server of Sphinx as the engine that is compared: it shows that the comparison itself
-//! finds no difference where none is, and the one that is put in.
+//! Another Sphinx server as the engine under test. It shows that the comparison finds no difference between equal
+//! engines, and finds one that was put in.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -10,7 +10,7 @@ use crate::{
     trial::Sphinx,
 };
 
-/// Changes what was found by a query.
+/// Changes the result of a query.
 pub type Change = fn(&str, &mut Found);
 
 /// One index of a second server.
@@ -29,7 +29,7 @@ impl Engine for Peer {
     }
 }
 
-/// Second servers that change what they find.
+/// Second servers that change their results.
 pub fn make(change: Change) -> Box<Make> {
     Box::new(move |corpora| {
         let index = |corpus: &Rc<Corpus>| Index { corpus: Rc::clone(corpus), shards: 1 };

@@ -1,4 +1,4 @@
-//! Random queries of the whole language, most of them valid.
+//! Random queries of the whole query language, most of them valid.
 
 use crate::{
     corpus::Corpus,
@@ -21,15 +21,15 @@ const NAMED_RANKERS: [Ranker; 8] = [
     Ranker::FieldMask,
     Ranker::Sph04,
 ];
-/// Words of a long quorum.
+/// The number of words in a long quorum.
 const MANY: usize = 40;
 
-/// Which queries are wanted.
+/// The kind of queries to generate.
 #[derive(Clone, Copy, PartialEq)]
 pub enum QueryStyle {
     /// No keyword twice in a query.
     Distinct,
-    /// Of two or three words, again and again.
+    /// Two or three words, each repeated.
     Repeated,
     /// Some keywords with wildcards.
     Wildcards,
@@ -53,7 +53,7 @@ pub fn query(random: &mut Random, corpus: &Corpus, wanted: QueryStyle) -> String
     writer.and(2)
 }
 
-/// How it is ranked, by one of the rankers that have a name.
+/// Random options with one of the named rankers.
 pub fn options(random: &mut Random, corpus: &Corpus) -> Options {
     // The default one is half of all.
     let ranker = match random.once_in(2) {
@@ -77,7 +77,7 @@ pub fn options(random: &mut Random, corpus: &Corpus) -> Options {
     options
 }
 
-/// Ranked by a random expression.
+/// Random options with a ranking expression.
 pub fn ranked_options(random: &mut Random, corpus: &Corpus) -> Options {
     let expression = expressions::expression(random, corpus);
     Options { ranker: Ranker::Expression(expression), ..options(random, corpus) }
@@ -107,9 +107,9 @@ struct Writer<'a> {
     random: &'a mut Random,
     corpus: &'a Corpus,
     wanted: QueryStyle,
-    /// All a query of repeated words may have.
+    /// All words that a query of repeated words may have.
     words: Vec<&'a str>,
-    /// Those it has already.
+    /// The words that it has already.
     used: Vec<&'a str>,
     relaxed: bool,
 }
@@ -135,7 +135,7 @@ impl<'a> Writer<'a> {
         format!("{limit}{sign}{}", self.or(depth))
     }
 
-    /// `a << b`, `a NEAR/3 b`, or what one of them joins.
+    /// `a << b`, `a NEAR/3 b`, or one of their operands.
     fn ordered(&mut self, depth: usize) -> String {
         let kind = self.random.below(9);
         if kind > 1 {
@@ -155,7 +155,7 @@ impl<'a> Writer<'a> {
         text
     }
 
-    /// An operand that finds something.
+    /// An operand that is not excluded.
     fn operand(&mut self, depth: usize) -> String {
         match self.random.below(10) {
             0..=5 => self.keyword(),
@@ -188,7 +188,7 @@ impl<'a> Writer<'a> {
         limit + &atom
     }
 
-    /// `"a b c"`, now and then with gaps.
+    /// `"a b c"`, sometimes with gaps.
     fn phrase(&mut self) -> String {
         let count = self.random.between(1, 4);
         let mut words = Vec::new();
@@ -252,7 +252,7 @@ impl<'a> Writer<'a> {
         if self.random.once_in(20) { name.to_uppercase() } else { name.clone() }
     }
 
-    /// A word with what may stand at its sides.
+    /// A word with optional modifiers.
     fn keyword(&mut self) -> String {
         let word = match self.wanted {
             QueryStyle::Wildcards if self.random.once_in(2) => self.wildcard(),

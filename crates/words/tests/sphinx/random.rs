@@ -1,4 +1,4 @@
-//! Random numbers, the same for the same seed.
+//! Random numbers that are the same for the same seed.
 
 /// A new seed, which a failing test prints.
 pub fn new_seed() -> u64 {
@@ -6,7 +6,7 @@ pub fn new_seed() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Draws numbers.
+/// Generates random numbers.
 pub struct Random {
     state: u64,
 }
@@ -16,7 +16,7 @@ impl Random {
         Self { state: seed }
     }
 
-    /// The numbers of one use of a seed that others use as well.
+    /// A separate generator for one use of a shared seed.
     pub fn named(seed: u64, name: &str) -> Self {
         let mix = |state: u64, byte: u8| (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         Self::new(name.bytes().fold(seed, mix))

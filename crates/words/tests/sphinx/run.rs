@@ -1,4 +1,4 @@
-//! Asks many random queries, and reports small cases of those whose answers differ.
+//! Sends many random queries, and reports small cases of those whose answers differ.
 
 use std::rc::Rc;
 
@@ -11,35 +11,35 @@ use crate::{
     trial::{Case, Trial, Verdict},
 };
 
-/// Queries of a test; `REMORA_QUERIES` says how many else.
+/// The default number of queries of a test; `REMORA_QUERIES` overrides it.
 const QUERIES: usize = 400;
-/// Failing cases that are made small; others are listed as they are.
+/// The most failing cases that are shrunk; others are reported unchanged.
 const MOST_SHRUNK: usize = 3;
-/// Failing cases that are shown.
+/// The most failing cases in a report.
 const SHOWN: usize = 30;
-/// How many queries may make Sphinx crash, in percent.
+/// The percentage of queries that may crash Sphinx.
 const MOST_UNANSWERED: usize = 2;
 
-/// What is asked of what.
+/// A test run: corpora, queries and the engine.
 pub struct Run<'a> {
     pub name: &'a str,
     pub corpora: &'a dyn Fn(&mut Random) -> Vec<Corpus>,
     /// A query and its options.
     pub ask: &'a dyn Fn(&mut Random, &Corpus) -> (String, Options),
     pub make: &'a Make,
-    /// How many answers may differ, in percent: what is not yet as in Sphinx, as each test says.
+    /// The percentage of answers that may differ, for known differences that each test names.
     pub most_different: usize,
 }
 
-/// What came of it.
+/// The result of a run.
 #[derive(Default)]
 pub struct Outcome {
     pub failures: Vec<Failure>,
     pub unanswered: Vec<String>,
     pub asked: usize,
-    /// How many of these found rows.
+    /// The number of queries with rows.
     pub fruitful: usize,
-    /// How many of these both sides refused.
+    /// The number of queries that both sides refused.
     pub refused: usize,
 }
 
@@ -58,12 +58,12 @@ pub fn seed() -> u64 {
     number("REMORA_SEED").unwrap_or_else(new_seed)
 }
 
-/// How many questions a test asks.
+/// The number of queries of a test.
 pub fn count(usual: usize) -> usize {
     number("REMORA_QUERIES").map_or(usual, |count| count as usize)
 }
 
-/// Fails where an answer differs.
+/// Panics if an answer differs.
 pub fn run(run: Run) {
     let count = count(QUERIES);
     let seed = seed();
@@ -87,7 +87,7 @@ pub fn run(run: Run) {
     assert!(crashed * 100 <= count * MOST_UNANSWERED, "Sphinx crashed at {crashed} of {count}");
 }
 
-/// All cases that differ, the first ones made small.
+/// All differing cases; the first ones are shrunk.
 pub fn failures(run: &Run, seed: u64, count: usize) -> Outcome {
     let mut random = Random::named(seed, run.name);
     let corpora = (run.corpora)(&mut random).into_iter().map(Rc::new).collect();
@@ -122,7 +122,7 @@ pub fn failures(run: &Run, seed: u64, count: usize) -> Outcome {
     outcome
 }
 
-/// A smaller case that differs in the same.
+/// A smaller case with the same kind of difference.
 fn small(trial: &Trial, make: &Make, case: Case, kind: Kind) -> Case {
     let mut other: Option<Trial> = None;
     let mut fails = |cases: &[Case]| {

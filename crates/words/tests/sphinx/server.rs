@@ -1,4 +1,4 @@
-//! A `searchd` of this machine over freshly built indexes.
+//! A local `searchd` over newly built indexes.
 
 use std::{
     fmt::Write as _,
@@ -15,20 +15,20 @@ use tempfile::TempDir;
 
 use crate::{client::Client, corpus::Corpus, sql::Sql};
 
-/// Longest wait for a start.
+/// The most time to wait for a start.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks whether it has started.
+/// The interval between checks whether it has started.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Starts tried, each on another port.
+/// The number of attempts to start, each on another port.
 const STARTS: usize = 3;
 
-/// A corpus and in how many parts it is indexed.
+/// A corpus and the number of its index parts.
 pub struct Index {
     pub corpus: Rc<Corpus>,
     pub shards: usize,
 }
 
-/// A running server, which ends with this value.
+/// A running server; stopped when dropped.
 pub struct Server {
     directory: TempDir,
     indexes: String,
@@ -36,7 +36,7 @@ pub struct Server {
     ports: Ports,
 }
 
-/// Where a server listens.
+/// The ports of a server.
 #[derive(Clone, Copy)]
 struct Ports {
     /// For SphinxAPI.
@@ -72,7 +72,7 @@ impl Server {
         Sql::connect(self.ports.sql)
     }
 
-    /// Starts it anew over the same indexes: some queries make it crash.
+    /// Restarts it over the same indexes, because some queries make it crash.
     pub fn restart(&mut self) {
         self.stop();
         (self.child, self.ports) = launch(self.directory.path(), &self.indexes);

@@ -1,4 +1,4 @@
-//! A small case of the same failure.
+//! Shrinks a failing case to a small one.
 
 use std::{
     rc::Rc,
@@ -16,10 +16,10 @@ use crate::{
 const CORPORA_AT_ONCE: usize = 12;
 /// Rounds, each of which may make the case smaller.
 const ROUNDS: usize = 3;
-/// After this long a case is small enough.
+/// The time limit for shrinking.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Says which of some cases fail.
+/// Determines which of several cases fail.
 pub type Fails<'a> = dyn FnMut(&[Case]) -> Vec<bool> + 'a;
 
 /// A smaller case that fails as well: fewer tokens, plainer options, fewer documents and words.
@@ -48,7 +48,7 @@ fn size(case: &Case) -> usize {
     documents + case.query.len() + format!("{:?}", case.options).len()
 }
 
-/// The items without a part that is not needed: halves first, single ones last.
+/// The items without an unneeded part: halves are tried first, single items last.
 fn reduced<T: Clone>(
     mut items: Vec<T>,
     at_once: usize,
@@ -129,7 +129,7 @@ fn with_fewer_documents(case: Case, fails: &mut Fails) -> Case {
     smaller(&reduced(case.corpus.documents.clone(), CORPORA_AT_ONCE, &mut try_all))
 }
 
-/// A word of a document, and where it stands.
+/// A word of a document with its position.
 type WordPosition = (usize, usize, String);
 
 fn with_fewer_words(case: Case, fails: &mut Fails) -> Case {

@@ -1,4 +1,4 @@
-//! A client of SphinxQL, by the protocol of MySQL: what SphinxAPI does not tell as text.
+//! A client of SphinxQL, by the MySQL protocol, for results that SphinxAPI does not give as text.
 
 use std::{
     io::{self, Read, Write},
@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-/// Longest wait for an answer.
+/// The most time to wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 const QUERY: u8 = 3;
 const ERROR: u8 = 0xFF;

@@ -1,4 +1,4 @@
-//! Both sides over the same corpora, asked the same.
+//! Both engines over the same corpora with the same queries.
 
 use std::{cell::RefCell, io, rc::Rc};
 
@@ -10,7 +10,7 @@ use crate::{
     server::{Index, Server},
 };
 
-/// One question.
+/// One query.
 #[derive(Clone)]
 pub struct Case {
     pub corpus: Rc<Corpus>,
@@ -18,14 +18,14 @@ pub struct Case {
     pub options: Options,
 }
 
-/// What a question showed.
+/// The outcome of a query.
 pub enum Verdict {
     /// Both found as many rows, or both refused.
     Same(Option<u64>),
     Different(Difference),
     /// Sphinx crashed, as it does for some queries.
     Unanswered,
-    /// Sphinx answers by chance, so it was not asked.
+    /// Sphinx's answer is not deterministic, so it was not queried.
     Undefined,
 }
 
@@ -42,7 +42,7 @@ impl Sphinx {
         Self { server, client }
     }
 
-    /// What index number n answers, without its name; starts again after a crash.
+    /// The answer of index number n without its name; restarts the server after a crash.
     pub fn search(
         &mut self,
         number: usize,

@@ -116,7 +116,7 @@ fn the_writer_waits_for_the_merges() {
 }
 
 #[test]
-fn a_table_is_quiet_some_time_after_its_last_change() {
+fn table_becomes_idle_after_its_last_change() {
     let start = Instant::now();
     let mut last_changes = LastChanges::default();
     let (one, other) = ((1, Position(1)), (2, Position(1)));
@@ -172,7 +172,7 @@ fn deletions_lead_to_checkpoints() {
 /// Merges of a table fail, whatever they merge: it takes writes until it has too many segments, and
 /// then refuses them. The other table is written and merged all the same.
 #[test]
-fn a_failed_merge_is_of_its_table_alone() {
+fn failed_merge_affects_only_its_table() {
     let directory = tempfile::tempdir().unwrap();
     let database = start(directory.path());
     database.create_table(crate::Schema { name: "other".to_owned(), ..schema() }).unwrap();

@@ -209,7 +209,7 @@ fn changes_during_a_portion_are_carried_over() {
 /// Between documents it is asked whether anybody wants the paths: not once they are dropped, the table is, or the
 /// database is closed. What was claimed is as it was.
 #[test]
-fn a_merge_that_is_no_longer_wanted_ends() {
+fn unneeded_merge_is_cancelled() {
     let directory = tempfile::tempdir().unwrap();
     let database = start(directory.path(), 1 << 28);
     let shared = database.shared();

@@ -162,7 +162,7 @@ fn asked(text: &str, ranker: &str) -> KeywordQuery {
 }
 
 #[test]
-fn an_interrupted_read_looks_at_no_further_block() {
+fn interrupted_read_reads_no_further_block() {
     let view = table();
     let all = ROWS as usize;
     // Of these the weights cannot be told without a look at each row that is found, a third and more of all.
@@ -196,7 +196,7 @@ fn an_interrupted_read_looks_at_no_further_block() {
 }
 
 #[test]
-fn expressions_and_factors_end_too() {
+fn ranking_expressions_and_factors_are_interruptible() {
     let view = table();
     let expression = Expression::parse("sum(hit_count*user_weight)+bm25a(1.2,0.7)", &()).unwrap();
     let ranker = Ranker::Expression(Arc::new(expression));

@@ -29,7 +29,7 @@ fn filtered(column: &str, literal: Literal) -> SearchRequest {
 }
 
 #[test]
-fn names_that_are_not_there() {
+fn missing_names_are_refused() {
     let literal = Literal::Text("1".to_owned());
     let (part, message) = error(filtered("colour", literal.clone()));
     assert_eq!(part, RequestPart::Filter);
@@ -47,7 +47,7 @@ fn names_that_are_not_there() {
 }
 
 #[test]
-fn literals_that_are_not_of_the_type() {
+fn literals_of_the_wrong_type_are_refused() {
     let (part, message) = error(filtered("number", Literal::Text("many".to_owned())));
     assert_eq!(part, RequestPart::Filter);
     assert!(message.contains("many") && message.contains("number"), "{message}");
@@ -56,7 +56,7 @@ fn literals_that_are_not_of_the_type() {
 }
 
 #[test]
-fn expressions_out_of_bounds() {
+fn expressions_beyond_the_limits_are_refused() {
     let mut request = term("");
     assert_eq!(error(request.clone()).0, RequestPart::Expression);
     let deep = (0..40).fold(TextQuery::Term("rain".to_owned()), |query, _| {

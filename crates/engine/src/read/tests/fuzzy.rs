@@ -98,7 +98,7 @@ proptest! {
 }
 
 #[test]
-fn a_misspelt_word_is_found() {
+fn misspelled_word_is_found() {
     let rows = vec![row(1, "antikythera", ""), row(2, "東京都庁", ""), row(3, "other", "")];
     let view = single(schema(false), rows);
     let mut request = term("antikithera");

@@ -475,7 +475,7 @@ fn all_keys(reader: &Reader, table: &str) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn hiding_more_rows_again_and_again_uses_the_same_base() {
+fn repeated_deletes_share_the_base_bitmap() {
     let spread = halves();
     for (reader, table, rows) in
         [(spread.servers[0].reader(), PART, 25), (spread.reader(Fault::None), ALL, 40)]
@@ -500,7 +500,7 @@ fn hiding_more_rows_again_and_again_uses_the_same_base() {
 }
 
 #[test]
-fn the_weight_of_a_part_that_stands_alone_here_counts() {
+fn weight_of_the_only_local_part_counts() {
     let random = &mut Random::new(5);
     let mut spread = Spread::new(random);
     while spread.head.tables().iter().filter(|name| name.starts_with("local")).count() != 1 {
@@ -561,7 +561,7 @@ fn too_many_keys_of_two_parts_are_refused() {
 }
 
 #[test]
-fn keywords_that_a_word_does_not_stand_for_are_a_lie() {
+fn foreign_keywords_of_a_word_are_refused() {
     let mut random = Random::new(11);
     let pattern = "often*".to_owned();
     let wanted =

@@ -23,7 +23,7 @@ fn marked(text: &str, query: &str) -> String {
 }
 
 #[test]
-fn exactly_the_original_of_a_match_is_marked() {
+fn highlighting_marks_the_original_text_of_a_match() {
     let cases = [
         ("The RAIN in Spain", "rain", "The [RAIN] in Spain "),
         ("ＡＢＣ and abc", "abc", "[ＡＢＣ] and [abc] "),
@@ -56,7 +56,7 @@ fn windows_around_matches_are_joined() {
 }
 
 #[test]
-fn a_row_without_a_match_shows_its_beginning() {
+fn snippet_without_a_match_is_the_beginning() {
     let mut request = term("antikithera");
     request.selection.fuzzy = Some(1);
     request.highlight = style(8, 3);
@@ -65,7 +65,7 @@ fn a_row_without_a_match_shows_its_beginning() {
 
 proptest! {
     #[test]
-    fn taking_the_marks_out_leaves_the_text(seed: u64) {
+    fn highlighting_only_adds_marks(seed: u64) {
         let mut random = Random::new(seed);
         let text = random.text(10) + "alpha";
         let marked = marked(&text, "a");

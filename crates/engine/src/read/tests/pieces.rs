@@ -76,7 +76,7 @@ fn words_have_bounds() {
 }
 
 #[test]
-fn pieces_may_ask_certain_texts_only() {
+fn piece_searches_can_be_limited_to_texts() {
     let view = single(schema(true), vec![row(1, "rain", "sun"), row(2, "sun", "rain")]);
     let find = |texts: &[u32]| ids(&view, piece(texts, "rain", PieceMatch::Substring));
     assert_eq!(find(&[4]), [1]);
@@ -86,7 +86,7 @@ fn pieces_may_ask_certain_texts_only() {
 }
 
 #[test]
-fn pieces_are_found_as_by_reading_every_row() {
+fn piece_searches_match_a_scan_of_all_rows() {
     for seed in 1..=60u64 {
         let mut random = Random::new(seed);
         let rows = random.rows(1 + (seed as usize * 7) % 90);
@@ -158,7 +158,7 @@ fn holds_letters(row: &Row, column: usize, text: &str, letters: &Letters) -> boo
 }
 
 #[test]
-fn letters_are_found_as_by_reading_every_row() {
+fn letter_searches_match_a_scan() {
     for seed in 1..=60u64 {
         let mut random = Random::new(seed * 31);
         let rows = random.rows(1 + (seed as usize * 7) % 90);
@@ -192,7 +192,7 @@ fn letters_are_found_as_by_reading_every_row() {
 }
 
 #[test]
-fn letters_are_answered_without_reading_where_they_can_be() {
+fn letter_searches_use_the_index_where_possible() {
     let rows = (0..100).map(|id| row(id, if id % 2 == 0 { "Café noir" } else { "cafe, ﬁne" }, ""));
     let view = single(schema(true), rows.collect());
     let count = |text: &str, loose| {

@@ -132,7 +132,7 @@ fn check_pages(views: &[(&TableView, usize)], request: &SearchRequest, expected:
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn the_best_by_weight_are_the_first_of_all(seed: u64) {
+    fn top_k_by_weight_equals_the_sorted_prefix(seed: u64) {
         let mut random = Random::new(seed);
         let schema = ranked_schema(&mut random);
         let count = 300 + random.below(500) as i64;
@@ -240,7 +240,7 @@ fn placed_request(random: &mut Random, run: &[&str]) -> SearchRequest {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
-    fn words_win_by_their_runs_as_if_all_rows_were_weighed(seed: u64) {
+    fn proximity_top_k_equals_full_ranking(seed: u64) {
         let mut random = Random::new(seed);
         let schema = placed_schema(&mut random);
         let count = 200 + random.below(400) as i64;
@@ -289,7 +289,7 @@ fn has_phrase(text: &str, phrase: &[&str]) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
     #[test]
-    fn phrases_are_found_where_a_look_at_each_text_finds_them(seed: u64) {
+    fn phrase_searches_match_a_scan(seed: u64) {
         let mut random = Random::new(seed);
         let schema = ranked_schema(&mut random);
         let has_titles = schema.words.as_ref().unwrap().columns.len() == 2;
@@ -389,7 +389,7 @@ fn runs_over_phrases_are_longer_than_the_query() {
 }
 
 #[test]
-fn weights_that_overflow_are_weighed() {
+fn overflowing_weights_are_computed() {
     let bodies = ["often x much", "often much", "often much much often", "much often x x"];
     for (boost, table_weight) in [("100000000", None), ("100000", Some(100))] {
         let text = format!("often^{boost} much^{boost}");
@@ -425,7 +425,7 @@ fn runs_of_wildcards_are_longer_than_their_shifts() {
 
 /// An exception with blended characters takes no place of its own: the word behind it stands there too.
 #[test]
-fn words_after_blended_exceptions_have_their_positions() {
+fn words_after_blended_exceptions_have_correct_positions() {
     let settings = [("blend_chars", "+"), ("exceptions", "exceptions.txt")];
     let mut bodies = vec!["blue green red red red cplusplus blue green", "red C++ blue green"];
     bodies.extend(["developer of C++", "C++ developer", "developer"]);

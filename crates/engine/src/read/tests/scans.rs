@@ -108,7 +108,7 @@ fn check_keys(view: &TableView, rows: &[Row], random: &mut Random) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn scans_and_keys_give_what_the_rows_hold(seed: u64) {
+    fn scans_and_key_lookups_equal_the_rows(seed: u64) {
         let mut random = Random::new(seed);
         let mut schema = schema(random.chance(50));
         // The key's column may be in the keys alone.

@@ -49,7 +49,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
-    fn the_best_are_the_first_of_all(seed: u64) {
+    fn top_k_equals_the_sorted_prefix(seed: u64) {
         let mut random = Random::new(seed);
         let schema = schema(random.chance(50));
         let rows = random.rows(150);

@@ -93,7 +93,7 @@ fn rows_come_newest_first_and_whole() {
 }
 
 #[test]
-fn a_word_finds_its_synonyms() {
+fn synonyms_of_a_word_are_found() {
     let mut schema = schema(false);
     schema.synonyms = vec![vec!["Car".to_owned(), "automobile".to_owned()]];
     let rows = ["a car", "an automobile", "a bike", "cars"];

@@ -182,7 +182,7 @@ fn compare_answers(reader: &Reader, name: &str, mut asked: SearchRequest) -> usi
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
     #[test]
-    fn tables_as_one_are_one_table(seed: u64) {
+    fn distributed_table_equals_one_table(seed: u64) {
         let mut random = Random::new(seed);
         let directory = tempfile::tempdir().unwrap();
         let schema = ranked::ranked_schema(&mut random);
@@ -206,7 +206,7 @@ fn refusal<T: std::fmt::Debug>(refused: Result<T, Error>) -> String {
 }
 
 #[test]
-fn tables_that_differ_are_not_read_as_one() {
+fn tables_with_different_columns_are_not_combined() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path());
     let mut random = Random::new(7);
@@ -246,7 +246,7 @@ fn tables_that_differ_are_not_read_as_one() {
 }
 
 #[test]
-fn a_part_that_is_created_again_is_another_version() {
+fn recreated_part_has_another_version() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path());
     let mut random = Random::new(3);
@@ -297,7 +297,7 @@ fn with_computed(name: &str, hidden: u32) -> Schema {
 }
 
 #[test]
-fn computed_columns_are_in_no_distributed_table() {
+fn distributed_tables_have_no_computed_columns() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path());
     let text = |text: &str| Value::Text(text.into());

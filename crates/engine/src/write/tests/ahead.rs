@@ -96,7 +96,7 @@ fn rows_written_meanwhile_are_in_the_new_segments() {
 
 /// The writer uses the segments built ahead and indexes only rows written since.
 #[test]
-fn the_segments_that_were_made_are_those_that_are_shown() {
+fn built_segments_are_published() {
     let directory = tempfile::tempdir().unwrap();
     let database = Database::open(directory.path(), Options::default()).unwrap();
     database.create_table(schema()).unwrap();

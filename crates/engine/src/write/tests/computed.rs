@@ -28,7 +28,7 @@ fn table(key: &str) -> Schema {
 }
 
 #[test]
-fn rows_without_what_keys_are_over_are_refused_by_every_door() {
+fn rows_without_key_expression_columns_are_refused_by_every_write_path() {
     let directory = tempfile::tempdir().unwrap();
     let database = start(directory.path(), Arc::new(FaultyStore::default()), Durability::Always);
     database.create_table(table("by.length")).unwrap();
@@ -78,7 +78,7 @@ fn names_are_known_in_any_case() {
 }
 
 #[test]
-fn keys_that_cannot_be_computed_of_a_row_are_left_out_from_then_on() {
+fn keys_that_fail_on_a_row_are_dropped() {
     register_computing(Computing { complete: |_, _| Vec::new(), computation });
     let directory = tempfile::tempdir().unwrap();
     let database = start(directory.path(), Arc::new(FaultyStore::default()), Durability::Always);
@@ -132,7 +132,7 @@ fn computation(schema: &Arc<Schema>) -> Option<ComputeRow> {
 }
 
 #[test]
-fn rows_are_completed_where_they_come_without_what_is_computed() {
+fn computed_columns_are_added_to_incomplete_rows() {
     register_computing(Computing { complete: |_, _| Vec::new(), computation });
     let directory = tempfile::tempdir().unwrap();
     let database = start(directory.path(), Arc::new(FaultyStore::default()), Durability::Always);

@@ -40,7 +40,7 @@ fn rows_soon(database: &Database) -> Vec<Row> {
 
 /// Writing resumes with the next write, or by itself.
 #[test]
-fn writing_goes_on_once_there_is_room() {
+fn writes_resume_when_disk_space_returns() {
     for waits in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let store = full_at(1_500);
@@ -79,7 +79,7 @@ fn row(id: i64, text: &str) -> Row {
 /// Whatever part of a large batch meets the full disk, including the move of its rows: acknowledged batches are
 /// there, and refused ones can be repeated.
 #[test]
-fn a_large_batch_goes_on_or_is_refused_whole() {
+fn large_batch_continues_or_is_refused_as_a_whole() {
     let mut outcomes = [0, 0];
     for capacity in (400..9_000).step_by(150) {
         let directory = tempfile::tempdir().unwrap();
@@ -124,7 +124,7 @@ fn a_large_batch_goes_on_or_is_refused_whole() {
 
 /// Another thread than the writer meets the full disk. Reads continue, and the rows staged by the batch are gone.
 #[test]
-fn reads_go_on_when_a_large_batch_meets_the_full_disk() {
+fn reads_continue_when_a_large_batch_fills_the_disk() {
     let directory = tempfile::tempdir().unwrap();
     let store = full_at(4_000);
     let database = start(directory.path(), &store);
@@ -151,7 +151,7 @@ fn reads_go_on_when_a_large_batch_meets_the_full_disk() {
 /// A checkpoint that failed on a full disk is reported until one succeeds, which happens by itself. Also if only the
 /// log could not be trimmed.
 #[test]
-fn a_failed_checkpoint_is_made_up_for() {
+fn failed_checkpoint_is_retried() {
     let directory = tempfile::tempdir().unwrap();
     let store = full_at(usize::MAX);
     let database = start(directory.path(), &store);
@@ -234,7 +234,7 @@ fn a_revoked_snapshot_does_not_end_writing() {
 
 /// A batch that meets a full disk but is in the journal: readers see it with its index or not at all.
 #[test]
-fn a_batch_that_survives_an_opening_is_never_seen_by_half() {
+fn batch_that_survives_reopening_is_complete() {
     let directory = tempfile::tempdir().unwrap();
     let faults = Faults { open_at_commits: true, ..Faults::default() };
     let database = start(directory.path(), &Arc::new(FaultyStore::new(faults)));

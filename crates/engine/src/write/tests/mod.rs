@@ -101,7 +101,7 @@ fn batches_of_a_pipeline_are_visible_before_they_are_synced() {
 
 /// Without syncs a power loss may take the last batches, but the rest is a consistent earlier state.
 #[test]
-fn a_manifest_is_never_ahead_of_the_rows() {
+fn manifest_is_never_ahead_of_the_rows() {
     let directory = tempfile::tempdir().unwrap();
     let store = Arc::new(FaultyStore::default());
     let database = start(directory.path(), Arc::clone(&store) as _, Durability::None);
@@ -143,7 +143,7 @@ fn live_lengths_are_those_of_the_live_documents() {
 
 /// The writer's thread has ended by then.
 #[test]
-fn a_batch_that_comes_after_a_quiet_time_is_written() {
+fn batch_after_an_idle_time_is_written() {
     let directory = tempfile::tempdir().unwrap();
     let store = Arc::new(FaultyStore::default());
     let database = Arc::new(start(directory.path(), store, Durability::Always));
@@ -162,7 +162,7 @@ fn a_batch_that_comes_after_a_quiet_time_is_written() {
 
 /// Each commit and each sync fails once; the state is that before or after the batch.
 #[test]
-fn a_large_batch_is_whole_whatever_fails() {
+fn large_batch_is_atomic_after_any_failure() {
     let commit_faults = (0..48).map(|at| Faults { fail_commit: Some(at), ..Faults::default() });
     let sync_faults = (0..8).map(|at| Faults { fail_sync: Some(at), ..Faults::default() });
     let mut outcomes = [0, 0];

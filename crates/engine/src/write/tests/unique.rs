@@ -201,7 +201,7 @@ fn a_naive_model_refuses_the_same_batches() {
 }
 
 #[test]
-fn a_path_becomes_unique_only_where_it_is() {
+fn path_becomes_unique_only_without_duplicates() {
     let (directory, store, database) = new_database();
     database.create_table(table()).unwrap();
     // Rows written before the path was declared.
@@ -268,7 +268,7 @@ fn batches_prepared_before_a_path_was_unique_are_checked() {
 }
 
 #[test]
-fn of_many_threads_one_gets_a_value() {
+fn one_of_many_threads_gets_a_unique_value() {
     let (_directory, _store, database) = new_database();
     database.create_table(with_path(true)).unwrap();
     let written: usize = std::thread::scope(|scope| {
@@ -294,7 +294,7 @@ fn of_many_threads_one_gets_a_value() {
 }
 
 #[test]
-fn values_are_shown_as_they_are() {
+fn values_print_unchanged() {
     let values = [
         (r#"{"a":18446744073709551615}"#, "18446744073709551615"),
         (r#"{"a":-9007199254740993}"#, "-9007199254740993"),

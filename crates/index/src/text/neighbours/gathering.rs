@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_hold_what_was_added_to_them() {
+    fn posting_lists_contain_all_added_entries() {
         let mut gathering = Gathering::new();
         let lists: Vec<u32> = (0..7).map(|_| gathering.begin(1)).collect();
         let documents = LOGGED as u32 / 2;
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_worthy_lists_are_dropped_where_all_are_too_much() {
+    fn least_useful_neighbour_lists_are_dropped_at_the_size_limit() {
         let documents = LOGGED as u32 / 16;
         let kept = |most: usize| {
             let mut gathering = Gathering::of_at_most(most);

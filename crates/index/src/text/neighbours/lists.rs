@@ -154,7 +154,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn documents_come_back(
+        fn documents_round_trip(
             docs in proptest::collection::btree_set(0u32..700, 1..600),
             behind in 0u32..90,
             cut: usize,

@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_is_cut_into_what_lists_may_know() {
+    fn pattern_is_split_into_pieces_with_posting_lists() {
         let expect = |text, shown: &[&str], whole| {
             let shown = shown.iter().map(|one| (*one).to_owned()).collect();
             assert_eq!(chains(text), (shown, whole), "{text}");

@@ -238,7 +238,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
-        fn what_stands_in_documents_comes_back(seed: u64, most in 12usize..4000) {
+        fn document_values_round_trip(seed: u64, most in 12usize..4000) {
             // Each term stands somewhere; the last does not matter.
             let terms = 60;
             let mut state = seed;

@@ -281,7 +281,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_know_what_they_end_and_begin_with(
+        fn frequent_words_know_the_words_they_start_and_end(
             all in proptest::collection::btree_set("[ab]{1,4}|[aé]{1,5}|[ab]{1,12}", 1..150),
             every in 1usize..5,
         ) {

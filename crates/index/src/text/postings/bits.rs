@@ -220,7 +220,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_come_back(
+        fn numbers_round_trip(
             values in proptest::collection::vec((0u32..5000, 0u32..8, any::<u32>()), 0..200),
         ) {
             let mut bytes = vec![3];

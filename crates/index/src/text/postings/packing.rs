@@ -210,7 +210,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_come_back(width in 0u8..=32, seed: u64, count in 0usize..=BLOCK) {
+        fn numbers_round_trip(width in 0u8..=32, seed: u64, count in 0usize..=BLOCK) {
             let mask = ((1u64 << width) - 1) as u32;
             let values: Vec<u32> = (0..count as u64)
                 .map(|i| (seed.wrapping_mul(i * 2 + 1) >> 20) as u32 & mask)
@@ -226,7 +226,7 @@ mod tests {
         }
 
         #[test]
-        fn frequencies_come_back(one_in in 1u32..20, largest in 1u32..1000, seed: u64) {
+        fn frequencies_round_trip(one_in in 1u32..20, largest in 1u32..1000, seed: u64) {
             let mut tfs = [1; BLOCK];
             for (index, tf) in (1..).zip(&mut tfs) {
                 let random = (seed.wrapping_mul(index * 2 + 1) >> 20) as u32;

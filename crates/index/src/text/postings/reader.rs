@@ -697,7 +697,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn every_way_to_read_agrees(doc_count in 1u32..3000, one_in in 1u32..40, seed: u64) {
+        fn all_read_methods_give_equal_values(doc_count in 1u32..3000, one_in in 1u32..40, seed: u64) {
             let model = model(doc_count, one_in, seed);
             prop_assume!(!model.is_empty());
             let (bytes, positions) = write(&model, doc_count);
@@ -722,7 +722,7 @@ mod tests {
         }
 
         #[test]
-        fn a_cursor_finds_what_is_there(
+        fn cursor_finds_existing_keys(
             doc_count in 1u32..6000, one_in in 1u32..40, step in 1u32..900, seed: u64, file: bool,
         ) {
             let model = model(doc_count, one_in, seed);

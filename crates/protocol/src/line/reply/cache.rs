@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_of_the_figures_beside_them() {
+    fn rates_match_their_counts() {
         let stats = CacheStats {
             hits: 3,
             misses_not_found: 1,

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_has_the_full_block() {
+    fn debug_search_has_all_lines() {
         let mut search = Search::default();
         search.request.limit = 100;
         let mut out = b"OK RESULTS 3 1 2 3".to_vec();

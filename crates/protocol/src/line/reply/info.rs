@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn every_section_is_there_and_the_end_is_the_last_line() {
+    fn info_has_every_section_and_ends_with_end() {
         let report = InfoReport {
             commands_by_name: vec![("cmd_search", 2), ("cmd_count", 0)],
             cache: CacheStats { enabled: true, ..CacheStats::default() },

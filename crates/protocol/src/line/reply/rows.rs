@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_is_printed_in_its_form() {
+    fn search_is_printed_canonically() {
         let reply = SearchReply {
             total: 9,
             hits: vec![
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn no_rows_keep_the_form() {
+    fn empty_result_keeps_the_format() {
         let request = SearchRequest { highlight: highlight(), ..SearchRequest::default() };
         let search = Search { request, cursor: true, ..Search::default() };
         let reply = SearchReply::default();

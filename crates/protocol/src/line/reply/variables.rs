@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_are_drawn_as_a_table() {
+    fn variables_print_as_a_table() {
         let row = |name: &str, value: &str, mutable| VariableRow {
             name: name.to_owned(),
             value: value.to_owned(),

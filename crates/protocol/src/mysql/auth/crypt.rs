@@ -157,7 +157,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn mysqls_own_hash() {
+    fn mysql_password_hash_is_verified() {
         let hash = CryptHash::parse(HASH_OF_GEHEIM).unwrap();
         assert_eq!(hash.rounds, 10_000);
         assert!(hash.matches(b"geheim"));
@@ -166,7 +166,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_hash() {
+    fn invalid_hash_texts_are_refused() {
         let salt_and_digest = "x".repeat(63);
         assert!(CryptHash::parse(&format!("$A$005${salt_and_digest}")).is_some());
         for wrong in ["", "0x", "0x2", "$A$005$", "$A$005", "$5$abc", "*ABCDEF"] {

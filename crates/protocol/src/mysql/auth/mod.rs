@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_prove_a_plain_password() {
+    fn both_plugins_verify_a_plain_password() {
         let password = Password::plain(b"geheim");
         let nonce = nonce();
         let native = scramble_native(nonce.bytes(), b"geheim").unwrap();
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn the_password_itself_proves_every_kind() {
+    fn clear_text_password_verifies_every_method() {
         let mut native = Password::impossible();
         assert!(native.add_native("*462366917EEDD1970A48E87D8EF59EB67D2CA26F"));
         let mut crypt = Password::impossible();
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decoy_is_asked_for_alike_and_never_right() {
+    fn decoy_password_looks_real_and_never_matches() {
         let nonce = nonce();
         let mut native = Password::impossible();
         assert!(native.add_native("*462366917EEDD1970A48E87D8EF59EB67D2CA26F"));

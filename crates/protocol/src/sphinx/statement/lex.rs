@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_a_clause() {
+    fn clause_tokens_are_recognized() {
         let expected = [
             Token::Name("@weight"),
             Token::Sign("*"),
@@ -230,7 +230,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_ends(text in "\\PC{0,60}") {
+        fn parsing_of_any_text_terminates(text in "\\PC{0,60}") {
             if let Ok(tokens) = Tokens::new(&text) {
                 let written: usize = tokens.tokens.iter().map(|(_, start, end)| end - start).sum();
                 prop_assert!(written <= text.len());

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_breaks_out() {
+    fn quoted_names_and_texts_are_escaped() {
         assert_eq!(name("a`b"), "`a``b`");
         assert_eq!(text("it's \\' \0"), "'it''s \\\\'' \\0'");
         assert_eq!(text("\\"), "'\\\\'");

@@ -97,13 +97,19 @@ mod tests {
     #[test]
     fn files_of_other_queries_are_refused_by_line() {
         let both = format!("{ONE}{TWO}");
-        let said = error(&both, &format!("{ONE}{ONE}"));
-        assert!(said.contains("/b:2: its query is \"one\", that of "), "{said}");
-        assert!(said.contains("/a:2 is \"two\"; both files must"), "{said}");
-        let said = error(&both, ONE);
-        assert!(said.contains("/b ends before ") && said.contains("/a:2, whose query"), "{said}");
-        let said = error(ONE, &both);
-        assert!(said.contains("/a ends before ") && said.contains("/b:2, whose query"), "{said}");
+        let message = error(&both, &format!("{ONE}{ONE}"));
+        assert!(message.contains("/b:2: its query is \"one\", that of "), "{message}");
+        assert!(message.contains("/a:2 is \"two\"; both files must"), "{message}");
+        let message = error(&both, ONE);
+        assert!(
+            message.contains("/b ends before ") && message.contains("/a:2, whose query"),
+            "{message}"
+        );
+        let message = error(ONE, &both);
+        assert!(
+            message.contains("/a ends before ") && message.contains("/b:2, whose query"),
+            "{message}"
+        );
         assert!(error("", "").contains("nothing to compare"));
     }
 
@@ -111,7 +117,10 @@ mod tests {
     fn a_query_in_an_error_is_short_and_on_one_line() {
         let long =
             format!("{{\"query\":\"\\n{}\",\"total_found\":0,\"rows\":[]}}\n", "x".repeat(5_000));
-        let said = error(ONE, &long);
-        assert!(said.len() < 600 && said.contains("\"\\nxxx") && !said.contains('\n'), "{said}");
+        let message = error(ONE, &long);
+        assert!(
+            message.len() < 600 && message.contains("\"\\nxxx") && !message.contains('\n'),
+            "{message}"
+        );
     }
 }

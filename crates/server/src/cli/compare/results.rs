@@ -84,16 +84,16 @@ impl Results {
         }
         self.number += 1;
         if self.line.len() > MAX_LINE_BYTES {
-            let mend = "have the server send fewer rows";
+            let advice = "have the server send fewer rows";
             return Err(
-                self.wrong(&format!("the line is longer than {MAX_LINE_BYTES} bytes; {mend}"))
+                self.wrong(&format!("the line is longer than {MAX_LINE_BYTES} bytes; {advice}"))
             );
         }
         if !self.line.trim_ascii_start().starts_with(b"{") {
             return Err(self.wrong(&format!("the line is no JSON object; {FORM}")));
         }
         let mut answer: Answer = serde_json::from_slice(&self.line)
-            .map_err(|error| self.wrong(&format!("{}; {FORM}", said(&error))))?;
+            .map_err(|error| self.wrong(&format!("{}; {FORM}", json_message(&error))))?;
         answer.sent = answer.rows.len();
         answer.rows.truncate(MAX_ROWS);
         let mut seen = BTreeSet::new();
@@ -111,7 +111,7 @@ impl Results {
 }
 
 /// The JSON parser's message without its line number, which is always 1.
-fn said(error: &serde_json::Error) -> String {
+fn json_message(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let sentence = text.rsplit_once(" at line ").map_or(text.as_str(), |(sentence, _)| sentence);
     format!("{sentence} in column {}", error.column())
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_a_line_whose_last_needs_no_end() {
+    fn answers_are_lines_and_the_last_may_be_unterminated() {
         let text = b"{\"query\":\"a\",\"total_found\":7,\"rows\":[[3,-1],[18446744073709551615,4294967295]]}\n\
                      { \"rows\": [], \"total_found\": 0, \"query\": \"\" }";
         let rows = vec![(3, -1), (18_446_744_073_709_551_615, 4_294_967_295)];
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_named_with_its_line() {
+    fn invalid_answer_lines_are_reported() {
         let good = "{\"query\":\"a\",\"total_found\":1,\"rows\":[[1,2]]}\n";
         for (bad, message) in [
             ("\n", "r:2: the line is no JSON object"),
@@ -185,16 +185,16 @@ mod tests {
             ("{\"query\":\"a\",\"total_found\":1,\"rows\":[]} x", "trailing characters in column"),
             ("{\"query\":[[[[[[[[", "r:2: "),
         ] {
-            let said = error(format!("{good}{bad}").as_bytes());
-            assert!(said.contains(message), "{bad}: {said}");
-            assert!(said.contains("r:2: ") && said.contains("each line is {"), "{bad}: {said}");
-            assert!(!said.contains(" at line "), "{bad}: {said}");
+            let text = error(format!("{good}{bad}").as_bytes());
+            assert!(text.contains(message), "{bad}: {text}");
+            assert!(text.contains("r:2: ") && text.contains("each line is {"), "{bad}: {text}");
+            assert!(!text.contains(" at line "), "{bad}: {text}");
         }
         assert!(error(b"{\"query\":\"\xFF\",\"total_found\":1,\"rows\":[]}").contains("r:1: "));
     }
 
     #[test]
-    fn a_line_without_end_is_refused_before_it_is_read() {
+    fn unterminated_line_is_refused_at_the_limit() {
         let mut text = b"{\"query\":\"".to_vec();
         text.resize(3 * MAX_LINE_BYTES, b'x');
         assert!(error(&text).contains("r:1: the line is longer than 1048576 bytes"));

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_what_a_hand_computes() {
+    fn summary_table_equals_manual_results() {
         let equal = [(1, 30), (2, 20), (3, 20), (4, 10)];
         let pairs = [
             // All equal; groups {1}, {2, 3}.
@@ -267,7 +267,7 @@ queries that lack 1..10         1 1 0 0 0 0 0 0 0 0
     }
 
     #[test]
-    fn the_eleventh_row_is_not_of_the_top() {
+    fn top_ten_excludes_the_eleventh_row() {
         let rows: Vec<(i128, i128)> = (0..11).map(|id| (id, 5)).collect();
         let mut other = rows.clone();
         other[10].0 = 77;

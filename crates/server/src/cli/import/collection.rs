@@ -46,14 +46,14 @@ pub(super) fn into_collection(
 }
 
 /// Whether a server's table has the columns of a collection.
-pub(super) fn is_one(schema: &Schema) -> bool {
+pub(super) fn is_collection(schema: &Schema) -> bool {
     let columns = schema.columns.iter().map(|column| (column.name.as_str(), column.kind));
     let of = |id: ColumnType| [("id", id), ("doc", ColumnType::Json)];
     columns.clone().eq(of(ColumnType::Int(64))) || columns.eq(of(ColumnType::Text))
 }
 
 /// The message for a table that is not a collection.
-pub(super) fn no_collection(name: &str) -> String {
+pub(super) fn not_a_collection(name: &str) -> String {
     format!("table {name:?} is no collection: import into it with --table")
 }
 
@@ -72,7 +72,7 @@ struct CollectionSink<'d> {
 }
 
 impl CollectionSink<'_> {
-    fn settle_ids(&self, batch: &mut ChangeBatch) -> Result<()> {
+    fn assign_ids(&self, batch: &mut ChangeBatch) -> Result<()> {
         let changes = batch.tables.iter_mut().flat_map(|table| &mut table.changes);
         let cells = changes.filter_map(|change| match change {
             Change::Put(row) | Change::Insert(row) => row.first_mut(),
@@ -109,7 +109,7 @@ fn check_text(cell: &Value) -> Result<()> {
 
 impl RowSink for CollectionSink<'_> {
     fn apply(&self, mut batch: ChangeBatch) -> remora_source::Result<()> {
-        let given = self.settle_ids(&mut batch);
+        let given = self.assign_ids(&mut batch);
         given.map_err(|error: Error| remora_source::Error::Sink(error.to_string()))?;
         self.rows.apply(batch)
     }

@@ -68,7 +68,7 @@ pub fn shell(options: &ShellOptions) -> Result<ExitCode> {
         client.log_in(user)?;
     }
     let failed = if options.execute.is_empty() {
-        converse(&mut peer, options)?;
+        run_interactive(&mut peer, options)?;
         false
     } else {
         let mut failed = false;
@@ -83,7 +83,7 @@ pub fn shell(options: &ShellOptions) -> Result<ExitCode> {
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn converse(peer: &mut Peer, options: &ShellOptions) -> Result<()> {
+fn run_interactive(peer: &mut Peer, options: &ShellOptions) -> Result<()> {
     let on_terminal = std::io::stdin().is_terminal();
     if on_terminal {
         let tables = peer.tables();

@@ -18,7 +18,7 @@ pub struct MygramFile {
 impl MygramFile {
     /// A valid file, completed.
     pub(super) fn new(mut values: Value) -> Self {
-        take_old_places(&mut values);
+        apply_old_keys(&mut values);
         for key in KEYS {
             if let Some(default) = key.default.value() {
                 let path: Vec<&str> = key.path.split('.').collect();
@@ -216,7 +216,7 @@ fn value_of(kind: Kind, text: &str) -> Value {
 }
 
 /// `server` is the former name of `api.tcp`; if both exist, `api.tcp` applies.
-fn take_old_places(values: &mut Value) {
+fn apply_old_keys(values: &mut Value) {
     let Value::Object(map) = values else { return };
     let Some(Value::Object(server)) = map.remove("server") else { return };
     for (old, new) in [("host", "api.tcp.bind"), ("port", "api.tcp.port")] {

@@ -22,7 +22,7 @@ fn right() -> Value {
     })
 }
 
-fn judged(file: &Value) -> Result<Settings> {
+fn validated(file: &Value) -> Result<Settings> {
     Settings::parse(Path::new("/etc/mygram.json"), &file.to_string())?.finish()
 }
 
@@ -43,14 +43,14 @@ fn with(path: &str, value: Value) -> Value {
 
 fn taken(path: &str, value: impl Into<Value>) {
     let value = value.into();
-    if let Err(error) = judged(&with(path, value.clone())) {
+    if let Err(error) = validated(&with(path, value.clone())) {
         panic!("{path}: {value} is refused: {error}");
     }
 }
 
 fn refused(path: &str, value: impl Into<Value>) -> String {
     let value = value.into();
-    match judged(&with(path, value.clone())) {
+    match validated(&with(path, value.clone())) {
         Ok(_) => panic!("{path}: {value} is taken"),
         Err(error) => error.to_string(),
     }
@@ -366,13 +366,13 @@ fn sections_are_known_and_whole() {
             section => &mut file[section],
         };
         assert!(place.as_object_mut().unwrap().remove(missing).is_some(), "{path}.{missing}");
-        let error = judged(&file).err().map(|error| error.to_string()).unwrap_or_default();
+        let error = validated(&file).err().map(|error| error.to_string()).unwrap_or_default();
         assert!(error.contains(missing), "{path}.{missing}: {error:?}");
     }
 }
 
 #[test]
-fn keys_are_judged_together() {
+fn keys_are_validated_together() {
     taken("replication", json!({"enable": false}));
     taken("replication", json!({"server_id": 1, "auto_initial_snapshot": true}));
     refused(
@@ -431,38 +431,38 @@ fn keys_are_judged_together() {
 }
 
 #[test]
-fn old_places_of_keys_are_read() {
-    let settings = judged(&with("server", json!({"host": "::1", "port": 4000}))).unwrap();
+fn old_key_positions_are_accepted() {
+    let settings = validated(&with("server", json!({"host": "::1", "port": 4000}))).unwrap();
     assert_eq!(settings.listen.line, "[::1]:4000");
     let mut file = with("server", json!({"host": "::1", "port": 4000}));
     file["api"] = json!({"tcp": {"port": 5000}});
-    assert_eq!(judged(&file).unwrap().listen.line, "[::1]:5000");
-    let settings = judged(&with("index", json!({"ngram_size": 1}))).unwrap();
+    assert_eq!(validated(&file).unwrap().listen.line, "[::1]:5000");
+    let settings = validated(&with("index", json!({"ngram_size": 1}))).unwrap();
     let file = settings.mygramdb.unwrap();
     let shown = file.show(Some("tables")).unwrap();
     assert!(shown.contains("ngram_size: 1") && shown.contains("kanji_ngram_size: 1"), "{shown}");
 }
 
 #[test]
-fn zero_means_no_limit_where_mygramdb_has_it_so() {
-    let settings = judged(&with("api.tcp.recv_timeout_sec", json!(0))).unwrap();
+fn zero_means_no_limit_like_in_mygramdb() {
+    let settings = validated(&with("api.tcp.recv_timeout_sec", json!(0))).unwrap();
     assert_eq!(settings.request_timeout(), settings.idle_timeout());
-    let settings = judged(&with("api.http.max_body_bytes", json!(0))).unwrap();
+    let settings = validated(&with("api.http.max_body_bytes", json!(0))).unwrap();
     assert_eq!(settings.http.max_body_bytes, 1 << 30);
 }
 
 #[test]
-fn a_socket_stands_in_the_place_of_tcp() {
+fn unix_socket_replaces_tcp() {
     let mut file = with("api.unix_socket.path", json!("/run/mygram.sock"));
     file["api"]["tcp"] = json!({"bind": "0.0.0.0"});
-    let listen = judged(&file).unwrap().listen;
+    let listen = validated(&file).unwrap().listen;
     assert_eq!((listen.line.as_str(), listen.line_socket.is_some()), ("", true));
     assert!(refused("api.tcp.bind", "0.0.0.0").contains("api.admin_token"));
 }
 
 #[test]
 fn a_file_is_shown_as_yaml_with_its_defaults() {
-    let mut settings = judged(&with("mysql.password", json!("hidden"))).unwrap();
+    let mut settings = validated(&with("mysql.password", json!("hidden"))).unwrap();
     let file = settings.mygramdb.as_ref().unwrap();
     let all = file.show(None).unwrap();
     let sections: Vec<&str> = all.lines().filter(|line| !line.starts_with(' ')).collect();

@@ -76,7 +76,7 @@ impl Evaluation<'_> {
     /// The sorted ids of the matching documents.
     pub fn ids(&mut self, query: &Query) -> Result<Vec<i64>, Refusal> {
         if let Some(filter) = filter(query) {
-            return self.look_up(filter, None);
+            return self.find_ids(filter, None);
         }
         match query {
             Query::All => {
@@ -89,7 +89,7 @@ impl Evaluation<'_> {
                 (Test::Range(from, to), Some(limit)) => {
                     self.range(&lookup.path, (*from, *to), limit)
                 }
-                (_, limit) => self.look_up(condition(lookup), limit),
+                (_, limit) => self.find_ids(condition(lookup), limit),
             },
             Query::Union(parts) => self.union(parts),
             Query::Intersection(parts) => {
@@ -101,7 +101,7 @@ impl Evaluation<'_> {
                         break;
                     }
                     let other = self.ids(part)?;
-                    found = self.joined(found, other, |left, right| left && right)?;
+                    found = self.combine(found, other, |left, right| left && right)?;
                 }
                 Ok(found)
             }
@@ -109,7 +109,7 @@ impl Evaluation<'_> {
                 let mut found = Vec::new();
                 for part in parts {
                     let other = self.ids(part)?;
-                    found = self.joined(found, other, |left, right| left != right)?;
+                    found = self.combine(found, other, |left, right| left != right)?;
                 }
                 Ok(found)
             }
@@ -126,12 +126,12 @@ impl Evaluation<'_> {
             parts.iter().filter(|part| id(part).is_none()).partition(|part| filter(part).is_some());
         let conditions = conditions.into_iter().filter_map(filter);
         if let Some(any) = conditions.reduce(|left, right| left | right) {
-            let other = self.look_up(any, None)?;
-            found = self.joined(found, other, |left, right| left || right)?;
+            let other = self.find_ids(any, None)?;
+            found = self.combine(found, other, |left, right| left || right)?;
         }
         for part in others {
             let other = self.ids(part)?;
-            found = self.joined(found, other, |left, right| left || right)?;
+            found = self.combine(found, other, |left, right| left || right)?;
         }
         Ok(found)
     }
@@ -141,7 +141,7 @@ impl Evaluation<'_> {
     }
 
     /// The first ids of documents that satisfy a condition.
-    fn look_up(&mut self, filter: Filter, limit: Option<usize>) -> Result<Vec<i64>, Refusal> {
+    fn find_ids(&mut self, filter: Filter, limit: Option<usize>) -> Result<Vec<i64>, Refusal> {
         let count = self.find(filter.clone()).count()?;
         self.budget.take_ids(limit.map_or(count, |limit| count.min(limit as u64)))?;
         Ok(self.find(filter).limit(limit.unwrap_or(usize::MAX)).ids()?)
@@ -159,24 +159,24 @@ impl Evaluation<'_> {
             if from <= to { field.between(from, end) } else { field.between(end, from) }
         };
         if self.find(between(&Value::Int(to))).count()? <= limit as u64 {
-            return self.look_up(between(&Value::Int(to)), None);
+            return self.find_ids(between(&Value::Int(to)), None);
         }
         let is_few = |end: &Value| Ok(self.find(between(end)).count()? < limit as u64);
         let (few, enough) = threshold((from, to), &is_few)?;
         let nearest = match few {
-            Some(few) => self.look_up(between(&few), None)?,
+            Some(few) => self.find_ids(between(&few), None)?,
             None => Vec::new(),
         };
         let wanted = limit.saturating_sub(nearest.len());
-        let all = self.look_up(between(&enough), None)?;
+        let all = self.find_ids(between(&enough), None)?;
         self.budget.take_ids(nearest.len() as u64)?;
-        let mut rest = self.joined(all, nearest.clone(), |left, right| left && !right)?;
+        let mut rest = self.combine(all, nearest.clone(), |left, right| left && !right)?;
         rest.truncate(wanted);
-        self.joined(rest, nearest, |left, right| left || right)
+        self.combine(rest, nearest, |left, right| left || right)
     }
 
     /// Combines two sets by `keep`, which gets for each id whether each set has it.
-    fn joined(
+    fn combine(
         &mut self,
         left: Vec<i64>,
         right: Vec<i64>,
@@ -281,7 +281,7 @@ mod tests {
     use super::*;
     use crate::limits::BufferBudget;
 
-    fn ask(collection: &Collection, query: &str, most: usize) -> Result<Vec<i64>, Refusal> {
+    fn run(collection: &Collection, query: &str, most: usize) -> Result<Vec<i64>, Refusal> {
         let (query, moment) = (Query::parse(query)?, collection.now());
         let fresh = || Budget::new(BufferShare::new(Arc::new(BufferBudget::default())), most);
         let (mut first, mut second) = (fresh(), fresh());
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_mean_results_from_where_a_range_begins() {
+    fn range_limits_count_from_the_start_of_the_range() {
         let database = Database::in_memory().unwrap();
         let collection = database.collection("a").unwrap();
         collection.index("y").unwrap();
@@ -314,7 +314,7 @@ mod tests {
         collection.insert_as(7, &json!({"y": 5.5})).unwrap();
         let range = |from: i64, to: i64, limit: usize| {
             let query = json!({"int-from": from, "int-to": to, "in": ["y"], "limit": limit});
-            ask(&collection, &query.to_string(), 1 << 20).unwrap()
+            run(&collection, &query.to_string(), 1 << 20).unwrap()
         };
         assert_eq!(range(0, 10, 1), [4]);
         assert_eq!(range(0, 10, 3), [1, 3, 4]);
@@ -364,9 +364,9 @@ mod tests {
             }),
         ];
         for (query, test) in cases {
-            assert_eq!(ask(&collection, &query, 1 << 20).unwrap(), scan(test), "{query}");
+            assert_eq!(run(&collection, &query, 1 << 20).unwrap(), scan(test), "{query}");
         }
-        let told = ask(&collection, r#"{"c":["all","1"]}"#, 300).unwrap_err().text;
-        assert!(told.contains("limits.buffered_bytes"), "{told}");
+        let message = run(&collection, r#"{"c":["all","1"]}"#, 300).unwrap_err().text;
+        assert!(message.contains("limits.buffered_bytes"), "{message}");
     }
 }

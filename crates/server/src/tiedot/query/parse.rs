@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use crate::tiedot::reply::{Refusal, shown};
+use crate::tiedot::reply::{Refusal, shortened};
 
 /// The most bytes of a query.
 const MAX_BYTES: usize = 1 << 20;
@@ -59,7 +59,7 @@ impl Query {
             return Err(Refusal::wrong(text));
         }
         let not_json =
-            |error| Refusal::wrong(format!("'{}' is not valid JSON. {error}", shown(text)));
+            |error| Refusal::wrong(format!("'{}' is not valid JSON. {error}", shortened(text)));
         let query: Json = serde_json::from_str(text).map_err(not_json)?;
         Reader { parts: 0 }.query(query, 0)
     }
@@ -75,7 +75,7 @@ impl Query {
                 true => Ok(()),
                 false => {
                     let path = path.join(",");
-                    let text = format!("Please index {} and retry query {text}.", shown(&path));
+                    let text = format!("Please index {} and retry query {text}.", shortened(&path));
                     Err(Refusal::wrong(text))
                 }
             },
@@ -112,7 +112,7 @@ impl Reader {
             Json::Object(keys) => self.operation(keys, depth),
             other => Err(Refusal::wrong(format!(
                 "Query {} is none: a query is a text, a list or an object.",
-                shown(&other.to_string())
+                shortened(&other.to_string())
             ))),
         }
     }
@@ -129,7 +129,7 @@ impl Reader {
             let Some(parts) = keys.remove(name) else { continue };
             check_rest(&keys)?;
             let Json::Array(parts) = parts else {
-                let given = shown(&parts.to_string());
+                let given = shortened(&parts.to_string());
                 let text = format!("Expecting a vector of sub-queries, but {given} given.");
                 return Err(Refusal::wrong(text));
             };
@@ -140,11 +140,11 @@ impl Reader {
 }
 
 fn lookup(mut keys: Map<String, Json>) -> Result<Lookup, Refusal> {
-    let text = shown(&Json::Object(keys.clone()).to_string());
+    let text = shortened(&Json::Object(keys.clone()).to_string());
     let limit = match keys.remove("limit") {
         None => None,
         Some(limit) => {
-            let number = whole(&limit).and_then(|limit| usize::try_from(limit).ok());
+            let number = integer(&limit).and_then(|limit| usize::try_from(limit).ok());
             let number = number.ok_or_else(|| expecting_integer("limit", &limit))?;
             // As in tiedot.
             (number > 0).then_some(number)
@@ -162,8 +162,8 @@ fn lookup(mut keys: Map<String, Json>) -> Result<Lookup, Refusal> {
     } else if let Some((name, from)) = take_either(&mut keys, "int-from", "int from") {
         let (other, to) = take_either(&mut keys, "int-to", "int to")
             .ok_or_else(|| Refusal::wrong("Missing `int-to`"))?;
-        let from = whole(&from).ok_or_else(|| expecting_integer(name, &from))?;
-        let to = whole(&to).ok_or_else(|| expecting_integer(other, &to))?;
+        let from = integer(&from).ok_or_else(|| expecting_integer(name, &from))?;
+        let to = integer(&to).ok_or_else(|| expecting_integer(other, &to))?;
         (path_of(&mut keys)?, Test::Range(from, to))
     } else {
         let text = format!("Query {text} does not contain any operation (lookup/union/etc)");
@@ -190,13 +190,13 @@ fn take_either(
 fn check_rest(keys: &Map<String, Json>) -> Result<(), Refusal> {
     match keys.keys().next() {
         None => Ok(()),
-        Some(key) => Err(Refusal::wrong(format!("Unknown key '{}' in a query.", shown(key)))),
+        Some(key) => Err(Refusal::wrong(format!("Unknown key '{}' in a query.", shortened(key)))),
     }
 }
 
 fn names(path: Json) -> Result<Vec<String>, Refusal> {
     let wrong = |path: &str| {
-        Refusal::wrong(format!("Expecting vector lookup path `in`, but {} given", shown(path)))
+        Refusal::wrong(format!("Expecting vector lookup path `in`, but {} given", shortened(path)))
     };
     let Json::Array(path) = path else { return Err(wrong(&path.to_string())) };
     if path.is_empty() || path.len() > MAX_NAMES {
@@ -211,17 +211,17 @@ fn names(path: Json) -> Result<Vec<String>, Refusal> {
 }
 
 /// An integer, also if it is written as a double.
-fn whole(number: &Json) -> Option<i64> {
-    let whole = |float: f64| {
+fn integer(number: &Json) -> Option<i64> {
+    let integer = |float: f64| {
         // Beyond this, doubles are not exact integers.
         let fits = float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0;
         fits.then_some(float as i64)
     };
-    number.as_i64().or_else(|| number.as_f64().and_then(whole))
+    number.as_i64().or_else(|| number.as_f64().and_then(integer))
 }
 
 fn expecting_integer(name: &str, given: &Json) -> Refusal {
-    let given = shown(given.as_str().unwrap_or(&given.to_string()));
+    let given = shortened(given.as_str().unwrap_or(&given.to_string()));
     Refusal::wrong(format!("Expecting `{name}` as an integer, but {given} given."))
 }
 
@@ -229,7 +229,7 @@ fn expecting_integer(name: &str, given: &Json) -> Refusal {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> String {
+    fn message_of(text: &str) -> String {
         Query::parse(text).unwrap_err().text
     }
 
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_query_is_told_in_the_words_of_tiedot() {
+    fn invalid_queries_have_the_messages_of_tiedot() {
         for (text, why) in [
             ("{", "'{' is not valid JSON."),
             ("5", "Query 5 is none"),
@@ -276,7 +276,7 @@ mod tests {
             (r#"{"n":5}"#, "Expecting a vector of sub-queries, but 5 given."),
             (r#"{"n":[],"limit":1}"#, "Unknown key 'limit'"),
         ] {
-            assert!(told(text).contains(why), "{text}: {}", told(text));
+            assert!(message_of(text).contains(why), "{text}: {}", message_of(text));
         }
     }
 
@@ -285,15 +285,18 @@ mod tests {
         let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
         assert!(Query::parse(&nested(16)).is_ok());
         for levels in [17, 100, 127, 200_000] {
-            let told = told(&nested(levels));
-            assert!(told.contains("deeper than 16") || told.contains("recursion limit"), "{told}");
+            let message = message_of(&nested(levels));
+            assert!(
+                message.contains("deeper than 16") || message.contains("recursion limit"),
+                "{message}"
+            );
         }
         let many = |part: &str, count: usize| format!("[{}]", vec![part; count].join(","));
         assert!(Query::parse(&many("\"5\"", 50_000)).is_ok());
-        assert!(told(&many("\"all\"", 1_000)).contains("more than 1000 parts"));
-        assert!(told(&many("\"5\"", 500_000)).contains("more than 1048576 bytes"));
+        assert!(message_of(&many("\"all\"", 1_000)).contains("more than 1000 parts"));
+        assert!(message_of(&many("\"5\"", 500_000)).contains("more than 1048576 bytes"));
         let path = format!(r#"{{"has":{}}}"#, many("\"a\"", 101));
-        assert!(told(&path).contains("one of 101 names"));
+        assert!(message_of(&path).contains("one of 101 names"));
     }
 
     #[test]
@@ -301,7 +304,7 @@ mod tests {
         let query = r#"{"c":["all",{"n":["5",{"eq":"x","in":["a","b"]}]}]}"#;
         let query = Query::parse(query).unwrap();
         assert!(query.check_indexes(&|path| path == ["a", "b"]).is_ok());
-        let told = query.check_indexes(&|path| path == ["a"]).unwrap_err().text;
-        assert_eq!(told, r#"Please index a,b and retry query {"eq":"x","in":["a","b"]}."#);
+        let message = query.check_indexes(&|path| path == ["a"]).unwrap_err().text;
+        assert_eq!(message, r#"Please index a,b and retry query {"eq":"x","in":["a","b"]}."#);
     }
 }

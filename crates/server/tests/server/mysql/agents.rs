@@ -1,5 +1,5 @@
-//! Distributed tables over other servers: the oracle is one table with the same rows, of a key that several have the last's.
-//! Servers that are silent, close the connection or lie are errors.
+//! Distributed tables over other servers, compared with one table of the same rows. If several servers have a key, the
+//! last server's row counts. Servers that are silent, close the connection or send false answers cause errors.
 
 use std::{
     collections::BTreeMap,
@@ -34,7 +34,7 @@ const RANKERS: [&str; 6] = [
     "sph04",
     "expr('sum(lcs*user_weight)*1000+bm25+10000*bm25a(1.2,0.75)+doc_word_count+n')",
 ];
-/// Of any table, `{}`.
+/// Queries on any table `{}`.
 const PLAIN: [&str; 11] = [
     "SELECT COUNT(*), SUM(n), MIN(id), MAX(s) FROM {}",
     "SELECT * FROM {} ORDER BY id LIMIT 500",
@@ -48,7 +48,7 @@ const PLAIN: [&str; 11] = [
     "SELECT (SELECT MAX(id) FROM {}), id FROM {} LIMIT 3, 4",
     "DESCRIBE {}",
 ];
-/// Of the rows that a query by keywords, `?`, finds.
+/// Queries on the rows that a keyword query `?` finds.
 const FOUND: [&str; 10] = [
     "SELECT id, WEIGHT() FROM {} WHERE MATCH('?')",
     "SELECT id, WEIGHT() w, n FROM {} WHERE MATCH('?') AND n > 3 ORDER BY n DESC, id ASC LIMIT 3, 8",
@@ -64,7 +64,7 @@ const FOUND: [&str; 10] = [
 pub(super) const TABLE: &str = "(id INT PRIMARY KEY, n INT NOT NULL, g INT NOT NULL, s VARCHAR(9), title VARCHAR(200), body TEXT) \
                      words='title,body' min_infix_len='2'";
 
-/// A small generator.
+/// A small random number generator.
 pub(super) struct Random(u64);
 
 impl Random {
@@ -106,7 +106,7 @@ pub(super) fn connect_as(address: SocketAddr, user: &str, password: &str) -> Con
     conn
 }
 
-/// A server that may ask these.
+/// A server that may query these addresses.
 pub(super) fn head(addresses: &[SocketAddr], more: &str) -> TestServer {
     let addresses: Vec<String> = addresses.iter().map(|it| format!("\"{it}\"")).collect();
     let user = if more.contains("user = ") { "" } else { "user = \"root\"\n" };
@@ -143,8 +143,8 @@ pub(super) fn sets(conn: &mut Conn, statement: &str) -> String {
     told
 }
 
-/// What a statement gives, and what SHOW META tells then, but for times and what was not planned alike.
-fn told(conn: &mut Conn, statement: &str) -> String {
+/// The result of a statement and of SHOW META after it, without times and without entries that depend on the plan.
+fn results_with_meta(conn: &mut Conn, statement: &str) -> String {
     let answer = sets(conn, statement);
     let meta = sets(conn, "SHOW META");
     let is_of_found = |line: &&str| {
@@ -160,7 +160,7 @@ fn told(conn: &mut Conn, statement: &str) -> String {
 fn compare(conn: &mut Conn, statement: &str, tables: &[&str]) {
     let mut answers = Vec::new();
     for table in tables {
-        answers.push(told(conn, &statement.replace("{}", table)));
+        answers.push(results_with_meta(conn, &statement.replace("{}", table)));
     }
     let (whole, others) = answers.split_last().unwrap();
     for (other, table) in others.iter().zip(tables) {
@@ -283,7 +283,7 @@ fn tables_of_several_servers_are_one_table() {
     assert!(denied.contains("1288"), "{denied}");
 }
 
-/// A server that answers nothing, or something that is none, as long as it is held.
+/// A server that sends no answer or an invalid one, until it is dropped.
 fn fake(answer: Option<&'static [u8]>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -306,7 +306,7 @@ fn fake(answer: Option<&'static [u8]>) -> SocketAddr {
 }
 
 #[test]
-fn servers_that_do_not_answer_rightly_are_errors_of_the_statement() {
+fn wrong_agent_answers_are_statement_errors() {
     let shard = TestServer::start_empty("");
     let closed = {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -353,7 +353,7 @@ fn servers_that_do_not_answer_rightly_are_errors_of_the_statement() {
 }
 
 #[test]
-fn waiting_for_a_silent_server_is_ended_by_kill_and_by_time() {
+fn waits_for_a_silent_agent_end_by_kill_and_timeout() {
     let silent = fake(None);
     let server = head(&[silent], "");
     let (mut conn, mut other) = (connect(&server), connect(&server));
@@ -374,7 +374,7 @@ fn waiting_for_a_silent_server_is_ended_by_kill_and_by_time() {
 }
 
 #[test]
-fn only_servers_that_are_named_are_asked_and_as_whom_the_settings_say() {
+fn agents_are_limited_to_configured_hosts_and_users() {
     let users = "[agents]\nserves = [\"reader\"]\n\
                  [[users]]\nname = \"reader\"\npassword = \"secret\"\nread = [\"remora.t\"]\n\
                  [[users]]\nname = \"owner\"\npassword = \"owner\"\n";

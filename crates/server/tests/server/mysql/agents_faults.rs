@@ -1,5 +1,5 @@
-//! Servers of distributed tables that lie, dawdle, break off or are gone: the statement fails in time, or is answered without them
-//! where that was asked, and the server goes on.
+//! Servers of distributed tables that send false answers, are slow, disconnect or are gone. The statement fails in
+//! time, or is answered without them if that was requested, and the server keeps running.
 
 use std::{
     io::{Read, Write},
@@ -17,26 +17,26 @@ use mysql::{Conn, prelude::Queryable};
 use super::agents::{Random, TABLE, connect, connect_as, head, sets};
 use crate::support::TestServer;
 
-/// What is done with bytes on their way to a server.
+/// The handling of bytes on their way to a server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Pass,
-    /// They come later.
+    /// They are delayed.
     Late(Duration),
     /// The connection is closed.
     Close,
-    /// They never come.
+    /// They are dropped.
     Lose,
 }
 
 type Decide = Arc<dyn Fn(&[u8]) -> Way + Send + Sync>;
 type Change = Arc<dyn Fn(&mut Vec<u8>) + Send + Sync>;
 
-/// A way to a server, on which bytes of who asks are looked at, and those of the server changed.
+/// A proxy to a server that inspects the bytes of clients and can change those of the server.
 struct Proxy {
     address: SocketAddr,
     decide: Arc<Mutex<Decide>>,
-    /// All that was asked.
+    /// All requests.
     asked: Arc<Mutex<Vec<u8>>>,
     opened: Arc<AtomicU64>,
 }
@@ -83,7 +83,7 @@ impl Proxy {
         *self.decide.lock().unwrap() = Arc::new(decide);
     }
 
-    /// How often a request of that name was asked since this was last asked.
+    /// The number of requests of this name since the last call.
     fn count(&self, request: &str) -> usize {
         let asked = std::mem::take(&mut *self.asked.lock().unwrap());
         let name = format!("{{\"{request}\"");
@@ -145,7 +145,8 @@ const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
 const COLUMN: &[u8] = b"\x03def\0\0\0\x06answer\x06answer\x0c\x3f\0\0\0\0\x40\xfb\0\0\0\0\0";
 const EOF: &[u8] = &[0xFE, 0, 0, 2, 0];
 
-/// A server that lets everybody in and answers what it is asked with these bytes, one after the other with these pauses.
+/// A server that lets everybody in and answers what it is asked with these bytes, one after the other with these
+/// pauses.
 fn liar(answer: Vec<u8>, piece: usize, pause: Duration) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -176,7 +177,7 @@ fn liar(answer: Vec<u8>, piece: usize, pause: Duration) -> SocketAddr {
     address
 }
 
-/// A row of one value, as a whole answer.
+/// A complete reply with one row of one value.
 fn value(value: &str) -> Vec<u8> {
     let bytes = value.as_bytes();
     let length = [&[0xFD][..], &(bytes.len() as u32).to_le_bytes()[..3]].concat();
@@ -186,7 +187,7 @@ fn value(value: &str) -> Vec<u8> {
 }
 
 #[test]
-fn servers_that_lie_are_errors_and_cost_little() {
+fn false_agent_answers_are_errors_with_bounded_cost() {
     let at_once = Duration::ZERO;
     let begin = [&packet(1, &[1])[..], &packet(2, COLUMN), &packet(3, EOF)].concat();
     let with = |rest: &[u8]| [&begin[..], rest].concat();
@@ -248,7 +249,7 @@ fn servers_that_lie_are_errors_and_cost_little() {
 }
 
 #[test]
-fn changed_bytes_break_nothing() {
+fn corrupted_agent_replies_do_no_harm() {
     let mut random = Random::seeded();
     let (shard, _conn) = shard(0..40);
     let seed = Arc::new(Mutex::new(Random::seeded()));
@@ -283,7 +284,7 @@ fn changed_bytes_break_nothing() {
 }
 
 #[test]
-fn a_statement_has_one_end_however_many_questions_it_asks() {
+fn statement_with_many_agent_requests_has_one_time_limit() {
     let (shard, _conn) = shard(0..40);
     let proxy = Proxy::new(shard.sql_address(), None);
     let server = head(&[proxy.address], "");
@@ -308,7 +309,7 @@ fn a_statement_has_one_end_however_many_questions_it_asks() {
 }
 
 #[test]
-fn partial_answers_are_those_of_the_others() {
+fn partial_answers_have_the_reachable_parts() {
     // Of the keys from 20 on both have rows, and the last ones count.
     let (first, _first_conn) = shard(0..30);
     let (second, mut there) = shard(20..50);
@@ -365,7 +366,7 @@ fn partial_answers_are_those_of_the_others() {
 }
 
 #[test]
-fn kept_connections_are_few_and_a_host_that_is_gone_is_waited_for_once() {
+fn agent_connections_are_pooled_and_a_dead_host_is_waited_for_once() {
     let (shard, mut there) = shard(0..40);
     let proxy = Proxy::new(shard.sql_address(), None);
     let server = head(&[proxy.address, shard.sql_address()], "");
@@ -438,7 +439,7 @@ fn connections_are_bounded() {
 }
 
 #[test]
-fn facets_tell_who_is_left_out_too_and_nothing_here_stands_for_rows_elsewhere() {
+fn facets_report_missing_agents() {
     let (first, _first_conn) = shard(0..4);
     let (second, _second_conn) = shard(10..14);
     let proxy = Proxy::new(second.sql_address(), None);
@@ -481,7 +482,7 @@ fn facets_tell_who_is_left_out_too_and_nothing_here_stands_for_rows_elsewhere() 
 }
 
 #[test]
-fn what_nobody_waits_for_is_ended() {
+fn abandoned_agent_requests_are_ended() {
     let (shard, _there) = shard(0..40);
     let silent = Proxy::new(shard.sql_address(), None);
     silent.set(|bytes| if holds(bytes, "open") { Way::Lose } else { Way::Pass });
@@ -532,7 +533,7 @@ fn what_nobody_waits_for_is_ended() {
 }
 
 #[test]
-fn planning_counts_nothing_and_running_counts_once() {
+fn distributed_planning_sends_no_counts_and_running_at_most_one() {
     let (shard, _there) = shard(0..40);
     let proxy = Proxy::new(shard.sql_address(), None);
     let server = head(&[proxy.address], "");
@@ -554,7 +555,7 @@ fn planning_counts_nothing_and_running_counts_once() {
     }
 }
 
-/// Asks for a part as another server does.
+/// Requests a part like another server.
 fn ask(conn: &mut Conn, request: &str) -> String {
     sets(conn, &format!("CALL REMORA_PART('{request}')"))
 }
@@ -617,7 +618,7 @@ fn parts_are_bounded() {
 }
 
 #[test]
-fn pages_have_as_many_bytes_as_were_asked_for() {
+fn pages_have_the_requested_size() {
     let (_shard, mut conn) = shard(0..40);
     // Each column once, and as many bytes as a page may have, but one row at least.
     let scan = |cursor: u32, columns: &str, bytes: usize| {
@@ -660,7 +661,7 @@ fn keys_of(conn: &mut Conn) -> Vec<String> {
 }
 
 #[test]
-fn tables_that_lie_in_themselves_are_refused() {
+fn distributed_tables_that_contain_themselves_are_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     // A server does not know its port before it starts, so it is asked by way of another.
     let address = listener.local_addr().unwrap();
@@ -705,7 +706,7 @@ fn tables_that_lie_in_themselves_are_refused() {
 }
 
 #[test]
-fn only_administrators_declare_agents_and_nobody_is_asked_without_a_user() {
+fn agents_need_administrators_and_a_user() {
     let (shard, mut there) = shard(0..4);
     there.query_drop(format!("CREATE TABLE secret {TABLE}")).unwrap();
     let address = shard.sql_address();
@@ -755,7 +756,7 @@ fn only_administrators_declare_agents_and_nobody_is_asked_without_a_user() {
 }
 
 #[test]
-fn the_weight_of_the_only_part_that_is_here_counts() {
+fn local_part_counts_in_weights() {
     let (shard, _there) = shard(20..24);
     let server = head(&[shard.sql_address()], "");
     let mut conn = connect(&server);

@@ -1,4 +1,4 @@
-//! A client of the MySQL protocol that can do wrong things too.
+//! A client of the MySQL protocol that can also send wrong packets.
 
 use std::{
     io::{self, Read, Write},
@@ -24,10 +24,10 @@ use rustls::{
     ClientConfig, ClientConnection, RootCertStore, StreamOwned, pki_types::pem::PemObject,
 };
 
-/// No reply of a test takes this long.
+/// The timeout of a reply in tests.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What every client can do.
+/// The capabilities of every client.
 pub const USUAL: Capabilities = Capabilities::from_bits_truncate(
     Capabilities::CLIENT_PROTOCOL_41.bits()
         | Capabilities::CLIENT_LONG_PASSWORD.bits()
@@ -38,7 +38,7 @@ pub const USUAL: Capabilities = Capabilities::from_bits_truncate(
         | Capabilities::CLIENT_MULTI_RESULTS.bits(),
 );
 
-/// What an error packet says.
+/// The contents of an error packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub number: u16,
@@ -46,13 +46,13 @@ pub struct Refusal {
     pub message: String,
 }
 
-/// What a statement answers.
+/// The reply to a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Ok {
         affected: u64,
     },
-    /// Texts of text rows; `None` is NULL.
+    /// Rows of texts; `None` is NULL.
     Rows(Vec<Vec<Option<String>>>),
     Error(Refusal),
     /// The connection was closed.
@@ -76,17 +76,17 @@ impl Answer {
     }
 }
 
-/// How a client comes in.
+/// The login of a client.
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub user: &'static str,
     pub password: &'static str,
     pub database: Option<&'static str>,
     pub native: bool,
-    /// Names this way of proving the password instead, and proves nothing.
+    /// Names this authentication plugin instead, and sends no valid response.
     pub plugin: Option<&'static str>,
     pub capabilities: Capabilities,
-    /// The server's certificate, where TLS is asked for.
+    /// The server's certificate, if TLS is used.
     pub certificate: Option<&'static str>,
 }
 
@@ -121,7 +121,7 @@ pub struct Client {
     pub connection_id: u32,
     pub version: String,
     nonce: Vec<u8>,
-    /// The ways of proving the password that the server asked to change over to.
+    /// The authentication plugins that the server switched to.
     pub switches: Vec<String>,
     /// The last OK packet.
     pub last_ok: Vec<u8>,
@@ -188,7 +188,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Logs in behind the greeting.
+    /// Logs in after the greeting.
     pub fn log_in(&mut self, entry: &Entry) -> Result<(), Answer> {
         let client = self;
         client.capabilities = entry.capabilities;
@@ -228,7 +228,7 @@ impl Client {
         Ok(())
     }
 
-    /// Follows the server's wishes until it lets the client in or not.
+    /// Answers authentication requests until the server accepts or refuses the login.
     fn finish_login(&mut self, password: &str) -> Result<(), Answer> {
         loop {
             let message = self.message().map_err(|_| Answer::Closed)?;
@@ -285,7 +285,7 @@ impl Client {
         self.stream = Stream::Tls(Box::new(StreamOwned::new(connection, stream)));
     }
 
-    /// Changes the user; the answer is OK's or an error's.
+    /// Sends COM_CHANGE_USER; the reply is OK or an error.
     pub fn change_user(&mut self, user: &str, password: &str, database: &str) -> Answer {
         let proof = self.proof(&AuthPlugin::CachingSha2Password, password);
         let mut packet = vec![0x11];
@@ -311,7 +311,7 @@ impl Client {
         }
     }
 
-    /// Sends a message that goes on where the last one ended.
+    /// Sends a message with the sequence number after the last one.
     pub fn send(&mut self, payload: &[u8]) {
         self.writer.message(|out| out.extend_from_slice(payload));
         self.reader.expect(self.writer.sequence());
@@ -324,7 +324,7 @@ impl Client {
         self.send_raw(&wire);
     }
 
-    /// Sends bytes as they are; a server that closes meanwhile is no mistake.
+    /// Sends raw bytes; it is no failure if the server closes the connection meanwhile.
     pub fn send_raw(&mut self, bytes: &[u8]) {
         let _ = match &mut self.stream {
             Stream::Tcp(stream) => stream.write_all(bytes),
@@ -390,7 +390,7 @@ impl Client {
         self.command(0x03, text.as_bytes())
     }
 
-    /// One answer, text rows.
+    /// One result with text rows.
     pub fn answer(&mut self) -> Answer {
         let Ok(first) = self.message() else { return Answer::Closed };
         match first.first() {
@@ -421,7 +421,7 @@ impl Client {
         }
     }
 
-    /// Reads so many definitions and what ends them.
+    /// Reads this number of column definitions and the packet after them.
     pub fn skip_columns(&mut self, columns: usize) {
         (0..columns).for_each(|_| assert_eq!(self.message().unwrap()[..4], *b"\x03def"));
         if columns > 0 && !self.capabilities.contains(Capabilities::CLIENT_DEPRECATE_EOF) {

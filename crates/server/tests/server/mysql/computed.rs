@@ -1,7 +1,7 @@
-//! What keys over expressions are computed into is shown at no door, and no door writes rows without it.
+//! The hidden columns of functional keys: no protocol shows them, and no protocol writes rows without them.
 
 use crate::{
-    mysql::{client::Answer, connect, doors::http},
+    mysql::{client::Answer, connect, protocols::http},
     support::TestServer,
 };
 
@@ -32,7 +32,7 @@ fn server() -> TestServer {
 }
 
 #[test]
-fn no_door_shows_it() {
+fn no_protocol_shows_computed_columns() {
     let server = server();
     let mut line = server.connect();
     // What is shown if nothing is said, and if everything is asked for.
@@ -62,7 +62,7 @@ fn no_door_shows_it() {
 }
 
 #[test]
-fn no_door_takes_its_name() {
+fn no_protocol_accepts_names_of_computed_columns() {
     let server = server();
     let mut line = server.connect();
     for request in [
@@ -87,7 +87,7 @@ fn no_door_takes_its_name() {
 }
 
 #[test]
-fn no_door_writes_without_it() {
+fn no_protocol_writes_rows_without_computed_columns() {
     let server = server();
     let mut line = server.connect();
     let reply = line.ask(r#"PUT shop.t {"id":3,"name":"GhI","n":9}"#);

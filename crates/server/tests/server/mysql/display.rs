@@ -1,5 +1,4 @@
-//! Columns as they are shown: a source, what follows it, and tables made here, by the text and by the
-//! binary protocol, with what clients are told of them.
+//! Column metadata and values of a source, of its replica and of local tables, in the text and the binary protocol.
 
 use std::{thread::sleep, time::Duration};
 
@@ -104,7 +103,7 @@ fn same(ours: &Shown, theirs: &Shown, what: &str) {
     assert_eq!(ours.len(), theirs.len(), "{what}");
 }
 
-/// Compares the table `numbers` of two servers in all the ways that it can be shown.
+/// Compares the table `numbers` of two servers in all protocols.
 fn compare(ours: &mut Conn, theirs: &mut Conn, is_mysql: bool) {
     let all = "SELECT * FROM numbers ORDER BY id";
     same(&text(ours, all), &text(theirs, all), "by the text protocol");
@@ -153,7 +152,7 @@ fn compare(ours: &mut Conn, theirs: &mut Conn, is_mysql: bool) {
     assert_eq!(ours.len(), theirs.len());
 }
 
-/// FIELDS shows them so as well; GET without, as MygramDB does.
+/// FIELDS prints values like this too; GET prints them without padding, like MygramDB.
 fn by_line(line: &mut Client, theirs: &mut Conn) {
     let columns = "z,zb,zt,n,f,d,fz,cz,cu";
     for id in [1, 2, 3] {
@@ -174,7 +173,7 @@ fn by_line(line: &mut Client, theirs: &mut Conn) {
     assert!(plain.contains(" z=42 ") && plain.contains(" f=1.500000 "), "{plain}");
 }
 
-/// Waits until a query answers this.
+/// Waits until a query has this answer.
 fn wait(conn: &mut Conn, sql: &str, expected: &str) {
     let mut answer = String::new();
     for _ in 0..3_000 {
@@ -232,18 +231,18 @@ fn followed_columns_are_shown_as_the_source_shows_them(kind: Kind) {
 }
 
 #[test]
-fn columns_of_a_mysql_are_shown_as_it_shows_them() {
+fn mysql_columns_show_like_at_the_source() {
     followed_columns_are_shown_as_the_source_shows_them(Kind::MySql97);
 }
 
 #[test]
-fn columns_of_a_mariadb_are_shown_as_it_shows_them() {
+fn mariadb_columns_show_like_at_the_source() {
     followed_columns_are_shown_as_the_source_shows_them(Kind::MariaDb1011);
 }
 
-/// Tables made here: what is written is rounded and refused as MySQL does it.
+/// Local tables: written values are rounded and refused like in MySQL.
 #[test]
-fn columns_made_here_are_shown_as_mysql_shows_them() {
+fn locally_created_columns_show_like_in_mysql() {
     let source = Peer::start(Kind::MySql97, &[]).unwrap();
     let mut theirs = source.connect().unwrap();
     let server = TestServer::start_empty("");

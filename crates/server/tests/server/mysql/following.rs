@@ -1,4 +1,4 @@
-//! Reading what was just written to a server that is followed.
+//! Read your writes: reading rows here that were just written at the source.
 
 use std::{thread, time::Duration};
 
@@ -63,20 +63,20 @@ fn writes_are_read(kind: Kind, position: &str, wait: &str, late: &str) {
 }
 
 #[test]
-fn what_a_mysql_wrote_is_read() {
+fn writes_on_a_mysql_are_read_after_a_gtid_wait() {
     let wait = "WAIT_FOR_EXECUTED_GTID_SET";
     writes_are_read(Kind::MySql97, "@@GLOBAL.gtid_executed", wait, "1");
 }
 
 #[test]
-fn what_a_mariadb_wrote_is_read() {
+fn writes_on_a_mariadb_are_read_after_a_gtid_wait() {
     let position = "@@GLOBAL.gtid_binlog_pos";
     writes_are_read(Kind::MariaDb118, position, "MASTER_GTID_WAIT", "-1");
 }
 
-/// The key that a followed table without one has here is shown to nobody.
+/// The local hidden key of a replicated table without a key is not visible.
 #[test]
-fn a_table_without_a_key_is_read_as_it_is_there() {
+fn table_without_key_is_read_like_at_the_source() {
     let source = Peer::start(Kind::MySql97, &[]).unwrap();
     let mut writer = source.connect().unwrap();
     writer.query_drop("CREATE DATABASE shop").unwrap();
@@ -110,9 +110,9 @@ fn a_table_without_a_key_is_read_as_it_is_there() {
     assert_eq!(reader.query(told).value(), "2");
 }
 
-/// Words are a matter of this side: SQL declares them here, and the source's rows are found by them.
+/// Ranked search is declared locally by SQL and finds the rows of the source.
 #[test]
-fn words_of_a_followed_table_are_declared_here() {
+fn ranked_search_of_a_followed_table_is_declared_locally() {
     let source = Peer::start(Kind::MariaDb118, &[]).unwrap();
     let mut writer = source.connect().unwrap();
     writer.query_drop("CREATE DATABASE shop").unwrap();
@@ -156,7 +156,7 @@ fn words_of_a_followed_table_are_declared_here() {
 }
 
 #[test]
-fn a_server_that_follows_nobody_has_no_position() {
+fn server_without_a_source_has_no_position() {
     let server = TestServer::start_empty("");
     let mut client = connect(&server);
     let set = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5";

@@ -1,4 +1,4 @@
-//! What is too much, too early, too late.
+//! Limits of the MySQL protocol: sizes, connections, timeouts and memory.
 
 use std::{
     thread,
@@ -14,7 +14,7 @@ use crate::{
 };
 
 #[test]
-fn one_connection_too_many_is_told_so() {
+fn connection_over_the_limit_gets_an_error() {
     let server = TestServer::start_empty("[sql]\nmax_connections = 2\n");
     let (first, _second) = (connect(&server), connect(&server));
     let third = || Client::connect(server.sql_address(), &Entry::default());
@@ -47,7 +47,7 @@ fn a_message_above_the_limit_ends_the_connection() {
 }
 
 #[test]
-fn before_the_login_little_is_taken() {
+fn input_before_login_is_bounded() {
     let server = TestServer::start_empty("");
     let mut client = Client::greeted(server.sql_address()).unwrap();
     client.send_raw(&[0xFF, 0xFF, 0xFF, 1]);
@@ -73,7 +73,7 @@ fn packets_out_of_order_end_the_connection() {
 }
 
 #[test]
-fn a_login_and_a_silence_have_their_time() {
+fn login_and_idle_timeouts_are_enforced() {
     let server = TestServer::start_empty("[sql]\nconnect_timeout_s = 1\nwait_timeout_s = 1\n");
     let mut late = Client::greeted(server.sql_address()).unwrap();
     late.reader.expect(1);
@@ -88,7 +88,7 @@ fn a_login_and_a_silence_have_their_time() {
 }
 
 #[test]
-fn a_statement_has_its_time() {
+fn statement_time_limit_is_enforced() {
     let server = TestServer::start_empty("[sql]\nmax_execution_time_ms = 100\n");
     let mut client = connect(&server);
     let answer = client.query("SELECT SLEEP(30)");
@@ -99,7 +99,7 @@ fn a_statement_has_its_time() {
     assert_eq!(client.query("SELECT 1").value(), "1");
 }
 
-/// Rows enough for a join without an end.
+/// Enough rows for an endless join.
 fn with_endless_join(server: &TestServer) -> &'static str {
     let mut client = connect(server);
     let table = "CREATE TABLE n (i INT PRIMARY KEY)";
@@ -110,7 +110,7 @@ fn with_endless_join(server: &TestServer) -> &'static str {
     "SELECT a.i, b.i, COUNT(*) FROM n a, n b, n c, n d, n e GROUP BY 1, 2"
 }
 
-/// How many statements are planned or run.
+/// The number of statements that are being planned or run.
 fn running(client: &mut Client) -> String {
     let asked = "SHOW STATUS LIKE 'Remora_statements_running'";
     match client.query(asked) {
@@ -120,7 +120,7 @@ fn running(client: &mut Client) -> String {
 }
 
 #[test]
-fn a_statement_ends_with_its_client_and_with_the_server() {
+fn statement_ends_on_disconnect_and_on_server_stop() {
     let server = TestServer::start_empty("");
     let endless = with_endless_join(&server);
     let mut other = connect(&server);
@@ -150,9 +150,9 @@ fn a_statement_ends_with_its_client_and_with_the_server() {
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }
 
-/// One statement used to freeze all connections: its text was read for ever in their thread.
+/// One statement used to block all connections, because parsing its text took very long in their thread.
 #[test]
-fn a_statement_that_is_hard_to_read_keeps_nobody_waiting() {
+fn expensive_parse_does_not_block_other_connections() {
     let server = TestServer::start_empty("");
     let mut other = connect(&server);
     for (open, close) in [("SUBSTRING(", ",1)"), ("CAST(", " AS CHAR)"), ("CONVERT(", ",CHAR)")] {

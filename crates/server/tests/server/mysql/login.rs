@@ -1,4 +1,4 @@
-//! Who comes in, and how.
+//! Logins: accounts, authentication methods, TLS and failures.
 
 use mysql_common::constants::CapabilityFlags as Capabilities;
 
@@ -47,7 +47,7 @@ fn server_with_users() -> TestServer {
     ))
 }
 
-/// The user that the server took the client for, or the error's number.
+/// The user of the session, or the error number.
 fn come_in(server: &TestServer, entry: &Entry) -> Result<String, u16> {
     match Client::connect(server.sql_address(), entry) {
         Ok(mut client) => Ok(client.query("SELECT USER()").value().to_owned()),
@@ -56,7 +56,7 @@ fn come_in(server: &TestServer, entry: &Entry) -> Result<String, u16> {
 }
 
 #[test]
-fn without_users_whoever_is_on_this_machine_comes_in() {
+fn local_clients_need_no_login_without_users() {
     let server = TestServer::start_empty("");
     let mut client = connect(&server);
     assert!(client.version.starts_with("8.4.0-remora-"), "{}", client.version);
@@ -68,7 +68,7 @@ fn without_users_whoever_is_on_this_machine_comes_in() {
 }
 
 #[test]
-fn passwords_are_proved_in_both_ways() {
+fn passwords_are_verified_by_both_plugins() {
     let server = server_with_users();
     for native in [false, true] {
         for user in ["plain", "native"] {
@@ -91,7 +91,7 @@ fn passwords_are_proved_in_both_ways() {
 }
 
 #[test]
-fn a_stored_sha2_hash_needs_a_safe_channel_once() {
+fn stored_sha2_hash_needs_one_secure_login() {
     let server = server_with_users();
     let right = entry("sha2", "geheim");
     assert_eq!(come_in(&server, &right), Err(1045));
@@ -117,7 +117,7 @@ fn an_error_names_the_user_and_whether_there_was_a_password() {
 }
 
 #[test]
-fn local_sockets_are_safe_and_named_localhost() {
+fn unix_sockets_count_as_secure_and_as_localhost() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sock");
     let toml = format!("[listen]\nsql_socket = '{}'\n{USERS}", path.display());
@@ -139,7 +139,7 @@ fn tls_can_be_required_and_is_refused_where_it_is_not_offered() {
 }
 
 #[test]
-fn a_database_is_chosen_by_the_login() {
+fn login_selects_the_database() {
     let server = TestServer::start_empty("");
     let wrong = Entry { database: Some("nosuch"), ..Entry::default() };
     assert_eq!(come_in(&server, &wrong), Err(1049));
@@ -149,7 +149,7 @@ fn a_database_is_chosen_by_the_login() {
 }
 
 #[test]
-fn a_login_brings_its_collation() {
+fn login_sets_the_collation() {
     let server = TestServer::start_empty("");
     // The test's clients come with utf8mb4_general_ci.
     let mut client = connect(&server);
@@ -157,7 +157,7 @@ fn a_login_brings_its_collation() {
 }
 
 #[test]
-fn users_change_and_sessions_begin_anew() {
+fn change_user_resets_the_session() {
     let server = server_with_users();
     let mut client = Client::connect(server.sql_address(), &entry("plain", "geheim")).unwrap();
     let user = |client: &mut Client| client.query("SELECT USER()").value().to_owned();
@@ -176,7 +176,7 @@ fn users_change_and_sessions_begin_anew() {
 }
 
 #[test]
-fn compressed_connections_say_the_same() {
+fn compressed_connections_give_equal_answers() {
     let server = TestServer::start_empty("");
     for kind in [Capabilities::CLIENT_COMPRESS, Capabilities::CLIENT_ZSTD_COMPRESSION_ALGORITHM] {
         let entry = Entry { capabilities: USUAL | kind, ..Entry::default() };
@@ -191,7 +191,7 @@ fn compressed_connections_say_the_same() {
 }
 
 #[test]
-fn a_client_that_names_another_way_is_asked_for_one_that_is_known() {
+fn client_with_unknown_plugin_is_switched_to_a_known_one() {
     // MariaDB's clients name the first where a thread could not load what it wanted.
     for (name, asked) in [
         ("dummy_fallback_auth", "mysql_native_password"),
@@ -214,7 +214,7 @@ fn a_client_that_names_another_way_is_asked_for_one_that_is_known() {
 }
 
 #[test]
-fn the_kind_of_a_password_does_not_tell_whether_a_name_is_known() {
+fn password_plugin_does_not_reveal_whether_a_user_exists() {
     let hash = "password_native = '*462366917EEDD1970A48E87D8EF59EB67D2CA26F'";
     let server = TestServer::start_empty(&format!("[[users]]\nname = 'native'\n{hash}\n"));
     for name in ["native", "nobody", "root"] {
@@ -239,7 +239,7 @@ fn the_kind_of_a_password_does_not_tell_whether_a_name_is_known() {
 }
 
 #[test]
-fn the_token_is_the_password_of_any_name_where_there_are_no_users() {
+fn token_is_the_password_of_any_user_without_users() {
     let server = TestServer::start_empty("[auth]\nadmin_token = 's3cret'\n");
     for native in [false, true] {
         assert!(come_in(&server, &Entry { native, ..entry("anyone", "s3cret") }).is_ok());
@@ -250,7 +250,7 @@ fn the_token_is_the_password_of_any_name_where_there_are_no_users() {
 }
 
 #[test]
-fn guesses_are_slowed_down() {
+fn failed_logins_are_delayed() {
     let server = server_with_users();
     let start = std::time::Instant::now();
     for _ in 0..28 {
@@ -267,7 +267,7 @@ fn guesses_are_slowed_down() {
 }
 
 #[test]
-fn a_session_tells_how_it_is_encrypted() {
+fn session_shows_its_encryption() {
     let server = server_with_users();
     let status = |client: &mut Client, name: &str| match client
         .query(&format!("SHOW SESSION STATUS LIKE '{name}'"))
@@ -288,7 +288,7 @@ fn a_session_tells_how_it_is_encrypted() {
 }
 
 #[test]
-fn what_is_stored_is_the_owners_alone() {
+fn data_files_are_private() {
     use std::os::unix::fs::PermissionsExt;
     let server = TestServer::start("");
     assert!(server.server().owner().ask("OPTIMIZE").starts_with("OK OPTIMIZED"));
@@ -308,7 +308,7 @@ fn what_is_stored_is_the_owners_alone() {
 }
 
 #[test]
-fn under_a_mygramdb_file_with_a_token_sql_only_reads() {
+fn mygramdb_token_makes_sql_read_only() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("mygram.yaml");
     let yaml = "mysql: {user: reader, database: shop}\ntables:\n  - name: items\n    \

@@ -1,4 +1,4 @@
-//! The MySQL protocol over real sockets: what clients see from the greeting to the end.
+//! The MySQL protocol over real sockets, from the greeting to the end of the connection.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -6,15 +6,15 @@ mod client;
 
 mod agents;
 mod agents_faults;
+mod commands;
 mod computed;
 mod display;
-mod doors;
 mod following;
 mod limits;
 mod login;
 mod prepared;
+mod protocols;
 mod rights;
-mod talk;
 mod views;
 mod zones;
 

@@ -1,4 +1,4 @@
-//! Prepared statements.
+//! Prepared statements of the MySQL protocol.
 
 use mysql_common::{
     constants::CapabilityFlags as Capabilities, packets::ComStmtExecuteRequestBuilder,
@@ -38,7 +38,7 @@ fn execute_packet(id: u32, values: &[Value], cursor: bool) -> Vec<u8> {
     packet
 }
 
-/// The rows' bytes behind the null bits, or the first message where it is no rows.
+/// The bytes of rows after the null bitmap, or the first message if there are no rows.
 fn execute(client: &mut Client, packet: &[u8]) -> Result<Vec<Vec<u8>>, Vec<u8>> {
     client.begin();
     client.send(packet);
@@ -70,7 +70,7 @@ fn number_of(error: Result<Vec<Vec<u8>>, Vec<u8>>) -> u16 {
 }
 
 #[test]
-fn values_go_in_and_come_out() {
+fn prepared_values_round_trip() {
     let server = TestServer::start_empty("");
     for more in [Capabilities::empty(), Capabilities::CLIENT_DEPRECATE_EOF] {
         let entry = Entry { capabilities: USUAL | more, ..Entry::default() };
@@ -88,7 +88,7 @@ fn values_go_in_and_come_out() {
 }
 
 #[test]
-fn long_data_is_put_together() {
+fn long_data_packets_are_joined() {
     let server = TestServer::start_empty("");
     let mut client = connect(&server);
     let (id, ..) = prepare(&mut client, "SELECT ?");
@@ -109,7 +109,7 @@ fn long_data_is_put_together() {
 }
 
 #[test]
-fn statements_that_are_not_there() {
+fn unknown_prepared_statements_are_errors() {
     let server = TestServer::start_empty("");
     let mut client = connect(&server);
     let (id, ..) = prepare(&mut client, "SELECT 1");
@@ -126,7 +126,7 @@ fn statements_that_are_not_there() {
 }
 
 #[test]
-fn all_connections_together_have_a_limit() {
+fn buffers_of_all_connections_are_limited() {
     let server = TestServer::start_empty("[sql]\nmax_prepared_statements = 2\n");
     let (mut first, mut second) = (connect(&server), connect(&server));
     let (id, ..) = prepare(&mut first, "SELECT 1");
@@ -139,7 +139,7 @@ fn all_connections_together_have_a_limit() {
 }
 
 #[test]
-fn a_cursor_is_fetched_in_pieces() {
+fn cursor_is_fetched_in_several_fetches() {
     const CURSOR: u16 = 0x40;
     const LAST_ROW: u16 = 0x80;
     let server = TestServer::start_empty("");
@@ -164,7 +164,7 @@ fn a_cursor_is_fetched_in_pieces() {
 }
 
 #[test]
-fn commands_that_wait_keep_no_more_rows_than_there_is_room_for() {
+fn pending_commands_buffer_a_bounded_number_of_rows() {
     let server = TestServer::start_empty("[sql]\nbuffered_mb = 1\n");
     let mut client = connect(&server);
     let text = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6) \

@@ -1,15 +1,15 @@
-//! Rights, over every door and by every way to read or write: an account may what its rights say, of
-//! one table of several, and learns nothing of the others.
+//! Privileges, in every protocol and for every kind of read and write: an account can do what its rights say, on one
+//! table of several, and learns nothing about the others.
 
 use crate::{
     mysql::{
         client::{Answer, Client, Entry},
-        doors::{Outcome, basic, guarded, http, line, of_http, of_line, of_sql, sql},
+        protocols::{Outcome, basic, guarded, http, line, of_http, of_line, of_sql, sql},
     },
     support::TestServer,
 };
 
-/// Ways to read a table, `{}`, by the line protocol.
+/// Requests of the line protocol that read a table `{}`.
 const LINE_READS: [&str; 6] = [
     "SEARCH {} reef",
     "SEARCH {} reef FIELDS * SORT id LIMIT 1",
@@ -18,7 +18,7 @@ const LINE_READS: [&str; 6] = [
     "FACET {} kind",
     "SCHEMA {}",
 ];
-/// By HTTP: the request and its body.
+/// HTTP requests that read a table: the request line and the body.
 const HTTP_READS: [(&str, &str); 5] = [
     ("POST /tables/{}/search", r#"{"q":"reef"}"#),
     ("POST /tables/{}/search", r#"{"fields":"*","limit":1}"#),
@@ -26,7 +26,7 @@ const HTTP_READS: [(&str, &str); 5] = [
     ("POST /tables/{}/facet", r#"{"column":"kind"}"#),
     ("GET /tables/{}/1", ""),
 ];
-/// By SQL.
+/// SQL statements that read a table.
 const SQL_READS: [&str; 24] = [
     "SELECT * FROM {}",
     "SELECT COUNT(*) FROM {}",
@@ -53,7 +53,7 @@ const SQL_READS: [&str; 24] = [
     "LOCK TABLES {} READ",
     "CREATE TEMPORARY TABLE remora.copy SELECT * FROM {}",
 ];
-/// Ways to change the rows of a table.
+/// Statements that change rows of a table.
 const LINE_WRITES: [&str; 3] =
     [r#"PUT {} {"id":2,"kind":"b","body":"b"}"#, "DELETE {} 2", "OPTIMIZE {}"];
 const SQL_WRITES: [&str; 12] = [
@@ -70,7 +70,7 @@ const SQL_WRITES: [&str; 12] = [
     "LOCK TABLES {} WRITE",
     "OPTIMIZE TABLE {}",
 ];
-/// Ways to change what a table is, each undone by the next or without effect.
+/// Statements that change a table's definition. Each is undone by the next or has no effect.
 const SQL_DEFINITIONS: [&str; 7] = [
     "ALTER TABLE {} ADD COLUMN more INT",
     "ALTER TABLE {} DROP COLUMN more",
@@ -112,7 +112,7 @@ impl<'s> Clients<'s> {
         outcome
     }
 
-    /// Every way to read the table, with what came of it.
+    /// All reads of the table with their outcomes.
     fn read(&mut self, table: &str) -> Vec<(String, Outcome)> {
         let mut told = Vec::new();
         for form in LINE_READS {
@@ -134,7 +134,7 @@ impl<'s> Clients<'s> {
 }
 
 #[test]
-fn a_reader_reads_one_table_of_several_through_every_door() {
+fn table_read_right_is_enforced_by_every_protocol() {
     let server = guarded("");
     for (user, readable) in [
         ("reader", &["shop.orders"][..]),
@@ -165,7 +165,7 @@ fn a_reader_reads_one_table_of_several_through_every_door() {
 }
 
 #[test]
-fn a_distributed_table_is_read_by_those_who_may_read_its_parts() {
+fn distributed_table_needs_read_rights_on_its_parts() {
     let server = guarded("");
     let mut boss = Clients::new(&server, "boss");
     for statement in [
@@ -189,7 +189,7 @@ fn a_distributed_table_is_read_by_those_who_may_read_its_parts() {
 }
 
 #[test]
-fn bare_names_are_looked_for_among_ones_own_tables() {
+fn unqualified_names_are_resolved_among_permitted_tables() {
     let server = guarded("");
     let mut reader = Clients::new(&server, "reader");
     assert_eq!(reader.line("COUNT orders reef"), Outcome::Done("OK COUNT 1\r\n".to_owned()));
@@ -202,7 +202,7 @@ fn bare_names_are_looked_for_among_ones_own_tables() {
 }
 
 #[test]
-fn rows_are_written_by_those_who_may() {
+fn writes_need_write_rights() {
     let server = guarded("");
     for (user, writable) in [
         ("reader", &[][..]),
@@ -251,9 +251,9 @@ fn rows_are_written_by_those_who_may() {
     }
 }
 
-/// Its unique keys, lengths and conditions are kept there.
+/// SQL enforces its unique keys, lengths and conditions.
 #[test]
-fn what_sql_defined_is_written_by_sql_alone() {
+fn sql_tables_are_written_only_by_sql() {
     let server = guarded("");
     let (mut line, mut sql) = (line(&server, "boss"), sql(&server, "boss"));
     sql.query("CREATE TABLE shop.own (id INT PRIMARY KEY, v VARCHAR(3) UNIQUE, CHECK (id < 9))");
@@ -295,7 +295,7 @@ fn definitions_need_a_right_of_their_own() {
 }
 
 #[test]
-fn tables_move_where_both_names_are_ones_own() {
+fn renames_need_rights_on_both_names() {
     let server = guarded("");
     let denied = [
         "RENAME TABLE shop.orders TO shop.old",
@@ -336,7 +336,7 @@ fn tables_move_where_both_names_are_ones_own() {
 }
 
 #[test]
-fn databases_are_for_those_who_may_do_everything_with_them() {
+fn database_statements_need_all_rights_on_the_database() {
     let server = guarded("");
     let forms = [
         "CREATE DATABASE {}",
@@ -368,7 +368,7 @@ fn databases_are_for_those_who_may_do_everything_with_them() {
 }
 
 #[test]
-fn a_database_of_others_is_not_told_from_none() {
+fn foreign_database_looks_like_a_missing_one() {
     let server = guarded("");
     let mut reader = Clients::new(&server, "reader");
     for form in
@@ -397,7 +397,7 @@ fn a_database_of_others_is_not_told_from_none() {
 }
 
 #[test]
-fn lists_and_figures_hold_ones_own_tables() {
+fn listings_and_statistics_show_only_permitted_tables() {
     let server = guarded("");
     for (user, known) in [("reader", &["shop.orders"][..]), ("nobody", &[]), ("boss", &["hr.pay"])]
     {
@@ -437,7 +437,7 @@ fn lists_and_figures_hold_ones_own_tables() {
 }
 
 #[test]
-fn what_is_about_the_server_is_for_those_who_may_do_everything() {
+fn server_commands_need_all_rights() {
     let server = guarded("");
     let lines = [
         "DUMP SAVE a.dump",
@@ -487,7 +487,7 @@ fn what_is_about_the_server_is_for_those_who_may_do_everything() {
 }
 
 #[test]
-fn a_kept_reply_is_for_those_who_may_ask() {
+fn cached_reply_needs_read_rights() {
     let server = guarded("[cache]\nenabled = true\nmin_query_cost_ms = 0.0\n");
     let (mut boss, mut reader) = (Clients::new(&server, "boss"), Clients::new(&server, "reader"));
     for _ in 0..2 {
@@ -499,7 +499,7 @@ fn a_kept_reply_is_for_those_who_may_ask() {
 }
 
 #[test]
-fn the_accounts_can_be_read_as_far_as_they_are_ones_own() {
+fn only_own_accounts_are_visible() {
     let server = guarded("");
     let mut boss = Clients::new(&server, "boss").sql;
     let rows =

@@ -1,4 +1,4 @@
-//! Views of a source give here what they give there.
+//! Views of a source have the same results here as at the source.
 
 use std::{thread, time::Duration};
 
@@ -20,7 +20,7 @@ const TABLES: [&str; 6] = [
     "INSERT INTO shop.u VALUES (1, 1, 1.50), (2, 1, 2.25), (3, 3, 10.00), (4, 9, 7.00)",
 ];
 
-/// Views, each read by its first column.
+/// Views, each sorted by its first column.
 const VIEWS: [(&str, &str); 16] = [
     ("plain", "SELECT * FROM t"),
     ("listed (a, b)", "SELECT id, name FROM t WHERE n > 10"),
@@ -59,7 +59,7 @@ const VIEWS: [(&str, &str); 16] = [
     ("distinct_n", "SELECT DISTINCT n FROM t"),
 ];
 
-/// A source with a follower, and the words to wait by.
+/// A source with a replica, and the function to wait for positions.
 struct Followed {
     source: Peer,
     writer: Conn,
@@ -97,7 +97,7 @@ impl Followed {
         Self { source, writer, server, position, wait }
     }
 
-    /// What both answer, once the source's position is here.
+    /// The answers of both, after the source's position was applied here.
     fn both(&mut self, statement: &str) -> (Vec<Vec<String>>, Vec<Vec<String>>) {
         let set: Option<String> =
             self.writer.query_first(format!("SELECT {}", self.position)).unwrap();

@@ -1,4 +1,4 @@
-//! The configured time zone through every door, and years of two digits.
+//! The configured time zone in every protocol, and two-digit years.
 
 use std::{fs, thread::sleep, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::{
     support::{Client, TestServer},
 };
 
-/// A server with these settings that follows what they name.
+/// A server with these settings that replicates from the configured source.
 fn following(toml: &str) -> TestServer {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("remora.toml");
@@ -33,7 +33,7 @@ fn until(client: &mut Client, request: &str, expected: &str) {
     panic!("{request}: {}", client.ask(request));
 }
 
-/// The body of an HTTP request's answer.
+/// The body of an HTTP response.
 fn http(server: &TestServer, method: &str, path: &str, body: &str) -> String {
     let mut client = Client::connect(server.server().http_address().unwrap());
     let length = body.len();
@@ -175,9 +175,9 @@ fn by_sql(server: &TestServer) {
     assert_eq!(sql.query("SELECT @@GLOBAL.time_zone").value(), "SYSTEM");
 }
 
-/// Also where clocks show a time twice, and where no zone is configured.
+/// Also for repeated local times and without a configured zone.
 #[test]
-fn a_key_that_is_shown_is_found() {
+fn printed_key_is_found() {
     for (zone, shown) in [
         ("", ["2024-10-27 00:30:00", "2024-10-27 01:30:00"]),
         (
@@ -205,7 +205,7 @@ fn a_key_that_is_shown_is_found() {
     }
 }
 
-/// Tables that a MySQL 5.6 has from before; it makes no new ones, so a MariaDB makes its files.
+/// Old tables of a MySQL 5.6. It cannot create such tables, so a MariaDB creates their files.
 fn with_short_years(kind: Kind) -> Peer {
     let make = |server: &Peer| {
         let mut conn = server.connect().unwrap();
@@ -285,7 +285,7 @@ fn years_of_two_digits_of_mariadb() {
 }
 
 #[test]
-fn years_of_two_digits_are_not_made_here() {
+fn two_digit_years_cannot_be_created() {
     let server = TestServer::start_empty("");
     let mut sql = connect(&server);
     sql.query("CREATE DATABASE shop");

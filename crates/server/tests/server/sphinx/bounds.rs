@@ -1,4 +1,4 @@
-//! A request of many queries: its time is one for all, and what ends one of them ends the request.
+//! A request with many queries: they share one time limit, and ending one of them ends the request.
 
 use std::time::{Duration, Instant};
 
@@ -16,12 +16,12 @@ use crate::{
     support::TestServer,
 };
 
-/// Most queries of a request.
+/// The most queries in a request.
 const QUERIES: u32 = 32;
-/// No query of these tests is answered at once.
+/// A query that takes some time.
 const SLOW: (&str, &str) = ("crc32(kind) + ln(year) as x", "x desc");
 
-/// Rows enough for a query to take some time.
+/// Enough rows for a slow query.
 fn with_many_rows() -> TestServer {
     let server = books("");
     let mut sql = sql(&server, "", "");
@@ -37,7 +37,7 @@ fn with_many_rows() -> TestServer {
     server
 }
 
-/// Gives each statement and request so much time from now on; 0 is any time.
+/// Sets the time limit of statements and requests; 0 means none.
 fn limit(server: &TestServer, limit_ms: u128) {
     let path = server.directory.path().join("remora.toml");
     let text = std::fs::read_to_string(&path).unwrap();
@@ -56,7 +56,7 @@ fn answers(reply: &Reply) -> Vec<Answer> {
     Reader(&reply.2).answers(SEARCH_VERSION, reply.0)
 }
 
-/// Why the last query has no answer, of those of which the first has one.
+/// The error of the last query of a request whose first query has an answer.
 fn refusal_of_last(reply: &Reply) -> String {
     let answers = answers(reply);
     assert_eq!(answers.len(), QUERIES as usize);
@@ -67,7 +67,7 @@ fn refusal_of_last(reply: &Reply) -> String {
 }
 
 #[test]
-fn the_queries_of_a_request_have_their_time_together() {
+fn queries_of_a_request_share_a_time_limit() {
     let server = with_many_rows();
     let mut client = Client::persistent(&server);
     let mut took = || {
@@ -94,7 +94,7 @@ fn the_queries_of_a_request_have_their_time_together() {
 }
 
 #[test]
-fn a_query_ends_when_its_own_time_is_over_and_the_others_do_not() {
+fn query_time_limit_ends_only_that_query() {
     let server = with_many_rows();
     let mut client = Client::persistent(&server);
     let (select, order) = SLOW;
@@ -113,7 +113,7 @@ fn a_query_ends_when_its_own_time_is_over_and_the_others_do_not() {
 }
 
 #[test]
-fn a_request_that_is_killed_answers_none_of_its_other_queries() {
+fn killed_request_runs_no_further_queries() {
     let server = with_many_rows();
     let mut client = Client::persistent(&server);
     client.send(0, SEARCH_VERSION, &body(QUERIES));

@@ -1,4 +1,4 @@
-//! Connections: greetings, staying, limits, who clients are, and what is refused.
+//! SphinxAPI connections: greetings, persistent connections, limits, users, and refusals.
 
 use std::{
     io::Write,
@@ -19,7 +19,7 @@ const PING: u16 = 9;
 const STATUS: u16 = 5;
 
 #[test]
-fn a_connection_ends_after_a_reply_unless_it_is_to_stay() {
+fn connection_closes_after_a_reply_unless_persistent() {
     let server = books("");
     let pong = Reply(0, 0x100, vec![0, 0, 0, 5]);
     let mut once = Client::connect(&server);
@@ -80,7 +80,7 @@ fn figures_of_the_last_search_and_of_the_server() {
 }
 
 #[test]
-fn words_and_excerpts_are_asked_of_sql() {
+fn keywords_and_excerpts_run_as_sql() {
     let server = books("");
     for (name, command) in [
         ("perl_11e_keywords", "KEYWORDS"),
@@ -103,7 +103,7 @@ fn words_and_excerpts_are_asked_of_sql() {
 }
 
 #[test]
-fn places_are_those_of_sql() {
+fn sphinx_api_shares_the_connection_limit_of_sql() {
     let toml = "[listen]\nsphinx_api = '127.0.0.1:0'\n[sql]\nmax_connections = 2\n";
     let server = TestServer::start_empty(toml);
     let _both = [(); 2].map(|()| {
@@ -144,7 +144,7 @@ const USERS: &str = "[[users]]\nname = 'boss'\npassword = 'x'\n\
                      [[users]]\nname = 'reader'\npassword = 'x'\nread = ['remora.other']\n";
 
 #[test]
-fn clients_are_the_user_that_is_named() {
+fn sphinx_api_clients_are_the_configured_user() {
     let text = format!("sphinx_api_user = 'reader'\n{USERS}");
     let toml = format!("[listen]\nsphinx_api = '127.0.0.1:0'\n{text}");
     let server = TestServer::start_empty(&toml);

@@ -1,4 +1,4 @@
-//! SphinxAPI over real sockets: what captured requests of real clients find here and found at `searchd`.
+//! SphinxAPI over real sockets, compared with captured requests of real clients and the replies of `searchd`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! Captured requests find here what they found at `searchd`: rows, weights, values, totals, words.
+//! Captured requests have the same results here as at `searchd`: rows, weights, values, totals and words.
 
 use mysql::prelude::Queryable;
 use remora_protocol::sphinx::{Answer, Found, Value};
@@ -15,13 +15,13 @@ use crate::{
 /// The attribute that only `searchd` has.
 const ONLY_THERE: [&str; 1] = ["extra"];
 
-/// The answers of a reply that a client of this version got.
+/// The answers in a reply to a client of this version.
 fn answers(version: u16, reply: &[u8]) -> Vec<Answer> {
     let status = u16::from_be_bytes(reply[..2].try_into().unwrap());
     Reader(&reply[8..]).answers(version, status)
 }
 
-/// What is to be the same: not the time, nor what only one has.
+/// The parts that must be equal: without times, and without attributes that only one server has.
 fn comparable(answer: &Answer) -> Answer {
     let Answer::Found { warning, found } = answer else { return answer.clone() };
     let is_common = |name: &str| !ONLY_THERE.contains(&name);
@@ -65,7 +65,7 @@ fn searches_find_what_searchd_found() {
     }
 }
 
-/// Filters on multi-value attributes, expressions of them, and what an update made of them.
+/// Filters on multi-value attributes, expressions with them, and their values after an update.
 #[test]
 fn sets_of_numbers() {
     let server = books("");
@@ -75,7 +75,7 @@ fn sets_of_numbers() {
     compare(&server, "raw_mva_updated");
 }
 
-/// As `searchd` 2.2.11 groups: each number of a set has its group, an empty set none.
+/// Grouping like `searchd` 2.2.11: each number of a set has a group, an empty set has none.
 #[test]
 fn groups_of_each_number() {
     let server = books("");
@@ -100,9 +100,9 @@ fn groups_of_each_number() {
     );
 }
 
-/// Of all indexes those are searched that have what is asked for.
+/// A search of all indexes uses those that have the requested attributes.
 #[test]
-fn all_indexes_are_those_with_the_attributes() {
+fn star_searches_indexes_with_the_attributes() {
     let server = books("");
     let mut sql = crate::sphinx::sql(&server, "", "");
     for statement in [
@@ -138,7 +138,7 @@ fn all_indexes_are_those_with_the_attributes() {
     assert!(error.contains("nowhere"), "{error}");
 }
 
-/// Distances are computed with 64 bits here and with 32 there.
+/// Distances are computed with 64 bits here and with 32 bits in `searchd`.
 #[test]
 fn rows_near_a_place() {
     let server = books("");
@@ -154,9 +154,9 @@ fn rows_near_a_place() {
     assert_eq!(ids(&ours), ids(&theirs));
 }
 
-/// `searchd` 2.2.11 has 0 for a quotient by zero and for a logarithm that there is not, and computes on with it.
+/// In `searchd` 2.2.11, a division by zero and an undefined logarithm are 0 within expressions.
 #[test]
-fn what_has_no_value_is_zero() {
+fn null_results_become_zero() {
     let server = books("");
     let select = "1/(year-2004)+5 as x, ln(sold) as l";
     let reply = Client::connect(&server).ask(0, SEARCH_VERSION, &search(1, select, "x desc"));
@@ -176,7 +176,7 @@ fn what_has_no_value_is_zero() {
 }
 
 #[test]
-fn what_has_no_equivalent_is_refused_by_name() {
+fn settings_without_equivalent_are_refused_by_name() {
     let server = books("");
     let error = |name: &str| {
         let (request, _) = captured(name);
@@ -194,7 +194,7 @@ fn what_has_no_equivalent_is_refused_by_name() {
 
 /// The oracle is a table with the rows of both.
 #[test]
-fn several_indexes_are_one() {
+fn several_indexes_are_searched_as_one() {
     let server = books("");
     let mut sql = crate::sphinx::sql(&server, "", "");
     for table in ["more", "whole"] {
@@ -234,7 +234,7 @@ fn several_indexes_are_one() {
 }
 
 #[test]
-fn what_is_set_for_all_sessions_changes_no_text() {
+fn global_variables_do_not_affect_sphinx_api() {
     let server = books("");
     let mut root = crate::sphinx::sql(&server, "", "");
     root.query_drop("SET GLOBAL sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES'").unwrap();

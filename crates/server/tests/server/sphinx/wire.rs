@@ -1,4 +1,4 @@
-//! A client that sends bytes.
+//! A SphinxAPI client that sends raw bytes.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use std::{
 
 use crate::support::TestServer;
 
-/// No reply of a test takes this long.
+/// The timeout of a reply in tests.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub struct Client(pub TcpStream);
@@ -37,7 +37,7 @@ impl Client {
         client
     }
 
-    /// A client that stays after a reply.
+    /// A client with a persistent connection.
     pub fn persistent(server: &TestServer) -> Self {
         let mut client = Self::connect(server);
         client.send(4, 0, &[0, 0, 0, 1]);
@@ -76,7 +76,7 @@ impl Client {
     }
 }
 
-/// A captured exchange: what the client sent and what `searchd` answered.
+/// A captured exchange: the request of the client and the reply of `searchd`.
 pub fn captured(name: &str) -> (Vec<u8>, Vec<u8>) {
     let folder =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../protocol/tests/sphinx/captured");
@@ -84,7 +84,7 @@ pub fn captured(name: &str) -> (Vec<u8>, Vec<u8>) {
     (read("request"), read("reply"))
 }
 
-/// What the server answers to a captured request, to the end of the connection.
+/// The server's reply to a captured request, up to the end of the connection.
 pub fn resent(server: &TestServer, request: &[u8]) -> Vec<u8> {
     let mut client = Client::connect(server);
     client.0.write_all(request).unwrap();

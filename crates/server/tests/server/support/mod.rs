@@ -1,4 +1,4 @@
-//! A real server on a free port of this machine, and clients of it.
+//! A server on a free port of this machine, and clients for it.
 
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(
@@ -21,12 +21,12 @@ use remora_server::{Server, open_database, settings::Settings};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-/// No reply of a test takes this long.
+/// The timeout of a reply in tests.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// As large a stack as `remora serve` gives its threads.
+/// The stack size of the threads of `remora serve`.
 const STACK_BYTES: usize = 16 << 20;
 
-/// What the tests search.
+/// The rows that tests search.
 const ROWS: &str = r#"[
 {"id":1,"title":"Mount Everest","body":"The highest mountain, between Nepal and China.","kind":"mountain","year":1953,"height":8849.0},
 {"id":2,"title":"Tokyo","body":"The capital of Japan, once called Edo. 日本の首都。","kind":"city","year":1868,"height":40.0},
@@ -69,7 +69,7 @@ impl TestServer {
         server
     }
 
-    /// A server that has nothing but what the settings say.
+    /// A server with only the tables of the settings.
     pub fn start_empty(toml: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("remora.toml");
@@ -77,7 +77,7 @@ impl TestServer {
         Self::start_with(&path, directory)
     }
 
-    /// An empty server that follows this source.
+    /// An empty server that replicates from this source.
     pub fn following(url: &str) -> Self {
         let server = Self::start_empty("");
         let text = format!("[mysql]\nurl = \"{url}\"\n");
@@ -93,7 +93,7 @@ impl TestServer {
         Self::start_of(path, directory, false)
     }
 
-    /// The same as `remora serve` does it: followed tables are the source's to make.
+    /// The same like `remora serve`: the source creates replicated tables.
     pub fn start_beside_source(path: &Path, directory: TempDir) -> Self {
         Self::start_of(path, directory, true)
     }
@@ -131,7 +131,7 @@ impl TestServer {
         self.server.as_ref().unwrap()
     }
 
-    /// Where the MySQL protocol is spoken.
+    /// The address of the MySQL protocol.
     pub fn sql_address(&self) -> SocketAddr {
         self.server().sql_address().unwrap()
     }
@@ -148,7 +148,7 @@ impl TestServer {
         self.runtime.block_on(asked)
     }
 
-    /// Stops as SIGTERM does.
+    /// Stops the server like SIGTERM.
     pub fn stop(mut self) {
         let server = self.server.take().unwrap();
         self.runtime.block_on(server.stop()).unwrap();
@@ -180,14 +180,14 @@ impl Client {
         self.stream.write_all(bytes).unwrap();
     }
 
-    /// Sends a request and reads its reply, CRLF and all.
+    /// Sends a request and reads its reply with CRLF.
     pub fn ask(&mut self, request: &str) -> String {
         self.send(request.as_bytes());
         self.send(b"\r\n");
         String::from_utf8(self.reply()).unwrap()
     }
 
-    /// As a client of the protocol reads a reply.
+    /// Reads a reply like a client.
     pub fn reply(&mut self) -> Vec<u8> {
         let mut reply = Vec::new();
         let mut chunk = [0; 64 << 10];
@@ -208,7 +208,7 @@ impl Client {
         line
     }
 
-    /// Reads so many bytes.
+    /// Reads this number of bytes.
     pub fn read(&mut self, bytes: usize) -> Vec<u8> {
         let mut read = vec![0; bytes];
         self.stream.read_exact(&mut read).unwrap();

@@ -32,7 +32,7 @@ fn numbers_keep_their_digits() {
 }
 
 #[test]
-fn what_is_hostile_is_refused_with_its_place() {
+fn hostile_files_are_refused_with_a_position() {
     let deep = format!(r#"{{"a":{}1{}}}"#, "[".repeat(99), "]".repeat(99));
     let cases = [
         (
@@ -223,7 +223,7 @@ fn flat(value: &Json) -> Option<serde_json::Map<String, Json>> {
 
 proptest! {
     #[test]
-    fn a_document_is_what_a_parser_makes_of_it(
+    fn document_equals_the_parsed_json(
         members in prop::collection::btree_map("[a-c.]{0,2}", any_json(), 0..4),
         pretty in any::<bool>(),
     ) {

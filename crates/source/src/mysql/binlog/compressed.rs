@@ -11,7 +11,7 @@ use std::io::Read;
 use flate2::read::ZlibDecoder;
 
 use super::{RowsKind, RowsVersion};
-use crate::mysql::bytes::{Reader, Short};
+use crate::mysql::bytes::{Reader, UnexpectedEnd};
 
 /// The largest event.
 const MAX_BYTES: u64 = 1 << 30;
@@ -19,33 +19,37 @@ const MAX_BYTES: u64 = 1 << 30;
 const TRUSTED_BYTES: u64 = 1 << 20;
 
 /// Appends the uncompressed bytes.
-pub fn inflate(compressed: &[u8], to: &mut Vec<u8>) -> Result<(), Short> {
+pub fn inflate(compressed: &[u8], to: &mut Vec<u8>) -> Result<(), UnexpectedEnd> {
     let mut reader = Reader::new(compressed);
     let head = reader.u8()?;
     if head & 0xf0 != 0x80 {
-        return Err(Short);
+        return Err(UnexpectedEnd);
     }
     let length = reader.bytes(usize::from(head & 7))?;
     let length =
         length.iter().try_fold(0_u64, |sum, byte| Some(sum.checked_mul(256)? + u64::from(*byte)));
-    let length = length.filter(|length| *length <= MAX_BYTES).ok_or(Short)?;
-    to.reserve(usize::try_from(length.min(TRUSTED_BYTES)).map_err(|_| Short)?);
+    let length = length.filter(|length| *length <= MAX_BYTES).ok_or(UnexpectedEnd)?;
+    to.reserve(usize::try_from(length.min(TRUSTED_BYTES)).map_err(|_| UnexpectedEnd)?);
     let plain = ZlibDecoder::new(reader.rest()).take(length + 1).read_to_end(to);
-    if plain.is_ok_and(|plain| plain as u64 == length) { Ok(()) } else { Err(Short) }
+    if plain.is_ok_and(|plain| plain as u64 == length) { Ok(()) } else { Err(UnexpectedEnd) }
 }
 
 /// The body of a rows event with its rows uncompressed.
-pub fn inflate_rows(body: &[u8], kind: RowsKind, version: RowsVersion) -> Result<Vec<u8>, Short> {
+pub fn inflate_rows(
+    body: &[u8],
+    kind: RowsKind,
+    version: RowsVersion,
+) -> Result<Vec<u8>, UnexpectedEnd> {
     let mut reader = Reader::new(body);
     reader.skip(8)?;
     if version == RowsVersion::V2 {
         let extra = usize::from(reader.u16()?);
-        reader.skip(extra.checked_sub(2).ok_or(Short)?)?;
+        reader.skip(extra.checked_sub(2).ok_or(UnexpectedEnd)?)?;
     }
     let bitmap = reader.packed_length()?.div_ceil(8);
     let bitmaps = if kind == RowsKind::Update { 2 } else { 1 };
-    reader.skip(bitmap.checked_mul(bitmaps).ok_or(Short)?)?;
-    let head = body.get(..body.len() - reader.remaining()).ok_or(Short)?;
+    reader.skip(bitmap.checked_mul(bitmaps).ok_or(UnexpectedEnd)?)?;
+    let head = body.get(..body.len() - reader.remaining()).ok_or(UnexpectedEnd)?;
     let mut plain = Vec::with_capacity(body.len().saturating_mul(2));
     plain.extend_from_slice(head);
     inflate(reader.rest(), &mut plain)?;

@@ -5,7 +5,7 @@
 //! | post-header length of each event kind from 1 on, u8 each | checksum algorithm u8
 //! ```
 
-use crate::mysql::bytes::{Reader, Short};
+use crate::mysql::bytes::{Reader, UnexpectedEnd};
 
 /// What is needed to parse later events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,8 +19,8 @@ impl FormatDescription {
     /// Reads the event's body, without its checksum and algorithm.
     ///
     /// # Errors
-    /// [`Short`] if the body ends too early.
-    pub fn parse(body: &[u8]) -> Result<Self, Short> {
+    /// [`UnexpectedEnd`] if the body ends too early.
+    pub fn parse(body: &[u8]) -> Result<Self, UnexpectedEnd> {
         let mut reader = Reader::new(body);
         reader.skip(2)?;
         let name = reader.bytes(50)?;

@@ -14,7 +14,7 @@
 
 use super::xa::Xid;
 use crate::mysql::{
-    bytes::{Reader, Short},
+    bytes::{Reader, UnexpectedEnd},
     gtid::{MariaDbGtid, MySqlGtid, Tag, Uuid},
 };
 
@@ -49,7 +49,7 @@ pub struct MariaDbBegin {
 
 impl MySqlBegin {
     /// Reads the body of a GTID event.
-    pub fn parse(body: &[u8]) -> Result<Self, Short> {
+    pub fn parse(body: &[u8]) -> Result<Self, UnexpectedEnd> {
         let mut reader = Reader::new(body);
         reader.skip(1)?;
         let uuid = Uuid(reader.array()?);
@@ -58,17 +58,17 @@ impl MySqlBegin {
         Ok(Self { gtid, committed_at_us: Self::commit_time(&mut reader).ok() })
     }
 
-    fn commit_time(reader: &mut Reader<'_>) -> Result<i64, Short> {
+    fn commit_time(reader: &mut Reader<'_>) -> Result<i64, UnexpectedEnd> {
         if reader.u8()? != LOGICAL_CLOCK {
-            return Err(Short);
+            return Err(UnexpectedEnd);
         }
         reader.skip(16)?;
         let time = reader.uint(7)? & !ORIGINAL_TIME_FOLLOWS;
-        i64::try_from(time).map_err(|_| Short)
+        i64::try_from(time).map_err(|_| UnexpectedEnd)
     }
 
     /// Reads the body of a tagged GTID event.
-    pub fn parse_tagged(body: &[u8]) -> Result<Self, Short> {
+    pub fn parse_tagged(body: &[u8]) -> Result<Self, UnexpectedEnd> {
         let mut reader = Reader::new(body);
         // Version, size, last required field.
         for _ in 0..3 {
@@ -88,13 +88,13 @@ impl MySqlBegin {
                 _ => break,
             }
         }
-        let number = u64::try_from(number).map_err(|_| Short)?;
+        let number = u64::try_from(number).map_err(|_| UnexpectedEnd)?;
         Ok(Self { gtid: MySqlGtid { uuid, tag, number }, committed_at_us })
     }
 }
 
 /// A variable-length integer: the trailing ones of its first byte are the number of bytes that follow.
-fn variable(reader: &mut Reader<'_>) -> Result<u64, Short> {
+fn variable(reader: &mut Reader<'_>) -> Result<u64, UnexpectedEnd> {
     let first = reader.u8()?;
     let more = first.trailing_ones() as usize;
     let low = u64::from(first).checked_shr(first.trailing_ones() + 1).unwrap_or(0);
@@ -103,24 +103,24 @@ fn variable(reader: &mut Reader<'_>) -> Result<u64, Short> {
 }
 
 /// A signed one: the sign is in the lowest bit, and negative numbers are inverted.
-fn variable_signed(reader: &mut Reader<'_>) -> Result<i64, Short> {
+fn variable_signed(reader: &mut Reader<'_>) -> Result<i64, UnexpectedEnd> {
     let value = variable(reader)?;
-    let half = i64::try_from(value >> 1).map_err(|_| Short)?;
+    let half = i64::try_from(value >> 1).map_err(|_| UnexpectedEnd)?;
     Ok(if value & 1 == 1 { !half } else { half })
 }
 
-fn variable_uuid(reader: &mut Reader<'_>) -> Result<Uuid, Short> {
+fn variable_uuid(reader: &mut Reader<'_>) -> Result<Uuid, UnexpectedEnd> {
     let mut bytes = [0; 16];
     for byte in &mut bytes {
-        *byte = u8::try_from(variable(reader)?).map_err(|_| Short)?;
+        *byte = u8::try_from(variable(reader)?).map_err(|_| UnexpectedEnd)?;
     }
     Ok(Uuid(bytes))
 }
 
-fn variable_tag(reader: &mut Reader<'_>) -> Result<Tag, Short> {
-    let length = usize::try_from(variable(reader)?).map_err(|_| Short)?;
-    let text = std::str::from_utf8(reader.bytes(length)?).map_err(|_| Short)?;
-    if text.is_empty() { Ok(Tag::default()) } else { Tag::parse(text).ok_or(Short) }
+fn variable_tag(reader: &mut Reader<'_>) -> Result<Tag, UnexpectedEnd> {
+    let length = usize::try_from(variable(reader)?).map_err(|_| UnexpectedEnd)?;
+    let text = std::str::from_utf8(reader.bytes(length)?).map_err(|_| UnexpectedEnd)?;
+    if text.is_empty() { Ok(Tag::default()) } else { Tag::parse(text).ok_or(UnexpectedEnd) }
 }
 
 impl MariaDbBegin {
@@ -132,7 +132,7 @@ impl MariaDbBegin {
     const EXTRA_ROLLBACK_ALTER: u8 = 8;
 
     /// Reads the body of a MariaDB GTID event. The server id is in the event's header.
-    pub fn parse(body: &[u8], server: u32) -> Result<Self, Short> {
+    pub fn parse(body: &[u8], server: u32) -> Result<Self, UnexpectedEnd> {
         let mut reader = Reader::new(body);
         let sequence = reader.u64()?;
         let domain = reader.u32()?;
@@ -155,7 +155,7 @@ impl MariaDbBegin {
         })
     }
 
-    fn read_xid(reader: &mut Reader<'_>) -> Result<Xid, Short> {
+    fn read_xid(reader: &mut Reader<'_>) -> Result<Xid, UnexpectedEnd> {
         let format = reader.u32()?;
         let (global, branch) = (usize::from(reader.u8()?), usize::from(reader.u8()?));
         let (global, branch) = (reader.bytes(global)?.to_vec(), reader.bytes(branch)?.to_vec());

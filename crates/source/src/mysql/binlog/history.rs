@@ -24,7 +24,7 @@ use super::{
 use crate::{
     Error, Result,
     mysql::{
-        bytes::{Reader, Short},
+        bytes::{Reader, UnexpectedEnd},
         coordinates::Coordinates,
         gtid::Gtid,
     },
@@ -42,7 +42,7 @@ const TOO_SHORT: &str = "it ends too early";
 pub struct History {
     format: FormatDescription,
     place: Coordinates,
-    group: Group,
+    state: TransactionState,
     payload: Option<Payload>,
     tables: FxHashMap<u64, (EventBody, Arc<TableMap>)>,
     prepared: Prepared,
@@ -52,12 +52,12 @@ pub struct History {
 
 /// The position within a transaction.
 #[derive(Default)]
-enum Group {
+enum TransactionState {
     /// Between transactions.
     #[default]
     Outside,
     /// After the GTID event.
-    Named(Named),
+    NamedTransaction(NamedTransaction),
     /// After `Begin` was emitted.
     Begun,
     /// In an XA transaction before its prepare.
@@ -65,13 +65,13 @@ enum Group {
 }
 
 /// A transaction for which `Begin` was not emitted yet.
-struct Named {
+struct NamedTransaction {
     gtid: Gtid,
     committed_at_us: i64,
     /// The XA transaction that it commits or rolls back; MariaDB only.
     completes: Option<Xid>,
     /// It is a statement without effect.
-    void: bool,
+    is_void: bool,
 }
 
 impl History {
@@ -144,7 +144,7 @@ impl History {
             event_kind::TABLE_MAP => return self.table_map(event.body),
             _ => return self.other(event),
         };
-        done.map_err(|Short| self.undecodable(kind, TOO_SHORT))
+        done.map_err(|UnexpectedEnd| self.undecodable(kind, TOO_SHORT))
     }
 
     fn other(&mut self, event: RawEvent) -> Result<()> {
@@ -155,7 +155,7 @@ impl History {
             event_kind::INCIDENT => Err(self.unfollowable("the source says that it lost events")),
             event_kind::ANONYMOUS_GTID => Err(Error::Requirement {
                 message: format!("{}: a transaction without GTID", self.place),
-                mend: "set gtid_mode = ON at the source; MySQL allows that while it runs".into(),
+                advice: "set gtid_mode = ON at the source; MySQL allows that while it runs".into(),
             }),
             event_kind::LOAD
             | event_kind::CREATE_FILE
@@ -199,12 +199,12 @@ impl History {
 
     /// Emits progress without a transaction.
     fn idle(&mut self) {
-        if matches!(self.group, Group::Outside) {
+        if matches!(self.state, TransactionState::Outside) {
             self.ready.push_back(SourceEvent::Heartbeat { end: self.place.clone() });
         }
     }
 
-    fn rotate(&mut self, mut event: RawEvent) -> Result<(), Short> {
+    fn rotate(&mut self, mut event: RawEvent) -> Result<(), UnexpectedEnd> {
         event.cut_unannounced_checksum();
         let mut reader = Reader::new(&event.body);
         let offset = reader.u64()?;
@@ -214,7 +214,7 @@ impl History {
         Ok(())
     }
 
-    fn heartbeat(&mut self, body: &[u8]) -> Result<(), Short> {
+    fn heartbeat(&mut self, body: &[u8]) -> Result<(), UnexpectedEnd> {
         const POSITION: u64 = 2;
         let mut reader = Reader::new(body);
         while reader.remaining() > 0 {
@@ -232,18 +232,20 @@ impl History {
         Ok(())
     }
 
-    fn format_description(&mut self, event: &RawEvent) -> Result<(), Short> {
+    fn format_description(&mut self, event: &RawEvent) -> Result<(), UnexpectedEnd> {
         self.format = FormatDescription::parse(&event.body)?;
         self.tables.clear();
         // A new file inside a transaction: the source crashed before it was complete. An artificial one only begins the
         // connection.
         if !event.header.is_artificial() {
-            match std::mem::take(&mut self.group) {
-                Group::Begun => self.ready.push_back(SourceEvent::Abandoned),
-                Group::Outside | Group::Named(_) | Group::Preparing(_) => {}
+            match std::mem::take(&mut self.state) {
+                TransactionState::Begun => self.ready.push_back(SourceEvent::Abandoned),
+                TransactionState::Outside
+                | TransactionState::NamedTransaction(_)
+                | TransactionState::Preparing(_) => {}
             }
         }
-        if matches!(self.group, Group::Outside) {
+        if matches!(self.state, TransactionState::Outside) {
             let (name, created) = (self.place.file.clone(), event.header.timestamp);
             self.ready.push_back(SourceEvent::File { name, created });
         }
@@ -252,19 +254,19 @@ impl History {
     }
 
     fn name_mysql(&mut self, begin: MySqlBegin, timestamp: u32) {
-        self.name(Named {
+        self.name(NamedTransaction {
             gtid: Gtid::MySql(begin.gtid),
             committed_at_us: begin.committed_at_us.unwrap_or_else(|| microseconds(timestamp)),
             completes: None,
-            void: false,
+            is_void: false,
         });
     }
 
     fn name_mariadb(&mut self, begin: MariaDbBegin, timestamp: u32) {
-        self.name(Named {
+        self.name(NamedTransaction {
             gtid: Gtid::MariaDb(begin.gtid),
             committed_at_us: microseconds(timestamp),
-            void: begin.alter_without_effect,
+            is_void: begin.alter_without_effect,
             completes: begin.completed,
         });
         if begin.prepared {
@@ -274,11 +276,11 @@ impl History {
         }
     }
 
-    fn name(&mut self, named: Named) {
-        if matches!(self.group, Group::Begun) {
+    fn name(&mut self, named: NamedTransaction) {
+        if matches!(self.state, TransactionState::Begun) {
             self.ready.push_back(SourceEvent::Abandoned);
         }
-        self.group = Group::Named(named);
+        self.state = TransactionState::NamedTransaction(named);
         self.savepoints = Savepoints::default();
         if self.tables.len() > MAX_TABLES {
             self.tables.clear();
@@ -286,26 +288,27 @@ impl History {
     }
 
     fn completes_xa(&self) -> bool {
-        matches!(&self.group, Group::Named(named) if named.completes.is_some())
+        matches!(&self.state, TransactionState::NamedTransaction(named) if named.completes.is_some())
     }
 
     /// Emits the transaction's beginning, if that was not done yet.
     fn begin(&mut self) {
-        if let Group::Named(_) = self.group
-            && let Group::Named(named) = std::mem::replace(&mut self.group, Group::Begun)
+        if let TransactionState::NamedTransaction(_) = self.state
+            && let TransactionState::NamedTransaction(named) =
+                std::mem::replace(&mut self.state, TransactionState::Begun)
         {
-            let Named { gtid, committed_at_us, .. } = named;
+            let NamedTransaction { gtid, committed_at_us, .. } = named;
             self.ready.push_back(SourceEvent::Begin { gtid, committed_at_us });
         }
     }
 
     fn commit(&mut self) {
         self.begin();
-        if matches!(self.group, Group::Begun) {
+        if matches!(self.state, TransactionState::Begun) {
             self.ready.extend(self.savepoints.release());
             self.ready.push_back(SourceEvent::Commit { end: self.place.clone() });
         }
-        self.group = Group::Outside;
+        self.state = TransactionState::Outside;
     }
 
     /// Handles an event with the text of a statement.
@@ -316,7 +319,7 @@ impl History {
             event_kind::EXECUTE_LOAD_QUERY => Query::parse_load(&event.body, comments),
             _ => Query::parse(&event.body, comments),
         };
-        let query = parsed.map_err(|Short| self.undecodable(kind, TOO_SHORT))?;
+        let query = parsed.map_err(|UnexpectedEnd| self.undecodable(kind, TOO_SHORT))?;
         let query = Query { uses_temporary: event.header.uses_temporary(), ..query };
         match kind {
             event_kind::EXECUTE_LOAD_QUERY => self.statement(query),
@@ -330,7 +333,7 @@ impl History {
             Meaning::Commit => self.commit(),
             Meaning::Rollback => {
                 self.begin();
-                if matches!(std::mem::take(&mut self.group), Group::Begun) {
+                if matches!(std::mem::take(&mut self.state), TransactionState::Begun) {
                     self.ready.push_back(SourceEvent::Rollback { end: self.place.clone() });
                 }
             }
@@ -350,11 +353,12 @@ impl History {
     }
 
     fn statement(&mut self, query: Query) -> Result<()> {
-        let void = matches!(&self.group, Group::Named(named) if named.void);
-        let standalone = matches!(self.group, Group::Named(_));
-        if !void && !matches!(self.group, Group::Outside) {
+        let is_void =
+            matches!(&self.state, TransactionState::NamedTransaction(named) if named.is_void);
+        let standalone = matches!(self.state, TransactionState::NamedTransaction(_));
+        if !is_void && !matches!(self.state, TransactionState::Outside) {
             let statement = SourceEvent::Statement { query: Box::new(query), standalone };
-            self.tell(statement, event_kind::QUERY)?;
+            self.push_in_transaction(statement, event_kind::QUERY)?;
         }
         if standalone {
             self.commit();
@@ -387,7 +391,7 @@ impl History {
                 table
             }
         };
-        self.tell(SourceEvent::TableMap(table), event_kind::TABLE_MAP)
+        self.push_in_transaction(SourceEvent::TableMap(table), event_kind::TABLE_MAP)
     }
 
     fn rows(
@@ -408,26 +412,28 @@ impl History {
         let table = Arc::clone(table);
         let body = if compressed {
             compressed::inflate_rows(&event.body, kind, version)
-                .map_err(|Short| self.undecodable(event_kind, "its rows cannot be uncompressed"))?
+                .map_err(|UnexpectedEnd| {
+                    self.undecodable(event_kind, "its rows cannot be uncompressed")
+                })?
                 .into()
         } else {
             event.body
         };
-        self.tell(SourceEvent::Rows { table, kind, version, body }, event_kind)
+        self.push_in_transaction(SourceEvent::Rows { table, kind, version, body }, event_kind)
     }
 
     /// Emits an event of the transaction, or keeps it until the transaction commits.
-    fn tell(&mut self, event: SourceEvent, kind: u8) -> Result<()> {
+    fn push_in_transaction(&mut self, event: SourceEvent, kind: u8) -> Result<()> {
         self.begin();
-        match &mut self.group {
-            Group::Preparing(transaction) => {
+        match &mut self.state {
+            TransactionState::Preparing(transaction) => {
                 transaction.push(event);
                 if transaction.is_too_large() {
                     return Err(self.unfollowable(TOO_MUCH_PREPARED));
                 }
             }
-            Group::Begun => self.savepoints.hold(event, &mut self.ready),
-            Group::Outside | Group::Named(_) => {
+            TransactionState::Begun => self.savepoints.hold(event, &mut self.ready),
+            TransactionState::Outside | TransactionState::NamedTransaction(_) => {
                 return Err(self.undecodable(kind, "it belongs to no transaction"));
             }
         }
@@ -435,8 +441,10 @@ impl History {
     }
 
     fn start_preparing(&mut self) {
-        let transaction = match std::mem::take(&mut self.group) {
-            Group::Named(Named { gtid, committed_at_us, .. }) => match gtid {
+        let transaction = match std::mem::take(&mut self.state) {
+            TransactionState::NamedTransaction(NamedTransaction {
+                gtid, committed_at_us, ..
+            }) => match gtid {
                 Gtid::MySql(_) => PreparedTransaction::new(Some(gtid), committed_at_us),
                 Gtid::MariaDb(_) => {
                     // A GTID set of MariaDB cannot leave it out: the transaction counts as applied, without its rows.
@@ -444,16 +452,16 @@ impl History {
                     PreparedTransaction::default()
                 }
             },
-            Group::Preparing(transaction) => *transaction,
-            Group::Begun | Group::Outside => PreparedTransaction::default(),
+            TransactionState::Preparing(transaction) => *transaction,
+            TransactionState::Begun | TransactionState::Outside => PreparedTransaction::default(),
         };
-        self.group = Group::Preparing(Box::new(transaction));
+        self.state = TransactionState::Preparing(Box::new(transaction));
     }
 
     fn prepare(&mut self, body: &[u8]) -> Result<()> {
         let (one_phase, xid) = Xid::parse_prepare(body)
-            .map_err(|Short| self.undecodable(event_kind::XA_PREPARE, TOO_SHORT))?;
-        let Group::Preparing(transaction) = std::mem::take(&mut self.group) else {
+            .map_err(|UnexpectedEnd| self.undecodable(event_kind::XA_PREPARE, TOO_SHORT))?;
+        let TransactionState::Preparing(transaction) = std::mem::take(&mut self.state) else {
             return Err(
                 self.undecodable(event_kind::XA_PREPARE, "no XA transaction began before it")
             );
@@ -481,8 +489,8 @@ impl History {
     }
 
     fn complete_xa(&mut self, text: &str, committed: bool) -> Result<()> {
-        let named = match &mut self.group {
-            Group::Named(named) => named.completes.take(),
+        let named = match &mut self.state {
+            TransactionState::NamedTransaction(named) => named.completes.take(),
             _ => None,
         };
         let xid = named.or_else(|| Xid::parse_text(text));
@@ -506,7 +514,7 @@ impl History {
     fn table_id(&self, body: &[u8], kind: u8) -> Result<u64> {
         let length = self.format.table_id_length(kind);
         let id = Reader::new(body).uint(length);
-        id.map_err(|Short| self.undecodable(kind, TOO_SHORT))
+        id.map_err(|UnexpectedEnd| self.undecodable(kind, TOO_SHORT))
     }
 
     fn damaged(&self, message: String) -> Error {

@@ -12,7 +12,7 @@ use super::{
     EventBody,
     raw_event::{HEADER_BYTES, Header, RawEvent},
 };
-use crate::mysql::bytes::{Reader, Short};
+use crate::mysql::bytes::{Reader, UnexpectedEnd};
 
 /// The largest event.
 const MAX_EVENT_BYTES: u64 = 1 << 30;
@@ -30,7 +30,8 @@ enum Events {
 impl Payload {
     /// Reads the fields before the events.
     pub fn parse(body: EventBody) -> Result<Self, String> {
-        let (compression, start) = Self::fields(&body).map_err(|Short| "it is too short")?;
+        let (compression, start) =
+            Self::fields(&body).map_err(|UnexpectedEnd| "it is too short")?;
         let mut events = Cursor::new(body);
         events.set_position(start);
         let events = match compression {
@@ -43,7 +44,7 @@ impl Payload {
         Ok(Self { events })
     }
 
-    fn fields(body: &[u8]) -> Result<(u64, u64), Short> {
+    fn fields(body: &[u8]) -> Result<(u64, u64), UnexpectedEnd> {
         let mut reader = Reader::new(body);
         let mut compression = 255;
         loop {
@@ -57,7 +58,7 @@ impl Payload {
                 compression = value.packed()?;
             }
         }
-        let start = u64::try_from(body.len() - reader.remaining()).map_err(|_| Short)?;
+        let start = u64::try_from(body.len() - reader.remaining()).map_err(|_| UnexpectedEnd)?;
         Ok((compression, start))
     }
 

@@ -10,7 +10,7 @@
 use remora_mysql::{Comments, LexMode, SqlMode, charset_of_collation};
 
 use super::compressed;
-use crate::mysql::bytes::{Reader, Short};
+use crate::mysql::bytes::{Reader, UnexpectedEnd};
 
 /// Status variables of MySQL's `Query_event` (libbinlogevents) up to version 9.7. MariaDB's own begin at 128.
 mod variable {
@@ -86,16 +86,16 @@ impl Query {
     /// Reads the body of a query event.
     ///
     /// # Errors
-    /// [`Short`] if the body ends too early.
-    pub fn parse(body: &[u8], comments: Comments) -> Result<Self, Short> {
+    /// [`UnexpectedEnd`] if the body ends too early.
+    pub fn parse(body: &[u8], comments: Comments) -> Result<Self, UnexpectedEnd> {
         Self::read(body, 0, comments, |text| Ok(text.to_vec()))
     }
 
     /// Reads the body of a compressed query event of MariaDB.
     ///
     /// # Errors
-    /// [`Short`] if the body ends too early or its text cannot be decompressed.
-    pub fn parse_compressed(body: &[u8], comments: Comments) -> Result<Self, Short> {
+    /// [`UnexpectedEnd`] if the body ends too early or its text cannot be decompressed.
+    pub fn parse_compressed(body: &[u8], comments: Comments) -> Result<Self, UnexpectedEnd> {
         Self::read(body, 0, comments, |text| {
             let mut plain = Vec::new();
             compressed::inflate(text, &mut plain)?;
@@ -106,8 +106,8 @@ impl Query {
     /// Reads the body of the event that ends a LOAD DATA logged as a statement.
     ///
     /// # Errors
-    /// [`Short`] if the body ends too early.
-    pub fn parse_load(body: &[u8], comments: Comments) -> Result<Self, Short> {
+    /// [`UnexpectedEnd`] if the body ends too early.
+    pub fn parse_load(body: &[u8], comments: Comments) -> Result<Self, UnexpectedEnd> {
         Self::read(body, LOAD_BYTES, comments, |text| Ok(text.to_vec()))
     }
 
@@ -131,8 +131,8 @@ impl Query {
         body: &[u8],
         more: usize,
         comments: Comments,
-        text: impl FnOnce(&[u8]) -> Result<Vec<u8>, Short>,
-    ) -> Result<Self, Short> {
+        text: impl FnOnce(&[u8]) -> Result<Vec<u8>, UnexpectedEnd>,
+    ) -> Result<Self, UnexpectedEnd> {
         let mut reader = Reader::new(body);
         reader.skip(8)?;
         let database_length = usize::from(reader.u8()?);
@@ -211,7 +211,7 @@ struct Variables {
 
 impl Variables {
     /// Reads the variables. All before the character set must be known; later ones do not affect how the text is read.
-    fn read(variables: &[u8]) -> Result<Self, Short> {
+    fn read(variables: &[u8]) -> Result<Self, UnexpectedEnd> {
         let mut reader = Reader::new(variables);
         let mut found = Self::default();
         let mut is_readable = false;
@@ -219,15 +219,15 @@ impl Variables {
             match found.read_one(&mut reader) {
                 Ok(true) => is_readable = true,
                 Ok(false) => {}
-                Err(Short) if is_readable => break,
-                Err(Short) => return Err(Short),
+                Err(UnexpectedEnd) if is_readable => break,
+                Err(UnexpectedEnd) => return Err(UnexpectedEnd),
             }
         }
         Ok(found)
     }
 
     /// Reads a variable; true if it was the character set.
-    fn read_one(&mut self, reader: &mut Reader<'_>) -> Result<bool, Short> {
+    fn read_one(&mut self, reader: &mut Reader<'_>) -> Result<bool, UnexpectedEnd> {
         let code = reader.u8()?;
         match code {
             variable::FLAGS | variable::AUTO_INCREMENT | variable::LENGTH_AT_SOURCE => {
@@ -268,7 +268,7 @@ impl Variables {
                 reader.skip(8)?;
                 self.in_dictionary = true;
             }
-            _ => return Err(Short),
+            _ => return Err(UnexpectedEnd),
         }
         Ok(code == variable::CHARACTER_SET)
     }
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn transaction_control_is_told_from_statements() {
+    fn transaction_control_is_recognized() {
         for (sql, means) in [
             ("BEGIN", "Begin"),
             ("begin;", "Begin"),
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mode_is_told_by_the_variables() {
+    fn sql_mode_is_read_from_status_variables() {
         let mut variables = vec![0, 0, 0, 0, 0, 1];
         variables.extend((4_u64 | 1 << 20).to_le_bytes());
         let query = read(&variables, b"x");
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn whether_the_dictionary_was_changed_is_told_behind_the_character_set() {
+    fn dictionary_flag_is_read_after_the_character_set() {
         let before = [4, 8, 0, 8, 0, 8, 0, 7, 1, 0, 8, 45, 0, 12, 2, b'a', 0, b'b', b'c', 0, 16, 1];
         let of = |more: &[u8]| read(&[&before, more].concat(), b"TRUNCATE t").in_dictionary;
         assert!(of(&[17, 9, 0, 0, 0, 0, 0, 0, 0]));

@@ -8,7 +8,7 @@
 use mysql_common::binlog::events::Event;
 
 use super::{EventBody, event_kind};
-use crate::mysql::bytes::{Reader, Short};
+use crate::mysql::bytes::{Reader, UnexpectedEnd};
 
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = 19;
@@ -58,7 +58,7 @@ impl Header {
         Self::read(&mut reader).unwrap_or_default()
     }
 
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Short> {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, UnexpectedEnd> {
         Ok(Self {
             timestamp: reader.u32()?,
             kind: reader.u8()?,

@@ -161,8 +161,8 @@ impl SourceStream {
         };
         match event {
             Some(Ok(event)) => Ok(RawEvent::received(event)),
-            Some(Err(mysql::Error::MySqlError(error))) if is_clash(&error.message) => {
-                Err(self.clash())
+            Some(Err(mysql::Error::MySqlError(error))) if is_duplicate_replica(&error.message) => {
+                Err(self.duplicate_replica())
             }
             Some(Err(mysql::Error::MySqlError(error)))
                 if error.code == ErrorCode::FatalReadingBinlog.number() =>
@@ -175,14 +175,14 @@ impl SourceStream {
     }
 
     /// Another replica with this one's id has taken over the stream.
-    fn clash(&self) -> Error {
+    fn duplicate_replica(&self) -> Error {
         let (settings, id) = (&self.interrupter.settings, self.server_id);
         Error::Requirement {
             message: format!(
                 "{} ended the stream: another replica of it has our server_id, {id}",
                 settings.address()
             ),
-            mend: "set server_id (in a URL server-id) to a number that no other replica has, or \
+            advice: "set server_id (in a URL server-id) to a number that no other replica has, or \
                    leave it out for a random one"
                 .to_owned(),
         }
@@ -241,7 +241,7 @@ impl Interrupter {
 }
 
 /// Whether the source ended a stream because another has the same id.
-fn is_clash(message: &str) -> bool {
+fn is_duplicate_replica(message: &str) -> bool {
     message.contains("same server_uuid/server_id") || message.contains("same server_id")
 }
 

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use super::SourceEvent;
 use crate::mysql::{
-    bytes::{Reader, Short},
+    bytes::{Reader, UnexpectedEnd},
     gtid::Gtid,
 };
 
@@ -87,12 +87,12 @@ impl Xid {
     /// ```text
     /// one phase u8 | format u32 | length of global part u32 | length of branch part u32 | both
     /// ```
-    pub fn parse_prepare(body: &[u8]) -> Result<(bool, Self), Short> {
+    pub fn parse_prepare(body: &[u8]) -> Result<(bool, Self), UnexpectedEnd> {
         let mut reader = Reader::new(body);
         let one_phase = reader.u8()? != 0;
         let format = reader.u32()?;
-        let length = |reader: &mut Reader<'_>| -> Result<usize, Short> {
-            usize::try_from(reader.u32()?).map_err(|_| Short)
+        let length = |reader: &mut Reader<'_>| -> Result<usize, UnexpectedEnd> {
+            usize::try_from(reader.u32()?).map_err(|_| UnexpectedEnd)
         };
         let (global, branch) = (length(&mut reader)?, length(&mut reader)?);
         let (global, branch) = (reader.bytes(global)?.to_vec(), reader.bytes(branch)?.to_vec());
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_transaction_is_found_by_either_form_of_its_name() {
+    fn xa_transaction_is_found_by_either_form_of_its_id() {
         let mut body = vec![0];
         body.extend(1_u32.to_le_bytes());
         body.extend(2_u32.to_le_bytes());

@@ -16,7 +16,7 @@ use crate::{
         connection::{Connection, guarded},
         coordinates::Coordinates,
         gtid::{Flavor, GtidSet},
-        inbox::Opened,
+        inbox::OpenedWindow,
         quote::quoted,
         schema::{SourceColumn, SourceTable, SourceType},
         settings::MysqlSettings,
@@ -27,9 +27,9 @@ use crate::{
 /// How long the source may take to show what its stream has already sent.
 const COMMIT_DELAY: Duration = Duration::from_secs(20);
 /// The polling interval.
-const LOOK: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// From this version of MySQL on a transaction is visible when it counts as executed.
-pub(super) const SEEN_WHEN_EXECUTED: (u16, u16, u16) = (5, 7, 0);
+pub(super) const VISIBLE_WHEN_EXECUTED: (u16, u16, u16) = (5, 7, 0);
 
 /// The result of one statement.
 pub(super) struct Read {
@@ -61,14 +61,15 @@ pub(crate) fn estimate(source: &mut Connection, table: &SourceTable) -> Result<(
 pub(super) fn read(
     source: &mut Connection,
     settings: &MysqlSettings,
-    opened: &Opened,
+    opened: &OpenedWindow,
     table: &SourceTable,
     after: &[String],
     limit: usize,
 ) -> Result<Read> {
     let behind = behind(table, after);
     let condition = if behind.is_empty() { behind } else { format!(" WHERE {behind}") };
-    let early = source.server.flavor == Flavor::MySql && source.server.version < SEEN_WHEN_EXECUTED;
+    let early =
+        source.server.flavor == Flavor::MySql && source.server.version < VISIBLE_WHEN_EXECUTED;
     // Where a transaction counts as executed before it is visible, this waits for its row locks.
     let locking = if early { " LOCK IN SHARE MODE" } else { "" };
     let statement = format!(
@@ -152,7 +153,7 @@ fn no_text(table: &SourceTable, values: &[mysql::Value]) -> Option<Error> {
     let bad = |(column, value): (&SourceColumn, &mysql::Value)| match value {
         mysql::Value::Bytes(bytes) if is_text(column) && std::str::from_utf8(bytes).is_err() => {
             let key = key_of(table, values);
-            let key: Vec<String> = key.iter().map(shown).collect();
+            let key: Vec<String> = key.iter().map(display_text).collect();
             Some(binlog::no_text(&column.name, &key, bytes))
         }
         _ => None,
@@ -161,7 +162,7 @@ fn no_text(table: &SourceTable, values: &[mysql::Value]) -> Option<Error> {
     Some(Error::TableRefused { table: table.full_name(), reason })
 }
 
-fn shown(value: &mysql::Value) -> String {
+fn display_text(value: &mysql::Value) -> String {
     match value {
         mysql::Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
         other => other.as_sql(true),
@@ -179,14 +180,14 @@ pub(super) fn size(value: &mysql::Value) -> usize {
 /// Waits until a new statement sees everything in `applied`. The stream of a MySQL may be slightly ahead of what the
 /// server shows, both rows and definitions.
 pub(crate) fn wait_until_executed(source: &mut Connection, applied: &GtidSet) -> Result<()> {
-    patiently(|| Ok(source.executed()?.covers(applied)))
+    poll_until(|| Ok(source.executed()?.covers(applied)))
 }
 
 /// Opens a transaction that sees exactly what is before the returned position. A transaction of MariaDB counts as
 /// executed before it is visible, but a snapshot knows its position in the binlog.
-pub(super) fn open_snapshot(source: &mut Connection, opened: &Opened) -> Result<Coordinates> {
+pub(super) fn open_snapshot(source: &mut Connection, opened: &OpenedWindow) -> Result<Coordinates> {
     let mut place = Coordinates::default();
-    patiently(|| {
+    poll_until(|| {
         source.first::<u8>("START TRANSACTION WITH CONSISTENT SNAPSHOT")?;
         let status: Vec<(String, String)> =
             source.rows("SHOW STATUS WHERE variable_name IN ('binlog_snapshot_file', 'binlog_snapshot_position')")?;
@@ -213,7 +214,7 @@ pub(super) fn open_snapshot(source: &mut Connection, opened: &Opened) -> Result<
     Ok(place)
 }
 
-fn patiently(mut seen: impl FnMut() -> Result<bool>) -> Result<()> {
+fn poll_until(mut seen: impl FnMut() -> Result<bool>) -> Result<()> {
     let deadline = Instant::now() + COMMIT_DELAY;
     while !seen()? {
         if Instant::now() >= deadline {
@@ -221,7 +222,7 @@ fn patiently(mut seen: impl FnMut() -> Result<bool>) -> Result<()> {
                 message: "it does not show what its binlog told before".to_owned(),
             });
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }

@@ -4,13 +4,13 @@ use super::{
     CopyTask, Worker,
     read::read,
     whole::WholeTable,
-    worker::{ATTEMPTS, PATIENCE},
+    worker::{ATTEMPTS, RETRY_DELAY},
 };
 use crate::{
     Error, Result,
     mysql::{
         connection::Connection,
-        inbox::{Chunk, Message, Opened},
+        inbox::{Chunk, Message, OpenedWindow},
     },
 };
 
@@ -46,7 +46,7 @@ impl Worker {
                     tracing::debug!(table = table.full_name(), "a chunk is read again: {error}");
                     (failed, attempts) = (Some(opened.window), attempts + 1);
                     *source = None;
-                    if self.queue.pause(PATIENCE) {
+                    if self.queue.pause(RETRY_DELAY) {
                         return Ok(());
                     }
                     continue;
@@ -59,7 +59,7 @@ impl Worker {
                 after.clone_from(&read.after);
                 limit = self.limit(row_bytes);
             }
-            let Opened { window, .. } = opened;
+            let OpenedWindow { window, .. } = opened;
             let (rows, end) = (read.rows, read.end);
             let after = after.clone();
             self.inbox.push(Message::Chunk(Chunk { copy, window, rows, after, last, end }));

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_cost_time() {
+    fn throttle_delays_by_rows() {
         let throttle = Throttle::new(Some(1_000));
         assert!(throttle.spend(500) > Duration::from_millis(400));
         assert!(throttle.spend(500) > Duration::from_millis(900));

@@ -19,8 +19,8 @@ use remora_engine::Row;
 
 use super::{
     CopyTask, Worker,
-    read::{SEEN_WHEN_EXECUTED, converted, open_snapshot, size, wait_until_executed},
-    worker::{ATTEMPTS, CHUNK_BYTES, PATIENCE},
+    read::{VISIBLE_WHEN_EXECUTED, converted, open_snapshot, size, wait_until_executed},
+    worker::{ATTEMPTS, CHUNK_BYTES, RETRY_DELAY},
 };
 use crate::{
     Error, Result,
@@ -28,7 +28,7 @@ use crate::{
         connection::{self, Connection, guarded},
         coordinates::Coordinates,
         gtid::Flavor,
-        inbox::{Chunk, Message, Moment, Opened},
+        inbox::{Chunk, Message, Moment, OpenedWindow},
         quote::quoted,
     },
 };
@@ -56,7 +56,7 @@ pub(super) struct WholeTable<'w> {
 }
 
 /// How the position is determined.
-enum Had {
+enum PositionTiming {
     /// The position, whether it is exact, and the lock that is held while the table is read.
     Before { end: Coordinates, exact: bool, lock: Option<Box<Connection>> },
     /// The position is known only after the table was read.
@@ -107,7 +107,7 @@ impl<'w> WholeTable<'w> {
             }
             instead_of = Some(window);
             let short = Duration::from_millis(u64::from(attempts.min(20)));
-            if self.worker.queue.pause(if failures > 0 { PATIENCE } else { short }) {
+            if self.worker.queue.pause(if failures > 0 { RETRY_DELAY } else { short }) {
                 return Ok(());
             }
         }
@@ -118,13 +118,13 @@ impl<'w> WholeTable<'w> {
     fn attempt(
         &mut self,
         source: &mut Connection,
-        opened: Opened,
+        opened: OpenedWindow,
         attempt: u32,
     ) -> Result<Option<bool>> {
         let mut chunks = Chunks::new(self.worker, self.task.copy, opened.window);
         let end = match self.moment(source, &opened, attempt)? {
-            Had::Before { end, exact, mut lock } => {
-                match self.offer(end.clone(), exact) {
+            PositionTiming::Before { end, exact, mut lock } => {
+                match self.propose_position(end.clone(), exact) {
                     Some(true) => {}
                     refused => {
                         source.first::<u8>("COMMIT")?;
@@ -137,13 +137,13 @@ impl<'w> WholeTable<'w> {
                 }
                 end
             }
-            Had::Afterwards => {
+            PositionTiming::Afterwards => {
                 source.first::<u8>("START TRANSACTION")?;
                 if !self.read(source, self.waiting(source), &mut chunks)? {
                     return Ok(None);
                 }
                 let end = source.binlog_end()?;
-                if self.offer(end.clone(), false) != Some(true) {
+                if self.propose_position(end.clone(), false) != Some(true) {
                     // The applier restarts the copy.
                     return Ok(None);
                 }
@@ -159,21 +159,26 @@ impl<'w> WholeTable<'w> {
         if is_early(source) { " LOCK IN SHARE MODE" } else { "" }
     }
 
-    fn moment(&mut self, source: &mut Connection, opened: &Opened, attempt: u32) -> Result<Had> {
+    fn moment(
+        &mut self,
+        source: &mut Connection,
+        opened: &OpenedWindow,
+        attempt: u32,
+    ) -> Result<PositionTiming> {
         let transactional = self.is_transactional(source)?;
         if transactional && source.server.flavor == Flavor::MariaDb {
             let end = open_snapshot(source, opened)?;
-            return Ok(Had::Before { end, exact: true, lock: None });
+            return Ok(PositionTiming::Before { end, exact: true, lock: None });
         }
         let free = transactional && !is_early(source);
         if free && (attempt < FREE_SNAPSHOTS || !self.may_lock) {
             if attempt >= ALL_SNAPSHOTS {
-                return Err(self.never_still());
+                return Err(self.never_quiet_error());
             }
             wait_until_executed(source, &opened.applied)?;
             source.first::<u8>(SNAPSHOT)?;
             let end = source.binlog_end()?;
-            return Ok(Had::Before { end, exact: false, lock: None });
+            return Ok(PositionTiming::Before { end, exact: false, lock: None });
         }
         if self.may_lock
             && let Some(mut lock) = self.lock()?
@@ -187,9 +192,9 @@ impl<'w> WholeTable<'w> {
                 lock.first::<u8>("UNLOCK TABLES")?;
             }
             let lock = (!transactional).then(|| Box::new(lock));
-            return Ok(Had::Before { end, exact: true, lock });
+            return Ok(PositionTiming::Before { end, exact: true, lock });
         }
-        if free { self.moment(source, opened, attempt) } else { Ok(Had::Afterwards) }
+        if free { self.moment(source, opened, attempt) } else { Ok(PositionTiming::Afterwards) }
     }
 
     fn is_transactional(&self, source: &mut Connection) -> Result<bool> {
@@ -218,7 +223,7 @@ impl<'w> WholeTable<'w> {
         }
     }
 
-    fn never_still(&self) -> Error {
+    fn never_quiet_error(&self) -> Error {
         let database = quoted(&self.task.source.database);
         let user = self.worker.settings.user.replace('\'', "''");
         Error::TableRefused {
@@ -237,7 +242,7 @@ impl<'w> WholeTable<'w> {
     }
 
     /// Offers the position; returns whether it is accepted, `None` if the copy is no longer wanted.
-    fn offer(&self, end: Coordinates, exact: bool) -> Option<bool> {
+    fn propose_position(&self, end: Coordinates, exact: bool) -> Option<bool> {
         let (reply, answer) = bounded(1);
         let moment = Moment { copy: self.task.copy, end, exact, reply };
         self.worker.inbox.push(Message::Moment(moment));
@@ -316,7 +321,7 @@ impl<'w> Chunks<'w> {
 }
 
 fn is_early(source: &Connection) -> bool {
-    source.server.flavor == Flavor::MySql && source.server.version < SEEN_WHEN_EXECUTED
+    source.server.flavor == Flavor::MySql && source.server.version < VISIBLE_WHEN_EXECUTED
 }
 
 /// Kills the statement of a connection.

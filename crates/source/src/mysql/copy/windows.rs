@@ -29,18 +29,18 @@ pub(crate) struct Windows {
 #[derive(Clone, Debug)]
 pub(crate) struct Cascade {
     /// Columns and the values to match.
-    pub held: Vec<(usize, Value)>,
+    pub old_values: Vec<(usize, Value)>,
     /// Their new values; `None` if the rows are deleted.
-    pub then: Option<Vec<Value>>,
+    pub new_values: Option<Vec<Value>>,
 }
 
 impl Cascade {
     /// The row afterwards; `None` if it is deleted.
     pub fn apply(&self, mut row: Row) -> Option<Row> {
-        if self.held.iter().any(|(place, value)| row.get(*place) != Some(value)) {
+        if self.old_values.iter().any(|(place, value)| row.get(*place) != Some(value)) {
             return Some(row);
         }
-        for ((place, _), value) in self.held.iter().zip(self.then.as_ref()?) {
+        for ((place, _), value) in self.old_values.iter().zip(self.new_values.as_ref()?) {
             if let Some(cell) = row.get_mut(*place) {
                 cell.clone_from(value);
             }
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_drops_what_changed_in_it() {
+    fn window_drops_rows_changed_while_open() {
         let mut windows = Windows::default();
         record(&mut windows, 1);
         let first = windows.open();
@@ -184,14 +184,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_foreign_key_did_is_done_to_what_was_read() {
+    fn foreign_key_actions_are_applied_to_read_chunks() {
         let referring = |key: i64, to: i64| vec![Value::Int(key), Value::Int(to)];
         let mut windows = Windows::default();
         let first = windows.open();
-        let held = |to: i64| vec![(1, Value::Int(to))];
-        windows.cascade(Cascade { held: held(7), then: None });
+        let old_values = |to: i64| vec![(1, Value::Int(to))];
+        windows.cascade(Cascade { old_values: old_values(7), new_values: None });
         let second = windows.open();
-        windows.cascade(Cascade { held: held(8), then: Some(vec![Value::Null]) });
+        windows.cascade(Cascade { old_values: old_values(8), new_values: Some(vec![Value::Null]) });
         let rows = || vec![referring(1, 7), referring(2, 8), referring(3, 9)];
         let nulled = vec![Value::Int(2), Value::Null];
         let expected = vec![nulled.clone(), referring(3, 9)];
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_several_parts_do_not_run_together() {
+    fn composite_keys_are_unambiguous() {
         let written = |parts: [&str; 2]| {
             let row: Row = parts.iter().map(|part| Value::Text((*part).into())).collect();
             let mut written = Vec::new();

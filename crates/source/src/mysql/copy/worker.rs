@@ -9,7 +9,7 @@ use crate::{
     Result,
     mysql::{
         connection::{self, Connection},
-        inbox::{Inbox, Message, Opened, WindowRequest},
+        inbox::{Inbox, Message, OpenedWindow, WindowRequest},
         settings::MysqlSettings,
     },
 };
@@ -19,7 +19,7 @@ pub(super) const CHUNK_BYTES: usize = 4 << 20;
 /// The attempts to read a chunk, for example while its table is altered or when the connection breaks, and the delay
 /// between them.
 pub(super) const ATTEMPTS: u32 = 8;
-pub(super) const PATIENCE: Duration = Duration::from_millis(300);
+pub(super) const RETRY_DELAY: Duration = Duration::from_millis(300);
 
 /// What a worker needs.
 #[derive(Clone)]
@@ -48,7 +48,7 @@ impl Worker {
     }
 
     /// Asks the applier for a window; `None` if the copy is no longer wanted.
-    pub(super) fn open(&self, copy: u64, instead_of: Option<u64>) -> Option<Opened> {
+    pub(super) fn open(&self, copy: u64, instead_of: Option<u64>) -> Option<OpenedWindow> {
         let (reply, answer) = bounded(1);
         self.inbox.push(Message::Window(WindowRequest { copy, instead_of, reply }));
         answer.recv().ok()

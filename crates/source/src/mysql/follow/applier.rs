@@ -16,13 +16,13 @@ use remora_engine::{ChangeBatch, Definition, IndexedAhead, LargeBatch, Pending, 
 use rustc_hash::FxHashMap;
 
 use super::{
-    ahead::Ahead,
     batch::Batch,
-    lost::check_file,
+    history_loss::check_file,
     merged::Merged,
     occurrences::Occurrences,
     pace::Pace,
     positions::{BinlogFile, Stored, binlog_key},
+    received::ReceivedEvents,
     rows::{Routes, failed_again},
     shared::{FollowState, RequestedState},
     statement::Statement,
@@ -38,7 +38,7 @@ use crate::{
         coordinates::Coordinates,
         copy::CopyQueue,
         gtid::{Gtid, GtidSet},
-        inbox::{Inbox, Message, within},
+        inbox::{Inbox, Message, deadline_after},
         table_name::TableName,
     },
 };
@@ -76,10 +76,10 @@ pub(super) struct Applier {
     pub last_copy: u64,
     /// Tables that are being copied.
     pub copying: Vec<TableName>,
-    /// Tables in doubt, and those whose definition is to be explained.
+    /// Tables with an uncertain definition, and those whose definition is to be explained.
     pub uncertain: Vec<TableName>,
     /// The received events.
-    pub ahead: Ahead,
+    pub received: ReceivedEvents,
     pub large: Option<LargeBatch>,
     /// Copies that cannot continue, and why.
     pub failed_copies: Vec<(u64, Error)>,
@@ -124,13 +124,13 @@ impl Applier {
     ) -> Self {
         let being_copied = |(_, table): &(&TableName, &FollowedTable)| table.copy.is_some();
         let copying = tables.iter().filter(being_copied).map(|(name, _)| name.clone()).collect();
-        let in_doubt = |(_, table): &(&TableName, &FollowedTable)| {
-            table.doubt.is_some() || table.unexplained.is_some()
+        let is_uncertain = |(_, table): &(&TableName, &FollowedTable)| {
+            table.uncertainty.is_some() || table.explained_before.is_some()
         };
-        let uncertain = tables.iter().filter(in_doubt).map(|(name, _)| name.clone()).collect();
+        let uncertain = tables.iter().filter(is_uncertain).map(|(name, _)| name.clone()).collect();
         let pipeline = shared.database.pipeline();
         let temporary = Temporary::load(&shared.database, &shared.settings.name);
-        let ahead = Ahead::new(source.server.folds_names);
+        let received = ReceivedEvents::new(source.server.folds_names);
         Self {
             shared,
             inbox,
@@ -147,7 +147,7 @@ impl Applier {
             last_copy,
             copying,
             uncertain,
-            ahead,
+            received,
             large: None,
             failed_copies: Vec::new(),
             with_next: Vec::new(),
@@ -168,9 +168,9 @@ impl Applier {
     pub fn run(&mut self) -> Result<()> {
         loop {
             // An earlier wait may already have received messages.
-            let waits = self.messages.is_empty() && self.ahead.is_empty();
+            let waits = self.messages.is_empty() && self.received.is_empty();
             self.receive(if waits { self.deadline() } else { Some(Instant::now()) });
-            while let Some((event, statement)) = self.ahead.pop() {
+            while let Some((event, statement)) = self.received.pop() {
                 self.event(event, statement)?;
             }
             while let Some(message) = self.messages.pop_front() {
@@ -179,10 +179,10 @@ impl Applier {
                 }
             }
             if self.transaction.is_none() {
-                self.adopt_new_tables()?;
-                self.end_doubts()?;
-                self.serve_copies()?;
-                self.obey_orders()?;
+                self.copy_new_tables()?;
+                self.resolve_uncertain_tables()?;
+                self.advance_copies()?;
+                self.execute_orders()?;
             }
             self.submit_if_due()?;
         }
@@ -243,7 +243,7 @@ impl Applier {
     pub fn submit_batch(&mut self, batch: ChangeBatch) -> Result<()> {
         self.moved_since = None;
         self.shared.received_up_to(&self.place);
-        self.shared.board.told_us.store(now_us(), Ordering::Relaxed);
+        self.shared.board.delivered_us.store(now_us(), Ordering::Relaxed);
         if self.is_careful() {
             return self.apply_carefully(batch);
         }
@@ -259,9 +259,9 @@ impl Applier {
     /// Receives the stream up to a position; false if that takes too long or too much memory.
     pub fn receive_up_to(&mut self, place: &Coordinates) -> bool {
         let deadline = Instant::now() + LOOK_AHEAD;
-        while self.ahead.end() < place {
+        while self.received.end() < place {
             let ended = self.messages.iter().any(|one| matches!(one, Message::Ended(_)));
-            if ended || self.ahead.bytes() >= MAX_AHEAD || Instant::now() >= deadline {
+            if ended || self.received.bytes() >= MAX_AHEAD || Instant::now() >= deadline {
                 return false;
             }
             self.receive(Some(deadline));
@@ -278,7 +278,7 @@ impl Applier {
         let waiting = self.inbox.take(deadline);
         self.messages.extend(waiting.messages);
         count(&self.shared.board.counters.events, waiting.events.len() as u64);
-        self.ahead.extend(waiting.events);
+        self.received.extend(waiting.events);
     }
 
     /// Whether all submitted batches are visible.
@@ -317,7 +317,7 @@ impl Applier {
                 Some(self.pace.next())
             }
             Some(since) if self.in_flight < IN_FLIGHT => since.checked_add(POSITION_DELAY),
-            _ if !self.copying.is_empty() => within(Duration::from_secs(1)),
+            _ if !self.copying.is_empty() => deadline_after(Duration::from_secs(1)),
             _ => None,
         }
     }
@@ -340,7 +340,7 @@ impl Applier {
     /// Handles a message; false means to stop.
     fn message(&mut self, message: Message) -> Result<bool> {
         match message {
-            Message::Window(request) => self.want_window(request),
+            Message::Window(request) => self.request_window(request),
             Message::Moment(moment) => self.take_moment(moment),
             Message::Chunk(chunk) => self.take_chunk(chunk),
             Message::CopyFailed(copy, error) => self.failed_copies.push((copy, error)),
@@ -466,7 +466,7 @@ impl Applier {
         match open.statement {
             Some((query, statement)) => self.apply_statement(&query, statement)?,
             None => {
-                // Tables that they put in doubt are stored with the rows and the position.
+                // Tables that they made uncertain are stored with the rows and the position.
                 for (query, statement) in open.deferred {
                     self.apply_statement(&query, statement)?;
                 }
@@ -481,7 +481,7 @@ impl Applier {
 
     fn commit_rows(&mut self, end: &Coordinates) -> Result<()> {
         let Some(large) = self.large.take() else {
-            self.sift_transaction(end);
+            self.filter_transaction(end);
             self.batch.commit();
             return Ok(());
         };
@@ -521,7 +521,7 @@ impl Applier {
 
     fn add_to_large(&mut self, large: &mut LargeBatch) -> Result<()> {
         let tables = self.batch.take_all();
-        let tables = self.sift_large(tables);
+        let tables = self.filter_large_part(tables);
         let tables = self.counted(tables, true)?;
         match self.is_careful() {
             true => self.add_carefully(large, tables),
@@ -534,9 +534,9 @@ impl Applier {
         if self.batch.is_full() {
             self.submit()?;
         }
-        self.end_doubts()?;
+        self.resolve_uncertain_tables()?;
         if !self.copying.is_empty() {
-            self.serve_copies()?;
+            self.advance_copies()?;
         }
         Ok(())
     }

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_is_whole() {
+    fn taken_batches_have_whole_transactions() {
         let mut batch = Batch::default();
         let (a, b): (Arc<str>, Arc<str>) = ("a".into(), "b".into());
         let place = batch.place(&a);

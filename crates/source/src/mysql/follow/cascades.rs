@@ -2,7 +2,7 @@
 //! not log, at the same place of the stream.
 //!
 //! The referencing rows of a changed row are found in the local table, including the transaction's changes so far
-//! (`referring`), and changed page by page. If they cannot be determined (values equal only by collation, chains that
+//! (`referencing_rows`), and changed page by page. If they cannot be determined (values equal only by collation, chains that
 //! are too long), the table is copied again. If the parent table is not followed, the child table stops.
 
 use std::{collections::HashMap, sync::Arc};
@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use super::{
     applier::Applier,
     positions::{STALE, copied_key, copy_key, table_key},
-    referring::Held,
+    referencing_rows::ReferencedValues,
     rows::ChangeSink,
     status::TableState,
     table::Visible,
@@ -23,7 +23,7 @@ use crate::{
     mysql::{
         binlog::{RowChange, RowsKind},
         copy::Cascade,
-        schema::{ForeignKey, Reaction, SourceTable, SourceType},
+        schema::{ForeignKey, ReferentialAction, SourceTable, SourceType},
         table_name::TableName,
     },
 };
@@ -76,17 +76,22 @@ impl Applier {
     }
 
     /// Handles changes of a table whose rows cannot be read here.
-    pub fn cascade_blindly(&mut self, parent: &TableName, children: &[Child], kind: RowsKind) {
-        let in_doubt = self.tables.get(parent).is_some_and(|known| known.doubt.is_some());
+    pub fn cascade_from_unread_table(
+        &mut self,
+        parent: &TableName,
+        children: &[Child],
+        kind: RowsKind,
+    ) {
+        let is_uncertain = self.tables.get(parent).is_some_and(|known| known.uncertainty.is_some());
         for child in children {
             let reaction = match kind {
                 RowsKind::Delete => child.key.on_delete,
                 _ => child.key.on_update,
             };
             match reaction {
-                Reaction::Nothing => {}
-                _ if in_doubt => self.miss(&child.table),
-                _ => self.stop_blind(parent, child),
+                ReferentialAction::Nothing => {}
+                _ if is_uncertain => self.mark_rows_lost(&child.table),
+                _ => self.stop_child_of_unfollowed(parent, child),
             }
         }
     }
@@ -108,10 +113,12 @@ impl Applier {
         for (before, after) in changed {
             for child in children {
                 match effect(&source, child, &before, after.as_ref()) {
-                    Effect::Nothing => {}
-                    Effect::Unknown => self.miss_for(&child.table, UNKNOWN_COLUMNS),
-                    Effect::Is { held, then } => {
-                        self.act(&source, child, vec![held], then, depth)?;
+                    ActionEffect::Nothing => {}
+                    ActionEffect::Unknown => {
+                        self.mark_rows_lost_because(&child.table, UNKNOWN_COLUMNS)
+                    }
+                    ActionEffect::Change { old_values, new_values } => {
+                        self.apply_actions(&source, child, vec![old_values], new_values, depth)?;
                     }
                 }
             }
@@ -131,81 +138,94 @@ impl Applier {
             let (mut all, mut last) = (Vec::new(), None);
             for (before, _) in deleted {
                 match effect(source, child, before, None) {
-                    Effect::Nothing => {}
-                    Effect::Unknown => self.miss_for(&child.table, UNKNOWN_COLUMNS),
-                    Effect::Is { held, then } => {
-                        all.push(held);
-                        last = then;
+                    ActionEffect::Nothing => {}
+                    ActionEffect::Unknown => {
+                        self.mark_rows_lost_because(&child.table, UNKNOWN_COLUMNS)
+                    }
+                    ActionEffect::Change { old_values, new_values } => {
+                        all.push(old_values);
+                        last = new_values;
                     }
                 }
             }
             if !all.is_empty() {
-                self.act(source, child, all, last, depth)?;
+                self.apply_actions(source, child, all, last, depth)?;
             }
         }
         Ok(())
     }
 
-    fn act(
+    fn apply_actions(
         &mut self,
         parent: &SourceTable,
         child: &Child,
         values: Vec<Vec<Value>>,
-        then: Option<Vec<Value>>,
+        new_values: Option<Vec<Value>>,
         depth: usize,
     ) -> Result<()> {
         let Some(followed) = self.tables.get(&child.table) else { return Ok(()) };
         let source = Arc::clone(&followed.source);
         if source.is_keyless() {
             // With equal rows it is unknown which of them was referenced.
-            self.miss(&child.table);
+            self.mark_rows_lost(&child.table);
             return Ok(());
         }
-        let whole = followed.visible == Visible::Fed;
+        let whole = followed.visible == Visible::Current;
         let (visible, hidden) = followed.targets();
         let Some(name) = visible.or(hidden) else {
-            self.miss(&child.table);
+            self.mark_rows_lost(&child.table);
             return Ok(());
         };
         let Some(places) = exact_places(parent, &source, &child.key) else {
-            self.miss_for(&child.table, "values of a foreign key are equal in a collation only");
+            self.mark_rows_lost_because(
+                &child.table,
+                "values of a foreign key are equal in a collation only",
+            );
             return Ok(());
         };
         let moves_key = places.iter().any(|place| source.key.contains(place));
-        if !whole && then.is_some() && moves_key {
-            self.miss_for(&child.table, "a foreign key changed keys of rows that are being copied");
+        if !whole && new_values.is_some() && moves_key {
+            self.mark_rows_lost_because(
+                &child.table,
+                "a foreign key changed keys of rows that are being copied",
+            );
             return Ok(());
         }
         if depth >= MAX_DEPTH {
-            self.miss_for(&child.table, "a chain of foreign keys is too long");
+            self.mark_rows_lost_because(&child.table, "a chain of foreign keys is too long");
             return Ok(());
         }
-        let held = Held { places, values };
-        let cascades = Cascades::new(&held, then);
-        let referring = match self.referring(&name, &source, &held) {
+        let old_values = ReferencedValues { places, values };
+        let cascades = Cascades::new(&old_values, new_values);
+        let referencing_rows = match self.referencing_rows(&name, &source, &old_values) {
             Err(Error::Engine(remora_engine::Error::Request { .. })) => {
-                self.miss_for(&child.table, "its rows cannot be looked up by its foreign key");
+                self.mark_rows_lost_because(
+                    &child.table,
+                    "its rows cannot be looked up by its foreign key",
+                );
                 return Ok(());
             }
-            referring => referring?,
+            referencing_rows => referencing_rows?,
         };
-        self.note_in_windows(&child.table, &cascades, whole);
-        referring.for_each_page(|rows| {
-            self.put_changed(&child.table, &cascades, rows);
+        self.record_in_windows(&child.table, &cascades, whole);
+        referencing_rows.for_each_page(|rows| {
+            self.push_changed_rows(&child.table, &cascades, rows);
             if self.batch.is_large() { self.spill() } else { Ok(()) }
         })?;
         let children = self.children_of(&child.table);
         if !whole {
             // Rows of it that are not copied yet changed as well.
             let why = "rows that are being copied were changed by a foreign key";
-            children.iter().for_each(|grandchild| self.miss_for(&grandchild.table, why));
+            children
+                .iter()
+                .for_each(|grandchild| self.mark_rows_lost_because(&grandchild.table, why));
             return Ok(());
         }
         if children.is_empty() {
             return Ok(());
         }
         // All rows found are changed before the first of them affects others.
-        referring.for_each_page(|rows| {
+        referencing_rows.for_each_page(|rows| {
             let changed = rows.into_iter().map(|before| {
                 let after = cascades.apply(before.clone());
                 (before, after)
@@ -215,7 +235,7 @@ impl Applier {
     }
 
     /// Records the actions for chunks of a copy that were read before.
-    fn note_in_windows(&mut self, table: &TableName, cascades: &Cascades, whole: bool) {
+    fn record_in_windows(&mut self, table: &TableName, cascades: &Cascades, whole: bool) {
         let copy = self.tables.get_mut(table).and_then(|followed| followed.copy.as_mut());
         if let Some(copy) = copy.filter(|_| !whole) {
             cascades.0.iter().for_each(|cascade| copy.windows.cascade(cascade.clone()));
@@ -223,7 +243,7 @@ impl Applier {
     }
 
     /// Appends changes of rows to the transaction.
-    fn put_changed(&mut self, table: &TableName, cascades: &Cascades, rows: Vec<Row>) {
+    fn push_changed_rows(&mut self, table: &TableName, cascades: &Cascades, rows: Vec<Row>) {
         let Some(followed) = self.tables.get_mut(table) else { return };
         let source = Arc::clone(&followed.source);
         let (visible, hidden) = followed.targets();
@@ -246,15 +266,15 @@ impl Applier {
         }
     }
 
-    /// As [`Applier::miss`], with a warning in the log.
-    fn miss_for(&mut self, table: &TableName, why: &str) {
+    /// As [`Applier::mark_rows_lost`], with a warning in the log.
+    fn mark_rows_lost_because(&mut self, table: &TableName, why: &str) {
         let TableName { database, table: name } = table;
         tracing::warn!("{database}.{name} is copied anew: {why}");
-        self.miss(table);
+        self.mark_rows_lost(table);
     }
 
     /// The rows of a table are unknown from now on: it is copied again, which the next commit stores.
-    pub fn miss(&mut self, table: &TableName) {
+    pub fn mark_rows_lost(&mut self, table: &TableName) {
         let Some(followed) = self.tables.get(table) else { return };
         if followed.stopped.is_some() {
             return;
@@ -268,15 +288,17 @@ impl Applier {
             stale.push((copied_key(source, &name), STALE.to_owned()));
         }
         self.with_next.extend(stale);
-        self.begin_doubt(table, true);
-        self.miss_rows(table);
-        if let Some(doubt) = self.tables.get_mut(table).and_then(|known| known.doubt.as_mut()) {
-            doubt.unasked = true;
+        self.mark_uncertain(table, true);
+        self.note_skipped_rows(table);
+        if let Some(uncertainty) =
+            self.tables.get_mut(table).and_then(|known| known.uncertainty.as_mut())
+        {
+            uncertainty.needs_query = true;
         }
     }
 
     /// Stops a table whose rows change with those of a table that is not followed.
-    fn stop_blind(&mut self, parent: &TableName, child: &Child) {
+    fn stop_child_of_unfollowed(&mut self, parent: &TableName, child: &Child) {
         let TableName { database, table: name } = parent;
         let reason = format!(
             "rows of {database}.{name} changed, and by a foreign key rows of this table, which \
@@ -289,7 +311,7 @@ impl Applier {
         }
         let name = followed.name.to_string();
         tracing::warn!(table = name, "not followed: {reason}");
-        followed.doubt = None;
+        followed.uncertainty = None;
         self.copying.retain(|other| *other != child.table);
         if followed.copy.take().is_some() {
             self.with_next.push((copy_key(&source, &name), String::new()));
@@ -311,18 +333,18 @@ impl Applier {
 struct Cascades(Vec<Cascade>);
 
 impl Cascades {
-    fn new(held: &Held, then: Option<Vec<Value>>) -> Self {
+    fn new(old_values: &ReferencedValues, new_values: Option<Vec<Value>>) -> Self {
         let one = |values: &Vec<Value>| Cascade {
-            held: held.places.iter().copied().zip(values.iter().cloned()).collect(),
-            then: then.clone(),
+            old_values: old_values.places.iter().copied().zip(values.iter().cloned()).collect(),
+            new_values: new_values.clone(),
         };
-        Self(held.values.iter().map(one).collect())
+        Self(old_values.values.iter().map(one).collect())
     }
 
     /// The new row of a row to which one of them applies; they all have the same effect.
     fn apply(&self, mut row: Row) -> Option<Row> {
-        let Cascade { held, then } = self.0.first()?;
-        for ((place, _), value) in held.iter().zip(then.as_ref()?) {
+        let Cascade { old_values, new_values } = self.0.first()?;
+        for ((place, _), value) in old_values.iter().zip(new_values.as_ref()?) {
             if let Some(cell) = row.get_mut(*place) {
                 cell.clone_from(value);
             }
@@ -342,55 +364,57 @@ fn value_bytes(value: &Value) -> usize {
 }
 
 /// The effect of a foreign key action.
-enum Effect {
+enum ActionEffect {
     Nothing,
     Unknown,
-    Is { held: Vec<Value>, then: Option<Vec<Value>> },
+    Change { old_values: Vec<Value>, new_values: Option<Vec<Value>> },
 }
 
-fn effect(parent: &SourceTable, child: &Child, before: &Row, after: Option<&Row>) -> Effect {
-    let Some(places) = places(parent, &child.key.parent_columns) else { return Effect::Unknown };
+fn effect(parent: &SourceTable, child: &Child, before: &Row, after: Option<&Row>) -> ActionEffect {
+    let Some(places) = places(parent, &child.key.parent_columns) else {
+        return ActionEffect::Unknown;
+    };
     let values = |row: &Row| -> Option<Vec<Value>> {
         places.iter().map(|&place| row.get(place).cloned()).collect()
     };
-    let Some(held) = values(before) else { return Effect::Unknown };
-    if held.contains(&Value::Null) {
-        return Effect::Nothing;
+    let Some(old_values) = values(before) else { return ActionEffect::Unknown };
+    if old_values.contains(&Value::Null) {
+        return ActionEffect::Nothing;
     }
-    let nothing = || Some(vec![Value::Null; held.len()]);
-    let then = match after {
+    let nothing = || Some(vec![Value::Null; old_values.len()]);
+    let new_values = match after {
         None => match child.key.on_delete {
-            Reaction::Nothing => return Effect::Nothing,
-            Reaction::Cascade => None,
-            Reaction::SetNull => nothing(),
+            ReferentialAction::Nothing => return ActionEffect::Nothing,
+            ReferentialAction::Cascade => None,
+            ReferentialAction::SetNull => nothing(),
         },
         Some(after) => {
             let now = values(after);
-            if now.as_ref() == Some(&held) {
-                return Effect::Nothing;
+            if now.as_ref() == Some(&old_values) {
+                return ActionEffect::Nothing;
             }
             match child.key.on_update {
-                Reaction::Nothing => return Effect::Nothing,
-                Reaction::Cascade => now,
-                Reaction::SetNull => nothing(),
+                ReferentialAction::Nothing => return ActionEffect::Nothing,
+                ReferentialAction::Cascade => now,
+                ReferentialAction::SetNull => nothing(),
             }
         }
     };
-    Effect::Is { held, then }
+    ActionEffect::Change { old_values, new_values }
 }
 
 /// The positions of a table's columns that its children reference; all columns if one is unknown.
-pub(super) fn referred_places(parent: &SourceTable, children: &[Child]) -> Vec<usize> {
-    let mut referred = Vec::new();
+pub(super) fn referenced_places(parent: &SourceTable, children: &[Child]) -> Vec<usize> {
+    let mut referenced = Vec::new();
     for child in children {
         match places(parent, &child.key.parent_columns) {
-            Some(places) => referred.extend(places),
+            Some(places) => referenced.extend(places),
             None => return (0..parent.columns.len()).collect(),
         }
     }
-    referred.sort_unstable();
-    referred.dedup();
-    referred
+    referenced.sort_unstable();
+    referenced.dedup();
+    referenced
 }
 
 fn places(table: &SourceTable, names: &[String]) -> Option<Vec<usize>> {

@@ -11,26 +11,26 @@ use super::{
     shared::TableOrder,
     step::Step,
     table::{Copy, FollowedTable, Visible, hidden_name, schema},
-    whole_copies::come_all,
+    whole_copies::insert_all,
 };
 use crate::{
     Error, Result,
     mysql::{
         copy::estimate,
-        inbox::{Chunk, Opened, WindowRequest},
+        inbox::{Chunk, OpenedWindow, WindowRequest},
         schema::SourceTable,
         table_name::TableName,
     },
 };
 
 /// The most open windows of a copy: a chunk is read while the one before waits for the stream.
-const WINDOWS: usize = 2;
+const MAX_OPEN_WINDOWS: usize = 2;
 /// How often a table's rows may be unreadable before the table stops.
 const ATTEMPTS: u32 = 3;
 
 impl Applier {
     /// A copy requests a window, which is opened between two transactions.
-    pub fn want_window(&mut self, request: WindowRequest) {
+    pub fn request_window(&mut self, request: WindowRequest) {
         if let Some(copy) = self.copy_of_number(request.copy) {
             copy.windows.close(request.instead_of.unwrap_or(0));
             copy.requests.push_back(request);
@@ -46,15 +46,15 @@ impl Applier {
     }
 
     /// Advances all copies as far as the position in the stream permits.
-    pub fn serve_copies(&mut self) -> Result<()> {
+    pub fn advance_copies(&mut self) -> Result<()> {
         while let Some((number, error)) = self.failed_copies.pop() {
             self.copy_failed(number, error)?;
         }
         for table in self.copying.clone() {
-            if self.tables.get(&table).is_none_or(|followed| followed.doubt.is_some()) {
+            if self.tables.get(&table).is_none_or(|followed| followed.uncertainty.is_some()) {
                 continue;
             }
-            if self.restart_spoiled(&table)? {
+            if self.restart_if_invalid(&table)? {
                 continue;
             }
             self.begin_copy(&table);
@@ -75,8 +75,8 @@ impl Applier {
     /// Queues a copy whose hidden table exists.
     fn begin_copy(&mut self, table: &TableName) {
         let Some(followed) = self.tables.get_mut(table) else { return };
-        let Some(copy) = followed.copy.as_mut().filter(|copy| !copy.begun) else { return };
-        (copy.begun, copy.since) = (true, Instant::now());
+        let Some(copy) = followed.copy.as_mut().filter(|copy| !copy.is_started) else { return };
+        (copy.is_started, copy.since) = (true, Instant::now());
         self.copies.push(copy.task(&followed.source));
     }
 
@@ -84,13 +84,13 @@ impl Applier {
         let Some(copy) = self.tables.get_mut(table).and_then(|table| table.copy.as_mut()) else {
             return;
         };
-        while copy.windows.len() < WINDOWS
+        while copy.windows.len() < MAX_OPEN_WINDOWS
             && let Some(request) = copy.requests.pop_front()
         {
             let window = copy.windows.open();
             copy.whole.begin();
             let (applied, place) = (self.applied.clone(), self.place.clone());
-            if request.reply.send(Opened { window, applied, place }).is_err() {
+            if request.reply.send(OpenedWindow { window, applied, place }).is_err() {
                 copy.windows.close(window);
             }
         }
@@ -107,7 +107,7 @@ impl Applier {
         let Some(copy) = &mut followed.copy else { return Ok(()) };
         let read = chunk.rows.len() as u64;
         let changes = match followed.source.is_keyless() {
-            true => Some(come_all(&followed.source, chunk.rows)),
+            true => Some(insert_all(&followed.source, chunk.rows)),
             false => {
                 let rows = copy.windows.unchanged(chunk.window, chunk.rows, &followed.source.key);
                 rows.map(|rows| rows.into_iter().map(Change::Put).collect())
@@ -152,7 +152,7 @@ impl Applier {
         self.copying.retain(|other| other != table);
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
         let Some(copy) = followed.copy.take() else { return Ok(()) };
-        (followed.visible, followed.stopped) = (Visible::Fed, None);
+        (followed.visible, followed.stopped) = (Visible::Current, None);
         let name = followed.name.to_string();
         let source = &self.shared.settings.name;
         let positions = vec![
@@ -184,8 +184,8 @@ impl Applier {
         if !answer.is_ok_and(|read| read.reads_as(&followed.source)) {
             // The source has another table by now, or one that it cannot open. The stream will tell; otherwise the
             // source's answer at this position counts.
-            if followed.unexplained.is_none() && followed.doubt.is_none() {
-                followed.unexplained = Some(end);
+            if followed.explained_before.is_none() && followed.uncertainty.is_none() {
+                followed.explained_before = Some(end);
                 self.uncertain.retain(|other| *other != table);
                 self.uncertain.push(table.clone());
             }
@@ -208,7 +208,7 @@ impl Applier {
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
         let Some(copy) = followed.copy.take() else { return Ok(()) };
         tracing::warn!(table = &*followed.name, "{reason}");
-        if followed.visible != Visible::Fed {
+        if followed.visible != Visible::Current {
             followed.stopped = Some(reason.clone());
             self.shared.given_up.lock().insert(table.clone(), reason);
         }
@@ -237,7 +237,7 @@ impl Applier {
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
         let mut step = Step::default();
         let (name, source) = (&followed.name, &self.shared.settings.name);
-        if followed.visible == Visible::Fed {
+        if followed.visible == Visible::Current {
             step.positions.push((table_key(source, name), STALE.to_owned()));
         }
         if let Some(copy) = followed.copy.take() {
@@ -259,13 +259,13 @@ impl Applier {
         let settings = &self.shared.settings;
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
         let name = followed.name.to_string();
-        if followed.visible == Visible::Fed && (lost || !followed.source.reads_as(&source)) {
+        if followed.visible == Visible::Current && (lost || !followed.source.reads_as(&source)) {
             followed.visible = Visible::Frozen;
             step.positions.push((table_key(&settings.name, &name), STALE.to_owned()));
         }
         let hidden = hidden_name(&name);
         self.occurrences.forget_table(&hidden);
-        step.drop_if_there(&self.shared.database, &hidden);
+        step.drop_if_exists(&self.shared.database, &hidden);
         step.definitions.push(Definition::Create(schema(settings, &source, &hidden, None)));
         let progress = Progress::default();
         step.positions.push((copy_key(&settings.name, &name), progress.text()));
@@ -273,7 +273,7 @@ impl Applier {
         self.last_copy += 1;
         followed.copy = Some(Copy::new(self.last_copy, &name, progress, estimate));
         followed.source = Arc::new(source);
-        (followed.doubt, followed.stopped) = (None, None);
+        (followed.uncertainty, followed.stopped) = (None, None);
         if !self.copying.contains(table) {
             self.copying.push(table.clone());
         }
@@ -283,19 +283,19 @@ impl Applier {
     }
 
     /// Executes the owner's orders for tables.
-    pub fn obey_orders(&mut self) -> Result<()> {
+    pub fn execute_orders(&mut self) -> Result<()> {
         while let Some(order) = self.shared.next_order() {
             match order {
                 TableOrder::Sync(name) => self.sync(&name)?,
                 TableOrder::Words(order) => self.declare_words(&order)?,
                 TableOrder::Cancel(name) => {
-                    let named = |table: &TableName| {
+                    let is_named = |table: &TableName| {
                         let followed = self.tables.get(table);
                         let here = followed.map(|followed| &*followed.name);
                         name.as_deref().is_none_or(|name| Some(name) == here)
                     };
                     let cancelled: Vec<_> =
-                        self.copying.iter().filter(|table| named(table)).cloned().collect();
+                        self.copying.iter().filter(|table| is_named(table)).cloned().collect();
                     for table in cancelled {
                         self.drop_copy(&table, "its copy was cancelled: SYNC it".to_owned())?;
                     }
@@ -307,7 +307,9 @@ impl Applier {
 
     fn sync(&mut self, name: &str) -> Result<()> {
         let known = self.tables.iter().find(|(_, followed)| &*followed.name == name);
-        let Some(table) = known.map(|(table, _)| table.clone()).or_else(|| self.named(name)) else {
+        let Some(table) =
+            known.map(|(table, _)| table.clone()).or_else(|| self.table_by_local_name(name))
+        else {
             self.shared.board.forget_table(name);
             return Ok(());
         };
@@ -316,25 +318,25 @@ impl Applier {
         self.shared.board.forget_table(name);
         let mut step = Step::default();
         match self.tables.get(&table) {
-            Some(FollowedTable { doubt: None, stopped: None, source, .. }) => {
+            Some(FollowedTable { uncertainty: None, stopped: None, source, .. }) => {
                 let source = (**source).clone();
                 self.start_copy(&table, source, false, &mut step)?;
             }
             Some(_) => {
-                self.begin_doubt(&table, true);
-                self.settle(&table, &mut step)?;
+                self.mark_uncertain(&table, true);
+                self.resolve(&table, &mut step)?;
             }
             None => {
-                self.adopt(&table, &mut step);
-                self.settle(&table, &mut step)?;
+                self.follow_renamed(&table, &mut step);
+                self.resolve(&table, &mut step)?;
             }
         }
         self.show(&table);
-        self.take_step(step)?;
-        self.serve_copies()
+        self.commit_in_order(step)?;
+        self.advance_copies()
     }
 
-    fn named(&self, name: &str) -> Option<TableName> {
+    fn table_by_local_name(&self, name: &str) -> Option<TableName> {
         let (database, table) = name
             .split_once('.')
             .or_else(|| Some((self.shared.settings.database.as_deref()?, name)))?;

@@ -1,17 +1,17 @@
 //! Applies the source's schema changes, each at its position in the stream and in one commit with that position.
-//! [`super::doubt`] then determines a table's definition.
+//! [`super::uncertainty`] then determines a table's definition.
 
 use remora_engine::Definition;
 
 use super::{
     applier::Applier,
-    doubt::Suspect,
     hidden_renames::ClassifiedRenames,
     positions::{STALE, definition_text, table_key},
     statement::{Alteration, Creation, Statement},
     status::{TableState, count},
     step::Step,
-    table::{FollowedTable, Visible, definition, name_here, name_there, namesake},
+    table::{FollowedTable, Visible, definition, local_name, name_conflict, source_name},
+    uncertainty::ExpectedAbsence,
 };
 use crate::{
     Error, Result,
@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// The most characters of a statement in the log.
-const LOGGED_CHARACTERS: usize = 200;
+const MAX_LOGGED_CHARACTERS: usize = 200;
 
 /// An ALTER TABLE.
 struct Altered<'t> {
@@ -40,32 +40,32 @@ impl Applier {
     /// Applies a statement of the binlog.
     pub fn apply_statement(&mut self, query: &Query, statement: Statement) -> Result<()> {
         if statement.may_change_views() {
-            self.look_for_views()?;
+            self.read_changed_views()?;
         }
         self.apply_to_tables(query, statement)?;
         // Stores changed views, if no step has stored them.
-        self.take_step(Step::default())
+        self.commit_in_order(Step::default())
     }
 
     fn apply_to_tables(&mut self, query: &Query, statement: Statement) -> Result<()> {
         let counters = &self.shared.board.counters;
         let is_harmless = matches!(statement, Statement::Harmless | Statement::Views);
-        if self.ignores(&query.sql) || is_harmless {
+        if self.is_ignored(&query.sql) || is_harmless {
             count(&counters.harmless_statements, 1);
             return Ok(());
         }
-        let text: String = query.sql.chars().take(LOGGED_CHARACTERS).collect();
+        let text: String = query.sql.chars().take(MAX_LOGGED_CHARACTERS).collect();
         match statement {
             Statement::Rows => {
                 count(&counters.row_statements, 1);
                 tracing::warn!("rows were logged as a statement, tables are copied anew: {text}");
-                self.miss_all();
+                self.mark_all_tables_lost();
                 Ok(())
             }
             Statement::Unknown => {
                 count(&counters.unknown_statements, 1);
                 tracing::warn!("a statement is not understood, tables are copied anew: {text}");
-                self.miss_all();
+                self.mark_all_tables_lost();
                 self.relist = true;
                 Ok(())
             }
@@ -85,7 +85,7 @@ impl Applier {
         statement: Statement,
         text: &str,
     ) -> Result<()> {
-        self.note_merged(&statement);
+        self.apply_to_merge_tables(&statement);
         let failed = query.error != 0;
         let mut step = Step::default();
         match statement {
@@ -98,17 +98,19 @@ impl Applier {
             Statement::Drop(tables) => self.drop_named(&tables, &mut step)?,
             Statement::Rename(renames) => self.rename(renames, false, &mut step)?,
             Statement::Truncate(table) if failed || self.is_maybe_temporary(&table, query) => {
-                self.miss(&table);
+                self.mark_rows_lost(&table);
             }
             Statement::Truncate(table) => self.truncate(&table, &mut step)?,
             Statement::DropDatabase(database) => {
                 let of_database = self.tables.keys().filter(|table| table.database == database);
                 let tables: Vec<_> = of_database.cloned().collect();
                 tables.iter().try_for_each(|table| self.drop_table(table, &mut step))?;
-                tables.iter().for_each(|table| self.suspect(table, Suspect::Dropped));
+                tables
+                    .iter()
+                    .for_each(|table| self.expect_absence(table, ExpectedAbsence::Dropped));
                 self.shared.board.forget_refused(&format!("{database}."));
             }
-            Statement::Repair(tables) => tables.iter().for_each(|table| self.miss(table)),
+            Statement::Repair(tables) => tables.iter().for_each(|table| self.mark_rows_lost(table)),
             Statement::Temporary(_)
             | Statement::Rows
             | Statement::Views
@@ -119,24 +121,24 @@ impl Applier {
             tracing::info!("schema change: {text}");
             count(&self.shared.board.counters.statements, 1);
         }
-        self.take_step(step)
+        self.commit_in_order(step)
     }
 
     /// Whether a statement that names a table may mean a temporary one, which hides the base table. The creation of
     /// that may be unknown, because it was not logged or was before following began.
     fn is_maybe_temporary(&self, table: &TableName, query: &Query) -> bool {
-        let in_dictionary = query.in_dictionary || !self.source.server.tells_of_dictionary;
+        let in_dictionary = query.in_dictionary || !self.source.server.logs_dictionary_changes;
         !in_dictionary || query.uses_temporary || self.temporary.has(table)
     }
 
     /// All tables may differ from the source: they are copied while the current rows stay readable.
-    fn miss_all(&mut self) {
+    fn mark_all_tables_lost(&mut self) {
         let tables: Vec<_> = self.tables.keys().cloned().collect();
-        tables.iter().for_each(|table| self.miss(table));
+        tables.iter().for_each(|table| self.mark_rows_lost(table));
     }
 
     /// Starts copies of tables that appeared at the source at an unknown position.
-    pub fn adopt_new_tables(&mut self) -> Result<()> {
+    pub fn copy_new_tables(&mut self) -> Result<()> {
         if !std::mem::take(&mut self.relist) {
             return Ok(());
         }
@@ -145,16 +147,16 @@ impl Applier {
         for (database, table) in listed {
             let table = TableName { database, table };
             if !self.tables.contains_key(&table) {
-                self.adopt(&table, &mut step);
-                self.settle(&table, &mut step)?;
+                self.follow_renamed(&table, &mut step);
+                self.resolve(&table, &mut step)?;
             }
         }
-        self.look_for_views()?;
-        self.take_step(step)
+        self.read_changed_views()?;
+        self.commit_in_order(step)
     }
 
     /// Commits a step after all submitted batches.
-    pub fn take_step(&mut self, mut step: Step) -> Result<()> {
+    pub fn commit_in_order(&mut self, mut step: Step) -> Result<()> {
         let (changed, gone) = (std::mem::take(&mut step.changed), std::mem::take(&mut step.gone));
         step.positions.append(&mut self.changed_views);
         if !step.is_empty() {
@@ -203,11 +205,11 @@ impl Applier {
         self.define(step.definitions, step.positions)
     }
 
-    fn ignores(&self, sql: &str) -> bool {
+    fn is_ignored(&self, sql: &str) -> bool {
         let prefixes = &self.shared.settings.ignored_ddl_prefixes;
         !prefixes.is_empty() && {
-            let sql = plain(sql);
-            prefixes.iter().any(|prefix| sql.starts_with(&plain(prefix)))
+            let sql = normalized(sql);
+            prefixes.iter().any(|prefix| sql.starts_with(&normalized(prefix)))
         }
     }
 
@@ -216,9 +218,9 @@ impl Applier {
         if !self.shared.selection.matches(&table.database, &table.table) {
             return false;
         }
-        let refused = namesake(&self.shared.settings, table, self.tables.iter());
+        let refused = name_conflict(&self.shared.settings, table, self.tables.iter());
         let Some(reason) = refused else { return true };
-        self.shared.board.set_table(&name_there(table), TableState::Refused(reason));
+        self.shared.board.set_table(&source_name(table), TableState::Refused(reason));
         false
     }
 
@@ -229,7 +231,7 @@ impl Applier {
         if !self.shared.settings.strict_schema || self.tables.get(table).is_some_and(waits) {
             return Ok(());
         }
-        let table = name_here(&self.shared.settings, table);
+        let table = local_name(&self.shared.settings, table);
         Err(Error::TableRefused { table, reason: format!("SCHEMA_INCOMPATIBLE: {what}") })
     }
 
@@ -250,40 +252,42 @@ impl Applier {
             return Ok(());
         }
         if creation.unless_there && self.tables.contains_key(table) {
-            return self.settle(table, step);
+            return self.resolve(table, step);
         }
         // The local table of this name is an older one.
         self.drop_table(table, step)?;
-        let name = name_here(&self.shared.settings, table);
+        let name = local_name(&self.shared.settings, table);
         self.tables.insert(table.clone(), FollowedTable::unknown(table, name));
         // A table that existed before, and could not be followed, has rows.
-        self.begin_doubt(table, creation.with_rows || creation.unless_there);
-        self.settle(table, step)
+        self.mark_uncertain(table, creation.with_rows || creation.unless_there);
+        self.resolve(table, step)
     }
 
     /// Drops the tables of a DROP TABLE, except those that still exist at the source: the statement may have meant
     /// temporary tables, and MariaDB logs the drop of a table that it could not replace. Those stay readable while they
     /// are copied.
     fn drop_named(&mut self, tables: &[TableName], step: &mut Step) -> Result<()> {
-        let mut suspects = Vec::new();
+        let mut possibly_dropped = Vec::new();
         for table in tables {
-            let is_there = match self.tables.contains_key(table) {
-                true => self.is_still_there(table)?,
+            let table_exists = match self.tables.contains_key(table) {
+                true => self.still_exists(table)?,
                 false => None,
             };
-            match is_there {
+            match table_exists {
                 Some(true) => {
                     tracing::warn!(table = table.table, "told as dropped, but the source has it");
-                    self.miss(table);
-                    self.may_be_gone(table);
+                    self.mark_rows_lost(table);
+                    self.may_be_dropped(table);
                     continue;
                 }
                 Some(false) => {}
-                None => suspects.push(table),
+                None => possibly_dropped.push(table),
             }
             self.drop_table(table, step)?;
         }
-        suspects.into_iter().for_each(|table| self.suspect(table, Suspect::Dropped));
+        possibly_dropped
+            .into_iter()
+            .for_each(|table| self.expect_absence(table, ExpectedAbsence::Dropped));
         Ok(())
     }
 
@@ -298,11 +302,11 @@ impl Applier {
     /// Drops everything of a table here.
     pub fn forget(&mut self, table: &TableName, step: &mut Step) {
         let (database, settings) = (&self.shared.database, &self.shared.settings);
-        if namesake(settings, table, self.tables.iter()).is_some() {
-            self.shared.board.forget_table(&name_there(table));
+        if name_conflict(settings, table, self.tables.iter()).is_some() {
+            self.shared.board.forget_table(&source_name(table));
             return;
         }
-        let name = name_here(settings, table);
+        let name = local_name(settings, table);
         self.routes.clear();
         self.copying.retain(|other| other != table);
         let copy = self.tables.remove(table).and_then(|followed| followed.copy);
@@ -311,7 +315,7 @@ impl Applier {
         }
         let key = table_key(&settings.name, &name);
         if step.has_position(database, &key) {
-            step.drop_if_there(database, &name);
+            step.drop_if_exists(database, &name);
             step.positions.push((key, String::new()));
         }
         step.gone.push(name);
@@ -319,15 +323,15 @@ impl Applier {
 
     fn truncate(&mut self, table: &TableName, step: &mut Step) -> Result<()> {
         let Some(followed) = self.tables.get(table) else { return Ok(()) };
-        if followed.visible == Visible::Fed {
+        if followed.visible == Visible::Current {
             let schema = self.shared.database.schema(&followed.name)?;
             step.definitions.push(Definition::Drop(followed.name.to_string()));
             step.definitions.push(Definition::Create((*schema).clone()));
         }
-        match (&followed.copy, &followed.doubt) {
+        match (&followed.copy, &followed.uncertainty) {
             (None, _) => Ok(()),
             (Some(_), Some(_)) => {
-                self.miss_rows(table);
+                self.note_skipped_rows(table);
                 Ok(())
             }
             (Some(_), None) => {
@@ -347,18 +351,20 @@ impl Applier {
     ) -> Result<()> {
         for other in others.iter().filter(|other| **other != table) {
             if !self.tables.contains_key(other) {
-                self.adopt(other, step);
+                self.follow_renamed(other, step);
             }
-            self.begin_doubt(other, true);
-            self.may_be_gone(other);
-            self.settle(other, step)?;
+            self.mark_uncertain(other, true);
+            self.may_be_dropped(other);
+            self.resolve(other, step)?;
         }
         let Altered { alteration, text, failed, maybe_temporary } = altered;
         let missed = alteration.moves_rows.is_some() || failed || maybe_temporary;
-        self.begin_doubt(&table, missed);
-        if let Some(doubt) = self.tables.get_mut(&table).and_then(|known| known.doubt.as_mut()) {
-            doubt.alterations.push(alteration);
-            doubt.statements.push(text.to_owned());
+        self.mark_uncertain(&table, missed);
+        if let Some(uncertainty) =
+            self.tables.get_mut(&table).and_then(|known| known.uncertainty.as_mut())
+        {
+            uncertainty.alterations.push(alteration);
+            uncertainty.statements.push(text.to_owned());
         }
         if let Some(to) = renamed {
             if maybe_temporary {
@@ -366,13 +372,13 @@ impl Applier {
             }
             self.rename(vec![(table.clone(), to)], maybe_temporary, step)?;
             // A renamed temporary table leaves the base table's name unchanged.
-            return self.settle(&table, step);
+            return self.resolve(&table, step);
         }
         if !self.tables.contains_key(&table) {
-            self.adopt(&table, step);
+            self.follow_renamed(&table, step);
         }
-        self.settle(&table, step)?;
-        self.settle_children(&table, step)
+        self.resolve(&table, step)?;
+        self.resolve_children(&table, step)
     }
 
     fn rename(
@@ -382,9 +388,9 @@ impl Applier {
         step: &mut Step,
     ) -> Result<()> {
         self.routes.clear();
-        let told = self.without_temporary(renames, maybe_temporary)?;
-        let ClassifiedRenames { lasting: renames, undecided } = told;
-        let (mut left, mut come) = (Vec::new(), Vec::new());
+        let classified = self.without_temporary(renames, maybe_temporary)?;
+        let ClassifiedRenames { of_base_tables: renames, undecided } = classified;
+        let (mut left, mut arrived) = (Vec::new(), Vec::new());
         let renamed = renames.clone();
         let parents: Vec<_> = renames.iter().map(|(from, _)| from.clone()).collect();
         let children: Vec<_> =
@@ -398,20 +404,20 @@ impl Applier {
                 )?;
             }
             match self.tables.remove(&from) {
-                Some(followed) if self.moves(&from, &followed, &to) => {
+                Some(followed) if self.keeps_rows(&from, &followed, &to) => {
                     self.move_table(followed, &from, &to, step);
                 }
                 followed => {
                     if let Some(followed) = followed {
-                        self.leave(followed, &from, step);
+                        self.unfollow_renamed(followed, &from, step);
                     }
                     left.push(from);
-                    self.adopt(&to, step);
+                    self.follow_renamed(&to, step);
                     // It may be a view; then the local table of this name is another.
-                    self.may_be_gone(&to);
+                    self.may_be_dropped(&to);
                 }
             }
-            come.push(to);
+            arrived.push(to);
         }
         for table in left {
             if !self.tables.contains_key(&table) {
@@ -425,30 +431,30 @@ impl Applier {
                     true => to.clone(),
                     false => child,
                 });
-            self.begin_doubt(&child, false);
-            come.push(child);
+            self.mark_uncertain(&child, false);
+            arrived.push(child);
         }
         for table in undecided {
             if !self.tables.contains_key(&table) {
-                self.adopt(&table, step);
+                self.follow_renamed(&table, step);
             }
-            self.begin_doubt(&table, true);
-            self.may_be_gone(&table);
-            come.push(table);
+            self.mark_uncertain(&table, true);
+            self.may_be_dropped(&table);
+            arrived.push(table);
         }
-        come.iter().try_for_each(|table| self.settle(table, step))?;
+        arrived.iter().try_for_each(|table| self.resolve(table, step))?;
         // If the source is ahead, none of this was certain.
         for (from, to) in renamed {
-            self.suspect(&from, Suspect::Renamed(to));
+            self.expect_absence(&from, ExpectedAbsence::Renamed(to));
         }
         Ok(())
     }
 
     /// Whether a renamed table keeps its rows.
-    fn moves(&self, from: &TableName, followed: &FollowedTable, to: &TableName) -> bool {
+    fn keeps_rows(&self, from: &TableName, followed: &FollowedTable, to: &TableName) -> bool {
         let settings = &self.shared.settings;
         let defined = definition(settings, from).is_some() || definition(settings, to).is_some();
-        let whole = followed.is_new() || followed.visible == Visible::Fed;
+        let whole = followed.is_new() || followed.visible == Visible::Current;
         let whole = whole && followed.copy.is_none() && followed.stopped.is_none();
         whole && self.selects(to) && !defined
     }
@@ -461,7 +467,7 @@ impl Applier {
         step: &mut Step,
     ) {
         let settings = &self.shared.settings;
-        let (old, new) = (name_here(settings, from), name_here(settings, to));
+        let (old, new) = (local_name(settings, from), local_name(settings, to));
         self.copying.retain(|other| other != to);
         if let Some(copy) = self.tables.remove(to).and_then(|replaced| replaced.copy) {
             step.drop_copy(&self.shared.database, &settings.name, &new, &copy.hidden);
@@ -471,13 +477,13 @@ impl Applier {
             name: to.table.clone(),
             ..(*followed.source).clone()
         };
-        let text = match (followed.visible, &followed.doubt) {
+        let text = match (followed.visible, &followed.uncertainty) {
             (Visible::Absent, _) => String::new(),
             (_, Some(_)) => STALE.to_owned(),
             (_, None) => definition_text(&source),
         };
         match followed.visible {
-            Visible::Absent => step.drop_if_there(&self.shared.database, &new),
+            Visible::Absent => step.drop_if_exists(&self.shared.database, &new),
             _ => step.definitions.push(Definition::Rename { from: old.clone(), to: new.clone() }),
         }
         step.positions.push((table_key(&settings.name, &old), String::new()));
@@ -485,7 +491,7 @@ impl Applier {
         self.shared.board.set_table(&new, TableState::CatchingUp);
         (followed.source, followed.name) = (source.into(), new.into());
         step.gone.push(old);
-        if followed.doubt.is_some() && !self.uncertain.contains(to) {
+        if followed.uncertainty.is_some() && !self.uncertain.contains(to) {
             self.uncertain.push(to.clone());
         }
         self.tables.insert(to.clone(), followed);
@@ -493,7 +499,7 @@ impl Applier {
     }
 
     /// Handles a table that is no longer followed under its name. It stays readable for now.
-    fn leave(&mut self, followed: FollowedTable, from: &TableName, step: &mut Step) {
+    fn unfollow_renamed(&mut self, followed: FollowedTable, from: &TableName, step: &mut Step) {
         self.copying.retain(|other| other != from);
         if let Some(copy) = followed.copy {
             let source = &self.shared.settings.name;
@@ -503,30 +509,30 @@ impl Applier {
 
     /// Starts following a table that was renamed to a followed name. It is copied, while the table that had the name
     /// stays readable.
-    pub fn adopt(&mut self, to: &TableName, step: &mut Step) {
+    pub fn follow_renamed(&mut self, to: &TableName, step: &mut Step) {
         if !self.selects(to) {
             return;
         }
         let settings = &self.shared.settings;
-        let name = name_here(settings, to);
+        let name = local_name(settings, to);
         if let Some(replaced) = self.tables.remove(to) {
-            self.leave(replaced, to, step);
+            self.unfollow_renamed(replaced, to, step);
         }
         let mut followed = FollowedTable::unknown(to, name.clone());
         let key = table_key(&self.shared.settings.name, &name);
         if step.has_position(&self.shared.database, &key)
-            && step.is_there(&self.shared.database, &name)
+            && step.table_exists(&self.shared.database, &name)
         {
             followed.visible = Visible::Frozen;
             step.positions.push((key, STALE.to_owned()));
         }
         self.tables.insert(to.clone(), followed);
-        self.begin_doubt(to, true);
+        self.mark_uncertain(to, true);
     }
 }
 
 /// A statement in lower case without backquotes, which servers add to names.
-fn plain(sql: &str) -> String {
+fn normalized(sql: &str) -> String {
     let words: Vec<&str> = sql.split_whitespace().collect();
     words.join(" ").replace('`', "").to_lowercase()
 }

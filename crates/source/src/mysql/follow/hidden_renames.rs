@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     applier::Applier,
-    doubt::{Absence, Answer, Here},
+    uncertainty::{Absence, Answer, DefinitionHere},
 };
 use crate::{
     Result,
@@ -28,16 +28,16 @@ pub(super) type Rename = (TableName, TableName);
 #[derive(Default)]
 pub(super) struct ClassifiedRenames {
     /// The renames of base tables, in order.
-    pub lasting: Vec<Rename>,
+    pub of_base_tables: Vec<Rename>,
     /// Names that may belong to either kind.
     pub undecided: Vec<TableName>,
 }
 
 /// The most connected renames that are examined. Each one doubles the number of interpretations.
-const MOST_LINKED: usize = 8;
+const MAX_CONNECTED: usize = 8;
 
 /// For each rename, whether it is of a base table; `None` if that cannot be determined.
-type Verdict = Option<Vec<bool>>;
+type Classification = Option<Vec<bool>>;
 
 impl Applier {
     /// The renames of base tables. MySQL logs none of temporary tables, except those of an ALTER TABLE for which other
@@ -48,48 +48,52 @@ impl Applier {
         maybe_temporary: bool,
     ) -> Result<ClassifiedRenames> {
         if self.source.server.flavor != Flavor::MariaDb && !maybe_temporary {
-            return Ok(ClassifiedRenames { lasting: renames, ..ClassifiedRenames::default() });
+            return Ok(ClassifiedRenames {
+                of_base_tables: renames,
+                ..ClassifiedRenames::default()
+            });
         }
-        let groups = linked(&renames);
-        let mut verdicts = BTreeMap::new();
+        let groups = connected_groups(&renames);
+        let mut classifications = BTreeMap::new();
         for &group in &groups {
-            if verdicts.contains_key(&group) {
+            if classifications.contains_key(&group) {
                 continue;
             }
             let of_group = renames.iter().zip(&groups).filter(|(_, of)| **of == group);
             let of_group: Vec<Rename> = of_group.map(|(rename, _)| rename.clone()).collect();
-            verdicts.insert(group, self.verdict(&of_group)?);
+            classifications.insert(group, self.classify(&of_group)?);
         }
-        let mut told = ClassifiedRenames::default();
+        let mut classified = ClassifiedRenames::default();
         for ((from, to), group) in renames.into_iter().zip(&groups) {
-            let verdict = verdicts.get_mut(group).and_then(Option::as_mut);
-            let is_lasting = verdict.map(|lasting| lasting.pop().unwrap_or(true));
-            if self.temporary.has(&from) || is_lasting == Some(false) {
+            let classification = classifications.get_mut(group).and_then(Option::as_mut);
+            let is_of_base_table =
+                classification.map(|of_base_tables| of_base_tables.pop().unwrap_or(true));
+            if self.temporary.has(&from) || is_of_base_table == Some(false) {
                 self.temporary.add(to.clone(), &self.shared);
             }
-            match is_lasting {
+            match is_of_base_table {
                 Some(false) => continue,
                 Some(true) => {}
-                None => told.undecided.extend([from.clone(), to.clone()]),
+                None => classified.undecided.extend([from.clone(), to.clone()]),
             }
-            told.lasting.push((from, to));
+            classified.of_base_tables.push((from, to));
         }
-        Ok(told)
+        Ok(classified)
     }
 
     /// Determines which of several connected renames are of base tables. The last one is first.
-    fn verdict(&mut self, renames: &[Rename]) -> Result<Verdict> {
+    fn classify(&mut self, renames: &[Rename]) -> Result<Classification> {
         let is_followed =
             |(from, to): &Rename| self.tables.contains_key(from) || self.tables.contains_key(to);
         if !renames.iter().any(is_followed) {
             return Ok(Some(vec![true; renames.len()]));
         }
         if let [(from, _)] = renames
-            && let Some(is_there) = self.is_still_there(from)?
+            && let Some(table_exists) = self.still_exists(from)?
         {
-            return Ok(Some(vec![!is_there]));
+            return Ok(Some(vec![!table_exists]));
         }
-        if renames.len() > MOST_LINKED {
+        if renames.len() > MAX_CONNECTED {
             return Ok(None);
         }
         let names: BTreeSet<&TableName> =
@@ -97,47 +101,50 @@ impl Applier {
         let mut there = Vec::new();
         for name in &names {
             if self.selects(name)
-                && let Here::Is(answer) = self.definition_here(name, None)?
+                && let DefinitionHere::Certain(answer) = self.definition_here(name, None)?
             {
                 there.push(((*name).clone(), answer));
             }
         }
         let before = names.into_iter().filter_map(|name| self.origin(name));
-        let before: Outcome = before.collect();
-        let mut found: Option<(Outcome, Vec<bool>)> = None;
-        for lasting in ways(renames.len()) {
-            let Some(outcome) = outcome(renames, &lasting, &before) else { continue };
-            if !there.iter().all(|(name, answer)| self.agrees(outcome.get(name), answer)) {
+        let before: NameOrigins = before.collect();
+        let mut found: Option<(NameOrigins, Vec<bool>)> = None;
+        for of_base_tables in interpretations(renames.len()) {
+            let Some(names_after) = names_after(renames, &of_base_tables, &before) else {
+                continue;
+            };
+            if !there.iter().all(|(name, answer)| self.is_consistent(names_after.get(name), answer))
+            {
                 continue;
             }
             match &found {
-                None => found = Some((outcome, lasting)),
-                Some((known, _)) if *known == outcome => {}
+                None => found = Some((names_after, of_base_tables)),
+                Some((known, _)) if *known == names_after => {}
                 Some(_) => return Ok(None),
             }
         }
-        Ok(found.map(|(_, lasting)| lasting.into_iter().rev().collect()))
+        Ok(found.map(|(_, of_base_tables)| of_base_tables.into_iter().rev().collect()))
     }
 
     /// What is known to have this name at this position, with the name.
     fn origin(&self, name: &TableName) -> Option<(TableName, Origin)> {
         let known = self.tables.get(name)?;
-        // A table in doubt may exist at the source now, but not at this position.
-        let is_certain = known.doubt.is_none() && known.stopped.is_none();
-        let origin = if is_certain { Origin::Followed } else { Origin::Perhaps };
+        // An uncertain table may exist at the source now, but not at this position.
+        let is_certain = known.uncertainty.is_none() && known.stopped.is_none();
+        let origin = if is_certain { Origin::Followed } else { Origin::MaybeFollowed };
         Some((name.clone(), origin(name.clone())))
     }
 
     /// Whether the source's answer about a name is consistent with what should have the name.
-    fn agrees(&self, origin: Option<&Origin>, answer: &Answer) -> bool {
+    fn is_consistent(&self, origin: Option<&Origin>, answer: &Answer) -> bool {
         match (origin, answer) {
             (Some(Origin::Followed(name)), Ok(read)) => self.tables.get(name).is_none_or(|known| {
-                known.doubt.is_some()
+                known.uncertainty.is_some()
                     || known.source.columns.is_empty()
                     || known.source.reads_as(read)
             }),
             (Some(Origin::Followed(_)), Err(absence)) => *absence != Absence::Gone,
-            (Some(Origin::Perhaps(_) | Origin::Unknown), _) => true,
+            (Some(Origin::MaybeFollowed(_) | Origin::Unknown), _) => true,
             (None, answer) => answer.is_err(),
         }
     }
@@ -149,28 +156,36 @@ enum Origin {
     /// The table that is followed under this name.
     Followed(TableName),
     /// The table that is known under this name, if it exists.
-    Perhaps(TableName),
+    MaybeFollowed(TableName),
     /// A view, or a table that is not followed.
     Unknown,
 }
 
 /// What each name belongs to in the end.
-type Outcome = BTreeMap<TableName, Origin>;
+type NameOrigins = BTreeMap<TableName, Origin>;
 
 /// All interpretations of this many renames, each of a base or of a temporary table. The first has base tables only.
-fn ways(count: usize) -> impl Iterator<Item = Vec<bool>> {
-    (0..1_usize << count).map(move |way| (0..count).map(|place| way >> place & 1 == 0).collect())
+fn interpretations(count: usize) -> impl Iterator<Item = Vec<bool>> {
+    (0..1_usize << count).map(move |interpretation| {
+        (0..count).map(|place| interpretation >> place & 1 == 0).collect()
+    })
 }
 
 /// The result for the followed tables; `None` if the server would have refused the statement.
-fn outcome(renames: &[Rename], lasting: &[bool], before: &Outcome) -> Option<Outcome> {
+fn names_after(
+    renames: &[Rename],
+    of_base_tables: &[bool],
+    before: &NameOrigins,
+) -> Option<NameOrigins> {
     let mut names = before.clone();
-    for ((from, to), _) in renames.iter().zip(lasting).filter(|(_, lasting)| **lasting) {
+    for ((from, to), _) in
+        renames.iter().zip(of_base_tables).filter(|(_, of_base_tables)| **of_base_tables)
+    {
         let origin = match names.remove(from) {
-            Some(Origin::Followed(name) | Origin::Perhaps(name)) => Origin::Followed(name),
+            Some(Origin::Followed(name) | Origin::MaybeFollowed(name)) => Origin::Followed(name),
             Some(Origin::Unknown) | None => Origin::Unknown,
         };
-        if !matches!(names.insert(to.clone(), origin), None | Some(Origin::Perhaps(_))) {
+        if !matches!(names.insert(to.clone(), origin), None | Some(Origin::MaybeFollowed(_))) {
             return None;
         }
     }
@@ -178,7 +193,7 @@ fn outcome(renames: &[Rename], lasting: &[bool], before: &Outcome) -> Option<Out
 }
 
 /// A group number for each rename, equal for renames that share names.
-fn linked(renames: &[Rename]) -> Vec<usize> {
+fn connected_groups(renames: &[Rename]) -> Vec<usize> {
     let mut groups: Vec<usize> = (0..renames.len()).collect();
     let mut first: BTreeMap<&TableName, usize> = BTreeMap::new();
     for (place, (from, to)) in renames.iter().enumerate() {
@@ -207,24 +222,24 @@ mod tests {
     }
 
     #[test]
-    fn renames_that_share_a_name_belong_together() {
-        assert_eq!(linked(&renames("a>x b>a c>d x>b e>c")), [0, 0, 2, 0, 2]);
-        assert_eq!(linked(&renames("a>b c>d b>c")), [1, 1, 1]);
+    fn renames_that_share_a_name_are_grouped() {
+        assert_eq!(connected_groups(&renames("a>x b>a c>d x>b e>c")), [0, 0, 2, 0, 2]);
+        assert_eq!(connected_groups(&renames("a>b c>d b>c")), [1, 1, 1]);
     }
 
     #[test]
-    fn what_a_way_of_renames_makes() {
+    fn interpretations_of_renames_give_names() {
         let followed = ["a", "b"].map(|table| (name(table), Origin::Followed(name(table))));
-        let mut before = Outcome::from(followed);
-        before.insert(name("c"), Origin::Perhaps(name("c")));
-        let made = |text: &str, lasting: &[bool]| -> Option<String> {
-            let outcome = outcome(&renames(text), lasting, &before)?;
-            let told = outcome.into_iter().map(|(name, origin)| match origin {
+        let mut before = NameOrigins::from(followed);
+        before.insert(name("c"), Origin::MaybeFollowed(name("c")));
+        let made = |text: &str, of_base_tables: &[bool]| -> Option<String> {
+            let names_after = names_after(&renames(text), of_base_tables, &before)?;
+            let classified = names_after.into_iter().map(|(name, origin)| match origin {
                 Origin::Followed(origin) => format!("{}={}", name.table, origin.table),
-                Origin::Perhaps(origin) => format!("{}={}?", name.table, origin.table),
+                Origin::MaybeFollowed(origin) => format!("{}={}?", name.table, origin.table),
                 Origin::Unknown => format!("{}=?", name.table),
             });
-            Some(told.collect::<Vec<_>>().join(" "))
+            Some(classified.collect::<Vec<_>>().join(" "))
         };
         let chain = "a>x b>a";
         assert_eq!(made(chain, &[true, true]).as_deref(), Some("a=b c=c? x=a"));
@@ -235,7 +250,7 @@ mod tests {
         assert_eq!(made("a>c", &[true]).as_deref(), Some("b=b c=a"));
         assert_eq!(made("c>x", &[true]).as_deref(), Some("a=a b=b x=c"));
         assert_eq!(made("a>b", &[true]), None);
-        assert_eq!(ways(2).next(), Some(vec![true, true]));
-        assert_eq!(ways(3).count(), 8);
+        assert_eq!(interpretations(2).next(), Some(vec![true, true]));
+        assert_eq!(interpretations(3).count(), 8);
     }
 }

@@ -36,7 +36,7 @@ impl Merged {
     }
 
     /// Learns from a statement which tables are MERGE tables.
-    fn learn(&mut self, statement: &Statement) {
+    fn update(&mut self, statement: &Statement) {
         let says_so = |words: &[String]| {
             words.iter().any(|word| WORDS.iter().any(|merge| word.eq_ignore_ascii_case(merge)))
         };
@@ -66,19 +66,19 @@ impl Merged {
 
 impl Applier {
     /// Copies all tables that may be members, because a MERGE table's rows changed.
-    pub fn miss_merged_rows(&mut self) {
+    pub fn mark_member_rows_lost(&mut self) {
         let is_merged = |engine: String| engine.eq_ignore_ascii_case(MERGED_ENGINE);
         let tables = self.tables.iter();
         let merged = tables.filter(|(_, followed)| followed.source.engine().is_some_and(is_merged));
         let merged: Vec<_> = merged.map(|(table, _)| table.clone()).collect();
-        merged.iter().for_each(|table| self.miss(table));
+        merged.iter().for_each(|table| self.mark_rows_lost(table));
     }
 
     /// Handles a statement's effects on MERGE tables and through them.
-    pub fn note_merged(&mut self, statement: &Statement) {
-        self.merged.learn(statement);
+    pub fn apply_to_merge_tables(&mut self, statement: &Statement) {
+        self.merged.update(statement);
         if matches!(statement, Statement::Truncate(table) if self.merged.has(table)) {
-            self.miss_merged_rows();
+            self.mark_member_rows_lost();
         }
     }
 }

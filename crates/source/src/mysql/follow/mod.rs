@@ -4,25 +4,23 @@
 //! transaction's rows. Copies ([`super::copy`]) and schema changes enter at their places in the stream, so they need no
 //! position of their own.
 //!
-//! `life` decides what follows when a `session` ends. In a session only the `applier` writes; all other threads send it
+//! `supervisor` decides what follows when a `session` ends. In a session only the `applier` writes; all other threads send it
 //! messages through the inbox ([`super::inbox`]).
 
-mod ahead;
 mod applier;
 mod batch;
 mod cascades;
 mod copies;
 mod definitions;
-mod doubt;
 mod hidden_renames;
-mod life;
-mod lost;
+mod history_loss;
 mod merged;
 mod occurrences;
 mod pace;
 mod parents;
 mod positions;
-mod referring;
+mod received;
+mod referencing_rows;
 mod refusals;
 mod row_hash;
 mod row_outcome;
@@ -31,9 +29,11 @@ mod session;
 mod shared;
 mod status;
 mod step;
+mod supervisor;
 mod table;
 mod tables;
 mod temporary;
+mod uncertainty;
 mod views;
 mod whole_copies;
 mod words;
@@ -59,7 +59,7 @@ use super::{connection, gtid::GtidSet, requirements, settings::MysqlSettings, st
 use crate::{Error, Result, schema_file::DeclaredWords};
 
 /// The most time that stopping may take: as long as a source may take to answer.
-const STOP_PATIENCE: Duration = Duration::from_secs(60);
+const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A database that is kept equal to a MySQL or MariaDB. All methods may be called from any thread. Dropping it stops
 /// following, and a later start continues from there.
@@ -70,9 +70,9 @@ pub struct Follower {
 
 /// Checks the source and the settings. A configured definition that does not match a table that is already followed
 /// only stops that table.
-fn check(database: &Database, settings: &MysqlSettings, begun: bool) -> Result<()> {
+fn check(database: &Database, settings: &MysqlSettings, is_started: bool) -> Result<()> {
     let mut source = connection::connect(settings)?;
-    match begun {
+    match is_started {
         true => requirements::check_again(&mut source, settings)?,
         false => requirements::check(&mut source, settings)?,
     }
@@ -81,7 +81,7 @@ fn check(database: &Database, settings: &MysqlSettings, begun: bool) -> Result<(
         settings,
         &tables::followed_before(database, settings),
     )?;
-    if begun {
+    if is_started {
         return Ok(());
     }
     tables::check_definitions(&mut source, settings)?;
@@ -96,24 +96,24 @@ impl Follower {
     /// What is wrong with the source or the settings, with advice. A source that was followed before may be
     /// unreachable: then it is tried until it answers.
     pub fn start(database: Database, settings: MysqlSettings) -> Result<Self> {
-        let begun = database.source_position(&source_key(&settings.name))?.is_some();
-        match check(&database, &settings, begun) {
-            Err(Error::Unreachable { .. }) if begun => {}
+        let is_started = database.source_position(&source_key(&settings.name))?.is_some();
+        match check(&database, &settings, is_started) {
+            Err(Error::Unreachable { .. }) if is_started => {}
             checked => checked?,
         }
         let shared = Arc::new(FollowState::new(database, settings));
-        tables::show_stored(&shared);
+        tables::publish_stored_states(&shared);
         let theirs = Arc::clone(&shared);
         let thread = Builder::new()
             .name("mysql-apply".to_owned())
-            .spawn(move || life::run(&theirs))
+            .spawn(move || supervisor::run(&theirs))
             .map_err(|error| Error::io("a new thread", error))?;
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
 
     /// [`Follower::status`] with the functional keys that cannot be used ([`TableStatus::keys_missing`]). Cost: reads
     /// the tables' declarations.
-    pub fn whole_status(&self) -> FollowerStatus {
+    pub fn full_status(&self) -> FollowerStatus {
         let mut status = self.status();
         for table in &mut status.tables {
             let Ok(schema) = self.shared.database.schema(&table.table) else { continue };
@@ -165,7 +165,7 @@ impl Follower {
     /// Busy if that takes longer than a minute; it stops nevertheless.
     pub fn stop(&self) -> Result<()> {
         self.request_stop()?;
-        if self.shared.wait_for_rest(STOP_PATIENCE) {
+        if self.shared.wait_until_idle(STOP_TIMEOUT) {
             return Ok(());
         }
         let message = format!("following {} has not stopped yet", self.shared.settings.address());

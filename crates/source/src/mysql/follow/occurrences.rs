@@ -23,7 +23,7 @@ use crate::Result;
 const MAX_KNOWN: usize = 1 << 16;
 /// The most hashes that a large transaction may change, and the most rows that a copy may lack; about a hundred
 /// megabytes. Beyond that the table is copied again.
-pub(super) const MAX_KEPT: usize = 1 << 21;
+pub(super) const MAX_HASHES: usize = 1 << 21;
 
 /// The number of equal rows for recently changed hashes, by table.
 #[derive(Default)]
@@ -51,7 +51,7 @@ impl Counts {
 
 /// Why changes of a table cannot be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Uncounted {
+pub(super) enum CountFailure {
     /// A removed row does not exist here.
     Missing,
     /// Too many hashes changed.
@@ -60,7 +60,7 @@ pub(super) enum Uncounted {
 
 /// How the changes of a table are counted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Counting {
+pub(super) struct CountMode {
     /// They belong to a large transaction, which may be rolled back.
     pub large: bool,
     /// They go to a copy, in which rows may be missing.
@@ -81,13 +81,13 @@ pub(super) fn counts_rows(schema: &Schema) -> bool {
 }
 
 /// A change that adds a row with this hash.
-pub(super) fn come(mut row: Row, hash: RowHash) -> Change {
+pub(super) fn insert_change(mut row: Row, hash: RowHash) -> Change {
     row.push(Value::Bytes(hash.as_slice().into()));
     Change::Put(row)
 }
 
 /// A change that removes a row with this hash.
-pub(super) fn gone(hash: RowHash) -> Change {
+pub(super) fn delete_change(hash: RowHash) -> Change {
     Change::Delete(vec![Value::Bytes(hash.as_slice().into())])
 }
 
@@ -97,46 +97,46 @@ impl Occurrences {
         &mut self,
         reader: &Reader,
         part: TableChanges,
-        how: Counting,
-    ) -> Result<std::result::Result<TableChanges, Uncounted>> {
+        how: CountMode,
+    ) -> Result<std::result::Result<TableChanges, CountFailure>> {
         let differences = differences(part.changes);
         let unknown =
-            differences.keys().filter(|hash| self.known(&part.table, hash, how).is_none());
+            differences.keys().filter(|hash| self.known_count(&part.table, hash, how).is_none());
         let unknown: Vec<RowHash> = unknown.copied().collect();
         let found = stored_counts(reader, &part.table, &unknown)?;
         let found: FxHashMap<RowHash, i32> = unknown.into_iter().zip(found).collect();
         let mut changes = Vec::with_capacity(differences.len());
         for (hash, difference) in differences {
-            let before = self.known(&part.table, &hash, how);
+            let before = self.known_count(&part.table, &hash, how);
             let before = before.or_else(|| found.get(&hash).copied()).unwrap_or(0);
             let after = before.saturating_add(difference.rows);
             if after < 0 && !how.partial {
-                return Ok(Err(Uncounted::Missing));
+                return Ok(Err(CountFailure::Missing));
             }
-            append(&mut changes, &hash, before, after, difference.row);
-            self.keep(&part.table, hash, after, how);
+            append_changes(&mut changes, &hash, before, after, difference.row);
+            self.remember(&part.table, hash, after, how);
         }
         if self.is_too_much(&part.table, how) {
-            return Ok(Err(Uncounted::TooMany));
+            return Ok(Err(CountFailure::TooMany));
         }
         Ok(Ok(TableChanges { table: part.table, changes }))
     }
 
-    fn known(&self, table: &Arc<str>, hash: &RowHash, how: Counting) -> Option<i32> {
+    fn known_count(&self, table: &Arc<str>, hash: &RowHash, how: CountMode) -> Option<i32> {
         let of =
             |tables: &FxHashMap<Arc<str>, Counts>| tables.get(table)?.counts.get(hash).copied();
         let large = if how.large { of(&self.large) } else { None };
         large.or_else(|| of(&self.submitted))
     }
 
-    fn keep(&mut self, table: &Arc<str>, hash: RowHash, count: i32, how: Counting) {
+    fn remember(&mut self, table: &Arc<str>, hash: RowHash, count: i32, how: CountMode) {
         let counts = if how.large { &mut self.large } else { &mut self.submitted };
         counts.entry(Arc::clone(table)).or_default().set(hash, count);
     }
 
-    fn is_too_much(&self, table: &Arc<str>, how: Counting) -> bool {
+    fn is_too_much(&self, table: &Arc<str>, how: CountMode) -> bool {
         let large = self.large.get(table).map_or(0, |large| large.counts.len());
-        large > MAX_KEPT || how.partial && self.missing(table) > MAX_KEPT
+        large > MAX_HASHES || how.partial && self.missing(table) > MAX_HASHES
     }
 
     /// The number of hashes with missing rows in a copy's table.
@@ -211,7 +211,13 @@ fn hash_of(value: &Value) -> Option<RowHash> {
 }
 
 /// Appends the changes from `before` to `after` equal rows. Negative counts mean none.
-fn append(changes: &mut Vec<Change>, hash: &RowHash, before: i32, after: i32, row: Option<Row>) {
+fn append_changes(
+    changes: &mut Vec<Change>,
+    hash: &RowHash,
+    before: i32,
+    after: i32,
+    row: Option<Row>,
+) {
     let (before, after) = (before.max(0), after.max(0));
     for occurrence in after..before {
         changes.push(Change::Delete(vec![key(hash, occurrence)]));
@@ -250,7 +256,10 @@ fn stored_counts(reader: &Reader, table: &str, hashes: &[RowHash]) -> Result<Vec
             Ok::<(), Error>(())
         })?;
         for ((at, occurrence), there) in open.into_iter().zip(there) {
-            counts.get_mut(at).into_iter().for_each(|search| search.tell(occurrence, there));
+            counts
+                .get_mut(at)
+                .into_iter()
+                .for_each(|search| search.record_result(occurrence, there));
         }
     }
 }
@@ -274,7 +283,7 @@ impl Search {
         }
     }
 
-    fn tell(&mut self, occurrence: i32, there: bool) {
+    fn record_result(&mut self, occurrence: i32, there: bool) {
         match there {
             true => self.least = occurrence.saturating_add(1),
             false => self.most = Some(occurrence),
@@ -290,11 +299,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_count_is_found_by_doubling_and_halving() {
+    fn occurrence_count_is_found_by_binary_search() {
         for count in [0, 1, 2, 3, 4, 5, 7, 8, 100, 1_000_000] {
             let (mut search, mut steps) = (Search::default(), 0);
             while let Some(occurrence) = search.next() {
-                search.tell(occurrence, occurrence < count);
+                search.record_result(occurrence, occurrence < count);
                 steps += 1;
             }
             assert_eq!(search.least, count);
@@ -303,22 +312,22 @@ mod tests {
     }
 
     #[test]
-    fn changes_of_a_batch_are_one_difference() {
+    fn changes_of_a_batch_are_combined_per_hash() {
         let (a, b) = ([1; HASH_BYTES], [2; HASH_BYTES]);
         let row = vec![Value::Int(1)];
         let changes = vec![
-            gone(a),
-            come(row.clone(), a),
-            come(row.clone(), b),
-            come(row.clone(), b),
-            gone(b),
+            delete_change(a),
+            insert_change(row.clone(), a),
+            insert_change(row.clone(), b),
+            insert_change(row.clone(), b),
+            delete_change(b),
         ];
         let differences = differences(changes);
         let found: Vec<_> = differences.iter().map(|(hash, one)| (*hash, one.rows)).collect();
         assert_eq!(found, [(b, 1)]);
         let mut changes = Vec::new();
-        append(&mut changes, &b, -1, 2, Some(row.clone()));
-        append(&mut changes, &a, 2, -1, None);
+        append_changes(&mut changes, &b, -1, 2, Some(row.clone()));
+        append_changes(&mut changes, &a, 2, -1, None);
         let put = |occurrence| Change::Put(vec![Value::Int(1), key(&b, occurrence)]);
         let delete = |occurrence| Change::Delete(vec![key(&a, occurrence)]);
         assert_eq!(changes, [put(0), put(1), delete(0), delete(1)]);

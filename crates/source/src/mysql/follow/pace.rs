@@ -54,19 +54,19 @@ mod tests {
     }
 
     #[test]
-    fn few_batches_do_not_wait() {
+    fn few_batches_are_submitted_at_once() {
         assert_eq!(submitted(20, 100), [0, 20, 40, 60, 80]);
     }
 
     #[test]
-    fn many_batches_come_at_the_pace_after_a_few() {
+    fn many_batches_are_rate_limited_after_a_burst() {
         let submitted = submitted(1, 100);
         assert_eq!(submitted[..4], [0, 1, 2, 3]);
         assert!(submitted[4..].windows(2).all(|pair| pair[1] - pair[0] == 8), "{submitted:?}");
     }
 
     #[test]
-    fn batches_that_cannot_wait_are_not_paid_for_later() {
+    fn batches_that_cannot_wait_do_not_delay_later_ones() {
         let start = Instant::now() + Duration::from_secs(10);
         let mut pace = Pace::new(start);
         (0..1_000).for_each(|_| pace.spend(start));

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Why changes of a table's rows may go unnoticed, if they may.
-pub(super) fn blind_parent(
+pub(super) fn unfollowed_parent(
     source: &mut Connection,
     table: &SourceTable,
     is_followed: impl Fn(&TableName) -> bool,

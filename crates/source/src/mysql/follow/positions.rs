@@ -159,7 +159,7 @@ mod tests {
     };
 
     #[test]
-    fn progress_is_read_back() {
+    fn progress_round_trips() {
         let progress = Progress { after: vec!["5".to_owned(), "'a\\'b'".to_owned()], rows: 9 };
         assert_eq!(Progress::parse(&progress.text()), Some(progress));
         assert_eq!(Progress::parse("{}"), None);

@@ -96,9 +96,9 @@ impl Applier {
         if computes && here.computing_failure().is_some() {
             return true;
         }
-        let anew = schema(&self.shared.settings, &followed.source, name, None);
+        let start_over = schema(&self.shared.settings, &followed.source, name, None);
         let is_long = |column: &ColumnDef| {
-            anew.columns.iter().any(|now| now.name == column.name && !now.indexed)
+            start_over.columns.iter().any(|now| now.name == column.name && !now.indexed)
         };
         here.columns.iter().any(|column| column.indexed && is_long(column))
     }

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_named_places_count() {
+    fn row_hash_uses_only_the_named_columns() {
         let (a, b) = ([text("a"), Value::Int(1)], [text("a"), Value::Int(2)]);
         assert_eq!(row_hash(&a, &[0]), row_hash(&b, &[0]));
         assert_ne!(row_hash(&a, &[0, 1]), row_hash(&b, &[0, 1]));

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_filter_says_what_a_change_was() {
+    fn required_filter_classifies_changes() {
         let required = required();
         assert_eq!(required.columns(), [1]);
         let update = |before, after| RowChange::Update { before, after };

@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 use super::{
     applier::Applier,
     batch::Batch,
-    cascades::{Child, Children, may_cascade, referred_places},
-    occurrences::{come, gone},
+    cascades::{Child, Children, may_cascade, referenced_places},
+    occurrences::{delete_change, insert_change},
     row_hash::row_hash,
     row_outcome::RowTally,
     status::count,
@@ -30,20 +30,20 @@ const MAX_ROUTES: usize = 4_096;
 /// The routes of rows, by the source's table id of their layout.
 #[derive(Default)]
 pub(super) struct Routes {
-    ways: FxHashMap<u64, (Arc<TableMap>, Way)>,
+    row_targets: FxHashMap<u64, (Arc<TableMap>, RowTarget)>,
     /// The child tables of each table, once they were needed.
     pub children: Option<Children>,
 }
 
 /// The route of a layout's rows.
 #[derive(Clone)]
-enum Way {
-    Here(Arc<Route>),
+enum RowTarget {
+    Followed(Arc<Route>),
     /// The table is not followed, but foreign keys change rows of these tables with it.
-    Past(TableName, Arc<[Child]>),
+    Unfollowed(TableName, Arc<[Child]>),
     /// Into the member tables of a MERGE table.
     Merged,
-    Nowhere,
+    Ignored,
 }
 
 /// The route into a followed table.
@@ -59,7 +59,7 @@ pub(super) struct Route {
     /// The child tables whose rows change with these.
     children: Arc<[Child]>,
     /// The positions of the referenced columns.
-    referred: Vec<usize>,
+    referenced: Vec<usize>,
     /// The table's required filter, if it has one.
     required: Option<RequiredRows>,
 }
@@ -80,7 +80,7 @@ pub(super) struct ChangeSink<'b> {
 impl Routes {
     /// Drops all routes, because tables changed.
     pub fn clear(&mut self) {
-        self.ways.clear();
+        self.row_targets.clear();
         self.children = None;
     }
 }
@@ -94,15 +94,15 @@ impl Applier {
         version: RowsVersion,
         body: &[u8],
     ) -> Result<()> {
-        let route = match self.way(map)? {
-            Way::Here(route) => route,
-            way => {
-                match way {
-                    Way::Past(parent, children) if may_cascade(kind, body) => {
-                        self.cascade_blindly(&parent, &children, kind);
+        let route = match self.row_target(map)? {
+            RowTarget::Followed(route) => route,
+            row_target => {
+                match row_target {
+                    RowTarget::Unfollowed(parent, children) if may_cascade(kind, body) => {
+                        self.cascade_from_unread_table(&parent, &children, kind);
                     }
-                    Way::Merged => self.miss_merged_rows(),
-                    Way::Past(..) | Way::Nowhere | Way::Here(_) => {}
+                    RowTarget::Merged => self.mark_member_rows_lost(),
+                    RowTarget::Unfollowed(..) | RowTarget::Ignored | RowTarget::Followed(_) => {}
                 }
                 count(&self.shared.board.counters.skipped, 1);
                 return Ok(());
@@ -124,7 +124,7 @@ impl Applier {
         };
         let decoded = route.decoder.decode(kind, version, body, &mut |change| {
             if cascades {
-                parents.extend(before_and_after(&change, &route.referred));
+                parents.extend(before_and_after(&change, &route.referenced));
             }
             tally.count(&change, &route.identity, route.required.as_ref());
             target.take(change);
@@ -144,25 +144,25 @@ impl Applier {
         if self.batch.is_large() { self.spill() } else { Ok(()) }
     }
 
-    fn way(&mut self, map: &Arc<TableMap>) -> Result<Way> {
-        if let Some((known, way)) = self.routes.ways.get(&map.table_id)
+    fn row_target(&mut self, map: &Arc<TableMap>) -> Result<RowTarget> {
+        if let Some((known, row_target)) = self.routes.row_targets.get(&map.table_id)
             && Arc::ptr_eq(known, map)
         {
-            return Ok(way.clone());
+            return Ok(row_target.clone());
         }
         let table = TableName { database: map.database.clone(), table: map.table.clone() };
         let children = self.children_of(&table);
-        let way = match self.find_route(&table, map, &children)? {
-            Some(route) => Way::Here(Arc::new(route)),
-            None if self.merged.has(&table) => Way::Merged,
-            None if children.is_empty() => Way::Nowhere,
-            None => Way::Past(table, children),
+        let row_target = match self.find_route(&table, map, &children)? {
+            Some(route) => RowTarget::Followed(Arc::new(route)),
+            None if self.merged.has(&table) => RowTarget::Merged,
+            None if children.is_empty() => RowTarget::Ignored,
+            None => RowTarget::Unfollowed(table, children),
         };
-        if self.routes.ways.len() >= MAX_ROUTES {
+        if self.routes.row_targets.len() >= MAX_ROUTES {
             self.routes.clear();
         }
-        self.routes.ways.insert(map.table_id, (Arc::clone(map), way.clone()));
-        Ok(way)
+        self.routes.row_targets.insert(map.table_id, (Arc::clone(map), row_target.clone()));
+        Ok(row_target)
     }
 
     fn find_route(
@@ -171,7 +171,7 @@ impl Applier {
         map: &TableMap,
         children: &Arc<[Child]>,
     ) -> Result<Option<Route>> {
-        self.miss_rows(table);
+        self.note_skipped_rows(table);
         let Some(followed) = self.tables.get(table) else { return Ok(None) };
         let (visible, hidden) = followed.targets();
         if visible.is_none() && hidden.is_none() {
@@ -182,10 +182,10 @@ impl Applier {
             Ok(mut decoder) => {
                 self.shared.unfitting.lock().remove(table);
                 let (table, children) = (table.clone(), Arc::clone(children));
-                let referred = referred_places(&followed.source, &children);
+                let referenced = referenced_places(&followed.source, &children);
                 let required = self.required(visible.as_ref().or(hidden.as_ref()));
                 let deciding = required.as_ref().map(RequiredRows::columns).unwrap_or_default();
-                decoder.look_back(&[referred.as_slice(), &deciding].concat());
+                decoder.require_before_columns(&[referenced.as_slice(), &deciding].concat());
                 Ok(Some(Route {
                     table,
                     decoder,
@@ -194,7 +194,7 @@ impl Applier {
                     visible,
                     hidden,
                     children,
-                    referred,
+                    referenced,
                     required,
                 }))
             }
@@ -218,11 +218,11 @@ impl Applier {
 }
 
 /// The row before, if it may be referenced by these columns, and the row after.
-fn before_and_after(change: &RowChange, referred: &[usize]) -> Option<(Row, Option<Row>)> {
+fn before_and_after(change: &RowChange, referenced: &[usize]) -> Option<(Row, Option<Row>)> {
     match change {
         RowChange::Insert(_) => None,
         RowChange::Update { before, after } => {
-            let changed = referred.iter().any(|&place| before.get(place) != after.get(place));
+            let changed = referenced.iter().any(|&place| before.get(place) != after.get(place));
             changed.then(|| (before.clone(), Some(after.clone())))
         }
         RowChange::Delete(row) => Some((row.clone(), None)),
@@ -257,7 +257,7 @@ impl ChangeSink<'_> {
     fn put(&mut self, row: Row) {
         if self.keyless {
             let hash = row_hash(&row, self.identity);
-            return self.push(come(row, hash));
+            return self.push(insert_change(row, hash));
         }
         self.record(&row);
         self.push(Change::Put(row));
@@ -265,7 +265,7 @@ impl ChangeSink<'_> {
 
     fn delete(&mut self, row: &[Value]) {
         if self.keyless {
-            return self.push(gone(row_hash(row, self.identity)));
+            return self.push(delete_change(row_hash(row, self.identity)));
         }
         self.record(row);
         let key = self.identity.iter().filter_map(|&place| row.get(place).cloned()).collect();

@@ -19,7 +19,7 @@ use remora_engine::Pending;
 
 use super::{
     applier::Applier,
-    lost,
+    history_loss,
     merged::Merged,
     positions::{binlog_key, source_key, source_text, source_uuid},
     shared::FollowState,
@@ -44,39 +44,39 @@ const MAX_COPY_THREADS: usize = 64;
 /// How often the waiting transactions are counted.
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Follows until the stream ends with an error, or without one when the owner wants something else. With `anew` the
+/// Follows until the stream ends with an error, or without one when the owner wants something else. With `start_over` the
 /// stored position is given up and everything is copied; it is set to false once that has begun.
-pub(super) fn run(shared: &Arc<FollowState>, anew: &mut bool) -> Result<()> {
+pub(super) fn run(shared: &Arc<FollowState>, start_over: &mut bool) -> Result<()> {
     let settings = &shared.settings;
     // Even if the source is unreachable: the rows are here.
-    shared.settle_words()?;
+    shared.apply_declared_words()?;
     let mut source = connection::connect(settings)?;
     requirements::check_again(&mut source, settings)?;
-    tell_of_server(shared, &source)?;
+    log_server(shared, &source)?;
     shared.store_refusals()?;
-    let executed = lost::look(shared, &mut source)?;
-    let applied = match *anew {
+    let executed = history_loss::check_history(shared, &mut source)?;
+    let applied = match *start_over {
         true => executed,
         false => position(shared, &source)?.unwrap_or(executed),
     };
     let stream = SourceStream::open(settings, &applied)?;
     let mut step = Step::default();
     let (synced, obeyed) = shared.ordered_copies();
-    let wanted = tables::CopyRequest { anew: *anew, synced };
+    let wanted = tables::CopyRequest { start_over: *start_over, synced };
     let compared = tables::compare(shared, &mut source, &wanted, &mut step)?;
     step.positions.extend(views::changed(&mut source, shared)?);
     let merged = Merged::load(&mut source)?;
     let text = source_text(source.server.flavor, &source.server.uuid);
     step.positions.push((source_key(&settings.name), text));
     step.positions.push((settings.name.clone(), applied.to_string()));
-    if *anew {
+    if *start_over {
         step.positions.push((binlog_key(&settings.name), String::new()));
     }
     shared.define(step.definitions, step.positions)?;
-    shared.tell_of_absent(compared.tables.values().map(|followed| &*followed.name));
+    shared.warn_of_unfollowed_tables(compared.tables.values().map(|followed| &*followed.name));
     shared.drop_orders(obeyed);
     shared.lost.store(false, Ordering::Relaxed);
-    if std::mem::take(anew) {
+    if std::mem::take(start_over) {
         // These positions belong to another history.
         shared.failed_at.lock().clear();
     }
@@ -111,7 +111,7 @@ fn position(shared: &FollowState, source: &Connection) -> Result<Option<GtidSet>
     Ok(Some(position))
 }
 
-fn tell_of_server(shared: &FollowState, source: &Connection) -> Result<()> {
+fn log_server(shared: &FollowState, source: &Connection) -> Result<()> {
     let server = &source.server;
     shared.board.phase.lock().server_uuid.clone_from(&server.uuid);
     let stored = shared.database.source_position(&source_key(&shared.settings.name))?;
@@ -214,7 +214,7 @@ fn read(mut stream: SourceStream, inbox: &Inbox, finished: &AtomicBool) {
                     break;
                 }
                 if is_end {
-                    inbox.rest();
+                    inbox.wait_for_next_batch();
                 }
             }
             Err(error) => {
@@ -237,7 +237,7 @@ fn acknowledge(submitted: &Receiver<Pending>, inbox: &Inbox) {
 /// lost its history, which the stream may not show.
 fn count_waiting(shared: &FollowState, session: &CopyQueue, inbox: &Inbox) {
     let waiting = &shared.board.waiting_transactions;
-    let (mut source, mut watch) = (None, lost::Watch::default());
+    let (mut source, mut watch) = (None, history_loss::HistoryWatch::default());
     while !session.pause(COUNT_INTERVAL) {
         match count_once(shared, &mut source, &mut watch) {
             Ok(count) => waiting.store(count.saturating_add(1), Ordering::Relaxed),
@@ -251,11 +251,11 @@ fn count_waiting(shared: &FollowState, session: &CopyQueue, inbox: &Inbox) {
 fn count_once(
     shared: &FollowState,
     source: &mut Option<Connection>,
-    watch: &mut lost::Watch,
+    watch: &mut history_loss::HistoryWatch,
 ) -> Result<u64> {
     let connection = match source {
         Some(connection) => connection,
         None => source.insert(connection::connect(&shared.settings)?),
     };
-    watch.look(shared, connection)
+    watch.check_history(shared, connection)
 }

@@ -13,8 +13,8 @@ use parking_lot::{Condvar, Mutex};
 use remora_engine::Database;
 
 use super::{
-    lost::Shown,
-    status::{Board, State},
+    history_loss::ObservedState,
+    status::{State, StatusBoard},
     words::WordsOrder,
 };
 use crate::mysql::{
@@ -34,7 +34,7 @@ pub(crate) struct FollowState {
     pub database: Database,
     pub settings: MysqlSettings,
     pub selection: Selection,
-    pub board: Board,
+    pub board: StatusBoard,
     /// Tables that stopped until a copy is ordered, with the reasons.
     pub given_up: Mutex<HashMap<TableName, String>>,
     /// Local names of tables that stopped because their rows were refused, until that is stored.
@@ -49,7 +49,7 @@ pub(crate) struct FollowState {
     /// found before it are no remedy.
     pub failed_at: Mutex<HashMap<TableName, Coordinates>>,
     /// What the source last showed of its history.
-    pub shown: Mutex<Option<Shown>>,
+    pub observed: Mutex<Option<ObservedState>>,
     /// Whether following failed because the position is lost: it can only start again with new copies.
     pub lost: AtomicBool,
     /// Held while definitions are made and committed, and while a session begins.
@@ -88,7 +88,7 @@ struct Orders {
     wanted: RequestedState,
     tables: VecDeque<TableOrder>,
     /// Whether nothing runs and following is paused.
-    at_rest: bool,
+    is_idle: bool,
     inbox: Option<Arc<Inbox>>,
     interrupter: Option<Interrupter>,
 }
@@ -100,14 +100,14 @@ impl FollowState {
             database,
             settings,
             selection,
-            board: Board::default(),
+            board: StatusBoard::default(),
             given_up: Mutex::default(),
             refused: Mutex::default(),
             careful: AtomicU32::new(0),
             unreadable: Mutex::default(),
             unfitting: Mutex::default(),
             failed_at: Mutex::default(),
-            shown: Mutex::default(),
+            observed: Mutex::default(),
             lost: AtomicBool::new(false),
             defining: Mutex::default(),
             words_orders: AtomicU64::new(0),
@@ -136,7 +136,7 @@ impl FollowState {
             orders.wanted = wanted;
         }
         if orders.wanted == RequestedState::Run {
-            orders.at_rest = false;
+            orders.is_idle = false;
             self.board.resume();
         }
         self.changed.notify_all();
@@ -163,20 +163,20 @@ impl FollowState {
     pub fn wait_to_run(&self) -> bool {
         let mut orders = self.orders.lock();
         while orders.wanted == RequestedState::Stop {
-            orders.at_rest = true;
-            self.board.rest();
+            orders.is_idle = true;
+            self.board.set_stopped();
             self.changed.notify_all();
             self.changed.wait(&mut orders);
         }
-        orders.at_rest = false;
+        orders.is_idle = false;
         orders.wanted == RequestedState::Run
     }
 
     /// Waits until nothing runs, or following is wanted again; false after the timeout.
-    pub fn wait_for_rest(&self, timeout: Duration) -> bool {
+    pub fn wait_until_idle(&self, timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
         let mut orders = self.orders.lock();
-        while orders.wanted == RequestedState::Stop && !orders.at_rest {
+        while orders.wanted == RequestedState::Stop && !orders.is_idle {
             if self.changed.wait_until(&mut orders, deadline).timed_out() {
                 return false;
             }

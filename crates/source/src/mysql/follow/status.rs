@@ -91,7 +91,7 @@ pub struct TableStatus {
     pub copied: Option<Copied>,
     /// The parts of its ranked search that are not available, with the reasons.
     pub words_missing: Option<String>,
-    /// The functional keys that cannot be used here, with the reasons. Only in [`super::Follower::whole_status`].
+    /// The functional keys that cannot be used here, with the reasons. Only in [`super::Follower::full_status`].
     pub keys_missing: Option<String>,
 }
 
@@ -141,7 +141,7 @@ pub enum TableState {
 
 /// Where the threads record what [`FollowerStatus`] reports.
 #[derive(Default)]
-pub(crate) struct Board {
+pub(crate) struct StatusBoard {
     pub tables: Mutex<BTreeMap<String, TableState>>,
     pub copied: Mutex<BTreeMap<String, Copied>>,
     /// The parts of tables' ranked search that are not available.
@@ -154,7 +154,7 @@ pub(crate) struct Board {
     pub applying_since_us: AtomicI64,
     pub last_applied_us: AtomicI64,
     /// When the stream last delivered a transaction, and when it last said that there is none.
-    pub told_us: AtomicI64,
+    pub delivered_us: AtomicI64,
     pub heartbeat_us: AtomicI64,
     /// One more than the number of waiting transactions; 0 if it is unknown.
     pub waiting_transactions: AtomicU64,
@@ -186,7 +186,7 @@ pub(crate) fn count(counter: &AtomicU64, more: u64) {
     counter.fetch_add(more, Ordering::Relaxed);
 }
 
-impl Board {
+impl StatusBoard {
     pub fn set_state(&self, state: State) {
         self.phase.lock().state = Some(state);
     }
@@ -200,7 +200,7 @@ impl Board {
     }
 
     /// Notes that following has stopped. An error stays.
-    pub fn rest(&self) {
+    pub fn set_stopped(&self) {
         let mut phase = self.phase.lock();
         if !matches!(phase.state, Some(State::Failed(_))) {
             phase.state = Some(State::Stopped);
@@ -232,15 +232,15 @@ impl Board {
     }
 
     /// Sets the parts of a table's ranked search that are not available; empty if all are.
-    pub fn tell_of_words(&self, table: &str, told: String) {
+    pub fn report_unavailable_words(&self, table: &str, missing: String) {
         let mut words = self.words.lock();
-        if told.is_empty() {
+        if missing.is_empty() {
             if words.remove(table).is_some() {
                 tracing::info!("the words of table {table} are as they are declared");
             }
-        } else if words.get(table) != Some(&told) {
-            tracing::warn!("the words of table {table}: {told}");
-            words.insert(table.to_owned(), told);
+        } else if words.get(table) != Some(&missing) {
+            tracing::warn!("the words of table {table}: {missing}");
+            words.insert(table.to_owned(), missing);
         }
     }
 
@@ -299,14 +299,14 @@ impl Board {
             let waiting = self.waiting_transactions.load(Ordering::Relaxed);
             status.lag_transactions = waiting.checked_sub(1);
         }
-        status.tables = self.shown_tables(&status.state);
+        status.tables = self.reported_tables(&status.state);
     }
 
-    fn shown_tables(&self, state: &State) -> Vec<TableStatus> {
+    fn reported_tables(&self, state: &State) -> Vec<TableStatus> {
         let (copied, words) = (self.copied.lock().clone(), self.words.lock().clone());
         let line = |(table, of_table): (&String, &TableState)| TableStatus {
             table: table.clone(),
-            state: of_table.shown_in(state),
+            state: of_table.with_source_state(state),
             copied: copied.get(table).cloned(),
             words_missing: words.get(table).cloned(),
             keys_missing: None,
@@ -324,7 +324,7 @@ impl Board {
 
 impl TableState {
     /// The state of the table in this state of the follower: a table that is not fed is not live.
-    fn shown_in(&self, state: &State) -> Self {
+    fn with_source_state(&self, state: &State) -> Self {
         let (why, waits) = match state {
             State::Running | State::Copying => return self.clone(),
             State::Connecting => ("the source is not connected", false),

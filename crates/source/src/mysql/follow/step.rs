@@ -23,13 +23,13 @@ impl Step {
     }
 
     /// Whether a table of this name exists after this step.
-    pub fn is_there(&self, database: &Database, name: &str) -> bool {
+    pub fn table_exists(&self, database: &Database, name: &str) -> bool {
         let before = database.schema(name).is_ok();
-        self.definitions.iter().fold(before, |is_there, definition| match definition {
-            Definition::Create(schema) => is_there || schema.name == name,
-            Definition::Drop(dropped) => is_there && dropped != name,
-            Definition::Rename { from, to } => (is_there && from != name) || to == name,
-            Definition::Alter { .. } | Definition::Vacant(_) => is_there,
+        self.definitions.iter().fold(before, |table_exists, definition| match definition {
+            Definition::Create(schema) => table_exists || schema.name == name,
+            Definition::Drop(dropped) => table_exists && dropped != name,
+            Definition::Rename { from, to } => (table_exists && from != name) || to == name,
+            Definition::Alter { .. } | Definition::Vacant(_) => table_exists,
         })
     }
 
@@ -43,15 +43,15 @@ impl Step {
     }
 
     /// Drops a table, if it exists after this step.
-    pub fn drop_if_there(&mut self, database: &Database, name: &str) {
-        if self.is_there(database, name) {
+    pub fn drop_if_exists(&mut self, database: &Database, name: &str) {
+        if self.table_exists(database, name) {
             self.definitions.push(Definition::Drop(name.to_owned()));
         }
     }
 
     /// Drops the hidden copy of a table of a source.
     pub fn drop_copy(&mut self, database: &Database, source: &str, name: &str, hidden: &str) {
-        self.drop_if_there(database, hidden);
+        self.drop_if_exists(database, hidden);
         self.positions.push((copy_key(source, name), String::new()));
         self.positions.push((copied_key(source, name), String::new()));
     }

@@ -5,9 +5,9 @@ use std::{collections::VecDeque, sync::Arc, time::Instant};
 use remora_engine::Schema;
 
 use super::{
-    doubt::Doubt,
     positions::Progress,
     status::{TableState, copying},
+    uncertainty::Uncertainty,
     whole_copies::WholeCopy,
 };
 use crate::mysql::{
@@ -21,11 +21,11 @@ use crate::mysql::{
 };
 
 /// The prefix of hidden tables' names.
-const HIDDEN: &str = "#copy:";
+const HIDDEN_PREFIX: &str = "#copy:";
 
 /// A table of the source and its local rows.
 pub(super) struct FollowedTable {
-    /// The source's definition at this position of the stream, unless the table is in doubt.
+    /// The source's definition at this position of the stream, unless that is uncertain.
     pub source: Arc<SourceTable>,
     /// Its local name.
     pub name: Arc<str>,
@@ -36,9 +36,9 @@ pub(super) struct FollowedTable {
     /// Why it is neither fed nor copied.
     pub stopped: Option<String>,
     /// Set while the source's definition at this position is unknown.
-    pub doubt: Option<Doubt>,
+    pub uncertainty: Option<Uncertainty>,
     /// The source has another definition, which the stream must explain before this position.
-    pub unexplained: Option<Coordinates>,
+    pub explained_before: Option<Coordinates>,
 }
 
 /// What readers see of a table.
@@ -47,7 +47,7 @@ pub(super) enum Visible {
     /// Nothing.
     Absent,
     /// Its rows at the applied position.
-    Fed,
+    Current,
     /// Its last good state.
     Frozen,
 }
@@ -59,7 +59,7 @@ pub(super) struct Copy {
     /// The hidden table that it fills.
     pub hidden: Arc<str>,
     /// Whether a worker has the task.
-    pub begun: bool,
+    pub is_started: bool,
     /// What the hidden table has.
     pub progress: Progress,
     pub windows: Windows,
@@ -98,14 +98,14 @@ impl FollowedTable {
             visible: Visible::Absent,
             copy: None,
             stopped: None,
-            doubt: Some(Doubt::default()),
-            unexplained: None,
+            uncertainty: Some(Uncertainty::default()),
+            explained_before: None,
         }
     }
 
     /// The state to show.
     pub fn state(&self) -> TableState {
-        if self.doubt.is_some() && self.copy.is_none() {
+        if self.uncertainty.is_some() && self.copy.is_none() {
             return TableState::CatchingUp;
         }
         match (&self.copy, &self.stopped) {
@@ -121,16 +121,16 @@ impl FollowedTable {
 
     /// The targets of its changes: the visible and the hidden table.
     pub fn targets(&self) -> (Option<Arc<str>>, Option<Arc<str>>) {
-        if self.doubt.is_some() {
+        if self.uncertainty.is_some() {
             return (None, None);
         }
-        let visible = (self.visible == Visible::Fed).then(|| Arc::clone(&self.name));
+        let visible = (self.visible == Visible::Current).then(|| Arc::clone(&self.name));
         (visible, self.copy.as_ref().map(|copy| Arc::clone(&copy.hidden)))
     }
 
     /// Whether it was created in the stream and has no rows yet.
     pub fn is_new(&self) -> bool {
-        let missed = self.doubt.as_ref().is_some_and(|doubt| doubt.missed);
+        let missed = self.uncertainty.as_ref().is_some_and(|uncertainty| uncertainty.missed);
         self.visible == Visible::Absent && self.copy.is_none() && !missed
     }
 }
@@ -141,7 +141,7 @@ impl Copy {
         Self {
             number,
             hidden: hidden_name(name).into(),
-            begun: false,
+            is_started: false,
             windows: Windows::default(),
             chunks: VecDeque::new(),
             requests: VecDeque::new(),
@@ -167,7 +167,7 @@ impl Copy {
 
     /// Discards what was read but not applied; it is read again under another number.
     pub fn renumber(&mut self, number: u64) {
-        (self.number, self.begun) = (number, false);
+        (self.number, self.is_started) = (number, false);
         self.resumed_rows = self.progress.rows;
         self.windows = Windows::default();
         self.chunks.clear();
@@ -178,12 +178,12 @@ impl Copy {
 
 /// The name of the hidden table for another table's copy.
 pub(super) fn hidden_name(name: &str) -> String {
-    format!("{HIDDEN}{name}")
+    format!("{HIDDEN_PREFIX}{name}")
 }
 
 /// The name of the table whose copy has this name, or the name itself.
 pub(super) fn copied_name(name: &str) -> &str {
-    name.strip_prefix(HIDDEN).unwrap_or(name)
+    name.strip_prefix(HIDDEN_PREFIX).unwrap_or(name)
 }
 
 /// The configured definition of a table.
@@ -199,7 +199,7 @@ pub(super) fn definition<'s>(settings: &'s MysqlSettings, table: &TableName) -> 
 }
 
 /// The local name of a source's table.
-pub(super) fn name_here(settings: &MysqlSettings, table: &TableName) -> String {
+pub(super) fn local_name(settings: &MysqlSettings, table: &TableName) -> String {
     match definition(settings, table) {
         Some(definition) => definition.name.clone(),
         None => format!("{}.{}", table.database, table.table),
@@ -220,23 +220,25 @@ fn with_types_of(definition: &Schema, source: &SourceTable) -> Schema {
 }
 
 /// The qualified name of a source's table, for messages.
-pub(super) fn name_there(table: &TableName) -> String {
+pub(super) fn source_name(table: &TableName) -> String {
     format!("{}.{}", quoted(&table.database), quoted(&table.table))
 }
 
 /// Why a table cannot have its local name: another table of the source has it (`a.b` in `c`, and `b` in `c.a`), or it
 /// has the prefix of copies.
-pub(super) fn namesake<'t>(
+pub(super) fn name_conflict<'t>(
     settings: &MysqlSettings,
     table: &TableName,
     mut others: impl Iterator<Item = (&'t TableName, &'t FollowedTable)>,
 ) -> Option<String> {
-    let name = name_here(settings, table);
-    if name.starts_with(HIDDEN) {
-        return Some(format!("names here do not begin with {HIDDEN:?}: rename its database"));
+    let name = local_name(settings, table);
+    if name.starts_with(HIDDEN_PREFIX) {
+        return Some(format!(
+            "names here do not begin with {HIDDEN_PREFIX:?}: rename its database"
+        ));
     }
     let (other, _) = others.find(|(other, followed)| *followed.name == *name && *other != table)?;
-    Some(format!("its name here, {name:?}, is that of {}: rename one of them", name_there(other)))
+    Some(format!("its name here, {name:?}, is that of {}: rename one of them", source_name(other)))
 }
 
 /// The engine's definition of a source's table under another name. Columns of the previous definition keep their

@@ -6,8 +6,7 @@ use remora_engine::{Database, Definition};
 use rustc_hash::FxHashMap;
 
 use super::{
-    doubt::{Absence, Answer, Doubt},
-    parents::blind_parent,
+    parents::unfollowed_parent,
     positions::{
         Progress, STALE, copied_key, copy_key, definition_text, stored_definition, table_key,
         tables_with,
@@ -16,9 +15,10 @@ use super::{
     status::TableState,
     step::Step,
     table::{
-        Copy, FollowedTable, Visible, definition, hidden_name, name_here, name_there, namesake,
-        schema,
+        Copy, FollowedTable, Visible, definition, hidden_name, local_name, name_conflict, schema,
+        source_name,
     },
+    uncertainty::{Absence, Answer, Uncertainty},
 };
 use crate::{
     Error, Result,
@@ -41,7 +41,7 @@ pub(super) struct Tables {
 /// What is copied in any case.
 pub(super) struct CopyRequest {
     /// Everything, because the position cannot be continued.
-    pub anew: bool,
+    pub start_over: bool,
     /// The tables of these local names.
     pub synced: HashSet<String>,
 }
@@ -60,7 +60,7 @@ pub(super) fn compare(
     let mut answers = BTreeMap::new();
     for read in read {
         let table = TableName { database: read.database.clone(), table: read.name.clone() };
-        match narrowed(&shared.settings, read) {
+        match restrict_to_definition(&shared.settings, read) {
             Ok(read) => answers.insert(table, Ok(read)),
             Err(Error::TableRefused { reason, .. }) => {
                 answers.insert(table, Err(Absence::Refused(reason)))
@@ -72,7 +72,7 @@ pub(super) fn compare(
         let table = TableName { database: refused.database, table: refused.table };
         answers.insert(table, Err(Absence::Refused(refused.reason)));
     }
-    refuse_blind(source, &mut answers)?;
+    refuse_children_of_unfollowed(source, &mut answers)?;
     let mut tables = Tables { tables: FxHashMap::default(), last_copy: 0 };
     for table in stored_tables(shared).into_iter().chain(answers.keys().cloned()) {
         if !tables.tables.contains_key(&table) {
@@ -85,12 +85,15 @@ pub(super) fn compare(
 }
 
 /// Refuses tables whose rows may change without being logged.
-fn refuse_blind(source: &mut Connection, answers: &mut BTreeMap<TableName, Answer>) -> Result<()> {
+fn refuse_children_of_unfollowed(
+    source: &mut Connection,
+    answers: &mut BTreeMap<TableName, Answer>,
+) -> Result<()> {
     let mut blind = Vec::new();
     for (table, answer) in &*answers {
         let is_followed = |parent: &TableName| answers.get(parent).is_some_and(Result::is_ok);
         if let Ok(read) = answer
-            && let Some(reason) = blind_parent(source, read, is_followed)?
+            && let Some(reason) = unfollowed_parent(source, read, is_followed)?
         {
             blind.push((table.clone(), Err(Absence::Refused(reason))));
         }
@@ -126,15 +129,15 @@ impl Tables {
         step: &mut Step,
     ) -> Result<()> {
         let (database, settings) = (&shared.database, &shared.settings);
-        let name = name_here(settings, &table);
-        if let Some(reason) = namesake(settings, &table, self.tables.iter()) {
-            shared.board.set_table(&name_there(&table), TableState::Refused(reason));
+        let name = local_name(settings, &table);
+        if let Some(reason) = name_conflict(settings, &table, self.tables.iter()) {
+            shared.board.set_table(&source_name(&table), TableState::Refused(reason));
             return Ok(());
         }
         let mut followed = FollowedTable::unknown(&table, name.clone());
         let stored = database.source_position(&table_key(&settings.name, &name))?;
-        if is_here(database, &name) && stored.is_none() {
-            shared.board.set_table(&name, TableState::Refused(taken(&name)));
+        if exists_locally(database, &name) && stored.is_none() {
+            shared.board.set_table(&name, TableState::Refused(name_taken_message(&name)));
             return Ok(());
         }
         let is_ordered = wanted.synced.contains(&name);
@@ -142,13 +145,13 @@ impl Tables {
             shared.forget_failures(&table);
         }
         followed.stopped = shared.given_up.lock().get(&table).cloned();
-        let usable = !wanted.anew && !is_ordered && followed.stopped.is_none();
-        if is_here(database, &name) {
+        let usable = !wanted.start_over && !is_ordered && followed.stopped.is_none();
+        if exists_locally(database, &name) {
             match stored_definition(stored.as_deref()).filter(|_| usable) {
                 Some(stored) => {
                     let here = (&*name, table_key(&settings.name, &name));
-                    let stored = in_order(shared, stored, here, step)?;
-                    (followed.source, followed.visible) = (stored.into(), Visible::Fed);
+                    let stored = in_source_order(shared, stored, here, step)?;
+                    (followed.source, followed.visible) = (stored.into(), Visible::Current);
                 }
                 None => {
                     followed.visible = Visible::Frozen;
@@ -157,12 +160,12 @@ impl Tables {
             }
         }
         self.resume_copy(shared, source, &mut followed, usable, step)?;
-        let known = followed.visible == Visible::Fed || followed.copy.is_some();
-        followed.doubt = None;
+        let known = followed.visible == Visible::Current || followed.copy.is_some();
+        followed.uncertainty = None;
         match answer {
             Some(Ok(read)) if known && read.reads_as(&followed.source) => {}
             _ if followed.stopped.is_some() => {}
-            _ if known => followed.unexplained = Some(end.clone()),
+            _ if known => followed.explained_before = Some(end.clone()),
             Some(Err(absence)) if followed.visible == Visible::Absent => {
                 shared.board.set_table(&name, TableState::Refused(absence.clone().reason()));
                 return Ok(());
@@ -171,7 +174,8 @@ impl Tables {
                 let gone = || Err(Absence::Gone);
                 let answer = answer.cloned().unwrap_or_else(gone);
                 let answer = Some((answer, end.clone()));
-                followed.doubt = Some(Doubt { answer, missed: true, ..Doubt::default() });
+                followed.uncertainty =
+                    Some(Uncertainty { answer, missed: true, ..Uncertainty::default() });
             }
         }
         shared.board.set_table(&name, followed.state());
@@ -198,18 +202,18 @@ impl Tables {
         match (progress, definition) {
             // A copy that is read whole restarts, because its position is in the past.
             (Some(progress), Some(definition))
-                if usable && !definition.is_keyless() && is_here(database, &hidden) =>
+                if usable && !definition.is_keyless() && exists_locally(database, &hidden) =>
             {
                 let here = (&*hidden, copied_key(&settings.name, &followed.name));
-                let definition = in_order(shared, definition, here, step)?;
+                let definition = in_source_order(shared, definition, here, step)?;
                 self.last_copy += 1;
                 let estimate = estimate(source, &definition)?;
                 let copy = Copy::new(self.last_copy, &followed.name, progress, estimate);
                 (followed.source, followed.copy) = (definition.into(), Some(copy));
             }
-            (None, None) if !is_here(database, &hidden) => {}
+            (None, None) if !exists_locally(database, &hidden) => {}
             (Some(_), Some(definition))
-                if usable && definition.is_keyless() && followed.visible == Visible::Fed =>
+                if usable && definition.is_keyless() && followed.visible == Visible::Current =>
             {
                 step.drop_copy(database, &settings.name, &followed.name, &hidden);
                 // The table is intact, and yet a copy was wanted: for a functional key, or as ordered.
@@ -227,7 +231,7 @@ impl Tables {
         let known: HashSet<&str> = self.tables.values().map(|followed| &*followed.name).collect();
         let name = &shared.settings.name;
         for table in tables_with(&shared.database, &|table| table_key(name, table)) {
-            if !known.contains(table.as_str()) && is_here(&shared.database, &table) {
+            if !known.contains(table.as_str()) && exists_locally(&shared.database, &table) {
                 let reason = "the source has no such table any more".to_owned();
                 shared.board.set_table(&table, TableState::Stopped(reason));
             }
@@ -250,7 +254,7 @@ pub(super) fn followed_before(
 }
 
 /// Shows the tables that were followed before, until they can be compared with the source's.
-pub(super) fn show_stored(shared: &FollowState) {
+pub(super) fn publish_stored_states(shared: &FollowState) {
     let positions = shared.database.source_positions();
     let name = &shared.settings.name;
     for table in tables_with(&shared.database, &|table| table_key(name, table)) {
@@ -270,7 +274,7 @@ pub(super) fn check_definitions(source: &mut Connection, settings: &MysqlSetting
             None => (settings.database.as_deref().unwrap_or_default(), definition.name.as_str()),
         };
         if let Some(read) = read_table(&mut source.conn, database, table)? {
-            narrowed(settings, read)?;
+            restrict_to_definition(settings, read)?;
         }
     }
     Ok(())
@@ -278,7 +282,7 @@ pub(super) fn check_definitions(source: &mut Connection, settings: &MysqlSetting
 
 /// The definition of a local table in the source's column order; older versions appended new columns. `here` is its
 /// name and the name of its stored definition.
-fn in_order(
+fn in_source_order(
     shared: &FollowState,
     stored: SourceTable,
     here: (&str, String),
@@ -296,12 +300,15 @@ fn in_order(
     Ok(ordered)
 }
 
-fn is_here(database: &Database, table: &str) -> bool {
+fn exists_locally(database: &Database, table: &str) -> bool {
     database.schema(table).is_ok()
 }
 
 /// The table restricted to its configured definition.
-pub(super) fn narrowed(settings: &MysqlSettings, read: SourceTable) -> Result<SourceTable> {
+pub(super) fn restrict_to_definition(
+    settings: &MysqlSettings,
+    read: SourceTable,
+) -> Result<SourceTable> {
     let table = TableName { database: read.database.clone(), table: read.name.clone() };
     match definition(settings, &table) {
         Some(definition) => read.narrowed_to(definition),
@@ -310,6 +317,6 @@ pub(super) fn narrowed(settings: &MysqlSettings, read: SourceTable) -> Result<So
 }
 
 /// Why a table cannot have its name here.
-pub(super) fn taken(name: &str) -> String {
+pub(super) fn name_taken_message(name: &str) -> String {
     format!("there is a table {name:?} here that does not come from this source: drop or rename it")
 }

@@ -34,7 +34,7 @@ type Row = (
 impl Applier {
     /// Reads the source's views. Differences are stored with the next step, together with the statement's position and
     /// the tables that it changed.
-    pub fn look_for_views(&mut self) -> Result<()> {
+    pub fn read_changed_views(&mut self) -> Result<()> {
         wait_until_executed(&mut self.source, &self.applied)?;
         self.changed_views = changed(&mut self.source, &self.shared)?;
         Ok(())

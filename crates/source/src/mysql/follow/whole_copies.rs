@@ -14,7 +14,7 @@ use remora_engine::{Change, Row, TableChanges};
 use super::{
     applier::Applier,
     batch::FULL_BYTES,
-    occurrences::{Counting, Uncounted, come, counts_rows},
+    occurrences::{CountFailure, CountMode, counts_rows, insert_change},
     row_hash::row_hash,
     step::Step,
     table::{Copy, FollowedTable, Visible},
@@ -25,8 +25,8 @@ use crate::{
 };
 
 /// The most changes that are kept until a moment is known, and the most bytes of their transactions.
-const MAX_KEPT: usize = 65_536;
-const MAX_KEPT_BYTES: usize = 16 * FULL_BYTES;
+const MAX_BUFFERED_CHANGES: usize = 65_536;
+const MAX_BUFFERED_BYTES: usize = 16 * FULL_BYTES;
 
 /// The state of a copy that is read whole.
 #[derive(Default)]
@@ -35,7 +35,7 @@ pub(super) struct WholeCopy {
     /// The moment that the worker reported, until it is accepted or refused.
     moment: Option<Moment>,
     /// Why it restarts.
-    spoiled: Option<&'static str>,
+    restart_reason: Option<&'static str>,
 }
 
 #[derive(Default)]
@@ -43,14 +43,14 @@ enum Stage {
     #[default]
     Idle,
     /// Its moment is not known yet.
-    Opening(Kept),
+    AwaitingMoment(BufferedChanges),
     /// It has this moment.
-    Of(Coordinates),
+    AtMoment(Coordinates),
 }
 
 /// Changes since the window opened.
 #[derive(Default)]
-struct Kept {
+struct BufferedChanges {
     /// With the ends of their transactions.
     changes: Vec<(Coordinates, Change)>,
     bytes: usize,
@@ -58,11 +58,11 @@ struct Kept {
     is_full: bool,
 }
 
-impl Kept {
+impl BufferedChanges {
     fn add(&mut self, end: &Coordinates, changes: Vec<Change>, bytes: usize) {
         self.bytes = self.bytes.saturating_add(bytes);
         let count = self.changes.len() + changes.len();
-        if self.is_full || count > MAX_KEPT || self.bytes > MAX_KEPT_BYTES {
+        if self.is_full || count > MAX_BUFFERED_CHANGES || self.bytes > MAX_BUFFERED_BYTES {
             *self = Self { is_full: true, ..Self::default() };
             return;
         }
@@ -74,35 +74,35 @@ impl WholeCopy {
     /// A window was opened. If no moment is known or awaited, changes are kept from here on.
     pub fn begin(&mut self) {
         if matches!(self.stage, Stage::Idle) {
-            self.stage = Stage::Opening(Kept::default());
+            self.stage = Stage::AwaitingMoment(BufferedChanges::default());
         }
     }
 
     /// Handles changes of a transaction that began at `place`; returns those to apply.
-    fn sift(
+    fn filter_changes(
         &mut self,
         changes: Vec<Change>,
         (begin, end): (&Coordinates, Option<&Coordinates>),
         bytes: usize,
     ) -> Vec<Change> {
         match (&mut self.stage, end) {
-            (Stage::Of(moment), _) if *begin >= *moment => return changes,
-            (Stage::Opening(kept), Some(end)) => kept.add(end, changes, bytes),
-            (Stage::Opening(kept), None) => {
-                *kept = Kept { is_full: true, ..Kept::default() };
+            (Stage::AtMoment(moment), _) if *begin >= *moment => return changes,
+            (Stage::AwaitingMoment(kept), Some(end)) => kept.add(end, changes, bytes),
+            (Stage::AwaitingMoment(kept), None) => {
+                *kept = BufferedChanges { is_full: true, ..BufferedChanges::default() };
             }
-            (Stage::Of(_) | Stage::Idle, _) => {}
+            (Stage::AtMoment(_) | Stage::Idle, _) => {}
         }
         Vec::new()
     }
 }
 
 /// Changes that add all these rows of a table without a key.
-pub(super) fn come_all(source: &SourceTable, rows: Vec<Row>) -> Vec<Change> {
+pub(super) fn insert_all(source: &SourceTable, rows: Vec<Row>) -> Vec<Change> {
     let identity = source.identity();
     let change = |row: Row| {
         let hash = row_hash(&row, &identity);
-        come(row, hash)
+        insert_change(row, hash)
     };
     rows.into_iter().map(change).collect()
 }
@@ -116,7 +116,7 @@ impl Applier {
     }
 
     /// Removes from the transaction, which ends here, changes that copies do not want.
-    pub fn sift_transaction(&mut self, end: &Coordinates) {
+    pub fn filter_transaction(&mut self, end: &Coordinates) {
         let bytes = self.batch.open_bytes();
         for table in &self.copying {
             let Some(copy) = whole_copy(self.tables.get_mut(table)) else { continue };
@@ -124,7 +124,7 @@ impl Applier {
             if changes.is_empty() {
                 continue;
             }
-            let wanted = copy.whole.sift(changes, (&self.place, Some(end)), bytes);
+            let wanted = copy.whole.filter_changes(changes, (&self.place, Some(end)), bytes);
             if !wanted.is_empty() {
                 let place = self.batch.place(&copy.hidden);
                 wanted.into_iter().for_each(|change| self.batch.push(place, change));
@@ -133,12 +133,12 @@ impl Applier {
     }
 
     /// The same for a part of a large transaction, whose end is unknown.
-    pub fn sift_large(&mut self, mut tables: Vec<TableChanges>) -> Vec<TableChanges> {
+    pub fn filter_large_part(&mut self, mut tables: Vec<TableChanges>) -> Vec<TableChanges> {
         for table in &self.copying {
             let Some(copy) = whole_copy(self.tables.get_mut(table)) else { continue };
             for part in tables.iter_mut().filter(|part| part.table == copy.hidden) {
                 let changes = std::mem::take(&mut part.changes);
-                part.changes = copy.whole.sift(changes, (&self.place, None), 0);
+                part.changes = copy.whole.filter_changes(changes, (&self.place, None), 0);
             }
         }
         tables.retain(|part| !part.changes.is_empty());
@@ -152,17 +152,19 @@ impl Applier {
         let known = |moment: &mut Moment| moment.exact || *place >= moment.end;
         let Some(moment) = copy.whole.moment.take_if(known) else { return Ok(()) };
         let kept = match std::mem::take(&mut copy.whole.stage) {
-            Stage::Opening(kept) => kept,
-            Stage::Idle | Stage::Of(_) => Kept { is_full: true, ..Kept::default() },
+            Stage::AwaitingMoment(kept) => kept,
+            Stage::Idle | Stage::AtMoment(_) => {
+                BufferedChanges { is_full: true, ..BufferedChanges::default() }
+            }
         };
         let before = |(end, _): &&(Coordinates, Change)| *end <= moment.end;
         let changed = kept.changes.iter().filter(before).count();
         let holds = !kept.is_full && (moment.exact || changed == 0);
         if !holds && copy.progress.rows > 0 {
-            copy.whole.spoiled = Some("it changed while it was read");
+            copy.whole.restart_reason = Some("it changed while it was read");
         }
         if holds {
-            copy.whole.stage = Stage::Of(moment.end);
+            copy.whole.stage = Stage::AtMoment(moment.end);
             let place = self.batch.place(&copy.hidden);
             let later = kept.changes.into_iter().skip(changed);
             later.for_each(|(_, change)| self.batch.push(place, change));
@@ -174,9 +176,9 @@ impl Applier {
     }
 
     /// Restarts the copy of a table if what was read is useless; true if it was.
-    pub fn restart_spoiled(&mut self, table: &TableName) -> Result<bool> {
+    pub fn restart_if_invalid(&mut self, table: &TableName) -> Result<bool> {
         let Some(copy) = whole_copy(self.tables.get_mut(table)) else { return Ok(false) };
-        let Some(reason) = copy.whole.spoiled.take() else { return Ok(false) };
+        let Some(reason) = copy.whole.restart_reason.take() else { return Ok(false) };
         tracing::info!(table = table.table, "copied from the beginning: {reason}");
         self.restart_copy(table)?;
         Ok(true)
@@ -188,7 +190,7 @@ impl Applier {
         let source = (*followed.source).clone();
         let mut step = Step::default();
         self.start_copy(table, source, false, &mut step)?;
-        self.take_step(step)
+        self.commit_in_order(step)
     }
 
     /// Converts changes to those that the engine takes: for tables without a key, equal rows are counted. A table whose
@@ -214,24 +216,24 @@ impl Applier {
             self.occurrences.forget_visible();
         }
         let (name, reader) = (part.table.clone(), self.shared.database.reader());
-        let why = match self.occurrences.count(&reader, part, Counting { large, partial })? {
+        let why = match self.occurrences.count(&reader, part, CountMode { large, partial })? {
             Ok(counted) => return Ok(Some(counted)),
             Err(why) => why,
         };
         self.occurrences.forget_table(&name);
         let reason = match why {
-            Uncounted::Missing => "a row went that is not here",
-            Uncounted::TooMany => "more rows changed at once than can be counted",
+            CountFailure::Missing => "a row went that is not here",
+            CountFailure::TooMany => "more rows changed at once than can be counted",
         };
         if partial {
             let copy = self.tables.get_mut(&table).and_then(|followed| followed.copy.as_mut());
-            copy.into_iter().for_each(|copy| copy.whole.spoiled = Some(reason));
+            copy.into_iter().for_each(|copy| copy.whole.restart_reason = Some(reason));
         } else if large {
             self.uncountable = Some((table, reason));
             return Err(Error::Cancelled);
         } else {
             tracing::warn!(table = table.table, "copied anew: {reason}");
-            self.miss(&table);
+            self.mark_rows_lost(&table);
         }
         Ok(None)
     }
@@ -242,8 +244,8 @@ impl Applier {
         let is_of = |followed: &FollowedTable| {
             let copy = followed.copy.as_ref();
             let copied = copy.is_some_and(|copy| *copy.hidden == *name);
-            copied && copy.is_some_and(|copy| copy.whole.spoiled.is_none())
-                || *followed.name == *name && followed.visible == Visible::Fed
+            copied && copy.is_some_and(|copy| copy.whole.restart_reason.is_none())
+                || *followed.name == *name && followed.visible == Visible::Current
         };
         let (table, followed) = self.tables.iter().find(|(_, followed)| is_of(followed))?;
         Some((table.clone(), *followed.name != *name))

@@ -30,7 +30,7 @@ use super::{
     positions::{Stored, copied_key, table_key, tables_with, words_key},
     shared::{FollowState, TableOrder},
     step::Step,
-    table::{copied_name, hidden_name, name_here},
+    table::{copied_name, hidden_name, local_name},
 };
 use crate::{
     Error, Result,
@@ -43,11 +43,11 @@ use crate::{
 /// Settings with file names.
 const FILES: [&str; 3] = ["stopwords", "wordforms", "exceptions"];
 /// How often a waiting order checks whether a session still exists.
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The stored declaration of a table's ranked search.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Kept {
+struct StoredDeclaration {
     /// The columns that SQL declared, by their current names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     columns: Vec<String>,
@@ -59,7 +59,7 @@ struct Kept {
     renamed: Vec<(String, String)>,
 }
 
-impl Kept {
+impl StoredDeclaration {
     fn parse(text: Option<&str>) -> Self {
         text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
@@ -82,15 +82,16 @@ impl Kept {
     }
 
     /// The current name of a column in the settings.
-    fn now(&self, column: &str) -> Option<&str> {
-        let renamed = self.renamed.iter().find(|(said, _)| is_same(said, column));
+    fn current_name(&self, column: &str) -> Option<&str> {
+        let renamed =
+            self.renamed.iter().find(|(in_settings, _)| is_same_name(in_settings, column));
         renamed.map(|(_, now)| now.as_str())
     }
 
-    /// Applies simultaneous renames of columns. `said` are the columns in the settings.
-    fn rename(&mut self, pairs: &[(String, String)], said: &[String]) {
+    /// Applies simultaneous renames of columns. `in_settings` are the columns in the settings.
+    fn rename(&mut self, pairs: &[(String, String)], in_settings: &[String]) {
         let after = |name: &str| {
-            let pair = pairs.iter().find(|(from, _)| is_same(from, name));
+            let pair = pairs.iter().find(|(from, _)| is_same_name(from, name));
             pair.map(|(_, to)| to.clone())
         };
         for column in &mut self.columns {
@@ -98,10 +99,10 @@ impl Kept {
                 *column = to;
             }
         }
-        for column in said {
-            if let Some(to) = after(self.now(column).unwrap_or(column)) {
-                self.renamed.retain(|(known, _)| !is_same(known, column));
-                if !is_same(&to, column) {
+        for column in in_settings {
+            if let Some(to) = after(self.current_name(column).unwrap_or(column)) {
+                self.renamed.retain(|(known, _)| !is_same_name(known, column));
+                if !is_same_name(&to, column) {
                     self.renamed.push((column.clone(), to));
                 }
             }
@@ -110,7 +111,7 @@ impl Kept {
 }
 
 /// Whether two names mean the same column.
-fn is_same(one: &str, other: &str) -> bool {
+fn is_same_name(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
@@ -120,14 +121,14 @@ pub(crate) struct WordsOrder {
     /// Identifies the order.
     pub number: u64,
     table: String,
-    kept: String,
+    stored: String,
     /// The rows of the table, indexed by the ordering thread.
     ahead: Arc<Mutex<Vec<IndexedAhead>>>,
     reply: Sender<Result<()>>,
 }
 
 /// The declaration in the settings for the table of this local name.
-fn said(settings: &MysqlSettings, table: &str) -> Option<DeclaredWords> {
+fn in_settings(settings: &MysqlSettings, table: &str) -> Option<DeclaredWords> {
     let by_name = settings.words.iter().find(|(name, _)| name == table);
     if let Some((_, words)) = by_name {
         return Some(words.clone());
@@ -137,7 +138,7 @@ fn said(settings: &MysqlSettings, table: &str) -> Option<DeclaredWords> {
 }
 
 /// Whether the settings decide a table's ranked search: they declare it, or give its whole definition.
-fn is_said(settings: &MysqlSettings, table: &str) -> bool {
+fn is_set_by_settings(settings: &MysqlSettings, table: &str) -> bool {
     settings.words.iter().any(|(name, _)| name == table)
         || settings.definitions.iter().any(|definition| definition.name == table)
 }
@@ -189,8 +190,8 @@ impl FollowState {
     }
 
     /// Indexes the rows of a table with this declaration in the calling thread, while the stream is applied.
-    fn indexed(&self, table: &str, kept: &str) -> Result<Vec<IndexedAhead>> {
-        let positions = [(words_key(&self.settings.name, table), kept.to_owned())];
+    fn indexed(&self, table: &str, stored: &str) -> Result<Vec<IndexedAhead>> {
+        let positions = [(words_key(&self.settings.name, table), stored.to_owned())];
         let definitions = self.with_words(vec![table.to_owned()], Vec::new(), &positions);
         let mut ahead = Vec::new();
         for definition in &definitions {
@@ -200,7 +201,7 @@ impl FollowState {
     }
 
     /// Gives all local tables their currently declared ranked search, because the settings may have changed.
-    pub fn settle_words(&self) -> Result<()> {
+    pub fn apply_declared_words(&self) -> Result<()> {
         let _alone = self.defining.lock();
         let name = &self.settings.name;
         let mut tables = tables_with(&self.database, &|table| table_key(name, table));
@@ -218,18 +219,18 @@ impl FollowState {
     }
 
     /// Reports declarations in the settings for tables that are not followed.
-    pub fn tell_of_absent<'t>(&self, followed: impl Iterator<Item = &'t str> + Clone) {
+    pub fn warn_of_unfollowed_tables<'t>(&self, followed: impl Iterator<Item = &'t str> + Clone) {
         for (table, _) in &self.settings.words {
             if followed.clone().all(|name| name != table) {
-                let told = "the source has no such table that can be followed".to_owned();
-                self.board.tell_of_words(table, told);
+                let missing = "the source has no such table that can be followed".to_owned();
+                self.board.report_unavailable_words(table, missing);
             }
         }
     }
 
     /// Declares ranked search for a table; see [`super::Follower::declare_words`].
     pub fn declare_words(&self, table: &str, words: Option<DeclaredWords>) -> Result<()> {
-        if is_said(&self.settings, table) {
+        if is_set_by_settings(&self.settings, table) {
             return Err(Error::Setting(format!(
                 "the words of table {table} are declared in the settings: change [tables] there"
             )));
@@ -250,19 +251,19 @@ impl FollowState {
             let message = format!("the words of table {table}: {}", missing.join("; "));
             return Err(Error::Setting(message));
         }
-        let mut kept = Kept::parse(positions.get(&words_key(source, table)));
+        let mut stored = StoredDeclaration::parse(positions.get(&words_key(source, table)));
         let DeclaredWords { columns, settings, .. } = words.unwrap_or_default();
-        (kept.columns, kept.settings) = (columns, settings);
+        (stored.columns, stored.settings) = (columns, settings);
         tracing::info!("{table} gets other words: its rows are indexed anew");
-        self.order_words(table, kept.text())
+        self.order_words(table, stored.text())
     }
 
     /// Lets the applier change the declaration; without a running session the calling thread does it.
-    fn order_words(&self, table: &str, kept: String) -> Result<()> {
+    fn order_words(&self, table: &str, stored: String) -> Result<()> {
         let (reply, replied) = bounded(1);
         let number = self.words_orders.fetch_add(1, Ordering::Relaxed);
-        let ahead = Arc::new(Mutex::new(self.indexed(table, &kept)?));
-        let order = WordsOrder { number, table: table.to_owned(), kept, ahead, reply };
+        let ahead = Arc::new(Mutex::new(self.indexed(table, &stored)?));
+        let order = WordsOrder { number, table: table.to_owned(), stored, ahead, reply };
         if !self.order(TableOrder::Words(order.clone())) {
             return Err(Error::Setting("too many orders wait".to_owned()));
         }
@@ -271,7 +272,7 @@ impl FollowState {
 
     fn wait_for_words(&self, order: &WordsOrder, replied: &Receiver<Result<()>>) -> Result<()> {
         loop {
-            if let Ok(outcome) = replied.recv_timeout(LOOK_AGAIN) {
+            if let Ok(outcome) = replied.recv_timeout(RETRY_INTERVAL) {
                 return outcome;
             }
             // While it is held no session begins.
@@ -285,7 +286,7 @@ impl FollowState {
             }
             self.check_order(order)?;
             let positions =
-                vec![(words_key(&self.settings.name, &order.table), order.kept.clone())];
+                vec![(words_key(&self.settings.name, &order.table), order.stored.clone())];
             let declared = vec![order.table.clone()];
             let definitions = self.with_words(declared, Vec::new(), &positions);
             let ahead = std::mem::take(&mut *order.ahead.lock());
@@ -297,7 +298,9 @@ impl FollowState {
 
     /// Checks that the table still has the columns of an order: the stream continued while its rows were indexed.
     fn check_order(&self, order: &WordsOrder) -> Result<()> {
-        let Some(words) = Kept::parse(Some(&order.kept)).declared() else { return Ok(()) };
+        let Some(words) = StoredDeclaration::parse(Some(&order.stored)).declared() else {
+            return Ok(());
+        };
         let here = [hidden_name(&order.table), order.table.clone()];
         let schema = here.iter().find_map(|name| self.database.schema(name).ok());
         let Some(schema) = schema else {
@@ -316,12 +319,13 @@ impl FollowState {
     /// Adapts the declaration to columns that were renamed at the source.
     pub fn rename_word_columns(&self, table: &str, pairs: &[(String, String)], step: &mut Step) {
         let key = words_key(&self.settings.name, table);
-        let before = Kept::parse(step.position(&self.database, &key).as_deref());
-        let mut kept = before.clone();
-        let columns = said(&self.settings, table).map(|words| words.columns).unwrap_or_default();
-        kept.rename(pairs, &columns);
-        if kept != before {
-            step.positions.push((key, kept.text()));
+        let before = StoredDeclaration::parse(step.position(&self.database, &key).as_deref());
+        let mut stored = before.clone();
+        let columns =
+            in_settings(&self.settings, table).map(|words| words.columns).unwrap_or_default();
+        stored.rename(pairs, &columns);
+        if stored != before {
+            step.positions.push((key, stored.text()));
         }
     }
 
@@ -329,31 +333,33 @@ impl FollowState {
     /// that name. The new name gets it too, if it has none of its own.
     pub fn rename_words(&self, from: &TableName, to: &TableName, step: &mut Step) {
         let settings = &self.settings;
-        let (old, new) = (name_here(settings, from), name_here(settings, to));
+        let (old, new) = (local_name(settings, from), local_name(settings, to));
         let key = words_key(&settings.name, &new);
-        if is_said(settings, &new)
+        if is_set_by_settings(settings, &new)
             || !self.selection.matches(&to.database, &to.table)
-            || Kept::parse(step.position(&self.database, &key).as_deref()).declared().is_some()
+            || StoredDeclaration::parse(step.position(&self.database, &key).as_deref())
+                .declared()
+                .is_some()
         {
             return;
         }
         let text = step.position(&self.database, &words_key(&settings.name, &old));
-        let before = Kept::parse(text.as_deref());
-        let declared = match said(settings, &old) {
-            Some(mut said) => {
-                for column in &mut said.columns {
-                    if let Some(now) = before.now(column) {
+        let before = StoredDeclaration::parse(text.as_deref());
+        let declared = match in_settings(settings, &old) {
+            Some(mut in_settings) => {
+                for column in &mut in_settings.columns {
+                    if let Some(now) = before.current_name(column) {
                         *column = now.to_owned();
                     }
                 }
-                Some(said)
+                Some(in_settings)
             }
             None => before.declared(),
         };
         let Some(DeclaredWords { columns, settings, .. }) = declared else { return };
         tracing::info!("{new} has the words of {old}, which the source renamed");
-        let kept = Kept { columns, settings, renamed: Vec::new() };
-        step.positions.push((key, kept.text()));
+        let stored = StoredDeclaration { columns, settings, renamed: Vec::new() };
+        step.positions.push((key, stored.text()));
     }
 
     /// The table of a stored declaration.
@@ -373,11 +379,11 @@ impl FollowState {
         let mut draft = Draft { shared: self, positions, tables, renamed, done };
         definitions.into_iter().for_each(|definition| draft.take(definition));
         for table in std::mem::take(&mut draft.renamed) {
-            draft.settle(&table);
+            draft.set_words(&table);
         }
         for table in declared {
-            draft.settle(&hidden_name(&table));
-            draft.settle(&table);
+            draft.set_words(&hidden_name(&table));
+            draft.set_words(&table);
         }
         draft.done
     }
@@ -432,7 +438,7 @@ impl Draft<'_> {
     }
 
     /// Gives an existing table its ranked search.
-    fn settle(&mut self, name: &str) {
+    fn set_words(&mut self, name: &str) {
         let Some(schema) = self.schema(name) else { return };
         let found = self.words(&schema, Some(&schema));
         if self.is_replaced(name) && !found.missing.is_empty() {
@@ -451,7 +457,7 @@ impl Draft<'_> {
     fn with(&mut self, schema: Schema, found: FoundWords) -> Schema {
         if !self.is_replaced(&schema.name) {
             let table = copied_name(&schema.name);
-            self.shared.board.tell_of_words(table, found.missing.join("; "));
+            self.shared.board.report_unavailable_words(table, found.missing.join("; "));
         }
         let schema = Schema { words: found.words, ..schema };
         self.tables.insert(schema.name.clone(), Some(schema.clone()));
@@ -466,15 +472,15 @@ impl Draft<'_> {
     /// The ranked search of a table with this definition. `before` is the previous definition.
     fn words(&self, schema: &Schema, before: Option<&Schema>) -> FoundWords {
         let table = copied_name(&schema.name);
-        let mut told = Vec::new();
-        let declared = self.declared(table, schema, &mut told);
+        let mut missing = Vec::new();
+        let declared = self.declared(table, schema, &mut missing);
         let found = declared.map(|declared| match before.filter(|before| before.words.is_some()) {
             Some(before) => with_files(declared, Some(before)).on(schema, Some(before)),
             None => with_files(declared, self.schema(table).as_ref()).on(schema, None),
         });
         let found = found.unwrap_or_default();
-        told.extend(found.missing);
-        FoundWords { words: found.words, missing: told }
+        missing.extend(found.missing);
+        FoundWords { words: found.words, missing }
     }
 
     /// The declaration for a table, with the column names of this definition.
@@ -482,27 +488,28 @@ impl Draft<'_> {
         &self,
         table: &str,
         schema: &Schema,
-        told: &mut Vec<String>,
+        missing: &mut Vec<String>,
     ) -> Option<DeclaredWords> {
         let key = words_key(&self.shared.settings.name, table);
-        let kept = match self.positions.iter().rev().find(|(known, _)| *known == key) {
-            Some((_, text)) => Kept::parse(Some(text)),
-            None => Kept::parse(self.shared.database.source_positions().get(&key)),
+        let stored = match self.positions.iter().rev().find(|(known, _)| *known == key) {
+            Some((_, text)) => StoredDeclaration::parse(Some(text)),
+            None => StoredDeclaration::parse(self.shared.database.source_positions().get(&key)),
         };
-        if !is_said(&self.shared.settings, table) {
-            return kept.declared();
+        if !is_set_by_settings(&self.shared.settings, table) {
+            return stored.declared();
         }
-        let mut said = said(&self.shared.settings, table)?;
-        for column in &mut said.columns {
-            let is_there = |now: &&str| schema.columns.iter().any(|it| is_same(&it.name, now));
-            if let Some(now) = kept.now(column).filter(is_there) {
-                told.push(format!(
+        let mut in_settings = in_settings(&self.shared.settings, table)?;
+        for column in &mut in_settings.columns {
+            let is_column =
+                |now: &&str| schema.columns.iter().any(|it| is_same_name(&it.name, now));
+            if let Some(now) = stored.current_name(column).filter(is_column) {
+                missing.push(format!(
                     "column {column:?} is {now:?} at the source now: change the settings"
                 ));
                 *column = now.to_owned();
             }
         }
-        Some(said)
+        Some(in_settings)
     }
 }
 
@@ -515,8 +522,8 @@ impl Applier {
         }
         let key = words_key(&self.shared.settings.name, &order.table);
         let ahead = std::mem::take(&mut *order.ahead.lock());
-        let outcome = self.define_indexed(Vec::new(), vec![(key, order.kept.clone())], ahead);
-        let (told, ended) = match outcome {
+        let outcome = self.define_indexed(Vec::new(), vec![(key, order.stored.clone())], ahead);
+        let (result, ended) = match outcome {
             Err(Error::Engine(refusal @ remora_engine::Error::Request { .. })) => {
                 (Err(refusal.into()), Ok(()))
             }
@@ -527,7 +534,7 @@ impl Applier {
             Ok(()) => (Ok(()), Ok(())),
         };
         // The ordering thread may have gone.
-        let _ = order.reply.send(told);
+        let _ = order.reply.send(result);
         ended
     }
 }
@@ -600,7 +607,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_comes_to_a_name_has_its_words() {
+    fn ranked_search_belongs_to_the_table_name() {
         let (state, _directory) = state(vec![("shop.t".to_owned(), of(&["title", "body"]))]);
         let hidden = hidden_name("shop.t");
         let create = |name: &str| Definition::Create(schema(name, &COLUMNS));
@@ -630,7 +637,7 @@ mod tests {
 
     /// A readable table keeps its ranked search until a copy with another replaces it.
     #[test]
-    fn a_table_that_is_copied_keeps_its_words_meanwhile() {
+    fn table_keeps_its_ranked_search_during_a_copy() {
         let (state, _directory) = state(Vec::new());
         let create = Definition::Create(schema("shop.t", &COLUMNS));
         state.define(vec![create], vec![followed("shop.t")]).unwrap();
@@ -664,12 +671,12 @@ mod tests {
         let settings = |words: Vec<(String, DeclaredWords)>| {
             let settings = MysqlSettings { words, ..MysqlSettings::default() };
             let state = FollowState::new(state.database.clone(), settings);
-            state.settle_words().unwrap();
+            state.apply_declared_words().unwrap();
             state
         };
-        let said = settings(vec![("shop.t".to_owned(), of(&["title"]))]);
-        assert_eq!(fields(&said, "shop.t"), ["title"]);
-        assert!(said.declare_words("shop.t", None).is_err());
+        let in_settings = settings(vec![("shop.t".to_owned(), of(&["title"]))]);
+        assert_eq!(fields(&in_settings, "shop.t"), ["title"]);
+        assert!(in_settings.declare_words("shop.t", None).is_err());
         let unsaid = settings(Vec::new());
         assert_eq!(fields(&unsaid, "shop.t"), ["body"]);
         unsaid.declare_words("shop.t", None).unwrap();
@@ -681,31 +688,35 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_read_back_and_nothing_is_no_text() {
-        let kept = Kept {
+    fn stored_declarations_round_trip_and_empty_is_no_text() {
+        let stored = StoredDeclaration {
             columns: vec!["title".to_owned()],
             settings: pairs(&[("morphology", "stem_en")]),
             renamed: pairs(&[("a", "b")]),
         };
-        assert_eq!(Kept::parse(Some(&kept.text())), kept);
-        assert_eq!(Kept::default().text(), "");
-        assert_eq!(Kept::parse(Some("")), Kept::default());
-        assert_eq!(Kept::parse(None).declared(), None);
+        assert_eq!(StoredDeclaration::parse(Some(&stored.text())), stored);
+        assert_eq!(StoredDeclaration::default().text(), "");
+        assert_eq!(StoredDeclaration::parse(Some("")), StoredDeclaration::default());
+        assert_eq!(StoredDeclaration::parse(None).declared(), None);
     }
 
     /// Names in the settings stay as they are written, whatever the columns are called now.
     #[test]
     fn renamed_columns_are_known_by_the_names_that_settings_have() {
-        let said = ["title".to_owned(), "body".to_owned()];
-        let mut kept = Kept { columns: vec!["Title".to_owned()], ..Kept::default() };
-        kept.rename(&pairs(&[("TITLE", "headline"), ("year", "made")]), &said);
-        assert_eq!(kept.columns, ["headline"]);
-        assert_eq!(kept.renamed, pairs(&[("title", "headline")]));
-        kept.rename(&pairs(&[("headline", "body"), ("body", "headline")]), &said);
-        assert_eq!(kept.columns, ["body"]);
-        assert_eq!((kept.now("title"), kept.now("body")), (Some("body"), Some("headline")));
-        kept.rename(&pairs(&[("body", "title"), ("headline", "body")]), &said);
-        assert!(kept.renamed.is_empty(), "{kept:?}");
-        assert_eq!(kept.columns, ["title"]);
+        let in_settings = ["title".to_owned(), "body".to_owned()];
+        let mut stored =
+            StoredDeclaration { columns: vec!["Title".to_owned()], ..StoredDeclaration::default() };
+        stored.rename(&pairs(&[("TITLE", "headline"), ("year", "made")]), &in_settings);
+        assert_eq!(stored.columns, ["headline"]);
+        assert_eq!(stored.renamed, pairs(&[("title", "headline")]));
+        stored.rename(&pairs(&[("headline", "body"), ("body", "headline")]), &in_settings);
+        assert_eq!(stored.columns, ["body"]);
+        assert_eq!(
+            (stored.current_name("title"), stored.current_name("body")),
+            (Some("body"), Some("headline"))
+        );
+        stored.rename(&pairs(&[("body", "title"), ("headline", "body")]), &in_settings);
+        assert!(stored.renamed.is_empty(), "{stored:?}");
+        assert_eq!(stored.columns, ["title"]);
     }
 }

@@ -35,7 +35,7 @@ fn any_set() -> impl Strategy<Value = Naive> {
 
 proptest! {
     #[test]
-    fn mysql_sets_are_sets(a in any_set(), b in any_set(), order in any::<prop::sample::Index>()) {
+    fn mysql_gtid_sets_behave_like_sets(a in any_set(), b in any_set(), order in any::<prop::sample::Index>()) {
         let (first, second) = (set_of(&a), set_of(&b));
         prop_assert_eq!(first.covers(&second), b.is_subset(&a));
         prop_assert_eq!(first.count_beyond(&second), a.difference(&b).count() as u64);
@@ -66,7 +66,7 @@ proptest! {
     }
 
     #[test]
-    fn ranges_are_added_as_their_numbers(ranges in prop::collection::vec((1_u64..60, 0_u64..9), 0..20)) {
+    fn ranges_are_added_like_their_numbers(ranges in prop::collection::vec((1_u64..60, 0_u64..9), 0..20)) {
         let text = ranges.iter().map(|(first, more)| format!(":{first}-{}", first + more));
         let text = format!("00000000-0000-0000-0000-000000000000{}", text.collect::<String>());
         let numbers = ranges.iter().flat_map(|(first, more)| *first..=first + more);
@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn mariadb_sets_hold_all_before(
+    fn mariadb_gtid_sets_contain_all_earlier_transactions(
         a in prop::collection::btree_map(0_u32..4, 1_u64..30, 0..4),
         b in prop::collection::btree_map(0_u32..4, 1_u64..30, 0..4),
     ) {
@@ -111,7 +111,7 @@ proptest! {
 }
 
 #[test]
-fn the_servers_own_forms_are_read() {
+fn gtid_sets_of_the_servers_are_parsed() {
     let text = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5:11-18:blue:1-3:red:7,\n\
                 4E11FA47-71CA-11E1-9E33-C80AA9429562:3";
     let set = GtidSet::parse(text).unwrap();

@@ -12,11 +12,11 @@ pub(crate) struct WindowRequest {
     /// An earlier window in which no chunk was read.
     pub instead_of: Option<u64>,
     /// The channel for the answer; dropped if the copy is no longer wanted.
-    pub reply: Sender<Opened>,
+    pub reply: Sender<OpenedWindow>,
 }
 
 /// An open window.
-pub(crate) struct Opened {
+pub(crate) struct OpenedWindow {
     /// Its number.
     pub window: u64,
     /// The transactions that the applier had applied when it opened.

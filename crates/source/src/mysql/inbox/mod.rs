@@ -10,7 +10,7 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 
-pub(crate) use copy_messages::{Chunk, Moment, Opened, WindowRequest};
+pub(crate) use copy_messages::{Chunk, Moment, OpenedWindow, WindowRequest};
 
 use super::binlog::SourceEvent;
 use crate::Error;
@@ -94,7 +94,7 @@ impl Inbox {
 
     /// Waits between two transactions until shortly before the next batch. Events processed earlier would not become
     /// visible earlier, and being woken for each event of a busy source costs more than processing it.
-    pub fn rest(&self) {
+    pub fn wait_for_next_batch(&self) {
         let next_batch = self.state.lock().next_batch;
         let left = next_batch.map(|time| time.saturating_duration_since(Instant::now()));
         if let Some(time) = left.and_then(|left| left.checked_sub(READ_AHEAD)) {
@@ -151,7 +151,7 @@ impl Inbox {
 }
 
 /// The deadline after this time.
-pub(crate) fn within(time: Duration) -> Option<Instant> {
+pub(crate) fn deadline_after(time: Duration) -> Option<Instant> {
     Instant::now().checked_add(time)
 }
 
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_larger_than_the_queue_wakes_who_was_not_woken_before() {
+    fn event_larger_than_the_queue_wakes_the_reader() {
         let inbox = Inbox::default();
         std::thread::scope(|scope| {
             let taker = scope.spawn(|| {

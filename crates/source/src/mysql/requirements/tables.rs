@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::account_there;
+use super::current_account;
 use crate::{
     Error, Result,
     mysql::{
@@ -78,8 +78,8 @@ fn missing(
     let statement = format!("SELECT 1 FROM {}.{} LIMIT 0", quoted(database), quoted(table));
     match connection.first::<u8>(&statement) {
         Err(Error::AccessDenied { address, user, message, .. }) => {
-            let mend = grant_on_table(database, table, &account_there(connection, settings)?);
-            Ok(Error::AccessDenied { address, user, message, mend })
+            let advice = grant_on_table(database, table, &current_account(connection, settings)?);
+            Ok(Error::AccessDenied { address, user, message, advice })
         }
         Err(error @ Error::Unreachable { .. }) => Err(error),
         _ => Ok(Error::Setting(format!(
@@ -128,10 +128,10 @@ fn check_readable(
         unreadable.into_iter().filter(|name| wanted(name) && is_table(name)).collect();
     unreadable.sort();
     let Some((database, table)) = unreadable.first() else { return Ok(()) };
-    let account = account_there(connection, settings)?;
+    let account = current_account(connection, settings)?;
     let names = unreadable.iter().take(MOST_NAMED);
     let names: Vec<_> = names.map(|(database, table)| format!("{database}.{table}")).collect();
-    let mend = match unreadable.len() {
+    let advice = match unreadable.len() {
         1 => grant_on_table(database, table, &account),
         _ => grants(settings, &account),
     };
@@ -139,6 +139,6 @@ fn check_readable(
         address: settings.address(),
         user: settings.user.clone(),
         message: format!("it may not read {}", names.join(", ")),
-        mend,
+        advice,
     })
 }

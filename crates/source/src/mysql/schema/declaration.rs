@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_named() {
+    fn unknown_column_types_are_named() {
         let refusal =
             |declaration: Declaration| declaration.column(0, Flavor::MySql, None).unwrap_err();
         assert_eq!(refusal(declared("xml")), "column \"c\" is xml, which is not known");

@@ -15,14 +15,14 @@ pub(crate) struct ForeignKey {
     /// The referenced columns.
     pub parent_columns: Vec<String>,
     /// The action when the referenced row is deleted.
-    pub on_delete: Reaction,
+    pub on_delete: ReferentialAction,
     /// The action when the referenced columns change.
-    pub on_update: Reaction,
+    pub on_update: ReferentialAction,
 }
 
 /// A foreign key action.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Reaction {
+pub(crate) enum ReferentialAction {
     /// None: the change is refused.
     #[default]
     Nothing,
@@ -43,7 +43,7 @@ impl SourceTable {
 pub(super) fn reacting_keys(words: &Words, database: &str) -> Vec<ForeignKey> {
     let lines = words.of_table().map(|table| table.keys).unwrap_or_default();
     let keys = lines.iter().filter_map(|line| ForeignKey::parse(line, database));
-    let nothing = Reaction::Nothing;
+    let nothing = ReferentialAction::Nothing;
     keys.filter(|key| key.on_delete != nothing || key.on_update != nothing).collect()
 }
 
@@ -69,12 +69,12 @@ impl ForeignKey {
                 if !rest.skip_all(&["ON", event]) {
                     rest.pass();
                 } else if rest.skip("CASCADE") {
-                    return Reaction::Cascade;
+                    return ReferentialAction::Cascade;
                 } else if rest.skip_all(&["SET", "NULL"]) {
-                    return Reaction::SetNull;
+                    return ReferentialAction::SetNull;
                 }
             }
-            Reaction::Nothing
+            ReferentialAction::Nothing
         };
         let (on_delete, on_update) = (reaction("DELETE"), reaction("UPDATE"));
         let parent = (parent.database, parent.table);
@@ -109,14 +109,17 @@ mod tests {
             columns: vec!["a".to_owned(), "b,c".to_owned()],
             parent: ("o`x".to_owned(), "p".to_owned()),
             parent_columns: vec!["x".to_owned(), "y".to_owned()],
-            on_delete: Reaction::SetNull,
-            on_update: Reaction::Cascade,
+            on_delete: ReferentialAction::SetNull,
+            on_update: ReferentialAction::Cascade,
         };
         assert_eq!(ForeignKey::parse(line, "d"), Some(key));
         let line = "CONSTRAINT `f` FOREIGN KEY (`a`) REFERENCES `p` (`x`) ON DELETE CASCADE";
         let key = ForeignKey::parse(line, "d").unwrap();
         assert_eq!(key.parent, ("d".to_owned(), "p".to_owned()));
-        assert_eq!((key.on_delete, key.on_update), (Reaction::Cascade, Reaction::Nothing));
+        assert_eq!(
+            (key.on_delete, key.on_update),
+            (ReferentialAction::Cascade, ReferentialAction::Nothing)
+        );
         assert_eq!(ForeignKey::parse("KEY `a` (`a`)", "d"), None);
         assert_eq!(ForeignKey::parse("FOREIGN KEY (`a`", "d"), None);
         assert_eq!(ForeignKey::parse("FOREIGN KEY (`a`) REFERENCES", "d"), None);

@@ -11,7 +11,7 @@ mod table;
 mod words;
 
 pub use column::{ColumnDefault, Generation, Labels, Range, SourceColumn, SourceType, TextType};
-pub(crate) use foreign_key::{ForeignKey, Reaction};
+pub(crate) use foreign_key::{ForeignKey, ReferentialAction};
 pub use read::{Refused, read_table, read_tables};
 pub(crate) use read::{is_changed_by_foreign_keys, list_merged, list_tables};
 pub use selection::{Pattern, Selection};

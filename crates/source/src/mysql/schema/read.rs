@@ -27,7 +27,7 @@ use crate::{
 
 /// How often a table that is listed without columns is read again, and after what time.
 const ATTEMPTS: usize = 5;
-const PATIENCE: Duration = Duration::from_millis(20);
+const RETRY_DELAY: Duration = Duration::from_millis(20);
 /// The most bytes of a key, here and at the source.
 const MAX_KEY_BYTES: u64 = 3_072;
 /// The most columns of a table here.
@@ -36,7 +36,7 @@ const MAX_COLUMNS: usize = 4_096;
 const MAX_KEY_COLUMNS: usize = 32;
 
 /// Errors that say nothing about the table itself: access denied, the table is gone, it is locked.
-const SAYS_NOTHING: [ErrorCode; 5] = [
+const INCONCLUSIVE_ERRORS: [ErrorCode; 5] = [
     ErrorCode::DatabaseAccessDenied,
     ErrorCode::TableAccessDenied,
     ErrorCode::ColumnAccessDenied,
@@ -64,7 +64,7 @@ pub fn read_tables(
     selection: &Selection,
 ) -> Result<(Vec<SourceTable>, Vec<Refused>)> {
     let mut source = Source::of(connection)?;
-    let mut databases = BTreeMap::<String, Vec<Listed>>::new();
+    let mut databases = BTreeMap::<String, Vec<ListedTable>>::new();
     for (database, listed) in source.listed("")? {
         if selection.matches(&database, &listed.name) {
             databases.entry(database).or_default().push(listed);
@@ -84,7 +84,7 @@ pub fn read_tables(
                     tables.push(SourceTable { words, ..read });
                 }
                 Err(reason) => {
-                    let reason = source.unopened(&database, &table.name)?.unwrap_or(reason);
+                    let reason = source.open_error(&database, &table.name)?.unwrap_or(reason);
                     refused.push(Refused { database: database.clone(), table: table.name, reason });
                 }
             }
@@ -156,14 +156,14 @@ pub fn read_table(
             break (database, listed, columns);
         }
         // It may have been renamed between the two queries.
-        std::thread::sleep(PATIENCE);
+        std::thread::sleep(RETRY_DELAY);
     };
     let keys = source.keys(&database, Some(table))?.remove(&listed.name).unwrap_or_default();
     let period = source.period(&database, &listed)?;
     let read = match source.table(&database, &listed, &columns, &keys, &period) {
         Ok(read) => read,
         Err(reason) => {
-            let reason = source.unopened(&database, &listed.name)?.unwrap_or(reason);
+            let reason = source.open_error(&database, &listed.name)?.unwrap_or(reason);
             let table = format!("{database}.{}", listed.name);
             return Err(Error::TableRefused { table, reason });
         }
@@ -172,7 +172,7 @@ pub fn read_table(
     Ok(Some(SourceTable { words, ..read }))
 }
 
-struct Listed {
+struct ListedTable {
     name: String,
     kind: String,
     /// Empty if the server cannot open the table.
@@ -250,7 +250,7 @@ impl<'c> Source<'c> {
         })
     }
 
-    fn listed(&mut self, condition: &str) -> Result<Vec<(String, Listed)>> {
+    fn listed(&mut self, condition: &str) -> Result<Vec<(String, ListedTable)>> {
         let rows = self.rows(&format!(
             "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE FROM information_schema.TABLES \
              WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED'){condition} \
@@ -258,7 +258,7 @@ impl<'c> Source<'c> {
         ))?;
         let listed = |row: &Row| {
             let engine = text(row, 3).unwrap_or_default();
-            Some((text(row, 0)?, Listed { name: text(row, 1)?, kind: text(row, 2)?, engine }))
+            Some((text(row, 0)?, ListedTable { name: text(row, 1)?, kind: text(row, 2)?, engine }))
         };
         Ok(rows.iter().filter_map(listed).collect())
     }
@@ -309,7 +309,7 @@ impl<'c> Source<'c> {
     }
 
     /// The system period of a table.
-    fn period(&mut self, database: &str, listed: &Listed) -> Result<Period> {
+    fn period(&mut self, database: &str, listed: &ListedTable) -> Result<Period> {
         let is_there = listed.kind == "SYSTEM VERSIONED";
         let mut period = Period { is_there, ..Period::default() };
         if !is_there {
@@ -331,14 +331,14 @@ impl<'c> Source<'c> {
 
     /// Why the server itself cannot open a table, if it cannot: its description is then unreliable. Locks are not
     /// waited for.
-    fn unopened(&mut self, database: &str, table: &str) -> Result<Option<String>> {
+    fn open_error(&mut self, database: &str, table: &str) -> Result<Option<String>> {
         self.rows("SET SESSION lock_wait_timeout = 1")?;
         let statement = format!("SELECT 1 FROM {}.{} LIMIT 0", quoted(database), quoted(table));
         let opened = self.connection.exec_drop(&statement, Params::Empty);
         self.rows("SET SESSION lock_wait_timeout = DEFAULT")?;
         match opened {
             Err(mysql::Error::MySqlError(error))
-                if SAYS_NOTHING.iter().all(|code| code.number() != error.code) =>
+                if INCONCLUSIVE_ERRORS.iter().all(|code| code.number() != error.code) =>
             {
                 Ok(Some(format!(
                     "the source itself cannot open it: {} (error {}); repair, restore or drop it \
@@ -367,14 +367,14 @@ impl<'c> Source<'c> {
     fn table(
         &self,
         database: &str,
-        listed: &Listed,
+        listed: &ListedTable,
         declarations: &[Declaration],
         keys: &BTreeMap<String, Key>,
         period: &Period,
     ) -> Result<SourceTable, String> {
         if listed.engine.is_empty() {
-            let mend = "drop it there, or restore it";
-            return Err(format!("the source itself cannot open it: {mend}"));
+            let advice = "drop it there, or restore it";
+            return Err(format!("the source itself cannot open it: {advice}"));
         }
         check_engine(&listed.engine)?;
         let mut columns = Vec::with_capacity(declarations.len());
@@ -495,12 +495,12 @@ fn check_names(columns: &[SourceColumn]) -> Result<(), String> {
 
 /// Checks that the hidden key can be added.
 fn check_hidden_key(columns: &[SourceColumn]) -> Result<(), String> {
-    let mend = "give it a primary key";
+    let advice = "give it a primary key";
     if columns.iter().any(|column| column.name.eq_ignore_ascii_case(HIDDEN_KEY)) {
-        return Err(format!("it has no key, and a column named {HIDDEN_KEY:?}: {mend}"));
+        return Err(format!("it has no key, and a column named {HIDDEN_KEY:?}: {advice}"));
     }
     if columns.len() >= MAX_COLUMNS {
-        return Err(format!("it has no key and {} columns: {mend}", columns.len()));
+        return Err(format!("it has no key and {} columns: {advice}", columns.len()));
     }
     Ok(())
 }

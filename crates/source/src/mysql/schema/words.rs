@@ -28,7 +28,7 @@ impl Words {
     /// Parses the statement; empty if it is not of the form above.
     pub fn of(statement: &str) -> Self {
         let short = Some(statement).filter(|statement| statement.len() <= MAX_BYTES);
-        short.and_then(take_apart).unwrap_or_default()
+        short.and_then(split_definition).unwrap_or_default()
     }
 
     /// The text after a column's name.
@@ -48,7 +48,7 @@ impl Words {
     }
 }
 
-fn take_apart(statement: &str) -> Option<Words> {
+fn split_definition(statement: &str) -> Option<Words> {
     let (head, body) = statement.split_once('\n')?;
     if !(head.starts_with("CREATE TABLE `") && head.ends_with(" (")) {
         return None;
@@ -57,7 +57,7 @@ fn take_apart(statement: &str) -> Option<Words> {
     let mut rest = body;
     loop {
         if let Some(options) = rest.strip_prefix(')') {
-            let options = without_counter(options.trim_start());
+            let options = without_auto_increment(options.trim_start());
             return Some(Words {
                 columns,
                 table: Some(DeclaredTable { keys, options, ..DeclaredTable::default() }),
@@ -92,7 +92,7 @@ fn column(quoted: &str) -> Option<(String, String)> {
 }
 
 /// The options without the AUTO_INCREMENT counter, which every insert changes.
-fn without_counter(options: &str) -> String {
+fn without_auto_increment(options: &str) -> String {
     // A comment, which may contain the word, comes after it.
     let quote = options.find('\'').unwrap_or(options.len());
     let Some(start) = options.find(COUNTER).filter(|start| *start < quote) else {
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_statement_is_taken_apart() {
+    fn definition_statement_is_split() {
         let statement = "CREATE TABLE `t` (\n  `id` int(11) NOT NULL AUTO_INCREMENT,\n  \
              `a``b` enum('x,','y)') DEFAULT 'x,' COMMENT 'it\\n  `c` x',\n  \
              PRIMARY KEY (`id`),\n  KEY `k` (`a``b`)\n) ENGINE=InnoDB AUTO_INCREMENT=17 \
@@ -126,14 +126,17 @@ mod tests {
     }
 
     #[test]
-    fn the_counter_alone_is_left_out() {
-        assert_eq!(without_counter("ENGINE=MyISAM AUTO_INCREMENT=5"), "ENGINE=MyISAM");
-        assert_eq!(without_counter("COMMENT='AUTO_INCREMENT=5 a'"), "COMMENT='AUTO_INCREMENT=5 a'");
-        assert_eq!(without_counter(""), "");
+    fn only_the_auto_increment_option_is_removed() {
+        assert_eq!(without_auto_increment("ENGINE=MyISAM AUTO_INCREMENT=5"), "ENGINE=MyISAM");
+        assert_eq!(
+            without_auto_increment("COMMENT='AUTO_INCREMENT=5 a'"),
+            "COMMENT='AUTO_INCREMENT=5 a'"
+        );
+        assert_eq!(without_auto_increment(""), "");
     }
 
     #[test]
-    fn other_forms_say_nothing() {
+    fn other_definition_forms_are_ignored() {
         for statement in [
             "",
             "CREATE TABLE `t` (\n  `id` int",

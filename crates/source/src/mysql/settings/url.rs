@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_part_is_read() {
+    fn every_part_of_a_url_is_parsed() {
         let url = "mysql://re%40d:p%3Aw%2F@[::1]:3307/sh%C3%B6p?tables=a,b*,other.t&ssl-mode=VERIFY_CA\
                    &ssl-ca=/ca.pem&ssl-cert=/c.pem&ssl-key=/k.pem&time-zone=+02:00&server-id=7\
                    &connect-timeout=3&copy-rows-per-second=1000&copy-threads=4&chunk-rows=500\
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_has_a_default() {
+    fn missing_url_parts_have_defaults() {
         let settings = parse("mysql://db.example").unwrap();
         assert_eq!((settings.user.as_str(), settings.password.as_str()), ("root", ""));
         assert_eq!((settings.port, settings.database), (3306, None));
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_without_the_password() {
+    fn errors_do_not_show_the_password() {
         for (url, names) in [
             ("http://h", "mysql://"),
             ("mysql://u:secret@", "no host"),

@@ -83,11 +83,11 @@ const OPTIONS: &[&str] = &[
 ];
 
 /// Maintenance of partitions that changes no rows.
-const UPKEEP: &[&str] = &["ANALYZE", "CHECK", "COALESCE", "OPTIMIZE", "REBUILD", "REORGANIZE"];
+const MAINTENANCE: &[&str] = &["ANALYZE", "CHECK", "COALESCE", "OPTIMIZE", "REBUILD", "REORGANIZE"];
 
 impl Alteration {
     /// The combined effect of consecutive alterations that touch different columns.
-    pub fn together(alterations: &[Self]) -> Self {
+    pub fn combined(alterations: &[Self]) -> Self {
         let mut all = Self::default();
         for alteration in alterations {
             all.renamed.extend_from_slice(&alteration.renamed);
@@ -101,14 +101,14 @@ impl Alteration {
     }
 
     /// Whether it created the column of this name, which did not exist before.
-    pub fn makes(&self, name: &str) -> bool {
+    pub fn creates_column(&self, name: &str) -> bool {
         let has =
             |names: &[String]| names.iter().any(|one| one.to_lowercase() == name.to_lowercase());
         has(&self.added) && !has(&self.declared)
     }
 
     /// Whether this name or keyword occurs in it.
-    pub fn names(&self, name: &str) -> bool {
+    pub fn mentions(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         self.words.iter().any(|word| word.to_lowercase() == name)
     }
@@ -126,7 +126,7 @@ impl Clauses {
         reader.scan.skip("NOWAIT");
         while !reader.scan.is_at_end() {
             if reader.clause().is_none() {
-                reader.moves(NOT_UNDERSTOOD);
+                reader.keep_no_rows(NOT_UNDERSTOOD);
             }
             reader.pass_clause();
         }
@@ -160,14 +160,14 @@ impl ClauseReader<'_, '_> {
                 Some(())
             }
             "CONVERT" => self.convert(),
-            "TRUNCATE" if self.scan.is_at(1, &["PARTITION"]) => self.moves(PARTITION),
+            "TRUNCATE" if self.scan.is_at(1, &["PARTITION"]) => self.keep_no_rows(PARTITION),
             "EXCHANGE" => {
-                self.moves(PARTITION);
+                self.keep_no_rows(PARTITION);
                 self.other_table()
             }
-            "REPAIR" if self.scan.is_at(1, &["PARTITION"]) => self.moves(REPAIRED),
-            "DISCARD" | "IMPORT" => self.moves(TABLESPACE),
-            word if UPKEEP.contains(&word) => {
+            "REPAIR" if self.scan.is_at(1, &["PARTITION"]) => self.keep_no_rows(REPAIRED),
+            "DISCARD" | "IMPORT" => self.keep_no_rows(TABLESPACE),
+            word if MAINTENANCE.contains(&word) => {
                 self.scan.is_at(1, &["PARTITION", "PARTITIONS"]).then_some(())
             }
             "REMOVE" => self.scan.is_at(1, &["PARTITIONING"]).then_some(()),
@@ -184,7 +184,7 @@ impl ClauseReader<'_, '_> {
         was_ordered.then_some(())
     }
 
-    fn moves(&mut self, why: &'static str) -> Option<()> {
+    fn keep_no_rows(&mut self, why: &'static str) -> Option<()> {
         self.found.alteration.moves_rows.get_or_insert(why);
         Some(())
     }
@@ -235,7 +235,7 @@ impl ClauseReader<'_, '_> {
             &["CHECK", "CONSTRAINT", "FOREIGN", "INDEX", "KEY", "PERIOD", "PRIMARY", "SYSTEM"];
         self.scan.pass();
         if self.scan.is(&["PARTITION"]) {
-            return self.moves(PARTITION);
+            return self.keep_no_rows(PARTITION);
         }
         // A column may have the name of one of these keywords; then nothing follows it.
         if self.scan.is(KEYS) && self.scan.clone().has_more() {
@@ -275,7 +275,7 @@ impl ClauseReader<'_, '_> {
         if self.scan.is_at(1, &["TO"]) {
             return Some(());
         }
-        self.moves(PARTITION);
+        self.keep_no_rows(PARTITION);
         self.other_table()
     }
 
@@ -392,12 +392,12 @@ mod tests {
         let found =
             clauses("ADD IF NOT EXISTS a INT, MODIFY COLUMN a INT, CHANGE b c INT").alteration;
         assert_eq!(found.declared, ["a", "c"]);
-        assert!(!found.makes("A") && !found.makes("c"));
-        assert!(clauses("ADD a INT").alteration.makes("A"));
+        assert!(!found.creates_column("A") && !found.creates_column("c"));
+        assert!(clauses("ADD a INT").alteration.creates_column("A"));
     }
 
     #[test]
-    fn what_moves_rows_is_found() {
+    fn clauses_that_move_rows_are_found() {
         for text in [
             "DROP PARTITION p0",
             "TRUNCATE PARTITION ALL",
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_no_rows_is_understood() {
+    fn clauses_that_keep_rows_are_understood() {
         for text in [
             "ADD PARTITION (PARTITION p1 VALUES LESS THAN (3), PARTITION p2 VALUES LESS THAN (9))",
             "ADD INDEX (a), ADD (b INT, c INT), ADD CONSTRAINT CHECK (a > 1)",

@@ -1,6 +1,6 @@
 //! Statements that change neither rows nor definitions of tables, identified by their first words.
 //!
-//! A statement that is neither listed here nor understood puts tables in doubt. So a missing entry only makes following
+//! A statement that is neither listed here nor understood makes tables uncertain. So a missing entry only makes following
 //! slower, but a wrong entry makes it wrong.
 
 use crate::mysql::scan::Scan;

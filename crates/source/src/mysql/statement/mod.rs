@@ -79,11 +79,11 @@ pub(crate) struct Creation {
 
 /// The effect of a statement on a table's definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum DefinitionEffect {
     /// Unchanged, under this name.
-    Stays(TableName),
+    Unchanged(TableName),
     /// Changed or dropped.
-    Changes,
+    Changed,
 }
 
 /// The first words of statements that change rows.
@@ -119,7 +119,7 @@ impl Statement {
     }
 
     /// The effect on this table's definition.
-    pub fn fate(&self, table: &TableName) -> Fate {
+    pub fn effect_on(&self, table: &TableName) -> DefinitionEffect {
         let mut name = table.clone();
         let changes = match self {
             Self::Rename(renames) => {
@@ -142,7 +142,7 @@ impl Statement {
             | Self::Views
             | Self::Harmless => false,
         };
-        if changes { Fate::Changes } else { Fate::Stays(name) }
+        if changes { DefinitionEffect::Changed } else { DefinitionEffect::Unchanged(name) }
     }
 
     /// The renames of a RENAME TABLE: old and new names.
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_made_and_dropped() {
+    fn created_and_dropped_tables_are_recognized() {
         let created = |sql: &str| match parse(sql) {
             Statement::Create(Creation { names, unless_there, with_rows, like, .. }) => {
                 (names, unless_there, with_rows, like)
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mode_says_what_quotes_are() {
+    fn sql_mode_determines_quotes() {
         let ansi = |sql: &str| Statement::of(&query(sql, 4), false);
         let Statement::Alter { alteration, .. } =
             ansi(r#"ALTER TABLE "t" CHANGE "a" "b" INT, CHANGE "b" "a" INT"#)
@@ -571,25 +571,28 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_is_followed_through_its_names() {
-        let fate = |sql: &str| parse(sql).fate(&name("d.t"));
-        let stays = |text: &str| Fate::Stays(name(text));
-        assert_eq!(fate("ALTER TABLE u ADD a INT"), stays("d.t"));
-        assert_eq!(fate("ALTER TABLE t ADD a INT"), Fate::Changes);
-        assert_eq!(fate("ALTER TABLE u CONVERT PARTITION p TO TABLE t"), Fate::Changes);
-        assert_eq!(fate("CREATE INDEX i ON t (a)"), Fate::Changes);
-        assert_eq!(fate("DROP TABLE u, t"), Fate::Changes);
-        assert_eq!(fate("DROP DATABASE e"), stays("d.t"));
-        assert_eq!(fate("DROP DATABASE d"), Fate::Changes);
-        assert_eq!(fate("RENAME TABLE t TO u, v TO t, u TO v"), stays("d.v"));
-        assert_eq!(fate("RENAME TABLE v TO t"), Fate::Changes);
-        assert_eq!(fate("ALTER TABLE v RENAME t"), Fate::Changes);
-        assert_eq!(fate("TRUNCATE t"), stays("d.t"));
-        assert_eq!(fate("FROBNICATE"), Fate::Changes);
+    fn statement_effect_follows_renames() {
+        let effect_on = |sql: &str| parse(sql).effect_on(&name("d.t"));
+        let stays = |text: &str| DefinitionEffect::Unchanged(name(text));
+        assert_eq!(effect_on("ALTER TABLE u ADD a INT"), stays("d.t"));
+        assert_eq!(effect_on("ALTER TABLE t ADD a INT"), DefinitionEffect::Changed);
+        assert_eq!(
+            effect_on("ALTER TABLE u CONVERT PARTITION p TO TABLE t"),
+            DefinitionEffect::Changed
+        );
+        assert_eq!(effect_on("CREATE INDEX i ON t (a)"), DefinitionEffect::Changed);
+        assert_eq!(effect_on("DROP TABLE u, t"), DefinitionEffect::Changed);
+        assert_eq!(effect_on("DROP DATABASE e"), stays("d.t"));
+        assert_eq!(effect_on("DROP DATABASE d"), DefinitionEffect::Changed);
+        assert_eq!(effect_on("RENAME TABLE t TO u, v TO t, u TO v"), stays("d.v"));
+        assert_eq!(effect_on("RENAME TABLE v TO t"), DefinitionEffect::Changed);
+        assert_eq!(effect_on("ALTER TABLE v RENAME t"), DefinitionEffect::Changed);
+        assert_eq!(effect_on("TRUNCATE t"), stays("d.t"));
+        assert_eq!(effect_on("FROBNICATE"), DefinitionEffect::Changed);
     }
 
     #[test]
-    fn a_text_that_can_be_read_in_two_ways_makes_or_drops_either_table() {
+    fn ambiguous_text_affects_both_possible_tables() {
         let sql = "CREATE TABLE `tÃ¤` (a INT)".to_owned();
         let other_sql = Some("CREATE TABLE `tä` (a INT)".to_owned());
         let Statement::Create(creation) =
@@ -606,7 +609,7 @@ mod tests {
     }
 
     #[test]
-    fn harmless_statements_are_known_and_others_are_not() {
+    fn harmless_statements_are_recognized() {
         for sql in [
             "CREATE DEFINER = CURRENT_USER() TRIGGER r BEFORE INSERT ON t FOR EACH ROW SET @a = 1",
             "CREATE DEFINER=a @ 'b' PROCEDURE p() DROP TABLE t",

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_come_back_and_damage_is_found() {
+    fn compressed_values_round_trip_and_damage_is_detected() {
         let mut encoder = ZlibEncoder::new(vec![0x82, 1, 0x2c], Compression::default());
         encoder.write_all(&[7; 300]).unwrap();
         let stored = encoder.finish().unwrap();

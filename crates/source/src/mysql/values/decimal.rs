@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_are_packed_by_nines() {
+    fn decimal_digits_are_packed_in_groups_of_nine() {
         assert_eq!(read(b"\x81\x0d\xfb\x38\xd2\x04\xd2", 14, 4), "1234567890.1234");
         assert_eq!(read(b"\x7e\xf2\x04\xc7\x2d\xfb\x2d", 14, 4), "-1234567890.1234");
         assert_eq!(read(b"\x80\x00\x05", 5, 2), "0.05");

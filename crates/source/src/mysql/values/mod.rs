@@ -33,14 +33,14 @@ pub(crate) use cell::{Cell, CellLength};
 pub(crate) use json::{Differences, updated_json_text};
 pub use select::from_select;
 
-use super::bytes::Short;
+use super::bytes::UnexpectedEnd;
 
 /// Bytes that are not a value of their column's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
-impl From<Short> for Malformed {
-    fn from(_: Short) -> Self {
+impl From<UnexpectedEnd> for Malformed {
+    fn from(_: UnexpectedEnd) -> Self {
         Self
     }
 }

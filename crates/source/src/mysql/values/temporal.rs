@@ -185,38 +185,41 @@ pub(crate) fn big_endian(reader: &mut Reader<'_>, length: usize) -> Result<u64, 
 mod tests {
     use super::*;
 
-    fn shown(value: Result<Value, Malformed>) -> String {
+    fn printed(value: Result<Value, Malformed>) -> String {
         value.map_or("refused".to_owned(), |value| value.to_string())
     }
 
     #[test]
     fn new_formats_hold_fractions_and_signs() {
         let mut reader = Reader::new(b"\x99\x12\xad\x11\x12\x30\x39");
-        let _ = shown(date_time2(&mut reader, 4));
-        let time = |bytes: &[u8], digits| shown(time2(&mut Reader::new(bytes), digits));
+        let _ = printed(date_time2(&mut reader, 4));
+        let time = |bytes: &[u8], digits| printed(time2(&mut Reader::new(bytes), digits));
         assert_eq!(time(b"\x80\x00\x00", 0), "00:00:00");
         assert_eq!(time(b"\x7f\xff\xff\xff", 2), "-00:00:00.010000");
         assert_eq!(time(b"\x7f\xff\xff\xff\xff", 4), "-00:00:00.000100");
         assert_eq!(time(b"\x7f\xff\xff\xff\xff\xff", 6), "-00:00:00.000001");
         assert_eq!(time(b"\xb4\x6e\xfb", 0), "838:59:59");
         assert_eq!(time(b"\x4b\x91\x05\x00\x00\x00", 6), "-838:59:59");
-        assert_eq!(shown(timestamp2(&mut Reader::new(&[0; 4]), 0)), "0000-00-00 00:00:00");
+        assert_eq!(printed(timestamp2(&mut Reader::new(&[0; 4]), 0)), "0000-00-00 00:00:00");
         assert_eq!(
-            shown(timestamp2(&mut Reader::new(b"\x65\xba\x38\x40\x0a"), 1)),
+            printed(timestamp2(&mut Reader::new(b"\x65\xba\x38\x40\x0a"), 1)),
             "2024-01-31 12:08:32.100000"
         );
-        assert_eq!(shown(date_time2(&mut Reader::new(b"\x80\0\0\0\0"), 0)), "0000-00-00 00:00:00");
-        assert_eq!(shown(date(&mut Reader::new(b"\x9f\xcf\x0f"))), "2023-12-31");
+        assert_eq!(
+            printed(date_time2(&mut Reader::new(b"\x80\0\0\0\0"), 0)),
+            "0000-00-00 00:00:00"
+        );
+        assert_eq!(printed(date(&mut Reader::new(b"\x9f\xcf\x0f"))), "2023-12-31");
     }
 
     #[test]
     fn old_formats_are_decimal() {
         let moment = 20_240_131_235_958_u64.to_le_bytes();
-        assert_eq!(shown(old_date_time(&mut Reader::new(&moment), 0)), "2024-01-31 23:59:58");
+        assert_eq!(printed(old_date_time(&mut Reader::new(&moment), 0)), "2024-01-31 23:59:58");
         let time = (-123_456_i32).to_le_bytes();
-        assert_eq!(shown(old_time(&mut Reader::new(&time), 0)), "-12:34:56");
+        assert_eq!(printed(old_time(&mut Reader::new(&time), 0)), "-12:34:56");
         let stamp = 1_706_702_400_u32.to_le_bytes();
-        assert_eq!(shown(old_timestamp(&mut Reader::new(&stamp), 0)), "2024-01-31 12:00:00");
+        assert_eq!(printed(old_timestamp(&mut Reader::new(&stamp), 0)), "2024-01-31 12:00:00");
     }
 
     #[test]

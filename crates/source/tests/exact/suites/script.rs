@@ -405,7 +405,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statements_are_cut_out() {
+    fn statements_are_extracted_from_test_scripts() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("x.test");
         let text = "--source include/have_innodb.inc\n# c\n--disable_warnings\ndrop table if exists t;\n\

@@ -72,7 +72,7 @@ impl Table {
             table.place(code, (first, count));
             code += 1;
         }
-        let plain = std::array::from_fn(|code| match table.told(code) {
+        let plain = std::array::from_fn(|code| match table.explicit_weights(code) {
             _ if code > 127 => 0,
             Some([weight]) => *weight,
             None if missing == Missing::Itself => code as u16,
@@ -93,7 +93,7 @@ impl Table {
         }
     }
 
-    fn told(&self, code: usize) -> Option<&[u16]> {
+    fn explicit_weights(&self, code: usize) -> Option<&[u16]> {
         let page = *self.pages.get(code / PAGE)?;
         let (first, count) = *self.entries.get(usize::from(page))?.get(code % PAGE)?;
         if count == u8::MAX {
@@ -138,7 +138,7 @@ impl Table {
     /// Adds the weights of a character.
     fn push(&self, letter: char, key: &mut Vec<u8>) {
         let code = letter as u32;
-        if let Some(weights) = self.told(code as usize) {
+        if let Some(weights) = self.explicit_weights(code as usize) {
             weights.iter().for_each(|weight| key.extend_from_slice(&weight.to_be_bytes()));
             return;
         }
@@ -172,12 +172,12 @@ impl Table {
 
     /// Whether the character weighs nothing.
     pub(super) fn is_ignored(&self, letter: char) -> bool {
-        self.told(letter as usize).is_some_and(<[u16]>::is_empty)
+        self.explicit_weights(letter as usize).is_some_and(<[u16]>::is_empty)
     }
 
     /// The weight of a space.
     pub(super) fn space(&self) -> u16 {
-        self.told(0x20).and_then(|weights| weights.first().copied()).unwrap_or(0x20)
+        self.explicit_weights(0x20).and_then(|weights| weights.first().copied()).unwrap_or(0x20)
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) async fn explain<R: Reply>(
     if asked.is_analysis {
         return Err(Error::unsupported("EXPLAIN ANALYZE of a statement that writes"));
     }
-    let told = tell(session, &asked.statement).await?;
+    let told = explain_statement(session, &asked.statement).await?;
     let (text, values) = match told.query {
         Some(query) => query.into_parts(),
         None => (Vec::new(), Vec::new()),
@@ -45,7 +45,10 @@ pub(crate) async fn explain<R: Reply>(
 }
 
 /// Parses and checks a statement without running it.
-async fn tell(session: &mut SessionState, statement: &Statement<'_>) -> Result<Explained> {
+async fn explain_statement(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+) -> Result<Explained> {
     let source = &statement.source;
     let parameters = parameters(statement);
     let mut tokens = Tokens::new(&source.text, &source.tokens, source.mode);

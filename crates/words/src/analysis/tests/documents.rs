@@ -1,4 +1,4 @@
-//! What Sphinx 2.2.11 indexes of documents, read from its files.
+//! Expected keywords of documents, read from index files of Sphinx 2.2.11.
 
 use super::Case;
 

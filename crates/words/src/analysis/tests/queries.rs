@@ -1,4 +1,4 @@
-//! The words of queries with their positions, from SHOW PLAN of Sphinx 2.2.11.
+//! Expected words of queries with their positions, from SHOW PLAN of Sphinx 2.2.11.
 
 use super::Case;
 

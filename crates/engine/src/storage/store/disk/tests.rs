@@ -78,7 +78,7 @@ fn behaves_as_a_store(store: &dyn Store) {
 }
 
 #[test]
-fn both_stores_are_atomic_and_isolated() {
+fn disk_and_memory_store_are_atomic_and_isolated() {
     let directory = tempfile::tempdir().unwrap();
     behaves_as_a_store(&open(directory.path()));
     for small_table_bytes in [5, 7, 9, 11, 1_000] {
@@ -89,7 +89,7 @@ fn both_stores_are_atomic_and_isolated() {
 }
 
 #[test]
-fn batches_are_there_after_a_restart_and_dropped_tables_are_not() {
+fn batches_survive_a_restart_and_dropped_tables_do_not() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
     let mut batch = put(ROWS, &[("a", "1")]);
@@ -149,7 +149,7 @@ fn zero_keys_keep_their_order(small_table_bytes: u64) {
 }
 
 #[test]
-fn a_directory_of_someone_else_is_refused() {
+fn foreign_directory_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("letter.txt"), "x").unwrap();
     let error = DiskStore::open(directory.path(), StoreOptions::default()).err().unwrap();
@@ -176,7 +176,7 @@ fn an_oversized_key_is_refused_and_harms_nothing() {
 }
 
 #[test]
-fn a_failed_write_poisons_the_store_and_reads_go_on() {
+fn failed_write_stops_writes_and_reads_continue() {
     let faults = [
         Faults { fail_commit: Some(1), ..Faults::default() },
         Faults { fail_sync: Some(1), ..Faults::default() },
@@ -368,7 +368,7 @@ fn forbid_room(directory: &Path) {
 
 /// Files that come and go change fjall's own numbers; they do not tell whether a batch is there.
 #[test]
-fn a_batch_that_failed_is_there_only_if_its_number_is() {
+fn failed_batch_exists_only_with_its_number() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
     (0..5).for_each(|_| store.commit(put(ROWS, &[("a", "1")]), true).unwrap());
@@ -565,7 +565,7 @@ fn a_store_that_may_have_rows_is_not_created_again() {
 
 /// It is unknown whether the batch is there, so the error must not invite a retry.
 #[test]
-fn an_opening_that_fails_amid_a_write_ends_writing() {
+fn failed_reopening_during_a_write_ends_writing() {
     for error in [Error::Full("full".to_owned()), Error::Busy("busy".to_owned())] {
         let directory = tempfile::tempdir().unwrap();
         let store = open(directory.path());

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_is_read_often_comes_into_a_full_cache() {
+    fn frequently_read_row_enters_a_full_cache() {
         let versions = RowVersions::new(1 << 20);
         for doc in 0..100_000 {
             versions.offer(version(doc), &row(doc));

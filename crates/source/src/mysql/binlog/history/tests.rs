@@ -21,25 +21,25 @@ fn events(file: &[u8]) -> Vec<Vec<u8>> {
 }
 
 /// A short description of each event; the last may be the error.
-fn told(events: &[Vec<u8>], summed: bool) -> Vec<String> {
+fn translate(events: &[Vec<u8>], summed: bool) -> Vec<String> {
     let mut history = History::default();
-    let mut told = Vec::new();
+    let mut translated = Vec::new();
     for bytes in events {
         let Some(event) = RawEvent::of_file(bytes, summed) else { continue };
         let mut more = history.push(event).map(|()| true);
         while let Ok(true) = more {
-            told.extend(std::iter::from_fn(|| history.take()).filter_map(in_words));
+            translated.extend(std::iter::from_fn(|| history.take()).filter_map(describe));
             more = history.unpack();
         }
         if let Err(error) = more {
-            told.push(error.to_string());
+            translated.push(error.to_string());
             break;
         }
     }
-    told
+    translated
 }
 
-fn in_words(event: SourceEvent) -> Option<String> {
+fn describe(event: SourceEvent) -> Option<String> {
     Some(match event {
         SourceEvent::Begin { gtid, committed_at_us } => {
             assert!((1_700_000_000_000_000..2_000_000_000_000_000).contains(&committed_at_us));
@@ -65,31 +65,31 @@ fn in_words(event: SourceEvent) -> Option<String> {
 }
 
 #[test]
-fn a_mysql_history_is_told() {
-    compare(&told(&events(MYSQL), true), include_str!("fixtures/mysql-9.7.txt"));
+fn mysql_binlog_is_translated_as_recorded() {
+    compare(&translate(&events(MYSQL), true), include_str!("fixtures/mysql-9.7.txt"));
 }
 
 #[test]
-fn a_mariadb_history_is_told() {
-    compare(&told(&events(MARIADB), true), include_str!("fixtures/mariadb-10.11.txt"));
+fn mariadb_binlog_is_translated_as_recorded() {
+    compare(&translate(&events(MARIADB), true), include_str!("fixtures/mariadb-10.11.txt"));
 }
 
-fn compare(told: &[String], expected: &str) {
+fn compare(translated: &[String], expected: &str) {
     let expected: Vec<_> = expected.lines().collect();
-    assert_eq!(told, expected, "\n{}\n", told.join("\n"));
+    assert_eq!(translated, expected, "\n{}\n", translated.join("\n"));
 }
 
 /// The first event with a changed byte ends the history as damaged.
 #[test]
-fn every_flipped_byte_is_noticed() {
+fn every_flipped_byte_is_detected() {
     for file in [MYSQL, MARIADB] {
         let whole = events(file);
         for (at, event) in whole.iter().enumerate() {
             for byte in 0..event.len() {
                 let mut changed = whole.get(..=at).unwrap().to_vec();
                 changed[at][byte] ^= 0x10;
-                let told = told(&changed, true);
-                let last = told.last().map(String::as_str).unwrap_or_default();
+                let translated = translate(&changed, true);
+                let last = translated.last().map(String::as_str).unwrap_or_default();
                 assert!(last.contains("damaged"), "event {at} byte {byte}: {last}");
             }
         }
@@ -97,18 +97,18 @@ fn every_flipped_byte_is_noticed() {
 }
 
 #[test]
-fn a_file_that_begins_within_a_transaction_abandons_it() {
+fn binlog_file_starting_within_a_transaction_abandons_it() {
     let whole = events(MARIADB);
     let begin = whole.iter().position(|event| event[4] == event_kind::MARIADB_GTID);
     let rows = whole.iter().position(|event| event[4] == event_kind::TABLE_MAP).unwrap();
     let mut crashed = whole.get(..=rows).unwrap().to_vec();
     assert!(begin.unwrap() < rows);
     crashed.push(whole[0].clone());
-    assert_eq!(told(&crashed, true).last().map(String::as_str), Some("abandoned"));
+    assert_eq!(translate(&crashed, true).last().map(String::as_str), Some("abandoned"));
 }
 
 #[test]
-fn offsets_go_on_beyond_four_gib() {
+fn binlog_offsets_continue_beyond_four_gib() {
     let place = Coordinates { file: "b.1".to_owned(), offset: 0xffff_fff0 };
     let mut history = History { place, ..History::default() };
     history.advance(&Header { end: 0x20, kind: event_kind::XID, ..Header::default() });
@@ -134,7 +134,7 @@ fn a_rotate_before_the_format_may_carry_a_checksum() {
 }
 
 #[derive(Clone, Debug)]
-enum Harm {
+enum Corruption {
     Flip(prop::sample::Index, prop::sample::Index, u8),
     Cut(prop::sample::Index, prop::sample::Index),
     Drop(prop::sample::Index),
@@ -142,39 +142,39 @@ enum Harm {
     Retype(prop::sample::Index, u8),
 }
 
-fn any_harm() -> impl Strategy<Value = Harm> {
+fn any_corruption() -> impl Strategy<Value = Corruption> {
     let index = any::<prop::sample::Index>;
     prop_oneof![
-        4 => (index(), index(), any::<u8>()).prop_map(|(a, b, c)| Harm::Flip(a, b, c)),
-        2 => (index(), index()).prop_map(|(a, b)| Harm::Cut(a, b)),
-        1 => index().prop_map(Harm::Drop),
-        1 => (index(), index()).prop_map(|(a, b)| Harm::Repeat(a, b)),
-        1 => (index(), any::<u8>()).prop_map(|(a, b)| Harm::Retype(a, b)),
+        4 => (index(), index(), any::<u8>()).prop_map(|(a, b, c)| Corruption::Flip(a, b, c)),
+        2 => (index(), index()).prop_map(|(a, b)| Corruption::Cut(a, b)),
+        1 => index().prop_map(Corruption::Drop),
+        1 => (index(), index()).prop_map(|(a, b)| Corruption::Repeat(a, b)),
+        1 => (index(), any::<u8>()).prop_map(|(a, b)| Corruption::Retype(a, b)),
     ]
 }
 
-fn harm(events: &mut Vec<Vec<u8>>, harm: &Harm) {
+fn corrupt(events: &mut Vec<Vec<u8>>, corruption: &Corruption) {
     if events.is_empty() {
         return;
     }
     let count = events.len();
-    match harm {
-        Harm::Flip(event, byte, value) => {
+    match corruption {
+        Corruption::Flip(event, byte, value) => {
             let event = &mut events[event.index(count)];
             let at = byte.index(event.len());
             event[at] ^= value;
         }
-        Harm::Cut(event, byte) => {
+        Corruption::Cut(event, byte) => {
             let event = &mut events[event.index(count)];
             let keep = byte.index(event.len()).max(24);
             event.truncate(keep);
         }
-        Harm::Drop(event) => drop(events.remove(event.index(count))),
-        Harm::Repeat(event, at) => {
+        Corruption::Drop(event) => drop(events.remove(event.index(count))),
+        Corruption::Repeat(event, at) => {
             let copy = events[event.index(count)].clone();
             events.insert(at.index(count), copy);
         }
-        Harm::Retype(event, kind) => events[event.index(count)][4] = *kind,
+        Corruption::Retype(event, kind) => events[event.index(count)][4] = *kind,
     }
 }
 
@@ -183,12 +183,12 @@ proptest! {
 
     /// Without checksums the parsers see damaged bytes: they return an error or some result, without panicking.
     #[test]
-    fn mutilated_histories_never_panic(
+    fn corrupted_binlogs_never_panic(
         mysql in any::<bool>(),
-        harms in prop::collection::vec(any_harm(), 1..6),
+        corruptions in prop::collection::vec(any_corruption(), 1..6),
     ) {
         let mut events = events(if mysql { MYSQL } else { MARIADB });
-        harms.iter().for_each(|one| harm(&mut events, one));
+        corruptions.iter().for_each(|one| corrupt(&mut events, one));
         let mut history = History::default();
         for event in events.iter().filter_map(|bytes| RawEvent::of_file(bytes, false)) {
             let mut more = history.push(event).map(|()| true);

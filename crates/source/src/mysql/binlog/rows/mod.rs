@@ -22,7 +22,7 @@ use super::{RowsKind, RowsVersion, TableMap};
 use crate::{
     Error, Result,
     mysql::{
-        bytes::{Reader, Short},
+        bytes::{Reader, UnexpectedEnd},
         schema::SourceTable,
         values::{Differences, Malformed, updated_json_text},
     },
@@ -38,7 +38,7 @@ pub enum RowChange {
     /// A changed row.
     Update {
         /// The row before. Only the identifying columns ([`SourceTable::identity`]) and those named by
-        /// [`RowDecoder::look_back`] are certainly present; others may be NULL.
+        /// [`RowDecoder::require_before_columns`] are certainly present; others may be NULL.
         before: Row,
         /// The row after.
         after: Row,
@@ -79,8 +79,8 @@ impl From<Malformed> for Problem {
     }
 }
 
-impl From<Short> for Problem {
-    fn from(_: Short) -> Self {
+impl From<UnexpectedEnd> for Problem {
+    fn from(_: UnexpectedEnd) -> Self {
         Self::Malformed
     }
 }
@@ -135,7 +135,7 @@ impl RowDecoder {
 
     /// Declares that before images are only needed for the identifying columns and these ones, given by their positions
     /// in the engine's rows. The others are skipped where an after image follows.
-    pub fn look_back(&mut self, places: &[usize]) {
+    pub fn require_before_columns(&mut self, places: &[usize]) {
         self.looked_at.fill(false);
         for place in self.identity.iter().chain(places) {
             if let Some(looked_at) =

@@ -148,10 +148,10 @@ fn updates_of_mariadb_are_read() {
 }
 
 #[test]
-fn of_rows_that_are_no_more_only_some_columns_are_read() {
+fn before_images_decode_only_needed_columns() {
     let map = TableMap::parse(&bytes(MARIADB_MAP), &FormatDescription::default()).unwrap();
     let mut decoder = RowDecoder::new(&mixed(), &map).unwrap();
-    decoder.look_back(&[2, 13]);
+    decoder.require_before_columns(&[2, 13]);
     let mut changes = Vec::new();
     let update = bytes(MARIADB_UPDATE);
     let visited = decoder.decode(RowsKind::Update, RowsVersion::V1, &update, &mut |change| {
@@ -168,7 +168,7 @@ fn of_rows_that_are_no_more_only_some_columns_are_read() {
 }
 
 #[test]
-fn columns_come_in_the_tables_order_and_others_are_left_out() {
+fn columns_are_reordered_and_extra_columns_dropped() {
     let mut narrow = mixed();
     narrow.columns =
         vec![narrow.columns[13].clone(), narrow.columns[1].clone(), narrow.columns[0].clone()];
@@ -196,7 +196,7 @@ fn partial_updates_are_applied_to_the_document_before() {
 }
 
 #[test]
-fn another_definition_is_named() {
+fn mismatched_column_definition_is_named() {
     let refused = |change: &dyn Fn(&mut SourceTable)| {
         let mut table = mixed();
         change(&mut table);
@@ -219,7 +219,7 @@ fn another_definition_is_named() {
 }
 
 #[test]
-fn images_that_are_not_full_lack_a_column_by_name() {
+fn incomplete_row_image_error_names_the_column() {
     // The first of two rows lacks its last column.
     let mut insert = bytes(MYSQL_INSERT);
     insert[12] = 0x1f;
@@ -270,7 +270,7 @@ fn damage_is_an_error_or_another_value_but_no_panic() {
 
 /// A table map that is not understood stops its table, not the stream.
 #[test]
-fn a_layout_that_is_not_understood_is_refused_by_its_table() {
+fn unknown_row_layout_stops_only_its_table() {
     let whole = bytes(MYSQL_MAP);
     let refusal = |map: &[u8]| {
         let insert = bytes(MYSQL_INSERT);

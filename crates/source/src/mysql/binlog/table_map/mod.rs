@@ -13,7 +13,7 @@ mod optional;
 use remora_mysql::FieldType;
 
 use super::FormatDescription;
-use crate::mysql::bytes::{Reader, Short};
+use crate::mysql::bytes::{Reader, UnexpectedEnd};
 
 /// The event code of table maps.
 const EVENT: u8 = 19;
@@ -55,8 +55,8 @@ impl TableMap {
     /// Parses the event's body. If the columns are not understood, only this table's rows become unreadable.
     ///
     /// # Errors
-    /// [`Short`] if the body ends before the columns.
-    pub fn parse(body: &[u8], format: &FormatDescription) -> Result<Self, Short> {
+    /// [`UnexpectedEnd`] if the body ends before the columns.
+    pub fn parse(body: &[u8], format: &FormatDescription) -> Result<Self, UnexpectedEnd> {
         let mut reader = Reader::new(body);
         let table_id = reader.uint(format.table_id_length(EVENT))?;
         reader.skip(2)?;
@@ -73,7 +73,7 @@ impl TableMap {
         &mut self,
         reader: &mut Reader<'_>,
         format: &FormatDescription,
-    ) -> Result<(), Short> {
+    ) -> Result<(), UnexpectedEnd> {
         let count = reader.packed_length()?;
         let kinds = reader.bytes(count)?;
         let length = reader.packed_length()?;
@@ -90,7 +90,7 @@ impl TableMap {
     }
 }
 
-fn name(reader: &mut Reader<'_>) -> Result<String, Short> {
+fn name(reader: &mut Reader<'_>) -> Result<String, UnexpectedEnd> {
     let length = usize::from(reader.u8()?);
     let name = reader.bytes(length)?;
     reader.skip(1)?;
@@ -98,7 +98,7 @@ fn name(reader: &mut Reader<'_>) -> Result<String, Short> {
 }
 
 /// The type, and its metadata as one number.
-fn typed(code: u8, metadata: &mut Reader<'_>) -> Result<(FieldType, u16), Short> {
+fn typed(code: u8, metadata: &mut Reader<'_>) -> Result<(FieldType, u16), UnexpectedEnd> {
     let kind = FieldType::from_code(code);
     Ok(match kind {
         FieldType::String | FieldType::Enum | FieldType::Set => {

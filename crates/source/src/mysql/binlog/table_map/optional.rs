@@ -12,13 +12,13 @@
 use remora_mysql::FieldType;
 
 use super::{MappedColumn, TableMap};
-use crate::mysql::bytes::{Reader, Short};
+use crate::mysql::bytes::{Reader, UnexpectedEnd};
 
 pub(super) fn read(
     reader: &mut Reader<'_>,
     map: &mut TableMap,
     is_mariadb: bool,
-) -> Result<(), Short> {
+) -> Result<(), UnexpectedEnd> {
     while reader.remaining() > 0 {
         let what = reader.u8()?;
         let length = reader.packed_length()?;
@@ -38,7 +38,11 @@ pub(super) fn read(
 
 /// MariaDB and the newest MySQL have a bit for YEAR columns, older versions may not. Columns whose sign depends on that
 /// are left unknown.
-fn signedness(value: &mut Reader<'_>, map: &mut TableMap, is_mariadb: bool) -> Result<(), Short> {
+fn signedness(
+    value: &mut Reader<'_>,
+    map: &mut TableMap,
+    is_mariadb: bool,
+) -> Result<(), UnexpectedEnd> {
     let bits = value.rest();
     let (mut numbers, mut years) = (0, 0);
     for column in map.columns.iter_mut().filter(|column| is_number(column)) {
@@ -53,7 +57,7 @@ fn signedness(value: &mut Reader<'_>, map: &mut TableMap, is_mariadb: bool) -> R
             }
         }
     }
-    if numbers > 8 * bits.len() { Err(Short) } else { Ok(()) }
+    if numbers > 8 * bits.len() { Err(UnexpectedEnd) } else { Ok(()) }
 }
 
 fn is_number(column: &MappedColumn) -> bool {
@@ -76,19 +80,23 @@ fn default_collation(
     value: &mut Reader<'_>,
     map: &mut TableMap,
     is_mariadb: bool,
-) -> Result<(), Short> {
+) -> Result<(), UnexpectedEnd> {
     let most = value.packed()?;
     let mut columns: Vec<_> = collated(map, is_mariadb).collect();
     columns.iter_mut().for_each(|column| column.collation = Some(most));
     while value.remaining() > 0 {
         let place = value.packed_length()?;
-        columns.get_mut(place).ok_or(Short)?.collation = Some(value.packed()?);
+        columns.get_mut(place).ok_or(UnexpectedEnd)?.collation = Some(value.packed()?);
     }
     Ok(())
 }
 
 /// A collation for each column.
-fn collations(value: &mut Reader<'_>, map: &mut TableMap, is_mariadb: bool) -> Result<(), Short> {
+fn collations(
+    value: &mut Reader<'_>,
+    map: &mut TableMap,
+    is_mariadb: bool,
+) -> Result<(), UnexpectedEnd> {
     for column in collated(map, is_mariadb) {
         column.collation = Some(value.packed()?);
     }
@@ -113,7 +121,7 @@ fn collated(map: &mut TableMap, is_mariadb: bool) -> impl Iterator<Item = &mut M
     })
 }
 
-fn names(value: &mut Reader<'_>, map: &mut TableMap) -> Result<(), Short> {
+fn names(value: &mut Reader<'_>, map: &mut TableMap) -> Result<(), UnexpectedEnd> {
     for column in &mut map.columns {
         let length = value.packed_length()?;
         column.name = Some(String::from_utf8_lossy(value.bytes(length)?).into_owned());
@@ -121,7 +129,11 @@ fn names(value: &mut Reader<'_>, map: &mut TableMap) -> Result<(), Short> {
     Ok(())
 }
 
-fn labels(value: &mut Reader<'_>, map: &mut TableMap, wanted: FieldType) -> Result<(), Short> {
+fn labels(
+    value: &mut Reader<'_>,
+    map: &mut TableMap,
+    wanted: FieldType,
+) -> Result<(), UnexpectedEnd> {
     for column in map.columns.iter_mut().filter(|column| column.kind == wanted) {
         let count = value.packed_length()?;
         let mut labels = Vec::new();

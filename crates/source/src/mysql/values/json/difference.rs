@@ -23,7 +23,7 @@ pub(crate) struct Differences<'a>(&'a [u8]);
 
 /// A step of a path.
 #[derive(Debug, PartialEq)]
-enum Leg {
+enum PathLeg {
     Key(String),
     Index(usize),
 }
@@ -56,7 +56,7 @@ impl<'a> Differences<'a> {
 fn change<'a>(
     document: &mut Json<'a>,
     operation: u8,
-    legs: &[Leg],
+    legs: &[PathLeg],
     value: Option<Json<'a>>,
 ) -> Result<(), Malformed> {
     let Some((last, way)) = legs.split_last() else {
@@ -74,25 +74,25 @@ fn change<'a>(
 }
 
 /// The child at a leg. Cell 0 of a value that is not an array is the value itself.
-fn child<'d, 'a>(parent: &'d mut Json<'a>, leg: &Leg) -> Option<&'d mut Json<'a>> {
+fn child<'d, 'a>(parent: &'d mut Json<'a>, leg: &PathLeg) -> Option<&'d mut Json<'a>> {
     match (leg, parent) {
-        (Leg::Key(key), Json::Object(members)) => {
+        (PathLeg::Key(key), Json::Object(members)) => {
             members.iter_mut().find(|(name, _)| name == key).map(|(_, value)| value)
         }
-        (Leg::Index(index), Json::Array(elements)) => elements.get_mut(*index),
-        (Leg::Index(0), other) => Some(other),
+        (PathLeg::Index(index), Json::Array(elements)) => elements.get_mut(*index),
+        (PathLeg::Index(0), other) => Some(other),
         _ => None,
     }
 }
 
-fn insert<'a>(parent: &mut Json<'a>, leg: &Leg, value: Json<'a>) -> Result<(), Malformed> {
+fn insert<'a>(parent: &mut Json<'a>, leg: &PathLeg, value: Json<'a>) -> Result<(), Malformed> {
     match (leg, parent) {
-        (Leg::Key(key), Json::Object(members)) => {
+        (PathLeg::Key(key), Json::Object(members)) => {
             let order = |name: &str| (name.len(), name.as_bytes().to_vec());
             let at = members.partition_point(|(name, _)| order(name) < order(key));
             members.insert(at, (Cow::Owned(key.clone()), value));
         }
-        (Leg::Index(index), Json::Array(elements)) => {
+        (PathLeg::Index(index), Json::Array(elements)) => {
             elements.insert((*index).min(elements.len()), value);
         }
         _ => return Err(Malformed),
@@ -100,13 +100,13 @@ fn insert<'a>(parent: &mut Json<'a>, leg: &Leg, value: Json<'a>) -> Result<(), M
     Ok(())
 }
 
-fn remove(parent: &mut Json<'_>, leg: &Leg) -> Result<(), Malformed> {
+fn remove(parent: &mut Json<'_>, leg: &PathLeg) -> Result<(), Malformed> {
     match (leg, parent) {
-        (Leg::Key(key), Json::Object(members)) => {
+        (PathLeg::Key(key), Json::Object(members)) => {
             let at = members.iter().position(|(name, _)| name == key).ok_or(Malformed)?;
             members.remove(at);
         }
-        (Leg::Index(index), Json::Array(elements)) if *index < elements.len() => {
+        (PathLeg::Index(index), Json::Array(elements)) if *index < elements.len() => {
             elements.remove(*index);
         }
         _ => return Err(Malformed),
@@ -114,7 +114,7 @@ fn remove(parent: &mut Json<'_>, leg: &Leg) -> Result<(), Malformed> {
     Ok(())
 }
 
-fn legs(path: &str) -> Result<Vec<Leg>, Malformed> {
+fn legs(path: &str) -> Result<Vec<PathLeg>, Malformed> {
     let mut legs = Vec::new();
     let mut rest = path.strip_prefix('$').ok_or(Malformed)?;
     while !rest.is_empty() && legs.len() < MAX_DEPTH {
@@ -125,21 +125,21 @@ fn legs(path: &str) -> Result<Vec<Leg>, Malformed> {
     rest.is_empty().then_some(legs).ok_or(Malformed)
 }
 
-fn leg(path: &str) -> Option<(Leg, &str)> {
+fn leg(path: &str) -> Option<(PathLeg, &str)> {
     if let Some(rest) = path.strip_prefix('[') {
         let (index, behind) = rest.split_once(']')?;
-        return Some((Leg::Index(index.trim().parse().ok()?), behind));
+        return Some((PathLeg::Index(index.trim().parse().ok()?), behind));
     }
     let name = path.strip_prefix('.')?;
     if !name.starts_with('"') {
         let end = name.find(['.', '[']).unwrap_or(name.len());
         let (key, behind) = name.split_at(end);
-        return Some((Leg::Key(key.to_owned()), behind));
+        return Some((PathLeg::Key(key.to_owned()), behind));
     }
     let mut values = serde_json::Deserializer::from_str(name).into_iter::<String>();
     let key = values.next()?.ok()?;
     let behind = name.get(values.byte_offset()..)?;
-    Some((Leg::Key(key), behind))
+    Some((PathLeg::Key(key), behind))
 }
 
 #[cfg(test)]
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_documents_are_refused_or_read() {
+    fn damaged_json_documents_never_panic() {
         for place in 0..DOCUMENT.len() {
             for byte in 0..=255 {
                 let mut damaged = DOCUMENT.to_vec();

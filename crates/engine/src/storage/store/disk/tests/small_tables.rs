@@ -72,7 +72,7 @@ fn small_tables(store: &DiskStore) -> BTreeSet<u32> {
 /// Tables are written, dropped, written again under the same number, and reopened with the same limit and another
 /// one; readers keep their snapshots.
 #[test]
-fn tables_that_come_grow_and_go_are_as_a_model_has_them() {
+fn created_grown_and_dropped_small_tables_equal_a_model() {
     let (mut random, mut seen) = (Random(7), [0_usize; 2]);
     for _ in 0..6 {
         let directory = tempfile::tempdir().unwrap();
@@ -152,7 +152,7 @@ fn cut(from: &Path, to: &Path, journal: &[u8]) {
 }
 
 #[test]
-fn wherever_the_journal_ends_rows_are_there_once() {
+fn rows_exist_once_for_every_journal_end() {
     let mut random = Random(11);
     let directory = tempfile::tempdir().unwrap();
     let store = open_with(directory.path(), LIMIT);
@@ -267,7 +267,7 @@ fn a_snapshot_with_dropped_rows_is_revoked_by_a_reopening() {
 
 /// The longest key leaves room for the table's number, in small tables and others.
 #[test]
-fn the_longest_keys_are_those_of_small_tables_too() {
+fn small_tables_have_the_same_key_length_limit() {
     let directory = tempfile::tempdir().unwrap();
     for limit in [0, 1 << 20] {
         let store = open_with(&directory.path().join(limit.to_string()), limit);
@@ -319,7 +319,7 @@ fn a_small_table_is_not_dropped_while_the_disk_is_full() {
 
 /// If many tables grow in one batch, it moves some of them; the others are moved by their next batch.
 #[test]
-fn of_many_tables_that_grow_at_once_some_are_moved() {
+fn some_of_many_growing_small_tables_are_moved() {
     let directory = tempfile::tempdir().unwrap();
     let limit = MOST_MOVED_BYTES / 4;
     let store = open_with(directory.path(), limit);

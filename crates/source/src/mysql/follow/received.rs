@@ -2,17 +2,17 @@
 
 use std::collections::VecDeque;
 
-use super::statement::{Fate, Statement};
+use super::statement::{DefinitionEffect, Statement};
 use crate::mysql::{
     binlog::SourceEvent, coordinates::Coordinates, inbox::bytes_of, table_name::TableName,
 };
 
 /// The events, oldest first.
 #[derive(Default)]
-pub(super) struct Ahead {
+pub(super) struct ReceivedEvents {
     events: VecDeque<SourceEvent>,
     /// The effects of the statements among them, in order.
-    statements: VecDeque<Waiting>,
+    statements: VecDeque<PendingStatement>,
     bytes: usize,
     end: Coordinates,
     /// Whether table names are case-insensitive.
@@ -20,7 +20,7 @@ pub(super) struct Ahead {
 }
 
 /// A statement that is not applied yet.
-struct Waiting {
+struct PendingStatement {
     statement: Statement,
     /// The end of its transaction, if that was received.
     end: Option<Coordinates>,
@@ -29,7 +29,7 @@ struct Waiting {
 /// An event, with its effect if it is a statement.
 pub(super) type Popped = (SourceEvent, Option<Statement>);
 
-impl Ahead {
+impl ReceivedEvents {
     /// Empty, for a source with `folds_names`.
     pub fn new(folds_names: bool) -> Self {
         Self { folds_names, ..Self::default() }
@@ -42,7 +42,7 @@ impl Ahead {
             match &event {
                 SourceEvent::Statement { query, .. } => {
                     let statement = Statement::of(query, self.folds_names);
-                    self.statements.push_back(Waiting { statement, end: None });
+                    self.statements.push_back(PendingStatement { statement, end: None });
                 }
                 SourceEvent::Commit { end } | SourceEvent::Rollback { end } => self.finish(end),
                 SourceEvent::Heartbeat { end } => self.end.clone_from(end),
@@ -86,21 +86,21 @@ impl Ahead {
     }
 
     /// What happens to a table's definition up to a position, or as far as was received.
-    pub fn fate(&self, table: &TableName, until: Option<&Coordinates>) -> Fate {
+    pub fn effect_on(&self, table: &TableName, until: Option<&Coordinates>) -> DefinitionEffect {
         let mut name = table.clone();
-        for waiting in self.statements.iter().take_while(|waiting| !waiting.is_behind(until)) {
-            match waiting.statement.fate(&name) {
-                Fate::Stays(now) => name = now,
-                Fate::Changes => return Fate::Changes,
+        for waiting in self.statements.iter().take_while(|waiting| !waiting.ends_after(until)) {
+            match waiting.statement.effect_on(&name) {
+                DefinitionEffect::Unchanged(now) => name = now,
+                DefinitionEffect::Changed => return DefinitionEffect::Changed,
             }
         }
-        Fate::Stays(name)
+        DefinitionEffect::Unchanged(name)
     }
 
     /// The names that a table gives up by renames on the way to a position.
     pub fn former_names(&self, table: &TableName, until: &Coordinates) -> Vec<TableName> {
         let (mut name, mut former) = (table.clone(), Vec::new());
-        let waiting = self.statements.iter().take_while(|one| !one.is_behind(Some(until)));
+        let waiting = self.statements.iter().take_while(|one| !one.ends_after(Some(until)));
         for (from, to) in waiting.flat_map(|waiting| waiting.statement.renames()) {
             if *from == name {
                 former.push(std::mem::replace(&mut name, to.clone()));
@@ -111,11 +111,11 @@ impl Ahead {
 
     /// Whether a table that has this name at `from` keeps it, and its definition, until `until`. Having the name again
     /// there is not enough, because another table may have had it in between.
-    pub fn keeps(&self, table: &TableName, from: &Coordinates, until: &Coordinates) -> bool {
-        let after = self.statements.iter().skip_while(|waiting| !waiting.is_behind(Some(from)));
-        let mut between = after.take_while(|waiting| !waiting.is_behind(Some(until)));
-        let stays = Fate::Stays(table.clone());
-        between.all(|waiting| waiting.statement.fate(table) == stays)
+    pub fn keeps_name(&self, table: &TableName, from: &Coordinates, until: &Coordinates) -> bool {
+        let after = self.statements.iter().skip_while(|waiting| !waiting.ends_after(Some(from)));
+        let mut between = after.take_while(|waiting| !waiting.ends_after(Some(until)));
+        let stays = DefinitionEffect::Unchanged(table.clone());
+        between.all(|waiting| waiting.statement.effect_on(table) == stays)
     }
 
     /// Whether a table is renamed to this name in the received events.
@@ -124,9 +124,9 @@ impl Ahead {
     }
 }
 
-impl Waiting {
+impl PendingStatement {
     /// Whether it is after a position. An incomplete transaction is.
-    fn is_behind(&self, place: Option<&Coordinates>) -> bool {
+    fn ends_after(&self, place: Option<&Coordinates>) -> bool {
         let Some(place) = place else { return false };
         self.end.as_ref().is_none_or(|end| end > place)
     }
@@ -150,41 +150,45 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_looked_for_in_what_waits() {
-        let mut ahead = Ahead::default();
-        ahead.extend(VecDeque::from([
+    fn received_events_are_searched_for_a_table() {
+        let mut received = ReceivedEvents::default();
+        received.extend(VecDeque::from([
             statement("RENAME TABLE t TO u"),
             SourceEvent::Commit { end: place(9) },
             statement("ALTER TABLE v ADD a INT"),
         ]));
-        assert_eq!(ahead.end(), &place(9));
-        assert_eq!(ahead.fate(&name("t"), None), Fate::Stays(name("u")));
-        assert_eq!(ahead.fate(&name("v"), None), Fate::Changes);
-        assert_eq!(ahead.fate(&name("v"), Some(&place(9))), Fate::Stays(name("v")));
-        assert_eq!(ahead.fate(&name("u"), None), Fate::Changes);
-        assert_eq!(ahead.former_names(&name("t"), &place(9)), [name("t")]);
-        assert_eq!(ahead.former_names(&name("t"), &place(8)), []);
-        let Some((SourceEvent::Statement { .. }, Some(Statement::Rename(_)))) = ahead.pop() else {
+        assert_eq!(received.end(), &place(9));
+        assert_eq!(received.effect_on(&name("t"), None), DefinitionEffect::Unchanged(name("u")));
+        assert_eq!(received.effect_on(&name("v"), None), DefinitionEffect::Changed);
+        assert_eq!(
+            received.effect_on(&name("v"), Some(&place(9))),
+            DefinitionEffect::Unchanged(name("v"))
+        );
+        assert_eq!(received.effect_on(&name("u"), None), DefinitionEffect::Changed);
+        assert_eq!(received.former_names(&name("t"), &place(9)), [name("t")]);
+        assert_eq!(received.former_names(&name("t"), &place(8)), []);
+        let Some((SourceEvent::Statement { .. }, Some(Statement::Rename(_)))) = received.pop()
+        else {
             panic!("the statement comes with what it does");
         };
-        while ahead.pop().is_some() {}
-        assert_eq!(ahead.bytes(), 0);
-        assert_eq!(ahead.fate(&name("v"), None), Fate::Stays(name("v")));
+        while received.pop().is_some() {}
+        assert_eq!(received.bytes(), 0);
+        assert_eq!(received.effect_on(&name("v"), None), DefinitionEffect::Unchanged(name("v")));
     }
 
     #[test]
-    fn a_name_that_another_table_had_between_is_not_kept() {
-        let mut ahead = Ahead::default();
+    fn name_used_by_another_table_in_between_is_not_kept() {
+        let mut received = ReceivedEvents::default();
         for (at, sql) in [(1, "ALTER TABLE u ADD a INT"), (2, "RENAME TABLE t TO x, u TO t")] {
             let end = SourceEvent::Commit { end: place(at) };
-            ahead.extend(VecDeque::from([statement(sql), end]));
+            received.extend(VecDeque::from([statement(sql), end]));
         }
         let back = SourceEvent::Commit { end: place(3) };
-        ahead.extend(VecDeque::from([statement("RENAME TABLE t TO u, x TO t"), back]));
-        assert_eq!(ahead.fate(&name("t"), None), Fate::Stays(name("t")));
-        assert!(!ahead.keeps(&name("t"), &place(1), &place(3)));
-        assert!(ahead.keeps(&name("t"), &place(0), &place(1)));
-        assert!(!ahead.keeps(&name("u"), &place(0), &place(1)));
-        assert!(ahead.keeps(&name("t"), &place(3), &place(9)));
+        received.extend(VecDeque::from([statement("RENAME TABLE t TO u, x TO t"), back]));
+        assert_eq!(received.effect_on(&name("t"), None), DefinitionEffect::Unchanged(name("t")));
+        assert!(!received.keeps_name(&name("t"), &place(1), &place(3)));
+        assert!(received.keeps_name(&name("t"), &place(0), &place(1)));
+        assert!(!received.keeps_name(&name("u"), &place(0), &place(1)));
+        assert!(received.keeps_name(&name("t"), &place(3), &place(9)));
     }
 }

@@ -36,7 +36,7 @@ const ASKING: [&str; 8] = [
 ];
 
 /// `count` shapes drawn from a seed.
-pub fn drawn(count: usize, seed: u64) -> Vec<Shape> {
+pub fn random_shapes(count: usize, seed: u64) -> Vec<Shape> {
     let mut random = SplitMix64::new(seed);
     (0..count)
         .map(|_| match random.below(2) {
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn shapes_of_a_seed_are_the_same_and_grow() {
-        let (one, same) = (drawn(50, 7), drawn(50, 7));
+        let (one, same) = (random_shapes(50, 7), random_shapes(50, 7));
         for (shape, other) in one.iter().zip(&same) {
             assert_eq!(shape.statement(9), other.statement(9));
             assert!(shape.statement(40).len() > shape.statement(4).len(), "{}", shape.name);
@@ -128,6 +128,6 @@ mod tests {
                 shape.name
             );
         }
-        assert_ne!(one[0].statement(9), drawn(50, 8)[0].statement(9));
+        assert_ne!(one[0].statement(9), random_shapes(50, 8)[0].statement(9));
     }
 }

@@ -6,14 +6,14 @@ use crate::{catalog::TableName, meaning::collation};
 
 /// The names of the tables that are asked about. The statement's condition decides beside it: these may be too many.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sought {
+pub(crate) struct RequestedTables {
     /// The databases that they may be in; `None` is any.
     pub(crate) databases: Option<Vec<String>>,
     /// What they may be called; `None` is anything.
     pub(crate) tables: Option<Vec<String>>,
 }
 
-impl Sought {
+impl RequestedTables {
     /// Those of one database.
     pub(super) fn of_database(database: &str) -> Self {
         Self { databases: Some(vec![database.to_owned()]), tables: None }
@@ -42,11 +42,15 @@ mod tests {
     fn names_are_compared_as_their_columns_are() {
         let name = TableName::new("Shop", "Café");
         let tables = |names: &[&str]| Some(names.iter().map(|&name| name.to_owned()).collect());
-        assert!(Sought::default().is_all() && Sought::default().has(&name));
+        assert!(RequestedTables::default().is_all() && RequestedTables::default().has(&name));
         assert!(
-            Sought::of_database("shop ").has(&name) && !Sought::of_database("shops").has(&name)
+            RequestedTables::of_database("shop ").has(&name)
+                && !RequestedTables::of_database("shops").has(&name)
         );
-        let both = |names: &[&str]| Sought { tables: tables(names), ..Sought::of_database("SHOP") };
+        let both = |names: &[&str]| RequestedTables {
+            tables: tables(names),
+            ..RequestedTables::of_database("SHOP")
+        };
         assert!(both(&["other", "cafe"]).has(&name) && !both(&["other"]).has(&name));
         assert!(!both(&[]).has(&name) && !both(&[]).is_all());
     }

@@ -18,7 +18,7 @@ use crate::{
 const PAGE: usize = 1_000;
 
 /// The values that the sought rows have.
-pub(super) struct Held {
+pub(super) struct ReferencedValues {
     /// The positions of the columns.
     pub places: Vec<usize>,
     /// The alternative lists of values.
@@ -26,7 +26,7 @@ pub(super) struct Held {
 }
 
 /// The rows found.
-pub(super) struct Referring {
+pub(super) struct ReferencingRows {
     reader: Reader,
     request: ScanRequest,
     source: Arc<SourceTable>,
@@ -38,12 +38,12 @@ pub(super) struct Referring {
 
 impl Applier {
     /// The rows of a local table with certain values.
-    pub fn referring(
+    pub fn referencing_rows(
         &mut self,
         name: &Arc<str>,
         source: &Arc<SourceTable>,
-        held: &Held,
-    ) -> Result<Referring> {
+        referenced: &ReferencedValues,
+    ) -> Result<ReferencingRows> {
         let reader = match &mut self.large {
             Some(large) => large.reader()?,
             None => {
@@ -53,7 +53,7 @@ impl Applier {
         };
         let request = ScanRequest {
             table: name.to_string(),
-            filter: held.filter(source),
+            filter: referenced.filter(source),
             columns: (0..source.columns.len()).collect(),
             batch_rows: PAGE,
             in_key_order: true,
@@ -61,19 +61,19 @@ impl Applier {
         };
         let mut wanted = FxHashSet::default();
         let mut written = Vec::new();
-        let all: Vec<usize> = (0..held.places.len()).collect();
-        for values in &held.values {
+        let all: Vec<usize> = (0..referenced.places.len()).collect();
+        for values in &referenced.values {
             write_key(&mut written, values, &all);
             wanted.insert(written.clone());
         }
         let newer = newer_rows(self.batch.changes_of(name), source);
         let newer_rows = newer.values().flatten().filter(|row| {
-            write_key(&mut written, row, &held.places);
+            write_key(&mut written, row, &referenced.places);
             wanted.contains(&written)
         });
         let newer_rows = newer_rows.map(|row| Row::clone(row)).collect();
         let newer = newer.into_keys().collect();
-        Ok(Referring { reader, request, source: Arc::clone(source), newer, newer_rows })
+        Ok(ReferencingRows { reader, request, source: Arc::clone(source), newer, newer_rows })
     }
 }
 
@@ -101,7 +101,7 @@ fn newer_rows<'c>(
     newer
 }
 
-impl Held {
+impl ReferencedValues {
     fn filter(&self, source: &SourceTable) -> Option<Filter> {
         let name = |place: &usize| Some(source.columns.get(*place)?.name.clone());
         if let ([place], [_, _, ..]) = (&self.places[..], &self.values[..]) {
@@ -123,7 +123,7 @@ impl Held {
     }
 }
 
-impl Referring {
+impl ReferencingRows {
     /// Calls `visit` with all rows, page by page. Each call gives the same rows, whatever was written meanwhile.
     pub fn for_each_page(&self, mut visit: impl FnMut(Vec<Row>) -> Result<()>) -> Result<()> {
         let mut written = Vec::new();

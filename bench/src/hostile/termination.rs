@@ -12,7 +12,7 @@ use mysql::{Conn, prelude::Queryable};
 use serde::Serialize;
 
 use crate::{
-    lookup::servers::Holder,
+    lookup::servers::DatabaseServer,
     measure::{directory_bytes, percentile},
     table::Table,
 };
@@ -62,15 +62,15 @@ const ENDLESS: [(&str, &str); 15] = [
     ("SLEEP", "SELECT SLEEP(1000)"),
 ];
 /// How long a statement runs before it is ended.
-const AGE: Duration = Duration::from_millis(700);
+const RUN_TIME: Duration = Duration::from_millis(700);
 /// The interval at which the server's CPU time is read, and the most it uses in that interval while idle.
-const LOOK: Duration = Duration::from_millis(10);
-const SILENCE: Duration = Duration::from_micros(1_500);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+const MAX_IDLE_CPU: Duration = Duration::from_micros(1_500);
 /// Longest wait until the server is idle.
-const PATIENCE: Duration = Duration::from_secs(20);
+const MAX_WAIT: Duration = Duration::from_secs(20);
 
 /// How a statement is ended.
-const WAYS: [&str; 4] = ["KILL QUERY", "KILL", "max_execution_time", "client gone"];
+const END_METHODS: [&str; 4] = ["KILL QUERY", "KILL", "max_execution_time", "client gone"];
 
 /// What happened to a statement.
 #[derive(Serialize)]
@@ -88,8 +88,8 @@ pub struct Figures {
 }
 
 /// Ends each statement in each way.
-pub fn measure(holder: &Holder, spill: &Path) -> Result<Vec<Figures>> {
-    let mut own = holder.connect(false)?;
+pub fn measure(database_server: &DatabaseServer, spill: &Path) -> Result<Vec<Figures>> {
+    let mut own = database_server.connect(false)?;
     own.query_drop("CREATE TABLE n (i INT PRIMARY KEY, k INT, v VARCHAR(40))")?;
     own.query_drop("CREATE TABLE m (i INT)")?;
     let row = |at: usize| format!("({at}, {}, 'abababababab{}')", at % 5, at % 97);
@@ -101,9 +101,9 @@ pub fn measure(holder: &Holder, spill: &Path) -> Result<Vec<Figures>> {
     for (name, statement) in ENDLESS {
         // As in MySQL, the time limit applies to reading statements only.
         let reads = !["INSERT", "UPDATE"].iter().any(|verb| statement.starts_with(verb));
-        for way in WAYS.into_iter().filter(|way| reads || *way != "max_execution_time") {
-            silence(holder)?;
-            let mut one = end(holder, &mut own, statement, way)?;
+        for way in END_METHODS.into_iter().filter(|way| reads || *way != "max_execution_time") {
+            wait_until_idle(database_server)?;
+            let mut one = end(database_server, &mut own, statement, way)?;
             one.statement = name.to_owned();
             one.spilled_bytes = if spill.exists() { directory_bytes(spill)? } else { 0 };
             eprintln!(
@@ -116,13 +116,18 @@ pub fn measure(holder: &Holder, spill: &Path) -> Result<Vec<Figures>> {
     Ok(figures)
 }
 
-fn end(holder: &Holder, own: &mut Conn, statement: &str, way: &'static str) -> Result<Figures> {
+fn end(
+    database_server: &DatabaseServer,
+    own: &mut Conn,
+    statement: &str,
+    way: &'static str,
+) -> Result<Figures> {
     let mut connection = match way {
-        "client gone" => holder.connect_for(AGE)?,
-        _ => holder.connect(false)?,
+        "client gone" => database_server.connect_for(RUN_TIME)?,
+        _ => database_server.connect(false)?,
     };
     if way == "max_execution_time" {
-        connection.query_drop(format!("SET max_execution_time = {}", AGE.as_millis()))?;
+        connection.query_drop(format!("SET max_execution_time = {}", RUN_TIME.as_millis()))?;
     }
     connection.query_drop("SET cte_max_recursion_depth = 4294967295")?;
     let id = connection.connection_id();
@@ -136,18 +141,18 @@ fn end(holder: &Holder, own: &mut Conn, statement: &str, way: &'static str) -> R
     });
     let ended = match way {
         "KILL QUERY" | "KILL" => {
-            thread::sleep(AGE);
+            thread::sleep(RUN_TIME);
             own.query_drop(format!("{way} {id}"))?;
             Instant::now()
         }
-        "max_execution_time" => started + AGE,
+        "max_execution_time" => started + RUN_TIME,
         // The client's read timeout closes the connection.
         _ => {
-            runs_until(started + AGE);
+            runs_until(started + RUN_TIME);
             Instant::now()
         }
     };
-    let silent = silence(holder)?;
+    let silent = wait_until_idle(database_server)?;
     let (answered, error) = runs.join().map_err(|_| anyhow::anyhow!("a client panicked"))?;
     let since = |at: Instant| at.saturating_duration_since(ended).as_secs_f64() * 1e3;
     Ok(Figures {
@@ -165,15 +170,15 @@ fn runs_until(moment: Instant) {
 }
 
 /// The time at which the server became idle.
-fn silence(holder: &Holder) -> Result<Option<Instant>> {
+fn wait_until_idle(database_server: &DatabaseServer) -> Result<Option<Instant>> {
     let begun = Instant::now();
-    let spent = || holder.processor().precise().context("the server's time is not known");
+    let spent = || database_server.processor().precise().context("the server's time is not known");
     let mut before = spent()?;
-    while begun.elapsed() < PATIENCE {
+    while begun.elapsed() < MAX_WAIT {
         let looked = Instant::now();
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
         let now = spent()?;
-        if now.saturating_sub(before) < SILENCE {
+        if now.saturating_sub(before) < MAX_IDLE_CPU {
             return Ok(Some(looked));
         }
         before = now;
@@ -192,7 +197,7 @@ pub fn table(figures: &[Figures]) -> Table {
         "bytes left",
         "not silent",
     ]);
-    for way in WAYS {
+    for way in END_METHODS {
         let of_way: Vec<&Figures> = figures.iter().filter(|one| one.way == way).collect();
         let mut silent: Vec<f64> = of_way.iter().filter_map(|one| one.silent_ms).collect();
         silent.sort_by(f64::total_cmp);

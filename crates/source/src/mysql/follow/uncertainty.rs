@@ -2,11 +2,11 @@
 //!
 //! The stream says that a table was changed, but not to what. The source's answer is valid at the stream's position if
 //! nothing changed the table between that position and the end of the binlog after the answer. So the stream is
-//! received up to there before an answer is used. Until then the table is in doubt: its rows are skipped, and if there
-//! were any, the table is copied when the doubt ends. A doubt ends at the next statement that changes the table, or
+//! received up to there before an answer is used. Until then the table is uncertain: its rows are skipped, and if there
+//! were any, the table is copied when its definition is known. That is at the next statement that changes the table, or
 //! when the stream reaches the position of the answer. If the answer was useless, the source is asked again there.
 //!
-//! A table that should be gone but may exist is in doubt too: a suspect, which is not shown.
+//! A table that should be gone but may exist is uncertain too. It is not shown.
 
 use std::{
     sync::Arc,
@@ -17,12 +17,12 @@ use remora_engine::{Definition, Schema, Value};
 
 use super::{
     applier::Applier,
-    parents::blind_parent,
+    parents::unfollowed_parent,
     positions::{STALE, copied_key, definition_text, table_key},
-    statement::{Alteration, Fate},
+    statement::{Alteration, DefinitionEffect},
     status::TableState,
     step::Step,
-    table::{FollowedTable, Visible, definition, hidden_name, name_here, schema},
+    table::{FollowedTable, Visible, definition, hidden_name, local_name, schema},
 };
 use crate::{
     Error, Result,
@@ -37,12 +37,12 @@ use crate::{
 };
 
 /// A new table is shown within this time, unless it is dropped again.
-const SHOWN_WITHIN: Duration = Duration::from_millis(300);
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+const VISIBILITY_DELAY: Duration = Duration::from_millis(300);
+const RETRY_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The state of a table in doubt.
+/// The state of a table whose definition is uncertain.
 #[derive(Default)]
-pub(super) struct Doubt {
+pub(super) struct Uncertainty {
     /// The statements that changed its definition since it was known.
     pub alterations: Vec<Alteration>,
     /// Their texts.
@@ -50,20 +50,20 @@ pub(super) struct Doubt {
     /// The source's answer, which is valid if nothing changes the table before this position.
     pub answer: Option<(Answer, Coordinates)>,
     /// The position at which the source is asked again, because its answer was useless.
-    pub again: Option<Coordinates>,
+    pub retry_at: Option<Coordinates>,
     /// Whether rows were skipped since then.
     pub missed: bool,
     /// Whether the source is to be asked when the transaction being read is complete.
-    pub unasked: bool,
+    pub needs_query: bool,
     /// Set if no table of this name should exist.
-    pub suspect: Option<Suspect>,
+    pub expected_absence: Option<ExpectedAbsence>,
     /// Whether it is dropped here if the source does not have it; otherwise it stays as it was.
-    pub may_be_gone: bool,
+    pub may_be_dropped: bool,
 }
 
 /// Why a table should not exist at the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Suspect {
+pub(super) enum ExpectedAbsence {
     /// It was dropped.
     Dropped,
     /// It was renamed to this, unless that was a temporary table.
@@ -93,10 +93,10 @@ impl Absence {
 }
 
 /// The definition at the stream's position.
-pub(super) enum Here {
-    Is(Answer),
+pub(super) enum DefinitionHere {
+    Certain(Answer),
     /// Valid if nothing changes the table before this position.
-    IsPerhaps(Answer, Coordinates),
+    Provisional(Answer, Coordinates),
     /// A later statement will tell, or the source is asked again at this position.
     Unknown(Coordinates),
 }
@@ -107,26 +107,29 @@ fn changed_by(column: &str, statements: &[String]) -> String {
 
 impl Applier {
     /// The table may be another from here on. With `missed`, its rows may differ too.
-    pub fn begin_doubt(&mut self, table: &TableName, missed: bool) {
+    pub fn mark_uncertain(&mut self, table: &TableName, missed: bool) {
         self.routes.clear();
-        let fails_ahead = self.fails_ahead(table);
-        if !fails_ahead {
+        let has_unreadable_rows_ahead = self.has_unreadable_rows_ahead(table);
+        if !has_unreadable_rows_ahead {
             self.shared.unfitting.lock().remove(table);
         }
         let Some(followed) = self.tables.get_mut(table) else { return };
-        followed.unexplained = None;
+        followed.explained_before = None;
         let was_stopped = followed.stopped.take().is_some();
         let mut given_up = self.shared.given_up.lock();
-        if let Some(reason) = given_up.get(table).filter(|_| fails_ahead) {
-            (followed.stopped, followed.doubt) = (Some(reason.clone()), None);
+        if let Some(reason) = given_up.get(table).filter(|_| has_unreadable_rows_ahead) {
+            (followed.stopped, followed.uncertainty) = (Some(reason.clone()), None);
             drop(given_up);
             return self.show(table);
         }
         given_up.remove(table);
         drop(given_up);
-        let doubt = followed.doubt.get_or_insert_default();
-        doubt.missed |= missed || was_stopped || fails_ahead || followed.visible == Visible::Frozen;
-        (doubt.answer, doubt.again) = (None, None);
+        let uncertainty = followed.uncertainty.get_or_insert_default();
+        uncertainty.missed |= missed
+            || was_stopped
+            || has_unreadable_rows_ahead
+            || followed.visible == Visible::Frozen;
+        (uncertainty.answer, uncertainty.retry_at) = (None, None);
         if !self.uncertain.contains(table) {
             self.uncertain.push(table.clone());
         }
@@ -134,7 +137,7 @@ impl Applier {
 
     /// Whether the stream will reach rows of the table again that could not be read. Otherwise the definition before
     /// them would cause endless retries.
-    fn fails_ahead(&self, table: &TableName) -> bool {
+    fn has_unreadable_rows_ahead(&self, table: &TableName) -> bool {
         let mut failed_at = self.shared.failed_at.lock();
         let is_ahead = failed_at.get(table).is_some_and(|place| self.place <= *place);
         if !is_ahead {
@@ -143,27 +146,28 @@ impl Applier {
         is_ahead
     }
 
-    /// Ends the doubt of a table if its definition can be determined.
-    pub fn settle(&mut self, table: &TableName, step: &mut Step) -> Result<()> {
-        if self.tables.get(table).is_none_or(|followed| followed.doubt.is_none()) {
+    /// Makes a table certain if its definition can be determined.
+    pub fn resolve(&mut self, table: &TableName, step: &mut Step) -> Result<()> {
+        if self.tables.get(table).is_none_or(|followed| followed.uncertainty.is_none()) {
             return Ok(());
         }
-        let (answer, again) = match self.definition_here(table, self.expects(table))? {
-            Here::Is(answer) => return self.believe(table, answer, step),
-            Here::IsPerhaps(answer, until) => (Some((answer, until)), None),
-            Here::Unknown(until) => (None, Some(until)),
+        let (answer, retry_at) = match self.definition_here(table, self.expects(table))? {
+            DefinitionHere::Certain(answer) => return self.apply_answer(table, answer, step),
+            DefinitionHere::Provisional(answer, until) => (Some((answer, until)), None),
+            DefinitionHere::Unknown(until) => (None, Some(until)),
         };
         if let Some(followed) = self.tables.get_mut(table) {
             let source = &self.shared.settings.name;
             let stale = |key: String| (key, STALE.to_owned());
-            if followed.visible == Visible::Fed {
+            if followed.visible == Visible::Current {
                 step.positions.push(stale(table_key(source, &followed.name)));
             }
             if followed.copy.is_some() {
                 step.positions.push(stale(copied_key(source, &followed.name)));
             }
-            let doubt = followed.doubt.get_or_insert_default();
-            (doubt.answer, doubt.again, doubt.unasked) = (answer, again, false);
+            let uncertainty = followed.uncertainty.get_or_insert_default();
+            (uncertainty.answer, uncertainty.retry_at, uncertainty.needs_query) =
+                (answer, retry_at, false);
         }
         if self.expects(table) != Some(false) {
             self.show(table);
@@ -171,36 +175,38 @@ impl Applier {
         Ok(())
     }
 
-    /// Ends the doubts that end at this position of the stream.
-    pub fn end_doubts(&mut self) -> Result<()> {
+    /// Resolves the uncertain tables whose answer is valid at this position of the stream.
+    pub fn resolve_uncertain_tables(&mut self) -> Result<()> {
         if self.uncertain.is_empty() {
             return Ok(());
         }
         let mut step = Step::default();
         for table in self.uncertain.clone() {
-            self.end_doubt(&table, &mut step)?;
+            self.resolve_if_reached(&table, &mut step)?;
         }
         let tables = &self.tables;
         self.uncertain.retain(|table| {
             let followed = tables.get(table);
-            followed.is_some_and(|one| one.doubt.is_some() || one.unexplained.is_some())
+            followed.is_some_and(|one| one.uncertainty.is_some() || one.explained_before.is_some())
         });
-        self.take_step(step)
+        self.commit_in_order(step)
     }
 
-    fn end_doubt(&mut self, table: &TableName, step: &mut Step) -> Result<()> {
+    fn resolve_if_reached(&mut self, table: &TableName, step: &mut Step) -> Result<()> {
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
-        if followed.unexplained.as_ref().is_some_and(|until| self.place >= *until) {
+        if followed.explained_before.as_ref().is_some_and(|until| self.place >= *until) {
             tracing::warn!(table = &*followed.name, "the source changed it without a word");
-            self.begin_doubt(table, true);
-            return self.settle(table, step);
+            self.mark_uncertain(table, true);
+            return self.resolve(table, step);
         }
-        let Some(doubt) = &mut followed.doubt else { return Ok(()) };
-        if doubt.unasked || doubt.again.as_ref().is_some_and(|place| self.place >= *place) {
-            return self.settle(table, step);
+        let Some(uncertainty) = &mut followed.uncertainty else { return Ok(()) };
+        if uncertainty.needs_query
+            || uncertainty.retry_at.as_ref().is_some_and(|place| self.place >= *place)
+        {
+            return self.resolve(table, step);
         }
-        match doubt.answer.take_if(|(_, until)| self.place >= *until) {
-            Some((answer, _)) => self.believe(table, answer, step),
+        match uncertainty.answer.take_if(|(_, until)| self.place >= *until) {
+            Some((answer, _)) => self.apply_answer(table, answer, step),
             None => Ok(()),
         }
     }
@@ -212,42 +218,46 @@ impl Applier {
         &mut self,
         table: &TableName,
         expects: Option<bool>,
-    ) -> Result<Here> {
+    ) -> Result<DefinitionHere> {
         let before = self.source.binlog_end()?;
         let is_received = self.receive_up_to(&before);
-        let Fate::Stays(name) = self.ahead.fate(table, is_received.then_some(&before)) else {
-            return Ok(Here::Unknown(before));
+        let DefinitionEffect::Unchanged(name) =
+            self.received.effect_on(table, is_received.then_some(&before))
+        else {
+            return Ok(DefinitionHere::Unknown(before));
         };
         if !is_received && name != *table {
-            return Ok(Here::Unknown(before));
+            return Ok(DefinitionHere::Unknown(before));
         }
-        let former = self.ahead.former_names(table, &before);
-        if self.is_any_there(&former)? {
-            return Ok(Here::Unknown(before));
+        let former = self.received.former_names(table, &before);
+        if self.any_exists(&former)? {
+            return Ok(DefinitionHere::Unknown(before));
         }
         let answer = self.ask(&name, expects)?;
         let after = self.source.binlog_end()?;
         let is_received = is_received && self.receive_up_to(&after);
-        if answer.as_ref().is_ok_and(|read| self.refers_ahead(read)) {
-            return Ok(Here::Unknown(after));
+        if answer.as_ref().is_ok_and(|read| self.references_pending_rename(read)) {
+            return Ok(DefinitionHere::Unknown(after));
         }
         if is_received {
             let mut names = former.iter().chain([&name]);
-            return Ok(match names.all(|name| self.ahead.keeps(name, &before, &after)) {
-                true => Here::Is(answer),
-                false => Here::Unknown(after),
+            return Ok(match names.all(|name| self.received.keeps_name(name, &before, &after)) {
+                true => DefinitionHere::Certain(answer),
+                false => DefinitionHere::Unknown(after),
             });
         }
-        // A change of the table before that position begins another doubt.
-        Ok(match self.ahead.fate(table, None) {
-            Fate::Stays(now) if now == *table && now == name => Here::IsPerhaps(answer, after),
-            _ => Here::Unknown(after),
+        // A change of the table before that position makes it uncertain again.
+        Ok(match self.received.effect_on(table, None) {
+            DefinitionEffect::Unchanged(now) if now == *table && now == name => {
+                DefinitionHere::Provisional(answer, after)
+            }
+            _ => DefinitionHere::Unknown(after),
         })
     }
 
     /// Whether the source has tables with one of the former names. MariaDB also logs renames of temporary tables, after
     /// which the base table keeps its name.
-    fn is_any_there(&mut self, former: &[TableName]) -> Result<bool> {
+    fn any_exists(&mut self, former: &[TableName]) -> Result<bool> {
         if self.source.server.flavor != Flavor::MariaDb {
             return Ok(false);
         }
@@ -261,27 +271,27 @@ impl Applier {
 
     /// Whether the source should have the table; `None` if both are possible.
     fn expects(&self, table: &TableName) -> Option<bool> {
-        let doubt = self.tables.get(table)?.doubt.as_ref()?;
-        match &doubt.suspect {
+        let uncertainty = self.tables.get(table)?.uncertainty.as_ref()?;
+        match &uncertainty.expected_absence {
             Some(_) => Some(false),
-            None if doubt.may_be_gone => None,
+            None if uncertainty.may_be_dropped => None,
             None => Some(true),
         }
     }
 
     /// Whether a referenced table is renamed in the received events: then the definition has its new name already.
-    fn refers_ahead(&self, read: &SourceTable) -> bool {
+    fn references_pending_rename(&self, read: &SourceTable) -> bool {
         read.reacting_keys().iter().any(|key| {
             let (database, table) = key.parent.clone();
-            self.ahead.is_renamed_to(&TableName { database, table })
+            self.received.is_renamed_to(&TableName { database, table })
         })
     }
 
     /// Asks again for the definitions of the tables that reference this one, because they contain its name and columns.
-    pub fn settle_children(&mut self, parent: &TableName, step: &mut Step) -> Result<()> {
+    pub fn resolve_children(&mut self, parent: &TableName, step: &mut Step) -> Result<()> {
         for child in self.children_of(parent).iter().filter(|child| child.table != *parent) {
-            self.begin_doubt(&child.table, false);
-            self.settle(&child.table, step)?;
+            self.mark_uncertain(&child.table, false);
+            self.resolve(&child.table, step)?;
         }
         Ok(())
     }
@@ -292,17 +302,19 @@ impl Applier {
         let mut seen = self.applied.clone();
         self.open_gtids().for_each(|gtid| seen.add(gtid));
         wait_until_executed(&mut self.source, &seen)?;
-        let deadline = Instant::now() + SHOWN_WITHIN;
+        let deadline = Instant::now() + VISIBILITY_DELAY;
         loop {
             let read = read_table(&mut self.source.conn, &table.database, &table.table);
             let narrowed = read.and_then(|read| match read {
-                Some(read) => super::tables::narrowed(&self.shared.settings, read).map(Some),
+                Some(read) => {
+                    super::tables::restrict_to_definition(&self.shared.settings, read).map(Some)
+                }
                 None => Ok(None),
             });
             let tables = &self.tables;
             let is_followed = |table: &TableName| tables.contains_key(table);
             let answer = match narrowed {
-                Ok(Some(read)) => match blind_parent(&mut self.source, &read, is_followed)? {
+                Ok(Some(read)) => match unfollowed_parent(&mut self.source, &read, is_followed)? {
                     Some(reason) => Err(Absence::Refused(reason)),
                     None => Ok(read),
                 },
@@ -310,56 +322,60 @@ impl Applier {
                 Err(Error::TableRefused { reason, .. }) => Err(Absence::Refused(reason)),
                 Err(error) => return Err(error),
             };
-            let is_there = answer != Err(Absence::Gone);
-            if expects.is_none_or(|expected| expected == is_there) || Instant::now() >= deadline {
+            let table_exists = answer != Err(Absence::Gone);
+            if expects.is_none_or(|expected| expected == table_exists) || Instant::now() >= deadline
+            {
                 return Ok(answer);
             }
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(RETRY_INTERVAL);
         }
     }
 
     /// The answer is the table's definition at this position.
-    fn believe(&mut self, table: &TableName, answer: Answer, step: &mut Step) -> Result<()> {
+    fn apply_answer(&mut self, table: &TableName, answer: Answer, step: &mut Step) -> Result<()> {
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
-        let doubt = followed.doubt.take().unwrap_or_default();
+        let uncertainty = followed.uncertainty.take().unwrap_or_default();
         let read = match answer {
             Ok(read) => {
                 let TableName { database, table: name } = table.clone();
                 SourceTable { database, name, ..read }
             }
-            Err(absence) => return self.believe_absent(table, absence, &doubt, step),
+            Err(absence) => return self.apply_absence(table, absence, &uncertainty, step),
         };
         let hidden = hidden_name(&followed.name);
         if let Err(refusal) = schema(&self.shared.settings, &read, &hidden, None).validate() {
             return self.refuse(table, refusal.to_string(), step);
         }
-        if let Some(suspect) = doubt.suspect {
-            tracing::warn!(table = &*followed.name, "the source has it still: {suspect:?}");
-            self.doubt_what_came_instead(&suspect);
+        if let Some(expected_absence) = uncertainty.expected_absence {
+            tracing::warn!(
+                table = &*followed.name,
+                "the source has it still: {expected_absence:?}"
+            );
+            self.mark_replacement_uncertain(&expected_absence);
             return self.start_copy(table, read, true, step);
         }
         let old = Arc::clone(&followed.source);
-        let renamed = old.renamed_columns(&read, &doubt.alterations);
+        let renamed = old.renamed_columns(&read, &uncertainty.alterations);
         self.shared.rename_word_columns(&followed.name, &renamed, step);
-        if followed.visible == Visible::Absent && followed.copy.is_none() && !doubt.missed {
+        if followed.visible == Visible::Absent && followed.copy.is_none() && !uncertainty.missed {
             return self.begin_empty(table, read, step);
         }
         let is_defined = definition(&self.shared.settings, table).is_some();
         // If a definition is configured, changes of other columns and of the order do not matter.
         let same = old.columns.is_empty() || (!is_defined && old.reads_as(&read));
         if let Some(column) = old.changed_column(&read).filter(|_| !same) {
-            self.check_strict(table, &changed_by(column, &doubt.statements))?;
+            self.check_strict(table, &changed_by(column, &uncertainty.statements))?;
         } else if !same && !is_defined {
             self.check_strict(table, "the order of its columns changed")?;
         }
-        let renamed = old.renamed_column(&doubt.alterations).filter(|_| is_defined);
+        let renamed = old.renamed_column(&uncertainty.alterations).filter(|_| is_defined);
         if let Some(column) = &renamed {
-            self.check_strict(table, &changed_by(column, &doubt.statements))?;
+            self.check_strict(table, &changed_by(column, &uncertainty.statements))?;
         }
-        if doubt.missed || renamed.is_some() {
+        if uncertainty.missed || renamed.is_some() {
             return self.start_copy(table, read, true, step);
         }
-        match SchemaChange::between(&old, read, &doubt.alterations) {
+        match SchemaChange::between(&old, read, &uncertainty.alterations) {
             SchemaChange::Recopy { table: read, reason } => {
                 tracing::info!(table = read.name, "copied anew: {reason}");
                 self.start_copy(table, read, true, step)
@@ -380,7 +396,7 @@ impl Applier {
         added: &[(String, Value)],
         step: &mut Step,
     ) -> Result<()> {
-        if !self.lacks_computed(table, &read, step)? {
+        if !self.lacks_computed_values(table, &read, step)? {
             return self.alter_in_place(table, read, added, step);
         }
         tracing::info!(table = read.name, "copied anew: a key over an expression is new");
@@ -392,11 +408,16 @@ impl Applier {
     }
 
     /// Whether existing rows lack values of functional keys in the new definition.
-    fn lacks_computed(&self, table: &TableName, read: &SourceTable, step: &Step) -> Result<bool> {
+    fn lacks_computed_values(
+        &self,
+        table: &TableName,
+        read: &SourceTable,
+        step: &Step,
+    ) -> Result<bool> {
         let Some(followed) = self.tables.get(table) else { return Ok(false) };
         let settings = &self.shared.settings;
         let (visible, hidden) = (&followed.name, followed.copy.as_ref().map(|copy| &copy.hidden));
-        let is_fed = followed.visible == Visible::Fed;
+        let is_fed = followed.visible == Visible::Current;
         for name in is_fed.then_some(visible).into_iter().chain(hidden) {
             let wanted = schema(settings, read, name, None);
             let computed = |schema: &Schema| schema.columns.len() - schema.given_columns();
@@ -415,21 +436,21 @@ impl Applier {
     }
 
     /// The source does not have the table, or it cannot be followed.
-    fn believe_absent(
+    fn apply_absence(
         &mut self,
         table: &TableName,
         absence: Absence,
-        doubt: &Doubt,
+        uncertainty: &Uncertainty,
         step: &mut Step,
     ) -> Result<()> {
         let is_absent = |known: &FollowedTable| known.visible == Visible::Absent;
         let nothing_here = self.tables.get(table).is_some_and(is_absent);
-        if absence == Absence::Gone && (nothing_here || doubt.may_be_gone) {
+        if absence == Absence::Gone && (nothing_here || uncertainty.may_be_dropped) {
             self.forget(table, step);
             return Ok(());
         }
-        if let Some(suspect) = &doubt.suspect {
-            self.doubt_what_came_instead(suspect);
+        if let Some(expected_absence) = &uncertainty.expected_absence {
+            self.mark_replacement_uncertain(expected_absence);
         }
         let reason = absence.reason();
         self.check_strict(table, &reason)?;
@@ -437,43 +458,51 @@ impl Applier {
     }
 
     /// A renamed table turned out to be where it was: the local table with its new name is another.
-    fn doubt_what_came_instead(&mut self, suspect: &Suspect) {
-        let Suspect::Renamed(to) = suspect else { return };
-        self.miss(to);
+    fn mark_replacement_uncertain(&mut self, expected_absence: &ExpectedAbsence) {
+        let ExpectedAbsence::Renamed(to) = expected_absence else { return };
+        self.mark_rows_lost(to);
         // The source may already have been found to have no table of the new name.
         if self.tables.get(to).is_some_and(|known| known.stopped.is_some()) {
-            self.begin_doubt(to, true);
+            self.mark_uncertain(to, true);
         }
-        if let Some(doubt) = self.tables.get_mut(to).and_then(|known| known.doubt.as_mut()) {
-            (doubt.unasked, doubt.may_be_gone) = (true, true);
+        if let Some(uncertainty) =
+            self.tables.get_mut(to).and_then(|known| known.uncertainty.as_mut())
+        {
+            (uncertainty.needs_query, uncertainty.may_be_dropped) = (true, true);
         }
     }
 
-    /// Notes that a table in doubt is dropped here if the source does not have it.
-    pub fn may_be_gone(&mut self, table: &TableName) {
-        if let Some(doubt) = self.tables.get_mut(table).and_then(|known| known.doubt.as_mut()) {
-            doubt.may_be_gone = true;
+    /// Notes that an uncertain table is dropped here if the source does not have it.
+    pub fn may_be_dropped(&mut self, table: &TableName) {
+        if let Some(uncertainty) =
+            self.tables.get_mut(table).and_then(|known| known.uncertainty.as_mut())
+        {
+            uncertainty.may_be_dropped = true;
         }
     }
 
     /// Whether the source still has a table that should be gone; `None` if that cannot be determined.
-    pub fn is_still_there(&mut self, table: &TableName) -> Result<Option<bool>> {
+    pub fn still_exists(&mut self, table: &TableName) -> Result<Option<bool>> {
         Ok(match self.definition_here(table, Some(false))? {
-            Here::Is(answer) => Some(answer != Err(Absence::Gone)),
-            Here::IsPerhaps(..) | Here::Unknown(_) => None,
+            DefinitionHere::Certain(answer) => Some(answer != Err(Absence::Gone)),
+            DefinitionHere::Provisional(..) | DefinitionHere::Unknown(_) => None,
         })
     }
 
     /// Notes that no table of this name should exist. If one does, it is copied.
-    pub fn suspect(&mut self, table: &TableName, suspect: Suspect) {
+    pub fn expect_absence(&mut self, table: &TableName, expected_absence: ExpectedAbsence) {
         if self.tables.contains_key(table) || !self.selects(table) {
             return;
         }
-        let name = name_here(&self.shared.settings, table);
+        let name = local_name(&self.shared.settings, table);
         let mut followed = FollowedTable::unknown(table, name);
-        let doubt =
-            Doubt { suspect: Some(suspect), missed: true, unasked: true, ..Doubt::default() };
-        followed.doubt = Some(doubt);
+        let uncertainty = Uncertainty {
+            expected_absence: Some(expected_absence),
+            missed: true,
+            needs_query: true,
+            ..Uncertainty::default()
+        };
+        followed.uncertainty = Some(uncertainty);
         self.tables.insert(table.clone(), followed);
         self.uncertain.push(table.clone());
     }
@@ -483,12 +512,12 @@ impl Applier {
         let settings = &self.shared.settings;
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
         let name = followed.name.to_string();
-        if step.is_there(&self.shared.database, &name) {
-            return self.refuse(table, super::tables::taken(&name), step);
+        if step.table_exists(&self.shared.database, &name) {
+            return self.refuse(table, super::tables::name_taken_message(&name), step);
         }
         step.definitions.push(Definition::Create(schema(settings, &read, &name, None)));
         step.positions.push((table_key(&settings.name, &name), definition_text(&read)));
-        (followed.source, followed.visible) = (Arc::new(read), Visible::Fed);
+        (followed.source, followed.visible) = (Arc::new(read), Visible::Current);
         step.changed.push(table.clone());
         Ok(())
     }
@@ -508,7 +537,7 @@ impl Applier {
             return self.start_copy(table, read, false, step);
         }
         let text = definition_text(&read);
-        if followed.visible == Visible::Fed {
+        if followed.visible == Visible::Current {
             self.alter_here(&followed.name, &read, added, step)?;
             step.positions.push((table_key(source, &followed.name), text.clone()));
         }
@@ -560,7 +589,7 @@ impl Applier {
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
         let name = followed.name.to_string();
         tracing::warn!(table = name, "not followed: {reason}");
-        followed.doubt = None;
+        followed.uncertainty = None;
         self.copying.retain(|other| other != table);
         if let Some(copy) = followed.copy.take() {
             step.drop_copy(&self.shared.database, &source, &name, &copy.hidden);
@@ -578,12 +607,14 @@ impl Applier {
         Ok(())
     }
 
-    /// Notes that rows of a table in doubt were skipped.
-    pub fn miss_rows(&mut self, table: &TableName) {
+    /// Notes that rows of an uncertain table were skipped.
+    pub fn note_skipped_rows(&mut self, table: &TableName) {
         let Some(followed) = self.tables.get_mut(table) else { return };
-        let FollowedTable { doubt: Some(doubt), visible, .. } = followed else { return };
-        doubt.missed = true;
-        if *visible == Visible::Fed {
+        let FollowedTable { uncertainty: Some(uncertainty), visible, .. } = followed else {
+            return;
+        };
+        uncertainty.missed = true;
+        if *visible == Visible::Current {
             *visible = Visible::Frozen;
         }
     }

@@ -1,4 +1,4 @@
-//! Commands and their answers.
+//! Commands of the MySQL protocol and their replies.
 
 use std::{
     thread,
@@ -24,7 +24,7 @@ fn with(server: &TestServer, more: Capabilities) -> Client {
 }
 
 #[test]
-fn rows_end_as_the_client_expects() {
+fn row_terminator_matches_client_capabilities() {
     let server = TestServer::start_empty("");
     for more in [Capabilities::empty(), Capabilities::CLIENT_DEPRECATE_EOF] {
         let mut client = with(&server, more);
@@ -106,7 +106,7 @@ fn messages_of_several_packets() {
 }
 
 #[test]
-fn the_client_is_told_of_its_session() {
+fn session_changes_are_tracked() {
     let server = TestServer::start_empty("");
     let mut client = with(&server, Capabilities::CLIENT_SESSION_TRACK);
     let tells = |client: &Client, what: &str| {
@@ -164,7 +164,7 @@ fn connections_are_listed_and_killed() {
 }
 
 #[test]
-fn a_stop_is_told_to_those_who_wait() {
+fn server_stop_is_reported_to_waiting_clients() {
     let server = TestServer::start_empty("");
     let mut client = connect(&server);
     assert_eq!(client.query("SELECT 1").value(), "1");
@@ -175,7 +175,7 @@ fn a_stop_is_told_to_those_who_wait() {
 }
 
 #[test]
-fn a_file_of_the_clients_is_asked_for_only_where_that_is_allowed() {
+fn client_file_is_requested_only_if_allowed() {
     let load = "LOAD DATA LOCAL INFILE 'a.tsv' INTO TABLE files (id, name)";
     let table = "CREATE TABLE files (id INT PRIMARY KEY, name VARCHAR(20))";
     let refusing = TestServer::start_empty("");
@@ -203,7 +203,7 @@ fn a_file_of_the_clients_is_asked_for_only_where_that_is_allowed() {
     assert_eq!(client.query("SELECT 8").value(), "8");
 }
 
-/// The columns' definitions and the first row of a text that is no UTF-8.
+/// The column definitions and the first row of a statement that is not UTF-8.
 fn sent(client: &mut Client, text: &[u8]) -> (Vec<u8>, Vec<u8>) {
     client.begin();
     client.send(&[b"\x03", text].concat());
@@ -218,7 +218,7 @@ fn sent(client: &mut Client, text: &[u8]) -> (Vec<u8>, Vec<u8>) {
 }
 
 #[test]
-fn texts_come_and_go_in_the_sessions_character_sets() {
+fn texts_are_converted_to_the_session_character_sets() {
     let server = TestServer::start_empty("");
     let mut client = connect(&server);
     client.query("SET NAMES latin1");

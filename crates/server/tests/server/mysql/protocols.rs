@@ -1,5 +1,4 @@
-//! What all doors of a server are asked with: SQL, the line protocol and HTTP, each as one of its
-//! clients.
+//! Requests by all protocols of a server: SQL, the line protocol and HTTP, each sent by a client of its own.
 
 use std::{
     io::{Read, Write},
@@ -12,7 +11,7 @@ use crate::{
     support::{self, TestServer},
 };
 
-/// Accounts by how far their rights go. Passwords are `geheim`.
+/// Accounts with different rights. All passwords are `geheim`.
 pub const ACCOUNTS: &str = r#"
 [[users]]
 name = "boss"
@@ -39,7 +38,7 @@ password = "geheim"
 read = []
 "#;
 
-/// The tables: `shop.orders`, which most accounts have a right to, and two others.
+/// The tables: `shop.orders`, on which most accounts have a right, and two others.
 pub const TABLES: [&str; 3] = ["shop.orders", "shop.items", "hr.pay"];
 
 /// A server with those accounts and tables; each has the row 1 with the text `reef`.
@@ -49,7 +48,7 @@ pub fn guarded(more: &str) -> TestServer {
     server
 }
 
-/// Makes the tables.
+/// Creates the tables.
 pub fn fill(server: &TestServer) {
     let mut owner = server.server().owner();
     for table in TABLES {
@@ -118,11 +117,11 @@ pub fn http(
     (status, head.to_lowercase(), body.to_owned())
 }
 
-/// What became of a request, in words that all doors share.
+/// The outcome of a request, equal for all protocols.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Done(String),
-    /// No right to it.
+    /// Access was denied.
     Denied(String),
     /// Any other error.
     Failed(String),

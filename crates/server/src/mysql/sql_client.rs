@@ -16,8 +16,8 @@ use remora_sql::{Error, Identity, Reply, Result, Session};
 
 use super::{
     processes::ConnectionSlot,
-    side::SqlSide,
-    watch::{Ended, watched},
+    service::SqlService,
+    watch::{Ended, run_watched},
     wire::Wire,
 };
 use crate::limits::BufferShare;
@@ -26,16 +26,16 @@ use crate::limits::BufferShare;
 const SQL_MODE: &str = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,\
                         ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION";
 
-/// A registered connection of the SQL side, whose client is not known yet.
-pub(crate) struct Seat {
-    side: Arc<SqlSide>,
-    place: ConnectionSlot,
+/// A registered connection of the SQL service, whose client is not known yet.
+pub(crate) struct ReservedConnection {
+    service: Arc<SqlService>,
+    slot: ConnectionSlot,
 }
 
 /// A client with a session.
-pub(crate) struct Guest {
-    side: Arc<SqlSide>,
-    place: ConnectionSlot,
+pub(crate) struct SqlClient {
+    service: Arc<SqlService>,
+    slot: ConnectionSlot,
     session: Session,
     interrupter: Arc<AtomicBool>,
     /// The deadline of the running request.
@@ -45,7 +45,7 @@ pub(crate) struct Guest {
 }
 
 /// The time this many milliseconds from now; `None` for 0 and for overflow.
-fn after(limit_ms: u64) -> Option<Instant> {
+fn deadline_after(limit_ms: u64) -> Option<Instant> {
     let limit = (limit_ms > 0).then(|| Duration::from_millis(limit_ms));
     limit.and_then(|limit| Instant::now().checked_add(limit))
 }
@@ -54,19 +54,19 @@ fn after(limit_ms: u64) -> Option<Instant> {
 ///
 /// # Errors
 /// 3024 if the deadline has passed.
-fn left_ms(deadline: Option<Instant>) -> Result<u64> {
+fn remaining_ms(deadline: Option<Instant>) -> Result<u64> {
     let Some(deadline) = deadline else { return Ok(0) };
     let left = deadline.saturating_duration_since(Instant::now());
     match u64::try_from(left.as_millis()).unwrap_or(u64::MAX) {
         0 => Err(Error::query_timeout()),
-        left_ms => Ok(left_ms),
+        remaining_ms => Ok(remaining_ms),
     }
 }
 
-impl SqlSide {
+impl SqlService {
     /// Registers a client of another protocol; `None` at the limit of connections.
-    pub(crate) fn seat(self: &Arc<Self>) -> Option<Seat> {
-        Some(Seat { place: self.connect()?, side: Arc::clone(self) })
+    pub(crate) fn reserve(self: &Arc<Self>) -> Option<ReservedConnection> {
+        Some(ReservedConnection { slot: self.connect()?, service: Arc::clone(self) })
     }
 
     /// A share of the buffer memory of all connections.
@@ -81,32 +81,32 @@ impl SqlSide {
     }
 }
 
-impl Seat {
+impl ReservedConnection {
     /// Begins the session of a client on this stream.
     ///
     /// # Errors
     /// 1203 if the user has too many connections.
-    pub(crate) fn take(self, identity: Identity, stream: &Wire) -> Result<Guest> {
-        let Self { side, place } = self;
-        let session = side.instance.session(u64::from(place.connection.id), identity.clone());
+    pub(crate) fn log_in(self, identity: Identity, stream: &Wire) -> Result<SqlClient> {
+        let Self { service, slot } = self;
+        let session = service.instance.session(u64::from(slot.connection.id), identity.clone());
         let interrupter = session.interrupter();
-        place.connection.comes_over(stream.peer());
-        place.connection.identify(&identity.user, &identity.host, Arc::clone(&interrupter));
-        let most = side.shared.settings.load().sql.max_user_connections;
-        if most > 0 && side.processes.of_user(&identity.user) > most {
+        slot.connection.set_peer(stream.peer());
+        slot.connection.identify(&identity.user, &identity.host, Arc::clone(&interrupter));
+        let most = service.shared.settings.load().sql.max_user_connections;
+        if most > 0 && service.processes.of_user(&identity.user) > most {
             let refused = WireError::too_many_user_connections(&identity.user);
             return Err(Error::new(refused.code, refused.message));
         }
-        place.connection.end();
-        Ok(Guest { side, place, session, interrupter, deadline: None, part_deadline: None })
+        slot.connection.end();
+        Ok(SqlClient { service, slot, session, interrupter, deadline: None, part_deadline: None })
     }
 }
 
-impl Guest {
+impl SqlClient {
     /// Begins a request. All its statements share the time limit of a statement.
     pub(crate) fn begin_request(&mut self) {
-        let limit_ms = self.side.shared.settings.load().sql.max_execution_time_ms;
-        self.deadline = after(limit_ms);
+        let limit_ms = self.service.shared.settings.load().sql.max_execution_time_ms;
+        self.deadline = deadline_after(limit_ms);
         self.part_deadline = None;
         self.interrupter.store(false, Relaxed);
     }
@@ -114,7 +114,7 @@ impl Guest {
     /// Begins a part of the request, with a time limit in milliseconds (0 means none) for all its statements. If it
     /// expires, other parts still run.
     pub(crate) fn begin_part(&mut self, limit_ms: u64) {
-        self.part_deadline = after(limit_ms);
+        self.part_deadline = deadline_after(limit_ms);
     }
 
     /// Runs a statement of a request.
@@ -123,13 +123,13 @@ impl Guest {
     /// The statement's error; 3024 if the request's time is up, 1317 if it was killed. Both also apply to all its
     /// further statements.
     pub(crate) async fn run<R: Reply>(&mut self, text: &str, reply: &mut R) -> Result<()> {
-        self.side.processes.count_command();
-        let process = &self.place.connection;
-        let limit_ms = left_ms(self.deadline)?;
-        let part_ms = left_ms(self.part_deadline)?;
+        self.service.processes.count_command();
+        let process = &self.slot.connection;
+        let limit_ms = remaining_ms(self.deadline)?;
+        let part_ms = remaining_ms(self.part_deadline)?;
         // After a kill, or without a client, no further statement is run.
         let is_ended = process.is_killed() || self.interrupter.load(Relaxed);
-        if is_ended || process.is_left() || *self.side.shared.stopping.borrow() {
+        if is_ended || process.is_disconnected() || *self.service.shared.stopping.borrow() {
             return Err(Error::interrupted());
         }
         process.begin("Query", text.as_bytes());
@@ -142,8 +142,8 @@ impl Guest {
         // Boxed, so that the caller's future type is not as deep as a statement's.
         let run: Pin<Box<dyn Future<Output = Result<()>> + Send + '_>> =
             Box::pin(self.session.query(text.as_bytes(), false, reply));
-        let shared = &self.side.shared;
-        let ended = watched(run, process, &self.interrupter, limit_ms, shared).await;
+        let shared = &self.service.shared;
+        let ended = run_watched(run, process, &self.interrupter, limit_ms, shared).await;
         process.end();
         if part_ms > 0 {
             self.session.limit_time(allowed_ms);
@@ -151,15 +151,15 @@ impl Guest {
         match ended {
             Ended::Done(result) => result,
             Ended::TimedOut => Err(Error::query_timeout()),
-            Ended::Cut => Err(Error::interrupted()),
+            Ended::Abandoned => Err(Error::interrupted()),
         }
     }
 
     /// Sets the session up for texts in the other protocol's form, regardless of global settings.
     ///
     /// # Errors
-    /// Those of [`Guest::run`].
-    pub(crate) async fn settle<R: Reply>(&mut self, reply: &mut R) -> Result<()> {
+    /// Those of [`SqlClient::run`].
+    pub(crate) async fn set_session_variables<R: Reply>(&mut self, reply: &mut R) -> Result<()> {
         let settings =
             format!("SET NAMES utf8mb4, SESSION sql_mode = '{SQL_MODE}', sql_dialect = 'mysql'");
         self.run(&settings, reply).await
@@ -170,9 +170,9 @@ impl Guest {
         &mut self.session
     }
 
-    /// The SQL side.
-    pub(crate) fn side(&self) -> &Arc<SqlSide> {
-        &self.side
+    /// The SQL service.
+    pub(crate) fn service(&self) -> &Arc<SqlService> {
+        &self.service
     }
 
     /// The flag that interrupts the running statement.
@@ -182,7 +182,7 @@ impl Guest {
 
     /// Waits until another connection kills this one.
     pub(crate) fn killed(&self) -> impl Future<Output = ()> + use<> {
-        let connection = Arc::clone(&self.place.connection);
+        let connection = Arc::clone(&self.slot.connection);
         async move { connection.killed().await }
     }
 }

@@ -11,18 +11,18 @@ use super::{
 use crate::{process::MemoryFigures, settings::keys};
 
 /// The first error, with its line.
-pub(super) fn judge(root: &Node) -> Result<(), String> {
+pub(super) fn validate(root: &Node) -> Result<(), String> {
     let root = Section { rule: "", shown: "", node: root };
-    root.judge()?;
+    root.validate()?;
     for section in ["mysql", "tables"] {
         if root.node.get(section).is_none() {
             return root.refuse(format!("'{section}' is missing; MygramDB needs it"));
         }
     }
-    judge_source(root.node)?;
-    judge_api(root.node)?;
-    judge_cache(root.node)?;
-    judge_tables(root.node)
+    validate_source(root.node)?;
+    validate_api(root.node)?;
+    validate_cache(root.node)?;
+    validate_tables(root.node)
 }
 
 /// A map of the file.
@@ -35,33 +35,34 @@ struct Section<'n> {
 }
 
 impl Section<'_> {
-    fn judge(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), String> {
         let Tree::Map(entries) = &self.node.tree else {
             let name = if self.shown.is_empty() { "the file" } else { self.shown };
-            return self.refuse(format!("{name} is {}; it is a section of keys", shown(self.node)));
+            return self
+                .refuse(format!("{name} is {}; it is a section of keys", describe(self.node)));
         };
         for entry in entries {
             let (rule, path) = (join(self.rule, &entry.key), join(self.shown, &entry.key));
             let value = &entry.value;
             if let Some(key) = key_table::find(&rule) {
                 if !key.kind.allows(value) {
-                    let why = format!("{path} is {}; it is {}", shown(value), key.kind);
+                    let why = format!("{path} is {}; it is {}", describe(value), key.kind);
                     return refuse(entry.line.max(value.line), why);
                 }
             } else if key_table::is_section(&rule) {
-                Section { rule: &rule, shown: &path, node: value }.judge()?;
+                Section { rule: &rule, shown: &path, node: value }.validate()?;
             } else if key_table::is_section(&format!("{rule}[]")) {
-                judge_list(&format!("{rule}[]"), &path, value)?;
+                validate_list(&format!("{rule}[]"), &path, value)?;
             } else {
                 let why = keys::unknown_key(&entry.key, &key_table::below(self.rule));
                 let place = if self.shown.is_empty() { "" } else { " in " };
                 return refuse(entry.line, format!("{why}{place}{}", self.shown));
             }
         }
-        self.judge_required()
+        self.validate_required()
     }
 
-    fn judge_required(&self) -> Result<(), String> {
+    fn validate_required(&self) -> Result<(), String> {
         for key in KEYS.iter().filter(|key| matches!(key.default, Default::Required)) {
             let name = key.path.strip_prefix(self.rule).and_then(|rest| rest.strip_prefix('.'));
             let missing = |name: &&str| !name.contains('.') && self.node.get(name).is_none();
@@ -78,17 +79,17 @@ impl Section<'_> {
     }
 }
 
-fn judge_list(rule: &str, path: &str, list: &Node) -> Result<(), String> {
+fn validate_list(rule: &str, path: &str, list: &Node) -> Result<(), String> {
     let Tree::List(items) = &list.tree else {
-        return refuse(list.line, format!("{path} is {}; it is a list", shown(list)));
+        return refuse(list.line, format!("{path} is {}; it is a list", describe(list)));
     };
     for (at, node) in items.iter().enumerate() {
-        Section { rule, shown: &format!("{path}[{at}]"), node }.judge()?;
+        Section { rule, shown: &format!("{path}[{at}]"), node }.validate()?;
     }
     Ok(())
 }
 
-fn judge_source(root: &Node) -> Result<(), String> {
+fn validate_source(root: &Node) -> Result<(), String> {
     if flag(root, "mysql.ssl_enable", false)
         && flag(root, "mysql.ssl_verify_server_cert", true)
         && text(root, "mysql.ssl_ca").is_empty()
@@ -117,7 +118,7 @@ fn judge_source(root: &Node) -> Result<(), String> {
     Ok(())
 }
 
-fn judge_api(root: &Node) -> Result<(), String> {
+fn validate_api(root: &Node) -> Result<(), String> {
     let origin = text(root, "api.http.cors_allow_origin");
     if flag(root, "api.http.enable", false)
         && flag(root, "api.http.enable_cors", false)
@@ -141,7 +142,7 @@ fn judge_api(root: &Node) -> Result<(), String> {
 }
 
 /// MygramDB refuses a cache of more than half of the machine's memory.
-fn judge_cache(root: &Node) -> Result<(), String> {
+fn validate_cache(root: &Node) -> Result<(), String> {
     let path = "cache.max_memory_mb";
     let (wanted, half) = (whole(root, path, 0), MemoryFigures::read().system_total >> 21);
     if half > 0 && wanted > half {
@@ -152,7 +153,7 @@ fn judge_cache(root: &Node) -> Result<(), String> {
     Ok(())
 }
 
-fn judge_tables(root: &Node) -> Result<(), String> {
+fn validate_tables(root: &Node) -> Result<(), String> {
     let Some(tables) = root.get("tables") else { return Ok(()) };
     if tables.items().is_empty() {
         return refuse(tables.line, "'tables' names no table; MygramDB needs one".to_owned());
@@ -160,7 +161,7 @@ fn judge_tables(root: &Node) -> Result<(), String> {
     let database = text(root, "mysql.database");
     let mut names = Vec::new();
     for (at, table) in tables.items().iter().enumerate() {
-        judge_table(table).map_err(|(line, why)| format!("line {line}: tables[{at}]: {why}"))?;
+        validate_table(table).map_err(|(line, why)| format!("line {line}: tables[{at}]: {why}"))?;
         let own = table.get("database").and_then(Node::text);
         let name = (own.unwrap_or(database), table.get("name").and_then(Node::text));
         if names.contains(&name) {
@@ -172,9 +173,9 @@ fn judge_tables(root: &Node) -> Result<(), String> {
     Ok(())
 }
 
-type Wrong = (u64, String);
+type InvalidValue = (u64, String);
 
-fn judge_table(table: &Node) -> Result<(), Wrong> {
+fn validate_table(table: &Node) -> Result<(), InvalidValue> {
     let source = table.get("text_source");
     let Some(source) = source else {
         return Err((table.line, "text_source is missing; it is a section of keys".to_owned()));
@@ -201,10 +202,14 @@ fn judge_table(table: &Node) -> Result<(), Wrong> {
             }
         }
     }
-    table.get("required_filters").map_or(&[][..], Node::items).iter().try_for_each(judge_required)
+    table
+        .get("required_filters")
+        .map_or(&[][..], Node::items)
+        .iter()
+        .try_for_each(validate_required)
 }
 
-fn judge_required(filter: &Node) -> Result<(), Wrong> {
+fn validate_required(filter: &Node) -> Result<(), InvalidValue> {
     let (name, kind, op) = (text(filter, "name"), text(filter, "type"), text(filter, "op"));
     let value = filter.get("value");
     let of_null = op.ends_with("NULL");
@@ -256,7 +261,7 @@ fn join(path: &str, key: &str) -> String {
 }
 
 /// A value in a message: texts in quotes, long ones truncated.
-fn shown(node: &Node) -> String {
+fn describe(node: &Node) -> String {
     const LONGEST: usize = 40;
     match &node.tree {
         Tree::Map(_) => "a section".to_owned(),

@@ -24,13 +24,13 @@ use crate::{
 /// How long before its commit a source may send a transaction, for example while it waits for other replicas.
 const COMMIT_DELAY: Duration = Duration::from_secs(15);
 /// An idle source's stream delivers everything executed within this time.
-const TOLD_WITHIN: Duration = Duration::from_secs(3);
+const DELIVERY_DELAY: Duration = Duration::from_secs(3);
 /// The most time between heartbeats of an idle stream.
-const HEARTBEAT_WITHIN: Duration = Duration::from_millis(2_500);
+const HEARTBEAT_LIMIT: Duration = Duration::from_millis(2_500);
 
 /// The state of the source when it was last asked.
 #[derive(Clone, Debug)]
-pub(crate) struct Shown {
+pub(crate) struct ObservedState {
     uuid: String,
     executed: GtidSet,
     end: Coordinates,
@@ -40,12 +40,12 @@ pub(crate) struct Shown {
 ///
 /// # Errors
 /// `BackInTime` if it has less. The new state then replaces the previous one.
-pub(super) fn look(shared: &FollowState, source: &mut Connection) -> Result<GtidSet> {
+pub(super) fn check_history(shared: &FollowState, source: &mut Connection) -> Result<GtidSet> {
     let executed = source.executed()?;
     let end = source.binlog_end()?;
-    let now = Shown { uuid: source.server.uuid.clone(), executed: executed.clone(), end };
-    let before = Option::replace(&mut *shared.shown.lock(), now.clone());
-    match before.and_then(|before| less(&before, &now)) {
+    let now = ObservedState { uuid: source.server.uuid.clone(), executed: executed.clone(), end };
+    let before = Option::replace(&mut *shared.observed.lock(), now.clone());
+    match before.and_then(|before| describe_loss(&before, &now)) {
         Some(message) => Err(Error::BackInTime { message }),
         None => Ok(executed),
     }
@@ -69,48 +69,49 @@ pub(super) fn check_file(stored: Option<&str>, now: &BinlogFile) -> Result<()> {
 
 /// Repeated checks while the stream is read.
 #[derive(Default)]
-pub(super) struct Watch {
+pub(super) struct HistoryWatch {
     /// What the source had executed and the stream had not delivered, and since when.
-    untold: Option<(Instant, GtidSet)>,
+    undelivered: Option<(Instant, GtidSet)>,
     /// What was applied and the source had not executed, and since when.
     unexecuted: Option<(Instant, GtidSet)>,
 }
 
-impl Watch {
+impl HistoryWatch {
     /// Asks the source for its executed set and returns how many of those transactions are not visible here.
     ///
     /// # Errors
     /// `BackInTime` if the source lost history.
-    pub fn look(&mut self, shared: &FollowState, source: &mut Connection) -> Result<u64> {
+    pub fn check_history(&mut self, shared: &FollowState, source: &mut Connection) -> Result<u64> {
         let flavor = source.server.flavor;
         // Read first, because the executed set grows.
         let applied = visible(shared, flavor)?;
-        let executed = look(shared, source)?;
-        if lasts(&mut self.unexecuted, COMMIT_DELAY, &applied, |set| !executed.is_behind(set)) {
+        let executed = check_history(shared, source)?;
+        if has_lasted(&mut self.unexecuted, COMMIT_DELAY, &applied, |set| !executed.is_behind(set))
+        {
             let message = format!("it has executed {executed}, but {applied} was applied");
             return Err(Error::BackInTime { message });
         }
         let applied = visible(shared, flavor)?;
-        if lasts(&mut self.untold, TOLD_WITHIN, &executed, |set| applied.covers(set))
+        if has_lasted(&mut self.undelivered, DELIVERY_DELAY, &executed, |set| applied.covers(set))
             && is_idle(shared)
         {
             // Transactions that were executed without being logged count as purged.
             let mut known = source.purged()?;
             known.unite(&applied);
-            if self.untold.as_ref().is_some_and(|(_, set)| !known.covers(set)) {
+            if self.undelivered.as_ref().is_some_and(|(_, set)| !known.covers(set)) {
                 let message = format!(
                     "it was reset: it has executed {executed}, and its stream ends at {applied}"
                 );
                 return Err(Error::BackInTime { message });
             }
-            self.untold = None;
+            self.undelivered = None;
         }
         Ok(executed.count_beyond(&applied))
     }
 }
 
 /// Whether a set was not `in_order` for at least this time. `now` is the current set.
-fn lasts(
+fn has_lasted(
     seen: &mut Option<(Instant, GtidSet)>,
     time: Duration,
     now: &GtidSet,
@@ -133,19 +134,21 @@ fn is_idle(shared: &FollowState) -> bool {
         let age = u64::try_from(now_us().saturating_sub(since_us)).unwrap_or(0);
         Duration::from_micros(age) <= time
     };
-    let told = shared.board.told_us.load(Ordering::Relaxed);
+    let delivered = shared.board.delivered_us.load(Ordering::Relaxed);
     let heartbeat = shared.board.heartbeat_us.load(Ordering::Relaxed);
-    !within(TOLD_WITHIN, told) && within(HEARTBEAT_WITHIN, heartbeat) && shared.queue_length() == 0
+    !within(DELIVERY_DELAY, delivered)
+        && within(HEARTBEAT_LIMIT, heartbeat)
+        && shared.queue_length() == 0
 }
 
 impl FollowState {
     /// Notes that the stream was received up to this position, so the source's binlog reaches at least that far.
     pub fn received_up_to(&self, place: &Coordinates) {
-        if let Some(shown) = &mut *self.shown.lock()
-            && same_files(&shown.end, place)
-            && shown.end < *place
+        if let Some(observed) = &mut *self.observed.lock()
+            && same_files(&observed.end, place)
+            && observed.end < *place
         {
-            shown.end.clone_from(place);
+            observed.end.clone_from(place);
         }
     }
 }
@@ -157,7 +160,7 @@ fn same_files(one: &Coordinates, other: &Coordinates) -> bool {
 }
 
 /// Why a server has less than before; `None` if it does not. Another server is not compared.
-fn less(before: &Shown, now: &Shown) -> Option<String> {
+fn describe_loss(before: &ObservedState, now: &ObservedState) -> Option<String> {
     if before.uuid != now.uuid {
         return None;
     }
@@ -176,13 +179,13 @@ fn less(before: &Shown, now: &Shown) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn shown(uuid: &str, executed: &str, file: &str, offset: u64) -> Shown {
+    fn observed(uuid: &str, executed: &str, file: &str, offset: u64) -> ObservedState {
         let end = Coordinates { file: file.to_owned(), offset };
-        Shown { uuid: uuid.to_owned(), executed: GtidSet::parse(executed).unwrap(), end }
+        ObservedState { uuid: uuid.to_owned(), executed: GtidSet::parse(executed).unwrap(), end }
     }
 
     #[test]
-    fn a_file_that_was_made_again_is_another() {
+    fn recreated_binlog_file_is_a_different_file() {
         let file = |uuid: &str, name: &str, created| {
             let (uuid, name) = (uuid.to_owned(), name.to_owned());
             BinlogFile { uuid, name, created }
@@ -196,18 +199,18 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_shows_less_was_reset() {
-        let before = shown("u", "0-1-9,1-1-5", "binlog.000003", 500);
-        let is_less = |now: Shown| less(&before, &now).is_some();
+    fn server_with_less_history_was_reset() {
+        let before = observed("u", "0-1-9,1-1-5", "binlog.000003", 500);
+        let is_less = |now: ObservedState| describe_loss(&before, &now).is_some();
         assert!(!is_less(before.clone()));
-        assert!(!is_less(shown("u", "0-1-10,1-1-5", "binlog.000004", 4)));
-        assert!(is_less(shown("u", "0-1-10", "binlog.000003", 501)), "a domain is missing");
-        assert!(is_less(shown("u", "0-1-8,1-1-5", "binlog.000003", 501)));
-        assert!(is_less(shown("u", "0-1-9,1-1-5", "binlog.000001", 900)));
-        assert!(is_less(shown("u", "0-1-9,1-1-5", "binlog.000003", 499)));
-        assert!(!is_less(shown("u", "0-1-9,1-1-5", "other.000001", 4)), "log_bin was renamed");
-        assert!(!is_less(shown("v", "0-2-3", "binlog.000001", 4)), "it is another server");
+        assert!(!is_less(observed("u", "0-1-10,1-1-5", "binlog.000004", 4)));
+        assert!(is_less(observed("u", "0-1-10", "binlog.000003", 501)), "a domain is missing");
+        assert!(is_less(observed("u", "0-1-8,1-1-5", "binlog.000003", 501)));
+        assert!(is_less(observed("u", "0-1-9,1-1-5", "binlog.000001", 900)));
+        assert!(is_less(observed("u", "0-1-9,1-1-5", "binlog.000003", 499)));
+        assert!(!is_less(observed("u", "0-1-9,1-1-5", "other.000001", 4)), "log_bin was renamed");
+        assert!(!is_less(observed("v", "0-2-3", "binlog.000001", 4)), "it is another server");
         // A transaction of another server in the same domain, with numbers of its own.
-        assert!(!is_less(shown("u", "0-2-4,1-1-5", "binlog.000003", 600)));
+        assert!(!is_less(observed("u", "0-2-4,1-1-5", "binlog.000003", 600)));
     }
 }

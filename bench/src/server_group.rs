@@ -11,7 +11,7 @@ use mysql::prelude::Queryable;
 use remora_peers::{Kind, Server};
 
 use crate::{
-    lookup::servers::{DATABASE, Holder},
+    lookup::servers::{DATABASE, DatabaseServer},
     replication::{remora::Remora, source::position},
     suite::WorkDirectory,
 };
@@ -35,22 +35,22 @@ const MAX_WAIT: Duration = Duration::from_secs(120);
 
 /// Which servers.
 #[derive(clap::Args, Debug)]
-pub struct BesideOptions {
-    /// Remora and the MariaDB it follows alone.
+pub struct ServerGroupOptions {
+    /// Measure only Remora and the MariaDB that it replicates from, without MySQL.
     #[arg(long)]
     without_mysql: bool,
-    /// The program that is measured [default: the one beside this, built first].
+    /// The remora program to measure. Default: the one next to this program, which is built first.
     #[arg(long, value_name = "FILE")]
     remora: Option<PathBuf>,
 }
 
 /// Writes rows to a server.
-pub type Fill<'f> = &'f (dyn Fn(&Holder) -> Result<()> + Sync);
+pub type Fill<'f> = &'f (dyn Fn(&DatabaseServer) -> Result<()> + Sync);
 
 /// The running servers.
-pub struct Beside {
+pub struct ServerGroup {
     /// Remora, MariaDB and, if wanted, MySQL.
-    pub holders: Vec<Holder>,
+    pub database_servers: Vec<DatabaseServer>,
     /// The following process.
     pub remora: Remora,
     /// Its resident memory with all rows, before the first query.
@@ -61,11 +61,11 @@ pub struct Beside {
     _directory: WorkDirectory,
 }
 
-impl Beside {
+impl ServerGroup {
     /// Starts the servers and runs `fill`, which creates this many tables. Runs `later` once Remora has copied them,
     /// and waits until Remora has applied that too.
     pub fn start(
-        options: &BesideOptions,
+        options: &ServerGroupOptions,
         tables: usize,
         fill: Fill<'_>,
         later: Fill<'_>,
@@ -77,24 +77,25 @@ impl Beside {
             true => None,
             false => Some(start(Kind::MySql97, &MYSQL_OPTIONS)?),
         };
-        let mut holders = vec![holder("MariaDB", &source)?];
+        let mut database_servers = vec![database_server("MariaDB", &source)?];
         if let Some(mysql) = &mysql {
-            holders.push(holder("MySQL", mysql)?);
+            database_servers.push(database_server("MySQL", mysql)?);
         }
         eprintln!("filling");
-        for_each(&holders, fill)?;
+        for_each(&database_servers, fill)?;
         eprintln!("copying");
         let url = source.follower_url(DATABASE);
         let mut remora = Remora::start(&program, &directory.path().join("follower"), &url)?;
         remora.wait_until_live(tables)?;
         eprintln!("copied in {:.1} s", remora.started.elapsed().as_secs_f64());
-        for_each(&holders, later)?;
+        for_each(&database_servers, later)?;
         remora.wait_for(&position(&source)?)?;
-        holders.insert(0, Holder::of("Remora", remora.sql_port, "root", remora.process_id()));
-        wait_until_idle(&holders)?;
+        database_servers
+            .insert(0, DatabaseServer::of("Remora", remora.sql_port, "root", remora.process_id()));
+        wait_until_idle(&database_servers)?;
         let resident_at_first = remora.resident_bytes()?;
         Ok(Self {
-            holders,
+            database_servers,
             remora,
             resident_at_first,
             source,
@@ -106,8 +107,13 @@ impl Beside {
 
 /// Waits until no server has background work left from loading (merges, purges, checkpoints), which would be counted
 /// for the first statements.
-fn wait_until_idle(holders: &[Holder]) -> Result<()> {
-    let spent = || holders.iter().map(|holder| holder.processor().spent()).collect::<Vec<_>>();
+fn wait_until_idle(database_servers: &[DatabaseServer]) -> Result<()> {
+    let spent = || {
+        database_servers
+            .iter()
+            .map(|database_server| database_server.processor().spent())
+            .collect::<Vec<_>>()
+    };
     let begun = Instant::now();
     let (mut before, mut idle) = (spent(), 0);
     while idle < IDLE_STEPS {
@@ -138,15 +144,17 @@ fn start(kind: Kind, more: &[&str]) -> Result<Server> {
     Ok(server)
 }
 
-fn holder(name: &str, server: &Server) -> Result<Holder> {
+fn database_server(name: &str, server: &Server) -> Result<DatabaseServer> {
     let process = server.process_id().context("the server has ended")?;
-    Ok(Holder::of(name, server.port(), "bench", process))
+    Ok(DatabaseServer::of(name, server.port(), "bench", process))
 }
 
-fn for_each(holders: &[Holder], work: Fill<'_>) -> Result<()> {
+fn for_each(database_servers: &[DatabaseServer], work: Fill<'_>) -> Result<()> {
     thread::scope(|scope| {
-        let begun: Vec<_> =
-            holders.iter().map(|holder| scope.spawn(move || work(holder))).collect();
+        let begun: Vec<_> = database_servers
+            .iter()
+            .map(|database_server| scope.spawn(move || work(database_server)))
+            .collect();
         begun.into_iter().try_for_each(|thread| {
             thread.join().map_err(|_| anyhow!("filling a server panicked"))?
         })

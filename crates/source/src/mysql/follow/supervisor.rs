@@ -33,15 +33,15 @@ use crate::{
     mysql::{coordinates::Coordinates, settings::OnLostPosition},
 };
 
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LAST_PAUSE: Duration = Duration::from_secs(30);
+const MIN_BACKOFF: Duration = Duration::from_millis(100);
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
 /// A session of this length resets the pause.
-const GOOD: Duration = Duration::from_secs(10);
+const STABLE_SESSION: Duration = Duration::from_secs(10);
 /// What a lost position's message says if following stops.
-const MEND_LOST: &str = "on_lost_position is stop, so nothing is copied by itself: SYNC of any table \
+const LOST_POSITION_ADVICE: &str = "on_lost_position is stop, so nothing is copied by itself: SYNC of any table \
                          copies all of them anew";
 /// A position that is damaged this often is damaged on the source's disk.
-const DAMAGED: u32 = 5;
+const MAX_DAMAGED: u32 = 5;
 
 /// MygramDB's error codes for the end of a session.
 mod code {
@@ -60,41 +60,41 @@ enum Next {
     /// After a pause.
     Later,
     /// Immediately, from the source's current position, with new copies.
-    Anew,
+    StartOver,
     /// Not without the owner's action.
     Never,
 }
 
 /// Follows until the owner stops it.
 pub(super) fn run(shared: &Arc<FollowState>) {
-    let (mut pause, mut anew) = (FIRST_PAUSE, false);
-    let mut damaged = Damaged::default();
+    let (mut pause, mut start_over) = (MIN_BACKOFF, false);
+    let mut damaged = DamagedPosition::default();
     while shared.wait_to_run() {
         shared.board.set_state(State::Connecting);
         // Without a valid position, a copy of one table requires copies of all.
         let (synced, _) = shared.ordered_copies();
-        anew |= !synced.is_empty() && shared.lost.swap(false, Ordering::Relaxed);
+        start_over |= !synced.is_empty() && shared.lost.swap(false, Ordering::Relaxed);
         let began = Instant::now();
-        let Err(error) = session::run(shared, &mut anew) else {
-            pause = FIRST_PAUSE;
+        let Err(error) = session::run(shared, &mut start_over) else {
+            pause = MIN_BACKOFF;
             continue;
         };
         if shared.wanted() != RequestedState::Run {
             continue;
         }
-        if began.elapsed() >= GOOD {
-            pause = FIRST_PAUSE;
+        if began.elapsed() >= STABLE_SESSION {
+            pause = MIN_BACKOFF;
         }
         match next(shared, &error, &mut damaged) {
             Next::Again => {}
             Next::Later => {
                 shared.board.set_state(State::Connecting);
                 shared.pause(jittered(pause));
-                pause = pause.saturating_mul(2).min(LAST_PAUSE);
+                pause = pause.saturating_mul(2).min(MAX_BACKOFF);
             }
-            Next::Anew => {
-                shared.pause(if anew { jittered(pause) } else { Duration::ZERO });
-                anew = true;
+            Next::StartOver => {
+                shared.pause(if start_over { jittered(pause) } else { Duration::ZERO });
+                start_over = true;
             }
             Next::Never => shared.fail(reason(shared, &error)),
         }
@@ -103,12 +103,12 @@ pub(super) fn run(shared: &Arc<FollowState>) {
 
 /// The last damaged position, and how often it was damaged.
 #[derive(Default)]
-struct Damaged {
+struct DamagedPosition {
     place: Coordinates,
     times: u32,
 }
 
-fn next(shared: &FollowState, error: &Error, damaged: &mut Damaged) -> Next {
+fn next(shared: &FollowState, error: &Error, damaged: &mut DamagedPosition) -> Next {
     let (code, next) = match error {
         // The rows of a table could not be read or were refused: the next session handles it.
         Error::Cancelled => return Next::Again,
@@ -122,11 +122,11 @@ fn next(shared: &FollowState, error: &Error, damaged: &mut Damaged) -> Next {
             let place = Coordinates { file: file.clone(), offset: *offset };
             damaged.times = if place == damaged.place { damaged.times + 1 } else { 1 };
             damaged.place = place;
-            let next = if damaged.times < DAMAGED { Next::Later } else { Next::Never };
+            let next = if damaged.times < MAX_DAMAGED { Next::Later } else { Next::Never };
             (code::CHECKSUM, next)
         }
         Error::Purged { .. } | Error::BackInTime { .. } => (code::LOST_POSITION, lost(shared)),
-        Error::Unfollowable { .. } => (code::REPLICATION, Next::Anew),
+        Error::Unfollowable { .. } => (code::REPLICATION, Next::StartOver),
         Error::Undecodable { .. } => (code::UNDECODABLE, Next::Never),
         Error::TableRefused { .. } => (code::SCHEMA_INCOMPATIBLE, Next::Never),
         // Someone else changed a table here, the disk is full for now, or a table's merges lag behind.
@@ -145,9 +145,9 @@ fn next(shared: &FollowState, error: &Error, damaged: &mut Damaged) -> Next {
 }
 
 fn lost(shared: &FollowState) -> Next {
-    *shared.shown.lock() = None;
+    *shared.observed.lock() = None;
     match shared.settings.on_lost_position {
-        OnLostPosition::Copy => Next::Anew,
+        OnLostPosition::Copy => Next::StartOver,
         OnLostPosition::Stop => {
             shared.lost.store(true, Ordering::Relaxed);
             Next::Never
@@ -161,7 +161,7 @@ fn reason(shared: &FollowState, error: &Error) -> String {
         Error::Purged { .. } | Error::BackInTime { .. }
             if shared.settings.on_lost_position == OnLostPosition::Stop =>
         {
-            format!("{error}; {MEND_LOST}")
+            format!("{error}; {LOST_POSITION_ADVICE}")
         }
         error => error.to_string(),
     }

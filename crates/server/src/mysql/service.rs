@@ -16,8 +16,8 @@ use crate::{Result, limits::BufferBudget, settings::Settings, shared::ServerStat
 /// Drivers judge the server by this version: the MySQL release whose behaviour it has.
 const VERSION: &str = concat!("8.4.0-remora-", env!("CARGO_PKG_VERSION"));
 
-/// The SQL side of a server. All parts may be used from any thread.
-pub(crate) struct SqlSide {
+/// The SQL service of a server. All parts may be used from any thread.
+pub(crate) struct SqlService {
     pub shared: Arc<ServerState>,
     pub instance: Instance,
     pub processes: Arc<Processes>,
@@ -27,8 +27,8 @@ pub(crate) struct SqlSide {
     pub statements: Arc<AtomicUsize>,
 }
 
-impl SqlSide {
-    /// Sets the SQL side up. Fails if the certificate cannot be used.
+impl SqlService {
+    /// Sets the SQL service up. Fails if the certificate cannot be used.
     pub(crate) fn new(shared: Arc<ServerState>) -> Result<Self> {
         let settings = shared.settings.load_full();
         let processes = Arc::new(Processes::default());

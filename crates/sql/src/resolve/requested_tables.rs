@@ -10,7 +10,7 @@ use super::{Env, Resolver, scope::Scope};
 use crate::{
     Result,
     catalog::TableName,
-    show::{self, Sought},
+    show::{self, RequestedTables},
 };
 
 const SYSTEM: &str = "information_schema";
@@ -40,8 +40,8 @@ impl Resolver<'_> {
     }
 
     /// The tables that the condition asks about in a table of `information_schema`.
-    pub(super) fn sought(&self, name: &TableName, called: &str) -> Sought {
-        let mut sought = Sought::default();
+    pub(super) fn requested_tables(&self, name: &TableName, called: &str) -> RequestedTables {
+        let mut requested_tables = RequestedTables::default();
         // A column that this table does not have belongs to an outer query.
         let of = |wanted: &&RequiredValues| {
             wanted.table.as_ref().is_none_or(|table| table == called)
@@ -49,13 +49,13 @@ impl Resolver<'_> {
         };
         for RequiredValues { column, values, .. } in self.wanted.iter().filter(of) {
             let names = match column.to_ascii_uppercase().as_str() {
-                "TABLE_SCHEMA" | "CONSTRAINT_SCHEMA" => &mut sought.databases,
-                "TABLE_NAME" => &mut sought.tables,
+                "TABLE_SCHEMA" | "CONSTRAINT_SCHEMA" => &mut requested_tables.databases,
+                "TABLE_NAME" => &mut requested_tables.tables,
                 _ => continue,
             };
             names.get_or_insert_with(|| values.clone());
         }
-        sought
+        requested_tables
     }
 
     /// The necessary conditions of the SELECT that limit a column to known values.
