@@ -476,7 +476,9 @@ mod tests {
         let terms = in_order(terms);
         let ordered: Vec<_> = (0..vocabulary.len()).map(|n| vocabulary.ordered_term(n)).collect();
         assert!(ordered.is_sorted());
-        assert!(ordered.iter().map(|term| &*term.bytes).eq(terms.iter().map(|t| t.as_bytes())));
+        for (ordered, term) in ordered.iter().zip(&terms) {
+            assert_eq!(ordered.bytes(&mut String::new()), term.as_bytes());
+        }
         let expect = |holds: &dyn Fn(&str) -> u32| {
             let counted = terms.iter().enumerate().map(|(at, term)| (at as u32, holds(term)));
             counted.filter(|(_, count)| *count > 0).collect::<Vec<_>>()
