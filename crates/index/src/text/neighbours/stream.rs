@@ -5,8 +5,8 @@
 use super::super::postings::{Decoded, Postings, positions};
 use crate::{IndexError, Result, bytes::Stored, text::offsets::Offsets};
 
-/// Slots in memory at a time: 256 MiB.
-const MOST_SLOTS: usize = 1 << 26;
+/// Slots in memory at a time: 128 MiB.
+const MOST_SLOTS: usize = 1 << 25;
 /// Most slots of a document.
 const MOST_SLOTS_OF_DOCUMENT: usize = 1 << 25;
 
