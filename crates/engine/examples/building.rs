@@ -120,7 +120,6 @@ fn index(rows: &[Row], batch: usize, wanted: Wanted, megabytes: f64) -> Outcome<
     for rows in rows.chunks(batch) {
         let begun = thread_time()?;
         let mut builder = SegmentBuilder::new(&spec);
-        builder.leave_lists_to_merges();
         builder.reserve_text(rows.iter().map(|row| row.title.len() + row.text.len() + 1).sum());
         for row in rows {
             id += 1;

@@ -226,11 +226,6 @@ impl<'s> RowIndexer<'s> {
         self.builder.reserve_text(bytes);
     }
 
-    /// Leaves the lists that take as long as all the rest to the first merge.
-    pub fn leave_lists_to_merges(&mut self) {
-        self.builder.leave_lists_to_merges();
-    }
-
     /// An indexer that builds what the given segment has: only its paths, and the format of its version.
     pub fn as_in(schema: &'s Schema, segment: &Segment) -> Self {
         let mut indexer = Self::with_paths(schema, |path| segment.has_path(path));

@@ -111,8 +111,6 @@ fn index(
 ) -> Result<Option<Arc<Segment>>> {
     let mut indexer = RowIndexer::new(schema);
     indexer.reserve_text(text_bytes);
-    // Segments of batches are merged soon, or as soon as the table is quiet.
-    indexer.leave_lists_to_merges();
     for (key, row) in rows {
         indexer.add_fitted(&key, &row)?;
     }

@@ -151,10 +151,7 @@ pub(crate) fn optimize(shared: &DatabaseState, table: &str) -> Result<()> {
         let Some(claim) = shared.published.claim_all(table)? else { return Ok(()) };
         let groups = plan::groups(&claim.views, &Limit::of(&shared.options));
         let is_done = |group: &Vec<SegmentView>| {
-            let is_whole = |view: &SegmentView| {
-                view.deleted_count == 0 && !plan::lacks_neighbours(&claim.table.schema, view)
-            };
-            group.len() <= 1 && group.iter().all(is_whole)
+            group.len() <= 1 && group.iter().all(|view| view.deleted_count == 0)
         };
         let mut is_whole = true;
         for group in groups.iter().filter(|group| !is_done(group)) {

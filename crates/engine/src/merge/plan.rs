@@ -7,13 +7,12 @@
 //! exist by then, and not once for each tier. (40,000 appends of 3 KB: at most 27 segments, each byte merged 4.9
 //! times. 300 appends of 500 KB: 27 segments, each byte merged once.) If merges of the upper tiers come too late,
 //! the quick thread and finally the writer itself do some: see [`NEARLY_CROWDED`] and [`Size::Relief`]. A quiet
-//! table is merged further, because each look-up asks every segment: see [`QUIET_SHARE`]. What is left of batches
-//! then gets the lists that only merges make.
+//! table is merged further, because each look-up asks every segment: see [`QUIET_SHARE`].
 
 use std::time::Instant;
 
 use crate::{
-    Options, Schema,
+    Options,
     indexing::{lacks_an_index, path_specs, stored_indexes},
     snapshot::{Claims, SegmentView, TableView},
 };
@@ -135,11 +134,7 @@ pub(crate) fn plan(
         .or_else(|| (size == Size::Idle).then(|| similar(&bytes)).flatten());
     let chosen = chosen.map(|chosen| chosen.into_iter().map(|i| free[i]).collect());
     let chosen = chosen.and_then(|chosen| within(table, chosen, limit));
-    let alone = || {
-        mostly_deleted(table, &free, size)
-            .or_else(|| unindexed(table, &free, size))
-            .or_else(|| (size == Size::Idle).then(|| without_neighbours(table, &free)).flatten())
-    };
+    let alone = || mostly_deleted(table, &free, size).or_else(|| unindexed(table, &free, size));
     chosen.or_else(|| alone().map(|index| vec![index]))
 }
 
@@ -241,17 +236,6 @@ fn unindexed(table: &TableView, free: &[usize], size: Size) -> Option<usize> {
         };
         size.takes(tier(bytes), table.segments.len())
     })
-}
-
-/// Whether the segment has no lists of neighbours, as those of batches have none. Merged alone, it gets them.
-pub(super) fn lacks_neighbours(schema: &Schema, view: &SegmentView) -> bool {
-    let mut texts = schema.texts.iter().filter_map(|text| view.segment.text(text.id));
-    texts.any(|text| !text.knows_neighbours())
-}
-
-fn without_neighbours(table: &TableView, free: &[usize]) -> Option<usize> {
-    let lacks = |&index: &usize| lacks_neighbours(&table.schema, &table.segments[index]);
-    free.iter().copied().find(lacks)
 }
 
 #[cfg(test)]

@@ -59,12 +59,6 @@ impl SegmentBuilder {
         self.texts.iter_mut().for_each(TextBuilder::forget_neighbours);
     }
 
-    /// Leaves the lists of neighbours, and the unions in a segment that should have such lists, to the first merge:
-    /// they take as long as all the rest. Until then [`crate::text::TextIndex::knows_neighbours`] is false.
-    pub fn leave_lists_to_merges(&mut self) {
-        self.texts.iter_mut().for_each(TextBuilder::leave_lists_to_merges);
-    }
-
     /// Adds the next document. After an error the builder must be dropped.
     ///
     /// # Errors

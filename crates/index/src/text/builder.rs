@@ -39,18 +39,7 @@ pub(crate) struct TextBuilder {
     doc_ends: Vec<u32>,
     lengths: Vec<u32>,
     seen: Option<SeenWriter>,
-    lists: Lists,
-}
-
-/// Which lists beside the postings are written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Lists {
-    /// All.
-    All,
-    /// None of neighbours, as in earlier versions of the format.
-    NoNeighbours,
-    /// All but those that take longest, which the first merge makes.
-    LeftToMerges,
+    neighbours: bool,
 }
 
 impl TextBuilder {
@@ -64,7 +53,7 @@ impl TextBuilder {
             doc_ends: Vec::new(),
             lengths: Vec::new(),
             seen: Some(SeenWriter::new(&normalization)),
-            lists: Lists::All,
+            neighbours: true,
         }
     }
 
@@ -81,12 +70,7 @@ impl TextBuilder {
 
     /// Leaves out the lists of neighbours, as earlier versions of the format did.
     pub fn forget_neighbours(&mut self) {
-        self.lists = Lists::NoNeighbours;
-    }
-
-    /// Leaves the lists that take as long as all the rest to the first merge.
-    pub fn leave_lists_to_merges(&mut self) {
-        self.lists = Lists::LeftToMerges;
+        self.neighbours = false;
     }
 
     /// Adds the next document: the texts of its columns.
@@ -126,14 +110,14 @@ impl TextBuilder {
     pub fn finish(self, id: u32, out: &mut SectionWriter) -> Result<()> {
         let Self { terms, occurrence_terms, occurrence_positions, doc_ends, lengths, seen, .. } =
             self;
-        let lists = self.lists;
+        let neighbours = self.neighbours;
         let order = terms.sorted(order_key);
         let ordered = Ordered::new(&order, &occurrence_terms, &occurrence_positions, &doc_ends);
         let mut writer = TextWriter::new(lengths);
-        match lists {
-            Lists::All => writer.know_ordinals(ordinals(&occurrence_positions, &doc_ends)),
-            Lists::NoNeighbours => writer.forget_neighbours(),
-            Lists::LeftToMerges => writer.leave_lists_to_merges(),
+        if neighbours {
+            writer.know_ordinals(ordinals(&occurrence_positions, &doc_ends));
+        } else {
+            writer.forget_neighbours();
         }
         drop((occurrence_terms, occurrence_positions));
         let mut gathered = Gathered::default();

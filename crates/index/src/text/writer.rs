@@ -10,7 +10,7 @@
 //! ```
 
 use super::{
-    neighbours::{MIN_DOCUMENTS, NeighboursWriter},
+    neighbours::NeighboursWriter,
     offsets::{Offsets, OffsetsWriter},
     postings::{Decoded, PostingsWriter, is_bits},
     unions::UnionsWriter,
@@ -30,7 +30,7 @@ pub(crate) struct TextWriter {
     vocabulary: VocabularyWriter,
     postings: PostingsWriter,
     offsets: OffsetsWriter,
-    unions: Option<UnionsWriter>,
+    unions: UnionsWriter,
     neighbours: Option<NeighboursWriter>,
     posting_count: u64,
     position_count: u64,
@@ -46,7 +46,7 @@ impl TextWriter {
             vocabulary: VocabularyWriter::default(),
             postings: PostingsWriter::new(doc_count),
             offsets: OffsetsWriter::default(),
-            unions: Some(UnionsWriter::new(doc_count)),
+            unions: UnionsWriter::new(doc_count),
             neighbours: Some(NeighboursWriter::new(doc_count)),
             posting_count: 0,
             position_count: 0,
@@ -57,14 +57,6 @@ impl TextWriter {
     /// Leaves out the lists of neighbours, as earlier versions did.
     pub fn forget_neighbours(&mut self) {
         self.neighbours = None;
-    }
-
-    /// Leaves the lists of neighbours, and the unions of a segment that should have such lists, to merges.
-    pub fn leave_lists_to_merges(&mut self) {
-        self.forget_neighbours();
-        if self.lengths.len() >= MIN_DOCUMENTS as usize {
-            self.unions = None;
-        }
     }
 
     /// Tells one more than the last ordinal of each document, which need not be found out then.
@@ -83,9 +75,7 @@ impl TextWriter {
             ));
         }
         self.vocabulary.push(term)?;
-        if let Some(unions) = &mut self.unions {
-            unions.push(term, &postings.docs);
-        }
+        self.unions.push(term, &postings.docs);
         if let Some(neighbours) = &mut self.neighbours {
             neighbours.push(term, postings);
         }
@@ -112,9 +102,7 @@ impl TextWriter {
         }
         self.vocabulary.finish(id, out)?;
         out.reserve(offsets.len() + self.postings.records.len() + positions.len());
-        if let Some(unions) = self.unions {
-            unions.finish(id, &self.postings.records, &Offsets::open(&offsets)?, out)?;
-        }
+        self.unions.finish(id, &self.postings.records, &Offsets::open(&offsets)?, out)?;
         out.add(POSTING_OFFSETS, id, &offsets);
         out.add(POSTINGS, id, &self.postings.records);
         out.add(POSITIONS, id, &positions);

@@ -425,7 +425,7 @@ mod tests {
     #[test]
     fn indexes_that_are_exact_come_first() {
         let plain = [("a", true), ("b", true)];
-        let said = |filter: &str, joint: &[(&str, bool)]| {
+        let joint_paths = |filter: &str, joint: &[(&str, bool)]| {
             let found = choose_index(filter, &[joint, &plain].concat()).unwrap();
             let EngineFilter::And(parts) = &found.filter else { panic!("{:?}", found.filter) };
             let of_several = |filter: &EngineFilter| match filter {
@@ -444,22 +444,22 @@ mod tests {
         // Two tests of one path are no work for an index of several.
         for is_whole in [false, true] {
             let joint = [("a,c", is_whole)];
-            assert_eq!(choose_index("a > 1 AND a < 5", &joint), (none(), true));
+            assert_eq!(joint_paths("a > 1 AND a < 5", &joint), (none(), true));
         }
-        assert_eq!(choose_index("a = 1 AND b = 1", &[("a,b", false)]), (none(), true));
+        assert_eq!(joint_paths("a = 1 AND b = 1", &[("a,b", false)]), (none(), true));
         assert_eq!(
-            choose_index("a = 1 AND b = 1", &[("a,b", true)]),
+            joint_paths("a = 1 AND b = 1", &[("a,b", true)]),
             (vec!["a,b".to_owned()], true)
         );
         // One path has no index of its own.
         let joint = [("a,c", false)];
-        assert_eq!(choose_index("a = 1 AND c = 1", &joint), (vec!["a,c".to_owned()], false));
+        assert_eq!(joint_paths("a = 1 AND c = 1", &joint), (vec!["a,c".to_owned()], false));
         let joint = [("a,c,b", false), ("c,a", true)];
         let all = "a = 1 AND b = 1 AND c = 1";
-        assert_eq!(choose_index(all, &joint), (vec!["c,a".to_owned()], true));
+        assert_eq!(joint_paths(all, &joint), (vec!["c,a".to_owned()], true));
         // Of those of one path too.
         let joint = [("c,a", false), ("c,b", true)];
-        assert_eq!(choose_index("c > 1 AND c < 5", &joint), (vec!["alone".to_owned(); 2], true));
+        assert_eq!(joint_paths("c > 1 AND c < 5", &joint), (vec!["alone".to_owned(); 2], true));
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! What happens to a table while one of its merges runs.
 
-mod lists;
 mod paths;
 
 use std::{sync::Arc, time::Instant};
