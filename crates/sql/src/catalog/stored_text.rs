@@ -27,7 +27,7 @@ pub(super) fn respelled(tokens: &Tokens<'_>, range: Range<usize>) -> Result<Stri
         let (spelled, word) = spelled(&ahead, token, before)?;
         let is_blank = gap.bytes().all(|byte| byte.is_ascii_whitespace());
         match (is_blank, gap.is_empty()) {
-            // Two texts side by side would be one with a quote in it, and OR would be a part of a name.
+            // Two texts side by side would be one with a quote in it.
             (_, true) if before.needs_space(spelled) => out.push(' '),
             (true, _) => out.push_str(&gap),
             // What is read of a comment is read without it.
@@ -44,17 +44,17 @@ pub(super) fn respelled(tokens: &Tokens<'_>, range: Range<usize>) -> Result<Stri
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spelled {
     Text,
-    /// `_utf8mb4` and the like.
-    Introducer,
-    /// A word for what was an operator.
-    Word,
+    /// `_utf8mb4` and the like, and whether its characters are of two bytes and more.
+    Introducer {
+        is_wide: bool,
+    },
     Other,
 }
 
 impl Spelled {
     /// Whether a space must separate it from what follows.
     fn needs_space(self, next: Self) -> bool {
-        self == Self::Word || next == Self::Word || self == Self::Text && next == Self::Text
+        self == Self::Text && next == Self::Text
     }
 }
 
@@ -72,10 +72,14 @@ fn spelled(at: &Tokens<'_>, token: &Token, before: Spelled) -> Result<(Spelled, 
             };
             Ok((Spelled::Other, quoted_name(&name)))
         }
-        TokenKind::Text if before == Spelled::Introducer && !mode.client.is_utf8() => {
-            refused("a text with a character set, of a client whose own is not UTF-8,")
-        }
         TokenKind::Text | TokenKind::National => {
+            let is_ascii = bytes.is_ascii();
+            if let Spelled::Introducer { is_wide } = before
+                && !mode.client.is_utf8()
+                && (is_wide || !is_ascii)
+            {
+                return refused("a text with a character set, of a client whose own is not UTF-8,");
+            }
             let Ok(text) = String::from_utf8(at.text_of(token)) else {
                 return refused("bytes in quotes that are no text, which x'…' can have,");
             };
@@ -85,7 +89,6 @@ fn spelled(at: &Tokens<'_>, token: &Token, before: Spelled) -> Result<(Spelled, 
         TokenKind::Operator if at.is("||") && mode.pipes_as_concat => {
             refused("|| under PIPES_AS_CONCAT, for which CONCAT can be written,")
         }
-        TokenKind::Operator if at.is("||") => Ok((Spelled::Word, "OR".to_owned())),
         TokenKind::Word if mode.high_not && at.is_prefix_not(at.place()) => {
             Ok((Spelled::Other, "!".to_owned()))
         }
@@ -93,11 +96,19 @@ fn spelled(at: &Tokens<'_>, token: &Token, before: Spelled) -> Result<(Spelled, 
             let Ok(word) = std::str::from_utf8(bytes) else {
                 return refused("a name that is no text");
             };
-            let is_introducer = token.kind == TokenKind::Word && word.starts_with('_');
-            let spelled = if is_introducer { Spelled::Introducer } else { Spelled::Other };
+            let spelled = match token.kind == TokenKind::Word && word.starts_with('_') {
+                true => Spelled::Introducer { is_wide: is_wide(word) },
+                false => Spelled::Other,
+            };
             Ok((spelled, word.to_owned()))
         }
     }
+}
+
+/// Whether a character set's texts are not those of ASCII where their bytes are.
+fn is_wide(introducer: &str) -> bool {
+    let wide = ["_utf16", "_utf16le", "_utf32", "_ucs2"];
+    wide.iter().any(|name| introducer.eq_ignore_ascii_case(name))
 }
 
 #[cfg(test)]
@@ -128,7 +139,7 @@ mod tests {
     fn what_depends_on_the_mode_is_spelled_for_the_default_one() {
         for (mode, expression, expected) in [
             ("", r#"(a = "it's" or b = "\\")"#, r"a = 'it''s' or b = '\\'"),
-            ("", "(a||b)", "a OR b"),
+            ("", "(a||b)", "a||b"),
             ("", r#"(a = 'x'"y" 'z')"#, "a = 'x' 'y' 'z'"),
             ("", "(a /* 'x' */ > 1 /*!80000 and b > 2 */)", "a > 1 and b > 2"),
             ("ANSI_QUOTES", r#"("a`b""c" = 'x"y')"#, r#"`a``b"c` = 'x"y'"#),

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::{
     Candidates, Contributors, Document,
     evaluate::{Found, evaluate},
-    hit::{Hit, PackedPosition},
+    hit::{Hit, MAX_POSITION, PackedPosition},
     positions::Positions,
     step::{Leaf, Repeated, Step, Words},
 };
@@ -197,7 +197,7 @@ impl Matcher {
     }
 
     /// What a query that is a single phrase or a single proximity asks of places. `None` for any other query, or
-    /// if several terms have one position.
+    /// if several terms have one position. A window that is longer than a field may reach into the next one.
     pub fn quoted(&self) -> Option<QuotedTerms> {
         let (words, reach) = match &self.root {
             Step::Phrase(words) => (words, None),
@@ -214,7 +214,9 @@ impl Matcher {
         let leaves: Vec<_> = words.leaves.iter().map(leaf).collect::<Option<_>>()?;
         // A word that takes no position may have the place of the next one.
         let are_apart = words.positions.is_sorted_by(|before, behind| before < behind);
-        (are_apart && leaves.len() == words.positions.len()).then(|| QuotedTerms {
+        let is_of_one_field = reach.is_none_or(|reach| reach <= MAX_POSITION);
+        let is_plain = are_apart && is_of_one_field && leaves.len() == words.positions.len();
+        is_plain.then(|| QuotedTerms {
             is_unlimited: leaves.iter().all(|leaf| leaf.2),
             terms: leaves.into_iter().map(|(term, position, _)| (term, position)).collect(),
             reach,

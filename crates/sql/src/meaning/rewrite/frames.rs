@@ -7,7 +7,10 @@ use datafusion::sql::sqlparser::ast::{
 };
 use remora_mysql::ErrorCode;
 
-use super::{super::frames::SPAN, literal, special};
+use super::{
+    super::{decimal::Dec, frames::SPAN},
+    literal, special,
+};
 use crate::{Error, Result};
 
 /// Makes the offsets of a call's window literals again.
@@ -92,6 +95,9 @@ fn span_of(offset: &Expr) -> Result<Expr> {
             _ => Error::unsupported("a frame of an INTERVAL whose size is no literal"),
         });
     };
+    let is_text =
+        matches!(args.first(), Some(Expr::Value(size)) if !matches!(size.value, Value::Number(..)));
+    let size = if is_text { size } else { whole(&size, &unit).ok_or_else(illegal)? };
     let value = Box::new(literal(Value::SingleQuotedString(format!("{SPAN}{unit} {size}"))));
     Ok(Expr::Interval(Interval {
         value,
@@ -100,4 +106,19 @@ fn span_of(offset: &Expr) -> Result<Expr> {
         last_field: None,
         fractional_seconds_precision: None,
     }))
+}
+
+/// A size that was written as a number, rounded as [`crate::meaning`]'s `DATE_ADD` rounds it: all units but those that
+/// have a fraction are counted in whole ones.
+fn whole(size: &str, unit: &str) -> Option<String> {
+    let units = ["week", "day", "hour", "minute", "microsecond"];
+    if !units.iter().any(|name| unit.eq_ignore_ascii_case(name)) {
+        return Some(size.to_owned());
+    }
+    if size.contains(['e', 'E']) {
+        let number: f64 = size.parse().ok()?;
+        return Some(format!("{:.0}", number.round_ties_even()));
+    }
+    let rounded = Dec::parse_prefix(size).0.rescaled(0)?;
+    Some(rounded.units.to_i128()?.to_string())
 }

@@ -37,6 +37,11 @@ impl Likely {
         }
     }
 
+    /// Begins anew: what was learned is more than can be read.
+    pub(super) fn forget(&self) {
+        self.0.store(WHOLE, Relaxed);
+    }
+
     /// Notes that `tried` rows gave only `found` result rows.
     pub(super) fn was_too_few(&self, tried: u64, found: u64) {
         let share = with_reserve(tried.saturating_mul(u64::from(WHOLE)) / found.max(1));
@@ -72,6 +77,8 @@ mod tests {
         likely.was_too_few(20, 0);
         assert_eq!(likely.rows(20), 80);
         assert_eq!(likely.rows(MAX_PAGE_ROWS), MAX_PAGE_ROWS);
+        likely.forget();
+        assert_eq!(likely.rows(20), 20);
         assert_eq!(likely.rows(0), 0);
     }
 

@@ -252,7 +252,7 @@ impl<'a> Reading<'a> {
     }
 
     fn joined(&mut self, join: &Join, wanted: &[SoughtValues]) -> PlanResult<Option<RecordBatch>> {
-        let first = join.kept().unwrap_or_else(|| {
+        let first = join.kept().or_else(|| self.side_of_given(join)).unwrap_or_else(|| {
             match self.count_of_side(join, Side::Left, wanted)
                 <= self.count_of_side(join, Side::Right, wanted)
             {
@@ -291,6 +291,17 @@ impl<'a> Reading<'a> {
         let most = usize::try_from(self.most.documents).unwrap_or(usize::MAX);
         let made = joined(join, sides, first, most, self.asked.asked())?;
         Ok(made.filter(|made| made.get_array_memory_size() <= self.most.bytes))
+    }
+
+    /// The side of the rows that are given: joined first, they keep their order.
+    fn side_of_given(&self, join: &Join) -> Option<Side> {
+        let (given, _) = self.given.as_ref()?;
+        let has_given = |part: &PlanNode| part.of.scans().contains(given);
+        match (has_given(&join.left), has_given(&join.right)) {
+            (true, _) => Some(Side::Left),
+            (_, true) => Some(Side::Right),
+            _ => None,
+        }
     }
 
     /// An estimate of the rows read for a part before its steps.

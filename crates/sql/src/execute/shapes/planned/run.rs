@@ -475,7 +475,7 @@ impl PlannedRun {
             let sort = (order.as_slice(), count as usize);
             let started = self.started();
             let first = find(&read.scan, &self.reader, filter.clone(), sort, &self.zone)?;
-            let Some(first) = first else { return Ok(None) };
+            let Some(first) = first else { return Ok(self.cannot_read(count, last)) };
             let of_page = || Some((order.clone(), count as usize));
             self.note(0, || ReadRows { page: of_page(), ..ReadRows::of(*scan, filter) });
             self.has_read(*scan, first.num_rows() as u64, started);
@@ -484,9 +484,9 @@ impl PlannedRun {
                 Of::Scan(_) => Some(first),
                 of => Reading::new(self, of, Most::HERE, Some((*scan, first)))?.all(of)?,
             };
-            let Some(batch) = batch else { return Ok(None) };
+            let Some(batch) = batch else { return Ok(self.cannot_read(count, last)) };
             let finished = self.finished(batch, 0, self.plan.cut(), true)?;
-            let Some(batch) = finished else { return Ok(None) };
+            let Some(batch) = finished else { return Ok(self.cannot_read(count, last)) };
             let found = batch.num_rows() as u64;
             if each_is_shown || is_all || found == self.page.limit {
                 if walk == 0 {
@@ -494,10 +494,20 @@ impl PlannedRun {
                 }
                 return Ok(Some(batch));
             }
-            self.plan.likely.was_too_few(count, found);
-            count = more_rows(count, found, last);
+            // The rows before the page were found too.
+            let reached = if found > 0 { self.page.offset.saturating_add(found) } else { 0 };
+            self.plan.likely.was_too_few(count, reached);
+            count = more_rows(count, reached, last);
         }
         Ok(None)
+    }
+
+    /// No page: so many first rows cannot be read. If they are more than the page ends with, the next run tries those alone.
+    fn cannot_read(&self, count: u64, last: u64) -> Option<RecordBatch> {
+        if count > last {
+            self.plan.likely.forget();
+        }
+        None
     }
 
     /// Records a read, if the run is traced, and drops what was recorded after the first `kept` reads.

@@ -246,6 +246,22 @@ fn pages_are_filled_however_many_first_rows_are_dropped() {
 }
 
 #[test]
+fn a_page_keeps_the_order_of_its_first_rows_whatever_they_are_joined_with() {
+    let mut fixture = fixture();
+    fixture.run("CREATE TABLE shop.none (v INT)");
+    fixture.run("CREATE TABLE shop.nothing (v INT)");
+    fixture.run("CREATE TABLE shop.ranked (id INT PRIMARY KEY, k BIGINT)");
+    fixture.run("INSERT INTO shop.ranked VALUES (1, 1), (2, 0), (3, 1), (4, 0), (5, 1)");
+    // Both branches have a row, though no row is read for them.
+    let template = "SELECT t.id, u.k FROM (SELECT IFNULL(MAX(v), 0) AS k FROM shop.none UNION ALL \
+         SELECT IFNULL(MAX(v), 0) + 1 FROM shop.nothing) u JOIN shop.ranked t ON t.k = u.k \
+         WHERE t.id <> @ ORDER BY t.id LIMIT 3";
+    let texts = ["7", "8", "2", "1"].map(|literal| template.replace('@', literal));
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    fixture.kept(&texts, true);
+}
+
+#[test]
 fn rows_of_windows_come_partition_by_partition_that_of_null_first() {
     let mut fixture = fixture();
     fixture.run("CREATE TABLE shop.marks (id INT PRIMARY KEY, kind INT)");
