@@ -7,18 +7,18 @@
 //! `DATA` has JSON Lines packed by zstd. The checksums of the segments tell whether another version writes the same
 //! bytes.
 
+mod common;
+
 use std::{
-    error::Error,
-    fs::{self, File},
-    io::{BufRead, BufReader},
+    fs,
     path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use remora_engine::{
-    Change, ChangeBatch, ColumnDef, ColumnType, Database, Normalization, Options, Schema,
-    TableChanges, TextDef, Value, WordsDef,
+    Change, ChangeBatch, Database, Normalization, Options, Schema, TableChanges, TextDef, Value,
+    WordsDef,
 };
 use remora_index::{
     paths::PathKeys,
@@ -28,9 +28,7 @@ use remora_index::{
 };
 use remora_words::settings::Settings;
 
-type Outcome<T> = Result<T, Box<dyn Error>>;
-
-const TABLE: &str = "docs";
+use common::{Outcome, TABLE, lines, schema, text, wiki_files};
 
 struct Row {
     title: String,
@@ -39,7 +37,7 @@ struct Row {
 
 /// What is indexed.
 #[derive(Clone, Copy)]
-struct Wanted {
+struct IndexedParts {
     text: bool,
     words: bool,
 }
@@ -50,7 +48,10 @@ fn main() -> Outcome<()> {
     let Some(data) = argument(0) else { return Err("DATA".into()) };
     let level = argument(1).unwrap_or("both");
     let kinds = argument(2).unwrap_or("text");
-    let wanted = Wanted { text: kinds != "words", words: kinds != "text" };
+    if !["index", "table", "both"].contains(&level) || !["text", "words", "all"].contains(&kinds) {
+        return Err("DATA [index|table|both] [text|words|all] [ROWS] [BATCH]".into());
+    }
+    let parts = IndexedParts { text: kinds != "words", words: kinds != "text" };
     let most = argument(3).map_or(Ok(usize::MAX), str::parse)?;
     let batch = argument(4).map_or(Ok(16_384), str::parse)?;
     let rows = read(Path::new(data), most)?;
@@ -58,28 +59,20 @@ fn main() -> Outcome<()> {
     let megabytes = bytes as f64 / 1e6;
     println!("{} rows, {megabytes:.1} MB", rows.len());
     if level != "table" {
-        index(&rows, batch, wanted, megabytes)?;
+        index(&rows, batch, parts, megabytes)?;
     }
     if level != "index" {
-        table(&rows, batch, wanted, megabytes)?;
+        table(&rows, batch, parts, megabytes)?;
     }
     Ok(())
 }
 
 fn read(data: &Path, most: usize) -> Outcome<Vec<Row>> {
-    let mut files: Vec<_> =
-        fs::read_dir(data)?.map(|entry| Ok(entry?.path())).collect::<Outcome<_>>()?;
-    files.retain(|path| {
-        path.file_name().is_some_and(|it| it.to_string_lossy().starts_with("wiki-"))
-    });
-    files.sort();
     let mut rows = Vec::new();
-    for path in files {
-        let lines = BufReader::new(zstd::Decoder::new(File::open(path)?)?).lines();
-        for line in lines.take(most - rows.len()) {
-            let line: serde_json::Value = serde_json::from_str(&line?)?;
-            let text = |name| line.get(name).and_then(serde_json::Value::as_str);
-            let owned = |name| text(name).unwrap_or_default().to_owned();
+    for path in wiki_files(data)? {
+        for line in lines(&path)?.take(most - rows.len()) {
+            let line = line?;
+            let owned = |name| text(&line, name).to_owned();
             rows.push(Row { title: owned("title"), text: owned("text") });
         }
     }
@@ -100,18 +93,18 @@ fn process_time() -> Outcome<Duration> {
     Ok(Duration::from_millis((ticks(11)? + ticks(12)?) * 10))
 }
 
-fn tell(what: &str, megabytes: f64, time: Duration) {
+fn print_cost(what: &str, megabytes: f64, time: Duration) {
     let seconds = time.as_secs_f64();
     println!("{what:24} {seconds:7.2} s CPU  {:7.1} MB/s a core", megabytes / seconds);
 }
 
-fn index(rows: &[Row], batch: usize, wanted: Wanted, megabytes: f64) -> Outcome<()> {
+fn index(rows: &[Row], batch: usize, parts: IndexedParts, megabytes: f64) -> Outcome<()> {
     let analyzer = WordsDef::new(1, vec![0, 1], &Settings::default(), Vec::new())?.analyzer()?;
     let text = TextSpec { id: 1, normalization: Normalization::default() };
     let words = WordsSpec { id: 2, fields: 2, analyzer };
     let spec = SegmentSpec {
-        texts: wanted.text.then_some(text).into_iter().collect(),
-        words: wanted.words.then_some(words).into_iter().collect(),
+        texts: parts.text.then_some(text).into_iter().collect(),
+        words: parts.words.then_some(words).into_iter().collect(),
         ..SegmentSpec::default()
     };
     let (mut segments, mut id) = (Vec::new(), 0u64);
@@ -128,8 +121,8 @@ fn index(rows: &[Row], batch: usize, wanted: Wanted, megabytes: f64) -> Outcome<
             builder.add(&Document {
                 key: &id.to_be_bytes(),
                 columns: &[],
-                texts: if wanted.text { std::slice::from_ref(&texts) } else { &[] },
-                words: if wanted.words { std::slice::from_ref(&fields) } else { &[] },
+                texts: if parts.text { std::slice::from_ref(&texts) } else { &[] },
+                words: if parts.words { std::slice::from_ref(&fields) } else { &[] },
                 paths: &PathKeys::default(),
             })?;
         }
@@ -141,8 +134,8 @@ fn index(rows: &[Row], batch: usize, wanted: Wanted, megabytes: f64) -> Outcome<
         segments.push(Arc::new(segment));
     }
     println!("{} segments, checksum {:08x}", segments.len(), sum.finalize());
-    tell("adding", megabytes, adding);
-    tell("finishing", megabytes, finishing);
+    print_cost("adding", megabytes, adding);
+    print_cost("finishing", megabytes, finishing);
     let begun = thread_time()?;
     let inputs: Vec<MergeInput> = segments
         .into_iter()
@@ -150,12 +143,12 @@ fn index(rows: &[Row], batch: usize, wanted: Wanted, megabytes: f64) -> Outcome<
         .collect();
     let merged = merge(&inputs, &spec)?;
     let merging = thread_time()? - begun;
-    tell("merging", megabytes, merging);
-    tell("index", megabytes, adding + finishing + merging);
-    sizes(&merged)
+    print_cost("merging", megabytes, merging);
+    print_cost("index", megabytes, adding + finishing + merging);
+    print_sizes(&merged)
 }
 
-fn sizes(segment: &Segment) -> Outcome<()> {
+fn print_sizes(segment: &Segment) -> Outcome<()> {
     let sections = segment.section_sizes();
     let each = sections.iter().map(|(name, id, bytes)| format!("{name}{id} {bytes}"));
     println!("{}", each.collect::<Vec<_>>().join(" "));
@@ -163,17 +156,7 @@ fn sizes(segment: &Segment) -> Outcome<()> {
     Ok(())
 }
 
-fn schema(wanted: Wanted) -> Outcome<Schema> {
-    let kinds = [ColumnType::Uint(64), ColumnType::Text, ColumnType::Text];
-    let columns = ["id", "title", "text"].into_iter().zip(kinds).zip(1..);
-    let column = |((name, kind), id): ((&str, ColumnType), u32)| ColumnDef {
-        id,
-        name: name.to_owned(),
-        kind,
-        nullable: false,
-        indexed: id == 1,
-        declared: None,
-    };
+fn table_schema(parts: IndexedParts) -> Outcome<Schema> {
     let text = TextDef {
         id: 1,
         columns: vec![1, 2],
@@ -181,24 +164,14 @@ fn schema(wanted: Wanted) -> Outcome<Schema> {
         normalization: Normalization::default(),
     };
     let words = || WordsDef::new(1, vec![1, 2], &Settings::default(), Vec::new());
-    Ok(Schema {
-        name: TABLE.to_owned(),
-        columns: columns.map(column).collect(),
-        primary_key: vec![0],
-        texts: wanted.text.then_some(text).into_iter().collect(),
-        required: None,
-        indexes: Vec::new(),
-        synonyms: Vec::new(),
-        words: if wanted.words { Some(words()?) } else { None },
-        paths: Vec::new(),
-        declared: None,
-    })
+    let words = if parts.words { Some(words()?) } else { None };
+    Ok(schema(parts.text.then_some(text).into_iter().collect(), words))
 }
 
-fn table(rows: &[Row], batch: usize, wanted: Wanted, megabytes: f64) -> Outcome<()> {
+fn table(rows: &[Row], batch: usize, parts: IndexedParts, megabytes: f64) -> Outcome<()> {
     let directory = tempfile::tempdir()?;
     let database = Database::open(directory.path().join("data").as_path(), Options::default())?;
-    database.create_table(schema(wanted)?)?;
+    database.create_table(table_schema(parts)?)?;
     let begun = (process_time()?, Instant::now());
     let pipeline = database.pipeline();
     let mut under_way = std::collections::VecDeque::new();
@@ -219,15 +192,15 @@ fn table(rows: &[Row], batch: usize, wanted: Wanted, megabytes: f64) -> Outcome<
     under_way.into_iter().try_for_each(|one| one.wait().map(drop))?;
     database.apply(ChangeBatch::default())?;
     let applied = process_time()?;
-    tell("table: apply", megabytes, applied - begun.0);
+    print_cost("table: apply", megabytes, applied - begun.0);
     database.checkpoint()?;
     let written = process_time()?;
-    tell("table: checkpoint", megabytes, written - applied);
+    print_cost("table: checkpoint", megabytes, written - applied);
     println!("{} segments", database.statistics(TABLE)?.segments);
     database.optimize(Some(TABLE))?;
     let ended = process_time()?;
-    tell("table: optimize", megabytes, ended - written);
-    tell("table", megabytes, ended - begun.0);
+    print_cost("table: optimize", megabytes, ended - written);
+    print_cost("table", megabytes, ended - begun.0);
     println!("{:.1} s by the clock", begun.1.elapsed().as_secs_f64());
     Ok(database.close()?)
 }

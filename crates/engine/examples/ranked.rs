@@ -6,24 +6,18 @@
 //! `DIR` keeps the table that is built once of the JSON Lines in `DATA`; `ROWS` beyond those are made of short runs of
 //! their sentences. The queries have the lengths of a log of a search service: three words in the mean.
 
-use std::{
-    error::Error,
-    fs::{self, File},
-    io::{BufRead, BufReader},
-    path::Path,
-    sync::Arc,
-    time::Instant,
-};
+mod common;
+
+use std::{path::Path, sync::Arc, time::Instant};
 
 use remora_engine::{
-    Change, ChangeBatch, ColumnDef, ColumnType, Database, KeywordQuery, Options, Reader, Row,
-    Schema, SearchRequest, Selection, SortBy, SortKey, TableChanges, TextQuery, Value, WordsDef,
+    Change, ChangeBatch, Database, KeywordQuery, Options, Reader, Row, SearchRequest, Selection,
+    SortBy, SortKey, TableChanges, TextQuery, Value, WordsDef,
 };
 use remora_words::{rank::Ranker, settings::Settings};
 
-type Outcome<T> = Result<T, Box<dyn Error>>;
+use common::{Outcome, TABLE, lines, schema, text, wiki_files};
 
-const TABLE: &str = "docs";
 /// Rows of one batch of the build.
 const BATCH: usize = 16_384;
 /// About the bytes of a row that is made of sentences.
@@ -73,54 +67,14 @@ impl Random {
     }
 }
 
-fn lines(path: &Path) -> Outcome<impl Iterator<Item = Outcome<serde_json::Value>>> {
-    let reader = BufReader::new(zstd::Decoder::new(File::open(path)?)?);
-    Ok(reader.lines().map(|line| Ok(serde_json::from_str(&line?)?)))
-}
-
-fn text<'v>(value: &'v serde_json::Value, name: &str) -> &'v str {
-    value.get(name).and_then(serde_json::Value::as_str).unwrap_or_default()
-}
-
-fn schema(fields: usize) -> Outcome<Schema> {
-    let kinds = [ColumnType::Uint(64), ColumnType::Text, ColumnType::Text];
-    let columns = ["id", "title", "text"].into_iter().zip(kinds).zip(1..);
-    let column = |((name, kind), id): ((&str, ColumnType), u32)| ColumnDef {
-        id,
-        name: name.to_owned(),
-        kind,
-        nullable: false,
-        indexed: id == 1,
-        declared: None,
-    };
-    let words = (3 - fields..3).collect();
-    Ok(Schema {
-        name: TABLE.to_owned(),
-        columns: columns.map(column).collect(),
-        primary_key: vec![0],
-        texts: Vec::new(),
-        required: None,
-        indexes: Vec::new(),
-        synonyms: Vec::new(),
-        words: Some(WordsDef::new(1, words, &Settings::default(), Vec::new())?),
-        paths: Vec::new(),
-        declared: None,
-    })
-}
-
 fn build(database: &Database, data: &Path, rows: usize, fields: usize) -> Outcome<()> {
-    database.create_table(schema(fields)?)?;
+    let words = WordsDef::new(1, (3 - fields..3).collect(), &Settings::default(), Vec::new())?;
+    database.create_table(schema(Vec::new(), Some(words)))?;
     let started = Instant::now();
-    let mut files: Vec<_> =
-        fs::read_dir(data)?.map(|entry| Ok(entry?.path())).collect::<Outcome<_>>()?;
-    files.retain(|path| {
-        path.file_name().is_some_and(|it| it.to_string_lossy().starts_with("wiki-"))
-    });
-    files.sort();
     let (mut batch, mut id) = (Vec::new(), 0u64);
     let (mut sentences, mut titles): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     let is_made = rows > 301_450;
-    for path in files {
+    for path in wiki_files(data)? {
         for line in lines(&path)? {
             let line = line?;
             if is_made && text(&line, "lang") != "en" {

@@ -286,6 +286,23 @@ fn has_phrase(text: &str, phrase: &[&str]) -> bool {
     words.windows(phrase.len()).any(|window| window == phrase)
 }
 
+/// Whether all words stand in a window of a text that takes less than `length` steps.
+fn has_window(text: &str, wanted: &[&str], length: usize) -> bool {
+    let words: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
+    let has_all = |window: &[&str]| wanted.iter().all(|word| window.contains(word));
+    words.windows(length.min(words.len()).max(1)).any(has_all)
+}
+
+/// Texts of two fields, the second ones with words far apart.
+fn titles_and_bodies(random: &mut Random) -> Vec<(String, String)> {
+    let mut both = || {
+        let filler = " x".repeat(random.below(3) * 255);
+        let body = format!("{}{filler} {}", text(random), text(random));
+        (text(random), body)
+    };
+    (0..300).map(|_| both()).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
     #[test]
@@ -293,13 +310,7 @@ proptest! {
         let mut random = Random::new(seed);
         let schema = ranked_schema(&mut random);
         let has_titles = schema.words.as_ref().unwrap().columns.len() == 2;
-        let texts: Vec<(String, String)> = (0..300)
-            .map(|_| {
-                let filler = " x".repeat(random.below(3) * 255);
-                let body = format!("{}{filler} {}", text(&mut random), text(&mut random));
-                (text(&mut random), body)
-            })
-            .collect();
+        let texts = titles_and_bodies(&mut random);
         let rows: Vec<Row> =
             (1..).zip(&texts).map(|(id, (title, body))| row(id, title, body)).collect();
         let view = view(schema, spread(&mut random, &rows, 2));
@@ -331,6 +342,40 @@ proptest! {
             let phrase = format!("\"{}\"", words.join([" * ", " * * "][random.below(2)]));
             let expected = counted(format!("{phrase} | zzzz"));
             prop_assert_eq!(counted(phrase.clone()), expected, "{}", phrase);
+        }
+        prop_assert!(found > 0);
+    }
+
+    #[test]
+    fn proximity_searches_match_a_scan(seed: u64) {
+        let mut random = Random::new(seed);
+        let schema = ranked_schema(&mut random);
+        let has_titles = schema.words.as_ref().unwrap().columns.len() == 2;
+        let texts = titles_and_bodies(&mut random);
+        let rows: Vec<Row> =
+            (1..).zip(&texts).map(|(id, (title, body))| row(id, title, body)).collect();
+        let view = view(schema, spread(&mut random, &rows, 2));
+        let counted = |text: String| {
+            let mut request = term("");
+            let query = KeywordQuery { text, ..Default::default() };
+            request.selection.text = Some(TextQuery::Keywords(query.into()));
+            counted(&view, &request.selection, moment()).unwrap().count
+        };
+        let mut found = 0;
+        for _ in 0..60 {
+            let words: Vec<&str> = (0..2 + random.below(4)).map(|_| WORDS[random.below(6)]).collect();
+            let distance = 1 + random.below(5);
+            let length = words.len() - 1 + distance;
+            let is_found = |(title, body): &&(String, String)| {
+                has_window(body, &words, length) || has_titles && has_window(title, &words, length)
+            };
+            let expected = texts.iter().filter(is_found).count() as u64;
+            found += expected;
+            let near = format!("\"{}\"~{distance}", words.join(" "));
+            prop_assert_eq!(counted(near.clone()), expected, "{}", near);
+            // A field is left out: places alone do not decide. Beside another word they are not asked.
+            let near = format!("@body {near}");
+            prop_assert_eq!(counted(near.clone()), counted(format!("{near} | zzzz")), "{}", near);
         }
         prop_assert!(found > 0);
     }

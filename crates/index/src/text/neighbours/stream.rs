@@ -7,8 +7,6 @@ use crate::{IndexError, Result, bytes::Stored, text::offsets::Offsets};
 
 /// Slots in memory at a time: 128 MiB.
 const MOST_SLOTS: usize = 1 << 25;
-/// Most slots of a document.
-const MOST_SLOTS_OF_DOCUMENT: usize = 1 << 25;
 
 /// The relevant content of an ordinal of a document: a word, two characters, or nothing.
 ///
@@ -115,19 +113,14 @@ struct DocumentRange {
 impl<'a> Stream<'a> {
     /// `ordinals` is the number of ordinals of each document. `None` if a document exceeds the memory limit.
     pub fn new(ordinals: &[u32], source: Source<'a>) -> Option<Self> {
-        Self::in_parts(ordinals, source, MOST_SLOTS, MOST_SLOTS_OF_DOCUMENT)
+        Self::in_parts(ordinals, source, MOST_SLOTS)
     }
 
-    fn in_parts(
-        ordinals: &[u32],
-        source: Source<'a>,
-        most: usize,
-        most_of_document: usize,
-    ) -> Option<Self> {
+    fn in_parts(ordinals: &[u32], source: Source<'a>, most: usize) -> Option<Self> {
         let mut parts: Vec<DocumentRange> = Vec::new();
         let mut end = 0;
         for (&count, doc) in ordinals.iter().zip(0..) {
-            if count as usize > most_of_document {
+            if count as usize > most {
                 return None;
             }
             if parts.is_empty() || end as usize + count as usize > most {
@@ -266,7 +259,7 @@ mod tests {
             };
             let ordinals: Vec<u32> = documents.iter().map(|slots| slots.len() as u32).collect();
             prop_assert_eq!(
-                Stream::in_parts(&ordinals, source, most, most).map(|mut stream| {
+                Stream::in_parts(&ordinals, source, most).map(|mut stream| {
                     for needed in [Needed::Frequent, Needed::All, Needed::Characters, Needed::All] {
                         let mut seen = 0;
                         stream.for_each(needed, |doc, slots| {
@@ -296,6 +289,6 @@ mod tests {
         let (records, offsets, positions) =
             written(&[vec![(0, false)], vec![(0, true); 5], vec![(0, false)]], 1);
         let source = Source { records: &records, offsets: &offsets, positions, terms: Vec::new() };
-        assert!(Stream::in_parts(&[1, 5, 1], source, 4, 4).is_none());
+        assert!(Stream::in_parts(&[1, 5, 1], source, 4).is_none());
     }
 }
