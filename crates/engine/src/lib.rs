@@ -55,10 +55,10 @@ pub use recovery::Problem;
 pub use remora_index::text::{Normalization, Width, WordPattern};
 pub use remora_words::matching::Counts as KeywordCounts;
 pub use request::{
-    ColumnLetters, CountReply, FacetReply, FacetRequest, FactorsForm, Highlight, Hit, KeywordQuery,
-    KeywordReport, LetterClasses, PathOrder, Piece, PieceMatch, QueryReport, ScanRequest,
-    SearchReply, SearchRequest, Selection, SortBy, SortKey, TextQuery, ValueRow, ValuesReply,
-    ValuesRequest,
+    BestRows, ColumnLetters, CountReply, FacetReply, FacetRequest, FactorsForm, Highlight, Hit,
+    KeywordQuery, KeywordReport, LetterClasses, PathOrder, Piece, PieceMatch, QueryReport,
+    ScanRequest, SearchReply, SearchRequest, Selection, SortBy, SortKey, TextQuery, ValueRow,
+    ValuesReply, ValuesRequest,
 };
 pub use schema::{
     ColumnDef, ColumnType, Comparison, ComputeRow, Computing, DeclaredTable, DeclaredView, Filter,

@@ -6,6 +6,7 @@ use remora_words::{
     matching::PlannedWord,
     rank::{IdfKind, Ranker},
 };
+use serde::{Deserialize, Serialize};
 
 use crate::{
     AllowedIndexes, Filter, FoundBy, KeyValues, KeywordStatistics, PathValue, Position,
@@ -141,7 +142,8 @@ pub enum PieceMatch {
 }
 
 /// One part of an ordering.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SortKey {
     /// The value to sort by.
     pub by: SortBy,
@@ -150,7 +152,8 @@ pub struct SortKey {
 }
 
 /// The value that an ordering sorts by.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SortBy {
     /// The primary key.
     Key,
@@ -323,8 +326,22 @@ pub struct ScanRequest {
     pub in_key_order: bool,
     /// Most rows in all.
     pub limit: Option<u64>,
+    /// The rows that are needed. Others may be left out; if the table cannot tell which those are, it leaves out none.
+    pub best: Option<BestRows>,
     /// The indexes that may be used.
     pub indexes: AllowedIndexes,
+}
+
+/// The first rows in an order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BestRows {
+    /// The order. Rows that are equal in it are in the order of their keys.
+    pub sort: Vec<SortKey>,
+    /// The index in [`ScanRequest::scores`] of the condition whose scores the order uses.
+    pub score: usize,
+    /// How many rows.
+    pub rows: usize,
 }
 
 /// A request for the first rows in the order of the values at a path, or at several paths that are indexed

@@ -9,8 +9,8 @@
 //! after `select`, or earlier if an index can count (`index_count`). `facet` counts values; `runs` takes the first
 //! values from an index. `search` puts SEARCH and COUNT together.
 //!
-//! `get` reads rows by key, `scan` reads columns of all matching rows in batches (`column_batch`), `key_page` reads
-//! keys in order; `source` says where the values of a column are read. `distinct` estimates cardinality. A `reader` is
+//! `get` reads rows by key, `scan` reads columns of all matching rows in batches (`column_batch`), or of those that are
+//! first in an order (`scan_best`), `key_page` reads keys in order; `source` says where the values of a column are read. `distinct` estimates cardinality. A `reader` is
 //! one moment in a caller's hands. `gathered` reads tables with parts in several servers.
 //!
 //! Nothing is built for rows that are not returned, and nothing is locked, because a view never changes.
@@ -52,6 +52,7 @@ mod ranked;
 mod reader;
 mod runs;
 mod scan;
+mod scan_best;
 mod score;
 mod search;
 mod select;

@@ -14,6 +14,7 @@ use super::{
     merge::Merge,
     order::DocumentAddress,
     ranked::Ranked,
+    scan_best::ScanBest,
     score::{Scoring, SegmentScores},
     select::{Plan, count_live},
     source::{Source, Sources, sources, wanted},
@@ -103,16 +104,15 @@ impl ViewScan {
         let selection = Selection { table, text, filter, fuzzy: None, indexes };
         let every = selection.text.is_none() && selection.filter.is_none();
         let from_rows = sources.iter().any(|source| matches!(source, Source::Row { .. }));
-        let (way, rows) = if every && from_rows && scores.is_empty() {
+        let best = ScanBest::new(&view.schema, request.best.as_ref());
+        let (way, rows) = if every && from_rows && scores.is_empty() && best.is_none() {
             (Way::Rows(RowWalk::new(&view)?), view.live_count())
         } else {
-            let plan = Plan::new(&view, &selection, moment.1)?;
-            let selected = plan.run(&view, moment.0, Instant::now())?;
             let chunk = if from_rows { CHUNK_ROWS } else { CHUNK_DOCS };
-            let row_scores = |query| RowScores::new(&view, &selected.docs, query, bm25, moment);
-            let scores = scores.into_iter().map(row_scores).collect::<Result<_>>()?;
-            let walk = SegmentWalk::new(selected.docs, scores, request.in_key_order, chunk);
-            (Way::Segments(walk), selected.total)
+            let selected = Selected::new(&view, &selection, scores, best, bm25, moment)?;
+            let Selected { docs, scores, rows } = selected;
+            let walk = SegmentWalk::new(docs, scores, request.in_key_order, chunk);
+            (Way::Segments(walk), rows)
         };
         let rows = rows.min(request.limit.unwrap_or(u64::MAX));
         let (batch_rows, batch_bytes) = (request.batch_rows.max(1), bytes_of(request.batch_bytes));
@@ -183,6 +183,64 @@ impl Iterator for ViewScan {
 /// The limit of a batch in bytes of strings; the last row may exceed it.
 pub(super) fn bytes_of(asked: Option<usize>) -> usize {
     asked.map_or(BATCH_BYTES, |asked| asked.clamp(1, BATCH_BYTES))
+}
+
+/// The rows of a scan.
+struct Selected {
+    /// By segment.
+    docs: Vec<Docs>,
+    scores: Vec<RowScores>,
+    /// How many rows.
+    rows: u64,
+}
+
+impl Selected {
+    fn new(
+        view: &TableView,
+        selection: &Selection,
+        scores: Vec<TextQuery>,
+        best: Option<ScanBest<'_>>,
+        bm25: (f64, f64),
+        moment: (Position, &Unless),
+    ) -> Result<Self> {
+        let weights = match &best {
+            Some(best) => best.by_weight(view, selection, &scores, moment.1)?,
+            None => None,
+        };
+        let (mut docs, mut rows) = match &weights {
+            Some(weights) => {
+                let docs = weights.iter().map(|weights| Docs::Some(weights.documents()));
+                (docs.collect(), weights.iter().map(SegmentScores::count).sum())
+            }
+            None => {
+                let plan = Plan::new(view, selection, moment.1)?;
+                let selected = plan.run(view, moment.0, Instant::now())?;
+                (selected.docs, selected.total)
+            }
+        };
+        let Some(best) = best else {
+            let row_scores = |query| RowScores::new(view, &docs, query, bm25, moment);
+            let scores = scores.into_iter().map(row_scores).collect::<Result<_>>()?;
+            return Ok(Self { docs, scores, rows });
+        };
+        let by = match (weights, scores.get(best.score())) {
+            (Some(weights), _) => Some(RowScores::Scores(weights)),
+            (None, Some(query)) => Some(RowScores::new(view, &docs, query.clone(), bm25, moment)?),
+            (None, None) => None,
+        };
+        let of_order = match &by {
+            Some(RowScores::Scores(scores)) => Some(scores.as_slice()),
+            _ => None,
+        };
+        rows = best.keep(view, &mut docs, of_order).unwrap_or(rows);
+        let (mut by, score) = (by, best.score());
+        let row_scores = |(at, query)| match by.take_if(|_| at == score) {
+            Some(by) => Ok(by),
+            None => RowScores::new(view, &docs, query, bm25, moment),
+        };
+        let scores = scores.into_iter().enumerate().map(row_scores).collect::<Result<_>>()?;
+        Ok(Self { docs, scores, rows })
+    }
 }
 
 /// Values that a text condition computes for rows.

@@ -25,6 +25,14 @@ pub(super) struct SegmentScores {
     scores: Vec<f64>,
 }
 
+impl FromIterator<(u32, f64)> for SegmentScores {
+    /// Documents ascend.
+    fn from_iter<I: IntoIterator<Item = (u32, f64)>>(scored: I) -> Self {
+        let (docs, scores) = scored.into_iter().unzip();
+        Self { docs, scores }
+    }
+}
+
 impl SegmentScores {
     /// The score of a document; 0 for one that was not scored.
     pub fn get(&self, doc: u32) -> f64 {
@@ -35,6 +43,16 @@ impl SegmentScores {
     /// The scored documents, ascending, with their scores.
     pub fn iter(&self) -> impl Iterator<Item = (u32, f64)> + '_ {
         self.docs.iter().copied().zip(self.scores.iter().copied())
+    }
+
+    /// How many documents are scored.
+    pub fn count(&self) -> u64 {
+        self.docs.len() as u64
+    }
+
+    /// The scored documents.
+    pub fn documents(&self) -> DocSet {
+        DocSet::List(self.docs.clone())
     }
 
     fn unscored(docs: &DocSet) -> Self {
@@ -48,9 +66,7 @@ impl SegmentScores {
 
     /// The weights of a keyword query, ascending by document.
     pub fn weighed(weights: Vec<(u32, i32)>) -> Self {
-        let (docs, scores) =
-            weights.into_iter().map(|(doc, weight)| (doc, f64::from(weight))).unzip();
-        Self { docs, scores }
+        weights.into_iter().map(|(doc, weight)| (doc, f64::from(weight))).collect()
     }
 
     /// Adds one term's contribution to each document that contains it.

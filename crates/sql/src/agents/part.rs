@@ -184,6 +184,7 @@ impl Part for AgentPart {
             columns: asked_columns,
             scores: scores.into_iter().flatten().collect(),
             limit: request.limit,
+            best: request.best,
             page_rows,
             page_bytes,
         };

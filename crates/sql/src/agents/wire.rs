@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use remora_engine::{
-    FactorsForm, Filter, KeywordQuery, KeywordStatistics, Schema, TextQuery, Value,
+    BestRows, FactorsForm, Filter, KeywordQuery, KeywordStatistics, Schema, TextQuery, Value,
     WantedStatistics,
 };
 use remora_words::rank::IdfKind;
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, Result};
 
 /// Both sides speak the same.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// The procedure that is called.
 pub(crate) const PROCEDURE: &str = "REMORA_PART";
 /// Tables of other servers that have tables of other servers: so many one behind the other.
@@ -65,6 +65,8 @@ pub(crate) enum Request {
         columns: Vec<usize>,
         scores: Vec<Text>,
         limit: Option<u64>,
+        /// Rows that are not among these may be left out.
+        best: Option<BestRows>,
         page_rows: usize,
         /// A page ends behind the row with which it has so many.
         page_bytes: usize,

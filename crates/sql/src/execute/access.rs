@@ -232,7 +232,6 @@ impl Access {
     /// Its line in FORMAT=TREE, without estimates.
     pub fn line(&self) -> String {
         let table = self.table.as_deref().unwrap_or("<none>");
-        let key = self.key.as_deref().unwrap_or_default();
         let by: Cow<'static, str> = match self.kind {
             None => return format!("Rows fetched before execution: {}", self.extra.join("; ")),
             Some("ALL") => return format!("Table scan on {table}"),
@@ -244,7 +243,11 @@ impl Access {
             Some("fulltext") => "Full-text index search".into(),
             Some(other) => other.into(),
         };
-        format!("{by} on {table} using {key}")
+        match self.key.as_deref() {
+            Some(key) => format!("{by} on {table} using {key}"),
+            // The rows of other servers are found by theirs.
+            None => format!("{by} on {table}"),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! query.
 
 mod bare;
+mod best;
 mod compared;
 mod direct;
 mod extent;

@@ -24,7 +24,7 @@ use datafusion::{
 use rustc_hash::FxHashMap;
 
 use super::{
-    Extent, direct, functions,
+    Extent, best, direct, functions,
     in_turn::Turns,
     json_table::JsonTables,
     keys::SidesWithoutKeys,
@@ -159,7 +159,7 @@ impl Planner {
         let _planning = self.context.planning.begin();
         let plan = self.plan(query)?;
         let plan = physical(&self.state, plan).await.map_err(from_plan)?;
-        late::late(plan).map_err(from_plan)
+        best::best(plan).and_then(late::late).map_err(from_plan)
     }
 
     /// The plan of a query for the cache. A query of one table is planned without an optimizer, whatever the number of

@@ -26,8 +26,8 @@ use datafusion::{
 use futures::{TryStreamExt, stream::BoxStream};
 use jiff::tz::TimeZone;
 use remora_engine::{
-    AccessPath, AllowedIndexes, ColumnBatch, Comparison, Filter, Literal, Scan, ScanRequest,
-    Selection, TextQuery,
+    AccessPath, AllowedIndexes, BestRows, ColumnBatch, Comparison, Filter, Literal, Scan,
+    ScanRequest, Selection, TextQuery,
 };
 
 use super::{EngineTable, array, dynamic, filter::Subject, overlaid::Overlaid};
@@ -86,6 +86,8 @@ pub(crate) struct ScanExec {
     /// The table's declaration in SQL.
     pub(super) sql: Arc<SqlTable>,
     pub(super) indexes: AllowedIndexes,
+    /// The rows that are needed, of a table with rows in other servers.
+    pub(super) best: Option<BestRows>,
     /// Dynamic filters, whose values are known when the scan starts.
     pub(super) dynamic: Vec<Arc<dyn PhysicalExpr>>,
     pub(super) batches: Batches,
@@ -113,6 +115,7 @@ impl ScanExec {
             relation: table.relation.clone(),
             sql: Arc::clone(&table.table),
             indexes: table.indexes,
+            best: None,
             dynamic: Vec::new(),
             zone: table.zone.clone(),
             overlay: Overlaid::of(table),
@@ -243,6 +246,7 @@ impl ScanExec {
             batch_bytes: None,
             in_key_order: self.batches.in_key_order,
             limit: self.shape.limit.map(|limit| limit as u64),
+            best: self.best.clone(),
             indexes: self.indexes,
         };
         self.reader.scan(request).map_err(external)
@@ -454,7 +458,11 @@ impl DisplayAs for ScanExec {
         let shape = &self.shape;
         let words = search::selection(shape.text.as_ref(), shape.filter.as_ref());
         let joined = if self.dynamic.is_empty() { "" } else { OF_A_JOIN };
-        write!(out, "{SCAN_OF}{}: {words}{joined}", self.called)
+        write!(out, "{SCAN_OF}{}: {words}{joined}", self.called)?;
+        match &self.best {
+            Some(best) => write!(out, "; of each server its first {} rows", best.rows),
+            None => Ok(()),
+        }
     }
 }
 

@@ -121,6 +121,7 @@ impl FewScan {
             batch_bytes: None,
             in_key_order: true,
             limit: limit.into_iter().chain(self.limit).min(),
+            best: None,
             indexes: self.indexes,
         };
         let Some(scan) = reader.scan_few(request, most.documents).map_err(external)? else {

@@ -2,6 +2,7 @@
 //! filtered above the scan.
 
 mod arrays;
+mod best;
 mod dynamic;
 mod exec;
 mod few;

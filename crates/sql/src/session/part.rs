@@ -224,25 +224,7 @@ fn asked(part: &mut ServedPart, request: Request, run: &str) -> Result<Vec<u8>> 
             let selection = Selection { table, text, filter, ..Selection::default() };
             json(&part.reader.count(&selection).map_err(engine)?.count)
         }
-        Request::Scan { cursor, text, filter, columns, scores, limit, page_rows, page_bytes } => {
-            check_filter(filter.as_ref())?;
-            if columns.len() > MAX_COLUMNS || scores.len() > MAX_SCORES {
-                let most = format!("{MAX_COLUMNS} columns and {MAX_SCORES} scores of a row may be");
-                return Err(refused(&most));
-            }
-            let scores = scores.iter().map(|score| condition(&schema, score));
-            let request = ScanRequest {
-                text: text.map(|text| condition(&schema, &text)).transpose()?,
-                filter,
-                columns,
-                scores: scores.collect::<Result<_>>()?,
-                limit,
-                batch_rows: page_rows,
-                in_key_order: true,
-                ..ScanRequest::default()
-            };
-            part.scan(cursor, request, page_bytes).map_err(engine)
-        }
+        Request::Scan { .. } => scan(part, &schema, request),
         Request::Next { cursor } => part.page(cursor).map_err(engine),
         Request::End { cursor } => {
             part.end(cursor);
@@ -250,6 +232,33 @@ fn asked(part: &mut ServedPart, request: Request, run: &str) -> Result<Vec<u8>> 
         }
         Request::Open { .. } | Request::Close => Err(refused("it is answered elsewhere")),
     }
+}
+
+/// Begins a scan, the only request that it is given.
+fn scan(part: &mut ServedPart, schema: &Arc<Schema>, request: Request) -> Result<Vec<u8>> {
+    let Request::Scan { cursor, text, filter, columns, scores, limit, best, page_rows, page_bytes } =
+        request
+    else {
+        return Err(refused("it is no scan"));
+    };
+    check_filter(filter.as_ref())?;
+    if columns.len() > MAX_COLUMNS || scores.len() > MAX_SCORES {
+        let most = format!("{MAX_COLUMNS} columns and {MAX_SCORES} scores of a row may be");
+        return Err(refused(&most));
+    }
+    let scores = scores.iter().map(|score| condition(schema, score));
+    let request = ScanRequest {
+        text: text.map(|text| condition(schema, &text)).transpose()?,
+        filter,
+        columns,
+        scores: scores.collect::<Result<_>>()?,
+        limit,
+        best,
+        batch_rows: page_rows,
+        in_key_order: true,
+        ..ScanRequest::default()
+    };
+    part.scan(cursor, request, page_bytes).map_err(|error| from_engine(&error))
 }
 
 /// Refuses conditions by paths into documents: which are indexed is this server's alone to know.

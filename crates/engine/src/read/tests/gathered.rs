@@ -1,6 +1,6 @@
 //! A table whose rows lie in several databases, as if in several servers, is one table with the same rows.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{cmp::Ordering, collections::BTreeMap, path::Path, sync::Arc};
 
 use parking_lot::Mutex;
 use proptest::prelude::*;
@@ -11,10 +11,10 @@ use super::{
     table::{BODY, TITLE},
 };
 use crate::{
-    Answer, Change, ChangeBatch, Database, Durability, Elsewhere, Error, GatheredTable,
+    Answer, BestRows, Change, ChangeBatch, Database, Durability, Elsewhere, Error, GatheredTable,
     KeywordQuery, KeywordStatistics, LocalPart, Options, Part, PartRows, Reader, Result, Row,
-    ScanRequest, Schema, Selection, SharedKeys, TableChanges, TextQuery, Unless, Value,
-    WantedStatistics, decode_rows, encode_rows,
+    ScanRequest, Schema, Selection, SharedKeys, SortBy, SortKey, TableChanges, TextQuery, Unless,
+    Value, WantedStatistics, decode_rows, encode_rows,
 };
 
 const WHOLE: &str = "whole";
@@ -316,6 +316,69 @@ fn asked(random: &mut Random) -> ScanRequest {
     }
 }
 
+/// A request for the first rows alone, in an order that all rows tell.
+fn first_asked(random: &mut Random) -> ScanRequest {
+    let request = ScanRequest { columns: vec![0, 1, 2], limit: None, ..asked(random) };
+    let by = |name: &str| SortBy::Column(name.to_owned());
+    let mut sort: Vec<SortKey> = Vec::new();
+    for _ in 0..random.below(3) {
+        let all = [SortBy::Score, SortBy::Score, by("number"), by("price")];
+        let by = all[random.below(all.len())].clone();
+        let by = if request.scores.is_empty() && by == SortBy::Score { SortBy::Key } else { by };
+        sort.push(SortKey { by, descending: random.chance(70) });
+    }
+    sort.push(SortKey { by: SortBy::Key, descending: random.chance(20) });
+    let best = BestRows { sort, score: 0, rows: 1 + random.below(30) };
+    ScanRequest { best: Some(best), ..request }
+}
+
+/// Compares rows of columns 0, 1 and 2 and a score.
+fn compared(sort: &[SortKey], a: &Row, b: &Row) -> Ordering {
+    let number = |value: &Value| match value {
+        Value::Int(value) => *value as f64,
+        Value::Float(value) => *value,
+        _ => f64::NEG_INFINITY,
+    };
+    let ordering = |key: &SortKey| {
+        let at = match &key.by {
+            SortBy::Key => 0,
+            SortBy::Column(name) => {
+                if name == "number" {
+                    1
+                } else {
+                    2
+                }
+            }
+            SortBy::Score | SortBy::TextKey(..) => 3,
+        };
+        let ordering = number(&a[at]).total_cmp(&number(&b[at]));
+        if key.descending { ordering.reverse() } else { ordering }
+    };
+    sort.iter().map(ordering).find(|ordering| ordering.is_ne()).unwrap_or(Ordering::Equal)
+}
+
+/// Parts leave out no row that is among the first, and most others. Returns how many they left out.
+fn compare_first(reader: &Reader, parts: usize, random: &mut Random) -> usize {
+    let request = first_asked(random);
+    let every = ScanRequest { best: None, ..request.clone() };
+    let (Ok(given), Ok(all)) = (rows(reader, ALL, &request), rows(reader, WHOLE, &every)) else {
+        return 0;
+    };
+    let best = request.best.as_ref().unwrap();
+    let mut expected = all.clone();
+    expected.sort_by(|a, b| compared(&best.sort, a, b));
+    expected.truncate(best.rows);
+    for row in &expected {
+        assert!(given.contains(row), "{row:?} is missing: {request:?}");
+    }
+    assert!(given.iter().all(|row| all.contains(row)), "{request:?}");
+    assert!(given.is_sorted_by(|a, b| compared(&[KEY], a, b).is_lt()), "{request:?}");
+    assert!(given.len() <= best.rows * parts, "{} rows: {request:?}", given.len());
+    all.len() - given.len()
+}
+
+const KEY: SortKey = SortKey { by: SortBy::Key, descending: false };
+
 fn compare(spread: &Spread, random: &mut Random) -> usize {
     let reader = spread.reader(Fault::None);
     let count = |table: &str| reader.row_count(table).unwrap();
@@ -358,6 +421,20 @@ fn compare(spread: &Spread, random: &mut Random) -> usize {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
+    #[test]
+    fn servers_leave_out_only_rows_that_are_not_first(seed: u64) {
+        let mut random = Random::new(seed);
+        let mut spread = Spread::new(&mut random);
+        let mut left_out = 0;
+        for _ in 0..3 {
+            spread.change(&mut random);
+            let reader = spread.reader(Fault::None);
+            let parts = spread.parts.len();
+            left_out += (0..40).map(|_| compare_first(&reader, parts, &mut random)).sum::<usize>();
+        }
+        prop_assert!(left_out > 0, "all rows were read");
+    }
+
     #[test]
     fn tables_of_several_servers_are_one_table(seed: u64) {
         let mut random = Random::new(seed);

@@ -35,11 +35,12 @@ const RANKERS: [&str; 6] = [
     "expr('sum(lcs*user_weight)*1000+bm25+10000*bm25a(1.2,0.75)+doc_word_count+n')",
 ];
 /// Queries on any table `{}`.
-const PLAIN: [&str; 11] = [
+const PLAIN: [&str; 12] = [
     "SELECT COUNT(*), SUM(n), MIN(id), MAX(s) FROM {}",
     "SELECT * FROM {} ORDER BY id LIMIT 500",
     "SELECT id, n FROM {} WHERE n > 5 AND s = 'odd' ORDER BY n, id LIMIT 7",
     "SELECT g, COUNT(*), AVG(n) FROM {} GROUP BY g ORDER BY g",
+    "SELECT id, s, n FROM {} WHERE g < 3 ORDER BY s DESC, n, id LIMIT 2, 6",
     "SELECT * FROM {} WHERE id = 17",
     "SELECT id, title FROM {} WHERE id IN (3, 17, 40) OR title LIKE '%lph%' ORDER BY id",
     "SELECT x.id, y.n FROM {} AS x JOIN {} AS y ON x.id = y.n ORDER BY 1, 2",
@@ -49,9 +50,11 @@ const PLAIN: [&str; 11] = [
     "DESCRIBE {}",
 ];
 /// Queries on the rows that a keyword query `?` finds.
-const FOUND: [&str; 10] = [
+const FOUND: [&str; 12] = [
     "SELECT id, WEIGHT() FROM {} WHERE MATCH('?')",
     "SELECT id, WEIGHT() w, n FROM {} WHERE MATCH('?') AND n > 3 ORDER BY n DESC, id ASC LIMIT 3, 8",
+    "SELECT id, WEIGHT() w, s FROM {} WHERE MATCH('?') ORDER BY w ASC, s DESC, id DESC LIMIT 2, 6 OPTION ranker=%",
+    "SELECT id, s, n FROM {} WHERE MATCH('?') ORDER BY s ASC, n DESC, id ASC LIMIT 5",
     "SELECT g, COUNT(*), MAX(n), MAX(WEIGHT()) FROM {} WHERE MATCH('?') GROUP BY g ORDER BY g ASC",
     "SELECT id FROM {} WHERE MATCH('?') LIMIT 4 FACET g FACET s ORDER BY FACET() ASC",
     "SELECT id, g, COUNT(*) FROM {} WHERE MATCH('?') GROUP 2 BY g WITHIN GROUP ORDER BY n DESC, id ASC",
@@ -283,6 +286,38 @@ fn tables_of_several_servers_are_one_table() {
     assert!(denied.contains("1288"), "{denied}");
 }
 
+#[test]
+fn servers_are_asked_for_the_first_rows_alone() {
+    let shard = TestServer::start_empty("");
+    let address = shard.sql_address();
+    let (mut there, server) = (connect(&shard), head(&[address], ""));
+    there.query_drop(format!("CREATE TABLE t {TABLE}")).unwrap();
+    let rows: Vec<String> =
+        (0..400).map(|id| format!("({id}, {}, {}, 'a', 'often', 'b')", id % 7, id % 3)).collect();
+    there.query_drop(format!("INSERT INTO t VALUES {}", rows.join(", "))).unwrap();
+    let mut conn = connect(&server);
+    conn.query_drop(format!("CREATE TABLE d type='distributed' agent='{address}:t'")).unwrap();
+    let first = "; of each server its first 9 rows";
+    let found = "SELECT id, WEIGHT() w, s, n FROM d WHERE MATCH('often')";
+    for (statement, is_first) in [
+        (format!("{found} LIMIT 4, 5"), true),
+        (format!("{found} ORDER BY n DESC, w ASC, s LIMIT 9"), true),
+        ("SELECT id, title FROM d WHERE n > 2 ORDER BY s, id DESC LIMIT 9".to_owned(), true),
+        (format!("{found} ORDER BY n + id LIMIT 9"), false),
+        (format!("{found} ORDER BY n"), false),
+        ("SELECT n, COUNT(*) c FROM d GROUP BY n ORDER BY n LIMIT 9".to_owned(), false),
+        ("SELECT d.id FROM d JOIN d e ON e.id = d.n ORDER BY d.n LIMIT 9".to_owned(), false),
+    ] {
+        let plan = sets(&mut conn, &format!("EXPLAIN FORMAT=TREE {statement}"));
+        assert_eq!(plan.contains(first), is_first, "{statement}\n{plan}");
+        // The last step of EXPLAIN ANALYZE tells how many rows came.
+        let run = sets(&mut conn, &format!("EXPLAIN ANALYZE {statement}"));
+        let scan = run.lines().rfind(|line| line.contains("loops="));
+        let is_short = scan.is_some_and(|line| line.ends_with("rows=9 loops=1)"));
+        assert_eq!(is_short, is_first, "{statement}\n{run}");
+    }
+}
+
 /// A server that sends no answer or an invalid one, until it is dropped.
 fn fake(answer: Option<&'static [u8]>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -404,7 +439,7 @@ fn agents_are_limited_to_configured_hosts_and_users() {
     let unnamed = of(&TestServer::start_empty(""), "t");
     assert!(unnamed.contains("agents.addresses"), "{unnamed}");
     // Other accounts are not those of other servers, whatever they may do.
-    let open = r#"CALL REMORA_PART('{"open":{"version":1,"tables":["remora.t"],"trail":[],"is_partial":false}}')"#;
+    let open = r#"CALL REMORA_PART('{"open":{"version":2,"tables":["remora.t"],"trail":[],"is_partial":false}}')"#;
     let denied = sets(&mut there, open);
     assert!(denied.contains("1227") && denied.contains("agents.serves"), "{denied}");
     let mut there = connect_as(address, "reader", "secret");
