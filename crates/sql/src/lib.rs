@@ -7,10 +7,10 @@
 //! `write` (definitions and rows of local tables), or `show` (reports about the server) -> `output` and `reply`
 //! (columns, rows, outcome).
 //!
-//! No module imports one that stands above it. From the bottom: `error`, `parse`, `variables`; `shared` (what all
-//! sessions share), `catalog` (databases and tables), `transaction` (uncommitted changes), `agents` (tables in other
-//! servers), `state` (one client); `meaning`, `search`, `scan`, `show`, `resolve`, `plan`, `execute`, `write`;
-//! `session`.
+//! No module imports one that stands above it. From the bottom: `error`, `nodes` (walks through plans), `parse`,
+//! `variables`; `shared` (what all sessions share), `catalog` (databases and tables), `transaction` (uncommitted
+//! changes), `agents` (tables in other servers), `state` (one client); `meaning`, `search`, `scan`, `show`, `resolve`,
+//! `plan`, `execute`, `write`; `session`.
 
 #![warn(missing_docs)]
 
@@ -27,6 +27,7 @@ mod identity;
 mod instance;
 mod meaning;
 mod multi;
+mod nodes;
 mod output;
 mod parse;
 mod plan;

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use futures::future::BoxFuture;
 use remora_mysql::{Charset, CharsetInfo, Collation};
 
 use crate::{Cell, Column, Result};
@@ -63,6 +64,63 @@ pub trait Reply: Send {
     /// Whatever keeps the wire from sending, or that the statement was interrupted; the statement
     /// ends with it.
     fn drain(&mut self) -> impl Future<Output = Result<()>> + Send;
+}
+
+/// A [`Reply`] of any type, behind a pointer.
+pub(crate) trait AnyReply: Send {
+    fn charset(&mut self, charset: Option<ResultCharset>);
+    fn columns(&mut self, columns: &[Column]) -> Result<()>;
+    fn row(&mut self, cells: &[Cell<'_>]) -> Result<()>;
+    fn done(&mut self, outcome: &Outcome, more: bool) -> Result<()>;
+    fn drain(&mut self) -> BoxFuture<'_, Result<()>>;
+}
+
+impl<R: Reply> AnyReply for R {
+    fn charset(&mut self, charset: Option<ResultCharset>) {
+        Reply::charset(self, charset);
+    }
+
+    fn columns(&mut self, columns: &[Column]) -> Result<()> {
+        Reply::columns(self, columns)
+    }
+
+    fn row(&mut self, cells: &[Cell<'_>]) -> Result<()> {
+        Reply::row(self, cells)
+    }
+
+    fn done(&mut self, outcome: &Outcome, more: bool) -> Result<()> {
+        Reply::done(self, outcome, more)
+    }
+
+    fn drain(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(Reply::drain(self))
+    }
+}
+
+/// A reply whose type what runs a statement does not know: so that is compiled once, with this crate, and not once more
+/// for each reply of each crate above.
+pub(crate) struct ErasedReply<'a>(pub &'a mut dyn AnyReply);
+
+impl Reply for ErasedReply<'_> {
+    fn charset(&mut self, charset: Option<ResultCharset>) {
+        self.0.charset(charset);
+    }
+
+    fn columns(&mut self, columns: &[Column]) -> Result<()> {
+        self.0.columns(columns)
+    }
+
+    fn row(&mut self, cells: &[Cell<'_>]) -> Result<()> {
+        self.0.row(cells)
+    }
+
+    fn done(&mut self, outcome: &Outcome, more: bool) -> Result<()> {
+        self.0.done(outcome, more)
+    }
+
+    async fn drain(&mut self) -> Result<()> {
+        self.0.drain().await
+    }
 }
 
 /// How a statement ended.

@@ -5,8 +5,8 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use datafusion::sql::sqlparser::ast::{
     self, BinaryOperator, CastKind, CharacterLength, DataType, ExactNumberInfo, Expr, FunctionArg,
-    FunctionArgExpr, FunctionArguments, ObjectName, Query, SelectItem, SetExpr, Value, Visit,
-    VisitMut, Visitor, VisitorMut,
+    FunctionArgExpr, FunctionArguments, ObjectName, Query, SelectItem, SetExpr, Value, Visitor,
+    VisitorMut,
 };
 use jiff::tz::{Offset, TimeZone};
 use remora_mysql::{Collation, LexMode, SqlMode};
@@ -14,7 +14,7 @@ use remora_mysql::{Collation, LexMode, SqlMode};
 use super::{PartOf, SqlTable, TypeSpec};
 use crate::{
     SqlType,
-    parse::{Source, Statement, Tokens, function_named, read, tokens},
+    parse::{Source, Statement, Tokens, Visit, VisitMut, function_named, read, tokens},
 };
 
 /// Functions with the same result in every session.

@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::{
-    common::{
-        config::ConfigOptions,
-        tree_node::{TreeNode, TreeNodeRecursion},
-    },
+    common::{config::ConfigOptions, tree_node::TreeNodeRecursion},
     datasource::source::DataSourceExec,
     error::Result as PlanResult,
     physical_expr::{PhysicalExpr, ScalarFunctionExpr},
@@ -25,6 +22,7 @@ use super::access::{Access, AccessRequest};
 use crate::{
     Result,
     error::{from_engine, from_plan},
+    nodes::TreeNode,
     plan::{JsonRowsExec, subquery_plan},
     resolve::StatementTable,
     scan::ScanExec,

@@ -5,8 +5,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName,
-    SearchModifier, SelectItem, SetExpr, Value, ValueWithSpan, Visit, VisitMut, Visitor,
-    VisitorMut,
+    SearchModifier, SelectItem, SetExpr, Value, ValueWithSpan, Visitor, VisitorMut,
 };
 use remora_engine::Value as Held;
 use remora_mysql::ErrorCode;
@@ -15,7 +14,7 @@ use super::run::{collect, parsed};
 use crate::{
     Error, Result,
     meaning::is_volatile,
-    parse::{MATCH_OF, Source, Statement, split},
+    parse::{MATCH_OF, Source, Statement, Visit, VisitMut, split},
     state::SessionState,
 };
 

@@ -3,14 +3,14 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{ObjectName, Query, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{ObjectName, Query, Visitor};
 use remora_mysql::LexMode;
 
 use super::run;
 use crate::{
     Access, Column, Error, Result,
     catalog::{TableName, View, quoted_name},
-    parse::{Source, Statement, split},
+    parse::{Source, Statement, Visit, split},
     show,
     state::SessionState,
 };

@@ -10,7 +10,7 @@ use std::{
 
 use datafusion::{
     arrow::{array::RecordBatch, datatypes::Schema},
-    sql::sqlparser::ast::{self, Expr, SelectItem, SetExpr, Visit, Visitor},
+    sql::sqlparser::ast::{self, Expr, SelectItem, SetExpr, Visitor},
 };
 
 use super::run::Query;
@@ -18,7 +18,7 @@ use crate::{
     Column, Error, Reply, Result,
     error::from_plan,
     output,
-    parse::{Source, split},
+    parse::{Source, Visit, split},
     resolve::{MAX_COLUMNS, texts},
     state::SessionState,
 };

@@ -8,10 +8,7 @@ use std::{
 
 use datafusion::{
     arrow::datatypes::{DataType, FieldRef},
-    common::{
-        ScalarValue, exec_err,
-        tree_node::{TreeNode, TreeNodeRecursion},
-    },
+    common::{ScalarValue, exec_err, tree_node::TreeNodeRecursion},
     error::{DataFusionError, Result as PlanResult},
     logical_expr::{
         ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
@@ -31,7 +28,7 @@ use super::{
     types::ExprType,
     value::V,
 };
-use crate::{Error, Result, state::Context};
+use crate::{Error, Result, nodes::TreeNode, state::Context};
 
 /// Makes the value of a row.
 pub(crate) type Eval = for<'a> fn(&Call<'_>, &[V<'a>]) -> Result<V<'a>>;

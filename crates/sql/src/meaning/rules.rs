@@ -6,11 +6,7 @@ mod uniting;
 
 use datafusion::{
     arrow::datatypes::DataType,
-    common::{
-        DFSchema, ScalarValue,
-        config::ConfigOptions,
-        tree_node::{Transformed, TreeNode},
-    },
+    common::{DFSchema, ScalarValue, config::ConfigOptions, tree_node::Transformed},
     error::Result,
     logical_expr::{
         Expr, ExprSchemable, LogicalPlan, Projection, Subquery, WindowFrameBound, WindowFrameUnits,
@@ -31,7 +27,10 @@ use super::{
 };
 use remora_mysql::ErrorCode;
 
-use crate::{Error, SqlType};
+use crate::{
+    Error, SqlType,
+    nodes::{TreeNode, WholePlan},
+};
 
 /// The rule.
 #[derive(Debug)]
@@ -39,7 +38,7 @@ pub(crate) struct Meaning;
 
 impl AnalyzerRule for Meaning {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(mean).map(|done| done.data)
+        plan.transform_whole(mean).map(|done| done.data)
     }
 
     fn name(&self) -> &str {
@@ -99,7 +98,7 @@ fn expand_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         schema.merge(&whole);
     }
     let names = NamePreserver::new(&plan);
-    let expanded = plan.map_expressions(|expr| {
+    let expanded = plan.transform_expressions(|expr| {
         let name = names.save(&expr);
         let new = expr.transform_up(|expr| expand(expr, &schema))?;
         Ok(Transformed::new(name.restore(new.data), new.transformed, new.tnr))

@@ -10,13 +10,13 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, SetExpr, Setting,
-    Value, VisitMut, VisitorMut,
+    Value, VisitorMut,
 };
 
 use remora_engine::Value as Bound;
 use remora_mysql::{Token, TokenKind};
 
-use super::{Source, Tokens, options};
+use super::{Source, Tokens, VisitMut, options};
 use crate::Result;
 
 /// The name of the function that `MATCH('query')` becomes: query, options, and the table if it is named.

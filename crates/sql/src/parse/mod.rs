@@ -20,6 +20,7 @@ mod split;
 mod syntax;
 mod tokens;
 mod unit;
+mod visit;
 
 use std::{
     borrow::Cow,
@@ -45,6 +46,7 @@ use remora_mysql::{LexMode, Token, TokenKind, unquoted};
 pub(crate) use split::split;
 pub(crate) use tokens::{Tokens, read};
 pub(crate) use unit::Unit;
+pub(crate) use visit::{Visit, VisitMut, visit_expressions};
 
 use crate::Result;
 

@@ -2,14 +2,13 @@
 //! the same value differ; DataFusion takes a column that equals two different literals for a contradiction.
 
 use datafusion::{
-    common::{
-        ScalarValue,
-        tree_node::{Transformed, TreeNode},
-    },
+    common::{ScalarValue, tree_node::Transformed},
     error::Result,
     logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator},
     optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule},
 };
+
+use crate::nodes::{TreeNode, WholePlan};
 
 /// The rule.
 #[derive(Debug)]
@@ -35,7 +34,7 @@ impl OptimizerRule for BareLiterals {
     ) -> Result<Transformed<LogicalPlan>> {
         match plan {
             LogicalPlan::Filter(_) | LogicalPlan::Join(_) => {
-                plan.map_expressions(|expr| expr.transform_up(bare))
+                plan.transform_expressions(|expr| expr.transform_up(bare))
             }
             plan => Ok(Transformed::no(plan)),
         }

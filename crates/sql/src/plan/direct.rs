@@ -17,7 +17,7 @@ use datafusion::{
     common::{
         Column, DFSchema,
         config::ConfigOptions,
-        tree_node::{Transformed, TreeNode, TreeNodeRecursion},
+        tree_node::{Transformed, TreeNodeRecursion},
     },
     datasource::source_as_provider,
     error::Result as PlanResult,
@@ -51,6 +51,7 @@ use datafusion::{
 
 use super::{json_table, lazy, watch};
 use crate::{
+    nodes::{TreeNode, WholePlan},
     scan::{EngineTable, outer},
     state::Context,
 };
@@ -448,7 +449,7 @@ impl Direct<'_> {
 /// Whether a node's own expressions contain subqueries.
 pub(super) fn has_queries(node: &LogicalPlan) -> PlanResult<bool> {
     let mut found = false;
-    node.apply_expressions(|expr| {
+    node.apply_to_expressions(|expr| {
         expr.apply(|each| {
             found |= matches!(
                 each,

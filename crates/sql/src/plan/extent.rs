@@ -10,7 +10,7 @@ use datafusion::{
     physical_optimizer::optimizer::PhysicalOptimizer,
     sql::sqlparser::ast::{
         BinaryOperator, Expr, GroupByExpr, ObjectName, ObjectNamePart, Query, Select, SetExpr,
-        TableFactor, Visit, Visitor,
+        TableFactor, Visitor,
     },
 };
 
@@ -20,6 +20,7 @@ use super::{
     partitions::{self, PartitionsOfNull},
     rules,
 };
+use crate::parse::Visit;
 
 /// The kind of a query, which decides the rules it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

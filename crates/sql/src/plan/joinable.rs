@@ -4,10 +4,7 @@ use std::sync::Arc;
 
 use datafusion::{
     arrow::datatypes::FieldRef,
-    common::{
-        Column,
-        tree_node::{TreeNode, TreeNodeRecursion},
-    },
+    common::{Column, tree_node::TreeNodeRecursion},
     error::Result as PlanResult,
     logical_expr::{
         BinaryExpr, Distinct, Expr, LogicalPlan, Operator, expr::InSubquery,
@@ -16,6 +13,7 @@ use datafusion::{
 };
 
 use super::subquery::SubqueryPosition;
+use crate::nodes::{TreeNode, WholePlan};
 
 /// Whether `IN` becomes a join. NOT IN must treat NULL correctly, which a join does only for a column, as a whole
 /// condition, with a subquery that is not correlated. A constant cannot be the key of a join.
@@ -57,8 +55,8 @@ pub(super) fn has_null(plan: &LogicalPlan) -> bool {
 /// among them. No two relations of a statement have the same name.
 pub(super) fn outer_columns(plan: &LogicalPlan) -> PlanResult<Vec<(FieldRef, Column)>> {
     let mut found: Vec<(FieldRef, Column)> = Vec::new();
-    plan.apply_with_subqueries(|node| {
-        node.apply_expressions(|expr| {
+    plan.apply_whole(|node| {
+        node.apply_to_expressions(|expr| {
             expr.apply(|each| {
                 if let Expr::OuterReferenceColumn(field, column) = each
                     && !found.iter().any(|(_, known)| known == column)
@@ -70,7 +68,7 @@ pub(super) fn outer_columns(plan: &LogicalPlan) -> PlanResult<Vec<(FieldRef, Col
         })
     })?;
     if !found.is_empty() {
-        plan.apply_with_subqueries(|node| {
+        plan.apply_whole(|node| {
             found.retain(|(_, column)| !node.schema().has_column(column));
             Ok(TreeNodeRecursion::Continue)
         })?;

@@ -9,7 +9,7 @@ use datafusion::{
     common::{
         config::ConfigOptions,
         exec_err,
-        tree_node::{Transformed, TreeNode, TreeNodeRecursion},
+        tree_node::{Transformed, TreeNodeRecursion},
     },
     error::Result,
     logical_expr::{
@@ -20,6 +20,8 @@ use datafusion::{
     physical_expr::{PhysicalExpr, ScalarFunctionExpr},
 };
 
+use crate::nodes::{TreeNode, WholePlan};
+
 /// The rule.
 #[derive(Debug)]
 pub(super) struct SidesWithoutKeys;
@@ -29,7 +31,7 @@ impl AnalyzerRule for SidesWithoutKeys {
         if !has_keyed_sides(&plan)? {
             return Ok(plan);
         }
-        let done = plan.transform_up_with_subqueries(|plan| match plan {
+        let done = plan.transform_whole(|plan| match plan {
             LogicalPlan::Join(mut join) => {
                 let (left, right) = (without_key(&join.left)?, without_key(&join.right)?);
                 if left.is_none() && right.is_none() {
@@ -53,7 +55,7 @@ impl AnalyzerRule for SidesWithoutKeys {
 /// Whether an input of a join has a key.
 fn has_keyed_sides(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
-    plan.apply_with_subqueries(|plan| {
+    plan.apply_whole(|plan| {
         if let LogicalPlan::Join(join) = plan {
             let is_keyed = |side: &LogicalPlan| !side.schema().functional_dependencies().is_empty();
             found |= is_keyed(&join.left) || is_keyed(&join.right);

@@ -19,7 +19,7 @@ use datafusion::{
     },
     common::{
         exec_err,
-        tree_node::{Transformed, TreeNode, TreeNodeRecursion},
+        tree_node::{Transformed, TreeNodeRecursion},
     },
     error::Result,
     execution::{SendableRecordBatchStream, TaskContext},
@@ -43,7 +43,10 @@ use datafusion::{
 use futures::{StreamExt, TryStreamExt};
 
 use super::watch;
-use crate::scan::{LateColumns, ScanExec};
+use crate::{
+    nodes::TreeNode,
+    scan::{LateColumns, ScanExec},
+};
 
 type Plan = Arc<dyn ExecutionPlan>;
 /// An expression of a projection and its name.

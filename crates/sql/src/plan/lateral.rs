@@ -3,17 +3,16 @@
 use std::sync::Arc;
 
 use datafusion::{
-    common::{
-        Column, JoinType, TableReference,
-        config::ConfigOptions,
-        tree_node::{Transformed, TreeNode},
-    },
+    common::{Column, JoinType, TableReference, config::ConfigOptions, tree_node::Transformed},
     error::Result,
     logical_expr::{Expr, Filter, Join, LogicalPlan, Projection, utils::conjunction},
     optimizer::AnalyzerRule,
 };
 
-use crate::meaning;
+use crate::{
+    meaning,
+    nodes::{TreeNode, WholePlan},
+};
 
 /// The rule.
 #[derive(Debug)]
@@ -21,7 +20,7 @@ pub(super) struct Laterals;
 
 impl AnalyzerRule for Laterals {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let done = plan.transform_up_with_subqueries(|plan| match plan {
+        let done = plan.transform_whole(|plan| match plan {
             LogicalPlan::Join(join) => match projected(&join)? {
                 Some(plan) => Ok(Transformed::yes(plan)),
                 None => Ok(Transformed::no(LogicalPlan::Join(join))),

@@ -4,7 +4,7 @@
 //! This runs last: conditions have been pushed down by then, and each filter that remains becomes a CASE.
 
 use datafusion::{
-    common::tree_node::{Transformed, TreeNode, TreeNodeRecursion},
+    common::tree_node::{Transformed, TreeNodeRecursion},
     error::Result,
     logical_expr::{
         BinaryExpr, Case, Expr, Filter, LogicalPlan, Operator, lit, or,
@@ -12,7 +12,10 @@ use datafusion::{
     },
 };
 
-use crate::scan::settled;
+use crate::{
+    nodes::{TreeNode, WholePlan},
+    scan::settled,
+};
 
 /// Cheap functions that never warn or fail.
 const HARMLESS: [&str; 6] =
@@ -20,7 +23,7 @@ const HARMLESS: [&str; 6] =
 
 /// The plan with short-circuit conditions in its filters.
 pub(super) fn in_turn(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let done = plan.transform_up_with_subqueries(|plan| match plan {
+    let done = plan.transform_whole(|plan| match plan {
         LogicalPlan::Filter(filter) => {
             let Filter { predicate, input, .. } = filter;
             let filter = Filter::try_new(turned(predicate), input)?;

@@ -4,10 +4,7 @@
 use std::{any::Any, sync::Arc};
 
 use datafusion::{
-    common::{
-        config::ConfigOptions,
-        tree_node::{Transformed, TreeNode},
-    },
+    common::{config::ConfigOptions, tree_node::Transformed},
     error::Result as PlanResult,
     physical_expr::{
         LexOrdering, OrderingRequirements, PhysicalExpr, PhysicalSortExpr, expressions::Column,
@@ -20,6 +17,8 @@ use datafusion::{
         windows::{BoundedWindowAggExec, WindowAggExec},
     },
 };
+
+use crate::nodes::TreeNode;
 
 /// The rule. It runs after the rule that adds sorts.
 #[derive(Debug)]

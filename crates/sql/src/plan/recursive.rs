@@ -2,6 +2,7 @@
 //! types, so each column is converted to the plainest type of its kind. Iterations are counted and limited.
 
 use std::{
+    convert::Infallible,
     fmt,
     hash::{Hash, Hasher},
     ops::ControlFlow,
@@ -25,12 +26,16 @@ use datafusion::{
     physical_plan::{
         DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
     },
-    sql::sqlparser::ast::{Query, SelectItem, SetExpr, VisitMut, VisitorMut},
+    sql::sqlparser::ast::{Query, SelectItem, SetExpr, VisitorMut},
 };
 use remora_mysql::ErrorCode;
 
 use super::operator::over_one_input;
-use crate::{Error, SqlType, meaning::types::ExprType, parse::function_call};
+use crate::{
+    Error, SqlType,
+    meaning::types::ExprType,
+    parse::{VisitMut, function_call},
+};
 
 /// The name of the conversion function.
 pub(super) const NAME: &str = "recursive_value";
@@ -44,16 +49,15 @@ pub(super) fn function() -> Arc<ScalarUDF> {
 
 /// Wraps the columns of recursive common table expressions in the conversion function.
 pub(crate) fn normalise_recursive(query: &mut Query) {
-    let walked: ControlFlow<()> = query.visit(&mut Walk);
-    debug_assert!(walked.is_continue());
+    let ControlFlow::Continue(()) = query.visit(&mut Walk);
 }
 
 struct Walk;
 
 impl VisitorMut for Walk {
-    type Break = ();
+    type Break = Infallible;
 
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Infallible> {
         if let Some(with) = query.with.as_mut().filter(|with| with.recursive) {
             for cte in &mut with.cte_tables {
                 if matches!(cte.query.body.as_ref(), SetExpr::SetOperation { .. }) {

@@ -8,7 +8,7 @@ use std::{ops::Range, sync::Arc};
 use datafusion::{
     common::{
         DFSchema,
-        tree_node::{Transformed, TreeNode, TreeNodeRecursion},
+        tree_node::{Transformed, TreeNodeRecursion},
     },
     error::Result as PlanResult,
     execution::SessionState as PlanState,
@@ -23,7 +23,10 @@ use super::{
     planner,
     subquery::{Alone, alone, by_row},
 };
-use crate::scan::settled::{self, Slot};
+use crate::{
+    nodes::{TreeNode, WholePlan},
+    scan::settled::{self, Slot},
+};
 
 /// Functions that read the statement's start time.
 const OF_A_CLOCK: [&str; 5] =
@@ -105,9 +108,9 @@ fn replaced(
     plan: LogicalPlan,
     new: &mut dyn FnMut(&Expr) -> PlanResult<Option<Expr>>,
 ) -> PlanResult<LogicalPlan> {
-    let done = plan.transform_up_with_subqueries(|node| {
+    let done = plan.transform_whole(|node| {
         let names = NamePreserver::new(&node);
-        node.map_expressions(|expr| {
+        node.transform_expressions(|expr| {
             let name = names.save(&expr);
             let new = expr.transform_down(|expr| {
                 let Some(new) = new(&expr)? else { return Ok(Transformed::no(expr)) };

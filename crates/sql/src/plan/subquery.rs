@@ -21,7 +21,7 @@ use datafusion::{
         config::ConfigOptions,
         exec_err,
         metadata::FieldMetadata,
-        tree_node::{Transformed, TreeNode, TreeNodeRecursion},
+        tree_node::{Transformed, TreeNodeRecursion},
     },
     error::{DataFusionError, Result as PlanResult},
     execution::TaskContext,
@@ -50,6 +50,7 @@ use super::{
 use crate::{
     Error,
     meaning::{self, is_false_of_null, types::ExprType},
+    nodes::{TreeNode, WholePlan},
     scan::{
         outer::OuterRow,
         settled::{self, Slot},
@@ -77,7 +78,7 @@ impl AnalyzerRule for Subqueries {
         if !plan.exists(direct::has_queries)? {
             return Ok(plan);
         }
-        let replaced = plan.transform_up_with_subqueries(|plan| replace_in(plan, options))?;
+        let replaced = plan.transform_whole(|plan| replace_in(plan, options))?;
         Ok(replaced.data)
     }
 
@@ -104,7 +105,7 @@ fn replace_in(plan: LogicalPlan, options: &ConfigOptions) -> PlanResult<Transfor
         _ => None,
     };
     let asking = Asking { schema: &schema, node, options, rows };
-    let replaced = plan.map_expressions(|expr| {
+    let replaced = plan.transform_expressions(|expr| {
         let name = names.save(&expr);
         let new = asking.replaced(expr, place)?;
         Ok(Transformed::new(name.restore(new.data), new.transformed, new.tnr))
@@ -299,8 +300,8 @@ fn is_volatile(plan: &LogicalPlan) -> PlanResult<bool> {
     if !plan.exists(has_rows)? {
         return Ok(false);
     }
-    plan.apply_with_subqueries(|node| {
-        node.apply_expressions(|expr| {
+    plan.apply_whole(|node| {
+        node.apply_to_expressions(|expr| {
             expr.apply(|each| {
                 if let Expr::ScalarFunction(call) = each {
                     let function: &dyn std::any::Any = call.func.inner().as_ref();
@@ -580,9 +581,9 @@ impl Subquery {
 
     /// The query with each of its outer columns replaced.
     fn replaced(&self, value: impl Fn(usize) -> Option<Expr>) -> PlanResult<LogicalPlan> {
-        let replaced = self.plan.as_ref().clone().transform_up_with_subqueries(|plan| {
+        let replaced = self.plan.as_ref().clone().transform_whole(|plan| {
             let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
+            plan.transform_expressions(|expr| {
                 let name = names.save(&expr);
                 let new = expr.transform_up(|expr| {
                     let Expr::OuterReferenceColumn(_, column) = &expr else {

@@ -23,7 +23,7 @@ use datafusion::{
         Column, DFSchema, DFSchemaRef,
         config::ConfigOptions,
         exec_err, plan_err,
-        tree_node::{Transformed, TreeNode, TreeNodeRecursion},
+        tree_node::{Transformed, TreeNodeRecursion},
     },
     error::Result,
     execution::{SendableRecordBatchStream, TaskContext, context::QueryPlanner},
@@ -51,6 +51,7 @@ use super::{
 use crate::{
     meaning::{EACH, UNFOLD},
     multi::numbers,
+    nodes::{TreeNode, WholePlan},
 };
 
 /// Rows in an output batch.
@@ -63,7 +64,7 @@ pub(super) struct Unfolding;
 impl AnalyzerRule for Unfolding {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         let mut is_asked = false;
-        plan.apply_with_subqueries(|node| {
+        plan.apply_whole(|node| {
             if let LogicalPlan::Filter(filter) = node {
                 is_asked |= filter.predicate.exists(|expr| Ok(is_call(expr, UNFOLD)))?;
             }
@@ -72,7 +73,7 @@ impl AnalyzerRule for Unfolding {
         if !is_asked {
             return Ok(plan);
         }
-        plan.transform_up_with_subqueries(unfolded).map(|done| done.data)
+        plan.transform_whole(unfolded).map(|done| done.data)
     }
 
     fn name(&self) -> &str {
@@ -89,7 +90,7 @@ fn unfolded(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let below = merge_schema(&plan.inputs());
     let names = NamePreserver::new(&plan);
     let mut asked: Vec<Expr> = Vec::new();
-    let done = plan.map_expressions(|expr| {
+    let done = plan.transform_expressions(|expr| {
         let name = names.save(&expr);
         let new = expr.transform_down(|expr| Ok(meant(expr, &below, &mut asked)))?;
         let (new, is_new) = (name.restore(new.data), new.transformed);

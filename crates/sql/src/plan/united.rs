@@ -7,7 +7,7 @@ use std::{fmt, sync::Arc};
 use datafusion::{
     common::{
         exec_err,
-        tree_node::{Transformed, TreeNode, TreeNodeRecursion},
+        tree_node::{Transformed, TreeNodeRecursion},
     },
     error::Result,
     execution::{SendableRecordBatchStream, TaskContext},
@@ -21,6 +21,7 @@ use datafusion::{
 use futures::{StreamExt, TryStreamExt};
 
 use super::operator::over_one_input;
+use crate::nodes::TreeNode;
 
 /// The plan with a single partition. The inputs of a UNION run one after the other wherever partitions are merged
 /// without an order, as the result is.

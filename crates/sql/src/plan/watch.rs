@@ -21,11 +21,7 @@ use datafusion::{
         array::RecordBatch,
         datatypes::{DataType, Field, FieldRef, SchemaRef},
     },
-    common::{
-        config::ConfigOptions,
-        exec_err,
-        tree_node::{Transformed, TreeNode},
-    },
+    common::{config::ConfigOptions, exec_err, tree_node::Transformed},
     error::{DataFusionError, Result as PlanResult},
     execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext},
     logical_expr::{
@@ -39,7 +35,11 @@ use datafusion::{
 use futures::{Stream, StreamExt};
 
 use super::operator::over_one_input;
-use crate::{Error, state::Context};
+use crate::{
+    Error,
+    nodes::{TreeNode, WholePlan},
+    state::Context,
+};
 
 /// How long a task may occupy its thread.
 const SLICE: Duration = Duration::from_millis(10);
@@ -176,7 +176,7 @@ impl RecordBatchStream for WatchedStream {
 
 /// Wraps the residual conditions of joins, which are evaluated for pairs of rows.
 pub(super) fn conditions(plan: LogicalPlan) -> PlanResult<LogicalPlan> {
-    let done = plan.transform_up_with_subqueries(|plan| match plan {
+    let done = plan.transform_whole(|plan| match plan {
         LogicalPlan::Join(mut join) if join.filter.is_some() => {
             join.filter = join.filter.map(|filter| CONDITION.call(vec![filter]));
             Ok(Transformed::yes(LogicalPlan::Join(join)))

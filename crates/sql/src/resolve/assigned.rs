@@ -12,8 +12,8 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, OrderByExpr,
-    OrderByOptions, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, Value, Visit,
-    VisitMut, VisitorMut, visit_expressions,
+    OrderByOptions, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, Value,
+    VisitorMut,
 };
 use remora_engine::Value as EngineValue;
 
@@ -25,7 +25,7 @@ use super::{
 use crate::{
     Error, Result,
     meaning::{ASSIGN_VARIABLE, READ_VARIABLE},
-    parse::function_call,
+    parse::{Visit, VisitMut, function_call, visit_expressions},
 };
 
 /// What is said where there is no such order.

@@ -6,12 +6,15 @@
 use std::{collections::HashSet, ops::ControlFlow};
 
 use datafusion::sql::sqlparser::ast::{
-    Distinct, Expr, Ident, OrderByExpr, Query, Select, Value, Visit, VisitMut, Visitor, VisitorMut,
+    Distinct, Expr, Ident, OrderByExpr, Query, Select, Value, Visitor, VisitorMut,
 };
 use remora_mysql::ErrorCode;
 
 use super::{grouping, scope::Scope, select::Item};
-use crate::{Error, Result};
+use crate::{
+    Error, Result,
+    parse::{Visit, VisitMut},
+};
 
 /// The group keys that replace DISTINCT, if ORDER BY has expressions that are not selected; DISTINCT is then removed.
 /// `None` if DISTINCT can stay, or if an expression has aggregates, windows or subqueries. `is_strict` is

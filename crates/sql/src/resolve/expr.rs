@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, Ident, Query, Values, VisitMut, VisitorMut, visit_expressions,
+    BinaryOperator, Expr, Function, Ident, Query, Values, VisitorMut,
 };
 use remora_mysql::ErrorCode;
 
@@ -15,7 +15,11 @@ use super::{
     scope::{Clause, Scope},
     sets, sphinx,
 };
-use crate::{Error, Result, meaning::COUNT_NUMBERS};
+use crate::{
+    Error, Result,
+    meaning::COUNT_NUMBERS,
+    parse::{VisitMut, visit_expressions},
+};
 
 /// The aggregate functions.
 const AGGREGATES: [&str; 25] = [

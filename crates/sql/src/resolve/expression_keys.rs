@@ -6,7 +6,7 @@ use std::{any::Any, ops::ControlFlow, sync::Arc};
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, GroupByExpr, JoinOperator, OrderByKind, Query, Select, SelectItem,
-    SetExpr, TableFactor, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut,
+    SetExpr, TableFactor, UnaryOperator, Value, ValueWithSpan, VisitorMut,
 };
 
 use super::{
@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     catalog::{Expressing, plain_text},
+    parse::VisitMut,
     scan::EngineTable,
 };
 

@@ -8,7 +8,7 @@ use std::{cell::RefCell, ops::ControlFlow};
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select, SelectItem, TableFactor,
-    TableWithJoins, Value, ValueWithSpan, VisitMut, VisitorMut,
+    TableWithJoins, Value, ValueWithSpan, VisitorMut,
 };
 use remora_mysql::{ErrorCode, LexMode, TokenKind};
 use rustc_hash::FxHashMap;
@@ -23,7 +23,7 @@ use super::{
 use crate::{
     Error, Result,
     catalog::TableName,
-    parse::{JSON_VALUE_OF, Source, tokens},
+    parse::{JSON_VALUE_OF, Source, VisitMut, tokens},
 };
 
 /// The longest column name, in characters.

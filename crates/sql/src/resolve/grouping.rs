@@ -4,8 +4,8 @@
 use std::{collections::HashSet, ops::ControlFlow};
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, Query, Select, Value, Visit,
-    VisitMut, Visitor, VisitorMut, WindowSpec,
+    BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, Query, Select, Value, Visitor,
+    VisitorMut, WindowSpec,
 };
 use remora_mysql::ErrorCode;
 
@@ -15,7 +15,10 @@ use super::{
     scope::{Clause, Scope, unknown_column},
     sets,
 };
-use crate::{Error, Result, parse::function_call};
+use crate::{
+    Error, Result,
+    parse::{Visit, VisitMut, function_call},
+};
 
 /// Whether an expression has an aggregate of its own SELECT.
 pub(super) fn has_aggregate(expr: &Expr) -> bool {

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArguments, GroupByExpr, OrderByExpr, OrderByOptions,
-    Select, Value, ValueWithSpan, VisitMut, VisitorMut, WindowSpec, WindowType,
+    Select, Value, ValueWithSpan, VisitorMut, WindowSpec, WindowType,
 };
 use remora_mysql::ErrorCode;
 
@@ -24,7 +24,7 @@ use super::{
 use crate::{
     Error, Result,
     meaning::GROUP_KEY,
-    parse::{GroupRows, function_call},
+    parse::{GroupRows, VisitMut, function_call},
 };
 
 /// The names of two aggregates in `meaning`.

@@ -13,7 +13,7 @@ use datafusion::{
     error::Result as PlanResult,
     sql::sqlparser::ast::{
         CastKind, DataType, Expr, Join, JoinConstraint, JoinOperator, JsonTableColumn, ObjectName,
-        SetExpr, TableFactor, TableWithJoins, Value, ValueWithSpan, visit_expressions,
+        SetExpr, TableFactor, TableWithJoins, Value, ValueWithSpan,
     },
 };
 use remora_mysql::ErrorCode;
@@ -35,7 +35,7 @@ use crate::{
         json::{self, Json},
         json_table::{JsonColumn, JsonRow, JsonTable, is_year},
     },
-    parse::function_call,
+    parse::{function_call, visit_expressions},
     scan::JsonSource,
 };
 

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    OrderByExpr, OrderByOptions, Query, Value, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+    OrderByExpr, OrderByOptions, Query, Value, ValueWithSpan, Visitor, VisitorMut,
 };
 use remora_mysql::ErrorCode;
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    parse::{KEYWORDS, MATCH, function_call},
+    parse::{KEYWORDS, MATCH, Visit, VisitMut, function_call},
     scan::EngineTable,
     search::KEYWORDS_MODE,
 };

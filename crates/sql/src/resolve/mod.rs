@@ -48,14 +48,14 @@ use datafusion::{
     catalog::TableProvider,
     sql::sqlparser::ast::{
         Expr, OrderByExpr, OrderByKind, Query, SetExpr, SetOperator, SetQuantifier, TableAlias,
-        Visit, Visitor, With, visit_expressions,
+        Visitor, With,
     },
 };
 
 use crate::{
     Error, Result,
     catalog::{Expressing, TableName, View},
-    parse::Source,
+    parse::{Source, Visit, visit_expressions},
     show::RequestedTables,
 };
 

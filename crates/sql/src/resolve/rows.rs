@@ -11,14 +11,17 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CaseWhen, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query,
     SelectItem, SetExpr, TableAliasColumnDef, TableFactor, TableWithJoins, UnaryOperator, Value,
-    ValueWithSpan, helpers::attached_token::AttachedToken, visit_expressions,
+    ValueWithSpan, helpers::attached_token::AttachedToken,
 };
 use remora_mysql::ErrorCode;
 
 use super::{
     alias, from::binary, grouping::has_aggregate, query_of, scope::quoted, select::empty_select,
 };
-use crate::{Error, Result, parse::function_call};
+use crate::{
+    Error, Result,
+    parse::{function_call, visit_expressions},
+};
 
 /// The rows that an EXISTS looks for.
 #[derive(Clone, Copy, PartialEq, Eq)]

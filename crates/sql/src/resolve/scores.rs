@@ -10,8 +10,7 @@ use datafusion::{
     catalog::TableProvider,
     sql::sqlparser::ast::{
         BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-        JoinConstraint, JoinOperator, ObjectName, Query, Select, UnaryOperator, Value, VisitMut,
-        VisitorMut,
+        JoinConstraint, JoinOperator, ObjectName, Query, Select, UnaryOperator, Value, VisitorMut,
     },
 };
 
@@ -20,7 +19,7 @@ use remora_engine::TextQuery;
 use super::scope::quoted;
 use crate::{
     Error, Result,
-    parse::{MATCH, function_call},
+    parse::{MATCH, VisitMut, function_call},
     scan::EngineTable,
     search::{KEYWORDS_FACTORS, KEYWORDS_HELD, KEYWORDS_MODE},
 };

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, OrderByExpr, Query, Select, VisitMut, VisitorMut,
+    FunctionArguments, OrderByExpr, Query, Select, VisitorMut,
 };
 use remora_mysql::ErrorCode;
 
@@ -15,7 +15,7 @@ use super::{Resolver, expr::is_aggregate, from::binary, scores::Tables, select::
 use crate::{
     Error, Result,
     meaning::{COUNT_NUMBERS, EACH, UNFOLD, types::ExprType},
-    parse::function_call,
+    parse::{VisitMut, function_call},
 };
 
 /// The kind of grouping of a SELECT.

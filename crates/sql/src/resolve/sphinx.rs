@@ -4,8 +4,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Ident, ObjectName, OrderByExpr, Query, Select, SelectItem, SetExpr,
-    Setting, TableFactor, TableWithJoins, Value, ValueWithSpan, Visit, VisitMut, Visitor,
-    VisitorMut,
+    Setting, TableFactor, TableWithJoins, Value, ValueWithSpan, Visitor, VisitorMut,
 };
 use remora_engine::united_name;
 use remora_mysql::ErrorCode;
@@ -18,7 +17,7 @@ use super::{
 use crate::{
     Error, Result,
     agents::AgentOptions,
-    parse::{GroupRows, MAX_MATCHES, MAX_QUERY_TIME, PARTIAL, function_call},
+    parse::{GroupRows, MAX_MATCHES, MAX_QUERY_TIME, PARTIAL, Visit, VisitMut, function_call},
 };
 
 /// The default LIMIT.

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::{
     ast::{
         Expr, Ident, ObjectName, Query, Select, Statement as Parsed, TableAliasColumnDef,
-        TableFactor, Value, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+        TableFactor, Value, ValueWithSpan, Visitor, VisitorMut,
         helpers::attached_token::AttachedToken,
     },
     tokenizer::Span,
@@ -21,7 +21,7 @@ use super::{
 use crate::{
     Error, Result,
     catalog::{TableName, View},
-    parse::{Statement, split, tokens},
+    parse::{Statement, Visit, VisitMut, split, tokens},
 };
 
 /// The most views of a statement, counting those inside views each time. A chain of views that each use the one before

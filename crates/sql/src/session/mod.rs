@@ -14,6 +14,7 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
+use futures::future::BoxFuture;
 use remora_engine::{Error as EngineError, Value};
 use remora_mysql::{Charset, ErrorCode, TokenKind, unquoted};
 
@@ -23,6 +24,7 @@ use crate::{
     error::from_engine,
     execute,
     parse::{Kind, LONG_BYTES, Source, Statement, split},
+    reply::ErasedReply,
     shared::InstanceState,
     show,
     state::{Clock, Encryption, Moment, SessionState},
@@ -237,7 +239,7 @@ impl Session {
             let source = self.ended_with_session(part.source);
             source.refuse_parameters()?;
             let statement = Statement { source, parameters: &[] };
-            Box::pin(self.run_one(&statement, index + 1 < count, reply)).await?;
+            self.run_one(&statement, index + 1 < count, ErasedReply(reply)).await?;
             if facets == 0
                 && let Some(told) = told.take()
             {
@@ -247,7 +249,12 @@ impl Session {
         Ok(())
     }
 
-    async fn prepare_text(&mut self, text: &[u8]) -> Result<Prepared> {
+    /// Boxed as [`Session::run_one`] is.
+    fn prepare_text<'a>(&'a mut self, text: &'a [u8]) -> BoxFuture<'a, Result<Prepared>> {
+        Box::pin(self.read_to_prepare(text))
+    }
+
+    async fn read_to_prepare(&mut self, text: &[u8]) -> Result<Prepared> {
         let mode = self.state.lex_mode();
         let is_long = text.len() > LONG_BYTES;
         let mut sources = read_aside(is_long, || split(text, false, mode))?;
@@ -287,8 +294,7 @@ impl Session {
         }
         let source = Arc::clone(&prepared.source);
         let statement = Statement { source, parameters };
-        // Boxed, because what is answered above would carry its state from place to place.
-        Box::pin(self.run_one(&statement, false, reply)).await
+        self.run_one(&statement, false, ErasedReply(reply)).await
     }
 
     /// A statement that ends when this session's statements are to end.
@@ -315,13 +321,15 @@ impl Session {
         self.state.clock = fixed.map_or_else(Clock::now, |micros| Clock { micros });
     }
 
-    async fn run_one<R: Reply>(
-        &mut self,
-        statement: &Statement<'_>,
+    /// Runs a statement that the shapes have not answered. Boxed, because what they answer would carry its state from
+    /// place to place; and of one type, so that the crates above do not compile all that runs statements.
+    fn run_one<'a>(
+        &'a mut self,
+        statement: &'a Statement<'a>,
         more: bool,
-        reply: &mut R,
-    ) -> Result<()> {
-        self.state.run(statement, more, reply).await
+        mut reply: ErasedReply<'a>,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move { self.state.run(statement, more, &mut reply).await })
     }
 
     /// Keeps the error for SHOW WARNINGS.

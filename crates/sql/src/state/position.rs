@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures::future::BoxFuture;
 use remora_mysql::ErrorCode;
 
 use super::{INTERRUPT_STEP, SessionState};
@@ -35,7 +36,18 @@ impl SessionState {
 
     /// As [`SessionState::begin_reading`], for a transaction that is about to begin.
     pub(crate) async fn await_position(&self) -> Result<()> {
-        let Some(gtids) = &self.variables.wait_for_position else { return Ok(()) };
+        match &self.variables.wait_for_position {
+            Some(gtids) => self.wait_for_gtids(gtids).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Boxed, so that crates above do not compile it too.
+    fn wait_for_gtids<'a>(&'a self, gtids: &'a Arc<str>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(self.until_applied(gtids))
+    }
+
+    async fn until_applied(&self, gtids: &Arc<str>) -> Result<()> {
         let host = &self.shared.host;
         if self.transaction.has_moment() || host.wait_for_gtids(None, gtids, Duration::ZERO)? {
             return Ok(());

@@ -19,7 +19,7 @@ proptest! {
         let rows = random.rows(100);
         let segments = 1 + random.below(6);
         let view = view(schema.clone(), random.spread(&rows, segments));
-        let oracle = Oracle { schema: &schema, rows: &rows };
+        let oracle = Oracle::new(&schema, &rows);
         for _ in 0..15 {
             let selection = request(&mut random, &rows).selection;
             let column = random.one(&[NUMBER, PRICE, CATEGORY]);

@@ -1,6 +1,6 @@
 //! What a scan of the rows answers.
 
-use std::cmp::Ordering;
+use std::{borrow::Cow, cell::RefCell, cmp::Ordering, collections::HashMap};
 
 use remora_index::text::{AtomKind, atoms};
 
@@ -11,8 +11,14 @@ use crate::{
 };
 
 pub struct Oracle<'t> {
-    pub schema: &'t Schema,
-    pub rows: &'t [Row],
+    schema: &'t Schema,
+    rows: &'t [Row],
+    /// Each row by its id, with its normalised texts of each index.
+    texts: HashMap<i64, (&'t Row, Vec<Vec<String>>)>,
+    /// The mean number of characters of a row.
+    average: f64,
+    /// How many rows hold a term, of those that were asked for.
+    holding: RefCell<HashMap<String, usize>>,
 }
 
 /// The normalised texts of an index.
@@ -33,7 +39,32 @@ pub fn texts(index: &TextDef, row: &Row) -> Vec<String> {
     texts.iter().map(|text| index.normalization.apply(text).into_owned()).collect()
 }
 
-impl Oracle<'_> {
+impl<'t> Oracle<'t> {
+    pub fn new(schema: &'t Schema, rows: &'t [Row]) -> Self {
+        let of_row = |row| schema.texts.iter().map(|index| texts(index, row)).collect();
+        let texts: HashMap<i64, (&Row, Vec<Vec<String>>)> =
+            rows.iter().map(|row| (id(row), (row, of_row(row)))).collect();
+        let mut this = Self { schema, rows, texts, average: 0.0, holding: RefCell::default() };
+        let lengths = rows.iter().map(|row| this.length(row));
+        this.average = lengths.sum::<f64>() / rows.len().max(1) as f64;
+        this
+    }
+
+    /// The normalised texts that the index at a place has of a row, which may be another than the one of its id.
+    fn texts(&self, place: usize, row: &Row) -> Cow<'_, [String]> {
+        match self.texts.get(&id(row)) {
+            Some((known, texts)) if *known == row => Cow::Borrowed(&texts[place]),
+            _ => Cow::Owned(texts(&self.schema.texts[place], row)),
+        }
+    }
+
+    fn length(&self, row: &Row) -> f64 {
+        let characters = |place| -> usize {
+            self.texts(place, row).iter().map(|text| text.chars().count()).sum()
+        };
+        (0..self.schema.texts.len()).map(characters).sum::<usize>() as f64
+    }
+
     pub fn matches(&self, query: &TextQuery, row: &Row) -> bool {
         match query {
             TextQuery::Term(term) => self.occurrences(term, row) > 0,
@@ -46,10 +77,11 @@ impl Oracle<'_> {
     }
 
     fn holds_piece(&self, piece: &Piece, row: &Row) -> bool {
-        let asked = |index: &&TextDef| piece.texts.is_empty() || piece.texts.contains(&index.id);
-        self.schema.texts.iter().filter(asked).any(|index| {
+        let asked = |index: &TextDef| piece.texts.is_empty() || piece.texts.contains(&index.id);
+        let mut indexes = self.schema.texts.iter().enumerate().filter(|(_, index)| asked(index));
+        indexes.any(|(place, index)| {
             let needle = index.normalization.apply(&piece.text);
-            texts(index, row).iter().any(|text| match piece.matching {
+            self.texts(place, row).iter().any(|text| match piece.matching {
                 PieceMatch::Substring => !needle.is_empty() && text.contains(&*needle),
                 PieceMatch::Words => holds_words(text, &needle, false),
                 PieceMatch::WordPrefix => holds_words(text, &needle, true),
@@ -59,14 +91,14 @@ impl Oracle<'_> {
     }
 
     fn occurrences(&self, term: &str, row: &Row) -> usize {
-        let count = |index: &TextDef| {
+        let count = |(place, index): (usize, &TextDef)| {
             let term = index.normalization.apply(term);
             let places = |text: &String| {
                 text.char_indices().filter(|(at, _)| text[*at..].starts_with(&*term)).count()
             };
-            texts(index, row).iter().map(places).sum::<usize>()
+            self.texts(place, row).iter().map(places).sum::<usize>()
         };
-        self.schema.texts.iter().map(count).sum()
+        self.schema.texts.iter().enumerate().map(count).sum()
     }
 
     pub fn holds(&self, filter: &Filter, row: &Row) -> bool {
@@ -123,7 +155,7 @@ impl Oracle<'_> {
     /// Puts rows in order.
     pub fn sort(&self, rows: &mut [&Row], order: &[SortKey], text: Option<&TextQuery>) {
         let key_descending = order.last().is_none_or(|key| key.descending);
-        let scores: std::collections::HashMap<i64, f64> =
+        let scores: HashMap<i64, f64> =
             rows.iter().map(|row| (id(row), self.score(text, row))).collect();
         rows.sort_by(|a, b| {
             for key in order {
@@ -150,20 +182,23 @@ impl Oracle<'_> {
         let mut terms = Vec::new();
         positive_terms(text, true, &mut terms);
         let (k1, b) = BM25;
-        let length = |row: &Row| {
-            let texts = self.schema.texts.iter().flat_map(|index| texts(index, row));
-            texts.map(|text| text.chars().count()).sum::<usize>() as f64
-        };
-        let average = self.rows.iter().map(length).sum::<f64>() / self.rows.len().max(1) as f64;
-        let norm = k1 * (1.0 - b + b * (length(row) / average.max(f64::MIN_POSITIVE)));
+        let norm = k1 * (1.0 - b + b * (self.length(row) / self.average.max(f64::MIN_POSITIVE)));
         let parts = terms.into_iter().map(|term| {
-            let holding = self.rows.iter().filter(|row| self.occurrences(term, row) > 0).count();
-            let (holding, rows) = (holding as f64, self.rows.len() as f64);
+            let (holding, rows) = (self.holding(term) as f64, self.rows.len() as f64);
             let weight = ((rows - holding + 0.5) / (holding + 0.5)).ln_1p() * (k1 + 1.0);
             let occurrences = self.occurrences(term, row) as f64;
             weight * occurrences / (occurrences + norm)
         });
         parts.fold(0.0, |sum, part| sum + part)
+    }
+
+    fn holding(&self, term: &str) -> usize {
+        if let Some(holding) = self.holding.borrow().get(term) {
+            return *holding;
+        }
+        let holding = self.rows.iter().filter(|row| self.occurrences(term, row) > 0).count();
+        self.holding.borrow_mut().insert(term.to_owned(), holding);
+        holding
     }
 }
 

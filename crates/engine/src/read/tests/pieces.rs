@@ -93,7 +93,7 @@ fn piece_searches_match_a_scan_of_all_rows() {
         let spread = random.spread(&rows, 1 + seed as usize % 4);
         let schema = schema(seed % 2 == 0);
         let view = view(schema.clone(), spread);
-        let oracle = Oracle { schema: &schema, rows: &rows };
+        let oracle = Oracle::new(&schema, &rows);
         for _ in 0..40 {
             let near = PieceMatch::Near(random.below(4) as u32);
             let plain = [PieceMatch::Substring, PieceMatch::Words, PieceMatch::WordPrefix];

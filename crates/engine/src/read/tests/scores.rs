@@ -28,7 +28,7 @@ proptest! {
         let rows = random.rows(120);
         let one = single(schema.clone(), rows.clone());
         let seven = view(schema.clone(), random.spread(&rows, 7));
-        let oracle = Oracle { schema: &schema, rows: &rows };
+        let oracle = Oracle::new(&schema, &rows);
         for _ in 0..10 {
             let mut request = by_score(term(""));
             request.limit = 1000;

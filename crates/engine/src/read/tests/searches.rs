@@ -46,7 +46,7 @@ pub fn request(random: &mut Random, rows: &[crate::Row]) -> SearchRequest {
 }
 
 fn check(schema: &Schema, rows: &[crate::Row], view: &TableView, request: &SearchRequest) {
-    let oracle = Oracle { schema, rows };
+    let oracle = Oracle::new(schema, rows);
     let text = request.selection.text.as_ref();
     let mut expected = oracle.select(text, request.selection.filter.as_ref());
     oracle.sort(&mut expected, &request.sort, text);

@@ -4,10 +4,7 @@
 use std::borrow::Cow;
 
 use datafusion::{
-    common::{
-        ScalarValue,
-        tree_node::{TreeNode, TreeNodeRecursion},
-    },
+    common::{ScalarValue, tree_node::TreeNodeRecursion},
     logical_expr::{
         BinaryExpr, Expr, Operator,
         expr::{InList, ScalarFunction},
@@ -33,7 +30,7 @@ use super::{
     literals::number_of_digits,
     multi,
 };
-use crate::{Error, Result, SqlType};
+use crate::{Error, Result, SqlType, nodes::TreeNode};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::truth("=", 2, 2, never).expanding(|a, t| binary(a, t, Operator::Eq)),

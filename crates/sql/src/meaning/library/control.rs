@@ -2,7 +2,7 @@
 //! several values have in common.
 
 use datafusion::{
-    common::tree_node::{TreeNode, TreeNodeRecursion},
+    common::tree_node::TreeNodeRecursion,
     logical_expr::{Case, Expr, expr::ScalarFunction, lit},
 };
 use remora_mysql::{Collation, ErrorCode};
@@ -19,7 +19,7 @@ use super::{
     arithmetic::{Number, number_of},
     comparison::called,
 };
-use crate::{Error, Result, SqlType, multi};
+use crate::{Error, Result, SqlType, multi, nodes::TreeNode};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("case", 2, MANY, case_type, case).expanding(expand_case),

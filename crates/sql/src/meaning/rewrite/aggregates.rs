@@ -4,7 +4,7 @@ use std::{hash::BuildHasher, ops::ControlFlow};
 
 use datafusion::sql::sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, Value, visit_expressions,
+    FunctionArguments, Value,
 };
 use remora_mysql::ErrorCode;
 use rustc_hash::FxBuildHasher;
@@ -13,6 +13,7 @@ use super::{call, function_name, literal, number, special};
 use crate::{
     Error, Result,
     meaning::aggregate::{COUNT_NUMBERS, HEAD, PLACE},
+    parse::visit_expressions,
 };
 
 /// Whether a name is an aggregate's.

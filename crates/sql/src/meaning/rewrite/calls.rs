@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Function, Ident, visit_expressions};
+use datafusion::sql::sqlparser::ast::{Expr, Function, Ident};
 use remora_mysql::ErrorCode;
 
 use super::{
@@ -10,7 +10,11 @@ use super::{
     special::{self, arguments, span, wrong_count},
     text, truth,
 };
-use crate::{Error, Result, meaning::function::definition, parse::MATCH};
+use crate::{
+    Error, Result,
+    meaning::function::definition,
+    parse::{MATCH, visit_expressions},
+};
 
 /// Names for the same function.
 const SAME: &[(&str, &str)] = &[

@@ -13,14 +13,14 @@ pub(crate) use special::is_volatile;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select,
-    SelectItem, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut,
+    SelectItem, UnaryOperator, Value, ValueWithSpan, VisitorMut,
 };
 use remora_mysql::{ErrorCode, SqlMode};
 
 use super::library::NUMBERS_OF;
 use crate::{
     Error, Result,
-    parse::{SOUNDS_LIKE, function_named},
+    parse::{SOUNDS_LIKE, VisitMut, function_named},
 };
 
 /// What of a session decides how a statement is read.

@@ -4,12 +4,12 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CaseWhen, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, TrimWhereField, Value, ValueWithSpan, visit_expressions,
+    FunctionArguments, TrimWhereField, Value, ValueWithSpan,
 };
 use remora_mysql::ErrorCode;
 
 use super::{super::copies, call, casts, literal, negated_if, number, text, truth};
-use crate::{Error, Result, meaning::function::definition};
+use crate::{Error, Result, meaning::function::definition, parse::visit_expressions};
 
 /// A literal as one that the planner reads as MySQL does.
 pub(super) fn value(value: ValueWithSpan) -> Expr {

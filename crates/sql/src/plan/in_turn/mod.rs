@@ -19,7 +19,7 @@ use datafusion::{
         DFSchema, DFSchemaRef,
         config::ConfigOptions,
         plan_err,
-        tree_node::{Transformed, TreeNode, TreeNodeRecursion},
+        tree_node::{Transformed, TreeNodeRecursion},
     },
     error::Result,
     logical_expr::{
@@ -31,7 +31,10 @@ use datafusion::{
     physical_plan::ExecutionPlan,
 };
 
-use crate::meaning::{ASSIGN_VARIABLE, READ_VARIABLE, undecided};
+use crate::{
+    meaning::{ASSIGN_VARIABLE, READ_VARIABLE, undecided},
+    nodes::TreeNode,
+};
 use rows::InTurnExec;
 
 /// The rule that puts in what evaluates row by row.

@@ -5,7 +5,7 @@
 use datafusion::{
     common::{
         DFSchema, ScalarValue,
-        tree_node::{Transformed, TreeNode, TreeNodeRecursion},
+        tree_node::{Transformed, TreeNodeRecursion},
     },
     error::Result,
     logical_expr::{Expr, ExprSchemable, expr::ScalarFunction},
@@ -13,9 +13,12 @@ use datafusion::{
 use remora_mysql::Collation;
 
 use super::call_of;
-use crate::meaning::{
-    ASSIGN_VARIABLE, READ_VARIABLE,
-    types::{ExprType, MAX_DIGITS, MAX_SCALE},
+use crate::{
+    meaning::{
+        ASSIGN_VARIABLE, READ_VARIABLE,
+        types::{ExprType, MAX_DIGITS, MAX_SCALE},
+    },
+    nodes::TreeNode,
 };
 
 /// How often types are derived from each other: a sum of what is assigned with more digits each time ends here.

@@ -19,7 +19,7 @@ use datafusion::{
     common::{
         Column, DFSchema, JoinType, TableReference,
         config::ConfigOptions,
-        tree_node::{Transformed, TreeNode, TreeNodeRecursion},
+        tree_node::{Transformed, TreeNodeRecursion},
     },
     datasource::source_as_provider,
     error::Result,
@@ -33,6 +33,7 @@ use datafusion::{
 use crate::{
     Error,
     meaning::{JSON_ROWS, external},
+    nodes::{TreeNode, WholePlan},
     scan::JsonSource,
 };
 
@@ -46,14 +47,14 @@ pub(super) struct JsonTables;
 impl AnalyzerRule for JsonTables {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let mut is_asked = false;
-        plan.apply_with_subqueries(|node| {
+        plan.apply_whole(|node| {
             is_asked |= matches!(node, LogicalPlan::TableScan(scan) if source(scan).is_some());
             Ok(if is_asked { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
         })?;
         if !is_asked {
             return Ok(plan);
         }
-        let done = plan.transform_up_with_subqueries(|plan| match plan {
+        let done = plan.transform_whole(|plan| match plan {
             LogicalPlan::Filter(filter) => match made(&filter)? {
                 Some(rows) => Ok(Transformed::yes(extension(rows))),
                 None => Ok(Transformed::no(LogicalPlan::Filter(filter))),

@@ -11,7 +11,7 @@ use std::{
 use datafusion::{
     arrow::datatypes::FieldRef,
     catalog::Session,
-    common::{DFSchema, DFSchemaRef, TableReference, plan_err, tree_node::TreeNode},
+    common::{DFSchema, DFSchemaRef, TableReference, plan_err},
     error::Result,
     logical_expr::{
         EmptyRelation, Expr, LogicalPlan, UserDefinedLogicalNodeCore,
@@ -25,6 +25,7 @@ use super::rows::{JsonRowsExec, JsonRowsRequest};
 use crate::{
     Error,
     meaning::{external, json_table::JsonTable},
+    nodes::TreeNode,
     plan::lazy,
 };
 

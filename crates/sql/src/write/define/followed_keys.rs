@@ -13,7 +13,7 @@ use std::{
     sync::{Arc, LazyLock, Weak},
 };
 
-use datafusion::sql::sqlparser::ast::{Expr, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{Expr, VisitorMut};
 use parking_lot::RwLock;
 use remora_engine::{
     ColumnDef, ColumnType, ComputeRow, Computing, IndexColumn, PathDef, Row, Schema, Value,
@@ -29,6 +29,7 @@ use crate::{
     catalog::{Fixed, Key, KeyKind, PartOf, SqlTable, TypeSpec, fixed, key_column, plain_text},
     meaning::{Formula, expr_type},
     output,
+    parse::VisitMut,
     write::convert::{Converter, Slot, year_as_given},
 };
 

@@ -13,10 +13,7 @@ use datafusion::{
         array::{ArrayRef, RecordBatch},
         datatypes::{Field, Schema, SchemaRef},
     },
-    common::{
-        ScalarValue, exec_err,
-        tree_node::{Transformed, TreeNode},
-    },
+    common::{ScalarValue, exec_err, tree_node::Transformed},
     error::Result as PlanResult,
     physical_expr::{ScalarFunctionExpr, expressions::Column},
 };
@@ -29,7 +26,7 @@ use super::{
     steps::{Expression, Step, all_evaluated, of_columns},
     tree::{Of, PlanNode},
 };
-use crate::{aside::wait_aside, scan::settled::query_of};
+use crate::{aside::wait_aside, nodes::TreeNode, scan::settled::query_of};
 
 /// If more rows than this match, the first rows in an order are read by an index of that order.
 const MANY_ROWS: u64 = 64;

@@ -3,8 +3,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Join, JoinConstraint, JoinOperator, ObjectName, Query, Select, TableFactor, Visit,
-    Visitor,
+    Expr, Join, JoinConstraint, JoinOperator, ObjectName, Query, Select, TableFactor, Visitor,
 };
 
 use super::super::{
@@ -13,6 +12,7 @@ use super::super::{
 };
 use crate::{
     catalog::{Expressing, Reader, plain_text},
+    parse::Visit,
     state::SessionState,
 };
 

@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicU32;
 
 use datafusion::sql::sqlparser::ast::{self, Query};
+use futures::future::BoxFuture;
 
 use super::{
     super::{
@@ -34,8 +35,19 @@ use crate::{
 /// The longest key of a plan that is cached. Longer texts cost less to plan than to run, or are deeply nested.
 const MAX_KEY_BYTES: usize = 2_048;
 
-/// Plans a statement for the cache; `None` if it cannot be cached. Errors are left to the general path.
-pub(super) async fn plan(
+/// Plans a statement for the cache; `None` if it cannot be cached. Errors are left to the general path. Boxed, so that
+/// crates above do not compile it for each of their replies.
+pub(super) fn plan<'a>(
+    session: &'a mut SessionState,
+    statement: &'a Statement<'a>,
+    reader: &'a Reader,
+    constants: &'a Constants<'a>,
+    meaning: Meaning,
+) -> BoxFuture<'a, Option<Plan>> {
+    Box::pin(made(session, statement, reader, constants, meaning))
+}
+
+async fn made(
     session: &mut SessionState,
     statement: &Statement<'_>,
     reader: &Reader,

@@ -2,7 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{DataType, Expr, Query, TypedString, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{DataType, Expr, Query, TypedString, Visitor};
+
+use crate::parse::Visit;
 
 /// Deterministic functions whose results are not much longer than their arguments, and clock functions, whose values
 /// each run computes anew. A statement with any other function is planned each time.

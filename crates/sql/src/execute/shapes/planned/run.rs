@@ -13,6 +13,7 @@ use datafusion::{
     common::ScalarValue,
     error::{DataFusionError, Result as PlanResult},
 };
+use futures::future::BoxFuture;
 use jiff::tz::TimeZone;
 use remora_engine::{Filter, SortKey};
 
@@ -172,8 +173,15 @@ async fn rows(session: &SessionState, asked: PlannedRun) -> Result<Option<Record
     }
 }
 
-/// The result rows, computed in the planning threads.
-async fn aside(session: &SessionState, asked: PlannedRun) -> Result<Option<RecordBatch>> {
+/// The result rows, computed in the planning threads. Boxed, so that crates above do not compile it too.
+fn aside(session: &SessionState, asked: PlannedRun) -> BoxFuture<'_, Result<Option<RecordBatch>>> {
+    Box::pin(in_planning_threads(session, asked))
+}
+
+async fn in_planning_threads(
+    session: &SessionState,
+    asked: PlannedRun,
+) -> Result<Option<RecordBatch>> {
     let Some(reserved) = session.shared.resources.reserve(Most::ASIDE.bytes as u64) else {
         return Ok(None);
     };

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, JoinConstraint, LimitClause, Query, Select, SelectItem, SetExpr,
-    UnaryOperator, Value, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+    UnaryOperator, Value, ValueWithSpan, Visitor, VisitorMut,
 };
 
 use super::{
@@ -17,7 +17,10 @@ use super::{
     },
     from::{Joined, Tables, constraint, may_be_bare},
 };
-use crate::search;
+use crate::{
+    parse::{Visit, VisitMut},
+    search,
+};
 
 /// The most columns of a row comparison.
 const MAX_ROW: usize = 8;

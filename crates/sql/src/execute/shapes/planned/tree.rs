@@ -4,10 +4,7 @@ use std::sync::Arc;
 
 use datafusion::{
     arrow::datatypes::{DataType, SchemaRef},
-    common::{
-        JoinSide, JoinType, NullEquality,
-        tree_node::{TreeNode, TreeNodeRecursion},
-    },
+    common::{JoinSide, JoinType, NullEquality, tree_node::TreeNodeRecursion},
     error::Result as PlanResult,
     physical_expr::{ScalarFunctionExpr, expressions::Column},
     physical_plan::{
@@ -31,6 +28,7 @@ use super::{
     window::Window,
 };
 use crate::{
+    nodes::TreeNode,
     plan::{KeptPlan, RowQuery, Settled, is_in_turn, without_same},
     scan::{
         FewScan, ScanExec,
