@@ -28,7 +28,7 @@ use remora_index::{
 
 use crate::{
     Error, Position, Result, Schema,
-    indexing::{lacks_an_index, path_specs, segment_spec, stored_indexes},
+    indexing::{lacks_an_index, segment_spec, stored_indexes},
     shared::{DatabaseState, PoisonOnPanic},
     snapshot::{Claim, Claims, SegmentView, Snapshot, TableView},
     storage::manifest::SegmentRecord,
@@ -47,6 +47,8 @@ const CHECKPOINT_RETRY: Duration = Duration::from_secs(5);
 
 /// A table is quiet if nothing was written to it for this long.
 const QUIET_TIME: Duration = Duration::from_secs(5);
+/// A search of one segment takes about as long as a merge of this many bytes.
+const ASKED_BYTES: u64 = 64;
 
 /// For each table, the time since which no row has changed.
 #[derive(Default)]
@@ -75,6 +77,12 @@ impl LastChanges {
             _ => Size::Large,
         }
     }
+}
+
+/// Whether searches since a table's last change have cost as much as the merge that spares the next ones.
+fn is_asked_often(table: &TableView) -> bool {
+    let asked = table.activity.asked_since_change().saturating_mul(ASKED_BYTES);
+    asked > 0 && plan::quiet_bytes(table).is_some_and(|bytes| bytes <= asked)
 }
 
 /// Merges until writes stop.
@@ -110,7 +118,10 @@ pub(crate) fn run_large(shared: &DatabaseState) {
         drop(current);
         let find = |current: &Snapshot, claims: &Claims<'_>| {
             current.tables.values().find_map(|table| {
-                let size = last_changes.size((table.number, table.changed), now);
+                let size = match is_asked_often(table) {
+                    true => Size::Idle,
+                    false => last_changes.size((table.number, table.changed), now),
+                };
                 choose(std::iter::once(table), claims, size, &limit)
             })
         };
@@ -220,7 +231,7 @@ pub(crate) fn without_path(table: &TableView) -> Option<String> {
     if table.schema.paths.is_empty() {
         return None;
     }
-    let specs = path_specs(&table.schema);
+    let specs = &table.paths;
     let mut views = table.segments.iter();
     let why = views
         .find_map(|view| specs.iter().find_map(|spec| table.activity.why_without(view, spec)))?;
@@ -324,7 +335,7 @@ fn gains_nothing(
     let has =
         |spec| view.segment.has_path(spec) || left_out.iter().any(|one| one.too_much.spec == *spec);
     may_stay
-        && path_specs(&table.schema).iter().all(has)
+        && table.paths.iter().all(has)
         && !lacks_an_index(&view.segment, &stored_indexes(&table.schema))
 }
 
@@ -378,8 +389,8 @@ fn make_aside<'v>(
 ) -> Result<Made<'v>> {
     let make = || make(shared, table, views, left_out);
     let bytes: u64 = views.iter().map(SegmentView::bytes).sum();
-    let specs = path_specs(&table.schema);
-    let lacks_a_path = |view: &SegmentView| specs.iter().any(|spec| !view.segment.has_path(spec));
+    let lacks_a_path =
+        |view: &SegmentView| table.paths.iter().any(|spec| !view.segment.has_path(spec));
     if bytes < OWN_THREAD_BYTES && !views.iter().any(lacks_a_path) {
         return make();
     }
@@ -425,8 +436,7 @@ fn may_continue(shared: &DatabaseState, table: &TableView) -> bool {
         return false;
     };
     Arc::ptr_eq(&now.schema, &table.schema) || {
-        let (before, now) = (path_specs(&table.schema), path_specs(&now.schema));
-        before.iter().all(|spec| now.contains(spec))
+        table.paths.iter().all(|spec| now.paths.contains(spec))
     }
 }
 
