@@ -10,6 +10,7 @@
 mod checkpoint;
 mod plan;
 mod portion;
+mod priority;
 #[cfg(test)]
 mod tests;
 
@@ -36,7 +37,10 @@ use crate::{
 
 pub(crate) use checkpoint::{CHANGE_BYTES, checkpoint, write_recovered};
 pub(crate) use plan::{Limit, Size, is_crowded, is_merge_due, tier};
+pub(crate) use priority::lower_priority;
+
 use portion::{Bounds, LeftOut, PathRows, Portion, Taken, Took, take};
+use priority::aside;
 
 /// Merges of at least this many bytes run in a thread of their own.
 const OWN_THREAD_BYTES: u64 = 1 << 20;
@@ -44,6 +48,10 @@ const OWN_THREAD_BYTES: u64 = 1 << 20;
 const IDLE: Duration = Duration::from_secs(1);
 /// The delay before a failed checkpoint is retried.
 const CHECKPOINT_RETRY: Duration = Duration::from_secs(5);
+
+/// The niceness (CPU priority) of large merges and checkpoints: below that of small merges. A merge for which searches have
+/// paid has theirs.
+const LARGE_MERGE_NICENESS: i32 = 10;
 
 /// A table is quiet if nothing was written to it for this long.
 const QUIET_TIME: Duration = Duration::from_secs(5);
@@ -100,7 +108,7 @@ pub(crate) fn run_small(shared: &DatabaseState) {
     }
 }
 
-/// Merges and checkpoints until writes stop.
+/// Merges and checkpoints until writes stop, each in a thread with its own priority.
 pub(crate) fn run_large(shared: &DatabaseState) {
     let _guard = PoisonOnPanic(shared, "large merge");
     let mut retry = Instant::now();
@@ -129,10 +137,17 @@ pub(crate) fn run_large(shared: &DatabaseState) {
             (is_checkpoint_due(shared) && retry <= Instant::now())
                 || find(current, claims).is_some()
         });
-        if is_checkpoint_due(shared) && retry <= Instant::now() && !try_checkpoint(shared) {
+        if is_checkpoint_due(shared)
+            && retry <= Instant::now()
+            && !aside(LARGE_MERGE_NICENESS, &|| try_checkpoint(shared))
+        {
             retry = Instant::now() + CHECKPOINT_RETRY;
         }
-        merge_chosen(shared, find);
+        if let Some(claim) = shared.published.claim(find) {
+            let niceness = if is_asked_often(&claim.table) { 0 } else { LARGE_MERGE_NICENESS };
+            // The failure is recorded and logged in there.
+            let _ = aside(niceness, &|| merge_claimed(shared, &claim));
+        }
     }
 }
 
