@@ -35,10 +35,8 @@ const CLOSE_TIME: Duration = Duration::from_millis(4_500);
 /// The time limit for jobs in the writer's queue when the database is closed.
 const DRAIN_TIME: Duration = Duration::from_millis(2_000);
 
-/// The niceness (CPU priority) of merge threads. Small merges run slightly below searches, which profit from fewer
-/// segments; large merges and checkpoints run lower still.
+/// The niceness (CPU priority) of small merges: slightly below searches, which profit from fewer segments.
 const SMALL_MERGE_NICENESS: i32 = 5;
-const LARGE_MERGE_NICENESS: i32 = 10;
 
 /// An open data directory. Clones share it; all methods may be called from any thread. Dropping the last clone closes
 /// it.
@@ -689,28 +687,16 @@ impl Threads {
         let spawn = |name: &str, niceness: i32, run: fn(&DatabaseState)| {
             let shared = Arc::clone(shared);
             std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-                lower_priority(niceness);
+                merge::lower_priority(niceness);
                 run(&shared);
             })
         };
         let writer = Some(spawn("remora-writer", 0, write::run)?);
         let merges = vec![
             spawn("remora-merge-s", SMALL_MERGE_NICENESS, merge::run_small)?,
-            spawn("remora-merge-l", LARGE_MERGE_NICENESS, merge::run_large)?,
+            spawn("remora-merge-l", 0, merge::run_large)?,
         ];
         Ok(Self { writer, merges })
-    }
-}
-
-/// Lowers the priority of this thread. Only on Linux: elsewhere it would affect the whole process.
-fn lower_priority(niceness: i32) {
-    if niceness == 0 || !cfg!(target_os = "linux") {
-        return;
-    }
-    let lowered = rustix::process::getpriority_process(None)
-        .and_then(|now| rustix::process::setpriority_process(None, now.max(niceness)));
-    if let Err(error) = lowered {
-        tracing::debug!(%error, "the priority of a merge thread could not be lowered");
     }
 }
 

@@ -12,6 +12,31 @@ pub(crate) fn push(out: &mut Vec<u8>, mut value: u32) {
     out.push(value as u8);
 }
 
+/// The number at an offset, which moves behind it; `None` if it is not complete.
+#[inline]
+pub(crate) fn read(bytes: &[u8], at: &mut usize) -> Option<u32> {
+    let mut value = 0;
+    for shift in [0, 7, 14, 21, 28] {
+        let &byte = bytes.get(*at)?;
+        *at += 1;
+        value |= u32::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// Moves an offset behind the number that begins there; `None` if it is not complete.
+#[inline]
+pub(crate) fn skip(bytes: &[u8], at: &mut usize) -> Option<()> {
+    while *bytes.get(*at)? >= 0x80 {
+        *at += 1;
+    }
+    *at += 1;
+    Some(())
+}
+
 /// Reads numbers one after the other from bytes that may be damaged.
 #[derive(Clone)]
 pub(crate) struct VarintReader<'a> {
@@ -85,6 +110,14 @@ mod tests {
         numbers.iter().for_each(|&number| assert_eq!(reader.next().unwrap(), number));
         assert_eq!(reader.position(), bytes.len());
         assert!(reader.next().is_err());
+        let (mut at, mut skipped) = (0, 0);
+        for number in numbers {
+            assert_eq!(read(&bytes, &mut at), Some(number));
+            assert_eq!(skip(&bytes, &mut skipped), Some(()));
+            assert_eq!(at, skipped);
+        }
+        assert_eq!((read(&bytes, &mut at), skip(&bytes, &mut skipped)), (None, None));
         assert!(VarintReader::new(&[0xff; 8], 0).next().is_err());
+        assert_eq!((read(&[0xff; 8], &mut 0), skip(&[0xff; 8], &mut 0)), (None, None));
     }
 }

@@ -52,6 +52,9 @@ pub(crate) fn fit_row(schema: &Schema, mut row: Row) -> Result<FittedRow> {
         }
     }
     let mut paths = PathKeys::default();
+    if !schema.paths.is_empty() {
+        paths.reserve(schema.paths.len());
+    }
     if let Some(place) = path_values(&schema.paths, &row, &mut paths)
         && let (Some(column), Some(value)) = (schema.columns.get(place), row.get(place))
     {

@@ -26,6 +26,8 @@ const TEXT: u8 = 4;
 const ARRAY: u8 = 5;
 const OBJECT: u8 = 6;
 const NESTED: [u8; 2] = [ARRAY, 0];
+/// Most bytes of a number.
+const NUMBER_BYTES: usize = 11;
 /// Characters of a text in an error message.
 const SHOWN_CHARS: usize = 60;
 
@@ -107,7 +109,7 @@ fn push_float(float: f64, rest: u16, key: &mut Vec<u8>) {
 
 /// Encodes a value; `None` for NaN.
 fn key_of(value: &PathValue) -> Option<Vec<u8>> {
-    let mut key = Vec::new();
+    let mut key = Vec::with_capacity(NUMBER_BYTES);
     match value {
         PathValue::Null => key.push(NULL),
         PathValue::Bool(truth) => key.extend([BOOL, u8::from(*truth)]),

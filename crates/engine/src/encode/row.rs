@@ -27,7 +27,12 @@ pub(crate) fn encode_row(schema: &Schema, row: &Row) -> Result<Vec<u8>> {
     if row.len() != count {
         return Err(misfit(schema, "has another number of values than the table has columns"));
     }
-    let mut out = Vec::with_capacity(8 + 4 * count);
+    let texts = row.iter().map(|value| match value {
+        Value::Text(text) | Value::Json(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        _ => 0,
+    });
+    let mut out = Vec::with_capacity(8 + 4 * count + texts.sum::<usize>());
     out.push(VERSION);
     push_varint(&mut out, count as u64);
     let nulls = out.len();

@@ -10,6 +10,7 @@
 mod checkpoint;
 mod plan;
 mod portion;
+mod priority;
 #[cfg(test)]
 mod tests;
 
@@ -28,7 +29,7 @@ use remora_index::{
 
 use crate::{
     Error, Position, Result, Schema,
-    indexing::{lacks_an_index, path_specs, segment_spec, stored_indexes},
+    indexing::{lacks_an_index, segment_spec, stored_indexes},
     shared::{DatabaseState, PoisonOnPanic},
     snapshot::{Claim, Claims, SegmentView, Snapshot, TableView},
     storage::manifest::SegmentRecord,
@@ -36,7 +37,10 @@ use crate::{
 
 pub(crate) use checkpoint::{CHANGE_BYTES, checkpoint, write_recovered};
 pub(crate) use plan::{Limit, Size, is_crowded, is_merge_due, tier};
+pub(crate) use priority::lower_priority;
+
 use portion::{Bounds, LeftOut, PathRows, Portion, Taken, Took, take};
+use priority::aside;
 
 /// Merges of at least this many bytes run in a thread of their own.
 const OWN_THREAD_BYTES: u64 = 1 << 20;
@@ -45,8 +49,14 @@ const IDLE: Duration = Duration::from_secs(1);
 /// The delay before a failed checkpoint is retried.
 const CHECKPOINT_RETRY: Duration = Duration::from_secs(5);
 
+/// The niceness (CPU priority) of large merges and checkpoints: below that of small merges. A merge for which searches have
+/// paid has theirs.
+const LARGE_MERGE_NICENESS: i32 = 10;
+
 /// A table is quiet if nothing was written to it for this long.
 const QUIET_TIME: Duration = Duration::from_secs(5);
+/// A search of one segment takes about as long as a merge of this many bytes.
+const ASKED_BYTES: u64 = 64;
 
 /// For each table, the time since which no row has changed.
 #[derive(Default)]
@@ -77,6 +87,12 @@ impl LastChanges {
     }
 }
 
+/// Whether searches since a table's last change have cost as much as the merge that spares the next ones.
+fn is_asked_often(table: &TableView) -> bool {
+    let asked = table.activity.asked_since_change().saturating_mul(ASKED_BYTES);
+    asked > 0 && plan::quiet_bytes(table).is_some_and(|bytes| bytes <= asked)
+}
+
 /// Merges until writes stop.
 pub(crate) fn run_small(shared: &DatabaseState) {
     let _guard = PoisonOnPanic(shared, "small merge");
@@ -92,7 +108,7 @@ pub(crate) fn run_small(shared: &DatabaseState) {
     }
 }
 
-/// Merges and checkpoints until writes stop.
+/// Merges and checkpoints until writes stop, each in a thread with its own priority.
 pub(crate) fn run_large(shared: &DatabaseState) {
     let _guard = PoisonOnPanic(shared, "large merge");
     let mut retry = Instant::now();
@@ -110,7 +126,10 @@ pub(crate) fn run_large(shared: &DatabaseState) {
         drop(current);
         let find = |current: &Snapshot, claims: &Claims<'_>| {
             current.tables.values().find_map(|table| {
-                let size = last_changes.size((table.number, table.changed), now);
+                let size = match is_asked_often(table) {
+                    true => Size::Idle,
+                    false => last_changes.size((table.number, table.changed), now),
+                };
                 choose(std::iter::once(table), claims, size, &limit)
             })
         };
@@ -118,10 +137,17 @@ pub(crate) fn run_large(shared: &DatabaseState) {
             (is_checkpoint_due(shared) && retry <= Instant::now())
                 || find(current, claims).is_some()
         });
-        if is_checkpoint_due(shared) && retry <= Instant::now() && !try_checkpoint(shared) {
+        if is_checkpoint_due(shared)
+            && retry <= Instant::now()
+            && !aside(LARGE_MERGE_NICENESS, &|| try_checkpoint(shared))
+        {
             retry = Instant::now() + CHECKPOINT_RETRY;
         }
-        merge_chosen(shared, find);
+        if let Some(claim) = shared.published.claim(find) {
+            let niceness = if is_asked_often(&claim.table) { 0 } else { LARGE_MERGE_NICENESS };
+            // The failure is recorded and logged in there.
+            let _ = aside(niceness, &|| merge_claimed(shared, &claim));
+        }
     }
 }
 
@@ -220,7 +246,7 @@ pub(crate) fn without_path(table: &TableView) -> Option<String> {
     if table.schema.paths.is_empty() {
         return None;
     }
-    let specs = path_specs(&table.schema);
+    let specs = &table.paths;
     let mut views = table.segments.iter();
     let why = views
         .find_map(|view| specs.iter().find_map(|spec| table.activity.why_without(view, spec)))?;
@@ -324,7 +350,7 @@ fn gains_nothing(
     let has =
         |spec| view.segment.has_path(spec) || left_out.iter().any(|one| one.too_much.spec == *spec);
     may_stay
-        && path_specs(&table.schema).iter().all(has)
+        && table.paths.iter().all(has)
         && !lacks_an_index(&view.segment, &stored_indexes(&table.schema))
 }
 
@@ -378,8 +404,8 @@ fn make_aside<'v>(
 ) -> Result<Made<'v>> {
     let make = || make(shared, table, views, left_out);
     let bytes: u64 = views.iter().map(SegmentView::bytes).sum();
-    let specs = path_specs(&table.schema);
-    let lacks_a_path = |view: &SegmentView| specs.iter().any(|spec| !view.segment.has_path(spec));
+    let lacks_a_path =
+        |view: &SegmentView| table.paths.iter().any(|spec| !view.segment.has_path(spec));
     if bytes < OWN_THREAD_BYTES && !views.iter().any(lacks_a_path) {
         return make();
     }
@@ -425,8 +451,7 @@ fn may_continue(shared: &DatabaseState, table: &TableView) -> bool {
         return false;
     };
     Arc::ptr_eq(&now.schema, &table.schema) || {
-        let (before, now) = (path_specs(&table.schema), path_specs(&now.schema));
-        before.iter().all(|spec| now.contains(spec))
+        table.paths.iter().all(|spec| now.paths.contains(spec))
     }
 }
 

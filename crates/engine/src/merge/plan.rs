@@ -7,13 +7,14 @@
 //! exist by then, and not once for each tier. (40,000 appends of 3 KB: at most 27 segments, each byte merged 4.9
 //! times. 300 appends of 500 KB: 27 segments, each byte merged once.) If merges of the upper tiers come too late,
 //! the quick thread and finally the writer itself do some: see [`NEARLY_CROWDED`] and [`Size::Relief`]. A quiet
-//! table is merged further, because each look-up asks every segment: see [`QUIET_SHARE`].
+//! table is merged further, because each look-up asks every segment: see [`QUIET_SHARE`]. It is quiet after some
+//! seconds without a change, or once searches since its last change have cost as much as that merge.
 
 use std::time::Instant;
 
 use crate::{
     Options,
-    indexing::{lacks_an_index, path_specs, stored_indexes},
+    indexing::{lacks_an_index, stored_indexes},
     snapshot::{Claims, SegmentView, TableView},
 };
 
@@ -191,6 +192,13 @@ fn full_tier(bytes: &[u64], size: Size, segments: usize) -> Option<Vec<usize>> {
     (chosen.len() > 1).then_some(chosen)
 }
 
+/// The bytes of the segments that are merged when a table is not written to; `None` if there is nothing to merge.
+pub(super) fn quiet_bytes(table: &TableView) -> Option<u64> {
+    let bytes: Vec<u64> = table.segments.iter().map(SegmentView::bytes).collect();
+    let chosen = similar(&bytes)?;
+    Some(chosen.into_iter().filter_map(|index| bytes.get(index)).sum())
+}
+
 /// The longest list of segments, smallest first, of which the largest is not far larger than the others together.
 fn similar(bytes: &[u64]) -> Option<Vec<usize>> {
     let mut chosen: Vec<usize> = (0..bytes.len()).collect();
@@ -221,9 +229,9 @@ fn unindexed(table: &TableView, free: &[usize], size: Size) -> Option<usize> {
     if schema.indexes.is_empty() && schema.paths.is_empty() || size == Size::Relief {
         return None;
     }
-    let (stored, paths) = (stored_indexes(schema), path_specs(schema));
+    let stored = stored_indexes(schema);
     let lacks_a_path = |view: &SegmentView| {
-        paths.iter().any(|spec| {
+        table.paths.iter().any(|spec| {
             !view.segment.has_path(spec) && table.activity.why_without(view, spec).is_none()
         })
     };

@@ -28,8 +28,8 @@ use crate::{
     ColumnDef, ColumnType, Comparison, Error, Filter, Literal, PathTest, RequestPart, Result,
     Schema,
     encode::{KeyRange, joint_ranges, ranges},
-    indexing::path_specs,
     schema::{NO_TEXT, PATH_TEXTS, text_order},
+    snapshot::TableView,
 };
 
 /// Deepest nesting of a filter.
@@ -84,9 +84,9 @@ pub(super) struct Equality {
 }
 
 impl Condition {
-    /// Resolves a filter.
-    pub fn new(schema: &Schema, filter: &Filter) -> Result<Self> {
-        Compiler { schema, in_values: 0, paths: None }.condition(filter, 1)
+    /// Resolves a filter of a table.
+    pub fn new(view: &TableView, filter: &Filter) -> Result<Self> {
+        Compiler { schema: &view.schema, in_values: 0, paths: &view.paths }.condition(filter, 1)
     }
 
     /// The conjuncts: conditions on columns that must all be true.
@@ -470,8 +470,8 @@ fn remove(docs: &mut Vec<u32>, gone: &[u32]) {
 struct Compiler<'s> {
     schema: &'s Schema,
     in_values: usize,
-    /// The schema's paths, computed at first use.
-    paths: Option<Vec<PathSpec>>,
+    /// The specifications of the schema's paths.
+    paths: &'s [PathSpec],
 }
 
 impl<'s> Compiler<'s> {
@@ -602,7 +602,7 @@ impl<'s> Compiler<'s> {
     }
 
     /// A condition on the texts at paths.
-    fn texts(&mut self, column: &str, paths: &[Vec<String>], text: &str) -> Result<Condition> {
+    fn texts(&self, column: &str, paths: &[Vec<String>], text: &str) -> Result<Condition> {
         let path = self.spec_of_texts(column, paths)?;
         let pattern = Pattern::new(text, &PATH_TEXTS);
         Ok(pattern.map_or(Condition::Never, |pattern| Condition::Texts {
@@ -612,7 +612,7 @@ impl<'s> Compiler<'s> {
     }
 
     /// A condition on what paths lead to, as a text.
-    fn may_hold(&mut self, column: &str, paths: &[Vec<String>], text: &str) -> Result<Condition> {
+    fn may_hold(&self, column: &str, paths: &[Vec<String>], text: &str) -> Result<Condition> {
         let path = self.spec_of_texts(column, paths)?;
         let letters = LetterTerm::as_spelled(text, &PATH_TEXTS);
         // All values hold the text of no letters.
@@ -623,7 +623,7 @@ impl<'s> Compiler<'s> {
     }
 
     /// The index spec of the texts of paths.
-    fn spec_of_texts(&mut self, column: &str, paths: &[Vec<String>]) -> Result<PathSpec> {
+    fn spec_of_texts(&self, column: &str, paths: &[Vec<String>]) -> Result<PathSpec> {
         let place = texts_place(self.schema, column, paths);
         self.spec(place).ok_or_else(|| {
             let shown = shown(paths);
@@ -632,9 +632,8 @@ impl<'s> Compiler<'s> {
     }
 
     /// The index spec of one of the table's paths.
-    fn spec(&mut self, place: Option<usize>) -> Option<PathSpec> {
-        let specs = self.paths.get_or_insert_with(|| path_specs(self.schema));
-        place.and_then(|place| specs.get(place)).cloned()
+    fn spec(&self, place: Option<usize>) -> Option<PathSpec> {
+        place.and_then(|place| self.paths.get(place)).cloned()
     }
 
     fn count_values(&mut self, count: usize) -> Result<()> {

@@ -124,7 +124,11 @@ pub(super) fn read(
     values: &mut Row,
 ) -> Result<()> {
     if sources.iter().any(Source::is_row) {
-        let row = super::texts::row(view, (&segment.segment, doc), key, &wanted(sources))?;
+        let mut row = super::texts::row(view, (&segment.segment, doc), key, &wanted(sources))?;
+        if sources.iter().map(Source::position).eq(0..row.len()) {
+            values.append(&mut row);
+            return Ok(());
+        }
         let value = |source: &Source| row.get(source.position()).cloned().unwrap_or(Value::Null);
         values.extend(sources.iter().map(value));
         return Ok(());

@@ -19,7 +19,6 @@ use super::{
 use crate::{
     KeyValues, PathOrder, Result,
     encode::{KeyRange, TOO_MANY, decode_key, first_parts, range_of_equal, range_of_parts, turned},
-    indexing::path_specs,
     snapshot::{SegmentView, TableView},
 };
 
@@ -47,11 +46,9 @@ pub(super) fn first_by_path(view: &TableView, asked: &PathOrder) -> Result<Optio
     {
         return Ok(None);
     }
-    let Some(spec) = place.and_then(|place| path_specs(&view.schema).into_iter().nth(place)) else {
-        return Ok(None);
-    };
+    let Some(spec) = place.and_then(|place| view.paths.get(place)) else { return Ok(None) };
     let indexes: Option<Vec<&PathIndex>> =
-        view.segments.iter().map(|view| view.segment.path(&spec)).collect();
+        view.segments.iter().map(|view| view.segment.path(spec)).collect();
     let Some(indexes) = indexes.filter(|all| all.iter().all(|index| index.is_single())) else {
         return Ok(None);
     };
@@ -64,8 +61,7 @@ pub(super) fn first_by_path(view: &TableView, asked: &PathOrder) -> Result<Optio
             }
         }
     }
-    let condition =
-        filter.as_ref().map(|filter| Condition::new(&view.schema, filter)).transpose()?;
+    let condition = filter.as_ref().map(|filter| Condition::new(view, filter)).transpose()?;
     let is_by_groups = stretches.len() > 1;
     let within = within.as_ref();
     let Some(selected) = selected(view, &indexes, condition.as_ref(), within, is_by_groups)? else {

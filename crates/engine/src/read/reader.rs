@@ -23,7 +23,6 @@ use crate::{
     Selection, SourcePositions, TableIndex, Value, ValuesReply, ValuesRequest, WantedStatistics,
     encode::{decode_key, encode_key},
     error::no_table,
-    indexing::path_specs,
     interrupt::{Interrupt, Unless},
     schema::{is_united, united_name},
     shared::DatabaseState,
@@ -378,9 +377,10 @@ impl Reader {
     /// [`crate::Error::NotFound`] if there is no such table.
     pub fn ready_paths(&self, table: &str) -> Result<Vec<usize>> {
         let table = self.table(table)?;
-        let specs = path_specs(&table.schema);
         let has = |spec: &PathSpec| table.segments.iter().all(|view| view.segment.has_path(spec));
-        Ok((0..specs.len()).filter(|&place| specs.get(place).is_some_and(has)).collect())
+        Ok((0..table.paths.len())
+            .filter(|&place| table.paths.get(place).is_some_and(has))
+            .collect())
     }
 
     /// Whether an index over several paths, by its position in the table's definition, is complete: it has all
@@ -391,8 +391,7 @@ impl Reader {
     /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Corrupt`] if the index is damaged.
     pub fn has_all_combinations(&self, table: &str, place: usize) -> Result<bool> {
         let table = self.table(table)?;
-        let specs = path_specs(&table.schema);
-        let Some(spec) = specs.get(place) else { return Ok(false) };
+        let Some(spec) = table.paths.get(place) else { return Ok(false) };
         for view in &table.segments {
             match view.segment.path(spec) {
                 Some(index) if has_all(index)? => {}
@@ -470,6 +469,7 @@ impl Reader {
     /// - [`crate::Error::Ended`]: the reader was told to end.
     pub fn search(&self, request: &SearchRequest) -> Result<SearchReply> {
         let table = self.table(&request.selection.table)?;
+        self.count_asked(&table);
         let bm25 = self.shared.options.bm25;
         let mut reply = search(&table, request, bm25, self.moment())?;
         reply.report.sources = self.sources().clone();
@@ -577,6 +577,9 @@ impl Reader {
             return Ok(CountReply { count, ..CountReply::default() });
         }
         let found = self.table(&selection.table)?;
+        if selection.filter.is_some() || selection.text.is_some() {
+            self.count_asked(&found);
+        }
         let mut reply = count(&found, selection, self.moment())?;
         reply.report.sources = self.sources().clone();
         Ok(reply)
@@ -679,6 +682,9 @@ impl Reader {
             return Ok(Scan::gathered(gathered.scan(request, &self.unless)?));
         }
         let table = Arc::clone(&*self.table(&request.table)?);
+        if request.filter.is_some() {
+            self.count_asked(&table);
+        }
         let scan = ViewScan::new(table, request, self.shared.options.bm25, self.moment())?;
         Ok(scan.into())
     }
@@ -698,6 +704,13 @@ impl Reader {
             return Ok(None);
         }
         Ok(ViewScan::few(table, request, most, &self.unless)?.map(Scan::from))
+    }
+
+    /// Counts a search for the merges, which spare later ones.
+    fn count_asked(&self, table: &TableView) {
+        if table.activity.asked(table.segments.len()) {
+            self.shared.published.notify_work();
+        }
     }
 
     /// The position and the interrupt for searches.

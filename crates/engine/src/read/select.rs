@@ -19,7 +19,6 @@ use super::{
 };
 use crate::{
     AccessPath, Allowed, Position, QueryReport, Result, Schema, Selection, TableIndex,
-    indexing::path_specs,
     interrupt::Unless,
     snapshot::{SegmentView, TableView},
 };
@@ -91,7 +90,7 @@ impl Plan {
     pub fn new(view: &TableView, selection: &Selection, unless: &Unless) -> Result<Self> {
         let expression = Expression::new(view, selection, unless)?;
         let filter = selection.filter.as_ref();
-        let condition = filter.map(|filter| Condition::new(&view.schema, filter)).transpose()?;
+        let condition = filter.map(|filter| Condition::new(view, filter)).transpose()?;
         let (allowed, schema) = (selection.indexes.find, Arc::clone(&view.schema));
         Ok(Self { expression, condition, narrowing: OnceLock::new(), allowed, schema })
     }
@@ -236,9 +235,8 @@ impl Plan {
             ..AccessPath::default()
         };
         let asked = self.condition.as_ref().and_then(Condition::paths).unwrap_or_default();
-        let specs = path_specs(&view.schema);
-        path.by_paths = (0..specs.len())
-            .filter(|&place| specs.get(place).is_some_and(|spec| asked.contains(&spec)))
+        path.by_paths = (0..view.paths.len())
+            .filter(|&place| view.paths.get(place).is_some_and(|spec| asked.contains(&spec)))
             .collect();
         let mut report = QueryReport::default();
         let (mut all, mut found) = (Vec::with_capacity(view.segments.len()), Found::new());

@@ -30,7 +30,7 @@ pub(crate) use readable::scan_readable;
 use crate::{
     Error, Position, Result, Row, Schema,
     encode::RowFormat,
-    indexing::BoundedIndexer,
+    indexing::{BoundedIndexer, path_specs},
     merge::CHANGE_BYTES,
     schema::Synonyms,
     snapshot::{SegmentView, Snapshot, TableView, UsageCounters},
@@ -431,6 +431,7 @@ impl Recovering {
         let usage = Arc::new(UsageCounters::of(&schema, None));
         TableView {
             number,
+            paths: path_specs(&schema).into(),
             schema,
             synonyms,
             format,

@@ -18,11 +18,17 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause if nothing has changed; the pause doubles with each failure.
 const LAST_PAUSE: Duration = Duration::from_secs(60);
 
+/// Searches tell the merges about every so many asked segments.
+const ASKED_STEP: u64 = 1 << 14;
+
 /// Counters of one table, shared by all its views. Updating them takes no lock.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
     bloom_checks: AtomicU64,
     bloom_saves: AtomicU64,
+    /// How often a search asked a segment, and how often before the table's last change or merge.
+    asked: AtomicU64,
+    asked_before: AtomicU64,
     merges: AtomicU64,
     merged_bytes: AtomicU64,
     merge_failure: Mutex<Option<MergeFailure>>,
@@ -89,6 +95,23 @@ impl Activity {
         }
     }
 
+    /// Counts a search that asks so many segments; returns whether the merges should look at the table.
+    #[inline]
+    pub fn asked(&self, segments: usize) -> bool {
+        let before = self.asked.fetch_add(segments as u64, Relaxed);
+        before / ASKED_STEP != before.wrapping_add(segments as u64) / ASKED_STEP
+    }
+
+    /// Notes that rows were changed or segments merged.
+    pub fn changed(&self) {
+        self.asked_before.store(self.asked.load(Relaxed), Relaxed);
+    }
+
+    /// How often searches have asked a segment since the last change or merge.
+    pub fn asked_since_change(&self) -> u64 {
+        self.asked.load(Relaxed).wrapping_sub(self.asked_before.load(Relaxed))
+    }
+
     /// Records why a merge of these segments failed; returns whether the reason is new.
     pub fn merge_failed(&self, why: String, inputs: &[SegmentView], at: Instant) -> bool {
         let mut failure = self.merge_failure.lock();
@@ -122,6 +145,7 @@ impl Activity {
     pub fn merged(&self, inputs: &[SegmentView]) {
         let bytes = inputs.iter().map(SegmentView::bytes).sum();
         self.merge_failure.lock().take_if(|failure| !failure.stands(inputs));
+        self.changed();
         self.merges.fetch_add(1, Relaxed);
         self.merged_bytes.fetch_add(bytes, Relaxed);
     }

@@ -12,6 +12,8 @@ mod usage;
 
 use std::{collections::HashMap, sync::Arc};
 
+use remora_index::paths::PathSpec;
+
 pub(crate) use activity::{Activity, Done};
 pub(crate) use hidden_rows::HiddenRows;
 pub(crate) use published::{Claim, Claims, Published};
@@ -68,6 +70,8 @@ pub(crate) struct TableView {
     pub format: Arc<RowFormat>,
     /// The version of the definition: the batch that set it; 0 if that was before the directory was opened.
     pub defined: Position,
+    /// The specifications of the definition's paths, in its order.
+    pub paths: Arc<[PathSpec]>,
     /// The definition's synonyms.
     pub synonyms: Arc<Synonyms>,
     /// The last batch that changed one of its rows.

@@ -14,7 +14,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use remora_index::{Bitmap, segment::Segment};
+use remora_index::{Bitmap, paths::PathSpec, segment::Segment};
 
 use super::{
     Activity, SegmentView, Snapshot, TableView, UsageCounters, same_keys::SameKeys,
@@ -24,6 +24,7 @@ use crate::{
     Error, RequestPart, Result, Schema,
     encode::RowFormat,
     error::no_table,
+    indexing::path_specs,
     schema::{MAX_PARTS, Synonyms, united_names},
 };
 
@@ -94,6 +95,7 @@ struct Definition {
     number: u32,
     schema: Arc<Schema>,
     format: Arc<RowFormat>,
+    paths: Arc<[PathSpec]>,
     synonyms: Arc<Synonyms>,
     activity: Arc<Activity>,
     usage: Arc<UsageCounters>,
@@ -193,6 +195,7 @@ impl United {
             parts: parts.iter().map(of_part).collect(),
             number: u32::MAX - self.made.fetch_add(1, Ordering::Relaxed) % (u32::MAX / 2),
             format: Arc::new(RowFormat::new(Arc::clone(&schema))),
+            paths: path_specs(&schema).into(),
             synonyms: Arc::new(Synonyms::of(&schema)),
             activity: Arc::default(),
             usage: Arc::new(UsageCounters::of(&schema, None)),
@@ -251,6 +254,7 @@ impl United {
             schema: Arc::clone(schema),
             format: Arc::clone(&definition.format),
             defined: parts.iter().map(|part| part.defined).max().unwrap_or_default(),
+            paths: Arc::clone(&definition.paths),
             synonyms: Arc::clone(&definition.synonyms),
             changed: parts.iter().map(|part| part.changed).max().unwrap_or_default(),
             segments,

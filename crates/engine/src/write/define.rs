@@ -19,7 +19,7 @@ use crate::{
     Definition, Error, Position, Result, Schema, Value,
     encode::{History, RowFormat},
     error::no_table,
-    indexing::{BoundedIndexer, RequiredRows},
+    indexing::{BoundedIndexer, RequiredRows, path_specs},
     schema::Synonyms,
     shared::Definitions,
     snapshot::{SegmentView, Snapshot, TableView, UsageCounters},
@@ -325,6 +325,7 @@ impl Drafted {
         let rows = rows_at(store, number, &format, staged);
         TableView {
             number,
+            paths: path_specs(&schema).into(),
             schema,
             synonyms,
             format,

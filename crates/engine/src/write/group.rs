@@ -121,6 +121,7 @@ pub(crate) fn publish(
         let mut changed = view.changed;
         if let Some(runs) = group.tables.get(&view.number) {
             runs.apply_to(&mut segments, &view.schema);
+            view.activity.changed();
             changed = position;
         }
         (Arc::clone(name), Arc::new(view.at(store, changed, segments)))

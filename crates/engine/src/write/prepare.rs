@@ -10,7 +10,7 @@ use super::{
     unique::wait_for_unique_paths,
 };
 use crate::{
-    Change, ChangeBatch, Error, Options, RequestPart, Result, Row, Schema, Value,
+    Change, ChangeBatch, Error, KeyValues, Options, RequestPart, Result, Row, Schema, Value,
     encode::{RowFormat, decode_key, encode_key, fit_row},
     error::no_table,
     indexing::{Indexers, RequiredRows, indexed_bytes},
@@ -99,7 +99,7 @@ fn prepare_change(change: Change, format: &RowFormat, options: &Options) -> Resu
     };
     let fitted = fit_row(schema, row)?;
     let row = &fitted.row;
-    let parts: Vec<_> =
+    let parts: KeyValues =
         schema.primary_key.iter().filter_map(|&part| row.get(part).cloned()).collect();
     let key = encode_key(schema, &parts)?;
     let stored = format.encode(row)?;

@@ -3,6 +3,10 @@
 use super::{PathSpec, first_bytes, writer::PathWriter};
 use crate::{IndexError, Result, SectionWriter};
 
+/// The number of values of a path in a usual document, and the bytes of each.
+const USUAL_VALUES: usize = 2;
+const USUAL_VALUE_BYTES: usize = 12;
+
 /// The values at each path in one document, path after path. Reused between documents, to keep its buffers.
 #[derive(Clone, Debug, Default)]
 pub struct PathKeys {
@@ -19,6 +23,13 @@ impl PathKeys {
         self.bytes.clear();
         self.ends.clear();
         self.counts.clear();
+    }
+
+    /// Reserves capacity for a usual document with so many paths.
+    pub fn reserve(&mut self, paths: usize) {
+        self.bytes.reserve(USUAL_VALUE_BYTES * USUAL_VALUES * paths);
+        self.ends.reserve(USUAL_VALUES * paths);
+        self.counts.reserve(paths);
     }
 
     /// Adds a value of the current path; `write` appends its bytes.

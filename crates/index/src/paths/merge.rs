@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{PathEntries, PathIndex, PathSpec, first_bytes, writer::PathWriter};
+use super::{PathEntries, PathIndex, PathSpec, damaged, first_bytes, writer::PathWriter};
 use crate::{Result, SectionWriter, text::GONE};
 
 /// Writes the merged sections of a path for `doc_count` documents. Each input has the new number of each of
@@ -23,15 +23,8 @@ pub(crate) fn merge(
     let bytes = sources.iter().map(|(path, _)| path.entries.len()).sum();
     let mut writer = PathWriter::with_room(doc_count, bytes);
     let mut heap = Heap::of(inputs);
-    while let Some((first_bytes, input)) = heap.first() {
-        writer.push(&input.entries.value, input.doc)?;
-        match input.advance()? {
-            Some(next) => {
-                *first_bytes = next;
-                heap.sink(0);
-            }
-            None => heap.remove_first(),
-        }
+    while !heap.order.is_empty() {
+        heap.take_run(|input| writer.push(&input.entries.value, input.doc))?;
     }
     writer.add_to(spec, out);
     Ok(())
@@ -67,7 +60,7 @@ impl Input<'_> {
 }
 
 /// A binary min-heap of inputs. Unlike the standard one, it replaces the top without moving it out and in, and what moves
-/// in it is small: the inputs stay where they are.
+/// in it is small: the inputs stay where they are. While an input stays the first, it is compared only with the second.
 struct Heap<'i> {
     inputs: Vec<Input<'i>>,
     /// The first bytes of each input's value, and which input it is.
@@ -84,14 +77,38 @@ impl<'i> Heap<'i> {
         heap
     }
 
-    fn first(&mut self) -> Option<(&mut u64, &mut Input<'i>)> {
-        let (first_bytes, at) = self.order.first_mut()?;
-        Some((first_bytes, self.inputs.get_mut(*at)?))
+    /// Visits the entries of the first input as long as it is the first, and goes to the next ones.
+    fn take_run(&mut self, mut visit: impl FnMut(&Input<'i>) -> Result<()>) -> Result<()> {
+        let Some(&(_, at)) = self.order.first() else { return Ok(()) };
+        let second = self.least_below(0);
+        loop {
+            let Some(input) = self.inputs.get_mut(at) else { return Err(damaged()) };
+            visit(input)?;
+            let Some(first_bytes) = input.advance()? else {
+                self.order.swap_remove(0);
+                self.sink(0);
+                return Ok(());
+            };
+            let Some(first) = self.order.first_mut() else { return Ok(()) };
+            first.0 = first_bytes;
+            let first = *first;
+            if let Some(second) = second
+                && let Some(&other) = self.order.get(second)
+                && self.is_less(other, first)
+            {
+                self.order.swap(0, second);
+                self.sink(second);
+                return Ok(());
+            }
+        }
     }
 
-    fn remove_first(&mut self) {
-        self.order.swap_remove(0);
-        self.sink(0);
+    /// The place of the least of the two entries below a place.
+    fn least_below(&self, place: usize) -> Option<usize> {
+        let left = 2 * place + 1;
+        let first = *self.order.get(left)?;
+        let is_right = self.order.get(left + 1).is_some_and(|right| self.is_less(*right, first));
+        Some(left + usize::from(is_right))
     }
 
     fn is_less(&self, one: (u64, usize), other: (u64, usize)) -> bool {
@@ -106,9 +123,7 @@ impl<'i> Heap<'i> {
 
     /// Restores the order after the entry at this place has grown.
     fn sink(&mut self, mut place: usize) {
-        while let [left, rest @ ..] = self.order.get(2 * place + 1..).unwrap_or_default() {
-            let is_right = rest.first().is_some_and(|right| self.is_less(*right, *left));
-            let below = 2 * place + 1 + usize::from(is_right);
+        while let Some(below) = self.least_below(place) {
             match (self.order.get(below), self.order.get(place)) {
                 (Some(child), Some(parent)) if self.is_less(*child, *parent) => {}
                 _ => return,

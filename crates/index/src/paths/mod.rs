@@ -40,7 +40,7 @@ pub use texts::PathTexts;
 use crate::{
     Bitmap, DocSet, IndexError, Result, SectionTag, Sections, Slice,
     bytes::{read_u32, read_u64},
-    varint::VarintReader,
+    varint::{self, VarintReader},
 };
 
 pub(crate) const HEAD: SectionTag = SectionTag(*b"PHED");
@@ -151,18 +151,27 @@ impl PathIndex {
         let mut docs = Vec::new();
         let mut bits: Option<Bitmap> = None;
         let many = (self.doc_count as usize / 32).max(1);
-        for (low, high) in ranges {
-            let mut entries = self.from(low)?;
-            while let Some(doc) = entries.next_within(high)? {
-                match &mut bits {
-                    Some(bits) => _ = bits.insert(doc),
-                    None => docs.push(doc),
-                }
-                if docs.len() > many {
-                    let mut filled = Bitmap::new(self.doc_count);
-                    docs.drain(..).for_each(|doc| _ = filled.insert(doc));
-                    bits = Some(filled);
-                }
+        let mut add = |doc: u32| {
+            match &mut bits {
+                Some(bits) => _ = bits.insert(doc),
+                None => docs.push(doc),
+            }
+            if docs.len() > many {
+                let mut filled = Bitmap::new(self.doc_count);
+                docs.drain(..).for_each(|doc| _ = filled.insert(doc));
+                bits = Some(filled);
+            }
+        };
+        for range in ranges {
+            if let (Bound::Included(value), Bound::Included(same)) = range
+                && value == same
+            {
+                self.at_block(self.block_before(range.0)?).for_each_equal(value, &mut add)?;
+                continue;
+            }
+            let mut entries = self.from(range.0)?;
+            while let Some(doc) = entries.next_within(range.1)? {
+                add(doc);
             }
         }
         if let Some(bits) = bits {
@@ -296,7 +305,11 @@ impl PathIndex {
     fn first_block(&self, value: &[u8], compares: fn(Ordering) -> bool) -> Result<usize> {
         let bytes = first_bytes(value);
         let mut low = self.firsts.partition_point(|first| *first < bytes);
-        let mut high = self.firsts.partition_point(|first| *first <= bytes);
+        let rest = self.firsts.get(low..).unwrap_or_default();
+        let mut high = match rest.first() == Some(&bytes) {
+            true => low + rest.partition_point(|first| *first == bytes),
+            false => low,
+        };
         while low < high {
             let middle = low + (high - low) / 2;
             match compares(self.first_value(middle)?.cmp(value)) {
@@ -340,7 +353,16 @@ pub struct PathEntries<'i> {
     waits: bool,
 }
 
-impl PathEntries<'_> {
+/// An entry that was found by its value.
+struct FoundEntry<'i> {
+    /// How many bytes of the target its value begins with; the others are `rest`.
+    shared: usize,
+    rest: &'i [u8],
+    /// The order of its value and the target.
+    order: Ordering,
+}
+
+impl<'i> PathEntries<'i> {
     /// The next entry: its value and document.
     ///
     /// # Errors
@@ -361,51 +383,75 @@ impl PathEntries<'_> {
 
     /// Goes to the first entry whose value is not below `target` (`stops` is [`Ordering::is_ge`]) or is above it
     /// ([`Ordering::is_gt`]); to the end if there is none. No entry of the current block may have been read.
+    fn seek(&mut self, target: &[u8], stops: fn(Ordering) -> bool) -> Result<()> {
+        if let Some(found) = self.find(target, stops)? {
+            self.value.clear();
+            self.value.extend_from_slice(target.get(..found.shared).ok_or_else(damaged)?);
+            self.value.extend_from_slice(found.rest);
+            self.waits = true;
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` with the document of each entry that has this value. No entry of the current block, which begins
+    /// below the value or with it, may have been read. No value is put together.
+    fn for_each_equal(&mut self, value: &[u8], visit: &mut dyn FnMut(u32)) -> Result<()> {
+        if self.find(value, Ordering::is_ge)?.is_none_or(|found| found.order.is_ne()) {
+            return Ok(());
+        }
+        loop {
+            visit(self.doc);
+            if self.reader.position() >= self.left {
+                if !self.begin_block()? {
+                    return Ok(());
+                }
+                let length = self.reader.next()? as usize;
+                if self.bytes(length)? != value {
+                    return Ok(());
+                }
+                self.doc = self.reader.next()?;
+            } else {
+                if self.reader.next()? != 0 {
+                    return Ok(());
+                }
+                let ahead = self.reader.next()?;
+                self.doc = self.doc.checked_add(ahead).ok_or_else(damaged)?;
+            }
+            self.check()?;
+        }
+    }
+
+    /// An error if what was just read is no entry of its block.
+    fn check(&self) -> Result<()> {
+        match self.doc >= self.index.doc_count || self.reader.position() > self.left {
+            true => Err(damaged()),
+            false => Ok(()),
+        }
+    }
+
+    /// The entry that [`PathEntries::seek`] goes to.
     ///
     /// Values before that are not put together. All of them are below the target, so each differs from it at `equal`, the
     /// length of the prefix that both have. An entry that shares more bytes than that with the one before is below it
-    /// too, and one that shares fewer is above it. Only where it shares just as many is it compared.
-    fn seek(&mut self, target: &[u8], stops: fn(Ordering) -> bool) -> Result<()> {
+    /// too, and one that shares fewer is above it. Only where it shares just as many is it compared. Their documents
+    /// are passed over.
+    fn find(
+        &mut self,
+        target: &[u8],
+        stops: fn(Ordering) -> bool,
+    ) -> Result<Option<FoundEntry<'i>>> {
+        let stops_at_equal = stops(Ordering::Equal);
         while self.begin_block()? {
-            let length = self.reader.next()? as usize;
-            let (mut equal, mut order) = compare_from(0, self.bytes(length)?, target);
-            let (mut shared, mut suffix) =
-                (0, self.reader.position() - length..self.reader.position());
-            self.doc = self.reader.next()?;
-            loop {
-                if self.doc >= self.index.doc_count || self.reader.position() > self.left {
-                    return Err(damaged());
-                }
-                if stops(order) {
-                    self.value.clear();
-                    self.value.extend_from_slice(target.get(..shared).ok_or_else(damaged)?);
-                    self.value
-                        .extend_from_slice(self.index.entries.get(suffix).unwrap_or_default());
-                    self.waits = true;
-                    return Ok(());
-                }
-                if self.reader.position() >= self.left {
-                    break;
-                }
-                let length = self.reader.next()? as usize;
-                if length == 0 {
-                    let ahead = self.reader.next()?;
-                    self.doc = self.doc.checked_add(ahead).ok_or_else(damaged)?;
-                    continue;
-                }
-                let with_last = self.reader.next()? as usize;
-                let bytes = self.bytes(length)?;
-                match with_last.cmp(&equal) {
-                    Ordering::Greater => {}
-                    Ordering::Less => order = Ordering::Greater,
-                    Ordering::Equal => (equal, order) = compare_from(equal, bytes, target),
-                }
-                (shared, suffix) =
-                    (with_last, self.reader.position() - length..self.reader.position());
-                self.doc = self.reader.next()?;
+            let block = self.index.entries.get(..self.left).ok_or_else(damaged)?;
+            let found = find_in_block(block, self.reader.position(), target, stops_at_equal);
+            if let Some((entry, doc, at)) = found.ok_or_else(damaged)? {
+                self.reader.go_to(at);
+                self.doc = doc;
+                self.check()?;
+                return Ok(Some(entry));
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Goes to the next block; false behind the last.
@@ -445,9 +491,7 @@ impl PathEntries<'_> {
                 }
             }
         }
-        if self.doc >= self.index.doc_count || self.reader.position() > self.left {
-            return Err(damaged());
-        }
+        self.check()?;
         Ok(Some(()))
     }
 
@@ -457,12 +501,49 @@ impl PathEntries<'_> {
         self.value.extend_from_slice(bytes);
         Ok(())
     }
-}
 
-impl<'i> PathEntries<'i> {
     /// The next bytes.
     fn bytes(&mut self, length: usize) -> Result<&'i [u8]> {
         self.reader.take(length).ok_or_else(damaged)
+    }
+}
+
+/// The entry of [`PathEntries::find`] in a block that begins at `at` and ends with `bytes`, its document and where the next
+/// entry begins; `Some(None)` if the block has none, `None` if it is damaged.
+fn find_in_block<'i>(
+    bytes: &'i [u8],
+    mut at: usize,
+    target: &[u8],
+    stops_at_equal: bool,
+) -> Option<Option<(FoundEntry<'i>, u32, usize)>> {
+    let mut length = varint::read(bytes, &mut at)? as usize;
+    let (mut shared, mut equal, mut order) = (0, 0, Ordering::Less);
+    loop {
+        let end = at.checked_add(length)?;
+        let rest = bytes.get(at..end)?;
+        at = end;
+        match shared.cmp(&equal) {
+            Ordering::Greater => {}
+            Ordering::Less => order = Ordering::Greater,
+            Ordering::Equal => (equal, order) = compare_from(equal, rest, target),
+        }
+        if order == Ordering::Greater || (stops_at_equal && order == Ordering::Equal) {
+            let doc = varint::read(bytes, &mut at)?;
+            return Some(Some((FoundEntry { shared, rest, order }, doc, at)));
+        }
+        varint::skip(bytes, &mut at)?;
+        // The next entry with another value.
+        loop {
+            if at >= bytes.len() {
+                return Some(None);
+            }
+            length = varint::read(bytes, &mut at)? as usize;
+            if length > 0 {
+                break;
+            }
+            varint::skip(bytes, &mut at)?;
+        }
+        shared = varint::read(bytes, &mut at)? as usize;
     }
 }
 
@@ -470,14 +551,26 @@ impl<'i> PathEntries<'i> {
 /// the length of the prefix that both have, and the order.
 fn compare_from(equal: usize, rest: &[u8], target: &[u8]) -> (usize, Ordering) {
     let other = target.get(equal..).unwrap_or_default();
+    if let (Some(one), Some(another)) = (rest.first(), other.first())
+        && one != another
+    {
+        return (equal, one.cmp(another));
+    }
     let more = common_prefix(rest, other);
     (equal + more, rest.get(more).cmp(&other.get(more)))
 }
 
 /// How many bytes both begin with.
 fn common_prefix(one: &[u8], other: &[u8]) -> usize {
-    let (words, others) = (one.chunks_exact(8), other.chunks_exact(8));
-    let equal = words.zip(others).take_while(|(one, other)| one == other).count() * 8;
+    let ((words, _), (others, _)) = (one.as_chunks::<8>(), other.as_chunks::<8>());
+    let mut equal = 0;
+    for (word, other) in words.iter().zip(others) {
+        let differing = u64::from_le_bytes(*word) ^ u64::from_le_bytes(*other);
+        if differing != 0 {
+            return equal + differing.trailing_zeros() as usize / 8;
+        }
+        equal += 8;
+    }
     let rest = one.iter().zip(other).skip(equal);
     equal + rest.take_while(|(one, other)| one == other).count()
 }

@@ -148,6 +148,14 @@ proptest! {
             let count = all.iter().filter(is_found).count() as u64;
             prop_assert!((count..=count + 256).contains(&index.most_within(from, to).unwrap()));
         }
+        // Each value that is there, and one that may be missing.
+        let mut values: BTreeSet<&[u8]> = all.iter().map(|(value, _)| value.as_slice()).collect();
+        values.insert(&[1, 3]);
+        for value in values {
+            let wanted = all.iter().filter(|(other, _)| other == value).map(|(_, doc)| *doc);
+            let found = index.select([(Bound::Included(value), Bound::Included(value))]).unwrap();
+            prop_assert_eq!(found.iter().collect::<Vec<_>>(), wanted.collect::<Vec<_>>());
+        }
     }
 
     #[test]
@@ -194,6 +202,7 @@ proptest! {
             prop_assert!(count <= 10_000_000);
         }
         let _ = damaged.select([(Bound::Included(&[1][..]), Bound::Excluded(&[2][..]))]);
+        let _ = damaged.select([(Bound::Included(&[1][..]), Bound::Included(&[1][..]))]);
         let _ = damaged.most_within(Bound::Included(&[1]), Bound::Excluded(&[2]));
     }
 }

@@ -190,7 +190,7 @@ impl<K: DocumentId> Find<K> {
         let wanted = self.limit.saturating_add(self.offset);
         let mut ids = Vec::new();
         match asked.is_exact() {
-            true => ids = asked.ids(wanted as u64)?,
+            true => ids = asked.into_ids(wanted as u64)?,
             false => asked.matching(&mut |document: Document<K>| {
                 if ids.len() < wanted {
                     ids.push(document.id);
@@ -404,9 +404,11 @@ impl PreparedFind {
     }
 
     /// The first ids of the documents that the indexes leave.
-    fn ids<K: DocumentId>(&self, limit: u64) -> Result<Vec<K>> {
+    fn into_ids<K: DocumentId>(mut self, limit: u64) -> Result<Vec<K>> {
+        let filter = self.by_paths.take().map(|it| it.filter);
+        let request = ScanRequest { filter, ..self.request(vec![0], Some(limit)) };
         let mut ids = Vec::new();
-        for batch in self.reader.scan(self.request(vec![0], Some(limit)))? {
+        for batch in self.reader.scan(request)? {
             let batch = batch?;
             for place in 0..batch.rows {
                 let id = batch.columns.first().map(|column| column.value(place));

@@ -4,7 +4,7 @@
 //! The text is written as the value is visited, without a tree between. Members are sorted by name where they do not
 //! come so, and of several with one name the last stays: the text of a document depends only on what it says.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 use serde::{
     Serialize, Serializer,
@@ -44,7 +44,8 @@ pub(crate) fn to_json<T: Serialize + ?Sized>(value: &T, max_bytes: usize) -> Res
 }
 
 fn serialized<T: Serialize + ?Sized>(value: &T, max_bytes: usize) -> Result<Vec<u8>> {
-    let mut output = Output { text: Vec::with_capacity(FIRST_BYTES), left: max_bytes };
+    let text = Vec::with_capacity(FIRST_BYTES);
+    let mut output = Output { text, left: max_bytes, unsorted: Vec::new() };
     value.serialize(ToText { output: &mut output, depth: 1 })?;
     Ok(output.text)
 }
@@ -54,6 +55,8 @@ struct Output {
     text: Vec<u8>,
     /// Bytes that there is still room for.
     left: usize,
+    /// The members that are being sorted; kept for the next object.
+    unsorted: Vec<u8>,
 }
 
 impl Output {
@@ -153,8 +156,8 @@ struct Members<'o> {
     depth: usize,
     /// Where its text begins.
     start: usize,
-    /// Each name, and where the text of its member ends, which begins behind the one before and a comma.
-    members: Vec<(Cow<'static, str>, usize)>,
+    /// Each name, and where the text of its member is, behind where that of all begins.
+    members: Vec<(Cow<'static, str>, Range<usize>)>,
     key: Option<String>,
     is_variant: bool,
 }
@@ -166,10 +169,12 @@ impl Members<'_> {
         if !self.members.is_empty() {
             to.output.text.push(b',');
         }
+        let first = to.output.text.len();
         to.output.write(&*key)?;
         to.output.text.push(b':');
         value.serialize(to).map_err(|error| error.at(format!("{key:?}")))?;
-        self.members.push((key, self.output.text.len()));
+        let start = self.start + 1;
+        self.members.push((key, first - start..self.output.text.len() - start));
         Ok(())
     }
 
@@ -185,23 +190,20 @@ impl Members<'_> {
 
     /// Brings the members into the order of their names; of those of one name the last stays.
     fn sort(&mut self) {
-        let text = &mut self.output.text;
-        let members = text.split_off((self.start + 1).min(text.len()));
-        let mut from = 0;
-        let spans = self.members.drain(..).map(|(key, end)| {
-            let end = end - self.start - 1;
-            (key, std::mem::replace(&mut from, end + 1)..end)
-        });
-        let mut spans: Vec<_> = spans.collect();
+        let Output { text, unsorted, .. } = &mut *self.output;
+        let start = (self.start + 1).min(text.len());
+        unsorted.clear();
+        unsorted.extend_from_slice(text.get(start..).unwrap_or_default());
+        text.truncate(start);
         // From the last on, for of equal ones the first is kept.
-        spans.reverse();
-        spans.sort_by(|(one, _), (other, _)| one.cmp(other));
-        spans.dedup_by(|(one, _), (other, _)| one == other);
-        for (_, span) in spans {
-            if text.len() > self.start + 1 {
+        self.members.reverse();
+        self.members.sort_by(|(one, _), (other, _)| one.cmp(other));
+        self.members.dedup_by(|(one, _), (other, _)| one == other);
+        for (_, span) in &self.members {
+            if text.len() > start {
                 text.push(b',');
             }
-            text.extend_from_slice(members.get(span).unwrap_or_default());
+            text.extend_from_slice(unsorted.get(span.clone()).unwrap_or_default());
         }
     }
 }
@@ -209,7 +211,7 @@ impl Members<'_> {
 /// The name that a map's key is.
 fn name_of<T: Serialize + ?Sized>(key: &T, depth: usize, left: usize) -> Result<String> {
     // It is counted with its value.
-    let mut output = Output { text: Vec::new(), left };
+    let mut output = Output { text: Vec::new(), left, unsorted: Vec::new() };
     key.serialize(ToText { output: &mut output, depth })?;
     let quoted = output.text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\""));
     if let Some(Ok(plain)) = quoted.filter(|it| !it.contains(&b'\\')).map(str::from_utf8) {

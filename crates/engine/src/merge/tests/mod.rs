@@ -4,9 +4,12 @@ mod paths;
 
 use std::{sync::Arc, time::Instant};
 
-use super::{LastChanges, QUIET_TIME, Size, merge_claimed, plan::SEGMENTS_MAX};
+use super::{
+    ASKED_BYTES, LastChanges, QUIET_TIME, Size, is_asked_often, merge_claimed, optimize,
+    plan::{SEGMENTS_MAX, quiet_bytes},
+};
 use crate::{
-    Change, Database, Durability, Options, Position, Value,
+    Change, Database, Durability, Filter, Options, Position, SearchRequest, Selection, Value,
     storage::store::{Keyspace, Store, testing::FaultyStore},
     write::tests::fixture::{batch, count, put, rows, schema},
 };
@@ -131,6 +134,57 @@ fn table_becomes_idle_after_its_last_change() {
     // A table that is gone is forgotten.
     last_changes.look([other].into_iter(), start + 3 * QUIET_TIME);
     assert_eq!(last_changes.size(changed, start + 9 * QUIET_TIME), Size::Large);
+}
+
+#[test]
+fn table_is_merged_once_searches_have_cost_as_much() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = start(directory.path());
+    for id in 0..3 {
+        database.apply(put(id, "old")).unwrap();
+    }
+    // The merge threads leave claimed segments alone.
+    let claim = database.shared().published.claim_all("t").unwrap();
+    let view = || database.view("t");
+    let asked = || is_asked_often(&view());
+    let bytes = quiet_bytes(&view()).unwrap();
+    assert_eq!(bytes, view().segments.iter().map(|segment| segment.bytes()).sum::<u64>());
+    let enough = bytes.div_ceil(ASKED_BYTES) as usize;
+    assert!(!asked());
+    view().activity.asked(enough - 1);
+    assert!(!asked());
+    view().activity.asked(1);
+    assert!(asked());
+    // After a change the cost starts again, and so after the merge.
+    database.apply(put(3, "old")).unwrap();
+    assert!(!asked());
+    view().activity.asked(2 * enough);
+    assert!(asked());
+    drop(claim);
+    optimize(database.shared(), "t").unwrap();
+    assert!(!asked() && view().segments.len() == 1);
+    view().activity.asked(2 * enough);
+    assert!(!asked(), "there is nothing to merge");
+}
+
+#[test]
+fn searches_are_counted_for_merges() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = start(directory.path());
+    for id in 0..3 {
+        database.apply(put(id, "old")).unwrap();
+    }
+    let before = database.view("t").activity.asked_since_change();
+    assert_eq!((count(&database), database.view("t").segments.len()), (3, 3));
+    let asked = || database.view("t").activity.asked_since_change() - before;
+    assert_eq!(asked(), 0, "nothing is asked of a segment");
+    let filter = Some(Filter::IsNotNull("id".to_owned()));
+    let selection = Selection { table: "t".to_owned(), filter, ..Selection::default() };
+    assert_eq!(database.count(&selection).unwrap().count, 3);
+    assert_eq!(asked(), 3);
+    let request = SearchRequest { selection, limit: 9, ..SearchRequest::default() };
+    assert_eq!(database.search(&request).unwrap().hits.len(), 3);
+    assert_eq!(asked(), 6);
 }
 
 /// Deletions fill the log as insertions do: they lead to checkpoints, which trim it.

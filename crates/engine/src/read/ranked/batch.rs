@@ -8,7 +8,7 @@ use super::{Ranked, stored::StoredQuery};
 use crate::{
     ColumnDef, ColumnType, HIDDEN_KEY, Position, Result, Row, Schema, Unless, Value,
     encode::{RowFormat, encode_key},
-    indexing::RowIndexer,
+    indexing::{RowIndexer, path_specs},
     schema::Synonyms,
     snapshot::{SegmentView, TableView, UsageCounters},
     storage::{
@@ -40,6 +40,7 @@ impl DocumentBatch {
             number: 0,
             format: Arc::new(RowFormat::new(Arc::clone(&schema))),
             defined: Position(0),
+            paths: path_specs(&schema).into(),
             synonyms: Arc::new(Synonyms::of(&schema)),
             changed: Position(0),
             segments: segments.into_iter().collect(),

@@ -146,6 +146,7 @@ pub fn view(schema: Schema, segments: Vec<Vec<Stored>>) -> TableView {
     let usage = Arc::new(crate::snapshot::UsageCounters::of(&schema, None));
     TableView {
         number: 1,
+        paths: crate::indexing::path_specs(&schema).into(),
         schema,
         synonyms,
         format,
