@@ -272,6 +272,30 @@ fn keys_outside_a_segment_need_two_comparisons() {
     assert!(found == 1 && count <= 2 + 15 + 3, "{count}");
 }
 
+#[test]
+fn few_first_values_are_found_without_a_search() {
+    let rows = (0..20_000_u32).map(|key| (key, (Some(key as u8), Some(format!("s{}", key % 5)))));
+    let rows: Vec<(u32, Row)> = rows.collect();
+    let first = IndexPart { order: Some(COUNTED), ..part(2, false) };
+    let by = IndexSpec { id: 1, parts: vec![first, part(1, false)] };
+    let segment = build(&rows, vec![by.clone()]);
+    let index = segment.index(&by).unwrap();
+    assert_eq!(index.range(&[], Unbounded, Unbounded), 0..20_000);
+    KEYS.set(0);
+    let value = Cell::Bytes(b"s3");
+    assert_eq!(index.range(&[value], Unbounded, Unbounded), 12_000..16_000);
+    let high = index.range(&[value], Included(Cell::Ordinal(250)), Unbounded);
+    let is_high = |(key, (number, _)): &&(u32, Row)| key % 5 == 3 && *number >= Some(250);
+    assert_eq!(high, 16_000 - rows.iter().filter(is_high).count() as u32..16_000);
+    assert_eq!(index.range(&[Cell::Bytes(b"s31")], Unbounded, Unbounded), 16_000..16_000);
+    assert_eq!(index.range(&[], Excluded(value), Included(Cell::Bytes(b"s9"))), 16_000..20_000);
+    assert!(KEYS.get() <= 4 * 5, "{}", KEYS.get());
+    KEYS.set(0);
+    assert_eq!(index.group(12_000..20_000, 1, false), 12_000..16_000);
+    assert_eq!(index.group(0..13_000, 1, true), 12_000..13_000);
+    assert_eq!(KEYS.get(), 0);
+}
+
 proptest! {
     #[test]
     fn groups_end_where_a_column_changes(

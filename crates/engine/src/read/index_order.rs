@@ -192,6 +192,11 @@ impl IndexOrder {
         self.along.iter().all(Along::is_of_page)
     }
 
+    /// Whether every row it walks is selected.
+    pub fn passes_none(&self) -> bool {
+        self.along.iter().all(|along| along.is_all)
+    }
+
     /// The documents of a segment to walk; `None` if the segment lacks the index.
     pub fn walk<'v>(&self, view: &'v SegmentView) -> Option<IndexWalk<'v>> {
         let (along, index) = self.of(view)?;

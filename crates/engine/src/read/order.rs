@@ -202,6 +202,21 @@ impl<'v> SegmentOrder<'v> {
         directed(self.keys.compare(doc, other.keys, other_doc), self.key_descending)
     }
 
+    /// The sort key of a document in the first part, if that has a text order and the document a text.
+    pub fn first_key(&self, doc: u32) -> Option<Vec<u8>> {
+        let part = self.parts.first()?;
+        let PartValues::Keyed(_, order) = &part.values else { return None };
+        let Cell::Bytes(text) = part.cell(doc) else { return None };
+        let mut key = Vec::new();
+        order.write_key(text, &mut key);
+        Some(key)
+    }
+
+    /// The order of two documents whose sort keys in the first part compare so.
+    pub fn by_first(&self, ordering: Ordering) -> Ordering {
+        directed(ordering, self.parts.first().is_some_and(|part| part.descending))
+    }
+
     /// The cells of a document that are stored in a cursor.
     pub fn cells(&self, doc: u32) -> impl Iterator<Item = Cell<'_>> {
         self.parts.iter().map(move |part| part.cell(doc))

@@ -7,11 +7,11 @@ use super::{
     highlight::Highlighter,
     order::DocumentAddress,
     score::SegmentScores,
-    source::sources,
+    source::{Source, sources},
     texts,
 };
 use crate::{
-    Error, Hit, RequestPart, Result, Schema, SearchRequest, Value, encode::decode_key,
+    Error, Hit, KeyValues, RequestPart, Result, Schema, SearchRequest, Value, encode::decode_key,
     snapshot::TableView,
 };
 
@@ -22,6 +22,7 @@ const PAGE_BYTES: usize = 64 << 20;
 pub(super) struct Output<'p> {
     fields: Vec<usize>,
     highlighter: Option<Highlighter<'p>>,
+    has_keys: bool,
 }
 
 impl<'p> Output<'p> {
@@ -35,7 +36,13 @@ impl<'p> Output<'p> {
         Ok(Self {
             fields: fields(schema, &request.fields)?,
             highlighter: highlighter.map(|style| Highlighter::new(schema, expression, style)),
+            has_keys: true,
         })
+    }
+
+    /// The same without the rows' keys.
+    pub fn without_keys(self) -> Self {
+        Self { has_keys: false, ..self }
     }
 
     /// The names of the fields.
@@ -51,13 +58,21 @@ impl<'p> Output<'p> {
         scores: Option<&[SegmentScores]>,
     ) -> Result<Vec<Hit>> {
         let sources = sources(&view.schema, &self.fields)?;
+        let is_column = |source: &Source| matches!(source, Source::Column { .. });
+        let reads_keys =
+            self.has_keys || self.highlighter.is_some() || !sources.iter().all(is_column);
         let mut key = Vec::new();
         let mut bytes = 0;
         let hit = |place: &DocumentAddress| {
-            place.read_key(view, &mut key);
+            if reads_keys {
+                place.read_key(view, &mut key);
+            }
             let mut hit = Hit {
-                key: decode_key(&view.schema, &key)?,
-                fields: Vec::new(),
+                key: match self.has_keys {
+                    true => decode_key(&view.schema, &key)?,
+                    false => KeyValues::new(),
+                },
+                fields: Vec::with_capacity(sources.len()),
                 snippet: None,
                 score: scores.map(|scores| scores[place.segment].get(place.doc)),
             };

@@ -223,21 +223,35 @@ fn skipped(
     Merge::new(streams, compare).take(request.limit).collect()
 }
 
+/// A row with the sort key of its first part, which would else be made for each comparison.
+struct Keyed {
+    place: DocumentAddress,
+    /// `None` if there is no such key, or if nothing is compared.
+    key: Option<Vec<u8>>,
+}
+
 /// Merges the first rows of each segment to a page.
 fn merged(
     firsts: Vec<Vec<u32>>,
     orders: &[SegmentOrder<'_>],
     request: &SearchRequest,
 ) -> Vec<DocumentAddress> {
-    let streams = firsts
-        .into_iter()
-        .enumerate()
-        .map(|(segment, first)| first.into_iter().map(move |doc| DocumentAddress { segment, doc }));
-    let merged = Merge::new(streams, |a: &DocumentAddress, b: &DocumentAddress| {
-        let (mine, theirs) = (&orders[a.segment], &orders[b.segment]);
-        mine.compare_across(a.doc, theirs, b.doc)
+    let are_several = firsts.iter().filter(|first| !first.is_empty()).count() > 1;
+    let streams = firsts.into_iter().enumerate().map(|(segment, first)| {
+        first.into_iter().map(move |doc| {
+            let order = orders.get(segment).filter(|_| are_several);
+            let key = order.and_then(|order| order.first_key(doc));
+            Keyed { place: DocumentAddress { segment, doc }, key }
+        })
     });
-    merged.skip(request.offset).take(request.limit).collect()
+    let merged = Merge::new(streams, |a: &Keyed, b: &Keyed| {
+        let (mine, theirs) = (&orders[a.place.segment], &orders[b.place.segment]);
+        match (&a.key, &b.key) {
+            (Some(one), Some(other)) if one != other => mine.by_first(one.cmp(other)),
+            _ => mine.compare_across(a.place.doc, theirs, b.place.doc),
+        }
+    });
+    merged.skip(request.offset).take(request.limit).map(|keyed| keyed.place).collect()
 }
 
 /// A candidate for the first rows.

@@ -477,8 +477,8 @@ impl Reader {
     }
 
     /// The rows of a page along the key or an index with its order, without the total, and without reading more rows
-    /// than the page needs. `None` if neither has the order, if [`Reader::search`] is cheaper, or if the request has
-    /// a text condition, a cursor or highlights.
+    /// than the page needs. Their [`Hit::key`] is empty. `None` if neither has the order, if [`Reader::search`] is
+    /// cheaper, or if the request has a text condition, a cursor or highlights.
     ///
     /// # Errors
     /// As in [`Reader::search`].

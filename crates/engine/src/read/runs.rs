@@ -32,6 +32,8 @@ use crate::{
 
 /// Most values of a loose scan; beyond that it is cheaper to count all rows by value.
 const MAX_VALUES: usize = 4_096;
+/// Values that are read before it is estimated whether there are few: mostly there are fewer than these.
+const UNESTIMATED: usize = 64;
 /// Most rows of a run whose texts are compared, if texts with equal sort keys count as one value.
 const MAX_COMPARED: u32 = 4_096;
 
@@ -54,8 +56,7 @@ pub(crate) fn values_in_order(
         None => allowed_specs(&view.schema, allowed)
             .into_iter()
             .filter_map(|(index, spec)| Along::of(index, spec, column, &plan, request))
-            .filter(|along| ends.iter().all(|end| along.has(end)))
-            .filter(|along| along.is_of_few(view, request)),
+            .filter(|along| ends.iter().all(|end| along.has(end))),
         Some(_) => return Ok(None),
     };
     let Some((along, mut segments)) =
@@ -66,7 +67,7 @@ pub(crate) fn values_in_order(
     let mut looks = Looks::new(unless);
     let condition = plan.condition.as_ref().filter(|_| along.is_tested);
     let mut test = condition.and_then(|condition| ValueTest::new(condition, column.id));
-    let wanted = RunRequest { column, ends: &ends, request };
+    let wanted = RunRequest { view, along: &along, column, ends: &ends, request };
     let Some(values) = wanted.merged(&mut segments, &mut test, &mut looks)? else {
         return Ok(None);
     };
@@ -294,6 +295,8 @@ impl<'v> Runs<'v> {
 
 /// What is requested for each value.
 struct RunRequest<'w> {
+    view: &'w TableView,
+    along: &'w Along,
     column: &'w ColumnDef,
     ends: &'w [End<'w>],
     request: &'w ValuesRequest,
@@ -315,8 +318,12 @@ impl RunRequest<'_> {
         test: &mut Option<ValueTest<'_>>,
         looks: &mut Looks,
     ) -> Result<Option<Vec<ValueRow>>> {
-        let mut values = Vec::new();
+        let (mut values, mut read) = (Vec::new(), 0);
         while values.len() < self.request.limit {
+            if read == UNESTIMATED && !self.along.is_of_few(self.view, self.request) {
+                return Ok(None);
+            }
+            read += 1;
             let keys = segments.iter().filter_map(|runs| runs.next.as_ref().map(|(key, _)| key));
             let first = match self.request.descending {
                 true => keys.max().cloned(),

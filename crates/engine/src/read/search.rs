@@ -81,14 +81,14 @@ pub(crate) fn search(
     })
 }
 
-/// The rows of a page along the key or an index with its order, without their total; `None` if that is not possible
-/// or [`search`] is cheaper.
+/// The rows of a page along the key or an index with its order, without their keys and total; `None` if that is not
+/// possible or [`search`] is cheaper.
 pub(crate) fn first(view: &TableView, request: &SearchRequest) -> Result<Option<Vec<Hit>>> {
     let Some(FirstPage { places, index, .. }) = FirstPage::find(view, request)? else {
         return Ok(None);
     };
     view.usage.ordered(index.map_or(TableIndex::Key, |index| index.index()));
-    let output = Output::new(&view.schema, request, None)?;
+    let output = Output::new(&view.schema, request, None)?.without_keys();
     output.hits(view, &places, None).map(Some)
 }
 
@@ -188,7 +188,7 @@ impl FirstPage {
         let index = IndexOrder::find(view, &order, condition, allowed);
         let Some(index) = index.filter(|index| {
             let wanted = request.limit + request.offset;
-            allowed.forced || index.is_all() || plan.is_walked(view, index.rows(view), wanted)
+            allowed.forced || index.passes_none() || plan.is_walked(view, index.rows(view), wanted)
         }) else {
             return Ok(None);
         };

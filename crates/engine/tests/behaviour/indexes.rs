@@ -306,13 +306,14 @@ fn compare(database: &Database, random: &mut Random, orders: &[Order], times: us
             sort: keys,
             limit: 1 + random.below(40) as usize,
             offset: random.below(3) as usize * 7,
+            fields: vec![COLUMNS[0].to_owned()],
             ..SearchRequest::default()
         };
         let mut at = request.offset;
         let page = expected.iter().skip(at).take(request.limit).map(|order| order.0);
         let page: Vec<i64> = page.collect();
         if let Some(hits) = database.reader().first_page(&request).unwrap() {
-            let ids: Vec<i64> = hits.iter().map(|hit| id_of(&hit.key)).collect();
+            let ids: Vec<i64> = hits.iter().map(|hit| id_of(&hit.fields)).collect();
             assert_eq!(ids, page, "{request:?}");
         }
         for _ in 0..3 {
@@ -451,7 +452,9 @@ fn compare_next_pages(database: &Database, random: &mut Random, orders: &[Order]
         let selection = Selection { table: ORDERS.to_owned(), filter, ..Selection::default() };
         let by = [SortBy::Column(COLUMNS[2].to_owned()), SortBy::Key];
         let sort = by.map(|by| SortKey { by, descending }).to_vec();
-        let request = SearchRequest { selection, sort, limit: 20, ..SearchRequest::default() };
+        let fields = vec![COLUMNS[0].to_owned()];
+        let request =
+            SearchRequest { selection, sort, limit: 20, fields, ..SearchRequest::default() };
         let mut wanted: Vec<(i64, i64)> = orders.iter().map(|it| (it.2, it.0)).collect();
         wanted.sort_unstable();
         if descending {
@@ -462,7 +465,7 @@ fn compare_next_pages(database: &Database, random: &mut Random, orders: &[Order]
         let hits = database.reader().first_page(&request).unwrap();
         // The end of the index is not worth a walk to some conditions, but these say where it begins.
         let hits = hits.expect("the page is read along the index");
-        let ids: Vec<i64> = hits.iter().map(|hit| id_of(&hit.key)).collect();
+        let ids: Vec<i64> = hits.iter().map(|hit| id_of(&hit.fields)).collect();
         assert_eq!(ids, wanted, "{request:?}");
     }
 }

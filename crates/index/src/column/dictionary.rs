@@ -100,9 +100,14 @@ impl Dictionary {
         &self.values
     }
 
+    /// The number of distinct values, NULL among them.
+    pub fn value_count(&self) -> u32 {
+        self.values.len().saturating_add(self.first_code)
+    }
+
     /// The values that some document has, NULL first.
     pub fn distinct_values(&self) -> impl Iterator<Item = Cell<'_>> {
-        (0..self.values.len().saturating_add(self.first_code)).map(|code| self.value(code))
+        (0..self.value_count()).map(|code| self.value(code))
     }
 
     /// Whether all values have distinct sort keys in this order. Also false if there are too many values to

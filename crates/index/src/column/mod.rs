@@ -240,6 +240,14 @@ impl Column {
         }
     }
 
+    /// The number of distinct values, NULL among them; `None` if the column has no dictionary.
+    pub fn value_count(&self) -> Option<u32> {
+        match &self.layout {
+            Layout::Plain(_) => None,
+            Layout::Dictionary(dictionary) => Some(dictionary.value_count()),
+        }
+    }
+
     /// The distinct values of the column, NULL first, then ascending; `None` if the column has no dictionary.
     pub fn distinct_values(&self) -> Option<impl Iterator<Item = Cell<'_>>> {
         match &self.layout {

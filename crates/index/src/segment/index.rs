@@ -15,6 +15,7 @@ use std::{
     cell,
     cmp::Ordering,
     ops::{Bound, Range},
+    sync::OnceLock,
 };
 
 use super::{Segment, sort_key::push_part};
@@ -32,6 +33,8 @@ pub(super) const INDEX: SectionTag = SectionTag(*b"SIDX");
 const MAX_PARTS: usize = 32;
 const DESCENDING: u8 = 1;
 const ORDERED: u8 = 2;
+/// If the first column has at most this many values, the places where they begin are remembered.
+const MAX_STARTS: u32 = 64;
 
 /// One index to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +68,8 @@ pub(super) struct StoredIndex {
     parts: Vec<StoredPart>,
     docs: Slice,
     width: u32,
+    /// The first position of each value of the first column, if they are few. Found when first asked for.
+    starts: OnceLock<Option<Box<[u32]>>>,
 }
 
 impl StoredIndex {
@@ -91,7 +96,7 @@ impl StoredIndex {
         }
         let docs = cursor.slice(packed::packed_bytes(doc_count, width) + PADDING_BYTES)?;
         cursor.finish()?;
-        Ok(Some(Self { parts, docs, width }))
+        Ok(Some(Self { parts, docs, width, starts: OnceLock::new() }))
     }
 
     /// Whether the index has exactly these parts.
@@ -130,8 +135,7 @@ pub(super) fn write(spec: &IndexSpec, docs: &[u32], out: &mut SectionWriter) -> 
 
 /// A secondary index of a segment, with the columns it is sorted by.
 pub struct SegmentIndex<'s> {
-    docs: &'s Slice,
-    width: u32,
+    stored: &'s StoredIndex,
     doc_count: u32,
     parts: Vec<ReadPart<'s>>,
     /// The sort key that was computed last: equal texts often follow each other.
@@ -186,8 +190,7 @@ impl<'s> ReadPart<'s> {
 impl<'s> SegmentIndex<'s> {
     pub(super) fn new(segment: &'s Segment, stored: &'s StoredIndex, spec: &IndexSpec) -> Self {
         let parts = spec.parts.iter().map(|part| ReadPart::new(segment, part)).collect();
-        let (docs, width, doc_count) = (&stored.docs, stored.width, segment.doc_count());
-        Self { docs, width, doc_count, parts, key: cell::Cell::default() }
+        Self { stored, doc_count: segment.doc_count(), parts, key: cell::Cell::default() }
     }
 
     /// The number of documents, deleted ones included.
@@ -203,13 +206,40 @@ impl<'s> SegmentIndex<'s> {
     /// The document at a position below [`SegmentIndex::len`].
     #[inline]
     pub fn doc(&self, position: u32) -> u32 {
-        packed::get(self.docs, self.width, position as usize) as u32
+        packed::get(&self.stored.docs, self.stored.width, position as usize) as u32
+    }
+
+    /// The first position of each value of the first part, if they are few and their sort keys differ.
+    fn starts(&self) -> Option<&'s [u32]> {
+        self.stored.starts.get_or_init(|| self.find_starts()).as_deref()
+    }
+
+    fn find_starts(&self) -> Option<Box<[u32]>> {
+        let part = self.parts.first()?;
+        let column =
+            part.column.filter(|it| it.value_count().is_some_and(|it| it <= MAX_STARTS))?;
+        if part.order.is_some_and(|order| !column.has_distinct_keys(order)) {
+            return None;
+        }
+        let (mut starts, mut position) = (Vec::new(), 0);
+        while position < self.doc_count {
+            // A damaged index may have more runs than values.
+            if starts.len() == MAX_STARTS as usize {
+                return None;
+            }
+            starts.push(position);
+            let first = self.doc(position);
+            let is_equal = |doc: u32| column.compare(first, doc).is_eq();
+            position = self.near_first_without(position..self.doc_count, is_equal);
+        }
+        Some(starts.into())
     }
 
     /// The positions of the documents whose first parts equal `prefix` and whose next part lies within the
     /// bounds. Bounds of a part with a text order are sort keys. Cost: two binary searches. The first reads
     /// the columns log2(documents) times, the second gallops from its result: 2 log2(positions) times. If all
-    /// documents are below or all are above the range, two comparisons are enough.
+    /// documents are below or all are above the range, two comparisons are enough. If the first part has few
+    /// values, only documents with the one asked for are searched.
     pub fn range(
         &self,
         prefix: &[Cell<'_>],
@@ -218,11 +248,49 @@ impl<'s> SegmentIndex<'s> {
     ) -> Range<u32> {
         let descending = self.parts.get(prefix.len()).is_some_and(|part| part.descending);
         let (first, last) = if descending { (high, low) } else { (low, high) };
-        let start =
-            self.first_without(0..self.doc_count, |doc| self.is_before(doc, prefix, first, false));
-        let end = self.near_first_without(start..self.doc_count, |doc| {
-            self.is_before(doc, prefix, last, true)
-        });
+        let Some(starts) = self.starts() else {
+            return self.searched(0..self.doc_count, 0, prefix, (first, last));
+        };
+        let start_of = |run: usize| starts.get(run).copied().unwrap_or(self.doc_count);
+        if prefix.is_empty() {
+            let run = |bound, is_end| {
+                starts.partition_point(|&it| self.is_before(self.doc(it), 0, prefix, bound, is_end))
+            };
+            let start = start_of(run(first, false));
+            return start..start_of(run(last, true)).max(start);
+        }
+        let value = prefix.get(..1).unwrap_or_default();
+        let compare = |start: u32| self.compare_with(self.doc(start), 0, value, None);
+        let run = starts.partition_point(|&start| compare(start).is_lt());
+        let start = start_of(run);
+        match starts.get(run).is_some_and(|&start| compare(start).is_eq()) {
+            true => self.searched(start..start_of(run + 1), 1, prefix, (first, last)),
+            false => start..start,
+        }
+    }
+
+    /// The same among documents that are known to be equal to the prefix in the first `known` parts.
+    fn searched(
+        &self,
+        within: Range<u32>,
+        known: usize,
+        prefix: &[Cell<'_>],
+        (first, last): (Bound<Cell<'_>>, Bound<Cell<'_>>),
+    ) -> Range<u32> {
+        let is_open =
+            |bound: Bound<Cell<'_>>| known == prefix.len() && matches!(bound, Bound::Unbounded);
+        let start = match is_open(first) {
+            true => within.start,
+            false => self.first_without(within.clone(), |doc| {
+                self.is_before(doc, known, prefix, first, false)
+            }),
+        };
+        let end = match is_open(last) {
+            true => within.end,
+            false => self.near_first_without(start..within.end, |doc| {
+                self.is_before(doc, known, prefix, last, true)
+            }),
+        };
         start..end
     }
 
@@ -230,6 +298,7 @@ impl<'s> SegmentIndex<'s> {
     fn is_before(
         &self,
         doc: u32,
+        known: usize,
         prefix: &[Cell<'_>],
         bound: Bound<Cell<'_>>,
         is_end: bool,
@@ -239,7 +308,7 @@ impl<'s> SegmentIndex<'s> {
             Bound::Excluded(cell) => (Some(cell), !is_end),
             Bound::Unbounded => (None, is_end),
         };
-        match self.compare_with(doc, prefix, cell) {
+        match self.compare_with(doc, known, prefix, cell) {
             Ordering::Equal => is_past_equal,
             ordering => ordering.is_lt(),
         }
@@ -271,11 +340,26 @@ impl<'s> SegmentIndex<'s> {
     }
 
     /// At one end of a range, the run of positions whose documents are equal in the first `parts` parts.
-    /// Cost: 2 log2(positions) comparisons.
+    /// Cost: 2 log2(positions) comparisons, or none for the first part if it has few values.
     pub fn group(&self, within: Range<u32>, parts: usize, at_end: bool) -> Range<u32> {
         let Some(last) = within.end.checked_sub(1).filter(|last| *last >= within.start) else {
             return within;
         };
+        if parts == 1
+            && let Some(starts) = self.starts()
+        {
+            let next =
+                starts.partition_point(|&start| start <= if at_end { last } else { within.start });
+            return match at_end {
+                true => {
+                    let start = next.checked_sub(1).and_then(|run| starts.get(run));
+                    start.map_or(within.start, |&start| start.max(within.start))..within.end
+                }
+                false => {
+                    within.start..starts.get(next).map_or(within.end, |&end| end.min(within.end))
+                }
+            };
+        }
         let first = self.doc(if at_end { last } else { within.start });
         let is_equal =
             |doc: u32| self.parts.iter().take(parts).all(|part| self.is_equal(part, first, doc));
@@ -324,10 +408,16 @@ impl<'s> SegmentIndex<'s> {
         low
     }
 
-    /// Compares a document's first parts with these values, in the order of the index.
-    fn compare_with(&self, doc: u32, prefix: &[Cell<'_>], next: Option<Cell<'_>>) -> Ordering {
+    /// Compares a document's parts behind the first `known` ones with these values, in the order of the index.
+    fn compare_with(
+        &self,
+        doc: u32,
+        known: usize,
+        prefix: &[Cell<'_>],
+        next: Option<Cell<'_>>,
+    ) -> Ordering {
         let wanted = prefix.iter().copied().chain(next);
-        for (part, wanted) in self.parts.iter().zip(wanted) {
+        for (part, wanted) in self.parts.iter().zip(wanted).skip(known) {
             let ordering = match (part.cell(doc), part.order) {
                 (Cell::Bytes(text), Some(order)) => {
                     let mut last = self.key.take();

@@ -22,7 +22,7 @@ use remora_mysql::Collation;
 
 use super::{
     collation::push_key,
-    json::{Path, member},
+    json::{Path, checked_member, member},
     types::ExprType,
 };
 use crate::SqlType;
@@ -106,7 +106,9 @@ impl KernelCall<'_> {
         else {
             return None;
         };
-        if kind.kind != SqlType::Json || *self.held != DataType::Utf8View {
+        let is_json = kind.kind == SqlType::Json;
+        let is_text = !is_json && kind.is_string() && kind.members.is_none();
+        if !(is_json || is_text) || *self.held != DataType::Utf8View {
             return None;
         }
         let documents = documents.as_string_view_opt()?;
@@ -114,7 +116,12 @@ impl KernelCall<'_> {
         let mut members = StringViewBuilder::with_capacity(documents.len());
         let mut bytes = 0;
         for document in documents {
-            let found = document.and_then(|document| member(document, &path.steps));
+            let found = match document {
+                None => None,
+                Some(document) if is_json => member(document, &path.steps),
+                // What is no document is an error, which is made row by row.
+                Some(document) => checked_member(document, &path.steps).ok()?,
+            };
             let text = found.map(|found| match self.name {
                 "->>" => found.into_plain_text(),
                 _ => found.text(),
@@ -345,14 +352,16 @@ mod tests {
             let kind = ExprType::text(9, Collation::UTF8MB4_0900_AI_CI);
             (ColumnarValue::Scalar(ScalarValue::Utf8View(Some(path.to_owned()))), kind)
         };
-        for name in ["json_extract", "->>"] {
+        let names = ["json_extract", "->>"].map(|name| (name, ExprType::json()));
+        let of_texts = names.clone().map(|(name, _)| (name, text("").1));
+        for (name, kind) in names.into_iter().chain(of_texts) {
             let udf = Function::udf(name, Dialect::default()).unwrap();
             for path in ["$", "$.a", "$.b", "$.b.c", "$.b.c[1]", "$.*"] {
-                let column = (ColumnarValue::Array(Arc::clone(&array)), ExprType::json());
+                let column = (ColumnarValue::Array(Arc::clone(&array)), kind.clone());
                 let whole = invoke(&udf, &[column, text(path)], array.len()).unwrap();
                 for row in 0..array.len() {
                     let one = ScalarValue::try_from_array(&array, row).unwrap();
-                    let one = (ColumnarValue::Scalar(one), ExprType::json());
+                    let one = (ColumnarValue::Scalar(one), kind.clone());
                     let one = invoke(&udf, &[one, text(path)], 1).unwrap();
                     assert_eq!(&whole.slice(row, 1), &one, "{name} {path}, row {row}");
                 }

@@ -238,7 +238,7 @@ impl Parser<'_> {
             (Some(alias), _) => alias,
             (None, Value::Column(column)) => column.name.clone(),
             // The column's name would contain the literals' text, which is not part of the shape.
-            (None, Value::Score(_)) => return None,
+            (None, Value::Score(_) | Value::Member { .. }) => return None,
             (None, _) => written,
         };
         Some(Item::One(value, name))
@@ -272,7 +272,34 @@ impl Parser<'_> {
             self.expect(")")?;
             return Some(Value::Weight);
         }
-        Some(Value::Column(self.column()?))
+        if self.is_call("JSON_UNQUOTE") {
+            self.at += 2;
+            let value = self.extracted(true)?;
+            self.expect(")")?;
+            return Some(value);
+        }
+        if self.is_call("JSON_EXTRACT") {
+            return self.extracted(false);
+        }
+        let column = self.column()?;
+        let is_text = self.mark("->>");
+        Some(match is_text || self.mark("->") {
+            true => Value::Member { column, path: self.literal()?, is_text },
+            false => Value::Column(column),
+        })
+    }
+
+    /// `JSON_EXTRACT(column, '$.path')`.
+    fn extracted(&mut self, is_text: bool) -> Option<Value> {
+        if !self.is_call("JSON_EXTRACT") {
+            return None;
+        }
+        self.at += 2;
+        let column = self.column()?;
+        self.expect(",")?;
+        let path = self.literal()?;
+        self.expect(")")?;
+        Some(Value::Member { column, path, is_text })
     }
 
     fn order(&mut self) -> Option<Vec<(OrderBy, bool)>> {

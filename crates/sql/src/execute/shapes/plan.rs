@@ -11,7 +11,12 @@ use super::{
     },
     table::Table,
 };
-use crate::{Column, catalog::Reader, meaning::types::ExprType, shared::InstanceState};
+use crate::{
+    Column,
+    catalog::Reader,
+    meaning::{extracted_type, types::ExprType},
+    shared::InstanceState,
+};
 
 /// The most rows of a search that are collected before they are sent.
 pub(super) const MAX_PAGE_ROWS: u64 = 10_000;
@@ -60,8 +65,20 @@ pub(super) struct KeyWork {
     pub test: KeyTest,
     /// The positions of the selected columns.
     pub fields: Vec<usize>,
+    /// What is selected of documents among them. Only a single row has such.
+    pub members: Vec<Member>,
     pub branches: Repeated,
     pub order: KeyOrder,
+}
+
+/// A part of a document that is selected in the document's place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Member {
+    /// The index of the document among the selected columns.
+    pub place: usize,
+    pub path: Group,
+    /// Whether the text of a part is selected.
+    pub is_text: bool,
 }
 
 /// The order of rows that are looked up by key.
@@ -186,7 +203,11 @@ impl Plan {
     /// Rows by key, if the condition names keys.
     fn keys(select: &Select, branches: Repeated, table: &Table) -> Option<(Work, Vec<Column>)> {
         let test = KeyTest::new(select.condition.as_ref()?, table)?;
-        let (fields, columns) = fields(&select.items, table)?;
+        let (fields, columns, members) = fields_and_members(&select.items, table)?;
+        let is_of_a_row = test.is_single && branches.times == 1 && select.limit.is_none();
+        if !members.is_empty() && !is_of_a_row {
+            return None;
+        }
         let order = match select.order.as_slice() {
             [] => KeyOrder::Ascending,
             [(by, descending)] => {
@@ -199,7 +220,7 @@ impl Plan {
             }
             _ => return None,
         };
-        Some((Work::Keys(KeyWork { test, fields, branches, order }), columns))
+        Some((Work::Keys(KeyWork { test, fields, members, branches, order }), columns))
     }
 
     /// A UNION of SELECTs by key.
@@ -252,6 +273,30 @@ fn fields(items: &[Item], table: &Table) -> Option<(Vec<usize>, Vec<Column>)> {
     Some((fields, columns))
 }
 
+/// The same with parts of documents.
+fn fields_and_members(
+    items: &[Item],
+    table: &Table,
+) -> Option<(Vec<usize>, Vec<Column>, Vec<Member>)> {
+    let (mut all, mut columns, mut members) = (Vec::new(), Vec::new(), Vec::new());
+    for item in items {
+        let Item::One(Value::Member { column, path, is_text }, name) = item else {
+            let (of_item, described) = fields(std::slice::from_ref(item), table)?;
+            all.extend(of_item);
+            columns.extend(described);
+            continue;
+        };
+        let position = table.position(column)?;
+        if !table.has_documents(position) {
+            return None;
+        }
+        members.push(Member { place: all.len(), path: *path, is_text: *is_text });
+        columns.push(extracted_type(*is_text).column_named(name));
+        all.push(position);
+    }
+    Some((all, columns, members))
+}
+
 /// Rows by the keys that JSON_TABLE gives. Repeated keys give repeated rows.
 fn joined(select: &Select, keys: &JsonKeys, table: &Table) -> Option<(Work, Vec<Column>)> {
     let plain = select.condition.is_none() && select.group.is_none() && select.order.is_empty();
@@ -267,8 +312,8 @@ fn joined(select: &Select, keys: &JsonKeys, table: &Table) -> Option<(Work, Vec<
     }
     let test = KeyTest::joined(keys, table)?;
     let (fields, columns) = fields(&select.items, table)?;
-    let branches = Repeated { times: 1, groups: 0 };
-    Some((Work::Keys(KeyWork { test, fields, branches, order: KeyOrder::AsAsked }), columns))
+    let (branches, order) = (Repeated { times: 1, groups: 0 }, KeyOrder::AsAsked);
+    Some((Work::Keys(KeyWork { test, fields, members: Vec::new(), branches, order }), columns))
 }
 
 fn page(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {

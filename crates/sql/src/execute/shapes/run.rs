@@ -9,17 +9,22 @@ use remora_mysql::Collation;
 
 use super::{
     condition::{Selected, Tests},
+    constant::Constant,
     keys::{distinct, sort},
     lift::Constants,
     output::send,
     plan::{
-        End, FacetItem, FacetOrder, FacetWork, KeyOrder, KeyWork, MAX_PAGE_ROWS, PageField,
+        End, FacetItem, FacetOrder, FacetWork, KeyOrder, KeyWork, MAX_PAGE_ROWS, Member, PageField,
         PageWork, Plan, Work,
     },
 };
 use crate::{
-    Cell, Outcome, Reply, Result, catalog::Reader, error::from_engine,
-    meaning::collation::push_key, scan::Most, state::SessionState,
+    Cell, Outcome, Reply, Result,
+    catalog::Reader,
+    error::from_engine,
+    meaning::{collation::push_key, extracted},
+    scan::Most,
+    state::SessionState,
 };
 
 /// Keys that are looked up before their rows are sent. That many rows stay in the CPU's cache.
@@ -160,17 +165,48 @@ impl ShapeRun<'_> {
     fn single<R: Reply>(&self, session: &SessionState, work: &KeyWork, reply: &mut R) -> Sent {
         let Some(key) = work.test.single(self.constants) else { return Ok(None) };
         let table = &self.plan.table.engine_name;
-        let row = match key {
+        let mut row = match key {
             Some(key) => self.reader.get_columns(table, &key, &work.fields).map_err(failed)?,
             None => None,
         };
         if row.is_none() && work.test.by_bytes {
             return Ok(None);
         }
+        if let Some(row) = &mut row
+            && self.extract(session, &work.members, row).is_none()
+        {
+            return Ok(None);
+        }
         reply.columns(&self.plan.columns)?;
         let Some(row) = row else { return Ok(Some(0)) };
         send(reply, &self.plan.columns, &row, &session.variables.time_zone.zone)?;
         Ok(Some(1))
+    }
+
+    /// Puts the selected parts of documents in their place; `None` if that is an error or a warning.
+    fn extract(&self, session: &SessionState, members: &[Member], row: &mut [Value]) -> Option<()> {
+        for member in members {
+            let Constant::Text(path) = self.constants.one(member.path) else { return None };
+            let slot = row.get_mut(member.place)?;
+            let found = match &*slot {
+                Value::Null => None,
+                document => extracted(document, &path).ok()?,
+            };
+            let found = found.map(|found| match member.is_text {
+                true => found.into_plain_text(),
+                false => found.text(),
+            });
+            let bytes = found.as_ref().map_or(0, String::len) as u64;
+            if bytes > session.variables.max_allowed_packet {
+                return None;
+            }
+            *slot = match (found, member.is_text) {
+                (None, _) => Value::Null,
+                (Some(text), true) => Value::Text(text.into()),
+                (Some(text), false) => Value::Json(text.into()),
+            };
+        }
+        Some(())
     }
 
     async fn keys<R: Reply>(&self, session: &SessionState, work: &KeyWork, reply: &mut R) -> Sent {

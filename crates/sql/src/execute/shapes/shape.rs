@@ -8,7 +8,9 @@
 //! json      := "JSON_TABLE" "(" literal "," literal "COLUMNS" "(" name integer "PATH" literal "))"
 //!              "AS"? name
 //! item      := "*" | table ".*" | (column | "COUNT" "(" ("*" | column) ")" | ("MIN" | "MAX") "(" column ")"
-//!              | match) ("AS"? name)?
+//!              | match | member) ("AS"? name)?
+//! member    := "JSON_EXTRACT" "(" column "," literal ")" | "JSON_UNQUOTE" "(" "JSON_EXTRACT" … ")"
+//!              | column ("->" | "->>") literal             of one row by its key
 //! condition := of AND, OR, NOT, parentheses, and comparisons of a column with literals
 //! match     := "MATCH" "(" column, … ")" "AGAINST" "(" literal mode? ")"
 //! keywords  := "MATCH" "(" literal ("," table)? ")"        with OPTION at the end of the SELECT
@@ -115,6 +117,12 @@ pub(super) enum Value {
     Score(Match),
     /// WEIGHT().
     Weight,
+    /// What a path leads to in the document of a column: the document there, or its text.
+    Member {
+        column: ColumnName,
+        path: Group,
+        is_text: bool,
+    },
 }
 
 /// A column name, qualified or not.

@@ -116,6 +116,16 @@ impl Table {
         self.sql.columns.get(position).is_some_and(|spec| spec.kind.multi().is_some())
     }
 
+    /// Whether the column at a position has documents, or texts that may be some.
+    pub fn has_documents(&self, position: usize) -> bool {
+        let columns = self.schema().columns.get(position).zip(self.sql.columns.get(position));
+        columns.is_some_and(|(definition, spec)| match definition.kind {
+            ColumnType::Json => expr_type(spec).kind == SqlType::Json,
+            ColumnType::Text => spec.kind.is_text() && !spec.kind.has_labels(),
+            _ => false,
+        })
+    }
+
     /// The position of a text column. A nullable column is refused under a negation.
     pub fn text_position(&self, column: &ColumnName, positive: bool) -> Option<usize> {
         let position = self.position(column)?;

@@ -276,6 +276,53 @@ fn rows_by_their_keys() {
 }
 
 #[test]
+fn parts_of_a_row_s_documents() {
+    let mut fixture = fixture();
+    fixture.run("CREATE TABLE held (id INT PRIMARY KEY, doc JSON, t LONGTEXT, b VARBINARY(99))");
+    fixture.run(
+        "INSERT INTO held VALUES \
+         (1, '{\"a\": \"x\", \"b\": {\"c\": [1, \"y\"]}}', '{\"a\": \"x\", \"a\": \"é\", \"b\": 1.50}', '{}'), \
+         (2, '[{\"a\": null}, {\"a\": 7}]', '[1, 2, {\"a\": \"q\\\\\"\"}]', '[]'), \
+         (3, NULL, NULL, NULL), (4, '\"a\"', '{\"a\": 1', '{'), (5, '7', '', '')",
+    );
+    for id in 1..=6 {
+        for path in ["$", "$.a", "$.b.c", "$.b.c[1]", "$[*].a", "$[1]", "$**.a"] {
+            // The texts of two rows are no documents.
+            let columns =
+                ["doc", "t"].into_iter().filter(|of| *of == "doc" || ![4, 5].contains(&id));
+            for of in columns {
+                fixture.same(
+                    &format!(
+                        "SELECT id, JSON_UNQUOTE(JSON_EXTRACT({of}, '{path}')) AS p, {of}, \
+                         JSON_EXTRACT({of}, '{path}') e, {of} ->> '{path}' AS q, h.{of}->'{path}' r \
+                         FROM held h WHERE id = {id}"
+                    ),
+                    true,
+                );
+            }
+        }
+    }
+    for text in [
+        // Errors, and what has no name without its literals.
+        "SELECT JSON_EXTRACT(t, '$.a') AS p FROM held WHERE id = 4",
+        "SELECT JSON_EXTRACT(t, '$.a') AS p FROM held WHERE id = 5",
+        "SELECT JSON_EXTRACT(doc, '$.') AS p FROM held WHERE id = 1",
+        "SELECT JSON_EXTRACT(doc, NULL) AS p FROM held WHERE id = 1",
+        "SELECT JSON_EXTRACT(b, '$.a') AS p FROM held WHERE id = 1",
+        "SELECT JSON_EXTRACT(id, '$.a') AS p FROM held WHERE id = 1",
+        "SELECT JSON_EXTRACT(doc, '$.a') FROM held WHERE id = 1",
+        "SELECT JSON_EXTRACT(doc, '$.a', '$.b') AS p FROM held WHERE id = 1",
+        "SELECT JSON_UNQUOTE(doc) AS p FROM held WHERE id = 1",
+    ] {
+        assert_eq!(fixture.quick(text), None, "{text}");
+    }
+    fixture.run("UPDATE held SET doc = JSON_OBJECT('a', REPEAT('x', 2000), 'b', 1) WHERE id = 1");
+    fixture.session.variables.max_allowed_packet = 1024;
+    assert_eq!(fixture.quick("SELECT doc -> '$' AS p FROM held WHERE id = 1"), None);
+    fixture.same("SELECT doc -> '$.b' AS p FROM held WHERE id = 1", true);
+}
+
+#[test]
 fn searches_counts_and_facets() {
     let mut fixture = fixture();
     for (text, ordered) in [

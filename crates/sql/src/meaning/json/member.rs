@@ -1,5 +1,5 @@
 //! Reads a member of a document from the document's text. Everything beside the path is skipped, not parsed into
-//! values.
+//! values; in a text that may be no document it is checked.
 
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
@@ -12,20 +12,35 @@ use super::{Json, Step};
 ///
 /// Cost: one pass over the text, and what is found.
 pub(crate) fn member(text: &str, path: &[Step]) -> Option<Json> {
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let found = Along(path).deserialize(&mut deserializer).ok()?;
-    deserializer.end().ok()?;
-    found
+    read(text, Along { path, is_checked: false }).ok().flatten()
 }
 
-/// The rest of the path, of keys alone.
-struct Along<'p>(&'p [Step]);
+/// The same in a text that may be no document: an error if [`Json::parse`] gives one.
+pub(crate) fn checked_member(text: &str, path: &[Step]) -> Result<Option<Json>, serde_json::Error> {
+    read(text, Along { path, is_checked: true })
+}
+
+fn read(text: &str, along: Along<'_>) -> Result<Option<Json>, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let found = along.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(found)
+}
+
+/// The rest of the path.
+#[derive(Clone, Copy)]
+struct Along<'p> {
+    /// Keys alone.
+    path: &'p [Step],
+    /// Whether what is skipped must be what a document may hold.
+    is_checked: bool,
+}
 
 impl<'de> DeserializeSeed<'de> for Along<'_> {
     type Value = Option<Json>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        match self.0 {
+        match self.path {
             [] => {
                 let value = serde_json::Value::deserialize(deserializer)?;
                 Ok(Some(Json::from_parsed(value)))
@@ -43,14 +58,16 @@ impl<'de> Visitor<'de> for Along<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-        let (wanted, rest) = match self.0 {
+        let (wanted, rest) = match self.path {
             [Step::Key(key), rest @ ..] => (Some(key.as_str()), rest),
-            _ => (None, self.0),
+            _ => (None, self.path),
         };
         let mut found = None;
         while let Some(is_wanted) = members.next_key_seed(IsKey(wanted))? {
             if is_wanted {
-                found = members.next_value_seed(Along(rest))?;
+                found = members.next_value_seed(Along { path: rest, ..self })?;
+            } else if self.is_checked {
+                members.next_value::<Checked>()?;
             } else {
                 members.next_value::<IgnoredAny>()?;
             }
@@ -59,7 +76,10 @@ impl<'de> Visitor<'de> for Along<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Self::Value, A::Error> {
-        while values.next_element::<IgnoredAny>()?.is_some() {}
+        match self.is_checked {
+            true => while values.next_element::<Checked>()?.is_some() {},
+            false => while values.next_element::<IgnoredAny>()?.is_some() {},
+        }
         Ok(None)
     }
 
@@ -85,6 +105,58 @@ impl<'de> Visitor<'de> for Along<'_> {
 
     fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
         Ok(None)
+    }
+}
+
+/// A value that is read and dropped. Unlike [`IgnoredAny`] it fails where a parsed one does: at numbers out of range,
+/// halves of characters, too many levels.
+struct Checked;
+
+impl<'de> Deserialize<'de> for Checked {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Self)
+    }
+}
+
+impl<'de> Visitor<'de> for Checked {
+    type Value = Self;
+
+    fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("a value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self, A::Error> {
+        while members.next_entry::<Self, Self>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Self, A::Error> {
+        while values.next_element::<Self>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
     }
 }
 
@@ -139,6 +211,25 @@ mod tests {
                 let whole = Json::parse(document).ok();
                 let found = whole.as_ref().and_then(|whole| path.find(whole).first().copied());
                 assert_eq!(member(document, &path.steps).as_ref(), found, "{document} {path:?}");
+                let checked = checked_member(document, &path.steps);
+                assert_eq!(checked.is_ok(), whole.is_some(), "{document} {path:?}");
+                assert_eq!(checked.ok().flatten().as_ref(), found, "{document} {path:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_document_holds_is_an_error_wherever_it_is() {
+        let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+        let values =
+            ["1e999", r#""\ud800""#, "01", "nul", "[1,]", "\"\t\"", deep.as_str(), "-", "{1: 2}"];
+        let path = Path::parse("$.a").unwrap();
+        for value in values {
+            let objects =
+                ["{\"b\": _, \"a\": 1}", "{\"a\": _}", "[[_]]", "{\"b\": [{\"c\": _}]}", "_"];
+            for document in objects.map(|object| object.replace('_', value)) {
+                assert!(Json::parse(&document).is_err(), "{document}");
+                assert!(checked_member(&document, &path.steps).is_err(), "{document}");
             }
         }
     }

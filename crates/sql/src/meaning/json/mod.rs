@@ -8,7 +8,7 @@ use std::{borrow::Cow, cmp::Ordering};
 use super::{decimal::Dec, number::format_double, temporal, value::V};
 use crate::{Error, Result};
 
-pub(crate) use member::member;
+pub(crate) use member::{checked_member, member};
 pub(crate) use path::{ArrayCell, Path, Step};
 use remora_mysql::ErrorCode;
 

@@ -1,6 +1,9 @@
 //! Functions over JSON documents.
 
+use std::borrow::Cow;
+
 use datafusion::logical_expr::{Expr, expr::ScalarFunction};
+use remora_engine::Value;
 use remora_mysql::{Collation, ErrorCode};
 
 use super::super::{
@@ -56,7 +59,7 @@ fn rows<'a>(_call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
 }
 
 fn json_type(_typing: &Typing<'_>) -> Result<ExprType> {
-    Ok(ExprType::json())
+    Ok(extracted_type(false))
 }
 
 /// Texts out of documents compare as documents do: by code points.
@@ -66,7 +69,7 @@ fn document_text(characters: u32) -> ExprType {
 }
 
 fn long_text(_typing: &Typing<'_>) -> Result<ExprType> {
-    Ok(document_text(UNBOUNDED / 4))
+    Ok(extracted_type(true))
 }
 
 fn quote_type(typing: &Typing<'_>) -> Result<ExprType> {
@@ -117,11 +120,23 @@ fn extract_json(args: &[V<'_>]) -> Result<Option<Json>> {
     if any_null(args) {
         return Ok(None);
     }
-    if let (V::Json(text), [only]) = (document, paths) {
-        let only = path(only)?;
-        if only.is_of_keys() {
-            return Ok(json::member(text, &only.steps));
+    match (document, paths) {
+        (V::Json(text), [only]) => {
+            let only = path(only)?;
+            if only.is_of_keys() {
+                return Ok(json::member(text, &only.steps));
+            }
         }
+        (V::Text(text), [only]) => {
+            // A text that is no document is refused below, before a path that is none.
+            if let Ok(only) = path(only)
+                && only.is_of_keys()
+                && let Ok(found) = json::checked_member(text, &only.steps)
+            {
+                return Ok(found);
+            }
+        }
+        _ => {}
     }
     let document = json::argument(document, 1, "json_extract")?;
     let paths: Vec<Path> = paths.iter().map(path).collect::<Result<_>>()?;
@@ -132,6 +147,21 @@ fn extract_json(args: &[V<'_>]) -> Result<Option<Json>> {
         true => Some(Json::Array(found)),
         false => found.into_iter().next(),
     })
+}
+
+/// What a path leads to in a stored document, or in a text that is one.
+pub(crate) fn extracted(document: &Value, path: &str) -> Result<Option<Json>> {
+    let document = match document {
+        Value::Json(text) => V::Json(Cow::Borrowed(&**text)),
+        Value::Text(text) => V::Text(Cow::Borrowed(&**text)),
+        _ => return Ok(None),
+    };
+    extract_json(&[document, V::Text(Cow::Borrowed(path))])
+}
+
+/// The type of that, or of its text.
+pub(crate) fn extracted_type(is_text: bool) -> ExprType {
+    if is_text { document_text(UNBOUNDED / 4) } else { ExprType::json() }
 }
 
 fn extract<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {

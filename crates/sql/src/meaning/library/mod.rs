@@ -34,7 +34,7 @@ pub(crate) use comparison::{compared_sides, text_key};
 pub(crate) use control::{common_type, converted, typed};
 pub(crate) use groups::GROUP_KEY;
 pub(crate) use intervals::interval_of_text;
-pub(crate) use json::JSON_ROWS;
+pub(crate) use json::{JSON_ROWS, extracted, extracted_type};
 pub(crate) use multi::{EACH, NUMBERS_OF, UNFOLD, check_sought};
 pub(crate) use session::{ASSIGN_VARIABLE, READ_VARIABLE};
 

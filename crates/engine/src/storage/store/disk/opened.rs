@@ -11,7 +11,10 @@ use std::{
 
 use fjall::{
     CompressionType, Database, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode,
-    config::{BlockSizePolicy, CompressionPolicy, PartitioningPolicy, RestartIntervalPolicy},
+    config::{
+        BlockSizePolicy, BloomConstructionPolicy, CompressionPolicy, FilterPolicy,
+        FilterPolicyEntry, PartitioningPolicy, RestartIntervalPolicy,
+    },
 };
 use parking_lot::RwLock;
 
@@ -32,6 +35,8 @@ const ROW_BLOCK_BYTES: u32 = 4 << 10;
 const SMALL_BLOCK_BYTES: u32 = 4 << 10;
 /// One of this many keys in a block is stored whole; the others store only what differs from the key before.
 const WHOLE_KEYS: u8 = 4;
+/// Bits of a key in the filters. Those of files that come in key order, as a copy writes them, stay in memory.
+const FILTER_BITS: f32 = 8.0;
 const META: &str = "meta";
 const LOG: &str = "log";
 const ROWS_PREFIX: &str = "rows-";
@@ -321,6 +326,9 @@ fn open_tree(
             // block. So only that of the first two levels stays in memory.
             .index_block_partitioning_policy(PartitioningPolicy::new([false, false, true]))
             .filter_block_partitioning_policy(PartitioningPolicy::new([false, true]))
+            .filter_policy(FilterPolicy::all(FilterPolicyEntry::Bloom(
+                BloomConstructionPolicy::BitsPerKey(FILTER_BITS),
+            )))
             // A read decodes the keys from the last whole key up to its own.
             .data_block_restart_interval_policy(RestartIntervalPolicy::all(WHOLE_KEYS))
             // The segments know which keys exist, so a read almost never misses.
