@@ -53,7 +53,8 @@ pub(crate) use declared::expr_type;
 pub(crate) use formula::Formula;
 pub(crate) use function::external;
 pub(crate) use library::{
-    ASSIGN_VARIABLE, EACH, GROUP_KEY, JSON_ROWS, NUMBERS_OF, READ_VARIABLE, UNFOLD,
+    ASSIGN_VARIABLE, EACH, GIVE_LAST_INSERT_ID, GROUP_KEY, JSON_ROWS, NUMBERS_OF, READ_VARIABLE,
+    UNFOLD,
 };
 pub(crate) use rewrite::{Reading, is_volatile, rewrite};
 

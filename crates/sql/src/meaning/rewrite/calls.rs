@@ -10,7 +10,11 @@ use super::{
     special::{self, arguments, span, wrong_count},
     text, truth,
 };
-use crate::{Error, Result, meaning::function::definition, parse::MATCH};
+use crate::{
+    Error, Result,
+    meaning::{GIVE_LAST_INSERT_ID, function::definition},
+    parse::MATCH,
+};
 
 /// Names for the same function.
 const SAME: &[(&str, &str)] = &[
@@ -109,7 +113,9 @@ impl Rewriter<'_> {
         if args.len() < definition.fewest || args.len() > definition.most {
             return Err(wrong_count(&original_name(&function)));
         }
-        Ok(call(&name, args))
+        // It is evaluated for each row, and LAST_INSERT_ID() is a constant.
+        let gives = name == "last_insert_id" && !args.is_empty();
+        Ok(call(if gives { GIVE_LAST_INSERT_ID } else { &name }, args))
     }
 
     /// RAND(seed) whose sequence goes on from row to row, apart from that of every other call.
