@@ -343,6 +343,8 @@ fn a_sphinx_conf_is_loaded_and_served() {
     let (server, [sql, api]) = serving(&["-c", &conf], ["MySQL protocol: ", "SphinxAPI: "]);
     TcpStream::connect(&api).unwrap();
     let mut session = mysql::Conn::new(format!("mysql://root@{sql}").as_str()).unwrap();
+    let dialect: Option<String> = session.query_first("SELECT @@sql_dialect").unwrap();
+    assert_eq!(dialect.as_deref(), Some("sphinx"));
     let found: Vec<(u64, String, u32)> = session
         .query("SELECT id, title, year FROM books WHERE MATCH('whale') AND year > 1800")
         .unwrap();

@@ -220,6 +220,10 @@ error_codes! {
     UncompressData = 1259 "HY000",
     /// GROUP_CONCAT was cut.
     CutByGroupConcat = 1260 "HY000",
+    /// A line of a file that ends before all columns have a value.
+    TooFewFields = 1261 "01000",
+    /// A line of a file with more values than columns.
+    TooManyFields = 1262 "01000",
     /// A number outside of the column's range.
     OutOfRange = 1264 "22003",
     /// Text cut to the column's length.
@@ -322,6 +326,8 @@ error_codes! {
     OptionIgnored = 1618 "HY000",
     /// A variable that sessions only read.
     SessionVariable = 1621 "HY000",
+    /// The locale is not known.
+    UnknownLocale = 1649 "HY000",
     /// A number outside of its type's range.
     NumberOutOfRange = 1690 "22003",
     /// A rollback that does not bring temporary tables back.
@@ -474,6 +480,10 @@ error_codes! {
     FunctionalIndexNeedsColumn = 3837 "HY000",
     /// Bytes that are no text beside one.
     CannotConvertString = 3854 "HY000",
+    /// Several conditions and keys have that name.
+    SeveralConstraints = 3939 "HY000",
+    /// No condition and no key has that name.
+    ConstraintMissing = 3940 "HY000",
     /// LOCAL INFILE is switched off.
     LocalInfileDisabled = 3948 "42000",
     /// JSON_VALUE: there is no value.

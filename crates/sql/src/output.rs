@@ -1,6 +1,6 @@
 //! Record batches become rows of cells, and fields the columns that clients see.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use datafusion::{
     arrow::{
@@ -17,6 +17,7 @@ use datafusion::{
     error::Result as PlanResult,
 };
 use remora_engine::{Date, DateTime, Decimal, Value};
+use remora_mysql::Collation;
 
 use crate::{
     Cell, Column, Reply, Result, SqlType,
@@ -75,19 +76,38 @@ pub(crate) fn send<R: Reply>(batch: &RecordBatch, columns: &[Column], reply: &mu
     Ok(())
 }
 
-/// The batch with the empty text for each that is NULL, as Sphinx has it.
+/// The batch as Sphinx shows it: the empty text for each that is NULL, and the texts of documents without quotes.
 pub(crate) fn with_texts(batch: RecordBatch) -> Result<RecordBatch> {
-    let text = |array: &ArrayRef| -> ArrayRef {
-        match array.as_string_view_opt() {
-            Some(texts) if texts.null_count() > 0 => {
-                let texts = texts.iter().map(Option::unwrap_or_default);
-                Arc::new(StringViewArray::from_iter_values(texts))
-            }
-            _ => Arc::clone(array),
+    let schema = batch.schema();
+    let text = |(array, field): (&ArrayRef, &Arc<Field>)| -> ArrayRef {
+        let Some(texts) = array.as_string_view_opt() else { return Arc::clone(array) };
+        let kind = ExprType::of_field(field);
+        if kind.kind == SqlType::Json && kind.multi.is_none() {
+            return Arc::new(StringViewArray::from_iter(texts.iter().map(|it| it.map(unquoted))));
         }
+        if texts.null_count() == 0 {
+            return Arc::clone(array);
+        }
+        Arc::new(StringViewArray::from_iter_values(texts.iter().map(Option::unwrap_or_default)))
     };
-    let arrays = batch.columns().iter().map(text).collect();
-    RecordBatch::try_new(batch.schema(), arrays).map_err(|error| from_plan(error.into()))
+    let arrays = batch.columns().iter().zip(schema.fields()).map(text).collect();
+    RecordBatch::try_new(schema, arrays).map_err(|error| from_plan(error.into()))
+}
+
+/// Tells of a column what Sphinx does: documents are texts there, whose parts no client parses.
+pub(crate) fn as_sphinx_tells(column: &mut Column) {
+    if column.kind == SqlType::Json {
+        column.kind = SqlType::LongBlob;
+        column.collation = Collation::UTF8MB4_0900_AI_CI.0;
+    }
+}
+
+/// A document that is a text without its quotes; any other as it is.
+fn unquoted(document: &str) -> Cow<'_, str> {
+    match document.starts_with('"').then(|| serde_json::from_str(document)) {
+        Some(Ok(text)) => Cow::Owned(text),
+        _ => Cow::Borrowed(document),
+    }
 }
 
 /// One value of a batch.

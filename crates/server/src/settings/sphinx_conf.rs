@@ -31,6 +31,8 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Settings> {
         Err(error) => more.no_data = Some(error.to_string()),
     }
     settings.listen = listen(&conf, &mut more.notes)?;
+    // Its clients are those of searchd.
+    settings.sql.dialect = "sphinx".to_owned();
     for (name, kind) in conf.indexes() {
         match kind {
             IndexKind::Plain => more.plain.push(name.to_owned()),

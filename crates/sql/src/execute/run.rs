@@ -221,6 +221,9 @@ impl Query {
             match part {
                 QueryOutput::Schema(schema) => {
                     columns = self.described(&schema);
+                    if is_sphinx {
+                        columns.iter_mut().for_each(output::as_sphinx_tells);
+                    }
                     reply.columns(&columns)?;
                     has_begun = true;
                 }
@@ -253,12 +256,19 @@ impl Query {
     ) -> Result<()> {
         session.check_interrupted()?;
         let plan = self.planner.physical_plan(self.query.clone()).await?;
-        let columns = self.described(&plan.schema());
+        let is_sphinx = session.variables.is_sphinx;
+        let mut columns = self.described(&plan.schema());
+        if is_sphinx {
+            columns.iter_mut().for_each(output::as_sphinx_tells);
+        }
         let stream = stream_of(plan, self.planner.state().task_ctx())?;
         let batches: Vec<RecordBatch> = stream.try_collect().await.map_err(from_plan)?;
         reply.columns(&columns)?;
-        batches.iter().try_for_each(|batch| output::send(batch, &columns, reply))?;
         session.found_rows = batches.iter().map(|batch| batch.num_rows() as u64).sum();
+        for batch in batches {
+            let shown = if is_sphinx { output::with_texts(batch)? } else { batch };
+            output::send(&shown, &columns, reply)?;
+        }
         session.note_returned(session.found_rows);
         Ok(())
     }

@@ -26,6 +26,7 @@ use datafusion::sql::sqlparser::{
 
 use super::{
     cast::{cast, convert},
+    distance::distance,
     factors::factors,
     highlight::highlight,
     interval::placed,
@@ -132,6 +133,9 @@ impl Dialect for MySql {
                 let not = |expr| Expr::UnaryOp { op: UnaryOperator::BangNot, expr };
                 return Some(operand.map(|operand| not(Box::new(operand))));
             }
+            Token::LBracket => {
+                return Some(parser.expected_ref("an expression", parser.peek_token_ref()));
+            }
             _ => return None,
         };
         let parse: fn(&mut Parser) -> Result<Expr, ParserError> = match word.keyword {
@@ -169,6 +173,7 @@ impl Dialect for MySql {
             Keyword::SUBSTR | Keyword::SUBSTRING => return Some(parser.parse_substring()),
             _ if is_word(word, "JSON_VALUE") && has_clauses(parser) => json_value,
             _ if is_word(word, "HIGHLIGHT") => highlight,
+            _ if is_word(word, "GEODIST") => distance,
             _ if is_word(word, "PACKEDFACTORS") || is_word(word, "FACTORS") => factors,
             _ => return None,
         };

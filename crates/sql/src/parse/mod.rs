@@ -5,6 +5,7 @@ mod cast;
 mod classify;
 mod depth;
 mod dialect;
+mod distance;
 mod facets;
 mod factors;
 mod found;

@@ -12,7 +12,9 @@ use datafusion::sql::sqlparser::{
 use remora_engine::Value;
 use remora_mysql::{Charset, Token, TokenKind, unquoted};
 
-use super::{Source, Tokens, depth, dialect::MySql, groups, keywords, near, refused, sent_bytes};
+use super::{
+    Kind, Source, Tokens, depth, dialect::MySql, groups, keywords, near, refused, sent_bytes,
+};
 use crate::{Error, Result};
 
 /// How deep parentheses and subqueries may nest: each level of them takes the parser much of a stack.
@@ -160,10 +162,28 @@ impl<'a> Converter<'a> {
             TokenKind::Operator if bytes == b"||" && !self.source.mode.pipes_as_concat => {
                 Out::make_keyword("OR")
             }
-            TokenKind::Operator => operator(bytes).ok_or_else(|| self.error(token))?,
+            TokenKind::Operator => {
+                let bracket = self.bracket(at, bytes);
+                bracket.or_else(|| operator(bytes)).ok_or_else(|| self.error(token))?
+            }
         };
         self.push(token, converted);
         Ok(1)
+    }
+
+    /// A bracket of `j.list[0]`, which Sphinx's dialect takes in a SELECT.
+    fn bracket(&self, at: usize, bytes: &[u8]) -> Option<Out> {
+        if self.source.kind != Kind::Select {
+            return None;
+        }
+        let before = at.checked_sub(1)?;
+        let kind = self.source.tokens.get(before)?.kind;
+        let is_behind_name = matches!(kind, TokenKind::Word | TokenKind::Quoted);
+        match bytes {
+            b"[" if is_behind_name || self.source.is(before, "]") => Some(Out::LBracket),
+            b"]" => Some(Out::RBracket),
+            _ => None,
+        }
     }
 
     /// Whether NOT begins an expression here.

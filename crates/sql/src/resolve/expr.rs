@@ -10,10 +10,10 @@ use remora_mysql::ErrorCode;
 use super::{
     Env, Resolver,
     assigned::{self, Turn},
-    factors, highlight, keywords,
+    attributes, factors, highlight, keywords,
     places::{SelectKind, Standing},
     scope::{Clause, Scope},
-    sets, sphinx,
+    sets, sphinx, sphinx_functions,
 };
 use crate::{
     Error, Result,
@@ -150,6 +150,11 @@ impl VisitorMut for Walk<'_, '_> {
         if let Some(said) = super::quantified::rewritten(expr) {
             *expr = said;
         }
+        match self.said_in_sphinxs(expr) {
+            Ok(Some(said)) => *expr = said,
+            Ok(None) => {}
+            Err(error) => return ControlFlow::Break(error),
+        }
         match super::rows::rewritten(expr) {
             Ok(Some(said)) => {
                 if let Err(error) = self.resolver.count_said(&said) {
@@ -260,11 +265,58 @@ impl Walk<'_, '_> {
             }
             Expr::Function(function) => match keywords::call(function, self.scope)? {
                 Some(meant) => Ok(Some(meant)),
-                None => self.shown(function),
+                None => match self.shown(function)? {
+                    None if self.resolver.is_sphinx() => Ok(self.called_in_sphinxs(function)),
+                    meant => Ok(meant),
+                },
             },
-            expr if self.resolver.is_sphinx() => Ok(sphinx::division(expr)),
+            expr if self.resolver.is_sphinx() => {
+                sphinx_functions::arithmetic(expr, &self.resolver.tables);
+                Ok(sphinx::division(expr).or_else(|| attributes::condition(expr)))
+            }
             _ => Ok(None),
         }
+    }
+
+    /// What is said another way in Sphinx's dialect before its parts are resolved.
+    fn said_in_sphinxs(&self, expr: &Expr) -> Result<Option<Expr>> {
+        if !self.resolver.is_sphinx() {
+            return match expr {
+                Expr::CompoundFieldAccess { .. } => Err(self.resolver.refused_bracket()),
+                _ => Ok(None),
+            };
+        }
+        if !matches!(expr, Expr::CompoundFieldAccess { .. }) {
+            return Ok(sphinx_functions::ahead(expr));
+        }
+        let Some((column, part)) = attributes::accessed(expr) else {
+            return Err(self.resolver.refused_bracket());
+        };
+        let found = self.name(std::slice::from_ref(&column))?;
+        if !attributes::is_document(&found, &self.resolver.tables) {
+            return Err(self.scope.unknown(&[column], self.place.clause));
+        }
+        Ok(Some(part))
+    }
+
+    /// What a function means in Sphinx's dialect.
+    fn called_in_sphinxs(&self, function: &Function) -> Option<Expr> {
+        let column = |name: &str| {
+            let found = self.scope.find_here(&[Ident::new(name)], self.place.clause);
+            found.ok().flatten()
+        };
+        sphinx_functions::call(function, &self.resolver.tables, column)
+    }
+
+    /// The part of a document that a name with points means in Sphinx's dialect.
+    fn part_of_document(&self, name: &[Ident]) -> Result<Option<Expr>> {
+        let Some((column, names)) = name.split_first() else { return Ok(None) };
+        if names.is_empty() || !self.resolver.is_sphinx() {
+            return Ok(None);
+        }
+        let found = self.scope.find_here(std::slice::from_ref(column), self.place.clause)?;
+        let is_document = |found: &Expr| attributes::is_document(found, &self.resolver.tables);
+        Ok(found.filter(is_document).map(|found| attributes::part(found, names)))
     }
 
     /// HIGHLIGHT, SNIPPET or PACKEDFACTORS, if the function is one of them.
@@ -305,7 +357,13 @@ impl Walk<'_, '_> {
             return Ok(found);
         }
         let outer = self.scope.parent.map_or(Ok(None), |parent| parent.find(name, clause))?;
-        outer.ok_or_else(|| self.scope.unknown(name, clause))
+        match outer {
+            Some(found) => Ok(found),
+            None => match self.part_of_document(name)? {
+                Some(part) => Ok(part),
+                None => Err(self.scope.unknown(name, clause)),
+            },
+        }
     }
 
     /// The group key that is a column of this name.

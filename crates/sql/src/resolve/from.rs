@@ -165,7 +165,12 @@ impl Resolver<'_> {
                 Ok((vec![relation], visible))
             }
             TableFactor::Derived { lateral, subquery, alias: named, .. } => {
-                let Some(given) = named.take() else { return Err(without_alias()) };
+                let given = match named.take() {
+                    Some(given) => given,
+                    // Sphinx's outer SELECT names no query.
+                    None if self.is_sphinx() => alias("subselect"),
+                    None => return Err(without_alias()),
+                };
                 let columns: Vec<String> =
                     given.columns.iter().map(|column| column.name.value.clone()).collect();
                 let names = (!columns.is_empty()).then_some(columns);

@@ -4,6 +4,7 @@
 //! This module does not use types; `meaning` does.
 
 mod assigned;
+mod attributes;
 mod clauses;
 mod distinct;
 mod expr;
@@ -29,6 +30,7 @@ mod scores;
 mod select;
 mod sets;
 mod sphinx;
+mod sphinx_functions;
 mod tables;
 mod values;
 mod views;

@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 use remora_mysql::ErrorCode;
 
 use super::{
-    Env, Output, Resolver, Shown, distinct,
+    Env, Output, Resolver, Shown, attributes, distinct,
     expr::{Alias, ClauseContext, is_aggregate},
     from::{binary, opaque},
     frozen::NotedItem,
@@ -187,9 +187,12 @@ impl Resolver<'_> {
         env: Env<'_>,
     ) -> Result<Item> {
         let (is_named, is_column) = (alias.is_some(), is_name(&expr));
-        let mut name = alias.unwrap_or_else(|| name_of(&expr, text));
+        let mut name = alias.unwrap_or_else(|| name_of(&expr, text.clone()));
         let place = ClauseContext { aggregates: true, ..ClauseContext::plain(Clause::Fields) };
         self.expr(&mut expr, scope, env, place)?;
+        if is_column && !is_named && attributes::is_part(&expr) {
+            name = text.unwrap_or(name);
+        }
         let (table, column) = column_of(&expr, scope).unwrap_or_default();
         if is_column && !is_named && is_of_view(&expr, scope) {
             name.clone_from(&column);

@@ -127,7 +127,7 @@ fn each(set: Expr) -> Expr {
     function_call(EACH, vec![set])
 }
 
-fn bare(expr: &Expr) -> &Expr {
+pub(super) fn bare(expr: &Expr) -> &Expr {
     match expr {
         Expr::Nested(inner) => bare(inner),
         expr => expr,
@@ -148,7 +148,7 @@ fn is_set(expr: &Expr, tables: &Tables) -> bool {
 }
 
 /// The type of a table's column.
-fn kind_of(expr: &Expr, tables: &Tables) -> Option<ExprType> {
+pub(super) fn kind_of(expr: &Expr, tables: &Tables) -> Option<ExprType> {
     let Expr::CompoundIdentifier(name) = bare(expr) else { return None };
     let [unique, column] = name.as_slice() else { return None };
     let (_, table) = tables.iter().find(|(known, _)| *known == unique.value)?;

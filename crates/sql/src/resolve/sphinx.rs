@@ -106,6 +106,13 @@ impl Resolver<'_> {
         self.catalog.is_sphinx() && self.within.is_empty() && self.notes.is_none()
     }
 
+    /// Error 1064 at the first bracket: MySQL has none, and Sphinx others.
+    pub(super) fn refused_bracket(&self) -> Error {
+        let count = self.source.tokens.len();
+        let place = (0..count).find(|place| self.source.is(*place, "["));
+        self.source.syntax_error(place.unwrap_or(count))
+    }
+
     /// The `GROUP n BY` and WITHIN GROUP ORDER BY of a SELECT. In Sphinx's dialect every group has a best row.
     pub(super) fn group_rows(
         &self,

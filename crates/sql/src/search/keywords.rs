@@ -185,7 +185,7 @@ impl Attributes for Numbers<'_> {
         let place = named.or(key)?;
         let column = schema.columns.get(place).filter(|column| column.indexed)?;
         let kind = match column.kind {
-            ColumnType::Int(64) | ColumnType::Uint(32..) => AttributeKind::BigInteger,
+            ColumnType::Int(64) | ColumnType::Uint(64) => AttributeKind::BigInteger,
             ColumnType::Int(_) | ColumnType::Uint(_) | ColumnType::Bool => AttributeKind::Integer,
             ColumnType::Float | ColumnType::Double => AttributeKind::Real,
             _ => return None,

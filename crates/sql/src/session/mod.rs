@@ -317,6 +317,7 @@ impl Session {
     /// A statement begins.
     fn begin(&mut self) {
         self.state.forget_agents();
+        self.state.last_insert_id.begin();
         let fixed = self.state.variables.timestamp_micros;
         self.state.clock = fixed.map_or_else(Clock::now, |micros| Clock { micros });
     }

@@ -44,7 +44,9 @@ pub(super) async fn run<R: Reply>(
     for kind in ["ANALYZE", "CHECK", "OPTIMIZE", "REPAIR", "CHECKSUM"] {
         if tokens.accept(kind) {
             tokens.accept_any(&["NO_WRITE_TO_BINLOG", "LOCAL"]);
-            if !tokens.accept_any(&["TABLE", "TABLES"]) {
+            // Sphinx says `OPTIMIZE INDEX name`.
+            let is_sphinxs = kind == "OPTIMIZE" && tokens.accept("INDEX");
+            if !is_sphinxs && !tokens.accept_any(&["TABLE", "TABLES"]) {
                 return Err(tokens.syntax_error());
             }
             return maintain(session, kind, &mut tokens, reply).await;

@@ -124,6 +124,9 @@ fn of_tables(session: &SessionState, tokens: &mut Tokens<'_>, full: bool) -> Res
     if tokens.accept_any(&["DATABASES", "SCHEMAS"]) {
         return listing::databases(session, tokens).map(Some);
     }
+    if let Some(shown) = sphinx::table(session, tokens)? {
+        return Ok(Some(shown));
+    }
     if tokens.accept_all("TABLE STATUS") {
         return listing::table_status(session, tokens).map(Some);
     }

@@ -1,4 +1,4 @@
-//! Sphinx's forms: SHOW TABLES and DESCRIBE in its dialect, SHOW THREADS, SHOW AGENT STATUS.
+//! Sphinx's forms: SHOW TABLES and DESCRIBE in its dialect, SHOW INDEX STATUS, SHOW THREADS, SHOW AGENT STATUS.
 
 use remora_engine::ColumnType;
 use remora_mysql::ErrorCode;
@@ -62,6 +62,48 @@ fn documents(table: &SqlTable, filter: Filter) -> Result<Shown> {
         grid.push(vec![text(name), text(kind)]);
     }
     Ok(Shown { grid, filter })
+}
+
+/// `SHOW (INDEX | TABLE) name (STATUS | SETTINGS)`, behind its first word; `None` for other statements.
+pub(super) fn table(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Option<Shown>> {
+    let mut ahead = *tokens;
+    // `SHOW INDEX FROM status` is MySQL's.
+    let is_named =
+        ahead.accept_any(&["INDEX", "TABLE"]) && !ahead.is_word("FROM") && !ahead.is_word("IN");
+    let Some(name) = is_named.then(|| listing::table_name(session, &mut ahead)) else {
+        return Ok(None);
+    };
+    let Ok(name) = name else { return Ok(None) };
+    let is_status = ahead.accept("STATUS");
+    if !is_status && !ahead.accept("SETTINGS") {
+        return Ok(None);
+    }
+    *tokens = ahead;
+    let filter = Filter::read(tokens)?;
+    if name.database.is_empty() {
+        session.current_database()?;
+    }
+    let known = tables::one(session, &name)?;
+    let schema = &known.table.schema;
+    let mut grid = Grid::new(&PAIR);
+    let mut push = |name: &str, value: String| grid.push(vec![text(name), text(value)]);
+    if is_status {
+        let figures = known.statistics(session)?;
+        let kind = match (schema.is_distributed(), schema.documents()) {
+            (true, _) => "distributed",
+            (false, Some(_)) => "percolate",
+            (false, None) => "rt",
+        };
+        push("index_type", kind.to_owned());
+        push("indexed_documents", figures.rows.to_string());
+        push("ram_bytes", figures.index_bytes.to_string());
+        push("disk_bytes", figures.store_bytes.to_string());
+    } else {
+        let settings = schema.words.iter().flat_map(|words| &words.settings);
+        let lines = settings.map(|(name, value)| format!("{name} = {value}\n"));
+        push("settings", lines.collect());
+    }
+    Ok(Some(Shown { grid, filter }))
 }
 
 fn columns(table: &SqlTable) -> Vec<(String, &'static str)> {

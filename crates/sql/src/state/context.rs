@@ -25,7 +25,7 @@ use remora_engine::{Ending, Interrupt, Value};
 use remora_mysql::{BlockMode, Collation, ErrorCode, SqlMode};
 use rustc_hash::FxHashMap;
 
-use super::{Chances, Level, SessionState, Warning, Warnings};
+use super::{Chances, LastInsertId, Level, SessionState, Warning, Warnings};
 use crate::{
     Error, Result,
     agents::Agents,
@@ -120,7 +120,7 @@ pub(crate) struct Context {
     /// `max_allowed_packet`: longer texts become NULL with a warning.
     pub max_text_bytes: u64,
     /// LAST_INSERT_ID().
-    pub last_insert_id: u64,
+    pub last_insert_id: LastInsertId,
     /// FOUND_ROWS().
     pub found_rows: u64,
     /// ROW_COUNT().
@@ -241,7 +241,7 @@ impl Context {
             week_format: variables.default_week_format,
             block_mode: variables.block_mode,
             max_text_bytes: variables.max_allowed_packet,
-            last_insert_id: session.last_insert_id,
+            last_insert_id: session.last_insert_id.clone(),
             found_rows: session.found_rows,
             row_count: session.row_count,
             user_variables: session.user_variables.clone(),

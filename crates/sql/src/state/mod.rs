@@ -3,6 +3,7 @@
 mod agents;
 mod chance;
 mod context;
+mod last_insert_id;
 mod meta;
 mod position;
 mod transaction;
@@ -23,6 +24,7 @@ use rustc_hash::FxHashMap;
 
 pub(crate) use chance::{Chances, Generator};
 pub(crate) use context::{Caller, Clock, Context, UserVariables};
+pub(crate) use last_insert_id::LastInsertId;
 pub(crate) use meta::Meta;
 use remora_mysql::{ErrorCode, LexMode};
 pub(crate) use variables::VariableTarget;
@@ -112,7 +114,7 @@ pub(crate) struct SessionState {
     /// without IGNORE.
     pub refuses_warnings: bool,
     /// What LAST_INSERT_ID() gives.
-    pub last_insert_id: u64,
+    pub last_insert_id: LastInsertId,
     /// What FOUND_ROWS() gives.
     pub found_rows: u64,
     /// What ROW_COUNT() gives: rows changed by the last statement, -1 after one with rows.
@@ -164,7 +166,7 @@ impl SessionState {
             user_variables: UserVariables::default(),
             warnings: Warnings::default(),
             refuses_warnings: false,
-            last_insert_id: 0,
+            last_insert_id: LastInsertId::default(),
             found_rows: 0,
             row_count: 0,
             transaction,

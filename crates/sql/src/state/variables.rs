@@ -38,7 +38,7 @@ impl SessionState {
         }
         match (definition.name, value) {
             ("last_insert_id" | "identity", Value::Int(id)) => {
-                self.last_insert_id = u64::try_from(*id).unwrap_or(0);
+                self.last_insert_id.set(u64::try_from(*id).unwrap_or(0));
             }
             ("sql_wait_for_position", Value::Text(gtids)) => self.check_position(gtids)?,
             ("tx_isolation", value) => return self.set_variable("transaction_isolation", value),
@@ -91,7 +91,7 @@ impl SessionState {
             "version" => text(&self.shared.settings.version),
             "warning_count" => Some(Value::Uint(u64::from(self.warnings.count()))),
             "error_count" => Some(Value::Uint(self.warnings.errors())),
-            "last_insert_id" | "identity" => Some(Value::Uint(self.last_insert_id)),
+            "last_insert_id" | "identity" => Some(Value::Uint(self.last_insert_id.get())),
             "pseudo_thread_id" => Some(Value::Uint(self.id)),
             "timestamp" => {
                 let micros = self.clock.micros;

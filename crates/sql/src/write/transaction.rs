@@ -28,7 +28,7 @@ pub(super) async fn run_rows(
         }
         return result;
     }
-    let last_insert_id = session.last_insert_id;
+    let last_insert_id = session.last_insert_id.get();
     for _ in 0..MOST_ATTEMPTS {
         let shared = std::sync::Arc::clone(&session.shared);
         let read_only = session.variables.transaction_read_only;
@@ -47,7 +47,8 @@ pub(super) async fn run_rows(
             Err(error) if error.code == ErrorCode::Deadlock => {
                 session.check_interrupted()?;
                 session.warnings.clear();
-                session.last_insert_id = last_insert_id;
+                session.last_insert_id.set(last_insert_id);
+                session.last_insert_id.begin();
             }
             Err(error) => {
                 session.transaction.roll_back();

@@ -19,8 +19,9 @@ use remora_peers::{Kind, Server as Peer};
 use remora_sql::Session;
 
 /// The scripts.
-const SCRIPTS: [&str; 18] = [
+const SCRIPTS: [&str; 19] = [
     "insert",
+    "last_insert_id",
     "derived",
     "duplicate",
     "update",
@@ -204,6 +205,11 @@ async fn updates_beside_rows_of_no_table() {
 #[tokio::test(flavor = "multi_thread")]
 async fn inserts() {
     check("insert").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_given_to_last_insert_id() {
+    check("last_insert_id").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

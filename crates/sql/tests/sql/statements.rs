@@ -302,6 +302,18 @@ async fn files_are_read_as_their_options_say() {
         assert_eq!(answers.sets[0].outcome.info, info, "{word}");
         assert_eq!(rows(&mut session, "SELECT * FROM t WHERE id = 1").await, kept, "{word}");
     }
+    let uneven = "10\n11\tx\ty\tz\n";
+    let answers = load(&mut session, "LOAD DATA LOCAL INFILE 'f' INTO TABLE t", uneven).await;
+    let info = &answers.unwrap().sets[0].outcome.info;
+    assert_eq!(info, "Records: 2  Deleted: 0  Skipped: 0  Warnings: 2");
+    assert_eq!(
+        rows(&mut session, "SHOW WARNINGS").await,
+        "Warning|1261|Row 1 doesn't contain data for all columns\n\
+         Warning|1262|Row 2 was truncated; it contained more data than there were input columns"
+    );
+    let strict = "LOAD DATA LOCAL INFILE 'f' REPLACE INTO TABLE t";
+    let error = load(&mut session, strict, uneven).await.unwrap_err();
+    assert_eq!(error.code.number(), 1261);
     let fixed =
         "LOAD DATA LOCAL INFILE 'f' INTO TABLE t FIELDS TERMINATED BY '' LINES TERMINATED BY ''";
     let error = load(&mut session, fixed, "1\t2").await.unwrap_err();

@@ -38,12 +38,14 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("json_search", 3, MANY, json_type, search),
     Definition::new("json_pretty", 1, 1, long_text, pretty),
     Definition::new("json_storage_size", 1, 1, int_type, storage_size),
-    Definition::new("json_set", 3, MANY, json_type, |_, args| change(args, "json_set", true, true)),
-    Definition::new("json_insert", 3, MANY, json_type, |_, args| {
-        change(args, "json_insert", true, false)
+    Definition::new("json_set", 3, MANY, json_type, |c, args| {
+        change(c, args, "json_set", (true, true))
     }),
-    Definition::new("json_replace", 3, MANY, json_type, |_, args| {
-        change(args, "json_replace", false, true)
+    Definition::new("json_insert", 3, MANY, json_type, |c, args| {
+        change(c, args, "json_insert", (true, false))
+    }),
+    Definition::new("json_replace", 3, MANY, json_type, |c, args| {
+        change(c, args, "json_replace", (false, true))
     }),
     Definition::new("json_remove", 2, MANY, json_type, remove),
     Definition::new("json_array_append", 3, MANY, json_type, array_append),
@@ -474,7 +476,12 @@ fn set(document: &mut Json, steps: &[Step], value: &Json, inserts: bool, replace
     }
 }
 
-fn change<'a>(args: &[V<'a>], name: &str, inserts: bool, replaces: bool) -> Result<V<'a>> {
+fn change<'a>(
+    call: &Call<'_>,
+    args: &[V<'a>],
+    name: &str,
+    (inserts, replaces): (bool, bool),
+) -> Result<V<'a>> {
     let Some((document, pairs)) = args.split_first() else { return Ok(V::Null) };
     if pairs.len() % 2 == 1 {
         let message = format!("Incorrect parameter count in the call to native function '{name}'");
@@ -484,10 +491,9 @@ fn change<'a>(args: &[V<'a>], name: &str, inserts: bool, replaces: bool) -> Resu
         return Ok(V::Null);
     }
     let mut document = json::argument(document, 1, name)?;
-    for pair in pairs.chunks(2) {
-        let [place, value] = pair else { continue };
+    for (place, index) in pairs.iter().step_by(2).zip((2..).step_by(2)) {
         let path = single_path(place)?;
-        set(&mut document, &path.steps, &json::of_value(value), inserts, replaces);
+        set(&mut document, &path.steps, &inner(call, args, index), inserts, replaces);
     }
     Ok(json::to_value(&document))
 }
@@ -542,27 +548,28 @@ fn remove<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(json::to_value(&document))
 }
 
-fn array_append<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn array_append<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let Some((document, pairs)) = args.split_first() else { return Ok(V::Null) };
     if document.is_null() || pairs.iter().step_by(2).any(V::is_null) {
         return Ok(V::Null);
     }
     let mut document = json::argument(document, 1, "json_array_append")?;
-    for pair in pairs.chunks(2) {
-        let [place, value] = pair else { continue };
+    // A value that is missing is left out with its path.
+    for index in (2..args.len()).step_by(2) {
+        let Some(place) = args.get(index - 1) else { continue };
         let path = single_path(place)?;
         let Some(old) = path.find(&document).first().copied().cloned() else { continue };
         let mut values = match old {
             Json::Array(values) => values,
             scalar => vec![scalar],
         };
-        values.push(json::of_value(value));
+        values.push(inner(call, args, index));
         set(&mut document, &path.steps, &Json::Array(values), false, true);
     }
     Ok(json::to_value(&document))
 }
 
-fn array_insert<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn array_insert<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let Some((document, pairs)) = args.split_first() else { return Ok(V::Null) };
     if pairs.len() % 2 == 1 {
         let message =
@@ -573,14 +580,13 @@ fn array_insert<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         return Ok(V::Null);
     }
     let mut document = json::argument(document, 1, "json_array_insert")?;
-    for pair in pairs.chunks(2) {
-        let [place, value] = pair else { continue };
+    for (place, index) in pairs.iter().step_by(2).zip((2..).step_by(2)) {
         let path = single_path(place)?;
         let Some((Step::Index(cell), way)) = path.steps.split_last() else {
             let message = "A path expression is not a path to a cell in an array.";
             return Err(Error::new(ErrorCode::JsonPathNoCell, message));
         };
-        insert_at(&mut document, way, *cell, json::of_value(value));
+        insert_at(&mut document, way, *cell, inner(call, args, index));
     }
     Ok(json::to_value(&document))
 }

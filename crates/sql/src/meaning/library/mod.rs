@@ -8,6 +8,7 @@ mod comparison;
 mod compressed;
 mod control;
 mod dates;
+mod distance;
 mod groups;
 mod gtid;
 mod highlight;
@@ -18,6 +19,7 @@ mod literals;
 mod locks;
 mod multi;
 mod net;
+mod number_format;
 mod numeric;
 mod regexp;
 mod search;
@@ -36,7 +38,7 @@ pub(crate) use groups::GROUP_KEY;
 pub(crate) use intervals::interval_of_text;
 pub(crate) use json::{JSON_ROWS, extracted, extracted_type};
 pub(crate) use multi::{EACH, NUMBERS_OF, UNFOLD, check_sought};
-pub(crate) use session::{ASSIGN_VARIABLE, READ_VARIABLE};
+pub(crate) use session::{ASSIGN_VARIABLE, GIVE_LAST_INSERT_ID, READ_VARIABLE};
 
 /// All functions.
 pub(crate) const TABLES: &[&[Definition]] = &[
@@ -48,6 +50,7 @@ pub(crate) const TABLES: &[&[Definition]] = &[
     compressed::FUNCTIONS,
     control::FUNCTIONS,
     dates::FUNCTIONS,
+    distance::FUNCTIONS,
     groups::FUNCTIONS,
     gtid::FUNCTIONS,
     highlight::FUNCTIONS,
@@ -58,6 +61,7 @@ pub(crate) const TABLES: &[&[Definition]] = &[
     locks::FUNCTIONS,
     multi::FUNCTIONS,
     net::FUNCTIONS,
+    number_format::FUNCTIONS,
     numeric::FUNCTIONS,
     regexp::FUNCTIONS,
     search::FUNCTIONS,

@@ -14,6 +14,8 @@ use crate::{Result, state::Generator};
 
 /// Reads a user variable while a statement runs: its name, and something of the type that it has.
 pub(crate) const READ_VARIABLE: &str = "get_user_variable";
+/// LAST_INSERT_ID with a value.
+pub(crate) const GIVE_LAST_INSERT_ID: &str = "give_last_insert_id";
 /// Assigns one: its name and the value.
 pub(crate) const ASSIGN_VARIABLE: &str = "set_user_variable";
 
@@ -28,6 +30,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("version", 0, 0, version_type, version),
     Definition::new("connection_id", 0, 0, uint_type, connection_id),
     Definition::new("last_insert_id", 0, 1, uint_type, last_insert_id),
+    Definition::new(GIVE_LAST_INSERT_ID, 1, 1, given_type, give_last_insert_id).volatile(),
     Definition::new("found_rows", 0, 0, int_type, found_rows),
     Definition::new("row_count", 0, 0, int_type, row_count),
     Definition::new("rand", 0, 1, rand_type, rand).volatile(),
@@ -95,11 +98,23 @@ fn connection_id<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
     Ok(V::Uint(call.context.map_or(0, |context| context.connection_id)))
 }
 
-fn last_insert_id<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    if let Some(value) = args.first() {
-        return Ok(if value.is_null() { V::Null } else { V::whole(value.integer(call)) });
+fn last_insert_id<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(V::Uint(call.context.map_or(0, |context| context.last_insert_id.get())))
+}
+
+fn given_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::uint(21))
+}
+
+/// LAST_INSERT_ID(value): NULL counts as 0 for later calls.
+fn give_last_insert_id<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let value = args.first().filter(|value| !value.is_null());
+    let number = value.map(|value| value.integer(call));
+    if let Some(context) = call.context {
+        // Below 0 it is the same bits without a sign, as in MySQL.
+        context.last_insert_id.give(number.unwrap_or(0) as u64);
     }
-    Ok(V::Uint(call.context.map_or(0, |context| context.last_insert_id)))
+    Ok(number.map_or(V::Null, |number| V::Uint(number as u64)))
 }
 
 fn found_rows<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {

@@ -8,9 +8,7 @@ use super::{
     super::{
         aggregate::MAX_CONCAT_BYTES,
         call::{Call, Typing},
-        collation,
-        decimal::Dec,
-        encoding,
+        collation, encoding,
         function::{Definition, MANY},
         types::{ExprType, UNBOUNDED},
         value::V,
@@ -40,7 +38,6 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("insert", 4, 4, insert_type, insert),
     Definition::new("elt", 2, MANY, elt_type, elt),
     Definition::new("quote", 1, 1, quote_type, quote),
-    Definition::new("format", 2, 3, format_type, format),
     Definition::new("make_set", 2, MANY, make_set_type, make_set),
     Definition::new("export_set", 3, 5, export_set_type, export_set),
     Definition::new("soundex", 1, 1, soundex_type, soundex),
@@ -505,42 +502,6 @@ fn quote<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     }
     whole.push('\'');
     Ok(V::text(whole))
-}
-
-fn format_type(typing: &Typing<'_>) -> Result<ExprType> {
-    Ok(ExprType::text(41, typing.collation))
-}
-
-/// FORMAT: thousands separated by commas.
-fn format<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [number, digits, ..] = args else { return Ok(V::Null) };
-    if number.is_null() || digits.is_null() {
-        return Ok(V::Null);
-    }
-    let digits = u8::try_from(digits.count(call).clamp(0, 30)).unwrap_or(0);
-    let exact = match number {
-        V::Double(number) => Dec::from_double(*number),
-        value if matches!(value, V::Text(_)) => Dec::from_double(value.double(call)),
-        value => value.decimal(call),
-    };
-    let rounded = exact.rescaled(digits).unwrap_or(exact).to_string();
-    let (sign, rest) = match rounded.strip_prefix('-') {
-        Some(rest) => ("-", rest),
-        None => ("", rounded.as_str()),
-    };
-    let (whole, fraction) = rest.split_once('.').map_or((rest, None), |(w, f)| (w, Some(f)));
-    let mut out = String::from(sign);
-    for (index, digit) in whole.chars().enumerate() {
-        if index > 0 && (whole.len() - index) % 3 == 0 {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    if let Some(fraction) = fraction {
-        out.push('.');
-        out.push_str(fraction);
-    }
-    Ok(V::text(out))
 }
 
 fn make_set_type(typing: &Typing<'_>) -> Result<ExprType> {

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    meaning::function::definition,
+    meaning::{GIVE_LAST_INSERT_ID, function::definition},
     parse::{MATCH, visit_expressions},
 };
 
@@ -113,7 +113,9 @@ impl Rewriter<'_> {
         if args.len() < definition.fewest || args.len() > definition.most {
             return Err(wrong_count(&original_name(&function)));
         }
-        Ok(call(&name, args))
+        // It is evaluated for each row, and LAST_INSERT_ID() is a constant.
+        let gives = name == "last_insert_id" && !args.is_empty();
+        Ok(call(if gives { GIVE_LAST_INSERT_ID } else { &name }, args))
     }
 
     /// RAND(seed) whose sequence goes on from row to row, apart from that of every other call.

@@ -68,6 +68,11 @@ impl Converter {
         Self { strict: true, warnings: Warnings::default(), ..Self::new(session, false) }
     }
 
+    /// Takes any value as it fits best, and warns nobody.
+    pub(crate) fn silent(session: &SessionState) -> Self {
+        Self { strict: false, warnings: Warnings::default(), ..Self::new(session, true) }
+    }
+
     /// Strict, with default settings and without a session.
     pub(crate) fn of_nobody() -> Self {
         Self {

@@ -352,16 +352,16 @@ fn drop_action(tokens: &mut Tokens<'_>, draft: &mut Draft) -> Result<()> {
         let name = tokens.name()?;
         return drop_key(draft, &name);
     }
-    if tokens.accept_any(&["CHECK", "CONSTRAINT"]) {
+    if tokens.accept("CHECK") {
         let name = tokens.name()?;
-        let before = draft.checks.len() + draft.foreign.len();
-        draft.checks.retain(|check| !check.name.eq_ignore_ascii_case(&name));
-        drop_foreign(draft, &name);
-        if before == draft.checks.len() + draft.foreign.len() {
-            let message = format!("Check constraint '{name}' is not found in the table.");
-            return Err(Error::new(ErrorCode::CheckMissing, message));
-        }
-        return Ok(());
+        return match drop_check(draft, &name) {
+            true => Ok(()),
+            false => Err(check_missing(&name)),
+        };
+    }
+    if tokens.accept("CONSTRAINT") {
+        let name = tokens.name()?;
+        return drop_constraint(draft, &name);
     }
     if tokens.accept_all("FOREIGN KEY") {
         let name = tokens.name()?;
@@ -383,6 +383,47 @@ fn drop_action(tokens: &mut Tokens<'_>, draft: &mut Draft) -> Result<()> {
     }
     draft.keys.retain(|key| !key.parts.is_empty());
     Ok(())
+}
+
+/// Drops the condition, foreign key, unique key or primary key of this name: names of them may be the same.
+fn drop_constraint(draft: &mut Draft, name: &str) -> Result<()> {
+    let is_key = |key: &&Key| {
+        matches!(key.kind, KeyKind::Primary | KeyKind::Unique)
+            && key.name.eq_ignore_ascii_case(name)
+    };
+    let keys = draft.keys.iter().filter(is_key).count();
+    let checks = draft.checks.iter().filter(|it| it.name.eq_ignore_ascii_case(name)).count();
+    let foreign = draft.foreign.iter().filter(|line| is_foreign_key(line, name)).count();
+    match keys + checks + foreign {
+        0 => {
+            let message = format!("Constraint '{name}' does not exist.");
+            Err(Error::new(ErrorCode::ConstraintMissing, message))
+        }
+        1 if keys == 1 => drop_key(draft, name),
+        1 => {
+            drop_check(draft, name);
+            drop_foreign(draft, name);
+            Ok(())
+        }
+        _ => {
+            let message = format!(
+                "Table has multiple constraints with the name '{name}'. Please use constraint specific 'DROP' clause."
+            );
+            Err(Error::new(ErrorCode::SeveralConstraints, message))
+        }
+    }
+}
+
+/// Drops the condition of this name; tells whether there was one.
+fn drop_check(draft: &mut Draft, name: &str) -> bool {
+    let before = draft.checks.len();
+    draft.checks.retain(|check| !check.name.eq_ignore_ascii_case(name));
+    draft.checks.len() < before
+}
+
+fn check_missing(name: &str) -> Error {
+    let message = format!("Check constraint '{name}' is not found in the table.");
+    Error::new(ErrorCode::CheckMissing, message)
 }
 
 /// Drops the foreign key of this name, if there is one.
@@ -419,10 +460,7 @@ fn alter_action(tokens: &mut Tokens<'_>, draft: &mut Draft, target: &TargetTable
     if tokens.accept_any(&["CHECK", "CONSTRAINT"]) {
         let name = tokens.name()?;
         let check = draft.checks.iter_mut().find(|check| check.name.eq_ignore_ascii_case(&name));
-        let check = check.ok_or_else(|| {
-            let message = format!("Check constraint '{name}' is not found in the table.");
-            Error::new(ErrorCode::CheckMissing, message)
-        })?;
+        let check = check.ok_or_else(|| check_missing(&name))?;
         check.enforced = !tokens.accept("NOT");
         return tokens.expect("ENFORCED");
     }

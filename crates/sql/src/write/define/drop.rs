@@ -115,7 +115,13 @@ pub(super) async fn truncate(
     session: &mut SessionState,
     tokens: &mut Tokens<'_>,
 ) -> Result<Outcome> {
-    tokens.accept("TABLE");
+    // Sphinx says `TRUNCATE RTINDEX name`; a table may have that name.
+    let mut ahead = *tokens;
+    if ahead.accept("RTINDEX") && !ahead.at_end() && !ahead.is(".") {
+        *tokens = ahead;
+    } else {
+        tokens.accept("TABLE");
+    }
     let name = table_name(tokens, session)?;
     tokens.expect_end()?;
     let target = TargetTable::find(session, &name, Verb::Drop)?;

@@ -9,8 +9,8 @@ use remora_mysql::ErrorCode;
 
 use super::{create::hidden, define, draft::Draft, hidden_tables};
 use crate::{
-    Error, Result,
-    catalog::{DefaultSpec, SqlTable},
+    Error, Result, SqlType,
+    catalog::{DefaultSpec, SqlTable, TypeSpec},
     error::from_engine_write,
     state::SessionState,
     transaction::{Key as OverlayKey, TableStorage},
@@ -186,6 +186,13 @@ async fn write(
     }
 }
 
+/// Whether it is the empty text in an ENUM that has no such label. It may not be written, but stays.
+fn is_unlabelled(value: &Value, kind: &TypeSpec) -> bool {
+    kind.sql == SqlType::Enum
+        && matches!(value, Value::Text(text) if text.is_empty())
+        && !kind.labels.iter().any(|label| label.is_empty())
+}
+
 /// A row of the old table, converted for the new one.
 pub(super) fn converted_row(
     session: &mut SessionState,
@@ -197,6 +204,8 @@ pub(super) fn converted_row(
     number: u64,
 ) -> Result<Row> {
     let (mut columns, mut given) = (Vec::new(), Vec::new());
+    // Columns with the value that an ENUM has in the place of one that was none of its labels.
+    let mut unlabelled = Vec::new();
     let converter = crate::write::convert::Converter::quiet(session);
     for (place, column) in draft.columns.iter().enumerate() {
         let was = target.table.schema.columns.iter().position(|old| Some(old.id) == column.id);
@@ -217,9 +226,19 @@ pub(super) fn converted_row(
             return Err(Error::new(ErrorCode::DataTruncated, message));
         }
         columns.push(place);
-        given.push(Given::Value(value.clone()));
+        if is_unlabelled(value, &spec.kind) {
+            unlabelled.push(place);
+            given.push(Given::Value(converter.implicit(&spec.kind)));
+        } else {
+            given.push(Given::Value(value.clone()));
+        }
     }
     let mut made = maker.row(session, new, &columns, &given, number)?;
+    for place in unlabelled {
+        if let Some(slot) = made.get_mut(place) {
+            *slot = Value::Text("".into());
+        }
+    }
     // A hidden row number keeps its value.
     let was = target.table.row_number.and_then(|place| row.get(place));
     if let (Some(was), Some(place)) = (was, new.table.row_number)

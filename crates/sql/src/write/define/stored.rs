@@ -6,12 +6,13 @@ use remora_mysql::{ErrorCode, LexMode, Token, TokenKind};
 use crate::{Error, Result, parse::tokens, resolve::is_aggregate_name};
 
 /// Functions that read or change the session.
-const OF_SESSIONS: [&str; 15] = [
+const OF_SESSIONS: [&str; 16] = [
     "aes_decrypt",
     "aes_encrypt",
     "benchmark",
     "found_rows",
     "get_lock",
+    "give_last_insert_id",
     "is_free_lock",
     "is_used_lock",
     "last_insert_id",

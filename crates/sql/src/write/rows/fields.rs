@@ -2,8 +2,10 @@
 //! batch become rows of a temporary table with the user variables as additional columns, so that one SELECT evaluates
 //! an expression for all of them.
 
+use std::cmp::Ordering;
+
 use remora_engine::Value;
-use remora_mysql::TokenKind;
+use remora_mysql::{ErrorCode, TokenKind};
 
 use super::{
     evaluate::Query,
@@ -13,14 +15,14 @@ use super::{
     values::{GivenRows, RowMaker},
 };
 use crate::{
-    Result,
+    Error, Result,
     catalog::quoted_name,
     parse::Tokens,
     state::SessionState,
     write::rows::computed::{Beside, values_over},
 };
 
-/// The fields of a line. Each may be NULL.
+/// The fields of a line, and one more if there are more than are used. Each may be NULL.
 pub(super) type Line = Vec<Option<Vec<u8>>>;
 
 /// The targets of a line's fields, and the SET clause.
@@ -88,6 +90,9 @@ impl Fields {
         before: u64,
     ) -> Result<GivenRows> {
         let columns = self.columns();
+        for (number, line) in (before + 1..).zip(&lines) {
+            self.check_count(session, line.len(), number)?;
+        }
         let given_columns = lines.into_iter().map(|line| given_fields(line, self.fields.len()));
         let lines: Vec<Vec<Given>> = given_columns.collect();
         if self.assignments.is_empty() && columns.len() == self.fields.len() {
@@ -107,6 +112,31 @@ impl Fields {
         }
         let rows = loading.given;
         Ok(GivenRows { columns, rows })
+    }
+
+    /// Warns of a line with too few or too many fields; in strict mode without IGNORE it is an error.
+    fn check_count(&self, session: &SessionState, found: usize, number: u64) -> Result<()> {
+        let warning = match found.cmp(&self.fields.len()) {
+            Ordering::Equal => return Ok(()),
+            Ordering::Less => {
+                let message = format!("Row {number} doesn't contain data for all columns");
+                Error::new(ErrorCode::TooFewFields, message)
+            }
+            Ordering::Greater => Error::new(
+                ErrorCode::TooManyFields,
+                format!(
+                    "Row {number} was truncated; it contained more data than there were input columns"
+                ),
+            ),
+        };
+        if session.refuses_warnings {
+            return Err(warning);
+        }
+        // One for each missing field.
+        for _ in 0..self.fields.len().saturating_sub(found).max(1) {
+            session.warn(warning.code, warning.message.clone());
+        }
+        Ok(())
     }
 
     /// The columns that get values, without duplicates.

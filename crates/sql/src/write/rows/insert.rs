@@ -439,8 +439,8 @@ impl Inserter {
         parameters: &Parameters<'_>,
         mut given: GivenRows,
     ) -> Result<()> {
-        given.evaluate(session, tokens, parameters).await?;
         let target = self.target.clone();
+        given.evaluate(session, tokens, parameters, (&target, &self.maker)).await?;
         let count = given.rows.len();
         self.maker.single = count == 1 && !self.from_query;
         self.maker.expect_rows(session, &target, &given.valued(), count).await?;
@@ -526,9 +526,9 @@ impl Inserter {
         let Tally { records, duplicates, affected } = self.tally;
         let mut outcome = Outcome { affected_rows: affected, ..Outcome::default() };
         if let Some(first) = self.first_made {
-            session.last_insert_id = first;
+            session.last_insert_id.set(first);
             outcome.last_insert_id = first;
-        } else if let Some(last) = self.last_counted {
+        } else if let Some(last) = session.last_insert_id.given().or(self.last_counted) {
             outcome.last_insert_id = last;
         }
         if several {

@@ -76,7 +76,7 @@ pub(super) async fn run(
         (false, false) => Policy::Refuse,
     };
     let mut inserter = Inserter::new(session, &target, policy, ignore).await?;
-    let mut lines = Lines { format: &format, rest: &content, most_fields: fields.count() };
+    let mut lines = Lines { format: &format, rest: &content, most_fields: fields.count() + 1 };
     for _ in 0..skipped {
         if lines.next().is_none() {
             break;

@@ -330,7 +330,8 @@ impl Update<'_, '_> {
         let affected_rows = if self.session.counts_found_rows { matched } else { changed };
         let warnings = self.session.warnings.count();
         let info = format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}");
-        Outcome { affected_rows, info, ..Outcome::default() }
+        let last_insert_id = self.session.last_insert_id.given().unwrap_or(0);
+        Outcome { affected_rows, info, last_insert_id, ..Outcome::default() }
     }
 }
 

@@ -1,10 +1,13 @@
 //! Makes whole rows of the values that a statement gives.
 
+use std::ops::Range;
+
 use remora_engine::{Row, Value};
 use remora_mysql::{ErrorCode, SqlMode};
 use rustc_hash::FxHashMap;
 
 use super::{
+    computed::values_over,
     evaluate::Query,
     literal::{Given, Parameters},
     target::TargetTable,
@@ -43,10 +46,13 @@ impl GivenRows {
         session: &mut SessionState,
         tokens: &Tokens<'_>,
         parameters: &Parameters<'_>,
+        (target, maker): (&TargetTable, &RowMaker),
     ) -> Result<()> {
-        let cells = self.rows.iter_mut().flatten();
-        let mut open: Vec<&mut Given> =
-            cells.filter(|given| matches!(given, Given::Expression(_))).collect();
+        let is_alone = |given: &&mut Given| match given {
+            Given::Expression(range) => !names_columns(tokens, range, target),
+            _ => false,
+        };
+        let mut open: Vec<&mut Given> = self.rows.iter_mut().flatten().filter(is_alone).collect();
         for chunk in open.chunks_mut(EXPRESSIONS_AT_ONCE) {
             let mut query = Query::new("SELECT ");
             for (index, given) in chunk.iter().enumerate() {
@@ -61,8 +67,63 @@ impl GivenRows {
                 **given = Given::Value(value);
             }
         }
+        self.evaluate_rows(session, tokens, parameters, (target, maker)).await
+    }
+
+    /// Replaces expressions that name columns of the table. A column has the value that its row gave it before, or its
+    /// default.
+    async fn evaluate_rows(
+        &mut self,
+        session: &mut SessionState,
+        tokens: &Tokens<'_>,
+        parameters: &Parameters<'_>,
+        (target, maker): (&TargetTable, &RowMaker),
+    ) -> Result<()> {
+        let is_open = |given: &Given| matches!(given, Given::Expression(_));
+        for (number, row) in (1..).zip(&mut self.rows) {
+            if !row.iter().any(is_open) {
+                continue;
+            }
+            session.check_interrupted()?;
+            let mut known = maker.before_values(session, target);
+            for (&position, given) in self.columns.iter().zip(row) {
+                if let Given::Expression(range) = given {
+                    let mut query = Query::new("(");
+                    query.push_tokens(tokens, range.clone(), parameters);
+                    query.push(")");
+                    let (alias, rows) = (&target.name.table, std::slice::from_ref(&known));
+                    let found = values_over(session, target, alias, rows, &[], &query).await?;
+                    *given = Given::Value(found.into_iter().next().unwrap_or(Value::Null));
+                }
+                let Some(spec) = target.table.columns.get(position) else { continue };
+                let (Some(slot), false) = (known.get_mut(position), *given == Given::Default)
+                else {
+                    continue;
+                };
+                let named =
+                    Slot { name: column_name(target, position), kind: &spec.kind, row: number };
+                // What does not fit is an error, or a warning, when the row is made.
+                let silent = Converter::silent(session);
+                *slot = silent.fit(named, given.value(&spec.kind)?).unwrap_or(Value::Null);
+            }
+        }
         Ok(())
     }
+}
+
+/// Whether an expression may name a column of the table. A name of something else only takes longer.
+fn names_columns(tokens: &Tokens<'_>, range: &Range<usize>, target: &TargetTable) -> bool {
+    let mut ahead = tokens.within(range.clone());
+    while ahead.place() < range.end {
+        match ahead.accept_name() {
+            Some(name) if !ahead.is("(") && target.table.column(&name).is_some() => return true,
+            Some(_) => {}
+            None => {
+                ahead.next();
+            }
+        }
+    }
+    false
 }
 
 /// Makes rows for a table.
@@ -129,6 +190,18 @@ impl RowMaker {
             self.computed.insert(position, values);
         }
         Ok(())
+    }
+
+    /// The values of a row before it gives any: defaults, and 0 or an empty text where there is none.
+    fn before_values(&self, session: &SessionState, target: &TargetTable) -> Row {
+        let quiet = Converter::quiet(session);
+        let columns = target.table.columns.iter().zip(&self.defaults);
+        let value = |(spec, default): (&ColumnSpec, &Option<Value>)| match default {
+            Some(value) if !value.is_null() || !spec.not_null => value.clone(),
+            None if !spec.not_null => Value::Null,
+            _ => quiet.implicit(&spec.kind),
+        };
+        columns.map(value).collect()
     }
 
     /// Whether the statement says IGNORE.

@@ -1,0 +1,55 @@
+//! GEODIST: the way between two places on earth, as Sphinx computes it.
+
+use super::super::{call::Call, function::Definition, types::ExprType, value::V};
+use crate::Result;
+
+/// The radius of the sphere for places that are far from each other, and the one of `method=haversine`; in metres.
+const FAR_RADIUS_M: f64 = 6_371_000.0;
+const SPHERE_RADIUS_M: f64 = 6_384_000.0;
+/// Places whose longitudes differ by less are near: the earth is flat there.
+const NEAR_DEGREES: f64 = 13.0;
+
+/// Two places, whether they are in degrees, the metres of a unit, and whether the earth is always a sphere.
+pub(super) const FUNCTIONS: &[Definition] =
+    &[Definition::new("geodist", 4, 7, |_| Ok(ExprType::double()), geodist)];
+
+fn geodist<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    if args.iter().any(V::is_null) {
+        return Ok(V::Null);
+    }
+    let number = |place: usize| args.get(place).map(|value| value.double(call));
+    let said = |place: usize| number(place).is_some_and(|value| value != 0.0);
+    let [Some(lat1), Some(lon1), Some(lat2), Some(lon2)] = [0, 1, 2, 3].map(number) else {
+        return Ok(V::Null);
+    };
+    let (degrees, sphere) = (said(4), said(6));
+    let place = |value: f64| if degrees { value } else { value.to_degrees() };
+    let (from, to) = ((place(lat1), place(lon1)), (place(lat2), place(lon2)));
+    let metres = if sphere { on_sphere(from, to, SPHERE_RADIUS_M) } else { adaptive(from, to) };
+    let distance = metres / number(5).unwrap_or(1.0);
+    Ok(if distance.is_finite() { V::Double(distance) } else { V::Null })
+}
+
+/// The way in metres between places in degrees: near ones lie on a flat ellipsoid.
+fn adaptive(from: (f64, f64), to: (f64, f64)) -> f64 {
+    let north = (from.0 - to.0).abs();
+    let turned = (from.1 - to.1).abs() % 360.0;
+    let east = if turned > 180.0 { 360.0 - turned } else { turned };
+    if east >= NEAR_DEGREES {
+        return on_sphere(from, to, FAR_RADIUS_M);
+    }
+    // Metres of a degree at the latitude in the middle.
+    let middle = ((from.0 + to.0) / 2.0).to_radians();
+    let of_latitude = 111_132.09 - 566.05 * (2.0 * middle).cos() + 1.20 * (4.0 * middle).cos();
+    let of_longitude =
+        111_415.13 * middle.cos() - 94.55 * (3.0 * middle).cos() + 0.12 * (5.0 * middle).cos();
+    (of_latitude * north).hypot(of_longitude * east)
+}
+
+/// The way on a sphere, by the haversine.
+fn on_sphere(from: (f64, f64), to: (f64, f64), radius: f64) -> f64 {
+    let half = |a: f64, b: f64| ((a - b) / 2.0).to_radians().sin().powi(2);
+    let share = half(from.0, to.0)
+        + from.0.to_radians().cos() * to.0.to_radians().cos() * half(from.1, to.1);
+    2.0 * radius * share.sqrt().min(1.0).asin()
+}

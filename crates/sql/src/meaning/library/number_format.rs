@@ -1,0 +1,121 @@
+//! FORMAT: numbers as people of a country write them.
+
+use remora_mysql::ErrorCode;
+
+use super::super::{
+    call::{Call, Typing},
+    decimal::Dec,
+    function::Definition,
+    types::ExprType,
+    value::V,
+};
+use crate::Result;
+
+pub(super) const FUNCTIONS: &[Definition] = &[Definition::new("format", 2, 3, format_type, format)];
+
+/// How numbers are written.
+struct Style {
+    point: char,
+    /// Between groups of digits, if there are some.
+    between: Option<char>,
+    /// Digits of a group beyond the last one, which has three.
+    group: usize,
+    /// MySQL's names of the locales.
+    locales: &'static str,
+}
+
+/// Style of en_US.
+static DEFAULT: Style = Style { point: '.', between: Some(','), group: 3, locales: "" };
+
+/// MySQL's other styles.
+static STYLES: [Style; 9] = [
+    Style {
+        locales: "ar_AE ar_BH ar_DZ ar_EG ar_IN ar_IQ ar_JO ar_KW ar_LB ar_LY ar_MA ar_OM ar_QA ar_SD ar_SY ar_TN ar_YE \
+                  en_AU en_CA en_GB en_NZ en_PH en_US en_ZA en_ZW es_DO es_GT es_HN es_MX es_NI es_PA es_PE es_PR es_SV \
+                  es_US gu_IN he_IL hi_IN ja_JP ko_KR ms_MY th_TH ur_PK zh_CN zh_HK zh_TW",
+        point: '.',
+        between: Some(','),
+        group: 3,
+    },
+    Style { point: '.', between: None, group: 3, locales: "ar_SA sr_RS sr_YU" },
+    Style {
+        point: ',',
+        between: Some('.'),
+        group: 3,
+        locales: "be_BY da_DK de_BE de_DE de_LU es_AR es_BO es_CL es_CO es_EC es_ES es_PY es_UY es_VE fo_FO hu_HU id_ID \
+                  is_IS lt_LT mn_MN nb_NO no_NO ro_RO ru_UA sq_AL tr_TR uk_UA vi_VN",
+    },
+    // MySQL's separator of Bulgarian numbers is a zero byte.
+    Style { point: ',', between: Some('\0'), group: 3, locales: "bg_BG" },
+    Style {
+        point: ',',
+        between: None,
+        group: 3,
+        locales: "ca_ES de_AT el_GR eu_ES fr_BE fr_CA fr_CH fr_FR fr_LU gl_ES hr_HR it_IT nl_BE nl_NL pl_PL pt_BR pt_PT \
+                  sl_SI",
+    },
+    Style {
+        point: ',',
+        between: Some(' '),
+        group: 3,
+        locales: "cs_CZ es_CR et_EE fi_FI lv_LV mk_MK ru_RU sk_SK sv_FI sv_SE",
+    },
+    Style { point: '.', between: Some('\''), group: 3, locales: "de_CH" },
+    Style { point: '.', between: Some(','), group: 2, locales: "en_IN ta_IN te_IN" },
+    Style { point: ',', between: Some('\''), group: 3, locales: "it_CH rm_CH" },
+];
+
+fn format_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::text(41, typing.collation))
+}
+
+/// The style of a locale; for an unknown one that of en_US, with a warning.
+fn style_of(call: &Call<'_>, locale: Option<&V<'_>>) -> &'static Style {
+    let Some(locale) = locale else { return &DEFAULT };
+    let name = locale.string().unwrap_or_else(|| "NULL".into());
+    let is_it = |style: &&Style| {
+        style.locales.split_whitespace().any(|known| known.eq_ignore_ascii_case(&name))
+    };
+    STYLES.iter().find(is_it).unwrap_or_else(|| {
+        call.warn(ErrorCode::UnknownLocale, || format!("Unknown locale: '{name}'"));
+        &DEFAULT
+    })
+}
+
+fn format<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [number, digits, rest @ ..] = args else { return Ok(V::Null) };
+    if number.is_null() || digits.is_null() {
+        return Ok(V::Null);
+    }
+    let style = style_of(call, rest.first());
+    let digits = u8::try_from(digits.count(call).clamp(0, 30)).unwrap_or(0);
+    let exact = match number {
+        V::Double(number) => Dec::from_double(*number),
+        value if matches!(value, V::Text(_)) => Dec::from_double(value.double(call)),
+        value => value.decimal(call),
+    };
+    let rounded = exact.rescaled(digits).unwrap_or(exact).to_string();
+    let (sign, rest) = match rounded.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", rounded.as_str()),
+    };
+    let (whole, fraction) = rest.split_once('.').map_or((rest, None), |(w, f)| (w, Some(f)));
+    let mut out = String::from(sign);
+    for (index, digit) in whole.chars().enumerate() {
+        // The last group has three digits.
+        let left = whole.len() - index;
+        let begins = left >= 3 && (left - 3) % style.group == 0;
+        if index > 0
+            && begins
+            && let Some(between) = style.between
+        {
+            out.push(between);
+        }
+        out.push(digit);
+    }
+    if let Some(fraction) = fraction {
+        out.push(style.point);
+        out.push_str(fraction);
+    }
+    Ok(V::text(out))
+}

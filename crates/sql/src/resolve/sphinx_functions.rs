@@ -1,0 +1,195 @@
+//! Functions that Sphinx's dialect has beside MySQL's, or with another meaning, and its arithmetic.
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function, Ident, ObjectName,
+    helpers::attached_token::AttachedToken,
+};
+
+use super::{
+    attributes::{arguments, holds_one_of, is_document, is_part, literal_text, number, number_of},
+    from::binary,
+    scores::Tables,
+    sets::{bare, kind_of},
+};
+use crate::{SqlType, parse::function_call};
+
+/// What has to be said another way before its arguments are looked at: MIN and MAX of several values, which are no
+/// aggregates, and REMAP, whose lists are no rows. `None` for other expressions.
+pub(super) fn ahead(expr: &Expr) -> Option<Expr> {
+    let Expr::Function(function) = expr else { return None };
+    let args = arguments(function)?;
+    match (name_of(function)?.as_str(), args.as_slice()) {
+        ("min", [_, _, ..]) => Some(renamed(function, "least")),
+        ("max", [_, _, ..]) => Some(renamed(function, "greatest")),
+        ("remap", [value, other, from, to]) => remapped(value, other, from, to),
+        _ => None,
+    }
+}
+
+/// The value for the number that another equals, by two lists; the other value if none does.
+fn remapped(value: &Expr, other: &Expr, from: &Expr, to: &Expr) -> Option<Expr> {
+    let list = |expr: &Expr| match expr {
+        Expr::Tuple(values) => Some(values.clone()),
+        Expr::Nested(only) => Some(vec![only.as_ref().clone()]),
+        _ => None,
+    };
+    let (from, to) = (list(from)?, list(to)?);
+    if from.len() != to.len() {
+        return None;
+    }
+    let when = |(condition, result)| CaseWhen { condition, result };
+    Some(Expr::Case {
+        case_token: AttachedToken::empty(),
+        end_token: AttachedToken::empty(),
+        operand: Some(Box::new(value.clone())),
+        conditions: from.into_iter().zip(to).map(when).collect(),
+        else_result: Some(Box::new(other.clone())),
+    })
+}
+
+/// What a call means whose arguments are resolved; `None` if it means what it means in MySQL. `has_column` tells
+/// whether a column has a name.
+pub(super) fn call(
+    function: &Function,
+    tables: &Tables,
+    has_column: impl Fn(&str) -> Option<Expr>,
+) -> Option<Expr> {
+    let args = arguments(function)?;
+    let name = name_of(function)?;
+    Some(match (name.as_str(), args.as_slice()) {
+        ("now", []) => function_call("unix_timestamp", Vec::new()),
+        ("year" | "month" | "day" | "hour" | "minute" | "second", [of])
+            if is_number(of, tables) =>
+        {
+            filled(function_call(&name, vec![moment(of)]))
+        }
+        ("yearmonth", [of]) => filled(parts_of(of, tables, &[("year", "100"), ("month", "1")])),
+        ("yearmonthday", [of]) => {
+            filled(parts_of(of, tables, &[("year", "10000"), ("month", "100"), ("day", "1")]))
+        }
+        ("idiv", [a, b]) => filled(operation(a, BinaryOperator::MyIntegerDivide, b, tables)),
+        ("bigint" | "sint" | "integer", [of]) => whole(of),
+        ("uint", [of]) => {
+            let last = number("4294967295");
+            Expr::Nested(Box::new(binary(whole(of), BinaryOperator::BitwiseAnd, last)))
+        }
+        ("double", [of]) => number_of(nested(of)),
+        ("to_string", [of]) if is_part(of) => function_call("json_unquote", vec![(*of).clone()]),
+        ("to_string", [of]) => cast(of, DataType::Char(None)),
+        ("sqrt" | "ln" | "log2" | "log10", [of]) => {
+            filled(function_call(&name, vec![operand(of, tables)]))
+        }
+        ("length", [of]) if is_part(of) || is_document(of, tables) => {
+            filled(function_call("json_length", vec![(*of).clone()]))
+        }
+        ("in", [of, values @ ..]) if is_part(of) || is_document(of, tables) => {
+            holds_one_of((*of).clone(), values.iter().map(|value| (*value).clone()).collect())
+        }
+        ("exist", [name, other]) => match has_column(literal_text(name)?) {
+            Some(column) => column,
+            None => (*other).clone(),
+        },
+        _ => return None,
+    })
+}
+
+/// Arithmetic whose operands are numbers with a sign, also where a column has none or a document has no such part.
+pub(super) fn arithmetic(expr: &mut Expr, tables: &Tables) {
+    use BinaryOperator::{Divide, Minus, Modulo, Multiply, MyIntegerDivide, Plus};
+    let Expr::BinaryOp {
+        left,
+        op: Plus | Minus | Multiply | Divide | Modulo | MyIntegerDivide,
+        right,
+    } = expr
+    else {
+        return;
+    };
+    for side in [left, right] {
+        if is_part(side) || is_unsigned(side, tables) {
+            **side = operand(side, tables);
+        }
+    }
+}
+
+/// An operand of arithmetic.
+fn operand(expr: &Expr, tables: &Tables) -> Expr {
+    if is_part(expr) {
+        return number_of(expr.clone());
+    }
+    match is_unsigned(expr, tables) {
+        true => cast(expr, DataType::Signed),
+        false => nested(expr),
+    }
+}
+
+fn operation(left: &Expr, op: BinaryOperator, right: &Expr, tables: &Tables) -> Expr {
+    let (left, right) = (operand(left, tables), operand(right, tables));
+    Expr::Nested(Box::new(binary(left, op, right)))
+}
+
+/// The whole number of a value: a cast alone would round.
+fn whole(of: &Expr) -> Expr {
+    let cut = function_call("truncate", vec![of.clone(), number("0")]);
+    filled(cast(&cut, DataType::Signed))
+}
+
+fn cast(expr: &Expr, data_type: DataType) -> Expr {
+    let expr = Box::new(expr.clone());
+    Expr::Cast { kind: CastKind::Cast, expr, data_type, array: false, format: None }
+}
+
+/// The value, and 0 in the place of NULL.
+fn filled(expr: Expr) -> Expr {
+    function_call("coalesce", vec![expr, number("0")])
+}
+
+fn nested(expr: &Expr) -> Expr {
+    Expr::Nested(Box::new(expr.clone()))
+}
+
+/// The moment of a number of seconds since 1970.
+fn moment(seconds: &Expr) -> Expr {
+    function_call("from_unixtime", vec![seconds.clone()])
+}
+
+/// A sum of parts of a moment, each times its factor.
+fn parts_of(of: &Expr, tables: &Tables, parts: &[(&str, &str)]) -> Expr {
+    let moment = if is_number(of, tables) { moment(of) } else { of.clone() };
+    let part = |(name, factor): &(&str, &str)| {
+        let value = function_call(name, vec![moment.clone()]);
+        binary(value, BinaryOperator::Multiply, number(factor))
+    };
+    let sum = parts.iter().map(part).reduce(|sum, next| binary(sum, BinaryOperator::Plus, next));
+    Expr::Nested(Box::new(sum.unwrap_or_else(|| number("0"))))
+}
+
+/// Whether a value is a number of seconds: dates and texts keep MySQL's meaning.
+fn is_number(expr: &Expr, tables: &Tables) -> bool {
+    const OF_NUMBERS: [&str; 5] =
+        ["unix_timestamp", "json_extract", "coalesce", "least", "greatest"];
+    match bare(expr) {
+        Expr::Function(function) => {
+            name_of(function).is_some_and(|name| OF_NUMBERS.contains(&name.as_str()))
+        }
+        Expr::BinaryOp { .. } | Expr::Cast { .. } => true,
+        Expr::Value(value) => literal_text(&Expr::Value(value.clone())).is_none(),
+        column => kind_of(column, tables).is_some_and(|kind| {
+            kind.is_integer() || matches!(kind.kind, SqlType::Float | SqlType::Double)
+        }),
+    }
+}
+
+fn is_unsigned(expr: &Expr, tables: &Tables) -> bool {
+    kind_of(expr, tables).is_some_and(|kind| kind.is_integer() && kind.unsigned)
+}
+
+/// The name of a function, in lower case.
+fn name_of(function: &Function) -> Option<String> {
+    let [part] = function.name.0.as_slice() else { return None };
+    part.as_ident().map(|name| name.value.to_lowercase())
+}
+
+fn renamed(function: &Function, name: &str) -> Expr {
+    let name = ObjectName::from(vec![Ident::new(name)]);
+    Expr::Function(Function { name, ..function.clone() })
+}

@@ -1,0 +1,46 @@
+//! LAST_INSERT_ID(): the first value that the last INSERT made, or the value that a statement gave it.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+/// What LAST_INSERT_ID() gives. Clones share it: functions of a running statement read it, and
+/// `LAST_INSERT_ID(value)` changes it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LastInsertId(Arc<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    value: AtomicU64,
+    /// Whether the running statement gave it.
+    is_given: AtomicBool,
+}
+
+impl LastInsertId {
+    /// The value.
+    pub(crate) fn get(&self) -> u64 {
+        self.0.value.load(Ordering::Relaxed)
+    }
+
+    /// A statement begins, or the same one begins again: none was given yet.
+    pub(crate) fn begin(&self) {
+        self.0.is_given.store(false, Ordering::Relaxed);
+    }
+
+    /// Remembers what an INSERT made, or what a client set.
+    pub(crate) fn set(&self, value: u64) {
+        self.0.value.store(value, Ordering::Relaxed);
+    }
+
+    /// `LAST_INSERT_ID(value)`.
+    pub(crate) fn give(&self, value: u64) {
+        self.set(value);
+        self.0.is_given.store(true, Ordering::Relaxed);
+    }
+
+    /// The value that the running statement gave, if it gave one: clients are told it as that of a new row.
+    pub(crate) fn given(&self) -> Option<u64> {
+        self.0.is_given.load(Ordering::Relaxed).then(|| self.get())
+    }
+}
