@@ -9,9 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use remora_engine::{
-    AllowedIndexes, ColumnData, ColumnValues, Database, Options, Reader, ScanRequest,
-};
+use remora_engine::{ColumnData, ColumnValues, Database, Options, Reader, ScanRequest};
 use remora_source::mysql::{
     Follower, TableState,
     gtid::{Flavor, GtidSet},
@@ -125,15 +123,9 @@ fn state(reader: &Reader) -> Result<State> {
         numbers.0 = vec![Vec::new(); columns.len()];
         let scan = reader.scan(ScanRequest {
             table: table.clone(),
-            text: None,
-            filter: None,
             columns,
-            scores: Vec::new(),
             batch_rows: BATCH_ROWS,
-            batch_bytes: None,
-            in_key_order: false,
-            limit: None,
-            indexes: AllowedIndexes::default(),
+            ..ScanRequest::default()
         })?;
         for batch in scan {
             let batch = batch?;

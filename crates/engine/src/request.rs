@@ -340,7 +340,7 @@ pub struct BestRows {
     pub sort: Vec<SortKey>,
     /// The index in [`ScanRequest::scores`] of the condition whose scores the order uses.
     pub score: usize,
-    /// How many rows.
+    /// How many rows, at most [`crate::MAX_BEST_ROWS`].
     pub rows: usize,
 }
 

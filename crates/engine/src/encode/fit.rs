@@ -14,6 +14,8 @@ use crate::{
 
 /// Characters of a value in an error message.
 const SHOWN_CHARS: usize = 60;
+/// Values of so many paths have room at once.
+const MAX_RESERVED_PATHS: usize = 8;
 
 /// The value as the column stores it: integers checked against the width, text parsed as the column's type, decimals
 /// rounded to the scale. An error of [`RequestPart::Row`] names column and value.
@@ -53,7 +55,7 @@ pub(crate) fn fit_row(schema: &Schema, mut row: Row) -> Result<FittedRow> {
     }
     let mut paths = PathKeys::default();
     if !schema.paths.is_empty() {
-        paths.reserve(schema.paths.len());
+        paths.reserve(schema.paths.len().min(MAX_RESERVED_PATHS));
     }
     if let Some(place) = path_values(&schema.paths, &row, &mut paths)
         && let (Some(column), Some(value)) = (schema.columns.get(place), row.get(place))

@@ -70,3 +70,4 @@ pub use local_part::LocalPart;
 pub use ranked::{DocumentBatch, StoredQuery};
 pub use reader::{Elsewhere, Reader, TableVersion};
 pub use scan::Scan;
+pub use scan_best::MAX_BEST_ROWS;

@@ -94,6 +94,11 @@ impl Order {
         self.begins_with_best() && self.parts.len() == 1 && !self.key_descending
     }
 
+    /// Whether texts are compared by their sort keys.
+    pub fn has_text_keys(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part.by, PartBy::Keyed(..)))
+    }
+
     /// Whether rows must be scored.
     pub fn needs_scores(&self) -> bool {
         self.parts.iter().any(|part| matches!(part.by, PartBy::Score))

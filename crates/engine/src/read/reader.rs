@@ -682,7 +682,7 @@ impl Reader {
             return Ok(Scan::gathered(gathered.scan(request, &self.unless)?));
         }
         let table = Arc::clone(&*self.table(&request.table)?);
-        if request.filter.is_some() {
+        if request.filter.is_some() || request.text.is_some() {
             self.count_asked(&table);
         }
         let scan = ViewScan::new(table, request, self.shared.options.bm25, self.moment())?;
@@ -708,7 +708,8 @@ impl Reader {
 
     /// Counts a search for the merges, which spare later ones.
     fn count_asked(&self, table: &TableView) {
-        if table.activity.asked(table.segments.len()) {
+        // One segment is not merged.
+        if table.segments.len() > 1 && table.activity.asked(table.segments.len()) {
             self.shared.published.notify_work();
         }
     }

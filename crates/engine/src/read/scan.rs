@@ -223,7 +223,8 @@ impl Selected {
             let scores = scores.into_iter().map(row_scores).collect::<Result<_>>()?;
             return Ok(Self { docs, scores, rows });
         };
-        let by = match (weights, scores.get(best.score())) {
+        let score = best.score();
+        let by = match (weights, score.and_then(|score| scores.get(score))) {
             (Some(weights), _) => Some(RowScores::Scores(weights)),
             (None, Some(query)) => Some(RowScores::new(view, &docs, query.clone(), bm25, moment)?),
             (None, None) => None,
@@ -233,8 +234,8 @@ impl Selected {
             _ => None,
         };
         rows = best.keep(view, &mut docs, of_order).unwrap_or(rows);
-        let (mut by, score) = (by, best.score());
-        let row_scores = |(at, query)| match by.take_if(|_| at == score) {
+        let mut by = by;
+        let row_scores = |(at, query)| match by.take_if(|_| score == Some(at)) {
             Some(by) => Ok(by),
             None => RowScores::new(view, &docs, query, bm25, moment),
         };

@@ -16,8 +16,10 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// Most rows that are selected so; of more, all are read.
-const MAX_ROWS: usize = 100_000;
+/// Most rows of a [`BestRows`] that is obeyed; for more, all rows are read.
+pub const MAX_BEST_ROWS: usize = 100_000;
+/// Most rows that are sorted by the sort keys of texts, which takes a microsecond a row and is not interrupted.
+const MAX_KEYED_ROWS: u64 = if cfg!(test) { 100 } else { 1 << 20 };
 
 /// A resolved [`BestRows`].
 pub(super) struct ScanBest<'r> {
@@ -28,14 +30,14 @@ pub(super) struct ScanBest<'r> {
 impl<'r> ScanBest<'r> {
     /// `None` if all rows are read: without such a request, and if this table does not have the order.
     pub fn new(schema: &Schema, best: Option<&'r BestRows>) -> Option<Self> {
-        let best = best.filter(|best| best.rows <= MAX_ROWS)?;
+        let best = best.filter(|best| best.rows <= MAX_BEST_ROWS)?;
         let order = Order::new(schema, &best.sort).ok()?;
         Some(Self { order, best })
     }
 
     /// The condition whose scores the order uses, by its index in [`crate::ScanRequest::scores`].
-    pub fn score(&self) -> usize {
-        self.best.score
+    pub fn score(&self) -> Option<usize> {
+        self.order.needs_scores().then_some(self.best.score)
     }
 
     /// Weights by segment of the first rows, and of few others, of a keyword query without other conditions. They are
@@ -63,15 +65,18 @@ impl<'r> ScanBest<'r> {
         Ok(weights.map(|all| all.into_iter().map(SegmentScores::weighed).collect()))
     }
 
-    /// Leaves only the first rows in `docs` and returns their number; `None` if the order needs scores that are not
-    /// given. `scores` are those of `docs`.
+    /// Leaves only the first rows in `docs` and returns their number; `None` if it leaves all, because the order needs
+    /// scores that are not given, or sort keys of too many texts. `scores` are those of `docs`.
     pub fn keep(
         &self,
         view: &TableView,
         docs: &mut Vec<Docs>,
         scores: Option<&[SegmentScores]>,
     ) -> Option<u64> {
-        if self.order.needs_scores() && scores.is_none() {
+        let is_scored = scores.is_some() || !self.order.needs_scores();
+        if !is_scored
+            || self.order.has_text_keys() && count_live(docs, &view.segments) > MAX_KEYED_ROWS
+        {
             return None;
         }
         let request = SearchRequest { limit: self.best.rows, ..SearchRequest::default() };

@@ -109,7 +109,9 @@ impl Activity {
 
     /// How often searches have asked a segment since the last change or merge.
     pub fn asked_since_change(&self) -> u64 {
-        self.asked.load(Relaxed).wrapping_sub(self.asked_before.load(Relaxed))
+        // In this order, so that a change in between does not make it negative.
+        let before = self.asked_before.load(Relaxed);
+        self.asked.load(Relaxed).saturating_sub(before)
     }
 
     /// Records why a merge of these segments failed; returns whether the reason is new.

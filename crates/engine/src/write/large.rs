@@ -491,6 +491,7 @@ impl Writer<'_> {
                         None => view.at(&store, view.changed, view.segments.clone()),
                         Some(built) => {
                             let segments = built.segments_with_batch(view)?;
+                            view.activity.changed();
                             let staged = Some(large.number);
                             let view = TableView { staged, ..TableView::clone(view) };
                             view.at(&store, self.position, segments)

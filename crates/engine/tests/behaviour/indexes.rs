@@ -10,9 +10,9 @@ use std::{
 };
 
 use remora_engine::{
-    AllowedIndexes, Change, ChangeBatch, ColumnDef, ColumnType, Comparison, Database, Definition,
-    FacetRequest, Filter, IndexColumn, IndexDef, Literal, ScanRequest, Schema, SearchRequest,
-    Selection, SortBy, SortKey, TableChanges, Value, ValuesReply, ValuesRequest, register_text_key,
+    Change, ChangeBatch, ColumnDef, ColumnType, Comparison, Database, Definition, FacetRequest,
+    Filter, IndexColumn, IndexDef, Literal, ScanRequest, Schema, SearchRequest, Selection, SortBy,
+    SortKey, TableChanges, Value, ValuesReply, ValuesRequest, register_text_key,
 };
 
 use crate::common::*;
@@ -628,15 +628,11 @@ fn many_values_are_found_within_a_row_read_limit() {
     let few = |filter: Filter, most: u64| {
         let request = ScanRequest {
             table: ORDERS.to_owned(),
-            text: None,
             filter: Some(filter),
             columns: vec![0],
-            scores: Vec::new(),
             batch_rows: 1_000,
-            batch_bytes: None,
             in_key_order: true,
-            limit: None,
-            indexes: AllowedIndexes::default(),
+            ..ScanRequest::default()
         };
         database.reader().scan_few(request, most).unwrap().map(|scan| scan.rows())
     };

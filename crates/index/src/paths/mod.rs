@@ -450,6 +450,8 @@ impl<'i> PathEntries<'i> {
                 self.check()?;
                 return Ok(Some(entry));
             }
+            // Nothing of the block is left to be read.
+            self.reader.go_to(self.left);
         }
         Ok(None)
     }

@@ -326,3 +326,26 @@ fn invalid_text_is_refused() {
     keys.end_path();
     assert!(texts.add(&keys).is_err());
 }
+
+/// Values of whole blocks, so that a search behind the last one begins in the middle of none.
+#[test]
+fn search_behind_all_values_finds_nothing() {
+    for count in [1_u8, 2, 31, 32, 33, 90] {
+        let documents: Vec<Vec<Vec<u8>>> = (0..count).map(|number| vec![vec![number]]).collect();
+        let index = built(&documents);
+        for low in [Bound::Excluded(&[count - 1][..]), Bound::Included(&[count])] {
+            let mut found = Vec::new();
+            let mut note = |value: &[u8], doc: u32| {
+                found.push((value.to_vec(), doc));
+                ControlFlow::Continue(())
+            };
+            index.walk((low, Bound::Unbounded), false, &mut note).unwrap();
+            assert_eq!(found, [], "of {count}");
+            let selected = index.select([(low, Bound::Unbounded)]).unwrap();
+            assert_eq!(selected.count(), 0, "of {count}");
+        }
+        let behind = [count];
+        let same = (Bound::Included(&behind[..]), Bound::Included(&behind[..]));
+        assert_eq!(index.select([same]).unwrap().count(), 0, "of {count}");
+    }
+}

@@ -165,13 +165,29 @@ fn parts_of(of: &Expr, tables: &Tables, parts: &[(&str, &str)]) -> Expr {
 
 /// Whether a value is a number of seconds: dates and texts keep MySQL's meaning.
 fn is_number(expr: &Expr, tables: &Tables) -> bool {
-    const OF_NUMBERS: [&str; 5] =
-        ["unix_timestamp", "json_extract", "coalesce", "least", "greatest"];
     match bare(expr) {
-        Expr::Function(function) => {
-            name_of(function).is_some_and(|name| OF_NUMBERS.contains(&name.as_str()))
+        Expr::Function(function) => match name_of(function).as_deref() {
+            Some("unix_timestamp" | "json_extract") => true,
+            Some("coalesce" | "least" | "greatest") => {
+                let args = arguments(function).unwrap_or_default();
+                !args.is_empty() && args.iter().all(|arg| is_number(arg, tables))
+            }
+            _ => false,
+        },
+        Expr::BinaryOp { left, right, .. } => {
+            let is_interval = |side: &Expr| matches!(bare(side), Expr::Interval(_));
+            !is_interval(left)
+                && !is_interval(right)
+                && (is_number(left, tables) || is_number(right, tables))
         }
-        Expr::BinaryOp { .. } | Expr::Cast { .. } => true,
+        Expr::Cast { data_type, .. } => !matches!(
+            data_type,
+            DataType::Date
+                | DataType::Datetime(_)
+                | DataType::Time(..)
+                | DataType::Timestamp(..)
+                | DataType::Char(_)
+        ),
         Expr::Value(value) => literal_text(&Expr::Value(value.clone())).is_none(),
         column => kind_of(column, tables).is_some_and(|kind| {
             kind.is_integer() || matches!(kind.kind, SqlType::Float | SqlType::Double)

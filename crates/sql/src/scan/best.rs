@@ -11,7 +11,7 @@ use datafusion::{
         expressions::{Column, Literal},
     },
 };
-use remora_engine::{BestRows, ColumnType, SortBy, SortKey, TextQuery};
+use remora_engine::{BestRows, ColumnType, MAX_BEST_ROWS, SortBy, SortKey, TextQuery};
 
 use super::ScanExec;
 
@@ -22,7 +22,8 @@ impl ScanExec {
     /// here, or if the engine does not have the order.
     pub(crate) fn of_best(&self, order: &[PhysicalSortExpr], rows: usize) -> Option<Self> {
         let is_whole = self.overlay.is_none() && self.shape.limit.is_none();
-        if !is_whole || !self.reader.is_elsewhere(&self.table) {
+        let is_few = rows <= MAX_BEST_ROWS;
+        if !is_whole || !is_few || !self.reader.is_elsewhere(&self.table) {
             return None;
         }
         let (mut sort, mut score) = (Vec::with_capacity(order.len() + 1), None);
@@ -66,8 +67,13 @@ impl ScanExec {
     fn sorted_by(&self, expression: &Expression) -> Option<SortBy> {
         if let Some(column) = expression.downcast_ref::<Column>() {
             let (name, kind, _) = self.column_at(column)?;
-            let is_other = matches!(kind, ColumnType::Text | ColumnType::Bytes | ColumnType::Json);
-            return (!is_other).then_some(SortBy::Column(name));
+            let is_in_order = match kind {
+                ColumnType::Text | ColumnType::Bytes | ColumnType::Json => false,
+                // Local times of an hour that comes twice are in another order than their moments.
+                ColumnType::Timestamp => self.zone.to_fixed_offset().is_ok(),
+                _ => true,
+            };
+            return is_in_order.then_some(SortBy::Column(name));
         }
         let call = expression.downcast_ref::<ScalarFunctionExpr>()?;
         let ("collation_key", [of, number]) = (call.name(), call.args()) else { return None };
@@ -79,11 +85,11 @@ impl ScanExec {
         is_text.then_some(SortBy::TextKey(name, u32::try_from(*number).ok()?))
     }
 
-    /// The name and type of a column of the projection, and whether its texts are compared as texts.
+    /// The name and type of an indexed column of the projection, and whether its texts are compared as texts.
     fn column_at(&self, column: &Column) -> Option<(String, ColumnType, bool)> {
         let sql = self.sql();
         let position = *self.columns.get(*self.places.get(column.index())?)?;
-        let definition = sql.schema.columns.get(position)?;
+        let definition = sql.schema.columns.get(position).filter(|column| column.indexed)?;
         let kind = &sql.columns.get(position)?.kind;
         let has_letters = kind.is_text() && !kind.has_labels();
         Some((definition.name.clone(), definition.kind, has_letters))

@@ -311,6 +311,15 @@ async fn files_are_read_as_their_options_say() {
         "Warning|1261|Row 1 doesn't contain data for all columns\n\
          Warning|1262|Row 2 was truncated; it contained more data than there were input columns"
     );
+    // A separator at the end of a line is no field, and a variable without a field is NULL.
+    for (options, file) in
+        [("FIELDS TERMINATED BY '|'", "20|x|\n21|y|"), ("(id, s, @rest)", "22\tx\n23\ty")]
+    {
+        let statement = format!("LOAD DATA LOCAL INFILE 'f' REPLACE INTO TABLE t {options}");
+        let answers = load(&mut session, &statement, file).await.unwrap();
+        let info = "Records: 2  Deleted: 0  Skipped: 0  Warnings: 0";
+        assert_eq!(answers.sets[0].outcome.info, info, "{options}");
+    }
     let strict = "LOAD DATA LOCAL INFILE 'f' REPLACE INTO TABLE t";
     let error = load(&mut session, strict, uneven).await.unwrap_err();
     assert_eq!(error.code.number(), 1261);

@@ -361,7 +361,9 @@ fn compared(sort: &[SortKey], a: &Row, b: &Row) -> Ordering {
 fn compare_first(reader: &Reader, parts: usize, random: &mut Random) -> usize {
     let request = first_asked(random);
     let every = ScanRequest { best: None, ..request.clone() };
-    let (Ok(given), Ok(all)) = (rows(reader, ALL, &request), rows(reader, WHOLE, &every)) else {
+    let (given, all) = (rows(reader, ALL, &request), rows(reader, WHOLE, &every));
+    let (Ok(given), Ok(all)) = (&given, &all) else {
+        assert_eq!(given.is_err(), all.is_err(), "{request:?} {given:?}");
         return 0;
     };
     let best = request.best.as_ref().unwrap();

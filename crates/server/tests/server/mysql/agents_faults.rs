@@ -599,7 +599,8 @@ fn parts_are_bounded() {
     let refused = ask(&mut conn, &format!(r#"{{"hide":{{"keys":["{}"]}}}}"#, keys[9]));
     assert!(refused.contains("hidden 8 times"), "{refused}");
     for request in [
-        r#"{"open":{"version":2,"tables":["remora.t"],"trail":[],"is_partial":false}}"#,
+        r#"{"open":{"version":1,"tables":["remora.t"],"trail":[],"is_partial":false}}"#,
+        r#"{"open":{"version":3,"tables":["remora.t"],"trail":[],"is_partial":false}}"#,
         r#"{"open":{"version":2,"tables":["remora.t"],"trail":["a","b","c","d","e"],"is_partial":false}}"#,
         r#"{"open":{"version":2,"tables":[],"trail":[],"is_partial":false}}"#,
         r#"{"open":{"version":2,"tables":["remora.t","x.t"],"trail":[],"is_partial":false}}"#,

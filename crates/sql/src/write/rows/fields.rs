@@ -116,8 +116,12 @@ impl Fields {
 
     /// Warns of a line with too few or too many fields; in strict mode without IGNORE it is an error.
     fn check_count(&self, session: &SessionState, found: usize, number: u64) -> Result<()> {
+        let missing = self.fields.get(found..).unwrap_or_default();
+        // Variables are NULL then, without a warning.
+        let missing = missing.iter().filter(|field| matches!(field, Field::Column(_))).count();
         let warning = match found.cmp(&self.fields.len()) {
             Ordering::Equal => return Ok(()),
+            Ordering::Less if missing == 0 => return Ok(()),
             Ordering::Less => {
                 let message = format!("Row {number} doesn't contain data for all columns");
                 Error::new(ErrorCode::TooFewFields, message)
@@ -133,7 +137,7 @@ impl Fields {
             return Err(warning);
         }
         // One for each missing field.
-        for _ in 0..self.fields.len().saturating_sub(found).max(1) {
+        for _ in 0..missing.max(1) {
             session.warn(warning.code, warning.message.clone());
         }
         Ok(())

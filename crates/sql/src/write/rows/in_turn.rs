@@ -66,6 +66,7 @@ pub(super) fn evaluated_in_turn(
     let mut in_turn = Vec::with_capacity(assignments.len());
     for assignment in assignments {
         in_turn.push(match &assignment.given {
+            Given::Expression(range) if gives_last_insert_id(tokens, range.clone()) => true,
             Given::Expression(range) => {
                 let mentions = mentions(tokens, range.clone(), named, target);
                 mentions.iter().any(|mention| before.contains(&mention.column))
@@ -75,6 +76,19 @@ pub(super) fn evaluated_in_turn(
         before.push(assignment.column);
     }
     in_turn
+}
+
+/// Whether an expression has LAST_INSERT_ID(value), which counts for the changed rows alone, in their order.
+fn gives_last_insert_id(tokens: &Tokens<'_>, range: Range<usize>) -> bool {
+    let mut ahead = tokens.within(range.clone());
+    while ahead.place() < range.end {
+        let is_named = ahead.is_word("LAST_INSERT_ID");
+        ahead.next();
+        if is_named && ahead.take("(") && !ahead.is(")") {
+            return true;
+        }
+    }
+    false
 }
 
 /// A row, and the values that were found with it.

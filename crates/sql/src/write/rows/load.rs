@@ -181,7 +181,7 @@ fn lines_to_skip(tokens: &mut Tokens<'_>) -> Result<u64> {
 struct Lines<'l> {
     format: &'l Format,
     rest: &'l [u8],
-    /// The number of fields that are used; the others are skipped.
+    /// One more than the number of fields that are used; the others are skipped.
     most_fields: usize,
 }
 
@@ -200,6 +200,11 @@ impl Iterator for Lines<'_> {
         let mut line = Vec::new();
         loop {
             let (field, ends) = self.field();
+            // A separator at the end of a line is no field more than are used.
+            let is_end = ends && field.as_ref().is_some_and(Vec::is_empty);
+            if line.len() + 1 == self.most_fields && is_end {
+                return Some(line);
+            }
             if line.len() < self.most_fields {
                 line.push(field);
             }

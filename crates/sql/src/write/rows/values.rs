@@ -48,23 +48,26 @@ impl GivenRows {
         parameters: &Parameters<'_>,
         (target, maker): (&TargetTable, &RowMaker),
     ) -> Result<()> {
-        let is_alone = |given: &&mut Given| match given {
-            Given::Expression(range) => !names_columns(tokens, range, target),
-            _ => false,
-        };
-        let mut open: Vec<&mut Given> = self.rows.iter_mut().flatten().filter(is_alone).collect();
+        let is_open = |given: &&mut Given| matches!(given, Given::Expression(_));
+        let mut open: Vec<&mut Given> = self.rows.iter_mut().flatten().filter(is_open).collect();
+        let read = (tokens, parameters);
         for chunk in open.chunks_mut(EXPRESSIONS_AT_ONCE) {
-            let mut query = Query::new("SELECT ");
-            for (index, given) in chunk.iter().enumerate() {
-                query.push(if index > 0 { "," } else { "" });
-                if let Given::Expression(range) = given {
-                    query.push_tokens(tokens, range.clone(), parameters);
-                }
+            let may_name = |given: &Given| match given {
+                Given::Expression(range) => names_columns(tokens, range, target),
+                _ => false,
+            };
+            if !chunk.iter().any(|given| may_name(given)) {
+                evaluate_at_once(session, read, chunk.iter_mut()).await?;
+                continue;
             }
-            let rows = query.rows(session).await?;
-            let values = rows.into_iter().next().unwrap_or_default();
-            for (given, value) in chunk.iter_mut().zip(values) {
-                **given = Given::Value(value);
+            // What has a column's name may be a unit or a type: it is a column where it is unknown without the row.
+            let evaluated = evaluate_at_once(session, read, chunk.iter_mut()).await;
+            match evaluated {
+                Err(error) if error.code == ErrorCode::UnknownColumn => {
+                    let alone = chunk.iter_mut().filter(|given| !may_name(given));
+                    evaluate_at_once(session, read, alone).await?;
+                }
+                evaluated => evaluated?,
             }
         }
         self.evaluate_rows(session, tokens, parameters, (target, maker)).await
@@ -104,11 +107,41 @@ impl GivenRows {
                     Slot { name: column_name(target, position), kind: &spec.kind, row: number };
                 // What does not fit is an error, or a warning, when the row is made.
                 let silent = Converter::silent(session);
-                *slot = silent.fit(named, given.value(&spec.kind)?).unwrap_or(Value::Null);
+                let value = match given.value(&spec.kind)? {
+                    // The number is not made yet.
+                    Value::Null if spec.auto_increment => Value::Int(0),
+                    value => value,
+                };
+                *slot = silent.fit(named, value).unwrap_or(Value::Null);
             }
         }
         Ok(())
     }
+}
+
+/// Replaces expressions by their values, by one SELECT.
+async fn evaluate_at_once<'c, 'g: 'c>(
+    session: &mut SessionState,
+    (tokens, parameters): (&Tokens<'_>, &Parameters<'_>),
+    given: impl Iterator<Item = &'c mut &'g mut Given>,
+) -> Result<()> {
+    let mut given: Vec<&mut &mut Given> = given.collect();
+    if given.is_empty() {
+        return Ok(());
+    }
+    let mut query = Query::new("SELECT ");
+    for (index, given) in given.iter().enumerate() {
+        query.push(if index > 0 { "," } else { "" });
+        if let Given::Expression(range) = &***given {
+            query.push_tokens(tokens, range.clone(), parameters);
+        }
+    }
+    let rows = query.rows(session).await?;
+    let values = rows.into_iter().next().unwrap_or_default();
+    for (given, value) in given.iter_mut().zip(values) {
+        ***given = Given::Value(value);
+    }
+    Ok(())
 }
 
 /// Whether an expression may name a column of the table. A name of something else only takes longer.

@@ -118,6 +118,11 @@ const CALLS: &[(&str, &str)] = &[
     ),
     // Sphinx's parser takes the column's name before its function.
     ("SELECT YEAR(ts), HOUR(ts), MINUTE(ts), SECOND(ts) FROM books LIMIT 1", "2017|2|40|0"),
+    (
+        "SELECT YEAR(CAST('2020-05-06' AS DATE)), MONTH(CAST('2020-05-31' AS DATE) + INTERVAL 1 DAY), \
+         YEAR(ts + 86400), YEAR(COALESCE(ts, 0)) FROM books LIMIT 1",
+        "2020|6|2017|2017",
+    ),
     // Dates are MySQL's.
     (
         "SELECT YEAR(made), YEARMONTHDAY(made), YEAR('2020-05-06') FROM books LIMIT 1",
