@@ -303,17 +303,21 @@ fn titles_and_bodies(random: &mut Random) -> Vec<(String, String)> {
     (0..300).map(|_| both()).collect()
 }
 
+/// A table of such texts, and whether their titles are searched.
+fn table_of(random: &mut Random, texts: &[(String, String)]) -> (TableView, bool) {
+    let schema = ranked_schema(random);
+    let has_titles = schema.words.as_ref().unwrap().columns.len() == 2;
+    let rows: Vec<Row> = (1..).zip(texts).map(|(id, (title, body))| row(id, title, body)).collect();
+    (view(schema, spread(random, &rows, 2)), has_titles)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
     #[test]
     fn phrase_searches_match_a_scan(seed: u64) {
         let mut random = Random::new(seed);
-        let schema = ranked_schema(&mut random);
-        let has_titles = schema.words.as_ref().unwrap().columns.len() == 2;
         let texts = titles_and_bodies(&mut random);
-        let rows: Vec<Row> =
-            (1..).zip(&texts).map(|(id, (title, body))| row(id, title, body)).collect();
-        let view = view(schema, spread(&mut random, &rows, 2));
+        let (view, has_titles) = table_of(&mut random, &texts);
         let asked = |text: String| {
             let mut request = term("");
             let query = KeywordQuery { text, ..Default::default() };
@@ -349,12 +353,8 @@ proptest! {
     #[test]
     fn proximity_searches_match_a_scan(seed: u64) {
         let mut random = Random::new(seed);
-        let schema = ranked_schema(&mut random);
-        let has_titles = schema.words.as_ref().unwrap().columns.len() == 2;
         let texts = titles_and_bodies(&mut random);
-        let rows: Vec<Row> =
-            (1..).zip(&texts).map(|(id, (title, body))| row(id, title, body)).collect();
-        let view = view(schema, spread(&mut random, &rows, 2));
+        let (view, has_titles) = table_of(&mut random, &texts);
         let counted = |text: String| {
             let mut request = term("");
             let query = KeywordQuery { text, ..Default::default() };

@@ -295,8 +295,11 @@ fn servers_are_asked_for_the_first_rows_alone() {
     let rows: Vec<String> =
         (0..400).map(|id| format!("({id}, {}, {}, 'a', 'often', 'b')", id % 7, id % 3)).collect();
     there.query_drop(format!("INSERT INTO t VALUES {}", rows.join(", "))).unwrap();
+    there.query_drop("CREATE TABLE m (id INT PRIMARY KEY, at TIMESTAMP, b TEXT)").unwrap();
     let mut conn = connect(&server);
     conn.query_drop(format!("CREATE TABLE d type='distributed' agent='{address}:t'")).unwrap();
+    conn.query_drop(format!("CREATE TABLE moments type='distributed' agent='{address}:m'"))
+        .unwrap();
     let first = "; of each server its first 9 rows";
     let found = "SELECT id, WEIGHT() w, s, n FROM d WHERE MATCH('often')";
     for (statement, is_first) in [
@@ -315,6 +318,16 @@ fn servers_are_asked_for_the_first_rows_alone() {
         let scan = run.lines().rfind(|line| line.contains("loops="));
         let is_short = scan.is_some_and(|line| line.ends_with("rows=9 loops=1)"));
         assert_eq!(is_short, is_first, "{statement}\n{run}");
+    }
+    // Moments are in another order than local times where those of an hour come twice. TEXT is not indexed.
+    for (zone, column, is_first) in
+        [("+02:00", "at", true), ("Europe/Berlin", "at", false), ("+02:00", "b", false)]
+    {
+        conn.query_drop(format!("SET time_zone = '{zone}'")).unwrap();
+        let explained =
+            format!("EXPLAIN FORMAT=TREE SELECT id FROM moments ORDER BY {column} LIMIT 9");
+        let plan = sets(&mut conn, &explained);
+        assert_eq!(plan.contains(first), is_first, "{zone} {column}\n{plan}");
     }
 }
 
