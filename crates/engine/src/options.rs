@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use crate::memory::{memory_limit_bytes, share_of};
 
+/// What a database that serves some dozens of threads takes before it merges.
+const BASE_BYTES: u64 = 64 << 20;
+
 /// When a batch becomes durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
@@ -55,13 +58,14 @@ pub struct Options {
 }
 
 impl Options {
-    /// The default for a process that may use so many bytes of memory: with less than 10 GiB some limits are lower, with
+    /// The default for a process that may use so many bytes of memory: with less than 8 GiB some limits are lower, with
     /// less than 1 GiB most.
     pub fn for_memory(memory_bytes: u64) -> Self {
         let share = |parts: u64, most: u64| share_of(memory_bytes, parts, most);
+        let beyond_base = memory_bytes.saturating_sub(BASE_BYTES);
         Self {
             durability: Durability::Always,
-            row_cache_bytes: share(16, 16 << 20),
+            row_cache_bytes: share(24, 16 << 20),
             memtable_bytes: share(64, 16 << 20),
             queue_bytes: usize::try_from(share(32, 64 << 20)).unwrap_or(usize::MAX),
             page_cache_bytes: share(16, 64 << 20),
@@ -70,7 +74,7 @@ impl Options {
             max_row_bytes: 64 << 20,
             max_large_batch_bytes: 256 << 30,
             max_batch_text_bytes: 1 << 30,
-            max_segment_bytes: share(10, 1 << 30),
+            max_segment_bytes: share_of(beyond_base, 8, 1 << 30),
             max_segment_documents: 64 << 20,
             path_index_bytes: share(16, 256 << 20),
             max_watch_bytes: 1 << 30,
@@ -95,8 +99,10 @@ mod tests {
         let large = Options::for_memory(u64::MAX);
         assert_eq!((large.row_cache_bytes, large.memtable_bytes), (16 << 20, 16 << 20));
         assert_eq!((large.queue_bytes, large.path_index_bytes), (64 << 20, 256 << 20));
+        assert_eq!((large.max_segment_bytes, large.page_cache_bytes), (1 << 30, 64 << 20));
         let small = Options::for_memory(96 << 20);
-        assert_eq!((small.row_cache_bytes, small.memtable_bytes), (6 << 20, 3 << 19));
+        assert_eq!((small.row_cache_bytes, small.memtable_bytes), (4 << 20, 3 << 19));
+        assert_eq!((small.max_segment_bytes, small.page_cache_bytes), (4 << 20, 6 << 20));
         assert_eq!((small.queue_bytes, small.path_index_bytes), (3 << 20, 6 << 20));
         assert_eq!(Options::for_memory(0).memtable_bytes, 1 << 20);
     }

@@ -37,7 +37,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             durability: Durability::Always,
-            row_cache_bytes: memory_share(16, 16 << 20),
+            row_cache_bytes: memory_share(24, 16 << 20),
             max_watch_bytes: 1 << 30,
             max_query_memory_bytes: memory_share(4, 1 << 30),
             max_total_memory_bytes: memory_share(2, 2 << 30),

@@ -264,7 +264,7 @@ impl Default for Settings {
             rate_limiting: RateLimiting::default(),
             durability: Durability::Always,
             memory: Memory {
-                row_cache_mb: memory_share(16, 16 << 20) >> 20,
+                row_cache_mb: memory_share(24, 16 << 20) >> 20,
                 checkpoint_mb: memory_share(32, 64 << 20) >> 20,
             },
             dump: Dump::default(),
