@@ -23,6 +23,8 @@ pub(super) struct Expression {
     pub terms: Vec<Term>,
     /// The keyword queries.
     pub keywords: Vec<Ranked>,
+    /// Asked before each term of a segment, and before each row whose text is read.
+    pub unless: Unless,
 }
 
 /// One condition. Conjunctions are flat. Negations inside them are kept apart, so that they are subtracted instead
@@ -129,7 +131,8 @@ impl Expression {
             keywords: Vec::new(),
         };
         let root = compiler.node(query, true, 1)?;
-        Ok(Some(Self { root, terms: compiler.terms, keywords: compiler.keywords }))
+        let (terms, keywords) = (compiler.terms, compiler.keywords);
+        Ok(Some(Self { root, terms, keywords, unless: unless.clone() }))
     }
 
     /// Whether it is only a single term: the case that must have no overhead.

@@ -22,6 +22,7 @@ use super::texts::retain_rows;
 use crate::{
     Result, TextDef,
     indexing::indexed_texts,
+    interrupt::Unless,
     snapshot::{SegmentView, TableView},
 };
 
@@ -40,6 +41,15 @@ pub(super) struct IndexedText<'v> {
     pub segment: &'v SegmentView,
     pub definition: &'v TextDef,
     pub index: &'v TextIndex,
+    /// Asked before each row whose text is read.
+    pub unless: &'v Unless,
+}
+
+impl IndexedText<'_> {
+    /// What is read of a row.
+    fn read(&self) -> (&[usize], &Unless) {
+        (&self.definition.columns, self.unless)
+    }
 }
 
 /// A maximal run of character atoms.
@@ -137,11 +147,10 @@ impl Run {
         }
         let near = near.subtract(&exact).without(place.segment.deleted.as_ref());
         *texts_read += u64::from(near.count());
-        let near =
-            retain_rows(place.view, place.segment, &near, &place.definition.columns, |row| {
-                normalized_texts(place.definition, row)
-                    .any(|text| has_near_window(&text, &self.characters, distance.into()))
-            })?;
+        let near = retain_rows(place.view, place.segment, &near, place.read(), |row| {
+            normalized_texts(place.definition, row)
+                .any(|text| has_near_window(&text, &self.characters, distance.into()))
+        })?;
         Ok(exact.union(&near, len))
     }
 }
@@ -163,7 +172,7 @@ fn occurs(
     };
     let docs = docs.without(place.segment.deleted.as_ref());
     *texts_read += u64::from(docs.count());
-    retain_rows(place.view, place.segment, &docs, &place.definition.columns, |row| {
+    retain_rows(place.view, place.segment, &docs, place.read(), |row| {
         normalized_texts(place.definition, row).any(|text| text.contains(pattern.text()))
     })
 }

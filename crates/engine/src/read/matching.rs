@@ -158,6 +158,7 @@ impl<'v> SegmentMatcher<'v> {
 
     /// The documents of a term. Documents outside `among` may be omitted.
     fn find(&mut self, term: usize, among: Option<&DocSet>) -> Result<Found> {
+        self.expression.unless.check()?;
         let mut found: Option<Found> = None;
         for (definition, index, matcher) in self.indexes_of(term) {
             let next = match self.learn(term, index, matcher)? {
@@ -215,8 +216,14 @@ impl<'v> SegmentMatcher<'v> {
                 Ok(Found { docs: matches.docs, doubtful: matches.verify })
             }
             Matcher::Fuzzy(term) => {
-                let place =
-                    IndexedText { view: self.view, segment: self.segment, definition, index };
+                let unless = &self.expression.unless;
+                let place = IndexedText {
+                    view: self.view,
+                    segment: self.segment,
+                    definition,
+                    index,
+                    unless,
+                };
                 let docs = term.find(&place, &mut self.report.texts_read)?;
                 Ok(Found { docs, doubtful: false })
             }
@@ -266,7 +273,8 @@ impl<'v> SegmentMatcher<'v> {
         };
         let doubtful = doubtful.without(self.segment.deleted.as_ref());
         self.report.texts_read += u64::from(doubtful.count());
-        retain_rows(self.view, self.segment, &doubtful, columns, holds)
+        let read = (columns, &self.expression.unless);
+        retain_rows(self.view, self.segment, &doubtful, read, holds)
     }
 
     /// The text indexes of the segment that can contain the term.
@@ -289,7 +297,9 @@ impl<'v> SegmentMatcher<'v> {
         let Some(term) = self.expression.terms.get(term) else { return Ok(DocSet::empty()) };
         let schema = &self.view.schema;
         let occurs = |row: &Row| occurrences_in_row(schema, &term.matchers, row) > 0;
-        retain_rows(self.view, self.segment, &docs, &text_columns(schema), occurs)
+        let columns = text_columns(schema);
+        let read = (&columns[..], &self.expression.unless);
+        retain_rows(self.view, self.segment, &docs, read, occurs)
     }
 
     fn doc_count(&self) -> u32 {

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Error, Hit, KeyValues, RequestPart, Result, Schema, SearchRequest, Value, encode::decode_key,
-    snapshot::TableView,
+    interrupt::Unless, snapshot::TableView,
 };
 
 /// Most bytes of fields and snippets of one page, not counting its last row.
@@ -56,6 +56,7 @@ impl<'p> Output<'p> {
         view: &TableView,
         places: &[DocumentAddress],
         scores: Option<&[SegmentScores]>,
+        unless: &Unless,
     ) -> Result<Vec<Hit>> {
         let sources = sources(&view.schema, &self.fields)?;
         let is_column = |source: &Source| matches!(source, Source::Column { .. });
@@ -64,6 +65,7 @@ impl<'p> Output<'p> {
         let mut key = Vec::new();
         let mut bytes = 0;
         let hit = |place: &DocumentAddress| {
+            unless.check()?;
             if reads_keys {
                 place.read_key(view, &mut key);
             }

@@ -111,9 +111,10 @@ impl Reader {
         Self { shared, snapshot, unless: Unless::NEVER, elsewhere: None, narrowed: None }
     }
 
-    /// The same snapshot, with a way to interrupt keyword searches, [`Reader::values_in_order`] and reads of tables
+    /// The same snapshot, with a way to interrupt searches, [`Reader::values_in_order`] and reads of tables
     /// with rows on other servers. They end with [`crate::Error::Ended`] soon after `interrupt` says so: a keyword
-    /// search after a few thousand postings and positions, or the documents of a few keywords.
+    /// search after a few thousand postings and positions, or the documents of a few keywords; another search after
+    /// a term in a segment, or a row that is read.
     pub fn unless(self, interrupt: Arc<dyn Interrupt>) -> Self {
         Self { unless: Unless::new(interrupt), ..self }
     }

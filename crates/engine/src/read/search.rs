@@ -19,7 +19,7 @@ use crate::{
     Selection, TableIndex, TextQuery, interrupt::Unless, snapshot::TableView,
 };
 
-/// Runs SEARCH. `bm25` is (k1, b); `position` is the view's; keyword searches end when `unless` says so.
+/// Runs SEARCH. `bm25` is (k1, b); `position` is the view's; it ends when `unless` says so.
 pub(crate) fn search(
     view: &TableView,
     request: &SearchRequest,
@@ -67,7 +67,7 @@ pub(crate) fn search(
         }
         places
     };
-    let hits = output.hits(view, &places, scores.as_deref())?;
+    let hits = output.hits(view, &places, scores.as_deref(), unless)?;
     let last = places.last();
     let cursor = last.and_then(|&last| After::encode(view, &order, &orders[last.segment], last));
     report.returned = hits.len() as u64;
@@ -89,7 +89,7 @@ pub(crate) fn first(view: &TableView, request: &SearchRequest) -> Result<Option<
     };
     view.usage.ordered(index.map_or(TableIndex::Key, |index| index.index()));
     let output = Output::new(&view.schema, request, None)?.without_keys();
-    output.hits(view, &places, None).map(Some)
+    output.hits(view, &places, None, &Unless::NEVER).map(Some)
 }
 
 /// The top rows by weight of a keyword query without other conditions, without their total, and a report. `None`
@@ -128,7 +128,8 @@ pub(crate) fn best(
     let orders: Vec<SegmentOrder<'_>> =
         orders.map(|(segment, scores)| SegmentOrder::new(&order, segment, Some(scores))).collect();
     let (places, _) = page::by_value(view, &docs, &orders, None, None, request);
-    let hits = Output::new(&view.schema, request, None)?.hits(view, &places, Some(&scores))?;
+    let output = Output::new(&view.schema, request, None)?;
+    let hits = output.hits(view, &places, Some(&scores), unless)?;
     let report = QueryReport {
         position,
         warning: ranked.warning().map(str::to_owned),

@@ -38,6 +38,8 @@ pub(super) struct Plan {
     /// The indexes that may be used.
     allowed: Allowed,
     schema: Arc<Schema>,
+    /// Asked before each segment; by an expression also within it.
+    unless: Unless,
 }
 
 /// The rows of a selection.
@@ -85,14 +87,15 @@ const MIN_LOOKED_AT: u64 = 64;
 type Counted = (u64, QueryReport);
 
 impl Plan {
-    /// Validates and resolves a selection. Keyword searches end when `unless` says so, here and when the plan
+    /// Validates and resolves a selection. Searches of texts end when `unless` says so, here and when the plan
     /// runs.
     pub fn new(view: &TableView, selection: &Selection, unless: &Unless) -> Result<Self> {
         let expression = Expression::new(view, selection, unless)?;
         let filter = selection.filter.as_ref();
         let condition = filter.map(|filter| Condition::new(view, filter)).transpose()?;
         let (allowed, schema) = (selection.indexes.find, Arc::clone(&view.schema));
-        Ok(Self { expression, condition, narrowing: OnceLock::new(), allowed, schema })
+        let (narrowing, unless) = (OnceLock::new(), unless.clone());
+        Ok(Self { expression, condition, narrowing, allowed, schema, unless })
     }
 
     /// The condition as ranges of keys and indexes; `None` if it has none.
@@ -150,6 +153,7 @@ impl Plan {
         self.note_searched(view);
         let mut docs = Vec::with_capacity(view.segments.len());
         for (at, segment) in view.segments.iter().enumerate() {
+            self.unless.check()?;
             let learnt = learnt.as_deref_mut().map(|learnt| (learnt, at));
             docs.push(match &self.expression {
                 Some(expression) => {
@@ -165,6 +169,7 @@ impl Plan {
             report.index_time = filtering - started;
             let mut found = Found::new();
             for (docs, view) in docs.iter_mut().zip(&view.segments) {
+                self.unless.check()?;
                 let matching = std::mem::replace(docs, Docs::Every);
                 *docs = self.narrowed(view, matching, &mut found).satisfying(condition, view)?;
             }
@@ -300,6 +305,7 @@ impl Plan {
         let mut total = 0;
         let mut report = self.report(view, position);
         for segment in &view.segments {
+            self.unless.check()?;
             let Some(index) = segment.segment.text(text.id) else { continue };
             let known = if segment.deleted.is_none() { index.count(pattern)? } else { None };
             total += match (known, &self.expression) {

@@ -95,7 +95,7 @@ fn frequencies(
     }
     if doubtful {
         let docs = matching_term(view, segment, expression, term, report)?.intersect(among);
-        return read_frequencies(view, segment, definition, &docs, report);
+        return read_frequencies((view, segment), expression, term, &docs, report);
     }
     if indexes > 1 {
         sum_by_document(&mut counted);
@@ -105,16 +105,17 @@ fn frequencies(
 
 /// Counts occurrences by reading the texts.
 fn read_frequencies(
-    view: &TableView,
-    segment: &SegmentView,
-    term: &Term,
+    (view, segment): (&TableView, &SegmentView),
+    expression: &Expression,
+    term: usize,
     docs: &DocSet,
     report: &mut QueryReport,
 ) -> Result<Frequencies> {
+    let term: &Term = &expression.terms[term];
     let mut counted = Vec::new();
     report.texts_read += u64::from(docs.count());
     let columns = text_columns(&view.schema);
-    for_each_row(view, segment, docs, &columns, |doc, row| {
+    for_each_row(view, segment, docs, (&columns, &expression.unless), |doc, row| {
         counted.push((doc, occurrences_in_row(&view.schema, &term.matchers, row)));
     })?;
     Ok(counted)

@@ -4,6 +4,7 @@ use remora_index::{DocSet, segment::Segment};
 
 use crate::{
     Error, Result, Row, Schema,
+    interrupt::Unless,
     snapshot::{SegmentView, TableView},
     storage::store::RowVersion,
 };
@@ -14,11 +15,11 @@ pub(super) fn retain_rows(
     view: &TableView,
     segment: &SegmentView,
     docs: &DocSet,
-    columns: &[usize],
+    (columns, unless): (&[usize], &Unless),
     mut holds: impl FnMut(&Row) -> bool,
 ) -> Result<DocSet> {
     let mut kept = Vec::new();
-    for_each_row(view, segment, docs, columns, |doc, row| {
+    for_each_row(view, segment, docs, (columns, unless), |doc, row| {
         if holds(row) {
             kept.push(doc);
         }
@@ -31,11 +32,12 @@ pub(super) fn for_each_row(
     view: &TableView,
     segment: &SegmentView,
     docs: &DocSet,
-    columns: &[usize],
+    (columns, unless): (&[usize], &Unless),
     mut visit: impl FnMut(u32, &Row),
 ) -> Result<()> {
     let mut key = Vec::new();
     for doc in docs.iter() {
+        unless.check()?;
         key.clear();
         segment.segment.keys().read(doc, &mut key);
         visit(doc, &row(view, (&segment.segment, doc), &key, &|at| columns.contains(&at))?);

@@ -1,10 +1,17 @@
 //! A reader sees one moment, by every way of reading alike, whatever the table went through.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
 
 use remora_engine::{
-    ColumnDef, ColumnType, Comparison, Database, Definition, Error, Filter, KeyValues, Literal,
-    Reader, Row, ScanRequest, Schema, Selection, Value,
+    ColumnDef, ColumnType, Comparison, Database, Definition, Ending, Error, Filter, KeyValues,
+    Literal, Piece, PieceMatch, Reader, Row, ScanRequest, Schema, SearchRequest, Selection,
+    TextQuery, Value,
 };
 
 use crate::common::*;
@@ -166,4 +173,50 @@ fn altered_tables_are_read_as_they_are_now() {
 
 fn open_altered(path: &std::path::Path) -> Database {
     Database::open(path, quick()).unwrap()
+}
+
+#[test]
+fn an_interrupt_ends_searches_counts_and_facets() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = open(directory.path(), quick());
+    apply(&database, (0..50).map(|id| put(id, id, "two words, and others")).collect()).unwrap();
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let reader = database.reader().unless(interrupt.clone());
+    let piece = |text: &str| Piece {
+        texts: Vec::new(),
+        text: text.to_owned(),
+        matching: PieceMatch::Words,
+        letters: None,
+    };
+    // The second is decided by the texts themselves: something other than a space stands between its words.
+    let texts = [TextQuery::Term("words".to_owned()), TextQuery::Piece(piece("words and"))];
+    let selection = |text: Option<TextQuery>| Selection {
+        table: TABLE.to_owned(),
+        text,
+        ..Selection::default()
+    };
+    let search = |text: Option<TextQuery>| {
+        let fields = vec!["body".to_owned()];
+        let request = SearchRequest {
+            selection: selection(text),
+            fields,
+            limit: 50,
+            ..SearchRequest::default()
+        };
+        reader.search(&request).map(|reply| reply.hits.len())
+    };
+    for text in &texts {
+        reader.count(&selection(Some(text.clone()))).unwrap();
+        assert!(search(Some(text.clone())).is_ok());
+    }
+    assert_eq!(search(None).unwrap(), 50);
+    interrupt.store(true, Relaxed);
+    for text in texts {
+        let counted = reader.count(&selection(Some(text.clone()))).map(|reply| reply.count);
+        assert!(matches!(counted, Err(Error::Ended(Ending::Interrupted))), "{text:?}: {counted:?}");
+        let found = search(Some(text));
+        assert!(matches!(found, Err(Error::Ended(Ending::Interrupted))), "{found:?}");
+    }
+    // No text is looked for: its rows are read.
+    assert!(matches!(search(None), Err(Error::Ended(Ending::Interrupted))));
 }

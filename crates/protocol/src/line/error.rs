@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use remora_engine::{Error, Missing, RequestPart};
+use remora_engine::{Ending, Error, Missing, RequestPart};
 
 use super::FrameError;
 
@@ -161,7 +161,8 @@ fn code_of(error: &Error) -> u16 {
         | Error::Exists { .. }
         | Error::NotUnique { .. }
         | Error::Taken { .. } => code::ALREADY_EXISTS,
-        Error::Busy(_) | Error::Ended(_) => code::BUSY,
+        Error::Busy(_) | Error::Ended(Ending::Interrupted) => code::BUSY,
+        Error::Ended(Ending::TimedOut) => code::TIMEOUT,
         Error::Corrupt(_) => code::STORAGE_CORRUPT,
         Error::Io(_) | Error::Full(_) | Error::Elsewhere(_) => code::STORAGE_IO,
         Error::Poisoned(_) => code::STORAGE,
@@ -193,6 +194,7 @@ mod tests {
         assert_eq!(code(Error::missing(Missing::Table, "x")), 4007);
         assert_eq!(code(Error::request(RequestPart::Sort, "x")), 3007);
         assert_eq!(code(Error::Busy("x".into())), 6030);
+        assert_eq!(code(Error::Ended(Ending::TimedOut)), 10);
         assert_eq!(code(Error::Poisoned("x".into())), 5000);
         assert_eq!(code(Error::Full("x".into())), 5001);
         assert_eq!(code(Error::Closed), 6027);

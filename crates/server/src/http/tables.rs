@@ -190,7 +190,7 @@ fn count(
 ) -> Result<(), LineError> {
     let selection: Selection = http::parse_count(body, table, &parse_limits(settings))?;
     caller.cached(&mut Json(selection), settings, out, |Json(selection), out| {
-        let reply = caller.database().count(selection)?;
+        let reply = caller.reader(settings).count(selection)?;
         http::write_count(out, &reply);
         Ok(reply.report)
     })?;
@@ -206,7 +206,7 @@ fn facet(
 ) -> Result<(), LineError> {
     let request: FacetRequest = http::parse_facet(body, table, &parse_limits(settings))?;
     caller.cached(&mut Json(request), settings, out, |Json(request), out| {
-        let mut reply = caller.database().facet(request)?;
+        let mut reply = caller.reader(settings).facet(request)?;
         zone::localize_facet(settings.time_zone.as_ref(), &mut reply);
         http::write_facet(out, &reply, &request.column);
         Ok(reply.report)

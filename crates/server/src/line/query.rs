@@ -62,10 +62,9 @@ impl Session {
         settings: &Settings,
         out: &mut Vec<u8>,
     ) -> Answer {
-        let database = &self.caller.shared.database;
         self.caller
             .cached(&mut selection, settings, out, |selection, out| {
-                let reply = database.count(selection)?;
+                let reply = self.caller.reader(settings).count(selection)?;
                 reply::write_count(out, &reply);
                 Ok(reply.report)
             })
@@ -83,14 +82,13 @@ impl Session {
         settings: &Settings,
         out: &mut Vec<u8>,
     ) -> Answer {
-        let database = &self.caller.shared.database;
         let mut debug = FacetReply::default();
         // A cached reply lacks the statistics of DEBUG.
         let caching = Cache { enabled: settings.cache.enabled && !self.debug, ..settings.cache };
         let zone = settings.time_zone.as_ref();
         let (report, _) =
             self.caller.cached_as(&mut request, &caching, zone, out, |request, out| {
-                let mut reply = database.facet(request)?;
+                let mut reply = self.caller.reader(settings).facet(request)?;
                 zone::localize_facet(zone, &mut reply);
                 reply::write_facet(out, &reply);
                 debug = FacetReply { values: Vec::new(), ..reply };

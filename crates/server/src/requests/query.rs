@@ -1,9 +1,12 @@
 //! Answers queries from the result cache, or computes and caches them.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use remora_engine::{
-    Error, FacetRequest, Missing, Position, QueryReport, RequestPart, Schema, SearchReply,
+    Error, FacetRequest, Missing, Position, QueryReport, Reader, RequestPart, Schema, SearchReply,
     SearchRequest, Selection, SortBy, SourcePositions, TableVersion, is_computed_name,
 };
 use remora_mysql::Zone;
@@ -12,6 +15,7 @@ use remora_sql::Access;
 
 use super::{Caller, blocking};
 use crate::{
+    limits::Deadline,
     settings::{Cache, Settings},
     zone,
 };
@@ -86,10 +90,19 @@ impl Caller {
         let reads_rows = !request.fields.is_empty()
             || request.highlight.is_some()
             || request.selection.fuzzy.is_some();
-        let database = &self.shared.database;
+        let reader = self.reader(settings);
         match reads_rows {
-            true => blocking(|| database.search(request)),
-            false => database.search(request),
+            true => blocking(|| reader.search(request)),
+            false => reader.search(request),
+        }
+    }
+
+    /// The newest snapshot, whose searches end when the time of a query is over.
+    pub(crate) fn reader(&self, settings: &Settings) -> Reader {
+        let reader = self.shared.database.reader();
+        match Deadline::after_ms(settings.limits.max_query_time_ms) {
+            Some(deadline) => reader.unless(Arc::new(deadline)),
+            None => reader,
         }
     }
 

@@ -166,6 +166,8 @@ pub struct Limits {
     pub recv_timeout_s: u64,
     /// The timeout in seconds for the next request; 0 means none.
     pub idle_timeout_s: u64,
+    /// The time limit of a query in milliseconds; 0 means none.
+    pub max_query_time_ms: u64,
     /// The most bytes of a connection's unsent replies.
     pub write_queue_bytes: usize,
     /// The most bytes of all connections' buffers.
@@ -324,6 +326,7 @@ impl Default for Limits {
             max_request_bytes: 1 << 20,
             recv_timeout_s: 60,
             idle_timeout_s: 300,
+            max_query_time_ms: 60_000,
             write_queue_bytes: 16 << 20,
             buffered_bytes: 256 << 20,
             pending_requests: 1024,

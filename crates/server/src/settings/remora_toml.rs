@@ -73,6 +73,7 @@ struct TypedLimits {
     max_request_bytes: Option<usize>,
     recv_timeout_s: Option<u64>,
     idle_timeout_s: Option<u64>,
+    max_query_time_ms: Option<u64>,
     write_queue_bytes: Option<usize>,
     buffered_bytes: Option<usize>,
     pending_requests: Option<usize>,
@@ -248,6 +249,7 @@ impl TypedLimits {
         set(&mut limits.max_request_bytes, self.max_request_bytes);
         set(&mut limits.recv_timeout_s, self.recv_timeout_s);
         set(&mut limits.idle_timeout_s, self.idle_timeout_s);
+        set(&mut limits.max_query_time_ms, self.max_query_time_ms);
         set(&mut limits.write_queue_bytes, self.write_queue_bytes);
         set(&mut limits.buffered_bytes, self.buffered_bytes);
         set(&mut limits.pending_requests, self.pending_requests);

@@ -394,6 +394,13 @@ pub static VARIABLES: &[Variable] = &[
         "Seconds a connection may be silent; 0 means for ever."
     ),
     plain!(
+        "limits.max_query_time_ms",
+        "limits.max_query_time_ms",
+        Reload,
+        limits.max_query_time_ms,
+        "Milliseconds of a SEARCH, COUNT or FACET; a longer one ends with an error. 0 means no limit."
+    ),
+    plain!(
         "api.tcp.max_write_queue_bytes",
         "limits.write_queue_bytes",
         Reload,

@@ -58,6 +58,29 @@ fn silent_and_slow_clients_are_closed() {
 }
 
 #[test]
+fn a_query_ends_when_its_time_is_over() {
+    let answer = |limit_ms: u64| {
+        let server = TestServer::start(&format!("[limits]\nmax_query_time_ms = {limit_ms}\n"));
+        let mut client = server.connect();
+        for batch in 0..10 {
+            let rows = (0..2000).map(|row| {
+                let id = 1000 + batch * 2000 + row;
+                format!("{{\"id\":{id},\"title\":\"x\",\"body\":\"long text {id}\"}}")
+            });
+            let rows: Vec<String> = rows.collect();
+            assert!(
+                client.ask(&format!("PUT articles [{}]", rows.join(","))).starts_with("OK PUT")
+            );
+        }
+        // Each row is read: that takes longer than a millisecond on any machine.
+        client.ask("SEARCH articles long LIMIT 20000 FIELDS body")
+    };
+    let ended = answer(1);
+    assert!(ended.starts_with("ERROR 10 the read took longer than allowed"), "{ended}");
+    assert!(answer(0).starts_with("OK RESULTS 20000 "));
+}
+
+#[test]
 fn a_reply_above_the_write_queue_is_an_error() {
     let server = TestServer::start("[limits]\nwrite_queue_bytes = 4096\n");
     let mut client = server.connect();
