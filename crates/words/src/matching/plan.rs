@@ -4,13 +4,13 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     Candidates, Contributors, Document,
-    evaluate::{Found, evaluate},
-    hit::{Hit, MAX_POSITION, PackedPosition},
+    evaluate::evaluate,
     positions::Positions,
     step::{Leaf, Repeated, Step, Words},
 };
 use crate::{
     Result,
+    hits::{Found, Hit, MAX_POSITION, PackedPosition},
     query::{Node, Quoted, QuotedKind, Word},
     rank::{IdfKind, Needs, QueryWord, idf},
 };

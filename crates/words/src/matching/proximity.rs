@@ -1,9 +1,7 @@
 //! Proximity: words in any order within a window.
 
-use super::{
-    hit::{Hit, others},
-    quoted::QuotedHits,
-};
+use super::quoted::QuotedHits;
+use crate::hits::{Hit, others};
 
 /// The sliding window.
 struct Window {

@@ -7,7 +7,7 @@ use super::{
     query::Query,
     runs::Runs,
 };
-use crate::matching::{Found, Hit};
+use crate::hits::{Found, Hit};
 
 /// What a ranker reads of each document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

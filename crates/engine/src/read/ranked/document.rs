@@ -6,7 +6,8 @@ use remora_index::{
 };
 use remora_words::{
     WordsError,
-    matching::{Document, Matcher, PackedPosition},
+    hits::PackedPosition,
+    matching::{Document, Matcher},
     rank::{Attribute, Row},
 };
 

@@ -4,7 +4,8 @@
 use remora_words::{
     WordsError,
     analysis::Analyzer,
-    matching::{Counts, Expansion, Matcher, PackedPosition, Vocabulary},
+    hits::PackedPosition,
+    matching::{Counts, Expansion, Matcher, Vocabulary},
     query::{self, Wildcard},
 };
 

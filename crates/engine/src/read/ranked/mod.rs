@@ -22,7 +22,8 @@ use std::{ops::ControlFlow, sync::Arc};
 use remora_index::{DocSet, segment::Segment, words::WordsIndex};
 use remora_words::{
     WordsError,
-    matching::{Candidates, Counts, Document, Hit, Matcher},
+    hits::Hit,
+    matching::{Candidates, Counts, Document, Matcher},
     query::{self, Parsed},
     rank::{self, Needs, Ranker, Scorer},
 };

@@ -3,7 +3,8 @@
 
 use remora_words::{
     analysis::Analyzer,
-    matching::{Candidates, Counts, Expansion, Matcher, PackedPosition, Term, Vocabulary},
+    hits::PackedPosition,
+    matching::{Candidates, Counts, Expansion, Matcher, Term, Vocabulary},
     query::{self, Parsed},
     rank::Ranker,
 };

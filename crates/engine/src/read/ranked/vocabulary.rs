@@ -6,7 +6,8 @@ use remora_index::{Bitmap, DocSet, words::WordsIndex};
 use remora_words::{
     WordsError,
     analysis::Analyzer,
-    matching::{Counts, Expansion, PackedPosition, Vocabulary},
+    hits::PackedPosition,
+    matching::{Counts, Expansion, Vocabulary},
     query::Wildcard,
 };
 
