@@ -18,7 +18,7 @@ pub use factors::{Factors, FieldFactors, QueryWord, WordFactors};
 pub use formula::Row;
 pub use idf::{IdfKind, idf};
 pub use query::Query;
-pub use scorer::{Most, Needs, Scorer};
+pub use scorer::{HitBounds, Needs, Scorer};
 
 /// How documents are weighed.
 #[derive(Clone, Debug, Default, PartialEq)]
