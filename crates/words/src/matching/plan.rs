@@ -18,9 +18,9 @@ use crate::{
 /// Counts of a keyword in the live documents of the whole table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Documents.
+    /// The number of documents that contain the keyword.
     pub documents: u64,
-    /// Occurrences.
+    /// The number of its occurrences.
     pub hits: u64,
 }
 

@@ -7,7 +7,7 @@ use crate::hits::{Hit, others};
 struct Window {
     /// The latest place of each word, if it is within the window.
     seen: Vec<Option<u32>>,
-    /// How many words are.
+    /// The number of words within the window.
     present: usize,
     /// The word with the least place, if known.
     least: Option<usize>,

@@ -48,7 +48,7 @@ pub enum Ranker {
 }
 
 impl Ranker {
-    /// Its name, and its expression if it has one.
+    /// The name of the ranker, and its expression if it has one.
     pub fn name(&self) -> (&'static str, Option<&Expression>) {
         match self {
             Self::ProximityBm25 => ("proximity_bm25", None),

@@ -9,12 +9,12 @@ use super::{
 };
 use crate::hits::{Found, Hit};
 
-/// What a ranker reads of each document.
+/// The parts of a match that a ranker reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// The fields in which it was found.
+    /// Whether it reads the matched fields.
     pub fields: bool,
-    /// Its hits.
+    /// Whether it reads the hits.
     pub hits: bool,
 }
 
@@ -85,7 +85,7 @@ impl Scorer {
         self.formula.as_ref().and_then(Formula::factors)
     }
 
-    /// What [`Scorer::weight`] reads.
+    /// The parts of a match that [`Scorer::weight`] reads.
     pub fn needs(&self) -> Needs {
         match self.ranker {
             Ranker::None => Needs { fields: false, hits: false },
