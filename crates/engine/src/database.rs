@@ -68,9 +68,13 @@ impl Database {
     /// - [`Error::Io`] or [`Error::Full`]: the directory cannot be created, read or written.
     pub fn open(path: &Path, options: Options) -> Result<Self> {
         let lock = DirectoryLock::open_or_create(path)?;
-        let cache_bytes = options.row_cache_bytes;
-        let store_options = StoreOptions { cache_bytes, ..StoreOptions::default() };
+        let store_options = StoreOptions {
+            cache_bytes: options.row_cache_bytes,
+            rows_memtable_bytes: options.memtable_bytes,
+            ..StoreOptions::default()
+        };
         let store = Arc::new(DiskStore::open(&path.join("store"), store_options)?);
+        remora_index::set_page_cache_bytes(options.page_cache_bytes);
         Self::start(path, options, store, Some(lock))
     }
 

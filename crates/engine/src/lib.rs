@@ -1,6 +1,6 @@
 //! Remora's engine as a library: tables as views of one ordered, durable change log.
 //!
-//! A module imports only modules of the layers before it: `value`, `error`, `interrupt`; `schema` (table
+//! A module imports only modules of the layers before it: `value`, `error`, `interrupt`, `memory`; `schema` (table
 //! definitions), `access`, `change`, `request`, `options`; `encode` (rows as bytes), `indexing` (rows as segments);
 //! `storage` (the data directory), `snapshot` (what readers hold), `shared` (what the threads of an open database
 //! share, with the writer's queue); `unique`; `merge`, `recovery`, `check`; `read`, `write`, `transaction`, `watch`;
@@ -18,6 +18,7 @@ mod error;
 mod indexing;
 mod interrupt;
 mod keyword_statistics;
+mod memory;
 mod merge;
 mod options;
 mod read;
@@ -45,6 +46,7 @@ pub use error::{Ending, Error, Missing, RequestPart, Result};
 pub use indexing::RequiredRows;
 pub use interrupt::{Interrupt, Unless};
 pub use keyword_statistics::{KeywordStatistics, MAX_PATTERNS, WantedStatistics};
+pub use memory::{memory_limit_bytes, memory_share};
 pub use options::{Durability, Options};
 pub use read::{
     Answer, ColumnBatch, ColumnData, ColumnValues, DocumentBatch, Elsewhere, GatheredTable,

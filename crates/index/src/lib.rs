@@ -29,4 +29,5 @@ pub use bytes::{SectionTag, SectionWriter, Sections, Slice};
 pub use docset::DocSet;
 pub use error::{IndexError, Result};
 pub use keys::{BloomCounts, Keys, KeysWriter};
+pub use pages::set_page_cache_bytes;
 pub use text_order::{TextKey, TextOrder};

@@ -1,6 +1,6 @@
 //! A page cache for sections that stay in their files.
 //!
-//! The caches of all open sections together are limited to [`MOST_BYTES`]. Each section has a share in
+//! The caches of all open sections together are limited ([`set_page_cache_bytes`]). Each section has a share in
 //! proportion to its size. Within a section eviction is second-chance (clock): a page that was used since the
 //! last pass is spared once.
 
@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use crate::Result;
 
 /// Most bytes cached, over all sections.
-const MOST_BYTES: u64 = 64 << 20;
+static MOST_BYTES: AtomicU64 = AtomicU64::new(64 << 20);
 /// Bytes of a page.
 const PAGE: u64 = 16 << 10;
 
@@ -25,6 +25,11 @@ const PAGE: u64 = 16 << 10;
 static OPEN_BYTES: AtomicU64 = AtomicU64::new(0);
 /// The number of pages cached, over all sections.
 static KEPT_PAGES: AtomicU64 = AtomicU64::new(0);
+
+/// Sets the most bytes that the page caches of all sections of this process take together; 64 MiB at first.
+pub fn set_page_cache_bytes(bytes: u64) {
+    MOST_BYTES.store(bytes, Ordering::Relaxed);
+}
 
 /// The page cache of one section.
 #[derive(Debug)]
@@ -105,7 +110,8 @@ impl Pages {
             KEPT_PAGES.fetch_add(1, Ordering::Relaxed);
         }
         // Sections that were opened earlier may still exceed their share.
-        let is_full = || KEPT_PAGES.load(Ordering::Relaxed) > MOST_BYTES / PAGE;
+        let is_full =
+            || KEPT_PAGES.load(Ordering::Relaxed) > MOST_BYTES.load(Ordering::Relaxed) / PAGE;
         while kept.order.len() > most || kept.order.len() > 1 && is_full() {
             kept.drop_one();
         }
@@ -114,7 +120,7 @@ impl Pages {
     /// How many pages may be kept.
     fn most(&self) -> usize {
         let open = u128::from(OPEN_BYTES.load(Ordering::Relaxed).max(1));
-        let share = u128::from(MOST_BYTES) * u128::from(self.bytes) / open;
+        let share = u128::from(MOST_BYTES.load(Ordering::Relaxed)) * u128::from(self.bytes) / open;
         usize::try_from(share / u128::from(PAGE)).unwrap_or(usize::MAX).max(1)
     }
 }
@@ -154,7 +160,7 @@ mod tests {
         let bytes: Vec<u8> = (0..PAGE * 5 + 100).map(|at| ((at * 31) >> 5) as u8).collect();
         let pages = Pages::new(bytes.len() as u64);
         // As if other sections took nearly all there is.
-        let others = Pages::new(MOST_BYTES * bytes.len() as u64 / (3 * PAGE));
+        let others = Pages::new((64 << 20) * bytes.len() as u64 / (3 * PAGE));
         let mut read = 0;
         for (at, length) in
             [(0, 10), (PAGE - 3, 7), (PAGE * 2, PAGE * 3 + 100), (5, 0), (1, PAGE * 4), (0, 9)]

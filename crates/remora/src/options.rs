@@ -1,8 +1,10 @@
 //! The settings of a database.
 
 pub use remora_engine::Durability;
+use remora_engine::memory_share;
 
-/// Settings of a database; [`Options::default`] is what most programs want.
+/// Settings of a database; [`Options::default`] is what most programs want. Its limits of memory are lower if the
+/// process may use less than 4 GiB: as much as the machine has, or as its control group allows.
 ///
 /// ```
 /// use remora::{Durability, Options};
@@ -11,7 +13,7 @@ pub use remora_engine::Durability;
 /// // A write returns before its sync, which follows within 100 ms.
 /// let options =
 ///     Options { durability: Durability::Interval(Duration::from_millis(100)), ..Options::default() };
-/// assert_eq!(options.row_cache_bytes, 16 << 20);
+/// assert!(options.row_cache_bytes <= 16 << 20);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -35,10 +37,10 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             durability: Durability::Always,
-            row_cache_bytes: 16 << 20,
+            row_cache_bytes: memory_share(24, 16 << 20),
             max_watch_bytes: 1 << 30,
-            max_query_memory_bytes: 1 << 30,
-            max_total_memory_bytes: 2 << 30,
+            max_query_memory_bytes: memory_share(4, 1 << 30),
+            max_total_memory_bytes: memory_share(2, 2 << 30),
             max_spill_bytes: 10 << 30,
         }
     }

@@ -84,8 +84,8 @@ impl DatabaseState {
         let watchers = Watchers::stored(read_registrations(&*store.snapshot())?);
         Ok(Self {
             directory,
+            queue: WriteQueue::new(options.queue_bytes),
             options,
-            queue: WriteQueue::default(),
             indexers: Indexers::start()?,
             transactions: OpenTransactions::default(),
             watchers,

@@ -18,8 +18,6 @@ use super::{
 };
 use crate::{Definition, Error, Result};
 
-/// Most bytes in the queue; a single larger batch is allowed.
-const QUEUE_BYTES: usize = 64 << 20;
 /// Most batches in the queue.
 const QUEUE_JOBS: usize = 4_096;
 /// Most bytes of one group commit: about what a disk writes in the time of a few syncs.
@@ -83,8 +81,9 @@ pub(crate) enum Taken {
 }
 
 /// The queue: many producers, one consumer.
-#[derive(Default)]
 pub(crate) struct WriteQueue {
+    /// Most bytes in the queue; a single larger batch is allowed.
+    most_bytes: usize,
     state: Mutex<State>,
     filled: Condvar,
     drained: Condvar,
@@ -100,11 +99,21 @@ struct State {
 }
 
 impl WriteQueue {
+    /// An empty queue for so many bytes.
+    pub fn new(most_bytes: usize) -> Self {
+        Self {
+            most_bytes,
+            state: Mutex::default(),
+            filled: Condvar::new(),
+            drained: Condvar::new(),
+        }
+    }
+
     /// Appends a job; waits while the queue is full.
     pub fn push(&self, job: Job) -> Result<()> {
         let bytes = job.bytes();
         let mut state = self.state.lock();
-        while state.closed.is_none() && state.is_full_for(bytes) {
+        while state.closed.is_none() && state.is_full_for(bytes, self.most_bytes) {
             self.drained.wait(&mut state);
         }
         if let Some(reason) = &state.closed {
@@ -188,8 +197,8 @@ impl WriteQueue {
 }
 
 impl State {
-    fn is_full_for(&self, bytes: usize) -> bool {
-        let over = self.bytes.saturating_add(bytes) > QUEUE_BYTES && !self.jobs.is_empty();
+    fn is_full_for(&self, bytes: usize, most_bytes: usize) -> bool {
+        let over = self.bytes.saturating_add(bytes) > most_bytes && !self.jobs.is_empty();
         over || self.jobs.len() >= QUEUE_JOBS
     }
 
@@ -259,6 +268,8 @@ mod tests {
         (Job::Apply(PreparedBatch { bytes, ..PreparedBatch::default() }, waiter), outcome)
     }
 
+    const QUEUE_BYTES: usize = 64 << 20;
+
     fn group_sizes(queue: &WriteQueue) -> Vec<usize> {
         match queue.take(Some(Duration::ZERO)) {
             Taken::Group(group) => group.iter().map(|(batch, _)| batch.bytes).collect(),
@@ -268,7 +279,7 @@ mod tests {
 
     #[test]
     fn group_is_bounded_and_ends_at_a_definition() {
-        let queue = WriteQueue::default();
+        let queue = WriteQueue::new(QUEUE_BYTES);
         queue.push(batch(GROUP_BYTES - 1).0).unwrap();
         queue.push(batch(1).0).unwrap();
         queue.push(batch(2).0).unwrap();
@@ -286,7 +297,7 @@ mod tests {
 
     #[test]
     fn finished_batch_does_not_wait_for_an_indexing_batch() {
-        let queue = WriteQueue::default();
+        let queue = WriteQueue::new(QUEUE_BYTES);
         queue.push(batch(1).0).unwrap();
         let (indexing, _segment) = Indexing::under_way();
         let table = PreparedTable {
@@ -308,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_full_queue_makes_its_callers_wait() {
-        let queue = WriteQueue::default();
+        let queue = WriteQueue::new(QUEUE_BYTES);
         queue.push(batch(QUEUE_BYTES).0).unwrap();
         std::thread::scope(|scope| {
             let second = scope.spawn(|| queue.push(batch(1).0));
@@ -320,7 +331,7 @@ mod tests {
 
     #[test]
     fn closing_drains_and_failing_answers() {
-        let queue = WriteQueue::default();
+        let queue = WriteQueue::new(QUEUE_BYTES);
         let (job, _outcome) = batch(1);
         queue.push(job).unwrap();
         queue.close(Error::Closed);
@@ -328,7 +339,7 @@ mod tests {
         assert_eq!(group_sizes(&queue), [1]);
         assert!(matches!(queue.take(None), Taken::Closed));
 
-        let queue = WriteQueue::default();
+        let queue = WriteQueue::new(QUEUE_BYTES);
         let (job, outcome) = batch(1);
         queue.push(job).unwrap();
         queue.fail(&Error::Poisoned("disk".to_owned()));

@@ -175,13 +175,13 @@ impl PreparedTable {
 
     /// Refuses too much text: a batch becomes one segment, whose size is limited.
     fn check_text(&self, options: &Options) -> Result<()> {
-        if self.text_bytes as u64 <= options.max_segment_bytes {
+        if self.text_bytes as u64 <= options.max_batch_text_bytes {
             return Ok(());
         }
         let message = format!(
             "a batch with {} bytes of indexed texts and paths for table {:?}: the limit is {}; cut it into \
              smaller batches",
-            self.text_bytes, self.schema.name, options.max_segment_bytes
+            self.text_bytes, self.schema.name, options.max_batch_text_bytes
         );
         Err(Error::request(RequestPart::Batch, message))
     }

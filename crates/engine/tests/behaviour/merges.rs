@@ -89,7 +89,7 @@ fn segments_have_a_largest_size() {
 #[test]
 fn batch_with_text_larger_than_a_segment_is_refused() {
     let directory = tempfile::tempdir().unwrap();
-    let options = Options { max_segment_bytes: 10_000, ..quick() };
+    let options = Options { max_batch_text_bytes: 10_000, ..quick() };
     let database = open(directory.path(), options);
     let body = "word ".repeat(100);
     let refused = apply(&database, (0..100).map(|id| put(id, 0, &body)).collect());

@@ -26,7 +26,7 @@ use std::{
     time::Duration,
 };
 
-use remora_engine::{Durability, Schema};
+use remora_engine::{Durability, Schema, memory_share};
 use remora_mysql::Zone;
 use remora_source::{
     mysql::{schema::Selection, settings::MysqlSettings},
@@ -263,7 +263,10 @@ impl Default for Settings {
             limits: Limits::default(),
             rate_limiting: RateLimiting::default(),
             durability: Durability::Always,
-            memory: Memory { row_cache_mb: 16, checkpoint_mb: 64 },
+            memory: Memory {
+                row_cache_mb: memory_share(24, 16 << 20) >> 20,
+                checkpoint_mb: memory_share(32, 64 << 20) >> 20,
+            },
             dump: Dump::default(),
             admin_token: String::new(),
             allow_cidrs: None,

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use remora_engine::memory_share;
 use serde::Deserialize;
 
 use super::{Settings, address::is_loopback_address};
@@ -47,8 +48,10 @@ pub struct Sql {
     pub tls: Option<(PathBuf, PathBuf)>,
 }
 
+/// The limits of memory are lower if the process may use less than 4 GiB.
 impl Default for Sql {
     fn default() -> Self {
+        let half_mb = memory_share(2, 2 << 30) >> 20;
         Self {
             max_connections: 1_000,
             max_user_connections: 0,
@@ -58,11 +61,11 @@ impl Default for Sql {
             max_execution_time_ms: 0,
             max_allowed_packet: 1 << 30,
             max_prepared_statements: 16_382,
-            buffered_mb: 2_048,
-            max_query_memory_mb: 1_024,
-            max_total_query_memory_mb: 2_048,
+            buffered_mb: usize::try_from(half_mb).unwrap_or(usize::MAX),
+            max_query_memory_mb: memory_share(4, 1 << 30) >> 20,
+            max_total_query_memory_mb: half_mb,
             max_spill_mb: 10_240,
-            max_temporary_memory_mb: 2_048,
+            max_temporary_memory_mb: half_mb,
             default_database: "remora".to_owned(),
             dialect: "mysql".to_owned(),
             local_infile: false,
