@@ -126,6 +126,61 @@ fn numbers_are_found_where_they_are_code() {
     assert_eq!(numbers_in(text, &known), ["1064"]);
 }
 
+/// Where statements of MySQL are read, and may be tokenized by nobody but `LEXER`.
+const READERS_OF_SQL: [&str; 8] = [
+    "crates/mysql/src",
+    "crates/sql/src",
+    "crates/protocol/src",
+    "crates/source/src",
+    "crates/remora/src",
+    "crates/server/src",
+    "bindings/python/src",
+    "src",
+];
+
+const LEXER: &str = "crates/mysql/src/lex.rs";
+
+/// Files that pass over comments and make no tokens of MySQL: this one looks for Python's `:name` and `%(name)s`.
+const NO_LEXERS: [&str; 1] = ["bindings/python/src/parameters.rs"];
+
+/// The first sign that a file's code tokenizes SQL: whoever does must pass over comments, or hand text to the parser's
+/// own tokenizer. Comments, and the tests at the end, do not count.
+fn sign_of_a_lexer(text: &str) -> Option<&'static str> {
+    const SIGNS: [&str; 6] =
+        ["'/','*'", "\"/*\"", "Tokenizer::", "try_with_sql(", "Parser::parse_sql(", "DFParser"];
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let lines = code.lines().map(|line| line.split("//").next().unwrap());
+    let plain: String = lines.flat_map(str::split_whitespace).collect();
+    let plain = plain.replace("Some(", "").replace(')', "").replace("b'", "'");
+    SIGNS.into_iter().find(|sign| plain.contains(sign))
+}
+
+#[test]
+fn one_lexer_reads_the_statements_of_mysql() {
+    let lexer = fs::read_to_string(root().join(LEXER)).unwrap();
+    assert!(sign_of_a_lexer(&lexer).is_some(), "the lexer itself is not noticed");
+    for file in READERS_OF_SQL.iter().flat_map(|folder| rust_files(&root().join(folder))) {
+        let name = file.strip_prefix(root()).unwrap().to_str().unwrap();
+        let is_test = file.iter().any(|part| part == "tests" || part == "tests.rs");
+        if is_test || name == LEXER || NO_LEXERS.contains(&name) {
+            continue;
+        }
+        let sign = sign_of_a_lexer(&fs::read_to_string(&file).unwrap());
+        assert_eq!(sign, None, "{name} tokenizes SQL, which {LEXER} does");
+    }
+}
+
+#[test]
+fn lexers_are_noticed_by_their_comments_and_by_the_parser_they_call() {
+    let comment = "match (self.peek(0), self.peek(1)) {\n(Some(b'/'), Some(b'*')) => self.pass(),";
+    assert_eq!(sign_of_a_lexer(comment), Some("'/','*'"));
+    assert_eq!(sign_of_a_lexer("[b'/', b'*', ..] => until(b\"*/\")"), Some("'/','*'"));
+    assert_eq!(sign_of_a_lexer("text.find(\"/*\")"), Some("\"/*\""));
+    assert_eq!(sign_of_a_lexer("Parser::parse_sql(&dialect, text)"), Some("Parser::parse_sql("));
+    let harmless = "// \"/*\"\n\"/*+\"; '*' | '/' => f()\n#[cfg(test)]\nmod tests {\n\"/*\"";
+    assert_eq!(sign_of_a_lexer(harmless), None);
+}
+
 #[test]
 fn files_stay_readable() {
     for file in all_files() {

@@ -12,9 +12,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Crates that must have no cycle: all that have such modules.
-const CRATES: [&str; 8] =
-    ["engine", "index", "mysql", "protocol", "remora", "server", "source", "sql"];
+/// Crates that must have no cycle: all below `crates/`.
+const CRATES: [&str; 9] =
+    ["engine", "index", "mysql", "protocol", "remora", "server", "source", "sql", "words"];
 /// Folders whose modules must have no cycle either.
 const FOLDERS: [&str; 9] = [
     "engine/src/encode",

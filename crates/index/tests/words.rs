@@ -11,7 +11,7 @@ use remora_index::{
 };
 use remora_words::{
     analysis::{Analyzer, Scratch},
-    matching::PackedPosition,
+    hits::PackedPosition,
     settings::{Files, Settings},
 };
 

@@ -1,10 +1,10 @@
-//! The tokens of MySQL's statements: kinds and places in the text, nothing copied.
+//! Splits MySQL's statements into tokens. A token is a kind and a range of the text; nothing is copied.
 //!
-//! Comments are skipped. The content of `/*! … */` is read as text if [`Comments`] says so.
+//! Comments are skipped. [`Comments`] says of which `/*! … */` the content is read as a part of the statement.
 
 use crate::{Charset, SqlMode};
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// A name or keyword without quotes.
@@ -13,7 +13,7 @@ pub enum TokenKind {
     Quoted,
     /// Text in quotes.
     Text,
-    /// `n'text'`.
+    /// A text in the national character set, `n'text'`.
     National,
     /// Digits.
     Integer,
@@ -21,74 +21,75 @@ pub enum TokenKind {
     Decimal,
     /// A number with an exponent.
     Float,
-    /// `0x1f`, `x'1f'`.
+    /// A hexadecimal literal: `0x1f` or `x'1f'`.
     Hex,
-    /// `0b101`, `b'101'`.
+    /// A bit literal: `0b101` or `b'101'`.
     Bits,
-    /// `?`.
+    /// The placeholder `?` of a prepared statement.
     Parameter,
-    /// `@name`, `@'name'`, or `@` alone.
+    /// A user variable: `@name` or `@'name'`. Also an `@` alone.
     UserVariable,
-    /// `@@name`; what follows a point is a token of its own.
+    /// A system variable, `@@name`. In `@@global.name` the point and `name` are tokens of their own.
     SystemVariable,
-    /// An operator or mark: the longest there is.
+    /// An operator or punctuation mark, the longest that begins here.
     Operator,
 }
 
 /// One token: its bytes are `text[start..end]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// The kind of the token.
     pub kind: TokenKind,
-    /// Its first byte.
+    /// The offset of its first byte.
     pub start: usize,
-    /// The byte behind it.
+    /// The offset of the byte after it.
     pub end: usize,
 }
 
-/// What a session's `sql_mode` makes of quotes and operators.
+/// The settings of a session that decide how its statements are split into tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LexMode {
-    /// `"` quotes names.
+    /// Whether `"` quotes names, not texts.
     pub ansi_quotes: bool,
-    /// Backslashes are no escapes.
+    /// Whether a backslash is an ordinary character, not an escape.
     pub no_backslash_escapes: bool,
-    /// `||` joins texts.
+    /// Whether `||` concatenates texts.
     pub pipes_as_concat: bool,
-    /// NOT binds as `!`.
+    /// Whether NOT has the precedence of `!`.
     pub high_not: bool,
-    /// What the text was in before it came to be UTF-8: what `_binary` stands before is bytes of it.
+    /// The character set in which the client sent the text, before it was converted to UTF-8. A literal behind
+    /// `_binary` is bytes of this character set.
     pub client: Charset,
-    /// Which comments are read.
+    /// Which comments are read as parts of the statement.
     pub comments: Comments,
 }
 
-/// Which `/*! … */` are read as if they were no comments.
+/// Which of the comments `/*! … */` are read as parts of the statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comments {
-    /// Those without a version, and those up to this version of MySQL, as in `90_700`.
+    /// Comments without a version, and those whose version is at most this one, such as `90_700` for MySQL 9.7.0.
     UpTo(u32),
-    /// All of them, as in the text that a MySQL logs: what it did not run is no such comment there.
+    /// All of them. In the text that a MySQL logs, those that it did not run are ordinary comments.
     All,
-    /// The same of a MariaDB, which has `/*M! … */` too.
+    /// All of them, and all `/*M! … */`, for the text that a MariaDB logs.
     AllOfMariaDb,
 }
 
-/// Quotes or a comment that do not end.
+/// A quoted text, quoted name or comment that has no end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unterminated {
-    /// Where they begin, in bytes.
+    /// The offset at which it begins, in bytes.
     pub start: usize,
 }
 
 impl Default for Comments {
-    /// Up to the version that we are like.
+    /// Up to the version of MySQL that Remora follows.
     fn default() -> Self {
         Self::UpTo(90_700)
     }
 }
 
-/// Reads tokens one after the other.
+/// Splits a text into tokens, one after the other.
 #[derive(Clone, Debug)]
 pub struct Lexer<'a> {
     text: &'a [u8],
@@ -99,7 +100,7 @@ pub struct Lexer<'a> {
 }
 
 impl LexMode {
-    /// What a `sql_mode` says.
+    /// The settings of a `sql_mode`.
     #[must_use]
     pub fn of_sql_mode(mode: SqlMode, client: Charset, comments: Comments) -> Self {
         Self {
@@ -112,31 +113,31 @@ impl LexMode {
         }
     }
 
-    /// Whether backslashes are escapes between these quotes: never in names.
+    /// Whether a backslash escapes the next character between these quotes. It never does in names.
     fn escapes(self, quote: u8) -> bool {
         quote != b'`' && !(quote == b'"' && self.ansi_quotes) && !self.no_backslash_escapes
     }
 }
 
 impl Token {
-    /// Its bytes.
+    /// The bytes of the token in its text.
     pub fn bytes<'a>(&self, text: &'a [u8]) -> &'a [u8] {
         text.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Whether it is this keyword, given in upper case.
+    /// Whether the token is this keyword, given in upper case.
     pub fn is_word(&self, text: &[u8], keyword: &str) -> bool {
         self.kind == TokenKind::Word && self.bytes(text).eq_ignore_ascii_case(keyword.as_bytes())
     }
 
-    /// Whether it is this operator.
+    /// Whether the token is this operator.
     pub fn is(&self, text: &[u8], operator: &str) -> bool {
         self.kind == TokenKind::Operator && self.bytes(text) == operator.as_bytes()
     }
 }
 
 impl<'a> Lexer<'a> {
-    /// From the beginning of a text.
+    /// A lexer at the beginning of a text.
     #[must_use]
     pub fn new(text: &'a [u8], mode: LexMode) -> Self {
         Self { text, at: 0, mode, in_comment: false, after_point: false }
@@ -145,7 +146,7 @@ impl<'a> Lexer<'a> {
     /// The next token, `None` at the end.
     ///
     /// # Errors
-    /// Quotes or a comment that do not end.
+    /// [`Unterminated`] if quotes or a comment do not end.
     #[expect(clippy::should_implement_trait, reason = "an iterator cannot fail")]
     pub fn next(&mut self) -> Result<Option<Token>, Unterminated> {
         self.pass_blanks()?;
@@ -156,9 +157,9 @@ impl<'a> Lexer<'a> {
         Ok(Some(Token { kind, start, end: self.at }))
     }
 
-    /// Passes digits with a comma behind, as often as nothing else stands there but spaces before
-    /// them, and calls `visit` with the places of the digits. Long lists are little else, and token
-    /// by token they take four times as long.
+    /// Skips a list of integers: each is digits with a comma behind and perhaps spaces before. Calls `visit` with the
+    /// range of each integer's digits. It stops at anything else. Most of a long IN list is passed so, in a quarter of
+    /// the time that tokens would take.
     pub fn pass_listed_integers(&mut self, mut visit: impl FnMut(usize, usize)) {
         loop {
             let rest = self.text.get(self.at..).unwrap_or_default();
@@ -191,7 +192,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Passes blanks and comments.
+    /// Skips white space and comments.
     fn pass_blanks(&mut self) -> Result<(), Unterminated> {
         loop {
             match (self.peek(0), self.peek(1)) {
@@ -234,7 +235,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// The length of what opens a comment that is read, its version included.
+    /// The length of the opening of a comment that is read, including its version; `None` if the comment is skipped.
     fn read_comment(&self) -> Option<usize> {
         let opening = match (self.peek(2), self.peek(3)) {
             (Some(b'!'), _) => 3,
@@ -375,7 +376,7 @@ impl<'a> Lexer<'a> {
         self.take(length.map_or(1, |operator| operator.len()), TokenKind::Operator)
     }
 
-    /// Whether a point here stands between names.
+    /// Whether a name ends directly before the current position, so that a point here separates names.
     fn after_name(&self) -> bool {
         let before = self.at.checked_sub(1).and_then(|at| self.text.get(at));
         before.is_some_and(|byte| is_name(*byte) || matches!(byte, b'`' | b'"'))
@@ -399,7 +400,7 @@ fn is_name(byte: u8) -> bool {
 /// All tokens of a text.
 ///
 /// # Errors
-/// Quotes or a comment that do not end.
+/// [`Unterminated`] if quotes or a comment do not end.
 pub fn tokens(text: &[u8], mode: LexMode) -> Result<Vec<Token>, Unterminated> {
     let mut lexer = Lexer::new(text, mode);
     let mut tokens = Vec::new();
@@ -409,7 +410,7 @@ pub fn tokens(text: &[u8], mode: LexMode) -> Result<Vec<Token>, Unterminated> {
     Ok(tokens)
 }
 
-/// What text or a name in quotes says: quotes and escapes are gone.
+/// The content of a quoted text or name, without its quotes and escapes.
 pub fn unquoted(bytes: &[u8], mode: LexMode) -> Vec<u8> {
     let Some((&quote, rest)) = bytes.split_first() else { return Vec::new() };
     let inner = rest.split_last().map_or(rest, |(_, inner)| inner);
@@ -438,7 +439,7 @@ fn unescape(byte: Option<u8>, out: &mut Vec<u8>) {
         Some(b'r') => out.push(b'\r'),
         Some(b't') => out.push(b'\t'),
         Some(b'Z') => out.push(26),
-        // Left for LIKE to read.
+        // LIKE interprets these itself.
         Some(byte @ (b'%' | b'_')) => out.extend([b'\\', byte]),
         Some(byte) => out.push(byte),
         None => {}

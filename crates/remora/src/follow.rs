@@ -1,4 +1,4 @@
-//! A MySQL or MariaDB whose tables are copied and followed, in this process.
+//! Copies and follows tables of a MySQL or MariaDB in this process.
 
 use std::{
     sync::Arc,
@@ -15,12 +15,13 @@ use remora_source::{
 
 use crate::{Error, Result, handle::Handle};
 
-/// How often it is looked whether tables are live.
+/// The interval at which [`Replica::wait_until_live`] reads the status.
 const POLL: Duration = Duration::from_millis(10);
 
-/// Tables of a MySQL or MariaDB, copied and followed by its binlog while this is there: as `remora serve --mysql` does, with the
-/// same exactness. Dropping it stops; the next [`Database::follow`](crate::Database::follow) of the same database goes
-/// on where it stood, also after a crash, for the position is stored with the rows.
+/// A running follower: it copies tables of a MySQL or MariaDB and applies the changes of its binlog, exactly as
+/// `remora serve --mysql` does. Dropping it stops following. The next [`Database::follow`](crate::Database::follow) of
+/// the same database continues at the position where this one stopped, also after a crash, because the position is
+/// stored in the same commits as the rows.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -34,22 +35,22 @@ const POLL: Duration = Duration::from_millis(10);
 /// ```
 ///
 /// The URL takes parameters: `?ssl-mode=verify_ca&ssl-ca=ca.pem`, `copy-threads`, `copy-rows-per-second`, `chunk-rows`,
-/// `server-id`, `time-zone`, `on-lost-position`, `strict-schema`, and `name`, under which its position is stored: several
-/// sources in one database need one each. A table is here what it is there, `shop.articles`; do not write to it. What the
-/// source must have says the README.
+/// `server-id`, `time-zone`, `on-lost-position`, `strict-schema`, and `name`. The position is stored under that name,
+/// so several sources in one database need different names. A table has the name that it has at the source, such as
+/// `shop.articles`. Do not write to it. The README lists what the source must have.
 pub struct Replica {
     follower: Follower,
     // Keeps the database open, and is dropped behind the follower.
     handle: Arc<Handle>,
 }
 
-/// What a [`Replica`] does and how far it is.
+/// The state and the position of a [`Replica`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FollowStatus {
     /// `host:port` of the source.
     pub source: String,
-    /// What is happening.
+    /// The state of the follower.
     pub state: FollowState,
     /// The transactions that can be read here, as a GTID set.
     pub position: String,
@@ -57,25 +58,25 @@ pub struct FollowStatus {
     pub lag_seconds: Option<f64>,
     /// Transactions of the source that cannot be read here yet, counted once a second.
     pub lag_transactions: Option<u64>,
-    /// The last error, which may be over.
+    /// The last error. It stays here when following goes on after it.
     pub last_error: Option<String>,
-    /// The tables, by name.
+    /// The followed tables, in the order of their names.
     pub tables: Vec<FollowedTable>,
 }
 
-/// What a [`Replica`] is doing.
+/// The state of a [`Replica`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FollowState {
-    /// It is not connected, and tries to be.
+    /// It is not connected to the source and tries to connect.
     Connecting,
     /// It follows, and at least one table is being copied.
     Copying,
-    /// It follows.
+    /// It follows the source, and no table is being copied.
     Running,
-    /// It was told to stop.
+    /// [`Replica::stop`] stopped it.
     Stopped,
-    /// It stopped by itself, for this reason; [`Replica::resume`] tries again.
+    /// It stopped because of this error. [`Replica::resume`] tries again.
     Failed(String),
 }
 
@@ -83,32 +84,32 @@ pub enum FollowState {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FollowedTable {
-    /// Its name here.
+    /// The name of the table in this database.
     pub name: String,
-    /// What is happening to it.
+    /// The state of the table.
     pub state: TableState,
 }
 
-/// What is happening to a followed table.
+/// The state of a followed table.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TableState {
-    /// It is being copied; if it was there before it can be read as it was.
+    /// The table is being copied. If it existed before, its earlier rows can be read meanwhile.
     Copying {
-        /// Rows copied.
+        /// The number of rows copied so far.
         rows: u64,
-        /// Rows that the source believes there are.
+        /// The source's estimate of the number of rows.
         estimated: u64,
     },
-    /// All is read and waits for its place in the stream.
+    /// All rows are read; the stream has not reached the position of the copy yet.
     CatchingUp,
-    /// It holds what the source held at the position, and follows it.
+    /// The table has the rows that the source had at the position, and follows the source.
     Live,
-    /// Nothing comes from the source, for this reason.
+    /// No changes come from the source, for this reason.
     Paused(String),
-    /// It is no longer followed and shows its last good state, for this reason.
+    /// The table is no longer followed, for this reason. Its last good state can be read.
     Stopped(String),
-    /// It cannot be followed, for this reason.
+    /// The table cannot be followed, for this reason.
     Refused(String),
 }
 
@@ -120,7 +121,7 @@ impl Replica {
         Ok(Self { follower, handle: Arc::clone(handle) })
     }
 
-    /// What it does and how far it is.
+    /// The current state, position and tables.
     pub fn status(&self) -> FollowStatus {
         let FollowerStatus {
             source,
@@ -146,11 +147,11 @@ impl Replica {
         }
     }
 
-    /// Waits until every table is live: copied and following.
+    /// Waits until every table is copied and follows the source ([`TableState::Live`]).
     ///
     /// # Errors
-    /// [`Error::Busy`] if they are not within this time; [`Error::Source`] if it stopped by itself, was stopped, or a
-    /// table is refused or stopped; [`Error::Closed`] if the database was closed.
+    /// [`Error::Busy`] if that takes longer than `patience`; [`Error::Source`] if following has failed or was stopped,
+    /// or a table is refused or stopped; [`Error::Closed`] if the database was closed.
     pub fn wait_until_live(&self, patience: Duration) -> Result<()> {
         let deadline = Instant::now().checked_add(patience);
         loop {
@@ -183,41 +184,42 @@ impl Replica {
         }
     }
 
-    /// Waits until these transactions of the source can be read here: a GTID set, as the source's `@@gtid_executed` or
-    /// `@@gtid_binlog_pos` tells it behind a commit.
+    /// Waits until these transactions of the source can be read here. `transactions` is a GTID set, such as the value
+    /// of the source's `@@gtid_executed` or `@@gtid_binlog_pos` after a commit.
     ///
     /// # Errors
-    /// [`Error::Source`] if the text is no GTID set, [`Error::Busy`] if they cannot be read within this time,
+    /// [`Error::Source`] if the text is no GTID set, [`Error::Busy`] if that takes longer than `patience`,
     /// [`Error::Closed`] if the database was closed.
     pub fn wait_for(&self, transactions: &str, patience: Duration) -> Result<()> {
         let transactions = GtidSet::parse(transactions)?;
         Ok(self.follower.wait_for(&transactions, patience)?)
     }
 
-    /// Stops following until [`Replica::resume`]; what was read and is whole is applied first, and nothing is written on
-    /// return.
+    /// Stops following until [`Replica::resume`]. Whole transactions that were read already are applied first. After
+    /// the return the follower writes nothing.
     ///
     /// # Errors
-    /// [`Error::Busy`] if that takes more than a minute; it ends nevertheless.
+    /// [`Error::Busy`] if that takes more than a minute; following ends later nevertheless.
     pub fn stop(&self) -> Result<()> {
         Ok(self.follower.stop()?)
     }
 
-    /// Follows again, from where it stood.
+    /// Starts to follow again, at the stored position.
     ///
     /// # Errors
-    /// [`Error::Source`] if it has ended.
+    /// [`Error::Source`] if the follower has ended.
     pub fn resume(&self) -> Result<()> {
         Ok(self.follower.resume()?)
     }
 
-    /// Declares the words of a table for ranked search: columns in the order of fields, and settings by Sphinx's names.
-    /// Without columns it has none. The source is not told, and no row is copied; on return the rows are indexed. Words
-    /// stay over restarts and with the table's name: `docs/ranked-search.md`.
+    /// Declares the columns of a table that ranked search indexes, in the order of fields, and the settings by Sphinx's
+    /// names. An empty list of columns removes the declaration. Nothing is changed at the source and no row is copied;
+    /// on return all rows are indexed. The declaration belongs to the table's name and survives restarts
+    /// (`docs/ranked-search.md`).
     ///
     /// # Errors
-    /// [`Error::Source`] if the table is not followed or not here yet, if a column is not there or no text, or if a
-    /// setting is not understood.
+    /// [`Error::Source`] if the table is not followed or not copied yet, if a column does not exist or is not text, or
+    /// if a setting is not understood.
     pub fn declare_words(
         &self,
         table: &str,
@@ -233,10 +235,10 @@ impl Replica {
         Ok(self.follower.declare_words(table, words)?)
     }
 
-    /// Copies a table anew beside what can be read of it, in the background.
+    /// Copies a table again in the background. The current rows can be read until the copy replaces them.
     ///
     /// # Errors
-    /// [`Error::Source`] if it is being copied, or too many orders wait.
+    /// [`Error::Source`] if the table is being copied already, or too many requests wait.
     pub fn copy_anew(&self, table: &str) -> Result<()> {
         Ok(self.follower.sync(table)?)
     }

@@ -17,6 +17,7 @@
 mod error;
 
 pub mod analysis;
+pub mod hits;
 pub mod keywords;
 pub mod matching;
 pub mod query;

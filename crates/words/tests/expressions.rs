@@ -5,7 +5,7 @@
 use std::{sync::Arc, time::Instant};
 
 use remora_words::{
-    matching::{Found, Hit},
+    hits::{Found, Hit},
     rank::{Expression, MAX_EXPRESSION_DEPTH, Query, QueryWord, Ranker, Scorer},
 };
 

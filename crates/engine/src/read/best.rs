@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{QueryReport, Result};
 
-/// So few rows are scored without further pruning; fewer in tests, whose tables are small.
+/// If no more rows than this are left, they are scored without further pruning; fewer in tests, whose tables are small.
 const FEW_ROWS: u64 = if cfg!(test) { 3 } else { 2048 };
 /// A tolerance: sums here are computed in another order than the scores, and may differ by less than this.
 const SLACK: f64 = 1e-9;

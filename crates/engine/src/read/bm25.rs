@@ -25,7 +25,7 @@ pub(super) fn part(weight: f64, occurrences: u32, norm: f64) -> f64 {
 /// A term that is scored.
 #[derive(Clone, Copy)]
 pub(super) struct Weighted {
-    /// Its number in the expression.
+    /// The number of the term in the expression.
     pub term: usize,
     /// `idf · (k1 + 1)`: an upper bound of its contribution to any score.
     pub weight: f64,

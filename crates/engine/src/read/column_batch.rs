@@ -19,7 +19,7 @@ const MAX_NUMBER_PRECISION: u8 = 38;
 /// Some rows of a table, column by column.
 #[derive(Clone, Debug)]
 pub struct ColumnBatch {
-    /// How many rows.
+    /// The number of rows.
     pub rows: usize,
     /// The requested columns, in that order.
     pub columns: Vec<ColumnValues>,
@@ -28,7 +28,7 @@ pub struct ColumnBatch {
 /// One column of a batch.
 #[derive(Clone, Debug)]
 pub struct ColumnValues {
-    /// Which rows are not NULL; `None` if all are not.
+    /// A bit for each row that says whether it is not NULL; `None` if no row is NULL.
     pub valid: Option<Validity>,
     /// The values; a NULL row has an arbitrary one.
     pub data: ColumnData,
@@ -73,7 +73,7 @@ pub enum ColumnData {
 /// Strings one after the other.
 #[derive(Clone, Debug)]
 pub struct Strings {
-    /// Where each begins in `bytes`, and the end of the last: one more than there are strings.
+    /// The offset in `bytes` at which each string begins, and the end of the last string: one offset more than strings.
     pub offsets: Vec<i32>,
     /// The strings.
     pub bytes: Vec<u8>,
@@ -84,7 +84,7 @@ pub struct Strings {
 pub struct Validity {
     /// One bit for each row, the first in the lowest bit of the first word; 1 if the row has a value.
     pub words: Vec<u64>,
-    /// How many rows.
+    /// The number of rows.
     pub rows: usize,
     /// The number of NULLs.
     pub nulls: usize,

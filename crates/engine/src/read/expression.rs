@@ -34,11 +34,11 @@ pub(super) enum Node {
     Term(usize),
     /// `keywords[_]` matches.
     Keywords(usize),
-    /// All of `all` match and none of `none`.
+    /// Matches texts that match all nodes of `all` and no node of `none`.
     All { all: Vec<Node>, none: Vec<Node> },
     /// At least one matches.
     Any(Vec<Node>),
-    /// It does not match.
+    /// Matches texts that do not match the node.
     Not(Box<Node>),
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Term {
     pub positive: bool,
 }
 
-/// Where and how a text is matched.
+/// The text indexes in which a term is searched, and how it is compared.
 #[derive(Clone, Debug, PartialEq)]
 struct Scope {
     texts: Vec<u32>,
@@ -67,13 +67,13 @@ impl Scope {
     const ANY: Self = Self { texts: Vec::new(), matching: PieceMatch::Substring, letters: None };
 }
 
-/// How a term is matched in one text index.
+/// The test of a term in one text index.
 pub(super) enum Matcher {
-    /// As a substring.
+    /// The term occurs as a substring.
     Exact(Pattern),
-    /// By similar words and windows.
+    /// A similar word or window of words occurs.
     Fuzzy(FuzzyTerm),
-    /// As consecutive words, with any separators between them.
+    /// The words of the term occur one after the other, with any separators between them.
     Words(WordPattern),
     /// Letter by letter in the original text.
     Letters(Box<LetterTerm>),

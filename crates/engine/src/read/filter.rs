@@ -53,8 +53,8 @@ pub(super) enum Condition {
     /// One of the texts at paths contains the pattern; for some patterns false positives are possible
     /// ([`crate::texts_tell`]).
     Texts { path: PathSpec, pattern: Box<Pattern> },
-    /// What is at paths may hold these letters: a text that has them, or what is no text, which `others` finds. False
-    /// positives are expected.
+    /// A value at the paths may contain these letters: a text that contains them, or a value that is not a text, which
+    /// `others` finds. There are false positives.
     MayHold { path: PathSpec, letters: Box<LetterTerm>, others: Box<Pattern> },
     /// Never true.
     Never,
@@ -101,7 +101,7 @@ impl Condition {
         }
     }
 
-    /// Whether it is exactly the AND of its [`Condition::conjuncts`].
+    /// Whether the condition is exactly the AND of its [`Condition::conjuncts`].
     pub fn is_of_conjuncts(&self) -> bool {
         match self {
             Self::Column { .. } | Self::Keyed { .. } => true,
@@ -207,7 +207,7 @@ impl Condition {
         }
     }
 
-    /// Whether it is about this column only.
+    /// Whether the condition depends on this column only.
     pub fn is_of(&self, column: u32) -> bool {
         match self {
             Self::Never => true,

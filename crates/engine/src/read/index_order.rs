@@ -46,7 +46,7 @@ struct Along {
     bounds: Option<(Bound<OwnedCell>, Bound<OwnedCell>)>,
     /// Whether all rows within these are selected.
     is_all: bool,
-    /// Whether it is walked backwards.
+    /// Whether the index is walked backwards.
     reversed: bool,
     ties: Ties,
     /// For each segment, the range of the walk; `None` if it lacks the index.
@@ -56,7 +56,7 @@ struct Along {
 /// The order of rows that are equal in the columns of the ORDER BY.
 #[derive(Clone, Copy)]
 enum Ties {
-    /// As in the index: by key, in the direction of the walk.
+    /// In the order of the index: by key, in the direction of the walk.
     Walked,
     /// Another order: rows that are equal in the first `parts` columns of the index are sorted by key.
     Sorted { parts: usize, descending: bool },

@@ -15,7 +15,7 @@ pub(super) struct KeyWalk<'c> {
     pub condition: &'c Condition,
     pub narrowing: Option<&'c Narrowing>,
     pub descending: bool,
-    /// Whether it is walked however many rows are skipped.
+    /// Whether the walk is taken regardless of the number of skipped rows.
     pub forced: bool,
 }
 

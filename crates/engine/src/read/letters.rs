@@ -35,7 +35,7 @@ pub(super) struct LetterTerm {
     pattern: Option<Pattern>,
     /// For each letter, the normalised forms of all letters equal to it.
     sets: Vec<HashSet<char>>,
-    /// All of those forms, and all letters equal to one of the text.
+    /// All of these forms, and all letters that equal a letter of the text.
     alphabet: HashSet<char>,
     /// Whether an index match is exact: letters with the same lower case are equal, and the index covers only this
     /// column.
@@ -270,7 +270,7 @@ impl Spelling {
 struct Equals {
     /// One bit for each ASCII character; almost all of most texts.
     ascii: u128,
-    /// All of them, ascending.
+    /// All the characters, in ascending order.
     characters: Vec<char>,
 }
 

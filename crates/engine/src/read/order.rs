@@ -29,7 +29,7 @@ pub(super) struct Order {
 pub(super) struct OrderPart {
     /// The value it sorts by.
     pub by: PartBy,
-    /// Largest first.
+    /// Whether the largest value comes first.
     pub descending: bool,
 }
 
@@ -79,7 +79,7 @@ impl Order {
         Ok(Self { parts, key_descending: keys.last().is_none_or(|key| key.descending) })
     }
 
-    /// Whether it is by key alone.
+    /// Whether the order is by key alone.
     pub fn is_by_key(&self) -> bool {
         self.parts.is_empty()
     }
@@ -284,9 +284,9 @@ impl SegmentPart<'_> {
 
 /// The row behind which a page starts.
 pub(super) struct After {
-    /// Its values in the parts of the order.
+    /// The values in the parts of the order.
     pub cells: Vec<OwnedCell>,
-    /// Its encoded key.
+    /// The encoded key.
     pub key: Vec<u8>,
 }
 

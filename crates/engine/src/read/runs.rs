@@ -96,7 +96,7 @@ struct Along {
     is_tested: bool,
     /// The number of its parts up to and including the column.
     parts: usize,
-    /// Whether it is walked backwards.
+    /// Whether the index is walked backwards.
     reversed: bool,
     found_by: FoundBy,
 }

@@ -81,7 +81,7 @@ pub(crate) struct ViewScan {
     way: Way,
     batch_rows: usize,
     batch_bytes: usize,
-    /// How many rows are still to come.
+    /// The number of rows still to come.
     rows: u64,
 }
 
@@ -187,10 +187,10 @@ pub(super) fn bytes_of(asked: Option<usize>) -> usize {
 
 /// The rows of a scan.
 struct Selected {
-    /// By segment.
+    /// The documents of each segment.
     docs: Vec<Docs>,
     scores: Vec<RowScores>,
-    /// How many rows.
+    /// The number of rows.
     rows: u64,
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use remora_words::{
     analysis::{Analyzer, Scratch},
-    matching::MAX_POSITION,
+    hits::MAX_POSITION,
 };
 
 use super::writer::{FieldLengths, WordsWriter};

@@ -24,7 +24,7 @@ use std::{cell::Cell, ops::ControlFlow};
 pub(crate) use builder::WordsBuilder;
 pub use fields::MOST_FIELDS;
 pub(crate) use merge::{WordsSource, merge};
-use remora_words::matching::PackedPosition;
+use remora_words::hits::PackedPosition;
 pub(crate) use writer::STATISTICS as WORDS;
 
 use crate::{

@@ -38,7 +38,7 @@ pub fn put_column(out: &mut Vec<u8>, column: &Column, charset: Option<ResultChar
             _ => put_bytes(out, name.as_bytes()),
         }
     }
-    let (collation, length) = told(column, charset);
+    let (collation, length) = wire_collation_and_length(column, charset);
     let [low, high] = collation.to_le_bytes();
     out.extend_from_slice(&[0x0C, low, high]);
     out.extend_from_slice(&length.to_le_bytes());
@@ -48,7 +48,7 @@ pub fn put_column(out: &mut Vec<u8>, column: &Column, charset: Option<ResultChar
 }
 
 /// The collation and the length that a column is told with: texts have the client's.
-fn told(column: &Column, charset: Option<ResultCharset>) -> (u16, u32) {
+fn wire_collation_and_length(column: &Column, charset: Option<ResultCharset>) -> (u16, u32) {
     match charset {
         Some(charset) if column.collation != BINARY && column.length == u32::MAX => {
             (charset.collation, u32::MAX)

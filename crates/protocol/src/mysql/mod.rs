@@ -3,11 +3,11 @@
 //! A connection's bytes become messages (`packet`, under `compress` where the client asked for it);
 //! it begins with `handshake` and `auth`; then each message is a `command`, prepared statements come
 //! with `parameters`, and what statements answer goes through `results` to `column`, `text` and
-//! `binary` rows and ends in an `outcome` or an `error`. `asking` is the client's side, where a server asks another.
+//! `binary` rows and ends in an `outcome` or an `error`. `client` is the client's side, where a server asks another.
 
-pub mod asking;
 pub mod auth;
 mod binary;
+pub mod client;
 mod column;
 mod command;
 pub mod compress;
@@ -23,7 +23,7 @@ mod text;
 pub use command::Command;
 pub use error::WireError;
 pub use mysql_common::constants::StatusFlags;
-pub use outcome::{Tracked, flags_of, put_early_error, put_end_of_rows, put_error, put_ok};
+pub use outcome::{SessionChange, flags_of, put_early_error, put_end_of_rows, put_error, put_ok};
 pub use packet::{Message, PacketError, PacketReader, PacketWriter};
 pub use parameters::{ParameterType, Parameters};
 pub use results::{Cursor, Results, RowFormat, put_field_list, put_file_request, put_prepared};

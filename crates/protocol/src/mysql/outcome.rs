@@ -27,7 +27,7 @@ const END_OF_ROWS: u8 = 0xFE;
 
 /// A change of the session that its client is told of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Tracked {
+pub enum SessionChange {
     /// A system variable and its new value.
     Variable(String, String),
     /// The chosen database.
@@ -51,7 +51,7 @@ pub fn put_ok(
     outcome: &Outcome,
     flags: StatusFlags,
     capabilities: Capabilities,
-    changes: &[Tracked],
+    changes: &[SessionChange],
 ) {
     out.push(0);
     put_ok_body(out, outcome, flags, capabilities, changes);
@@ -63,7 +63,7 @@ pub fn put_end_of_rows(
     outcome: &Outcome,
     flags: StatusFlags,
     capabilities: Capabilities,
-    changes: &[Tracked],
+    changes: &[SessionChange],
 ) {
     if capabilities.contains(Capabilities::CLIENT_DEPRECATE_EOF) {
         out.push(END_OF_ROWS);
@@ -107,7 +107,7 @@ fn put_ok_body(
     outcome: &Outcome,
     mut flags: StatusFlags,
     capabilities: Capabilities,
-    changes: &[Tracked],
+    changes: &[SessionChange],
 ) {
     let is_changed =
         !changes.is_empty() && capabilities.contains(Capabilities::CLIENT_SESSION_TRACK);
@@ -126,19 +126,19 @@ fn put_ok_body(
     }
 }
 
-fn put_change(out: &mut Vec<u8>, change: &Tracked) {
+fn put_change(out: &mut Vec<u8>, change: &SessionChange) {
     let mut data = Vec::new();
     let kind = match change {
-        Tracked::Variable(name, value) => {
+        SessionChange::Variable(name, value) => {
             put_bytes(&mut data, name.as_bytes());
             put_bytes(&mut data, value.as_bytes());
             0
         }
-        Tracked::Database(name) => {
+        SessionChange::Database(name) => {
             put_bytes(&mut data, name.as_bytes());
             1
         }
-        Tracked::Transaction(letters) => {
+        SessionChange::Transaction(letters) => {
             put_bytes(&mut data, letters.as_bytes());
             5
         }
@@ -193,9 +193,9 @@ mod tests {
     #[test]
     fn client_reads_the_ok_packet() {
         let changes = [
-            Tracked::Variable("autocommit".to_owned(), "OFF".to_owned()),
-            Tracked::Database("wiki".to_owned()),
-            Tracked::Transaction("T_______".to_owned()),
+            SessionChange::Variable("autocommit".to_owned(), "OFF".to_owned()),
+            SessionChange::Database("wiki".to_owned()),
+            SessionChange::Transaction("T_______".to_owned()),
         ];
         let flags = flags_of(Status { in_transaction: true, ..Status::default() });
         let mut bytes = Vec::new();

@@ -18,7 +18,7 @@ use super::{
     encode::put_number,
     error::WireError,
     handshake::Capabilities,
-    outcome::{Tracked, put_end_of_rows, put_eof, put_error, put_ok},
+    outcome::{SessionChange, put_end_of_rows, put_eof, put_error, put_ok},
     packet::PacketWriter,
     text::{self, Shape},
 };
@@ -208,7 +208,7 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
     }
 
     /// Writes the last end with the session's new state. The rows that are kept are handed over.
-    pub fn finish(mut self, flags: StatusFlags, changes: &[Tracked]) -> Option<Cursor> {
+    pub fn finish(mut self, flags: StatusFlags, changes: &[SessionChange]) -> Option<Cursor> {
         let (outcome, ends_rows) =
             self.pending.take().unwrap_or_else(|| (Outcome::default(), self.in_rows));
         let capabilities = self.capabilities;
@@ -256,7 +256,7 @@ fn put_end(
     ends_rows: bool,
     flags: StatusFlags,
     capabilities: Capabilities,
-    changes: &[Tracked],
+    changes: &[SessionChange],
 ) {
     writer.message(|out| {
         if ends_rows {

@@ -1,4 +1,4 @@
-//! Numbers and texts as the protocol holds them.
+//! Reads and writes the numbers and texts of SphinxAPI.
 
 use std::borrow::Cow;
 
@@ -7,20 +7,20 @@ use super::RequestError;
 /// A request's text. Bytes that are not UTF-8 become U+FFFD.
 pub type Text<'a> = Cow<'a, str>;
 
-/// Most entries of a list that is neither of filters nor of their values.
+/// Most entries of a list, but for filters and their values, which have limits of their own.
 pub const MAX_ENTRIES: u32 = 4_096;
 
 type Result<T> = std::result::Result<T, RequestError>;
 
-/// Reads a request from front to back. What it lacks is [`RequestError::Truncated`]; nothing is
-/// reserved for more than the bytes that are left.
+/// Reads a request from front to back. A request that ends too soon is [`RequestError::Truncated`]. Memory is reserved
+/// only for bytes that were received.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Fields<'a> {
-    /// Reads these bytes.
+    /// A reader of these bytes.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
@@ -35,42 +35,42 @@ impl<'a> Fields<'a> {
         self.take(N)?.try_into().map_err(|_| RequestError::Truncated)
     }
 
-    /// One byte.
+    /// Reads one byte.
     pub fn u8(&mut self) -> Result<u8> {
         self.array().map(u8::from_be_bytes)
     }
 
-    /// Four bytes.
+    /// Reads four bytes as a number without a sign.
     pub fn u32(&mut self) -> Result<u32> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// Four bytes with a sign.
+    /// Reads four bytes as a number with a sign.
     pub fn i32(&mut self) -> Result<i32> {
         self.array().map(i32::from_be_bytes)
     }
 
-    /// Eight bytes.
+    /// Reads eight bytes as a number without a sign.
     pub fn u64(&mut self) -> Result<u64> {
         self.array().map(u64::from_be_bytes)
     }
 
-    /// Eight bytes with a sign.
+    /// Reads eight bytes as a number with a sign.
     pub fn i64(&mut self) -> Result<i64> {
         self.array().map(i64::from_be_bytes)
     }
 
-    /// Four bytes as a number with a point.
+    /// Reads four bytes as a floating-point number.
     pub fn f32(&mut self) -> Result<f32> {
         self.array().map(f32::from_be_bytes)
     }
 
-    /// Four bytes, of which any but zero is yes.
+    /// Reads four bytes as a truth: any number but zero is true.
     pub fn flag(&mut self) -> Result<bool> {
         self.u32().map(|number| number != 0)
     }
 
-    /// Bytes after their number.
+    /// Reads a text: its length in four bytes, then its bytes.
     pub fn text(&mut self) -> Result<Text<'a>> {
         let length = self.u32()?;
         let bytes = self.take(usize::try_from(length).map_err(|_| RequestError::Truncated)?)?;
@@ -94,7 +94,7 @@ impl<'a> Fields<'a> {
         self.entries(count, least, entry)
     }
 
-    /// So many entries, each of which takes `least` bytes or more.
+    /// Reads `count` entries, each of which takes `least` bytes or more.
     pub fn entries<T>(
         &mut self,
         count: u32,
@@ -123,12 +123,12 @@ pub fn put_u32(out: &mut Vec<u8>, number: u32) {
     out.extend_from_slice(&number.to_be_bytes());
 }
 
-/// Appends a count. Replies are far smaller than what four bytes can count.
+/// Appends a count. Replies never have so many entries that four bytes cannot count them.
 pub fn put_count(out: &mut Vec<u8>, count: usize) {
     put_u32(out, u32::try_from(count).unwrap_or(u32::MAX));
 }
 
-/// Appends bytes after their number.
+/// Appends a text: its length in four bytes, then its bytes.
 pub fn put_text(out: &mut Vec<u8>, text: &[u8]) {
     put_count(out, text.len());
     out.extend_from_slice(text);

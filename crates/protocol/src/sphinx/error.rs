@@ -1,11 +1,11 @@
-//! Why a request is refused as a whole, in the words of `searchd` where it has any.
+//! The errors that refuse a whole request, with the messages of `searchd` where it has one.
 
 use thiserror::Error;
 
-/// A request that is not answered. The connection goes on unless [`RequestError::is_final`].
+/// The reason why a request is refused. The connection can be used further unless [`RequestError::is_final`].
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum RequestError {
-    /// A command that there is not, or a body that is too long: what follows cannot be told apart.
+    /// The command does not exist, or its body is too long. Later requests on the connection cannot be found any more.
     #[error("invalid command (code={code}, len={length})")]
     InvalidCommand {
         /// The command's number.
@@ -13,10 +13,10 @@ pub enum RequestError {
         /// The body's length.
         length: i32,
     },
-    /// A command of Sphinx's that is not answered here.
+    /// A command of Sphinx that this server does not support.
     #[error("command '{0}' is not answered here: use the SQL port")]
     UnansweredCommand(&'static str),
-    /// A version with another first part.
+    /// The major version of the command differs from ours.
     #[error(
         "major command version mismatch (expected v.{}.x, got v.{}.{})",
         ours >> 8, client >> 8, client & 0xFF
@@ -24,10 +24,10 @@ pub enum RequestError {
     MajorVersion {
         /// The client's version of the command.
         client: u16,
-        /// The newest that is answered.
+        /// The newest version that this server answers.
         ours: u16,
     },
-    /// A version that is newer than ours.
+    /// The minor version of the command is newer than ours.
     #[error(
         "client version is higher than daemon version (client is v.{}.{}, daemon is v.{}.{})",
         client >> 8, client & 0xFF, ours >> 8, ours & 0xFF
@@ -35,98 +35,98 @@ pub enum RequestError {
     NewerVersion {
         /// The client's version of the command.
         client: u16,
-        /// The newest that is answered.
+        /// The newest version that this server answers.
         ours: u16,
     },
-    /// A search of another server, of which this one would be an agent.
+    /// The search comes from a master server, for which this server would be an agent.
     #[error("searches of a distributed index's master are not answered (master version {0})")]
     Master(i32),
-    /// No queries, or too many.
+    /// The number of queries is not positive, or too large.
     #[error("bad multi-query count {0} (must be in 1..32 range)")]
     QueryCount(i32),
-    /// Flags of a query that `searchd` 2.2.11 does not have; what follows them may be something else.
+    /// A query has flags that `searchd` 2.2.11 does not have. They may change the fields that follow.
     #[error("unknown flags of a query ({unknown:#x}): those from 1 to 0x100 are known")]
     QueryFlags {
-        /// The bits that are not known.
+        /// The unknown flags.
         unknown: u32,
     },
-    /// The body ends too soon.
+    /// The body ends before its last field.
     #[error("invalid or truncated request")]
     Truncated,
-    /// A list with too many entries.
+    /// A list has too many entries.
     #[error("too many {name} in the request (count={count}, max={most})")]
     TooMany {
-        /// What is listed.
+        /// The name of the list.
         name: &'static str,
-        /// How many there are.
+        /// The number of its entries.
         count: u32,
-        /// How many there may be.
+        /// The limit.
         most: u32,
     },
-    /// Too many weights by the order of fields.
+    /// There are too many field weights by position.
     #[error("invalid weight count {0} (should be in 0..256 range)")]
     WeightCount(u32),
-    /// Too many filters.
+    /// There are too many filters.
     #[error("too much attribute filters (req={0}, max=256)")]
     FilterCount(i32),
-    /// Too many values of a filter.
+    /// A filter has too many values.
     #[error("invalid attribute '{name}'({filter}) set length {count} (should be in 0..4096 range)")]
     SetLength {
-        /// The attribute.
+        /// The attribute of the filter.
         name: String,
-        /// The filter's place.
+        /// The number of the filter in the query.
         filter: usize,
-        /// How many values there are.
+        /// The number of values.
         count: i32,
     },
-    /// A filter of a kind that there is not.
+    /// The type of a filter does not exist.
     #[error("unknown filter type (type-id={0})")]
     FilterType(i32),
-    /// A mode of matching that there is not.
+    /// The match mode does not exist.
     #[error("invalid match mode {0}")]
     MatchMode(i32),
-    /// A ranker that there is not.
+    /// The ranker does not exist.
     #[error("invalid ranking mode {0}")]
     RankingMode(i32),
-    /// A mode of sorting that there is not.
+    /// The sort mode does not exist.
     #[error("invalid sorting mode {0}")]
     SortMode(i32),
-    /// No rows are to be kept.
+    /// `max_matches` is not positive.
     #[error("max_matches can not be less than one")]
     MaxMatches,
-    /// The first row asked for is not among those that are kept.
+    /// The offset is negative, or not below `max_matches`.
     #[error("offset out of bounds (offset={offset}, max_matches={max_matches})")]
     Offset {
-        /// Rows to pass over.
+        /// The offset.
         offset: i32,
-        /// Rows that are kept.
+        /// The value of `max_matches`.
         max_matches: i32,
     },
-    /// A negative limit.
+    /// The limit is negative.
     #[error("limit out of bounds (limit={0})")]
     Limit(i32),
-    /// A negative cutoff.
+    /// The cutoff is negative.
     #[error("cutoff out of bounds (cutoff={0})")]
     Cutoff(i32),
-    /// Too many retries.
+    /// The number of retries is negative or too large.
     #[error("retry count out of bounds (count={0})")]
     RetryCount(i32),
-    /// Too long between retries.
+    /// The delay between retries is negative or too long.
     #[error("retry delay out of bounds (delay={0})")]
     RetryDelay(i32),
-    /// Rows are passed over within what an outer order sorts.
+    /// A query with an outer order has an inner offset.
     #[error("inner offset must be 0 when using outer order by (offset={0})")]
     InnerOffset(i32),
-    /// An excerpt's setting for markup that there is not.
+    /// The strip mode of an excerpt does not exist.
     #[error("unknown html_strip_mode={0}")]
     StripMode(String),
-    /// No texts, or too many.
+    /// The number of texts is not positive, or too large.
     #[error("invalid entries count {0}")]
     EntryCount(i32),
 }
 
 impl RequestError {
-    /// Whether what follows on the connection cannot be told apart, so that it has to end.
+    /// Whether the connection has to end, because later requests on it cannot be found any more.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::InvalidCommand { .. })
     }

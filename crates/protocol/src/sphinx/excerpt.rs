@@ -16,37 +16,37 @@ const MAX_TEXTS: i32 = 1_024;
 
 const DEFAULT_STRIP_MODE: &str = "index";
 
-/// Asks for passages of texts with the words of a query marked.
+/// A request for excerpts: passages of texts in which the words of a query are marked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExcerptRequest<'a> {
-    /// The bits as they came: 1 remove spaces, 2 exact phrase, 4 single passage, 8 use boundaries, 16 weight order,
-    /// 32 query mode, 64 force all words, 128 load files, 256 allow empty, 512 emit zones, 1024 scattered files.
+    /// The bits as they were sent: 1 remove spaces, 2 exact phrase, 4 single passage, 8 use boundaries, 16 weight
+    /// order, 32 query mode, 64 force all words, 128 load files, 256 allow empty, 512 emit zones, 1024 scattered files.
     pub flags: u32,
-    /// The index whose settings texts are read by.
+    /// The index whose settings say how texts become words.
     pub index: Text<'a>,
     /// The query.
     pub words: Text<'a>,
-    /// What stands before a match.
+    /// The text to insert before a match.
     pub before_match: Text<'a>,
-    /// What stands behind a match.
+    /// The text to insert after a match.
     pub after_match: Text<'a>,
-    /// What stands between passages.
+    /// The text to insert between passages.
     pub chunk_separator: Text<'a>,
-    /// Most characters of an excerpt; 0 is any number.
+    /// The most characters of an excerpt; 0 means no limit.
     pub limit: i32,
-    /// Words around each match.
+    /// The number of words to show on either side of a match.
     pub around: i32,
-    /// Most passages; 0 is any number.
+    /// The most passages; 0 means no limit.
     pub limit_passages: i32,
-    /// Most words; 0 is any number.
+    /// The most words; 0 means no limit.
     pub limit_words: i32,
-    /// The number of the first passage.
+    /// The number that the first passage gets.
     pub start_passage_id: i32,
-    /// What becomes of markup: `none`, `index`, `strip` or `retain`.
+    /// The treatment of markup: `none`, `index`, `strip` or `retain`.
     pub html_strip_mode: Text<'a>,
-    /// What no passage reaches over: `sentence`, `paragraph`, `zone`; anything else is nothing.
+    /// The boundary that no passage crosses: `sentence`, `paragraph` or `zone`. Any other text means none.
     pub passage_boundary: Text<'a>,
-    /// The texts, 1,024 at most.
+    /// The texts; at most 1,024.
     pub texts: Vec<Text<'a>>,
 }
 

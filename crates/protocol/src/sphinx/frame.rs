@@ -1,4 +1,4 @@
-//! The heads of requests and replies.
+//! The headers of requests and replies.
 //!
 //! ```text
 //! greeting := u32 1                                     from the server, then any u32 from the client
@@ -11,48 +11,48 @@ use super::{
     encode::{put_text, put_u16},
 };
 
-/// What the server sends first: the version of the protocol.
+/// The server's greeting: the version of the protocol.
 pub const GREETING: [u8; GREETING_BYTES] = 1_u32.to_be_bytes();
-/// Bytes of either side's greeting. What the client's says does not matter.
+/// The bytes of a greeting, the server's or the client's. The content of the client's greeting is ignored.
 pub const GREETING_BYTES: usize = 4;
-/// Bytes of a request's head.
+/// The bytes of a request's header.
 pub const HEAD_BYTES: usize = 8;
-/// Most bytes of a request's body: `max_packet_size` of `searchd`.
+/// The most bytes of a request's body: `max_packet_size` of `searchd`.
 pub const MAX_REQUEST_BYTES: usize = 8 << 20;
 
-/// How a reply begins.
+/// The status of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// As asked.
+    /// The request was answered.
     Ok = 0,
-    /// The body is a message.
+    /// The request failed; the body is the message.
     Error = 1,
-    /// The body is a message; the same request may be answered later.
+    /// The request cannot be answered now; the body is the message.
     Retry = 2,
-    /// As asked; the body begins with a message.
+    /// The request was answered; the body begins with a warning.
     Warning = 3,
 }
 
-/// What a request asks for.
+/// The command of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Search.
     Search,
-    /// Mark words in texts.
+    /// Make excerpts.
     Excerpt,
-    /// Change attributes.
+    /// Change the values of attributes.
     Update,
-    /// Tell the words of a text.
+    /// Split a text into words.
     Keywords,
-    /// Keep the connection, or not. Has no reply.
+    /// Keep the connection open after replies, or not. It has no reply.
     Persist,
-    /// Figures of the server, or of the last search.
+    /// Report the status of the server, or of the last search.
     Status,
     /// Write changed attributes to disk.
     FlushAttributes,
-    /// Are you there?
+    /// Answer with the number of the request.
     Ping,
-    /// A command that is known by this name and not answered.
+    /// A command of this name, which this server does not support.
     Unanswered(&'static str),
 }
 
@@ -82,7 +82,7 @@ impl Command {
         })
     }
 
-    /// The newest version of it, which replies tell.
+    /// The newest version of the command. Replies carry it.
     pub fn version(self) -> u16 {
         match self {
             Self::Search => SEARCH_VERSION,
@@ -113,14 +113,14 @@ impl Command {
     }
 }
 
-/// A request's head.
+/// The header of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestHead {
-    /// What is asked for.
+    /// The command.
     pub command: Command,
     /// The client's version of the command.
     pub version: u16,
-    /// Bytes of the body, [`MAX_REQUEST_BYTES`] at most.
+    /// The length of the body in bytes, at most [`MAX_REQUEST_BYTES`].
     pub length: usize,
 }
 
@@ -142,7 +142,7 @@ impl RequestHead {
     }
 }
 
-/// Appends a reply whose body `body` appends.
+/// Appends a reply. `body` appends its body.
 pub fn put_reply(out: &mut Vec<u8>, status: Status, version: u16, body: impl FnOnce(&mut Vec<u8>)) {
     put_u16(out, status as u16);
     put_u16(out, version);
@@ -155,17 +155,17 @@ pub fn put_reply(out: &mut Vec<u8>, status: Status, version: u16, body: impl FnO
     }
 }
 
-/// Appends a reply that says why there is none. Its version is 0, as that of `searchd` is.
+/// Appends an error reply. Its version is 0, as in `searchd`'s error replies.
 pub fn put_error(out: &mut Vec<u8>, message: &str) {
     put_reply(out, Status::Error, 0, |out| put_text(out, message.as_bytes()));
 }
 
-/// Appends a reply that asks the client to come again later.
+/// Appends a reply that asks the client to try again later.
 pub fn put_retry(out: &mut Vec<u8>, message: &str) {
     put_reply(out, Status::Retry, 0, |out| put_text(out, message.as_bytes()));
 }
 
-/// Appends a list of texts without their number.
+/// Appends texts one after the other, without their count.
 pub fn put_texts<'t>(out: &mut Vec<u8>, texts: impl IntoIterator<Item = &'t [u8]>) {
     texts.into_iter().for_each(|text| put_text(out, text));
 }

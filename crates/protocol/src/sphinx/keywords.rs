@@ -1,31 +1,31 @@
-//! A request for the words of a text: query, index, `u32` whether with numbers.
+//! A request for the words of a text: query, index, and a `u32` that says whether counts are wanted.
 
 use super::{
     RequestError,
     encode::{Fields, Text},
 };
 
-/// Asks for the words of a text as an index knows them.
+/// A request to split a text into words, by the settings of an index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeywordsRequest<'a> {
     /// The text.
     pub text: Text<'a>,
-    /// The index.
+    /// The index whose settings say how texts become words.
     pub index: Text<'a>,
-    /// Whether numbers of rows and of occurrences are asked for.
+    /// Whether the counts of rows and occurrences are wanted.
     pub with_numbers: bool,
 }
 
 /// A word of a text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Keyword {
-    /// As it stands in the text.
+    /// The word as it stands in the text.
     pub tokenized: String,
-    /// As it is indexed.
+    /// The word as it is indexed.
     pub normalized: String,
-    /// Rows that have it.
+    /// The number of rows that contain the word.
     pub documents: u32,
-    /// Its occurrences.
+    /// The number of its occurrences.
     pub hits: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Replies: what was asked for, in the form of the client's version.
+//! Writes replies in the form of the client's version.
 //!
 //! ```text
 //! search := [>= 0x10D: u32 status], [error: text] | [warning: text] found           for each query
@@ -15,34 +15,34 @@ use super::{
     frame::{Status, put_error, put_reply, put_texts},
 };
 
-/// The answer to one query of a search.
+/// The answer to one query of a search request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// Rows, and what is to be said about them.
+    /// The query succeeded.
     Found {
-        /// A warning; empty is none.
+        /// A warning; empty if there is none.
         warning: String,
-        /// The rows.
+        /// The rows and their attributes.
         found: Found,
     },
-    /// Why there are none.
+    /// The query failed, with this message.
     Error(String),
 }
 
 /// What a query found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
-    /// Names of the fields that are searched.
+    /// The names of the full-text fields.
     pub fields: Vec<String>,
-    /// The attributes of which each match has a value.
+    /// The attributes. Each match has a value for each of them.
     pub attributes: Vec<Attribute>,
-    /// The rows.
+    /// The matching rows.
     pub matches: Vec<Match>,
-    /// Rows that can be asked for.
+    /// The number of rows that can be fetched.
     pub total: u32,
-    /// Rows that were found.
+    /// The number of rows that match.
     pub total_found: u32,
-    /// Milliseconds it took.
+    /// The duration of the query in milliseconds.
     pub milliseconds: u32,
     /// The words of the query.
     pub words: Vec<Word>,
@@ -51,73 +51,73 @@ pub struct Found {
 /// An attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attribute {
-    /// Its name.
+    /// The name of the attribute.
     pub name: String,
-    /// What its values are.
+    /// The type of its values.
     pub kind: AttributeKind,
 }
 
-/// What an attribute's values are.
+/// The type of the values of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttributeKind {
-    /// Numbers of 32 bits without a sign.
+    /// Integers of 32 bits without a sign.
     Number = 1,
     /// Seconds since 1970.
     Timestamp = 2,
     /// 0 or 1.
     Bool = 4,
-    /// Numbers with a point, of 32 bits.
+    /// Floating-point numbers of 32 bits.
     Float = 5,
-    /// Numbers of 64 bits.
+    /// Integers of 64 bits with a sign.
     BigInt = 6,
     /// Texts.
     Text = 7,
-    /// Sets of numbers of 32 bits.
+    /// Sets of integers of 32 bits without a sign.
     Set = 0x4000_0001,
-    /// Sets of numbers of 64 bits.
+    /// Sets of integers of 64 bits with a sign.
     WideSet = 0x4000_0002,
 }
 
-/// A row.
+/// A row that matches.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Match {
-    /// Its key.
+    /// The key of the row.
     pub id: u64,
-    /// Its weight. One below zero is sent as the number that has the same bits.
+    /// The weight of the row. A negative weight is sent as the unsigned number with the same bits.
     pub weight: i32,
-    /// Its values, one for each attribute.
+    /// The values of the row, one for each attribute.
     pub values: Vec<Value>,
 }
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Of a number, a timestamp or a bool.
+    /// A value of a `Number`, `Timestamp` or `Bool` attribute.
     Number(u32),
-    /// Of a wide number.
+    /// A value of a `BigInt` attribute.
     BigInt(i64),
-    /// Of a number with a point.
+    /// A value of a `Float` attribute.
     Float(f32),
-    /// Of a text.
+    /// A value of a `Text` attribute.
     Text(Vec<u8>),
-    /// Of a set of numbers.
+    /// A value of a `Set` attribute.
     Set(Vec<u32>),
-    /// Of a set of wide numbers.
+    /// A value of a `WideSet` attribute.
     WideSet(Vec<i64>),
 }
 
 /// A word of a query.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Word {
-    /// As it is indexed.
+    /// The word as it is indexed.
     pub word: String,
-    /// Rows that have it.
+    /// The number of rows that contain the word.
     pub documents: u32,
-    /// Its occurrences.
+    /// The number of its occurrences.
     pub hits: u32,
 }
 
-/// Appends the reply to a search. Clients before 0x10D send one query and get one answer.
+/// Appends the reply to a search. Clients of versions before 0x10D send one query and get one answer.
 pub fn put_search(out: &mut Vec<u8>, version: u16, answers: &[Answer]) {
     if version >= 0x10D {
         return put_reply(out, Status::Ok, Command::Search.version(), |out| {
@@ -198,7 +198,8 @@ fn put_match(out: &mut Vec<u8>, version: u16, row: &Match) {
     row.values.iter().for_each(|value| put_value(out, version, value));
 }
 
-/// A match without attributes but the first number and the first timestamp.
+/// Appends a match in the form before version 0x102: without attributes, but with the first number and the first
+/// timestamp.
 fn put_old_match(out: &mut Vec<u8>, found: &Found, row: &Match) {
     put_u32(out, row.id as u32);
     for kind in [AttributeKind::Number, AttributeKind::Timestamp] {
@@ -211,7 +212,7 @@ fn put_old_match(out: &mut Vec<u8>, found: &Found, row: &Match) {
     out.extend_from_slice(&row.weight.to_be_bytes());
 }
 
-/// Appends a value; one of a kind that the client's version does not know is 0.
+/// Appends a value. A type that the client's version does not know is sent as 0.
 fn put_value(out: &mut Vec<u8>, version: u16, value: &Value) {
     match value {
         Value::Number(number) => put_u32(out, *number),
@@ -232,7 +233,7 @@ fn put_value(out: &mut Vec<u8>, version: u16, value: &Value) {
     }
 }
 
-/// Appends the reply to a request for excerpts: as many as there were texts.
+/// Appends the reply to a request for excerpts: one excerpt for each text.
 pub fn put_excerpts(out: &mut Vec<u8>, excerpts: &[String]) {
     put_reply(out, Status::Ok, Command::Excerpt.version(), |out| {
         put_texts(out, excerpts.iter().map(String::as_bytes));
@@ -254,7 +255,7 @@ pub fn put_keywords(out: &mut Vec<u8>, with_numbers: bool, keywords: &[Keyword])
     });
 }
 
-/// Appends the reply to an update: how many rows it found. An empty warning is none.
+/// Appends the reply to an update: the number of rows that were found. An empty warning means none.
 pub fn put_updated(out: &mut Vec<u8>, warning: &str, rows: u32) {
     let status = if warning.is_empty() { Status::Ok } else { Status::Warning };
     put_reply(out, status, Command::Update.version(), |out| {
@@ -265,7 +266,7 @@ pub fn put_updated(out: &mut Vec<u8>, warning: &str, rows: u32) {
     });
 }
 
-/// Appends the reply to a request for figures: names and values.
+/// Appends the reply to a status request: pairs of name and value.
 pub fn put_status(out: &mut Vec<u8>, figures: &[(String, String)]) {
     put_reply(out, Status::Ok, Command::Status.version(), |out| {
         put_count(out, figures.len());
@@ -277,7 +278,7 @@ pub fn put_status(out: &mut Vec<u8>, figures: &[(String, String)]) {
     });
 }
 
-/// Appends the reply to a ping: the number that came with it.
+/// Appends the reply to a ping: the number of the request.
 pub fn put_ping(out: &mut Vec<u8>, cookie: u32) {
     put_reply(out, Status::Ok, Command::Ping.version(), |out| put_u32(out, cookie));
 }

@@ -1,4 +1,4 @@
-//! A request's body, by its command.
+//! Parses the body of a request by its command.
 
 use super::{
     Command, ExcerptRequest, KeywordsRequest, RequestError, RequestHead, SearchRequest,
@@ -10,22 +10,22 @@ use super::{
 pub enum Request<'a> {
     /// Search.
     Search(SearchRequest<'a>),
-    /// Mark words in texts.
+    /// Make excerpts.
     Excerpt(ExcerptRequest<'a>),
-    /// Change attributes.
+    /// Change the values of attributes.
     Update(UpdateRequest<'a>),
-    /// Tell the words of a text.
+    /// Split a text into words.
     Keywords(KeywordsRequest<'a>),
-    /// Whether the connection stays after a reply. Has no reply.
+    /// Whether to keep the connection open after replies. It has no reply.
     Persist(bool),
-    /// Figures of the server, or else of the last search.
+    /// Report the status of the server, or of the last search.
     Status {
-        /// Whether those of the server.
+        /// Whether the status of the server is asked for.
         of_server: bool,
     },
     /// Write changed attributes to disk.
     FlushAttributes,
-    /// Send this number back.
+    /// Answer with this number.
     Ping(u32),
 }
 

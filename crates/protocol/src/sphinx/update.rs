@@ -12,46 +12,46 @@ use super::{
     encode::{Fields, MAX_ENTRIES, Text},
 };
 
-/// Most values of a request, of all its rows.
+/// The most values of a request, for all its rows together.
 const MAX_VALUES: u32 = 1 << 18;
 
-/// Asks to change attributes of rows.
+/// A request to change the values of attributes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UpdateRequest<'a> {
-    /// The indexes, as a list of names.
+    /// The names of the indexes, as one text.
     pub indexes: Text<'a>,
-    /// Whether attributes that an index has not are passed over.
+    /// Whether attributes that do not exist in an index are ignored.
     pub ignores_unknown: bool,
-    /// What is changed.
+    /// The attributes to change.
     pub attributes: Vec<UpdatedAttribute<'a>>,
-    /// Which rows, and to what.
+    /// The rows to change, with their new values.
     pub rows: Vec<UpdatedRow>,
 }
 
-/// An attribute that is changed.
+/// An attribute to change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UpdatedAttribute<'a> {
-    /// Its name.
+    /// The name of the attribute.
     pub name: Text<'a>,
     /// Whether its values are lists.
     pub is_list: bool,
 }
 
-/// A row that is changed.
+/// A row to change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UpdatedRow {
-    /// Its key.
+    /// The key of the row.
     pub id: u64,
-    /// One value for each attribute.
+    /// The new values, one for each attribute.
     pub values: Vec<UpdatedValue>,
 }
 
-/// A value that an attribute gets.
+/// The new value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UpdatedValue {
-    /// A number. Clients send those below zero too, in as many bytes.
+    /// A number. Clients send negative numbers as the unsigned number with the same bits.
     Number(u32),
-    /// Numbers.
+    /// A list of numbers.
     List(Vec<u32>),
 }
 

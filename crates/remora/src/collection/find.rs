@@ -15,7 +15,8 @@ use super::{
 use crate::{
     Error, Field, Filter, IntoFilter, Result, field,
     filter::{
-        ByPaths, Condition, ReadyPath, asks_for, by_paths, equal_value, first_at, matches, order,
+        Condition, PathFilter, ReadyPath, constrains, equal_value, first_at, matches, order,
+        path_filter,
     },
     handle::Handle,
 };
@@ -266,9 +267,9 @@ impl<K: DocumentId> Find<K> {
     pub fn explain(mut self) -> Result<FindPlan> {
         let asked = self.asked()?;
         let mut plan = FindPlan::default();
-        if let Some(by_paths) = &asked.by_paths {
-            paths_of(&by_paths.filter, &mut plan.indexes);
-            plan.is_exact = by_paths.is_exact;
+        if let Some(path_filter) = &asked.path_filter {
+            paths_of(&path_filter.filter, &mut plan.indexes);
+            plan.is_exact = path_filter.is_exact;
         }
         if self.limit < usize::MAX
             && let Some((index, _)) = asked.first(&self.sort, 0)?
@@ -302,19 +303,19 @@ impl<K: DocumentId> Find<K> {
             let path = schema.paths.get(place).filter(|path| path.column == DOC_PLACE);
             let Some(path) = path else { continue };
             // Each segment is looked at for it: not where the condition does not ask such an index.
-            let is_asked = || condition.as_ref().is_some_and(|it| asks_for(it, &path.names));
+            let is_asked = || condition.as_ref().is_some_and(|it| constrains(it, &path.names));
             let is_whole = !path.is_joint()
                 || is_asked() && reader.has_all_combinations(&self.collection, place)?;
             indexes.push(ReadyPath { path, is_whole });
         }
-        let by_paths = condition.as_ref().and_then(|it| by_paths(it, DOC, &indexes));
+        let path_filter = condition.as_ref().and_then(|it| path_filter(it, DOC, &indexes));
         let orders = indexes.iter().map(|index| index.path).filter(|path| !path.texts);
         let orders: Vec<PathDef> = match self.sort.is_empty() {
             true => Vec::new(),
             false => orders.cloned().collect(),
         };
         let collection = Arc::clone(&self.collection);
-        Ok(PreparedFind { reader, collection, condition, by_paths, orders })
+        Ok(PreparedFind { reader, collection, condition, path_filter, orders })
     }
 }
 
@@ -324,7 +325,7 @@ struct PreparedFind {
     collection: Arc<str>,
     condition: Option<Condition>,
     /// What indexes say of the condition.
-    by_paths: Option<ByPaths>,
+    path_filter: Option<PathFilter>,
     /// The indexes that have an order, if one is asked for.
     orders: Vec<PathDef>,
 }
@@ -332,14 +333,14 @@ struct PreparedFind {
 impl PreparedFind {
     /// Whether no document has to be read for the answer.
     fn is_exact(&self) -> bool {
-        match (&self.condition, &self.by_paths) {
+        match (&self.condition, &self.path_filter) {
             (None, _) => true,
-            (Some(_), by_paths) => by_paths.as_ref().is_some_and(|it| it.is_exact),
+            (Some(_), path_filter) => path_filter.as_ref().is_some_and(|it| it.is_exact),
         }
     }
 
     fn filter(&self) -> Option<EngineFilter> {
-        self.by_paths.as_ref().map(|it| it.filter.clone())
+        self.path_filter.as_ref().map(|it| it.filter.clone())
     }
 
     /// How many documents the indexes leave.
@@ -405,7 +406,7 @@ impl PreparedFind {
 
     /// The first ids of the documents that the indexes leave.
     fn into_ids<K: DocumentId>(mut self, limit: u64) -> Result<Vec<K>> {
-        let filter = self.by_paths.take().map(|it| it.filter);
+        let filter = self.path_filter.take().map(|it| it.filter);
         let request = ScanRequest { filter, ..self.request(vec![0], Some(limit)) };
         let mut ids = Vec::new();
         for batch in self.reader.scan(request)? {

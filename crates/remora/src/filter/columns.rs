@@ -1,11 +1,11 @@
-//! A condition as one on a table's columns.
+//! Converts a condition to the engine's, on the columns of a table.
 
 use remora_engine::{ColumnType, Comparison, Filter as EngineFilter, Literal, Schema, Value};
 
 use super::{Condition, Field, Test};
 use crate::{Error, Result};
 
-/// The condition as the engine has it.
+/// Converts a condition to the engine's.
 pub(crate) fn of_table(condition: &Condition, schema: &Schema) -> Result<EngineFilter> {
     let all = |parts: &[Condition]| -> Result<Vec<EngineFilter>> {
         parts.iter().map(|part| of_table(part, schema)).collect()

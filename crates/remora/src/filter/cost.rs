@@ -4,29 +4,30 @@ use std::ops::Bound;
 
 use remora_engine::{PathTest, PathValue};
 
-/// Most ranges of several paths that the engine is asked for at once: their lists of values, multiplied.
+/// Most ranges of several paths in one condition of the engine: the product of the lengths of the lists of values.
 const MAX_RANGES: usize = 10_000;
-/// Most bytes of the texts in each, where there are several.
+/// Most bytes of texts in a range, if there is more than one.
 const MAX_RANGE_BYTES: usize = 1_024;
-/// What a range has beside its texts, about.
+/// The approximate bytes of a range without its texts.
 const RANGE_BYTES: usize = 32;
 
-/// What tests cost, all together.
+/// The cost of several tests together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cost {
-    /// Ranges of several paths.
+    /// The number of ranges of several paths.
     pub ranges: usize,
-    /// Bytes of those, and of what asks for them, about.
+    /// The approximate bytes of these ranges and of the conditions that have them.
     pub bytes: usize,
-    /// Values in lists, which the engine counts wherever they stand.
+    /// The number of values in lists. The engine limits their number in the whole filter.
     pub values: usize,
 }
 
 impl Cost {
-    /// Most of a whole filter, whatever indexes it asks. The engine refuses one with more values.
+    /// The most that a whole filter may cost, for all its indexes together. The engine refuses a filter with more
+    /// values.
     pub const MOST: Self = Self { ranges: 100_000, bytes: 16 << 20, values: 1_000_000 };
 
-    /// What is left of it; `None` if the other is more.
+    /// The rest after `other` is taken away; `None` if `other` is more.
     pub fn without(self, other: Self) -> Option<Self> {
         Some(Self {
             ranges: self.ranges.checked_sub(other.ranges)?,
@@ -36,17 +37,17 @@ impl Cost {
     }
 }
 
-/// How large a test of one path is.
+/// The size of a test of one path.
 #[derive(Clone, Copy)]
 pub(super) struct Size {
-    /// Its values; one where it is a range.
+    /// The number of its values; 1 for a range.
     pub values: usize,
     /// The bytes of its longest text.
     longest: usize,
 }
 
 impl Size {
-    /// That of a test. Cost: a look at each value.
+    /// The size of a test. It looks at each value.
     pub fn of(test: &PathTest) -> Self {
         let (values, longest) = match test {
             PathTest::In(values) => (values.len(), values.iter().map(bytes_of).max()),
@@ -64,14 +65,14 @@ impl Size {
     }
 }
 
-/// The tests of several paths, one after the other: what the engine makes of them.
+/// The ranges that the engine makes of tests of several paths, one path after the other.
 #[derive(Clone, Copy)]
 pub(super) struct Lists {
-    /// The numbers of their values, multiplied.
+    /// The product of the numbers of values of all tests.
     ranges: usize,
     /// Most bytes of texts in one of the ranges.
     bytes: usize,
-    /// Their values, added.
+    /// The sum of the numbers of values.
     pub values: usize,
 }
 
@@ -79,7 +80,7 @@ impl Lists {
     /// No test.
     pub const NONE: Self = Self { ranges: 1, bytes: 0, values: 0 };
 
-    /// With one more; `None` if that is too many.
+    /// The ranges with one more test; `None` if they are too many.
     pub fn with(self, test: Size) -> Option<Self> {
         let ranges = self.ranges.saturating_mul(test.values.max(1));
         let bytes = self.bytes.saturating_add(test.longest);
@@ -87,7 +88,7 @@ impl Lists {
         fits.then_some(Self { ranges, bytes, values: self.values.saturating_add(test.values) })
     }
 
-    /// What they cost of an index whose paths have so many bytes.
+    /// The cost of these ranges for an index whose paths have so many bytes.
     pub fn cost(self, path_bytes: usize) -> Cost {
         let of_one = self.bytes.saturating_add(RANGE_BYTES);
         let bytes = self.ranges.saturating_mul(2).saturating_mul(of_one);

@@ -7,7 +7,7 @@ use serde_json::{Number, Value as Json};
 
 use super::{Condition, Field, Test};
 
-/// Whether it holds. Cost: the document is walked once for each part of the condition.
+/// Whether the condition holds for the document. The document is walked once for each part of the condition.
 pub(crate) fn matches(condition: &Condition, document: &Json) -> bool {
     match condition {
         Condition::Compare(field, Test::NotEqual, value) => {
@@ -35,7 +35,7 @@ pub(crate) fn matches(condition: &Condition, document: &Json) -> bool {
     }
 }
 
-/// Whether one of the texts at the paths has the text in it.
+/// Whether one of the texts at the paths contains the text.
 fn holds_text(fields: &[Field], document: &Json, text: &str) -> bool {
     let wanted = PATH_TEXTS.apply(text);
     let mut test = |found: &Json| {
@@ -123,7 +123,7 @@ fn compare_with_decimal(number: &Number, decimal: &Decimal) -> Option<Ordering> 
     }))
 }
 
-/// The exact order of two numbers, integers beyond what a double tells apart too.
+/// The exact order of two numbers, also of integers that a double cannot represent.
 fn compare_numbers(a: &Number, b: &Number) -> Option<Ordering> {
     match (whole(a), whole(b)) {
         (Some(a), Some(b)) => Some(a.cmp(&b)),
@@ -143,8 +143,8 @@ fn compare_with_float(whole: i128, float: f64) -> Option<Ordering> {
     Some(order.then(0.0_f64.partial_cmp(&float.fract())?))
 }
 
-/// The order of values where documents are sorted: what is missing and null, false, true, numbers,
-/// strings by their bytes, and the rest in no order.
+/// The order of values by which documents are sorted: missing values, null, false, true, numbers, texts by their bytes,
+/// arrays, objects. Two arrays, or two objects, count as equal.
 pub(crate) fn order(a: Option<&Json>, b: Option<&Json>) -> Ordering {
     match (a, b) {
         (Some(Json::Number(a)), Some(Json::Number(b))) => {

@@ -1,4 +1,4 @@
-//! Conditions: on the columns of a table, and on what is within documents.
+//! Conditions on the columns of a table, or on the values inside documents.
 
 mod columns;
 mod cost;
@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 pub(crate) use columns::of_table;
 pub(crate) use documents::{first_at, matches, order};
 pub(crate) use path_test::equal_value;
-pub(crate) use paths::{ByPaths, ReadyPath, asks_for, by_paths};
+pub(crate) use paths::{PathFilter, ReadyPath, constrains, path_filter};
 pub use several::Paths;
 
 use crate::{IntoValue, Result};
@@ -53,7 +53,7 @@ use crate::{IntoValue, Result};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter(pub(crate) Condition);
 
-/// What a filter is made of.
+/// The tree of a filter.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Condition {
     Compare(Field, Test, Value),
@@ -68,7 +68,7 @@ pub(crate) enum Condition {
     Not(Box<Condition>),
 }
 
-/// A comparison.
+/// The operator of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Test {
     Equal,
@@ -79,19 +79,19 @@ pub(crate) enum Test {
     GreaterOrEqual,
 }
 
-/// A column, or a path into documents, that a condition is on.
+/// The column, or the path into documents, whose value a condition tests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
     /// The names from the outside in.
     pub(crate) parts: Vec<String>,
 }
 
-/// The column of this name, or the path whose names stand between points: `author.name`, `tags.0`.
+/// The column of this name, or the path whose names are separated by points: `author.name`, `tags.0`.
 pub fn field(path: &str) -> Field {
     Field { parts: path.split('.').map(str::to_owned).collect() }
 }
 
-/// The path of these names, which may have points in them.
+/// The path of these names, which may contain points.
 pub fn path<'p>(names: impl IntoIterator<Item = &'p str>) -> Field {
     Field { parts: names.into_iter().map(str::to_owned).collect() }
 }
@@ -115,63 +115,63 @@ impl Field {
         &self.parts
     }
 
-    /// `=`
+    /// The condition `=`.
     pub fn equals(self, value: impl IntoValue) -> Filter {
         self.compare(Test::Equal, value)
     }
 
-    /// `!=`, which holds for what is missing too.
+    /// The condition `!=`. It also holds if the value is missing.
     pub fn differs_from(self, value: impl IntoValue) -> Filter {
         self.compare(Test::NotEqual, value)
     }
 
-    /// `<`
+    /// The condition `<`.
     pub fn less_than(self, value: impl IntoValue) -> Filter {
         self.compare(Test::Less, value)
     }
 
-    /// `<=`
+    /// The condition `<=`.
     pub fn at_most(self, value: impl IntoValue) -> Filter {
         self.compare(Test::LessOrEqual, value)
     }
 
-    /// `>`
+    /// The condition `>`.
     pub fn greater_than(self, value: impl IntoValue) -> Filter {
         self.compare(Test::Greater, value)
     }
 
-    /// `>=`
+    /// The condition `>=`.
     pub fn at_least(self, value: impl IntoValue) -> Filter {
         self.compare(Test::GreaterOrEqual, value)
     }
 
-    /// Between the two, both included.
+    /// The value is between `from` and `to`, both included.
     pub fn between(self, from: impl IntoValue, to: impl IntoValue) -> Filter {
         Filter(Condition::Between(self, literal(from), literal(to)))
     }
 
-    /// One of these.
+    /// The value equals one of these.
     pub fn is_in<V: IntoValue>(self, values: impl IntoIterator<Item = V>) -> Filter {
         let values = values.into_iter().map(literal).collect();
         Filter(Condition::In(self, values))
     }
 
-    /// It is a text that begins with these bytes.
+    /// The value is a text that begins with these bytes.
     pub fn begins_with(self, text: &str) -> Filter {
         Filter(Condition::Begins(self, text.to_owned()))
     }
 
-    /// It is there: a column that is not NULL, a path of a document that leads somewhere, to null too.
+    /// The value exists: the column is not NULL, or the path leads to a value of the document, which may be null.
     pub fn exists(self) -> Filter {
         Filter(Condition::Exists(self))
     }
 
-    /// A column's NULL, a document's null.
+    /// The column is NULL, or the path leads to a null of the document.
     pub fn is_null(self) -> Filter {
         Filter(Condition::IsNull(self))
     }
 
-    /// One of the texts there holds this text: [`Filter::matches`].
+    /// One of the texts at the path contains this text, as [`Filter::matches`] defines it.
     pub fn matches(self, text: &str) -> Filter {
         Filter::matches(self, text)
     }
@@ -180,13 +180,13 @@ impl Field {
         Filter(Condition::Compare(self, test, literal(value)))
     }
 
-    /// As it is written in a message.
+    /// The names, separated by points, for messages.
     pub(crate) fn shown(&self) -> String {
         self.parts.join(".")
     }
 }
 
-/// What is compared with: a JSON scalar is what it says.
+/// The literal of a comparison. A JSON scalar becomes the value that it has: a number, a text, a truth or NULL.
 fn literal(value: impl IntoValue) -> Value {
     let value = value.into_value();
     let Value::Json(text) = &value else { return value };
@@ -213,17 +213,17 @@ impl Filter {
         parse::parse(text).map(Self)
     }
 
-    /// One of the texts that any of these paths of a document leads to, or that an array there has, holds this text,
-    /// whatever the case of letters. [`crate::Collection::index_text`] makes it an index's work.
+    /// A text at one of these paths of a document, or a text in an array there, contains this text; the case of letters
+    /// does not matter. [`crate::Collection::index_text`] builds an index that answers this.
     pub fn matches(paths: impl Into<Paths>, text: &str) -> Self {
         Self(Condition::Matches(paths.into().into_fields(), text.to_owned()))
     }
 
-    /// The condition as the engine has it, on the columns of this table: for those who have the engine open
-    /// ([`crate::Database::over`]).
+    /// Converts the condition to the engine's, on the columns of this table, for programs that have opened the engine
+    /// themselves ([`crate::Database::over`]).
     ///
     /// # Errors
-    /// [`crate::Error::Request`] if a column is compared with what it cannot hold, or a path is asked for.
+    /// [`crate::Error::Request`] if a column is compared with a value that it cannot hold, or a field is a path.
     pub fn on_columns(&self, schema: &remora_engine::Schema) -> Result<remora_engine::Filter> {
         of_table(&self.0, schema)
     }
@@ -270,9 +270,9 @@ impl std::ops::Not for Filter {
     }
 }
 
-/// A filter, or a text that is read as one.
+/// A type that can be converted to a filter: a filter, or its text.
 pub trait IntoFilter {
-    /// The filter.
+    /// Converts it to a filter.
     ///
     /// # Errors
     /// Those of [`Filter::parse`].

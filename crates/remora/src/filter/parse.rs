@@ -1,18 +1,18 @@
-//! A filter's text.
+//! Parses the text of a filter.
 
 use remora_engine::{Decimal, Value};
 
 use super::{Condition, Field, Test};
 use crate::{Error, Result};
 
-/// How deep parentheses and NOT nest at most.
+/// The deepest nesting of parentheses and NOT.
 const MAX_DEPTH: usize = 64;
-/// Most bytes of a filter.
+/// The most bytes of a filter's text.
 const MAX_BYTES: usize = 1 << 20;
-/// Most digits of a number that is compared exactly, and those of them behind the point.
+/// The most digits of a number that is compared exactly, and the most of them after the decimal point.
 const MAX_DIGITS: u8 = 65 + MAX_SCALE;
 const MAX_SCALE: u8 = 38;
-/// Signs of comparisons, the longer before those that they begin with.
+/// The signs of comparisons. A sign stands before the shorter ones that it begins with.
 const SIGNS: [(&str, Test); 7] = [
     ("!=", Test::NotEqual),
     ("<>", Test::NotEqual),
@@ -23,7 +23,7 @@ const SIGNS: [(&str, Test); 7] = [
     (">", Test::Greater),
 ];
 
-/// Reads a filter.
+/// Parses a filter.
 pub(super) fn parse(text: &str) -> Result<Condition> {
     let mut reader = Reader { text, at: 0 };
     if text.len() > MAX_BYTES {
@@ -42,7 +42,7 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    /// What is still to be read, without the spaces before it.
+    /// The rest of the text. Passes over spaces.
     fn rest(&mut self) -> &'t str {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let trimmed = rest.trim_start();
@@ -68,7 +68,7 @@ impl<'t> Reader<'t> {
         found
     }
 
-    /// The letters at the beginning of what is to be read.
+    /// The name or word at the beginning of the rest; empty if there is none.
     fn word(&mut self) -> &'t str {
         let rest = self.rest();
         let end = rest.find(|letter| !is_of_name(letter)).unwrap_or(rest.len());
@@ -120,13 +120,13 @@ impl<'t> Reader<'t> {
         self.test(field)
     }
 
-    /// Several fields between parentheses; none where those hold something else.
+    /// Several fields in parentheses; `None` if the parentheses contain something else.
     fn fields(&mut self) -> Result<Option<Vec<Field>>> {
         let start = self.at;
         if !self.takes("(") {
             return Ok(None);
         }
-        // No error is made of what begins no name: its place would be counted again at each parenthesis.
+        // A check without an error: making one counts the characters before it, at each parenthesis again.
         if self.word().is_empty() && !self.rest().starts_with(['`', '"']) {
             self.at = start;
             return Ok(None);
@@ -142,7 +142,7 @@ impl<'t> Reader<'t> {
         if self.takes(")") { Ok(Some(fields)) } else { Err(self.expected(", or )")) }
     }
 
-    /// The search of texts; none where another test follows.
+    /// A MATCHES of these fields; `None` if another test follows.
     fn matches(&mut self, fields: Vec<Field>) -> Result<Option<Condition>> {
         let start = self.at;
         let negated = self.takes_word("NOT");
@@ -181,7 +181,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// What stands between two of this sign; two of them within it are one.
+    /// The text between two of these quotes. A doubled quote inside stands for one.
     fn quoted(&mut self, quote: char) -> Result<String> {
         let begin = self.at;
         self.at += quote.len_utf8();
@@ -291,8 +291,8 @@ fn number(text: &str) -> Option<Value> {
     })
 }
 
-/// A number of more digits than a double tells: as a whole number if it is one, else as a decimal. `None` where the
-/// double says all.
+/// A number that its double does not represent exactly: as an integer if it is one, else as a decimal. `None` if the
+/// double is exact.
 fn decimal(text: &str, double: f64) -> Option<Value> {
     let read = |text: &str| Decimal::parse(text, MAX_DIGITS, MAX_SCALE);
     let (exact, shown) = (read(text)?, read(&double.to_string())?);

@@ -1,4 +1,4 @@
-//! The test of one path as the engine has it.
+//! Converts a condition to the engine's test of one path.
 
 use std::ops::Bound;
 
@@ -7,13 +7,13 @@ use serde_json::Value as Json;
 
 use super::{Condition, Field, Test};
 
-/// From here on not every whole number is a double.
+/// 2^53: from here on not every whole number can be a double.
 const WHOLE_FROM: f64 = 9_007_199_254_740_992.0;
-/// The engine takes a million values in all lists.
+/// Most values of a list. The engine allows a million in all lists together.
 const MAX_VALUES: usize = 100_000;
 
-/// What a condition asks of the values at one path; `None` if it is another condition, or one that values as the engine
-/// has them do not decide.
+/// The path of a condition, and the test of its values; `None` if the condition is not a test of one path, or if the
+/// values that the engine has do not decide it.
 pub(super) fn path_test(condition: &Condition) -> Option<(&Field, PathTest)> {
     match condition {
         Condition::Compare(_, Test::NotEqual, _) => None,
@@ -39,13 +39,13 @@ pub(super) fn path_test(condition: &Condition) -> Option<(&Field, PathTest)> {
     }
 }
 
-/// The only value that a condition lets a path lead to, among others perhaps.
+/// The value that the condition requires at the path. The document may have other values there, too.
 pub(crate) fn equal_value(condition: &Condition, names: &[String]) -> Option<PathValue> {
     let parts = match condition {
         Condition::And(parts) => parts.as_slice(),
         one => std::slice::from_ref(one),
     };
-    // Only of that path a test is made, which copies its values: it is asked for each path of each index.
+    // This is called for each path of each index, and `path_test` copies values: so only for conditions on this path.
     parts.iter().find_map(|part| match part {
         Condition::Compare(field, ..) | Condition::IsNull(field) if field.parts == names => {
             match path_test(part)?.1 {
@@ -68,8 +68,8 @@ fn compared(test: Test, value: &Value) -> Option<PathTest> {
     })
 }
 
-/// The scalar of a document that a literal is equal to; none if no scalar is, `None` if it is a document itself or a
-/// decimal that is compared with each document's.
+/// The scalar of a document that equals a literal: one, or none if no scalar can be equal. `None` if the literal is an
+/// array or object, or a decimal that has to be compared with each document's number.
 pub(super) fn scalar(value: &Value) -> Option<Vec<PathValue>> {
     let scalar = match value {
         Value::Null => PathValue::Null,
@@ -104,7 +104,7 @@ pub(super) fn scalar(value: &Value) -> Option<Vec<PathValue>> {
     Some(vec![scalar])
 }
 
-/// Whether the double that is nearest to a decimal is a whole number other than the decimal, or may be.
+/// Whether the double that is nearest to a decimal is, or may be, a whole number that differs from the decimal.
 fn is_rounded_to_whole(double: f64, decimal: &str) -> bool {
     let fraction = decimal.split_once('.').map_or("", |(_, fraction)| fraction);
     let is_whole = fraction.bytes().all(|digit| digit == b'0') && !decimal.contains(['e', 'E']);

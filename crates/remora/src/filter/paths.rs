@@ -14,67 +14,66 @@ use super::{
     path_test::{path_test, scalar},
 };
 
-/// How deep the engine is asked at most; it allows a little more.
+/// The deepest nesting that is handed to the engine, which allows a little more.
 const MAX_DEPTH: usize = 24;
-/// Most indexes of several paths that are chosen, one after the other, for conditions that all hold. The others are
-/// answered one by one.
+/// Most indexes of several paths that are chosen for the parts of an AND. The other parts are answered one by one.
 const MAX_JOINT: usize = 8;
-/// What a name of a path takes beside its bytes, about.
+/// The approximate bytes that a name of a path takes beside its own.
 const NAME_BYTES: usize = 48;
-/// Most values of all lists that an index of several paths is asked for.
+/// Most values, in all lists together, that one index of several paths looks up.
 const MAX_VALUES: usize = 100_000;
 
-/// An index that all segments have.
+/// An index of paths that all segments have.
 pub(crate) struct ReadyPath<'s> {
-    /// Its paths.
+    /// The indexed paths.
     pub path: &'s PathDef,
-    /// Whether it has all that documents have there. It does not matter where the condition asks nothing of the first
-    /// path.
+    /// Whether the index has all values that documents have at these paths. This does not matter if the condition does
+    /// not constrain the first path.
     pub is_whole: bool,
 }
 
-/// What one of several conditions asks of a path.
-struct Ask {
-    /// Which of them it is.
+/// A part of an AND as a test of one path.
+struct PathCondition {
+    /// The number of the part.
     place: usize,
     test: PathTest,
     size: Size,
 }
 
-/// What conditions that all hold ask, by path.
-type Asks<'c> = HashMap<&'c [String], Vec<Ask>>;
+/// The tests of the parts of an AND, by path.
+type ConditionsByPath<'c> = HashMap<&'c [String], Vec<PathCondition>>;
 
-/// What an index of several paths can answer.
-struct Together<'t> {
+/// The parts of an AND that one index of several paths answers together.
+struct JointIndexPlan<'t> {
     index: &'t ReadyPath<'t>,
-    /// Lists of values, one for each of its first paths.
-    leading: Vec<&'t Ask>,
-    /// What these are to the engine.
+    /// One list of values for each of the first paths of the index.
+    leading: Vec<&'t PathCondition>,
+    /// The size of the ranges that the engine makes of these lists.
     lists: Lists,
-    /// What is asked of the next path, each with those.
-    last: Vec<(&'t Ask, Lists)>,
+    /// The tests of the next path, each with the size of its ranges together with the lists before.
+    last: Vec<(&'t PathCondition, Lists)>,
 }
 
-/// What indexed paths say of a condition.
-pub(crate) struct ByPaths {
-    /// It holds for all documents for which the condition does.
+/// The part of a condition that indexed paths answer.
+pub(crate) struct PathFilter {
+    /// A condition of the engine that holds for every document for which the original condition holds.
     pub filter: EngineFilter,
-    /// Whether it holds for no others.
+    /// Whether it holds for no other documents, so that nothing has to be tested again.
     pub is_exact: bool,
 }
 
-/// Whether a condition asks, as far as indexes are asked, for the values that a path leads to.
-pub(crate) fn asks_for(condition: &Condition, names: &[String]) -> bool {
-    asks_within(condition, names, 0)
+/// Whether a condition tests the values at this path, in a part of it that indexes can answer.
+pub(crate) fn constrains(condition: &Condition, names: &[String]) -> bool {
+    constrains_within(condition, names, 0)
 }
 
-fn asks_within(condition: &Condition, names: &[String], depth: usize) -> bool {
+fn constrains_within(condition: &Condition, names: &[String], depth: usize) -> bool {
     match condition {
         _ if depth >= MAX_DEPTH => false,
         Condition::And(parts) | Condition::Or(parts) => {
-            parts.iter().any(|part| asks_within(part, names, depth + 1))
+            parts.iter().any(|part| constrains_within(part, names, depth + 1))
         }
-        Condition::Not(inner) => asks_within(inner, names, depth + 1),
+        Condition::Not(inner) => constrains_within(inner, names, depth + 1),
         Condition::Compare(field, ..)
         | Condition::In(field, _)
         | Condition::Between(field, ..)
@@ -86,72 +85,79 @@ fn asks_within(condition: &Condition, names: &[String], depth: usize) -> bool {
     }
 }
 
-/// What the indexes of paths into the documents in `column` say of a condition; `None` if they do not help.
-pub(crate) fn by_paths(
+/// The part of a condition that the indexes of paths of the documents in `column` answer; `None` if they answer
+/// nothing.
+pub(crate) fn path_filter(
     condition: &Condition,
     column: &str,
     indexes: &[ReadyPath<'_>],
-) -> Option<ByPaths> {
+) -> Option<PathFilter> {
     PathSearch { column, indexes, left: Cell::new(Cost::MOST) }.of(condition, 0)
 }
 
 struct PathSearch<'a> {
     column: &'a str,
     indexes: &'a [ReadyPath<'a>],
-    /// What the whole filter may still cost. What costs more is not asked.
+    /// The rest of what the whole filter may cost. A test that costs more is left out.
     left: Cell<Cost>,
 }
 
 impl PathSearch<'_> {
-    fn of(&self, condition: &Condition, depth: usize) -> Option<ByPaths> {
+    fn of(&self, condition: &Condition, depth: usize) -> Option<PathFilter> {
         let left = self.left.get();
         let found = self.answer(condition, depth);
         if found.is_none() {
-            // What comes to nothing costs nothing.
+            // A part without a result is not counted.
             self.left.set(left);
         }
         found
     }
 
-    fn answer(&self, condition: &Condition, depth: usize) -> Option<ByPaths> {
+    fn answer(&self, condition: &Condition, depth: usize) -> Option<PathFilter> {
         if depth >= MAX_DEPTH {
             return None;
         }
         match condition {
             Condition::And(parts) => self.all_of(parts, depth),
             Condition::Or(parts) => {
-                let found: Vec<ByPaths> =
+                let found: Vec<PathFilter> =
                     parts.iter().map(|part| self.of(part, depth + 1)).collect::<Option<_>>()?;
                 let is_exact = found.iter().all(|it| it.is_exact);
                 let filters = found.into_iter().map(|it| it.filter).collect();
-                Some(ByPaths { filter: EngineFilter::Or(filters), is_exact })
+                Some(PathFilter { filter: EngineFilter::Or(filters), is_exact })
             }
             Condition::Not(inner) => {
-                // What is not among too many may be missing.
+                // The negation of a superset would miss documents.
                 let inner = self.of(inner, depth + 1).filter(|it| it.is_exact)?;
-                Some(ByPaths { filter: EngineFilter::Not(Box::new(inner.filter)), is_exact: true })
+                Some(PathFilter {
+                    filter: EngineFilter::Not(Box::new(inner.filter)),
+                    is_exact: true,
+                })
             }
             Condition::Compare(field, Test::NotEqual, value) => {
                 let equal = self.path(field, PathTest::In(scalar(value)?));
                 let equal = equal.filter(|it| it.is_exact)?;
-                Some(ByPaths { filter: EngineFilter::Not(Box::new(equal.filter)), is_exact: true })
+                Some(PathFilter {
+                    filter: EngineFilter::Not(Box::new(equal.filter)),
+                    is_exact: true,
+                })
             }
             Condition::Matches(fields, text) => self.texts(fields, text),
             one => path_test(one).and_then(|(field, test)| self.path(field, test)),
         }
     }
 
-    /// By the indexes of several paths that answer several of these parts at once, and by others for the rest.
-    fn all_of(&self, parts: &[Condition], depth: usize) -> Option<ByPaths> {
+    /// Answers an AND: first by indexes of several paths that answer several parts at once, then part by part.
+    fn all_of(&self, parts: &[Condition], depth: usize) -> Option<PathFilter> {
         let (mut found, mut answered) = (Vec::new(), HashSet::<usize>::new());
         if self.indexes.iter().any(|index| index.path.is_joint()) {
-            let mut asks = asks_of(parts);
+            let mut asks = conditions_by_path(parts);
             for _ in 0..MAX_JOINT {
                 let best = self.best_joint(&asks).and_then(|best| self.asked_together(&best));
-                let Some((by_paths, places)) = best else { break };
-                found.push(by_paths);
+                let Some((path_filter, places)) = best else { break };
+                found.push(path_filter);
                 answered.extend(places);
-                let is_left = |ask: &Ask| !answered.contains(&ask.place);
+                let is_left = |ask: &PathCondition| !answered.contains(&ask.place);
                 asks.values_mut().for_each(|asks| asks.retain(is_left));
             }
         }
@@ -159,7 +165,7 @@ impl PathSearch<'_> {
         let mut is_exact = true;
         for (_, part) in left {
             match self.of(part, depth + 1) {
-                Some(by_paths) => found.push(by_paths),
+                Some(path_filter) => found.push(path_filter),
                 None => is_exact = false,
             }
         }
@@ -168,20 +174,21 @@ impl PathSearch<'_> {
         }
         let is_exact = is_exact && found.iter().all(|it| it.is_exact);
         let filters = found.into_iter().map(|it| it.filter).collect();
-        Some(ByPaths { filter: EngineFilter::And(filters), is_exact })
+        Some(PathFilter { filter: EngineFilter::And(filters), is_exact })
     }
 
-    /// The index that answers the most of these, of those of several paths that answer tests of more than one: of those
-    /// that are whole if there are any.
-    fn best_joint<'t>(&'t self, asks: &'t Asks<'_>) -> Option<Together<'t>> {
+    /// The index of several paths that answers the most tests, if it answers tests of more than one path. Indexes that
+    /// have all values are preferred.
+    fn best_joint<'t>(&'t self, asks: &'t ConditionsByPath<'_>) -> Option<JointIndexPlan<'t>> {
         let joint = self.indexes.iter().filter(|index| index.path.is_joint());
         let together = joint.map(|index| by_joint(index, asks));
         let better = together.filter(|it| it.paths() > 1 && !self.is_worse_than_plain(it));
         better.min_by_key(|it| (!it.index.is_whole, Reverse(it.answered())))
     }
 
-    /// Whether what it finds has to be read, and not what each path's own index does.
-    fn is_worse_than_plain(&self, together: &Together<'_>) -> bool {
+    /// Whether the documents that this index finds would have to be tested again, while the paths' own indexes are
+    /// exact.
+    fn is_worse_than_plain(&self, together: &JointIndexPlan<'_>) -> bool {
         let has_own = |names: &[String]| {
             let mut plain = self.indexes.iter().filter(|index| index.path.is_plain());
             plain.any(|index| index.path.names == names)
@@ -190,8 +197,9 @@ impl PathSearch<'_> {
         !index.is_whole && index.path.paths().take(together.paths()).all(has_own)
     }
 
-    /// Asks it, as far as the filter may cost that, and says which conditions that answers; `None` if none.
-    fn asked_together(&self, together: &Together<'_>) -> Option<(ByPaths, Vec<usize>)> {
+    /// The conditions of the engine, as far as their cost is allowed, and the numbers of the parts that they answer;
+    /// `None` if they answer none.
+    fn asked_together(&self, together: &JointIndexPlan<'_>) -> Option<(PathFilter, Vec<usize>)> {
         let (index, leading) = (together.index, &together.leading);
         let (mut filters, mut answered) = (Vec::new(), Vec::new());
         for (ask, lists) in &together.last {
@@ -209,7 +217,10 @@ impl PathSearch<'_> {
             return None;
         }
         answered.extend(leading.iter().map(|ask| ask.place));
-        Some((ByPaths { filter: EngineFilter::And(filters), is_exact: index.is_whole }, answered))
+        Some((
+            PathFilter { filter: EngineFilter::And(filters), is_exact: index.is_whole },
+            answered,
+        ))
     }
 
     fn together<'t>(
@@ -225,14 +236,14 @@ impl PathSearch<'_> {
         Some(EngineFilter::PathsTogether(self.column.to_owned(), paths, tests))
     }
 
-    /// Takes it of what the filter may cost; `None` if less is left.
+    /// Takes this cost from what the filter may cost; `None` if less is left.
     fn pay(&self, cost: Cost) -> Option<()> {
         self.left.set(self.left.get().without(cost)?);
         Some(())
     }
 
-    /// By the indexes of texts of no other paths than these, or by one that has other paths too.
-    fn texts(&self, fields: &[Field], text: &str) -> Option<ByPaths> {
+    /// Answers MATCHES: by text indexes whose paths are all among these, or by one that has these and other paths.
+    fn texts(&self, fields: &[Field], text: &str) -> Option<PathFilter> {
         if fields.is_empty() {
             return None;
         }
@@ -253,11 +264,11 @@ impl PathSearch<'_> {
         }
         if fields.iter().all(|field| chosen.iter().any(|index| has(index, field))) {
             let filters = chosen.iter().map(|index| self.texts_of(index, text)).collect();
-            return Some(ByPaths { filter: one_of(filters), is_exact: texts_tell(text) });
+            return Some(PathFilter { filter: one_of(filters), is_exact: texts_tell(text) });
         }
         let wider = of_texts().filter(|index| fields.iter().all(|field| has(index, field)));
         let wider = wider.min_by_key(|index| index.paths().count())?;
-        Some(ByPaths { filter: self.texts_of(wider, text), is_exact: false })
+        Some(PathFilter { filter: self.texts_of(wider, text), is_exact: false })
     }
 
     fn texts_of(&self, index: &PathDef, text: &str) -> EngineFilter {
@@ -265,56 +276,62 @@ impl PathSearch<'_> {
         EngineFilter::PathTexts(self.column.to_owned(), paths, text.to_owned())
     }
 
-    fn path(&self, field: &Field, test: PathTest) -> Option<ByPaths> {
+    fn path(&self, field: &Field, test: PathTest) -> Option<PathFilter> {
         let size = Size::of(&test);
         let mut plain = self.indexes.iter().filter(|index| index.path.is_plain());
         if plain.any(|index| index.path.names == field.parts) {
             self.pay(Cost { ranges: 0, bytes: 0, values: size.values })?;
             let filter = EngineFilter::Path(self.column.to_owned(), field.parts.clone(), test);
-            return Some(ByPaths { filter, is_exact: true });
+            return Some(PathFilter { filter, is_exact: true });
         }
         let joint = self.indexes.iter().filter(|index| index.path.is_joint());
         let joint = joint.filter(|index| index.path.names == field.parts);
         let index = joint.min_by_key(|index| !index.is_whole)?;
         let lists = Lists::NONE.with(size)?;
         let filter = self.together(index, std::iter::once(&test), lists)?;
-        Some(ByPaths { filter, is_exact: index.is_whole })
+        Some(PathFilter { filter, is_exact: index.is_whole })
     }
 }
 
-impl Together<'_> {
-    /// Of how many paths it answers tests: they are the index's first.
+impl JointIndexPlan<'_> {
+    /// The number of paths whose tests it answers. They are the first paths of the index.
     fn paths(&self) -> usize {
         self.leading.len() + usize::from(!self.last.is_empty())
     }
 
-    /// How many conditions it answers.
+    /// The number of parts that it answers.
     fn answered(&self) -> usize {
         self.leading.len() + self.last.len()
     }
 }
 
-fn asks_of(parts: &[Condition]) -> Asks<'_> {
-    let mut asks = Asks::new();
+fn conditions_by_path(parts: &[Condition]) -> ConditionsByPath<'_> {
+    let mut asks = ConditionsByPath::new();
     for (place, part) in parts.iter().enumerate() {
         if let Some((field, test)) = path_test(part) {
             let size = Size::of(&test);
-            asks.entry(field.parts.as_slice()).or_default().push(Ask { place, test, size });
+            asks.entry(field.parts.as_slice()).or_default().push(PathCondition {
+                place,
+                test,
+                size,
+            });
         }
     }
     asks
 }
 
-/// What an index of several paths answers: lists of values for its first paths, and whatever is asked of the next.
-fn by_joint<'t>(index: &'t ReadyPath<'t>, asks: &'t Asks<'_>) -> Together<'t> {
-    let mut found = Together { index, leading: Vec::new(), lists: Lists::NONE, last: Vec::new() };
+/// The parts that an index of several paths answers: lists of values for its first paths, and any tests of the next
+/// one.
+fn by_joint<'t>(index: &'t ReadyPath<'t>, asks: &'t ConditionsByPath<'_>) -> JointIndexPlan<'t> {
+    let mut found =
+        JointIndexPlan { index, leading: Vec::new(), lists: Lists::NONE, last: Vec::new() };
     let mut named = 0_usize;
     let last = index.path.further.len();
     for (nth, names) in index.path.paths().enumerate() {
         let here = asks.get(names).map(Vec::as_slice).unwrap_or_default();
         let before = found.lists;
-        let is_list = |ask: &&Ask| matches!(ask.test, PathTest::In(_)) && nth < last;
-        let longer = |ask: &'t Ask| Some((ask, before.with(ask.size)?));
+        let is_list = |ask: &&PathCondition| matches!(ask.test, PathTest::In(_)) && nth < last;
+        let longer = |ask: &'t PathCondition| Some((ask, before.with(ask.size)?));
         if let Some((ask, lists)) = here.iter().filter(is_list).find_map(longer) {
             found.lists = lists;
             found.leading.push(ask);
@@ -348,16 +365,16 @@ mod tests {
     use crate::{field, filter::parse::parse};
 
     /// What indexes of these paths say, which have commas between them; each may be whole.
-    fn asked(condition: &Condition, indexes: &[(&str, bool)]) -> Option<ByPaths> {
+    fn asked(condition: &Condition, indexes: &[(&str, bool)]) -> Option<PathFilter> {
         let names = |path: &str| vec![path.to_owned()];
         let def = |paths: &str| PathDef::together(1, paths.split(',').map(names).collect());
         let of = |(paths, is_whole): &(&str, bool)| (def(paths).unwrap(), *is_whole);
         let defs: Vec<(PathDef, bool)> = indexes.iter().map(of).collect();
         let ready = defs.iter().map(|(path, is_whole)| ReadyPath { path, is_whole: *is_whole });
-        by_paths(condition, "doc", &ready.collect::<Vec<_>>())
+        path_filter(condition, "doc", &ready.collect::<Vec<_>>())
     }
 
-    fn choose_index(filter: &str, indexes: &[(&str, bool)]) -> Option<ByPaths> {
+    fn choose_index(filter: &str, indexes: &[(&str, bool)]) -> Option<PathFilter> {
         asked(&parse(filter).unwrap(), indexes)
     }
 
@@ -381,7 +398,7 @@ mod tests {
     }
 
     /// The ranges of several paths, and the values of all lists.
-    fn ranges_and_values(found: &ByPaths) -> (usize, usize) {
+    fn ranges_and_values(found: &PathFilter) -> (usize, usize) {
         let tests = tests_of(&found.filter);
         let several = tests.iter().filter(|tests| tests.len() > 1);
         let ranges = several.map(|tests| tests.iter().map(count).product::<usize>()).sum();
@@ -469,7 +486,7 @@ mod tests {
              AND g MATCHES 'x' AND h.i != 1",
         )
         .unwrap();
-        let asks = |path: &str| asks_for(&condition, field(path).names());
+        let asks = |path: &str| constrains(&condition, field(path).names());
         for path in ["a", "b", "c", "d", "e", "f", "h.i"] {
             assert!(asks(path), "{path}");
         }
@@ -477,7 +494,7 @@ mod tests {
             assert!(!asks(path), "{path}");
         }
         let deep = (0..1_000).fold(field("a").equals(1), |inner, _| !inner);
-        assert!(!asks_for(&deep.0, field("a").names()));
+        assert!(!constrains(&deep.0, field("a").names()));
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Several paths that are asked, or indexed, together.
+//! Several paths in one condition or one index.
 
 use super::Field;
 
-/// Paths into documents that are asked or indexed together: a [`Field`], the text of one, or several of either.
+/// Paths into documents that one condition tests, or one index has: a [`Field`], its text, or several of either.
 ///
 /// ```
 /// use remora::{Filter, path};
@@ -21,12 +21,12 @@ impl Paths {
         &self.0
     }
 
-    /// The same by their names.
+    /// The names of each path.
     pub(crate) fn into_names(self) -> Vec<Vec<String>> {
         self.0.into_iter().map(|field| field.parts).collect()
     }
 
-    /// The fields themselves.
+    /// The paths.
     pub(crate) fn into_fields(self) -> Vec<Field> {
         self.0
     }

@@ -3,7 +3,7 @@
 use std::{io, time::Duration};
 
 use remora_protocol::mysql::{
-    Cursor, StatusFlags, Tracked, WireError, flags_of, handshake::Capabilities,
+    Cursor, SessionChange, StatusFlags, WireError, flags_of, handshake::Capabilities,
 };
 use remora_sql::Session;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -88,13 +88,13 @@ impl Client {
     }
 
     /// The changes since the client was last told.
-    pub(super) fn take_changes(&mut self, process: &Connection) -> Vec<Tracked> {
+    pub(super) fn take_changes(&mut self, process: &Connection) -> Vec<SessionChange> {
         let Self { session, tracking, .. } = self;
         let mut changes = Vec::new();
         for (name, value) in session.take_changes() {
             tracking.note_variable(&name, &value);
             if tracking.is_tracked(&name) {
-                changes.push(Tracked::Variable(name, value));
+                changes.push(SessionChange::Variable(name, value));
             }
         }
         let database = session.database();
@@ -102,14 +102,14 @@ impl Client {
             process.set_database(database);
             tracking.reported_database = database.map(str::to_owned);
             if tracking.database {
-                changes.push(Tracked::Database(database.unwrap_or_default().to_owned()));
+                changes.push(SessionChange::Database(database.unwrap_or_default().to_owned()));
             }
         }
         let is_open = session.status().in_transaction;
         if tracking.transaction && tracking.reported_transaction != is_open {
             tracking.reported_transaction = is_open;
             let letters = if is_open { "T_______" } else { "________" };
-            changes.push(Tracked::Transaction(letters.to_owned()));
+            changes.push(SessionChange::Transaction(letters.to_owned()));
         }
         changes
     }

@@ -11,7 +11,7 @@ use std::{
 
 use remora_engine::Value;
 use remora_protocol::mysql::{
-    Command, Results, RowFormat, Tracked, WireError,
+    Command, Results, RowFormat, SessionChange, WireError,
     handshake::{Capabilities, Login},
     put_end_of_rows, put_error, put_field_list, put_ok,
 };
@@ -296,7 +296,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> ClientSession<S> {
         }
     }
 
-    fn take_changes(&mut self) -> Vec<Tracked> {
+    fn take_changes(&mut self) -> Vec<SessionChange> {
         self.client.take_changes(&self.slot.connection)
     }
 }

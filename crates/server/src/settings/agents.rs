@@ -54,7 +54,7 @@ impl fmt::Debug for Agents {
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct TypedAgents {
+pub(super) struct AgentsSection {
     addresses: Option<Vec<String>>,
     user: Option<String>,
     password: Option<String>,
@@ -63,7 +63,7 @@ pub(super) struct TypedAgents {
     max_connections_per_server: Option<usize>,
 }
 
-impl TypedAgents {
+impl AgentsSection {
     pub(super) fn apply(self, agents: &mut Agents) {
         set(&mut agents.addresses, self.addresses);
         set(&mut agents.user, self.user.map(Some));

@@ -1,14 +1,14 @@
 //! A MygramDB configuration file (YAML or JSON) and its meaning.
 //!
 //! The file is read as a tree, validated by the table of keys as MygramDB does, and completed with MygramDB's defaults.
-//! `Typed` then gives it its meaning.
+//! `MygramFile` then gives it its meaning.
 
 mod file;
 mod key_table;
 mod kind;
 mod node;
+mod sections;
 mod table;
-mod typed;
 mod unused;
 mod validate;
 
@@ -28,9 +28,9 @@ use super::{
     Bm25, Cache, Cidr, Dialect, Dump, Http, Limits, Listen, Logging, RateLimiting, Settings, mysql,
 };
 use crate::{Error, Result};
-use typed::{
-    Typed, TypedApi, TypedCache, TypedDump, TypedHttp, TypedLogging, TypedMySql, TypedNormalize,
-    TypedRate, TypedReplication,
+use sections::{
+    ApiSection, CacheSection, DumpSection, HttpSection, LoggingSection, MySqlSection, MygramFile,
+    NormalizeSection, RateSection, ReplicationSection,
 };
 
 pub use file::MygramFile;
@@ -51,12 +51,12 @@ pub(super) fn parse(text: &str, folder: &Path) -> Result<Settings> {
     let node = node::read(text).map_err(wrong)?;
     validate::validate(&node).map_err(wrong)?;
     let file = MygramFile::new(node.to_value());
-    let typed = Typed::deserialize(file.values()).map_err(|error| wrong(error.to_string()))?;
+    let typed = MygramFile::deserialize(file.values()).map_err(|error| wrong(error.to_string()))?;
     let settings = typed.into_settings(folder).map_err(wrong)?;
     Ok(Settings { unused: unused::named(&node), mygramdb: Some(file), ..settings })
 }
 
-impl Typed {
+impl MygramFile {
     fn into_settings(self, folder: &Path) -> Result<Settings, String> {
         let normalize = &self.memory.normalize;
         let mut tables = Vec::new();
@@ -102,11 +102,11 @@ impl Typed {
     }
 }
 
-impl TypedMySql {
+impl MySqlSection {
     fn meaning(
         self,
         tables: Vec<String>,
-        replication: &TypedReplication,
+        replication: &ReplicationSection,
     ) -> Result<MysqlSettings, String> {
         let zone = Zone::parse_offset(&self.datetime_timezone)
             .map_err(|error| format!("{ZONE_KEY}: {error}"))?;
@@ -141,7 +141,7 @@ impl TypedMySql {
     }
 }
 
-impl TypedNormalize {
+impl NormalizeSection {
     fn width(&self) -> Result<WidthName, String> {
         match self.width.as_str() {
             "keep" => Ok(WidthName::Keep),
@@ -154,7 +154,7 @@ impl TypedNormalize {
     }
 }
 
-impl TypedApi {
+impl ApiSection {
     fn listen(&self) -> Listen {
         let (tcp, http) = (&self.tcp, &self.http);
         let socket = &self.unix_socket.path;
@@ -197,7 +197,7 @@ fn address(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-impl TypedHttp {
+impl HttpSection {
     fn meaning(&self) -> Result<Http, String> {
         Ok(Http {
             max_connections: self.max_connections,
@@ -213,7 +213,7 @@ impl TypedHttp {
     }
 }
 
-impl TypedRate {
+impl RateSection {
     fn meaning(&self) -> RateLimiting {
         RateLimiting {
             enable: self.enable,
@@ -224,7 +224,7 @@ impl TypedRate {
     }
 }
 
-impl TypedDump {
+impl DumpSection {
     fn meaning(self) -> Dump {
         Dump {
             dir: self.dir,
@@ -236,7 +236,7 @@ impl TypedDump {
     }
 }
 
-impl TypedCache {
+impl CacheSection {
     fn meaning(&self) -> Cache {
         Cache {
             enabled: self.enabled,
@@ -247,7 +247,7 @@ impl TypedCache {
     }
 }
 
-impl TypedLogging {
+impl LoggingSection {
     fn meaning(self) -> Logging {
         let file = (!self.file.as_os_str().is_empty()).then_some(self.file);
         Logging { level: self.level, format: self.format, file }

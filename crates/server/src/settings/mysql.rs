@@ -14,7 +14,7 @@ use super::keys;
 /// One section. `url` provides what other keys omit.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct TypedMysql {
+struct MysqlSection {
     url: Option<String>,
     name: Option<String>,
     host: Option<String>,
@@ -49,12 +49,12 @@ pub(super) fn read(sections: toml::Value, folder: &Path) -> Result<Vec<MysqlSett
 }
 
 fn read_one(section: toml::Value, folder: &Path) -> Result<MysqlSettings, String> {
-    let typed: TypedMysql =
+    let typed: MysqlSection =
         section.try_into().map_err(|error: toml::de::Error| keys::explain(error.message()))?;
     typed.meaning(folder)
 }
 
-impl TypedMysql {
+impl MysqlSection {
     fn meaning(self, folder: &Path) -> Result<MysqlSettings, String> {
         let mut settings = match &self.url {
             Some(url) => MysqlSettings::from_url(url).map_err(|error| error.to_string())?,

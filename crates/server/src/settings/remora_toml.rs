@@ -12,35 +12,35 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    Cidr, Settings, agents::TypedAgents, keys, mysql, set::set, sql::TypedSql, synonyms, users,
+    Cidr, Settings, agents::AgentsSection, keys, mysql, set::set, sql::SqlSection, synonyms, users,
 };
 use crate::{Error, Result};
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct Typed {
+struct RemoraToml {
     data: Option<PathBuf>,
-    listen: TypedListen,
-    http: TypedHttp,
+    listen: ListenSection,
+    http: HttpSection,
     mysql: Option<Spanned<toml::Value>>,
     tables: BTreeMap<String, Spanned<toml::Table>>,
-    limits: TypedLimits,
-    durability: TypedDurability,
-    memory: TypedMemory,
-    dump: TypedDump,
-    auth: TypedAuth,
-    network: TypedNetwork,
-    bm25: TypedBm25,
-    cache: TypedCache,
-    logging: TypedLogging,
-    sql: TypedSql,
-    agents: TypedAgents,
+    limits: LimitsSection,
+    durability: DurabilitySection,
+    memory: MemorySection,
+    dump: DumpSection,
+    auth: AuthSection,
+    network: NetworkSection,
+    bm25: Bm25Section,
+    cache: CacheSection,
+    logging: LoggingSection,
+    sql: SqlSection,
+    agents: AgentsSection,
     users: Option<Spanned<toml::Value>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct TypedListen {
+struct ListenSection {
     line: Option<String>,
     line_socket: Option<PathBuf>,
     sql: Option<String>,
@@ -53,7 +53,7 @@ struct TypedListen {
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct TypedHttp {
+struct HttpSection {
     max_connections: Option<usize>,
     trusted_proxies: Option<Vec<String>>,
     cors_allow_origin: Option<String>,
@@ -64,7 +64,7 @@ struct TypedHttp {
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct TypedLimits {
+struct LimitsSection {
     max_connections: Option<usize>,
     worker_threads: Option<usize>,
     default_limit: Option<usize>,
@@ -79,12 +79,12 @@ struct TypedLimits {
     pending_requests: Option<usize>,
     pending_bytes: Option<usize>,
     max_transaction_rows: Option<usize>,
-    rate: TypedRate,
+    rate: RateSection,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct TypedRate {
+struct RateSection {
     enable: Option<bool>,
     capacity: Option<u64>,
     refill_rate: Option<u64>,
@@ -93,21 +93,21 @@ struct TypedRate {
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct TypedDurability {
+struct DurabilitySection {
     mode: Option<String>,
     interval_ms: Option<u64>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct TypedMemory {
+struct MemorySection {
     row_cache_mb: Option<u64>,
     checkpoint_mb: Option<u64>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct TypedDump {
+struct DumpSection {
     dir: Option<PathBuf>,
     default_filename: Option<String>,
     load_on_startup: Option<bool>,
@@ -117,26 +117,26 @@ struct TypedDump {
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct TypedAuth {
+struct AuthSection {
     admin_token: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct TypedNetwork {
+struct NetworkSection {
     allow_cidrs: Option<Vec<String>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct TypedBm25 {
+struct Bm25Section {
     k1: Option<f64>,
     b: Option<f64>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct TypedCache {
+struct CacheSection {
     enabled: Option<bool>,
     max_memory_mb: Option<u64>,
     min_query_cost_ms: Option<f64>,
@@ -145,7 +145,7 @@ struct TypedCache {
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct TypedLogging {
+struct LoggingSection {
     level: Option<String>,
     format: Option<String>,
     file: Option<PathBuf>,
@@ -153,7 +153,7 @@ struct TypedLogging {
 
 /// Parses a `remora.toml`.
 pub(super) fn parse(text: &str, folder: &Path) -> Result<Settings> {
-    let typed: Typed = from_toml(text).map_err(Error::Settings)?;
+    let typed: RemoraToml = from_toml(text).map_err(Error::Settings)?;
     typed.into_settings(text, folder).map_err(Error::Settings)
 }
 
@@ -164,7 +164,7 @@ fn from_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     })
 }
 
-impl Typed {
+impl RemoraToml {
     fn into_settings(self, text: &str, folder: &Path) -> Result<Settings, String> {
         let mut settings = Settings::default();
         set(&mut settings.data, self.data.map(|data| folder.join(data)));
@@ -212,7 +212,7 @@ impl Typed {
     }
 }
 
-impl TypedListen {
+impl ListenSection {
     fn apply(self, settings: &mut Settings, folder: &Path) {
         set(&mut settings.listen.line, self.line);
         set(&mut settings.listen.http, self.http);
@@ -225,7 +225,7 @@ impl TypedListen {
     }
 }
 
-impl TypedHttp {
+impl HttpSection {
     fn apply(self, settings: &mut Settings) -> Result<(), String> {
         let http = &mut settings.http;
         set(&mut http.max_connections, self.max_connections);
@@ -238,7 +238,7 @@ impl TypedHttp {
     }
 }
 
-impl TypedLimits {
+impl LimitsSection {
     fn apply(self, settings: &mut Settings) {
         let limits = &mut settings.limits;
         set(&mut limits.max_connections, self.max_connections);
@@ -263,7 +263,7 @@ impl TypedLimits {
     }
 }
 
-impl TypedDurability {
+impl DurabilitySection {
     fn meaning(&self) -> Result<Durability, String> {
         super::variables::parse_durability(
             self.mode.as_deref().unwrap_or("always"),
@@ -272,7 +272,7 @@ impl TypedDurability {
     }
 }
 
-impl TypedDump {
+impl DumpSection {
     fn apply(self, settings: &mut Settings, folder: &Path) {
         set(&mut settings.dump.dir, self.dir.map(|dir| folder.join(dir)));
         set(&mut settings.dump.default_filename, self.default_filename);

@@ -77,7 +77,7 @@ impl Default for Sql {
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct TypedSql {
+pub(super) struct SqlSection {
     max_connections: Option<usize>,
     max_user_connections: Option<usize>,
     connect_timeout_s: Option<u64>,
@@ -99,7 +99,7 @@ pub(super) struct TypedSql {
     tls_key: Option<PathBuf>,
 }
 
-impl TypedSql {
+impl SqlSection {
     pub(super) fn apply(self, sql: &mut Sql, folder: &Path) -> Result<(), String> {
         use super::set::set;
         set(&mut sql.max_connections, self.max_connections);

@@ -120,7 +120,7 @@ pub fn find_user<'u>(users: &'u [User], name: &str, address: Option<IpAddr>) -> 
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct TypedUser {
+struct UserSection {
     name: String,
     host: Option<String>,
     password: Option<String>,
@@ -141,7 +141,7 @@ pub(super) fn read(sections: toml::Value, folder: &Path) -> Result<Vec<User>, St
     sections
         .into_iter()
         .map(|section| {
-            let typed: TypedUser = section
+            let typed: UserSection = section
                 .try_into()
                 .map_err(|error: toml::de::Error| keys::explain(error.message()))?;
             let name = typed.name.clone();
@@ -150,7 +150,7 @@ pub(super) fn read(sections: toml::Value, folder: &Path) -> Result<Vec<User>, St
         .collect()
 }
 
-impl TypedUser {
+impl UserSection {
     fn meaning(self, folder: &Path) -> Result<User, String> {
         if self.name.is_empty() {
             return Err("name is missing".to_owned());

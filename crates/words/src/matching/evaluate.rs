@@ -1,22 +1,14 @@
 //! Evaluates the steps of a query on one document.
 
 use super::{
-    Document,
-    hit::{Hit, PackedPosition},
-    near, ordered, phrase, proximity,
+    Document, near, ordered, phrase, proximity,
     quoted::QuotedHits,
     step::{Leaf, Repeated, Step, Words},
 };
-use crate::Result;
-
-/// The match of a query in a document.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Found {
-    /// A bit for each of the first 32 fields with a match.
-    pub fields: u32,
-    /// The sum from which BM25 is computed.
-    pub sum: f32,
-}
+use crate::{
+    Result,
+    hits::{Found, Hit, PackedPosition},
+};
 
 /// What the caller needs besides whether the document matches.
 #[derive(Clone, Copy)]

@@ -7,7 +7,6 @@
 mod candidates;
 mod contributors;
 mod evaluate;
-mod hit;
 mod near;
 mod ordered;
 mod phrase;
@@ -19,11 +18,10 @@ mod step;
 
 pub use candidates::Candidates;
 pub use contributors::{Contributor, Contributors};
-pub use evaluate::{Found, saturated};
-pub use hit::{Hit, MAX_POSITION, PackedPosition};
+pub use evaluate::saturated;
 pub use plan::{Counts, Expansion, Matcher, PlannedWord, QuotedTerms, Term, Vocabulary};
 
-use crate::Result;
+use crate::{Result, hits::PackedPosition};
 
 /// The term frequencies and places of one document.
 pub trait Document {

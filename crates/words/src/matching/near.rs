@@ -3,7 +3,7 @@
 //! The rules are the observed behaviour of Sphinx 2.2.11. Two operands are matched differently from more: with
 //! two, the second hit of a pair begins the next pair in the role of the first.
 
-use super::hit::{Hit, others};
+use crate::hits::{Hit, others};
 
 /// Appends a hit for each chain of hits of all `parts` in which each begins at most `distance` positions behind
 /// the last position of the one before. `hits` are the hits of all operands, ascending, with the operand in

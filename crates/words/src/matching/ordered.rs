@@ -1,6 +1,6 @@
 //! `a << b`: operands in this order in one field.
 
-use super::hit::Hit;
+use crate::hits::Hit;
 
 /// A partial sequence: the first operands, in order.
 #[derive(Clone, Default)]

@@ -1,9 +1,7 @@
 //! Phrases: words at the same distances as in the query.
 
-use super::{
-    hit::{Hit, others},
-    quoted::QuotedHits,
-};
+use super::quoted::QuotedHits;
+use crate::hits::{Hit, others};
 
 /// A partial match: the index of the next word, and its expected place.
 struct Begun {

@@ -4,13 +4,13 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     Candidates, Contributors, Document,
-    evaluate::{Found, evaluate},
-    hit::{Hit, MAX_POSITION, PackedPosition},
+    evaluate::evaluate,
     positions::Positions,
     step::{Leaf, Repeated, Step, Words},
 };
 use crate::{
     Result,
+    hits::{Found, Hit, MAX_POSITION, PackedPosition},
     query::{Node, Quoted, QuotedKind, Word},
     rank::{IdfKind, Needs, QueryWord, idf},
 };
@@ -18,9 +18,9 @@ use crate::{
 /// Counts of a keyword in the live documents of the whole table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Documents.
+    /// The number of documents that contain the keyword.
     pub documents: u64,
-    /// Occurrences.
+    /// The number of its occurrences.
     pub hits: u64,
 }
 

@@ -39,7 +39,7 @@ impl Positions {
         self.notes.push((position, noted.number));
     }
 
-    /// From position 0 to the last one.
+    /// The words at the positions from 0 to the last one.
     pub fn query_words(self, last: u32) -> Vec<QueryWord> {
         let mut at = vec![QueryWord::default(); last as usize + 1];
         let mut terms = vec![0_u32; at.len()];

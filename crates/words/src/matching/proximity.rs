@@ -1,15 +1,13 @@
 //! Proximity: words in any order within a window.
 
-use super::{
-    hit::{Hit, others},
-    quoted::QuotedHits,
-};
+use super::quoted::QuotedHits;
+use crate::hits::{Hit, others};
 
 /// The sliding window.
 struct Window {
     /// The latest place of each word, if it is within the window.
     seen: Vec<Option<u32>>,
-    /// How many words are.
+    /// The number of words within the window.
     present: usize,
     /// The word with the least place, if known.
     least: Option<usize>,

@@ -13,17 +13,17 @@ pub(crate) struct QuotedHits {
 }
 
 impl QuotedHits {
-    /// Of so many words.
+    /// An empty list with room for so many words.
     pub fn with_capacity(words: usize) -> Self {
         Self { hits: Vec::with_capacity(4 * words), positions: Vec::with_capacity(words) }
     }
 
-    /// Begins with the next word, which stands at this position of the query.
+    /// Begins the next word, which has this position in the query.
     pub fn next_word(&mut self, query_position: u32) {
         self.positions.push(query_position);
     }
 
-    /// Adds a place of the word that was begun last.
+    /// Adds a place of the current word.
     #[inline]
     pub fn push(&mut self, at: u32) {
         let leaf = self.positions.len().saturating_sub(1) as u64;

@@ -1,6 +1,6 @@
 //! The steps of a planned query.
 
-use super::hit::PackedPosition;
+use crate::hits::PackedPosition;
 use crate::query::Limit;
 
 /// A node of the query with its words looked up.

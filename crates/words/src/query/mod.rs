@@ -15,7 +15,7 @@
 
 mod fields;
 mod lexer;
-mod nots;
+mod negation;
 mod parser;
 mod raw;
 mod tree;

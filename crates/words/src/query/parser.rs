@@ -3,7 +3,7 @@
 use super::{
     MAX_DEPTH, MAX_QUERY_POSITION, MAX_WORDS,
     lexer::{Lexer, Number, Token},
-    nots,
+    negation,
     raw::{Operator, Raw},
     tree::{Node, Quoted, QuotedKind, Word},
 };
@@ -37,7 +37,7 @@ pub fn parse(text: &str, analyzer: &Analyzer, fields: &[String]) -> Result<Parse
     let is_single = matches!(root, Raw::Word(_) | Raw::Quoted(_));
     let is_dropped = parser.lexer.is_relaxed() && !is_single;
     let root = if is_dropped { root.with_fields() } else { root };
-    let root = root.swept().map(nots::computable).transpose()?;
+    let root = root.swept().map(negation::computable).transpose()?;
     Ok(Parsed { root, warning: parser.lexer.warning })
 }
 

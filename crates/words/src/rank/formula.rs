@@ -7,7 +7,7 @@ use super::{
     factors::{Collector, Factors, OptionalFactors},
     query::Query,
 };
-use crate::matching::Hit;
+use crate::hits::Hit;
 
 /// What an expression reads of a row besides its hits.
 pub trait Row {

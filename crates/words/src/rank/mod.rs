@@ -18,7 +18,7 @@ pub use factors::{Factors, FieldFactors, QueryWord, WordFactors};
 pub use formula::Row;
 pub use idf::{IdfKind, idf};
 pub use query::Query;
-pub use scorer::{Most, Needs, Scorer};
+pub use scorer::{HitBounds, Needs, Scorer};
 
 /// How documents are weighed.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,7 +48,7 @@ pub enum Ranker {
 }
 
 impl Ranker {
-    /// Its name, and its expression if it has one.
+    /// The name of the ranker, and its expression if it has one.
     pub fn name(&self) -> (&'static str, Option<&Expression>) {
         match self {
             Self::ProximityBm25 => ("proximity_bm25", None),

@@ -2,7 +2,7 @@
 
 use super::factors::QueryWord;
 
-/// What rankers need to know of a query. Only expressions use the fields after `last_position`.
+/// The properties of a query that rankers use. Only expressions use the fields after `last_position`.
 #[derive(Clone, Debug, Default)]
 pub struct Query {
     /// The weight of each field.

@@ -1,6 +1,6 @@
 //! The longest run in a field: consecutive words of the query at the same distances as in the query.
 
-use crate::matching::Hit;
+use crate::hits::Hit;
 
 /// Computes the longest run of each field from the hits of a document.
 #[derive(Clone, Debug)]

@@ -7,20 +7,20 @@ use super::{
     query::Query,
     runs::Runs,
 };
-use crate::matching::{Found, Hit};
+use crate::hits::{Found, Hit};
 
-/// What a ranker reads of each document.
+/// The parts of a match that a ranker reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// The fields in which it was found.
+    /// Whether it reads the matched fields.
     pub fields: bool,
-    /// Its hits.
+    /// Whether it reads the hits.
     pub hits: bool,
 }
 
 /// Upper bounds of what a document can have of a query.
 #[derive(Clone, Copy, Debug)]
-pub struct Most<'m> {
+pub struct HitBounds<'m> {
     /// For each field: the number of words in a run, counted by query position.
     pub fields: &'m [u32],
     /// The number of words in the runs of all fields together.
@@ -85,7 +85,7 @@ impl Scorer {
         self.formula.as_ref().and_then(Formula::factors)
     }
 
-    /// What [`Scorer::weight`] reads.
+    /// The parts of a match that [`Scorer::weight`] reads.
     pub fn needs(&self) -> Needs {
         match self.ranker {
             Ranker::None => Needs { fields: false, hits: false },
@@ -102,20 +102,20 @@ impl Scorer {
     }
 
     /// An upper bound of the weight of documents within these bounds, without BM25 ([`Scorer::bm25_at_most`]).
-    pub fn at_most(&self, most: &Most<'_>) -> i64 {
+    pub fn at_most(&self, bounds: &HitBounds<'_>) -> i64 {
         let heaviest = i64::from(self.heaviest);
-        let weighed = || self.query.field_weights.iter().zip(most.fields);
+        let weighed = || self.query.field_weights.iter().zip(bounds.fields);
         let sum = |of: &dyn Fn(u32) -> i64| {
             weighed().fold(0i64, |sum, (&weight, &words)| {
                 sum.saturating_add(i64::from(weight).saturating_mul(of(words)))
             })
         };
-        let longest = most.longest;
+        let longest = bounds.longest;
         let of_runs = || sum(&|words| i64::from(words.min(longest)));
-        let runs = || of_runs().min(heaviest.saturating_mul(most.runs.into()));
+        let runs = || of_runs().min(heaviest.saturating_mul(bounds.runs.into()));
         let fields = || {
             let matched = sum(&|words| i64::from(words > 0));
-            matched.min(heaviest.saturating_mul(most.occurrences.into()))
+            matched.min(heaviest.saturating_mul(bounds.occurrences.into()))
         };
         // A value that overflowed is no bound.
         let most_run_weight = if self.wraps { i64::MAX } else { self.run_weight.into() };
@@ -125,10 +125,10 @@ impl Scorer {
             Ranker::Bm25 => by_thousands(fields()),
             Ranker::ProximityBm25 => by_thousands(runs()),
             Ranker::Proximity => runs(),
-            Ranker::WordCount => heaviest.saturating_mul(most.occurrences.into()),
+            Ranker::WordCount => heaviest.saturating_mul(bounds.occurrences.into()),
             Ranker::FieldMask => i64::from(u32::MAX),
             Ranker::MatchAny => sum(&|words| {
-                let words = words.min(most.runs);
+                let words = words.min(bounds.runs);
                 let run = i64::from(words.min(longest));
                 let more = (run - 1).max(0).saturating_mul(most_run_weight);
                 i64::from(words).saturating_add(more)

@@ -5,7 +5,8 @@ use std::{collections::HashMap, rc::Rc, sync::Arc};
 use remora_words::{
     WordsError,
     analysis::{Analyzer, Scratch},
-    matching::{Counts, Document, Expansion, Matcher, PackedPosition, Vocabulary},
+    hits::PackedPosition,
+    matching::{Counts, Document, Expansion, Matcher, Vocabulary},
     query::{self, Wildcard},
     rank::{self, Attribute, AttributeKind, Attributes, Expression, Factors, IdfKind, Row, Scorer},
     settings::{Files, Settings},

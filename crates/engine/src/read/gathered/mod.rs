@@ -100,22 +100,22 @@ impl GatheredTable {
         Ok(Self { schema, parts, rows, known: Mutex::default() })
     }
 
-    /// Its definition.
+    /// The definition of the table.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
 
-    /// How many rows it has.
+    /// The number of rows.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// How many parts it has.
+    /// The number of parts.
     pub(super) fn part_count(&self) -> usize {
         self.parts.len()
     }
 
-    /// The version of its rows.
+    /// The version of the rows. Equal versions mean equal rows.
     pub(super) fn version(&self) -> String {
         self.parts.iter().map(|part| part.version()).collect::<Vec<_>>().join(",")
     }

@@ -22,7 +22,7 @@ pub trait Part: Send + Sync {
     /// The table's definition at this place. It was validated.
     fn schema(&self) -> &Schema;
 
-    /// How many rows it has.
+    /// The number of rows.
     fn rows(&self) -> u64;
 
     /// The version of its rows: parts with equal versions have the same rows.
@@ -43,7 +43,7 @@ pub trait Part: Send + Sync {
     /// [`crate::Error::Elsewhere`] if it does not answer.
     fn hide(&self, keys: &[Vec<u8>], unless: &Unless) -> Result<Arc<dyn Part>>;
 
-    /// Its contribution to the statistics of a query. The query contains those already known.
+    /// What this part adds to the statistics of a query. The query contains the statistics that are known already.
     fn statistics<'a>(
         &'a self,
         asked: &'a KeywordQuery,

@@ -1,4 +1,4 @@
-//! Documents that are no table's, indexed in memory, of which stored queries are asked.
+//! Documents that belong to no table, indexed in memory so that stored queries can be matched against them.
 
 use std::{ops::ControlFlow, sync::Arc};
 
@@ -17,13 +17,14 @@ use crate::{
     },
 };
 
-/// Some documents with the index of their keywords, in memory.
+/// Some documents and the index of their keywords, in memory.
 pub struct DocumentBatch {
     view: TableView,
 }
 
 impl DocumentBatch {
-    /// Indexes documents: rows of a definition that has words. Cost: as a write of those rows, without the disk.
+    /// Indexes documents, which are rows of a definition that has words. It costs as much as writing these rows,
+    /// without the disk.
     ///
     /// # Errors
     /// [`crate::Error::Request`] if a document is too large for an index; [`crate::Error::Ended`] if it is to end.
@@ -54,7 +55,7 @@ impl DocumentBatch {
         Ok(Self { view })
     }
 
-    /// Calls `visit` with each keyword of the documents.
+    /// Calls `visit` with each keyword that the documents have.
     pub fn for_each_keyword(&self, visit: &mut dyn FnMut(&str)) {
         if let Some(words) = self.words() {
             words.for_each_with_prefix("", |keyword, _| {
@@ -64,7 +65,7 @@ impl DocumentBatch {
         }
     }
 
-    /// Whether one of the documents has the keyword.
+    /// Whether one of the documents contains the keyword.
     pub fn has_keyword(&self, keyword: &str) -> bool {
         self.words().is_some_and(|words| words.find(keyword).is_some())
     }
@@ -89,7 +90,7 @@ impl DocumentBatch {
     }
 }
 
-/// The definition under which documents are indexed: words alone, by a key that is the document's number.
+/// The definition under which the documents are indexed: only the words, with the number of the document as its key.
 fn numbered(documents: &Schema) -> Schema {
     let mut columns = documents.columns.clone();
     columns.iter_mut().for_each(|column| column.indexed = false);
@@ -116,7 +117,7 @@ fn numbered(documents: &Schema) -> Schema {
     }
 }
 
-/// The stored rows of documents: none.
+/// A source of rows that has none: the documents are not stored.
 struct NoRows;
 
 impl RowReader for NoRows {

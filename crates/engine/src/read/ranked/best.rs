@@ -27,34 +27,34 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// So few rows are weighed at once; fewer in tests, whose tables are small.
+/// If no more rows than this match, all are weighed without pruning. Fewer in tests, whose tables are small.
 const FEW_ROWS: u64 = if cfg!(test) { 3 } else { 64 };
 
-/// To ask of so many words of a query whether a document has them costs as much as reading a posting.
+/// The number of words whose presence in a document can be checked in the time of reading one posting.
 const WORDS_PER_POSTING: usize = 8;
 
-/// Documents of a block of postings.
+/// The number of documents in a block of postings.
 const BLOCK: usize = 128;
 
-/// So many occurrences of a word are not worked out for each document.
+/// For so many occurrences of a word the bounds are computed in advance.
 const FEW_OCCURRENCES: usize = 32;
 
-/// Most bytes of what is known of fields, in a segment.
+/// The most bytes per segment for knowing which fields contain which words.
 const MOST_LEVEL_BYTES: u64 = 64 << 20;
 
-/// Of so few documents it is not asked in which fields they have the words.
+/// For this many documents or fewer, it is not looked up which fields contain the words.
 const FEW_DOCUMENTS: u32 = if cfg!(test) { 8 } else { 512 };
 
-/// The documents of a segment among which the best are looked for.
+/// The documents of a segment that are candidates for the best rows.
 enum Among<'d> {
-    /// These, of which none is deleted.
+    /// These documents, none of which is deleted.
     Docs(&'d DocSet),
-    /// All that have any of the words.
+    /// All documents that contain any of the words.
     Any,
 }
 
 impl Ranked {
-    /// The best of these rows by segment, by ascending documents; `None` where all are to be weighed.
+    /// The best of these rows, by segment and ascending documents; `None` if all of them have to be weighed.
     pub(super) fn best(
         &self,
         view: &TableView,
@@ -73,8 +73,8 @@ impl Ranked {
         self.run(view, (matcher, contributors), &among, wanted).map(Some)
     }
 
-    /// The best rows by segment, by ascending documents, found without a look at all that the query finds; `None` if
-    /// the rows are not those of keywords.
+    /// The best rows of the whole query, by segment and ascending documents, without visiting all rows that it finds;
+    /// `None` if the query has no keywords.
     pub(crate) fn first(
         &self,
         view: &TableView,
@@ -120,19 +120,19 @@ impl Ranked {
         }
     }
 
-    /// The words that bound what documents can weigh, if they do.
+    /// The words from which upper bounds of weights follow; `None` if no bounds follow.
     fn contributors(&self, matcher: &Matcher) -> Option<Contributors> {
         let mut contributors = matcher.contributors()?;
         if self.blends && contributors.window.is_none() && !contributors.are_hits {
-            // The last word of a phrase may stand where its first one does.
+            // The last word of a phrase can have the position of the first one.
             contributors.window = Some(1);
         }
         let is_counted = contributors.is_all || contributors.words.len() <= MAX_WORDS;
-        // What words of most documents take away is all that can make a weight wrap around.
+        // Only words with a negative idf can make a weight so low that it wraps around.
         let taken: f32 = contributors.words.iter().map(|word| (-word.idf).max(0.0)).sum();
         let lowest = f64::from(taken + 1.0) * 1000.0 * f64::from(self.table_weight);
         let is_bounded = lowest < f64::from(i32::MAX);
-        // Bounds are those of one weight of all rows.
+        // The bounds assume one table weight for all rows.
         let is_even = self.segment_weights.is_empty();
         (is_counted && is_bounded && is_even && self.table_weight >= 1).then_some(contributors)
     }
@@ -147,7 +147,7 @@ impl Ranked {
         let bounds = Bounds::new(contributors, &self.scorer, self.table_weight, self.fields);
         let mut top = TopWeights::new(wanted.rows.unwrap_or(usize::MAX), wanted.by_key);
         let mut best: Vec<Weights> = vec![Weights::new(); among.len()];
-        // The most documents first, so that the others meet a high bar.
+        // The segment with the most documents first, so that the threshold is high for the others.
         let mut order: Vec<usize> = (0..among.len()).collect();
         order.sort_by_cached_key(|&at| match &among[at] {
             Among::Docs(docs) => Reverse(docs.count()),
@@ -170,11 +170,11 @@ fn is_keyword(term: &Term) -> bool {
     term.keywords.len() == 1
 }
 
-/// The documents that have the words in fields other than the longest.
+/// The documents that contain the words in each field but the longest one.
 struct Levels {
     longest: usize,
     fields: Vec<usize>,
-    /// Of each of the fields.
+    /// For each of the fields, how many of the words a document has there.
     tiers: Vec<Tiers<'static>>,
 }
 
@@ -185,19 +185,20 @@ struct Segment<'a> {
     words: &'a WordsIndex,
     bounds: &'a Bounds<'a>,
     weighing: Weighing<'a>,
-    /// The words that a document has.
+    /// The words that the current document contains.
     present: Vec<usize>,
-    /// Which of 64 documents have each word, where those are bits.
+    /// For each word, a bit for each of 64 neighbouring documents that says whether it contains the word; empty if the
+    /// documents are not known as bits.
     of_near: Vec<u64>,
-    /// Their place.
+    /// The number of these 64 documents.
     near: Option<usize>,
     /// Whether each term is one keyword.
     are_keywords: bool,
-    /// Where places tell how long runs can be before all is weighed.
+    /// Set if positions of words bound the length of runs before a document is weighed.
     shifts: Option<Shifts>,
 }
 
-/// A tier, and what is known of its documents.
+/// A walk over the documents of a tier, with what is known of their fields.
 struct Walk<'w> {
     pass: Pass<'w>,
     levels: Option<&'w Levels>,
@@ -212,8 +213,8 @@ impl<'a> Segment<'a> {
         bounds: &'a Bounds<'a>,
     ) -> Result<Self> {
         let weighing = Weighing::new(ranked, matcher, words, view)?;
-        // What a wildcard stands for may be a word of the query too, and with blended characters a word may take no place
-        // of its own.
+        // An expanded wildcard may contain another word of the query, and a blended word may share the position of its
+        // part.
         let keyword = |term: usize| {
             let term = matcher.terms().get(term)?;
             let is_plain = |keyword: &str| keyword.chars().all(char::is_alphanumeric);
@@ -261,7 +262,7 @@ impl<'a> Segment<'a> {
         };
         let least = if is_same { count } else { 1 };
         for count in (least..=count).rev() {
-            // Not the last one: a word with a negative idf makes documents that have more words weigh less.
+            // The loop goes on: because of negative idf, documents with fewer words can weigh more.
             if self.bounds.of_words(count, None) < top.threshold() {
                 continue;
             }
@@ -287,7 +288,7 @@ impl<'a> Segment<'a> {
         Ok(top.finish())
     }
 
-    /// How many of the words each document has.
+    /// Counts for each document how many of the words it contains.
     fn tiers(&self, documents: u32) -> Result<Tiers<'a>> {
         let of = |&(term, _): &(usize, usize)| {
             self.ranked.unless.check()?;
@@ -305,7 +306,7 @@ impl<'a> Segment<'a> {
         Ok(Tiers::new(documents, sets, &times))
     }
 
-    /// What is known of fields, where that tells weights apart.
+    /// Looks up which fields contain which words, if weights depend on that.
     fn levels(&self) -> Result<Option<Levels>> {
         let (bounds, documents) = (self.bounds, self.view.segment.doc_count());
         let Some(longest) = self.words.longest_field() else { return Ok(None) };
@@ -340,7 +341,7 @@ impl<'a> Segment<'a> {
         Ok(Some(Levels { longest, fields, tiers }))
     }
 
-    /// Whether each word is one keyword and stands in the query once.
+    /// Whether each word is one keyword and occurs once in the query.
     fn is_plain(&self) -> bool {
         let terms = &self.bounds.terms;
         terms.iter().all(|&(term, times)| {
@@ -348,7 +349,7 @@ impl<'a> Segment<'a> {
         })
     }
 
-    /// Documents that have one word alone: those that have it rarely are left out by blocks.
+    /// Visits documents with only one of the words. Blocks in which the word is too rare to win are skipped.
     fn by_occurrences(&mut self, walk: &Walk<'_>, top: &mut TopRows<'_>) -> Result<()> {
         let bounds = self.bounds;
         let of = |occurrences, sum| {
@@ -376,13 +377,13 @@ impl<'a> Segment<'a> {
                 let known = few.get(occurrences as usize).copied();
                 known.unwrap_or_else(|| most(occurrences))
             };
-            // A word that counts the less the more often it stands there may stand there once.
+            // A word with a negative idf lowers the sum with each occurrence. In a block it may occur only once.
             let most_of_block = |occurrences| match word.idf < 0.0 {
                 true => of(occurrences, bounds.share(word)),
                 false => most(occurrences),
             };
             let mut looks = Looks::new(&self.ranked.unless);
-            // With the document that was looked at last, behind which those of a block stand.
+            // With the last document that was visited. The documents of a block come after it.
             let state = RefCell::new((&mut *top, 0, None));
             let may_have = |occurrences| {
                 let (top, last, failed) = &mut *state.borrow_mut();
@@ -424,7 +425,7 @@ impl<'a> Segment<'a> {
         failed.into_inner().map_or(Ok(()), Err)
     }
 
-    /// Weighs a document, unless it cannot win.
+    /// Weighs a document, unless its bound is below the threshold.
     fn visit(&mut self, doc: u32, walk: &Walk<'_>, top: &mut TopRows<'_>) -> Result<()> {
         let bounds = self.bounds;
         self.weighing.document.looks.steps(1 + bounds.shares.len() / WORDS_PER_POSTING)?;
@@ -453,7 +454,7 @@ impl<'a> Segment<'a> {
         Ok(())
     }
 
-    /// Finds the words that a document has, and what they add to the sum at most.
+    /// Finds the words that a document contains; returns an upper bound of what they add to the sum.
     #[inline]
     fn find_present(&mut self, doc: u32, tiers: &Tiers<'_>) -> f32 {
         let at = doc as usize / 64;
@@ -476,8 +477,9 @@ impl<'a> Segment<'a> {
         rest
     }
 
-    /// Reads the present words of the document that was gone to, as long as it may win: how often they occur, and where
-    /// they stand if it takes that. `rest` is what they add to the sum at most.
+    /// Reads the words of the current document one after the other: how often they occur, and, if `by_runs`, their
+    /// positions. Stops with `None` as soon as the document cannot win any more. `rest` is an upper bound of what the
+    /// words add to the sum.
     fn read(
         &mut self,
         walk: &Walk<'_>,
@@ -504,17 +506,17 @@ impl<'a> Segment<'a> {
             last = Some((word.term, frequency));
             read.occurrences = read.occurrences.saturating_add(frequency);
             let (counted, share) = (bounds.counted(word, frequency), bounds.share(word));
-            // Where the query has a word again, which adds nothing, it is known already what may win.
+            // A repeated word of the query adds nothing, so the test before still holds.
             if counted != 0.0 || share != 0.0 {
                 read.sum += counted;
                 rest -= share;
-                // Less than this, however often the others stand there.
+                // The bound holds however often the remaining words occur.
                 if !may_win(bounds.with(points, words, read.sum + rest)) {
                     return Ok(None);
                 }
             }
             let Some(shifts) = shifts.as_mut().filter(|_| nth > 0) else { continue };
-            // The places of the first word are read once the second may win.
+            // The positions of the first word are read only when the second word is reached.
             for &at in self.present.get(placed..=nth).unwrap_or_default() {
                 let Some(word) = bounds.contributors.words.get(at) else { continue };
                 let steps = self.weighing.document.steps(word.term)?;
@@ -534,20 +536,20 @@ impl<'a> Segment<'a> {
     }
 }
 
-/// What was read of a document.
+/// The data read of a document.
 struct Read {
     occurrences: u32,
-    /// What its words add to the sum.
+    /// What the words of the document add to the sum.
     sum: f32,
-    /// How many of them the longest run has at most.
+    /// The most words that the longest run can have.
     longest: u32,
 }
 
-/// How many words each field can have.
+/// The most words that each field can have.
 type Fields = [u32; MAX_FIELDS];
 
 impl Walk<'_> {
-    /// Of a document with so many words, all of them in the longest field.
+    /// The fields of a document with so many words, all of them in the longest field only.
     fn fields_without(&self, words: usize) -> Option<Fields> {
         let mut fields = [0; MAX_FIELDS];
         if let Some(field) = fields.get_mut(self.levels?.longest) {
@@ -556,7 +558,7 @@ impl Walk<'_> {
         Some(fields)
     }
 
-    /// Of one with so many words, so many of them in each other field too.
+    /// The fields of a document with so many words in the longest field and `least` words in each other field.
     fn fields_with(&self, words: usize, least: usize) -> Option<Fields> {
         let mut fields = [least as u32; MAX_FIELDS];
         if let Some(field) = fields.get_mut(self.levels?.longest) {
@@ -580,12 +582,13 @@ impl Walk<'_> {
         Some(fields)
     }
 
-    /// The words of the longest run, where it is known not to have all: those over phrases have more than there are.
+    /// The bound of the longest run; `u32::MAX` if it is not below the number of words, because runs over phrases can
+    /// have more words than the document has.
     fn known_longest(&self, longest: u32) -> u32 {
         if (longest as usize) < self.pass.count { longest } else { u32::MAX }
     }
 
-    /// What runs of no more than so many of the words count in these fields, at most.
+    /// An upper bound of the part of the weight that is not BM25, if no run has more than `longest` words.
     fn points(&self, bounds: &Bounds<'_>, fields: Option<&Fields>, longest: u32) -> i64 {
         let words = self.pass.count;
         let of_fields = fields.map(|fields| &fields[..bounds.fields()]);
@@ -605,7 +608,7 @@ impl Walk<'_> {
         self.points.borrow_mut().get(numbers, work_out)
     }
 
-    /// Each word in another field is an occurrence that is not in the longest.
+    /// Lowers the bound of the longest field: each word in another field takes one of the occurrences.
     fn limit(&self, fields: &mut Option<Fields>, occurrences: u32) {
         let (Some(levels), Some(fields)) = (self.levels, fields) else { return };
         let others = levels.fields.iter().filter_map(|&field| fields.get(field));
@@ -615,7 +618,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What documents from one on must have to win; breaks if none can.
+    /// Finds what documents from `first` on must have to reach the threshold; breaks if none can reach it.
     fn look(
         &self,
         bounds: &Bounds<'_>,

@@ -1,71 +1,78 @@
 //! Upper bounds on the weight of documents, before their positions are read.
+//!
+//! ```text
+//! query a b c, idf 0.3 0.2 0.1, ranker proximity_bm25, one field of weight 1
+//! a document with two of the words:   runs of at most 2 words              2 * 1000
+//!                                     BM25 of at most 0.3 + 0.2            (0.5 + 0.5) * 1000
+//!                                     weight at most                       3000
+//! ```
 
 use std::collections::BTreeMap;
 
 use remora_index::words::MOST_FIELDS;
 use remora_words::{
     matching::{Contributor, Contributors, saturated},
-    rank::{Most, Scorer},
+    rank::{HitBounds, Scorer},
 };
 
-/// Most fields that are told apart.
+/// The most fields whose words are counted separately.
 pub(super) const MAX_FIELDS: usize = MOST_FIELDS;
 
-/// So many occurrences are not worked out each time.
+/// The number of occurrences up to which saturated frequencies are computed in advance.
 const SATURATIONS: usize = 64;
 
-/// Queries of more words work out each time what documents can weigh.
+/// For queries of more words, bounds are computed each time instead of being stored.
 const MOST_WORDS: usize = 12;
 
-/// What documents can weigh at most.
+/// Computes upper bounds of weights.
 pub(super) struct Bounds<'q> {
     pub contributors: Contributors,
     scorer: &'q Scorer,
     table_weight: i64,
     fields: usize,
-    /// The terms, and how many places of the query have each.
+    /// The terms, each with the number of its positions in the query.
     pub terms: Vec<(usize, usize)>,
-    /// Of each word the place of its term among `terms`, and what it adds at most.
+    /// For each word, the index of its term in `terms` and the most that it adds to the sum.
     pub shares: Vec<(usize, f32)>,
     /// The position of the query's last word.
     pub last_position: u32,
-    /// What so many occurrences are worth.
+    /// The saturated frequency for each small number of occurrences.
     saturations: [f32; SATURATIONS],
-    /// What so many of the words can add to the sum at most, by their number.
+    /// The most that any `n` of the words add to the sum, by `n`.
     sums: Vec<f32>,
-    /// By how much a sum may be greater that is added in another order.
+    /// The most by which a sum can grow if it is added in another order.
     slack: f32,
 }
 
-/// What is known of a document.
+/// The facts about a document that bound its weight.
 #[derive(Clone, Copy)]
 pub(super) struct DocumentFacts<'k> {
-    /// How many of the words it has, counted by their places in the query.
+    /// The number of words that it contains, counted by their positions in the query.
     pub words: usize,
-    /// How many of them in each field at most; `None` if nothing is known of fields.
+    /// For each field, the most words that it contains; `None` if that is unknown.
     pub fields: Option<&'k [u32]>,
-    /// How many of them the longest run of any field has at most.
+    /// The most words that the longest run of any field has.
     pub longest: u32,
-    /// How many occurrences at most.
+    /// The most occurrences of the words.
     pub occurrences: u32,
-    /// The sum of what its words add at most.
+    /// An upper bound of the sum that its words add.
     pub sum: f32,
 }
 
-/// What the runs of documents with so many words count at most, once worked out.
+/// A cache of the bounds of runs for documents with so many words.
 pub(super) struct Points {
     side: usize,
     known: Vec<Option<i64>>,
 }
 
 impl Points {
-    /// Of documents with so many words.
+    /// An empty cache for documents with so many words.
     pub fn new(words: usize) -> Self {
         let side = if words <= MOST_WORDS { words + 1 } else { 0 };
         Self { side, known: vec![None; side * side * side] }
     }
 
-    /// Those of these numbers of words, none of which is above that.
+    /// The bound for three numbers of words (other fields, longest field, longest run), computed once.
     #[inline]
     pub fn get(&mut self, numbers: [u32; 3], work_out: impl FnOnce() -> i64) -> i64 {
         let side = self.side;
@@ -85,7 +92,7 @@ impl<'q> Bounds<'q> {
         table_weight: i32,
         fields: usize,
     ) -> Self {
-        // The words that tell most first: by them most documents are told to lose.
+        // The words with the highest idf first: they exclude the most documents.
         contributors.words.sort_by(|a, b| b.idf.total_cmp(&a.idf));
         let mut terms: BTreeMap<usize, usize> = BTreeMap::new();
         contributors.words.iter().for_each(|word| *terms.entry(word.term).or_default() += 1);
@@ -120,23 +127,24 @@ impl<'q> Bounds<'q> {
         bounds
     }
 
-    /// How many fields there are, but no more than are told apart.
+    /// The number of fields that are counted separately.
     pub fn fields(&self) -> usize {
         self.fields.min(MAX_FIELDS)
     }
 
-    /// What a word adds to the sum of a document at most that has it.
+    /// The most that a word adds to the sum of a document that contains it.
     #[inline]
     pub fn share(&self, word: &Contributor) -> f32 {
         match word.idf < 0.0 {
-            // A word of most documents counts the less the more often it stands there.
+            // The idf is negative: each further occurrence lowers the sum, so one occurrence is the most.
             true if self.contributors.is_certain => saturated(1) * word.idf,
             true => 0.0,
             false => word.idf,
         }
     }
 
-    /// What a word adds to the sum of a document that has it so often, or more than that.
+    /// An upper bound of what a word adds to the sum of a document in which it occurs so often. With a negative idf it
+    /// is 0, unless every occurrence certainly counts.
     #[inline]
     pub fn counted(&self, word: &Contributor, occurrences: u32) -> f32 {
         match word.idf < 0.0 && !self.contributors.is_certain {
@@ -148,9 +156,10 @@ impl<'q> Bounds<'q> {
         }
     }
 
-    /// Whether a run has no more words than one shift of the query puts on their places: `keyword` tells what
-    /// a term is, `None` if it is not one keyword. Those of letters and digits do not stand at one place together; a form
-    /// that is kept beside its stem, or a blended word, has other characters.
+    /// Whether no run has more words than one shift of the query aligns with the document (see [`super::shifts`]).
+    /// `keyword` gives the kind of a term, `None` if it is not one keyword. Two keywords of letters and digits never
+    /// share a position: a word as written that is indexed beside its stem, and a blended word, contain other
+    /// characters.
     pub fn runs_are_shifts(&self, mut keyword: impl FnMut(usize) -> Option<Keyword>) -> bool {
         let mut are_apart = true;
         let mut are_keywords = self.contributors.are_hits;
@@ -162,14 +171,14 @@ impl<'q> Bounds<'q> {
         are_keywords && self.scorer.runs_are_shifts(are_apart)
     }
 
-    /// What a document with so many of the words can weigh.
+    /// An upper bound of the weight of a document that contains so many of the words.
     pub fn of_words(&self, words: usize, fields: Option<&[u32]>) -> i64 {
         let sum = self.sums.get(words).or(self.sums.last()).copied().unwrap_or(0.0);
         self.of(DocumentFacts { words, fields, longest: u32::MAX, occurrences: u32::MAX, sum })
     }
 
-    /// The words, by their places among the terms, of which a document with so many must have one to weigh `floor`: all
-    /// but those whose best do not reach it.
+    /// The terms, by their indexes, of which a document with so many words must contain at least one to weigh `floor`.
+    /// The others are too light: even the best of them together do not reach it.
     pub fn needed(&self, words: usize, fields: Option<&[u32]>, floor: i64, out: &mut Vec<usize>) {
         let mut shares: Vec<(f32, usize)> = Vec::with_capacity(self.terms.len());
         for (at, &(term, _)) in self.terms.iter().enumerate() {
@@ -179,7 +188,7 @@ impl<'q> Bounds<'q> {
         }
         shares.sort_by(|a, b| a.0.total_cmp(&b.0));
         let reaches = |some: &[(f32, usize)]| {
-            // As if each of them counted as one word, and those that lower the sum need not be there.
+            // Counts each term as one word. Terms that lower the sum can be missing.
             let best = some.iter().rev().take(words);
             let sum = best.map(|share| share.0.max(0.0)).sum();
             self.of(DocumentFacts { words, fields, longest: u32::MAX, occurrences: u32::MAX, sum })
@@ -196,7 +205,7 @@ impl<'q> Bounds<'q> {
         self.with(self.points(known), known.words, known.sum)
     }
 
-    /// What a document weighs at most whose points are these.
+    /// An upper bound of the weight of a document, from the bound of its points.
     #[inline]
     pub fn with(&self, points: i64, words: usize, sum: f32) -> i64 {
         let slack = if words > 1 { self.slack } else { 0.0 };
@@ -204,11 +213,11 @@ impl<'q> Bounds<'q> {
         points.saturating_add(bm25).saturating_mul(self.table_weight)
     }
 
-    /// What counts beside BM25; the sum is not asked for.
+    /// An upper bound of the part of the weight that is not BM25. `known.sum` is not used.
     pub fn points(&self, known: DocumentFacts<'_>) -> i64 {
         let words = known.words as u32;
         let (runs, occurrences) = match self.contributors.window {
-            // Of each group a place is left out of those behind it.
+            // Groups within a window overlap: each occurrence but the first few can begin one.
             Some(window) => {
                 let groups = known.occurrences.saturating_sub(window.saturating_sub(1));
                 (groups.saturating_mul(window), known.occurrences)
@@ -229,15 +238,15 @@ impl<'q> Bounds<'q> {
                 &many
             }
         };
-        self.scorer.at_most(&Most { fields, runs, longest: known.longest, occurrences })
+        self.scorer.at_most(&HitBounds { fields, runs, longest: known.longest, occurrences })
     }
 }
 
-/// What a term is that is one keyword.
+/// The kind of a term that is one keyword.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keyword {
-    /// Of letters and digits alone.
+    /// Letters and digits only.
     Plain,
-    /// Of others too.
+    /// Other characters too.
     Other,
 }

@@ -6,7 +6,8 @@ use remora_index::{
 };
 use remora_words::{
     WordsError,
-    matching::{Document, Matcher, PackedPosition},
+    hits::PackedPosition,
+    matching::{Document, Matcher},
     rank::{Attribute, Row},
 };
 
@@ -16,7 +17,7 @@ use crate::{
     snapshot::SegmentView,
 };
 
-/// To find a keyword and stand before its documents costs as much as reading so many.
+/// The number of postings that can be read in the time of finding a keyword and its first documents.
 const CURSOR_POSTINGS: usize = 32;
 
 /// The terms of a query in one segment.
@@ -25,10 +26,10 @@ pub(super) struct SegmentDocument<'a> {
     words: &'a WordsIndex,
     view: &'a SegmentView,
     schema: &'a Schema,
-    /// For each term the cursors of its keywords.
+    /// The cursors of the keywords of each term.
     terms: Vec<Vec<WordCursor<'a>>>,
     places: Vec<PackedPosition>,
-    /// Whether to go on, by what is read of it.
+    /// Checks for an interruption as documents are read.
     pub(super) looks: Looks,
     failed: Option<Error>,
 }
@@ -55,12 +56,12 @@ impl<'a> SegmentDocument<'a> {
         Ok(Self { doc: 0, words, view, schema, terms, places: Vec::new(), looks, failed: None })
     }
 
-    /// Goes to a document; documents are asked in any order, ascending ones soonest.
+    /// Goes to a document. Any order is allowed; ascending documents are fastest.
     pub(super) fn go_to(&mut self, doc: u32) {
         self.doc = doc;
     }
 
-    /// How often a term of one keyword stands in the document.
+    /// The number of occurrences of a term in the current document. The term has to be one keyword.
     #[inline]
     pub(super) fn occurrences(&mut self, term: usize) -> Result<u32> {
         self.looks.step()?;
@@ -68,7 +69,8 @@ impl<'a> SegmentDocument<'a> {
         Ok(if cursor.seek(self.doc)? { cursor.frequency()? } else { 0 })
     }
 
-    /// Where a term of one keyword stands in the document: see [`WordCursor::steps`].
+    /// The positions of a term in the current document, as [`WordCursor::steps`] gives them. The term has to be one
+    /// keyword.
     #[inline]
     pub(super) fn steps(&mut self, term: usize) -> Result<&[u32]> {
         let Some([cursor]) = self.terms.get_mut(term).map(Vec::as_mut_slice) else {
@@ -82,18 +84,18 @@ impl<'a> SegmentDocument<'a> {
         Ok(steps)
     }
 
-    /// Whether two places that steps add up to are in one field of the document.
+    /// Whether two positions, given as sums of steps, are in the same field of the document.
     #[inline]
     pub(super) fn are_in_one_field(&self, first: u32, last: u32) -> bool {
         self.words.are_in_one_field(self.doc, first, last)
     }
 
-    /// What the index said where evaluating failed, or that it was to end.
+    /// The error of the index, or of the interruption, that made evaluating fail.
     pub(super) fn error(&mut self, error: WordsError) -> Error {
         self.failed.take().unwrap_or_else(|| super::refused(error))
     }
 
-    /// Keeps that.
+    /// Keeps an error until [`SegmentDocument::error`] returns it.
     fn note(&mut self, error: impl Into<Error>) -> WordsError {
         let error = error.into();
         let message = error.to_string();
@@ -167,7 +169,7 @@ impl Document for SegmentDocument<'_> {
     }
 }
 
-/// What ranking expressions ask of a row.
+/// The values of the row that ranking expressions read.
 impl Row for SegmentDocument<'_> {
     fn length(&self, field: usize) -> u32 {
         self.words.count(self.doc, field)

@@ -4,7 +4,8 @@
 use remora_words::{
     WordsError,
     analysis::Analyzer,
-    matching::{Counts, Expansion, Matcher, PackedPosition, Vocabulary},
+    hits::PackedPosition,
+    matching::{Counts, Expansion, Matcher, Vocabulary},
     query::{self, Wildcard},
 };
 
@@ -14,14 +15,14 @@ use crate::{
     interrupt::Unless, snapshot::TableView,
 };
 
-/// A vocabulary of known numbers, which notes those that are missing.
+/// A vocabulary of statistics that are known already. It records the missing ones.
 pub(super) struct KnownVocabulary<'s> {
     statistics: &'s KeywordStatistics,
     analyzer: &'s Analyzer,
     wanted: WantedStatistics,
-    /// How many sets of keywords were asked for.
+    /// The number of sets of keywords that were asked for.
     sets: usize,
-    /// How many of them wherever they stand, which all come first.
+    /// The number of those whose positions do not matter. They all come before the others.
     first_sets: usize,
 }
 
@@ -42,7 +43,7 @@ impl<'s> KnownVocabulary<'s> {
         self.wanted
     }
 
-    /// The next set's number, if it is known.
+    /// The number of the next set of keywords, and its count if that is known.
     fn set(&mut self, is_anywhere: bool) -> (usize, Option<u64>) {
         let set = self.sets;
         self.sets += 1;
@@ -100,7 +101,7 @@ impl Vocabulary for KnownVocabulary<'_> {
     }
 }
 
-/// The same in a part of the table, which counts the sets of keywords behind those that are known.
+/// The same for one part of the table. It counts the sets of keywords that come after the known ones.
 struct Counting<'s, 'v> {
     known_words: KnownVocabulary<'s>,
     vocabulary: ViewVocabulary<'v>,
@@ -143,7 +144,7 @@ impl Vocabulary for Counting<'_, '_> {
 }
 
 impl Ranked {
-    /// What of the numbers of a table is missing by which a query is planned.
+    /// The statistics that are missing to plan a query.
     pub(crate) fn missing(
         schema: &Schema,
         asked: &KeywordQuery,
@@ -162,7 +163,7 @@ impl Ranked {
         Ok(WantedStatistics { totals, needs_hits, ..known_words.missing() })
     }
 
-    /// Whether the words with wildcards that were asked for stand for the keywords that a part says they do.
+    /// Whether the keywords that a part gives for the wildcards really match them.
     pub(crate) fn are_expansions(
         schema: &Schema,
         wanted: &WantedStatistics,
@@ -183,7 +184,7 @@ impl Ranked {
         Ok(true)
     }
 
-    /// What a part of a table adds to its numbers; `asked` has those that are known.
+    /// The statistics that a part of a table adds. `asked` has those that are known.
     pub(crate) fn counted(
         view: &TableView,
         asked: &KeywordQuery,
@@ -236,7 +237,7 @@ impl Ranked {
     }
 }
 
-/// The error for numbers by which a query cannot be planned.
+/// The error for statistics that do not suffice to plan a query.
 pub(super) fn incomplete() -> Error {
     let message = "the keyword statistics sent with the query are not those that it needs";
     Error::request(RequestPart::Expression, message)

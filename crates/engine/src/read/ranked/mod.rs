@@ -22,7 +22,8 @@ use std::{ops::ControlFlow, sync::Arc};
 use remora_index::{DocSet, segment::Segment, words::WordsIndex};
 use remora_words::{
     WordsError,
-    matching::{Candidates, Counts, Document, Hit, Matcher},
+    hits::Hit,
+    matching::{Candidates, Counts, Document, Matcher},
     query::{self, Parsed},
     rank::{self, Needs, Ranker, Scorer},
 };
@@ -40,31 +41,31 @@ pub use stored::StoredQuery;
 use tiers::{Set, Tiers};
 use vocabulary::ViewVocabulary;
 
-/// A query over one table at one moment.
+/// A keyword query, planned for one table at one moment.
 pub(crate) struct Ranked {
-    /// `None` for a query that nothing is left of, or an empty one.
+    /// `None` for an empty query, or one of which nothing is left after parsing.
     matcher: Option<Matcher>,
-    /// An empty query finds every row, with the weight 1.
+    /// Whether the query is empty: it finds every row, with the weight 1.
     is_every: bool,
     id: u32,
     scorer: Scorer,
     table_weight: i32,
-    /// Whether words may have blended characters, behind which one may take no place.
+    /// Whether words can have blended characters. The word after such a word can have the same position.
     blends: bool,
-    /// What the weights of segments are multiplied by that are not multiplied by [`Ranked::table_weight`].
+    /// The segments that have a weight of their own, which is used instead of [`Ranked::table_weight`].
     segment_weights: Vec<(Arc<Segment>, i32)>,
     report: KeywordReport,
     schema: Arc<Schema>,
-    /// How many fields there are.
+    /// The number of fields.
     fields: usize,
-    /// What ends it before it is done.
+    /// Checked to end the query before it is done.
     unless: Unless,
 }
 
-/// Documents that are fewer than one in so many of a word's are looked for one by one.
+/// If the wanted documents are fewer than one in so many of a word, they are looked up one by one.
 const FEW_SHARE: usize = 16;
 
-/// Documents of lists, and keywords, that are united between two looks whether to go on.
+/// The number of documents or keywords that are merged between two checks for an interruption.
 const UNITED_DOCUMENTS: u64 = if cfg!(test) { 64 } else { 1 << 20 };
 const UNITED_KEYWORDS: usize = if cfg!(test) { 4 } else { 1 << 16 };
 
@@ -77,7 +78,7 @@ impl Ranked {
         Self::planned(&view.schema, Some(view), asked, false, unless)
     }
 
-    /// What a query is made of.
+    /// The keywords of a query, for reports.
     pub(crate) fn report(
         view: &TableView,
         asked: &KeywordQuery,
@@ -86,7 +87,7 @@ impl Ranked {
         Ok(Self::planned(&view.schema, Some(view), asked, true, unless)?.report)
     }
 
-    /// The same by the numbers that the query has with it.
+    /// The same, with the statistics that the query carries.
     pub(crate) fn report_by_statistics(
         schema: &Arc<Schema>,
         asked: &KeywordQuery,
@@ -95,14 +96,14 @@ impl Ranked {
         Ok(Self::planned(schema, None, asked, true, unless)?.report)
     }
 
-    /// In how many live rows a keyword stands, and how often.
+    /// The number of live rows that contain a keyword, and of its occurrences.
     pub(crate) fn counts(view: &TableView, keyword: &str, unless: &Unless) -> Result<Counts> {
         let words = words_of(&view.schema)?;
         let analyzer = words.analyzer()?;
         ViewVocabulary::new(view, words, &analyzer, unless).with_hits().counts_of(keyword)
     }
 
-    /// Calls `visit` with each keyword of the table and the number of its live rows, in order.
+    /// Calls `visit` with each keyword of the table and the number of live rows that contain it, in order.
     pub(crate) fn for_each_keyword(
         view: &TableView,
         visit: &mut dyn FnMut(&str, u64),
@@ -113,7 +114,7 @@ impl Ranked {
         ViewVocabulary::new(view, words, &analyzer, unless).for_each(visit)
     }
 
-    /// By the numbers of the query, or else of the view.
+    /// Plans a query with the statistics that it carries; if it carries none, with those of the view.
     fn planned(
         schema: &Arc<Schema>,
         view: Option<&TableView>,
@@ -128,7 +129,7 @@ impl Ranked {
         Self::of_parsed(schema, view, asked, &parsed, needs_hits, unless)
     }
 
-    /// The same of a query that was parsed.
+    /// Plans a parsed query.
     fn of_parsed(
         schema: &Arc<Schema>,
         view: Option<&TableView>,
@@ -200,12 +201,12 @@ impl Ranked {
         })
     }
 
-    /// What was passed over or changed of it.
+    /// A warning about ignored or changed parts of the query.
     pub(crate) fn warning(&self) -> Option<&str> {
         self.report.warning.as_deref()
     }
 
-    /// The documents of a segment that the query finds; deleted ones may be among them.
+    /// The documents of a segment that the query finds. Deleted ones can be among them.
     pub(crate) fn documents(&self, view: &SegmentView) -> Result<DocSet> {
         let count = view.segment.doc_count();
         if self.is_every {
@@ -293,7 +294,7 @@ impl Ranked {
         Ok(if any.is_empty() { united } else { any.union(&united, count) })
     }
 
-    /// The documents that hold any of the keywords.
+    /// The documents that contain any of the keywords.
     fn united(&self, words: &WordsIndex, numbers: &[u32], count: u32) -> Result<DocSet> {
         let (mut all, mut rest) = (DocSet::empty(), numbers);
         while !rest.is_empty() {
@@ -314,7 +315,7 @@ impl Ranked {
         Ok(all)
     }
 
-    /// The documents that are in each of the parts: those of the rarest are looked for in the others.
+    /// The documents that are in all of the parts. It starts with the rarest part.
     fn of_all(
         &self,
         matcher: &Matcher,
@@ -358,7 +359,7 @@ impl Ranked {
         Ok(all.unwrap_or_else(DocSet::empty))
     }
 
-    /// The only keyword of a part.
+    /// The keyword of a part, if it is a single one.
     fn keyword_of<'m>(&self, matcher: &'m Matcher, part: &Candidates) -> Option<&'m str> {
         let Candidates::Term(term) = part else { return None };
         match &matcher.terms().get(*term)?.keywords[..] {
@@ -367,7 +368,7 @@ impl Ranked {
         }
     }
 
-    /// The documents that hold a term.
+    /// The documents that contain a term.
     fn of_term(
         &self,
         matcher: &Matcher,
@@ -383,7 +384,7 @@ impl Ranked {
         }
     }
 
-    /// The weights of documents by segment, ascending; at least of those that are wanted.
+    /// The weights of documents by segment, in ascending order of documents. Only the wanted ones have to be there.
     pub(crate) fn weights(
         &self,
         view: &TableView,

@@ -6,45 +6,45 @@ use remora_index::{Bitmap, DocSet};
 
 use super::tiers::{CHUNK, Tiers, copy_words, words_of};
 
-/// Documents of lists between two looks at what documents must have; others are looked at by chunks.
+/// The number of listed documents between two calls of `look`. Documents that are no list are walked in chunks.
 const CHUNK_DOCS: usize = if cfg!(test) { 4 } else { 256 };
 
-/// Which documents of a tier.
+/// A part of the documents of a tier.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TierSelection {
-    /// All.
+    /// All documents.
     Every,
-    /// Those that have words in a field other than the longest.
+    /// The documents with words in a field other than the longest.
     With,
-    /// The others.
+    /// The documents with words in the longest field only.
     Without,
 }
 
-/// What documents are walked over.
+/// A walk over some documents of a tier.
 pub(super) struct Pass<'p> {
     pub tiers: &'p Tiers<'p>,
-    /// How many words they have.
+    /// The number of words that the documents have.
     pub count: usize,
-    /// `None` for all.
+    /// The documents to which the walk is restricted; `None` for no restriction.
     pub among: Option<&'p DocSet>,
     pub deleted: Option<&'p Bitmap>,
-    /// The words in the fields other than the longest, field by field.
+    /// The words in each field but the longest.
     pub levels: &'p [Tiers<'p>],
     pub part: TierSelection,
 }
 
-/// What a document must have to win, from some document on.
+/// What a document must have to reach the threshold, from some document on.
 #[derive(Default)]
 pub(super) struct Needed {
     /// One of these words.
     pub words: Vec<usize>,
-    /// So many words in the only field that is not the longest.
+    /// At least so many words in the only field that is not the longest.
     pub least: usize,
 }
 
 impl Pass<'_> {
-    /// Calls `visit` with the documents, ascending, until it breaks. `look` tells now and then what documents from one
-    /// on need, or breaks if none of them can win.
+    /// Calls `visit` with the documents in ascending order until it breaks. From time to time calls `look`, which says
+    /// what the documents from a given one on must have, or breaks if none of them can win.
     pub fn run(
         &self,
         mut look: impl FnMut(u32, &mut Needed) -> ControlFlow<()>,
@@ -86,7 +86,7 @@ impl Pass<'_> {
         }
     }
 
-    /// A list in which all the documents are, if there is a short one.
+    /// A list that contains all documents of the walk, if there is a short one.
     fn listed(&self) -> Option<std::borrow::Cow<'_, [u32]>> {
         if let Some(list) = self.tiers.list(self.count) {
             return Some(list.into());
@@ -100,14 +100,14 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether a document of a list is one of them.
+    /// Whether a listed document belongs to the walk.
     fn is_asked(&self, doc: u32, needed: &Needed) -> bool {
         let is_needed = |word: &usize| self.tiers.has_word(*word, doc);
         self.is_of_tier(doc)
             && (needed.words.len() >= self.tiers.words() || needed.words.iter().any(is_needed))
     }
 
-    /// Whether a document is one of them, whatever it needs to win.
+    /// Whether a document belongs to the walk, whatever it must have to reach the threshold.
     #[inline]
     pub fn is_of_tier(&self, doc: u32) -> bool {
         let has_fields = || self.levels.iter().any(|level| level.has_any(doc));
@@ -117,7 +117,7 @@ impl Pass<'_> {
             && self.deleted.is_none_or(|deleted| !deleted.contains(doc))
     }
 
-    /// The documents of a chunk, 64 in each word of `found`. `mask` is space that is used again.
+    /// Finds the documents of a chunk, 64 in each word of `found`. `mask` is a buffer.
     fn find(
         &self,
         start: usize,
@@ -164,10 +164,10 @@ fn remove(found: &mut [u64], mask: &[u64]) {
     found.iter_mut().zip(mask).for_each(|(word, mask)| *word &= !mask);
 }
 
-/// Which documents have words in fields, chunk after chunk.
+/// Tells chunk by chunk which documents have words in fields.
 struct FieldWords<'l> {
     levels: &'l [Tiers<'l>],
-    /// Of each level that is lists, what of it comes.
+    /// For each level that is lists, the rest of its list.
     lists: Vec<Option<std::vec::IntoIter<u32>>>,
 }
 
@@ -177,7 +177,7 @@ impl<'l> FieldWords<'l> {
         Self { levels, lists }
     }
 
-    /// Which documents of a chunk have at least so many words; chunks are asked for in ascending order.
+    /// The documents of a chunk that have at least so many words. Chunks are asked for in ascending order.
     fn at_least(&mut self, least: usize, start: usize, out: &mut [u64; CHUNK]) {
         let least = if self.levels.len() == 1 { least } else { 1 };
         out.fill(0);
@@ -194,7 +194,7 @@ impl<'l> FieldWords<'l> {
     }
 }
 
-/// Adds the documents of a list that are in the chunk; those before it are passed over.
+/// Adds the documents of a list that are in the chunk. Earlier ones are skipped.
 fn add_listed(list: &mut std::vec::IntoIter<u32>, start: usize, out: &mut [u64; CHUNK]) {
     while let Some(&doc) = list.as_slice().first() {
         let at = doc as usize / 64;

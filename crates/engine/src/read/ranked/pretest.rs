@@ -1,42 +1,50 @@
 //! Tests by places alone whether a document matches a phrase or a proximity, before it is evaluated.
 //!
-//! Most documents that have all of the words do not have them close enough, and a test of the rarest ones tells. Where
-//! no place is left out by a field or a position that the query asks for, the test decides.
+//! Most documents that contain all of the words do not contain them close enough to each other, which the positions of
+//! the rarest words show. If the query restricts neither fields nor positions, the test is exact.
+//!
+//! ```text
+//! query "a b c"       c is the rarest word, then a, then b
+//! c at 6 and 40       the phrase's last word can be at 6 or 40
+//! a at 4 and 90       two before the last word: 6 or 92, so 6 is left
+//! b at 5              one before the last word: 6, so the document matches
+//! ```
 
 use remora_words::matching::{Matcher, QuotedTerms};
 
 use super::document::SegmentDocument;
 use crate::Result;
 
-/// So many words of a proximity are tested, the rarest ones: with each, more places are compared.
+/// The most words of a proximity that are tested, the rarest ones. Each further word means more positions to compare.
 const MOST_WINDOW_WORDS: usize = 4;
 
-/// What the places of the words tell of a document.
+/// The result of the test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     Matches,
-    /// Evaluating tells.
+    /// The document may match; evaluating it decides.
     MayMatch,
     Fails,
 }
 
-/// The words of a query that is a phrase or a proximity of keywords.
+/// The test for a query that is one phrase or one proximity of keywords.
 pub(super) struct Pretest {
-    /// The number of each term, which is one keyword, and how far it stands before the query's last word; the rarest
-    /// first.
+    /// The number of each term, which is one keyword, and the distance of its position to that of the query's last
+    /// word; the rarest first.
     terms: Vec<(usize, u32)>,
-    /// How far the first word of a phrase is before its last.
+    /// The distance between the positions of a phrase's first and last word.
     span: u32,
-    /// Of a proximity, by how much less the first and the last word are apart.
+    /// For a proximity, the distance below which its first and last word have to be.
     reach: Option<u32>,
-    /// Whether a document with the words in their places matches.
+    /// Whether a document that passes the test certainly matches.
     is_decisive: bool,
-    /// The places of each word of a proximity; of a phrase, where its last word stands by all words that were read.
+    /// For a proximity, the positions of each word. For a phrase, the possible positions of its last word by all words
+    /// read so far.
     places: Vec<Vec<u32>>,
 }
 
 impl Pretest {
-    /// `None` if the query is anything else.
+    /// The test for a query; `None` if the query is anything else.
     pub fn new(matcher: &Matcher) -> Option<Self> {
         let QuotedTerms { mut terms, reach, is_unlimited } = matcher.quoted()?;
         let is_keyword = |&(term, _): &(usize, u32)| {
@@ -56,8 +64,8 @@ impl Pretest {
         Some(Self { terms, span, reach, is_decisive, places })
     }
 
-    /// Whether the document that was gone to matches. Cost: the places of its rarest words, up to the first that does not
-    /// stand where the others do.
+    /// Tests the current document. It reads the positions of the rarest words first and stops at the first word that is
+    /// not where the others are.
     pub fn test(&mut self, document: &mut SegmentDocument<'_>) -> Result<Verdict> {
         let is_there = match self.reach {
             Some(reach) => self.stand_near(reach, document)?,
@@ -102,7 +110,7 @@ impl Pretest {
     }
 }
 
-/// The places of a word, each so far behind.
+/// The positions of a word, each plus `behind`.
 fn placed(steps: &[u32], behind: u32) -> impl Iterator<Item = u32> {
     steps.iter().scan(behind, |at, step| {
         *at = at.wrapping_add(*step);
@@ -110,7 +118,7 @@ fn placed(steps: &[u32], behind: u32) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Keeps the numbers that are among others too; both ascend.
+/// Keeps the numbers that are also among `others`. Both are ascending.
 fn keep_common(kept: &mut Vec<u32>, mut others: impl Iterator<Item = u32>) {
     let mut other = others.next();
     kept.retain(|&number| {
@@ -123,8 +131,8 @@ fn keep_common(kept: &mut Vec<u32>, mut others: impl Iterator<Item = u32>) {
     });
 }
 
-/// Whether a place of each list, all of which ascend, is less than `reach` from one of each other, and the first and the
-/// last of them are `together`: of the first places of all lists the least is left out until they are.
+/// Whether there is one position from each list such that all of them are less than `reach` apart and the first and
+/// last of them are `together`. Lists are ascending. The least of the current positions advances until that is so.
 fn are_near(lists: &[Vec<u32>], reach: u32, together: impl Fn(u32, u32) -> bool) -> bool {
     let mut next = [0; MOST_WINDOW_WORDS];
     loop {
@@ -142,7 +150,7 @@ fn are_near(lists: &[Vec<u32>], reach: u32, together: impl Fn(u32, u32) -> bool)
         let (Some(list), Some(next)) = (lists.get(number), next.get_mut(number)) else {
             return false;
         };
-        // No window that begins with it is shorter.
+        // Later windows that begin at the same position are longer.
         *next += 1;
         while list.get(*next).is_some_and(|&at| at.saturating_add(reach) <= greatest) {
             *next += 1;

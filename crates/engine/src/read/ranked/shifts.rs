@@ -4,17 +4,24 @@
 //! aligns all of them. The number of words that agree on a shift is counted without distinguishing fields, which lie
 //! one after the other, and shifts that differ by a multiple of [`SHIFTS`] count as one. So the count is an upper bound
 //! on the run, and nearly always exact.
+//!
+//! ```text
+//! query                               a b c           distances to the last word: 2, 1, 0
+//! document                            x a b y b c     a at 2, b at 3 and 5, c at 6
+//! position + distance: the shift      a: 4   b: 4, 6   c: 6
+//! words by shift                      4: a, b   6: b, c        no run has more than 2 words
+//! ```
 
-/// Shifts that are told apart.
+/// The number of shifts that are counted separately.
 const SHIFTS: usize = 512;
 
-/// What the counts of one document are above those of the one before.
+/// The difference between the counts of one document and those of the next, so that counts need no reset.
 const STEP: u32 = 1 << 12;
 
-/// Counts words by shifts, one document after the other.
+/// Counts words by shift, for one document after the other.
 pub(super) struct Shifts {
     counts: Box<[u32; SHIFTS]>,
-    /// What counts of this document begin with; those that are less are of documents before it.
+    /// The value that means zero for the current document. Lower counts belong to earlier documents.
     zero: u32,
 }
 
@@ -23,7 +30,7 @@ impl Shifts {
         Self { counts: Box::new([0; SHIFTS]), zero: 0 }
     }
 
-    /// Begins with another document.
+    /// Begins with the next document.
     #[inline]
     pub fn begin(&mut self) {
         // Before counts could meet the greatest number all of them begin anew.
@@ -34,8 +41,8 @@ impl Shifts {
         self.zero += STEP;
     }
 
-    /// Counts a word that stands at these places, the first and by how much each is behind the one before, and so far before
-    /// the query's last word; the greatest count that it made.
+    /// Counts a word. `steps` are its first position and the distances of the others to the one before; `before_last`
+    /// is the distance to the query's last word. Returns the greatest count that this word reached.
     #[inline]
     pub fn add(&mut self, steps: &[u32], before_last: u32) -> u32 {
         let (mut at, mut greatest) = (before_last, self.zero);

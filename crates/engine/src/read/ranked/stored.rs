@@ -1,9 +1,10 @@
-//! A query that is stored and asked of documents that come later. It is parsed once, and it is known without which
-//! keywords it finds nothing.
+//! Stored queries, which are matched against documents that come later. A query is parsed once. The keywords that it
+//! requires are known, so most queries need not be evaluated for a document.
 
 use remora_words::{
     analysis::Analyzer,
-    matching::{Candidates, Counts, Expansion, Matcher, PackedPosition, Term, Vocabulary},
+    hits::PackedPosition,
+    matching::{Candidates, Counts, Expansion, Matcher, Term, Vocabulary},
     query::{self, Parsed},
     rank::Ranker,
 };
@@ -11,7 +12,7 @@ use remora_words::{
 use super::{names, refused, words_of};
 use crate::{KeywordQuery, Result, Schema};
 
-/// A keyword query that was parsed for documents of a definition.
+/// A keyword query, parsed for the documents of a definition.
 #[derive(Debug)]
 pub struct StoredQuery {
     pub(super) asked: KeywordQuery,
@@ -44,15 +45,15 @@ impl StoredQuery {
         Ok(Self { asked, parsed, required })
     }
 
-    /// A document that the query finds has one keyword at least of each of these groups. Without a group any document
-    /// may be found; an empty group means that none is.
+    /// The groups of keywords that the query requires: a document that it finds contains at least one keyword of each
+    /// group. Without groups it may find any document. With an empty group it finds none.
     pub fn required(&self) -> &[Vec<String>] {
         &self.required
     }
 }
 
-/// The vocabulary of documents that nobody knows yet: every word may be there, and what a wildcard stands for is not
-/// known.
+/// The vocabulary of documents that are not known yet: it contains every word, and the expansion of wildcards is
+/// unknown.
 struct EveryWord<'a> {
     analyzer: &'a Analyzer,
 }
@@ -97,8 +98,8 @@ fn required(candidates: &Candidates, terms: &[Term]) -> Vec<Vec<String>> {
     }
 }
 
-/// The same of documents that are in at least so many of the parts. They may lack `least - 1` fewer parts than there
-/// are, so of any others they are in one.
+/// The groups for documents that are in at least `least` of the parts. Such a document is outside of at most
+/// `parts - least` parts, so it is in at least one of any `parts - least + 1`.
 fn of_some(parts: &[Candidates], least: usize, terms: &[Term]) -> Vec<Vec<String>> {
     let shortest = |part| required(part, terms).into_iter().min_by_key(Vec::len);
     let mut known: Vec<Vec<String>> = parts.iter().filter_map(shortest).collect();

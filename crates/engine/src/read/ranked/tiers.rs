@@ -1,4 +1,4 @@
-//! Documents by how many of a query's words they have.
+//! Groups documents by the number of a query's words that they contain (tiers).
 //!
 //! For frequent words, the documents are added up 64 at a time: one bit of the counts of all documents is a plane, and
 //! adding works like a half adder.
@@ -15,15 +15,16 @@ use remora_index::{Bitmap, DocSet};
 /// Words of 64 documents that are worked on together: what is made of them stays in the processor's nearest cache. Fewer in
 /// tests, whose tables are small.
 pub(super) const CHUNK: usize = if cfg!(test) { 2 } else { 256 };
-/// Most words of a query whose rows are counted: their documents are all in memory, a bit for each word and document.
+/// The most words of a query whose documents are counted: they are all in memory, with a bit for each word and
+/// document.
 pub(super) const MAX_WORDS: usize = 64;
-/// Words that stand in no more than one in so many documents are merged as lists.
+/// Words that are in at most one of so many documents are merged as lists.
 const FEW_SHARE: usize = if cfg!(test) { 4 } else { 128 };
 
 /// The documents of a word.
 pub(super) enum Set<'s> {
     Docs(DocSet),
-    /// One bit each, as the index holds them.
+    /// A bit for each document, as the index stores them.
     Words(&'s [[u8; 8]]),
 }
 
@@ -36,7 +37,7 @@ impl Set<'_> {
         }
     }
 
-    /// The documents among the 64 at `at`; none of a list.
+    /// The bits of the 64 documents at `at`; 0 for a list.
     #[inline]
     fn word(&self, at: usize) -> u64 {
         match self {
@@ -45,7 +46,7 @@ impl Set<'_> {
         }
     }
 
-    /// The words from `start` on; none of a list.
+    /// The bits of documents from word `start` on; 0 for a list.
     fn words(&self, start: usize, out: &mut [u64]) {
         match self {
             Self::Docs(docs) => copy_words(words_of(docs), start, out),
@@ -67,7 +68,7 @@ impl Set<'_> {
     }
 }
 
-/// How many of the words each document of a segment has.
+/// For each document of a segment, the number of words that it contains.
 pub(super) struct Tiers<'s> {
     documents: u32,
     /// The documents of each word.
@@ -76,15 +77,16 @@ pub(super) struct Tiers<'s> {
 }
 
 enum Counts {
-    /// Each document that is asked for has so many.
+    /// Every document that is asked for contains so many words.
     Same(usize),
     Planes(Vec<Vec<u64>>),
-    /// The documents that have so many of the words, ascending.
+    /// For each number of words, the documents that contain so many, ascending.
     Lists(Vec<Vec<u32>>),
 }
 
 impl<'s> Tiers<'s> {
-    /// Counts in a segment of so many documents; `sets` are those of each word, counted so many times.
+    /// Counts the words of `documents` documents. `sets` are the documents of each word, and `times` how often
+    /// each word counts.
     pub(super) fn new(documents: u32, sets: Vec<Set<'s>>, times: &[usize]) -> Self {
         let most: usize = times.iter().sum();
         let lists = sets.iter().zip(times).map(|(set, times)| match set {
@@ -113,28 +115,28 @@ impl<'s> Tiers<'s> {
         Self { documents, sets, counts: Counts::Planes(planes) }
     }
 
-    /// Of documents each of which has so many words.
+    /// For documents that all contain so many words.
     pub(super) fn same(documents: u32, count: usize) -> Self {
         Self { documents, sets: Vec::new(), counts: Counts::Same(count) }
     }
 
-    /// How many documents the segment has.
+    /// The number of documents of the segment.
     pub(super) fn documents(&self) -> u32 {
         self.documents
     }
 
-    /// How many words there are whose documents are known.
+    /// The number of words whose documents are known.
     pub(super) fn words(&self) -> usize {
         self.sets.len()
     }
 
-    /// Whether a document has a word.
+    /// Whether a document contains a word.
     #[inline]
     pub(super) fn has_word(&self, word: usize, doc: u32) -> bool {
         self.sets.get(word).is_none_or(|set| set.contains(doc))
     }
 
-    /// Which of the 64 documents at `at` have each word; none where they are lists, or not known.
+    /// For each word, which of the 64 documents at `at` contain it; empty if the documents are lists or not known.
     #[inline]
     pub(super) fn words_at(&self, at: usize, out: &mut Vec<u64>) {
         out.clear();
@@ -143,7 +145,7 @@ impl<'s> Tiers<'s> {
         }
     }
 
-    /// The documents that have at least so many words.
+    /// The documents that contain at least so many words.
     pub(super) fn at_least(&self, least: usize) -> DocSet {
         match &self.counts {
             Counts::Same(count) if *count >= least => DocSet::all(self.documents),
@@ -161,7 +163,7 @@ impl<'s> Tiers<'s> {
         }
     }
 
-    /// The documents with at least so many words, ascending, if they are lists.
+    /// The documents that contain at least so many words, ascending, if they are lists.
     pub(super) fn listed(&self, least: usize) -> Option<Vec<u32>> {
         let Counts::Lists(lists) = &self.counts else { return None };
         let mut docs = lists.get(least..).unwrap_or_default().concat();
@@ -169,7 +171,7 @@ impl<'s> Tiers<'s> {
         Some(docs)
     }
 
-    /// The documents with so many words, ascending, if they are lists.
+    /// The documents that contain so many words, ascending, if they are lists.
     pub(super) fn list(&self, count: usize) -> Option<&[u32]> {
         match &self.counts {
             Counts::Lists(lists) => Some(lists.get(count).map_or(&[], |list| list)),
@@ -177,7 +179,7 @@ impl<'s> Tiers<'s> {
         }
     }
 
-    /// Whether a document has so many words.
+    /// Whether a document contains so many words.
     #[inline]
     pub(super) fn has(&self, count: usize, doc: u32) -> bool {
         match &self.counts {
@@ -191,7 +193,7 @@ impl<'s> Tiers<'s> {
         }
     }
 
-    /// Whether a document has any of the words.
+    /// Whether a document contains any of the words.
     #[inline]
     pub(super) fn has_any(&self, doc: u32) -> bool {
         match &self.counts {
@@ -203,7 +205,7 @@ impl<'s> Tiers<'s> {
         }
     }
 
-    /// Which of the 64 documents at `at` have so many words.
+    /// Which of the 64 documents at `at` contain so many words.
     #[inline]
     fn with_word(planes: &[Vec<u64>], count: usize, at: usize) -> u64 {
         planes.iter().enumerate().fold(!0, |found, (bit, plane)| {
@@ -212,8 +214,8 @@ impl<'s> Tiers<'s> {
         })
     }
 
-    /// Which documents have so many words, 64 in each word of `out`, from the 64 at `start` on; all of them where they
-    /// are lists.
+    /// Which documents contain so many words, 64 in each word of `out`, from the 64 at `start` on. If they are lists,
+    /// all bits are set.
     pub(super) fn words_with(&self, count: usize, start: usize, out: &mut [u64]) {
         let is_other = matches!(&self.counts, Counts::Same(same) if *same != count);
         out.fill(if is_other { 0 } else { !0 });
@@ -230,7 +232,7 @@ impl<'s> Tiers<'s> {
         }
     }
 
-    /// The same of those that have at least so many words.
+    /// The same for documents that contain at least so many words.
     pub(super) fn words_at_least(&self, least: usize, start: usize, out: &mut [u64]) {
         let Counts::Planes(planes) = &self.counts else {
             out.fill(!0);
@@ -257,7 +259,7 @@ impl<'s> Tiers<'s> {
         out.iter_mut().zip(&equal).for_each(|(out, equal)| *out |= equal);
     }
 
-    /// The same of those that have one of these words.
+    /// The same for documents that contain one of these words.
     pub(super) fn words_of_any(&self, chosen: &[usize], start: usize, out: &mut [u64]) {
         out.fill(0);
         let mut of_set = [0; CHUNK];
@@ -280,7 +282,7 @@ pub(super) fn word(words: &[u64], at: usize) -> u64 {
     words.get(at).copied().unwrap_or(0)
 }
 
-/// The words from `start` on; 0 behind the last.
+/// Copies the words from `start` on; 0 after the last one.
 pub(super) fn copy_words(words: &[u64], start: usize, out: &mut [u64]) {
     let words = words.get(start..).unwrap_or_default();
     let (copied, rest) = out.split_at_mut(words.len().min(out.len()));
@@ -288,7 +290,7 @@ pub(super) fn copy_words(words: &[u64], start: usize, out: &mut [u64]) {
     rest.fill(0);
 }
 
-/// Adds one to the counts of a word's documents.
+/// Adds one to the counts of the documents of a word.
 fn add(planes: &mut [Vec<u64>], set: &Set<'_>) {
     let words = planes.first().map_or(0, Vec::len);
     let mut carry = [0; CHUNK];
@@ -303,7 +305,7 @@ fn add(planes: &mut [Vec<u64>], set: &Set<'_>) {
     }
 }
 
-/// The documents of lists by how many lists have them.
+/// The documents of lists, by the number of lists that contain them.
 fn merged(sets: &[Set<'_>], times: &[usize]) -> Vec<Vec<u32>> {
     let mut all: Vec<(u32, u32)> = Vec::new();
     for (set, &times) in sets.iter().zip(times) {

@@ -73,7 +73,7 @@ impl<'r> TopRows<'r> {
         }
     }
 
-    /// Takes a document with its weight.
+    /// Adds a document with its weight.
     pub fn take(&mut self, weight: i32, doc: u32) {
         let may_win = self.may_win(weight.into(), doc);
         self.top.note(weight);
@@ -85,7 +85,7 @@ impl<'r> TopRows<'r> {
         }
     }
 
-    /// All of them, by ascending documents.
+    /// The documents with their weights, in ascending order of documents.
     pub fn finish(self) -> Weights {
         let best = self.heap.into_iter();
         let mut best: Weights = best.map(|(Reverse(weight), doc)| (doc, weight)).collect();

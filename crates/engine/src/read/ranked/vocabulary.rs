@@ -6,7 +6,8 @@ use remora_index::{Bitmap, DocSet, words::WordsIndex};
 use remora_words::{
     WordsError,
     analysis::Analyzer,
-    matching::{Counts, Expansion, PackedPosition, Vocabulary},
+    hits::PackedPosition,
+    matching::{Counts, Expansion, Vocabulary},
     query::Wildcard,
 };
 
@@ -24,12 +25,12 @@ pub(super) struct ViewVocabulary<'v> {
     view: &'v TableView,
     id: u32,
     analyzer: &'v Analyzer,
-    /// Whether it is asked how often plain keywords stand in documents, which costs a look at all of them.
+    /// Whether the occurrences of plain keywords are counted too, which reads all their documents.
     needs_hits: bool,
     looks: Looks,
-    /// How many keywords, and bytes of them, words with wildcards may still stand for.
+    /// The number of keywords, and of their bytes, to which wildcards may still expand.
     room: (usize, usize),
-    /// What failed while a query was planned.
+    /// The first error while a query was planned.
     failed: Option<Error>,
 }
 
@@ -49,17 +50,18 @@ impl<'v> ViewVocabulary<'v> {
         Self { view, id, analyzer, needs_hits: false, looks, room, failed: None }
     }
 
-    /// The same of a part of a table, which tells others what words with wildcards stand for: of bounded length.
+    /// The vocabulary of one part of a table, whose expansions of wildcards are sent to others: their length is
+    /// limited.
     pub(super) fn of_a_part(self) -> Self {
         Self { room: (MAX_EXPANDED, MAX_EXPANDED_BYTES), ..self }
     }
 
-    /// The same, which tells how often plain keywords stand in documents.
+    /// The vocabulary with counts of occurrences of plain keywords.
     pub(super) fn with_hits(self) -> Self {
         Self { needs_hits: true, ..self }
     }
 
-    /// The segments that have the words.
+    /// The segments that index the words.
     fn segments(&self) -> impl Iterator<Item = (&'v SegmentView, &'v WordsIndex)> + use<'v> {
         let (id, view) = (self.id, self.view);
         view.segments.iter().filter_map(move |view| Some((view, view.segment.words(id)?)))
@@ -81,7 +83,7 @@ impl<'v> ViewVocabulary<'v> {
         Ok(totals)
     }
 
-    /// Where the keyword of that number stands in a segment; how often only if `needs_hits`.
+    /// The counts of a keyword, given by its number, in a segment. Occurrences are counted only if `needs_hits`.
     fn counts_in(
         &mut self,
         view: &SegmentView,
@@ -115,7 +117,7 @@ impl<'v> ViewVocabulary<'v> {
         failed.map_or(Ok(counts), Err)
     }
 
-    /// Where a keyword stands in the table.
+    /// The counts of a keyword in the table.
     pub(super) fn counts_of(&mut self, keyword: &str) -> Result<Counts> {
         let mut all = Counts::default();
         for (view, words) in self.segments() {
@@ -127,7 +129,7 @@ impl<'v> ViewVocabulary<'v> {
         Ok(all)
     }
 
-    /// Calls `visit` with each keyword that is in live documents, and in how many, in order.
+    /// Calls `visit` with each keyword of live documents and the number of these documents, in order.
     pub(super) fn for_each(&mut self, visit: &mut dyn FnMut(&str, u64)) -> Result<()> {
         let segments: Vec<_> = self.segments().collect();
         let mut all: BTreeMap<String, u64> = BTreeMap::new();
@@ -187,7 +189,7 @@ impl<'v> ViewVocabulary<'v> {
         Ok(live.map(|(keyword, counts)| Expansion { keyword, counts }).collect())
     }
 
-    /// In how many live documents any of the keywords stands.
+    /// The number of live documents that contain any of the keywords.
     fn united(
         &mut self,
         keywords: &[String],
@@ -206,7 +208,7 @@ impl<'v> ViewVocabulary<'v> {
         Ok(all)
     }
 
-    /// Keeps what failed.
+    /// Keeps the error of a result until [`ViewVocabulary::error`] returns it.
     fn noted<T>(&mut self, result: Result<T>) -> remora_words::Result<T> {
         result.map_err(|error| {
             let message = error.to_string();
@@ -215,7 +217,7 @@ impl<'v> ViewVocabulary<'v> {
         })
     }
 
-    /// Why planning failed.
+    /// The error that made planning fail.
     pub(super) fn error(&mut self, error: WordsError) -> Error {
         self.failed.take().unwrap_or_else(|| refused(error))
     }
@@ -257,12 +259,12 @@ impl Vocabulary for ViewVocabulary<'_> {
     }
 }
 
-/// What of the room for keywords and their bytes is left behind one; `None` if it has none.
+/// The room for keywords and bytes that is left after one more; `None` if there is too little.
 fn take((keywords, bytes): (usize, usize), keyword: &str) -> Option<(usize, usize)> {
     Some((keywords.checked_sub(1)?, bytes.checked_sub(keyword.len())?))
 }
 
-/// Adds the documents in which the keyword stands at a place that counts.
+/// Adds the documents in which the keyword has a position that counts.
 fn insert(
     words: &WordsIndex,
     number: u32,

@@ -1,22 +1,22 @@
-//! Numbers of modes and rankers.
+//! The numbers of match modes, rankers and sort modes.
 
 use super::{Fields, RequestError, Text};
 
-/// What the text of a query means.
+/// The match mode: how the text of a query is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MatchMode {
-    /// Rows with all words.
+    /// Finds rows that contain all words.
     #[default]
     All,
-    /// Rows with any word.
+    /// Finds rows that contain any word.
     Any,
-    /// Rows with the words in a row.
+    /// Finds rows that contain the words as a phrase.
     Phrase,
-    /// The query language, with all rows of one weight.
+    /// The text is a query in the query language, and all rows have the same weight.
     Boolean,
-    /// The query language.
+    /// The text is a query in the query language.
     Extended,
-    /// All rows, whatever the text.
+    /// Finds all rows and ignores the text.
     FullScan,
 }
 
@@ -34,29 +34,29 @@ impl MatchMode {
     }
 }
 
-/// How rows are weighed.
+/// The ranker: how rows are weighed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Ranker<'a> {
-    /// By the longest runs of words, then by their weights.
+    /// By the longest runs of words in each field, then by BM25.
     #[default]
     ProximityBm25,
-    /// By the weights of words.
+    /// By the matched fields, then by BM25.
     Bm25,
-    /// All alike.
+    /// All rows have the weight 1.
     None,
-    /// By the number of words.
+    /// By the number of occurrences.
     WordCount,
     /// By the longest runs of words.
     Proximity,
-    /// By the number of words and their runs.
+    /// By the matched words and the longest run in each field.
     MatchAny,
-    /// By the fields that have words.
+    /// By a bit mask of the matched fields.
     FieldMask,
-    /// By runs, and the better if they begin or fill a field.
+    /// By runs, with a bonus for fields that begin with the query or equal it.
     Sph04,
-    /// By an expression.
+    /// By a ranking expression.
     Expression(Text<'a>),
-    /// By an expression, with its factors.
+    /// By a ranking expression whose factors are also given.
     Export(Text<'a>),
 }
 
@@ -82,18 +82,18 @@ impl<'a> Ranker<'a> {
 /// The order of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SortMode {
-    /// The heaviest first.
+    /// By weight, descending.
     #[default]
     Relevance,
-    /// The greatest value of an attribute first.
+    /// By an attribute, descending.
     AttributeDescending,
-    /// The least value of an attribute first.
+    /// By an attribute, ascending.
     AttributeAscending,
-    /// The last hour, day, week, month, quarter of a year; within each the heaviest first.
+    /// By segments of time (last hour, day, week, month, three months), then by weight, descending.
     TimeSegments,
-    /// By a clause.
+    /// By an ORDER BY clause.
     Extended,
-    /// The greatest value of an expression first.
+    /// By an expression, descending.
     Expression,
 }
 

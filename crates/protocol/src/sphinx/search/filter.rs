@@ -1,4 +1,4 @@
-//! What holds of the attributes of rows.
+//! Filters: conditions on the attributes of rows.
 //!
 //! ```text
 //! filter := name, u32 type, test, u32 exclude                                        from 0x10E on
@@ -15,31 +15,31 @@ const MAX_FILTERS: i32 = 256;
 /// Most values of a filter: `max_filter_values` of `searchd`.
 const MAX_VALUES: i32 = 4_096;
 
-/// What holds of an attribute.
+/// A condition on an attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter<'a> {
     /// The attribute.
     pub attribute: Text<'a>,
-    /// What holds of it.
+    /// The test of its value.
     pub test: FilterTest<'a>,
-    /// Whether it is rather to be false.
+    /// Whether the condition is negated.
     pub is_excluding: bool,
 }
 
-/// What holds of a value.
+/// The test of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FilterTest<'a> {
-    /// It is one of these.
+    /// The value is one of these.
     Values(Vec<i64>),
-    /// It is not below the first nor above the second.
+    /// The value is between the two, both included.
     Range(i64, i64),
-    /// It is not below the first nor above the second.
+    /// The value is between the two, both included.
     FloatRange(f32, f32),
-    /// It is this text.
+    /// The value is this text.
     Text(Text<'a>),
-    /// It is NULL, or else it is not.
+    /// The value is NULL, or if false, is not NULL.
     Null(bool),
-    /// It is one of these texts.
+    /// The value is one of these texts.
     Texts(Vec<Text<'a>>),
 }
 

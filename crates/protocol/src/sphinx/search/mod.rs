@@ -30,7 +30,7 @@ type Result<T> = std::result::Result<T, RequestError>;
 
 /// Most queries of a request.
 const MAX_QUERIES: i32 = 32;
-/// Most weights by the order of fields.
+/// Most field weights by position.
 const MAX_FIELDS: u32 = 256;
 const MAX_RETRIES: i32 = 8;
 const MAX_RETRY_DELAY_MS: i32 = 1_000;
@@ -45,85 +45,85 @@ const DIVIDED_IDF: u32 = 64;
 /// of a table (which has one anyway), low priority.
 const HARMLESS: u32 = 1 | 2 | 8 | 128 | 256;
 const KNOWN_FLAGS: u32 = HARMLESS | HAS_PREDICTED_TIME | PLAIN_IDF | GLOBAL_IDF | DIVIDED_IDF;
-/// Clients of this version alone say whether a weight is divided by the number of words.
+/// Only clients of exactly this version say whether the IDF is divided by the number of keywords.
 const SAYS_DIVIDED: u16 = 0x11E;
 
-/// Queries that are answered together.
+/// The queries of one request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchRequest<'a> {
-    /// The client's version, which the reply has the form of.
+    /// The client's version, which decides the form of the reply.
     pub version: u16,
-    /// 1 to 32 queries.
+    /// The queries; 1 to 32.
     pub queries: Vec<Query<'a>>,
 }
 
 /// One query.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Query<'a> {
-    /// Whether the weight of a word is made without regard to rows that have it not.
+    /// Whether IDF is computed in its plain form, without regard to the rows that lack the word.
     pub is_idf_plain: bool,
-    /// Whether weights of words are not divided by the number of words.
+    /// Whether the IDF of a word is not divided by the number of keywords.
     pub is_idf_undivided: bool,
-    /// Whether the weights of words are those of a file of the server.
+    /// Whether the IDF comes from a file of the server.
     pub is_idf_global: bool,
-    /// Rows to pass over.
+    /// The number of rows to skip.
     pub offset: u32,
-    /// Most rows.
+    /// The most rows to return.
     pub limit: u32,
-    /// What the text means.
+    /// How the text is read.
     pub mode: MatchMode,
     /// How rows are weighed.
     pub ranker: Ranker<'a>,
-    /// The order of rows.
+    /// How rows are sorted.
     pub sort: SortMode,
-    /// What they are ordered by.
+    /// The attribute, clause or expression to sort by.
     pub sort_clause: Text<'a>,
-    /// What is sought.
+    /// The text of the query.
     pub text: Text<'a>,
-    /// Weights of fields, in their order.
+    /// The weights of fields, by position.
     pub weights: Vec<u32>,
-    /// The indexes: names with anything between them, or `*`.
+    /// The indexes: names separated by anything, or `*`.
     pub indexes: Text<'a>,
-    /// The least key.
+    /// The least key to find.
     pub min_id: u64,
-    /// The greatest key; 0 is any.
+    /// The greatest key to find; 0 means no limit.
     pub max_id: u64,
-    /// What else holds of rows; all of it.
+    /// The filters. A row must satisfy all of them.
     pub filters: Vec<Filter<'a>>,
     /// How rows are grouped.
     pub group: Group<'a>,
-    /// Rows that are kept before the offset and the limit.
+    /// The most rows that are kept before offset and limit apply.
     pub max_matches: u32,
-    /// Rows after which a search may stop; 0 is never.
+    /// The number of matches after which a search may stop; 0 means never.
     pub cutoff: u32,
-    /// A place from which distances are measured.
+    /// A place from which distances are computed.
     pub anchor: Option<Anchor<'a>>,
     /// Weights of indexes by name.
     pub index_weights: Vec<(Text<'a>, u32)>,
-    /// Milliseconds after which a search may stop; 0 is never.
+    /// The milliseconds after which a search may stop; 0 means never.
     pub max_query_ms: u32,
     /// Weights of fields by name.
     pub field_weights: Vec<(Text<'a>, u32)>,
-    /// For the log.
+    /// A comment for the log.
     pub comment: Text<'a>,
-    /// The attributes that have other values for this query.
+    /// The attributes whose values are overridden for this query.
     pub overrides: Vec<Text<'a>>,
     /// The select list; empty is `*`.
     pub select: Text<'a>,
-    /// An order of the rows that are kept, and its limits.
+    /// A second order, of the rows that are kept, with its own limits.
     pub outer: Option<Outer<'a>>,
 }
 
 /// How rows are grouped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group<'a> {
-    /// What is made of the column: 0 the day, 1 the week, 2 the month, 3 the year, 4 itself.
+    /// The function of the column: 0 day, 1 week, 2 month, 3 year, 4 the value itself.
     pub function: u32,
-    /// The column; empty is no grouping.
+    /// The column to group by; empty means no groups.
     pub column: Text<'a>,
     /// The order of groups.
     pub order: Text<'a>,
-    /// The column whose different values are counted; may be empty.
+    /// The column whose distinct values are counted; may be empty.
     pub distinct: Text<'a>,
 }
 
@@ -138,27 +138,27 @@ impl Default for Group<'_> {
     }
 }
 
-/// A place on earth; angles in radians.
+/// A place on earth, in radians.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Anchor<'a> {
     /// The column of latitudes.
     pub latitude_column: Text<'a>,
     /// The column of longitudes.
     pub longitude_column: Text<'a>,
-    /// The place's latitude.
+    /// The latitude of the place.
     pub latitude: f32,
-    /// The place's longitude.
+    /// The longitude of the place.
     pub longitude: f32,
 }
 
-/// An order of the rows that are kept.
+/// A second order, of the rows that are kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outer<'a> {
-    /// The order.
+    /// The ORDER BY clause.
     pub order: Text<'a>,
-    /// Rows to pass over.
+    /// The number of rows to skip.
     pub offset: u32,
-    /// Most rows; 0 is any number.
+    /// The most rows to return; 0 means no limit.
     pub limit: u32,
 }
 
@@ -212,7 +212,7 @@ impl<'a> Query<'a> {
         Ok(query)
     }
 
-    /// From the offset to the filters.
+    /// Reads the fields from the offset to the filters.
     fn read_what(
         &mut self,
         version: u16,
@@ -251,7 +251,7 @@ impl<'a> Query<'a> {
         Ok(())
     }
 
-    /// From the grouping to the anchor.
+    /// Reads the fields from the grouping to the anchor.
     fn read_group(
         &mut self,
         version: u16,
@@ -290,7 +290,7 @@ impl<'a> Query<'a> {
         Ok(())
     }
 
-    /// The order of rows as one of groups, which is how clients of old order groups.
+    /// The sort order of rows as an order of groups, for old clients that order groups so.
     fn order_of_rows(&self) -> Text<'a> {
         match self.sort {
             SortMode::AttributeDescending => format!("{} desc", self.sort_clause).into(),
@@ -302,7 +302,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// From the weights of indexes to the select list.
+    /// Reads the fields from the index weights to the select list.
     fn read_weights(&mut self, version: u16, fields: &mut Fields<'a>) -> Result<()> {
         let weight = |fields: &mut Fields<'a>| Ok((fields.text()?, fields.u32()?));
         if version >= 0x10F {
@@ -327,7 +327,7 @@ impl<'a> Query<'a> {
     }
 }
 
-/// Reads the other values of an attribute, for its name.
+/// Reads the override of an attribute's values and returns the attribute's name.
 fn read_override<'a>(fields: &mut Fields<'a>) -> Result<Text<'a>> {
     const BIGINT: u32 = 6;
     let (name, kind, count) = (fields.text()?, fields.u32()?, fields.u32()?);
@@ -338,7 +338,7 @@ fn read_override<'a>(fields: &mut Fields<'a>) -> Result<Text<'a>> {
     Ok(name)
 }
 
-/// Numbers with bounds, as they came.
+/// The numeric fields that have limits, as they were sent.
 #[derive(Default)]
 struct Limits {
     offset: i32,
@@ -350,7 +350,7 @@ struct Limits {
 }
 
 impl Limits {
-    /// In the order in which `searchd` checks them.
+    /// Checks the limits in the same order as `searchd`.
     fn check(&self, has_outer: bool) -> Result<()> {
         let Self { offset, limit, max_matches, cutoff, retries, retry_delay_ms } = *self;
         if max_matches < 1 {

@@ -1,9 +1,9 @@
-//! A request for excerpts as CALL SNIPPETS.
+//! Converts a request for excerpts to CALL SNIPPETS.
 
 use super::{Refused, Result, TableShape, quote};
 use crate::sphinx::ExcerptRequest;
 
-/// Bits that have an option of their own.
+/// The bits that correspond to an option of CALL SNIPPETS.
 const OPTIONS: [(u32, &str); 7] = [
     (2, "exact_phrase"),
     (8, "use_boundaries"),
@@ -14,9 +14,9 @@ const OPTIONS: [(u32, &str); 7] = [
     (512, "emit_zones"),
 ];
 const SINGLE_PASSAGE: u32 = 4;
-/// Bits that make the server read files of its own.
+/// The bits that would make the server read files.
 const FILES: [(u32, &str); 2] = [(128, "load_files"), (1024, "load_files_scattered")];
-/// All bits that there are; the first, which removes spaces, says nothing here.
+/// All bits that exist. The first, which removes spaces, has no effect here.
 const KNOWN: u32 = 0x7FF;
 
 /// The statement that gives an excerpt of each text, in their order, by the words of this table.

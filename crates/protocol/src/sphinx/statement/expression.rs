@@ -1,4 +1,4 @@
-//! The expressions of select lists, in SQL.
+//! Converts expressions of select lists to SQL.
 //!
 //! ```text
 //! or      := and ("OR" and)*              and  := bits ("AND" bits)*
@@ -16,9 +16,9 @@ use super::{
     quote,
 };
 
-/// How deep expressions lie within each other at most.
+/// The deepest nesting of expressions.
 const MAX_DEPTH: usize = 64;
-/// Most bytes of an expression in SQL.
+/// The most bytes of an expression in SQL.
 const MAX_BYTES: usize = 1 << 16;
 
 /// Reads an expression.
@@ -29,7 +29,7 @@ pub fn expression(tokens: &mut Tokens<'_>, names: &Names<'_>) -> Result<Term> {
     Reader { tokens, names, depth: 0 }.level(0)
 }
 
-/// Operators by how tightly they bind; the last binds most tightly.
+/// The operators by precedence, from lowest to highest.
 const LEVELS: [&[&str]; 7] = [
     &["or"],
     &["and"],
@@ -61,7 +61,7 @@ impl Reader<'_, '_> {
         Ok(left)
     }
 
-    /// Refuses a set where one value is calculated with.
+    /// Refuses a set as an operand, which has to be one value.
     fn check_single(&self, term: &Term) -> Result<()> {
         match term.kind.is_set() {
             true => Err(self.names.shape.refuse(format!("parse error: {} is a set", term.sql))),
@@ -183,7 +183,7 @@ fn literal(number: &str) -> Result<Term> {
     Ok(Term::computed(value.to_string(), kind))
 }
 
-/// The kind of what is computed of both.
+/// The type of the result of an operator with these operands.
 fn joined(left: &Term, right: &Term) -> ColumnKind {
     let is = |kinds: &[ColumnKind]| kinds.contains(&left.kind) || kinds.contains(&right.kind);
     if is(&[ColumnKind::Float, ColumnKind::Double]) {
@@ -219,12 +219,12 @@ fn is_quotient(operator: &str) -> bool {
     ["/", "%", "div", "mod"].contains(&operator)
 }
 
-/// Whether a divisor may be zero: all but numbers that are written.
+/// Whether a divisor may be zero: yes, unless it is a literal that is not.
 fn may_be_zero(divisor: &Term) -> bool {
     divisor.sql.parse().map_or(true, |number: f64| number == 0.0)
 }
 
-/// A function of Sphinx's, in SQL; `None` for one that has no equivalent, or of so many values.
+/// A function of Sphinx's in SQL; `None` if it has no equivalent with so many arguments.
 fn function(name: &str, arguments: &[Term]) -> Option<Term> {
     let sql: Vec<&str> = arguments.iter().map(|term| &*term.sql).collect();
     let made = |sql: String, kind| Some(Term::made_of(sql, kind, arguments));
@@ -273,7 +273,7 @@ fn function(name: &str, arguments: &[Term]) -> Option<Term> {
     }
 }
 
-/// A function whose value is of its values' kind.
+/// A function whose result has the type of its arguments.
 fn of_several(name: &str, arguments: &[Term]) -> Option<Term> {
     let (sql, left, right) = match (name, arguments) {
         ("min", [a, b]) => (format!("LEAST({}, {})", a.sql, b.sql), a, b),
@@ -285,7 +285,7 @@ fn of_several(name: &str, arguments: &[Term]) -> Option<Term> {
     Some(Term::made_of(sql, joined(left, right), arguments))
 }
 
-/// A part of a moment that is told in seconds since 1970.
+/// The part of a time (such as its month) that is given in seconds since 1970.
 fn of_moment(name: &str, seconds: &str) -> Option<String> {
     let moment = format!("FROM_UNIXTIME({seconds})");
     Some(match name {

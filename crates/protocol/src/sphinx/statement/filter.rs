@@ -1,4 +1,4 @@
-//! Filters and ranges of keys as conditions.
+//! Converts filters and ranges of keys to conditions in SQL.
 
 use super::{
     ColumnKind, Result,
@@ -9,16 +9,16 @@ use crate::sphinx::{Filter, FilterTest, Query};
 
 /// A condition on rows.
 pub struct Condition {
-    /// The value that it is about.
+    /// The value that is tested.
     pub term: Term,
-    /// What holds of it: SQL behind the value, such as `IN (1, 2)`.
+    /// The test, as SQL to put behind the value, such as `IN (1, 2)`.
     test: String,
-    /// Whether it holds of NULL too.
+    /// Whether the condition also holds for NULL.
     holds_of_null: bool,
 }
 
 impl Condition {
-    /// The condition in SQL, with the value in this form.
+    /// The condition in SQL. `value` is the SQL of the tested value.
     pub fn of(&self, value: &str) -> String {
         match self.holds_of_null {
             true => format!("({value} {} OR {value} IS NULL)", self.test),
@@ -68,7 +68,7 @@ fn condition(filter: &Filter<'_>, names: &Names<'_>) -> Result<Condition> {
     Ok(Condition { term, test: format!("{not}{test}"), holds_of_null })
 }
 
-/// The attribute that a filter is about.
+/// The value of the attribute that a filter names.
 fn attribute(name: &str, names: &Names<'_>) -> Result<Term> {
     let lower = name.to_lowercase();
     if ["@count", "@group", "@groupby", "@distinct"].contains(&&*lower) {
@@ -81,7 +81,7 @@ fn attribute(name: &str, names: &Names<'_>) -> Result<Term> {
     term.ok_or_else(|| names.shape.refuse(format!("no such filter attribute '{name}'")))
 }
 
-/// What is to hold of a value, if it can hold of any, and whether it does of 0 or an empty text.
+/// The test of a filter in SQL, `None` if no value satisfies it; and whether 0 or an empty text satisfies it.
 fn test(filter: &Filter<'_>, term: &Term, names: &Names<'_>) -> Result<(Option<String>, bool)> {
     let name = &filter.attribute;
     let refuse = |test: &str| {
@@ -149,7 +149,7 @@ fn column_name(kind: ColumnKind) -> &'static str {
     }
 }
 
-/// A bound as the column has it: 0.1 of 32 bits is not the one of 64.
+/// A bound in the precision of the column: 0.1 as a float of 32 bits differs from 0.1 as one of 64.
 fn bound(kind: ColumnKind, bound: f32) -> String {
     let finite = bound.clamp(f32::MIN, f32::MAX);
     match kind {

@@ -1,4 +1,4 @@
-//! What rows are grouped by.
+//! The value by which rows are grouped.
 
 use super::{
     ColumnKind, Result,
@@ -13,7 +13,7 @@ const BY_YEAR: u32 = 3;
 const BY_VALUE: u32 = 4;
 const BY_PAIR: u32 = 5;
 
-/// What the rows of a group have in common; the same for all rows where no column is named.
+/// The value that the rows of a group have in common. If no column is named, it is the same for all rows.
 ///
 /// # Errors
 /// A sentence for an unknown column, an unknown function, and what cannot be grouped by.
@@ -51,7 +51,7 @@ pub fn common(group: &Group<'_>, names: &Names<'_>) -> Result<Term> {
     }
 }
 
-/// Each number of a set: a row is in the groups of all its numbers.
+/// Each number of a set: a row belongs to the groups of all its numbers.
 fn each_number(set: Term) -> Term {
     let kind = match set.kind {
         ColumnKind::WideSet => ColumnKind::BigInt,
@@ -60,7 +60,7 @@ fn each_number(set: Term) -> Term {
     Term::made_of(format!("`#each`({})", set.sql), kind, &[set])
 }
 
-/// The day, the first day of the week, the month or the year, as one number.
+/// The day, the first day of the week, the month or the year of a time, as one number.
 fn of_time(function: u32, seconds: Term) -> Term {
     let moment = format!("FROM_UNIXTIME({})", seconds.clone().operand().sql);
     let sql = match function {

@@ -1,9 +1,9 @@
-//! A request for the words of a text as CALL KEYWORDS.
+//! Converts a request for the words of a text to CALL KEYWORDS.
 
 use super::{TableShape, quote};
 use crate::sphinx::KeywordsRequest;
 
-/// The statement that gives the words of a text, by those of this table.
+/// The statement that splits a text into words, by the settings of this table.
 pub fn keywords(request: &KeywordsRequest<'_>, shape: &TableShape) -> String {
     format!(
         "CALL KEYWORDS({}, {}, {})",

@@ -1,4 +1,4 @@
-//! The words of select lists and orders.
+//! The tokens of select lists and ORDER BY clauses.
 //!
 //! ```text
 //! name   := letter, "_" or "@", then letters, digits, "_" and "@" | "`" anything else "`"
@@ -11,35 +11,35 @@ use std::borrow::Cow;
 
 use super::{Refused, Result};
 
-/// Most words of a clause.
+/// The most tokens of a clause.
 const MAX_TOKENS: usize = 4_096;
 
-/// A word of a clause.
+/// A token of a clause.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Token<'a> {
     /// A name or a keyword.
     Name(&'a str),
-    /// A number as it is written.
+    /// A number, as it stands in the clause.
     Number(&'a str),
-    /// What a text says.
+    /// The content of a text, without its quotes and escapes.
     Text(Cow<'a, str>),
-    /// A sign.
+    /// An operator or mark.
     Sign(&'a str),
 }
 
-/// The words of a clause, read from front to back.
+/// The tokens of a clause and a position among them.
 pub struct Tokens<'a> {
     text: &'a str,
-    /// Each with where it begins and ends.
+    /// Each token with its first byte and the byte behind it.
     tokens: Vec<(Token<'a>, usize, usize)>,
     next: usize,
 }
 
 impl<'a> Tokens<'a> {
-    /// Reads a clause's words.
+    /// Splits a clause into tokens.
     ///
     /// # Errors
-    /// A sentence for a text or a name without an end, and for more than 4,096 words.
+    /// A sentence for a text or a name without an end, and for more than 4,096 tokens.
     pub fn new(text: &'a str) -> Result<Self> {
         let mut tokens = Vec::new();
         let mut at = 0;
@@ -59,26 +59,26 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// The next word.
+    /// The next token; it stays the next.
     pub fn peek(&self) -> Option<&Token<'a>> {
         self.tokens.get(self.next).map(|(token, _, _)| token)
     }
 
-    /// Takes the next word.
+    /// Takes the next token.
     pub fn next(&mut self) -> Option<Token<'a>> {
         let token = self.peek().cloned();
         self.next += usize::from(token.is_some());
         token
     }
 
-    /// Takes the next word if it is this sign.
+    /// Takes the next token if it is this sign.
     pub fn take(&mut self, sign: &str) -> bool {
         let is_it = matches!(self.peek(), Some(Token::Sign(next)) if *next == sign);
         self.next += usize::from(is_it);
         is_it
     }
 
-    /// Takes the next word if it is this name.
+    /// Takes the next token if it is this name.
     pub fn take_name(&mut self, name: &str) -> bool {
         let is_it =
             matches!(self.peek(), Some(Token::Name(next)) if next.eq_ignore_ascii_case(name));
@@ -86,42 +86,42 @@ impl<'a> Tokens<'a> {
         is_it
     }
 
-    /// Takes this sign.
+    /// Takes the next token, which has to be this sign.
     ///
     /// # Errors
-    /// Where something else stands.
+    /// A sentence if it is something else.
     pub fn need(&mut self, sign: &str) -> Result<()> {
         if self.take(sign) { Ok(()) } else { Err(self.unexpected()) }
     }
 
-    /// Whether a name is called as a function: `(` follows the next word.
+    /// Whether the next token is a name that is called as a function: `(` follows it.
     pub fn is_call(&self) -> bool {
         matches!(self.tokens.get(self.next + 1), Some((Token::Sign("("), _, _)))
     }
 
-    /// Whether all is read.
+    /// Whether no token is left.
     pub fn is_end(&self) -> bool {
         self.next == self.tokens.len()
     }
 
-    /// The place of the next word.
+    /// The position of the next token.
     pub fn place(&self) -> usize {
         self.next
     }
 
-    /// Goes back to the word at a place.
+    /// Goes back to the token at a position.
     pub fn go_back(&mut self, place: usize) {
         self.next = self.next.min(place);
     }
 
-    /// The clause from the word at a place up to the next one.
+    /// The text of the clause from the token at a position up to the next one.
     pub fn text_since(&self, place: usize) -> &'a str {
         let start = self.tokens.get(place).map_or(0, |(_, start, _)| *start);
         let last = self.next.checked_sub(1).and_then(|last| self.tokens.get(last));
         self.text.get(start..last.map_or(0, |(_, _, end)| *end)).unwrap_or_default()
     }
 
-    /// The refusal of the next word.
+    /// The error that refuses the next token.
     pub fn unexpected(&self) -> Refused {
         match self.tokens.get(self.next) {
             None => Refused::new("syntax error, unexpected end of the clause"),
@@ -134,7 +134,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// The first word of a text that begins with one, and its length.
+/// The first token of a text that begins with one, and its length in bytes.
 fn first(text: &str) -> Result<(Token<'_>, usize)> {
     let is_first = |character: char| character.is_alphabetic() || "_@".contains(character);
     let mut characters = text.chars();

@@ -1,9 +1,8 @@
-//! Requests as SQL: each becomes statements of the SQL port's, with every name and text quoted.
+//! Converts requests to SQL statements, with every name and text quoted.
 //!
-//! A search asks for rows by one SELECT: `search` puts it together from `select` (what is shown),
-//! `filter` (which rows), `group`, `order` and `options`; names are looked up in the table's `shape`
-//! by `names`, and `expression` reads the language of select lists and orders. `excerpt`, `keywords`
-//! and `update` are statements of their own.
+//! A search becomes one SELECT. `search` composes it from `select` (its values), `filter` (its conditions), `group`,
+//! `order` and `options`. `names` looks up names in the table's `shape`, and `expression` converts the expressions of
+//! select lists and orders. `excerpt`, `keywords` and `update` make statements of their own.
 
 mod excerpt;
 mod expression;
@@ -28,7 +27,7 @@ pub use search::{Output, Statement, search};
 pub use shape::{Column, ColumnKind, Indexes, TableShape};
 pub use update::updates;
 
-/// Why a request has no statement: a sentence for the client.
+/// The reason why a request cannot be converted: a sentence for the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     message: String,

@@ -5,7 +5,7 @@ use crate::sphinx::{Anchor, Query};
 
 /// The earth's radius in metres from which Sphinx computes `@geodist`.
 const ANCHOR_RADIUS_M: f64 = 6_384_000.0;
-/// The one of its function GEODIST.
+/// The radius in metres from which Sphinx computes its function GEODIST.
 const GEODIST_RADIUS_M: f64 = 6_371_000.0;
 
 /// A value within a statement.
@@ -13,15 +13,15 @@ const GEODIST_RADIUS_M: f64 = 6_371_000.0;
 pub struct Term {
     /// The value in SQL.
     pub sql: String,
-    /// What it is.
+    /// The type of the value.
     pub kind: ColumnKind,
     /// Whether it may be NULL.
     pub is_nullable: bool,
-    /// Whether it is made of the weight, of which WHERE cannot speak.
+    /// Whether it contains the weight, which WHERE cannot use.
     pub has_weight: bool,
     /// Whether it is a column and nothing else.
     pub is_column: bool,
-    /// Whether it is the key, which has no sign.
+    /// Whether it is the key, which is a number without a sign.
     pub is_key: bool,
 }
 
@@ -32,24 +32,24 @@ impl Term {
         Self { sql, kind, is_nullable: false, has_weight: false, is_column: false, is_key: false }
     }
 
-    /// A value that is made of others.
+    /// A value that is computed from others and is never NULL.
     pub fn made_of(sql: String, kind: ColumnKind, parts: &[Self]) -> Self {
         let has_weight = parts.iter().any(|part| part.has_weight);
         Self { has_weight, ..Self::computed(sql, kind) }
     }
 
-    /// A value that is made of others and is NULL where MySQL has none, such as a quotient by zero. Sphinx has 0 there,
-    /// and computes on with it.
+    /// A value that is computed from others and is NULL in MySQL in some cases, such as a division by zero. In these
+    /// cases Sphinx has 0 and continues with it.
     pub fn partial(sql: String, kind: ColumnKind, parts: &[Self]) -> Self {
         Self { is_nullable: true, ..Self::made_of(sql, kind, parts) }
     }
 
-    /// The weight.
+    /// The weight of the row.
     pub fn weight() -> Self {
         Self { has_weight: true, ..Self::computed("WEIGHT()", ColumnKind::Number) }
     }
 
-    /// The value by which rows are ordered: NULL is 0 or an empty text, as everywhere.
+    /// The value to sort by: NULL counts as 0 or an empty text, as in Sphinx.
     pub fn ordered(self) -> Self {
         match self.is_nullable {
             true => Self { sql: self.filled(), is_nullable: false, is_column: false, ..self },
@@ -57,7 +57,7 @@ impl Term {
         }
     }
 
-    /// Its value, and 0 or an empty text in the place of NULL.
+    /// The SQL of the value, with 0 or an empty text instead of NULL.
     fn filled(&self) -> String {
         let zero = match self.kind {
             ColumnKind::Text | ColumnKind::Json => "''",
@@ -66,8 +66,8 @@ impl Term {
         format!("COALESCE({}, {zero})", self.sql)
     }
 
-    /// The value within an expression: no NULL, and no whole number without a sign, from which MySQL refuses to take
-    /// a greater one.
+    /// The value as an operand: never NULL, and never an unsigned integer, because MySQL refuses to subtract a greater
+    /// number from one.
     pub fn operand(self) -> Self {
         let mut sql = if self.is_nullable { self.filled() } else { self.sql };
         if self.is_column && matches!(self.kind, ColumnKind::Number | ColumnKind::BigInt) {
@@ -77,20 +77,20 @@ impl Term {
     }
 }
 
-/// The names that a query may use.
+/// The names that a query can use.
 pub struct Names<'s> {
     /// The table.
     pub shape: &'s TableShape,
-    /// The distance from the query's place.
+    /// The distance from the query's anchor.
     pub distance: Option<Term>,
-    /// The expression that orders rows.
+    /// The expression by which rows are sorted.
     pub sort_expression: Option<Term>,
-    /// Names of the select list's values.
+    /// The aliases of the select list, with their values.
     pub aliases: Vec<(String, Term)>,
 }
 
 impl<'s> Names<'s> {
-    /// The names of a query, without those that its clauses add.
+    /// The names of a query, before its clauses add aliases.
     pub fn of(query: &Query<'_>, shape: &'s TableShape) -> Result<Self> {
         let mut names = Self { shape, distance: None, sort_expression: None, aliases: Vec::new() };
         if let Some(anchor) = &query.anchor {
@@ -118,7 +118,7 @@ impl<'s> Names<'s> {
         Ok(Term::partial(haversine(&from, &to, ANCHOR_RADIUS_M), ColumnKind::Double, &[]))
     }
 
-    /// What a name stands for.
+    /// The value of a name; `None` if it is unknown.
     pub fn find(&self, name: &str) -> Option<Term> {
         let lower = name.to_lowercase();
         match &*lower {
@@ -132,7 +132,7 @@ impl<'s> Names<'s> {
         alias.map(|(_, term)| term.clone()).or_else(|| self.column(name))
     }
 
-    /// A column of the table; `id` is its key, whatever that is called, unless another column has this name.
+    /// A column of the table. `id` is the key, whatever the name of its column, unless another column is called `id`.
     fn column(&self, name: &str) -> Option<Term> {
         let column = self.shape.column(name).map(|column| Term {
             sql: column.value(),
@@ -146,14 +146,14 @@ impl<'s> Names<'s> {
         column.or_else(|| is_key.then(|| self.key()))
     }
 
-    /// The key.
+    /// The key of the table.
     pub fn key(&self) -> Term {
         let key = quote::name(&self.shape.key);
         Term { is_column: true, is_key: true, ..Term::computed(key, ColumnKind::BigInt) }
     }
 }
 
-/// GEODIST of four values in radians.
+/// The function GEODIST of four values in radians.
 pub fn geodist(places: &[Term; 4]) -> Term {
     let [from_latitude, from_longitude, to_latitude, to_longitude] = places;
     let from = [from_latitude.sql.clone(), from_longitude.sql.clone()];
@@ -162,7 +162,8 @@ pub fn geodist(places: &[Term; 4]) -> Term {
     Term::partial(haversine(&from, &to, GEODIST_RADIUS_M), ColumnKind::Double, places)
 }
 
-/// The way between two places on a sphere, in the radius's unit; latitude and longitude in radians.
+/// The SQL of the distance of two places on a sphere, in the unit of the radius. Latitudes and longitudes are in
+/// radians.
 fn haversine(from: &[String; 2], to: &[String; 2], radius: f64) -> String {
     let ([lat1, lon1], [lat2, lon2]) = (from, to);
     format!(

@@ -1,12 +1,12 @@
-//! The query of words and its OPTION clause.
+//! Converts the text of a query to a query of MATCH and its OPTION clause.
 
 use super::{Result, TableShape, quote};
 use crate::sphinx::{MatchMode, Query, Ranker};
 
-/// What a search by words means besides itself: those that EscapeString of the clients escapes.
+/// The characters that are operators of the query language: those that EscapeString of the client libraries escapes.
 const SPECIAL: &str = "<\\()|-!@~\"&/^$=";
 
-/// The query of words in the query language; `None` where all rows are asked for.
+/// The text for MATCH, in the query language; `None` if all rows are asked for.
 pub fn words(query: &Query<'_>) -> Option<String> {
     let text = &*query.text;
     let words = match query.mode {
@@ -30,10 +30,10 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// The clause of a query that has words: what changes weights.
+/// The OPTION clause of a query with MATCH: ranker, weights of fields and indexes, IDF.
 ///
 /// # Errors
-/// A sentence for a weight that is no weight.
+/// A sentence if a weight is out of range.
 pub fn options(query: &Query<'_>, shape: &TableShape) -> Result<String> {
     let mut options = vec![format!("ranker={}", ranker(query))];
     let fields = weights(field_weights(query, shape), "field", shape)?;
@@ -77,7 +77,7 @@ fn ranker(query: &Query<'_>) -> String {
     name.to_owned()
 }
 
-/// The weights of fields by name, or else by their order. Names of other fields mean nothing.
+/// The weights of fields by name, or by position if there are none by name. Names that are no fields are ignored.
 fn field_weights<'q>(query: &'q Query<'_>, shape: &'q TableShape) -> Vec<(&'q str, u32)> {
     if query.field_weights.is_empty() {
         let fields = shape.fields.iter().map(String::as_str);

@@ -1,4 +1,4 @@
-//! The order of rows and of groups.
+//! Converts the order of rows and of groups to ORDER BY.
 //!
 //! ```text
 //! clause := value ("ASC" | "DESC") ("," value ("ASC" | "DESC"))*
@@ -11,13 +11,13 @@ use super::{
     names::{Names, Term},
 };
 
-/// Most values of a clause.
+/// The most values of a clause.
 const MAX_VALUES: usize = 64;
 const HOUR_SECONDS: u32 = 3_600;
-/// How long ago the segments of time begin: an hour, a day, a week, 30 days, 90 days.
+/// The ages at which segments of time end, in hours: an hour, a day, a week, 30 days, 90 days.
 const SEGMENT_HOURS: [u32; 5] = [1, 24, 24 * 7, 24 * 30, 24 * 90];
 
-/// Reads a clause; `value` says what a name is in SQL.
+/// Converts a clause. `value` gives the SQL of a name.
 ///
 /// # Errors
 /// A sentence for what is no clause and for unknown names.
@@ -85,7 +85,7 @@ fn direction(tokens: &mut Tokens<'_>, names: &Names<'_>) -> Result<&'static str>
     }))
 }
 
-/// The segment of time that a moment lies in; the latest is 0.
+/// The number of the segment of time in which a time lies; the most recent is 0.
 pub fn segment(moment: Term) -> Term {
     let moment = moment.operand();
     let mut sql = "(CASE".to_owned();

@@ -1,11 +1,11 @@
-//! Names and texts within SQL, from which nothing can break out.
+//! Quotes names and texts, so that their content cannot end the quotes.
 
-/// A name: `` `a``b` `` for a`b.
+/// A quoted name: `` `a``b` `` for a`b.
 pub fn name(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// A text, for a session in which backslashes escape. Where they do not nothing breaks out either.
+/// A quoted text for sessions in which backslashes escape. In other sessions, too, its content cannot end the quotes.
 pub fn text(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('\'');
@@ -22,7 +22,7 @@ pub fn text(text: &str) -> String {
     quoted
 }
 
-/// A number with a point, so that it is read as one of 64 bits.
+/// A number with an exponent, so that MySQL reads it as a double.
 pub fn number(number: f64) -> String {
     format!("{number:e}")
 }

@@ -1,4 +1,4 @@
-//! A query as SELECT.
+//! Converts a query to a SELECT.
 //!
 //! Without groups, an outer order and conditions on the weight it is one level:
 //!
@@ -6,8 +6,9 @@
 //! SELECT key, WEIGHT(), values FROM t WHERE MATCH('…') AND … ORDER BY … LIMIT … OPTION …
 //! ```
 //!
-//! Else what is needed of rows gets names at the lowest level (`base`), conditions on the weight follow, then groups:
-//! each row gets its place within its group and what is counted of the group, and the first stays for all.
+//! Otherwise SELECTs are nested. The innermost one (`base`) gives names to all values that outer ones need. Around it
+//! stand the conditions on the weight, then the groups: window functions number the rows of each group and compute its
+//! aggregates, and the first row represents the group.
 
 use super::{
     ColumnKind, Result, TableShape,
@@ -23,25 +24,25 @@ use super::{
 };
 use crate::sphinx::{AttributeKind, Query, SortMode};
 
-/// What a query asks of the SQL port.
+/// The statements of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
-    /// Gives the rows: key, weight, then a value for each output.
+    /// Returns the rows: key, weight, then a value for each output.
     pub rows: String,
-    /// Gives how many rows or groups there are.
+    /// Returns the number of rows or groups.
     pub count: String,
     /// The attributes of the reply.
     pub outputs: Vec<Output>,
-    /// Whether words are sought, which SHOW META tells after `rows`.
+    /// Whether the query has a MATCH, whose words SHOW META reports after `rows`.
     pub has_words: bool,
 }
 
 /// An attribute of the reply.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
-    /// Its name.
+    /// The name of the attribute.
     pub name: String,
-    /// What its values are.
+    /// The type of its values.
     pub kind: AttributeKind,
 }
 
@@ -95,7 +96,7 @@ pub fn search(query: &Query<'_>, shape: &TableShape) -> Result<Statement> {
     })
 }
 
-/// Adds what a query computes without being asked to show it.
+/// Adds the attributes that Sphinx computes and returns without being asked: `@geodist`, `@expr`, `@groupby` and so on.
 fn add_computed(query: &Query<'_>, names: &Names<'_>, is_grouped: bool, items: &mut Vec<Item>) {
     let mut add = |name: &str, shown: Shown| {
         if items.iter().all(|item| item.name != name) {
@@ -137,12 +138,12 @@ struct Building<'b, 'a> {
     query: &'b Query<'a>,
     names: &'b Names<'b>,
     is_nested: bool,
-    /// Values that levels above the lowest use.
+    /// The values of the innermost SELECT that outer ones use.
     base: Vec<String>,
 }
 
 impl Building<'_, '_> {
-    /// FROM and WHERE of the lowest level.
+    /// FROM and WHERE of the innermost SELECT.
     fn source(&self, conditions: &[Condition]) -> String {
         let words = options::words(self.query);
         let words = words.map(|words| format!("MATCH({})", quote::text(&words)));
@@ -155,7 +156,7 @@ impl Building<'_, '_> {
         }
     }
 
-    /// A value at the level where rows are ordered.
+    /// The SQL of a value where rows are sorted. If SELECTs are nested, this is a name that the innermost one gives it.
     fn place(&mut self, term: Term) -> String {
         if !self.is_nested {
             return term.sql;
@@ -184,7 +185,7 @@ impl Building<'_, '_> {
         format!(" LIMIT {offset}, {}", limit.min(max_matches.saturating_sub(offset)))
     }
 
-    /// The order of rows, down to the key.
+    /// The order of rows. It ends with the key.
     fn row_order(&mut self) -> Result<Vec<String>> {
         let clause = self.query.sort_clause.trim();
         let mut values = match self.query.sort {
@@ -282,7 +283,7 @@ impl Building<'_, '_> {
         Ok((rows, count))
     }
 
-    /// The lowest level.
+    /// The innermost SELECT.
     fn base(&self, group: Option<&Grouping>, source: &str) -> String {
         let key = self.names.key().sql;
         let mut base = format!("SELECT {key} AS `@id`, WEIGHT() AS `@weight`");
@@ -295,7 +296,7 @@ impl Building<'_, '_> {
         base + source
     }
 
-    /// What is shown, after the key and the weight.
+    /// The values to return, after key and weight.
     fn values(&mut self, items: &[Item]) -> String {
         let mut aggregates = 0;
         let mut values = String::new();
@@ -348,7 +349,7 @@ impl Building<'_, '_> {
         Ok(Grouping { common, windows, has_distinct: true })
     }
 
-    /// The order of groups, down to the key of the row that stands for each.
+    /// The order of groups. It ends with the key of the row that represents a group.
     fn group_order(&mut self) -> Result<Vec<String>> {
         let (names, has_distinct) = (self.names, !self.query.group.distinct.is_empty());
         let clause = match self.query.group.order.trim() {
@@ -376,18 +377,18 @@ impl Building<'_, '_> {
     }
 }
 
-/// How rows become groups.
+/// The SQL that makes groups of rows.
 struct Grouping {
-    /// What the rows of a group have in common.
+    /// The value that the rows of a group have in common.
     common: String,
-    /// The place of each row, and what is counted.
+    /// Window functions: the number of each row in its group, and the aggregates.
     windows: String,
-    /// Whether different values are counted.
+    /// Whether distinct values are counted.
     has_distinct: bool,
 }
 
 impl Grouping {
-    /// The rows that stand for groups of the rows of `body`.
+    /// The SELECT of one row for each group of the rows of `body`: the first of the group.
     fn around(&self, body: &str) -> String {
         let mut ranked = format!("SELECT *, {} FROM ({body}) AS `found`", self.windows);
         if self.has_distinct {

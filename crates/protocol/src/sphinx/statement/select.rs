@@ -1,4 +1,4 @@
-//! Select lists.
+//! Converts select lists.
 //!
 //! ```text
 //! list := item ("," item)*
@@ -13,43 +13,43 @@ use super::{
     names::{Names, Term},
 };
 
-/// A value that is shown.
+/// An item of a select list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
-    /// What it is called.
+    /// The name of the item.
     pub name: String,
-    /// What it is.
+    /// The value of the item.
     pub shown: Shown,
 }
 
-/// What is shown.
+/// The value of an item.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shown {
     /// A value of the row.
     Value(Term),
-    /// A function over the values of the row's group.
+    /// An aggregate function over the values of the rows of the group.
     Aggregate(&'static str, Term),
-    /// How many rows the group has.
+    /// The number of rows of the group.
     Count,
-    /// What the group has in common.
+    /// The value that the rows of the group have in common.
     Group,
-    /// How many different values the group has.
+    /// The number of distinct values in the group.
     Distinct,
 }
 
 impl Shown {
-    /// Whether it is of a group and not of a row.
+    /// Whether it is a value of a group, not of a row.
     pub fn is_of_group(&self) -> bool {
         !matches!(self, Self::Value(_))
     }
 }
 
-/// Most items of a list, after each `*` has become columns.
+/// The most items of a list, after each `*` was replaced by columns.
 const MAX_ITEMS: usize = 4_096;
-/// Most bytes of a list in SQL.
+/// The most bytes of a list in SQL.
 const MAX_BYTES: usize = 1 << 18;
 
-/// Reads a select list, and makes its names known.
+/// Converts a select list, and adds its aliases to the names.
 ///
 /// # Errors
 /// A sentence for what is no list, for unknown names and for functions without an equivalent.
@@ -107,7 +107,7 @@ fn item(tokens: &mut Tokens<'_>, names: &Names<'_>) -> Result<Item> {
     Ok(Item { name, shown })
 }
 
-/// A value of the group; `None` where a value of the row stands.
+/// A value of the group; `None` if the next item is a value of the row.
 fn of_group(tokens: &mut Tokens<'_>, names: &Names<'_>) -> Result<Option<Shown>> {
     let Some(Token::Name(name)) = tokens.peek() else { return Ok(None) };
     let name = name.to_lowercase();

@@ -1,41 +1,41 @@
-//! What a table is to a request: its key, its attributes and its fields.
+//! The table of a request: its key, attributes and fields.
 
 use remora_engine::united_names;
 
 use super::{super::AttributeKind, Refused, Result, quote};
 
-/// A table as a request sees it.
+/// A table, as requests need it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableShape {
-    /// Its database.
+    /// The name of the database.
     pub database: String,
-    /// Its name.
+    /// The name of the table.
     pub name: String,
-    /// The column of whole numbers that is its key: what Sphinx calls the id.
+    /// The integer column that is the key, Sphinx's document id.
     pub key: String,
-    /// All columns but the key that have attributes' kinds, those of words too.
+    /// All columns but the key whose types attributes can have, text columns included.
     pub columns: Vec<Column>,
-    /// The columns that are searched by words, in the order of fields: no attributes.
+    /// The columns that are searched by words, in the order of fields. They are no attributes.
     pub fields: Vec<String>,
 }
 
 /// A column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name.
+    /// The name of the column.
     pub name: String,
-    /// What its values are.
+    /// The type of its values.
     pub kind: ColumnKind,
-    /// Whether it may be NULL, which Sphinx has as 0 or an empty text.
+    /// Whether it may be NULL. Sphinx has 0 or an empty text instead.
     pub is_nullable: bool,
 }
 
-/// What a column's values are.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// Whole numbers of 32 bits or fewer without a sign.
+    /// Integers of up to 32 bits without a sign.
     Number,
-    /// Other whole numbers.
+    /// Other integers.
     BigInt,
     /// 0 or 1.
     Bool,
@@ -43,20 +43,20 @@ pub enum ColumnKind {
     Float,
     /// DOUBLE and DECIMAL.
     Double,
-    /// DATE, DATETIME and TIMESTAMP: seconds since 1970 to Sphinx.
+    /// DATE, DATETIME and TIMESTAMP. In Sphinx these are seconds since 1970.
     Time,
-    /// Texts, and all that is shown as text.
+    /// Texts, and all types whose values are shown as texts.
     Text,
     /// JSON.
     Json,
-    /// Sets of numbers of 32 bits without a sign.
+    /// Sets of integers of 32 bits without a sign.
     Set,
-    /// Sets of numbers of 64 bits.
+    /// Sets of integers of 64 bits.
     WideSet,
 }
 
 impl ColumnKind {
-    /// The kind of its attribute.
+    /// The type of the attribute.
     pub fn attribute(self) -> AttributeKind {
         match self {
             Self::Number => AttributeKind::Number,
@@ -70,14 +70,14 @@ impl ColumnKind {
         }
     }
 
-    /// Whether its values are sets.
+    /// Whether the values are sets.
     pub(super) fn is_set(self) -> bool {
         matches!(self, Self::Set | Self::WideSet)
     }
 }
 
 impl Column {
-    /// Its value as its attribute has it, which may be NULL.
+    /// The SQL of the value that the attribute has; it may be NULL.
     pub(super) fn value(&self) -> String {
         let name = quote::name(&self.name);
         match self.kind {
@@ -89,12 +89,12 @@ impl Column {
 }
 
 impl TableShape {
-    /// A column of this name, in letters of either case.
+    /// The column of this name, regardless of case.
     pub(super) fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))
     }
 
-    /// Whether a column is a field, which Sphinx has no attribute of.
+    /// Whether a column is a field, and therefore no attribute.
     pub(super) fn is_field(&self, column: &Column) -> bool {
         self.fields.iter().any(|field| field.eq_ignore_ascii_case(&column.name))
     }
@@ -104,38 +104,38 @@ impl TableShape {
         self.columns.iter().filter(|column| !self.is_field(column))
     }
 
-    /// The table within a statement.
+    /// The name of the table in a statement, quoted.
     pub(super) fn quoted(&self) -> String {
         format!("{}.{}", quote::name(&self.database), quote::name(&self.name))
     }
 
-    /// The table in a text, as CALL takes it.
+    /// The name of the table in a text, as CALL takes it.
     pub(super) fn named(&self) -> String {
         format!("{}.{}", self.database, self.name)
     }
 
-    /// The name as errors tell it, with commas where it is that of several tables.
+    /// The name for error messages, with commas between several tables.
     pub fn shown(&self) -> String {
         united_names(&self.name).collect::<Vec<_>>().join(",")
     }
 
-    /// A refusal, told of this table as `searchd` tells it.
+    /// An error about this table, in the form of `searchd`.
     pub(super) fn refuse(&self, why: impl std::fmt::Display) -> Refused {
         Refused::new(format!("index {}: {why}", self.shown()))
     }
 }
 
-/// Which indexes a request names.
+/// The indexes that a request names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Indexes<'a> {
-    /// All that there are.
+    /// All indexes.
     All,
-    /// These, which are searched as one.
+    /// These indexes, which are searched as one.
     Named(Vec<&'a str>),
 }
 
 impl<'a> Indexes<'a> {
-    /// Reads a list of names, which have anything between them but letters, digits and `_`.
+    /// Parses a list of names. Anything but letters, digits and `_` separates them.
     ///
     /// # Errors
     /// A sentence if there is no name.

@@ -1,12 +1,12 @@
-//! A request to change attributes as UPDATE, one statement for each row.
+//! Converts a request to change attributes to UPDATE, one statement for each row.
 
 use super::{Column, ColumnKind, Result, TableShape, quote};
 use crate::sphinx::{UpdateRequest, UpdatedValue};
 
-/// The statements that change rows; each finds one row or none. There is none where nothing is changed.
+/// The statements that change the rows. Each changes one row or none. There are none if no attribute is to be changed.
 ///
 /// # Errors
-/// A sentence for attributes that there are not, and for those that no number can be put into.
+/// A sentence if an attribute does not exist or cannot hold a number.
 pub fn updates(request: &UpdateRequest<'_>, shape: &TableShape) -> Result<Vec<String>> {
     let mut columns = Vec::with_capacity(request.attributes.len());
     for attribute in &request.attributes {

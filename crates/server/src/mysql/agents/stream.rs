@@ -9,7 +9,7 @@ use std::{
 
 use remora_protocol::mysql::{
     PacketReader, PacketWriter,
-    asking::{Answer, AskError, Greeting, LoginStep, login_step, put_login},
+    client::{Answer, ClientError, Greeting, LoginStep, login_step, put_login},
 };
 use remora_sql::AgentLimit;
 
@@ -147,7 +147,7 @@ impl AgentStream {
         &mut self,
         most_bytes: usize,
         limit: &AgentLimit<'_>,
-        read: impl FnOnce(&[u8]) -> std::result::Result<T, AskError>,
+        read: impl FnOnce(&[u8]) -> std::result::Result<T, ClientError>,
     ) -> Result<T> {
         self.reader.set_limit(most_bytes);
         loop {

@@ -5,7 +5,9 @@ use std::path::Path;
 use remora_engine::{ColumnType, Comparison, Filter, Literal, Schema};
 use remora_source::schema_file::{ColumnFile, SchemaFile, TextFile, TypeName};
 
-use super::typed::{TypedNormalize, TypedRequired, TypedSynonyms, TypedTable, TypedTextSource};
+use super::sections::{
+    NormalizeSection, RequiredSection, SynonymsSection, TableSection, TextSourceSection,
+};
 use crate::settings::synonyms;
 
 /// MygramDB's filter types.
@@ -32,13 +34,13 @@ const FILTER_TYPES: [(&str, ColumnType); 20] = [
     ("boolean", ColumnType::Bool),
 ];
 
-impl TypedTable {
+impl TableSection {
     /// The table. The file does not give the type of the primary key; until MySQL is asked it is BIGINT, as in almost
     /// every table.
     pub(super) fn schema(
         &self,
         database: &str,
-        normalize: &TypedNormalize,
+        normalize: &NormalizeSection,
         folder: &Path,
     ) -> Result<Schema, String> {
         self.read_schema(database, normalize, folder)
@@ -48,7 +50,7 @@ impl TypedTable {
     fn read_schema(
         &self,
         database: &str,
-        normalize: &TypedNormalize,
+        normalize: &NormalizeSection,
         folder: &Path,
     ) -> Result<Schema, String> {
         let name = match self.database.as_deref().unwrap_or(database) {
@@ -95,14 +97,14 @@ impl TypedTable {
     }
 
     fn required(&self) -> Result<Option<Filter>, String> {
-        let filters = self.required_filters.iter().map(TypedRequired::filter);
+        let filters = self.required_filters.iter().map(RequiredSection::filter);
         let mut filters: Vec<Filter> = filters.collect::<Result<_, _>>()?;
         Ok(if filters.len() > 1 { Some(Filter::And(filters)) } else { filters.pop() })
     }
 
     fn synonym_groups(&self, folder: &Path) -> Result<Vec<Vec<String>>, String> {
         match &self.synonyms {
-            TypedSynonyms { enable: true, file } => synonyms::read(&folder.join(file)),
+            SynonymsSection { enable: true, file } => synonyms::read(&folder.join(file)),
             _ => Ok(Vec::new()),
         }
     }
@@ -121,8 +123,8 @@ fn filter_type(name: &str) -> Result<ColumnType, String> {
     })
 }
 
-impl TypedTextSource {
-    fn definition(&self, normalize: &TypedNormalize) -> Result<TextFile, String> {
+impl TextSourceSection {
+    fn definition(&self, normalize: &NormalizeSection) -> Result<TextFile, String> {
         let (columns, delimiter) = match (&self.column, &self.concat) {
             (Some(column), None) => (vec![column.clone()], None),
             (None, Some(columns)) if columns.len() >= 2 => {
@@ -146,7 +148,7 @@ impl TypedTextSource {
     }
 }
 
-impl TypedRequired {
+impl RequiredSection {
     fn filter(&self) -> Result<Filter, String> {
         let column = self.name.clone();
         let comparison = match self.op.to_uppercase().as_str() {

@@ -68,7 +68,7 @@ pub(super) struct Applier {
     pub routes: Routes,
     /// The counts of equal rows, for tables without a key.
     pub occurrences: Occurrences,
-    /// Changes of the source's views that the next step stores.
+    /// Changes of the source's views that the next commit stores.
     pub changed_views: Vec<Stored>,
     /// A table whose rows could not be counted in a large transaction, and why.
     pub uncountable: Option<(TableName, &'static str)>,
@@ -182,7 +182,7 @@ impl Applier {
                 self.copy_new_tables()?;
                 self.resolve_uncertain_tables()?;
                 self.advance_copies()?;
-                self.execute_orders()?;
+                self.execute_requests()?;
             }
             self.submit_if_due()?;
         }
@@ -244,8 +244,8 @@ impl Applier {
         self.moved_since = None;
         self.shared.received_up_to(&self.place);
         self.shared.board.delivered_us.store(now_us(), Ordering::Relaxed);
-        if self.is_careful() {
-            return self.apply_carefully(batch);
+        if self.applies_table_by_table() {
+            return self.apply_table_by_table(batch);
         }
         let pending = self.pipeline.submit(batch).map_err(|error| self.refused(error))?;
         self.in_flight += 1;
@@ -345,8 +345,8 @@ impl Applier {
             Message::Chunk(chunk) => self.take_chunk(chunk),
             Message::CopyFailed(copy, error) => self.failed_copies.push((copy, error)),
             Message::Acknowledged(outcome) => self.acknowledge(outcome)?,
-            Message::Order => {
-                if self.shared.wanted() != RequestedState::Run {
+            Message::Request => {
+                if self.shared.requested() != RequestedState::Run {
                     self.abandon();
                     self.submit()?;
                     return Ok(false);
@@ -523,8 +523,8 @@ impl Applier {
         let tables = self.batch.take_all();
         let tables = self.filter_large_part(tables);
         let tables = self.counted(tables, true)?;
-        match self.is_careful() {
-            true => self.add_carefully(large, tables),
+        match self.applies_table_by_table() {
+            true => self.add_table_by_table(large, tables),
             false => large.add(tables).map_err(|error| self.refused(error)),
         }
     }

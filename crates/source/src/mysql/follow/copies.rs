@@ -6,10 +6,10 @@ use remora_engine::{Change, ChangeBatch, Definition, TableChanges};
 
 use super::{
     applier::Applier,
+    definition_commit::DefinitionCommit,
     positions::{Progress, STALE, copied_key, copy_key, definition_text, table_key},
     rows::failed_again,
-    shared::TableOrder,
-    step::Step,
+    shared::TableRequest,
     table::{Copy, FollowedTable, Visible, hidden_name, schema},
     whole_copies::insert_all,
 };
@@ -213,9 +213,9 @@ impl Applier {
             self.shared.given_up.lock().insert(table.clone(), reason);
         }
         let source = &self.shared.settings.name;
-        let mut step = Step::default();
-        step.drop_copy(&self.shared.database, source, &followed.name, &copy.hidden);
-        self.define(step.definitions, step.positions)?;
+        let mut commit = DefinitionCommit::default();
+        commit.drop_copy(&self.shared.database, source, &followed.name, &copy.hidden);
+        self.define(commit.definitions, commit.positions)?;
         self.show(table);
         Ok(())
     }
@@ -235,25 +235,25 @@ impl Applier {
             self.shared.given_up.lock().insert(table.clone(), reason.to_owned());
         }
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
-        let mut step = Step::default();
+        let mut commit = DefinitionCommit::default();
         let (name, source) = (&followed.name, &self.shared.settings.name);
         if followed.visible == Visible::Current {
-            step.positions.push((table_key(source, name), STALE.to_owned()));
+            commit.positions.push((table_key(source, name), STALE.to_owned()));
         }
         if let Some(copy) = followed.copy.take() {
-            step.drop_copy(&self.shared.database, source, name, &copy.hidden);
+            commit.drop_copy(&self.shared.database, source, name, &copy.hidden);
         }
-        self.define(step.definitions, step.positions)
+        self.define(commit.definitions, commit.positions)
     }
 
-    /// Adds a new copy of a table, which is `source` at this position, to the step. The readable table is fed meanwhile
-    /// if its rows can be read and none are `lost`.
+    /// Adds a new copy of a table, which is `source` at this position, to the commit. The readable table is fed
+    /// meanwhile if its rows can be read and none are `lost`.
     pub fn start_copy(
         &mut self,
         table: &TableName,
         source: SourceTable,
         lost: bool,
-        step: &mut Step,
+        commit: &mut DefinitionCommit,
     ) -> Result<()> {
         let estimate = estimate(&mut self.source, &source)?;
         let settings = &self.shared.settings;
@@ -261,15 +261,15 @@ impl Applier {
         let name = followed.name.to_string();
         if followed.visible == Visible::Current && (lost || !followed.source.reads_as(&source)) {
             followed.visible = Visible::Frozen;
-            step.positions.push((table_key(&settings.name, &name), STALE.to_owned()));
+            commit.positions.push((table_key(&settings.name, &name), STALE.to_owned()));
         }
         let hidden = hidden_name(&name);
         self.occurrences.forget_table(&hidden);
-        step.drop_if_exists(&self.shared.database, &hidden);
-        step.definitions.push(Definition::Create(schema(settings, &source, &hidden, None)));
+        commit.drop_if_exists(&self.shared.database, &hidden);
+        commit.definitions.push(Definition::Create(schema(settings, &source, &hidden, None)));
         let progress = Progress::default();
-        step.positions.push((copy_key(&settings.name, &name), progress.text()));
-        step.positions.push((copied_key(&settings.name, &name), definition_text(&source)));
+        commit.positions.push((copy_key(&settings.name, &name), progress.text()));
+        commit.positions.push((copied_key(&settings.name, &name), definition_text(&source)));
         self.last_copy += 1;
         followed.copy = Some(Copy::new(self.last_copy, &name, progress, estimate));
         followed.source = Arc::new(source);
@@ -282,13 +282,13 @@ impl Applier {
         Ok(())
     }
 
-    /// Executes the owner's orders for tables.
-    pub fn execute_orders(&mut self) -> Result<()> {
-        while let Some(order) = self.shared.next_order() {
-            match order {
-                TableOrder::Sync(name) => self.sync(&name)?,
-                TableOrder::Words(order) => self.declare_words(&order)?,
-                TableOrder::Cancel(name) => {
+    /// Executes the owner's requests for tables.
+    pub fn execute_requests(&mut self) -> Result<()> {
+        while let Some(request) = self.shared.next_request() {
+            match request {
+                TableRequest::Sync(name) => self.sync(&name)?,
+                TableRequest::Words(request) => self.declare_words(&request)?,
+                TableRequest::Cancel(name) => {
                     let is_named = |table: &TableName| {
                         let followed = self.tables.get(table);
                         let here = followed.map(|followed| &*followed.name);
@@ -314,25 +314,25 @@ impl Applier {
             return Ok(());
         };
         self.shared.forget_failures(&table);
-        // Removes the state that was shown for the order; the real state is shown below.
+        // Removes the state that was shown for the request; the real state is shown below.
         self.shared.board.forget_table(name);
-        let mut step = Step::default();
+        let mut commit = DefinitionCommit::default();
         match self.tables.get(&table) {
             Some(FollowedTable { uncertainty: None, stopped: None, source, .. }) => {
                 let source = (**source).clone();
-                self.start_copy(&table, source, false, &mut step)?;
+                self.start_copy(&table, source, false, &mut commit)?;
             }
             Some(_) => {
                 self.mark_uncertain(&table, true);
-                self.resolve(&table, &mut step)?;
+                self.resolve(&table, &mut commit)?;
             }
             None => {
-                self.follow_renamed(&table, &mut step);
-                self.resolve(&table, &mut step)?;
+                self.follow_renamed(&table, &mut commit);
+                self.resolve(&table, &mut commit)?;
             }
         }
         self.show(&table);
-        self.commit_in_order(step)?;
+        self.commit_in_order(commit)?;
         self.advance_copies()
     }
 

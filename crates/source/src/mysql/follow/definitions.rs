@@ -5,11 +5,11 @@ use remora_engine::Definition;
 
 use super::{
     applier::Applier,
+    definition_commit::DefinitionCommit,
     hidden_renames::ClassifiedRenames,
     positions::{STALE, definition_text, table_key},
     statement::{Alteration, Creation, Statement},
     status::{TableState, count},
-    step::Step,
     table::{FollowedTable, Visible, definition, local_name, name_conflict, source_name},
     uncertainty::ExpectedAbsence,
 };
@@ -43,8 +43,8 @@ impl Applier {
             self.read_changed_views()?;
         }
         self.apply_to_tables(query, statement)?;
-        // Stores changed views, if no step has stored them.
-        self.commit_in_order(Step::default())
+        // Stores changed views, if no commit has stored them.
+        self.commit_in_order(DefinitionCommit::default())
     }
 
     fn apply_to_tables(&mut self, query: &Query, statement: Statement) -> Result<()> {
@@ -87,24 +87,24 @@ impl Applier {
     ) -> Result<()> {
         self.apply_to_merge_tables(&statement);
         let failed = query.error != 0;
-        let mut step = Step::default();
+        let mut commit = DefinitionCommit::default();
         match statement {
-            Statement::Create(creation) => self.create(&creation, &mut step)?,
+            Statement::Create(creation) => self.create(&creation, &mut commit)?,
             Statement::Alter { table, renamed, alteration, others } => {
                 let maybe_temporary = self.is_maybe_temporary(&table, query);
                 let altered = Altered { alteration, text, failed, maybe_temporary };
-                self.alter(table, renamed, altered, &others, &mut step)?;
+                self.alter(table, renamed, altered, &others, &mut commit)?;
             }
-            Statement::Drop(tables) => self.drop_named(&tables, &mut step)?,
-            Statement::Rename(renames) => self.rename(renames, false, &mut step)?,
+            Statement::Drop(tables) => self.drop_named(&tables, &mut commit)?,
+            Statement::Rename(renames) => self.rename(renames, false, &mut commit)?,
             Statement::Truncate(table) if failed || self.is_maybe_temporary(&table, query) => {
                 self.mark_rows_lost(&table);
             }
-            Statement::Truncate(table) => self.truncate(&table, &mut step)?,
+            Statement::Truncate(table) => self.truncate(&table, &mut commit)?,
             Statement::DropDatabase(database) => {
                 let of_database = self.tables.keys().filter(|table| table.database == database);
                 let tables: Vec<_> = of_database.cloned().collect();
-                tables.iter().try_for_each(|table| self.drop_table(table, &mut step))?;
+                tables.iter().try_for_each(|table| self.drop_table(table, &mut commit))?;
                 tables
                     .iter()
                     .for_each(|table| self.expect_absence(table, ExpectedAbsence::Dropped));
@@ -117,11 +117,11 @@ impl Applier {
             | Statement::Harmless
             | Statement::Unknown => {}
         }
-        if !step.is_empty() {
+        if !commit.is_empty() {
             tracing::info!("schema change: {text}");
             count(&self.shared.board.counters.statements, 1);
         }
-        self.commit_in_order(step)
+        self.commit_in_order(commit)
     }
 
     /// Whether a statement that names a table may mean a temporary one, which hides the base table. The creation of
@@ -143,24 +143,25 @@ impl Applier {
             return Ok(());
         }
         let listed = list_tables(&mut self.source.conn, &self.shared.selection)?;
-        let mut step = Step::default();
+        let mut commit = DefinitionCommit::default();
         for (database, table) in listed {
             let table = TableName { database, table };
             if !self.tables.contains_key(&table) {
-                self.follow_renamed(&table, &mut step);
-                self.resolve(&table, &mut step)?;
+                self.follow_renamed(&table, &mut commit);
+                self.resolve(&table, &mut commit)?;
             }
         }
         self.read_changed_views()?;
-        self.commit_in_order(step)
+        self.commit_in_order(commit)
     }
 
-    /// Commits a step after all submitted batches.
-    pub fn commit_in_order(&mut self, mut step: Step) -> Result<()> {
-        let (changed, gone) = (std::mem::take(&mut step.changed), std::mem::take(&mut step.gone));
-        step.positions.append(&mut self.changed_views);
-        if !step.is_empty() {
-            self.commit_step(step)?;
+    /// Commits definitions after all submitted batches.
+    pub fn commit_in_order(&mut self, mut commit: DefinitionCommit) -> Result<()> {
+        let (changed, gone) =
+            (std::mem::take(&mut commit.changed), std::mem::take(&mut commit.gone));
+        commit.positions.append(&mut self.changed_views);
+        if !commit.is_empty() {
+            self.commit_step(commit)?;
         }
         // Not earlier: readers rely on a table's state being true when it is shown.
         changed.iter().for_each(|table| self.show(table));
@@ -171,23 +172,27 @@ impl Applier {
         Ok(())
     }
 
-    fn commit_step(&mut self, step: Step) -> Result<()> {
+    fn commit_step(&mut self, commit: DefinitionCommit) -> Result<()> {
         if self.large.is_some() {
             let (file, offset) = (self.place.file.clone(), self.place.offset);
             let message = "a schema change within a large transaction".to_owned();
             return Err(Error::Unfollowable { file, offset, message });
         }
-        match self.define(step.definitions.clone(), step.positions.clone()) {
+        match self.define(commit.definitions.clone(), commit.positions.clone()) {
             Err(Error::Engine(refusal @ remora_engine::Error::Request { .. })) => {
-                self.copy_refused(step, refusal)
+                self.copy_refused(commit, refusal)
             }
             outcome => outcome,
         }
     }
 
     /// Copies the tables again that the engine refuses to alter in place.
-    fn copy_refused(&mut self, mut step: Step, refusal: remora_engine::Error) -> Result<()> {
-        let names = step.take_alterations();
+    fn copy_refused(
+        &mut self,
+        mut commit: DefinitionCommit,
+        refusal: remora_engine::Error,
+    ) -> Result<()> {
+        let names = commit.take_alterations();
         if names.is_empty() {
             return Err(refusal.into());
         }
@@ -200,9 +205,9 @@ impl Applier {
         let tables: Vec<_> =
             tables.map(|(table, followed)| (table.clone(), (*followed.source).clone())).collect();
         for (table, source) in tables {
-            self.start_copy(&table, source, true, &mut step)?;
+            self.start_copy(&table, source, true, &mut commit)?;
         }
-        self.define(step.definitions, step.positions)
+        self.define(commit.definitions, commit.positions)
     }
 
     fn is_ignored(&self, sql: &str) -> bool {
@@ -235,9 +240,9 @@ impl Applier {
         Err(Error::TableRefused { table, reason: format!("SCHEMA_INCOMPATIBLE: {what}") })
     }
 
-    fn create(&mut self, creation: &Creation, step: &mut Step) -> Result<()> {
+    fn create(&mut self, creation: &Creation, commit: &mut DefinitionCommit) -> Result<()> {
         for table in &creation.names {
-            self.create_one(table, creation, step)?;
+            self.create_one(table, creation, commit)?;
         }
         Ok(())
     }
@@ -246,27 +251,27 @@ impl Applier {
         &mut self,
         table: &TableName,
         creation: &Creation,
-        step: &mut Step,
+        commit: &mut DefinitionCommit,
     ) -> Result<()> {
         if !self.selects(table) {
             return Ok(());
         }
         if creation.unless_there && self.tables.contains_key(table) {
-            return self.resolve(table, step);
+            return self.resolve(table, commit);
         }
         // The local table of this name is an older one.
-        self.drop_table(table, step)?;
+        self.drop_table(table, commit)?;
         let name = local_name(&self.shared.settings, table);
         self.tables.insert(table.clone(), FollowedTable::unknown(table, name));
         // A table that existed before, and could not be followed, has rows.
         self.mark_uncertain(table, creation.with_rows || creation.unless_there);
-        self.resolve(table, step)
+        self.resolve(table, commit)
     }
 
     /// Drops the tables of a DROP TABLE, except those that still exist at the source: the statement may have meant
     /// temporary tables, and MariaDB logs the drop of a table that it could not replace. Those stay readable while they
     /// are copied.
-    fn drop_named(&mut self, tables: &[TableName], step: &mut Step) -> Result<()> {
+    fn drop_named(&mut self, tables: &[TableName], commit: &mut DefinitionCommit) -> Result<()> {
         let mut possibly_dropped = Vec::new();
         for table in tables {
             let table_exists = match self.tables.contains_key(table) {
@@ -283,7 +288,7 @@ impl Applier {
                 Some(false) => {}
                 None => possibly_dropped.push(table),
             }
-            self.drop_table(table, step)?;
+            self.drop_table(table, commit)?;
         }
         possibly_dropped
             .into_iter()
@@ -291,16 +296,16 @@ impl Applier {
         Ok(())
     }
 
-    fn drop_table(&mut self, table: &TableName, step: &mut Step) -> Result<()> {
+    fn drop_table(&mut self, table: &TableName, commit: &mut DefinitionCommit) -> Result<()> {
         if self.tables.contains_key(table) {
             self.check_strict(table, "configured table was dropped")?;
         }
-        self.forget(table, step);
+        self.forget(table, commit);
         Ok(())
     }
 
     /// Drops everything of a table here.
-    pub fn forget(&mut self, table: &TableName, step: &mut Step) {
+    pub fn forget(&mut self, table: &TableName, commit: &mut DefinitionCommit) {
         let (database, settings) = (&self.shared.database, &self.shared.settings);
         if name_conflict(settings, table, self.tables.iter()).is_some() {
             self.shared.board.forget_table(&source_name(table));
@@ -311,22 +316,22 @@ impl Applier {
         self.copying.retain(|other| other != table);
         let copy = self.tables.remove(table).and_then(|followed| followed.copy);
         if let Some(copy) = copy {
-            step.drop_copy(database, &settings.name, &name, &copy.hidden);
+            commit.drop_copy(database, &settings.name, &name, &copy.hidden);
         }
         let key = table_key(&settings.name, &name);
-        if step.has_position(database, &key) {
-            step.drop_if_exists(database, &name);
-            step.positions.push((key, String::new()));
+        if commit.has_position(database, &key) {
+            commit.drop_if_exists(database, &name);
+            commit.positions.push((key, String::new()));
         }
-        step.gone.push(name);
+        commit.gone.push(name);
     }
 
-    fn truncate(&mut self, table: &TableName, step: &mut Step) -> Result<()> {
+    fn truncate(&mut self, table: &TableName, commit: &mut DefinitionCommit) -> Result<()> {
         let Some(followed) = self.tables.get(table) else { return Ok(()) };
         if followed.visible == Visible::Current {
             let schema = self.shared.database.schema(&followed.name)?;
-            step.definitions.push(Definition::Drop(followed.name.to_string()));
-            step.definitions.push(Definition::Create((*schema).clone()));
+            commit.definitions.push(Definition::Drop(followed.name.to_string()));
+            commit.definitions.push(Definition::Create((*schema).clone()));
         }
         match (&followed.copy, &followed.uncertainty) {
             (None, _) => Ok(()),
@@ -336,7 +341,7 @@ impl Applier {
             }
             (Some(_), None) => {
                 let source = (*followed.source).clone();
-                self.start_copy(table, source, false, step)
+                self.start_copy(table, source, false, commit)
             }
         }
     }
@@ -347,15 +352,15 @@ impl Applier {
         renamed: Option<TableName>,
         altered: Altered<'_>,
         others: &[TableName],
-        step: &mut Step,
+        commit: &mut DefinitionCommit,
     ) -> Result<()> {
         for other in others.iter().filter(|other| **other != table) {
             if !self.tables.contains_key(other) {
-                self.follow_renamed(other, step);
+                self.follow_renamed(other, commit);
             }
             self.mark_uncertain(other, true);
             self.may_be_dropped(other);
-            self.resolve(other, step)?;
+            self.resolve(other, commit)?;
         }
         let Altered { alteration, text, failed, maybe_temporary } = altered;
         let missed = alteration.moves_rows.is_some() || failed || maybe_temporary;
@@ -370,22 +375,22 @@ impl Applier {
             if maybe_temporary {
                 self.temporary.add(to.clone(), &self.shared);
             }
-            self.rename(vec![(table.clone(), to)], maybe_temporary, step)?;
+            self.rename(vec![(table.clone(), to)], maybe_temporary, commit)?;
             // A renamed temporary table leaves the base table's name unchanged.
-            return self.resolve(&table, step);
+            return self.resolve(&table, commit);
         }
         if !self.tables.contains_key(&table) {
-            self.follow_renamed(&table, step);
+            self.follow_renamed(&table, commit);
         }
-        self.resolve(&table, step)?;
-        self.resolve_children(&table, step)
+        self.resolve(&table, commit)?;
+        self.resolve_children(&table, commit)
     }
 
     fn rename(
         &mut self,
         renames: Vec<(TableName, TableName)>,
         maybe_temporary: bool,
-        step: &mut Step,
+        commit: &mut DefinitionCommit,
     ) -> Result<()> {
         self.routes.clear();
         let classified = self.without_temporary(renames, maybe_temporary)?;
@@ -396,7 +401,7 @@ impl Applier {
         let children: Vec<_> =
             parents.iter().flat_map(|parent| self.children_of(parent).to_vec()).collect();
         for (from, to) in renames {
-            self.shared.rename_words(&from, &to, step);
+            self.shared.rename_words(&from, &to, commit);
             if self.tables.contains_key(&from) {
                 self.check_strict(
                     &from,
@@ -405,14 +410,14 @@ impl Applier {
             }
             match self.tables.remove(&from) {
                 Some(followed) if self.keeps_rows(&from, &followed, &to) => {
-                    self.move_table(followed, &from, &to, step);
+                    self.move_table(followed, &from, &to, commit);
                 }
                 followed => {
                     if let Some(followed) = followed {
-                        self.unfollow_renamed(followed, &from, step);
+                        self.unfollow_renamed(followed, &from, commit);
                     }
                     left.push(from);
-                    self.follow_renamed(&to, step);
+                    self.follow_renamed(&to, commit);
                     // It may be a view; then the local table of this name is another.
                     self.may_be_dropped(&to);
                 }
@@ -421,7 +426,7 @@ impl Applier {
         }
         for table in left {
             if !self.tables.contains_key(&table) {
-                self.forget(&table, step);
+                self.forget(&table, commit);
             }
         }
         for child in children {
@@ -436,13 +441,13 @@ impl Applier {
         }
         for table in undecided {
             if !self.tables.contains_key(&table) {
-                self.follow_renamed(&table, step);
+                self.follow_renamed(&table, commit);
             }
             self.mark_uncertain(&table, true);
             self.may_be_dropped(&table);
             arrived.push(table);
         }
-        arrived.iter().try_for_each(|table| self.resolve(table, step))?;
+        arrived.iter().try_for_each(|table| self.resolve(table, commit))?;
         // If the source is ahead, none of this was certain.
         for (from, to) in renamed {
             self.expect_absence(&from, ExpectedAbsence::Renamed(to));
@@ -464,13 +469,13 @@ impl Applier {
         mut followed: FollowedTable,
         from: &TableName,
         to: &TableName,
-        step: &mut Step,
+        commit: &mut DefinitionCommit,
     ) {
         let settings = &self.shared.settings;
         let (old, new) = (local_name(settings, from), local_name(settings, to));
         self.copying.retain(|other| other != to);
         if let Some(copy) = self.tables.remove(to).and_then(|replaced| replaced.copy) {
-            step.drop_copy(&self.shared.database, &settings.name, &new, &copy.hidden);
+            commit.drop_copy(&self.shared.database, &settings.name, &new, &copy.hidden);
         }
         let source = SourceTable {
             database: to.database.clone(),
@@ -483,48 +488,53 @@ impl Applier {
             (_, None) => definition_text(&source),
         };
         match followed.visible {
-            Visible::Absent => step.drop_if_exists(&self.shared.database, &new),
-            _ => step.definitions.push(Definition::Rename { from: old.clone(), to: new.clone() }),
+            Visible::Absent => commit.drop_if_exists(&self.shared.database, &new),
+            _ => commit.definitions.push(Definition::Rename { from: old.clone(), to: new.clone() }),
         }
-        step.positions.push((table_key(&settings.name, &old), String::new()));
-        step.positions.push((table_key(&settings.name, &new), text));
+        commit.positions.push((table_key(&settings.name, &old), String::new()));
+        commit.positions.push((table_key(&settings.name, &new), text));
         self.shared.board.set_table(&new, TableState::CatchingUp);
         (followed.source, followed.name) = (source.into(), new.into());
-        step.gone.push(old);
+        commit.gone.push(old);
         if followed.uncertainty.is_some() && !self.uncertain.contains(to) {
             self.uncertain.push(to.clone());
         }
         self.tables.insert(to.clone(), followed);
-        step.changed.push(to.clone());
+        commit.changed.push(to.clone());
     }
 
     /// Handles a table that is no longer followed under its name. It stays readable for now.
-    fn unfollow_renamed(&mut self, followed: FollowedTable, from: &TableName, step: &mut Step) {
+    fn unfollow_renamed(
+        &mut self,
+        followed: FollowedTable,
+        from: &TableName,
+        commit: &mut DefinitionCommit,
+    ) {
         self.copying.retain(|other| other != from);
         if let Some(copy) = followed.copy {
             let source = &self.shared.settings.name;
-            step.drop_copy(&self.shared.database, source, &followed.name, &copy.hidden);
+            commit.drop_copy(&self.shared.database, source, &followed.name, &copy.hidden);
         }
     }
 
     /// Starts following a table that was renamed to a followed name. It is copied, while the table that had the name
     /// stays readable.
-    pub fn follow_renamed(&mut self, to: &TableName, step: &mut Step) {
+    pub fn follow_renamed(&mut self, to: &TableName, commit: &mut DefinitionCommit) {
         if !self.selects(to) {
             return;
         }
         let settings = &self.shared.settings;
         let name = local_name(settings, to);
         if let Some(replaced) = self.tables.remove(to) {
-            self.unfollow_renamed(replaced, to, step);
+            self.unfollow_renamed(replaced, to, commit);
         }
         let mut followed = FollowedTable::unknown(to, name.clone());
         let key = table_key(&self.shared.settings.name, &name);
-        if step.has_position(&self.shared.database, &key)
-            && step.table_exists(&self.shared.database, &name)
+        if commit.has_position(&self.shared.database, &key)
+            && commit.table_exists(&self.shared.database, &name)
         {
             followed.visible = Visible::Frozen;
-            step.positions.push((key, STALE.to_owned()));
+            commit.positions.push((key, STALE.to_owned()));
         }
         self.tables.insert(to.clone(), followed);
         self.mark_uncertain(to, true);

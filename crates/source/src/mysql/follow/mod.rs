@@ -11,6 +11,7 @@ mod applier;
 mod batch;
 mod cascades;
 mod copies;
+mod definition_commit;
 mod definitions;
 mod hidden_renames;
 mod history_loss;
@@ -28,7 +29,6 @@ mod rows;
 mod session;
 mod shared;
 mod status;
-mod step;
 mod supervisor;
 mod table;
 mod tables;
@@ -52,7 +52,7 @@ pub use status::{Copied, FollowerStatus, State, TableState, TableStatus};
 
 use self::{
     positions::source_key,
-    shared::{FollowState, RequestedState, TableOrder},
+    shared::{FollowState, RequestedState, TableRequest},
     status::copying,
 };
 use super::{connection, gtid::GtidSet, requirements, settings::MysqlSettings, statement};
@@ -192,20 +192,20 @@ impl Follower {
     /// it resumes: a forbidden schema change is skipped for this table, and if the position is lost, all tables are
     /// copied.
     /// # Errors
-    /// A setting error if the table is being copied, or if too many orders wait.
+    /// A setting error if the table is being copied, or if too many requests wait.
     pub fn sync(&self, table: &str) -> Result<()> {
         let shared = &self.shared;
         let is_copied = {
             let tables = shared.board.tables.lock();
             matches!(tables.get(table), Some(TableState::Copying { .. }))
         };
-        if is_copied && shared.wanted() == RequestedState::Run {
+        if is_copied && shared.requested() == RequestedState::Run {
             return Err(Error::Setting(format!("table {table} is being copied already")));
         }
-        // Shown until the order is executed, so that the last copy is not mistaken for this one.
+        // Shown until the request is executed, so that the last copy is not mistaken for this one.
         shared.board.set_table(table, copying(0, 0, 0, Instant::now()));
-        if !shared.order(TableOrder::Sync(table.to_owned())) {
-            return Err(Error::Setting("too many orders wait".to_owned()));
+        if !shared.request(TableRequest::Sync(table.to_owned())) {
+            return Err(Error::Setting("too many requests wait".to_owned()));
         }
         self.want(RequestedState::Run)
     }
@@ -231,7 +231,7 @@ impl Follower {
         };
         let count = tables.iter().filter(copied).count();
         drop(tables);
-        match count > 0 && self.shared.order(TableOrder::Cancel(table.map(str::to_owned))) {
+        match count > 0 && self.shared.request(TableRequest::Cancel(table.map(str::to_owned))) {
             true => count,
             false => 0,
         }
@@ -262,12 +262,12 @@ impl Follower {
         if self.thread.lock().is_none() {
             return Err(Error::Cancelled);
         }
-        self.shared.want(wanted);
+        self.shared.request_state(wanted);
         Ok(())
     }
 
     fn end(&self) {
-        self.shared.want(RequestedState::Close);
+        self.shared.request_state(RequestedState::Close);
         let thread = self.thread.lock().take();
         if let Some(Err(_)) = thread.map(JoinHandle::join) {
             tracing::error!("the thread that follows {} panicked", self.shared.settings.address());

@@ -17,7 +17,7 @@ use super::{
 use crate::{Error, Result};
 
 /// The number of batches that are submitted table by table.
-const CAREFUL_BATCHES: u32 = 256;
+const BATCHES_TABLE_BY_TABLE: u32 = 256;
 
 impl Applier {
     /// Handles a refusal: the result is `Cancelled`, and the next session submits table by table.
@@ -25,7 +25,7 @@ impl Applier {
         match error {
             EngineError::Request { message, .. } => {
                 tracing::warn!("refused, and submitted again table by table: {message}");
-                self.shared.careful.store(CAREFUL_BATCHES, Ordering::Relaxed);
+                self.shared.batches_table_by_table.store(BATCHES_TABLE_BY_TABLE, Ordering::Relaxed);
                 Error::Cancelled
             }
             error => error.into(),
@@ -33,23 +33,23 @@ impl Applier {
     }
 
     /// Whether batches are submitted table by table.
-    pub fn is_careful(&self) -> bool {
-        self.shared.careful.load(Ordering::Relaxed) > 0
+    pub fn applies_table_by_table(&self) -> bool {
+        self.shared.batches_table_by_table.load(Ordering::Relaxed) > 0
     }
 
     /// Applies a batch table by table, atomically.
-    pub fn apply_carefully(&mut self, batch: ChangeBatch) -> Result<()> {
-        let left = self.shared.careful.load(Ordering::Relaxed);
-        self.shared.careful.store(left.saturating_sub(1), Ordering::Relaxed);
+    pub fn apply_table_by_table(&mut self, batch: ChangeBatch) -> Result<()> {
+        let left = self.shared.batches_table_by_table.load(Ordering::Relaxed);
+        self.shared.batches_table_by_table.store(left.saturating_sub(1), Ordering::Relaxed);
         self.wait_for_submitted()?;
         let mut large = self.shared.database.begin_large()?;
-        self.add_carefully(&mut large, batch.tables)?;
+        self.add_table_by_table(&mut large, batch.tables)?;
         large.commit(batch.positions)?;
         Ok(())
     }
 
     /// Adds to a large batch table by table.
-    pub fn add_carefully(
+    pub fn add_table_by_table(
         &mut self,
         large: &mut LargeBatch,
         tables: Vec<TableChanges>,
@@ -117,7 +117,7 @@ impl super::shared::FollowState {
             }
         }
         if !positions.is_empty() {
-            self.careful.store(0, Ordering::Relaxed);
+            self.batches_table_by_table.store(0, Ordering::Relaxed);
             self.database.define(Vec::new(), positions)?;
         }
         Ok(())

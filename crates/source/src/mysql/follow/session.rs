@@ -19,12 +19,12 @@ use remora_engine::Pending;
 
 use super::{
     applier::Applier,
+    definition_commit::DefinitionCommit,
     history_loss,
     merged::Merged,
     positions::{binlog_key, source_key, source_text, source_uuid},
     shared::FollowState,
     status::State,
-    step::Step,
     tables, views,
 };
 use crate::{
@@ -60,21 +60,21 @@ pub(super) fn run(shared: &Arc<FollowState>, start_over: &mut bool) -> Result<()
         false => position(shared, &source)?.unwrap_or(executed),
     };
     let stream = SourceStream::open(settings, &applied)?;
-    let mut step = Step::default();
-    let (synced, obeyed) = shared.ordered_copies();
+    let mut commit = DefinitionCommit::default();
+    let (synced, obeyed) = shared.requested_copies();
     let wanted = tables::CopyRequest { start_over: *start_over, synced };
-    let compared = tables::compare(shared, &mut source, &wanted, &mut step)?;
-    step.positions.extend(views::changed(&mut source, shared)?);
+    let compared = tables::compare(shared, &mut source, &wanted, &mut commit)?;
+    commit.positions.extend(views::changed(&mut source, shared)?);
     let merged = Merged::load(&mut source)?;
     let text = source_text(source.server.flavor, &source.server.uuid);
-    step.positions.push((source_key(&settings.name), text));
-    step.positions.push((settings.name.clone(), applied.to_string()));
+    commit.positions.push((source_key(&settings.name), text));
+    commit.positions.push((settings.name.clone(), applied.to_string()));
     if *start_over {
-        step.positions.push((binlog_key(&settings.name), String::new()));
+        commit.positions.push((binlog_key(&settings.name), String::new()));
     }
-    shared.define(step.definitions, step.positions)?;
+    shared.define(commit.definitions, commit.positions)?;
     shared.warn_of_unfollowed_tables(compared.tables.values().map(|followed| &*followed.name));
-    shared.drop_orders(obeyed);
+    shared.drop_requests(obeyed);
     shared.lost.store(false, Ordering::Relaxed);
     if std::mem::take(start_over) {
         // These positions belong to another history.
@@ -87,8 +87,8 @@ pub(super) fn run(shared: &Arc<FollowState>, start_over: &mut bool) -> Result<()
     shared.set_session(Some((Arc::clone(&inbox), stream.interrupter())));
     drop(alone);
     shared.board.set_state(State::Running);
-    // For an order that arrived before the session could be notified.
-    inbox.push(Message::Order);
+    // For a request that arrived before the session could be notified.
+    inbox.push(Message::Request);
     let ended = std::thread::scope(|scope| {
         let session = Session { shared, inbox: &inbox, copies: &copies };
         session.follow(scope, stream, source, applied, compared, merged)

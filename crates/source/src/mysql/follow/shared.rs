@@ -15,7 +15,7 @@ use remora_engine::Database;
 use super::{
     history_loss::ObservedState,
     status::{State, StatusBoard},
-    words::WordsOrder,
+    words::WordsRequest,
 };
 use crate::mysql::{
     binlog::Interrupter,
@@ -26,8 +26,8 @@ use crate::mysql::{
     table_name::TableName,
 };
 
-/// The most waiting orders; more are refused.
-const MAX_ORDERS: usize = 4_096;
+/// The most waiting requests; more are refused.
+const MAX_REQUESTS: usize = 4_096;
 
 /// The shared state of a follower.
 pub(crate) struct FollowState {
@@ -40,7 +40,7 @@ pub(crate) struct FollowState {
     /// Local names of tables that stopped because their rows were refused, until that is stored.
     pub refused: Mutex<HashSet<String>>,
     /// The number of batches to submit table by table.
-    pub careful: AtomicU32,
+    pub batches_table_by_table: AtomicU32,
     /// How often each table's rows were unreadable.
     pub unreadable: Mutex<HashMap<TableName, u32>>,
     /// How often in a row a table's row layout did not match its definition.
@@ -54,9 +54,9 @@ pub(crate) struct FollowState {
     pub lost: AtomicBool,
     /// Held while definitions are made and committed, and while a session begins.
     pub defining: Mutex<()>,
-    /// The number of the last order for ranked search.
-    pub words_orders: AtomicU64,
-    orders: Mutex<Orders>,
+    /// The number of the last request for ranked search.
+    pub words_requests: AtomicU64,
+    requests: Mutex<PendingRequests>,
     changed: Condvar,
 }
 
@@ -72,21 +72,21 @@ pub(crate) enum RequestedState {
     Close,
 }
 
-/// The owner's orders for tables.
+/// What the owner requests for tables.
 #[derive(Clone, Debug)]
-pub(crate) enum TableOrder {
+pub(crate) enum TableRequest {
     /// Copy the table of this local name again.
     Sync(String),
     /// Cancel the copy of the table of this name, or of all tables.
     Cancel(Option<String>),
     /// Change the ranked search of a table.
-    Words(WordsOrder),
+    Words(WordsRequest),
 }
 
 #[derive(Default)]
-struct Orders {
-    wanted: RequestedState,
-    tables: VecDeque<TableOrder>,
+struct PendingRequests {
+    requested: RequestedState,
+    tables: VecDeque<TableRequest>,
     /// Whether nothing runs and following is paused.
     is_idle: bool,
     inbox: Option<Arc<Inbox>>,
@@ -103,15 +103,15 @@ impl FollowState {
             board: StatusBoard::default(),
             given_up: Mutex::default(),
             refused: Mutex::default(),
-            careful: AtomicU32::new(0),
+            batches_table_by_table: AtomicU32::new(0),
             unreadable: Mutex::default(),
             unfitting: Mutex::default(),
             failed_at: Mutex::default(),
             observed: Mutex::default(),
             lost: AtomicBool::new(false),
             defining: Mutex::default(),
-            words_orders: AtomicU64::new(0),
-            orders: Mutex::default(),
+            words_requests: AtomicU64::new(0),
+            requests: Mutex::default(),
             changed: Condvar::new(),
         }
     }
@@ -125,26 +125,26 @@ impl FollowState {
     }
 
     /// The owner's current wish.
-    pub fn wanted(&self) -> RequestedState {
-        self.orders.lock().wanted
+    pub fn requested(&self) -> RequestedState {
+        self.requests.lock().requested
     }
 
     /// Sets the owner's wish and notifies all threads. `Close` is final.
-    pub fn want(&self, wanted: RequestedState) {
-        let mut orders = self.orders.lock();
-        if orders.wanted != RequestedState::Close {
-            orders.wanted = wanted;
+    pub fn request_state(&self, requested: RequestedState) {
+        let mut requests = self.requests.lock();
+        if requests.requested != RequestedState::Close {
+            requests.requested = requested;
         }
-        if orders.wanted == RequestedState::Run {
-            orders.is_idle = false;
+        if requests.requested == RequestedState::Run {
+            requests.is_idle = false;
             self.board.resume();
         }
         self.changed.notify_all();
-        if let Some(inbox) = &orders.inbox {
-            inbox.push(Message::Order);
+        if let Some(inbox) = &requests.inbox {
+            inbox.push(Message::Request);
         }
-        let interrupter = orders.interrupter.clone().filter(|_| wanted != RequestedState::Run);
-        drop(orders);
+        let interrupter = requests.interrupter.clone().filter(|_| requested != RequestedState::Run);
+        drop(requests);
         if let Some(interrupter) = interrupter {
             interrupter.interrupt();
         }
@@ -152,32 +152,32 @@ impl FollowState {
 
     /// Stops following with an error, unless the owner wants something else already.
     pub fn fail(&self, reason: String) {
-        let mut orders = self.orders.lock();
-        if orders.wanted == RequestedState::Run {
-            orders.wanted = RequestedState::Stop;
+        let mut requests = self.requests.lock();
+        if requests.requested == RequestedState::Run {
+            requests.requested = RequestedState::Stop;
             self.board.set_state(State::Failed(reason));
         }
     }
 
     /// Waits until following is wanted; false after `Close`. Nothing may be running.
     pub fn wait_to_run(&self) -> bool {
-        let mut orders = self.orders.lock();
-        while orders.wanted == RequestedState::Stop {
-            orders.is_idle = true;
+        let mut requests = self.requests.lock();
+        while requests.requested == RequestedState::Stop {
+            requests.is_idle = true;
             self.board.set_stopped();
             self.changed.notify_all();
-            self.changed.wait(&mut orders);
+            self.changed.wait(&mut requests);
         }
-        orders.is_idle = false;
-        orders.wanted == RequestedState::Run
+        requests.is_idle = false;
+        requests.requested == RequestedState::Run
     }
 
     /// Waits until nothing runs, or following is wanted again; false after the timeout.
     pub fn wait_until_idle(&self, timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
-        let mut orders = self.orders.lock();
-        while orders.wanted == RequestedState::Stop && !orders.is_idle {
-            if self.changed.wait_until(&mut orders, deadline).timed_out() {
+        let mut requests = self.requests.lock();
+        while requests.requested == RequestedState::Stop && !requests.is_idle {
+            if self.changed.wait_until(&mut requests, deadline).timed_out() {
                 return false;
             }
         }
@@ -187,74 +187,73 @@ impl FollowState {
     /// Waits for this time, or until something else is wanted.
     pub fn pause(&self, time: Duration) {
         let deadline = Instant::now() + time;
-        let mut orders = self.orders.lock();
-        while orders.wanted == RequestedState::Run {
-            if self.changed.wait_until(&mut orders, deadline).timed_out() {
+        let mut requests = self.requests.lock();
+        while requests.requested == RequestedState::Run {
+            if self.changed.wait_until(&mut requests, deadline).timed_out() {
                 return;
             }
         }
     }
 
-    /// Sets the session to notify of orders and to interrupt, or none.
+    /// Sets the session to notify of requests and to interrupt, or none.
     pub fn set_session(&self, session: Option<(Arc<Inbox>, Interrupter)>) {
-        let mut orders = self.orders.lock();
+        let mut requests = self.requests.lock();
         let (inbox, interrupter) = session.unzip();
-        (orders.inbox, orders.interrupter) = (inbox, interrupter);
+        (requests.inbox, requests.interrupter) = (inbox, interrupter);
     }
 
-    /// Adds an order; false if too many are waiting.
-    pub fn order(&self, order: TableOrder) -> bool {
-        let mut orders = self.orders.lock();
-        if orders.tables.len() >= MAX_ORDERS {
+    /// Adds a request; false if too many are waiting.
+    pub fn request(&self, request: TableRequest) -> bool {
+        let mut requests = self.requests.lock();
+        if requests.tables.len() >= MAX_REQUESTS {
             return false;
         }
-        orders.tables.push_back(order);
-        if let Some(inbox) = &orders.inbox {
-            inbox.push(Message::Order);
+        requests.tables.push_back(request);
+        if let Some(inbox) = &requests.inbox {
+            inbox.push(Message::Request);
         }
         true
     }
 
-    /// Whether a session runs, which executes orders.
+    /// Whether a session runs, which executes requests.
     pub fn has_session(&self) -> bool {
-        self.orders.lock().inbox.is_some()
+        self.requests.lock().inbox.is_some()
     }
 
-    /// Withdraws an order for ranked search; false if it was executed already.
+    /// Withdraws a request for ranked search; false if it was executed already.
     pub fn withdraw_words(&self, number: u64) -> bool {
-        let mut orders = self.orders.lock();
-        let is_it =
-            |order: &TableOrder| matches!(order, TableOrder::Words(one) if one.number == number);
-        let place = orders.tables.iter().position(is_it);
-        place.is_some_and(|place| orders.tables.remove(place).is_some())
+        let mut requests = self.requests.lock();
+        let is_it = |request: &TableRequest| matches!(request, TableRequest::Words(one) if one.number == number);
+        let place = requests.tables.iter().position(is_it);
+        place.is_some_and(|place| requests.tables.remove(place).is_some())
     }
 
-    /// The next order.
-    pub fn next_order(&self) -> Option<TableOrder> {
-        self.orders.lock().tables.pop_front()
+    /// The next request.
+    pub fn next_request(&self) -> Option<TableRequest> {
+        self.requests.lock().tables.pop_front()
     }
 
-    /// The names of the tables to copy again, and how many orders from the first they cover.
-    pub fn ordered_copies(&self) -> (HashSet<String>, usize) {
-        let orders = self.orders.lock();
-        let copies = orders.tables.iter().map_while(|order| match order {
-            TableOrder::Sync(name) => Some(name.clone()),
-            TableOrder::Cancel(_) | TableOrder::Words(_) => None,
+    /// The names of the tables to copy again, and how many requests from the first they cover.
+    pub fn requested_copies(&self) -> (HashSet<String>, usize) {
+        let requests = self.requests.lock();
+        let copies = requests.tables.iter().map_while(|request| match request {
+            TableRequest::Sync(name) => Some(name.clone()),
+            TableRequest::Cancel(_) | TableRequest::Words(_) => None,
         });
         let names: Vec<_> = copies.collect();
         let count = names.len();
         (names.into_iter().collect(), count)
     }
 
-    /// Drops the first orders, which were executed.
-    pub fn drop_orders(&self, count: usize) {
-        let mut orders = self.orders.lock();
-        let count = count.min(orders.tables.len());
-        orders.tables.drain(..count);
+    /// Drops the first requests, which were executed.
+    pub fn drop_requests(&self, count: usize) {
+        let mut requests = self.requests.lock();
+        let count = count.min(requests.tables.len());
+        requests.tables.drain(..count);
     }
 
     /// The number of events that wait to be applied.
     pub fn queue_length(&self) -> usize {
-        self.orders.lock().inbox.as_ref().map_or(0, |inbox| inbox.len())
+        self.requests.lock().inbox.as_ref().map_or(0, |inbox| inbox.len())
     }
 }

@@ -72,14 +72,14 @@ pub(super) fn run(shared: &Arc<FollowState>) {
     while shared.wait_to_run() {
         shared.board.set_state(State::Connecting);
         // Without a valid position, a copy of one table requires copies of all.
-        let (synced, _) = shared.ordered_copies();
+        let (synced, _) = shared.requested_copies();
         start_over |= !synced.is_empty() && shared.lost.swap(false, Ordering::Relaxed);
         let began = Instant::now();
         let Err(error) = session::run(shared, &mut start_over) else {
             pause = MIN_BACKOFF;
             continue;
         };
-        if shared.wanted() != RequestedState::Run {
+        if shared.requested() != RequestedState::Run {
             continue;
         }
         if began.elapsed() >= STABLE_SESSION {

@@ -6,14 +6,14 @@ use remora_engine::{Database, Definition};
 use rustc_hash::FxHashMap;
 
 use super::{
+    definition_commit::DefinitionCommit,
     parents::unfollowed_parent,
     positions::{
         Progress, STALE, copied_key, copy_key, definition_text, stored_definition, table_key,
         tables_with,
     },
-    shared::{FollowState, TableOrder},
+    shared::{FollowState, TableRequest},
     status::TableState,
-    step::Step,
     table::{
         Copy, FollowedTable, Visible, definition, hidden_name, local_name, name_conflict, schema,
         source_name,
@@ -52,7 +52,7 @@ pub(super) fn compare(
     shared: &FollowState,
     source: &mut Connection,
     wanted: &CopyRequest,
-    step: &mut Step,
+    commit: &mut DefinitionCommit,
 ) -> Result<Tables> {
     let (read, refused) = read_tables(&mut source.conn, &shared.selection)?;
     let end = source.binlog_end()?;
@@ -77,7 +77,7 @@ pub(super) fn compare(
     for table in stored_tables(shared).into_iter().chain(answers.keys().cloned()) {
         if !tables.tables.contains_key(&table) {
             let answer = answers.get(&table);
-            tables.add(shared, source, table, (answer, &end), wanted, step)?;
+            tables.add(shared, source, table, (answer, &end), wanted, commit)?;
         }
     }
     tables.mark_missing(shared);
@@ -126,7 +126,7 @@ impl Tables {
         table: TableName,
         (answer, end): (Option<&Answer>, &Coordinates),
         wanted: &CopyRequest,
-        step: &mut Step,
+        commit: &mut DefinitionCommit,
     ) -> Result<()> {
         let (database, settings) = (&shared.database, &shared.settings);
         let name = local_name(settings, &table);
@@ -150,16 +150,16 @@ impl Tables {
             match stored_definition(stored.as_deref()).filter(|_| usable) {
                 Some(stored) => {
                     let here = (&*name, table_key(&settings.name, &name));
-                    let stored = in_source_order(shared, stored, here, step)?;
+                    let stored = in_source_order(shared, stored, here, commit)?;
                     (followed.source, followed.visible) = (stored.into(), Visible::Current);
                 }
                 None => {
                     followed.visible = Visible::Frozen;
-                    step.positions.push((table_key(&settings.name, &name), STALE.to_owned()));
+                    commit.positions.push((table_key(&settings.name, &name), STALE.to_owned()));
                 }
             }
         }
-        self.resume_copy(shared, source, &mut followed, usable, step)?;
+        self.resume_copy(shared, source, &mut followed, usable, commit)?;
         let known = followed.visible == Visible::Current || followed.copy.is_some();
         followed.uncertainty = None;
         match answer {
@@ -190,7 +190,7 @@ impl Tables {
         source: &mut Connection,
         followed: &mut FollowedTable,
         usable: bool,
-        step: &mut Step,
+        commit: &mut DefinitionCommit,
     ) -> Result<()> {
         let (database, settings) = (&shared.database, &shared.settings);
         let stored = |key: String| database.source_position(&key);
@@ -205,7 +205,7 @@ impl Tables {
                 if usable && !definition.is_keyless() && exists_locally(database, &hidden) =>
             {
                 let here = (&*hidden, copied_key(&settings.name, &followed.name));
-                let definition = in_source_order(shared, definition, here, step)?;
+                let definition = in_source_order(shared, definition, here, commit)?;
                 self.last_copy += 1;
                 let estimate = estimate(source, &definition)?;
                 let copy = Copy::new(self.last_copy, &followed.name, progress, estimate);
@@ -215,13 +215,13 @@ impl Tables {
             (Some(_), Some(definition))
                 if usable && definition.is_keyless() && followed.visible == Visible::Current =>
             {
-                step.drop_copy(database, &settings.name, &followed.name, &hidden);
+                commit.drop_copy(database, &settings.name, &followed.name, &hidden);
                 // The table is intact, and yet a copy was wanted: for a functional key, or as ordered.
-                if !shared.order(TableOrder::Sync(followed.name.to_string())) {
+                if !shared.request(TableRequest::Sync(followed.name.to_string())) {
                     tracing::warn!(table = &*followed.name, "its copy does not go on: SYNC it");
                 }
             }
-            _ => step.drop_copy(database, &settings.name, &followed.name, &hidden),
+            _ => commit.drop_copy(database, &settings.name, &followed.name, &hidden),
         }
         Ok(())
     }
@@ -286,7 +286,7 @@ fn in_source_order(
     shared: &FollowState,
     stored: SourceTable,
     here: (&str, String),
-    step: &mut Step,
+    commit: &mut DefinitionCommit,
 ) -> Result<SourceTable> {
     let table = TableName { database: stored.database.clone(), table: stored.name.clone() };
     let (name, key) = here;
@@ -295,8 +295,8 @@ fn in_source_order(
     let previous = shared.database.schema(name)?;
     let highest = shared.database.highest_column_id(name)?;
     let schema = schema(&shared.settings, &ordered, name, Some((&previous, highest)));
-    step.definitions.push(Definition::Alter { schema, fills: Vec::new() });
-    step.positions.push((key, definition_text(&ordered)));
+    commit.definitions.push(Definition::Alter { schema, fills: Vec::new() });
+    commit.positions.push((key, definition_text(&ordered)));
     Ok(ordered)
 }
 

@@ -17,11 +17,11 @@ use remora_engine::{Definition, Schema, Value};
 
 use super::{
     applier::Applier,
+    definition_commit::DefinitionCommit,
     parents::unfollowed_parent,
     positions::{STALE, copied_key, definition_text, table_key},
     statement::{Alteration, DefinitionEffect},
     status::TableState,
-    step::Step,
     table::{FollowedTable, Visible, definition, hidden_name, local_name, schema},
 };
 use crate::{
@@ -147,12 +147,12 @@ impl Applier {
     }
 
     /// Makes a table certain if its definition can be determined.
-    pub fn resolve(&mut self, table: &TableName, step: &mut Step) -> Result<()> {
+    pub fn resolve(&mut self, table: &TableName, commit: &mut DefinitionCommit) -> Result<()> {
         if self.tables.get(table).is_none_or(|followed| followed.uncertainty.is_none()) {
             return Ok(());
         }
         let (answer, retry_at) = match self.definition_here(table, self.expects(table))? {
-            DefinitionHere::Certain(answer) => return self.apply_answer(table, answer, step),
+            DefinitionHere::Certain(answer) => return self.apply_answer(table, answer, commit),
             DefinitionHere::Provisional(answer, until) => (Some((answer, until)), None),
             DefinitionHere::Unknown(until) => (None, Some(until)),
         };
@@ -160,10 +160,10 @@ impl Applier {
             let source = &self.shared.settings.name;
             let stale = |key: String| (key, STALE.to_owned());
             if followed.visible == Visible::Current {
-                step.positions.push(stale(table_key(source, &followed.name)));
+                commit.positions.push(stale(table_key(source, &followed.name)));
             }
             if followed.copy.is_some() {
-                step.positions.push(stale(copied_key(source, &followed.name)));
+                commit.positions.push(stale(copied_key(source, &followed.name)));
             }
             let uncertainty = followed.uncertainty.get_or_insert_default();
             (uncertainty.answer, uncertainty.retry_at, uncertainty.needs_query) =
@@ -180,33 +180,37 @@ impl Applier {
         if self.uncertain.is_empty() {
             return Ok(());
         }
-        let mut step = Step::default();
+        let mut commit = DefinitionCommit::default();
         for table in self.uncertain.clone() {
-            self.resolve_if_reached(&table, &mut step)?;
+            self.resolve_if_reached(&table, &mut commit)?;
         }
         let tables = &self.tables;
         self.uncertain.retain(|table| {
             let followed = tables.get(table);
             followed.is_some_and(|one| one.uncertainty.is_some() || one.explained_before.is_some())
         });
-        self.commit_in_order(step)
+        self.commit_in_order(commit)
     }
 
-    fn resolve_if_reached(&mut self, table: &TableName, step: &mut Step) -> Result<()> {
+    fn resolve_if_reached(
+        &mut self,
+        table: &TableName,
+        commit: &mut DefinitionCommit,
+    ) -> Result<()> {
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
         if followed.explained_before.as_ref().is_some_and(|until| self.place >= *until) {
             tracing::warn!(table = &*followed.name, "the source changed it without a word");
             self.mark_uncertain(table, true);
-            return self.resolve(table, step);
+            return self.resolve(table, commit);
         }
         let Some(uncertainty) = &mut followed.uncertainty else { return Ok(()) };
         if uncertainty.needs_query
             || uncertainty.retry_at.as_ref().is_some_and(|place| self.place >= *place)
         {
-            return self.resolve(table, step);
+            return self.resolve(table, commit);
         }
         match uncertainty.answer.take_if(|(_, until)| self.place >= *until) {
-            Some((answer, _)) => self.apply_answer(table, answer, step),
+            Some((answer, _)) => self.apply_answer(table, answer, commit),
             None => Ok(()),
         }
     }
@@ -288,10 +292,14 @@ impl Applier {
     }
 
     /// Asks again for the definitions of the tables that reference this one, because they contain its name and columns.
-    pub fn resolve_children(&mut self, parent: &TableName, step: &mut Step) -> Result<()> {
+    pub fn resolve_children(
+        &mut self,
+        parent: &TableName,
+        commit: &mut DefinitionCommit,
+    ) -> Result<()> {
         for child in self.children_of(parent).iter().filter(|child| child.table != *parent) {
             self.mark_uncertain(&child.table, false);
-            self.resolve(&child.table, step)?;
+            self.resolve(&child.table, commit)?;
         }
         Ok(())
     }
@@ -332,7 +340,12 @@ impl Applier {
     }
 
     /// The answer is the table's definition at this position.
-    fn apply_answer(&mut self, table: &TableName, answer: Answer, step: &mut Step) -> Result<()> {
+    fn apply_answer(
+        &mut self,
+        table: &TableName,
+        answer: Answer,
+        commit: &mut DefinitionCommit,
+    ) -> Result<()> {
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
         let uncertainty = followed.uncertainty.take().unwrap_or_default();
         let read = match answer {
@@ -340,11 +353,11 @@ impl Applier {
                 let TableName { database, table: name } = table.clone();
                 SourceTable { database, name, ..read }
             }
-            Err(absence) => return self.apply_absence(table, absence, &uncertainty, step),
+            Err(absence) => return self.apply_absence(table, absence, &uncertainty, commit),
         };
         let hidden = hidden_name(&followed.name);
         if let Err(refusal) = schema(&self.shared.settings, &read, &hidden, None).validate() {
-            return self.refuse(table, refusal.to_string(), step);
+            return self.refuse(table, refusal.to_string(), commit);
         }
         if let Some(expected_absence) = uncertainty.expected_absence {
             tracing::warn!(
@@ -352,13 +365,13 @@ impl Applier {
                 "the source has it still: {expected_absence:?}"
             );
             self.mark_replacement_uncertain(&expected_absence);
-            return self.start_copy(table, read, true, step);
+            return self.start_copy(table, read, true, commit);
         }
         let old = Arc::clone(&followed.source);
         let renamed = old.renamed_columns(&read, &uncertainty.alterations);
-        self.shared.rename_word_columns(&followed.name, &renamed, step);
+        self.shared.rename_word_columns(&followed.name, &renamed, commit);
         if followed.visible == Visible::Absent && followed.copy.is_none() && !uncertainty.missed {
-            return self.begin_empty(table, read, step);
+            return self.begin_empty(table, read, commit);
         }
         let is_defined = definition(&self.shared.settings, table).is_some();
         // If a definition is configured, changes of other columns and of the order do not matter.
@@ -373,16 +386,16 @@ impl Applier {
             self.check_strict(table, &changed_by(column, &uncertainty.statements))?;
         }
         if uncertainty.missed || renamed.is_some() {
-            return self.start_copy(table, read, true, step);
+            return self.start_copy(table, read, true, commit);
         }
         match SchemaChange::between(&old, read, &uncertainty.alterations) {
             SchemaChange::Recopy { table: read, reason } => {
                 tracing::info!(table = read.name, "copied anew: {reason}");
-                self.start_copy(table, read, true, step)
+                self.start_copy(table, read, true, commit)
             }
-            SchemaChange::Nothing(read) => self.keep_rows(table, read, &[], step),
+            SchemaChange::Nothing(read) => self.keep_rows(table, read, &[], commit),
             SchemaChange::Alter { table: read, added, .. } => {
-                self.keep_rows(table, read, &added, step)
+                self.keep_rows(table, read, &added, commit)
             }
         }
     }
@@ -394,17 +407,17 @@ impl Applier {
         table: &TableName,
         read: SourceTable,
         added: &[(String, Value)],
-        step: &mut Step,
+        commit: &mut DefinitionCommit,
     ) -> Result<()> {
-        if !self.lacks_computed_values(table, &read, step)? {
-            return self.alter_in_place(table, read, added, step);
+        if !self.lacks_computed_values(table, &read, commit)? {
+            return self.alter_in_place(table, read, added, commit);
         }
         tracing::info!(table = read.name, "copied anew: a key over an expression is new");
         let is_copied = self.tables.get(table).is_some_and(|known| known.copy.is_some());
         if !is_copied {
-            self.alter_in_place(table, read.clone(), added, step)?;
+            self.alter_in_place(table, read.clone(), added, commit)?;
         }
-        self.start_copy(table, read, false, step)
+        self.start_copy(table, read, false, commit)
     }
 
     /// Whether existing rows lack values of functional keys in the new definition.
@@ -412,7 +425,7 @@ impl Applier {
         &self,
         table: &TableName,
         read: &SourceTable,
-        step: &Step,
+        commit: &DefinitionCommit,
     ) -> Result<bool> {
         let Some(followed) = self.tables.get(table) else { return Ok(false) };
         let settings = &self.shared.settings;
@@ -424,7 +437,7 @@ impl Applier {
             if computed(&wanted) == 0 {
                 return Ok(false);
             }
-            let before = step.name_before(name);
+            let before = commit.name_before(name);
             let previous = self.shared.database.schema(&before)?;
             let highest = self.shared.database.highest_column_id(&before)?;
             let after = schema(settings, read, name, Some((&previous, highest)));
@@ -441,12 +454,12 @@ impl Applier {
         table: &TableName,
         absence: Absence,
         uncertainty: &Uncertainty,
-        step: &mut Step,
+        commit: &mut DefinitionCommit,
     ) -> Result<()> {
         let is_absent = |known: &FollowedTable| known.visible == Visible::Absent;
         let nothing_here = self.tables.get(table).is_some_and(is_absent);
         if absence == Absence::Gone && (nothing_here || uncertainty.may_be_dropped) {
-            self.forget(table, step);
+            self.forget(table, commit);
             return Ok(());
         }
         if let Some(expected_absence) = &uncertainty.expected_absence {
@@ -454,7 +467,7 @@ impl Applier {
         }
         let reason = absence.reason();
         self.check_strict(table, &reason)?;
-        self.refuse(table, reason, step)
+        self.refuse(table, reason, commit)
     }
 
     /// A renamed table turned out to be where it was: the local table with its new name is another.
@@ -508,17 +521,22 @@ impl Applier {
     }
 
     /// Begins a table that is followed from its creation on, without rows.
-    fn begin_empty(&mut self, table: &TableName, read: SourceTable, step: &mut Step) -> Result<()> {
+    fn begin_empty(
+        &mut self,
+        table: &TableName,
+        read: SourceTable,
+        commit: &mut DefinitionCommit,
+    ) -> Result<()> {
         let settings = &self.shared.settings;
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
         let name = followed.name.to_string();
-        if step.table_exists(&self.shared.database, &name) {
-            return self.refuse(table, super::tables::name_taken_message(&name), step);
+        if commit.table_exists(&self.shared.database, &name) {
+            return self.refuse(table, super::tables::name_taken_message(&name), commit);
         }
-        step.definitions.push(Definition::Create(schema(settings, &read, &name, None)));
-        step.positions.push((table_key(&settings.name, &name), definition_text(&read)));
+        commit.definitions.push(Definition::Create(schema(settings, &read, &name, None)));
+        commit.positions.push((table_key(&settings.name, &name), definition_text(&read)));
         (followed.source, followed.visible) = (Arc::new(read), Visible::Current);
-        step.changed.push(table.clone());
+        commit.changed.push(table.clone());
         Ok(())
     }
 
@@ -528,22 +546,22 @@ impl Applier {
         table: &TableName,
         read: SourceTable,
         added: &[(String, Value)],
-        step: &mut Step,
+        commit: &mut DefinitionCommit,
     ) -> Result<()> {
         let source = &self.shared.settings.name;
         let Some(followed) = self.tables.get(table) else { return Ok(()) };
         if read.is_keyless() && followed.copy.is_some() {
             // A copy of the whole table was read with the old definition.
-            return self.start_copy(table, read, false, step);
+            return self.start_copy(table, read, false, commit);
         }
         let text = definition_text(&read);
         if followed.visible == Visible::Current {
-            self.alter_here(&followed.name, &read, added, step)?;
-            step.positions.push((table_key(source, &followed.name), text.clone()));
+            self.alter_here(&followed.name, &read, added, commit)?;
+            commit.positions.push((table_key(source, &followed.name), text.clone()));
         }
         if let Some(copy) = &followed.copy {
-            self.alter_here(&copy.hidden, &read, added, step)?;
-            step.positions.push((copied_key(source, &followed.name), text));
+            self.alter_here(&copy.hidden, &read, added, commit)?;
+            commit.positions.push((copied_key(source, &followed.name), text));
         }
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
         if let Some(copy) = &mut followed.copy
@@ -554,19 +572,19 @@ impl Applier {
             copy.renumber(self.last_copy);
         }
         followed.source = Arc::new(read);
-        step.changed.push(table.clone());
+        commit.changed.push(table.clone());
         Ok(())
     }
 
-    /// Adds the definitions that alter the local table to the step.
+    /// Adds the definitions that alter the local table to the commit.
     fn alter_here(
         &self,
         name: &str,
         read: &SourceTable,
         added: &[(String, Value)],
-        step: &mut Step,
+        commit: &mut DefinitionCommit,
     ) -> Result<()> {
-        let before = step.name_before(name);
+        let before = commit.name_before(name);
         let previous = self.shared.database.schema(&before)?;
         let highest = self.shared.database.highest_column_id(&before)?;
         let schema = schema(&self.shared.settings, read, name, Some((&previous, highest)));
@@ -578,13 +596,18 @@ impl Applier {
         // Ranked search is changed with the commit.
         let (name, words) = (schema.name.clone(), schema.words.clone());
         if schema != (Schema { name, words, ..(*previous).clone() }) {
-            step.definitions.push(Definition::Alter { schema, fills });
+            commit.definitions.push(Definition::Alter { schema, fills });
         }
         Ok(())
     }
 
     /// Stops a table that cannot be followed. It stays readable as it is.
-    fn refuse(&mut self, table: &TableName, reason: String, step: &mut Step) -> Result<()> {
+    fn refuse(
+        &mut self,
+        table: &TableName,
+        reason: String,
+        commit: &mut DefinitionCommit,
+    ) -> Result<()> {
         let source = self.shared.settings.name.clone();
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
         let name = followed.name.to_string();
@@ -592,17 +615,17 @@ impl Applier {
         followed.uncertainty = None;
         self.copying.retain(|other| other != table);
         if let Some(copy) = followed.copy.take() {
-            step.drop_copy(&self.shared.database, &source, &name, &copy.hidden);
+            commit.drop_copy(&self.shared.database, &source, &name, &copy.hidden);
         }
         if followed.visible == Visible::Absent {
             self.tables.remove(table);
             // The earlier table of this name is gone, but this one is reported.
-            step.gone.retain(|gone| *gone != name);
+            commit.gone.retain(|gone| *gone != name);
             self.shared.board.set_table(&name, TableState::Refused(reason));
             return Ok(());
         }
         (followed.visible, followed.stopped) = (Visible::Frozen, Some(reason));
-        step.positions.push((table_key(&source, &name), STALE.to_owned()));
+        commit.positions.push((table_key(&source, &name), STALE.to_owned()));
         self.show(table);
         Ok(())
     }

@@ -32,8 +32,8 @@ type Row = (
 );
 
 impl Applier {
-    /// Reads the source's views. Differences are stored with the next step, together with the statement's position and
-    /// the tables that it changed.
+    /// Reads the source's views. Differences are stored with the next commit, together with the statement's position
+    /// and the tables that it changed.
     pub fn read_changed_views(&mut self) -> Result<()> {
         wait_until_executed(&mut self.source, &self.applied)?;
         self.changed_views = changed(&mut self.source, &self.shared)?;

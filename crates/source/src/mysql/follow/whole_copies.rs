@@ -14,9 +14,9 @@ use remora_engine::{Change, Row, TableChanges};
 use super::{
     applier::Applier,
     batch::FULL_BYTES,
+    definition_commit::DefinitionCommit,
     occurrences::{CountFailure, CountMode, counts_rows, insert_change},
     row_hash::row_hash,
-    step::Step,
     table::{Copy, FollowedTable, Visible},
 };
 use crate::{
@@ -188,9 +188,9 @@ impl Applier {
     pub fn restart_copy(&mut self, table: &TableName) -> Result<()> {
         let Some(followed) = self.tables.get(table) else { return Ok(()) };
         let source = (*followed.source).clone();
-        let mut step = Step::default();
-        self.start_copy(table, source, false, &mut step)?;
-        self.commit_in_order(step)
+        let mut commit = DefinitionCommit::default();
+        self.start_copy(table, source, false, &mut commit)?;
+        self.commit_in_order(commit)
     }
 
     /// Converts changes to those that the engine takes: for tables without a key, equal rows are counted. A table whose

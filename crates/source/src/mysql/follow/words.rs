@@ -27,9 +27,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     applier::Applier,
+    definition_commit::DefinitionCommit,
     positions::{Stored, copied_key, table_key, tables_with, words_key},
-    shared::{FollowState, TableOrder},
-    step::Step,
+    shared::{FollowState, TableRequest},
     table::{copied_name, hidden_name, local_name},
 };
 use crate::{
@@ -42,7 +42,7 @@ use crate::{
 
 /// Settings with file names.
 const FILES: [&str; 3] = ["stopwords", "wordforms", "exceptions"];
-/// How often a waiting order checks whether a session still exists.
+/// How often a waiting request checks whether a session still exists.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The stored declaration of a table's ranked search.
@@ -115,14 +115,14 @@ fn is_same_name(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-/// An order to change a table's ranked search, with the channel for its result.
+/// A request to change a table's ranked search, with the channel for its result.
 #[derive(Clone, Debug)]
-pub(crate) struct WordsOrder {
-    /// Identifies the order.
+pub(crate) struct WordsRequest {
+    /// Identifies the request.
     pub number: u64,
     table: String,
     stored: String,
-    /// The rows of the table, indexed by the ordering thread.
+    /// The rows of the table, indexed by the requesting thread.
     ahead: Arc<Mutex<Vec<IndexedAhead>>>,
     reply: Sender<Result<()>>,
 }
@@ -169,8 +169,8 @@ fn with_files(words: DeclaredWords, table: Option<&Schema>) -> DeclaredWords {
 }
 
 impl FollowState {
-    /// Changes definitions of followed tables in one step with positions. The tables get their declared ranked search.
-    /// Only one thread at a time does this.
+    /// Changes definitions of followed tables in one commit with positions. The tables get their declared ranked
+    /// search. Only one thread at a time does this.
     pub fn define(&self, definitions: Vec<Definition>, positions: Vec<Stored>) -> Result<()> {
         self.define_indexed(definitions, positions, Vec::new())
     }
@@ -255,22 +255,22 @@ impl FollowState {
         let DeclaredWords { columns, settings, .. } = words.unwrap_or_default();
         (stored.columns, stored.settings) = (columns, settings);
         tracing::info!("{table} gets other words: its rows are indexed anew");
-        self.order_words(table, stored.text())
+        self.request_words(table, stored.text())
     }
 
     /// Lets the applier change the declaration; without a running session the calling thread does it.
-    fn order_words(&self, table: &str, stored: String) -> Result<()> {
+    fn request_words(&self, table: &str, stored: String) -> Result<()> {
         let (reply, replied) = bounded(1);
-        let number = self.words_orders.fetch_add(1, Ordering::Relaxed);
+        let number = self.words_requests.fetch_add(1, Ordering::Relaxed);
         let ahead = Arc::new(Mutex::new(self.indexed(table, &stored)?));
-        let order = WordsOrder { number, table: table.to_owned(), stored, ahead, reply };
-        if !self.order(TableOrder::Words(order.clone())) {
-            return Err(Error::Setting("too many orders wait".to_owned()));
+        let request = WordsRequest { number, table: table.to_owned(), stored, ahead, reply };
+        if !self.request(TableRequest::Words(request.clone())) {
+            return Err(Error::Setting("too many requests wait".to_owned()));
         }
-        self.wait_for_words(&order, &replied)
+        self.wait_for_words(&request, &replied)
     }
 
-    fn wait_for_words(&self, order: &WordsOrder, replied: &Receiver<Result<()>>) -> Result<()> {
+    fn wait_for_words(&self, request: &WordsRequest, replied: &Receiver<Result<()>>) -> Result<()> {
         loop {
             if let Ok(outcome) = replied.recv_timeout(RETRY_INTERVAL) {
                 return outcome;
@@ -280,70 +280,76 @@ impl FollowState {
             if self.has_session() {
                 continue;
             }
-            if !self.withdraw_words(order.number) {
-                // The order was executed, or the session ended with it.
+            if !self.withdraw_words(request.number) {
+                // The request was executed, or the session ended with it.
                 return replied.try_recv().unwrap_or(Err(Error::Cancelled));
             }
-            self.check_order(order)?;
+            self.check_request(request)?;
             let positions =
-                vec![(words_key(&self.settings.name, &order.table), order.stored.clone())];
-            let declared = vec![order.table.clone()];
+                vec![(words_key(&self.settings.name, &request.table), request.stored.clone())];
+            let declared = vec![request.table.clone()];
             let definitions = self.with_words(declared, Vec::new(), &positions);
-            let ahead = std::mem::take(&mut *order.ahead.lock());
+            let ahead = std::mem::take(&mut *request.ahead.lock());
             self.database.define_indexed(definitions, positions, ahead)?;
             drop(alone);
             return Ok(());
         }
     }
 
-    /// Checks that the table still has the columns of an order: the stream continued while its rows were indexed.
-    fn check_order(&self, order: &WordsOrder) -> Result<()> {
-        let Some(words) = StoredDeclaration::parse(Some(&order.stored)).declared() else {
+    /// Checks that the table still has the columns of a request: the stream continued while its rows were indexed.
+    fn check_request(&self, request: &WordsRequest) -> Result<()> {
+        let Some(words) = StoredDeclaration::parse(Some(&request.stored)).declared() else {
             return Ok(());
         };
-        let here = [hidden_name(&order.table), order.table.clone()];
+        let here = [hidden_name(&request.table), request.table.clone()];
         let schema = here.iter().find_map(|name| self.database.schema(name).ok());
         let Some(schema) = schema else {
-            return Err(Error::Setting(format!("table {} is not here any more", order.table)));
+            return Err(Error::Setting(format!("table {} is not here any more", request.table)));
         };
         let missing = with_files(words, Some(&schema)).on(&schema, None).missing;
         match missing.is_empty() {
             true => Ok(()),
             false => {
-                let message = format!("the words of table {}: {}", order.table, missing.join("; "));
+                let message =
+                    format!("the words of table {}: {}", request.table, missing.join("; "));
                 Err(Error::Setting(message))
             }
         }
     }
 
     /// Adapts the declaration to columns that were renamed at the source.
-    pub fn rename_word_columns(&self, table: &str, pairs: &[(String, String)], step: &mut Step) {
+    pub fn rename_word_columns(
+        &self,
+        table: &str,
+        pairs: &[(String, String)],
+        commit: &mut DefinitionCommit,
+    ) {
         let key = words_key(&self.settings.name, table);
-        let before = StoredDeclaration::parse(step.position(&self.database, &key).as_deref());
+        let before = StoredDeclaration::parse(commit.position(&self.database, &key).as_deref());
         let mut stored = before.clone();
         let columns =
             in_settings(&self.settings, table).map(|words| words.columns).unwrap_or_default();
         stored.rename(pairs, &columns);
         if stored != before {
-            step.positions.push((key, stored.text()));
+            commit.positions.push((key, stored.text()));
         }
     }
 
     /// Adapts declarations to a table renamed at the source. The old name keeps its declaration for the next table of
     /// that name. The new name gets it too, if it has none of its own.
-    pub fn rename_words(&self, from: &TableName, to: &TableName, step: &mut Step) {
+    pub fn rename_words(&self, from: &TableName, to: &TableName, commit: &mut DefinitionCommit) {
         let settings = &self.settings;
         let (old, new) = (local_name(settings, from), local_name(settings, to));
         let key = words_key(&settings.name, &new);
         if is_set_by_settings(settings, &new)
             || !self.selection.matches(&to.database, &to.table)
-            || StoredDeclaration::parse(step.position(&self.database, &key).as_deref())
+            || StoredDeclaration::parse(commit.position(&self.database, &key).as_deref())
                 .declared()
                 .is_some()
         {
             return;
         }
-        let text = step.position(&self.database, &words_key(&settings.name, &old));
+        let text = commit.position(&self.database, &words_key(&settings.name, &old));
         let before = StoredDeclaration::parse(text.as_deref());
         let declared = match in_settings(settings, &old) {
             Some(mut in_settings) => {
@@ -359,7 +365,7 @@ impl FollowState {
         let Some(DeclaredWords { columns, settings, .. }) = declared else { return };
         tracing::info!("{new} has the words of {old}, which the source renamed");
         let stored = StoredDeclaration { columns, settings, renamed: Vec::new() };
-        step.positions.push((key, stored.text()));
+        commit.positions.push((key, stored.text()));
     }
 
     /// The table of a stored declaration.
@@ -514,15 +520,15 @@ impl Draft<'_> {
 }
 
 impl Applier {
-    /// Executes an order at this position of the stream.
-    pub fn declare_words(&mut self, order: &WordsOrder) -> Result<()> {
-        if let Err(error) = self.shared.check_order(order) {
-            let _ = order.reply.send(Err(error));
+    /// Executes a request at this position of the stream.
+    pub fn declare_words(&mut self, request: &WordsRequest) -> Result<()> {
+        if let Err(error) = self.shared.check_request(request) {
+            let _ = request.reply.send(Err(error));
             return Ok(());
         }
-        let key = words_key(&self.shared.settings.name, &order.table);
-        let ahead = std::mem::take(&mut *order.ahead.lock());
-        let outcome = self.define_indexed(Vec::new(), vec![(key, order.stored.clone())], ahead);
+        let key = words_key(&self.shared.settings.name, &request.table);
+        let ahead = std::mem::take(&mut *request.ahead.lock());
+        let outcome = self.define_indexed(Vec::new(), vec![(key, request.stored.clone())], ahead);
         let (result, ended) = match outcome {
             Err(Error::Engine(refusal @ remora_engine::Error::Request { .. })) => {
                 (Err(refusal.into()), Ok(()))
@@ -533,8 +539,8 @@ impl Applier {
             }
             Ok(()) => (Ok(()), Ok(())),
         };
-        // The ordering thread may have gone.
-        let _ = order.reply.send(result);
+        // The requesting thread may have gone.
+        let _ = request.reply.send(result);
         ended
     }
 }
@@ -617,19 +623,19 @@ mod tests {
         assert_eq!(fields(&state, "shop.t"), ["title", "body"]);
         state.define(vec![alter(&COLUMNS[..2])], Vec::new()).unwrap();
         assert_eq!(fields(&state, "shop.t"), ["title"]);
-        let mut step = Step::default();
+        let mut commit = DefinitionCommit::default();
         let pairs = pairs(&[("title", "headline")]);
-        state.rename_word_columns("shop.t", &pairs, &mut step);
-        step.definitions.push(alter(&[COLUMNS[0], (2, "headline", ColumnType::Text)]));
-        state.define(step.definitions, step.positions).unwrap();
+        state.rename_word_columns("shop.t", &pairs, &mut commit);
+        commit.definitions.push(alter(&[COLUMNS[0], (2, "headline", ColumnType::Text)]));
+        state.define(commit.definitions, commit.positions).unwrap();
         assert_eq!(fields(&state, "shop.t"), ["headline"]);
         // The table is renamed, and its new name gets the declaration; a table created under the old name has it too.
         let name = |table: &str| TableName { database: "shop".to_owned(), table: table.to_owned() };
-        let mut step = Step::default();
-        state.rename_words(&name("t"), &name("u"), &mut step);
-        step.definitions.push(rename("shop.t", "shop.u"));
-        step.positions.push(followed("shop.u"));
-        state.define(step.definitions, step.positions).unwrap();
+        let mut commit = DefinitionCommit::default();
+        state.rename_words(&name("t"), &name("u"), &mut commit);
+        commit.definitions.push(rename("shop.t", "shop.u"));
+        commit.positions.push(followed("shop.u"));
+        state.define(commit.definitions, commit.positions).unwrap();
         assert_eq!(fields(&state, "shop.u"), ["headline"]);
         state.define(vec![create("shop.t")], Vec::new()).unwrap();
         assert_eq!(fields(&state, "shop.t"), ["title", "body"]);
@@ -642,12 +648,12 @@ mod tests {
         let create = Definition::Create(schema("shop.t", &COLUMNS));
         state.define(vec![create], vec![followed("shop.t")]).unwrap();
         state.declare_words("shop.t", Some(of(&["title"]))).unwrap();
-        let mut step = Step::default();
-        state.rename_word_columns("shop.t", &pairs(&[("title", "headline")]), &mut step);
+        let mut commit = DefinitionCommit::default();
+        state.rename_word_columns("shop.t", &pairs(&[("title", "headline")]), &mut commit);
         let columns = [COLUMNS[0], (2, "headline", ColumnType::Text)];
         let hidden = hidden_name("shop.t");
-        step.definitions.push(Definition::Create(schema(&hidden, &columns)));
-        state.define(step.definitions, step.positions).unwrap();
+        commit.definitions.push(Definition::Create(schema(&hidden, &columns)));
+        state.define(commit.definitions, commit.positions).unwrap();
         assert_eq!(
             (fields(&state, "shop.t"), fields(&state, &hidden)),
             (vec!["title".to_owned()], vec!["headline".to_owned()])

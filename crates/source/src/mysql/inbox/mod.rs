@@ -36,8 +36,8 @@ pub(crate) enum Message {
     CopyFailed(u64, Error),
     /// Submitted batches are visible, or one of them failed.
     Acknowledged(Option<remora_engine::Error>),
-    /// New orders are waiting.
-    Order,
+    /// New requests for tables are waiting.
+    Request,
     /// The stream ended.
     Ended(Error),
 }

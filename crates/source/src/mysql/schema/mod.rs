@@ -12,7 +12,7 @@ mod words;
 
 pub use column::{ColumnDefault, Generation, Labels, Range, SourceColumn, SourceType, TextType};
 pub(crate) use foreign_key::{ForeignKey, ReferentialAction};
-pub use read::{Refused, read_table, read_tables};
+pub use read::{RefusedTable, read_table, read_tables};
 pub(crate) use read::{is_changed_by_foreign_keys, list_merged, list_tables};
 pub use selection::{Pattern, Selection};
 pub use table::SourceTable;

@@ -46,7 +46,7 @@ const INCONCLUSIVE_ERRORS: [ErrorCode; 5] = [
 
 /// A selected table that cannot be followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedTable {
     /// Its database.
     pub database: String,
     /// Its name.
@@ -62,7 +62,7 @@ pub struct Refused {
 pub fn read_tables(
     connection: &mut Conn,
     selection: &Selection,
-) -> Result<(Vec<SourceTable>, Vec<Refused>)> {
+) -> Result<(Vec<SourceTable>, Vec<RefusedTable>)> {
     let mut source = Source::of(connection)?;
     let mut databases = BTreeMap::<String, Vec<ListedTable>>::new();
     for (database, listed) in source.listed("")? {
@@ -85,7 +85,11 @@ pub fn read_tables(
                 }
                 Err(reason) => {
                     let reason = source.open_error(&database, &table.name)?.unwrap_or(reason);
-                    refused.push(Refused { database: database.clone(), table: table.name, reason });
+                    refused.push(RefusedTable {
+                        database: database.clone(),
+                        table: table.name,
+                        reason,
+                    });
                 }
             }
         }

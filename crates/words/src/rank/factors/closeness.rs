@@ -1,7 +1,7 @@
 //! `atc`: how close the words are to each other, summed over pairs of hits; closer pairs count more.
 
 use super::{FieldFactors, words::Words};
-use crate::matching::Hit;
+use crate::hits::Hit;
 
 /// How many hits on each side of a hit are considered.
 const NEIGHBOURS: usize = 10;

@@ -9,7 +9,7 @@ use super::{
     window::Window,
     words::Words,
 };
-use crate::matching::Hit;
+use crate::hits::Hit;
 
 /// Factors that are computed only on request, because of their cost.
 #[derive(Clone, Copy, Debug)]

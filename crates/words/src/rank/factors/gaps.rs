@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::FieldFactors;
-use crate::matching::Hit;
+use crate::hits::Hit;
 
 /// An occurrence of a query word in the field.
 #[derive(Clone, Copy, Debug)]

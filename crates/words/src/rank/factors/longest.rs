@@ -1,7 +1,7 @@
 //! The longest runs: `lcs`, `min_best_span_pos`, `exact_hit`, and `lccs` with `wlccs`.
 
 use super::{FieldFactors, words::Words};
-use crate::matching::Hit;
+use crate::hits::Hit;
 
 /// The current run in query order.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,7 +1,7 @@
 //! `exact_order`: whether the words of the query occur in its order; others may be between them.
 
 use super::{FieldFactors, words::Words};
-use crate::matching::Hit;
+use crate::hits::Hit;
 
 /// How many words have occurred in order.
 #[derive(Clone, Copy, Debug, Default)]

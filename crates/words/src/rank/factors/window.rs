@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::FieldFactors;
-use crate::matching::Hit;
+use crate::hits::Hit;
 
 /// The hits of the current window.
 #[derive(Clone, Debug)]

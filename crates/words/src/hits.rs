@@ -1,4 +1,6 @@
-//! Places of keywords in a document, and the hits that a query makes of them.
+//! Places of keywords in a document, the hits that a query makes of them, and a document's match as a whole.
+//!
+//! `matching` makes hits, `rank` weighs them.
 
 /// A keyword's place in a document: its field, its position there, and whether it is the field's last.
 ///
@@ -76,8 +78,17 @@ impl Hit {
     }
 }
 
+/// The match of a query in a document.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Found {
+    /// A bit for each of the first 32 fields with a match.
+    pub fields: u32,
+    /// The sum from which BM25 is computed.
+    pub sum: f32,
+}
+
 /// The positions behind the first one, ascending, as bits by distance; at most 32.
-pub(super) fn others(positions: &[u32]) -> u32 {
+pub(crate) fn others(positions: &[u32]) -> u32 {
     let (first, others) = positions.split_first().unwrap_or((&0, &[]));
     let bit = |position: &u32| 1u32.checked_shl(position - first).unwrap_or(0);
     others.iter().fold(0, |mask, position| mask | bit(position))

@@ -7,7 +7,7 @@ use crate::mysql::table_name::TableName;
 
 /// The definitions and positions of one commit.
 #[derive(Default)]
-pub(super) struct Step {
+pub(super) struct DefinitionCommit {
     pub definitions: Vec<Definition>,
     pub positions: Vec<Stored>,
     /// Tables whose states are shown after the commit.
@@ -16,13 +16,13 @@ pub(super) struct Step {
     pub gone: Vec<String>,
 }
 
-impl Step {
+impl DefinitionCommit {
     /// Whether there is nothing to commit.
     pub fn is_empty(&self) -> bool {
         self.definitions.is_empty() && self.positions.is_empty()
     }
 
-    /// Whether a table of this name exists after this step.
+    /// Whether a table of this name exists after this commit.
     pub fn table_exists(&self, database: &Database, name: &str) -> bool {
         let before = database.schema(name).is_ok();
         self.definitions.iter().fold(before, |table_exists, definition| match definition {
@@ -33,7 +33,7 @@ impl Step {
         })
     }
 
-    /// The name before this step of the table that has this name after it.
+    /// The name before this commit of the table that has this name after it.
     pub fn name_before(&self, name: &str) -> String {
         let renamed = |name: String, definition: &Definition| match definition {
             Definition::Rename { from, to } if *to == name => from.clone(),
@@ -42,7 +42,7 @@ impl Step {
         self.definitions.iter().rev().fold(name.to_owned(), renamed)
     }
 
-    /// Drops a table, if it exists after this step.
+    /// Drops a table, if it exists after this commit.
     pub fn drop_if_exists(&mut self, database: &Database, name: &str) {
         if self.table_exists(database, name) {
             self.definitions.push(Definition::Drop(name.to_owned()));
@@ -56,7 +56,7 @@ impl Step {
         self.positions.push((copied_key(source, name), String::new()));
     }
 
-    /// Whether a position of this name exists after this step.
+    /// Whether a position of this name exists after this commit.
     pub fn has_position(&self, database: &Database, name: &str) -> bool {
         match self.positions.iter().rev().find(|(known, _)| known == name) {
             Some((_, position)) => !position.is_empty(),
@@ -64,7 +64,7 @@ impl Step {
         }
     }
 
-    /// The value of a position after this step; `None` if there is none.
+    /// The value of a position after this commit; `None` if there is none.
     pub fn position(&self, database: &Database, name: &str) -> Option<String> {
         let known = self.positions.iter().rev().find(|(known, _)| known == name);
         let position = match known {

@@ -36,10 +36,10 @@ const MAX_TOLD: usize = 1_000;
 
 /// Why another server did not give what it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AskError {
+pub enum ClientError {
     /// It says so.
     #[error("{message}")]
-    Told {
+    Server {
         /// Its number of the error.
         code: u16,
         /// Its words.
@@ -53,7 +53,7 @@ pub enum AskError {
     Refused(&'static str),
 }
 
-type Result<T> = std::result::Result<T, AskError>;
+type Result<T> = std::result::Result<T, ClientError>;
 
 /// The packet that a connection begins with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,10 +66,10 @@ impl Greeting {
     /// Reads it.
     ///
     /// # Errors
-    /// [`AskError::Told`] if the server sends the client away, [`AskError::Malformed`] if it is none.
+    /// [`ClientError::Server`] if the server sends the client away, [`ClientError::Malformed`] if it is none.
     pub fn parse(packet: &[u8]) -> Result<Self> {
         check(packet)?;
-        Self::read(packet).ok_or(AskError::Malformed("its greeting is none"))
+        Self::read(packet).ok_or(ClientError::Malformed("its greeting is none"))
     }
 
     fn read(packet: &[u8]) -> Option<Self> {
@@ -145,41 +145,41 @@ pub enum LoginStep {
 /// Reads a message behind the login.
 ///
 /// # Errors
-/// [`AskError::Told`] if the login is refused, [`AskError::Refused`] if the server wants a proof that is not given,
-/// [`AskError::Malformed`] if it says something else.
+/// [`ClientError::Server`] if the login is refused, [`ClientError::Refused`] if the server wants a proof that is not
+/// given, [`ClientError::Malformed`] if it says something else.
 pub fn login_step(packet: &[u8], password: &str) -> Result<LoginStep> {
     check(packet)?;
     match packet {
         [OK, ..] => Ok(LoginStep::Done),
         [AUTH_MORE, FAST_RIGHT] => Ok(LoginStep::Wait),
-        [AUTH_MORE, NEEDS_PASSWORD] => Err(AskError::Refused(
+        [AUTH_MORE, NEEDS_PASSWORD] => Err(ClientError::Refused(
             "it wants the password itself, which is not sent without TLS: log that account in over TLS or a Unix socket once, or \
              give it mysql_native_password",
         )),
         [EOF, rest @ ..] => {
             let mut fields = Fields::new(rest);
             let plugin = Plugin::named(fields.text());
-            let plugin = plugin.ok_or(AskError::Refused(
+            let plugin = plugin.ok_or(ClientError::Refused(
                 "it wants another proof of the password than mysql_native_password and caching_sha2_password",
             ))?;
             let nonce: [u8; NONCE_BYTES] =
-                fields.array().ok_or(AskError::Malformed("it wants a proof without a nonce"))?;
+                fields.array().ok_or(ClientError::Malformed("it wants a proof without a nonce"))?;
             Ok(LoginStep::Send(proof(plugin, &nonce, password)))
         }
-        _ => Err(AskError::Malformed("it answers the login with something else")),
+        _ => Err(ClientError::Malformed("it answers the login with something else")),
     }
 }
 
 /// The answer to a statement, as far as it has come.
 #[derive(Debug, Default)]
 pub struct Answer {
-    due: Due,
+    expected: ExpectedPacket,
     value: Option<Vec<u8>>,
 }
 
 /// What comes next.
 #[derive(Debug, Default, PartialEq, Eq)]
-enum Due {
+enum ExpectedPacket {
     #[default]
     First,
     Column,
@@ -195,29 +195,34 @@ impl Answer {
     /// Takes a message; whether it was the last.
     ///
     /// # Errors
-    /// [`AskError::Told`] if the server tells an error, [`AskError::Malformed`] if it sends something else than one value.
+    /// [`ClientError::Server`] if the server tells an error, [`ClientError::Malformed`] if it sends something else than
+    /// one value.
     pub fn take(&mut self, packet: &[u8]) -> Result<bool> {
         check(packet)?;
-        let is_row = self.due == Due::Row;
+        let is_row = self.expected == ExpectedPacket::Row;
         let is_eof = packet.first() == Some(&EOF) && packet.len() <= MAX_EOF_BYTES;
-        self.due = match (&self.due, packet) {
-            (Due::First, [OK, ..]) => after(ok_flags(packet), Due::Nothing)?,
-            (Due::First, [1]) => Due::Column,
-            (Due::First, _) => {
-                return Err(AskError::Malformed("it gives something else than one column"));
+        self.expected = match (&self.expected, packet) {
+            (ExpectedPacket::First, [OK, ..]) => after(ok_flags(packet), ExpectedPacket::Nothing)?,
+            (ExpectedPacket::First, [1]) => ExpectedPacket::Column,
+            (ExpectedPacket::First, _) => {
+                return Err(ClientError::Malformed("it gives something else than one column"));
             }
-            (Due::Column, _) if !is_eof => Due::EndOfColumns,
-            (Due::EndOfColumns, _) if is_eof => Due::Row,
-            (Due::Row, _) if !is_eof => Due::EndOfRows,
-            (Due::EndOfRows, _) if is_eof => after(eof_flags(packet), Due::Outcome)?,
-            (Due::Outcome, [OK, ..]) => after(ok_flags(packet), Due::Nothing)?,
-            _ => return Err(AskError::Malformed("it gives something else than one row")),
+            (ExpectedPacket::Column, _) if !is_eof => ExpectedPacket::EndOfColumns,
+            (ExpectedPacket::EndOfColumns, _) if is_eof => ExpectedPacket::Row,
+            (ExpectedPacket::Row, _) if !is_eof => ExpectedPacket::EndOfRows,
+            (ExpectedPacket::EndOfRows, _) if is_eof => {
+                after(eof_flags(packet), ExpectedPacket::Outcome)?
+            }
+            (ExpectedPacket::Outcome, [OK, ..]) => {
+                after(ok_flags(packet), ExpectedPacket::Nothing)?
+            }
+            _ => return Err(ClientError::Malformed("it gives something else than one row")),
         };
         if is_row {
             self.value =
-                Some(value(packet).ok_or(AskError::Malformed("it gives a value that is none"))?);
+                Some(value(packet).ok_or(ClientError::Malformed("it gives a value that is none"))?);
         }
-        Ok(self.due == Due::Nothing)
+        Ok(self.expected == ExpectedPacket::Nothing)
     }
 
     /// The value; `None` where none was given.
@@ -227,14 +232,14 @@ impl Answer {
 }
 
 /// What comes behind a message of these flags: `more`, where they say that more comes.
-fn after(flags: Option<u16>, more: Due) -> Result<Due> {
-    let flags = flags.ok_or(AskError::Malformed("the end of its answer is cut off"))?;
+fn after(flags: Option<u16>, more: ExpectedPacket) -> Result<ExpectedPacket> {
+    let flags = flags.ok_or(ClientError::Malformed("the end of its answer is cut off"))?;
     let has_more =
         StatusFlags::from_bits_truncate(flags).contains(StatusFlags::SERVER_MORE_RESULTS_EXISTS);
     match (has_more, more) {
-        (false, _) => Ok(Due::Nothing),
-        (true, Due::Outcome) => Ok(Due::Outcome),
-        (true, _) => Err(AskError::Malformed("it gives several answers")),
+        (false, _) => Ok(ExpectedPacket::Nothing),
+        (true, ExpectedPacket::Outcome) => Ok(ExpectedPacket::Outcome),
+        (true, _) => Err(ClientError::Malformed("it gives several answers")),
     }
 }
 
@@ -263,19 +268,19 @@ fn value(packet: &[u8]) -> Option<Vec<u8>> {
 fn check(packet: &[u8]) -> Result<()> {
     let [ERR, rest @ ..] = packet else {
         return match packet.is_empty() {
-            true => Err(AskError::Malformed("it sends an empty message")),
+            true => Err(ClientError::Malformed("it sends an empty message")),
             false => Ok(()),
         };
     };
     let mut fields = Fields::new(rest);
-    let code = fields.u16().ok_or(AskError::Malformed("it tells an error that is none"))?;
+    let code = fields.u16().ok_or(ClientError::Malformed("it tells an error that is none"))?;
     let said = match fields.rest() {
         [b'#', _, _, _, _, _, said @ ..] => said,
         said => said,
     };
     let said = String::from_utf8_lossy(said.get(..MAX_TOLD).unwrap_or(said));
     let message = said.chars().filter(|character| !character.is_control()).collect();
-    Err(AskError::Told { code, message })
+    Err(ClientError::Server { code, message })
 }
 
 #[cfg(test)]
@@ -328,10 +333,13 @@ mod tests {
         assert_eq!(login_step(&switch, "secret"), Ok(LoginStep::Send(proof)));
         assert_eq!(login_step(&switch, ""), Ok(LoginStep::Send(Vec::new())));
         for packet in [&[AUTH_MORE, NEEDS_PASSWORD][..], b"\xfemysql_clear_password\0", b"\xfe"] {
-            assert!(matches!(login_step(packet, "x"), Err(AskError::Refused(_))), "{packet:?}");
+            assert!(matches!(login_step(packet, "x"), Err(ClientError::Refused(_))), "{packet:?}");
         }
         for packet in [&[][..], &[7], &[AUTH_MORE, 9], b"\xfemysql_native_password\0short"] {
-            assert!(matches!(login_step(packet, "x"), Err(AskError::Malformed(_))), "{packet:?}");
+            assert!(
+                matches!(login_step(packet, "x"), Err(ClientError::Malformed(_))),
+                "{packet:?}"
+            );
         }
     }
 
@@ -363,12 +371,12 @@ mod tests {
         ];
         for packets in wrong {
             let error = taken(packets).unwrap_err();
-            assert!(matches!(error, AskError::Malformed(_)), "{packets:?}: {error}");
+            assert!(matches!(error, ClientError::Malformed(_)), "{packets:?}: {error}");
         }
         let mut error = Vec::new();
         put_error(&mut error, &WireError::interrupted(), None);
         let told = taken(&[&[1], COLUMN, END, &error]).unwrap_err();
-        let AskError::Told { code, message } = told else { panic!("{told:?}") };
+        let ClientError::Server { code, message } = told else { panic!("{told:?}") };
         assert_eq!(code, ErrorCode::Interrupted.number());
         assert!(!message.is_empty() && !message.contains('#'), "{message}");
     }

@@ -6,21 +6,21 @@ use serde::Deserialize;
 
 /// The whole file.
 #[derive(Deserialize)]
-pub(super) struct Typed {
-    pub mysql: TypedMySql,
-    pub tables: Vec<TypedTable>,
-    pub replication: TypedReplication,
-    pub memory: TypedMemory,
-    pub dump: TypedDump,
-    pub api: TypedApi,
-    pub network: TypedNetwork,
-    pub logging: TypedLogging,
-    pub cache: TypedCache,
-    pub bm25: TypedBm25,
+pub(super) struct MygramFile {
+    pub mysql: MySqlSection,
+    pub tables: Vec<TableSection>,
+    pub replication: ReplicationSection,
+    pub memory: MemorySection,
+    pub dump: DumpSection,
+    pub api: ApiSection,
+    pub network: NetworkSection,
+    pub logging: LoggingSection,
+    pub cache: CacheSection,
+    pub bm25: Bm25Section,
 }
 
 #[derive(Deserialize)]
-pub(super) struct TypedMySql {
+pub(super) struct MySqlSection {
     pub host: String,
     pub port: u16,
     #[serde(default)]
@@ -40,20 +40,20 @@ pub(super) struct TypedMySql {
 
 /// One table.
 #[derive(Deserialize)]
-pub(super) struct TypedTable {
+pub(super) struct TableSection {
     pub name: String,
     pub database: Option<String>,
     pub primary_key: String,
-    pub text_source: TypedTextSource,
+    pub text_source: TextSourceSection,
     #[serde(default)]
-    pub required_filters: Vec<TypedRequired>,
+    pub required_filters: Vec<RequiredSection>,
     #[serde(default)]
-    pub filters: Vec<TypedFilter>,
-    pub synonyms: TypedSynonyms,
+    pub filters: Vec<FilterSection>,
+    pub synonyms: SynonymsSection,
 }
 
 #[derive(Deserialize)]
-pub(super) struct TypedTextSource {
+pub(super) struct TextSourceSection {
     pub column: Option<String>,
     pub concat: Option<Vec<String>>,
     pub delimiter: String,
@@ -61,7 +61,7 @@ pub(super) struct TypedTextSource {
 
 /// A condition that every row of the table satisfies.
 #[derive(Deserialize)]
-pub(super) struct TypedRequired {
+pub(super) struct RequiredSection {
     pub name: String,
     #[serde(rename = "type")]
     pub kind: String,
@@ -71,39 +71,39 @@ pub(super) struct TypedRequired {
 
 /// A column that can be filtered, sorted and counted.
 #[derive(Deserialize)]
-pub(super) struct TypedFilter {
+pub(super) struct FilterSection {
     pub name: String,
     #[serde(rename = "type")]
     pub kind: String,
 }
 
 #[derive(Deserialize)]
-pub(super) struct TypedSynonyms {
+pub(super) struct SynonymsSection {
     pub enable: bool,
     #[serde(default)]
     pub file: PathBuf,
 }
 
 #[derive(Deserialize)]
-pub(super) struct TypedReplication {
+pub(super) struct ReplicationSection {
     pub enable: bool,
     pub server_id: Option<u32>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct TypedMemory {
-    pub normalize: TypedNormalize,
+pub(super) struct MemorySection {
+    pub normalize: NormalizeSection,
 }
 
 #[derive(Deserialize)]
-pub(super) struct TypedNormalize {
+pub(super) struct NormalizeSection {
     pub nfkc: bool,
     pub width: String,
     pub lower: bool,
 }
 
 #[derive(Deserialize)]
-pub(super) struct TypedDump {
+pub(super) struct DumpSection {
     pub dir: PathBuf,
     pub default_filename: String,
     pub load_on_startup: bool,
@@ -112,18 +112,18 @@ pub(super) struct TypedDump {
 }
 
 #[derive(Deserialize)]
-pub(super) struct TypedApi {
-    pub tcp: TypedTcp,
-    pub unix_socket: TypedSocket,
-    pub http: TypedHttp,
+pub(super) struct ApiSection {
+    pub tcp: TcpSection,
+    pub unix_socket: SocketSection,
+    pub http: HttpSection,
     pub default_limit: usize,
     pub max_query_length: usize,
     pub admin_token: String,
-    pub rate_limiting: TypedRate,
+    pub rate_limiting: RateSection,
 }
 
 #[derive(Deserialize)]
-pub(super) struct TypedTcp {
+pub(super) struct TcpSection {
     pub bind: String,
     pub port: u16,
     pub max_connections: usize,
@@ -137,12 +137,12 @@ pub(super) struct TypedTcp {
 }
 
 #[derive(Deserialize)]
-pub(super) struct TypedSocket {
+pub(super) struct SocketSection {
     pub path: PathBuf,
 }
 
 #[derive(Deserialize)]
-pub(super) struct TypedHttp {
+pub(super) struct HttpSection {
     pub enable: bool,
     pub bind: String,
     pub port: u16,
@@ -156,7 +156,7 @@ pub(super) struct TypedHttp {
 }
 
 #[derive(Deserialize)]
-pub(super) struct TypedRate {
+pub(super) struct RateSection {
     pub enable: bool,
     pub capacity: u64,
     pub refill_rate: u64,
@@ -164,19 +164,19 @@ pub(super) struct TypedRate {
 }
 
 #[derive(Deserialize)]
-pub(super) struct TypedNetwork {
+pub(super) struct NetworkSection {
     pub allow_cidrs: Vec<String>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct TypedLogging {
+pub(super) struct LoggingSection {
     pub level: String,
     pub format: String,
     pub file: PathBuf,
 }
 
 #[derive(Deserialize)]
-pub(super) struct TypedCache {
+pub(super) struct CacheSection {
     pub enabled: bool,
     pub max_memory_mb: u64,
     pub min_query_cost_ms: f64,
@@ -184,7 +184,7 @@ pub(super) struct TypedCache {
 }
 
 #[derive(Deserialize)]
-pub(super) struct TypedBm25 {
+pub(super) struct Bm25Section {
     pub enable: bool,
     pub k1: f64,
     pub b: f64,
