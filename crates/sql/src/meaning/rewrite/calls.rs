@@ -13,7 +13,7 @@ use super::{
 use crate::{
     Error, Result,
     meaning::{GIVE_LAST_INSERT_ID, function::definition},
-    parse::{MATCH, visit_expressions},
+    parse::{MATCH, MATCH_AT_PATHS, visit_expressions},
 };
 
 /// Names for the same function.
@@ -193,7 +193,7 @@ fn special_call(name: &str, args: &mut Vec<Expr>) -> Result<Option<Expr>> {
             call("char", codes.collect())
         }
         "match" => return Err(Error::unsupported("MATCH here")),
-        MATCH => call(name, std::mem::take(args)),
+        MATCH | MATCH_AT_PATHS => call(name, std::mem::take(args)),
         _ => return Ok(None),
     }))
 }
