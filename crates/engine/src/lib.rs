@@ -54,7 +54,7 @@ pub use read::{
     TableVersion, Unopened, Validity,
 };
 pub use recovery::Problem;
-pub use remora_index::text::{Normalization, Width, WordPattern};
+pub use remora_index::text::{Normalization, Width, WordPattern, word_runs};
 pub use remora_words::matching::Counts as KeywordCounts;
 pub use request::{
     BestRows, ColumnLetters, CountReply, FacetReply, FacetRequest, FactorsForm, Highlight, Hit,

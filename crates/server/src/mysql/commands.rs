@@ -134,6 +134,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> ClientSession<S> {
         self.slot.connection.is_killed()
     }
 
+    /// Whether the client ended it with its transaction.
+    pub(super) fn is_released(&self) -> bool {
+        self.client.session.is_released()
+    }
+
     /// The connection as it is listed.
     pub(super) fn process(&self) -> Arc<Connection> {
         Arc::clone(&self.slot.connection)

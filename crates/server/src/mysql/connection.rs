@@ -177,6 +177,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                     self.session.end();
                     self.reader.expect(0);
                     match flow {
+                        Flow::Continue if self.session.is_released() => {
+                            return self.session.channel.flush().await;
+                        }
                         Flow::Continue => {}
                         Flow::Disconnect => return self.session.channel.flush().await,
                         Flow::DisconnectWithError(error) => {

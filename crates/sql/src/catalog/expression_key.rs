@@ -347,7 +347,7 @@ pub(crate) fn array_path(expression: &str) -> Option<(String, String)> {
 }
 
 /// The syntax tree of an expression.
-fn parsed(expression: &str) -> Option<Expr> {
+pub(super) fn parsed(expression: &str) -> Option<Expr> {
     let text = format!("SELECT ({})", as_asked(expression)?).into_bytes();
     let mode = LexMode::default();
     let read = tokens(&text, mode).ok()?;

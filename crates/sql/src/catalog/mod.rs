@@ -11,6 +11,7 @@ mod options;
 mod origin;
 mod stored_text;
 mod table;
+mod text_key;
 mod view;
 
 pub(crate) use column::{

@@ -8,7 +8,7 @@ use crate::{
     catalog::{Key, KeyKind, KeyPart, SqlTable},
     plan::Figures,
     resolve::{SelectKind, StatementTable},
-    scan::paths::declared,
+    scan::paths::{declared, declared_texts},
 };
 
 /// The access path of one table: one row of EXPLAIN's answer.
@@ -94,7 +94,9 @@ impl Access {
     fn find(&mut self, table: &SqlTable, path: &AccessPath, wanted: AccessRequest) {
         if path.by_text {
             self.kind = Some("fulltext");
-            let mut keys = table.keys.iter().filter(|key| key.kind == KeyKind::Fulltext);
+            let is_of_columns =
+                |key: &&Key| key.kind == KeyKind::Fulltext && key.columns().is_some();
+            let mut keys = table.keys.iter().filter(is_of_columns);
             self.key = keys.next().map(|key| key.name.clone());
             self.possible.extend(self.key.clone());
             self.key_len = Some("0".to_owned());
@@ -107,6 +109,11 @@ impl Access {
                 let names = path.by_paths.iter().filter_map(|place| path_name(table, *place));
                 self.key = Some(names.collect::<Vec<_>>().join(","));
                 self.possible.extend(self.key.clone());
+                if path.by_paths.iter().all(|place| text_key(table, *place).is_some()) {
+                    self.kind = Some("fulltext");
+                    self.key_len = Some("0".to_owned());
+                    self.compared = Some("const".to_owned());
+                }
             }
             [] => match path.ordered_by.filter(|_| wanted.in_order) {
                 Some(index) => {
@@ -283,12 +290,20 @@ fn path_name(table: &SqlTable, place: usize) -> Option<String> {
         true => column.clone(),
         false => format!("{column}->'$.{}'", names.join(".")),
     };
+    if let Some(key) = text_key(table, place) {
+        return Some(key.name.clone());
+    }
     if path.texts {
         let paths: Vec<String> = path.paths().map(asked).collect();
         return Some(format!("texts of {}", paths.join(", ")));
     }
     let declared = table.keys.iter().find(declares).map(|key| key.name.clone());
     Some(declared.unwrap_or_else(|| asked(&path.names)))
+}
+
+/// The FULLTEXT key that declares the index of texts at paths.
+fn text_key(table: &SqlTable, place: usize) -> Option<&Key> {
+    table.keys.iter().find(|key| declared_texts(table, key) == Some(place))
 }
 
 /// The names of functional keys that cannot be used, because no column here holds the values of their expressions.

@@ -148,7 +148,7 @@ impl Query {
         let is_client = matches!(purpose, Purpose::Run | Purpose::Explain);
         let catalog = SessionCatalog::new(session, source);
         let catalog = if is_client { catalog.for_client() } else { catalog };
-        if catalog.assigns() && purpose == Purpose::Keep {
+        if catalog.is_in_turn() && purpose == Purpose::Keep {
             // Types are those of the variables at that moment.
             return Err(Error::unsupported("a plan of := that is kept"));
         }
@@ -188,7 +188,7 @@ impl Query {
             }
         };
         let mut planner = Planner::new(session.context(), memory, tables, rows, extent);
-        if catalog.assigns() {
+        if catalog.is_in_turn() {
             planner.keep_orders();
         }
         let planner = Arc::new(planner);

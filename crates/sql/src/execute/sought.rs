@@ -14,7 +14,7 @@ use super::run::{collect, parsed};
 use crate::{
     Error, Result,
     meaning::is_volatile,
-    parse::{MATCH_OF, Source, Statement, Visit, VisitMut, split},
+    parse::{MATCH_OF, MATCH_OF_PATHS, Source, Statement, Visit, VisitMut, split},
     state::SessionState,
 };
 
@@ -67,31 +67,68 @@ impl VisitorMut for Taken {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
-        if !is_match(function) {
+        if is_called(function, MATCH_OF_PATHS) {
+            return self.take_of_paths(function);
+        }
+        if !is_called(function, MATCH_OF) {
             return ControlFlow::Continue(());
         }
         let mut args = arguments(function).into_iter();
         let (Some(mode), Some(sought)) = (args.next(), args.next()) else {
             return ControlFlow::Break(wrong_arguments());
         };
-        let mut varying = Varying { depth: 0 };
-        if sought.visit(&mut varying).is_break() {
-            return ControlFlow::Break(wrong_arguments());
+        match self.take(sought) {
+            Ok(match_value) => {
+                let (columns, opt_search_modifier) = (args.map(named).collect(), modifier(&mode));
+                *expr = Expr::MatchAgainst { columns, match_value, opt_search_modifier };
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
         }
-        let mark = Value::Placeholder(self.sought.len().to_string());
-        self.sought.push(sought);
-        *expr = Expr::MatchAgainst {
-            columns: args.map(named).collect(),
-            match_value: ValueWithSpan::from(mark),
-            opt_search_modifier: modifier(&mode),
-        };
-        ControlFlow::Continue(())
     }
 }
 
-fn is_match(function: &Function) -> bool {
+impl Taken {
+    /// The marker that stands for an expression.
+    fn take(&mut self, sought: Expr) -> Result<ValueWithSpan> {
+        let mut varying = Varying { depth: 0 };
+        if sought.visit(&mut varying).is_break() {
+            return Err(wrong_arguments());
+        }
+        let mark = Value::Placeholder(self.sought.len().to_string());
+        self.sought.push(sought);
+        Ok(ValueWithSpan::from(mark))
+    }
+
+    /// Replaces the argument of AGAINST beside texts at paths, unless it is a literal.
+    fn take_of_paths(&mut self, function: &mut Function) -> ControlFlow<Error> {
+        match sought_of_paths(function) {
+            None => ControlFlow::Break(wrong_arguments()),
+            Some(Expr::Value(_)) => ControlFlow::Continue(()),
+            Some(sought) => {
+                let taken = std::mem::replace(sought, Expr::Value(Value::Null.into()));
+                match self.take(taken) {
+                    Ok(mark) => *sought = Expr::Value(mark),
+                    Err(error) => return ControlFlow::Break(error),
+                }
+                ControlFlow::Continue(())
+            }
+        }
+    }
+}
+
+fn is_called(function: &Function, called: &str) -> bool {
     let [part] = function.name.0.as_slice() else { return false };
-    part.as_ident().is_some_and(|name| name.value == MATCH_OF)
+    part.as_ident().is_some_and(|name| name.value == called)
+}
+
+/// The argument of AGAINST beside texts at paths.
+fn sought_of_paths(function: &mut Function) -> Option<&mut Expr> {
+    let FunctionArguments::List(list) = &mut function.args else { return None };
+    match list.args.get_mut(1)? {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
+    }
 }
 
 fn arguments(function: &mut Function) -> Vec<Expr> {
@@ -166,7 +203,17 @@ impl VisitorMut for Given {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::MatchAgainst { match_value, .. } = expr
+        let match_value = match expr {
+            Expr::MatchAgainst { match_value, .. } => Some(match_value),
+            Expr::Function(function) if is_called(function, MATCH_OF_PATHS) => {
+                match sought_of_paths(function) {
+                    Some(Expr::Value(sought)) => Some(sought),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        if let Some(match_value) = match_value
             && let Value::Placeholder(number) = &match_value.value
             && let Some(text) = number.parse().ok().and_then(|at: usize| self.texts.get(at))
         {

@@ -79,6 +79,13 @@ impl Call<'_> {
         }
     }
 
+    /// The same once for each statement.
+    pub(crate) fn warn_once(&self, code: ErrorCode, message: impl FnOnce() -> String) {
+        if let Some(context) = self.context {
+            context.warn_once(code, message());
+        }
+    }
+
     /// Warns that only the beginning of a text is a value of a type.
     pub(crate) fn warn_truncated(&self, kind: &str, text: &str) {
         self.warn(ErrorCode::TruncatedValue, || {

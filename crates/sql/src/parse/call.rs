@@ -11,6 +11,13 @@ pub(crate) const MATCH: &str = "match_against";
 /// What MATCH … AGAINST (expression) is read as: a function of mode, expression, columns.
 pub(crate) const MATCH_OF: &str = "match_of_expression";
 
+/// What MATCH of texts at paths is read as: a function of mode, expression, and `document->>path` for each path. No
+/// statement can name it.
+pub(crate) const MATCH_OF_PATHS: &str = "#match_of_paths";
+
+/// The name of the function that this becomes: mode, query, document, paths.
+pub(crate) const MATCH_AT_PATHS: &str = "#match_at_paths";
+
 /// A call of a function.
 pub(crate) fn function_call(name: &str, args: Vec<Expr>) -> Expr {
     Expr::Function(function_named(Ident::new(name), args))

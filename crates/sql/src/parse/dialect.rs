@@ -32,7 +32,7 @@ use super::{
     interval::placed,
     json_value::{has_clauses, json_value},
 };
-use crate::parse::{KEYWORDS, MATCH_OF, Unit, function_call};
+use crate::parse::{KEYWORDS, MATCH_OF, MATCH_OF_PATHS, Unit, function_call};
 
 /// MySQL, as the parser should have it.
 #[derive(Debug)]
@@ -405,8 +405,8 @@ fn position(parser: &mut Parser) -> Result<Expr, ParserError> {
     Ok(Expr::Position { expr, r#in })
 }
 
-/// `(column, …) AGAINST (sought [mode])`: of a literal as the parser has it, of any other expression
-/// as a function.
+/// `(column, …) AGAINST (sought [mode])`: of a literal as the parser has it, of any other expression and of texts at
+/// paths as a function.
 fn matching(parser: &mut Parser) -> Result<Expr, ParserError> {
     let is_query = match &parser.peek_nth_token_ref(1).token {
         Token::SingleQuotedString(_) | Token::Number(..) => true,
@@ -417,7 +417,53 @@ fn matching(parser: &mut Parser) -> Result<Expr, ParserError> {
     if is_query {
         return keywords(parser);
     }
+    if lists_paths(parser) {
+        parser.expect_token(&Token::LParen)?;
+        let paths = parser.parse_comma_separated(Parser::parse_expr)?;
+        parser.expect_token(&Token::RParen)?;
+        let (sought, mode) = against(parser)?;
+        let mode = mode.map_or(String::new(), |mode| mode.to_string());
+        let mut args = vec![Expr::Value(Value::SingleQuotedString(mode).into()), sought];
+        args.extend(paths);
+        return Ok(function_call(MATCH_OF_PATHS, args));
+    }
     let columns = parser.parse_parenthesized_qualified_column_list(Mandatory, false)?;
+    let (sought, mode) = against(parser)?;
+    if let Expr::Value(match_value) = sought {
+        return Ok(Expr::MatchAgainst { columns, match_value, opt_search_modifier: mode });
+    }
+    let mode = mode.map_or(String::new(), |mode| mode.to_string());
+    let mut args = vec![Expr::Value(Value::SingleQuotedString(mode).into()), sought];
+    args.extend(columns.into_iter().map(|column| {
+        Expr::CompoundIdentifier(
+            column.0.iter().filter_map(|part| part.as_ident().cloned()).collect(),
+        )
+    }));
+    Ok(function_call(MATCH_OF, args))
+}
+
+/// Whether what MATCH lists between parentheses is not names alone, but has texts at paths.
+fn lists_paths(parser: &Parser) -> bool {
+    let all = (parser.get_current_index() + 1..).map(|at| &parser.token_at(at).token);
+    let mut tokens = all.filter(|token| !matches!(token, Token::Whitespace(_)));
+    if tokens.next() != Some(&Token::LParen) {
+        return false;
+    }
+    let mut last = None;
+    for token in tokens {
+        match token {
+            Token::Word(word) => last = Some(word),
+            Token::Period | Token::Comma => last = None,
+            Token::Arrow | Token::LongArrow => return true,
+            Token::LParen => return last.is_some_and(|word| is_word(word, "JSON_UNQUOTE")),
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// `AGAINST (sought [mode])`.
+fn against(parser: &mut Parser) -> Result<(Expr, Option<SearchModifier>), ParserError> {
     parser.expect_keyword_is(Keyword::AGAINST)?;
     parser.expect_token(&Token::LParen)?;
     // IN begins the mode.
@@ -435,17 +481,7 @@ fn matching(parser: &mut Parser) -> Result<Expr, ParserError> {
         parser.parse_keywords(&expansion).then_some(SearchModifier::WithQueryExpansion)
     };
     parser.expect_token(&Token::RParen)?;
-    if let Expr::Value(match_value) = sought {
-        return Ok(Expr::MatchAgainst { columns, match_value, opt_search_modifier: mode });
-    }
-    let mode = mode.map_or(String::new(), |mode| mode.to_string());
-    let mut args = vec![Expr::Value(Value::SingleQuotedString(mode).into()), sought];
-    args.extend(columns.into_iter().map(|column| {
-        Expr::CompoundIdentifier(
-            column.0.iter().filter_map(|part| part.as_ident().cloned()).collect(),
-        )
-    }));
-    Ok(function_call(MATCH_OF, args))
+    Ok((sought, mode))
 }
 
 /// A query by keywords that has none, so that it finds nothing.

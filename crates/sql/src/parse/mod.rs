@@ -31,7 +31,9 @@ use std::{
 use datafusion::sql::sqlparser::ast;
 use remora_engine::Value;
 
-pub(crate) use call::{MATCH, MATCH_OF, function_call, function_named};
+pub(crate) use call::{
+    MATCH, MATCH_AT_PATHS, MATCH_OF, MATCH_OF_PATHS, function_call, function_named,
+};
 pub(crate) use classify::Kind;
 pub(crate) use dialect::SOUNDS_LIKE;
 pub(crate) use facets::{Faceted, faceted};

@@ -9,7 +9,12 @@ use datafusion::{
 use rustc_hash::FxHashMap;
 
 use super::recursive;
-use crate::{meaning, parse::MATCH, search, state::Context};
+use crate::{
+    meaning,
+    parse::{MATCH, MATCH_AT_PATHS},
+    search,
+    state::Context,
+};
 
 type ByName<F> = LazyLock<FxHashMap<String, Arc<F>>>;
 
@@ -28,6 +33,7 @@ pub(super) fn scalar(name: &str, context: &Context) -> Option<Arc<ScalarUDF>> {
     let name = name.to_lowercase();
     match name.as_str() {
         MATCH => return Some(search::match_function()),
+        MATCH_AT_PATHS => return Some(search::match_at_paths_function()),
         recursive::NAME => return Some(recursive::function()),
         _ => {}
     }

@@ -6,14 +6,15 @@
 //! SELECT a, @n := @n + b * 2 FROM t ORDER BY c LIMIT 3   ──→
 //!     SELECT a, @n := @n + #turn#1 FROM (SELECT a, b * 2 AS #turn#1 FROM t ORDER BY c LIMIT 3)
 //! ```
-//! What asks no variable is selected below. An ORDER BY of what is assigned stays above, with LIMIT.
+//! What asks no variable is selected below. An ORDER BY of what is assigned stays above, with LIMIT. `LAST_INSERT_ID(value)`
+//! is evaluated in the same way, for the rows that are given alone.
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, OrderByExpr,
-    OrderByOptions, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, Value,
-    VisitorMut,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident,
+    OrderByExpr, OrderByOptions, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins,
+    Value, VisitorMut,
 };
 use remora_engine::Value as EngineValue;
 
@@ -130,12 +131,25 @@ fn name_of(variable: &Expr) -> Option<(&Expr, &str)> {
 
 /// Whether variables are read or assigned below a node while it is evaluated.
 fn asks(node: &impl Visit) -> bool {
-    let found = visit_expressions(node, |each| {
-        let is_call = matches!(each, Expr::Function(function) if {
-            let name = function.name.to_string();
-            name.eq_ignore_ascii_case(READ_VARIABLE) || name.eq_ignore_ascii_case(ASSIGN_VARIABLE)
-        });
-        if is_call { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    has_call(node, |function| {
+        let name = function.name.to_string();
+        name.eq_ignore_ascii_case(READ_VARIABLE) || name.eq_ignore_ascii_case(ASSIGN_VARIABLE)
+    })
+}
+
+/// Whether a node has `LAST_INSERT_ID(value)`.
+fn gives_id(node: &impl Visit) -> bool {
+    has_call(node, |function| {
+        let has_value =
+            matches!(&function.args, FunctionArguments::List(list) if !list.args.is_empty());
+        has_value && function.name.to_string().eq_ignore_ascii_case("last_insert_id")
+    })
+}
+
+fn has_call(node: &impl Visit, is_it: impl Fn(&Function) -> bool) -> bool {
+    let found = visit_expressions(node, |each| match each {
+        Expr::Function(function) if is_it(function) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
     });
     found.is_break()
 }
@@ -151,7 +165,11 @@ impl Resolver<'_> {
         scope: &Scope<'_>,
     ) -> Result<Option<Turned>> {
         if !items.iter().any(|item| asks(&item.expr)) {
-            return Ok(None);
+            let may = self.turn == Turn::Any && scope.parent.is_none() && !is_distinct;
+            return match may && gives_ids(select, order, items, scope) {
+                true => self.split(select, items, scope, gives_id).map(Some),
+                false => Ok(None),
+            };
         }
         let is_of_row = scope.relations.is_empty() && !self.has_queries;
         if is_of_row && !order.iter().any(|each| asks(&each.expr)) && !asks_elsewhere(select) {
@@ -163,13 +181,25 @@ impl Resolver<'_> {
         if self.turned > 1 {
             return Err(Error::unsupported(":= in several SELECTs that read tables"));
         }
+        let turned = self.split(select, items, scope, |expr| asks(expr) || gives_id(expr))?;
+        Ok(Some(Turned { is_sorted, ..turned }))
+    }
+
+    /// The list over the SELECT, of which only what `asks` stays in the list.
+    fn split(
+        &mut self,
+        select: &mut Select,
+        items: &[Item],
+        scope: &Scope<'_>,
+        asks: fn(&Expr) -> bool,
+    ) -> Result<Turned> {
         let is_whole = items.iter().any(|it| grouping::has_aggregate(&it.expr));
         let read = if is_whole { Vec::new() } else { order_of_key(scope) };
         let (mut below, mut projection) = (Vec::new(), Vec::new());
         for each in items {
             let mut expr = each.expr.clone();
             if asks(&expr) {
-                let mut parts = Parts { below: &mut below };
+                let mut parts = Parts { below: &mut below, asks };
                 if let ControlFlow::Break(error) = VisitMut::visit(&mut expr, &mut parts) {
                     return Err(error);
                 }
@@ -185,8 +215,28 @@ impl Resolver<'_> {
         }
         select.projection = below;
         let rows = self.unique("#rows");
-        Ok(Some(Turned { projection, rows, read, is_sorted }))
+        Ok(Turned { projection, rows, read, is_sorted: false })
     }
+}
+
+/// Whether a SELECT that assigns no variables gives ids of the rows of its tables, as they come in its order.
+fn gives_ids(select: &Select, order: &[OrderByExpr], items: &[Item], scope: &Scope<'_>) -> bool {
+    let in_list = |each: &Item| gives_id(&each.expr);
+    let is_of_rows = |each: &Item| {
+        !grouping::has_aggregate(&each.expr) && !has_window(&each.expr) && !has_query(&each.expr)
+    };
+    let sorts_by = |each: &OrderByExpr| match &each.expr {
+        Expr::Identifier(name) => {
+            items.iter().any(|item| item.planned == name.value && gives_id(&item.expr))
+        }
+        expr => gives_id(expr),
+    };
+    items.iter().any(in_list)
+        && items.iter().all(is_of_rows)
+        && !scope.relations.is_empty()
+        && groups_nothing(select)
+        && select.having.is_none()
+        && !order.iter().any(sorts_by)
 }
 
 /// Whether variables are read or assigned outside the list.
@@ -206,6 +256,18 @@ fn check(select: &Select, is_distinct: bool, items: &[Item]) -> Result<()> {
         () => return Ok(()),
     };
     Err(Error::unsupported(refused))
+}
+
+fn has_query(expr: &Expr) -> bool {
+    let found = visit_expressions(expr, |each| match each {
+        Expr::InSubquery { .. }
+        | Expr::AnyOp { .. }
+        | Expr::AllOp { .. }
+        | Expr::Exists { .. }
+        | Expr::Subquery(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
 }
 
 fn has_window(expr: &Expr) -> bool {
@@ -251,13 +313,15 @@ fn order_of_key(scope: &Scope<'_>) -> Vec<OrderByExpr> {
 /// Takes what asks no variable out of an expression.
 struct Parts<'p> {
     below: &'p mut Vec<SelectItem>,
+    /// What stays.
+    asks: fn(&Expr) -> bool,
 }
 
 impl VisitorMut for Parts<'_> {
     type Break = Error;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        if asks(expr) {
+        if (self.asks)(expr) {
             let is_query =
                 matches!(expr, Expr::InSubquery { .. } | Expr::AnyOp { .. } | Expr::AllOp { .. });
             return match is_query {

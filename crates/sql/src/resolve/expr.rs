@@ -263,6 +263,9 @@ impl Walk<'_, '_> {
                 }
                 Ok(Some(self.resolver.weight.clone().unwrap_or_else(keywords::one)))
             }
+            Expr::Function(function) if super::matching::is_of_paths(function) => {
+                super::matching::at_paths(function).map(Some)
+            }
             Expr::Function(function) => match keywords::call(function, self.scope)? {
                 Some(meant) => Ok(Some(meant)),
                 None => match self.shown(function)? {

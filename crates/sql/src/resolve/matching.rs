@@ -1,25 +1,106 @@
 //! Calls whose arguments are not values: MATCH … AGAINST, and functions with a unit.
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value, ValueWithSpan,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value,
+    ValueWithSpan,
 };
 
-use crate::parse::{MATCH, function_call};
+use super::scores::{arguments, column_of, is_called};
+use crate::{
+    Error, Result,
+    meaning::json::Path,
+    parse::{MATCH, MATCH_AT_PATHS, MATCH_OF_PATHS, function_call},
+};
 
 /// Functions whose first argument is a keyword.
 const WITH_UNIT: [&str; 3] = ["timestampdiff", "timestampadd", "get_format"];
 
 /// MATCH (names) AGAINST (query mode) as a function call.
 pub(super) fn call(names: Vec<Expr>, query: &ValueWithSpan, mode: Option<String>) -> Expr {
-    let query = match &query.value {
+    let mut args = vec![text(mode.unwrap_or_default()), sought(query)];
+    args.extend(names);
+    function_call(MATCH, args)
+}
+
+/// What AGAINST asks for, as a text.
+fn sought(query: &ValueWithSpan) -> Expr {
+    match &query.value {
         Value::Number(digits, _) => text(digits.clone()),
         // NULL matches nothing.
         Value::Null => text(""),
         _ => Expr::Value(query.clone()),
+    }
+}
+
+/// Whether a call is a MATCH of texts at paths whose names are resolved, but not the call itself.
+pub(super) fn is_of_paths(function: &Function) -> bool {
+    is_called(function, MATCH_OF_PATHS)
+}
+
+/// MATCH (document->>path, …) AGAINST (query mode), whose names are resolved, as a call that gives a score: of mode,
+/// query, document and paths. Names of the same document's members alone make a path that a text index can have.
+pub(super) fn at_paths(function: &Function) -> Result<Expr> {
+    let args = arguments(function);
+    let [mode, Expr::Value(query), texts @ ..] = args.as_slice() else {
+        return Err(Error::unsupported("AGAINST of this"));
     };
-    let mut args = vec![text(mode.unwrap_or_default()), query];
-    args.extend(names);
-    function_call(MATCH, args)
+    if is_expanded(mode) {
+        return Err(Error::unsupported("WITH QUERY EXPANSION"));
+    }
+    let mut document: Option<&Expr> = None;
+    let mut paths = Vec::with_capacity(texts.len());
+    for of in texts {
+        let Some((column, path)) = text_at_path(of) else {
+            let what = "MATCH of anything but columns alone, or texts at paths of one JSON column alone: doc->>'$.title', doc->>'$.body'";
+            return Err(Error::unsupported(what));
+        };
+        if *document.get_or_insert(column) != column {
+            return Err(Error::unsupported("MATCH of texts in several documents: ask each alone"));
+        }
+        if Path::parse(&path)?.names().is_none() {
+            let what = format!("MATCH of what '{path}' leads to: a text index has paths of names");
+            return Err(Error::unsupported(what));
+        }
+        paths.push(text(path));
+    }
+    let Some(document) = document else { return Err(Error::unsupported("MATCH of nothing")) };
+    let mut args = vec![(*mode).clone(), sought(query), document.clone()];
+    args.extend(paths);
+    Ok(function_call("match_score", vec![function_call(MATCH_AT_PATHS, args)]))
+}
+
+fn is_expanded(mode: &Expr) -> bool {
+    let Expr::Value(mode) = mode else { return false };
+    matches!(&mode.value, Value::SingleQuotedString(mode) if mode.contains("EXPANSION"))
+}
+
+/// The column and the path of `column->>'path'`, in either spelling.
+fn text_at_path(expr: &Expr) -> Option<(&Expr, String)> {
+    let (document, path) = match expr {
+        Expr::BinaryOp { left, op: BinaryOperator::LongArrow, right } => (left.as_ref(), &**right),
+        Expr::Function(unquote) if has_name(unquote, "json_unquote") => {
+            match arguments(unquote).as_slice() {
+                [Expr::BinaryOp { left, op: BinaryOperator::Arrow, right }] => {
+                    (left.as_ref(), &**right)
+                }
+                [Expr::Function(extract)] if has_name(extract, "json_extract") => {
+                    match arguments(extract).as_slice() {
+                        [document, path] => (*document, *path),
+                        _ => return None,
+                    }
+                }
+                _ => return None,
+            }
+        }
+        _ => return None,
+    };
+    let Expr::Value(path) = path else { return None };
+    let path = path.value.clone().into_string()?;
+    column_of(document).is_some().then_some((document, path))
+}
+
+fn has_name(function: &Function, name: &str) -> bool {
+    function.name.to_string().eq_ignore_ascii_case(name)
 }
 
 /// Turns the unit argument of these functions into a text.

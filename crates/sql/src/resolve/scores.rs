@@ -19,7 +19,7 @@ use remora_engine::TextQuery;
 use super::scope::quoted;
 use crate::{
     Error, Result,
-    parse::{MATCH, VisitMut, function_call},
+    parse::{MATCH, MATCH_AT_PATHS, VisitMut, function_call},
     scan::EngineTable,
     search::{KEYWORDS_FACTORS, KEYWORDS_HELD, KEYWORDS_MODE},
 };
@@ -74,6 +74,12 @@ impl VisitorMut for Scores<'_> {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+        if is_called(function, MATCH_AT_PATHS) {
+            return match self.check_paths(function) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => ControlFlow::Break(error),
+            };
+        }
         let (is_condition, is_held) = (is_called(function, CONDITION), is_called(function, HELD));
         if !is_condition && !is_held && !is_called(function, MATCH) {
             return ControlFlow::Continue(());
@@ -93,6 +99,20 @@ impl VisitorMut for Scores<'_> {
 }
 
 impl Scores<'_> {
+    /// Error 1191 for a MATCH of texts at paths that no text index of its table has. Documents of derived tables are
+    /// looked at one by one.
+    fn check_paths(&self, function: &Function) -> Result<()> {
+        let args = arguments(function);
+        let [_, _, document, paths @ ..] = args.as_slice() else { return Ok(()) };
+        let Some(([relation, column], _)) = column_of(document) else { return Ok(()) };
+        let table = self.tables.iter().find(|(unique, _)| *unique == relation.value);
+        let Some((_, provider)) = table else { return Ok(()) };
+        let provided: &dyn Any = provider.as_ref();
+        let Some(table) = provided.downcast_ref::<EngineTable>() else { return Ok(()) };
+        let paths: Vec<&str> = paths.iter().filter_map(|path| text(path)).collect();
+        table.check_paths(&column.value, &paths)
+    }
+
     /// The score column of a MATCH; `None` if the MATCH is a condition, or its columns are not of a single table of the
     /// engine.
     fn score(&mut self, function: &Function, is_condition: bool) -> Result<Option<Expr>> {
@@ -236,14 +256,14 @@ fn renamed(condition: &mut Expr, from: &str, to: &str) {
     }
 }
 
-fn is_called(function: &Function, name: &str) -> bool {
+pub(super) fn is_called(function: &Function, name: &str) -> bool {
     match function.name.0.as_slice() {
         [part] => part.as_ident().is_some_and(|ident| ident.value == name),
         _ => false,
     }
 }
 
-fn arguments(function: &Function) -> Vec<&Expr> {
+pub(super) fn arguments(function: &Function) -> Vec<&Expr> {
     let FunctionArguments::List(list) = &function.args else { return Vec::new() };
     let expression = |arg| match arg {
         &FunctionArg::Unnamed(FunctionArgExpr::Expr(ref expr)) => Some(expr),
@@ -261,7 +281,7 @@ fn text(expr: &Expr) -> Option<&str> {
 }
 
 /// The column of an argument, and whether it is wrapped in ANY_VALUE.
-fn column_of(expr: &Expr) -> Option<(&[Ident], bool)> {
+pub(super) fn column_of(expr: &Expr) -> Option<(&[Ident], bool)> {
     match expr {
         Expr::CompoundIdentifier(name) => Some((name, false)),
         Expr::Function(function) if is_called(function, "any_value") => {

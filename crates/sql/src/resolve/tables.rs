@@ -41,12 +41,21 @@ fn assigned_names(source: &Source) -> Vec<String> {
         .collect()
 }
 
+/// Whether a statement has `LAST_INSERT_ID(value)`.
+fn gives_id(source: &Source) -> bool {
+    (0..source.tokens.len()).any(|at| {
+        source.is_word(at, "LAST_INSERT_ID") && source.is(at + 1, "(") && !source.is(at + 2, ")")
+    })
+}
+
 /// The tables and variables of a session, as one statement sees them.
 pub(crate) struct SessionCatalog<'a> {
     session: &'a SessionState,
     reader: Reader,
     /// The user variables that the statement assigns, as [`plain_name`] writes them. They are read while it runs.
     assigned: Vec<String>,
+    /// Whether it gives ids of the rows that it selects.
+    gives_id: bool,
     known: Mutex<FxHashMap<TableName, Arc<dyn TableProvider>>>,
     rows: Mutex<usize>,
     /// Whether a table has rows in other servers.
@@ -59,16 +68,26 @@ pub(crate) struct SessionCatalog<'a> {
 
 impl<'a> SessionCatalog<'a> {
     pub(crate) fn new(session: &'a SessionState, source: &Source) -> Self {
-        let assigned = assigned_names(source);
+        let (assigned, gives_id) = (assigned_names(source), gives_id(source));
         let reader = session.reading();
         let is_elsewhere = AtomicBool::new(false);
         let (known, rows) = (Mutex::default(), Mutex::default());
-        Self { session, reader, assigned, known, rows, is_elsewhere, made: None, is_client: false }
+        Self {
+            session,
+            reader,
+            assigned,
+            gives_id,
+            known,
+            rows,
+            is_elsewhere,
+            made: None,
+            is_client: false,
+        }
     }
 
-    /// Whether the statement assigns user variables within its expressions.
-    pub(crate) fn assigns(&self) -> bool {
-        !self.assigned.is_empty()
+    /// Whether the statement's expressions assign user variables or give ids, row by row in the order of the rows.
+    pub(crate) fn is_in_turn(&self) -> bool {
+        !self.assigned.is_empty() || self.gives_id
     }
 
     /// The same for a SELECT of a client's: what other statements hold means what it means to MySQL.

@@ -1,15 +1,24 @@
 //! LIKE, REGEXP, INSTR and LOCATE of what `->>` gives, narrowed by the index of the texts at paths or by that of the
 //! values at the path. All rows for which the condition holds are among those that are left, and are tested afterwards:
-//! `->>` shows numbers, truths, arrays and objects as texts too.
+//! `->>` shows numbers, truths, arrays and objects as texts too. MATCH of texts at paths is narrowed in the same way: by
+//! the letters of its words, which must then be words of one text.
 
 use std::cmp::Reverse;
 
 use datafusion::{arrow::datatypes::Field, logical_expr::Expr};
-use remora_engine::{Filter, PathDef, PathTest};
+use remora_engine::{Filter, PATH_TEXTS, PathDef, PathTest, Piece, TextQuery, word_runs};
+use remora_mysql::ErrorCode;
 
-use super::paths::IndexedTable;
+use super::{
+    EngineTable,
+    paths::{IndexedTable, names},
+};
 use crate::{
-    meaning::types::{ExprType, coercibility},
+    Error, Result,
+    meaning::{
+        json::Path,
+        types::{ExprType, coercibility},
+    },
     search,
 };
 
@@ -18,6 +27,8 @@ const MOST_PIECES: usize = 8;
 /// Letters of a piece that are looked up: the cost grows with their square. The beginning of a piece finds all that the
 /// piece does.
 const MOST_LETTERS: usize = 64;
+/// Above so many words and phrases of a query, looking up all of them costs more than it saves.
+const MOST_SOUGHT: usize = 256;
 /// What the values that are shown as texts and are none may be.
 const WORDS: [&str; 3] = ["true", "false", "null"];
 
@@ -71,4 +82,105 @@ fn only_texts_begin_with(letters: &str) -> bool {
     let Some(first) = letters.chars().next() else { return false };
     let is_of_others = matches!(first, '[' | '{' | '-' | '0'..='9');
     !is_of_others && WORDS.iter().all(|word| !word.starts_with(letters))
+}
+
+/// What the indexes say of MATCH, in a mode, of the texts at paths; `None` if they say nothing.
+pub(super) fn by_words(
+    asked: &IndexedTable<'_>,
+    (mode, query): (&Expr, &Expr),
+    document: &Expr,
+    paths: &[Expr],
+) -> Option<Filter> {
+    let (column, position) = asked.documents(document)?;
+    let paths: Vec<Vec<String>> = paths.iter().map(names).collect::<Option<_>>()?;
+    let indexes = fitting(asked.paths_of(position), &paths);
+    if indexes.is_empty() {
+        return None;
+    }
+    let query = search::asked(&search::text(query)?, &search::text(mode)?).ok()?;
+    if pieces(&query) > MOST_SOUGHT {
+        return None;
+    }
+    let one = |index: &&PathDef, word: &str| {
+        let paths = index.paths().map(<[String]>::to_vec).collect();
+        Filter::PathTexts(column.to_owned(), paths, word.to_owned())
+    };
+    necessary(&query, &|word| match indexes.as_slice() {
+        [index] => one(index, word),
+        several => Filter::Or(several.iter().map(|index| one(index, word)).collect()),
+    })
+}
+
+/// Error 1191 for MATCH of texts at paths that no text indexes have, 1235 for a table whose rows are elsewhere.
+pub(super) fn check(table: &EngineTable, column: &str, paths: &[&str]) -> Result<()> {
+    let schema = &table.table.schema;
+    if !schema.agents().is_empty() {
+        let what = "MATCH … AGAINST of a table with rows in other servers, whose text indexes are not asked";
+        return Err(Error::unsupported(what));
+    }
+    let position = table.schema.index_of(column).ok().and_then(|at| table.positions.get(at));
+    let Some(&position) = position else { return Ok(()) };
+    let names = paths.iter().map(|path| Path::parse(path).ok()?.names());
+    let Some(paths) = names.collect::<Option<Vec<Vec<String>>>>() else { return Ok(()) };
+    let of_column = schema.paths.iter().filter(|path| path.column == position);
+    if fitting(of_column, &paths).is_empty() {
+        let message = "Can't find FULLTEXT index matching the column list";
+        return Err(Error::new(ErrorCode::NoFulltextIndex, message));
+    }
+    Ok(())
+}
+
+/// The indexes of texts that together have these paths and no others; none if a path has no such index.
+fn fitting<'t>(
+    indexes: impl Iterator<Item = &'t PathDef>,
+    paths: &[Vec<String>],
+) -> Vec<&'t PathDef> {
+    let is_asked = |path: &[String]| paths.iter().any(|one| one == path);
+    let fitting: Vec<&PathDef> =
+        indexes.filter(|index| index.texts && index.paths().all(is_asked)).collect();
+    let has = |path: &Vec<String>| fitting.iter().any(|it| it.paths().any(|one| one == path));
+    if paths.iter().all(has) { fitting } else { Vec::new() }
+}
+
+fn pieces(query: &TextQuery) -> usize {
+    match query {
+        TextQuery::And(parts) | TextQuery::Or(parts) => parts.iter().map(pieces).sum(),
+        TextQuery::Not(part) => pieces(part),
+        TextQuery::Piece(_) | TextQuery::Term(_) | TextQuery::Keywords(_) => 1,
+    }
+}
+
+/// A condition that holds for all that a query finds; `None` if nothing is known of that. `holds` is the condition that
+/// a text holds these letters.
+fn necessary(query: &TextQuery, holds: &dyn Fn(&str) -> Filter) -> Option<Filter> {
+    match query {
+        TextQuery::And(parts) => {
+            Filter::all_of(parts.iter().filter_map(|part| necessary(part, holds)).collect())
+        }
+        TextQuery::Or(parts) => {
+            parts.iter().map(|part| necessary(part, holds)).collect::<Option<_>>().map(Filter::Or)
+        }
+        TextQuery::Piece(piece) => of_piece(piece, holds),
+        TextQuery::Not(_) | TextQuery::Term(_) | TextQuery::Keywords(_) => None,
+    }
+}
+
+/// The same for words that stand in one text.
+fn of_piece(piece: &Piece, holds: &dyn Fn(&str) -> Filter) -> Option<Filter> {
+    let text = PATH_TEXTS.apply(&piece.text);
+    let runs = word_runs(&text).into_iter();
+    let mut words: Vec<String> =
+        runs.map(|run| run.iter().map(|(_, atom)| *atom).collect()).collect();
+    if words.is_empty() {
+        // It is found nowhere.
+        return Some(Filter::Or(Vec::new()));
+    }
+    words.sort_by_key(|word| Reverse(word.len()));
+    words.truncate(MOST_PIECES);
+    if words.first().is_some_and(|longest| longest.len() > 2) {
+        words.retain(|word| word.len() > 2);
+    }
+    // What is normalised again stays the same, but for letters that have no stable form.
+    words.retain(|word| PATH_TEXTS.apply(word) == word.as_str());
+    Filter::all_of(words.iter().map(|word| holds(word)).collect())
 }

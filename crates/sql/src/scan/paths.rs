@@ -14,14 +14,18 @@ use datafusion::{
 };
 use remora_engine::{ColumnType, Filter, PathDef, PathTest, PathValue};
 
-use super::{EngineTable, path_texts::by_letters};
+use super::{
+    EngineTable,
+    path_texts::{by_letters, by_words},
+};
 use crate::{
-    catalog::{SqlTable, array_path},
+    catalog::{Key, SqlTable, array_path},
     meaning::{
         NUMBERS_OF,
-        json::{Json, Path, Step},
+        json::{Json, Path},
         types::ExprType,
     },
+    parse::MATCH_AT_PATHS,
     search,
 };
 
@@ -44,9 +48,23 @@ pub(super) fn by_paths(table: &EngineTable, indexed: &[usize], filter: &Expr) ->
 /// none.
 pub(crate) fn declared(table: &SqlTable, expression: &str) -> Option<usize> {
     let (column, path) = array_path(expression)?;
-    let (column, names) = (table.column(&column)?, names(&Path::parse(&path).ok()?)?);
+    let (column, names) = (table.column(&column)?, Path::parse(&path).ok()?.names()?);
     let mut paths = table.schema.paths.iter();
     paths.position(|path| path.is_plain() && path.column == column && path.names == names)
+}
+
+/// The text index that a FULLTEXT key over texts at paths declares. `place` gives the position of its column. `None` for
+/// other keys, and for paths that are more than names.
+pub(crate) fn texts_of(key: &Key, place: impl FnOnce(&str) -> Option<usize>) -> Option<PathDef> {
+    let (column, paths) = key.texts_at_paths()?;
+    let paths = paths.iter().map(|path| Path::parse(path).ok()?.names());
+    PathDef::of_texts(place(&column)?, paths.collect::<Option<_>>()?)
+}
+
+/// The position of the text index that a FULLTEXT key over texts at paths declares.
+pub(crate) fn declared_texts(table: &SqlTable, key: &Key) -> Option<usize> {
+    let texts = texts_of(key, |name| table.column(name))?;
+    table.schema.paths.iter().position(|path| path.is_along(&texts))
 }
 
 /// Of which table it is asked.
@@ -65,7 +83,7 @@ impl<'t> IndexedTable<'t> {
     }
 
     /// The name of the column of documents that an expression is, and its place in the definition.
-    fn documents(&self, document: &Expr) -> Option<(&'t str, usize)> {
+    pub fn documents(&self, document: &Expr) -> Option<(&'t str, usize)> {
         let Expr::Column(named) = document else { return None };
         let table = self.table;
         let index = table.schema.index_of(&named.name).ok()?;
@@ -78,19 +96,22 @@ impl<'t> IndexedTable<'t> {
     pub fn unquoted(&self, expr: &Expr) -> Option<((&'t str, usize), Vec<String>)> {
         let Expr::ScalarFunction(call) = expr else { return None };
         match (call.name(), call.args.as_slice()) {
-            ("->>", [document, path]) => {
-                Some((self.documents(document)?, names(&Path::parse(&search::text(path)?).ok()?)?))
-            }
+            ("->>", [document, path]) => Some((self.documents(document)?, names(path)?)),
             ("json_unquote", [Expr::ScalarFunction(inner)]) => {
                 let ("json_extract", [document, path]) = (inner.name(), inner.args.as_slice())
                 else {
                     return None;
                 };
-                Some((self.documents(document)?, names(&Path::parse(&search::text(path)?).ok()?)?))
+                Some((self.documents(document)?, names(path)?))
             }
             _ => None,
         }
     }
+}
+
+/// The names of a path that a literal is, if it consists of names only.
+pub(super) fn names(path: &Expr) -> Option<Vec<String>> {
+    Path::parse(&search::text(path)?).ok()?.names()
 }
 
 fn at_depth(asked: &IndexedTable<'_>, filter: &Expr, depth: usize) -> Option<Filter> {
@@ -139,7 +160,7 @@ impl Indexed {
     }
 
     fn at(asked: &IndexedTable<'_>, document: &Expr, path: &Expr) -> Option<Self> {
-        Self::along(asked, document, names(&Path::parse(&search::text(path)?).ok()?)?)
+        Self::along(asked, document, names(path)?)
     }
 
     fn along(asked: &IndexedTable<'_>, document: &Expr, names: Vec<String>) -> Option<Self> {
@@ -149,15 +170,6 @@ impl Indexed {
             .any(|it| it.is_plain() && it.names == names)
             .then(|| Self { column: column.to_owned(), names })
     }
-}
-
-/// The names of a path that consists of names only.
-pub(crate) fn names(path: &Path) -> Option<Vec<String>> {
-    let name = |step: &Step| match step {
-        Step::Key(name) => Some(name.clone()),
-        _ => None,
-    };
-    path.steps.iter().map(name).collect()
 }
 
 fn compared(asked: &IndexedTable<'_>, binary: &BinaryExpr, depth: usize) -> Option<Filter> {
@@ -214,6 +226,7 @@ fn function_compared(
 ) -> Option<Filter> {
     let Expr::Literal(value, _) = literal else { return None };
     match (call.name(), call.args.as_slice(), value) {
+        ("match_score", [of], _) if is_of_matches(op, value) => by_value(asked, of, DEEPEST),
         ("json_order", [a, b], ScalarValue::Int64(Some(0))) if op == Operator::Eq => {
             let sides = (
                 Indexed::of(asked, a, &["json_extract"]),
@@ -242,6 +255,20 @@ fn function_compared(
             key,
         ) if op == Operator::Eq => text(&Indexed::of(asked, of, &["->>"])?, key),
         _ => None,
+    }
+}
+
+/// Whether a score that compares so is one of a row that matches: the others have 0.
+fn is_of_matches(op: Operator, value: &ScalarValue) -> bool {
+    let number = match value {
+        ScalarValue::Int64(Some(number)) => *number as f64,
+        ScalarValue::Float64(Some(number)) => *number,
+        _ => return false,
+    };
+    match op {
+        Operator::Gt => number >= 0.0,
+        Operator::GtEq => number > 0.0,
+        _ => false,
     }
 }
 
@@ -300,7 +327,10 @@ fn listed(asked: &IndexedTable<'_>, list: &InList) -> Option<Filter> {
 
 fn called(asked: &IndexedTable<'_>, call: &ScalarFunction, depth: usize) -> Option<Filter> {
     match (call.name(), call.args.as_slice()) {
-        ("truth", [inner]) if depth < DEEPEST => at_depth(asked, inner, depth + 1),
+        ("truth" | "match_score", [inner]) if depth < DEEPEST => at_depth(asked, inner, depth + 1),
+        (MATCH_AT_PATHS, [mode, query, document, paths @ ..]) => {
+            by_words(asked, (mode, query), document, paths)
+        }
         (NUMBERS_OF, [set, name, values @ ..]) => {
             numbers_of(&Indexed::of_set(asked, set)?, &search::text(name)?, values)
         }

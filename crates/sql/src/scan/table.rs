@@ -17,7 +17,7 @@ use remora_mysql::Collation;
 
 use super::{
     exec::{Batches, ScanExec, ScanShape},
-    filter,
+    filter, path_texts,
 };
 use crate::{
     catalog::{ColumnSpec, ExpressionKey, Origin, Reader, SqlTable, TableName},
@@ -253,6 +253,11 @@ fn tells_factors(query: &TextQuery) -> bool {
 }
 
 impl EngineTable {
+    /// Error 1191 for MATCH of texts at paths that no text indexes of the table have.
+    pub(crate) fn check_paths(&self, column: &str, paths: &[&str]) -> crate::Result<()> {
+        path_texts::check(self, column, paths)
+    }
+
     /// The table without its key. Above a join DataFusion would take columns that depend on the key of one side as
     /// determined for the joined rows, and drop sort keys and groups.
     pub(crate) fn without_key(&self) -> Self {

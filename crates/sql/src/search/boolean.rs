@@ -47,6 +47,11 @@ pub(super) fn is_boolean(mode: &str) -> bool {
     mode.to_uppercase().contains("BOOLEAN")
 }
 
+/// The same of texts that no column holds.
+pub(crate) fn asked(text: &str, mode: &str) -> Result<TextQuery> {
+    parsed(text, is_boolean(mode))
+}
+
 /// The same of every text index.
 pub(super) fn parsed(text: &str, boolean: bool) -> Result<TextQuery> {
     if boolean { in_boolean_mode(&[], text) } else { Ok(natural(&[], text)) }

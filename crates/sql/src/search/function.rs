@@ -89,7 +89,7 @@ impl ScalarUDFImpl for MatchFunction {
     }
 }
 
-fn constant(value: &ColumnarValue) -> Option<String> {
+pub(super) fn constant(value: &ColumnarValue) -> Option<String> {
     match value {
         ColumnarValue::Scalar(
             ScalarValue::Utf8(Some(text))
@@ -139,7 +139,7 @@ impl PreparedQuery {
     }
 
     /// How many of the words the texts have; 0 where they do not match.
-    fn score(&self, texts: &[String]) -> f64 {
+    pub(super) fn score(&self, texts: &[String]) -> f64 {
         match self {
             Self::Words(Some(words)) => {
                 f64::from(u8::from(texts.iter().any(|text| words.occurs_in(text))))

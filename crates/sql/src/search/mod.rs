@@ -3,6 +3,7 @@
 //! Each becomes an equivalent query of the engine ([`Answer::Exact`]), or one that finds a superset of the rows
 //! ([`Answer::Superset`]), on which the condition itself is then evaluated.
 
+mod at_paths;
 mod boolean;
 mod function;
 mod keywords;
@@ -12,7 +13,8 @@ mod words;
 
 use remora_engine::TextQuery;
 
-pub(crate) use boolean::matching;
+pub(crate) use at_paths::match_at_paths_function;
+pub(crate) use boolean::{asked, matching};
 pub(crate) use function::{PreparedQuery, match_function};
 pub(crate) use keywords::{KEYWORDS_FACTORS, KEYWORDS_HELD, KEYWORDS_MODE, ranker};
 pub(crate) use like::{beginning, begins, held, holds, like, plain_beginning};

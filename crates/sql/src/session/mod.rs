@@ -200,6 +200,11 @@ impl Session {
         self.state = state;
     }
 
+    /// Whether COMMIT or ROLLBACK said RELEASE: the connection is to be closed once its reply is sent.
+    pub fn is_released(&self) -> bool {
+        self.state.is_released
+    }
+
     /// Setting it ends the running statement with error 1317 soon; clear it before the next.
     pub fn interrupter(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.state.interrupted)
@@ -244,6 +249,9 @@ impl Session {
                 && let Some(told) = told.take()
             {
                 self.state.meta = told;
+            }
+            if self.is_released() {
+                break;
             }
         }
         Ok(())

@@ -9,6 +9,8 @@
 //!             | [scope | "@@" scope "."] name ("=" | ":=") (expression | "DEFAULT" | word)
 //! scope      := "GLOBAL" | "SESSION" | "LOCAL" | "PERSIST" | "PERSIST_ONLY"
 //! ```
+//! All expressions are evaluated, and all values checked, before the first variable is set: `SET @a = 1, @b = @a` sets
+//! `@b` to what `@a` was before.
 
 use remora_engine::Value;
 use remora_mysql::{Collation, ErrorCode, TokenKind, charset_default, unquoted};
@@ -17,23 +19,33 @@ use crate::{
     Error, Outcome, Reply, Result, execute,
     parse::{Kind, Source, Statement, split},
     state::{SessionState, VariableTarget},
-    variables::{Definition, Scope, definition, unknown},
+    variables::{Definition, Scope, Variables, definition, unknown},
 };
 
 /// Runs SET.
 pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -> Result<Outcome> {
     let source = &statement.source;
     let ends = ends(source);
+    let mut settings = Vec::with_capacity(ends.len());
     let mut at = 1;
     for end in ends {
         if at >= end {
             return Err(source.syntax_error(at));
         }
-        let taken = Assignment { statement, at, end }.run(session).await?;
-        if taken == Taken::Rest {
+        let setting = Assignment { statement, at, end }.read(session).await?;
+        let is_last = matches!(setting, Setting::Transaction { .. });
+        settings.push(setting);
+        if is_last {
             break;
         }
         at = end + 1;
+    }
+    if settings.len() > 1 {
+        let mut tried = session.variables.clone();
+        settings.iter().try_for_each(|setting| setting.check(&mut tried))?;
+    }
+    for setting in settings {
+        setting.apply(session).await?;
     }
     Ok(Outcome::default())
 }
@@ -59,7 +71,8 @@ pub(super) async fn run_for<R: Reply>(
     let mut at = 2;
     for next in ends(source).into_iter().map(|comma| comma.min(end)) {
         if at < next {
-            Assignment { statement, at, end: next }.run(session).await?;
+            let setting = Assignment { statement, at, end: next }.read(session).await?;
+            setting.apply(session).await?;
         }
         at = next + 1;
     }
@@ -90,11 +103,121 @@ fn ends(source: &Source) -> Vec<usize> {
     ends
 }
 
-/// How much of the statement an assignment was.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Taken {
-    One,
-    Rest,
+/// What an assignment sets, and to which value.
+enum Setting {
+    /// NAMES: the character set of all three, and how the connection's compares.
+    Names(Collation),
+    /// CHARACTER SET: that of the client and of results.
+    CharacterSet(Collation),
+    /// Characteristics of transactions, by their variables: the rest of the statement.
+    Transaction {
+        target: Option<VariableTarget>,
+        values: Vec<(&'static str, Value)>,
+    },
+    User {
+        name: String,
+        value: Value,
+    },
+    System {
+        definition: &'static Definition,
+        target: Option<VariableTarget>,
+        /// `@@name`, without a scope.
+        is_next: bool,
+        value: Value,
+    },
+}
+
+impl Setting {
+    /// An error if its value is none of its variable. `tried` are variables that no session has.
+    fn check(&self, tried: &mut Variables) -> Result<()> {
+        let charset = |collation: &Collation| Value::Text(collation.charset().into());
+        match self {
+            Self::Names(collation) | Self::CharacterSet(collation) => {
+                tried.set("character_set_client", &charset(collation)).map(drop)
+            }
+            Self::System { definition, value, .. } => tried.set(definition.name, value).map(drop),
+            Self::Transaction { .. } | Self::User { .. } => Ok(()),
+        }
+    }
+
+    async fn apply(self, session: &mut SessionState) -> Result<()> {
+        match self {
+            Self::Names(collation) => {
+                set_charsets(session, collation)?;
+                let collation = Value::Text(collation.name().into());
+                session.set_variable("collation_connection", &collation)
+            }
+            Self::CharacterSet(collation) => {
+                set_charsets(session, collation)?;
+                let of_database = session.variables.get("collation_database")?;
+                session.set_variable("collation_connection", &of_database)
+            }
+            Self::Transaction { target, values } => values
+                .iter()
+                .try_for_each(|(name, value)| transaction(session, target, name, value)),
+            Self::User { name, value } => session.user_variables.set(&name, value),
+            Self::System { definition, target, is_next, value } => {
+                system_variable(session, definition, (target, is_next), &value).await
+            }
+        }
+    }
+}
+
+fn set_charsets(session: &mut SessionState, collation: Collation) -> Result<()> {
+    let charset = Value::Text(collation.charset().into());
+    for name in ["character_set_client", "character_set_results"] {
+        session.set_variable(name, &charset)?;
+    }
+    Ok(())
+}
+
+fn transaction(
+    session: &mut SessionState,
+    target: Option<VariableTarget>,
+    name: &'static str,
+    value: &Value,
+) -> Result<()> {
+    match target {
+        Some(VariableTarget::Global) => session.set_global(name, value),
+        Some(VariableTarget::Session) => session.set_variable(name, value),
+        None if session.transaction.is_open() => Err(transaction_open()),
+        None => {
+            session.set_next_transaction(name, value);
+            Ok(())
+        }
+    }
+}
+
+async fn system_variable(
+    session: &mut SessionState,
+    definition: &'static Definition,
+    (target, is_next): (Option<VariableTarget>, bool),
+    value: &Value,
+) -> Result<()> {
+    match target {
+        Some(VariableTarget::Global) => session.set_global(definition.name, value),
+        _ if definition.scope == Scope::Global => Err(global_only(definition.name)),
+        // `SET @@transaction_isolation = …` is SET TRANSACTION.
+        _ if is_next && definition.name.starts_with("transaction_") => {
+            let before = session.variables.get(definition.name)?;
+            session.set_variable(definition.name, value)?;
+            let value = session.variables.get(definition.name)?;
+            session.set_variable(definition.name, &before)?;
+            if session.transaction.is_open() {
+                return Err(transaction_open());
+            }
+            session.set_next_transaction(definition.name, &value);
+            Ok(())
+        }
+        _ => {
+            let commits = definition.name == "autocommit" && !session.variables.autocommit;
+            session.set_variable(definition.name, value)?;
+            match commits && session.variables.autocommit {
+                true => session.commit().await,
+                false => Ok(()),
+            }
+        }
+    }
 }
 
 /// One assignment: tokens from `at` to before `end`.
@@ -105,72 +228,62 @@ struct Assignment<'a> {
 }
 
 impl Assignment<'_> {
-    async fn run(mut self, session: &mut SessionState) -> Result<Taken> {
+    /// What it sets, and the value of its expression.
+    async fn read(mut self, session: &mut SessionState) -> Result<Setting> {
         let source = &self.statement.source;
         if source.is_word(self.at, "NAMES") {
-            return self.names(session).map(|()| Taken::One);
+            return self.names();
         }
         let charset = source.is_word(self.at, "CHARACTER") && source.is_word(self.at + 1, "SET");
         if charset || source.is_word(self.at, "CHARSET") {
             self.at += if charset { 2 } else { 1 };
-            return self.character_set(session).map(|()| Taken::One);
+            return self.character_set();
         }
         let target = self.scope();
         if source.is_word(self.at, "TRANSACTION") {
-            self.transaction(session, target)?;
-            return Ok(Taken::Rest);
+            return self.transaction(target);
         }
         let token = source.tokens.get(self.at).ok_or_else(|| source.syntax_error(self.at))?;
         match token.kind {
-            TokenKind::UserVariable => self.user_variable(session).await?,
+            TokenKind::UserVariable => self.user_variable(session).await,
             TokenKind::Word | TokenKind::Quoted | TokenKind::SystemVariable => {
-                self.system_variable(session, target).await?;
+                self.system_variable(session, target).await
             }
-            _ => return Err(source.syntax_error(self.at)),
+            _ => Err(source.syntax_error(self.at)),
         }
-        Ok(Taken::One)
     }
 
-    fn names(&mut self, session: &mut SessionState) -> Result<()> {
+    fn names(&self) -> Result<Setting> {
         let source = &self.statement.source;
         let collation = match self.word(self.at + 1)? {
             word if word.eq_ignore_ascii_case("DEFAULT") => Collation::UTF8MB4_0900_AI_CI,
             word => charset(&word)?,
         };
-        let mut collation = collation;
-        if source.is_word(self.at + 2, "COLLATE") {
-            let name = self.word(self.at + 3)?;
-            let chosen = Collation::by_name(&name).ok_or_else(|| {
-                Error::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
-            })?;
-            if chosen.charset() != collation.charset() {
-                let (name, charset) = (chosen.name(), collation.charset());
-                let message =
-                    format!("COLLATION '{name}' is not valid for CHARACTER SET '{charset}'");
-                return Err(Error::new(ErrorCode::CollationCharsetMismatch, message));
-            }
-            collation = chosen;
-        } else if self.at + 2 < self.end {
-            return Err(source.syntax_error(self.at + 2));
+        if !source.is_word(self.at + 2, "COLLATE") {
+            return match self.at + 2 < self.end {
+                true => Err(source.syntax_error(self.at + 2)),
+                false => Ok(Setting::Names(collation)),
+            };
         }
-        let charset = Value::Text(collation.charset().into());
-        for name in ["character_set_client", "character_set_results"] {
-            session.set_variable(name, &charset)?;
+        let name = self.word(self.at + 3)?;
+        let chosen = Collation::by_name(&name).ok_or_else(|| {
+            Error::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
+        })?;
+        if chosen.charset() != collation.charset() {
+            let (name, charset) = (chosen.name(), collation.charset());
+            let message = format!("COLLATION '{name}' is not valid for CHARACTER SET '{charset}'");
+            return Err(Error::new(ErrorCode::CollationCharsetMismatch, message));
         }
-        session.set_variable("collation_connection", &Value::Text(collation.name().into()))
+        Ok(Setting::Names(chosen))
     }
 
-    fn character_set(&mut self, session: &mut SessionState) -> Result<()> {
-        let collation = match self.word(self.at)? {
-            word if word.eq_ignore_ascii_case("DEFAULT") => Collation::UTF8MB4_0900_AI_CI,
-            word => charset(&word)?,
-        };
-        let name = Value::Text(collation.charset().into());
-        for variable in ["character_set_client", "character_set_results"] {
-            session.set_variable(variable, &name)?;
+    fn character_set(&self) -> Result<Setting> {
+        match self.word(self.at)? {
+            word if word.eq_ignore_ascii_case("DEFAULT") => {
+                Ok(Setting::CharacterSet(Collation::UTF8MB4_0900_AI_CI))
+            }
+            word => charset(&word).map(Setting::CharacterSet),
         }
-        let of_database = session.variables.get("collation_database")?;
-        session.set_variable("collation_connection", &of_database)
     }
 
     /// Reads a scope, if one is said.
@@ -186,25 +299,15 @@ impl Assignment<'_> {
         Some(target)
     }
 
-    fn transaction(
-        &mut self,
-        session: &mut SessionState,
-        target: Option<VariableTarget>,
-    ) -> Result<()> {
+    fn transaction(&self, target: Option<VariableTarget>) -> Result<Setting> {
         let source = &self.statement.source;
-        let mut at = self.at + 1;
+        let (mut at, mut values) = (self.at + 1, Vec::new());
         loop {
             let (name, value, taken) = characteristic(source, at)?;
-            let open = session.transaction.is_open();
-            match target {
-                Some(VariableTarget::Global) => session.set_global(name, &value)?,
-                Some(VariableTarget::Session) => session.set_variable(name, &value)?,
-                None if open => return Err(transaction_open()),
-                None => session.set_next_transaction(name, &value),
-            }
+            values.push((name, value));
             at += taken;
             if at >= source.tokens.len() {
-                return Ok(());
+                return Ok(Setting::Transaction { target, values });
             }
             if !source.is(at, ",") {
                 return Err(source.syntax_error(at));
@@ -213,22 +316,21 @@ impl Assignment<'_> {
         }
     }
 
-    async fn user_variable(&mut self, session: &mut SessionState) -> Result<()> {
+    async fn user_variable(&mut self, session: &mut SessionState) -> Result<Setting> {
         let source = &self.statement.source;
         let token = source.tokens.get(self.at).ok_or_else(|| source.syntax_error(self.at))?;
         let name = String::from_utf8_lossy(source.bytes(token)).into_owned();
         let name = name.trim_start_matches('@').trim_matches(['`', '\'', '"']).to_owned();
         self.at += 1;
         self.equals()?;
-        let value = self.value(session).await?;
-        session.user_variables.set(&name, value)
+        Ok(Setting::User { name, value: self.value(session).await? })
     }
 
     async fn system_variable(
         &mut self,
         session: &mut SessionState,
         mut target: Option<VariableTarget>,
-    ) -> Result<()> {
+    ) -> Result<Setting> {
         let source = &self.statement.source;
         let mut name = self.word(self.at)?;
         self.at += 1;
@@ -247,30 +349,7 @@ impl Assignment<'_> {
         let definition = definition(&name).ok_or_else(|| unknown(&name))?;
         let is_global = target == Some(VariableTarget::Global);
         let value = self.setting(session, definition, is_global).await?;
-        match target {
-            Some(VariableTarget::Global) => session.set_global(definition.name, &value),
-            _ if definition.scope == Scope::Global => Err(global_only(definition.name)),
-            // `SET @@transaction_isolation = …` is SET TRANSACTION.
-            _ if is_next && definition.name.starts_with("transaction_") => {
-                let before = session.variables.get(definition.name)?;
-                session.set_variable(definition.name, &value)?;
-                let value = session.variables.get(definition.name)?;
-                session.set_variable(definition.name, &before)?;
-                if session.transaction.is_open() {
-                    return Err(transaction_open());
-                }
-                session.set_next_transaction(definition.name, &value);
-                Ok(())
-            }
-            _ => {
-                let commits = definition.name == "autocommit" && !session.variables.autocommit;
-                session.set_variable(definition.name, &value)?;
-                match commits && session.variables.autocommit {
-                    true => session.commit().await,
-                    false => Ok(()),
-                }
-            }
-        }
+        Ok(Setting::System { definition, target, is_next, value })
     }
 
     fn equals(&mut self) -> Result<()> {

@@ -282,6 +282,11 @@ impl Context {
         Arc::new(KilledOrLeft { interrupted, ended })
     }
 
+    /// Adds a warning, unless it is there already.
+    pub(crate) fn warn_once(&self, code: ErrorCode, message: impl Into<String>) {
+        self.warnings.push_once(Warning::new(Level::Warning, code, message));
+    }
+
     /// Adds a warning.
     pub(crate) fn warn(&self, code: ErrorCode, message: impl Into<String>) {
         self.warnings.push(Warning::new(Level::Warning, code, message));

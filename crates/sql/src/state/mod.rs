@@ -121,6 +121,8 @@ pub(crate) struct SessionState {
     pub row_count: i64,
     /// The open transaction, the savepoints in it, and temporary tables.
     pub transaction: TransactionState,
+    /// COMMIT or ROLLBACK said RELEASE: the connection ends.
+    pub is_released: bool,
     /// LOCK TABLES was said, and not taken back.
     pub locks_tables: bool,
     /// Statements made by PREPARE.
@@ -170,6 +172,7 @@ impl SessionState {
             found_rows: 0,
             row_count: 0,
             transaction,
+            is_released: false,
             locks_tables: false,
             named_statements: FxHashMap::default(),
             clock: Clock::default(),

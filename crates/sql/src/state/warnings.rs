@@ -108,6 +108,14 @@ impl Warnings {
         }
     }
 
+    /// Adds one, unless the same one is kept already.
+    pub(crate) fn push_once(&self, warning: Warning) {
+        let is_kept = self.kept.lock().list.contains(&warning);
+        if !is_kept {
+            self.push(warning);
+        }
+    }
+
     /// Begins to look for warnings that are errors where a statement writes in strict mode.
     pub(crate) fn watch(&self) {
         let mut kept = self.kept.lock();

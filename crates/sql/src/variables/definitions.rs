@@ -112,7 +112,7 @@ const fn of(scope: Scope, name: &'static str, kind: Kind, default: &'static str)
 }
 
 /// Those that change what a session does. The others are known because clients set and read them.
-const EFFECTIVE: [&str; 30] = [
+const EFFECTIVE: [&str; 31] = [
     "autocommit",
     "block_encryption_mode",
     "character_set_client",
@@ -127,6 +127,7 @@ const EFFECTIVE: [&str; 30] = [
     "group_concat_max_len",
     "identity",
     "last_insert_id",
+    "lc_time_names",
     "max_allowed_packet",
     "max_execution_time",
     "session_track_schema",

@@ -70,6 +70,7 @@ impl Variables {
                     SqlMode::parse(&text()).map_err(|mode| wrong_value("sql_mode", mode))?;
                 return Ok(Some(Value::Text(self.sql_mode.to_string().into())));
             }
+            "lc_time_names" => return names_of_times(&text()).map(Some),
             "time_zone" => {
                 self.time_zone = SessionTimeZone::parse(&text())?;
                 return Ok(Some(Value::Text(self.time_zone.name.as_str().into())));
@@ -210,10 +211,27 @@ fn enumerated(name: &'static str, value: &Value) -> Result<Value> {
     let word = match (name, value) {
         ("completion_type", Value::Int(0) | Value::Uint(0)) => "NO_CHAIN",
         ("sql_mode", Value::Int(0) | Value::Uint(0)) => "",
+        ("lc_time_names", Value::Int(0) | Value::Uint(0)) => "en_US",
+        ("lc_time_names", Value::Int(1) | Value::Uint(1)) => "en_GB",
+        ("lc_time_names", Value::Int(_) | Value::Uint(_)) => {
+            return names_of_times(&value.to_string());
+        }
         ("session_track_gtids" | "session_track_transaction_info", Value::Int(0)) => "OFF",
         _ => return Err(wrong_type(name)),
     };
     Ok(Value::Text(word.into()))
+}
+
+/// Locales whose days and months have English names.
+const ENGLISH: [&str; 9] =
+    ["en_US", "en_AU", "en_CA", "en_GB", "en_IN", "en_NZ", "en_PH", "en_ZA", "en_ZW"];
+
+/// A locale in whose language days and months are named: 1235 for any but English.
+fn names_of_times(name: &str) -> Result<Value> {
+    let known = ENGLISH.iter().find(|known| known.eq_ignore_ascii_case(name));
+    let what =
+        || format!("lc_time_names = '{name}': days and months have English names, as with 'en_US'");
+    known.map(|known| Value::Text((*known).into())).ok_or_else(|| Error::unsupported(what()))
 }
 
 /// 1231.

@@ -143,15 +143,16 @@ async fn begin(session: &mut SessionState, manner: Manner) -> Result<()> {
     Ok(())
 }
 
-/// `[WORK] [AND [NO] CHAIN] [[NO] RELEASE]`.
+/// `[WORK] [AND [NO] CHAIN] [[NO] RELEASE]`. A chained transaction keeps its connection.
 async fn end(session: &mut SessionState, tokens: &mut Tokens<'_>, commits: bool) -> Result<()> {
     tokens.accept("WORK");
     let chains = tokens.accept_all("AND CHAIN");
     if !chains {
         tokens.accept_all("AND NO CHAIN");
     }
-    if !tokens.accept_all("NO RELEASE") && tokens.is_word("RELEASE") {
-        return Err(Error::unsupported("RELEASE"));
+    let releases = !chains && tokens.accept("RELEASE");
+    if !releases {
+        tokens.accept_all("NO RELEASE");
     }
     tokens.expect_end()?;
     // The chained transaction has the same characteristics.
@@ -165,6 +166,7 @@ async fn end(session: &mut SessionState, tokens: &mut Tokens<'_>, commits: bool)
     if chains {
         begin(session, manner).await?;
     }
+    session.is_released = releases;
     Ok(())
 }
 

@@ -19,7 +19,7 @@ use remora_peers::{Kind, Server as Peer};
 use remora_sql::Session;
 
 /// The scripts.
-const SCRIPTS: [&str; 19] = [
+const SCRIPTS: [&str; 21] = [
     "insert",
     "last_insert_id",
     "derived",
@@ -39,6 +39,8 @@ const SCRIPTS: [&str; 19] = [
     "modes",
     "bytes",
     "frames",
+    "truths",
+    "set",
 ];
 
 /// A statement, MySQL's result, and whether the result is known to differ.
@@ -205,6 +207,16 @@ async fn updates_beside_rows_of_no_table() {
 #[tokio::test(flavor = "multi_thread")]
 async fn inserts() {
     check("insert").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn truths_in_documents() {
+    check("truths").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn variables_set_by_one_statement() {
+    check("set").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

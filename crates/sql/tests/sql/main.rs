@@ -14,6 +14,7 @@ mod json_table;
 mod metadata;
 mod modes;
 mod path_letters;
+mod path_matches;
 mod positions;
 mod scores;
 mod select;

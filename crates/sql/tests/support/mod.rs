@@ -158,7 +158,8 @@ impl Reply for Answers {
     fn row(&mut self, cells: &[Cell<'_>]) -> Result<()> {
         let answer = self.sets.last_mut().unwrap();
         assert_eq!(cells.len(), answer.columns.len());
-        answer.rows.push(cells.iter().map(shown).collect());
+        let columns = answer.columns.iter();
+        answer.rows.push(cells.iter().zip(columns).map(|(cell, it)| shown(cell, it)).collect());
         Ok(())
     }
 
@@ -177,13 +178,16 @@ impl Reply for Answers {
     }
 }
 
-fn shown(cell: &Cell<'_>) -> String {
+fn shown(cell: &Cell<'_>, column: &Column) -> String {
     match cell {
         Cell::Null => "NULL".to_owned(),
         Cell::Int(number) => number.to_string(),
         Cell::Uint(number) => number.to_string(),
         Cell::Float(number) => number.to_string(),
-        Cell::Double(number) => number.to_string(),
+        Cell::Double(number) => match column.decimals {
+            Some(decimals) => format!("{number:.0$}", usize::from(decimals)),
+            None => number.to_string(),
+        },
         Cell::Decimal(number) => number.to_string(),
         Cell::Text(text) => (*text).to_owned(),
         Cell::Bytes(bytes) => Value::Bytes((*bytes).into()).to_string(),

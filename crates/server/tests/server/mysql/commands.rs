@@ -62,6 +62,29 @@ fn quit_closes() {
 }
 
 #[test]
+fn a_transaction_may_end_its_connection() {
+    let server = TestServer::start_empty("");
+    let mut other = connect(&server);
+    assert_eq!(other.query("CREATE TABLE t (id INT PRIMARY KEY)"), DONE);
+    for (end, rows) in [("COMMIT RELEASE", "1"), ("ROLLBACK WORK AND NO CHAIN RELEASE", "1")] {
+        let mut client = connect(&server);
+        assert_eq!(client.query("BEGIN"), DONE);
+        let id = if end.starts_with("COMMIT") { 1 } else { 2 };
+        let insert = format!("INSERT INTO t VALUES ({id})");
+        assert_eq!(client.query(&insert), Answer::Ok { affected: 1 });
+        assert_eq!(client.query("ROLLBACK AND CHAIN RELEASE").error(), 1064);
+        assert_eq!(client.query(end), DONE);
+        assert_eq!(client.query("SELECT 1"), Answer::Closed);
+        assert_eq!(other.query("SELECT COUNT(*) FROM t").value(), rows);
+    }
+    let mut client = with(&server, Capabilities::CLIENT_MULTI_STATEMENTS);
+    assert_eq!(client.query("COMMIT NO RELEASE"), DONE);
+    assert_eq!(client.query("COMMIT RELEASE; INSERT INTO t VALUES (3)"), DONE);
+    assert_eq!(client.query("SELECT 1"), Answer::Closed);
+    assert_eq!(other.query("SELECT COUNT(*) FROM t").value(), "1");
+}
+
+#[test]
 fn commands_that_were_sent_together_are_answered_in_order() {
     let server = TestServer::start_empty("");
     let mut client = connect(&server);

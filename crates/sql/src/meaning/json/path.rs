@@ -73,6 +73,15 @@ impl Path {
         }
     }
 
+    /// The names of a path that consists of names only.
+    pub(crate) fn names(&self) -> Option<Vec<String>> {
+        let name = |step: &Step| match step {
+            Step::Key(name) => Some(name.clone()),
+            _ => None,
+        };
+        self.steps.iter().map(name).collect()
+    }
+
     /// Whether it can lead to several values.
     pub(crate) fn is_multiple(&self) -> bool {
         let single = |step: &Step| matches!(step, Step::Key(_) | Step::Index(_));

@@ -54,9 +54,8 @@ fn finished(typing: &Typing<'_>, kind: ExprType) -> ExprType {
     ExprType { not_null: typing.all_present(), ..kind }
 }
 
-/// DOUBLE that is the sum or the difference of the arguments, or the opposite of one: it has a fixed
-/// number of decimals if they have.
-fn fixed_double(typing: &Typing<'_>) -> ExprType {
+/// DOUBLE that is calculated from the arguments, but by division: it has a fixed number of decimals if they have.
+pub(super) fn fixed_double(typing: &Typing<'_>) -> ExprType {
     let decimals = ExprType::common_decimals(typing.types.iter());
     ExprType { decimals, ..ExprType::double() }
 }
@@ -88,7 +87,7 @@ fn sum_type(typing: &Typing<'_>) -> Result<ExprType> {
 fn product_type(typing: &Typing<'_>) -> Result<ExprType> {
     let (number, a, b) = together(typing);
     let kind = match number {
-        Number::Double => ExprType::double(),
+        Number::Double => fixed_double(typing),
         Number::Decimal => {
             let scale = (u32::from(a.scale()) + u32::from(b.scale())).min(u32::from(MAX_SCALE));
             ExprType::decimal(a.digits() + b.digits(), scale)
@@ -109,7 +108,9 @@ fn product_type(typing: &Typing<'_>) -> Result<ExprType> {
 fn quotient_type(typing: &Typing<'_>) -> Result<ExprType> {
     let (number, a, b) = together(typing);
     if number == Number::Double {
-        return Ok(ExprType::double());
+        let kind = fixed_double(typing);
+        let more = |digits: u8| digits.saturating_add(typing.division_digits).min(MAX_SCALE);
+        return Ok(ExprType { decimals: kind.decimals.map(more), ..kind });
     }
     let more = u32::from(typing.division_digits);
     let scale = (u32::from(a.scale()) + more).min(u32::from(MAX_SCALE));
@@ -137,7 +138,7 @@ fn whole_quotient_type(typing: &Typing<'_>) -> Result<ExprType> {
 fn remainder_type(typing: &Typing<'_>) -> Result<ExprType> {
     let (number, a, b) = together(typing);
     Ok(match number {
-        Number::Double => ExprType::double(),
+        Number::Double => fixed_double(typing),
         Number::Decimal => {
             let scale = u32::from(a.scale().max(b.scale()));
             let whole = a.integer_digits().max(b.integer_digits());

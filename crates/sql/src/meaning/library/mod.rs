@@ -14,6 +14,7 @@ mod gtid;
 mod highlight;
 mod intervals;
 mod json;
+mod json_truth;
 mod json_value;
 mod literals;
 mod locks;
@@ -37,6 +38,7 @@ pub(crate) use control::{common_type, converted, typed};
 pub(crate) use groups::GROUP_KEY;
 pub(crate) use intervals::interval_of_text;
 pub(crate) use json::{JSON_ROWS, extracted, extracted_type};
+pub(crate) use json_truth::IN_DOCUMENT;
 pub(crate) use multi::{EACH, NUMBERS_OF, UNFOLD, check_sought};
 pub(crate) use session::{ASSIGN_VARIABLE, GIVE_LAST_INSERT_ID, READ_VARIABLE};
 
@@ -56,6 +58,7 @@ pub(crate) const TABLES: &[&[Definition]] = &[
     highlight::FUNCTIONS,
     intervals::FUNCTIONS,
     json::FUNCTIONS,
+    json_truth::FUNCTIONS,
     json_value::FUNCTIONS,
     literals::FUNCTIONS,
     locks::FUNCTIONS,

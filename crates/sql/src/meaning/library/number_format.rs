@@ -1,17 +1,29 @@
 //! FORMAT: numbers as people of a country write them.
 
+use datafusion::logical_expr::{Expr, expr::ScalarFunction};
 use remora_mysql::ErrorCode;
 
 use super::super::{
     call::{Call, Typing},
     decimal::Dec,
-    function::Definition,
+    function::{Definition, Dialect, Function},
     types::ExprType,
     value::V,
 };
 use crate::Result;
 
-pub(super) const FUNCTIONS: &[Definition] = &[Definition::new("format", 2, 3, format_type, format)];
+/// FORMAT in a locale that is the same for all rows and unknown, of which a statement warns once.
+const IN_UNKNOWN_LOCALE: &str = "#format";
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::new("format", 2, 3, format_type, |call, args| {
+        format(args, call, |locale| call.warn(ErrorCode::UnknownLocale, || unknown(locale)))
+    })
+    .expanding(expand_format),
+    Definition::new(IN_UNKNOWN_LOCALE, 3, 3, format_type, |call, args| {
+        format(args, call, |locale| call.warn_once(ErrorCode::UnknownLocale, || unknown(locale)))
+    }),
+];
 
 /// How numbers are written.
 struct Style {
@@ -69,25 +81,45 @@ fn format_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::text(41, typing.collation))
 }
 
-/// The style of a locale; for an unknown one that of en_US, with a warning.
-fn style_of(call: &Call<'_>, locale: Option<&V<'_>>) -> &'static Style {
+fn unknown(locale: &str) -> String {
+    format!("Unknown locale: '{locale}'")
+}
+
+fn expand_format(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+    let is_constant = typing.scalars.get(2).copied().flatten().is_some();
+    if !is_constant || style_named(typing.constant_text(2).unwrap_or(NO_LOCALE)).is_some() {
+        return Ok(None);
+    }
+    let dialect = Dialect { collation: typing.collation, division_digits: typing.division_digits };
+    let udf = Function::udf(IN_UNKNOWN_LOCALE, dialect);
+    Ok(udf.map(|udf| Expr::ScalarFunction(ScalarFunction::new_udf(udf, args.to_vec()))))
+}
+
+/// What NULL is called where a locale is named.
+const NO_LOCALE: &str = "NULL";
+
+fn style_named(name: &str) -> Option<&'static Style> {
+    STYLES.iter().find(|style| {
+        style.locales.split_whitespace().any(|known| known.eq_ignore_ascii_case(name))
+    })
+}
+
+/// The style of a locale; for an unknown one that of en_US, after `warn`.
+fn style_of(locale: Option<&V<'_>>, warn: impl FnOnce(&str)) -> &'static Style {
     let Some(locale) = locale else { return &DEFAULT };
-    let name = locale.string().unwrap_or_else(|| "NULL".into());
-    let is_it = |style: &&Style| {
-        style.locales.split_whitespace().any(|known| known.eq_ignore_ascii_case(&name))
-    };
-    STYLES.iter().find(is_it).unwrap_or_else(|| {
-        call.warn(ErrorCode::UnknownLocale, || format!("Unknown locale: '{name}'"));
+    let name = locale.string().unwrap_or_else(|| NO_LOCALE.into());
+    style_named(&name).unwrap_or_else(|| {
+        warn(&name);
         &DEFAULT
     })
 }
 
-fn format<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn format<'a>(args: &[V<'a>], call: &Call<'_>, warn: impl FnOnce(&str)) -> Result<V<'a>> {
     let [number, digits, rest @ ..] = args else { return Ok(V::Null) };
     if number.is_null() || digits.is_null() {
         return Ok(V::Null);
     }
-    let style = style_of(call, rest.first());
+    let style = style_of(rest.first(), warn);
     let digits = u8::try_from(digits.count(call).clamp(0, 30)).unwrap_or(0);
     let exact = match number {
         V::Double(number) => Dec::from_double(*number),

@@ -11,7 +11,7 @@ use super::{
         types::{ExprType, MAX_SCALE},
         value::V,
     },
-    arithmetic::{Number, number_of},
+    arithmetic::{Number, fixed_double, number_of},
 };
 use crate::{Error, Result, SqlType};
 
@@ -55,7 +55,7 @@ fn double_type(_typing: &Typing<'_>) -> Result<ExprType> {
 }
 
 fn pi_type(_typing: &Typing<'_>) -> Result<ExprType> {
-    Ok(ExprType { length: 8, ..ExprType::double().not_null() })
+    Ok(ExprType { length: 8, decimals: Some(6), ..ExprType::double().not_null() })
 }
 
 fn sign_type(typing: &Typing<'_>) -> Result<ExprType> {
@@ -73,7 +73,7 @@ fn digits_type(_typing: &Typing<'_>) -> Result<ExprType> {
 fn abs_type(typing: &Typing<'_>) -> Result<ExprType> {
     let kind = typing.get(0);
     Ok(match number_of(&kind) {
-        Number::Double => ExprType::double(),
+        Number::Double => fixed_double(typing),
         Number::Decimal => ExprType::decimal(kind.digits(), u32::from(kind.scale())),
         Number::Int => ExprType::int(kind.length).with_unsigned(kind.unsigned),
     })

@@ -9,10 +9,13 @@ use datafusion::sql::sqlparser::ast::{
 use remora_mysql::ErrorCode;
 use rustc_hash::FxBuildHasher;
 
-use super::{call, function_name, literal, number, special};
+use super::{call, calls::in_document, function_name, literal, number, special};
 use crate::{
     Error, Result,
-    meaning::aggregate::{COUNT_NUMBERS, HEAD, PLACE},
+    meaning::{
+        IN_DOCUMENT,
+        aggregate::{COUNT_NUMBERS, HEAD, PLACE},
+    },
     parse::visit_expressions,
 };
 
@@ -54,7 +57,7 @@ pub(super) fn aggregate(name: &str, mut function: Function) -> Result<Expr> {
         HEAD => return Ok(head(function, args, 1)),
         PLACE => return Ok(head(function, args, 0)),
         "json_objectagg" if args.len() != 2 => return Err(special::wrong_count(name)),
-        "json_objectagg" => {}
+        "json_objectagg" => put_second(&mut function),
         _ if args.len() != 1 => return Err(special::wrong_count(name)),
         _ => {}
     }
@@ -68,6 +71,7 @@ pub(super) fn aggregate(name: &str, mut function: Function) -> Result<Expr> {
         "std" | "stddev" | "stddev_pop" | "stddev_samp" | "var_pop" | "var_samp" | "variance" => {
             Some("to_double")
         }
+        "json_arrayagg" => Some(IN_DOCUMENT),
         _ => None,
     };
     let name = match name {
@@ -82,6 +86,16 @@ pub(super) fn aggregate(name: &str, mut function: Function) -> Result<Expr> {
     }
     function.name = function_name(name);
     Ok(Expr::Function(function))
+}
+
+/// Marks the second argument, which becomes a value in a document.
+fn put_second(function: &mut Function) {
+    if let FunctionArguments::List(list) = &mut function.args
+        && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(value))) = list.args.get_mut(1)
+    {
+        let inner = std::mem::replace(value, super::null());
+        *value = in_document(inner);
+    }
 }
 
 /// Arguments with queries in them get a number: in the name of an aggregate, by which plans tell it from others, a

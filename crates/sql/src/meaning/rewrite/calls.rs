@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Function, Ident};
+use datafusion::sql::sqlparser::ast::{Expr, Function, Ident, Value};
 use remora_mysql::ErrorCode;
 
 use super::{
@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     Error, Result,
-    meaning::{GIVE_LAST_INSERT_ID, function::definition},
-    parse::{MATCH, visit_expressions},
+    meaning::{GIVE_LAST_INSERT_ID, IN_DOCUMENT, function::definition},
+    parse::{MATCH, MATCH_AT_PATHS, visit_expressions},
 };
 
 /// Names for the same function.
@@ -115,6 +115,7 @@ impl Rewriter<'_> {
         }
         // It is evaluated for each row, and LAST_INSERT_ID() is a constant.
         let gives = name == "last_insert_id" && !args.is_empty();
+        let args = with_documents(&name, args);
         Ok(call(if gives { GIVE_LAST_INSERT_ID } else { &name }, args))
     }
 
@@ -131,6 +132,27 @@ impl Rewriter<'_> {
     fn missing(&self, name: &str) -> Error {
         let database = &self.reading.database;
         Error::new(ErrorCode::DoesNotExist, format!("FUNCTION {database}.{name} does not exist"))
+    }
+}
+
+/// The arguments of a function, marked those that it puts into a document.
+fn with_documents(name: &str, args: Vec<Expr>) -> Vec<Expr> {
+    let is_put: fn(usize) -> bool = match name {
+        "json_array" => |_| true,
+        "json_object" => |at| at % 2 == 1,
+        "json_set" | "json_insert" | "json_replace" => |at| at > 0 && at % 2 == 0,
+        "json_array_append" | "json_array_insert" => |at| at > 0 && at % 2 == 0,
+        _ => return args,
+    };
+    let args = args.into_iter().enumerate();
+    args.map(|(at, arg)| if is_put(at) { in_document(arg) } else { arg }).collect()
+}
+
+/// An argument that becomes a value in a document: what is no literal may be a truth there.
+pub(super) fn in_document(arg: Expr) -> Expr {
+    match &arg {
+        Expr::Value(value) if !matches!(value.value, Value::Boolean(_)) => arg,
+        _ => call(IN_DOCUMENT, vec![arg]),
     }
 }
 
@@ -193,7 +215,7 @@ fn special_call(name: &str, args: &mut Vec<Expr>) -> Result<Option<Expr>> {
             call("char", codes.collect())
         }
         "match" => return Err(Error::unsupported("MATCH here")),
-        MATCH => call(name, std::mem::take(args)),
+        MATCH | MATCH_AT_PATHS => call(name, std::mem::take(args)),
         _ => return Ok(None),
     }))
 }

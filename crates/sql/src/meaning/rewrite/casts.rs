@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use remora_mysql::ErrorCode;
 
-use super::{call, number, text};
+use super::{call, calls::in_document, number, text};
 use crate::{Error, Result};
 
 /// `CAST(x AS type)`.
@@ -27,7 +27,7 @@ pub(super) fn cast(expr: Expr, data_type: &DataType) -> Result<Expr> {
         DataType::Time(digits, _) => ("time", fraction(*digits)?),
         DataType::Datetime(digits) => ("datetime", fraction(*digits)?),
         DataType::Timestamp(digits, _) => ("datetime", fraction(*digits)?),
-        DataType::JSON => ("json", vec![]),
+        DataType::JSON => return Ok(call("cast_json", vec![in_document(expr)])),
         DataType::Custom(name, words) => return custom(expr, name, words),
         other => return Err(Error::unsupported(format!("CAST AS {other}"))),
     };

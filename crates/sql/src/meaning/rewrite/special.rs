@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use remora_mysql::ErrorCode;
 
-use super::{super::copies, call, casts, literal, negated_if, number, text, truth};
+use super::{super::copies, call, calls, casts, literal, negated_if, number, text, truth};
 use crate::{Error, Result, meaning::function::definition, parse::visit_expressions};
 
 /// A literal as one that the planner reads as MySQL does.
@@ -155,7 +155,9 @@ fn typed_or_nested(expr: Expr) -> Result<Expr> {
             casts::convert(*expr, data_type, charset)?
         }
         Expr::Cast { expr, data_type, array: false, .. } => casts::cast(*expr, &data_type)?,
-        Expr::MemberOf(member) => call("member of", vec![*member.value, *member.array]),
+        Expr::MemberOf(member) => {
+            call("member of", vec![calls::in_document(*member.value), *member.array])
+        }
         Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. } => match *right {
             Expr::Subquery(subquery) => Expr::InSubquery { expr: left, subquery, negated: false },
             other => return Err(Error::unsupported(other)),

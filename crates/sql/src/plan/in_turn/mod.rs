@@ -32,7 +32,7 @@ use datafusion::{
 };
 
 use crate::{
-    meaning::{ASSIGN_VARIABLE, READ_VARIABLE, undecided},
+    meaning::{ASSIGN_VARIABLE, GIVE_LAST_INSERT_ID, READ_VARIABLE, undecided},
     nodes::TreeNode,
 };
 use rows::InTurnExec;
@@ -72,12 +72,18 @@ impl AnalyzerRule for Turns {
 }
 
 fn asks_in(projection: &Projection) -> Result<bool> {
+    let has_rows = !matches!(*projection.input, LogicalPlan::EmptyRelation(_));
     for expr in &projection.expr {
-        if asks(expr)? {
+        if asks(expr)? || has_rows && gives_id(expr)? {
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+/// Whether an expression keeps a value as that of the last row.
+fn gives_id(expr: &Expr) -> Result<bool> {
+    expr.exists(|each| Ok(call_of(each, GIVE_LAST_INSERT_ID).is_some()))
 }
 
 /// Whether an expression reads or assigns variables while it is evaluated.

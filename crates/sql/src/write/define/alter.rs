@@ -54,7 +54,11 @@ pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> 
     if let Some(engine_name) = distributed::find(session, &name) {
         return distributed::alter(session, name, engine_name, tokens).await;
     }
-    let target = TargetTable::find(session, &name, Verb::Alter)?;
+    let target = TargetTable::find(session, &name, Verb::Alter);
+    let target = target.map_err(|error| match adds_texts(*tokens) {
+        true => with_mend(error),
+        false => error,
+    })?;
     let mut draft = Draft::of(&target.table);
     draft.name_foreign(&name)?;
     let mut asked = AlterRequest::default();
@@ -106,6 +110,27 @@ pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> 
     Ok(Outcome { affected_rows: records, info, ..Outcome::default() })
 }
 
+/// Whether an ALTER TABLE may add a text index of documents.
+fn adds_texts(mut tokens: Tokens<'_>) -> bool {
+    let (mut is_fulltext, mut is_at_path) = (false, false);
+    while !tokens.at_end() {
+        is_fulltext |= tokens.is_word("FULLTEXT");
+        is_at_path |= tokens.is("->>");
+        tokens.next();
+    }
+    is_fulltext && is_at_path
+}
+
+/// Error 1290 for a followed table, with what gives it such an index.
+fn with_mend(error: Error) -> Error {
+    if error.code != ErrorCode::OptionPreventsStatement {
+        return error;
+    }
+    let mend = "at the source, add a generated column of the text, AS (doc->>'$.path') STORED: it is followed and \
+                has an index here";
+    Error { message: format!("{}; {mend}", error.message), ..error }
+}
+
 /// Runs CREATE INDEX. `tokens` are after CREATE.
 pub(super) async fn create_index(
     session: &mut SessionState,
@@ -131,7 +156,11 @@ pub(super) async fn create_index(
     key.name = name;
     skip_algorithm(tokens)?;
     tokens.expect_end()?;
-    let target = TargetTable::find(session, &table, Verb::Index)?;
+    let target = TargetTable::find(session, &table, Verb::Index);
+    let target = target.map_err(|error| match key.texts_at_paths() {
+        Some(_) => with_mend(error),
+        None => error,
+    })?;
     let mut draft = Draft::of(&target.table);
     draft.add_line(Line::Key(key))?;
     draft.finish(&table)?;

@@ -10,7 +10,7 @@ use remora_mysql::ErrorCode;
 
 use super::{
     draft::{Draft, DraftColumn, invalid_default},
-    key_columns::{array_paths, collection_paths},
+    key_columns::{collection_paths, declared_paths},
 };
 use crate::{
     Error, Result, SqlType,
@@ -99,7 +99,7 @@ impl Draft {
                 vec![columns.len() - 1]
             }
         };
-        let mut paths = array_paths(self);
+        let mut paths = declared_paths(self);
         for path in previous.map(|it| collection_paths(it, &columns)).unwrap_or_default() {
             match paths.iter_mut().find(|one| one.is_along(&path)) {
                 Some(declared) => *declared = path,
@@ -225,7 +225,9 @@ impl Draft {
             places.iter().filter_map(|&place| columns.get(place)).map(|column| column.id).collect()
         };
         let mut next = known.iter().map(|text| text.id + 1).max().unwrap_or(0);
-        let keys = self.keys.iter().filter(|key| key.kind == KeyKind::Fulltext);
+        // Those of documents are paths.
+        let is_of_columns = |key: &&Key| key.kind == KeyKind::Fulltext && key.columns().is_some();
+        let keys = self.keys.iter().filter(is_of_columns);
         let mut taken = Vec::new();
         keys.map(|key| {
             let parts = key.parts.iter();

@@ -4,7 +4,10 @@ use remora_engine::Schema;
 use remora_mysql::ErrorCode;
 use rustc_hash::FxHashSet;
 
-use super::stored::{Owner, check_stored};
+use super::{
+    key_columns::check_texts,
+    stored::{Owner, check_stored},
+};
 use crate::{
     Error, Result, SqlType,
     catalog::{
@@ -324,7 +327,11 @@ impl Draft {
                         let message = "The primary key cannot be a functional index";
                         return Err(Error::new(ErrorCode::FunctionalPrimaryKey, message));
                     }
-                    _ => return Err(Error::unsupported("a text key over an expression")),
+                    KeyKind::Fulltext => check_texts(self, key)?,
+                    KeyKind::Spatial | KeyKind::Vector => {
+                        let what = "a SPATIAL or VECTOR key over an expression";
+                        return Err(Error::unsupported(what));
+                    }
                 }
             }
             for part in &key.parts {

@@ -10,12 +10,12 @@ use super::draft::{Draft, DraftColumn};
 use crate::{
     Column, Error, Result, SqlType,
     catalog::{
-        ColumnSpec, DefaultSpec, Generated, KeyKind, PartOf, SqlTable, TableName, array_path,
-        key_column, quoted_name,
+        ColumnSpec, DefaultSpec, Generated, Key, KeyKind, KeyPart, PartOf, SqlTable, TableName,
+        array_path, key_column, quoted_name,
     },
     meaning::json::Path,
     parse::read,
-    scan::paths::names as names_of,
+    scan::paths::texts_of,
     state::SessionState,
     transaction::{Overlay, TemporaryTable},
     write::rows::Query,
@@ -57,23 +57,59 @@ pub(super) async fn add_key_columns(
     Ok(())
 }
 
-/// The paths that a draft's sets and multi-valued keys index.
-pub(super) fn array_paths(draft: &Draft) -> Vec<PathDef> {
+/// The paths that a draft's sets, multi-valued keys and text indexes of documents index.
+pub(super) fn declared_paths(draft: &Draft) -> Vec<PathDef> {
     // Numbers of sets are indexed without a key.
     let columns = draft.columns.iter().enumerate();
     let sets = columns.filter(|(_, column)| column.spec.kind.multi().is_some());
     let mut paths: Vec<PathDef> =
         sets.map(|(column, _)| PathDef::new(column, Vec::new())).collect();
-    for key in draft.keys.iter().filter(|key| key.kind == KeyKind::Plain) {
-        for part in &key.parts {
-            let PartOf::Expression(expression) = &part.of else { continue };
-            let Some(path) = path_of(expression, |name| draft.column(name)) else { continue };
-            if !paths.iter().any(|one| one.is_along(&path)) {
-                paths.push(path);
-            }
+    let mut add = |path: PathDef| {
+        if !paths.iter().any(|one| one.is_along(&path)) {
+            paths.push(path);
         }
+    };
+    for key in &draft.keys {
+        if key.kind == KeyKind::Plain {
+            let expressions = key.parts.iter().filter_map(KeyPart::expression);
+            expressions.filter_map(|it| path_of(it, |name| draft.column(name))).for_each(&mut add);
+        }
+        texts_of(key, |name| draft.column(name)).into_iter().for_each(&mut add);
     }
     paths
+}
+
+/// Whether a key's expressions are those that a text index of documents may have: error 1235 for others, 1054 and 1283
+/// for a column that is no JSON.
+pub(super) fn check_texts(draft: &Draft, key: &Key) -> Result<()> {
+    let refused = |what: &str| {
+        let mend =
+            "say ((doc->>'$.title'), (doc->>'$.body')), with paths of names into one JSON column";
+        Err(Error::unsupported(format!("a text index over {what}: {mend}")))
+    };
+    let Some((column, paths)) = key.texts_at_paths() else {
+        return refused("anything but columns alone, or texts at paths alone");
+    };
+    let Some(of) = draft.column(&column).and_then(|place| draft.columns.get(place)) else {
+        let message = format!("Unknown column '{column}' in 'functional index'");
+        return Err(Error::new(ErrorCode::UnknownColumn, message));
+    };
+    if of.spec.kind.sql != SqlType::Json {
+        let message = format!("Column '{}' cannot be part of FULLTEXT index", of.name);
+        return Err(Error::new(ErrorCode::BadFulltextColumn, message));
+    }
+    let mut known = Vec::with_capacity(paths.len());
+    for path in &paths {
+        let names = Path::parse(path)?.names();
+        if names.is_none() {
+            return refused(&format!("what '{path}' leads to"));
+        }
+        if known.contains(&names) {
+            return refused(&format!("'{path}' twice"));
+        }
+        known.push(names);
+    }
+    Ok(())
 }
 
 /// The path that a multi-valued key indexes. `place` gives the position of its column. `None` for other expressions.
@@ -82,7 +118,7 @@ pub(super) fn path_of(
     place: impl FnOnce(&str) -> Option<usize>,
 ) -> Option<PathDef> {
     let (column, path) = array_path(expression)?;
-    let names = names_of(&Path::parse(&path).ok()?)?;
+    let names = Path::parse(&path).ok()?.names()?;
     Some(PathDef::new(place(&column)?, names))
 }
 
@@ -90,7 +126,7 @@ pub(super) fn path_of(
 /// keys, if their columns are in `columns`. They are marked as kept, so that later changes of keys do not drop them.
 pub(super) fn collection_paths(previous: &SqlTable, columns: &[ColumnDef]) -> Vec<PathDef> {
     let schema = &previous.schema;
-    let declared = array_paths(&Draft::of(previous));
+    let declared = declared_paths(&Draft::of(previous));
     let is_declared = |path: &PathDef| declared.iter().any(|one| one.is_along(path));
     let paths = schema.paths.iter().filter(|path| path.kept || path.unique || !is_declared(path));
     let kept = paths.filter_map(|path| {

@@ -48,6 +48,9 @@ impl GivenRows {
         parameters: &Parameters<'_>,
         (target, maker): (&TargetTable, &RowMaker),
     ) -> Result<()> {
+        if self.assigns_beside_columns(tokens, target) {
+            return self.evaluate_rows(session, tokens, parameters, (target, maker)).await;
+        }
         let is_open = |given: &&mut Given| matches!(given, Given::Expression(_));
         let mut open: Vec<&mut Given> = self.rows.iter_mut().flatten().filter(is_open).collect();
         let read = (tokens, parameters);
@@ -71,6 +74,18 @@ impl GivenRows {
             }
         }
         self.evaluate_rows(session, tokens, parameters, (target, maker)).await
+    }
+
+    /// Whether expressions assign variables, and some may name columns: then one after the other is evaluated.
+    fn assigns_beside_columns(&self, tokens: &Tokens<'_>, target: &TargetTable) -> bool {
+        let ranges = || {
+            self.rows.iter().flatten().filter_map(|given| match given {
+                Given::Expression(range) => Some(range),
+                _ => None,
+            })
+        };
+        ranges().any(|range| assigns(tokens, range))
+            && ranges().any(|range| names_columns(tokens, range, target))
     }
 
     /// Replaces expressions that name columns of the table. A column has the value that its row gave it before, or its
@@ -142,6 +157,18 @@ async fn evaluate_at_once<'c, 'g: 'c>(
         ***given = Given::Value(value);
     }
     Ok(())
+}
+
+/// Whether an expression assigns a variable.
+fn assigns(tokens: &Tokens<'_>, range: &Range<usize>) -> bool {
+    let mut ahead = tokens.within(range.clone());
+    while ahead.place() < range.end {
+        if ahead.is(":=") {
+            return true;
+        }
+        ahead.next();
+    }
+    false
 }
 
 /// Whether an expression may name a column of the table. A name of something else only takes longer.

@@ -1,0 +1,116 @@
+//! MATCH … AGAINST of the texts at paths in documents: a function over a row's own document.
+//!
+//! It returns how many of the sought words and phrases the texts contain, and 0 if they do not match. The texts are those
+//! that a text index of the paths has: at an array they are its elements, and a path leads into all elements of an array on
+//! its way.
+
+use std::{
+    hash::Hash,
+    sync::{Arc, LazyLock},
+};
+
+use datafusion::{
+    arrow::{
+        array::{Array, AsArray, Float64Array},
+        compute::cast,
+        datatypes::DataType,
+    },
+    common::DataFusionError,
+    error::Result as PlanResult,
+    logical_expr::{
+        ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    },
+};
+use remora_engine::{PATH_TEXTS, walk_path};
+use serde_json::Value as Json;
+
+use super::{
+    boolean::asked,
+    function::{PreparedQuery, constant},
+};
+use crate::{meaning::json::Path, parse::MATCH_AT_PATHS};
+
+/// The function: mode, query, document, paths.
+pub(crate) fn match_at_paths_function() -> Arc<ScalarUDF> {
+    static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+        let signature = Signature::variadic_any(Volatility::Immutable);
+        Arc::new(ScalarUDF::from(MatchAtPaths { signature }))
+    });
+    Arc::clone(&FUNCTION)
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct MatchAtPaths {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for MatchAtPaths {
+    fn name(&self) -> &str {
+        MATCH_AT_PATHS
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _args: &[DataType]) -> PlanResult<DataType> {
+        Ok(DataType::Float64)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> PlanResult<ColumnarValue> {
+        let wrong = || DataFusionError::Execution("Incorrect arguments to AGAINST".to_owned());
+        let [mode, query, document, paths @ ..] = args.args.as_slice() else {
+            return Err(wrong());
+        };
+        let (mode, query) = (constant(mode).ok_or_else(wrong)?, constant(query).ok_or_else(wrong)?);
+        let names = |path: &ColumnarValue| Path::parse(&constant(path)?).ok()?.names();
+        let paths: Vec<Vec<String>> =
+            paths.iter().map(names).collect::<Option<_>>().ok_or_else(wrong)?;
+        let query = asked(&query, &mode).map_err(|it| DataFusionError::External(Box::new(it)))?;
+        let prepared = PreparedQuery::new(&query);
+        let documents = cast(&document.to_array(args.number_rows)?, &DataType::Utf8View)?;
+        let documents = documents.as_string_view();
+        let scores = (0..args.number_rows).map(|row| match documents.is_null(row) {
+            true => 0.0,
+            false => prepared.score(&texts(documents.value(row), &paths)),
+        });
+        Ok(ColumnarValue::Array(Arc::new(Float64Array::from_iter_values(scores))))
+    }
+}
+
+/// The normalised texts at paths in a document; none if it is no JSON.
+fn texts(document: &str, paths: &[Vec<String>]) -> Vec<String> {
+    let Ok(document) = serde_json::from_str::<Json>(document) else { return Vec::new() };
+    let mut texts = Vec::new();
+    let mut add = |value: &Json| {
+        if let Json::String(text) = value {
+            texts.push(PATH_TEXTS.apply(text).into_owned());
+        }
+    };
+    for path in paths {
+        walk_path(path, &document, &mut |found| {
+            add(found);
+            found.as_array().into_iter().flatten().for_each(&mut add);
+            false
+        });
+    }
+    texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_those_of_an_index() {
+        let document =
+            r#"{"a": "One", "b": [{"c": "Two"}, {"c": ["Three", 4, ["x"]]}, 5], "d": {"e": 6}}"#;
+        let of =
+            |path: &[&str]| texts(document, &[path.iter().map(|&name| name.to_owned()).collect()]);
+        assert_eq!(of(&["a"]), ["one"]);
+        assert_eq!(of(&["b", "c"]), ["two", "three"]);
+        assert_eq!(of(&["b", "1", "c"]), ["three"]);
+        assert!(of(&["d"]).is_empty() && of(&["d", "e"]).is_empty() && of(&[]).is_empty());
+        assert!(texts("{", &[vec!["a".to_owned()]]).is_empty());
+    }
+}
