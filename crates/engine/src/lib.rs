@@ -50,8 +50,8 @@ pub use memory::{memory_limit_bytes, memory_share};
 pub use options::{Durability, Options};
 pub use read::{
     Answer, ColumnBatch, ColumnData, ColumnValues, DocumentBatch, Elsewhere, GatheredTable,
-    LocalPart, MAX_BEST_ROWS, Part, PartRows, Reader, Scan, SharedKeys, StoredQuery, Strings,
-    TableVersion, Unopened, Validity,
+    LocalPart, MAX_BEST_ROWS, MAX_FACET_VALUES, Part, PartRows, PartValues, PartsCache, Reader,
+    Scan, StoredQuery, Strings, TableVersion, Unopened, Validity,
 };
 pub use recovery::Problem;
 pub use remora_index::text::{Normalization, Width, WordPattern, word_runs};

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::{
-    gathered::{Answer, Part, PartRows},
+    gathered::{Answer, MAX_FACET_VALUES, Part, PartRows, PartValues},
     reader::Reader,
 };
 use crate::{
-    KeywordQuery, KeywordStatistics, Result, ScanRequest, Schema, Selection, TextQuery,
-    WantedStatistics, interrupt::Unless,
+    FacetRequest, KeywordQuery, KeywordStatistics, Result, ScanRequest, Schema, Selection,
+    TextQuery, WantedStatistics, interrupt::Unless,
 };
 
 /// Keys in a page.
@@ -94,6 +94,19 @@ impl Part for LocalPart {
     fn count<'a>(&'a self, mut selection: Selection, unless: &'a Unless) -> Answer<'a, u64> {
         selection.table.clone_from(&self.table);
         Box::new(move || Ok(self.reader(unless).count(&selection)?.count))
+    }
+
+    fn facet<'a>(
+        &'a self,
+        mut request: FacetRequest,
+        unless: &'a Unless,
+    ) -> Answer<'a, PartValues> {
+        request.selection.table.clone_from(&self.table);
+        (request.limit, request.offset, request.values_only) = (usize::MAX, 0, false);
+        Box::new(move || {
+            let found = self.reader(unless).facet_few(&request, MAX_FACET_VALUES)?;
+            Ok(found.map(|found| found.values))
+        })
     }
 
     fn scan(&self, mut request: ScanRequest, unless: &Unless) -> Result<PartRows> {

@@ -65,7 +65,9 @@ mod walk;
 mod tests;
 
 pub use column_batch::{ColumnBatch, ColumnData, ColumnValues, Strings, Validity};
-pub use gathered::{Answer, GatheredTable, Part, PartRows, SharedKeys, Unopened};
+pub use gathered::{
+    Answer, GatheredTable, MAX_FACET_VALUES, Part, PartRows, PartValues, PartsCache, Unopened,
+};
 pub use local_part::LocalPart;
 pub use ranked::{DocumentBatch, StoredQuery};
 pub use reader::{Elsewhere, Reader, TableVersion};

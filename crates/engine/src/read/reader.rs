@@ -130,8 +130,9 @@ impl Reader {
     }
 
     /// The same snapshot, extended by tables with rows on other servers, as they are when they are opened. Such
-    /// tables support [`Reader::schema`], [`Reader::row_count`], [`Reader::count`], [`Reader::scan`] and the
-    /// methods about keywords except [`Reader::for_each_keyword`]; the other methods return an error.
+    /// tables support [`Reader::schema`], [`Reader::row_count`], [`Reader::count`], [`Reader::scan`],
+    /// [`Reader::best_page`], [`Reader::facet_few`] and the methods about keywords except
+    /// [`Reader::for_each_keyword`]; the other methods return an error.
     pub fn reaching(self, elsewhere: Arc<dyn Elsewhere>) -> Self {
         Self { elsewhere: Some(elsewhere), ..self }
     }
@@ -490,11 +491,16 @@ impl Reader {
 
     /// The top rows by weight of a keyword query ([`crate::TextQuery::Keywords`]), and a report. It need not weigh
     /// all matching rows, and gives no total. `None` if the request has another condition, a cursor, highlights or
-    /// an order that does not begin with the highest score; use [`Reader::search`] for those.
+    /// an order that does not begin with the highest score; use [`Reader::search`] for those. Of a table with rows on
+    /// other servers these are the first rows of any condition and order, without keys; `None` if they are too many
+    /// for the memory of a request.
     ///
     /// # Errors
     /// As in [`Reader::search`].
     pub fn best_page(&self, request: &SearchRequest) -> Result<Option<(Vec<Hit>, QueryReport)>> {
+        if let Some(gathered) = self.gathered(&request.selection.table)? {
+            return gathered.page(request, &self.unless);
+        }
         let table = self.table(&request.selection.table)?;
         let Some((hits, mut report)) = best(&table, request, self.moment())? else {
             return Ok(None);
@@ -574,8 +580,10 @@ impl Reader {
     ///   [`crate::Error::Closed`]: as in [`Reader::search`].
     pub fn count(&self, selection: &Selection) -> Result<CountReply> {
         if let Some(gathered) = self.gathered(&selection.table)? {
+            let warning = gathered.warning_of(selection, &self.unless)?;
             let count = gathered.count(selection, &self.unless)?;
-            return Ok(CountReply { count, ..CountReply::default() });
+            let report = QueryReport { warning, ..QueryReport::default() };
+            return Ok(CountReply { count, report });
         }
         let found = self.table(&selection.table)?;
         if selection.filter.is_some() || selection.text.is_some() {
@@ -599,6 +607,19 @@ impl Reader {
         let mut reply = facet(&table, request, self.moment())?;
         reply.report.sources = self.sources().clone();
         Ok(reply)
+    }
+
+    /// As [`Reader::facet`], also for a table with rows on other servers; `None` if there are more than `most`
+    /// distinct values, or, on other servers, more than [`crate::MAX_FACET_VALUES`].
+    ///
+    /// # Errors
+    /// As in [`Reader::facet`].
+    pub fn facet_few(&self, request: &FacetRequest, most: u64) -> Result<Option<FacetReply>> {
+        let reply = match self.gathered(&request.selection.table)? {
+            Some(gathered) => gathered.facet(request, &self.unless)?,
+            None => Some(self.facet(request)?),
+        };
+        Ok(reply.filter(|reply| reply.distinct <= most))
     }
 
     /// The first distinct values of a column in order, each with its number of rows and the least or greatest

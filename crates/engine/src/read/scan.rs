@@ -207,6 +207,13 @@ impl Selected {
             Some(best) => best.by_weight(view, selection, &scores, moment.1)?,
             None => None,
         };
+        if scores.is_empty()
+            && let Some(best) = &best
+            && let Some(docs) = best.by_index(view, selection)?
+        {
+            let rows = count_live(&docs, &view.segments);
+            return Ok(Self { docs, scores: Vec::new(), rows });
+        }
         let (mut docs, mut rows) = match &weights {
             Some(weights) => {
                 let docs = weights.iter().map(|weights| Docs::Some(weights.documents()));

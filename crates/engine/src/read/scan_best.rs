@@ -4,10 +4,11 @@ use remora_index::DocSet;
 
 use super::{
     docs::Docs,
-    order::{Order, SegmentOrder},
+    order::{DocumentAddress, Order, SegmentOrder},
     page,
     ranked::{Ranked, RankedRequest},
     score::SegmentScores,
+    search::first_documents,
     select::count_live,
 };
 use crate::{
@@ -65,6 +66,22 @@ impl<'r> ScanBest<'r> {
         Ok(weights.map(|all| all.into_iter().map(SegmentScores::weighed).collect()))
     }
 
+    /// The first rows along the key or an index with the order, which is read no further than they reach. `None` if
+    /// there is none, or examining all rows is cheaper.
+    pub fn by_index(&self, view: &TableView, selection: &Selection) -> Result<Option<Vec<Docs>>> {
+        if selection.text.is_some() || self.order.needs_scores() {
+            return Ok(None);
+        }
+        let request = SearchRequest {
+            selection: selection.clone(),
+            sort: self.best.sort.clone(),
+            limit: self.best.rows,
+            ..SearchRequest::default()
+        };
+        let places = first_documents(view, &request)?;
+        Ok(places.map(|places| by_segment(view, &places)))
+    }
+
     /// Leaves only the first rows in `docs` and returns their number; `None` if it leaves all, because the order needs
     /// scores that are not given, or sort keys of too many texts. `scores` are those of `docs`.
     pub fn keep(
@@ -92,19 +109,24 @@ impl<'r> ScanBest<'r> {
             let orders: Vec<SegmentOrder<'_>> = orders.collect();
             page::by_value(view, docs, &orders, None, None, &request).0
         };
-        let mut kept = vec![Vec::new(); view.segments.len()];
-        for place in &places {
-            if let Some(docs) = kept.get_mut(place.segment) {
-                docs.push(place.doc);
-            }
-        }
-        let lists = kept.into_iter().map(|mut docs| {
-            docs.sort_unstable();
-            Docs::Some(DocSet::List(docs))
-        });
-        *docs = lists.collect();
+        *docs = by_segment(view, &places);
         Some(places.len() as u64)
     }
+}
+
+/// The documents of each segment.
+fn by_segment(view: &TableView, places: &[DocumentAddress]) -> Vec<Docs> {
+    let mut kept = vec![Vec::new(); view.segments.len()];
+    for place in places {
+        if let Some(docs) = kept.get_mut(place.segment) {
+            docs.push(place.doc);
+        }
+    }
+    let lists = kept.into_iter().map(|mut docs| {
+        docs.sort_unstable();
+        Docs::Some(DocSet::List(docs))
+    });
+    lists.collect()
 }
 
 /// The scores with 0 for rows that were not scored, because they do not match; `None` if there are none.

@@ -84,12 +84,22 @@ pub(crate) fn search(
 /// The rows of a page along the key or an index with its order, without their keys and total; `None` if that is not
 /// possible or [`search`] is cheaper.
 pub(crate) fn first(view: &TableView, request: &SearchRequest) -> Result<Option<Vec<Hit>>> {
+    let Some(places) = first_documents(view, request)? else { return Ok(None) };
+    let output = Output::new(&view.schema, request, None)?.without_keys();
+    output.hits(view, &places, None, &Unless::NEVER).map(Some)
+}
+
+/// The documents of a page along the key or an index with its order, in that order; `None` if that is not possible or
+/// examining all rows is cheaper.
+pub(super) fn first_documents(
+    view: &TableView,
+    request: &SearchRequest,
+) -> Result<Option<Vec<DocumentAddress>>> {
     let Some(FirstPage { places, index, .. }) = FirstPage::find(view, request)? else {
         return Ok(None);
     };
     view.usage.ordered(index.map_or(TableIndex::Key, |index| index.index()));
-    let output = Output::new(&view.schema, request, None)?.without_keys();
-    output.hits(view, &places, None, &Unless::NEVER).map(Some)
+    Ok(Some(places))
 }
 
 /// The top rows by weight of a keyword query without other conditions, without their total, and a report. `None`

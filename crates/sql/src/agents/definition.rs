@@ -12,7 +12,7 @@ use std::time::Duration;
 use remora_engine::Schema;
 use remora_mysql::ErrorCode;
 
-use crate::{Error, Result, shared::Strategy};
+use crate::{Error, Result, parse::PARTIAL, shared::Strategy};
 
 /// Most mirrors of an agent.
 const MAX_MIRRORS: usize = 16;
@@ -126,6 +126,18 @@ pub(crate) struct AgentOptions {
     pub retries: Option<u64>,
     /// `retry_delay`, in milliseconds.
     pub retry_delay_ms: Option<u64>,
+}
+
+impl AgentOptions {
+    /// Those of a statement, whose OPTION says these numbers.
+    pub(crate) fn of(said: impl Fn(&str) -> Option<u64>) -> Self {
+        Self {
+            is_partial: said(PARTIAL).is_some_and(|partial| partial > 0),
+            query_timeout_ms: said("agent_query_timeout").filter(|ms| *ms > 0),
+            retries: said("retry_count"),
+            retry_delay_ms: said("retry_delay"),
+        }
+    }
 }
 
 /// Checks that there is a setting of agents of this name.

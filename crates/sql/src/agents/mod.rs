@@ -220,7 +220,7 @@ impl Agents {
             return Err(error.into());
         }
         left_out.append(&mut lost);
-        let opened = GatheredTable::open(declared, parts, &self.shared.agents.shared_keys, &unless);
+        let opened = GatheredTable::open(declared, parts, &self.shared.agents.parts, &unless);
         opened.map_err(|unopened| {
             let agent = unopened.part.and_then(|part| places.get(part).copied().flatten());
             Failed { agent, error: *unopened.error }

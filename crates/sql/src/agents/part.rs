@@ -9,8 +9,9 @@ use std::{
 };
 
 use remora_engine::{
-    Answer, Error, KeywordQuery, KeywordStatistics, Part, PartRows, Result, Row, ScanRequest,
-    Schema, Selection, TextQuery, Unless, Value, WantedStatistics, decode_rows,
+    Answer, Error, FacetRequest, KeywordQuery, KeywordStatistics, MAX_FACET_VALUES, Part, PartRows,
+    PartValues, Result, Row, ScanRequest, Schema, Selection, TextQuery, Unless, Value,
+    WantedStatistics, decode_rows,
 };
 use serde::de::DeserializeOwned;
 
@@ -158,6 +159,29 @@ impl Part for AgentPart {
         let filter = selection.filter;
         let sent = text.and_then(|text| self.link.send(&Request::Count { text, filter }));
         Box::new(move || json(&self.link, &sent?.wait(unless)?))
+    }
+
+    fn facet<'a>(&'a self, request: FacetRequest, unless: &'a Unless) -> Answer<'a, PartValues> {
+        let FacetRequest { selection, column, .. } = request;
+        let text = texts(selection.text.as_ref());
+        let filter = selection.filter;
+        let sent = text.and_then(|text| self.link.send(&Request::Facet { text, filter, column }));
+        Box::new(move || {
+            let answer = sent?.wait(unless)?;
+            let malformed = || lie(&self.link, "it sent values that are none");
+            let (is_counted, rows) = answer.split_first().ok_or_else(malformed)?;
+            let most = usize::try_from(MAX_FACET_VALUES).unwrap_or(usize::MAX);
+            let rows = decode_rows(rows, 2, most);
+            let rows = rows.map_err(|error| lie(&self.link, &error.to_string()))?;
+            if *is_counted == 0 {
+                return Ok(None);
+            }
+            let value = |mut row: Row| match (row.pop(), row.pop()) {
+                (Some(Value::Uint(count)), Some(value)) => Ok((value, count)),
+                _ => Err(malformed()),
+            };
+            rows.into_iter().map(value).collect::<Result<_>>().map(Some)
+        })
     }
 
     fn scan(&self, request: ScanRequest, unless: &Unless) -> Result<PartRows> {

@@ -8,7 +8,8 @@ use std::{
 
 use parking_lot::Mutex;
 use remora_engine::{
-    Error, Reader, RequestPart, Result, Row, Scan, ScanRequest, Selection, Value, encode_rows,
+    Error, FacetRequest, MAX_FACET_VALUES, Reader, RequestPart, Result, Row, Scan, ScanRequest,
+    Selection, Value, encode_rows,
 };
 
 use super::wire::{MAX_PAGE_BYTES, Opened, PAGE_KEYS, digits, page_rows, row_bytes};
@@ -81,6 +82,22 @@ impl ServedPart {
         let keys = self.reader.keys_from(&self.table, from, PAGE_KEYS)?;
         let rows: Vec<Row> = keys.into_iter().map(|key| vec![Value::Bytes(key.into())]).collect();
         Ok(encode_rows(&rows))
+    }
+
+    /// The values of a column with their numbers of rows.
+    pub(crate) fn facet(&self, selection: Selection, column: String) -> Result<Vec<u8>> {
+        let request =
+            FacetRequest { selection, column, limit: usize::MAX, ..FacetRequest::default() };
+        let found = self.reader.facet_few(&request, MAX_FACET_VALUES)?;
+        let row = |(value, count): (Value, u64)| vec![value, Value::Uint(count)];
+        let rows = found.map(|found| found.values.into_iter().map(row).collect::<Vec<Row>>());
+        let is_small = |rows: &Vec<Row>| {
+            rows.iter().map(|row| row_bytes(row)).sum::<usize>() <= MAX_PAGE_BYTES
+        };
+        let rows = rows.filter(is_small);
+        let mut answer = vec![u8::from(rows.is_some())];
+        answer.extend(encode_rows(&rows.unwrap_or_default()));
+        Ok(answer)
     }
 
     /// Begins a scan and gives its first page.

@@ -5,6 +5,7 @@
 //! statement := CALL REMORA_PART('JSON of a Request')
 //! answer    := one row of one column: JSON, or for Keys rows of one column (remora_engine::encode_rows), or
 //! page      := more:u8 rows                             of Scan and Next
+//! values    := counted:u8 rows                          of Facet: each with its number of rows; 0 and none if too many
 //! ```
 //! The first request of a part is Open, which pins a snapshot for the connection; another Open releases it. The asking
 //! server numbers its scans, and ends those whose last page it does not read.
@@ -21,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, Result};
 
 /// Both sides speak the same.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 /// The procedure that is called.
 pub(crate) const PROCEDURE: &str = "REMORA_PART";
 /// Tables of other servers that have tables of other servers: so many one behind the other.
@@ -57,6 +58,8 @@ pub(crate) enum Request {
     Statistics { query: Query, wanted: WantedStatistics },
     /// How many rows match.
     Count { text: Option<Text>, filter: Option<Filter> },
+    /// How many rows that match have each value of a column.
+    Facet { text: Option<Text>, filter: Option<Filter>, column: String },
     /// The first page of the rows that match, in the order of keys.
     Scan {
         cursor: u32,
@@ -83,7 +86,9 @@ impl Request {
     /// The most bytes that its answer may have.
     pub(crate) fn most_answer_bytes(&self) -> usize {
         match self {
-            Self::Scan { .. } | Self::Next { .. } | Self::Keys { .. } => PAGE_BYTES,
+            Self::Scan { .. } | Self::Next { .. } | Self::Keys { .. } | Self::Facet { .. } => {
+                PAGE_BYTES
+            }
             Self::Open { .. } | Self::Statistics { .. } => TOLD_BYTES,
             Self::Hide { .. } | Self::Count { .. } | Self::End { .. } | Self::Close => SHORT_BYTES,
         }

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Error, Result,
     agents::AgentOptions,
-    parse::{GroupRows, MAX_MATCHES, MAX_QUERY_TIME, PARTIAL, Visit, VisitMut, function_call},
+    parse::{GroupRows, MAX_MATCHES, MAX_QUERY_TIME, Visit, VisitMut, function_call},
 };
 
 /// The default LIMIT.
@@ -52,13 +52,7 @@ pub(crate) fn max_query_time(query: &Query) -> Option<u64> {
 
 /// A statement's options for asking other servers; `None` if it has none.
 pub(crate) fn asked_of_agents(query: &Query) -> Option<AgentOptions> {
-    let said = |name| option(query.settings.as_deref(), name);
-    let asked = AgentOptions {
-        is_partial: said(PARTIAL).is_some_and(|partial| partial > 0),
-        query_timeout_ms: said("agent_query_timeout").filter(|ms| *ms > 0),
-        retries: said("retry_count"),
-        retry_delay_ms: said("retry_delay"),
-    };
+    let asked = AgentOptions::of(|name| option(query.settings.as_deref(), name));
     (asked != AgentOptions::default()).then_some(asked)
 }
 

@@ -20,7 +20,7 @@ use remora_mysql::{Charset, ErrorCode, TokenKind, unquoted};
 
 use crate::{
     Column, Error, Identity, Outcome, Reply, Result, ResultCharset,
-    aside::read_aside,
+    aside::{read_aside, wait_aside},
     error::from_engine,
     execute,
     parse::{Kind, LONG_BYTES, Source, Statement, split},
@@ -446,11 +446,14 @@ impl SessionState {
         let Some(meta) = &mut self.meta else { return Ok(()) };
         if let Some(selection) = meta.uncounted.take() {
             meta.counting = None;
-            let counted = self.reader().count(&selection);
+            let asked = meta.asked;
+            self.ask_agents(asked);
+            let reader = self.reading();
+            let counted = wait_aside(|| reader.count(&selection));
             let Some(meta) = &mut self.meta else { return Ok(()) };
             match counted {
                 Ok(counted) => (meta.total_found, meta.is_counted) = (counted.count, true),
-                Err(error @ EngineError::Ended(_)) => {
+                Err(error @ (EngineError::Ended(_) | EngineError::Elsewhere(_))) => {
                     meta.uncounted = Some(selection);
                     return Err(from_engine(&error));
                 }

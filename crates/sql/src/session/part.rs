@@ -224,6 +224,12 @@ fn asked(part: &mut ServedPart, request: Request, run: &str) -> Result<Vec<u8>> 
             let selection = Selection { table, text, filter, ..Selection::default() };
             json(&part.reader.count(&selection).map_err(engine)?.count)
         }
+        Request::Facet { text, filter, column } => {
+            check_filter(filter.as_ref())?;
+            let text = text.map(|text| condition(&schema, &text)).transpose()?;
+            let selection = Selection { table, text, filter, ..Selection::default() };
+            part.facet(selection, column).map_err(engine)
+        }
         Request::Scan { .. } => scan(part, &schema, request),
         Request::Next { cursor } => part.page(cursor).map_err(engine),
         Request::End { cursor } => {

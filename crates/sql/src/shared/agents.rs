@@ -12,7 +12,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use remora_engine::SharedKeys;
+use remora_engine::PartsCache;
 
 use super::InstanceState;
 
@@ -65,8 +65,8 @@ pub(crate) struct Health {
 
 /// What is known of other servers.
 pub(crate) struct AgentsState {
-    /// Which keys parts of tables share.
-    pub shared_keys: SharedKeys,
+    /// What is known of tables of several parts: shared keys, definitions.
+    pub parts: PartsCache,
     /// What tells this run of the server from others, for whom tables may be numbered alike.
     pub run: String,
     health: Mutex<HashMap<String, Health>>,
@@ -90,7 +90,7 @@ impl Default for AgentsState {
         let run = format!("{:016x}{:016x}", one.hash_one(0), other.hash_one(1));
         let (health, turn) = (Mutex::default(), Mutex::default());
         let asking = AtomicUsize::new(0);
-        Self { shared_keys: SharedKeys::default(), run, health, turn, asking }
+        Self { parts: PartsCache::default(), run, health, turn, asking }
     }
 }
 

@@ -1,4 +1,5 @@
-//! Keys that several parts of a table share: found by reading the keys where the parts' key ranges overlap, and cached.
+//! Keys that several parts of a table share: found by reading the keys where the parts' key ranges overlap, and cached;
+//! the cache has the tables' definitions too.
 
 use std::{
     cmp::Reverse,
@@ -9,7 +10,7 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{Unopened, lie, part::Part};
-use crate::{Error, RequestPart, Result, interrupt::Unless};
+use crate::{Error, RequestPart, Result, Schema, interrupt::Unless};
 
 /// Most keys hidden in all parts of a table together.
 pub(in crate::read) const MAX_HIDDEN: usize = if cfg!(test) { 4_096 } else { 1 << 18 };
@@ -17,16 +18,21 @@ pub(in crate::read) const MAX_HIDDEN: usize = if cfg!(test) { 4_096 } else { 1 <
 pub(in crate::read) const MAX_HIDDEN_BYTES: usize = 16 << 20;
 /// Most keys that are compared to find shared ones.
 const MAX_COMPARED: usize = if cfg!(test) { 20_000 } else { 1 << 22 };
-/// Most tables in the cache of hidden keys.
+/// Most tables in the caches of hidden keys and of definitions.
 const MAX_KNOWN: usize = 64;
 const MAX_KNOWN_BYTES: usize = 2 * MAX_HIDDEN_BYTES;
 
 /// The hidden keys of each part.
 type Hidden = Vec<Vec<Vec<u8>>>;
 
-/// A cache of the keys that parts share, by the names and versions of the parts.
+/// What opening a table again needs not find out again.
 #[derive(Default)]
-pub struct SharedKeys(Mutex<HiddenKeysCache>);
+pub struct PartsCache {
+    /// The keys that parts share, by the names and versions of the parts.
+    hidden: Mutex<HiddenKeysCache>,
+    /// The definitions by the names of the tables, so that plans know a definition that did not change.
+    definitions: Mutex<HashMap<String, Arc<Schema>>>,
+}
 
 #[derive(Default)]
 struct HiddenKeysCache {
@@ -46,7 +52,21 @@ impl HiddenKeysCache {
     }
 }
 
-impl SharedKeys {
+impl PartsCache {
+    /// This definition of a table, or an equal one that is known.
+    pub(super) fn definition(&self, schema: Schema) -> Arc<Schema> {
+        let mut known = self.definitions.lock();
+        if let Some(known) = known.get(&schema.name).filter(|known| ***known == schema) {
+            return Arc::clone(known);
+        }
+        if known.len() >= MAX_KNOWN {
+            known.clear();
+        }
+        let schema = Arc::new(schema);
+        known.insert(schema.name.clone(), Arc::clone(&schema));
+        schema
+    }
+
     /// Hides, in each part, the rows whose keys a later part has too.
     pub(super) fn hidden(
         &self,
@@ -56,12 +76,12 @@ impl SharedKeys {
         // Each server chooses its own version text, so the key includes the part's name.
         let version = |part: &Arc<dyn Part>| format!("{}\0{}", part.name(), part.version());
         let versions: Vec<String> = parts.iter().map(version).collect();
-        let known = self.0.lock().tables.get(&versions).cloned();
+        let known = self.hidden.lock().tables.get(&versions).cloned();
         let hidden = match known {
             Some(hidden) => hidden,
             None => {
                 let hidden = Arc::new(find(&parts, unless)?);
-                self.0.lock().keep(versions, &hidden);
+                self.hidden.lock().keep(versions, &hidden);
                 hidden
             }
         };

@@ -9,7 +9,9 @@
 //! returned were weighed with its statistics, and its keys are hidden in other parts. A caller that can do without the
 //! part opens the table again ([`Unopened`]).
 
+mod facet;
 mod keys;
+mod page;
 mod part;
 mod rows;
 
@@ -17,9 +19,10 @@ use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
 
-pub use keys::SharedKeys;
+pub use facet::MAX_FACET_VALUES;
+pub use keys::PartsCache;
 pub(super) use keys::{MAX_HIDDEN, MAX_HIDDEN_BYTES};
-pub use part::{Answer, Part, PartRows};
+pub use part::{Answer, Part, PartRows, PartValues};
 pub(super) use rows::GatheredRows;
 
 use super::ranked::Ranked;
@@ -76,7 +79,8 @@ impl From<Error> for Unopened {
 
 impl GatheredTable {
     /// Opens a table by its declaration and its parts. If several parts have a key, the row of the last one is
-    /// used. Cost: reads all keys in the ranges where the keys of parts overlap, unless `shared` has them cached.
+    /// used. Cost: reads all keys in the ranges where the keys of parts overlap, unless `shared` has them cached. As long
+    /// as the definition stays the same, `shared` gives the same one.
     ///
     /// # Errors
     /// [`Error::Request`] if the parts have different definitions, share too many keys, or overlap in too many;
@@ -85,11 +89,11 @@ impl GatheredTable {
     pub fn open(
         declared: &Schema,
         parts: Vec<Arc<dyn Part>>,
-        shared: &SharedKeys,
+        shared: &PartsCache,
         unless: &Unless,
     ) -> std::result::Result<Self, Unopened> {
         let schemas: Vec<Schema> = parts.iter().map(|part| part.schema().clone()).collect();
-        let schema = Arc::new(declared.gathered(&schemas)?);
+        let schema = shared.definition(declared.gathered(&schemas)?);
         rows_of(&parts)?;
         let parts = shared.hidden(parts, unless)?;
         Ok(Self::of(schema, parts)?)

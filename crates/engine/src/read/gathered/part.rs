@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use crate::{
-    KeywordQuery, KeywordStatistics, Result, Row, ScanRequest, Schema, Selection, WantedStatistics,
-    interrupt::Unless,
+    FacetRequest, KeywordQuery, KeywordStatistics, Result, Row, ScanRequest, Schema, Selection,
+    Value, WantedStatistics, interrupt::Unless,
 };
 
 /// A pending answer; calling it waits. So all parts can be asked before the first answer arrives.
 pub type Answer<'a, T> = Box<dyn FnOnce() -> Result<T> + 'a>;
+
+/// Values with their numbers of rows; `None` if there are more than [`crate::MAX_FACET_VALUES`], or too many bytes.
+pub type PartValues = Option<Vec<(Value, u64)>>;
 
 /// Rows in key order, in batches.
 pub type PartRows = Box<dyn Iterator<Item = Result<Vec<Row>>> + Send>;
@@ -53,6 +56,10 @@ pub trait Part: Send + Sync {
 
     /// The number of rows of a selection.
     fn count<'a>(&'a self, selection: Selection, unless: &'a Unless) -> Answer<'a, u64>;
+
+    /// The number of rows of a selection for each value of an indexed column, in any order. The request's limit does
+    /// not count.
+    fn facet<'a>(&'a self, request: FacetRequest, unless: &'a Unless) -> Answer<'a, PartValues>;
 
     /// Starts to read columns and scores of the matching rows, in key order.
     ///

@@ -11,29 +11,30 @@ use super::{
     table::{BODY, TITLE},
 };
 use crate::{
-    Answer, BestRows, Change, ChangeBatch, Database, Durability, Elsewhere, Error, GatheredTable,
-    KeywordQuery, KeywordStatistics, LocalPart, Options, Part, PartRows, Reader, Result, Row,
-    ScanRequest, Schema, Selection, SharedKeys, SortBy, SortKey, TableChanges, TextQuery, Unless,
-    Value, WantedStatistics, decode_rows, encode_rows,
+    Answer, BestRows, Change, ChangeBatch, Database, Durability, Elsewhere, Error, FacetRequest,
+    GatheredTable, IndexColumn, IndexDef, KeywordQuery, KeywordStatistics, LocalPart, Options,
+    Part, PartRows, PartValues, PartsCache, Reader, Result, Row, ScanRequest, Schema, Selection,
+    SortBy, SortKey, TableChanges, TextQuery, Unless, Value, WantedStatistics, decode_rows,
+    encode_rows,
 };
 
-const WHOLE: &str = "whole";
-const PART: &str = "part";
-const ALL: &str = "all";
+pub(super) const WHOLE: &str = "whole";
+pub(super) const PART: &str = "part";
+pub(super) const ALL: &str = "all";
 
 fn open(path: &Path) -> Database {
     let options = Options { durability: Durability::None, ..Options::default() };
     Database::open(path, options).unwrap()
 }
 
-fn apply(database: &Database, table: &str, changes: Vec<Change>) {
+pub(super) fn apply(database: &Database, table: &str, changes: Vec<Change>) {
     let tables = vec![TableChanges { table: table.into(), changes }];
     database.apply(ChangeBatch { tables, positions: Vec::new() }).unwrap();
 }
 
 /// What a part is made to do wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Fault {
+pub(super) enum Fault {
     #[default]
     None,
     /// It answers nothing.
@@ -62,7 +63,7 @@ struct Servers {
     databases: Vec<Database>,
     /// One whose table lies in others too.
     middle: Option<Database>,
-    shared: SharedKeys,
+    shared: PartsCache,
     fault: Fault,
     /// What was opened.
     opened: Mutex<BTreeMap<String, Arc<GatheredTable>>>,
@@ -180,6 +181,28 @@ impl Part for Faulty {
         })
     }
 
+    fn facet<'a>(&'a self, request: FacetRequest, unless: &'a Unless) -> Answer<'a, PartValues> {
+        let answer = self.part.facet(request, unless);
+        Box::new(move || {
+            self.check()?;
+            let mut values = answer()?;
+            match (self.fault, &mut values) {
+                (Fault::Counts, Some(values)) => {
+                    values.iter_mut().for_each(|(_, count)| *count = self.rows() + 1);
+                }
+                (Fault::Order, Some(values)) => {
+                    values.iter_mut().for_each(|(_, count)| *count = 1);
+                    values.extend(values.clone());
+                }
+                (Fault::Columns, Some(values)) => {
+                    values.iter_mut().for_each(|(value, _)| *value = Value::Text("x".into()));
+                }
+                _ => {}
+            }
+            Ok(values)
+        })
+    }
+
     fn scan(&self, request: ScanRequest, unless: &Unless) -> Result<PartRows> {
         self.check()?;
         let (fault, scores) = (self.fault, request.scores.len());
@@ -208,19 +231,27 @@ impl Part for Faulty {
 }
 
 /// Rows in several databases, and one table that has what they have together.
-struct Spread {
+pub(super) struct Spread {
     _directory: tempfile::TempDir,
     head: Database,
     /// Between the head and the first server, with rows of its own.
     middle: Option<Database>,
-    servers: Vec<Database>,
+    pub(super) servers: Vec<Database>,
     parts: Vec<BTreeMap<i64, Row>>,
 }
 
+/// Some of the indexes that have orders of [`first_asked`] and of [`Random::order`].
+fn indexes(random: &mut Random) -> Vec<IndexDef> {
+    let part = |column, descending| IndexColumn { column, descending, order: None };
+    let all = [vec![part(1, false)], vec![part(2, true)], vec![part(1, true), part(2, false)]];
+    let some = all.into_iter().filter(|_| random.chance(50));
+    some.map(|columns| IndexDef { columns }).collect()
+}
+
 impl Spread {
-    fn new(random: &mut Random) -> Self {
+    pub(super) fn new(random: &mut Random) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let schema = ranked::ranked_schema(random);
+        let schema = Schema { indexes: indexes(random), ..ranked::ranked_schema(random) };
         let named = |name: &str| Schema { name: name.to_owned(), ..schema.clone() };
         let head = open(&directory.path().join("head"));
         let count = random.one(&[1, 2, 4]);
@@ -256,7 +287,7 @@ impl Spread {
         (all[other], PART.to_owned())
     }
 
-    fn change(&mut self, random: &mut Random) {
+    pub(super) fn change(&mut self, random: &mut Random) {
         for _ in 0..1 + random.below(8) {
             let at = random.below(self.parts.len());
             let mut changes = Vec::new();
@@ -285,20 +316,20 @@ impl Spread {
         apply(&self.head, WHOLE, changes);
     }
 
-    fn reader(&self, fault: Fault) -> Reader {
+    pub(super) fn reader(&self, fault: Fault) -> Reader {
         let (databases, middle) = (self.servers.clone(), self.middle.clone());
         let servers = Servers { databases, middle, fault, ..Servers::default() };
         self.head.reader().reaching(Arc::new(servers))
     }
 }
 
-fn rows(reader: &Reader, table: &str, request: &ScanRequest) -> Result<Vec<Row>> {
+pub(super) fn rows(reader: &Reader, table: &str, request: &ScanRequest) -> Result<Vec<Row>> {
     let request = ScanRequest { table: table.to_owned(), ..request.clone() };
     let batches: Vec<_> = reader.scan(request)?.collect::<Result<_>>()?;
     Ok(batches.iter().flat_map(|batch| batch.to_rows()).collect())
 }
 
-fn asked(random: &mut Random) -> ScanRequest {
+pub(super) fn asked(random: &mut Random) -> ScanRequest {
     let request = ranked::request(random);
     let text = request.selection.text.filter(|_| random.chance(80));
     let mut columns: Vec<usize> = (0..6).filter(|_| random.chance(60)).collect();
@@ -379,7 +410,7 @@ fn compare_first(reader: &Reader, parts: usize, random: &mut Random) -> usize {
     all.len() - given.len()
 }
 
-const KEY: SortKey = SortKey { by: SortBy::Key, descending: false };
+pub(super) const KEY: SortKey = SortKey { by: SortBy::Key, descending: false };
 
 fn compare(spread: &Spread, random: &mut Random) -> usize {
     let reader = spread.reader(Fault::None);
@@ -450,14 +481,14 @@ proptest! {
     }
 }
 
-fn failure<T: std::fmt::Debug>(answer: Result<T>) -> String {
+pub(super) fn failure<T: std::fmt::Debug>(answer: Result<T>) -> String {
     let error = answer.unwrap_err();
     assert!(matches!(error, Error::Elsewhere(_)), "{error:?}");
     error.to_string()
 }
 
 /// A table of 40 rows in two servers, of which some share keys.
-fn halves() -> Spread {
+pub(super) fn halves() -> Spread {
     let mut random = Random::new(11);
     let mut spread = Spread::new(&mut random);
     while spread.servers.len() != 2 || spread.parts.len() != 2 {
@@ -508,7 +539,7 @@ fn part_of(spread: &Spread, number: usize, fault: Fault) -> Arc<dyn Part> {
 fn the_error_of_an_opening_names_the_part() {
     let spread = halves();
     let declared = spread.head.reader().schema(ALL).unwrap();
-    let shared = SharedKeys::default();
+    let shared = PartsCache::default();
     for (lost, fault) in [(0, Fault::Keys), (1, Fault::Keys), (0, Fault::Hide)] {
         let fault_of = |number| if number == lost { fault } else { Fault::None };
         let parts = (0..2).map(|number| part_of(&spread, number, fault_of(number))).collect();

@@ -6,6 +6,7 @@ mod errors;
 mod facets;
 mod fuzzy;
 mod gathered;
+mod gathered_pages;
 mod highlights;
 mod key_pages;
 mod oracle;

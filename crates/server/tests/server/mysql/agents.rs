@@ -35,7 +35,15 @@ const RANKERS: [&str; 6] = [
     "expr('sum(lcs*user_weight)*1000+bm25+10000*bm25a(1.2,0.75)+doc_word_count+n')",
 ];
 /// Queries on any table `{}`.
-const PLAIN: [&str; 12] = [
+const PLAIN: [&str; 20] = [
+    "SELECT n, COUNT(*) FROM {} GROUP BY n ORDER BY n LIMIT 2, 5",
+    "SELECT s, COUNT(*) c FROM {} WHERE g <> 1 GROUP BY s ORDER BY c DESC, s ASC",
+    "SELECT COUNT(*), n FROM {} GROUP BY n ORDER BY COUNT(*) DESC, n LIMIT 4",
+    "SELECT id, n FROM {} WHERE g <> 1 ORDER BY n DESC LIMIT 3, 7",
+    "SELECT id, title FROM {} WHERE n IN (3, 5) OR g = 2 ORDER BY id DESC LIMIT 4",
+    "SELECT MIN(n), MAX(id), MAX(g) FROM {} WHERE s IS NULL",
+    "SELECT COUNT(s) FROM {} WHERE n BETWEEN 2 AND 9",
+    "SELECT id FROM {} WHERE s = 'odd' AND n < 4",
     "SELECT COUNT(*), SUM(n), MIN(id), MAX(s) FROM {}",
     "SELECT * FROM {} ORDER BY id LIMIT 500",
     "SELECT id, n FROM {} WHERE n > 5 AND s = 'odd' ORDER BY n, id LIMIT 7",
@@ -50,7 +58,13 @@ const PLAIN: [&str; 12] = [
     "DESCRIBE {}",
 ];
 /// Queries on the rows that a keyword query `?` finds.
-const FOUND: [&str; 12] = [
+const FOUND: [&str; 18] = [
+    "SELECT g, COUNT(*) FROM {} WHERE MATCH('?') GROUP BY g ORDER BY g DESC",
+    "SELECT n, COUNT(*) c FROM {} WHERE MATCH('?') AND g > 0 GROUP BY n ORDER BY c DESC, n ASC LIMIT 4",
+    "SELECT id, WEIGHT() FROM {} WHERE MATCH('?') AND n > 2 LIMIT 3, 5 OPTION ranker=%",
+    "SELECT id, WEIGHT(), n FROM {} WHERE MATCH('?') ORDER BY WEIGHT() DESC, n DESC LIMIT 7 OPTION ranker=%",
+    "SELECT id, n FROM {} WHERE MATCH('?') ORDER BY n DESC, id ASC LIMIT 6",
+    "SELECT MAX(n), MIN(id) FROM {} WHERE MATCH('?')",
     "SELECT id, WEIGHT() FROM {} WHERE MATCH('?')",
     "SELECT id, WEIGHT() w, n FROM {} WHERE MATCH('?') AND n > 3 ORDER BY n DESC, id ASC LIMIT 3, 8",
     "SELECT id, WEIGHT() w, s FROM {} WHERE MATCH('?') ORDER BY w ASC, s DESC, id DESC LIMIT 2, 6 OPTION ranker=%",
@@ -452,7 +466,7 @@ fn agents_are_limited_to_configured_hosts_and_users() {
     let unnamed = of(&TestServer::start_empty(""), "t");
     assert!(unnamed.contains("agents.addresses"), "{unnamed}");
     // Other accounts are not those of other servers, whatever they may do.
-    let open = r#"CALL REMORA_PART('{"open":{"version":2,"tables":["remora.t"],"trail":[],"is_partial":false}}')"#;
+    let open = r#"CALL REMORA_PART('{"open":{"version":3,"tables":["remora.t"],"trail":[],"is_partial":false}}')"#;
     let denied = sets(&mut there, open);
     assert!(denied.contains("1227") && denied.contains("agents.serves"), "{denied}");
     let mut there = connect_as(address, "reader", "secret");

@@ -19,7 +19,7 @@ use crate::support::TestServer;
 
 /// The handling of bytes on their way to a server.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub(super) enum Way {
     Pass,
     /// They are delayed.
     Late(Duration),
@@ -30,19 +30,19 @@ enum Way {
 }
 
 type Decide = Arc<dyn Fn(&[u8]) -> Way + Send + Sync>;
-type Change = Arc<dyn Fn(&mut Vec<u8>) + Send + Sync>;
+pub(super) type Change = Arc<dyn Fn(&mut Vec<u8>) + Send + Sync>;
 
 /// A proxy to a server that inspects the bytes of clients and can change those of the server.
-struct Proxy {
-    address: SocketAddr,
+pub(super) struct Proxy {
+    pub(super) address: SocketAddr,
     decide: Arc<Mutex<Decide>>,
     /// All requests.
-    asked: Arc<Mutex<Vec<u8>>>,
+    pub(super) asked: Arc<Mutex<Vec<u8>>>,
     opened: Arc<AtomicU64>,
 }
 
 impl Proxy {
-    fn new(server: SocketAddr, change: Option<Change>) -> Self {
+    pub(super) fn new(server: SocketAddr, change: Option<Change>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let pass: Decide = Arc::new(|_| Way::Pass);
@@ -79,12 +79,12 @@ impl Proxy {
         this
     }
 
-    fn set(&self, decide: impl Fn(&[u8]) -> Way + Send + Sync + 'static) {
+    pub(super) fn set(&self, decide: impl Fn(&[u8]) -> Way + Send + Sync + 'static) {
         *self.decide.lock().unwrap() = Arc::new(decide);
     }
 
     /// The number of requests of this name since the last call.
-    fn count(&self, request: &str) -> usize {
+    pub(super) fn count(&self, request: &str) -> usize {
         let asked = std::mem::take(&mut *self.asked.lock().unwrap());
         let name = format!("{{\"{request}\"");
         asked.windows(name.len()).filter(|bytes| *bytes == name.as_bytes()).count()
@@ -108,13 +108,13 @@ fn pump(mut from: TcpStream, mut to: TcpStream, mut way: impl FnMut(&mut Vec<u8>
     let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
 }
 
-fn holds(bytes: &[u8], request: &str) -> bool {
+pub(super) fn holds(bytes: &[u8], request: &str) -> bool {
     let name = format!("{{\"{request}\"");
     bytes.windows(name.len()).any(|window| window == name.as_bytes())
 }
 
 /// A server with a table of rows of these keys, whose texts have `often`.
-fn shard(keys: std::ops::Range<u32>) -> (TestServer, Conn) {
+pub(super) fn shard(keys: std::ops::Range<u32>) -> (TestServer, Conn) {
     let server = TestServer::start_empty("");
     let mut conn = connect(&server);
     conn.query_drop(format!("CREATE TABLE t {TABLE}")).unwrap();
@@ -560,7 +560,7 @@ fn ask(conn: &mut Conn, request: &str) -> String {
     sets(conn, &format!("CALL REMORA_PART('{request}')"))
 }
 
-const OPEN: &str = r#"{"open":{"version":2,"tables":["remora.t"],"trail":[],"is_partial":false}}"#;
+const OPEN: &str = r#"{"open":{"version":3,"tables":["remora.t"],"trail":[],"is_partial":false}}"#;
 
 #[test]
 fn parts_are_bounded() {
@@ -600,10 +600,10 @@ fn parts_are_bounded() {
     assert!(refused.contains("hidden 8 times"), "{refused}");
     for request in [
         r#"{"open":{"version":1,"tables":["remora.t"],"trail":[],"is_partial":false}}"#,
-        r#"{"open":{"version":3,"tables":["remora.t"],"trail":[],"is_partial":false}}"#,
-        r#"{"open":{"version":2,"tables":["remora.t"],"trail":["a","b","c","d","e"],"is_partial":false}}"#,
-        r#"{"open":{"version":2,"tables":[],"trail":[],"is_partial":false}}"#,
-        r#"{"open":{"version":2,"tables":["remora.t","x.t"],"trail":[],"is_partial":false}}"#,
+        r#"{"open":{"version":4,"tables":["remora.t"],"trail":[],"is_partial":false}}"#,
+        r#"{"open":{"version":3,"tables":["remora.t"],"trail":["a","b","c","d","e"],"is_partial":false}}"#,
+        r#"{"open":{"version":3,"tables":[],"trail":[],"is_partial":false}}"#,
+        r#"{"open":{"version":3,"tables":["remora.t","x.t"],"trail":[],"is_partial":false}}"#,
     ] {
         let refused = ask(&mut conn, request);
         assert!(refused.contains("ERROR"), "{request}: {refused}");
@@ -740,7 +740,7 @@ fn agents_need_administrators_and_a_user() {
     assert!(denied.contains("1142"), "{denied}");
     let asked = sets(
         &mut reader,
-        r#"CALL REMORA_PART('{"open":{"version":2,"tables":["remora.e"],"trail":[],"is_partial":false}}')"#,
+        r#"CALL REMORA_PART('{"open":{"version":3,"tables":["remora.e"],"trail":[],"is_partial":false}}')"#,
     );
     assert!(asked.contains("1142"), "{asked}");
     // How other servers answered is not told to those who may not do everything.

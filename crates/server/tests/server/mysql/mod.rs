@@ -6,6 +6,7 @@ mod client;
 
 mod agents;
 mod agents_faults;
+mod agents_operators;
 mod commands;
 mod computed;
 mod display;

@@ -15,7 +15,7 @@ use super::{
     shape::{Comparison, Condition, Group, Keywords, Match, MatchOption, Repeated},
     table::Table,
 };
-use crate::{meaning::collation::push_key, parse::MAX_QUERY_TIME, search};
+use crate::{agents::AgentOptions, meaning::collation::push_key, parse::MAX_QUERY_TIME, search};
 
 /// A condition over columns.
 #[derive(Debug)]
@@ -101,6 +101,11 @@ impl Tests {
             TextTest::Keywords(keywords) => Some(keywords),
             _ => None,
         })
+    }
+
+    /// Whether it asks nothing of texts but a keyword query.
+    pub fn is_by_keywords(&self) -> bool {
+        self.texts.iter().all(|test| matches!(test, TextTest::Keywords(_)))
     }
 
     /// Whether rows without ORDER BY are ordered by the MATCH's rank, as in MySQL and Sphinx.
@@ -258,6 +263,19 @@ impl Keywords {
         let MatchOption::Literal(group) = self.options.iter().find(is_it)?.1 else { return None };
         let Constant::Integer(limit_ms) = constants.one(group) else { return None };
         u64::try_from(limit_ms).ok().filter(|limit_ms| *limit_ms > 0)
+    }
+
+    /// How its options ask other servers; the last one of a name counts.
+    pub fn asked_of_agents(&self, constants: &Constants<'_>) -> AgentOptions {
+        AgentOptions::of(|name| {
+            let option = self.options.iter().rfind(|(said, _)| said == name);
+            let MatchOption::Literal(group) = option?.1 else { return None };
+            match constants.one(group) {
+                Constant::Integer(number) => u64::try_from(number).ok(),
+                Constant::Text(text) => text.parse().ok(),
+                _ => None,
+            }
+        })
     }
 
     /// The mode of the MATCH: its options, one a line.

@@ -4,10 +4,11 @@
 //! has a shape ([`shape`]; of several tables [`join`]) that becomes a plan ([`plan`]). The plan is filled with the
 //! literals ([`constant`]) and sent to the engine ([`run`]). A statement without a shape, or with a literal that needs
 //! one of MySQL's conversions, takes the general path: it is planned by DataFusion. Both paths return the same columns
-//! and rows.
+//! and rows. A table with rows in other servers is opened first ([`elsewhere`]).
 
 mod condition;
 mod constant;
+mod elsewhere;
 mod explain;
 mod join;
 mod keys;
@@ -24,6 +25,7 @@ mod tests;
 
 use std::{cell::Cell, sync::Arc};
 
+use elsewhere::Way;
 pub(crate) use explain::{Explained, analyze, explain};
 use lift::{Constants, Lifted, Piece};
 use remora_engine::{KeyValues, Value};
@@ -120,12 +122,19 @@ async fn run_lifted<R: Reply>(
             plans.put(&lifted.key, known);
         }
     };
+    let constants = lifted.constants(text, mode, &[], session);
+    let mut way = Way::of_plan(known.as_deref(), session, &reader, &constants)?;
     let plan = match &known {
-        Some(plan) if plan.is_current(&reader) => Arc::clone(plan),
+        Some(plan) if plan.is_current(way.reader(&reader)) => Arc::clone(plan),
         _ => {
             let shape = AnyShape::of(text, mode, &lifted.pieces);
             let database = session.database.as_deref();
-            let made = shape.and_then(|shape| AnyPlan::new(&shape, session, &reader, database));
+            way = Way::of_shape(shape.as_ref(), session, &reader, database, &constants)?;
+            if way.is_general() {
+                return Ok(None);
+            }
+            let made = |shape| AnyPlan::new(&shape, session, way.reader(&reader), database);
+            let made = shape.and_then(made);
             let planned = known.filter(|known| known.is_planned());
             let Some(plan) = made.map(Arc::new).or(planned) else {
                 // A SELECT with FACET is several statements.
@@ -134,13 +143,12 @@ async fn run_lifted<R: Reply>(
                 }
                 return Ok(None);
             };
-            if plan.is_planned() || plan.is_current(&reader) {
+            if plan.is_planned() || plan.is_current(way.reader(&reader)) {
                 remember(CachedStatement::Plan(Arc::<AnyPlan>::clone(&plan)));
             }
             plan
         }
     };
-    let constants = lifted.constants(text, mode, &[], session);
     match &*plan {
         AnyPlan::Planned(kept) => {
             let source = |session: &SessionState| {
@@ -149,7 +157,7 @@ async fn run_lifted<R: Reply>(
             };
             kept.run(session, &reader, &constants, source, reply).await
         }
-        plan => plan.run(session, &reader, &constants, reply).await,
+        plan => plan.run(session, way.reader(&reader), &constants, reply).await,
     }
 }
 
@@ -202,11 +210,15 @@ async fn run_part<R: Reply>(
     };
     let reader = session.reader();
     let database = session.database.as_deref();
-    let Some(plan) = AnyPlan::new(&shape, session, &reader, database) else {
+    let constants = lifted.constants(text, source.mode, statement.parameters, session);
+    let way = Way::of_shape(Some(&shape), session, &reader, database, &constants)?;
+    if way.is_general() {
+        return Ok(None);
+    }
+    let Some(plan) = AnyPlan::new(&shape, session, way.reader(&reader), database) else {
         return Ok(None);
     };
-    let constants = lifted.constants(text, source.mode, statement.parameters, session);
-    plan.run(session, &reader, &constants, reply).await
+    plan.run(session, way.reader(&reader), &constants, reply).await
 }
 
 /// What to keep of a prepared statement.
@@ -238,13 +250,20 @@ pub(crate) async fn run_prepared<R: Reply>(
         return Ok(None);
     }
     let reader = session.reader();
+    let constants = known.lifted.constants(&source.text, source.mode, parameters, session);
     let plan = known.plan.lock().clone();
+    let mut way = Way::of_plan(plan.as_deref(), session, &reader, &constants)?;
     let plan = match plan {
-        Some(plan) if plan.is_current(&reader) => plan,
+        Some(plan) if plan.is_current(way.reader(&reader)) => plan,
         plan => {
             let database = known.database.as_deref();
             let shape = known.shape.as_ref();
-            let made = shape.and_then(|shape| AnyPlan::new(shape, session, &reader, database));
+            way = Way::of_shape(shape, session, &reader, database, &constants)?;
+            if way.is_general() {
+                return Ok(None);
+            }
+            let made = |shape| AnyPlan::new(shape, session, way.reader(&reader), database);
+            let made = shape.and_then(made);
             let planned = plan.filter(|plan| plan.is_planned());
             let plan = made.map(Arc::new).or(planned);
             let plan = plan.unwrap_or_else(|| Arc::new(AnyPlan::Planned(planned::Kept::default())));
@@ -252,13 +271,12 @@ pub(crate) async fn run_prepared<R: Reply>(
             plan
         }
     };
-    let constants = known.lifted.constants(&source.text, source.mode, parameters, session);
     match &*plan {
         AnyPlan::Planned(kept) => {
             let source = |_: &SessionState| Some(Arc::clone(source));
             kept.run(session, &reader, &constants, source, reply).await
         }
-        plan => plan.run(session, &reader, &constants, reply).await,
+        plan => plan.run(session, way.reader(&reader), &constants, reply).await,
     }
 }
 

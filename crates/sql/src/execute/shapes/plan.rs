@@ -183,6 +183,9 @@ impl Plan {
         let select = &shape.select;
         let named = (select.database.as_deref().or(database), select.table.as_str());
         let table = Table::of(named, select.alias.as_deref(), shared, reader)?;
+        if table.is_elsewhere() {
+            return Self::elsewhere(shape, table);
+        }
         if shape.branches.times > 1 {
             return Self::united(shape, table);
         }
@@ -190,14 +193,35 @@ impl Plan {
             let (work, columns) = joined(select, keys, &table)?;
             return Some(Self { table, columns, work, limit: None, offset: None });
         }
-        let by_key = |table: &Table| Self::keys(select, shape.branches, table);
-        let (work, columns) = match &select.items[..] {
-            items if select.group.is_some() => facet(select, items, &table)?,
-            [Item::One(Value::CountRows | Value::CountValues(_), _), ..] => count(select, &table)?,
-            [Item::One(Value::Least(_) | Value::Greatest(_), _), ..] => ends(select, &table)?,
-            _ => by_key(&table).or_else(|| page(select, &table))?,
+        let (work, columns) = match aggregated(select, &table) {
+            Some(aggregated) => aggregated?,
+            None => {
+                let by_key = Self::keys(select, shape.branches, &table);
+                by_key.or_else(|| page(select, &table))?
+            }
         };
         Some(Self { table, columns, work, limit: select.limit, offset: select.offset })
+    }
+
+    /// The same for a table with rows in other servers, which are asked for rows by a condition on columns and a keyword
+    /// query, and for counts of them.
+    fn elsewhere(shape: &Shape, table: Table) -> Option<Self> {
+        let select = &shape.select;
+        if shape.branches.times > 1 || select.joined.is_some() {
+            return None;
+        }
+        let (work, columns) = match aggregated(select, &table) {
+            Some(aggregated) => aggregated?,
+            None => page(select, &table)?,
+        };
+        let is_asked = match &work {
+            Work::Keys(_) => false,
+            Work::Page(work) => work.tests.is_by_keywords() && work.scores.is_empty(),
+            Work::Count(tests) | Work::Ends(tests, _) => tests.is_by_keywords(),
+            Work::Facet(work) => work.tests.is_by_keywords() && work.ends.is_empty(),
+        };
+        let (limit, offset) = (select.limit, select.offset);
+        is_asked.then_some(Self { table, columns, work, limit, offset })
     }
 
     /// Rows by key, if the condition names keys.
@@ -247,6 +271,16 @@ impl Plan {
         }
         Some(Self { table, columns, work: Work::Keys(work), limit: None, offset: None })
     }
+}
+
+/// What is done if aggregates are selected, `None` within if that is not supported here; `None` if rows are selected.
+fn aggregated(select: &Select, table: &Table) -> Option<Option<(Work, Vec<Column>)>> {
+    Some(match &select.items[..] {
+        items if select.group.is_some() => facet(select, items, table),
+        [Item::One(Value::CountRows | Value::CountValues(_), _), ..] => count(select, table),
+        [Item::One(Value::Least(_) | Value::Greatest(_), _), ..] => ends(select, table),
+        _ => return None,
+    })
 }
 
 /// The positions and descriptions of selected columns.

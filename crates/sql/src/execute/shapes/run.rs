@@ -1,8 +1,9 @@
 //! Sends a plan's request to the engine and the rows to the client.
 
 use remora_engine::{
-    ColumnBatch, Error as EngineError, FacetRequest, Filter, Hit, KeyValues, QueryReport,
-    ScanRequest, SearchRequest, Selection, SortBy, Value, ValueRow, ValuesRequest, compare,
+    ColumnBatch, Error as EngineError, FacetRequest, Filter, Hit, KeyValues, MAX_FACET_VALUES,
+    QueryReport, ScanRequest, SearchRequest, Selection, SortBy, Value, ValueRow, ValuesRequest,
+    compare,
 };
 
 use remora_mysql::Collation;
@@ -20,6 +21,7 @@ use super::{
 };
 use crate::{
     Cell, Outcome, Reply, Result,
+    aside::wait_aside,
     catalog::Reader,
     error::from_engine,
     meaning::{collation::push_key, extracted},
@@ -63,6 +65,9 @@ pub(super) async fn run<R: Reply>(
     };
     let Some(rows) = rows else { return Ok(None) };
     session.warnings.clear();
+    if plan.table.is_elsewhere() {
+        session.report_lost_again();
+    }
     if plan.work.keywords().is_some() {
         session.warn_of_search();
     }
@@ -162,6 +167,14 @@ impl<'a> ShapeRun<'a> {
 }
 
 impl ShapeRun<'_> {
+    /// Asks the engine. Where that asks other servers, other connections of this thread go on meanwhile.
+    fn ask<T>(&self, ask: impl FnOnce(&Reader) -> T) -> T {
+        match self.plan.table.is_elsewhere() {
+            true => wait_aside(|| ask(self.reader)),
+            false => ask(self.reader),
+        }
+    }
+
     fn single<R: Reply>(&self, session: &SessionState, work: &KeyWork, reply: &mut R) -> Sent {
         let Some(key) = work.test.single(self.constants) else { return Ok(None) };
         let table = &self.plan.table.engine_name;
@@ -331,8 +344,11 @@ impl ShapeRun<'_> {
         request: &SearchRequest,
         is_page: bool,
     ) -> std::result::Result<Option<Found>, EngineError> {
-        if is_page && let Some((hits, report)) = self.reader.best_page(request)? {
+        if is_page && let Some((hits, report)) = self.ask(|reader| reader.best_page(request))? {
             return Ok(Some((hits, Some((report, None)))));
+        }
+        if self.plan.table.is_elsewhere() {
+            return Ok(None);
         }
         if let Some(hits) = self.reader.first_page(request)? {
             return Ok(Some((hits, None)));
@@ -354,7 +370,7 @@ impl ShapeRun<'_> {
         let Page { mut limit, offset } = self.page;
         if self.plan.limit.is_none() {
             // Without LIMIT the limit is the number of matching rows.
-            limit = self.reader.count(&selection).map_err(failed)?.count;
+            limit = self.ask(|reader| reader.count(&selection)).map_err(failed)?.count;
         }
         let is_page = offset.saturating_add(limit) <= MAX_PAGE_ROWS;
         if limit > MAX_PAGE_ROWS || !self.scores_the_condition(work) {
@@ -453,7 +469,7 @@ impl ShapeRun<'_> {
         let count = if selection.text.is_none() && selection.filter.is_none() {
             self.reader.row_count(table).map_err(failed)?
         } else {
-            let counted = self.reader.count(&selection).map_err(failed)?;
+            let counted = self.ask(|reader| reader.count(&selection)).map_err(failed)?;
             session.note_search(&selection, &counted.report, counted.count);
             counted.count
         };
@@ -476,7 +492,9 @@ impl ShapeRun<'_> {
             false => (usize::MAX, 0),
         };
         let column = work.column.clone();
-        if let Some(request) = self.values_request(work, &selection)
+        let is_elsewhere = self.plan.table.is_elsewhere();
+        if !is_elsewhere
+            && let Some(request) = self.values_request(work, &selection)
             && let Some(found) = self.reader.values_in_order(&request).map_err(failed)?
         {
             let mut values = found.values;
@@ -490,7 +508,11 @@ impl ShapeRun<'_> {
         }
         let values_only = work.values_only();
         let request = FacetRequest { selection, column, limit, offset, values_only };
-        let mut found = self.reader.facet(&request).map_err(failed)?;
+        let found = match is_elsewhere {
+            true => self.ask(|reader| reader.facet_few(&request, MAX_FACET_VALUES)),
+            false => self.reader.facet(&request).map(Some),
+        };
+        let Some(mut found) = found.map_err(failed)? else { return Ok(None) };
         if let Some(collation) = work.collation {
             let Some(sorted) = by_keys(found.values, collation, work.order) else {
                 return Ok(None);
@@ -567,10 +589,7 @@ impl ShapeRun<'_> {
         let Some(requests) = self.end_requests(tests, ends) else { return Ok(None) };
         let mut row = Vec::new();
         for request in requests {
-            let hits = match self.reader.first_page(&request).map_err(failed)? {
-                Some(hits) => hits,
-                None => self.reader.search(&request).map_err(failed)?.hits,
-            };
+            let Some(hits) = self.first(&request).map_err(failed)? else { return Ok(None) };
             let first = hits.into_iter().next();
             let value = first.and_then(|hit| hit.fields.into_iter().next());
             row.push(value.unwrap_or(Value::Null));
@@ -578,6 +597,17 @@ impl ShapeRun<'_> {
         reply.columns(&self.plan.columns)?;
         send(reply, &self.plan.columns, &row, &session.variables.time_zone.zone)?;
         Ok(Some(1))
+    }
+
+    /// The first rows of a search; `None` if other servers cannot be asked for them.
+    fn first(&self, request: &SearchRequest) -> std::result::Result<Option<Vec<Hit>>, EngineError> {
+        if self.plan.table.is_elsewhere() {
+            return Ok(self.ask(|reader| reader.best_page(request))?.map(|(hits, _)| hits));
+        }
+        match self.reader.first_page(request)? {
+            Some(hits) => Ok(Some(hits)),
+            None => Ok(Some(self.reader.search(request)?.hits)),
+        }
     }
 
     /// The searches that find the least and greatest values.

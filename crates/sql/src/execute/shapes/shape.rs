@@ -183,6 +183,17 @@ pub(super) enum Condition {
     Not(Box<Condition>),
 }
 
+impl Condition {
+    /// The keyword query among conditions that all hold.
+    pub fn keywords(&self) -> Option<&Keywords> {
+        match self {
+            Self::Keywords(keywords) => Some(keywords),
+            Self::And(parts) => parts.iter().find_map(Self::keywords),
+            _ => None,
+        }
+    }
+}
+
 impl Select {
     /// Whether the SELECT consists of items, a table and a condition only.
     pub fn is_plain(&self) -> bool {

@@ -33,7 +33,8 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The table of this name, which the statement calls `alias`; `None` if the engine has no such table.
+    /// The table of this name, which the statement calls `alias`; `None` if the engine has no such table, or if it has
+    /// rows in other servers and the reader does not reach those.
     pub fn of(
         (database, table): (Option<&str>, &str),
         alias: Option<&str>,
@@ -42,8 +43,11 @@ impl Table {
     ) -> Option<Self> {
         let name = TableName::new(database?, table);
         let engine_name = name.engine_name(shared);
-        // Distributed tables with agents are planned by DataFusion.
-        let schema = reader.schema(&engine_name).ok().filter(|it| it.agents().is_empty())?;
+        let schema = reader.schema(&engine_name).ok()?;
+        // Of others nothing is known but their declaration.
+        if !schema.agents().is_empty() && !reader.is_elsewhere(&engine_name) {
+            return None;
+        }
         let alias = alias.unwrap_or(table).to_owned();
         let is_replicated = shared.host.source_of(&engine_name).is_some();
         let sql = SqlTable::of(&schema);
@@ -62,6 +66,11 @@ impl Table {
         let alias = alias.unwrap_or(table).to_owned();
         let engine_name = String::new();
         Some(Self { name, alias, engine_name, sql, is_replicated: false, temporary: rows })
+    }
+
+    /// Whether it has rows in other servers.
+    pub fn is_elsewhere(&self) -> bool {
+        !self.schema().agents().is_empty()
     }
 
     /// Its name or alias in the statement.

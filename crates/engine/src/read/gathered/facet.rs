@@ -1,0 +1,75 @@
+//! The values of a column of a table of several parts, with their numbers of rows: sums of what the parts count.
+
+use std::{cmp::Reverse, time::Instant};
+
+use super::{super::columns::indexed, GatheredTable, lie};
+use crate::{
+    FacetReply, FacetRequest, QueryReport, RequestPart, Result, Selection, TextQuery, Value,
+    compare, encode::fit, interrupt::Unless,
+};
+
+/// Most distinct values of a part, or of all of them together, that are counted.
+pub const MAX_FACET_VALUES: u64 = if cfg!(test) { 30 } else { 1 << 16 };
+
+impl GatheredTable {
+    /// Runs FACET; `None` if there are too many values.
+    pub(in crate::read) fn facet(
+        &self,
+        request: &FacetRequest,
+        unless: &Unless,
+    ) -> Result<Option<FacetReply>> {
+        let started = Instant::now();
+        let column = indexed(&self.schema, &request.column, RequestPart::Facet)?;
+        let warning = self.warning_of(&request.selection, unless)?;
+        let text = request.selection.text.clone();
+        let text: Option<TextQuery> =
+            text.map(|text| self.with_statistics(text, unless)).transpose()?;
+        let selection = Selection { text, ..request.selection.clone() };
+        let asked = FacetRequest { selection, ..request.clone() };
+        let mut all: Vec<(Value, u64)> = Vec::new();
+        for (part, values) in self.each(|part| part.facet(asked.clone(), unless))? {
+            let Some(values) = values else { return Ok(None) };
+            let mut counted = Vec::with_capacity(values.len());
+            let mut rows = 0_u64;
+            for (value, count) in values {
+                let fitted = fit(column, &value);
+                let value =
+                    fitted.map_err(|_| lie(part.name(), "a value does not fit its column"))?;
+                rows = rows.saturating_add(count);
+                counted.push((value, count));
+            }
+            counted.sort_unstable_by(|a, b| compare(&a.0, &b.0));
+            let is_each_once = counted.is_sorted_by(|a, b| compare(&a.0, &b.0).is_lt());
+            let are_counts = counted.iter().all(|(_, count)| *count > 0) && rows <= part.rows();
+            if !is_each_once || !are_counts {
+                return Err(lie(part.name(), "it counted values that it cannot have"));
+            }
+            all.extend(counted);
+        }
+        all.sort_by(|a, b| compare(&a.0, &b.0));
+        let mut summed: Vec<(Value, u64)> = Vec::with_capacity(all.len());
+        for (value, count) in all {
+            match summed.last_mut() {
+                Some((last, sum)) if compare(last, &value).is_eq() => *sum += count,
+                _ => summed.push((value, count)),
+            }
+        }
+        let distinct = summed.len() as u64;
+        if distinct > MAX_FACET_VALUES {
+            return Ok(None);
+        }
+        let matched = summed.iter().map(|(_, count)| count).sum();
+        // By count, ties by value, ascending: as they are.
+        summed.sort_by_key(|(_, count)| Reverse(*count));
+        let values = summed.into_iter().skip(request.offset).take(request.limit);
+        let values: Vec<(Value, u64)> = values.collect();
+        let report = QueryReport {
+            warning,
+            segments: self.part_count() as u64,
+            returned: values.len() as u64,
+            total_time: started.elapsed(),
+            ..QueryReport::default()
+        };
+        Ok(Some(FacetReply { values, distinct, matched, report }))
+    }
+}
