@@ -17,7 +17,7 @@ use std::{
 use libfuzzer_sys::fuzz_target;
 use remora_engine::{Database, Durability, Options, Value};
 use remora_sql::{
-    Alone, Cell, Column, Identity, Instance, Outcome, Reply, Result, Session, Settings,
+    EmbeddedHost, Cell, Column, Identity, Instance, Outcome, Reply, Result, Session, Settings,
 };
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -64,7 +64,7 @@ impl Fixture {
             max_temporary_memory_bytes: MEMORY_BYTES,
             default_database: "test".to_owned(),
         };
-        let instance = Instance::new(database, Arc::new(Alone), settings);
+        let instance = Instance::new(database, Arc::new(EmbeddedHost), settings);
         let fixture = Self { runtime, instance, inputs: 0, _directory: directory };
         let mut session = fixture.session();
         for statement in FIXTURE {

@@ -14,9 +14,9 @@ use parking_lot::Mutex;
 
 use crate::{
     ChangeBatch, CheckReport, CheckStep, CountReply, Definition, Error, FacetReply, FacetRequest,
-    IndexedAhead, LargeBatch, Options, PathDef, Pending, Pipeline, Position, Reader, Result, Row,
-    Schema, SearchReply, SearchRequest, Selection, SourcePositions, TableStatistics, TableVersion,
-    Transaction, Value, Watch, WatchRequest, WatchStatus,
+    LargeBatch, Options, PathDef, Pending, Pipeline, Position, PrebuiltSegments, Reader, Result,
+    Row, Schema, SearchReply, SearchRequest, Selection, SourcePositions, TableStatistics,
+    TableVersion, Transaction, Value, Watch, WatchRequest, WatchStatus,
     check::{Repaired, check, check_without_rows, repair},
     indexing::RequiredRows,
     merge,
@@ -189,7 +189,7 @@ impl Database {
         self.define_indexed(definitions, positions, Vec::new())
     }
 
-    /// As [`Database::define`], with segments that [`Database::index_ahead`] built for the definitions. Writers then
+    /// As [`Database::define`], with segments that [`Database::prebuild_segments`] built for the definitions. Writers then
     /// wait only while rows written since are indexed, not for all rows. Segments that fit no definition are ignored.
     ///
     /// # Errors
@@ -198,7 +198,7 @@ impl Database {
         &self,
         definitions: Vec<Definition>,
         positions: Vec<(String, String)>,
-        ahead: Vec<IndexedAhead>,
+        ahead: Vec<PrebuiltSegments>,
     ) -> Result<Position> {
         self.shared().check_open()?;
         let definitions = Definitions { definitions, positions, ahead };
@@ -213,9 +213,9 @@ impl Database {
     /// - [`Error::Request`]: the definition is not valid, or the table cannot be altered into it.
     /// - [`Error::Corrupt`] or [`Error::Io`]: its rows cannot be read.
     /// - [`Error::Closed`]: the database was closed.
-    pub fn index_ahead(&self, definition: &Definition) -> Result<Option<IndexedAhead>> {
+    pub fn prebuild_segments(&self, definition: &Definition) -> Result<Option<PrebuiltSegments>> {
         self.shared().check_open()?;
-        write::index_ahead(&self.handle.shared, definition)
+        write::prebuild_segments(&self.handle.shared, definition)
     }
 
     /// The names of all tables, sorted, without hidden tables. Names of hidden tables begin with `#`; such tables can

@@ -78,7 +78,7 @@ pub enum Error {
     Closed,
     /// Another server with rows of the table did not answer, or gave a wrong answer.
     #[error("{0}")]
-    Elsewhere(String),
+    RemoteServer(String),
     /// A read was interrupted.
     #[error("the read {}", why(*.0))]
     Ended(Ending),

@@ -25,9 +25,9 @@ impl Interrupt for AtomicBool {
 
 /// An optional interrupt of a read.
 #[derive(Clone)]
-pub struct Unless(Option<Arc<dyn Interrupt>>);
+pub struct InterruptCheck(Option<Arc<dyn Interrupt>>);
 
-impl Unless {
+impl InterruptCheck {
     /// Never interrupts.
     pub const NEVER: Self = Self(None);
 
@@ -48,9 +48,9 @@ impl Unless {
     }
 }
 
-impl fmt::Debug for Unless {
+impl fmt::Debug for InterruptCheck {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_tuple("Unless").field(&self.0.is_some()).finish()
+        out.debug_tuple("InterruptCheck").field(&self.0.is_some()).finish()
     }
 }
 
@@ -60,15 +60,15 @@ const POSTINGS: usize = if cfg!(test) { 16 } else { 4_096 };
 
 /// Checks the interrupt at intervals, so that the work between two checks costs at least a hundred times as much as
 /// one.
-pub(crate) struct Looks {
-    unless: Unless,
+pub(crate) struct InterruptTicker {
+    unless: InterruptCheck,
     /// Postings left until the next check.
     left: usize,
 }
 
-impl Looks {
+impl InterruptTicker {
     /// Checks at the first step.
-    pub fn new(unless: &Unless) -> Self {
+    pub fn new(unless: &InterruptCheck) -> Self {
         Self { unless: unless.clone(), left: 0 }
     }
 

@@ -44,14 +44,14 @@ pub use database::Database;
 pub use encode::{Node, decode_rows, encode_rows, walk_path};
 pub use error::{Ending, Error, Missing, RequestPart, Result};
 pub use indexing::RequiredRows;
-pub use interrupt::{Interrupt, Unless};
+pub use interrupt::{Interrupt, InterruptCheck};
 pub use keyword_statistics::{KeywordStatistics, MAX_PATTERNS, WantedStatistics};
 pub use memory::{memory_limit_bytes, memory_share};
 pub use options::{Durability, Options};
 pub use read::{
-    Answer, ColumnBatch, ColumnData, ColumnValues, DocumentBatch, Elsewhere, GatheredTable,
-    LocalPart, MAX_BEST_ROWS, MAX_FACET_VALUES, Part, PartRows, PartValues, PartsCache, Reader,
-    Scan, StoredQuery, Strings, TableVersion, Unopened, Validity,
+    Answer, ColumnBatch, ColumnData, ColumnValues, DocumentBatch, GatheredTable, LocalPart,
+    MAX_BEST_ROWS, MAX_FACET_VALUES, Part, PartOpenFailure, PartRows, PartValues, PartsCache,
+    Reader, RemoteTables, Scan, StoredQuery, Strings, TableVersion, Validity,
 };
 pub use recovery::Problem;
 pub use remora_index::text::{Normalization, Width, WordPattern, word_runs};
@@ -68,7 +68,7 @@ pub use schema::{
     PathTest, PathValue, Schema, TextDef, WordsDef, is_computed_name, register_computing,
     register_text_key, texts_tell, united_name, united_names,
 };
-pub use shared::IndexedAhead;
+pub use shared::PrebuiltSegments;
 pub use statistics::{IndexStatistics, LevelStatistics, TableStatistics};
 pub use transaction::Transaction;
 pub use value::{Date, DateTime, Decimal, KeyValues, Row, Value, ZERO_TIMESTAMP_MICROS, compare};

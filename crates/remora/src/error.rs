@@ -162,7 +162,7 @@ impl From<EngineError> for Error {
             | EngineError::NotUnique { .. } => Self::Exists(detail),
             EngineError::Busy(_) | EngineError::Ended(_) => Self::Busy(detail),
             EngineError::Corrupt(_) => Self::Corrupt(detail),
-            EngineError::Io(_) | EngineError::Elsewhere(_) => Self::Io(detail),
+            EngineError::Io(_) | EngineError::RemoteServer(_) => Self::Io(detail),
             EngineError::Full(_) => Self::Full(detail),
             EngineError::Poisoned(_) => Self::ReadOnly(detail),
             EngineError::Closed => Self::Closed,

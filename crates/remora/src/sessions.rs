@@ -12,7 +12,7 @@ use std::{
 
 use parking_lot::Mutex;
 use remora_engine::Database;
-use remora_sql::{Alone, Identity, Instance, Session, Settings};
+use remora_sql::{EmbeddedHost, Identity, Instance, Session, Settings};
 
 use crate::{Error, Options, Result, runtime};
 
@@ -51,7 +51,7 @@ impl Sessions {
             default_database: DEFAULT_DATABASE.to_owned(),
         };
         Self {
-            instance: Instance::new(engine, Arc::new(Alone), settings),
+            instance: Instance::new(engine, Arc::new(EmbeddedHost), settings),
             next: AtomicU64::new(1),
             idle: Mutex::default(),
             statements: Mutex::default(),

@@ -52,7 +52,7 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// [`ErrorCode::OptionPreventsStatement`] if the table is not replicated, or its words are declared elsewhere.
     fn declare_words(&self, _table: &str, _words: Option<TableWords>) -> Result<()> {
-        Err(nobody_followed())
+        Err(no_source_error())
     }
 
     /// Whether the GTID set is contained in what `source` applied (any source where `None`); waits
@@ -68,7 +68,7 @@ pub trait Host: Send + Sync {
         _gtids: &str,
         _timeout: Duration,
     ) -> Result<bool> {
-        Err(nobody_followed())
+        Err(no_source_error())
     }
 
     /// Whether other servers may ask as that account for parts of their tables (`CALL REMORA_PART`), which costs memory that
@@ -121,9 +121,9 @@ pub trait AgentConnection: Send {
 }
 
 /// The host of a database within a program.
-pub struct Alone;
+pub struct EmbeddedHost;
 
-impl Host for Alone {}
+impl Host for EmbeddedHost {}
 
 /// The words of a table, as SQL declares them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -135,7 +135,7 @@ pub struct TableWords {
 }
 
 /// 1290 where a position of a source is waited for and there is none.
-pub fn nobody_followed() -> Error {
+pub fn no_source_error() -> Error {
     let message = "This server follows no other: there is no position to wait for";
     Error::new(ErrorCode::OptionPreventsStatement, message)
 }

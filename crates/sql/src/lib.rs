@@ -15,7 +15,7 @@
 #![warn(missing_docs)]
 
 mod agents;
-mod aside;
+mod blocking;
 mod catalog;
 mod cell;
 mod column;
@@ -48,8 +48,8 @@ pub use column::{Column, SqlType};
 pub use declared_numbers::DeclaredNumbers;
 pub use error::{Error, Result};
 pub use host::{
-    Account, AgentConnection, AgentLimit, Alone, Host, Process, ReplicaReport, TableWords,
-    nobody_followed,
+    Account, AgentConnection, AgentLimit, EmbeddedHost, Host, Process, ReplicaReport, TableWords,
+    no_source_error,
 };
 pub use identity::{Access, Identity, Right};
 pub use instance::{Instance, register_collations};

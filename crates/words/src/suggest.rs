@@ -101,7 +101,7 @@ impl Suggestion {
 
 /// Which word of a text to search for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum WordChoice {
     /// The first: CALL SUGGEST.
     First,
     /// The last: CALL QSUGGEST.
@@ -110,10 +110,10 @@ pub enum Which {
 
 /// The chosen word of the text, folded as the table's words are but not stemmed.
 #[must_use]
-pub fn word(text: &str, which: Which, analyzer: &Analyzer) -> Option<String> {
+pub fn word(text: &str, which: WordChoice, analyzer: &Analyzer) -> Option<String> {
     let mut found = None;
     analyzer.spans(text, &mut |span| {
-        if found.is_none() || which == Which::Last {
+        if found.is_none() || which == WordChoice::Last {
             found = Some(span.written.to_owned());
         }
     });

@@ -5,7 +5,7 @@
 use remora_words::{
     analysis::Analyzer,
     settings::{Files, Settings},
-    suggest::{SuggestOptions, Which, suggest, word},
+    suggest::{SuggestOptions, WordChoice, suggest, word},
 };
 
 fn given(asked: &str, options: &[(&str, i64)], words: &[(&str, u64)]) -> Vec<(String, u32, u64)> {
@@ -105,7 +105,7 @@ fn options_that_are_not_understood_are_refused() {
 #[test]
 fn first_or_last_word_is_suggested() {
     let analyzer = Analyzer::new(&Settings::default(), &Files::none()).unwrap();
-    assert_eq!(word("Alpha, beta!", Which::First, &analyzer).as_deref(), Some("alpha"));
-    assert_eq!(word("Alpha, beta!", Which::Last, &analyzer).as_deref(), Some("beta"));
-    assert_eq!(word(" - ", Which::First, &analyzer), None);
+    assert_eq!(word("Alpha, beta!", WordChoice::First, &analyzer).as_deref(), Some("alpha"));
+    assert_eq!(word("Alpha, beta!", WordChoice::Last, &analyzer).as_deref(), Some("beta"));
+    assert_eq!(word(" - ", WordChoice::First, &analyzer), None);
 }

@@ -29,9 +29,9 @@ pub fn encode_rows(rows: &[Row]) -> Vec<u8> {
 /// encoding.
 ///
 /// # Errors
-/// [`Error::Elsewhere`] if the bytes are malformed or contain more rows.
+/// [`Error::RemoteServer`] if the bytes are malformed or contain more rows.
 pub fn decode_rows(bytes: &[u8], columns: usize, most: usize) -> Result<Vec<Row>> {
-    let malformed = || Error::Elsewhere("it sent malformed rows".to_owned());
+    let malformed = || Error::RemoteServer("it sent malformed rows".to_owned());
     let mut rest = bytes;
     let count = u32::from_le_bytes(array(&mut rest).ok_or_else(malformed)?) as usize;
     // Each value takes at least one byte.

@@ -39,7 +39,7 @@ pub(crate) use checkpoint::{CHANGE_BYTES, checkpoint, write_recovered};
 pub(crate) use plan::{Limit, Size, is_crowded, is_merge_due, tier};
 pub(crate) use priority::lower_priority;
 
-use portion::{Bounds, LeftOut, PathRows, Portion, Taken, Took, take};
+use portion::{Bounds, OmittedPath, PathRows, Portion, PortionOutcome, Taken, take};
 use priority::aside;
 
 /// Merges of at least this many bytes run in a thread of their own.
@@ -340,7 +340,7 @@ fn tell_failure(shared: &DatabaseState, table: &TableView, inputs: &[SegmentView
 fn gains_nothing(
     table: &TableView,
     view: &SegmentView,
-    left_out: &[LeftOut],
+    left_out: &[OmittedPath],
     deletions: Deletions,
 ) -> bool {
     let may_stay = match deletions {
@@ -359,9 +359,9 @@ fn leave_without(
     shared: &DatabaseState,
     table: &TableView,
     segment: &Arc<Segment>,
-    left_out: &[LeftOut],
+    left_out: &[OmittedPath],
 ) {
-    for LeftOut { too_much, key } in left_out {
+    for OmittedPath { too_much, key } in left_out {
         // The document is not in this segment, or was deleted.
         let Some(doc) = segment.keys().find(key) else { continue };
         table.activity.leave_without(segment, &too_much.spec, doc, &too_much.why);
@@ -390,7 +390,7 @@ fn in_files(shared: &DatabaseState, inputs: &[SegmentView], error: &Error) -> St
 /// The outcome of a merge.
 enum Made<'v> {
     Segment { taken: Vec<Taken<'v>>, output: Option<Arc<Segment>>, is_whole: bool },
-    TooMuch(LeftOut),
+    TooMuch(OmittedPath),
     Stopped,
 }
 
@@ -400,7 +400,7 @@ fn make_aside<'v>(
     shared: &DatabaseState,
     table: &TableView,
     views: &'v [SegmentView],
-    left_out: &[LeftOut],
+    left_out: &[OmittedPath],
 ) -> Result<Made<'v>> {
     let make = || make(shared, table, views, left_out);
     let bytes: u64 = views.iter().map(SegmentView::bytes).sum();
@@ -422,16 +422,16 @@ fn make<'v>(
     shared: &DatabaseState,
     table: &TableView,
     views: &'v [SegmentView],
-    left_out: &[LeftOut],
+    left_out: &[OmittedPath],
 ) -> Result<Made<'v>> {
     let (schema, rows) = (&*table.schema, &*table.rows);
     let paths = PathRows { schema, rows, left_out, may_continue: &|| may_continue(shared, table) };
     let held_bytes = shared.options.path_index_bytes.max(1);
     let bounds = Bounds { limit: Limit::of(&shared.options), held_bytes };
     let portion = match take(views, &paths, &bounds)? {
-        Took::Portion(portion) => portion,
-        Took::TooMuch(one) => return Ok(Made::TooMuch(one)),
-        Took::Stopped => return Ok(Made::Stopped),
+        PortionOutcome::Portion(portion) => portion,
+        PortionOutcome::TooMuch(one) => return Ok(Made::TooMuch(one)),
+        PortionOutcome::Stopped => return Ok(Made::Stopped),
     };
     let Portion { taken, inputs, is_whole, held_bytes, most_collected_bytes, .. } = portion;
     if held_bytes > 0 {

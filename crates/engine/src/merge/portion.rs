@@ -38,13 +38,13 @@ pub(super) struct PathRows<'r> {
     /// The rows of the same snapshot as the segments.
     pub rows: &'r dyn RowReader,
     /// The paths that are left out.
-    pub left_out: &'r [LeftOut],
+    pub left_out: &'r [OmittedPath],
     /// Whether the merge is still wanted.
     pub may_continue: &'r dyn Fn() -> bool,
 }
 
 /// A path that is left out because a document has too much there.
-pub(super) struct LeftOut {
+pub(super) struct OmittedPath {
     pub too_much: TooMuch,
     /// The key of the document.
     pub key: Vec<u8>,
@@ -73,10 +73,10 @@ pub(super) struct Portion<'v> {
 }
 
 /// The outcome of choosing a portion.
-pub(super) enum Took<'v> {
+pub(super) enum PortionOutcome<'v> {
     Portion(Portion<'v>),
     /// A document has more at a path than can be indexed.
-    TooMuch(LeftOut),
+    TooMuch(OmittedPath),
     /// The merge is not wanted any more.
     Stopped,
 }
@@ -86,7 +86,7 @@ pub(super) fn take<'v>(
     views: &'v [SegmentView],
     paths: &PathRows<'_>,
     bounds: &Bounds,
-) -> Result<Took<'v>> {
+) -> Result<PortionOutcome<'v>> {
     let specs = path_specs(paths.schema);
     let is_left_out = |spec: &PathSpec| paths.left_out.iter().any(|one| one.too_much.spec == *spec);
     let missing = |view: &SegmentView| {
@@ -108,7 +108,7 @@ pub(super) fn take<'v>(
     if portion.is_whole {
         portion.add_others(others, &bounds.limit);
     }
-    Ok(Took::Portion(portion))
+    Ok(PortionOutcome::Portion(portion))
 }
 
 impl Default for Portion<'_> {
@@ -134,7 +134,7 @@ impl<'v> Portion<'v> {
         missing: MissingPaths<'_>,
         paths: &PathRows<'_>,
         bounds: &Bounds,
-    ) -> Result<Option<Took<'v>>> {
+    ) -> Result<Option<PortionOutcome<'v>>> {
         let wanted = |column: usize| paths.schema.paths.iter().any(|path| path.column == column);
         let count = view.segment.doc_count();
         let Some(first) = (0..count).find(|&doc| !view.is_deleted(doc)) else {
@@ -153,7 +153,7 @@ impl<'v> Portion<'v> {
             if (end - first).is_multiple_of(ASKED_DOCUMENTS) || unasked_bytes >= ASKED_BYTES {
                 unasked_bytes = 0;
                 if !(paths.may_continue)() {
-                    return Ok(Some(Took::Stopped));
+                    return Ok(Some(PortionOutcome::Stopped));
                 }
             }
             let mut row = None;
@@ -165,7 +165,7 @@ impl<'v> Portion<'v> {
                 taken += 1;
             }
             if let Some(too_much) = missing.add(row.as_deref())? {
-                return Ok(Some(Took::TooMuch(LeftOut { too_much, key })));
+                return Ok(Some(PortionOutcome::TooMuch(OmittedPath { too_much, key })));
             }
             end += 1;
             let held = self.held_bytes + missing.bytes();

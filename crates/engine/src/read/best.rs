@@ -46,11 +46,12 @@ pub(super) fn candidates(
     }
     let mut by_weight = terms.to_vec();
     by_weight.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.term.cmp(&b.term)));
-    let mut race = Race { docs, norms, wanted, partials: Vec::new(), open: true, threshold: 0.0 };
+    let mut race =
+        MaxScorePruning { docs, norms, wanted, partials: Vec::new(), open: true, threshold: 0.0 };
     race.partials.resize_with(norms.len(), Vec::new);
     for (place, &weighted) in by_weight.iter().enumerate() {
         let rest = by_weight[place + 1..].iter().map(|rest| rest.weight).sum();
-        let mut bar = Bar::new(weighted.weight, rest, wanted, race.threshold);
+        let mut bar = ScoreThreshold::new(weighted.weight, rest, wanted, race.threshold);
         for at in 0..norms.len() {
             race.take(asked, at, weighted, &mut bar, report)?;
         }
@@ -60,7 +61,7 @@ pub(super) fn candidates(
 }
 
 /// The threshold that a document must reach to be a candidate, while one term is processed.
-struct Bar {
+struct ScoreThreshold {
     weight: f64,
     /// An upper bound of what the remaining terms can add.
     rest: f64,
@@ -74,7 +75,7 @@ struct Bar {
     wanted: usize,
 }
 
-impl Bar {
+impl ScoreThreshold {
     fn new(weight: f64, rest: f64, wanted: usize, threshold: f64) -> Self {
         let highest = BinaryHeap::new();
         let mut bar = Self { weight, rest, threshold, norm_share: 0.0, highest, wanted };
@@ -114,7 +115,7 @@ impl Bar {
     }
 }
 
-struct Race<'a> {
+struct MaxScorePruning<'a> {
     docs: Vec<DocSet>,
     norms: &'a [SegmentNorms<'a>],
     wanted: usize,
@@ -126,14 +127,14 @@ struct Race<'a> {
     threshold: f64,
 }
 
-impl Race<'_> {
+impl MaxScorePruning<'_> {
     /// Adds a term's contribution to the documents of a segment.
     fn take(
         &mut self,
         asked: &mut TermFrequencies<'_>,
         at: usize,
         Weighted { term, weight }: Weighted,
-        bar: &mut Bar,
+        bar: &mut ScoreThreshold,
         report: &mut QueryReport,
     ) -> Result<()> {
         let norms = &self.norms[at];
@@ -196,7 +197,7 @@ fn united(
     frequencies: &[(u32, u32)],
     docs: &DocSet,
     norms: &SegmentNorms<'_>,
-    bar: &mut Bar,
+    bar: &mut ScoreThreshold,
 ) -> Vec<Partial> {
     let mut all = Vec::with_capacity(partials.len());
     let mut before = partials.into_iter().peekable();

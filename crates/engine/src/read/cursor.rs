@@ -16,7 +16,7 @@ use remora_index::column::{Cell, ColumnKind};
 
 use super::{
     literal::OwnedCell,
-    order::{After, DocumentAddress, Order, PartBy, SegmentOrder},
+    order::{DocumentAddress, Order, PageStart, PartBy, SegmentOrder},
 };
 use crate::{Error, RequestPart, Result, Schema, encode::column_kind, snapshot::TableView};
 
@@ -25,7 +25,7 @@ const VERSION: u8 = 1;
 const MAX_CHARS: usize = 1 << 20;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-impl After {
+impl PageStart {
     /// Decodes a cursor, and checks that it was made for this table and order.
     pub fn decode(schema: &Schema, order: &Order, cursor: &str) -> Result<Self> {
         let bytes = decode_base64(cursor).ok_or_else(malformed)?;

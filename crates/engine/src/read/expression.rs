@@ -7,7 +7,7 @@ use remora_index::text::{AtomKind, Normalization, Pattern, WordPattern, atoms};
 use super::{fuzzy::FuzzyTerm, letters::LetterTerm, ranked::Ranked};
 use crate::{
     ColumnLetters, Error, Piece, PieceMatch, RequestPart, Result, Schema, Selection, TextDef,
-    TextQuery, interrupt::Unless, schema::Synonyms, snapshot::TableView,
+    TextQuery, interrupt::InterruptCheck, schema::Synonyms, snapshot::TableView,
 };
 
 /// Deepest nesting of a query.
@@ -24,7 +24,7 @@ pub(super) struct Expression {
     /// The keyword queries.
     pub keywords: Vec<Ranked>,
     /// Asked before each term of a segment, and before each row whose text is read.
-    pub unless: Unless,
+    pub unless: InterruptCheck,
 }
 
 /// One condition. Conjunctions are flat. Negations inside them are kept apart, so that they are subtracted instead
@@ -112,7 +112,11 @@ impl Expression {
     }
 
     /// The selection's text condition, if it has one.
-    pub fn new(view: &TableView, selection: &Selection, unless: &Unless) -> Result<Option<Self>> {
+    pub fn new(
+        view: &TableView,
+        selection: &Selection,
+        unless: &InterruptCheck,
+    ) -> Result<Option<Self>> {
         let schema = &*view.schema;
         let Some(query) = &selection.text else { return Ok(None) };
         if schema.texts.is_empty() && !asks_keywords(query, MAX_DEPTH) {
@@ -160,7 +164,7 @@ impl Expression {
 
 struct Compiler<'s> {
     view: &'s TableView,
-    unless: &'s Unless,
+    unless: &'s InterruptCheck,
     schema: &'s Schema,
     synonyms: &'s Synonyms,
     fuzzy: Option<u8>,

@@ -10,7 +10,7 @@ use super::{columns::indexed, filter::ValueTest, literal::OwnedCell, select::Pla
 use crate::{
     ColumnDef, FacetReply, FacetRequest, Position, QueryReport, RequestPart, Result,
     encode::decode_cell,
-    interrupt::Unless,
+    interrupt::InterruptCheck,
     snapshot::{SegmentView, TableView},
 };
 
@@ -18,7 +18,7 @@ use crate::{
 pub(crate) fn facet(
     view: &TableView,
     request: &FacetRequest,
-    (position, unless): (Position, &Unless),
+    (position, unless): (Position, &InterruptCheck),
 ) -> Result<FacetReply> {
     let started = Instant::now();
     let column = indexed(&view.schema, &request.column, RequestPart::Facet)?;

@@ -18,11 +18,11 @@ use remora_index::{
 };
 
 use super::{
-    beginning::{Letters, Scratch, end_of},
     columns::{indexed, joint_place, path_place, texts_place},
     docs::Docs,
     letters::LetterTerm,
     literal::{self, Bounds, OwnedCell},
+    prefix::{CollatedPrefix, Scratch, end_of},
 };
 use crate::{
     ColumnDef, ColumnType, Comparison, Error, Filter, Literal, PathTest, RequestPart, Result,
@@ -47,7 +47,7 @@ pub(super) enum Condition {
     /// The sort key of the column's text, in a text order, satisfies the predicate.
     Keyed { id: u32, order: TextOrder, predicate: Predicate },
     /// The column's text has a prefix.
-    Begins { id: u32, letters: Letters },
+    Begins { id: u32, letters: CollatedPrefix },
     /// A path, or several together, have a value within one of the ranges.
     Path { path: PathSpec, ranges: Vec<KeyRange> },
     /// One of the texts at paths contains the pattern; for some patterns false positives are possible
@@ -446,7 +446,7 @@ fn retain_column(column: Option<&Column>, predicate: &Predicate, docs: &mut Vec<
     }
 }
 
-fn retain_letters(column: Option<&Column>, letters: &Letters, docs: &mut Vec<u32>) {
+fn retain_letters(column: Option<&Column>, letters: &CollatedPrefix, docs: &mut Vec<u32>) {
     let mut scratch = Scratch::default();
     docs.retain(|&doc| match column.map(|column| column.get(doc)) {
         Some(Cell::Bytes(text)) => letters.begin(text, &mut scratch),
@@ -544,7 +544,7 @@ impl<'s> Compiler<'s> {
     /// A condition on the prefix of a column's texts.
     fn begins(&self, column: &str, order: u32, text: &str) -> Result<Condition> {
         let (id, order) = self.ordered(column, order)?;
-        Ok(Condition::Begins { id, letters: Letters::new(text, order) })
+        Ok(Condition::Begins { id, letters: CollatedPrefix::new(text, order) })
     }
 
     /// The id of a text column, and its text order.

@@ -22,7 +22,7 @@ use super::texts::retain_rows;
 use crate::{
     Result, TextDef,
     indexing::indexed_texts,
-    interrupt::Unless,
+    interrupt::InterruptCheck,
     snapshot::{SegmentView, TableView},
 };
 
@@ -42,12 +42,12 @@ pub(super) struct IndexedText<'v> {
     pub definition: &'v TextDef,
     pub index: &'v TextIndex,
     /// Asked before each row whose text is read.
-    pub unless: &'v Unless,
+    pub unless: &'v InterruptCheck,
 }
 
 impl IndexedText<'_> {
     /// What is read of a row.
-    fn read(&self) -> (&[usize], &Unless) {
+    fn read(&self) -> (&[usize], &InterruptCheck) {
         (&self.definition.columns, self.unless)
     }
 }

@@ -17,7 +17,7 @@ use super::{
     filter::{Condition, Conjunct, Equality},
     index_ranges::ConditionRanges,
     literal::OwnedCell,
-    order::{After, Order, PartBy, SegmentOrder},
+    order::{Order, PageStart, PartBy, SegmentOrder},
     walk::{self, MIN_CHUNK, Walked},
 };
 use crate::{
@@ -31,13 +31,13 @@ const STEP_SHARE: usize = 4;
 
 /// The indexes that have the order of a request. In each segment the first of them that exists is walked.
 pub(super) struct IndexOrder {
-    along: Vec<Along>,
+    along: Vec<OrderedIndex>,
     /// Whether the index is forced, that is, walked however many rows are skipped.
     forced: bool,
 }
 
 /// An index that has the order of a request.
-struct Along {
+struct OrderedIndex {
     index: TableIndex,
     spec: IndexSpec,
     /// The values of its leading columns, equal in all selected rows.
@@ -99,8 +99,8 @@ impl IndexOrder {
         let equal = condition.map(Condition::equalities).unwrap_or_default();
         let key: Vec<IndexPart> = key_parts(schema);
         let specs = allowed_specs(schema, allowed.indexes).into_iter();
-        let along = |(index, spec)| Along::of(index, spec, order, &equal, &key);
-        let mut found: Vec<Along> = specs.filter_map(along).collect();
+        let along = |(index, spec)| OrderedIndex::of(index, spec, order, &equal, &key);
+        let mut found: Vec<OrderedIndex> = specs.filter_map(along).collect();
         if let Some(condition) = condition {
             found.iter_mut().for_each(|along| along.ask(condition));
         }
@@ -122,7 +122,7 @@ impl IndexOrder {
         view: &SegmentView,
         docs: &Docs,
         order: &SegmentOrder<'_>,
-        after: Option<&After>,
+        after: Option<&PageStart>,
         wanted: usize,
     ) -> Option<Vec<u32>> {
         let (along, index) = self.of(view)?;
@@ -155,7 +155,7 @@ impl IndexOrder {
         condition: Option<&Condition>,
         wanted: usize,
     ) -> Result<Option<Walked>> {
-        let in_segment = |along: &Along| along.ranges(view).get(segment).cloned().flatten();
+        let in_segment = |along: &OrderedIndex| along.ranges(view).get(segment).cloned().flatten();
         let found = self.along.iter().find_map(|along| Some((along, in_segment(along)?)));
         let (Some((along, mut positions)), Some(view)) = (found, view.segments.get(segment)) else {
             return Ok(None);
@@ -189,7 +189,7 @@ impl IndexOrder {
 
     /// Whether every row it walks is selected, and they come in the order of the request.
     pub fn is_all(&self) -> bool {
-        self.along.iter().all(Along::is_of_page)
+        self.along.iter().all(OrderedIndex::is_of_page)
     }
 
     /// Whether every row it walks is selected.
@@ -205,7 +205,7 @@ impl IndexOrder {
     }
 
     /// The first of the indexes that a segment has.
-    fn of<'v>(&self, view: &'v SegmentView) -> Option<(&Along, SegmentIndex<'v>)> {
+    fn of<'v>(&self, view: &'v SegmentView) -> Option<(&OrderedIndex, SegmentIndex<'v>)> {
         self.along.iter().find_map(|along| Some((along, view.segment.index(&along.spec)?)))
     }
 }
@@ -217,7 +217,7 @@ fn key_parts(schema: &Schema) -> Vec<IndexPart> {
     columns.map(|it| IndexPart { column: it.id, descending: false, order: None }).collect()
 }
 
-impl Along {
+impl OrderedIndex {
     fn of(
         index: TableIndex,
         spec: IndexSpec,
@@ -361,7 +361,7 @@ impl Along {
         &self,
         index: &SegmentIndex<'_>,
         order: &SegmentOrder<'_>,
-        after: Option<&After>,
+        after: Option<&PageStart>,
     ) -> Option<Range<u32>> {
         let prefix: Vec<_> = self.prefix.iter().map(OwnedCell::as_cell).collect();
         let all = index.range(&prefix, Bound::Unbounded, Bound::Unbounded);

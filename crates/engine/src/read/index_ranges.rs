@@ -120,13 +120,13 @@ impl ConditionRanges {
                 let is_null = matches!(it.predicate, Predicate::IsNull);
                 it.id == part.column && (it.order == part.order || is_null)
             };
-            match Said::of(conjuncts.iter().filter(of_part).map(|it| it.predicate)) {
-                Said::Values(of_part) => values.push(of_part),
-                Said::Bounds(low, high) => {
+            match ColumnConstraint::of(conjuncts.iter().filter(of_part).map(|it| it.predicate)) {
+                ColumnConstraint::Values(of_part) => values.push(of_part),
+                ColumnConstraint::Bounds(low, high) => {
                     bounds = Some((low, high));
                     break;
                 }
-                Said::Nothing => break,
+                ColumnConstraint::Nothing => break,
             }
         }
         (!values.is_empty() || bounds.is_some()).then_some(Self {
@@ -146,11 +146,11 @@ impl ConditionRanges {
 
     /// Whether the ranges are equivalent to a whole condition, of which they were made.
     pub fn is_equivalent(&self, condition: &Condition) -> bool {
-        condition.is_of_conjuncts() && self.says_all(&condition.conjuncts())
+        condition.is_of_conjuncts() && self.constrains_all(&condition.conjuncts())
     }
 
     /// Whether the ranges are equivalent to all of the conditions.
-    fn says_all(&self, conjuncts: &[Conjunct<'_>]) -> bool {
+    fn constrains_all(&self, conjuncts: &[Conjunct<'_>]) -> bool {
         let parts = self.values.len() + usize::from(self.bounds.is_some());
         let parts = self.spec.parts.get(..parts).unwrap_or_default();
         conjuncts.iter().all(|it| match it.predicate {
@@ -244,13 +244,13 @@ impl ConditionRanges {
 }
 
 /// The conditions on one column.
-enum Said {
+enum ColumnConstraint {
     Nothing,
     Values(Vec<OwnedCell>),
     Bounds(Bound<OwnedCell>, Bound<OwnedCell>),
 }
 
-impl Said {
+impl ColumnConstraint {
     fn of<'p>(predicates: impl Iterator<Item = &'p Predicate>) -> Self {
         // NULL satisfies no comparison.
         let none = || (Bound::Excluded(OwnedCell::Null), Bound::Unbounded);

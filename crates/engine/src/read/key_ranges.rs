@@ -40,13 +40,13 @@ impl KeyRanges {
                 break;
             }
             let of_column = conjuncts.iter().filter(|it| it.id == column.id && it.order.is_none());
-            match Said::of(of_column.map(|it| it.predicate)) {
-                Said::Values(of_part) => values.push(of_part),
-                Said::Range(low, high) => {
+            match KeyPartConstraint::of(of_column.map(|it| it.predicate)) {
+                KeyPartConstraint::Values(of_part) => values.push(of_part),
+                KeyPartConstraint::Range(low, high) => {
                     range = Some((low, high));
                     break;
                 }
-                Said::Nothing => break,
+                KeyPartConstraint::Nothing => break,
             }
         }
         let whole = values.len() == schema.primary_key.len();
@@ -166,13 +166,13 @@ impl KeyRanges {
 }
 
 /// The conditions on one part.
-enum Said {
+enum KeyPartConstraint {
     Nothing,
     Values(Vec<u64>),
     Range(u64, u64),
 }
 
-impl Said {
+impl KeyPartConstraint {
     fn of<'p>(predicates: impl Iterator<Item = &'p Predicate>) -> Self {
         let (mut low, mut high, mut is_bounded) = (0, u64::MAX, false);
         let mut list: Option<&[u64]> = None;

@@ -27,7 +27,7 @@ use crate::{ColumnLetters, LetterClasses, Result, TextDef, Value};
 pub(super) struct LetterTerm {
     letters: Vec<char>,
     /// The letters as they are matched in an original text.
-    spelling: Spelling,
+    spelling: LetterSequence,
     column: usize,
     classes: Arc<dyn LetterClasses>,
     images: Images,
@@ -41,20 +41,20 @@ pub(super) struct LetterTerm {
     /// column.
     proves: bool,
     /// Cached effects of special characters.
-    doubts: Mutex<FxHashMap<char, Doubt>>,
+    doubts: Mutex<FxHashMap<char, CharacterEffect>>,
 }
 
 /// How a special character can falsify the index's answer for the search text.
 #[derive(Clone, Copy)]
-struct Doubt {
+struct CharacterEffect {
     /// It can cause a false negative: it is equal to a letter, but its normalised form is not.
-    hides: bool,
+    false_negative: bool,
     /// It can cause a false positive: it is equal to no letter, but its normalised form looks like one.
-    pretends: bool,
+    false_positive: bool,
 }
 
 /// The result for a segment's documents.
-pub(super) struct Held {
+pub(super) struct SubstringDocs {
     /// Documents that certainly contain the text.
     pub sure: DocSet,
     /// Documents whose texts must be read.
@@ -71,7 +71,7 @@ impl LetterTerm {
     /// A text that is sought letter by letter in an index of other texts than a column's: no row can be read for it,
     /// and all that is found is doubtful. `None` if the text is empty.
     pub fn as_spelled(text: &str, normalization: &Normalization) -> Option<Self> {
-        let column = ColumnLetters { column: usize::MAX, classes: Arc::new(Themselves) };
+        let column = ColumnLetters { column: usize::MAX, classes: Arc::new(ExactLetters) };
         Self::of(text, &column, normalization, false)
     }
 
@@ -96,7 +96,7 @@ impl LetterTerm {
             let set: HashSet<char> = set.collect();
             alphabet.extend(set.iter().chain(&equals));
             sets.push(set);
-            spelling.push(Equals::new(equals));
+            spelling.push(EqualCharacters::new(equals));
         }
         let classes = Arc::clone(&column.classes);
         let proves = alone && case_is_one(&letters, &sets, &*classes, &images);
@@ -111,7 +111,7 @@ impl LetterTerm {
         let doubts = Mutex::default();
         Some(Self {
             letters,
-            spelling: Spelling::new(spelling),
+            spelling: LetterSequence::new(spelling),
             column,
             classes,
             images,
@@ -124,19 +124,19 @@ impl LetterTerm {
     }
 
     /// Asks the index of a segment.
-    pub fn find(&self, index: &TextIndex, documents: u32) -> Result<Held> {
-        let all = || Held { sure: DocSet::empty(), doubtful: DocSet::all(documents) };
+    pub fn find(&self, index: &TextIndex, documents: u32) -> Result<SubstringDocs> {
+        let all = || SubstringDocs { sure: DocSet::empty(), doubtful: DocSet::all(documents) };
         let mut strays = Vec::new();
         let spelled = self.pattern.as_ref().and_then(|pattern| {
             let spellings = |letter, out: &mut Vec<char>| self.spellings(letter, out);
             index.spelled(pattern, &spellings, &mut strays)
         });
         let may = |c: char| match self.images.is_framed(c) {
-            true => Doubt { hides: strays.contains(&c), pretends: false },
+            true => CharacterEffect { false_negative: strays.contains(&c), false_positive: false },
             false => *self.doubts.lock().entry(c).or_insert_with(|| self.doubt(c)),
         };
-        let hiding = index.documents_with(&mut |c| may(c).hides)?;
-        let pretending = index.documents_with(&mut |c| may(c).pretends)?;
+        let hiding = index.documents_with(&mut |c| may(c).false_negative)?;
+        let pretending = index.documents_with(&mut |c| may(c).false_positive)?;
         let (Some(mut hiding), Some(pretending), Some(pattern)) = (hiding, pretending, spelled)
         else {
             return Ok(all());
@@ -149,10 +149,10 @@ impl LetterTerm {
         let found = index.find(&pattern)?;
         if self.proves && !found.verify {
             let doubtful = hiding.union(&found.docs.clone().intersect(&pretending), documents);
-            return Ok(Held { sure: found.docs.subtract(&doubtful), doubtful });
+            return Ok(SubstringDocs { sure: found.docs.subtract(&doubtful), doubtful });
         }
         let doubtful = found.docs.union(&hiding, documents);
-        Ok(Held { sure: DocSet::empty(), doubtful })
+        Ok(SubstringDocs { sure: DocSet::empty(), doubtful })
     }
 
     /// Whether a row's text contains the letters.
@@ -184,29 +184,35 @@ impl LetterTerm {
     }
 
     /// The effect of a character that does not normalise to its own lower case.
-    fn doubt(&self, c: char) -> Doubt {
+    fn doubt(&self, c: char) -> CharacterEffect {
         if self.images.joins(c) {
-            return Doubt { hides: true, pretends: true };
+            return CharacterEffect { false_negative: true, false_positive: true };
         }
-        let Some(image) = self.images.get(c) else { return Doubt { hides: true, pretends: true } };
+        let Some(image) = self.images.get(c) else {
+            return CharacterEffect { false_negative: true, false_positive: true };
+        };
         let known = |c: &char| self.alphabet.contains(c);
         if !known(&c) && !image.iter().any(known) {
             // A character that normalises to nothing makes the letters around it adjacent.
-            return Doubt { hides: false, pretends: image.is_empty() };
+            return CharacterEffect { false_negative: false, false_positive: image.is_empty() };
         }
         let is_one = |letter: &char| self.classes.are_equal(*letter, c);
         match image {
             [single] => {
                 let places = || self.sets.iter().zip(&self.letters);
-                Doubt {
-                    hides: places().any(|(set, one)| is_one(one) && !set.contains(single)),
-                    pretends: places().any(|(set, one)| !is_one(one) && set.contains(single)),
+                CharacterEffect {
+                    false_negative: places().any(|(set, one)| is_one(one) && !set.contains(single)),
+                    false_positive: places().any(|(set, one)| !is_one(one) && set.contains(single)),
                 }
             }
-            [] => Doubt { hides: self.letters.iter().any(is_one), pretends: true },
-            image => {
-                Doubt { hides: self.letters.iter().any(is_one), pretends: self.overlaps(image) }
-            }
+            [] => CharacterEffect {
+                false_negative: self.letters.iter().any(is_one),
+                false_positive: true,
+            },
+            image => CharacterEffect {
+                false_negative: self.letters.iter().any(is_one),
+                false_positive: self.overlaps(image),
+            },
         }
     }
 
@@ -227,9 +233,9 @@ impl LetterTerm {
 
 /// Every letter is equal to itself only.
 #[derive(Debug)]
-struct Themselves;
+struct ExactLetters;
 
-impl LetterClasses for Themselves {
+impl LetterClasses for ExactLetters {
     fn are_equal(&self, a: char, b: char) -> bool {
         a == b
     }
@@ -240,14 +246,14 @@ impl LetterClasses for Themselves {
 }
 
 /// Consecutive letters, each with all characters equal to it.
-struct Spelling {
-    letters: Vec<Equals>,
+struct LetterSequence {
+    letters: Vec<EqualCharacters>,
     /// The first bytes of the characters equal to the first letter; never a continuation byte.
     first_bytes: [bool; 256],
 }
 
-impl Spelling {
-    fn new(letters: Vec<Equals>) -> Self {
+impl LetterSequence {
+    fn new(letters: Vec<EqualCharacters>) -> Self {
         let mut first_bytes = [false; 256];
         for c in letters.first().iter().flat_map(|first| &first.characters) {
             first_bytes[usize::from(c.encode_utf8(&mut [0; 4]).as_bytes()[0])] = true;
@@ -267,14 +273,14 @@ impl Spelling {
 }
 
 /// The characters that are equal to a letter.
-struct Equals {
+struct EqualCharacters {
     /// One bit for each ASCII character; almost all of most texts.
     ascii: u128,
     /// All the characters, in ascending order.
     characters: Vec<char>,
 }
 
-impl Equals {
+impl EqualCharacters {
     fn new(mut characters: Vec<char>) -> Self {
         characters.sort_unstable();
         let ascii = characters.iter().filter(|c| c.is_ascii());

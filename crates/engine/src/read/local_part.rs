@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     FacetRequest, KeywordQuery, KeywordStatistics, Result, ScanRequest, Schema, Selection,
-    TextQuery, WantedStatistics, interrupt::Unless,
+    TextQuery, WantedStatistics, interrupt::InterruptCheck,
 };
 
 /// Keys in a page.
@@ -47,7 +47,7 @@ impl LocalPart {
         })
     }
 
-    fn reader(&self, unless: &Unless) -> Reader {
+    fn reader(&self, unless: &InterruptCheck) -> Reader {
         self.reader.with(unless)
     }
 }
@@ -73,12 +73,12 @@ impl Part for LocalPart {
         self.ends.as_ref()
     }
 
-    fn keys_from(&self, from: &[u8], unless: &Unless) -> Result<Vec<Vec<u8>>> {
+    fn keys_from(&self, from: &[u8], unless: &InterruptCheck) -> Result<Vec<Vec<u8>>> {
         self.reader(unless).keys_from(&self.table, from, PAGE_KEYS)
     }
 
-    fn hide(&self, keys: &[Vec<u8>], unless: &Unless) -> Result<Arc<dyn Part>> {
-        let reader = self.reader(unless).hiding(&self.table, keys)?;
+    fn hide(&self, keys: &[Vec<u8>], unless: &InterruptCheck) -> Result<Arc<dyn Part>> {
+        let reader = self.reader(unless).without_keys(&self.table, keys)?;
         Ok(Arc::new(Self::of(reader, &self.table, self.version.clone())?))
     }
 
@@ -86,12 +86,16 @@ impl Part for LocalPart {
         &'a self,
         asked: &'a KeywordQuery,
         wanted: &'a WantedStatistics,
-        unless: &'a Unless,
+        unless: &'a InterruptCheck,
     ) -> Answer<'a, KeywordStatistics> {
         Box::new(|| self.reader(unless).keyword_statistics(&self.table, asked, wanted))
     }
 
-    fn count<'a>(&'a self, mut selection: Selection, unless: &'a Unless) -> Answer<'a, u64> {
+    fn count<'a>(
+        &'a self,
+        mut selection: Selection,
+        unless: &'a InterruptCheck,
+    ) -> Answer<'a, u64> {
         selection.table.clone_from(&self.table);
         Box::new(move || Ok(self.reader(unless).count(&selection)?.count))
     }
@@ -99,7 +103,7 @@ impl Part for LocalPart {
     fn facet<'a>(
         &'a self,
         mut request: FacetRequest,
-        unless: &'a Unless,
+        unless: &'a InterruptCheck,
     ) -> Answer<'a, PartValues> {
         request.selection.table.clone_from(&self.table);
         (request.limit, request.offset, request.values_only) = (usize::MAX, 0, false);
@@ -109,7 +113,7 @@ impl Part for LocalPart {
         })
     }
 
-    fn scan(&self, mut request: ScanRequest, unless: &Unless) -> Result<PartRows> {
+    fn scan(&self, mut request: ScanRequest, unless: &InterruptCheck) -> Result<PartRows> {
         request.table.clone_from(&self.table);
         let weighed = |text: TextQuery| weighed(text, &self.table);
         request.text = request.text.map(weighed);

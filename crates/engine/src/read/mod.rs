@@ -15,7 +15,6 @@
 //!
 //! Nothing is built for rows that are not returned, and nothing is locked, because a view never changes.
 
-mod beginning;
 mod best;
 mod bm25;
 mod column_batch;
@@ -48,6 +47,7 @@ mod order;
 mod output;
 mod page;
 mod path_order;
+mod prefix;
 mod ranked;
 mod reader;
 mod runs;
@@ -66,10 +66,11 @@ mod tests;
 
 pub use column_batch::{ColumnBatch, ColumnData, ColumnValues, Strings, Validity};
 pub use gathered::{
-    Answer, GatheredTable, MAX_FACET_VALUES, Part, PartRows, PartValues, PartsCache, Unopened,
+    Answer, GatheredTable, MAX_FACET_VALUES, Part, PartOpenFailure, PartRows, PartValues,
+    PartsCache,
 };
 pub use local_part::LocalPart;
 pub use ranked::{DocumentBatch, StoredQuery};
-pub use reader::{Elsewhere, Reader, TableVersion};
+pub use reader::{Reader, RemoteTables, TableVersion};
 pub use scan::Scan;
 pub use scan_best::MAX_BEST_ROWS;

@@ -228,8 +228,8 @@ impl<'v> SegmentOrder<'v> {
     }
 
     /// A test for whether a document comes after a cursor.
-    pub fn is_after<'a>(&'a self, after: &'a After) -> impl Fn(u32) -> bool + 'a {
-        let seat = KeySeat::new(self.keys, &after.key);
+    pub fn is_after<'a>(&'a self, after: &'a PageStart) -> impl Fn(u32) -> bool + 'a {
+        let seat = KeyPosition::new(self.keys, &after.key);
         move |doc| {
             for (part, cell) in self.parts.iter().zip(&after.cells) {
                 let ordering = part.compare(part.cell(doc), cell.as_cell());
@@ -283,7 +283,7 @@ impl SegmentPart<'_> {
 }
 
 /// The row behind which a page starts.
-pub(super) struct After {
+pub(super) struct PageStart {
     /// The values in the parts of the order.
     pub cells: Vec<OwnedCell>,
     /// The encoded key.
@@ -291,14 +291,14 @@ pub(super) struct After {
 }
 
 /// The position of a key among the documents of a segment.
-pub(super) struct KeySeat {
+pub(super) struct KeyPosition {
     /// The number of documents below it.
     pub below: u32,
     /// Whether the next document has exactly this key.
     pub is_there: bool,
 }
 
-impl KeySeat {
+impl KeyPosition {
     /// Looks the key up: O(log documents).
     pub fn new(keys: &Keys, key: &[u8]) -> Self {
         let below = keys.lower_bound(key);

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Error, Hit, KeyValues, RequestPart, Result, Schema, SearchRequest, Value, encode::decode_key,
-    interrupt::Unless, snapshot::TableView,
+    interrupt::InterruptCheck, snapshot::TableView,
 };
 
 /// Most bytes of fields and snippets of one page, not counting its last row.
@@ -56,7 +56,7 @@ impl<'p> Output<'p> {
         view: &TableView,
         places: &[DocumentAddress],
         scores: Option<&[SegmentScores]>,
-        unless: &Unless,
+        unless: &InterruptCheck,
     ) -> Result<Vec<Hit>> {
         let sources = sources(&view.schema, &self.fields)?;
         let is_column = |source: &Source| matches!(source, Source::Column { .. });

@@ -9,7 +9,7 @@ use super::{
     key_order::KeyWalk,
     merge::Merge,
     offset,
-    order::{After, DocumentAddress, KeySeat, SegmentOrder},
+    order::{DocumentAddress, KeyPosition, PageStart, SegmentOrder},
 };
 use crate::{
     Error, RequestPart, Result, SearchRequest,
@@ -44,14 +44,14 @@ pub(super) fn by_key(
     view: &TableView,
     selected: &[Docs],
     descending: bool,
-    after: Option<&After>,
+    after: Option<&PageStart>,
     request: &SearchRequest,
 ) -> Vec<DocumentAddress> {
     let segments = view.segments.iter().zip(selected).enumerate();
     let streams = segments.map(|(segment, (view, docs))| {
         let mut walk = docs.walk(view);
         if let Some(after) = after {
-            let behind = KeySeat::new(view.segment.keys(), &after.key).behind(descending);
+            let behind = KeyPosition::new(view.segment.keys(), &after.key).behind(descending);
             walk = walk.within(behind.start, behind.end);
         }
         walk.directed(descending).map(move |doc| DocumentAddress { segment, doc })
@@ -82,7 +82,7 @@ pub(super) fn by_value(
     selected: &[Docs],
     orders: &[SegmentOrder<'_>],
     index: Option<&IndexOrder>,
-    after: Option<&After>,
+    after: Option<&PageStart>,
     request: &SearchRequest,
 ) -> (Vec<DocumentAddress>, bool) {
     let wanted = request.limit + request.offset;
@@ -266,7 +266,7 @@ fn top_of_segment(
     view: &SegmentView,
     docs: &Docs,
     order: &SegmentOrder<'_>,
-    after: Option<&After>,
+    after: Option<&PageStart>,
     wanted: usize,
 ) -> Vec<u32> {
     let mut top = Top::new(wanted, |a, b| order.compare_ties(a.doc, b.doc));

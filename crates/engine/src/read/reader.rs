@@ -23,7 +23,7 @@ use crate::{
     Selection, SourcePositions, TableIndex, Value, ValuesReply, ValuesRequest, WantedStatistics,
     encode::{decode_key, encode_key},
     error::no_table,
-    interrupt::{Interrupt, Unless},
+    interrupt::{Interrupt, InterruptCheck},
     schema::{is_united, united_name},
     shared::DatabaseState,
     snapshot::{HiddenRows, Snapshot, TableView, of_other_servers},
@@ -45,11 +45,11 @@ pub struct TableVersion {
 
 /// Opens tables with rows on other servers. Each table is opened once, so that all its readers see the same
 /// snapshots.
-pub trait Elsewhere: Send + Sync {
+pub trait RemoteTables: Send + Sync {
     /// Opens the table of this declaration. `reader` has its local parts.
     ///
     /// # Errors
-    /// [`crate::Error::Elsewhere`] if a server fails or gives a wrong answer; those of [`GatheredTable::open`].
+    /// [`crate::Error::RemoteServer`] if a server fails or gives a wrong answer; those of [`GatheredTable::open`].
     fn table(&self, declared: &Schema, reader: &Reader) -> Result<Arc<GatheredTable>>;
 }
 
@@ -93,9 +93,9 @@ fn without(table: &TableView, keys: &[Vec<u8>]) -> TableView {
 pub struct Reader {
     shared: Arc<DatabaseState>,
     snapshot: Arc<Snapshot>,
-    unless: Unless,
+    unless: InterruptCheck,
     /// Opens tables with rows on other servers.
-    elsewhere: Option<Arc<dyn Elsewhere>>,
+    elsewhere: Option<Arc<dyn RemoteTables>>,
     narrowed: Option<Narrowed>,
 }
 
@@ -108,24 +108,24 @@ impl Reader {
     /// A reader of this snapshot.
     pub(crate) fn of(shared: &Arc<DatabaseState>, snapshot: Arc<Snapshot>) -> Self {
         let shared = Arc::clone(shared);
-        Self { shared, snapshot, unless: Unless::NEVER, elsewhere: None, narrowed: None }
+        Self { shared, snapshot, unless: InterruptCheck::NEVER, elsewhere: None, narrowed: None }
     }
 
     /// The same snapshot, with a way to interrupt searches, [`Reader::values_in_order`] and reads of tables
     /// with rows on other servers. They end with [`crate::Error::Ended`] soon after `interrupt` says so: a keyword
     /// search after a few thousand postings and positions, or the documents of a few keywords; another search after
     /// a term in a segment, or a row that is read.
-    pub fn unless(self, interrupt: Arc<dyn Interrupt>) -> Self {
-        Self { unless: Unless::new(interrupt), ..self }
+    pub fn with_interrupt(self, interrupt: Arc<dyn Interrupt>) -> Self {
+        Self { unless: InterruptCheck::new(interrupt), ..self }
     }
 
     /// The interrupt of its searches.
-    pub fn ending(&self) -> &Unless {
+    pub fn ending(&self) -> &InterruptCheck {
         &self.unless
     }
 
     /// The same snapshot with this interrupt.
-    pub(crate) fn with(&self, unless: &Unless) -> Self {
+    pub(crate) fn with(&self, unless: &InterruptCheck) -> Self {
         Self { unless: unless.clone(), ..self.clone() }
     }
 
@@ -133,7 +133,7 @@ impl Reader {
     /// tables support [`Reader::schema`], [`Reader::row_count`], [`Reader::count`], [`Reader::scan`],
     /// [`Reader::best_page`], [`Reader::facet_few`] and the methods about keywords except
     /// [`Reader::for_each_keyword`]; the other methods return an error.
-    pub fn reaching(self, elsewhere: Arc<dyn Elsewhere>) -> Self {
+    pub fn with_remote_tables(self, elsewhere: Arc<dyn RemoteTables>) -> Self {
         Self { elsewhere: Some(elsewhere), ..self }
     }
 
@@ -144,7 +144,7 @@ impl Reader {
     /// # Errors
     /// Those of [`Reader::row_count`]; [`crate::Error::Request`] if that hides too many keys, or rows of a second
     /// table.
-    pub fn hiding(&self, table: &str, keys: &[Vec<u8>]) -> Result<Self> {
+    pub fn without_keys(&self, table: &str, keys: &[Vec<u8>]) -> Result<Self> {
         let refused = |message: String| Err(crate::Error::request(RequestPart::Other, message));
         let (base, mut hidden) = match &self.narrowed {
             Some(before) if *before.name == *table => {
@@ -233,7 +233,7 @@ impl Reader {
     }
 
     /// Whether this reader reads a table with rows on other servers.
-    pub fn is_elsewhere(&self, table: &str) -> bool {
+    pub fn has_remote_parts(&self, table: &str) -> bool {
         let found = self.snapshot.tables.get(table);
         self.elsewhere.is_some() && found.is_some_and(|it| !it.schema.agents().is_empty())
     }
@@ -509,7 +509,7 @@ impl Reader {
         Ok(Some((hits, report)))
     }
 
-    /// The access path that [`Reader::count`], [`Reader::facet`], [`Reader::scan`] and [`Reader::scan_few`] use
+    /// The access path that [`Reader::count`], [`Reader::facet`], [`Reader::scan`] and [`Reader::scan_within`] use
     /// for a selection now. Cost: that of a count.
     ///
     /// # Errors
@@ -717,8 +717,8 @@ impl Reader {
     ///
     /// # Errors
     /// Those of [`Reader::scan`].
-    pub fn scan_few(&self, request: ScanRequest, most: u64) -> Result<Option<Scan>> {
-        if self.is_elsewhere(&request.table) {
+    pub fn scan_within(&self, request: ScanRequest, most: u64) -> Result<Option<Scan>> {
+        if self.has_remote_parts(&request.table) {
             return Ok(None);
         }
         let table = Arc::clone(&*self.table(&request.table)?);
@@ -737,7 +737,7 @@ impl Reader {
     }
 
     /// The position and the interrupt for searches.
-    fn moment(&self) -> (Position, &Unless) {
+    fn moment(&self) -> (Position, &InterruptCheck) {
         (self.position(), &self.unless)
     }
 

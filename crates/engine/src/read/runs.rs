@@ -26,7 +26,7 @@ use crate::{
     ValuesRequest,
     encode::decode_cell,
     indexing::allowed_specs,
-    interrupt::{Looks, Unless},
+    interrupt::{InterruptCheck, InterruptTicker},
     snapshot::{SegmentView, TableView},
 };
 
@@ -41,7 +41,7 @@ const MAX_COMPARED: u32 = 4_096;
 pub(crate) fn values_in_order(
     view: &TableView,
     request: &ValuesRequest,
-    (position, unless): (Position, &Unless),
+    (position, unless): (Position, &InterruptCheck),
 ) -> Result<Option<ValuesReply>> {
     let started = Instant::now();
     let column = indexed(&view.schema, &request.column, RequestPart::Facet)?;
@@ -55,7 +55,7 @@ pub(crate) fn values_in_order(
     let mut along = match plan.expression {
         None => allowed_specs(&view.schema, allowed)
             .into_iter()
-            .filter_map(|(index, spec)| Along::of(index, spec, column, &plan, request))
+            .filter_map(|(index, spec)| DistinctIndex::of(index, spec, column, &plan, request))
             .filter(|along| ends.iter().all(|end| along.has(end))),
         Some(_) => return Ok(None),
     };
@@ -64,7 +64,7 @@ pub(crate) fn values_in_order(
     else {
         return Ok(None);
     };
-    let mut looks = Looks::new(unless);
+    let mut looks = InterruptTicker::new(unless);
     let condition = plan.condition.as_ref().filter(|_| along.is_tested);
     let mut test = condition.and_then(|condition| ValueTest::new(condition, column.id));
     let wanted = RunRequest { view, along: &along, column, ends: &ends, request };
@@ -88,7 +88,7 @@ struct End<'s> {
 }
 
 /// An index with the values in order.
-struct Along {
+struct DistinctIndex {
     spec: IndexSpec,
     /// The index ranges of the condition; `None` for all rows.
     asked: Option<ConditionRanges>,
@@ -101,7 +101,7 @@ struct Along {
     found_by: FoundBy,
 }
 
-impl Along {
+impl DistinctIndex {
     fn of(
         index: TableIndex,
         spec: IndexSpec,
@@ -183,7 +183,7 @@ struct Runs<'v> {
 }
 
 impl<'v> Runs<'v> {
-    fn of(along: &Along, view: &'v SegmentView) -> Option<Self> {
+    fn of(along: &DistinctIndex, view: &'v SegmentView) -> Option<Self> {
         let index = view.segment.index(&along.spec)?;
         let mut ranges = match &along.asked {
             Some(asked) => asked.ranges(&index, true)?,
@@ -263,7 +263,12 @@ impl<'v> Runs<'v> {
     }
 
     /// The least or greatest value of the next column among live rows of a run; NULL if all are NULL.
-    fn end(&self, run: &Range<u32>, greatest: bool, looks: &mut Looks) -> Result<OwnedCell> {
+    fn end(
+        &self,
+        run: &Range<u32>,
+        greatest: bool,
+        looks: &mut InterruptTicker,
+    ) -> Result<OwnedCell> {
         let Some(column) = self.next_column else { return Ok(OwnedCell::Null) };
         let cell = |at: u32| column.get(self.index.doc(at));
         // NULL sorts first.
@@ -296,7 +301,7 @@ impl<'v> Runs<'v> {
 /// What is requested for each value.
 struct RunRequest<'w> {
     view: &'w TableView,
-    along: &'w Along,
+    along: &'w DistinctIndex,
     column: &'w ColumnDef,
     ends: &'w [End<'w>],
     request: &'w ValuesRequest,
@@ -316,7 +321,7 @@ impl RunRequest<'_> {
         &self,
         segments: &mut [Runs<'_>],
         test: &mut Option<ValueTest<'_>>,
-        looks: &mut Looks,
+        looks: &mut InterruptTicker,
     ) -> Result<Option<Vec<ValueRow>>> {
         let (mut values, mut read) = (Vec::new(), 0);
         while values.len() < self.request.limit {
@@ -354,7 +359,7 @@ impl RunRequest<'_> {
         &self,
         key: &OwnedCell,
         segments: &mut [Runs<'_>],
-        looks: &mut Looks,
+        looks: &mut InterruptTicker,
     ) -> Result<Option<Group>> {
         let ends = vec![OwnedCell::Null; self.ends.len()];
         let mut group = Group { value: None, count: 0, ends };

@@ -22,7 +22,8 @@ use super::{
 };
 use crate::{
     ColumnBatch, ColumnType, FactorsForm, Position, Result, ScanRequest, Selection, TextQuery,
-    Value, encode::decode_key, indexing::RequiredRows, interrupt::Unless, snapshot::TableView,
+    Value, encode::decode_key, indexing::RequiredRows, interrupt::InterruptCheck,
+    snapshot::TableView,
 };
 
 /// Documents or rows read between two checks of the batch's size.
@@ -78,7 +79,7 @@ impl Iterator for Scan {
 pub(crate) struct ViewScan {
     view: Arc<TableView>,
     sources: Sources,
-    way: Way,
+    way: ScanMethod,
     batch_rows: usize,
     batch_bytes: usize,
     /// The number of rows still to come.
@@ -86,7 +87,7 @@ pub(crate) struct ViewScan {
 }
 
 /// The way rows are found.
-enum Way {
+enum ScanMethod {
     Segments(SegmentWalk),
     Rows(RowWalk),
 }
@@ -97,7 +98,7 @@ impl ViewScan {
         view: Arc<TableView>,
         request: ScanRequest,
         bm25: (f64, f64),
-        moment: (Position, &Unless),
+        moment: (Position, &InterruptCheck),
     ) -> Result<Self> {
         let sources = sources(&view.schema, &request.columns)?;
         let ScanRequest { table, text, filter, scores, indexes, .. } = request;
@@ -106,13 +107,13 @@ impl ViewScan {
         let from_rows = sources.iter().any(|source| matches!(source, Source::Row { .. }));
         let best = ScanBest::new(&view.schema, request.best.as_ref());
         let (way, rows) = if every && from_rows && scores.is_empty() && best.is_none() {
-            (Way::Rows(RowWalk::new(&view)?), view.live_count())
+            (ScanMethod::Rows(RowWalk::new(&view)?), view.live_count())
         } else {
             let chunk = if from_rows { CHUNK_ROWS } else { CHUNK_DOCS };
             let selected = Selected::new(&view, &selection, scores, best, bm25, moment)?;
             let Selected { docs, scores, rows } = selected;
             let walk = SegmentWalk::new(docs, scores, request.in_key_order, chunk);
-            (Way::Segments(walk), rows)
+            (ScanMethod::Segments(walk), rows)
         };
         let rows = rows.min(request.limit.unwrap_or(u64::MAX));
         let (batch_rows, batch_bytes) = (request.batch_rows.max(1), bytes_of(request.batch_bytes));
@@ -124,7 +125,7 @@ impl ViewScan {
         view: Arc<TableView>,
         request: ScanRequest,
         most: u64,
-        unless: &Unless,
+        unless: &InterruptCheck,
     ) -> Result<Option<Self>> {
         let sources = sources(&view.schema, &request.columns)?;
         let ScanRequest { table, text, filter, limit, indexes, .. } = request;
@@ -136,7 +137,7 @@ impl ViewScan {
         let from_rows = sources.iter().any(|source| matches!(source, Source::Row { .. }));
         let chunk = if from_rows { CHUNK_ROWS } else { CHUNK_DOCS };
         let walk = SegmentWalk::new(docs, Vec::new(), request.in_key_order, chunk);
-        let way = Way::Segments(walk);
+        let way = ScanMethod::Segments(walk);
         let (batch_rows, batch_bytes) = (request.batch_rows.max(1), bytes_of(request.batch_bytes));
         Ok(Some(Self { view, sources, way, batch_rows, batch_bytes, rows }))
     }
@@ -144,8 +145,8 @@ impl ViewScan {
     fn read_batch(&mut self) -> Result<ColumnBatch> {
         let most = usize::try_from(self.rows).map_or(self.batch_rows, |it| it.min(self.batch_rows));
         let scores = match &self.way {
-            Way::Segments(walk) => walk.scores.as_slice(),
-            Way::Rows(_) => &[],
+            ScanMethod::Segments(walk) => walk.scores.as_slice(),
+            ScanMethod::Rows(_) => &[],
         };
         // A statement is killed between batches, so that they must be small.
         let has_factors = scores.iter().any(|one| matches!(one, RowScores::Factors(..)));
@@ -156,8 +157,8 @@ impl ViewScan {
         let columns = kinds.map(new).collect();
         let mut batch = Batch { columns, rows: 0, most, most_bytes: self.batch_bytes };
         match &mut self.way {
-            Way::Rows(walk) => walk.read(&self.view, &self.sources, &mut batch)?,
-            Way::Segments(walk) => walk.read(&self.view, &self.sources, &mut batch)?,
+            ScanMethod::Rows(walk) => walk.read(&self.view, &self.sources, &mut batch)?,
+            ScanMethod::Segments(walk) => walk.read(&self.view, &self.sources, &mut batch)?,
         }
         let columns = batch.columns.into_iter().map(ColumnBuilder::finish).collect();
         Ok(ColumnBatch { rows: batch.rows, columns })
@@ -201,7 +202,7 @@ impl Selected {
         scores: Vec<TextQuery>,
         best: Option<ScanBest<'_>>,
         bm25: (f64, f64),
-        moment: (Position, &Unless),
+        moment: (Position, &InterruptCheck),
     ) -> Result<Self> {
         let weights = match &best {
             Some(best) => best.by_weight(view, selection, &scores, moment.1)?,
@@ -265,7 +266,7 @@ impl RowScores {
         selected: &[Docs],
         query: TextQuery,
         bm25: (f64, f64),
-        moment: (Position, &Unless),
+        moment: (Position, &InterruptCheck),
     ) -> Result<Self> {
         if let TextQuery::Keywords(asked) = &query
             && let Some(form) = asked.factors
@@ -289,7 +290,7 @@ fn scored(
     selected: &[Docs],
     query: TextQuery,
     bm25: (f64, f64),
-    (position, unless): (Position, &Unless),
+    (position, unless): (Position, &InterruptCheck),
 ) -> Result<Vec<SegmentScores>> {
     let selection = Selection { text: Some(query), ..Selection::default() };
     let plan = Plan::new(view, &selection, unless)?;

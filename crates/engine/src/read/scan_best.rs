@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     BestRows, Result, Schema, SearchRequest, Selection, TextQuery,
-    interrupt::Unless,
+    interrupt::InterruptCheck,
     snapshot::{SegmentView, TableView},
 };
 
@@ -48,7 +48,7 @@ impl<'r> ScanBest<'r> {
         view: &TableView,
         selection: &Selection,
         scores: &[TextQuery],
-        unless: &Unless,
+        unless: &InterruptCheck,
     ) -> Result<Option<Vec<SegmentScores>>> {
         let (Some(TextQuery::Keywords(condition)), Some(TextQuery::Keywords(query))) =
             (&selection.text, scores.get(self.best.score))

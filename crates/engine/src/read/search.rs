@@ -7,7 +7,7 @@ use remora_index::DocSet;
 use super::{
     docs::Docs,
     index_order::IndexOrder,
-    order::{After, DocumentAddress, Order, SegmentOrder},
+    order::{DocumentAddress, Order, PageStart, SegmentOrder},
     output::Output,
     page,
     ranked::{Ranked, RankedRequest},
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     AccessPath, CountReply, Hit, Position, QueryReport, Result, SearchReply, SearchRequest,
-    Selection, TableIndex, TextQuery, interrupt::Unless, snapshot::TableView,
+    Selection, TableIndex, TextQuery, interrupt::InterruptCheck, snapshot::TableView,
 };
 
 /// Runs SEARCH. `bm25` is (k1, b); `position` is the view's; it ends when `unless` says so.
@@ -24,7 +24,7 @@ pub(crate) fn search(
     view: &TableView,
     request: &SearchRequest,
     bm25: (f64, f64),
-    (position, unless): (Position, &Unless),
+    (position, unless): (Position, &InterruptCheck),
 ) -> Result<SearchReply> {
     let started = Instant::now();
     let schema = &view.schema;
@@ -32,7 +32,7 @@ pub(crate) fn search(
     let plan = Plan::new(view, &request.selection, unless)?;
     let order = Order::new(schema, &request.sort)?;
     let after = request.after.as_deref();
-    let after = after.map(|cursor| After::decode(schema, &order, cursor)).transpose()?;
+    let after = after.map(|cursor| PageStart::decode(schema, &order, cursor)).transpose()?;
     let output = Output::new(schema, request, plan.expression.as_ref())?;
 
     let mut occurrences = order.needs_scores().then(|| plan.occurrences(view));
@@ -69,7 +69,8 @@ pub(crate) fn search(
     };
     let hits = output.hits(view, &places, scores.as_deref(), unless)?;
     let last = places.last();
-    let cursor = last.and_then(|&last| After::encode(view, &order, &orders[last.segment], last));
+    let cursor =
+        last.and_then(|&last| PageStart::encode(view, &order, &orders[last.segment], last));
     report.returned = hits.len() as u64;
     report.total_time = started.elapsed();
     Ok(SearchReply {
@@ -86,7 +87,7 @@ pub(crate) fn search(
 pub(crate) fn first(view: &TableView, request: &SearchRequest) -> Result<Option<Vec<Hit>>> {
     let Some(places) = first_documents(view, request)? else { return Ok(None) };
     let output = Output::new(&view.schema, request, None)?.without_keys();
-    output.hits(view, &places, None, &Unless::NEVER).map(Some)
+    output.hits(view, &places, None, &InterruptCheck::NEVER).map(Some)
 }
 
 /// The documents of a page along the key or an index with its order, in that order; `None` if that is not possible or
@@ -107,7 +108,7 @@ pub(super) fn first_documents(
 pub(crate) fn best(
     view: &TableView,
     request: &SearchRequest,
-    (position, unless): (Position, &Unless),
+    (position, unless): (Position, &InterruptCheck),
 ) -> Result<Option<(Vec<Hit>, QueryReport)>> {
     let started = Instant::now();
     page::check(request)?;
@@ -174,7 +175,7 @@ impl FirstPage {
             return Ok(None);
         }
         // There is no text condition, so nothing needs to be interrupted.
-        let plan = Plan::new(view, selection, &Unless::NEVER)?;
+        let plan = Plan::new(view, selection, &InterruptCheck::NEVER)?;
         let condition = plan.condition.as_ref();
         if order.is_by_key() {
             let descending = order.key_descending;
@@ -228,7 +229,7 @@ pub(crate) fn first_access(
     request: &SearchRequest,
 ) -> Result<Option<AccessPath>> {
     let Some(first) = FirstPage::find(view, request)? else { return Ok(None) };
-    let possible = Plan::new(view, &request.selection, &Unless::NEVER)?.possible();
+    let possible = Plan::new(view, &request.selection, &InterruptCheck::NEVER)?.possible();
     Ok(Some(AccessPath { possible, ..first.path(view) }))
 }
 
@@ -236,7 +237,7 @@ pub(crate) fn first_access(
 pub(crate) fn search_access(
     view: &TableView,
     request: &SearchRequest,
-    unless: &Unless,
+    unless: &InterruptCheck,
 ) -> Result<AccessPath> {
     page::check(request)?;
     let plan = Plan::new(view, &request.selection, unless)?;
@@ -265,7 +266,7 @@ pub(crate) fn search_access(
 pub(crate) fn access(
     view: &TableView,
     selection: &Selection,
-    unless: &Unless,
+    unless: &InterruptCheck,
 ) -> Result<AccessPath> {
     Ok(Plan::new(view, selection, unless)?.access(view)?.0)
 }
@@ -274,7 +275,7 @@ pub(crate) fn access(
 pub(crate) fn count(
     view: &TableView,
     selection: &Selection,
-    (position, unless): (Position, &Unless),
+    (position, unless): (Position, &InterruptCheck),
 ) -> Result<CountReply> {
     let started = Instant::now();
     let plan = Plan::new(view, selection, unless)?;

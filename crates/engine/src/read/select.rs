@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     AccessPath, Allowed, Position, QueryReport, Result, Schema, Selection, TableIndex,
-    interrupt::Unless,
+    interrupt::InterruptCheck,
     snapshot::{SegmentView, TableView},
 };
 
@@ -39,7 +39,7 @@ pub(super) struct Plan {
     allowed: Allowed,
     schema: Arc<Schema>,
     /// Asked before each segment; by an expression also within it.
-    unless: Unless,
+    unless: InterruptCheck,
 }
 
 /// The rows of a selection.
@@ -89,7 +89,7 @@ type Counted = (u64, QueryReport);
 impl Plan {
     /// Validates and resolves a selection. Searches of texts end when `unless` says so, here and when the plan
     /// runs.
-    pub fn new(view: &TableView, selection: &Selection, unless: &Unless) -> Result<Self> {
+    pub fn new(view: &TableView, selection: &Selection, unless: &InterruptCheck) -> Result<Self> {
         let expression = Expression::new(view, selection, unless)?;
         let filter = selection.filter.as_ref();
         let condition = filter.map(|filter| Condition::new(view, filter)).transpose()?;

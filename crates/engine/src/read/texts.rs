@@ -4,7 +4,7 @@ use remora_index::{DocSet, segment::Segment};
 
 use crate::{
     Error, Result, Row, Schema,
-    interrupt::Unless,
+    interrupt::InterruptCheck,
     snapshot::{SegmentView, TableView},
     storage::store::RowVersion,
 };
@@ -15,7 +15,7 @@ pub(super) fn retain_rows(
     view: &TableView,
     segment: &SegmentView,
     docs: &DocSet,
-    (columns, unless): (&[usize], &Unless),
+    (columns, unless): (&[usize], &InterruptCheck),
     mut holds: impl FnMut(&Row) -> bool,
 ) -> Result<DocSet> {
     let mut kept = Vec::new();
@@ -32,7 +32,7 @@ pub(super) fn for_each_row(
     view: &TableView,
     segment: &SegmentView,
     docs: &DocSet,
-    (columns, unless): (&[usize], &Unless),
+    (columns, unless): (&[usize], &InterruptCheck),
     mut visit: impl FnMut(u32, &Row),
 ) -> Result<()> {
     let mut key = Vec::new();

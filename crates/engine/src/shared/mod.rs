@@ -1,8 +1,8 @@
 //! The state that callers, the writer thread and the merge threads of an open database share, with the queue in which
 //! batches and definitions wait for the writer.
 
-mod indexed_ahead;
 mod large;
+mod prebuilt;
 mod prepared;
 mod queue;
 mod transactions;
@@ -20,9 +20,9 @@ use std::{
 use parking_lot::{Mutex, RwLock};
 use remora_index::segment::Segment;
 
-pub use indexed_ahead::IndexedAhead;
-pub(crate) use indexed_ahead::KeyRecording;
 pub(crate) use large::{Built, LargeCommit};
+pub(crate) use prebuilt::KeyRecording;
+pub use prebuilt::PrebuiltSegments;
 pub(crate) use prepared::{PreparedBatch, PreparedChange, PreparedTable, UniqueValue, key_hash};
 pub(crate) use queue::{Definitions, Job, Taken, WatchOrder, WriteQueue};
 pub(crate) use transactions::{CommitPrecondition, OpenTransactions, ProtectedKeys};

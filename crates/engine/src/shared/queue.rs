@@ -13,7 +13,7 @@ use crossbeam_channel::{Receiver, Sender};
 use parking_lot::{Condvar, Mutex};
 
 use super::{
-    indexed_ahead::IndexedAhead, large::LargeCommit, prepared::PreparedBatch, waiter::Waiter,
+    large::LargeCommit, prebuilt::PrebuiltSegments, prepared::PreparedBatch, waiter::Waiter,
     watchers::Watcher,
 };
 use crate::{Definition, Error, Result};
@@ -57,7 +57,7 @@ pub(crate) struct Definitions {
     /// As in [`crate::ChangeBatch::positions`].
     pub positions: Vec<(String, String)>,
     /// Segments of altered tables, built in advance.
-    pub ahead: Vec<IndexedAhead>,
+    pub ahead: Vec<PrebuiltSegments>,
 }
 
 /// What the writer takes from the queue.

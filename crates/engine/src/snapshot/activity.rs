@@ -32,12 +32,12 @@ pub(crate) struct Activity {
     merges: AtomicU64,
     merged_bytes: AtomicU64,
     merge_failure: Mutex<Option<MergeFailure>>,
-    without_path: Mutex<Vec<WithoutPath>>,
+    without_path: Mutex<Vec<UnindexedPath>>,
 }
 
 /// A segment that is left without the index of a path.
 #[derive(Clone, Debug)]
-struct WithoutPath {
+struct UnindexedPath {
     segment: Weak<Segment>,
     spec: PathSpec,
     /// The document with too much at the path. The segment stays without the path while this document is live.
@@ -157,13 +157,13 @@ impl Activity {
         let mut all = self.without_path.lock();
         all.retain(|one| one.segment.strong_count() > 0);
         let (segment, spec) = (Arc::downgrade(segment), spec.clone());
-        all.push(WithoutPath { segment, spec, doc, why: why.to_owned() });
+        all.push(UnindexedPath { segment, spec, doc, why: why.to_owned() });
     }
 
     /// Why a segment is left without a path, if it is.
     pub fn why_without(&self, view: &SegmentView, spec: &PathSpec) -> Option<String> {
         let all = self.without_path.lock();
-        let stands = |one: &&WithoutPath| {
+        let stands = |one: &&UnindexedPath| {
             one.spec == *spec
                 && std::ptr::eq(one.segment.as_ptr(), Arc::as_ptr(&view.segment))
                 && !view.is_deleted(one.doc)
@@ -177,8 +177,9 @@ impl Activity {
         let is_old = |segment: &Weak<Segment>| std::ptr::eq(segment.as_ptr(), Arc::as_ptr(old));
         let mut all = self.without_path.lock();
         let of_old = all.iter().filter(|one| is_old(&one.segment));
-        let of_new: Vec<WithoutPath> =
-            of_old.map(|one| WithoutPath { segment: Arc::downgrade(new), ..one.clone() }).collect();
+        let of_new: Vec<UnindexedPath> = of_old
+            .map(|one| UnindexedPath { segment: Arc::downgrade(new), ..one.clone() })
+            .collect();
         all.extend(of_new);
         drop(all);
         if let Some(failure) = &mut *self.merge_failure.lock() {

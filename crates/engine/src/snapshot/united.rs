@@ -34,9 +34,9 @@ const MAX_VIEWS: usize = 64;
 const MAX_DEFINITIONS: usize = 1_024;
 
 /// A segment and its deletions, as weak references, so that their addresses are not reused.
-struct Mark(Weak<Segment>, Option<Weak<Bitmap>>);
+struct SegmentIdentity(Weak<Segment>, Option<Weak<Bitmap>>);
 
-impl Mark {
+impl SegmentIdentity {
     fn of(view: &SegmentView) -> Self {
         Self(Arc::downgrade(&view.segment), view.deleted.as_ref().map(Arc::downgrade))
     }
@@ -53,8 +53,8 @@ impl Mark {
 
 /// The live documents of a segment, given these later segments. Does not keep the segment alive.
 struct Hidden {
-    of: Mark,
-    later: Arc<[Mark]>,
+    of: SegmentIdentity,
+    later: Arc<[SegmentIdentity]>,
     deleted: Option<Arc<Bitmap>>,
     deleted_count: u32,
     live_lengths: Arc<[u64]>,
@@ -222,7 +222,8 @@ impl United {
         for (place, part) in parts.iter().enumerate() {
             let later = parts.get(place + 1..).unwrap_or_default();
             let later: Vec<&SegmentView> = later.iter().flat_map(|part| &part.segments).collect();
-            let marks: Arc<[Mark]> = later.iter().map(|it| Mark::of(it)).collect();
+            let marks: Arc<[SegmentIdentity]> =
+                later.iter().map(|it| SegmentIdentity::of(it)).collect();
             for segment in &part.segments {
                 let is_known = |known: &&Hidden| {
                     known.of.is_of(segment)
@@ -239,7 +240,7 @@ impl United {
                     None => self.without_later(segment, &later, schema),
                 };
                 next.push(Hidden {
-                    of: Mark::of(segment),
+                    of: SegmentIdentity::of(segment),
                     later: Arc::clone(&marks),
                     deleted: view.deleted.clone(),
                     deleted_count: view.deleted_count,

@@ -10,8 +10,8 @@ use std::{
 };
 
 use super::{
-    ahead::RebasedSegments,
     alter::{Altered, alter},
+    prebuilt::RebasedSegments,
     unique::check_defined,
     writer::{Writer, find_table},
 };

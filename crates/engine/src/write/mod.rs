@@ -15,7 +15,6 @@
 //! A batch becomes visible as a whole, and visible before it is acknowledged. With
 //! [`Always`](crate::Durability::Always) it is durable before it is visible, except in a pipeline.
 
-mod ahead;
 mod alter;
 mod computed;
 mod conflict;
@@ -24,6 +23,7 @@ mod feed;
 mod group;
 mod large;
 mod pending;
+mod prebuilt;
 mod prepare;
 mod recent;
 mod unique;
@@ -33,10 +33,10 @@ mod writer;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use ahead::index_ahead;
 pub(crate) use computed::RowColumns;
 pub use large::LargeBatch;
 pub use pending::{Pending, Pipeline};
+pub(crate) use prebuilt::prebuild_segments;
 pub(crate) use prepare::prepare;
 pub(crate) use unique::wait_for_paths;
 pub(crate) use writer::run;

@@ -634,7 +634,7 @@ fn many_values_are_found_within_a_row_read_limit() {
             in_key_order: true,
             ..ScanRequest::default()
         };
-        database.reader().scan_few(request, most).unwrap().map(|scan| scan.rows())
+        database.reader().scan_within(request, most).unwrap().map(|scan| scan.rows())
     };
     let amounts = || list(2, &|order| Value::Int(order.2));
     let wanted =

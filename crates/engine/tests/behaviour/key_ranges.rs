@@ -158,7 +158,7 @@ fn conditions_on_key_parts_match_a_scan() {
         assert_eq!(database.count(&selection).unwrap().count, expected.len() as u64);
         let most = random.below(400);
         let asked = request(selection.filter.clone());
-        if let Some(scan) = database.reader().scan_few(asked, most).unwrap() {
+        if let Some(scan) = database.reader().scan_within(asked, most).unwrap() {
             few += 1;
             assert!(expected.len() as u64 <= most, "{} rows of {most}", expected.len());
             assert_eq!(lines_of(scan), expected);
@@ -166,7 +166,7 @@ fn conditions_on_key_parts_match_a_scan() {
     }
     assert!(few > 200, "only {few} looked at few");
     let all = ScanRequest { limit: Some(3), ..request(None) };
-    let first = database.reader().scan_few(all, 100).unwrap().unwrap();
+    let first = database.reader().scan_within(all, 100).unwrap().unwrap();
     assert_eq!(lines_of(first), lines[..3]);
-    assert!(database.reader().scan_few(request(None), 100).unwrap().is_none());
+    assert!(database.reader().scan_within(request(None), 100).unwrap().is_none());
 }

@@ -181,7 +181,7 @@ fn an_interrupt_ends_searches_counts_and_facets() {
     let database = open(directory.path(), quick());
     apply(&database, (0..50).map(|id| put(id, id, "two words, and others")).collect()).unwrap();
     let interrupt = Arc::new(AtomicBool::new(false));
-    let reader = database.reader().unless(interrupt.clone());
+    let reader = database.reader().with_interrupt(interrupt.clone());
     let piece = |text: &str| Piece {
         texts: Vec::new(),
         text: text.to_owned(),

@@ -28,12 +28,12 @@ pub(crate) fn cut<'t>(text: &'t str, first: u32, mut visit: impl FnMut(&'t str, 
         ordinal += 1;
     });
     // What is left is one atom, or a text with characters.
-    let place = Place { start, ordinal, has_space };
+    let place = AtomStart { start, ordinal, has_space };
     cut_from(text, place, visit)
 }
 
 /// Where an atom begins that was not visited yet.
-struct Place {
+struct AtomStart {
     start: usize,
     ordinal: u32,
     /// A single space stands before it.
@@ -41,8 +41,8 @@ struct Place {
 }
 
 /// The same from a place on.
-fn cut_from<'t>(text: &'t str, place: Place, mut visit: impl FnMut(&'t str, u32)) -> u32 {
-    let Place { mut start, mut ordinal, has_space: mut space } = place;
+fn cut_from<'t>(text: &'t str, place: AtomStart, mut visit: impl FnMut(&'t str, u32)) -> u32 {
+    let AtomStart { mut start, mut ordinal, has_space: mut space } = place;
     let mut atom = first_atom(&text[start..]);
     while let Some((kind, bytes)) = atom {
         let end = start + bytes;
@@ -99,7 +99,7 @@ mod tests {
             let text = parts.concat();
             let (mut cut_at_once, mut by_atoms) = (Vec::new(), Vec::new());
             let end = cut(&text, 3, |term, position| cut_at_once.push((term, position)));
-            let place = Place { start: 0, ordinal: 3, has_space: false };
+            let place = AtomStart { start: 0, ordinal: 3, has_space: false };
             let expected = cut_from(&text, place, |term, at| by_atoms.push((term, at)));
             prop_assert_eq!(end, expected);
             prop_assert_eq!(cut_at_once, by_atoms);

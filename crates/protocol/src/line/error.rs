@@ -164,7 +164,7 @@ fn code_of(error: &Error) -> u16 {
         Error::Busy(_) | Error::Ended(Ending::Interrupted) => code::BUSY,
         Error::Ended(Ending::TimedOut) => code::TIMEOUT,
         Error::Corrupt(_) => code::STORAGE_CORRUPT,
-        Error::Io(_) | Error::Full(_) | Error::Elsewhere(_) => code::STORAGE_IO,
+        Error::Io(_) | Error::Full(_) | Error::RemoteServer(_) => code::STORAGE_IO,
         Error::Poisoned(_) => code::STORAGE,
         Error::Closed => code::SHUTTING_DOWN,
     }

@@ -9,7 +9,7 @@ use remora_source::{
 };
 use remora_sql::{
     Account, AgentConnection, AgentLimit, Error, Host, Identity, Process, ReplicaReport, Result,
-    TableWords, nobody_followed,
+    TableWords, no_source_error,
 };
 
 use super::{agents::AgentClients, processes::Processes};
@@ -106,7 +106,7 @@ impl Host for SqlHost {
         // Only by its full name: another table in the default database may have the bare name.
         let found = self.shared.sources.source_of(table).filter(|(_, full, _)| full == table);
         let Some((source, table, _)) = found else {
-            return Err(nobody_followed());
+            return Err(no_source_error());
         };
         let words = words.map(|TableWords { columns, settings }| DeclaredWords {
             columns,
@@ -128,7 +128,7 @@ impl Host for SqlHost {
             Error::new(ErrorCode::MalformedGtidSet, message)
         };
         if self.shared.sources.is_empty() {
-            return Err(nobody_followed());
+            return Err(no_source_error());
         }
         let gtids = GtidSet::parse(gtids).map_err(|_| wrong())?;
         let is_stopping = || *self.shared.stopping.borrow();

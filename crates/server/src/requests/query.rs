@@ -101,7 +101,7 @@ impl Caller {
     pub(crate) fn reader(&self, settings: &Settings) -> Reader {
         let reader = self.shared.database.reader();
         match Deadline::after_ms(settings.limits.max_query_time_ms) {
-            Some(deadline) => reader.unless(Arc::new(deadline)),
+            Some(deadline) => reader.with_interrupt(Arc::new(deadline)),
             None => reader,
         }
     }

@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use remora_engine::{Error, Result, Unless};
+use remora_engine::{Error, InterruptCheck, Result};
 use remora_mysql::ErrorCode;
 
 use super::{
@@ -23,7 +23,7 @@ use super::{
     wire::{self, Request},
 };
 use crate::{
-    aside::wait_aside,
+    blocking::run_blocking,
     host::{AgentConnection, AgentLimit},
     shared::{AgentThreadPermit, AgentsState, InstanceState},
 };
@@ -44,19 +44,19 @@ const LATE: &str =
     "it was not asked in time: agent_query_timeout is for all that a statement asks of a server";
 
 /// An answer, or why there is none.
-type Answered = std::result::Result<Vec<u8>, String>;
+type ReplyResult = std::result::Result<Vec<u8>, String>;
 
 /// A question on its way.
 struct Command {
     statement: String,
     most_bytes: usize,
     /// None waits for the answer of some.
-    reply: Option<SyncSender<Answered>>,
+    reply: Option<SyncSender<ReplyResult>>,
 }
 
 /// What a connection's thread and who asks both see.
 #[derive(Default)]
-struct Shared {
+struct LinkState {
     /// Nobody waits any more.
     left: AtomicBool,
     /// Questions whose answers are waited for.
@@ -66,7 +66,7 @@ struct Shared {
 /// An open connection; closed when it goes, also where an answer is on its way.
 pub(super) struct Link {
     commands: Sender<Command>,
-    shared: Arc<Shared>,
+    shared: Arc<LinkState>,
     name: String,
     /// When all has to be answered.
     until: Instant,
@@ -80,10 +80,10 @@ struct Ready {
 }
 
 /// One that is being opened.
-pub(super) struct Connecting {
+pub(super) struct PendingLink {
     commands: Sender<Command>,
     ready: Receiver<std::result::Result<Ready, String>>,
-    shared: Arc<Shared>,
+    shared: Arc<LinkState>,
     is_taken: bool,
     /// For the connection with all tries.
     until: Instant,
@@ -91,8 +91,8 @@ pub(super) struct Connecting {
 }
 
 /// An answer that is still to come.
-pub(super) struct Awaited {
-    reply: Receiver<Answered>,
+pub(super) struct PendingReply {
+    reply: Receiver<ReplyResult>,
     name: String,
     until: Instant,
 }
@@ -105,14 +105,14 @@ struct Work {
     agent: Agent,
     /// The statement's begin.
     begun: Instant,
-    shared: Arc<Shared>,
+    shared: Arc<LinkState>,
 }
 
-impl Connecting {
+impl PendingLink {
     /// Begins to connect, to one mirror after the other until one answers what opens its part. The statement began at `begun`.
     ///
     /// # Errors
-    /// [`Error::Elsewhere`] where as many threads ask other servers as there may be connections.
+    /// [`Error::RemoteServer`] where as many threads ask other servers as there may be connections.
     pub(super) fn begin(
         instance: &Arc<InstanceState>,
         agent: Agent,
@@ -122,12 +122,12 @@ impl Connecting {
         let full = |most: usize| {
             let why =
                 "threads ask other servers: agents.max_connections of remora.toml allows no more";
-            Error::Elsewhere(format!("{}: {most} {why}", agent.name()))
+            Error::RemoteServer(format!("{}: {most} {why}", agent.name()))
         };
         let place = AgentsState::place(instance).map_err(full)?;
         let (commands, taken) = channel();
         let (answer, ready) = sync_channel(1);
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<LinkState>::default();
         let this = Self {
             commands,
             ready,
@@ -157,16 +157,16 @@ impl Connecting {
     }
 
     /// Waits for the connection; the answer that opened the part.
-    pub(super) fn finish(mut self, unless: &Unless) -> Result<(Link, Vec<u8>)> {
+    pub(super) fn finish(mut self, unless: &InterruptCheck) -> Result<(Link, Vec<u8>)> {
         let ready = receive(&self.ready, &self.name, self.until, unless)?;
-        let ready = ready.map_err(Error::Elsewhere)?;
+        let ready = ready.map_err(Error::RemoteServer)?;
         self.is_taken = true;
         let (commands, shared) = (self.commands.clone(), Arc::clone(&self.shared));
         Ok((Link { commands, shared, name: ready.mirror.name(), until: ready.until }, ready.answer))
     }
 }
 
-impl Drop for Connecting {
+impl Drop for PendingLink {
     fn drop(&mut self) {
         if !self.is_taken {
             self.shared.left.store(true, Ordering::Relaxed);
@@ -292,11 +292,15 @@ impl Link {
     }
 
     /// Sends a question.
-    pub(super) fn send(&self, request: &Request) -> Result<Awaited> {
+    pub(super) fn send(&self, request: &Request) -> Result<PendingReply> {
         let (reply, awaited) = sync_channel(1);
         self.shared.waited_for.fetch_add(1, Ordering::Relaxed);
         self.command(request, Some(reply))?;
-        Ok(Awaited { reply: awaited, name: self.name.clone(), until: later(self.until, GRACE) })
+        Ok(PendingReply {
+            reply: awaited,
+            name: self.name.clone(),
+            until: later(self.until, GRACE),
+        })
     }
 
     /// Tells what is not answered with anything that matters.
@@ -305,13 +309,13 @@ impl Link {
         let _ = self.command(request, None);
     }
 
-    fn command(&self, request: &Request, reply: Option<SyncSender<Answered>>) -> Result<()> {
+    fn command(&self, request: &Request, reply: Option<SyncSender<ReplyResult>>) -> Result<()> {
         let statement =
-            wire::statement(request).map_err(|error| Error::Elsewhere(error.message))?;
+            wire::statement(request).map_err(|error| Error::RemoteServer(error.message))?;
         let most_bytes = request.most_answer_bytes();
         let sent = self.commands.send(Command { statement, most_bytes, reply });
         let why = if Instant::now() < self.until { "the connection broke off" } else { LATE };
-        sent.map_err(|_| Error::Elsewhere(format!("{}: {why}", self.name)))
+        sent.map_err(|_| Error::RemoteServer(format!("{}: {why}", self.name)))
     }
 }
 
@@ -323,11 +327,11 @@ impl Drop for Link {
     }
 }
 
-impl Awaited {
+impl PendingReply {
     /// Waits for the answer.
-    pub(super) fn wait(self, unless: &Unless) -> Result<Vec<u8>> {
+    pub(super) fn wait(self, unless: &InterruptCheck) -> Result<Vec<u8>> {
         let answered = receive(&self.reply, &self.name, self.until, unless)?;
-        answered.map_err(|error| Error::Elsewhere(format!("{}: {error}", self.name)))
+        answered.map_err(|error| Error::RemoteServer(format!("{}: {error}", self.name)))
     }
 }
 
@@ -345,21 +349,26 @@ pub(super) fn longest_opening(agent: &Agent) -> Duration {
     each.saturating_add(agent.retry_delay).saturating_mul(tries)
 }
 
-fn receive<T>(receiver: &Receiver<T>, name: &str, until: Instant, unless: &Unless) -> Result<T> {
+fn receive<T>(
+    receiver: &Receiver<T>,
+    name: &str,
+    until: Instant,
+    unless: &InterruptCheck,
+) -> Result<T> {
     if let Ok(received) = receiver.try_recv() {
         return Ok(received);
     }
-    wait_aside(|| {
+    run_blocking(|| {
         loop {
             match receiver.recv_timeout(STEP) {
                 Ok(received) => return Ok(received),
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Error::Elsewhere(format!("{name}: the connection broke off")));
+                    return Err(Error::RemoteServer(format!("{name}: the connection broke off")));
                 }
                 Err(RecvTimeoutError::Timeout) => unless.check()?,
             }
             if Instant::now() >= until {
-                return Err(Error::Elsewhere(format!("{name} did not answer in time")));
+                return Err(Error::RemoteServer(format!("{name} did not answer in time")));
             }
         }
     })

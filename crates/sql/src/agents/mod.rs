@@ -14,7 +14,7 @@ use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use parking_lot::Mutex;
 use remora_engine::{
-    Elsewhere, Error as EngineError, GatheredTable, LocalPart, Part, Reader, RequestPart,
+    Error as EngineError, GatheredTable, LocalPart, Part, Reader, RemoteTables, RequestPart,
     Result as EngineResult, Schema, united_name,
 };
 
@@ -36,16 +36,16 @@ pub(crate) struct Agents {
     /// The statement's begin.
     begun: Instant,
     /// Is told of those that do not answer, by name, and why.
-    lost: Lost,
+    lost: OmissionCallback,
     /// What it was told.
-    left_out: Mutex<Vec<Left>>,
+    left_out: Mutex<Vec<OmittedServer>>,
     /// Who is not asked; where it is some, everybody else has to answer.
     without: Option<Vec<String>>,
-    opened: Mutex<HashMap<String, Opened>>,
+    opened: Mutex<HashMap<String, OpenOutcome>>,
 }
 
 /// What is left out of a table.
-struct Left {
+struct OmittedServer {
     name: String,
     why: String,
     /// Whether it is a server behind the one of that name, which answers without it.
@@ -53,10 +53,10 @@ struct Left {
 }
 
 /// Is told of a server that is left out, and why.
-pub(crate) type Lost = Arc<dyn Fn(&str, &str) + Send + Sync>;
+pub(crate) type OmissionCallback = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
 /// A table that was opened, or why no other try is made in the statement.
-type Opened = std::result::Result<Arc<GatheredTable>, String>;
+type OpenOutcome = std::result::Result<Arc<GatheredTable>, String>;
 
 /// Why a table could not be opened, and by which of its agents, if it was one.
 struct Failed {
@@ -75,7 +75,7 @@ impl Agents {
         shared: Arc<InstanceState>,
         asked: AgentOptions,
         trail: Vec<String>,
-        lost: Lost,
+        lost: OmissionCallback,
     ) -> Self {
         let begun = Instant::now();
         let (left_out, opened) = (Mutex::default(), Mutex::default());
@@ -90,7 +90,7 @@ impl Agents {
     /// The servers that are left out, to ask the others again; `None` where servers behind others are.
     pub(crate) fn missing(&self) -> Option<Vec<String>> {
         let left_out = self.left_out.lock();
-        let name = |left: &Left| (!left.is_behind).then(|| left.name.clone());
+        let name = |left: &OmittedServer| (!left.is_behind).then(|| left.name.clone());
         left_out.iter().map(name).collect()
     }
 
@@ -137,7 +137,7 @@ impl Agents {
             agents.map_err(|error| EngineError::request(RequestPart::Schema, error.message))?;
         let is_asked = |agent: &Agent| !self.without.iter().flatten().any(|it| *it == agent.name());
         agents.retain(is_asked);
-        let mut lost: Vec<Left> = Vec::new();
+        let mut lost: Vec<OmittedServer> = Vec::new();
         let mut begun = self.begun;
         loop {
             let mut left_out = Vec::new();
@@ -153,7 +153,7 @@ impl Agents {
                     if self.is_partial() && at < agents.len() =>
                 {
                     let (name, why) = (agents.remove(at).name(), error.to_string());
-                    lost.push(Left { name, why, is_behind: false });
+                    lost.push(OmittedServer { name, why, is_behind: false });
                     begun = Instant::now();
                     // Somebody has to answer.
                     if agents.is_empty() && declared.parts().is_empty() {
@@ -173,7 +173,7 @@ impl Agents {
         reader: &Reader,
         (agents, mut begun): (&[Agent], Instant),
         trail: &[String],
-        left_out: &mut Vec<Left>,
+        left_out: &mut Vec<OmittedServer>,
     ) -> std::result::Result<GatheredTable, Failed> {
         let unless = reader.ending().clone();
         // Who answers is not late for having waited for those that are left out.
@@ -199,19 +199,19 @@ impl Agents {
             match opening.finish(&unless) {
                 Ok((part, without)) => {
                     let name = part.name().to_owned();
-                    let left = |why| Left { name: name.clone(), why, is_behind: true };
+                    let left = |why| OmittedServer { name: name.clone(), why, is_behind: true };
                     left_out.extend(without.into_iter().map(left));
                     parts.push(Arc::new(part));
                     places.push(Some(at));
                 }
                 // Nothing is hidden yet: the others can do without it as they are.
-                Err(error @ EngineError::Elsewhere(_)) if self.is_partial() => {
+                Err(error @ EngineError::RemoteServer(_)) if self.is_partial() => {
                     let name = agents.get(at).map(Agent::name).unwrap_or_default();
-                    lost.push(Left { name, why: error.to_string(), is_behind: false });
+                    lost.push(OmittedServer { name, why: error.to_string(), is_behind: false });
                     last = Some(error);
                 }
                 Err(error) => {
-                    let is_lost = matches!(error, EngineError::Elsewhere(_));
+                    let is_lost = matches!(error, EngineError::RemoteServer(_));
                     return Err(Failed { agent: is_lost.then_some(at), error });
                 }
             }
@@ -228,12 +228,12 @@ impl Agents {
     }
 }
 
-impl Elsewhere for Agents {
+impl RemoteTables for Agents {
     fn table(&self, declared: &Schema, reader: &Reader) -> EngineResult<Arc<GatheredTable>> {
         let mut opened = self.opened.lock();
         match opened.get(&declared.name) {
             Some(Ok(known)) => return Ok(Arc::clone(known)),
-            Some(Err(why)) => return Err(EngineError::Elsewhere(why.clone())),
+            Some(Err(why)) => return Err(EngineError::RemoteServer(why.clone())),
             None => {}
         }
         let table = self.open(declared, reader).map(Arc::new);
@@ -242,7 +242,7 @@ impl Elsewhere for Agents {
                 opened.insert(declared.name.clone(), Ok(Arc::clone(table)));
             }
             // Who does not answer is not waited for twice.
-            Err(EngineError::Elsewhere(why)) => {
+            Err(EngineError::RemoteServer(why)) => {
                 opened.insert(declared.name.clone(), Err(why.clone()));
             }
             Err(_) => {}

@@ -9,18 +9,18 @@ use std::{
 };
 
 use remora_engine::{
-    Answer, Error, FacetRequest, KeywordQuery, KeywordStatistics, MAX_FACET_VALUES, Part, PartRows,
-    PartValues, Result, Row, ScanRequest, Schema, Selection, TextQuery, Unless, Value,
+    Answer, Error, FacetRequest, InterruptCheck, KeywordQuery, KeywordStatistics, MAX_FACET_VALUES,
+    Part, PartRows, PartValues, Result, Row, ScanRequest, Schema, Selection, TextQuery, Value,
     WantedStatistics, decode_rows,
 };
 use serde::de::DeserializeOwned;
 
 use super::{
     definition::Agent,
-    link::{Awaited, Connecting, Link},
+    link::{Link, PendingLink, PendingReply},
     wire::{
-        MAX_PAGE_BYTES, Opened, PAGE_KEYS, Query, Request, Text, VERSION, bytes_of, digits,
-        page_rows, row_bytes,
+        MAX_PAGE_BYTES, OpenReply, PAGE_KEYS, Query, Request, VERSION, WireTextCondition, bytes_of,
+        digits, page_rows, row_bytes,
     },
 };
 use crate::shared::InstanceState;
@@ -32,7 +32,7 @@ const MAX_LOST_CHARACTERS: usize = 1_000;
 const MAX_VERSION_BYTES: usize = 64 << 10;
 
 /// One that is being opened.
-pub(super) struct Opening(Connecting);
+pub(super) struct Opening(PendingLink);
 
 impl Opening {
     /// Begins to open the part.
@@ -49,13 +49,13 @@ impl Opening {
             trail: trail.clone(),
             is_partial,
         };
-        Connecting::begin(shared, agent, begun, open).map(Self)
+        PendingLink::begin(shared, agent, begun, open).map(Self)
     }
 
     /// Waits for it; what of it is left out.
-    pub(super) fn finish(self, unless: &Unless) -> Result<(AgentPart, Vec<String>)> {
+    pub(super) fn finish(self, unless: &InterruptCheck) -> Result<(AgentPart, Vec<String>)> {
         let (link, answer) = self.0.finish(unless)?;
-        let mut opened: Opened = json(&link, &answer)?;
+        let mut opened: OpenReply = json(&link, &answer)?;
         let schema = opened.schema.take().ok_or_else(|| lie(&link, "it told no definition"))?;
         schema.validate().map_err(|error| lie(&link, &error.to_string()))?;
         let lost = std::mem::take(&mut opened.lost).into_iter().take(MAX_LOST);
@@ -81,7 +81,7 @@ impl AgentPart {
     fn new(
         link: Arc<Link>,
         schema: Arc<Schema>,
-        opened: Opened,
+        opened: OpenReply,
         scans: Arc<AtomicU32>,
     ) -> Result<Self> {
         if opened.version.len() > MAX_VERSION_BYTES {
@@ -123,7 +123,7 @@ impl Part for AgentPart {
         self.ends.as_ref()
     }
 
-    fn keys_from(&self, from: &[u8], unless: &Unless) -> Result<Vec<Vec<u8>>> {
+    fn keys_from(&self, from: &[u8], unless: &InterruptCheck) -> Result<Vec<Vec<u8>>> {
         let answer = self.link.send(&Request::Keys { from: digits(from) })?.wait(unless)?;
         let rows = decode_rows(&answer, 1, PAGE_KEYS);
         let rows = rows.map_err(|error| lie(&self.link, &error.to_string()))?;
@@ -134,10 +134,10 @@ impl Part for AgentPart {
         rows.into_iter().map(key).collect()
     }
 
-    fn hide(&self, keys: &[Vec<u8>], unless: &Unless) -> Result<Arc<dyn Part>> {
+    fn hide(&self, keys: &[Vec<u8>], unless: &InterruptCheck) -> Result<Arc<dyn Part>> {
         let keys = keys.iter().map(|key| digits(key)).collect();
         let answer = self.link.send(&Request::Hide { keys })?.wait(unless)?;
-        let mut opened: Opened = json(&self.link, &answer)?;
+        let mut opened: OpenReply = json(&self.link, &answer)?;
         opened.version.clone_from(&self.version);
         let (link, schema) = (Arc::clone(&self.link), Arc::clone(&self.schema));
         Ok(Arc::new(Self::new(link, schema, opened, Arc::clone(&self.scans))?))
@@ -147,21 +147,25 @@ impl Part for AgentPart {
         &'a self,
         asked: &'a KeywordQuery,
         wanted: &'a WantedStatistics,
-        unless: &'a Unless,
+        unless: &'a InterruptCheck,
     ) -> Answer<'a, KeywordStatistics> {
         let request = Request::Statistics { query: Query::of(asked), wanted: wanted.clone() };
         let sent = self.link.send(&request);
         Box::new(move || json(&self.link, &sent?.wait(unless)?))
     }
 
-    fn count<'a>(&'a self, selection: Selection, unless: &'a Unless) -> Answer<'a, u64> {
+    fn count<'a>(&'a self, selection: Selection, unless: &'a InterruptCheck) -> Answer<'a, u64> {
         let text = texts(selection.text.as_ref());
         let filter = selection.filter;
         let sent = text.and_then(|text| self.link.send(&Request::Count { text, filter }));
         Box::new(move || json(&self.link, &sent?.wait(unless)?))
     }
 
-    fn facet<'a>(&'a self, request: FacetRequest, unless: &'a Unless) -> Answer<'a, PartValues> {
+    fn facet<'a>(
+        &'a self,
+        request: FacetRequest,
+        unless: &'a InterruptCheck,
+    ) -> Answer<'a, PartValues> {
         let FacetRequest { selection, column, .. } = request;
         let text = texts(selection.text.as_ref());
         let filter = selection.filter;
@@ -184,9 +188,9 @@ impl Part for AgentPart {
         })
     }
 
-    fn scan(&self, request: ScanRequest, unless: &Unless) -> Result<PartRows> {
+    fn scan(&self, request: ScanRequest, unless: &InterruptCheck) -> Result<PartRows> {
         let scores = request.scores.iter().map(|score| texts(Some(score)));
-        let scores: Vec<Option<Text>> = scores.collect::<Result<_>>()?;
+        let scores: Vec<Option<WireTextCondition>> = scores.collect::<Result<_>>()?;
         // Each column comes once.
         let (mut asked_columns, mut places): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
         for column in &request.columns {
@@ -223,7 +227,7 @@ impl Part for AgentPart {
 struct Pages {
     link: Arc<Link>,
     cursor: u32,
-    awaited: Option<Awaited>,
+    awaited: Option<PendingReply>,
     /// How many come.
     columns: usize,
     /// Where each that was asked for is among them.
@@ -232,11 +236,11 @@ struct Pages {
     most: (usize, usize),
     /// Whether the last page has come.
     is_over: bool,
-    unless: Unless,
+    unless: InterruptCheck,
 }
 
 impl Pages {
-    fn page(&mut self, awaited: Awaited) -> Result<Vec<Row>> {
+    fn page(&mut self, awaited: PendingReply) -> Result<Vec<Row>> {
         let answer = awaited.wait(&self.unless)?;
         let malformed = || lie(&self.link, "it sent a page that is none");
         let (has_more, rest) = answer.split_first().ok_or_else(malformed)?;
@@ -283,9 +287,9 @@ impl Drop for Pages {
 }
 
 /// A condition on texts that other servers can be asked.
-fn texts(text: Option<&TextQuery>) -> Result<Option<Text>> {
+fn texts(text: Option<&TextQuery>) -> Result<Option<WireTextCondition>> {
     let Some(text) = text else { return Ok(None) };
-    let asked = Text::of(text).ok_or_else(|| {
+    let asked = WireTextCondition::of(text).ok_or_else(|| {
         let message = "a condition of the text index, of rows of other servers".to_owned();
         Error::request(remora_engine::RequestPart::Expression, message)
     })?;
@@ -297,5 +301,5 @@ fn json<T: DeserializeOwned>(link: &Link, bytes: &[u8]) -> Result<T> {
 }
 
 fn lie(link: &Link, what: &str) -> Error {
-    Error::Elsewhere(format!("{} gave a wrong answer: {what}", link.name()))
+    Error::RemoteServer(format!("{} gave a wrong answer: {what}", link.name()))
 }

@@ -12,7 +12,7 @@ use remora_engine::{
     Selection, Value, encode_rows,
 };
 
-use super::wire::{MAX_PAGE_BYTES, Opened, PAGE_KEYS, digits, page_rows, row_bytes};
+use super::wire::{MAX_PAGE_BYTES, OpenReply, PAGE_KEYS, digits, page_rows, row_bytes};
 
 /// Most scans of a connection that go on.
 const MAX_SCANS: usize = 64;
@@ -23,7 +23,7 @@ const MAX_HIDES: usize = 8;
 const MAX_SCORED: u64 = 1 << 25;
 
 /// A scan that goes on.
-struct Going {
+struct OpenScan {
     scan: Scan,
     /// Rows that were read and had no room in the last page.
     ahead: VecDeque<Row>,
@@ -40,7 +40,7 @@ pub(crate) struct ServedPart {
     pub table: String,
     /// Parts of it that did not answer when it was opened: later they are errors.
     lost: Arc<Mutex<Vec<String>>>,
-    scans: HashMap<u32, Going>,
+    scans: HashMap<u32, OpenScan>,
     hides: usize,
 }
 
@@ -50,14 +50,14 @@ impl ServedPart {
     }
 
     /// What it is; with its definition if it was just opened. `run` tells this run of the server from others.
-    pub(crate) fn opened(&self, is_new: bool, run: &str) -> Result<Opened> {
+    pub(crate) fn opened(&self, is_new: bool, run: &str) -> Result<OpenReply> {
         let Self { reader, table, .. } = self;
         let schema = reader.schema(table)?;
         let version = format!("{run}/{table:?}/{}", reader.rows_version(table)?);
         let ends = reader.key_ends(table)?;
         let rows = reader.row_count(table)?;
         let lost = self.lost.lock().clone();
-        Ok(Opened {
+        Ok(OpenReply {
             schema: is_new.then(|| schema.as_ref().clone()),
             rows,
             version,
@@ -73,7 +73,7 @@ impl ServedPart {
             let message = format!("rows of a part were hidden {MAX_HIDES} times already");
             return Err(Error::request(RequestPart::Other, message));
         }
-        self.reader = self.reader.hiding(&self.table, keys)?;
+        self.reader = self.reader.without_keys(&self.table, keys)?;
         Ok(())
     }
 
@@ -127,7 +127,7 @@ impl ServedPart {
         let scored = self.scored(&request)?;
         let scan = self.reader.scan(request)?;
         let ahead = VecDeque::new();
-        self.scans.insert(cursor, Going { scan, ahead, page_bytes, scored });
+        self.scans.insert(cursor, OpenScan { scan, ahead, page_bytes, scored });
         self.page(cursor)
     }
 

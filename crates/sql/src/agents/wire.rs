@@ -57,16 +57,16 @@ pub(crate) enum Request {
     /// Numbers of keywords.
     Statistics { query: Query, wanted: WantedStatistics },
     /// How many rows match.
-    Count { text: Option<Text>, filter: Option<Filter> },
+    Count { text: Option<WireTextCondition>, filter: Option<Filter> },
     /// How many rows that match have each value of a column.
-    Facet { text: Option<Text>, filter: Option<Filter>, column: String },
+    Facet { text: Option<WireTextCondition>, filter: Option<Filter>, column: String },
     /// The first page of the rows that match, in the order of keys.
     Scan {
         cursor: u32,
-        text: Option<Text>,
+        text: Option<WireTextCondition>,
         filter: Option<Filter>,
         columns: Vec<usize>,
-        scores: Vec<Text>,
+        scores: Vec<WireTextCondition>,
         limit: Option<u64>,
         /// Rows that are not among these may be left out.
         best: Option<BestRows>,
@@ -113,7 +113,7 @@ pub(crate) fn row_bytes(row: &[Value]) -> usize {
 /// The answer to Open and Hide.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Opened {
+pub(crate) struct OpenReply {
     /// The definition; none of Hide.
     pub schema: Option<Schema>,
     pub rows: u64,
@@ -127,11 +127,11 @@ pub(crate) struct Opened {
 /// A condition on texts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Text {
+pub(crate) enum WireTextCondition {
     Keywords(Box<Query>),
-    And(Vec<Text>),
-    Or(Vec<Text>),
-    Not(Box<Text>),
+    And(Vec<WireTextCondition>),
+    Or(Vec<WireTextCondition>),
+    Not(Box<WireTextCondition>),
 }
 
 /// A query by keywords.
@@ -181,7 +181,7 @@ impl Query {
     }
 }
 
-impl Text {
+impl WireTextCondition {
     /// `None` for what other servers are not asked.
     pub(crate) fn of(text: &TextQuery) -> Option<Self> {
         let each = |parts: &[TextQuery]| parts.iter().map(Self::of).collect::<Option<Vec<_>>>();
@@ -235,7 +235,8 @@ mod tests {
     fn a_request_is_a_statement_whose_text_is_it() {
         let query =
             KeywordQuery { text: r#"it's \"a\" \\ b"#.to_owned(), ..KeywordQuery::default() };
-        let text = Text::of(&TextQuery::Not(Box::new(TextQuery::Keywords(query.into()))));
+        let text =
+            WireTextCondition::of(&TextQuery::Not(Box::new(TextQuery::Keywords(query.into()))));
         let request = Request::Count { text, filter: None };
         let statement = statement(&request).unwrap();
         let made = crate::parse::split(statement.as_bytes(), false, Default::default()).unwrap();

@@ -53,7 +53,7 @@ const OF_MOMENTS: &[&str] = &[
 
 /// The session's settings that decide the value of an expression.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Expressing {
+pub(crate) struct ExpressionSettings {
     /// `collation_connection`.
     pub collation: Collation,
     /// Whether its time zone is UTC.
@@ -62,7 +62,7 @@ pub(crate) struct Expressing {
     has_usual_dates: bool,
 }
 
-impl Expressing {
+impl ExpressionSettings {
     /// The settings of a session.
     pub(crate) fn new(collation: Collation, zone: &TimeZone, mode: SqlMode) -> Self {
         let is_utc = *zone == TimeZone::UTC || zone.to_fixed_offset().ok() == Some(Offset::UTC);
@@ -135,8 +135,8 @@ impl ExpressionKey {
         if !table.schema.columns.get(position)?.indexed {
             return None;
         }
-        let Fixed { expr, follows_connection, of_zone, of_dates } =
-            fixed(table, expression).ok()?;
+        let DeterministicExpr { expr, follows_connection, of_zone, of_dates } =
+            deterministic(table, expression).ok()?;
         let spec = table.columns.get(position)?;
         // The engine computes in UTC and in the default mode; sessions compute in theirs.
         let is_of_engine = table.schema.is_computed(position)
@@ -151,7 +151,7 @@ impl ExpressionKey {
     }
 
     /// Whether the expression has the same value in a session as in the stored rows.
-    pub(crate) fn is_for(&self, session: Expressing) -> bool {
+    pub(crate) fn is_for(&self, session: ExpressionSettings) -> bool {
         self.collation.is_none_or(|collation| collation == session.collation)
             && (!self.of_zone || session.is_utc)
             && (!self.of_dates || session.has_usual_dates)
@@ -250,7 +250,7 @@ fn gives(table: &SqlTable, expr: &Expr, kind: &TypeSpec) -> bool {
 }
 
 /// An expression whose value depends on the row and on the settings named here only.
-pub(crate) struct Fixed {
+pub(crate) struct DeterministicExpr {
     /// The syntax tree.
     pub expr: Expr,
     /// Whether it has texts in `collation_connection`.
@@ -262,16 +262,20 @@ pub(crate) struct Fixed {
 }
 
 /// Analyzes an expression over a table. If its value depends on anything else, the error is the reason.
-pub(crate) fn fixed(table: &SqlTable, expression: &str) -> std::result::Result<Fixed, String> {
+pub(crate) fn deterministic(
+    table: &SqlTable,
+    expression: &str,
+) -> std::result::Result<DeterministicExpr, String> {
     if expression.contains('\\') || expression.contains("||") {
         return Err("it has \\ or ||, which modes of SQL read differently".to_owned());
     }
     let expr = parsed(expression).ok_or("it is not understood here")?;
-    let mut seeking = Seeking { table, follows_connection: false, of_zone: false, of_dates: false };
+    let mut seeking =
+        SessionDependence { table, follows_connection: false, of_zone: false, of_dates: false };
     if let ControlFlow::Break(part) = Visit::visit(&expr, &mut seeking) {
         return Err(format!("{part} is not known to give the same to all sessions"));
     }
-    let Seeking { follows_connection, of_zone, of_dates, .. } = seeking;
+    let SessionDependence { follows_connection, of_zone, of_dates, .. } = seeking;
     let mut whole = &expr;
     while let Expr::Nested(inner) = whole {
         whole = inner;
@@ -279,7 +283,7 @@ pub(crate) fn fixed(table: &SqlTable, expression: &str) -> std::result::Result<F
     // An explicit collation is the same in every session.
     let says_collation = matches!(whole, Expr::Collate { .. });
     let follows_connection = follows_connection && !says_collation;
-    Ok(Fixed { expr, follows_connection, of_zone, of_dates })
+    Ok(DeterministicExpr { expr, follows_connection, of_zone, of_dates })
 }
 
 /// An expression without the character sets that MySQL's SHOW CREATE TABLE adds to each text and CAST. Those that are
@@ -501,7 +505,7 @@ const SAME: &[(&str, &str)] = &[
 ];
 
 /// Stops at anything that may have another value in another session.
-struct Seeking<'t> {
+struct SessionDependence<'t> {
     table: &'t SqlTable,
     /// Whether there are texts in `collation_connection`.
     follows_connection: bool,
@@ -511,7 +515,7 @@ struct Seeking<'t> {
     of_dates: bool,
 }
 
-impl Seeking<'_> {
+impl SessionDependence<'_> {
     /// The type of a column.
     fn kind(&self, name: &str) -> Option<SqlType> {
         let spec = self.table.columns.get(self.table.column(name)?)?;
@@ -635,7 +639,7 @@ const KEEPING_COLLATION: &[&str] = &[
     "upper",
 ];
 
-impl Visitor for Seeking<'_> {
+impl Visitor for SessionDependence<'_> {
     type Break = String;
 
     fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<String> {

@@ -22,7 +22,8 @@ pub(crate) use databases::{
     database_exists, database_position, databases, may_see,
 };
 pub(crate) use expression_key::{
-    Expressing, ExpressionKey, Fixed, RoundedKey, array_path, fixed, plain_text,
+    DeterministicExpr, ExpressionKey, ExpressionSettings, RoundedKey, array_path, deterministic,
+    plain_text,
 };
 pub(crate) use key::{
     Check, Key, KeyKind, KeyPart, Line, PartOf, column_list, parse_key, parse_line, quoted_name,

@@ -20,7 +20,7 @@ pub(super) fn parenthesised(tokens: &mut Tokens<'_>) -> Result<String> {
 pub(super) fn respelled(tokens: &Tokens<'_>, range: Range<usize>) -> Result<String> {
     let mut ahead = tokens.within(range.clone());
     let mut out = String::new();
-    let mut before = Spelled::Other;
+    let mut before = TokenClass::Other;
     while let Some(token) = ahead.peek() {
         let place = ahead.place();
         let gap = if place > range.start { tokens.gap_before(place) } else { String::new() };
@@ -42,7 +42,7 @@ pub(super) fn respelled(tokens: &Tokens<'_>, range: Range<usize>) -> Result<Stri
 
 /// What stands before or behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Spelled {
+enum TokenClass {
     Text,
     /// `_utf8mb4` and the like, and whether its characters are of two bytes and more.
     Introducer {
@@ -51,7 +51,7 @@ enum Spelled {
     Other,
 }
 
-impl Spelled {
+impl TokenClass {
     /// Whether a space must separate it from what follows.
     fn needs_space(self, next: Self) -> bool {
         self == Self::Text && next == Self::Text
@@ -59,7 +59,7 @@ impl Spelled {
 }
 
 /// How the default mode spells a token.
-fn spelled(at: &Tokens<'_>, token: &Token, before: Spelled) -> Result<(Spelled, String)> {
+fn spelled(at: &Tokens<'_>, token: &Token, before: TokenClass) -> Result<(TokenClass, String)> {
     let mode = at.mode();
     let refused =
         |what: &str| Err(Error::unsupported(format!("{what} in what is stored with a table")));
@@ -70,11 +70,11 @@ fn spelled(at: &Tokens<'_>, token: &Token, before: Spelled) -> Result<(Spelled, 
             let Ok(name) = String::from_utf8(name) else {
                 return refused("a name that is no text");
             };
-            Ok((Spelled::Other, quoted_name(&name)))
+            Ok((TokenClass::Other, quoted_name(&name)))
         }
         TokenKind::Text | TokenKind::National => {
             let is_ascii = bytes.is_ascii();
-            if let Spelled::Introducer { is_wide } = before
+            if let TokenClass::Introducer { is_wide } = before
                 && !mode.client.is_utf8()
                 && (is_wide || !is_ascii)
             {
@@ -84,21 +84,21 @@ fn spelled(at: &Tokens<'_>, token: &Token, before: Spelled) -> Result<(Spelled, 
                 return refused("bytes in quotes that are no text, which x'…' can have,");
             };
             let prefix = if token.kind == TokenKind::National { "N" } else { "" };
-            Ok((Spelled::Text, format!("{prefix}{}", quoted_text(&text))))
+            Ok((TokenClass::Text, format!("{prefix}{}", quoted_text(&text))))
         }
         TokenKind::Operator if at.is("||") && mode.pipes_as_concat => {
             refused("|| under PIPES_AS_CONCAT, for which CONCAT can be written,")
         }
         TokenKind::Word if mode.high_not && at.is_prefix_not(at.place()) => {
-            Ok((Spelled::Other, "!".to_owned()))
+            Ok((TokenClass::Other, "!".to_owned()))
         }
         _ => {
             let Ok(word) = std::str::from_utf8(bytes) else {
                 return refused("a name that is no text");
             };
             let spelled = match token.kind == TokenKind::Word && word.starts_with('_') {
-                true => Spelled::Introducer { is_wide: is_wide(word) },
-                false => Spelled::Other,
+                true => TokenClass::Introducer { is_wide: is_wide(word) },
+                false => TokenClass::Other,
             };
             Ok((spelled, word.to_owned()))
         }

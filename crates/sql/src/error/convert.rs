@@ -39,7 +39,7 @@ pub(crate) fn from_engine(error: &EngineError) -> Error {
         EngineError::Ended(ending) => return ended(*ending),
         EngineError::Closed => ErrorCode::ServerShutdown,
         EngineError::Full(_) => ErrorCode::DiskFull,
-        EngineError::Elsewhere(_) => ErrorCode::ForeignQuery,
+        EngineError::RemoteServer(_) => ErrorCode::ForeignQuery,
         _ => ErrorCode::Unknown,
     };
     Error::new(code, error.to_string())
@@ -60,7 +60,7 @@ pub(crate) fn from_engine_write(error: EngineError) -> Error {
         EngineError::Closed => Error::shutdown(),
         EngineError::Ended(ending) => ended(ending),
         EngineError::Full(message) => Error::new(ErrorCode::DiskFull, message),
-        EngineError::Elsewhere(message) => Error::new(ErrorCode::ForeignQuery, message),
+        EngineError::RemoteServer(message) => Error::new(ErrorCode::ForeignQuery, message),
         EngineError::Request { part: RequestPart::Batch, message } => {
             let mend = "a server's limit is its setting limits.max_transaction_rows";
             Error::new(ErrorCode::TransactionTooLarge, format!("{message}; {mend}"))

@@ -74,18 +74,18 @@ impl Access {
         this.find(table, path, wanted);
         let whole = matches!(this.kind, Some("ALL" | "index" | "range" | "index_merge"));
         if wanted.has_condition && (whole || path.matching < path.examined) {
-            this.say("Using where");
+            this.add_extra("Using where");
         }
         if wanted.in_order && path.ordered_by.is_none() {
-            this.say("Using filesort");
+            this.add_extra("Using filesort");
         }
         let unused = unused(table);
         if this.kind == Some("ALL") && !unused.is_empty() {
-            this.say(format!("no row here has what key {} is over", unused.join(", ")));
+            this.add_extra(format!("no row here has what key {} is over", unused.join(", ")));
         }
         if path.scanned > 0 && path.scanned < path.segments && !path.found_by.is_empty() {
             let (scanned, segments) = (path.scanned, path.segments);
-            this.say(format!("every row of {scanned} of {segments} segments"));
+            this.add_extra(format!("every row of {scanned} of {segments} segments"));
         }
         this
     }
@@ -134,7 +134,7 @@ impl Access {
                 let used: Vec<_> = several.iter().map(|one| (one.index, used(one))).collect();
                 self.by(table, &used);
                 let keys = self.key.clone().unwrap_or_default();
-                self.say(match path.is_union {
+                self.add_extra(match path.is_union {
                     true => format!("Using union({keys})"),
                     false => "the key that leaves the fewest rows of each segment".to_owned(),
                 });
@@ -194,12 +194,12 @@ impl Access {
     }
 
     /// Appends to the Extra column.
-    pub fn say(&mut self, what: impl Into<String>) {
+    pub fn add_extra(&mut self, what: impl Into<String>) {
         self.extra.push(what.into());
     }
 
     /// Prepends to the Extra column.
-    pub fn say_first(&mut self, what: impl Into<String>) {
+    pub fn add_extra_first(&mut self, what: impl Into<String>) {
         self.extra.insert(0, what.into());
     }
 

@@ -2,15 +2,15 @@
 //! ([`run`]) in threads of its own ([`runtime`]). Both read one snapshot and return the same columns and rows.
 
 mod access;
-mod counted;
+mod against;
 mod explain;
 mod into;
 mod locking;
 mod planned;
+mod row_counter;
 mod run;
 mod runtime;
 mod shapes;
-mod sought;
 mod views;
 mod wide;
 
@@ -20,7 +20,7 @@ use remora_engine::Value;
 
 use crate::{
     Column, Error, Outcome, Reply, Result,
-    parse::{Counting, Source, Statement, counting, split},
+    parse::{CountQuery, Source, Statement, count_query, split},
     resolve::{max_query_time, most_matches},
     state::SessionState,
 };
@@ -76,7 +76,7 @@ pub(crate) async fn run_planned<R: Reply>(
     let most = most_matches(parsed.settings.as_deref());
     let wanted = hinted_limit(&statement.source).or_else(|| max_query_time(&parsed));
     session.variables.max_execution_time_ms = session.left_of(wanted.unwrap_or(limit))?;
-    let sent = match wide::Wide::of(parsed, &statement.source) {
+    let sent = match wide::WideRow::of(parsed, &statement.source) {
         Ok(wide) => wide.send(session, reply).await,
         Err(parsed) => match run::Query::new(session, *parsed, &statement.source).await {
             Ok(mut query) => query.send(session, reply).await,
@@ -85,7 +85,7 @@ pub(crate) async fn run_planned<R: Reply>(
     };
     session.variables.max_execution_time_ms = limit;
     sent?;
-    session.note_counting(|| counting(&statement.source, statement.parameters), most);
+    session.note_counting(|| count_query(&statement.source, statement.parameters), most);
     Ok(Outcome::default())
 }
 
@@ -163,17 +163,17 @@ pub(crate) async fn value(session: &mut SessionState, statement: &Statement<'_>)
 }
 
 /// Counts the rows of a statement without its LIMIT.
-pub(crate) async fn counted_rows(session: &SessionState, counting: &Counting) -> Result<u64> {
-    let made = split(counting.text.as_bytes(), false, session.lex_mode())?.pop();
-    let Some(made) = made else { return Err(Error::unsupported(&counting.text)) };
+pub(crate) async fn counted_rows(session: &SessionState, count_query: &CountQuery) -> Result<u64> {
+    let made = split(count_query.text.as_bytes(), false, session.lex_mode())?.pop();
+    let Some(made) = made else { return Err(Error::unsupported(&count_query.text)) };
     let source = Arc::new(Source { interrupted: Arc::clone(&session.interrupted), ..made });
-    let statement = Statement { source, parameters: &counting.parameters };
+    let statement = Statement { source, parameters: &count_query.parameters };
     let mut query = run::Query::new(session, run::parsed(&statement)?, &statement.source).await?;
     let rows = query.collect(session).await?;
     match rows.value(0, 0) {
         Value::Int(count) => Ok(u64::try_from(count).unwrap_or(0)),
         Value::Uint(count) => Ok(count),
-        _ => Err(Error::unsupported(&counting.text)),
+        _ => Err(Error::unsupported(&count_query.text)),
     }
 }
 
@@ -182,7 +182,7 @@ pub(crate) async fn columns(
     session: &mut SessionState,
     statement: &Statement<'_>,
 ) -> Result<Vec<Column>> {
-    match wide::Wide::of(run::parsed(statement)?, &statement.source) {
+    match wide::WideRow::of(run::parsed(statement)?, &statement.source) {
         Ok(wide) => wide.columns(session).await,
         Err(parsed) => {
             let mut query = run::Query::new(session, *parsed, &statement.source).await?;

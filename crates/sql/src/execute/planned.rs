@@ -41,7 +41,7 @@ pub(super) fn accesses(
     options: &ConfigOptions,
 ) -> Result<Vec<Access>> {
     let mut walk = Walk::new(places, options);
-    walk.plan(plan, Above::default())?;
+    walk.plan(plan, ParentOperators::default())?;
     let Walk { mut made, .. } = walk;
     if made.is_empty() {
         let why = if places.is_empty() { "No tables used" } else { "No row is read" };
@@ -60,7 +60,7 @@ pub(super) fn step(
     let any: &dyn std::any::Any = plan.as_ref();
     if let Some(scan) = any.downcast_ref::<ScanExec>() {
         let mut walk = Walk::new(places, options);
-        if walk.scan(scan, Above::default()).is_ok()
+        if walk.scan(scan, ParentOperators::default()).is_ok()
             && let Some(access) = walk.made.pop()
         {
             return access.estimated_line();
@@ -81,8 +81,8 @@ const STEPS: [(&str, &str); 19] = [
     ("FilterExec", "Filter"),
     ("GlobalLimitExec", "Limit"),
     ("HashJoinExec", "Hash join"),
-    ("InTurn", "One part after the other"),
-    ("InTurnExec", "Assign variables row by row"),
+    ("SequentialUnion", "One part after the other"),
+    ("RowByRowExec", "Assign variables row by row"),
     ("JsonRowsExec", "JSON_TABLE"),
     ("LateExec", "Late"),
     ("LocalLimitExec", "Limit"),
@@ -91,14 +91,14 @@ const STEPS: [(&str, &str); 19] = [
     ("SortExec", "Sort"),
     ("SortMergeJoinExec", "Merge join"),
     ("SortPreservingMergeExec", "Merge sorted"),
-    ("UnfoldExec", "Unfold"),
+    ("UnnestSetExec", "Unfold"),
     ("UnionExec", "Append"),
     ("WindowAggExec", "Window aggregate"),
 ];
 
 /// What the operators above do with the rows of the first table read.
 #[derive(Clone, Copy, Default)]
-struct Above {
+struct ParentOperators {
     is_filtered: bool,
     is_sorted: bool,
     is_grouped: bool,
@@ -122,7 +122,7 @@ impl<'a> Walk<'a> {
         Self { places, options, made: Vec::new(), is_dependent: false, of_system }
     }
 
-    fn plan(&mut self, plan: &Arc<dyn ExecutionPlan>, above: Above) -> Result<()> {
+    fn plan(&mut self, plan: &Arc<dyn ExecutionPlan>, above: ParentOperators) -> Result<()> {
         let any: &dyn std::any::Any = plan.as_ref();
         if let Some(scan) = any.downcast_ref::<ScanExec>() {
             return self.scan(scan, above);
@@ -142,7 +142,7 @@ impl<'a> Walk<'a> {
         first.is_grouped |= any.is::<WindowAggExec>() || any.is::<BoundedWindowAggExec>();
         let joins = any.is::<HashJoinExec>() || any.is::<NestedLoopJoinExec>();
         for (number, child) in plan.children().into_iter().enumerate() {
-            let behind = Above { is_joined: joins, ..Above::default() };
+            let behind = ParentOperators { is_joined: joins, ..ParentOperators::default() };
             self.plan(child, if number == 0 { first } else { behind })?;
         }
         if let Some(rows) = any.downcast_ref::<JsonRowsExec>() {
@@ -150,7 +150,7 @@ impl<'a> Walk<'a> {
         }
         for (is_dependent, within) in self.within(plan).map_err(from_plan)? {
             let outer = std::mem::replace(&mut self.is_dependent, is_dependent);
-            self.plan(&within, Above::default())?;
+            self.plan(&within, ParentOperators::default())?;
             self.is_dependent = outer;
         }
         Ok(())
@@ -161,8 +161,8 @@ impl<'a> Walk<'a> {
         let place = self.places.iter().find(|place| place.unique == called);
         let mut access = Access::every(called, ROWS_OF_DOCUMENT);
         access.is_dependent = self.is_dependent;
-        access.say("Table function: json_table");
-        access.say("Using temporary");
+        access.add_extra("Table function: json_table");
+        access.add_extra("Using temporary");
         self.made.push(access.placed(place));
     }
 
@@ -183,7 +183,7 @@ impl<'a> Walk<'a> {
         Ok(found)
     }
 
-    fn scan(&mut self, scan: &ScanExec, above: Above) -> Result<()> {
+    fn scan(&mut self, scan: &ScanExec, above: ParentOperators) -> Result<()> {
         let place = self.places.iter().find(|place| scan.relation() == Some(&place.unique));
         let has_condition = above.is_filtered || scan.asked().is_some();
         let mut access = match scan.access().map_err(|error| from_engine(&error))? {
@@ -202,7 +202,7 @@ impl<'a> Walk<'a> {
             None => {
                 let mut access = Access::every(scan.called(), 0);
                 if has_condition {
-                    access.say("Using where");
+                    access.add_extra("Using where");
                 }
                 access
             }
@@ -210,19 +210,19 @@ impl<'a> Walk<'a> {
         access.is_dependent = self.is_dependent;
         if scan.own_rows() > 0 {
             access.rows = access.rows.map(|rows| rows.saturating_add(scan.own_rows() as u64));
-            access.say(format!("{} rows of the session", scan.own_rows()));
+            access.add_extra(format!("{} rows of the session", scan.own_rows()));
         }
         if above.is_sorted {
-            access.say_first("Using filesort");
+            access.add_extra_first("Using filesort");
         }
         if above.is_grouped {
-            access.say_first("Using temporary");
+            access.add_extra_first("Using temporary");
         }
         if above.is_joined {
-            access.say("Using join buffer (hash join)");
+            access.add_extra("Using join buffer (hash join)");
         }
         if scan.is_joined() && !self.is_dependent {
-            access.say(OF_A_JOIN);
+            access.add_extra(OF_A_JOIN);
         }
         access.extra.extend(scan.asked_of_text());
         self.made.push(access.placed(place));

@@ -18,16 +18,16 @@ use remora_engine::{TextQuery, Value};
 use remora_mysql::ErrorCode;
 use tokio::{runtime::Handle, sync::mpsc::Sender};
 
-use super::{access::Access, planned, runtime::Running, sought, views};
+use super::{access::Access, against, planned, runtime::Running, views};
 use crate::{
     Column, Error, Reply, Result,
-    aside::{read_aside, wait_aside},
+    blocking::{run_blocking, run_blocking_if_long},
     error::from_plan,
     meaning::{Reading, rewrite},
     output,
     parse::{Source, Statement},
-    plan::{Extent, KeptPlan, MeasuredStep, Planner, has_joins, is_light, normalise_recursive},
-    resolve::{Resolved, SessionCatalog, Shown, StatementTable, asked_of_agents, resolve},
+    plan::{KeptPlan, MeasuredStep, Planner, QueryClass, has_joins, is_light, normalise_recursive},
+    resolve::{ClientColumn, Resolved, SessionCatalog, StatementTable, asked_of_agents, resolve},
     scan::EngineTable,
     state::SessionState,
 };
@@ -36,7 +36,7 @@ use crate::{
 pub(super) struct Query {
     query: ast::Query,
     planner: Arc<Planner>,
-    shown: Vec<Shown>,
+    shown: Vec<ClientColumn>,
     /// OFFSET and LIMIT of a query that reads all rows because they are counted (SQL_CALC_FOUND_ROWS).
     window: Option<(u64, u64)>,
     /// Whether it runs in the connection's thread instead of the planning threads.
@@ -144,7 +144,7 @@ impl Query {
         if let Some(asked) = asked_of_agents(&query) {
             session.ask_agents(asked);
         }
-        sought::settle(session, &mut query, source).await?;
+        against::settle(session, &mut query, source).await?;
         let is_client = matches!(purpose, Purpose::Run | Purpose::Explain);
         let catalog = SessionCatalog::new(session, source);
         let catalog = if is_client { catalog.for_client() } else { catalog };
@@ -157,7 +157,7 @@ impl Query {
             sql_mode: session.variables.sql_mode,
             database: session.database.clone().unwrap_or_default(),
         };
-        let resolved = read_aside(source.is_long(), || -> Result<Resolved> {
+        let resolved = run_blocking_if_long(source.is_long(), || -> Result<Resolved> {
             let mut resolved = resolve(query, source, &catalog, limit)?;
             rewrite(&mut resolved.query, &reading)?;
             normalise_recursive(&mut resolved.query);
@@ -168,13 +168,14 @@ impl Query {
             // SHOW META reports each run, so such a plan cannot be cached.
             return Err(Error::unsupported("a plan of MATCH('…') that is kept"));
         }
-        if catalog.is_elsewhere() && purpose == Purpose::Keep {
+        if catalog.has_remote_parts() && purpose == Purpose::Keep {
             // Each run needs new snapshots of the other servers.
             return Err(Error::unsupported("a plan over other servers that is kept"));
         }
-        let is_light = is_light && !catalog.is_elsewhere();
+        let is_light = is_light && !catalog.has_remote_parts();
         let memory = session.shared.settings.max_query_memory_bytes;
-        let extent = if purpose == Purpose::Keep { Extent::Kept } else { Extent::of(&query) };
+        let extent =
+            if purpose == Purpose::Keep { QueryClass::Cached } else { QueryClass::of(&query) };
         let tables = match has_joins(&query) {
             // A cached plan must not depend on a table's key.
             true => altered(tables, |_, table| table.without_key()),
@@ -302,7 +303,7 @@ impl Query {
     pub(super) async fn columns(&mut self, session: &SessionState) -> Result<Vec<Column>> {
         let is_long = self.is_long;
         let schema = self.planned(session, move |planner, query| async move {
-            read_aside(is_long, || {
+            run_blocking_if_long(is_long, || {
                 let plan = planner.plan(query)?;
                 let plan = planner.state().optimize(&plan).map_err(from_plan)?;
                 Ok(Arc::clone(plan.schema().inner()))
@@ -383,7 +384,7 @@ impl Query {
 
     fn described(&self, schema: &SchemaRef) -> Vec<Column> {
         let pairs = schema.fields().iter().zip(&self.shown);
-        let column = |(field, shown): (&Arc<Field>, &Shown)| {
+        let column = |(field, shown): (&Arc<Field>, &ClientColumn)| {
             let mut told = output::column(field, &shown.name, &shown.table);
             // Also for columns of a derived table or of a UNION.
             let is_one = !shown.table.is_empty() || told.original_name.is_empty();
@@ -404,7 +405,7 @@ impl Query {
             let planned = match is_long {
                 true => {
                     let here = Handle::current();
-                    wait_aside(|| here.block_on(planner.watched_plan(query)))
+                    run_blocking(|| here.block_on(planner.watched_plan(query)))
                 }
                 false => planner.watched_plan(query).await,
             };
@@ -451,7 +452,7 @@ fn too_many_rows(most_bytes: u64) -> Error {
 
 /// The syntax tree of a SELECT.
 pub(super) fn parsed(statement: &Statement<'_>) -> Result<ast::Query> {
-    match read_aside(statement.source.is_long(), || statement.parse())? {
+    match run_blocking_if_long(statement.source.is_long(), || statement.parse())? {
         ast::Statement::Query(query) => Ok(*query),
         other => Err(Error::unsupported(other)),
     }

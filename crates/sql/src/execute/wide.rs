@@ -29,7 +29,7 @@ const MOST: usize = 65_535;
 const AT_ONCE: usize = 64;
 
 /// A wide row, split into parts.
-pub(super) struct Wide {
+pub(super) struct WideRow {
     parts: Vec<ast::Query>,
     /// The name of each column, and its index among the columns of all parts.
     columns: Vec<(String, usize)>,
@@ -37,7 +37,7 @@ pub(super) struct Wide {
     source: Source,
 }
 
-impl Wide {
+impl WideRow {
     /// Splits a query, if it is such a row; otherwise gives it back.
     pub(super) fn of(
         mut query: ast::Query,

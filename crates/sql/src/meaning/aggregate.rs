@@ -29,7 +29,7 @@ use super::{
     call::Call,
     function::external,
     types::ExprType,
-    value::V,
+    value::SqlValue,
 };
 use crate::SqlType;
 use folds::Fold;
@@ -248,7 +248,12 @@ impl std::fmt::Debug for Folding {
 }
 
 impl Folding {
-    fn built(&self, value: &V<'_>, held: &DataType, kind: &ExprType) -> PlanResult<ScalarValue> {
+    fn built(
+        &self,
+        value: &SqlValue<'_>,
+        held: &DataType,
+        kind: &ExprType,
+    ) -> PlanResult<ScalarValue> {
         let call = Call { context: None, types: &self.types, result: kind };
         let mut built = Building::new(held, kind);
         built.push(value, &call);
@@ -266,7 +271,7 @@ impl Folding {
         let rows = arrays.first().map_or(0, |array| array.len());
         let call = Call { context: None, types, result: &self.result };
         for row in 0..rows {
-            let values: Vec<V<'_>> = columns.iter().map(|column| column.get(row)).collect();
+            let values: Vec<SqlValue<'_>> = columns.iter().map(|column| column.get(row)).collect();
             let fed = match merging {
                 true => self.fold.merge(&values, &call),
                 false => self.fold.add(&values, &call),

@@ -18,7 +18,7 @@ use datafusion::{
     error::Result,
 };
 
-use super::{call::Call, decimal::Dec, temporal::Moment, types::ExprType, value::V};
+use super::{call::Call, decimal::Dec, temporal::Moment, types::ExprType, value::SqlValue};
 use crate::SqlType;
 
 /// A column that is read value by value.
@@ -75,50 +75,50 @@ impl Column {
     }
 
     /// The value of a row.
-    pub(crate) fn get(&self, row: usize) -> V<'_> {
+    pub(crate) fn get(&self, row: usize) -> SqlValue<'_> {
         let value = self.own(row);
         match value {
-            V::Null => V::Null,
-            value if self.as_text => V::Text(Cow::Owned(self.kind.formatted(&value))),
+            SqlValue::Null => SqlValue::Null,
+            value if self.as_text => SqlValue::Text(Cow::Owned(self.kind.formatted(&value))),
             value => value,
         }
     }
 
-    fn own(&self, row: usize) -> V<'_> {
+    fn own(&self, row: usize) -> SqlValue<'_> {
         if self.reading == Reading::Null || self.array.is_null(row) {
-            return V::Null;
+            return SqlValue::Null;
         }
         let array = &self.array;
         let int = || array.as_primitive::<Int64Type>().value(row);
         match self.reading {
-            Reading::Null => V::Null,
-            Reading::Truth => V::truth(array.as_boolean().value(row)),
-            Reading::Int => V::Int(int()),
-            Reading::Uint => V::Uint(array.as_primitive::<UInt64Type>().value(row)),
+            Reading::Null => SqlValue::Null,
+            Reading::Truth => SqlValue::truth(array.as_boolean().value(row)),
+            Reading::Int => SqlValue::Int(int()),
+            Reading::Uint => SqlValue::Uint(array.as_primitive::<UInt64Type>().value(row)),
             Reading::Year => {
                 let year = array.as_primitive::<UInt64Type>().value(row);
-                V::Member(Cow::Owned(format!("{year:04}")), year)
+                SqlValue::Member(Cow::Owned(format!("{year:04}")), year)
             }
             Reading::Narrow => {
                 let units = array.as_primitive::<Decimal128Type>().value(row);
-                V::Dec(Dec { units: i256::from_i128(units), scale: self.kind.scale() })
+                SqlValue::Dec(Dec { units: i256::from_i128(units), scale: self.kind.scale() })
             }
             Reading::Wide => {
                 let units = array.as_primitive::<Decimal256Type>().value(row);
-                V::Dec(Dec { units, scale: self.kind.scale() })
+                SqlValue::Dec(Dec { units, scale: self.kind.scale() })
             }
-            Reading::Float => V::Float(array.as_primitive::<Float32Type>().value(row)),
-            Reading::Double => V::Double(array.as_primitive::<Float64Type>().value(row)),
-            Reading::Text => V::Text(Cow::Borrowed(array.as_string_view().value(row))),
-            Reading::Json => V::Json(Cow::Borrowed(array.as_string_view().value(row))),
+            Reading::Float => SqlValue::Float(array.as_primitive::<Float32Type>().value(row)),
+            Reading::Double => SqlValue::Double(array.as_primitive::<Float64Type>().value(row)),
+            Reading::Text => SqlValue::Text(Cow::Borrowed(array.as_string_view().value(row))),
+            Reading::Json => SqlValue::Json(Cow::Borrowed(array.as_string_view().value(row))),
             Reading::Member => {
                 let text = array.as_string_view().value(row);
-                V::Member(Cow::Borrowed(text), member_number(&self.kind, text))
+                SqlValue::Member(Cow::Borrowed(text), member_number(&self.kind, text))
             }
-            Reading::Bytes => V::Bytes(Cow::Borrowed(array.as_binary_view().value(row))),
-            Reading::Date => V::Date(Moment::unpack(int())),
-            Reading::DateTime => V::DateTime(Moment::unpack(int()), self.kind.scale()),
-            Reading::Time => V::Time(int(), self.kind.scale()),
+            Reading::Bytes => SqlValue::Bytes(Cow::Borrowed(array.as_binary_view().value(row))),
+            Reading::Date => SqlValue::Date(Moment::unpack(int())),
+            Reading::DateTime => SqlValue::DateTime(Moment::unpack(int()), self.kind.scale()),
+            Reading::Time => SqlValue::Time(int(), self.kind.scale()),
         }
     }
 }
@@ -204,7 +204,7 @@ impl Building {
     }
 
     /// Adds a value, turned into the column's type.
-    pub(crate) fn push(&mut self, value: &V<'_>, call: &Call<'_>) {
+    pub(crate) fn push(&mut self, value: &SqlValue<'_>, call: &Call<'_>) {
         if value.is_null() {
             return self.push_null();
         }
@@ -223,7 +223,7 @@ impl Building {
                     .append_option(value.decimal(call).rescaled(*scale).map(|exact| exact.units));
             }
             Self::Float(builder) => builder.append_value(match value {
-                V::Float(number) => *number,
+                SqlValue::Float(number) => *number,
                 value => value.double(call) as f32,
             }),
             Self::Double(builder) => builder.append_value(value.double(call)),
@@ -266,7 +266,7 @@ impl Building {
 }
 
 /// A date or time as its column holds it.
-fn packed(value: &V<'_>, call: &Call<'_>) -> Option<i64> {
+fn packed(value: &SqlValue<'_>, call: &Call<'_>) -> Option<i64> {
     match call.result.kind {
         SqlType::Time(digits) => {
             let (micros, _) = value.time(call)?;

@@ -7,12 +7,12 @@ use remora_mysql::{Collation, ErrorCode, SqlMode};
 use super::{
     temporal::{Moment, local_of_utc},
     types::ExprType,
-    value::V,
+    value::SqlValue,
 };
 use crate::state::Context;
 
 /// What is known of a call before it runs: enough to say its type.
-pub(crate) struct Typing<'a> {
+pub(crate) struct TypeContext<'a> {
     /// The arguments' types.
     pub types: &'a [ExprType],
     /// The arguments that are constants.
@@ -23,7 +23,7 @@ pub(crate) struct Typing<'a> {
     pub division_digits: u8,
 }
 
-impl<'a> Typing<'a> {
+impl<'a> TypeContext<'a> {
     /// The type of an argument; that of NULL where there is none.
     pub(crate) fn get(&self, index: usize) -> ExprType {
         self.types.get(index).cloned().unwrap_or_else(ExprType::null)
@@ -124,14 +124,14 @@ impl Call<'_> {
     }
 
     /// NULL in the place of a text that would be too long, with a warning.
-    pub(crate) fn too_long<'v>(&self, function: &str) -> V<'v> {
+    pub(crate) fn too_long<'v>(&self, function: &str) -> SqlValue<'v> {
         let most = self.longest_text();
         self.warn(ErrorCode::FunctionResultTooLong, || {
             format!(
                 "Result of {function}() was larger than max_allowed_packet ({most}) - truncated"
             )
         });
-        V::Null
+        SqlValue::Null
     }
 
     /// What the session wants statements to mean.
@@ -147,7 +147,7 @@ impl Call<'_> {
 
 impl Call<'_> {
     /// The moment of a value, if `sql_mode` allows its zeros; else a warning.
-    pub(crate) fn allowed_moment(&self, value: &V<'_>) -> Option<(Moment, bool, u8)> {
+    pub(crate) fn allowed_moment(&self, value: &SqlValue<'_>) -> Option<(Moment, bool, u8)> {
         let found = value.moment_with_clock(self)?;
         let mode = self.sql_mode();
         let (moment, ..) = found;

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use datafusion::logical_expr::Operator;
 use remora_mysql::Collation;
 
-use super::{call::Call, collation, json, types::ExprType, value::V};
+use super::{call::Call, collation, json, types::ExprType, value::SqlValue};
 use crate::{Result, SqlType};
 
 /// Whether a comparison with NULL does not hold.
@@ -16,7 +16,7 @@ pub(crate) fn is_false_of_null(operator: Operator) -> bool {
 
 /// What both sides become.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Comparing {
+pub(crate) enum ComparisonDomain {
     /// Whole numbers.
     Int,
     /// Exact decimals.
@@ -35,7 +35,7 @@ pub(crate) enum Comparing {
     Json,
 }
 
-impl Comparing {
+impl ComparisonDomain {
     /// What values of these types become.
     pub(crate) fn of(a: &ExprType, b: &ExprType) -> Result<Self> {
         if a.is_null() || b.is_null() {
@@ -68,81 +68,81 @@ impl Comparing {
 
 /// What the value of a CASE and one that it is compared with become: JSON is compared as its text
 /// there, and with numbers as one.
-pub(crate) fn for_case(a: &ExprType, b: &ExprType) -> Result<Comparing> {
+pub(crate) fn for_case(a: &ExprType, b: &ExprType) -> Result<ComparisonDomain> {
     let is_json = |kind: &ExprType| kind.kind == SqlType::Json;
     match (is_json(a), is_json(b)) {
-        (false, false) => Comparing::of(a, b),
-        (true, true) => Ok(Comparing::Text(Collation::UTF8MB4_BIN)),
+        (false, false) => ComparisonDomain::of(a, b),
+        (true, true) => Ok(ComparisonDomain::Text(Collation::UTF8MB4_BIN)),
         _ => {
             let other = if is_json(a) { b } else { a };
             Ok(match other.is_string() || other.is_temporal() {
-                true => Comparing::Text(Collation::UTF8MB4_BIN),
-                false => Comparing::Double,
+                true => ComparisonDomain::Text(Collation::UTF8MB4_BIN),
+                false => ComparisonDomain::Double,
             })
         }
     }
 }
 
 /// What several values become that are compared with each other.
-pub(crate) fn common_for_comparison(types: &[ExprType]) -> Result<Comparing> {
+pub(crate) fn common_for_comparison(types: &[ExprType]) -> Result<ComparisonDomain> {
     let present: Vec<&ExprType> = types.iter().filter(|each| !each.is_null()).collect();
-    let Some((first, rest)) = present.split_first() else { return Ok(Comparing::Int) };
+    let Some((first, rest)) = present.split_first() else { return Ok(ComparisonDomain::Int) };
     let strings = present.iter().filter(|each| each.is_string()).count();
     if strings > 0 && strings < present.len() {
         let temporal = present.iter().any(|each| each.has_date());
         let others_are_dates = present.iter().all(|each| each.is_string() || each.is_temporal());
         if temporal && others_are_dates {
-            return Ok(Comparing::Moment);
+            return Ok(ComparisonDomain::Moment);
         }
         // GREATEST and LEAST compare what is neither as text.
         let (collation, _) = collation::aggregate(present.iter().copied())?;
-        return Ok(Comparing::Text(collation));
+        return Ok(ComparisonDomain::Text(collation));
     }
-    let mut comparing = Comparing::of(first, first)?;
+    let mut comparing = ComparisonDomain::of(first, first)?;
     for other in rest {
-        let next = Comparing::of(first, other)?;
+        let next = ComparisonDomain::of(first, other)?;
         comparing = match (comparing, next) {
-            (Comparing::Int, next) => next,
-            (_, Comparing::Double) => Comparing::Double,
+            (ComparisonDomain::Int, next) => next,
+            (_, ComparisonDomain::Double) => ComparisonDomain::Double,
             (before, _) => before,
         };
     }
-    if let Comparing::Text(_) = comparing {
+    if let ComparisonDomain::Text(_) = comparing {
         let (collation, _) = collation::aggregate(present.iter().copied())?;
-        return Ok(Comparing::Text(collation));
+        return Ok(ComparisonDomain::Text(collation));
     }
     Ok(comparing)
 }
 
 /// The order of two values; `None` where one is NULL or becomes it.
 pub(crate) fn compare_values(
-    comparing: &Comparing,
-    a: &V<'_>,
-    b: &V<'_>,
+    comparing: &ComparisonDomain,
+    a: &SqlValue<'_>,
+    b: &SqlValue<'_>,
     call: &Call<'_>,
 ) -> Result<Option<Ordering>> {
     if a.is_null() || b.is_null() {
         return Ok(None);
     }
     Ok(match comparing {
-        Comparing::Int => Some(a.integer(call).cmp(&b.integer(call))),
-        Comparing::Decimal => Some(a.decimal(call).cmp(&b.decimal(call))),
-        Comparing::Double => a.double(call).partial_cmp(&b.double(call)),
-        Comparing::Text(Collation::BINARY) => Some(a.octets().cmp(&b.octets())),
-        Comparing::Text(collation) => {
+        ComparisonDomain::Int => Some(a.integer(call).cmp(&b.integer(call))),
+        ComparisonDomain::Decimal => Some(a.decimal(call).cmp(&b.decimal(call))),
+        ComparisonDomain::Double => a.double(call).partial_cmp(&b.double(call)),
+        ComparisonDomain::Text(Collation::BINARY) => Some(a.octets().cmp(&b.octets())),
+        ComparisonDomain::Text(collation) => {
             let (a, b) =
                 (collation::string_in(a, *collation)?, collation::string_in(b, *collation)?);
             Some(collation::key(&a, *collation).cmp(&collation::key(&b, *collation)))
         }
-        Comparing::Bytes => Some(a.octets().cmp(&b.octets())),
-        Comparing::Moment => match (a.moment(call), b.moment(call)) {
+        ComparisonDomain::Bytes => Some(a.octets().cmp(&b.octets())),
+        ComparisonDomain::Moment => match (a.moment(call), b.moment(call)) {
             (Some(a), Some(b)) => Some(a.cmp(&b)),
             _ => None,
         },
-        Comparing::Time => match (a.time(call), b.time(call)) {
+        ComparisonDomain::Time => match (a.time(call), b.time(call)) {
             (Some((a, _)), Some((b, _))) => Some(a.cmp(&b)),
             _ => None,
         },
-        Comparing::Json => Some(json::compare(&json::of_value(a), &json::of_value(b))),
+        ComparisonDomain::Json => Some(json::compare(&json::of_value(a), &json::of_value(b))),
     })
 }

@@ -2,7 +2,7 @@
 
 use super::{
     types::{ExprType, MAX_SCALE, Width},
-    value::V,
+    value::SqlValue,
 };
 
 /// Functions that take numbers as their texts.
@@ -50,11 +50,11 @@ pub(super) fn takes_texts(function: &str) -> bool {
 
 impl ExprType {
     /// The text of a number of this type.
-    pub(super) fn formatted(&self, value: &V<'_>) -> String {
+    pub(super) fn formatted(&self, value: &SqlValue<'_>) -> String {
         let digits = |decimals: u8| usize::from(decimals.min(MAX_SCALE));
         let text = match (self.decimals, value) {
-            (Some(decimals), V::Float(number)) => format!("{number:.0$}", digits(decimals)),
-            (Some(decimals), V::Double(number)) => format!("{number:.0$}", digits(decimals)),
+            (Some(decimals), SqlValue::Float(number)) => format!("{number:.0$}", digits(decimals)),
+            (Some(decimals), SqlValue::Double(number)) => format!("{number:.0$}", digits(decimals)),
             _ => value.string().unwrap_or_default().into_owned(),
         };
         match self.width {
@@ -87,13 +87,13 @@ mod tests {
             ..ExprType::double()
         };
         let whole = number(SqlType::Int, 5, true, None);
-        assert_eq!(whole.formatted(&V::Uint(42)), "00042");
-        assert_eq!(whole.formatted(&V::Uint(1_234_567)), "1234567");
-        assert_eq!(number(SqlType::Int, 5, false, None).formatted(&V::Int(-42)), "-42");
+        assert_eq!(whole.formatted(&SqlValue::Uint(42)), "00042");
+        assert_eq!(whole.formatted(&SqlValue::Uint(1_234_567)), "1234567");
+        assert_eq!(number(SqlType::Int, 5, false, None).formatted(&SqlValue::Int(-42)), "-42");
         let fixed = number(SqlType::Float, 7, true, Some(4));
-        assert_eq!(fixed.formatted(&V::Float(1.5)), "01.5000");
+        assert_eq!(fixed.formatted(&SqlValue::Float(1.5)), "01.5000");
         let fixed = number(SqlType::Double, 9, false, Some(2));
-        assert_eq!(fixed.formatted(&V::Double(-1_234_567.891)), "-1234567.89");
-        assert_eq!(fixed.formatted(&V::Double(1e300)).len(), 304);
+        assert_eq!(fixed.formatted(&SqlValue::Double(-1_234_567.891)), "-1234567.89");
+        assert_eq!(fixed.formatted(&SqlValue::Double(1e300)).len(), 304);
     }
 }

@@ -17,14 +17,14 @@ use remora_mysql::SqlMode;
 
 use super::{
     array::{Building, Column},
-    call::{Call, Typing},
+    call::{Call, TypeContext},
     decimal::Dec,
     formatted::takes_texts,
     function::{Definition, Dialect, definition},
     rewrite::{Reading, rewrite},
     temporal::Moment,
     types::{ExprType, MAX_DIGITS, MAX_SCALE},
-    value::V,
+    value::SqlValue,
 };
 use crate::SqlType;
 
@@ -35,11 +35,11 @@ enum Node {
     /// A column, by its place.
     Column(usize, ExprType),
     Constant(ScalarValue, ExprType),
-    Call(Box<Called>),
+    Call(Box<FunctionCall>),
 }
 
 /// A function and what it is called with.
-struct Called {
+struct FunctionCall {
     definition: &'static Definition,
     args: Vec<Node>,
     types: Vec<ExprType>,
@@ -92,7 +92,9 @@ impl Node {
                 let kind = ExprType::of_literal(&value, Dialect::default().collation);
                 Ok(Self::Constant(value, kind))
             }
-            Expr::Function(call) => Called::of(call, find).map(|called| Self::Call(called.into())),
+            Expr::Function(call) => {
+                FunctionCall::of(call, find).map(|called| Self::Call(called.into()))
+            }
             other => Err(format!("{other} is no call of a function")),
         }
     }
@@ -182,7 +184,7 @@ fn bounds_of(kind: &ExprType) -> (i128, i128) {
     (least.max(-most), greatest.min(most))
 }
 
-impl Called {
+impl FunctionCall {
     fn of(call: &ast::Function, find: Find<'_>) -> Result<Self, String> {
         let unknown = || format!("{call} is not computed");
         let [name] = call.name.0.as_slice() else { return Err(unknown()) };
@@ -200,7 +202,7 @@ impl Called {
         let types: Vec<ExprType> = args.iter().map(|arg| arg.kind().clone()).collect();
         let scalars: Vec<Option<&ScalarValue>> = args.iter().map(Node::constant).collect();
         let Dialect { collation, division_digits } = Dialect::default();
-        let typing = Typing { types: &types, scalars: &scalars, collation, division_digits };
+        let typing = TypeContext { types: &types, scalars: &scalars, collation, division_digits };
         let kind = (definition.typing)(&typing).map_err(|error| error.message)?;
         let kind = ExprType { width: None, ..kind };
         let held = definition.held(&kind);
@@ -364,7 +366,7 @@ impl Called {
             }
             columns.push(column);
         }
-        let values: Vec<V<'_>> = columns.iter().map(|column| column.get(0)).collect();
+        let values: Vec<SqlValue<'_>> = columns.iter().map(|column| column.get(0)).collect();
         let call = Call { context: None, types: &self.types, result: &self.kind };
         let value = (self.definition.eval)(&call, &values).map_err(|error| error.message)?;
         let mut built = Building::new(&self.held, &self.kind);
@@ -423,21 +425,21 @@ fn array(value: &Value, kind: &ExprType) -> ArrayRef {
 }
 
 /// A value that is no date. Moments and times of day, which sessions see in their own ways, are none here.
-fn plain(value: &Value) -> V<'_> {
+fn plain(value: &Value) -> SqlValue<'_> {
     match value {
-        Value::Int(number) => V::Int(*number),
-        Value::Uint(number) => V::Uint(*number),
-        Value::Float(number) => V::Double(*number),
-        Value::Decimal(number) => V::Dec(Dec::parse_prefix(number.as_str()).0),
-        Value::Bool(truth) => V::truth(*truth),
-        Value::Text(text) => V::Text(Cow::Borrowed(text)),
-        Value::Json(text) => V::Json(Cow::Borrowed(text)),
-        Value::Bytes(bytes) => V::Bytes(Cow::Borrowed(bytes)),
+        Value::Int(number) => SqlValue::Int(*number),
+        Value::Uint(number) => SqlValue::Uint(*number),
+        Value::Float(number) => SqlValue::Double(*number),
+        Value::Decimal(number) => SqlValue::Dec(Dec::parse_prefix(number.as_str()).0),
+        Value::Bool(truth) => SqlValue::truth(*truth),
+        Value::Text(text) => SqlValue::Text(Cow::Borrowed(text)),
+        Value::Json(text) => SqlValue::Json(Cow::Borrowed(text)),
+        Value::Bytes(bytes) => SqlValue::Bytes(Cow::Borrowed(bytes)),
         Value::Null
         | Value::Date(_)
         | Value::DateTime(_)
         | Value::Time(_)
-        | Value::Timestamp(_) => V::Null,
+        | Value::Timestamp(_) => SqlValue::Null,
     }
 }
 

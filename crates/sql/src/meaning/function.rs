@@ -20,22 +20,22 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::{
     array::{Building, Column},
-    call::{Call, Typing},
+    call::{Call, TypeContext},
     collation,
     formatted::takes_texts,
     kernels::KernelCall,
     library,
     types::ExprType,
-    value::V,
+    value::SqlValue,
 };
 use crate::{Error, Result, nodes::TreeNode, state::Context};
 
 /// Makes the value of a row.
-pub(crate) type Eval = for<'a> fn(&Call<'_>, &[V<'a>]) -> Result<V<'a>>;
+pub(crate) type Eval = for<'a> fn(&Call<'_>, &[SqlValue<'a>]) -> Result<SqlValue<'a>>;
 /// Makes the type.
-pub(crate) type TypeRule = fn(&Typing<'_>) -> Result<ExprType>;
+pub(crate) type TypeRule = fn(&TypeContext<'_>) -> Result<ExprType>;
 /// Makes a plain expression of the same meaning, where there is one.
-pub(crate) type Expand = fn(&[Expr], &Typing<'_>) -> Result<Option<Expr>>;
+pub(crate) type Expand = fn(&[Expr], &TypeContext<'_>) -> Result<Option<Expr>>;
 
 /// A function.
 pub(crate) struct Definition {
@@ -98,7 +98,7 @@ impl Definition {
     }
 }
 
-fn truth_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn truth_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType { not_null: typing.all_present(), ..ExprType::truth() })
 }
 
@@ -175,7 +175,7 @@ impl Function {
 
     fn kind(&self, types: &[ExprType], scalars: &[Option<&ScalarValue>]) -> Result<ExprType> {
         let Dialect { collation, division_digits } = self.dialect;
-        (self.definition.typing)(&Typing { types, scalars, collation, division_digits })
+        (self.definition.typing)(&TypeContext { types, scalars, collation, division_digits })
     }
 }
 
@@ -280,7 +280,7 @@ impl ScalarUDFImpl for Function {
             columns.iter_mut().for_each(|(column, _)| column.read_as_text());
         }
         let mut built = Building::new(held, &kind);
-        let mut values: Vec<V<'_>> = Vec::with_capacity(columns.len());
+        let mut values: Vec<SqlValue<'_>> = Vec::with_capacity(columns.len());
         let most_bytes = context.map_or(u64::MAX, |context| context.max_batch_bytes);
         let mut bytes = 0_u64;
         for row in 0..rows {
@@ -292,9 +292,9 @@ impl ScalarUDFImpl for Function {
                 columns.iter().map(|(column, single)| column.get(if *single { 0 } else { row })),
             );
             let mut value = (self.definition.eval)(&call, &values).map_err(external)?;
-            if let (true, V::Bytes(bytes)) = (call.result.is_text(), &value) {
+            if let (true, SqlValue::Bytes(bytes)) = (call.result.is_text(), &value) {
                 let text = collation::text_of_bytes(bytes, call.result.collation);
-                value = V::text(text.map_err(external)?);
+                value = SqlValue::text(text.map_err(external)?);
             }
             if value.text_bytes() as u64 > call.longest_text().max(MAX_TEXT_BYTES) {
                 value = call.too_long(self.definition.name);

@@ -9,7 +9,7 @@
 //! put sort keys under comparisons, GROUP BY, DISTINCT, ORDER BY and UNION of text.
 //!
 //! At run time, [`function::Definition`]s from the tables under `library` compute a type from the arguments' types and
-//! a [`value::V`] from the arguments' values, row by row; the commonest calculations run by column ([`kernels`]).
+//! a [`value::SqlValue`] from the arguments' values, row by row; the commonest calculations run by column ([`kernels`]).
 //! [`formula`] evaluates keys over expressions for one row without any of that.
 
 mod aggregate;

@@ -19,7 +19,7 @@ use datafusion::{
 use std::sync::Arc;
 
 use super::{
-    call::Typing,
+    call::TypeContext,
     collation, frames,
     function::{Dialect, Function, argument_types, external},
     library::{check_sought, compared_sides, text_key},
@@ -142,7 +142,7 @@ fn plain_of(call: &ScalarFunction, schema: &DFSchema) -> Result<Option<Expr>> {
     let scalars: Vec<_> = literals.iter().map(Option::as_ref).collect();
     let dialect = function.dialect();
     let types = argument_types(&fields, &scalars, dialect.collation);
-    let typing = Typing {
+    let typing = TypeContext {
         types: &types,
         scalars: &scalars,
         collation: dialect.collation,

@@ -14,7 +14,7 @@ use super::{
 
 /// A value. Texts borrow from the rows they are of.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum V<'a> {
+pub(crate) enum SqlValue<'a> {
     /// NULL.
     Null,
     /// A signed integer.
@@ -43,7 +43,7 @@ pub(crate) enum V<'a> {
     Time(i64, u8),
 }
 
-impl<'a> V<'a> {
+impl<'a> SqlValue<'a> {
     /// Text of its own.
     pub(crate) fn text(text: impl Into<String>) -> Self {
         Self::Text(Cow::Owned(text.into()))
@@ -295,21 +295,21 @@ impl<'a> V<'a> {
     }
 
     /// The same value, borrowing nothing.
-    pub(crate) fn into_owned(self) -> V<'static> {
+    pub(crate) fn into_owned(self) -> SqlValue<'static> {
         match self {
-            Self::Null => V::Null,
-            Self::Int(number) => V::Int(number),
-            Self::Uint(number) => V::Uint(number),
-            Self::Dec(number) => V::Dec(number),
-            Self::Float(number) => V::Float(number),
-            Self::Double(number) => V::Double(number),
-            Self::Text(text) => V::Text(Cow::Owned(text.into_owned())),
-            Self::Member(text, number) => V::Member(Cow::Owned(text.into_owned()), number),
-            Self::Bytes(bytes) => V::Bytes(Cow::Owned(bytes.into_owned())),
-            Self::Json(text) => V::Json(Cow::Owned(text.into_owned())),
-            Self::Date(moment) => V::Date(moment),
-            Self::DateTime(moment, digits) => V::DateTime(moment, digits),
-            Self::Time(micros, digits) => V::Time(micros, digits),
+            Self::Null => SqlValue::Null,
+            Self::Int(number) => SqlValue::Int(number),
+            Self::Uint(number) => SqlValue::Uint(number),
+            Self::Dec(number) => SqlValue::Dec(number),
+            Self::Float(number) => SqlValue::Float(number),
+            Self::Double(number) => SqlValue::Double(number),
+            Self::Text(text) => SqlValue::Text(Cow::Owned(text.into_owned())),
+            Self::Member(text, number) => SqlValue::Member(Cow::Owned(text.into_owned()), number),
+            Self::Bytes(bytes) => SqlValue::Bytes(Cow::Owned(bytes.into_owned())),
+            Self::Json(text) => SqlValue::Json(Cow::Owned(text.into_owned())),
+            Self::Date(moment) => SqlValue::Date(moment),
+            Self::DateTime(moment, digits) => SqlValue::DateTime(moment, digits),
+            Self::Time(micros, digits) => SqlValue::Time(micros, digits),
         }
     }
 }

@@ -47,7 +47,7 @@ pub(crate) struct GroupRows {
 }
 
 /// Tokens that stand for others.
-pub(super) struct Said {
+pub(super) struct TokenReplacement {
     /// How many are replaced.
     pub taken: usize,
     /// What the parser reads in their place.
@@ -57,7 +57,7 @@ pub(super) struct Said {
 }
 
 /// What the parser reads where one of both forms begins; the statement ends at `end`.
-pub(super) fn said(source: &Source, at: usize, end: usize) -> Option<Said> {
+pub(super) fn replacement(source: &Source, at: usize, end: usize) -> Option<TokenReplacement> {
     let words = |words: &[&str]| {
         let mut all = words.iter().enumerate();
         all.all(|(index, word)| source.is_word(at + index, word))
@@ -67,7 +67,7 @@ pub(super) fn said(source: &Source, at: usize, end: usize) -> Option<Said> {
         let order = [Out::make_keyword("ORDER"), Out::make_keyword("BY")];
         let tokens = [Out::Comma, function(ORDER), Out::LParen, one].into_iter().chain(order);
         let closes_at = Some(end_of_order(source, at + 4, end));
-        return Some(Said { taken: 4, tokens: tokens.collect(), closes_at });
+        return Some(TokenReplacement { taken: 4, tokens: tokens.collect(), closes_at });
     }
     let count = source.tokens.get(at + 1).filter(|next| next.kind == TokenKind::Integer)?;
     if !words(&["GROUP"]) || !source.is_word(at + 2, "BY") {
@@ -83,7 +83,7 @@ pub(super) fn said(source: &Source, at: usize, end: usize) -> Option<Said> {
         Out::RParen,
         Out::Comma,
     ];
-    Some(Said { taken: 3, tokens, closes_at: None })
+    Some(TokenReplacement { taken: 3, tokens, closes_at: None })
 }
 
 fn function(name: &str) -> Out {

@@ -3,12 +3,12 @@
 mod call;
 mod cast;
 mod classify;
+mod count_query;
 mod depth;
 mod dialect;
 mod distance;
 mod facets;
 mod factors;
-mod found;
 mod groups;
 mod highlight;
 mod interval;
@@ -35,10 +35,10 @@ pub(crate) use call::{
     MATCH, MATCH_AT_PATHS, MATCH_OF, MATCH_OF_PATHS, function_call, function_named,
 };
 pub(crate) use classify::Kind;
+pub(crate) use count_query::{CountQuery, count_query};
 pub(crate) use dialect::SOUNDS_LIKE;
 pub(crate) use facets::{Faceted, faceted};
 pub(crate) use factors::FACTORS;
-pub(crate) use found::{Counting, counting};
 pub(crate) use groups::{GroupRows, take_group_rows};
 pub(crate) use highlight::{BETWEEN_OPTIONS, HIGHLIGHT};
 pub(crate) use json_value::{DEFAULT, ERROR, JSON_VALUE_OF};

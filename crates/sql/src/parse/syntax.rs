@@ -233,7 +233,8 @@ impl<'a> Converter<'a> {
             self.push(token, Out::make_keyword("DISTINCT"));
             return Some(1);
         }
-        let groups::Said { taken, tokens, closes_at } = groups::said(source, at, self.end)?;
+        let groups::TokenReplacement { taken, tokens, closes_at } =
+            groups::replacement(source, at, self.end)?;
         tokens.into_iter().for_each(|each| self.push(token, each));
         self.ordered.extend(closes_at);
         Some(taken)

@@ -74,7 +74,7 @@ pub(super) fn made(
     state: &PlanState,
 ) -> PlanResult<Option<Arc<dyn ExecutionPlan>>> {
     let direct = Direct { state, context: PhysicalPlanningContext::default() };
-    let every = Needed::every(plan.schema());
+    let every = RequiredColumns::every(plan.schema());
     Ok(direct.node(plan, every, None)?.map(|made| made.plan))
 }
 
@@ -85,15 +85,15 @@ pub(super) fn most_rows(options: &ConfigOptions) -> usize {
 }
 
 /// A physical plan and its fields.
-struct Made {
+struct DirectPlan {
     plan: Arc<dyn ExecutionPlan>,
     schema: Arc<DFSchema>,
 }
 
 /// For each column of a node's schema, whether the nodes above need it.
-struct Needed(Vec<bool>);
+struct RequiredColumns(Vec<bool>);
 
-impl Needed {
+impl RequiredColumns {
     fn every(schema: &DFSchema) -> Self {
         Self(vec![true; schema.fields().len()])
     }
@@ -121,7 +121,7 @@ impl Needed {
 }
 
 /// The conditions of a filter, by who evaluates them.
-struct Divided {
+struct SplitFilter {
     /// Pushed down to the engine, with unqualified column names.
     asked: Vec<Expr>,
     kept: Vec<Expr>,
@@ -159,9 +159,9 @@ impl Direct<'_> {
     fn node(
         &self,
         node: &LogicalPlan,
-        needed: Needed,
+        needed: RequiredColumns,
         fetch: Option<usize>,
-    ) -> PlanResult<Option<Made>> {
+    ) -> PlanResult<Option<DirectPlan>> {
         watch::check(self.state.config_options())?;
         if has_queries(node)? {
             return Ok(None);
@@ -182,21 +182,21 @@ impl Direct<'_> {
     }
 
     /// Plans JSON_TABLE of one document.
-    fn json_rows(&self, extension: &Extension) -> PlanResult<Option<Made>> {
+    fn json_rows(&self, extension: &Extension) -> PlanResult<Option<DirectPlan>> {
         let Some(rows) = json_table::of_one_document(extension) else { return Ok(None) };
-        let below = self.node(&rows.input, Needed::every(rows.input.schema()), None)?;
-        let Some(Made { plan, schema }) = below else { return Ok(None) };
+        let below = self.node(&rows.input, RequiredColumns::every(rows.input.schema()), None)?;
+        let Some(DirectPlan { plan, schema }) = below else { return Ok(None) };
         let plan = json_table::planned(rows, &schema, plan, self.state)?;
-        Ok(Some(Made { plan, schema: Arc::clone(&rows.schema) }))
+        Ok(Some(DirectPlan { plan, schema: Arc::clone(&rows.schema) }))
     }
 
     fn scan(
         &self,
         scan: &TableScan,
-        needed: &Needed,
+        needed: &RequiredColumns,
         conditions: &[Expr],
         fetch: Option<usize>,
-    ) -> PlanResult<Option<Made>> {
+    ) -> PlanResult<Option<DirectPlan>> {
         let provider = source_as_provider(&scan.source)?;
         let any: &dyn std::any::Any = provider.as_ref();
         let Some(table) = any.downcast_ref::<EngineTable>() else { return Ok(None) };
@@ -210,27 +210,27 @@ impl Direct<'_> {
         let sought = sought.collect::<PlanResult<Vec<_>>>()?;
         let plan = table.scan_of(places, conditions, fetch, self.state.config_options())?;
         let plan = plan.with_conditions(sought);
-        Ok(Some(Made { plan: Arc::new(plan), schema: Arc::new(schema) }))
+        Ok(Some(DirectPlan { plan: Arc::new(plan), schema: Arc::new(schema) }))
     }
 
     fn renamed(
         &self,
         alias: &SubqueryAlias,
-        needed: Needed,
+        needed: RequiredColumns,
         fetch: Option<usize>,
-    ) -> PlanResult<Option<Made>> {
-        let Some(Made { plan, schema }) = self.node(&alias.input, needed, fetch)? else {
+    ) -> PlanResult<Option<DirectPlan>> {
+        let Some(DirectPlan { plan, schema }) = self.node(&alias.input, needed, fetch)? else {
             return Ok(None);
         };
-        Ok(Some(Made { plan, schema: under(alias, &schema)? }))
+        Ok(Some(DirectPlan { plan, schema: under(alias, &schema)? }))
     }
 
     fn filtered(
         &self,
         filter: &Filter,
-        mut needed: Needed,
+        mut needed: RequiredColumns,
         fetch: Option<usize>,
-    ) -> PlanResult<Option<Made>> {
+    ) -> PlanResult<Option<DirectPlan>> {
         if let Some(moved) = moved_below(filter)? {
             return self.node(&moved, needed, fetch);
         }
@@ -241,7 +241,7 @@ impl Direct<'_> {
             return self.node(&both, needed, fetch);
         }
         let schema = filter.input.schema();
-        let Divided { asked, kept } = self.divided(filter)?;
+        let SplitFilter { asked, kept } = self.divided(filter)?;
         if !kept.iter().all(|part| needed.add(schema, part)) {
             return Ok(None);
         }
@@ -250,18 +250,18 @@ impl Direct<'_> {
             true => self.node(&filter.input, needed, fetch)?,
             false => self.answered(&filter.input, &needed, &asked, fetch)?,
         };
-        let (Some(Made { plan, schema }), kept) = (below, conjunction(kept)) else {
+        let (Some(DirectPlan { plan, schema }), kept) = (below, conjunction(kept)) else {
             return Ok(None);
         };
-        let Some(kept) = kept else { return Ok(Some(Made { plan, schema })) };
+        let Some(kept) = kept else { return Ok(Some(DirectPlan { plan, schema })) };
         let condition = self.physical(&lazy::turned(kept), &schema)?;
         let plan = Arc::new(FilterExec::try_new(condition, plan)?);
-        Ok(Some(Made { plan, schema }))
+        Ok(Some(DirectPlan { plan, schema }))
     }
 
     /// Divides the conditions of a filter into those pushed down and those evaluated above the scan.
-    fn divided(&self, filter: &Filter) -> PlanResult<Divided> {
-        let mut divided = Divided { asked: Vec::new(), kept: Vec::new() };
+    fn divided(&self, filter: &Filter) -> PlanResult<SplitFilter> {
+        let mut divided = SplitFilter { asked: Vec::new(), kept: Vec::new() };
         let Some(scan) = scanned(&filter.input) else {
             divided.kept = split_conjunction(&filter.predicate).into_iter().cloned().collect();
             return Ok(divided);
@@ -304,10 +304,10 @@ impl Direct<'_> {
     fn answered(
         &self,
         node: &LogicalPlan,
-        needed: &Needed,
+        needed: &RequiredColumns,
         conditions: &[Expr],
         fetch: Option<usize>,
-    ) -> PlanResult<Option<Made>> {
+    ) -> PlanResult<Option<DirectPlan>> {
         match node {
             LogicalPlan::TableScan(scan) => self.scan(scan, needed, conditions, fetch),
             LogicalPlan::SubqueryAlias(alias) => {
@@ -315,7 +315,7 @@ impl Direct<'_> {
                     return Ok(None);
                 };
                 let schema = under(alias, &made.schema)?;
-                Ok(Some(Made { plan: made.plan, schema }))
+                Ok(Some(DirectPlan { plan: made.plan, schema }))
             }
             _ => Ok(None),
         }
@@ -325,13 +325,13 @@ impl Direct<'_> {
     fn projected(
         &self,
         projection: &Projection,
-        needed: &Needed,
+        needed: &RequiredColumns,
         fetch: Option<usize>,
-    ) -> PlanResult<Option<Made>> {
+    ) -> PlanResult<Option<DirectPlan>> {
         let places = needed.places();
         let selected = places.iter().filter_map(|place| projection.expr.get(*place));
         let selected: Vec<&Expr> = selected.collect();
-        let below = Needed::of(projection.input.schema(), selected.iter().copied());
+        let below = RequiredColumns::of(projection.input.schema(), selected.iter().copied());
         let Some(below) = below else { return Ok(None) };
         let Some(below) = self.node(&projection.input, below, fetch)? else { return Ok(None) };
         if places.is_empty() {
@@ -346,13 +346,13 @@ impl Direct<'_> {
             .map(|(expr, field)| Ok((self.physical(expr, &below.schema)?, field.name().clone())));
         let exprs = exprs.collect::<PlanResult<Vec<_>>>()?;
         let plan = Arc::new(ProjectionExec::try_new(exprs, below.plan)?);
-        Ok(Some(Made { plan, schema }))
+        Ok(Some(DirectPlan { plan, schema }))
     }
 
-    fn grouped(&self, aggregate: &Aggregate) -> PlanResult<Option<Made>> {
+    fn grouped(&self, aggregate: &Aggregate) -> PlanResult<Option<DirectPlan>> {
         let Aggregate { input, group_expr, aggr_expr, schema, .. } = aggregate;
         let is_set = |expr: &Expr| matches!(expr, Expr::GroupingSet(_));
-        let needed = Needed::of(input.schema(), group_expr.iter().chain(aggr_expr));
+        let needed = RequiredColumns::of(input.schema(), group_expr.iter().chain(aggr_expr));
         let Some(needed) = needed.filter(|_| !group_expr.iter().any(is_set)) else {
             return Ok(None);
         };
@@ -379,12 +379,14 @@ impl Direct<'_> {
         let mode = AggregateMode::Single;
         let plan =
             AggregateExec::try_new(mode, groups, functions, filters, below.plan, physical_schema)?;
-        Ok(Some(Made { plan: Arc::new(plan), schema: Arc::clone(schema) }))
+        Ok(Some(DirectPlan { plan: Arc::new(plan), schema: Arc::clone(schema) }))
     }
 
-    fn distinct(&self, input: &LogicalPlan) -> PlanResult<Option<Made>> {
-        let every = Needed::every(input.schema());
-        let Some(Made { plan, schema }) = self.node(input, every, None)? else { return Ok(None) };
+    fn distinct(&self, input: &LogicalPlan) -> PlanResult<Option<DirectPlan>> {
+        let every = RequiredColumns::every(input.schema());
+        let Some(DirectPlan { plan, schema }) = self.node(input, every, None)? else {
+            return Ok(None);
+        };
         let groups = schema.columns().into_iter().zip(schema.fields()).map(|(column, field)| {
             Ok((self.physical(&Expr::Column(column), &schema)?, field.name().clone()))
         });
@@ -392,20 +394,20 @@ impl Direct<'_> {
         let of = plan.schema();
         let mode = AggregateMode::Single;
         let plan = AggregateExec::try_new(mode, groups, Vec::new(), Vec::new(), plan, of)?;
-        Ok(Some(Made { plan: Arc::new(plan), schema }))
+        Ok(Some(DirectPlan { plan: Arc::new(plan), schema }))
     }
 
     fn sorted(
         &self,
         sort: &Sort,
-        mut needed: Needed,
+        mut needed: RequiredColumns,
         fetch: Option<usize>,
-    ) -> PlanResult<Option<Made>> {
+    ) -> PlanResult<Option<DirectPlan>> {
         let schema = sort.input.schema();
         if !sort.expr.iter().all(|each| needed.add(schema, &each.expr)) {
             return Ok(None);
         }
-        let Some(Made { plan, schema }) = self.node(&sort.input, needed, None)? else {
+        let Some(DirectPlan { plan, schema }) = self.node(&sort.input, needed, None)? else {
             return Ok(None);
         };
         let props = self.state.execution_props();
@@ -413,15 +415,15 @@ impl Direct<'_> {
         let Some(order) = LexOrdering::new(exprs) else { return Ok(None) };
         let fetch = sort.fetch.into_iter().chain(fetch).min();
         let plan = Arc::new(SortExec::new(order, plan).with_fetch(fetch));
-        Ok(Some(Made { plan, schema }))
+        Ok(Some(DirectPlan { plan, schema }))
     }
 
     fn limited(
         &self,
         limit: &Limit,
-        needed: Needed,
+        needed: RequiredColumns,
         fetch: Option<usize>,
-    ) -> PlanResult<Option<Made>> {
+    ) -> PlanResult<Option<DirectPlan>> {
         let (SkipType::Literal(skip), FetchType::Literal(own)) =
             (limit.get_skip_type()?, limit.get_fetch_type()?)
         else {
@@ -432,13 +434,13 @@ impl Direct<'_> {
             // LIMIT 0: nothing below is evaluated.
             let schema = Arc::clone(limit.input.schema());
             let plan = Arc::new(EmptyExec::new(Arc::clone(schema.inner())));
-            return Ok(Some(Made { plan, schema }));
+            return Ok(Some(DirectPlan { plan, schema }));
         }
         let below = own.map(|own| own.saturating_add(skip));
-        let Some(Made { plan, schema }) = self.node(&limit.input, needed, below)? else {
+        let Some(DirectPlan { plan, schema }) = self.node(&limit.input, needed, below)? else {
             return Ok(None);
         };
-        Ok(Some(Made { plan: Arc::new(GlobalLimitExec::new(plan, skip, own)), schema }))
+        Ok(Some(DirectPlan { plan: Arc::new(GlobalLimitExec::new(plan, skip, own)), schema }))
     }
 
     fn physical(&self, expr: &Expr, schema: &DFSchema) -> PlanResult<Arc<dyn PhysicalExpr>> {
@@ -553,13 +555,13 @@ fn calculates_constants(condition: &Expr) -> bool {
     }
 }
 
-fn one_row(empty: &EmptyRelation) -> Made {
+fn one_row(empty: &EmptyRelation) -> DirectPlan {
     let fields = Arc::clone(empty.schema.inner());
     let plan: Arc<dyn ExecutionPlan> = match empty.produce_one_row {
         true => Arc::new(PlaceholderRowExec::new(fields)),
         false => Arc::new(EmptyExec::new(fields)),
     };
-    Made { plan, schema: Arc::clone(&empty.schema) }
+    DirectPlan { plan, schema: Arc::clone(&empty.schema) }
 }
 
 /// The table scan below a node's aliases.

@@ -24,7 +24,7 @@ use crate::parse::Visit;
 
 /// The kind of a query, which decides the rules it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) enum QueryClass {
     /// A SELECT of expressions without a table.
     Constants,
     /// One SELECT of one table.
@@ -32,7 +32,7 @@ pub(crate) enum Extent {
     /// Anything.
     Any,
     /// Anything, for a cached plan: joins and sorts stay where they were written.
-    Kept,
+    Cached,
 }
 
 /// Logical rules for joins, subqueries and UNION.
@@ -64,7 +64,7 @@ const OF_KEPT: [&str; 1] = ["CombinePartialFinalAggregate"];
 /// The rule that expressions need: it replaces some functions by others.
 const OF_CONSTANTS: [&str; 1] = ["simplify_expressions"];
 
-impl Extent {
+impl QueryClass {
     /// The kind of a query.
     pub(crate) fn of(query: &Query) -> Self {
         let SetExpr::Select(select) = query.body.as_ref() else { return Self::Any };
@@ -91,13 +91,13 @@ impl Extent {
         let logical = |name: &str| match self {
             Self::Constants => OF_CONSTANTS.contains(&name),
             Self::OneTable => !OF_SEVERAL.contains(&name) && !OF_STRUCTURES.contains(&name),
-            Self::Any | Self::Kept => !OF_STRUCTURES.contains(&name),
+            Self::Any | Self::Cached => !OF_STRUCTURES.contains(&name),
         };
         let running = |name: &str| match self {
             Self::Constants => false,
             Self::OneTable => !RUNNING_OF_SEVERAL.contains(&name),
             Self::Any => true,
-            Self::Kept => OF_KEPT.contains(&name),
+            Self::Cached => OF_KEPT.contains(&name),
         };
         let mut logical_rules = Optimizer::new().rules;
         logical_rules.retain(|rule| logical(rule.name()));
@@ -280,23 +280,23 @@ mod tests {
     #[test]
     fn the_extent_is_what_a_query_is_made_of() {
         for (text, extent) in [
-            ("SELECT 1, UPPER('a') AS b, 1 IN (1, 2)", Extent::Constants),
-            ("SELECT COUNT(*)", Extent::OneTable),
-            ("SELECT 1 WHERE 0", Extent::OneTable),
-            ("SELECT 1 LIMIT 0", Extent::OneTable),
-            ("SELECT DISTINCT 1", Extent::OneTable),
-            ("SELECT RANK() OVER (ORDER BY 1)", Extent::OneTable),
-            ("SELECT a, COUNT(*) FROM t WHERE b > 1 GROUP BY a HAVING a > 2", Extent::OneTable),
-            ("SELECT a FROM t, u", Extent::Any),
-            ("SELECT a FROM t JOIN u USING (a)", Extent::Any),
-            ("SELECT (SELECT 1)", Extent::Any),
-            ("SELECT a FROM t WHERE a IN (SELECT 1)", Extent::Any),
-            ("SELECT a FROM (SELECT 1 AS a) AS t", Extent::Any),
-            ("SELECT 1 UNION SELECT 2", Extent::Any),
-            ("WITH t AS (SELECT 1) SELECT * FROM t", Extent::Any),
-            ("SELECT a FROM JSON_TABLE('[]', '$[*]' COLUMNS (a INT PATH '$')) t", Extent::Any),
+            ("SELECT 1, UPPER('a') AS b, 1 IN (1, 2)", QueryClass::Constants),
+            ("SELECT COUNT(*)", QueryClass::OneTable),
+            ("SELECT 1 WHERE 0", QueryClass::OneTable),
+            ("SELECT 1 LIMIT 0", QueryClass::OneTable),
+            ("SELECT DISTINCT 1", QueryClass::OneTable),
+            ("SELECT RANK() OVER (ORDER BY 1)", QueryClass::OneTable),
+            ("SELECT a, COUNT(*) FROM t WHERE b > 1 GROUP BY a HAVING a > 2", QueryClass::OneTable),
+            ("SELECT a FROM t, u", QueryClass::Any),
+            ("SELECT a FROM t JOIN u USING (a)", QueryClass::Any),
+            ("SELECT (SELECT 1)", QueryClass::Any),
+            ("SELECT a FROM t WHERE a IN (SELECT 1)", QueryClass::Any),
+            ("SELECT a FROM (SELECT 1 AS a) AS t", QueryClass::Any),
+            ("SELECT 1 UNION SELECT 2", QueryClass::Any),
+            ("WITH t AS (SELECT 1) SELECT * FROM t", QueryClass::Any),
+            ("SELECT a FROM JSON_TABLE('[]', '$[*]' COLUMNS (a INT PATH '$')) t", QueryClass::Any),
         ] {
-            assert_eq!(Extent::of(&query(text)), extent, "{text}");
+            assert_eq!(QueryClass::of(&query(text)), extent, "{text}");
         }
     }
 

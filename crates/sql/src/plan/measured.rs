@@ -31,12 +31,12 @@ pub(crate) struct MeasuredStep {
     pub depth: usize,
     /// Its description.
     pub what: String,
-    taken: Arc<Taken>,
+    taken: Arc<StepMeasurements>,
 }
 
 /// The measurements of a step, including its inputs.
 #[derive(Debug, Default)]
-struct Taken {
+struct StepMeasurements {
     rows: AtomicU64,
     /// The number of runs.
     loops: AtomicU64,
@@ -71,7 +71,7 @@ impl MeasuredStep {
     pub(crate) fn figures(&self) -> Figures {
         let loops = self.taken.loops.load(Relaxed);
         let mean = |sum: &AtomicU64| sum.load(Relaxed).checked_div(loops).unwrap_or(0);
-        let Taken { rows, first, last, .. } = &*self.taken;
+        let StepMeasurements { rows, first, last, .. } = &*self.taken;
         let time = |sum| Duration::from_nanos(mean(sum));
         Figures { first: time(first), last: time(last), rows: mean(rows), loops }
     }
@@ -92,7 +92,7 @@ fn step(
     describe: &dyn Fn(&Arc<dyn ExecutionPlan>) -> String,
     steps: &mut Vec<MeasuredStep>,
 ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-    let taken = Arc::new(Taken::default());
+    let taken = Arc::new(StepMeasurements::default());
     steps.push(MeasuredStep { depth, what: describe(plan), taken: Arc::clone(&taken) });
     let below = plan.children().into_iter();
     let below: Vec<_> =
@@ -111,7 +111,7 @@ fn step(
 #[derive(Clone, Debug)]
 struct Measured {
     input: Arc<dyn ExecutionPlan>,
-    taken: Arc<Taken>,
+    taken: Arc<StepMeasurements>,
 }
 
 impl DisplayAs for Measured {
@@ -161,7 +161,7 @@ impl ExecutionPlan for Measured {
 
 struct MeasuredStream {
     input: SendableRecordBatchStream,
-    taken: Arc<Taken>,
+    taken: Arc<StepMeasurements>,
     /// The time spent in it so far.
     spent: Duration,
     has_rows: bool,

@@ -24,20 +24,20 @@ use datafusion::{
 use rustc_hash::FxHashMap;
 
 use super::{
-    Extent, best, direct, functions,
-    in_turn::Turns,
+    QueryClass, best, direct, functions,
     json_table::JsonTables,
     keys::SidesWithoutKeys,
     late,
     lateral::Laterals,
     lazy,
     measured::{self, MeasuredStep},
-    recursive::LastRound,
-    rules,
-    settle::{RowQuery, Settled, settle},
+    recursive::WorkingTable,
+    row_by_row::RowByRowRule,
+    rules, sequential_union,
+    settle::{RowQuery, RunConstant, settle},
     subquery::Subqueries,
-    unfold::{UnfoldPlanner, Unfolding},
-    united, watch,
+    unfold::{UnfoldPlanner, UnnestRule},
+    watch,
 };
 use crate::{MAX_DIRECT_ROWS, Result, error::from_plan, meaning, state::Context};
 
@@ -50,15 +50,15 @@ const MAX_JOIN_KEYS: usize = 1_000_000;
 const ROWS_OF_JOIN_KEY: usize = 16;
 const MAX_JOIN_KEY_BYTES: usize = 64 << 20;
 /// The planner states for each extent.
-static CONSTANTS: LazyLock<PlanState> = LazyLock::new(|| Extent::Constants.rules_of(base()));
-static ONE_TABLE: LazyLock<PlanState> = LazyLock::new(|| Extent::OneTable.rules_of(base()));
-static ANY: LazyLock<PlanState> = LazyLock::new(|| Extent::Any.rules_of(base()));
-static KEPT: LazyLock<PlanState> = LazyLock::new(|| Extent::Kept.rules_of(base()));
+static CONSTANTS: LazyLock<PlanState> = LazyLock::new(|| QueryClass::Constants.rules_of(base()));
+static ONE_TABLE: LazyLock<PlanState> = LazyLock::new(|| QueryClass::OneTable.rules_of(base()));
+static ANY: LazyLock<PlanState> = LazyLock::new(|| QueryClass::Any.rules_of(base()));
+static KEPT: LazyLock<PlanState> = LazyLock::new(|| QueryClass::Cached.rules_of(base()));
 
 /// A plan for many runs, with the constants that each run computes first, by number.
 pub(crate) struct KeptPlan {
     pub plan: Arc<dyn ExecutionPlan>,
-    pub settled: Vec<Settled<Arc<dyn ExecutionPlan>>>,
+    pub settled: Vec<RunConstant<Arc<dyn ExecutionPlan>>>,
     /// The correlated subqueries, by number.
     pub queries: Vec<RowQuery<Arc<dyn ExecutionPlan>>>,
 }
@@ -84,8 +84,12 @@ fn base() -> PlanState {
     options.optimizer.prefer_existing_sort = true;
     options.optimizer.hash_join_inlist_pushdown_max_distinct_values = MIN_JOIN_KEYS;
     options.optimizer.hash_join_inlist_pushdown_max_size = MAX_JOIN_KEY_BYTES;
-    let mut analyzing: Vec<Arc<dyn AnalyzerRule + Send + Sync>> =
-        vec![Arc::new(JsonTables), Arc::new(Laterals), Arc::new(Unfolding), Arc::new(Turns)];
+    let mut analyzing: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
+        Arc::new(JsonTables),
+        Arc::new(Laterals),
+        Arc::new(UnnestRule),
+        Arc::new(RowByRowRule),
+    ];
     analyzing.extend(meaning::analyzer_rules());
     analyzing.push(Arc::new(Subqueries));
     analyzing.push(Arc::new(SidesWithoutKeys));
@@ -106,13 +110,13 @@ impl Planner {
         memory_bytes: u64,
         tables: impl IntoIterator<Item = (String, Arc<dyn TableProvider>)>,
         rows: usize,
-        extent: Extent,
+        extent: QueryClass,
     ) -> Self {
         let mut state = match extent {
-            Extent::Constants => CONSTANTS.clone(),
-            Extent::OneTable => ONE_TABLE.clone(),
-            Extent::Any => ANY.clone(),
-            Extent::Kept => KEPT.clone(),
+            QueryClass::Constants => CONSTANTS.clone(),
+            QueryClass::OneTable => ONE_TABLE.clone(),
+            QueryClass::Any => ANY.clone(),
+            QueryClass::Cached => KEPT.clone(),
         };
         let partitions = match rows > MAX_DIRECT_ROWS {
             true => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
@@ -120,7 +124,7 @@ impl Planner {
         };
         let mut config = state.config().clone().with_target_partitions(partitions);
         let options = config.options_mut();
-        let is_kept = extent == Extent::Kept;
+        let is_kept = extent == QueryClass::Cached;
         let context = Context { is_kept, ..context };
         options.extensions.insert(context.clone());
         options.optimizer.hash_join_inlist_pushdown_max_distinct_values =
@@ -171,9 +175,9 @@ impl Planner {
         let mut settled = Vec::with_capacity(decided.constants.len());
         for each in decided.constants {
             settled.push(match each {
-                Settled::Constant(constant) => Settled::Constant(constant),
-                Settled::Query(query, is_exists) => {
-                    Settled::Query(self.made(query).await?, is_exists)
+                RunConstant::Constant(constant) => RunConstant::Constant(constant),
+                RunConstant::Query(query, is_exists) => {
+                    RunConstant::Query(self.made(query).await?, is_exists)
                 }
             });
         }
@@ -253,7 +257,7 @@ pub(crate) async fn optimised(
     let plan = state.query_planner().create_physical_plan(&optimised, state).await?;
     match state.config().target_partitions() {
         // With one target partition, each input of a UNION is still a partition of its own.
-        1 => united::in_order(plan),
+        1 => sequential_union::in_order(plan),
         _ => Ok(plan),
     }
 }
@@ -287,7 +291,7 @@ impl ContextProvider for Planner {
         schema: SchemaRef,
     ) -> PlanResult<Arc<dyn TableSource>> {
         let most_rounds = self.context.most_recursion_rounds;
-        Ok(provider_as_source(Arc::new(LastRound::new(name, schema, most_rounds))))
+        Ok(provider_as_source(Arc::new(WorkingTable::new(name, schema, most_rounds))))
     }
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {

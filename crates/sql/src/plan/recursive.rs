@@ -89,12 +89,12 @@ fn wrap(body: &mut SetExpr) {
 
 /// The rows of the last iteration, as the next one reads them.
 #[derive(Debug)]
-pub(super) struct LastRound {
+pub(super) struct WorkingTable {
     rows: CteWorkTable,
     most_rounds: u64,
 }
 
-impl LastRound {
+impl WorkingTable {
     /// For the expression of this name, which may have `most_rounds` iterations.
     pub(super) fn new(name: &str, schema: SchemaRef, most_rounds: u64) -> Self {
         Self { rows: CteWorkTable::new(name, schema), most_rounds }
@@ -102,7 +102,7 @@ impl LastRound {
 }
 
 #[async_trait]
-impl TableProvider for LastRound {
+impl TableProvider for WorkingTable {
     fn schema(&self) -> SchemaRef {
         self.rows.schema()
     }
@@ -120,25 +120,25 @@ impl TableProvider for LastRound {
     ) -> PlanResult<Arc<dyn ExecutionPlan>> {
         let rows = self.rows.scan(state, projection, filters, limit).await?;
         let begun = Arc::default();
-        Ok(Arc::new(Rounds { rows, begun, most: self.most_rounds }))
+        Ok(Arc::new(IterationLimitExec { rows, begun, most: self.most_rounds }))
     }
 }
 
 /// Reads the last iteration's rows. Error 3636 after too many iterations.
 #[derive(Debug)]
-struct Rounds {
+struct IterationLimitExec {
     rows: Arc<dyn ExecutionPlan>,
     begun: Arc<AtomicU64>,
     most: u64,
 }
 
-impl DisplayAs for Rounds {
+impl DisplayAs for IterationLimitExec {
     fn fmt_as(&self, _: DisplayFormatType, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "At most {} rounds", self.most)
     }
 }
 
-impl ExecutionPlan for Rounds {
+impl ExecutionPlan for IterationLimitExec {
     fn name(&self) -> &str {
         "Rounds"
     }

@@ -16,28 +16,37 @@ use super::watch::check;
 
 /// A wrapped rule of any kind.
 #[derive(Debug)]
-struct Asking<R: ?Sized>(Arc<R>);
+struct InterruptibleRule<R: ?Sized>(Arc<R>);
 
-type Analyzing = dyn AnalyzerRule + Send + Sync;
-type Optimizing = dyn OptimizerRule + Send + Sync;
-type Running = dyn PhysicalOptimizerRule + Send + Sync;
+type AnyAnalyzerRule = dyn AnalyzerRule + Send + Sync;
+type AnyOptimizerRule = dyn OptimizerRule + Send + Sync;
+type AnyPhysicalRule = dyn PhysicalOptimizerRule + Send + Sync;
 
 /// Analyzer rules.
-pub(super) fn analyzing(rules: Vec<Arc<Analyzing>>) -> Vec<Arc<Analyzing>> {
-    rules.into_iter().map(|rule| Arc::new(Asking(rule)) as Arc<Analyzing>).collect()
+pub(super) fn analyzing(rules: Vec<Arc<AnyAnalyzerRule>>) -> Vec<Arc<AnyAnalyzerRule>> {
+    rules
+        .into_iter()
+        .map(|rule| Arc::new(InterruptibleRule(rule)) as Arc<AnyAnalyzerRule>)
+        .collect()
 }
 
 /// Logical optimizer rules.
-pub(super) fn optimizing(rules: Vec<Arc<Optimizing>>) -> Vec<Arc<Optimizing>> {
-    rules.into_iter().map(|rule| Arc::new(Asking(rule)) as Arc<Optimizing>).collect()
+pub(super) fn optimizing(rules: Vec<Arc<AnyOptimizerRule>>) -> Vec<Arc<AnyOptimizerRule>> {
+    rules
+        .into_iter()
+        .map(|rule| Arc::new(InterruptibleRule(rule)) as Arc<AnyOptimizerRule>)
+        .collect()
 }
 
 /// Physical optimizer rules.
-pub(super) fn running(rules: Vec<Arc<Running>>) -> Vec<Arc<Running>> {
-    rules.into_iter().map(|rule| Arc::new(Asking(rule)) as Arc<Running>).collect()
+pub(super) fn running(rules: Vec<Arc<AnyPhysicalRule>>) -> Vec<Arc<AnyPhysicalRule>> {
+    rules
+        .into_iter()
+        .map(|rule| Arc::new(InterruptibleRule(rule)) as Arc<AnyPhysicalRule>)
+        .collect()
 }
 
-impl AnalyzerRule for Asking<Analyzing> {
+impl AnalyzerRule for InterruptibleRule<AnyAnalyzerRule> {
     fn analyze(&self, plan: LogicalPlan, options: &ConfigOptions) -> PlanResult<LogicalPlan> {
         check(options)?;
         self.0.analyze(plan, options)
@@ -48,7 +57,7 @@ impl AnalyzerRule for Asking<Analyzing> {
     }
 }
 
-impl OptimizerRule for Asking<Optimizing> {
+impl OptimizerRule for InterruptibleRule<AnyOptimizerRule> {
     fn name(&self) -> &str {
         self.0.name()
     }
@@ -67,7 +76,7 @@ impl OptimizerRule for Asking<Optimizing> {
     }
 }
 
-impl PhysicalOptimizerRule for Asking<Running> {
+impl PhysicalOptimizerRule for InterruptibleRule<AnyPhysicalRule> {
     fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,

@@ -21,7 +21,7 @@ use datafusion::{
 
 use super::{
     planner,
-    subquery::{Alone, alone, by_row},
+    subquery::{UncorrelatedSubquery, correlated, uncorrelated},
 };
 use crate::{
     nodes::{TreeNode, WholePlan},
@@ -33,7 +33,7 @@ const OF_A_CLOCK: [&str; 5] =
     ["now", "current_date", "utc_date", "utc_timestamp", "unix_timestamp"];
 
 /// A constant that each run computes first. It may read earlier ones.
-pub(crate) enum Settled<P> {
+pub(crate) enum RunConstant<P> {
     Constant(Arc<dyn PhysicalExpr>),
     /// The value of a scalar subquery, or whether EXISTS (`true`) has rows.
     Query(P, bool),
@@ -50,33 +50,35 @@ pub(crate) struct RowQuery<P> {
 
 /// The values of a plan that each run, or each row, computes.
 #[derive(Default)]
-pub(super) struct Decided {
+pub(super) struct RunValues {
     /// In the order of their numbers.
-    pub constants: Vec<Settled<LogicalPlan>>,
+    pub constants: Vec<RunConstant<LogicalPlan>>,
     pub queries: Vec<RowQuery<LogicalPlan>>,
     /// The number of slots of all queries.
     pub slots: usize,
 }
 
 /// Replaces these values in a plan and returns them beside it.
-pub(super) fn settle(plan: LogicalPlan, state: &PlanState) -> PlanResult<(LogicalPlan, Decided)> {
-    let mut decided = Decided::default();
+pub(super) fn settle(plan: LogicalPlan, state: &PlanState) -> PlanResult<(LogicalPlan, RunValues)> {
+    let mut decided = RunValues::default();
     let plan = decided.taken_of(plan, state)?;
     Ok((plan, decided))
 }
 
-impl Decided {
+impl RunValues {
     fn taken_of(&mut self, plan: LogicalPlan, state: &PlanState) -> PlanResult<LogicalPlan> {
         let plan = replaced(plan, &mut |expr| {
-            let Some(Alone { plan, is_exists }) = alone(expr)? else { return Ok(None) };
+            let Some(UncorrelatedSubquery { plan, is_exists }) = uncorrelated(expr)? else {
+                return Ok(None);
+            };
             let query = self.taken_of(plan, state)?;
-            self.constants.push(Settled::Query(query, is_exists));
+            self.constants.push(RunConstant::Query(query, is_exists));
             self.newest(expr).map(Some)
         })?;
         let plan = replaced(plan, &mut |expr| {
             let Expr::ScalarFunction(call) = expr else { return Ok(None) };
             let from = self.slots;
-            let Some(query) = by_row(call, from)? else { return Ok(None) };
+            let Some(query) = correlated(call, from)? else { return Ok(None) };
             self.slots += call.args.len();
             let (slots, plan) = (from..self.slots, planner::analysed(state, query.plan)?);
             let plan = self.taken_of(plan, state)?;
@@ -91,7 +93,7 @@ impl Decided {
             }
             let properties = state.execution_props();
             let constant = create_physical_expr(expr, &DFSchema::empty(), properties, &planning)?;
-            self.constants.push(Settled::Constant(constant));
+            self.constants.push(RunConstant::Constant(constant));
             self.newest(expr).map(Some)
         })
     }

@@ -104,7 +104,7 @@ fn replace_in(plan: LogicalPlan, options: &ConfigOptions) -> PlanResult<Transfor
         [input] => direct::rows_below(input),
         _ => None,
     };
-    let asking = Asking { schema: &schema, node, options, rows };
+    let asking = SubqueryRewriter { schema: &schema, node, options, rows };
     let replaced = plan.transform_expressions(|expr| {
         let name = names.save(&expr);
         let new = asking.replaced(expr, place)?;
@@ -146,7 +146,7 @@ enum Kind {
 }
 
 /// The node whose expressions are rewritten.
-struct Asking<'p> {
+struct SubqueryRewriter<'p> {
     schema: &'p DFSchema,
     node: Node,
     options: &'p ConfigOptions,
@@ -154,7 +154,7 @@ struct Asking<'p> {
     rows: Option<usize>,
 }
 
-impl Asking<'_> {
+impl SubqueryRewriter<'_> {
     /// Replaces the subqueries that do not become joins by functions.
     fn replaced(&self, expr: Expr, place: SubqueryPosition) -> PlanResult<Transformed<Expr>> {
         let within = match &expr {
@@ -339,14 +339,14 @@ struct Subquery {
 }
 
 /// An uncorrelated scalar subquery or EXISTS.
-pub(super) struct Alone {
+pub(super) struct UncorrelatedSubquery {
     /// Limited to the rows that decide the result.
     pub plan: LogicalPlan,
     pub is_exists: bool,
 }
 
 /// The query that an expression runs, if it is uncorrelated and not volatile.
-pub(super) fn alone(expr: &Expr) -> PlanResult<Option<Alone>> {
+pub(super) fn uncorrelated(expr: &Expr) -> PlanResult<Option<UncorrelatedSubquery>> {
     let Expr::ScalarFunction(call) = expr else { return Ok(None) };
     let function: &dyn std::any::Any = call.func.inner().as_ref();
     let Some(subquery) = function.downcast_ref::<Subquery>() else { return Ok(None) };
@@ -354,11 +354,11 @@ pub(super) fn alone(expr: &Expr) -> PlanResult<Option<Alone>> {
         return Ok(None);
     }
     let plan = subquery.few(subquery.plan.as_ref().clone())?;
-    Ok(Some(Alone { plan, is_exists: subquery.kind == Kind::Exists }))
+    Ok(Some(UncorrelatedSubquery { plan, is_exists: subquery.kind == Kind::Exists }))
 }
 
 /// A correlated scalar subquery or EXISTS.
-pub(super) struct ByRow {
+pub(super) struct CorrelatedSubquery {
     /// Limited to the rows that decide the result. Outer columns are read from slots.
     pub plan: LogicalPlan,
     pub is_exists: bool,
@@ -368,7 +368,10 @@ pub(super) struct ByRow {
 
 /// The query that a function runs, if it is correlated and not volatile. Its outer columns are read from the slots from
 /// `slot` on, in the order of the function's arguments.
-pub(super) fn by_row(call: &ScalarFunction, slot: usize) -> PlanResult<Option<ByRow>> {
+pub(super) fn correlated(
+    call: &ScalarFunction,
+    slot: usize,
+) -> PlanResult<Option<CorrelatedSubquery>> {
     let function: &dyn std::any::Any = call.func.inner().as_ref();
     let Some(subquery) = function.downcast_ref::<Subquery>() else { return Ok(None) };
     let is_exists = subquery.kind == Kind::Exists;
@@ -381,7 +384,7 @@ pub(super) fn by_row(call: &ScalarFunction, slot: usize) -> PlanResult<Option<By
         let field = field.as_ref().clone().with_nullable(true);
         Some(settled::value(Slot::Row(slot + at), &field))
     })?;
-    Ok(Some(ByRow { plan: subquery.few(plan)?, is_exists, field: subquery.field() }))
+    Ok(Some(CorrelatedSubquery { plan: subquery.few(plan)?, is_exists, field: subquery.field() }))
 }
 
 /// A cache of results by the values of the outer columns.

@@ -44,8 +44,8 @@ use datafusion::{
 use futures::{StreamExt, TryStreamExt};
 
 use super::{
-    in_turn::{self, InTurn},
     json_table::{self, JsonRows},
+    row_by_row::{self, RowByRowProjection},
     watch,
 };
 use crate::{
@@ -59,9 +59,9 @@ const ROWS: usize = 8_192;
 
 /// The rule that inserts the unnesting node.
 #[derive(Debug)]
-pub(super) struct Unfolding;
+pub(super) struct UnnestRule;
 
-impl AnalyzerRule for Unfolding {
+impl AnalyzerRule for UnnestRule {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         let mut is_asked = false;
         plan.apply_whole(|node| {
@@ -101,7 +101,7 @@ fn unfolded(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     }
     let mut plan = done.data.recompute_schema()?;
     for each in asked {
-        let node = Unfold::of(plan, &each)?;
+        let node = UnnestSet::of(plan, &each)?;
         plan = LogicalPlan::Extension(Extension { node: Arc::new(node) });
     }
     Ok(Transformed::yes(plan))
@@ -131,7 +131,7 @@ fn meant(expr: Expr, below: &DFSchema, asked: &mut Vec<Expr>) -> Transformed<Exp
 
 /// The unnesting node: a row for each number of a set.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Unfold {
+struct UnnestSet {
     input: LogicalPlan,
     set: Column,
     number: FieldRef,
@@ -139,7 +139,7 @@ struct Unfold {
     schema: DFSchemaRef,
 }
 
-impl Unfold {
+impl UnnestSet {
     /// Unnests a set of the input's rows.
     fn of(input: LogicalPlan, each: &Expr) -> Result<Self> {
         let Expr::ScalarFunction(call) = each else { return plan_err!("a set has numbers") };
@@ -163,13 +163,13 @@ impl Unfold {
     }
 }
 
-impl PartialOrd for Unfold {
+impl PartialOrd for UnnestSet {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         (self == other).then_some(Ordering::Equal)
     }
 }
 
-impl UserDefinedLogicalNodeCore for Unfold {
+impl UserDefinedLogicalNodeCore for UnnestSet {
     fn name(&self) -> &str {
         "Unfold"
     }
@@ -244,27 +244,27 @@ impl ExtensionPlanner for UnfoldPlanner {
             let (schema, input) = (below.schema().as_ref(), Arc::clone(input));
             return json_table::planned(rows, schema, input, session).map(Some);
         }
-        if let Some(turn) = node.as_any().downcast_ref::<InTurn>() {
+        if let Some(turn) = node.as_any().downcast_ref::<RowByRowProjection>() {
             let (schema, input) = (below.schema().as_ref(), Arc::clone(input));
-            return in_turn::planned(turn, schema, input, session).map(Some);
+            return row_by_row::planned(turn, schema, input, session).map(Some);
         }
-        let Some(unfold) = node.as_any().downcast_ref::<Unfold>() else { return Ok(None) };
+        let Some(unfold) = node.as_any().downcast_ref::<UnnestSet>() else { return Ok(None) };
         let set = below.schema().index_of_column(&unfold.set)?;
         let schema = Arc::clone(unfold.schema.inner());
-        Ok(Some(Arc::new(UnfoldExec::new(Arc::clone(input), set, schema))))
+        Ok(Some(Arc::new(UnnestSetExec::new(Arc::clone(input), set, schema))))
     }
 }
 
 /// The unnesting operator.
 #[derive(Clone, Debug)]
-struct UnfoldExec {
+struct UnnestSetExec {
     input: Arc<dyn ExecutionPlan>,
     /// The position of the set's column.
     set: usize,
     properties: Arc<PlanProperties>,
 }
 
-impl UnfoldExec {
+impl UnnestSetExec {
     fn new(input: Arc<dyn ExecutionPlan>, set: usize, schema: SchemaRef) -> Self {
         let properties = PlanProperties::new(
             EquivalenceProperties::new(schema),
@@ -276,15 +276,15 @@ impl UnfoldExec {
     }
 }
 
-impl DisplayAs for UnfoldExec {
+impl DisplayAs for UnnestSetExec {
     fn fmt_as(&self, _: DisplayFormatType, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("A row for each number of a set")
     }
 }
 
-impl ExecutionPlan for UnfoldExec {
+impl ExecutionPlan for UnnestSetExec {
     fn name(&self) -> &'static str {
-        "UnfoldExec"
+        "UnnestSetExec"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {

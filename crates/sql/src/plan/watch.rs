@@ -79,7 +79,7 @@ pub(super) fn watched(
         Watch { interrupted: Arc::clone(&context.interrupted), ended: Arc::clone(&context.ended) };
     let done = plan.transform_up(|node| {
         let multiplies =
-            node.name().contains("Join") || matches!(node.name(), "UnfoldExec" | "JsonRowsExec");
+            node.name().contains("Join") || matches!(node.name(), "UnnestSetExec" | "JsonRowsExec");
         if !multiplies && !node.children().is_empty() {
             return Ok(Transformed::no(node));
         }

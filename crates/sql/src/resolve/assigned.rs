@@ -35,7 +35,7 @@ pub(super) const REFUSED: &str = "a variable that the statement assigns by :=, e
 
 /// Where a SELECT may assign variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum AssignmentScope {
     /// Here.
     Any,
     /// Here if it reads no table.
@@ -43,7 +43,7 @@ pub(super) enum Turn {
     Never,
 }
 
-impl Turn {
+impl AssignmentScope {
     /// Where a query in FROM may, which stands there alone or beside others.
     pub(super) fn within(self, is_alone: bool) -> Self {
         match self {
@@ -54,7 +54,7 @@ impl Turn {
 }
 
 /// A SELECT list over the rows of the SELECT that it was of.
-pub(super) struct Turned {
+pub(super) struct AssignmentList {
     projection: Vec<SelectItem>,
     /// What its rows are called.
     rows: String,
@@ -64,7 +64,7 @@ pub(super) struct Turned {
     is_sorted: bool,
 }
 
-impl Turned {
+impl AssignmentList {
     /// Puts the list over the query that it was of.
     pub(super) fn wrap(self, query: &mut Query, order: Vec<OrderByExpr>) {
         let relation = |subquery| TableFactor::Derived {
@@ -130,7 +130,7 @@ fn name_of(variable: &Expr) -> Option<(&Expr, &str)> {
 }
 
 /// Whether variables are read or assigned below a node while it is evaluated.
-fn asks(node: &impl Visit) -> bool {
+fn uses_variables(node: &impl Visit) -> bool {
     has_call(node, |function| {
         let name = function.name.to_string();
         name.eq_ignore_ascii_case(READ_VARIABLE) || name.eq_ignore_ascii_case(ASSIGN_VARIABLE)
@@ -163,16 +163,19 @@ impl Resolver<'_> {
         order: &mut [OrderByExpr],
         (items, is_distinct): (&[Item], bool),
         scope: &Scope<'_>,
-    ) -> Result<Option<Turned>> {
-        if !items.iter().any(|item| asks(&item.expr)) {
-            let may = self.turn == Turn::Any && scope.parent.is_none() && !is_distinct;
+    ) -> Result<Option<AssignmentList>> {
+        if !items.iter().any(|item| uses_variables(&item.expr)) {
+            let may = self.turn == AssignmentScope::Any && scope.parent.is_none() && !is_distinct;
             return match may && gives_ids(select, order, items, scope) {
                 true => self.split(select, items, scope, gives_id).map(Some),
                 false => Ok(None),
             };
         }
         let is_of_row = scope.relations.is_empty() && !self.has_queries;
-        if is_of_row && !order.iter().any(|each| asks(&each.expr)) && !asks_elsewhere(select) {
+        if is_of_row
+            && !order.iter().any(|each| uses_variables(&each.expr))
+            && !assigns_outside_list(select)
+        {
             return Ok(None);
         }
         check(select, is_distinct, items)?;
@@ -181,25 +184,26 @@ impl Resolver<'_> {
         if self.turned > 1 {
             return Err(Error::unsupported(":= in several SELECTs that read tables"));
         }
-        let turned = self.split(select, items, scope, |expr| asks(expr) || gives_id(expr))?;
-        Ok(Some(Turned { is_sorted, ..turned }))
+        let turned =
+            self.split(select, items, scope, |expr| uses_variables(expr) || gives_id(expr))?;
+        Ok(Some(AssignmentList { is_sorted, ..turned }))
     }
 
-    /// The list over the SELECT, of which only what `asks` stays in the list.
+    /// The list over the SELECT, of which only what `uses_variables` stays in the list.
     fn split(
         &mut self,
         select: &mut Select,
         items: &[Item],
         scope: &Scope<'_>,
-        asks: fn(&Expr) -> bool,
-    ) -> Result<Turned> {
+        uses_variables: fn(&Expr) -> bool,
+    ) -> Result<AssignmentList> {
         let is_whole = items.iter().any(|it| grouping::has_aggregate(&it.expr));
         let read = if is_whole { Vec::new() } else { order_of_key(scope) };
         let (mut below, mut projection) = (Vec::new(), Vec::new());
         for each in items {
             let mut expr = each.expr.clone();
-            if asks(&expr) {
-                let mut parts = Parts { below: &mut below, asks };
+            if uses_variables(&expr) {
+                let mut parts = Parts { below: &mut below, uses_variables };
                 if let ControlFlow::Break(error) = VisitMut::visit(&mut expr, &mut parts) {
                     return Err(error);
                 }
@@ -215,7 +219,7 @@ impl Resolver<'_> {
         }
         select.projection = below;
         let rows = self.unique("#rows");
-        Ok(Turned { projection, rows, read, is_sorted: false })
+        Ok(AssignmentList { projection, rows, read, is_sorted: false })
     }
 }
 
@@ -234,24 +238,26 @@ fn gives_ids(select: &Select, order: &[OrderByExpr], items: &[Item], scope: &Sco
     items.iter().any(in_list)
         && items.iter().all(is_of_rows)
         && !scope.relations.is_empty()
-        && groups_nothing(select)
+        && has_no_grouping(select)
         && select.having.is_none()
         && !order.iter().any(sorts_by)
 }
 
 /// Whether variables are read or assigned outside the list.
-fn asks_elsewhere(select: &Select) -> bool {
-    asks(&select.selection) || asks(&select.having) || asks(&select.group_by)
+fn assigns_outside_list(select: &Select) -> bool {
+    uses_variables(&select.selection)
+        || uses_variables(&select.having)
+        || uses_variables(&select.group_by)
 }
 
 /// 1235 for what has another order in each version of MySQL, or none.
 fn check(select: &Select, is_distinct: bool, items: &[Item]) -> Result<()> {
-    let is_elsewhere = asks_elsewhere(select);
+    let is_elsewhere = assigns_outside_list(select);
     let has_windows = || items.iter().any(|item| has_window(&item.expr));
     let refused = match () {
         () if is_distinct => ":= beside DISTINCT",
         () if is_elsewhere => REFUSED,
-        () if !groups_nothing(select) => ":= beside GROUP BY",
+        () if !has_no_grouping(select) => ":= beside GROUP BY",
         () if has_windows() => ":= beside window functions",
         () => return Ok(()),
     };
@@ -278,7 +284,7 @@ fn has_window(expr: &Expr) -> bool {
     found.is_break()
 }
 
-fn groups_nothing(select: &Select) -> bool {
+fn has_no_grouping(select: &Select) -> bool {
     matches!(&select.group_by, GroupByExpr::Expressions(groups, _) if groups.is_empty())
 }
 
@@ -288,10 +294,11 @@ fn is_sorted_by_assigned(order: &[OrderByExpr], items: &[Item]) -> Result<bool> 
         Expr::Identifier(name) => items.iter().find(|item| item.planned == name.value),
         _ => None,
     };
-    if order.iter().any(|each| asks(&each.expr)) {
+    if order.iter().any(|each| uses_variables(&each.expr)) {
         return Err(Error::unsupported(REFUSED));
     }
-    let is_sorted = order.iter().any(|each| named(each).is_some_and(|item| asks(&item.expr)));
+    let is_sorted =
+        order.iter().any(|each| named(each).is_some_and(|item| uses_variables(&item.expr)));
     match is_sorted && order.iter().any(|each| named(each).is_none()) {
         true => Err(Error::unsupported("ORDER BY of what := gives and of what is not selected")),
         false => Ok(is_sorted),
@@ -314,14 +321,14 @@ fn order_of_key(scope: &Scope<'_>) -> Vec<OrderByExpr> {
 struct Parts<'p> {
     below: &'p mut Vec<SelectItem>,
     /// What stays.
-    asks: fn(&Expr) -> bool,
+    uses_variables: fn(&Expr) -> bool,
 }
 
 impl VisitorMut for Parts<'_> {
     type Break = Error;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        if (self.asks)(expr) {
+        if (self.uses_variables)(expr) {
             let is_query =
                 matches!(expr, Expr::InSubquery { .. } | Expr::AnyOp { .. } | Expr::AllOp { .. });
             return match is_query {

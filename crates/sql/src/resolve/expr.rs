@@ -9,9 +9,9 @@ use remora_mysql::ErrorCode;
 
 use super::{
     Env, Resolver,
-    assigned::{self, Turn},
+    assigned::{self, AssignmentScope},
     attributes, factors, highlight, keywords,
-    places::{SelectKind, Standing},
+    places::{SelectKind, SelectPosition},
     scope::{Clause, Scope},
     sets, sphinx, sphinx_functions,
 };
@@ -127,7 +127,7 @@ impl VisitorMut for Walk<'_, '_> {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         let mut taken = std::mem::replace(query, empty());
-        let standing = Standing::of(SelectKind::Subquery);
+        let standing = SelectPosition::of(SelectKind::Subquery);
         let env = Env { scope: Some(self.scope), standing, ..self.env };
         if let Err(error) = self.resolver.query(&mut taken, env, None) {
             return ControlFlow::Break(error);
@@ -217,9 +217,9 @@ impl Walk<'_, '_> {
     fn is_in_turn(&self) -> bool {
         let is_selected = matches!(self.place.clause, Clause::Fields) && self.aggregates == 0;
         let may = match self.resolver.turn {
-            Turn::Any => true,
-            Turn::WithoutTable => self.scope.relations.is_empty(),
-            Turn::Never => false,
+            AssignmentScope::Any => true,
+            AssignmentScope::WithoutTable => self.scope.relations.is_empty(),
+            AssignmentScope::Never => false,
         };
         may && is_selected && self.scope.parent.is_none()
     }

@@ -15,13 +15,13 @@ use super::{
     scores::{Tables, each_condition},
 };
 use crate::{
-    catalog::{Expressing, plain_text},
+    catalog::{ExpressionSettings, plain_text},
     parse::VisitMut,
     scan::EngineTable,
 };
 
 /// Replaces the expressions in a query of a session with these settings.
-pub(super) fn replaced(query: &mut Query, tables: &mut Tables, session: Expressing) {
+pub(super) fn replaced(query: &mut Query, tables: &mut Tables, session: ExpressionSettings) {
     let has_keys = |(_, provider): &(String, Arc<dyn datafusion::catalog::TableProvider>)| {
         let provider: &dyn Any = provider.as_ref();
         provider
@@ -35,7 +35,7 @@ pub(super) fn replaced(query: &mut Query, tables: &mut Tables, session: Expressi
 
 struct Replacing<'t> {
     tables: &'t mut Tables,
-    session: Expressing,
+    session: ExpressionSettings,
 }
 
 impl VisitorMut for Replacing<'_> {

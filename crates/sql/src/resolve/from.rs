@@ -15,9 +15,10 @@ use remora_mysql::ErrorCode;
 use super::{
     Env, Resolver, alias, clauses, column_counts,
     expr::ClauseContext,
-    frozen, hints, json_table, named_once,
-    places::{SelectKind, Standing, StatementTable},
+    hints, json_table, named_once,
+    places::{SelectKind, SelectPosition, StatementTable},
     scope::{Clause, Named, Relation, Scope, Visible, quoted, unknown_column},
+    view_text,
 };
 use crate::{
     Error, Result,
@@ -84,7 +85,7 @@ impl Resolver<'_> {
             let mut lateral = Scope::new(env.scope);
             lateral.add(before.relations.clone(), before.visible.clone())?;
             lateral.add(joined.0.clone(), joined.1.clone())?;
-            let place = frozen::place_of(&join.relation);
+            let place = view_text::place_of(&join.relation);
             // The right side of a RIGHT JOIN may not depend on rows of the left one.
             let seen = if is_right(&join.join_operator) { before } else { &lateral };
             let is_nested = matches!(join.relation, TableFactor::NestedJoin { .. });
@@ -175,7 +176,7 @@ impl Resolver<'_> {
                     given.columns.iter().map(|column| column.name.value.clone()).collect();
                 let names = (!columns.is_empty()).then_some(columns);
                 let scope = if *lateral { Some(before) } else { env.scope };
-                let standing = Standing::of(SelectKind::Derived);
+                let standing = SelectPosition::of(SelectKind::Derived);
                 let outputs =
                     self.query(subquery, Env { scope, standing, ..env }, names.as_deref())?;
                 if names.as_ref().is_some_and(|names| names.len() != outputs.len()) {
@@ -252,7 +253,7 @@ impl Resolver<'_> {
         let any: &dyn std::any::Any = provider.as_ref();
         let is_system = !any.is::<EngineTable>();
         self.tables.push((unique.clone(), provider));
-        let Standing { select, kind } = env.standing;
+        let SelectPosition { select, kind } = env.standing;
         let (unique_name, alias) = (unique.clone(), called.clone());
         self.places.push(StatementTable { unique: unique_name, alias, select, kind, is_system });
         let is_view = full.database.eq_ignore_ascii_case("information_schema");

@@ -67,7 +67,7 @@ pub(super) fn bare_text(expr: &Expr) -> String {
 
 /// The position of an expression in a grouped SELECT.
 #[derive(Clone, Copy)]
-pub(super) enum Where {
+pub(super) enum ExprPosition {
     /// The select item with this number.
     Item(usize),
     Having,
@@ -116,7 +116,7 @@ impl<'a> Grouping<'a> {
     }
 
     /// Rewrites an expression for groups: columns that are not group keys become aggregates. Errors 1055, 1140, 1054.
-    pub(super) fn apply(&self, expr: &mut Expr, place: Where) -> Result<()> {
+    pub(super) fn apply(&self, expr: &mut Expr, place: ExprPosition) -> Result<()> {
         let mut walk = Walk { grouping: self, place, kept: Vec::new() };
         match expr.visit(&mut walk) {
             ControlFlow::Continue(()) => Ok(()),
@@ -124,7 +124,7 @@ impl<'a> Grouping<'a> {
         }
     }
 
-    fn refused(&self, name: &[Ident], place: Where) -> Error {
+    fn refused(&self, name: &[Ident], place: ExprPosition) -> Error {
         let [unique, column] = name else { return Error::unsupported("this GROUP BY") };
         let relation = self.scope.planned_relation(&unique.value);
         let full = relation.map_or_else(
@@ -139,12 +139,12 @@ impl<'a> Grouping<'a> {
             },
         );
         let (number, list) = match place {
-            Where::Item(number) => (number, "SELECT list"),
-            Where::Order(number) => (number, "ORDER BY clause"),
-            Where::Having if self.has_groups => {
+            ExprPosition::Item(number) => (number, "SELECT list"),
+            ExprPosition::Order(number) => (number, "ORDER BY clause"),
+            ExprPosition::Having if self.has_groups => {
                 return unknown_column(&column.value, Clause::Having);
             }
-            Where::Having => (1, "HAVING clause"),
+            ExprPosition::Having => (1, "HAVING clause"),
         };
         let mode = "this is incompatible with sql_mode=only_full_group_by";
         if self.has_groups {
@@ -165,7 +165,7 @@ impl<'a> Grouping<'a> {
 
 struct Walk<'a> {
     grouping: &'a Grouping<'a>,
-    place: Where,
+    place: ExprPosition,
     /// The expressions that replace those met, while the visitor passes their children.
     kept: Vec<Expr>,
 }

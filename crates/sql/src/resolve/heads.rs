@@ -15,7 +15,7 @@ use super::{
     Env, Resolver,
     expr::{Alias, ClauseContext},
     from::binary,
-    grouping::{Grouping, NonKeyColumns, Where, has_aggregate},
+    grouping::{ExprPosition, Grouping, NonKeyColumns, has_aggregate},
     keywords,
     scope::{Clause, Scope, unknown_column},
     select::{Item, position},
@@ -32,7 +32,7 @@ const HEAD: &str = "#head";
 const PLACE: &str = "#head_place";
 
 /// How rows represent the groups of a SELECT.
-pub(super) struct Heads {
+pub(super) struct GroupBestRows {
     /// The number of rows per group.
     count: u64,
     /// The order within groups. It is total: no two rows are equal in it.
@@ -55,7 +55,7 @@ impl Resolver<'_> {
         aliases: &[Alias],
         scope: &Scope<'_>,
         env: Env<'_>,
-    ) -> Result<Option<Heads>> {
+    ) -> Result<Option<GroupBestRows>> {
         let Some(said) = said else { return Ok(None) };
         if self.notes.is_some() {
             return Err(Error::unsupported("GROUP n BY and WITHIN GROUP ORDER BY in a view"));
@@ -88,11 +88,11 @@ impl Resolver<'_> {
             order.extend(weight.clone());
         }
         order.extend(keys.iter().cloned());
-        Ok(Some(Heads { count: said.count.unwrap_or(1), order, keys, weight, is_plain }))
+        Ok(Some(GroupBestRows { count: said.count.unwrap_or(1), order, keys, weight, is_plain }))
     }
 }
 
-impl Heads {
+impl GroupBestRows {
     /// Rewrites the SELECT so that it returns the best rows of its groups.
     pub(super) fn group(
         &self,
@@ -131,14 +131,14 @@ impl Heads {
         let check = |non_key_columns| Grouping::new(groups, select, scope, non_key_columns);
         let (of_items, of_groups) = (check(of_items), check(of_groups));
         for (index, item) in items.iter_mut().enumerate() {
-            of_items.apply(&mut item.expr, Where::Item(index + 1))?;
+            of_items.apply(&mut item.expr, ExprPosition::Item(index + 1))?;
         }
         for (index, each) in order.iter_mut().enumerate() {
-            of_groups.apply(&mut each.expr, Where::Order(index + 1))?;
+            of_groups.apply(&mut each.expr, ExprPosition::Order(index + 1))?;
         }
         let mut having = select.having.take();
         if let Some(having) = &mut having {
-            of_groups.apply(having, Where::Having)?;
+            of_groups.apply(having, ExprPosition::Having)?;
         }
         if self.count == 1 {
             select.having = having;

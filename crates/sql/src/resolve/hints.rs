@@ -22,7 +22,7 @@ use crate::{
 
 /// The effect of a hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Does {
+enum HintAction {
     Use,
     Force,
     Ignore,
@@ -32,14 +32,14 @@ enum Does {
 #[derive(Clone, Debug)]
 pub(super) struct Hint {
     table: String,
-    does: Does,
+    does: HintAction,
     purpose: Option<TableIndexHintForClause>,
     names: Vec<String>,
 }
 
 /// A hint that applies to one table.
-struct OfTable<'t> {
-    does: Does,
+struct TableHint<'t> {
+    does: HintAction,
     purpose: Option<TableIndexHintForClause>,
     keys: Vec<&'t Key>,
 }
@@ -65,8 +65,8 @@ pub(super) fn of_select(source: &Source, place: usize) -> Vec<Hint> {
 fn hint(word: &str, inside: &str) -> Option<Hint> {
     let word = word.to_ascii_uppercase();
     let (does, of) = match word.strip_prefix("NO_") {
-        Some(of) => (Does::Ignore, of),
-        None => (Does::Force, word.as_str()),
+        Some(of) => (HintAction::Ignore, of),
+        None => (HintAction::Force, word.as_str()),
     };
     let purpose = match of {
         "INDEX" => None,
@@ -92,18 +92,22 @@ pub(super) fn allowed(
     let mut hints = Vec::new();
     for hint in own {
         let does = match hint.hint_type {
-            TableIndexHintType::Use => Does::Use,
-            TableIndexHintType::Force => Does::Force,
-            TableIndexHintType::Ignore => Does::Ignore,
+            TableIndexHintType::Use => HintAction::Use,
+            TableIndexHintType::Force => HintAction::Force,
+            TableIndexHintType::Ignore => HintAction::Ignore,
         };
         let keys = hint
             .index_names
             .iter()
             .map(|name| key(table, &name.value).ok_or_else(|| missing(&name.value, called)));
-        hints.push(OfTable { does, purpose: hint.for_clause, keys: keys.collect::<Result<_>>()? });
+        hints.push(TableHint {
+            does,
+            purpose: hint.for_clause,
+            keys: keys.collect::<Result<_>>()?,
+        });
     }
-    let says = |does| hints.iter().any(|hint: &OfTable<'_>| hint.does == does);
-    if says(Does::Use) && says(Does::Force) {
+    let says = |does| hints.iter().any(|hint: &TableHint<'_>| hint.does == does);
+    if says(HintAction::Use) && says(HintAction::Force) {
         let message = "Incorrect usage of USE INDEX and FORCE INDEX";
         return Err(Error::new(ErrorCode::WrongUsage, message));
     }
@@ -113,7 +117,7 @@ pub(super) fn allowed(
         if hint.names.is_empty() {
             keys = table.keys.iter().collect();
         }
-        hints.push(OfTable { does: hint.does, purpose: hint.purpose, keys });
+        hints.push(TableHint { does: hint.does, purpose: hint.purpose, keys });
     }
     Ok(AllowedIndexes {
         find: for_purpose(table, &hints, TableIndexHintForClause::Join),
@@ -123,17 +127,17 @@ pub(super) fn allowed(
 
 fn for_purpose(
     table: &SqlTable,
-    hints: &[OfTable<'_>],
+    hints: &[TableHint<'_>],
     purpose: TableIndexHintForClause,
 ) -> Allowed {
-    let of_purpose = |hint: &&OfTable<'_>| hint.purpose.is_none_or(|named| named == purpose);
-    let hints: Vec<&OfTable<'_>> = hints.iter().filter(of_purpose).collect();
+    let of_purpose = |hint: &&TableHint<'_>| hint.purpose.is_none_or(|named| named == purpose);
+    let hints: Vec<&TableHint<'_>> = hints.iter().filter(of_purpose).collect();
     if hints.is_empty() {
         return Allowed::default();
     }
     let index = |key: &Key| table.index_of(key).map(|(index, _)| index);
-    let (ignoring, using): (Vec<&OfTable<'_>>, Vec<_>) =
-        hints.into_iter().partition(|hint| hint.does == Does::Ignore);
+    let (ignoring, using): (Vec<&TableHint<'_>>, Vec<_>) =
+        hints.into_iter().partition(|hint| hint.does == HintAction::Ignore);
     let is_ignored = |key: &Key| {
         ignoring.iter().any(|hint| hint.keys.iter().any(|other| std::ptr::eq(*other, key)))
     };
@@ -149,7 +153,7 @@ fn for_purpose(
         let named = using.iter().flat_map(|hint| hint.keys.iter().copied());
         named.filter(kept).filter_map(index).collect()
     };
-    Allowed { indexes, forced: using.iter().any(|hint| hint.does == Does::Force) }
+    Allowed { indexes, forced: using.iter().any(|hint| hint.does == HintAction::Force) }
 }
 
 /// The key with this name, or the only one with this prefix.

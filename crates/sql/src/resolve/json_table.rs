@@ -22,7 +22,7 @@ use super::{
     Env, Resolver, alias,
     expr::ClauseContext,
     from::is_right,
-    places::{Standing, StatementTable},
+    places::{SelectPosition, StatementTable},
     query_of,
     scope::{Clause, Named, Relation, Scope, quoted},
     select::{empty_select, item},
@@ -69,7 +69,7 @@ impl Resolver<'_> {
         let (provider, condition): (Arc<dyn TableProvider>, _) = match constant(document) {
             Some(text) => (rows_of(&table, &inner, text.as_deref())?, None),
             None => {
-                let Standing { select, kind } = env.standing;
+                let SelectPosition { select, kind } = env.standing;
                 let (unique, alias) = (inner.clone(), called.clone());
                 self.places.push(StatementTable { unique, alias, select, kind, is_system: false });
                 let condition = function_call(JSON_ROWS, vec![document.clone()]);

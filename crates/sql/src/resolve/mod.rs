@@ -11,7 +11,6 @@ mod expr;
 mod expression_keys;
 mod factors;
 mod from;
-mod frozen;
 mod grouping;
 mod heads;
 mod highlight;
@@ -33,15 +32,16 @@ mod sphinx;
 mod sphinx_functions;
 mod tables;
 mod values;
+mod view_text;
 mod views;
 
 pub(crate) use expr::is_aggregate_name;
-pub(crate) use frozen::{check_column_name, frozen};
 pub(crate) use items::texts;
 pub(crate) use places::{SelectKind, StatementTable};
 pub(crate) use select::MAX_COLUMNS;
 pub(crate) use sphinx::{asked_of_agents, max_query_time, most_matches};
 pub(crate) use tables::SessionCatalog;
+pub(crate) use view_text::{check_column_name, view_text};
 pub(crate) use views::expanded;
 
 use std::{cell::RefCell, collections::HashSet, ops::ControlFlow, sync::Arc};
@@ -56,15 +56,15 @@ use datafusion::{
 
 use crate::{
     Error, Result,
-    catalog::{Expressing, TableName, View},
+    catalog::{ExpressionSettings, TableName, View},
     parse::{Source, Visit, visit_expressions},
     show::RequestedTables,
 };
 
-use assigned::{Turn, Turned};
+use assigned::{AssignmentList, AssignmentScope};
 use expr::ClauseContext;
 use hints::Hint;
-use places::Standing;
+use places::SelectPosition;
 use remora_engine::TextQuery;
 use remora_mysql::ErrorCode;
 use requested_tables::RequiredValues;
@@ -106,7 +106,7 @@ pub(crate) trait Catalog {
     fn is_sphinx(&self) -> bool;
 
     /// The session's variables that decide the values of expressions.
-    fn expressing(&self) -> Expressing;
+    fn expression_settings(&self) -> ExpressionSettings;
 }
 
 /// A query with resolved names.
@@ -114,7 +114,7 @@ pub(crate) struct Resolved {
     /// The query. It calls its tables as `tables` does.
     pub query: Query,
     /// The names of its columns and of their tables, for clients.
-    pub columns: Vec<Shown>,
+    pub columns: Vec<ClientColumn>,
     /// The tables it reads, by their names in plans.
     pub tables: Vec<(String, Arc<dyn TableProvider>)>,
     /// The places of its tables, in order.
@@ -129,7 +129,7 @@ pub(crate) struct Resolved {
 
 /// A result column, for clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct ClientColumn {
     /// Its name.
     pub name: String,
     /// The alias of its table; empty for expressions.
@@ -151,14 +151,14 @@ pub(crate) fn resolve(
     }
     let mut resolver = resolver(&query, source, catalog);
     let window = limit::take_window(&mut query, limit)?;
-    let env = Env { scope: None, common: None, standing: Standing::default() };
+    let env = Env { scope: None, common: None, standing: SelectPosition::default() };
     let columns = resolver.query(&mut query, env, None)?;
     let columns = columns.into_iter().map(|column| column.shown).collect();
     let Resolver { mut tables, places, selects, turned, .. } = resolver;
     if turned > 0 && window.is_some() {
         return Err(Error::unsupported(":= beside SQL_CALC_FOUND_ROWS"));
     }
-    expression_keys::replaced(&mut query, &mut tables, catalog.expressing());
+    expression_keys::replaced(&mut query, &mut tables, catalog.expression_settings());
     let searched = scores::replaced(&mut query, &mut tables)?;
     Ok(Resolved { query, columns, tables, places, selects, searched, window })
 }
@@ -185,7 +185,7 @@ fn resolver<'c>(query: &Query, source: &'c Source, catalog: &'c dyn Catalog) -> 
         within: Vec::new(),
         reached: Vec::new(),
         notes: None,
-        turn: Turn::Any,
+        turn: AssignmentScope::Any,
         assigned: HashSet::new(),
         turned: 0,
         list: None,
@@ -198,7 +198,7 @@ const MAX_COPIED: usize = 1_000;
 
 /// The most expressions in rewritten row comparisons. A rewrite has its operands twice, so nested ones double with each
 /// level; beyond this, planning would take seconds.
-const MAX_SAID: usize = 8_000;
+const MAX_REWRITTEN_EXPRS: usize = 8_000;
 
 struct Resolver<'c> {
     catalog: &'c dyn Catalog,
@@ -234,15 +234,15 @@ struct Resolver<'c> {
     /// The relations that JSON_TABLEs of the current FROM depend on, by their names in plans.
     reached: Vec<String>,
     /// Records the meanings of names in the query of a new view.
-    notes: Option<RefCell<frozen::Notes>>,
+    notes: Option<RefCell<view_text::Notes>>,
     /// Whether the SELECT that is resolved may assign variables.
-    turn: Turn,
+    turn: AssignmentScope,
     /// The variables that were assigned so far.
     assigned: HashSet<String>,
     /// How many SELECTs that read tables assign variables.
     turned: usize,
     /// The list of the SELECT that was resolved last, if it assigns variables.
-    list: Option<Turned>,
+    list: Option<AssignmentList>,
 }
 
 /// A column of a query.
@@ -250,30 +250,30 @@ struct Resolver<'c> {
 struct Output {
     /// Its name in plans, unique in the query.
     planned: String,
-    shown: Shown,
+    shown: ClientColumn,
 }
 
 /// The surroundings of a query.
 #[derive(Clone, Copy)]
 struct Env<'a> {
     scope: Option<&'a Scope<'a>>,
-    common: Option<&'a Common<'a>>,
-    standing: Standing,
+    common: Option<&'a VisibleCte<'a>>,
+    standing: SelectPosition,
 }
 
 /// Visible common table expressions, as a list from the innermost outwards.
-struct Common<'a> {
+struct VisibleCte<'a> {
     alias: String,
     /// Its name in plans.
     unique: String,
     columns: Vec<Named>,
     /// The number of SELECTs and tables in its plan.
     parts: usize,
-    outer: Option<&'a Common<'a>>,
+    outer: Option<&'a VisibleCte<'a>>,
 }
 
-impl Common<'_> {
-    fn find(&self, name: &str) -> Option<&Common<'_>> {
+impl VisibleCte<'_> {
+    fn find(&self, name: &str) -> Option<&VisibleCte<'_>> {
         match self.alias == name {
             true => Some(self),
             false => self.outer.and_then(|outer| outer.find(name)),
@@ -328,8 +328,8 @@ impl Resolver<'_> {
             cte.alias.columns.iter().map(|column| column.name.value.clone()).collect();
         let given = (!given.is_empty()).then_some(given);
         let before = self.parts;
-        let derived = Env { standing: Standing::of(SelectKind::Derived), ..env };
-        let turn = std::mem::replace(&mut self.turn, Turn::Never);
+        let derived = Env { standing: SelectPosition::of(SelectKind::Derived), ..env };
+        let turn = std::mem::replace(&mut self.turn, AssignmentScope::Never);
         let columns = match with.recursive {
             true => {
                 let itself = (earlier.as_str(), unique.as_str());
@@ -341,7 +341,7 @@ impl Resolver<'_> {
         cte.alias = alias(&unique);
         let columns = named_once(&columns)?;
         let parts = self.parts - before;
-        let common = Common { alias: earlier, unique, columns, parts, outer: env.common };
+        let common = VisibleCte { alias: earlier, unique, columns, parts, outer: env.common };
         self.with(with, index + 1, query, Env { common: Some(&common), ..env }, names)
     }
 
@@ -363,14 +363,14 @@ impl Resolver<'_> {
             return self.query(query, env, given);
         };
         let columns = self.set_expr(left, env, given)?;
-        let common = Common {
+        let common = VisibleCte {
             alias: name.to_owned(),
             unique: unique.to_owned(),
             columns: named_once(&columns)?,
             parts: 1,
             outer: env.common,
         };
-        let standing = Standing::of(SelectKind::Union);
+        let standing = SelectPosition::of(SelectKind::Union);
         let env = Env { common: Some(&common), standing, ..env };
         let others = self.set_expr(right, env, None)?;
         same_count(&columns, &others)?;
@@ -404,7 +404,7 @@ impl Resolver<'_> {
                 self.query(inner, env, names)?
             }
             body => {
-                let turn = std::mem::replace(&mut self.turn, Turn::Never);
+                let turn = std::mem::replace(&mut self.turn, AssignmentScope::Never);
                 let columns = self.set_expr(body, env, names)?;
                 self.turn = turn;
                 self.outputs_in(&mut order, &columns, env)?;
@@ -430,7 +430,7 @@ impl Resolver<'_> {
                     *set_quantifier = SetQuantifier::None;
                 }
                 let mut columns = self.set_expr(left, env, names)?;
-                let standing = Standing::of(SelectKind::Union);
+                let standing = SelectPosition::of(SelectKind::Union);
                 let others = self.set_expr(right, Env { standing, ..env }, None)?;
                 same_count(&columns, &others)?;
                 // Columns of a UNION belong to no table.
@@ -518,7 +518,7 @@ impl Resolver<'_> {
 
     /// Counts a use of a common table expression. Each use but the first copies its plan. Error 1038 if there are too
     /// many copies.
-    fn count_copy(&mut self, common: &Common<'_>) -> Result<()> {
+    fn count_copy(&mut self, common: &VisibleCte<'_>) -> Result<()> {
         self.parts += common.parts;
         if self.named.insert(common.unique.clone()) {
             return Ok(());
@@ -536,7 +536,7 @@ impl Resolver<'_> {
 
     /// Counts the expressions of a rewritten comparison. Error 1038 if there are too many.
     fn count_said(&mut self, said: &Expr) -> Result<()> {
-        let most = MAX_SAID;
+        let most = MAX_REWRITTEN_EXPRS;
         let counted = visit_expressions(said, |_| {
             self.said += 1;
             if self.said > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

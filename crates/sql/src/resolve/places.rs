@@ -31,12 +31,12 @@ pub(crate) struct StatementTable {
 
 /// The number and the role of a SELECT.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Standing {
+pub(super) struct SelectPosition {
     pub select: usize,
     pub kind: SelectKind,
 }
 
-impl Standing {
+impl SelectPosition {
     /// A SELECT in this role, with its number still to be set.
     pub fn of(kind: SelectKind) -> Self {
         Self { select: 0, kind }

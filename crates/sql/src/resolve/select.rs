@@ -10,16 +10,16 @@ use datafusion::sql::sqlparser::ast::{
 use remora_mysql::ErrorCode;
 
 use super::{
-    Env, Output, Resolver, Shown, attributes, distinct,
+    ClientColumn, Env, Output, Resolver, attributes, distinct,
     expr::{Alias, ClauseContext, is_aggregate},
     from::{binary, opaque},
-    frozen::NotedItem,
     grouping::{self, NonKeyColumns},
-    heads::{self, Heads},
+    heads::{self, GroupBestRows},
     hints, items, keywords,
-    places::Standing,
+    places::SelectPosition,
     scope::{Clause, Scope, Visible, quoted, unknown_column},
     sets::Grouped,
+    view_text::NotedItem,
 };
 use crate::{
     Error, Result,
@@ -33,7 +33,7 @@ pub(crate) const MAX_COLUMNS: usize = 4_096;
 #[derive(Clone, Debug)]
 pub(super) struct Item {
     pub expr: Expr,
-    pub shown: Shown,
+    pub shown: ClientColumn,
     pub planned: String,
 }
 
@@ -49,7 +49,7 @@ impl Resolver<'_> {
         select.select_modifiers = None;
         select.optimizer_hints.clear();
         self.selects += 1;
-        let standing = Standing { select: self.selects, ..env.standing };
+        let standing = SelectPosition { select: self.selects, ..env.standing };
         let env = Env { standing, ..env };
         let mut scope = Scope::new(env.scope);
         let place = (select.select_token.0.span.start.column as usize).checked_sub(1);
@@ -197,7 +197,7 @@ impl Resolver<'_> {
         if is_column && !is_named && is_of_view(&expr, scope) {
             name.clone_from(&column);
         }
-        let shown = Shown { name, table, column };
+        let shown = ClientColumn { name, table, column };
         Ok(Item { expr, shown, planned: String::new() })
     }
 
@@ -277,7 +277,7 @@ impl Resolver<'_> {
         order: &mut Vec<OrderByExpr>,
         (mut groups, rollup): (Vec<Expr>, bool),
         items: &mut [Item],
-        (scope, heads): (&Scope<'_>, Option<Heads>),
+        (scope, heads): (&Scope<'_>, Option<GroupBestRows>),
     ) -> Result<()> {
         let ordered = order.iter().map(|each| &each.expr);
         let mut all = items.iter().map(|item| &item.expr).chain(&select.having).chain(ordered);
@@ -343,13 +343,13 @@ impl Resolver<'_> {
         let non_key_columns = if strict { NonKeyColumns::Determined } else { NonKeyColumns::Any };
         let check = grouping::Grouping::new(groups, select, scope, non_key_columns);
         for (index, item) in items.iter_mut().enumerate() {
-            check.apply(&mut item.expr, grouping::Where::Item(index + 1))?;
+            check.apply(&mut item.expr, grouping::ExprPosition::Item(index + 1))?;
         }
         if let Some(having) = &mut select.having {
-            check.apply(having, grouping::Where::Having)?;
+            check.apply(having, grouping::ExprPosition::Having)?;
         }
         for (index, each) in order.iter_mut().enumerate() {
-            check.apply(&mut each.expr, grouping::Where::Order(index + 1))?;
+            check.apply(&mut each.expr, grouping::ExprPosition::Order(index + 1))?;
         }
         Ok(())
     }
@@ -486,9 +486,9 @@ fn is_of_view(expr: &Expr, scope: &Scope<'_>) -> bool {
     relation.is_some_and(|relation| relation.is_view)
 }
 
-fn shown_of(visible: &Visible) -> Shown {
+fn shown_of(visible: &Visible) -> ClientColumn {
     let name = visible.name.shown.clone();
-    Shown { table: visible.table.clone(), column: name.clone(), name }
+    ClientColumn { table: visible.table.clone(), column: name.clone(), name }
 }
 
 fn everything(scope: &Scope<'_>) -> Result<Vec<Item>> {

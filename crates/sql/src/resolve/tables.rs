@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use super::{Catalog, views::recursive};
 use crate::{
     Error, Result,
-    catalog::{Expressing, Reader, TableName, Verb, View, database_exists},
+    catalog::{ExpressionSettings, Reader, TableName, Verb, View, database_exists},
     error::from_engine,
     parse::Source,
     scan::EngineTable,
@@ -59,7 +59,7 @@ pub(crate) struct SessionCatalog<'a> {
     known: Mutex<FxHashMap<TableName, Arc<dyn TableProvider>>>,
     rows: Mutex<usize>,
     /// Whether a table has rows in other servers.
-    is_elsewhere: AtomicBool,
+    has_remote_parts: AtomicBool,
     /// The view that the statement creates.
     made: Option<TableName>,
     /// Whether a client sent the statement as a SELECT.
@@ -70,7 +70,7 @@ impl<'a> SessionCatalog<'a> {
     pub(crate) fn new(session: &'a SessionState, source: &Source) -> Self {
         let (assigned, gives_id) = (assigned_names(source), gives_id(source));
         let reader = session.reading();
-        let is_elsewhere = AtomicBool::new(false);
+        let has_remote_parts = AtomicBool::new(false);
         let (known, rows) = (Mutex::default(), Mutex::default());
         Self {
             session,
@@ -79,7 +79,7 @@ impl<'a> SessionCatalog<'a> {
             gives_id,
             known,
             rows,
-            is_elsewhere,
+            has_remote_parts,
             made: None,
             is_client: false,
         }
@@ -106,8 +106,8 @@ impl<'a> SessionCatalog<'a> {
     }
 
     /// Whether a table used has rows in other servers.
-    pub(crate) fn is_elsewhere(&self) -> bool {
-        self.is_elsewhere.load(Ordering::Relaxed)
+    pub(crate) fn has_remote_parts(&self) -> bool {
+        self.has_remote_parts.load(Ordering::Relaxed)
     }
 
     fn find(&self, name: &TableName) -> Result<Arc<dyn TableProvider>> {
@@ -139,8 +139,8 @@ impl<'a> SessionCatalog<'a> {
                 return Err(Error::unsupported(what));
             }
         }
-        if self.reader.is_elsewhere(&engine_name) {
-            self.is_elsewhere.store(true, Ordering::Relaxed);
+        if self.reader.has_remote_parts(&engine_name) {
+            self.has_remote_parts.store(true, Ordering::Relaxed);
         }
         let overlay = transaction.overlay(&engine_name);
         match EngineTable::new(self.reader.clone(), name, engine_name, overlay, zone) {
@@ -230,9 +230,9 @@ impl Catalog for SessionCatalog<'_> {
         self.is_client && self.session.variables.is_sphinx
     }
 
-    fn expressing(&self) -> Expressing {
+    fn expression_settings(&self) -> ExpressionSettings {
         let variables = &self.session.variables;
-        Expressing::new(
+        ExpressionSettings::new(
             variables.collation_connection,
             &variables.time_zone.zone,
             variables.sql_mode,

@@ -6,7 +6,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use remora_mysql::ErrorCode;
 
-use super::{Env, Output, Resolver, Shown, expr::ClauseContext, scope::Clause};
+use super::{ClientColumn, Env, Output, Resolver, expr::ClauseContext, scope::Clause};
 use crate::{
     Error, Result,
     resolve::{
@@ -45,7 +45,7 @@ impl Resolver<'_> {
             .map(|index| {
                 let given = names.and_then(|names| names.get(index)).cloned();
                 let name = given.unwrap_or_else(|| format!("column_{index}"));
-                let shown = Shown { name: name.clone(), ..Shown::default() };
+                let shown = ClientColumn { name: name.clone(), ..ClientColumn::default() };
                 Output { planned: name.to_lowercase(), shown }
             })
             .collect();

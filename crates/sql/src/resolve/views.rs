@@ -14,7 +14,7 @@ use remora_mysql::{ErrorCode, LexMode};
 
 use super::{
     Catalog, Env, Resolver, alias, named_once,
-    places::{SelectKind, Standing},
+    places::{SelectKind, SelectPosition},
     scope::Relation,
     too_nested,
 };
@@ -201,7 +201,7 @@ impl Resolver<'_> {
     fn view_body(&mut self, view: &View) -> Result<(Query, Vec<super::scope::Named>)> {
         let mut query = view.query()?;
         let names = (!view.head.columns.is_empty()).then_some(view.head.columns.as_slice());
-        let standing = Standing::of(SelectKind::Derived);
+        let standing = SelectPosition::of(SelectKind::Derived);
         let env = Env { scope: None, common: None, standing };
         let outputs = self.query(&mut query, env, names)?;
         if names.is_some_and(|names| names.len() != outputs.len()) {

@@ -23,7 +23,7 @@ impl ScanExec {
     pub(crate) fn of_best(&self, order: &[PhysicalSortExpr], rows: usize) -> Option<Self> {
         let is_whole = self.overlay.is_none() && self.shape.limit.is_none();
         let is_few = rows <= MAX_BEST_ROWS;
-        if !is_whole || !is_few || !self.reader.is_elsewhere(&self.table) {
+        if !is_whole || !is_few || !self.reader.has_remote_parts(&self.table) {
             return None;
         }
         let (mut sort, mut score) = (Vec::with_capacity(order.len() + 1), None);

@@ -14,13 +14,13 @@ use datafusion::{
 };
 use remora_engine::{Filter, Literal as Constant};
 
-use super::filter::Subject;
+use super::filter::ComparableColumn;
 use crate::scan::outer;
 
 /// The conditions known so far, as filters of the engine. Conditions that the engine cannot express are left out.
 pub(super) fn conditions(
     filters: &[Arc<dyn PhysicalExpr>],
-    subjects: &[Option<Subject>],
+    subjects: &[Option<ComparableColumn>],
 ) -> Vec<Filter> {
     let mut found = Vec::new();
     for filter in filters {
@@ -40,7 +40,11 @@ pub(super) fn outer_comparisons(filters: &[Arc<dyn PhysicalExpr>]) -> Vec<(usize
     filters.iter().filter_map(equal).collect()
 }
 
-fn collect(expr: &Arc<dyn PhysicalExpr>, subjects: &[Option<Subject>], found: &mut Vec<Filter>) {
+fn collect(
+    expr: &Arc<dyn PhysicalExpr>,
+    subjects: &[Option<ComparableColumn>],
+    found: &mut Vec<Filter>,
+) {
     if let Some(dynamic) = expr.downcast_ref::<DynamicFilterPhysicalExpr>() {
         if let Ok(current) = dynamic.current() {
             collect(&current, subjects, found);
@@ -59,8 +63,8 @@ fn collect(expr: &Arc<dyn PhysicalExpr>, subjects: &[Option<Subject>], found: &m
 
 fn subject<'s>(
     expr: &Arc<dyn PhysicalExpr>,
-    subjects: &'s [Option<Subject>],
-) -> Option<&'s Subject> {
+    subjects: &'s [Option<ComparableColumn>],
+) -> Option<&'s ComparableColumn> {
     let column = expr.downcast_ref::<Column>()?;
     subjects.get(column.index())?.as_ref()
 }
@@ -69,7 +73,7 @@ fn constant(expr: &Arc<dyn PhysicalExpr>) -> Option<&ScalarValue> {
     expr.downcast_ref::<Literal>().map(Literal::value)
 }
 
-fn compared(binary: &BinaryExpr, subjects: &[Option<Subject>]) -> Option<Filter> {
+fn compared(binary: &BinaryExpr, subjects: &[Option<ComparableColumn>]) -> Option<Filter> {
     let subject = subject(binary.left(), subjects)?;
     match constant(binary.right()) {
         Some(value) => subject.compare(*binary.op(), value),
@@ -78,7 +82,7 @@ fn compared(binary: &BinaryExpr, subjects: &[Option<Subject>]) -> Option<Filter>
 }
 
 /// A key in a list of values; a key of several columns gives one list for each column.
-fn listed(list: &InListExpr, subjects: &[Option<Subject>], found: &mut Vec<Filter>) {
+fn listed(list: &InListExpr, subjects: &[Option<ComparableColumn>], found: &mut Vec<Filter>) {
     if list.negated() {
         return;
     }
@@ -104,7 +108,7 @@ fn listed(list: &InListExpr, subjects: &[Option<Subject>], found: &mut Vec<Filte
 }
 
 fn one_of<'v>(
-    subject: &Subject,
+    subject: &ComparableColumn,
     values: impl Iterator<Item = Option<&'v ScalarValue>>,
 ) -> Option<Filter> {
     let mut literals: Vec<Constant> = Vec::new();

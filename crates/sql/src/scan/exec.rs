@@ -30,7 +30,7 @@ use remora_engine::{
     ScanRequest, Selection, TextQuery,
 };
 
-use super::{EngineTable, array, dynamic, filter::Subject, overlaid::Overlaid};
+use super::{EngineTable, array, dynamic, filter::ComparableColumn, overlaid::Overlaid};
 use crate::{
     catalog::{Reader, SqlTable},
     scan::SCAN_OF,
@@ -80,7 +80,7 @@ pub(crate) struct ScanExec {
     pub(super) zone: TimeZone,
     pub(super) overlay: Option<Overlaid>,
     /// For each column of the projection, how the engine compares it, if it can.
-    pub(super) subjects: Vec<Option<Subject>>,
+    pub(super) subjects: Vec<Option<ComparableColumn>>,
     /// The table's name in the plan.
     pub(super) relation: Option<Arc<str>>,
     /// The table's declaration in SQL.
@@ -111,7 +111,11 @@ impl ScanExec {
             table: table.engine_name.clone(),
             called: table.called(),
             rows: shape.rows(table),
-            subjects: shape.projection.iter().map(|index| Subject::of(table, *index)).collect(),
+            subjects: shape
+                .projection
+                .iter()
+                .map(|index| ComparableColumn::of(table, *index))
+                .collect(),
             relation: table.relation.clone(),
             sql: Arc::clone(&table.table),
             indexes: table.indexes,
@@ -274,7 +278,7 @@ impl ScanShape {
         if self.filter.is_none() && self.text.is_none() {
             return Precision::Exact(most(table.rows_now()));
         }
-        if table.reader.is_elsewhere(&table.engine_name) {
+        if table.reader.has_remote_parts(&table.engine_name) {
             // The rows of other servers are not counted before the plan runs.
             return Precision::Inexact(most(table.rows_now()));
         }

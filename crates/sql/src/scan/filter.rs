@@ -113,7 +113,7 @@ pub(super) fn translate(table: &EngineTable, filter: &Expr) -> Option<Filter> {
 }
 
 /// The prefix that a LIKE pattern requires.
-struct Beginning {
+struct LikePrefix {
     filter: Filter,
     /// Whether the pattern requires nothing else.
     is_all: bool,
@@ -121,7 +121,7 @@ struct Beginning {
     has_index: bool,
 }
 
-fn beginning(table: &EngineTable, filter: &Expr) -> Option<Beginning> {
+fn beginning(table: &EngineTable, filter: &Expr) -> Option<LikePrefix> {
     let Expr::ScalarFunction(call) = filter else { return None };
     let (of, pattern, escape) = match (call.name(), call.args.as_slice()) {
         ("truth", [inner]) => return beginning(table, inner),
@@ -133,7 +133,7 @@ fn beginning(table: &EngineTable, filter: &Expr) -> Option<Beginning> {
     let collation = subject.letters?;
     let (letters, is_all) = search::beginning(&search::text(pattern)?, escape);
     let position = table.table.schema.columns.iter().position(|it| it.name == subject.name)?;
-    (!letters.is_empty()).then(|| Beginning {
+    (!letters.is_empty()).then(|| LikePrefix {
         filter: search::begins(&subject.name, collation, &letters),
         is_all,
         has_index: table.table.leads_index(position),
@@ -218,7 +218,7 @@ fn range(table: &EngineTable, between: &Between) -> Option<Filter> {
 
 /// A column that the engine can compare.
 #[derive(Clone, Debug)]
-pub(super) struct Subject {
+pub(super) struct ComparableColumn {
     /// Its name in the engine.
     pub name: String,
     kind: ExprType,
@@ -232,12 +232,12 @@ pub(super) struct Subject {
     letters: Option<Collation>,
 }
 
-fn column(table: &EngineTable, expr: &Expr) -> Option<Subject> {
+fn column(table: &EngineTable, expr: &Expr) -> Option<ComparableColumn> {
     let Expr::Column(column) = expr else { return None };
-    Subject::of(table, table.schema.index_of(&column.name).ok()?)
+    ComparableColumn::of(table, table.schema.index_of(&column.name).ok()?)
 }
 
-impl Subject {
+impl ComparableColumn {
     /// The column at an index of the table's schema, if the engine can compare it.
     pub(super) fn of(table: &EngineTable, index: usize) -> Option<Self> {
         let definition = table.table.schema.columns.get(*table.positions.get(index)?)?;

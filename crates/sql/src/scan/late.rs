@@ -64,7 +64,7 @@ impl ScanExec {
         let kind = sql.schema.columns.get(key)?.kind;
         if self.table.is_empty()
             || self.overlay.is_some()
-            || self.reader.is_elsewhere(&self.table)
+            || self.reader.has_remote_parts(&self.table)
             || !is_whole
             || !matches!(kind, ColumnType::Int(_) | ColumnType::Uint(_))
         {

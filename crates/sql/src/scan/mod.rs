@@ -3,9 +3,9 @@
 
 mod arrays;
 mod best;
+mod cached;
 mod dynamic;
 mod exec;
-mod few;
 mod filter;
 mod json_rows;
 mod late;
@@ -17,8 +17,8 @@ pub(crate) mod settled;
 mod table;
 
 pub(crate) use arrays::array;
+pub(crate) use cached::{CachedRows, CachedScan, ScanLimits, joined};
 pub(crate) use exec::ScanExec;
-pub(crate) use few::{FewRows, FewScan, Most, joined};
 pub(crate) use json_rows::JsonSource;
 pub(crate) use late::LateColumns;
 pub(crate) use table::EngineTable;

@@ -24,7 +24,7 @@ use datafusion::{
     },
 };
 
-use crate::state::{Caller, Context};
+use crate::state::{Context, ContextGuard};
 
 /// The function's name in plans.
 pub(crate) const NAME: &str = "settled";
@@ -44,7 +44,7 @@ pub(crate) enum Slot {
 
 /// Reads a value. It is declared volatile, because the planner would otherwise evaluate it once for all runs.
 #[derive(Debug)]
-struct SettledValue {
+struct RunValue {
     slot: Slot,
     field: FieldRef,
     signature: Signature,
@@ -52,7 +52,7 @@ struct SettledValue {
 
 /// A comparison of a column with such a value.
 #[derive(Clone, Debug)]
-pub(super) struct Sought {
+pub(super) struct RunValueComparison {
     /// The position of the column.
     pub column: usize,
     pub operator: Operator,
@@ -86,12 +86,12 @@ fn value_for(slot: Slot, field: &Field, args: Vec<Expr>) -> Expr {
         true => Signature::nullary(Volatility::Volatile),
         false => Signature::variadic_any(Volatility::Volatile),
     };
-    let function = SettledValue { slot, field: Arc::new(field.clone()), signature };
+    let function = RunValue { slot, field: Arc::new(field.clone()), signature };
     Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), args))
 }
 
 /// The comparisons of columns with such values that a condition implies.
-pub(super) fn sought(condition: &Arc<dyn PhysicalExpr>) -> Vec<Sought> {
+pub(super) fn sought(condition: &Arc<dyn PhysicalExpr>) -> Vec<RunValueComparison> {
     let mut found = Vec::new();
     for condition in &conditions_of(condition) {
         let Some(binary) = condition.downcast_ref::<BinaryExpr>() else { continue };
@@ -100,7 +100,7 @@ pub(super) fn sought(condition: &Arc<dyn PhysicalExpr>) -> Vec<Sought> {
             let ((place, order), (slot, of_value)) = (column_of(column)?, slot_of(value)?);
             let is_of_row = matches!(slot, Slot::Row(_));
             let value = Arc::clone(value);
-            (order == of_value).then_some(Sought {
+            (order == of_value).then_some(RunValueComparison {
                 column: place,
                 operator,
                 order,
@@ -155,13 +155,13 @@ fn in_turn(condition: &Arc<dyn PhysicalExpr>) -> Option<Vec<Arc<dyn PhysicalExpr
     Some(parts)
 }
 
-impl Sought {
+impl RunValueComparison {
     /// The value in this run; `None` if it cannot be computed.
     pub(super) fn value(&self, context: &Arc<Context>) -> Option<ScalarValue> {
         if let (Some(slot), None) = (plain_slot(&self.value), self.order) {
             return slot.value(context);
         }
-        let _caller = Caller::new(context);
+        let _caller = ContextGuard::new(context);
         let options = RecordBatchOptions::new().with_row_count(Some(1));
         let schema = Arc::new(Schema::empty());
         let row = RecordBatch::try_new_with_options(schema, Vec::new(), &options).ok()?;
@@ -208,10 +208,10 @@ fn key_of(expression: &Arc<dyn PhysicalExpr>) -> (&Arc<dyn PhysicalExpr>, Option
 fn plain_slot(expression: &Arc<dyn PhysicalExpr>) -> Option<Slot> {
     let call = expression.downcast_ref::<ScalarFunctionExpr>()?;
     let function: &dyn std::any::Any = call.fun().inner().as_ref();
-    function.downcast_ref::<SettledValue>().map(|settled| settled.slot)
+    function.downcast_ref::<RunValue>().map(|settled| settled.slot)
 }
 
-impl ScalarUDFImpl for SettledValue {
+impl ScalarUDFImpl for RunValue {
     fn name(&self) -> &'static str {
         match self.slot {
             Slot::Run(_) | Slot::Row(_) => NAME,
@@ -239,15 +239,15 @@ impl ScalarUDFImpl for SettledValue {
     }
 }
 
-impl PartialEq for SettledValue {
+impl PartialEq for RunValue {
     fn eq(&self, other: &Self) -> bool {
         self.slot == other.slot && self.field == other.field
     }
 }
 
-impl Eq for SettledValue {}
+impl Eq for RunValue {}
 
-impl Hash for SettledValue {
+impl Hash for RunValue {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.slot.hash(state);
     }

@@ -310,7 +310,7 @@ impl EngineTable {
         // The scan stops with its statement.
         let reader = self.reader.clone();
         let reader = match Context::of_options(options) {
-            Some(context) => reader.unless(context.interrupt()),
+            Some(context) => reader.with_interrupt(context.interrupt()),
             None => reader,
         };
         ScanExec::new(&Self { reader, ..self.clone() }, shape, batches)

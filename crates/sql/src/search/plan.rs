@@ -113,7 +113,7 @@ impl SearchedTable<'_> {
 }
 
 /// What a condition says of the letters of a text.
-pub(crate) struct Letters<'e> {
+pub(crate) struct RequiredSubstrings<'e> {
     /// The text.
     pub of: &'e Expr,
     /// The pattern or the text that is sought.
@@ -125,8 +125,9 @@ pub(crate) struct Letters<'e> {
 }
 
 /// What LIKE, REGEXP, INSTR and LOCATE say of the letters of a text that they are true of.
-pub(crate) fn letters(filter: &Expr) -> Option<Letters<'_>> {
-    let without = |of, sought, held| Letters { of, sought, beginning: String::new(), held };
+pub(crate) fn letters(filter: &Expr) -> Option<RequiredSubstrings<'_>> {
+    let without =
+        |of, sought, held| RequiredSubstrings { of, sought, beginning: String::new(), held };
     match filter {
         Expr::ScalarFunction(call) => match (call.func.name(), call.args.as_slice()) {
             ("truth", [inner]) => letters(inner),
@@ -134,7 +135,7 @@ pub(crate) fn letters(filter: &Expr) -> Option<Letters<'_>> {
                 let escape = escape(rest)?;
                 let pattern = text(sought)?;
                 let (beginning, _) = beginning(&pattern, escape);
-                Some(Letters { of, sought, beginning, held: held(&pattern, escape) })
+                Some(RequiredSubstrings { of, sought, beginning, held: held(&pattern, escape) })
             }
             ("regexp_like", [of, sought]) => {
                 Some(without(of, sought, vec![literal_of(&text(sought)?)?]))

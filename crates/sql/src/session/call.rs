@@ -16,7 +16,7 @@ use remora_words::{
     analysis::Analyzer,
     keywords::keywords,
     snippets::{OptionValue, SnippetOptions, Snippets},
-    suggest::{self, SuggestOptions, Which},
+    suggest::{self, SuggestOptions, WordChoice},
 };
 use rustc_hash::FxHashMap;
 
@@ -60,8 +60,8 @@ pub(super) async fn run<R: Reply>(
         "KEYWORDS" => call_keywords(session, &mut arguments, reply)?,
         "PQ" => percolate::call(session, &mut arguments, reply).await?,
         "SNIPPETS" => call_snippets(session, &mut arguments, reply).await?,
-        "SUGGEST" => call_suggest(session, &mut arguments, Which::First, reply)?,
-        _ => call_suggest(session, &mut arguments, Which::Last, reply)?,
+        "SUGGEST" => call_suggest(session, &mut arguments, WordChoice::First, reply)?,
+        _ => call_suggest(session, &mut arguments, WordChoice::Last, reply)?,
     }
     Ok(Outcome::default())
 }
@@ -162,7 +162,7 @@ impl Words {
         table.check(&session.identity, Verb::Select)?;
         let name = table.engine_name(&session.shared);
         let schema = match session.reading().schema(&name) {
-            Err(error @ remora_engine::Error::Elsewhere(_)) => return Err(from_engine(&error)),
+            Err(error @ remora_engine::Error::RemoteServer(_)) => return Err(from_engine(&error)),
             found => found.map_err(|_| table.missing())?,
         };
         TableName::check_parts(&schema, &session.shared, &session.identity)?;
@@ -268,7 +268,7 @@ async fn call_snippets<R: Reply>(
 fn call_suggest<R: Reply>(
     session: &mut SessionState,
     arguments: &mut Arguments<'_>,
-    which: Which,
+    which: WordChoice,
     reply: &mut R,
 ) -> Result<()> {
     let text = arguments.text()?;

@@ -2,7 +2,7 @@
 
 use super::Session;
 use crate::{
-    aside::read_aside,
+    blocking::run_blocking_if_long,
     parse::{LONG_BYTES, split},
 };
 
@@ -21,7 +21,8 @@ impl Session {
         }
         let mode = self.state.lex_mode();
         let is_long = text.len() > LONG_BYTES;
-        let sources = read_aside(is_long, || split(&self.utf8(text), false, mode)).ok()?;
+        let sources =
+            run_blocking_if_long(is_long, || split(&self.utf8(text), false, mode)).ok()?;
         let source = sources.first()?;
         if !source.is_word(0, "LOAD") || !source.is_word(1, "DATA") {
             return None;

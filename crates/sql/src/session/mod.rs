@@ -20,14 +20,14 @@ use remora_mysql::{Charset, ErrorCode, TokenKind, unquoted};
 
 use crate::{
     Column, Error, Identity, Outcome, Reply, Result, ResultCharset,
-    aside::{read_aside, wait_aside},
+    blocking::{run_blocking, run_blocking_if_long},
     error::from_engine,
     execute,
     parse::{Kind, LONG_BYTES, Source, Statement, split},
     reply::ErasedReply,
     shared::InstanceState,
     show,
-    state::{Clock, Encryption, Moment, SessionState},
+    state::{Clock, Encryption, SessionState, StatementSnapshot},
     write,
 };
 
@@ -174,7 +174,7 @@ impl Session {
         self.state.forget_agents();
         let schema = match schema {
             Ok(schema) => schema,
-            Err(error @ EngineError::Elsewhere(_)) => return Err(from_engine(&error)),
+            Err(error @ EngineError::RemoteServer(_)) => return Err(from_engine(&error)),
             Err(_) => return Ok(Vec::new()),
         };
         let columns = schema.words.iter().flat_map(|words| &words.columns);
@@ -218,7 +218,7 @@ impl Session {
         }
         let mode = self.state.lex_mode();
         let is_long = text.len() > LONG_BYTES;
-        let sources = read_aside(is_long, || split(text, many, mode))?;
+        let sources = run_blocking_if_long(is_long, || split(text, many, mode))?;
         if sources.is_empty() {
             if text.iter().all(|byte| byte.is_ascii_whitespace() || *byte == b';') {
                 return Err(Error::new(ErrorCode::EmptyQuery, "Query was empty"));
@@ -231,7 +231,7 @@ impl Session {
         let (count, mut facets, mut told) = (parts.len(), 0, None);
         for (index, part) in parts.into_iter().enumerate() {
             if facets == 0 {
-                self.state.moment = (part.facets > 0).then(Moment::new);
+                self.state.moment = (part.facets > 0).then(StatementSnapshot::new);
                 facets = part.facets;
                 if index > 0 {
                     self.begin();
@@ -265,7 +265,7 @@ impl Session {
     async fn read_to_prepare(&mut self, text: &[u8]) -> Result<Prepared> {
         let mode = self.state.lex_mode();
         let is_long = text.len() > LONG_BYTES;
-        let mut sources = read_aside(is_long, || split(text, false, mode))?;
+        let mut sources = run_blocking_if_long(is_long, || split(text, false, mode))?;
         let source =
             sources.pop().ok_or_else(|| Error::new(ErrorCode::EmptyQuery, "Query was empty"))?;
         prepared::check_preparable(&source)?;
@@ -445,15 +445,15 @@ impl SessionState {
         self.ask_agents_again();
         let Some(meta) = &mut self.meta else { return Ok(()) };
         if let Some(selection) = meta.uncounted.take() {
-            meta.counting = None;
+            meta.count_query = None;
             let asked = meta.asked;
             self.ask_agents(asked);
             let reader = self.reading();
-            let counted = wait_aside(|| reader.count(&selection));
+            let counted = run_blocking(|| reader.count(&selection));
             let Some(meta) = &mut self.meta else { return Ok(()) };
             match counted {
                 Ok(counted) => (meta.total_found, meta.is_counted) = (counted.count, true),
-                Err(error @ (EngineError::Ended(_) | EngineError::Elsewhere(_))) => {
+                Err(error @ (EngineError::Ended(_) | EngineError::RemoteServer(_))) => {
                     meta.uncounted = Some(selection);
                     return Err(from_engine(&error));
                 }
@@ -461,13 +461,13 @@ impl SessionState {
             }
             return Ok(());
         }
-        let Some(counting) = meta.counting.clone() else { return Ok(()) };
+        let Some(count_query) = meta.count_query.clone() else { return Ok(()) };
         // What was found and is gone since counts no more: the table may be too.
-        let counted = Box::pin(execute::counted_rows(self, &counting)).await;
+        let counted = Box::pin(execute::counted_rows(self, &count_query)).await;
         self.check_interrupted()?;
         match (counted, &mut self.meta) {
             (Ok(count), Some(meta)) => {
-                (meta.total_found, meta.is_counted, meta.counting) = (count, true, None);
+                (meta.total_found, meta.is_counted, meta.count_query) = (count, true, None);
                 Ok(())
             }
             (Err(error), _)

@@ -17,7 +17,7 @@ use crate::{
     Cell, Error, Reply, Result,
     agents::{
         AgentOptions, ServedPart,
-        wire::{MAX_DEPTH, MAX_NAME_BYTES, Query, Request, Text, VERSION, bytes_of},
+        wire::{MAX_DEPTH, MAX_NAME_BYTES, Query, Request, VERSION, WireTextCondition, bytes_of},
     },
     catalog::{TableName, Verb},
     error::from_engine,
@@ -146,7 +146,7 @@ fn begin(
     let lost = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&lost);
     let asked = AgentOptions { is_partial, ..AgentOptions::default() };
-    let reader = session.reaching(
+    let reader = session.with_remote_tables(
         asked,
         trail,
         Arc::new(move |part: &str, why: &str| told.lock().push(format!("{part}: {why}"))),
@@ -295,15 +295,17 @@ fn check_filter(filter: Option<&Filter>) -> Result<()> {
 }
 
 /// A condition on texts.
-fn condition(schema: &Schema, text: &Text) -> Result<TextQuery> {
-    let each = |parts: &[Text]| {
+fn condition(schema: &Schema, text: &WireTextCondition) -> Result<TextQuery> {
+    let each = |parts: &[WireTextCondition]| {
         parts.iter().map(|part| condition(schema, part)).collect::<Result<Vec<_>>>()
     };
     Ok(match text {
-        Text::Keywords(query) => TextQuery::Keywords(Arc::new(keywords(schema, query)?)),
-        Text::And(parts) => TextQuery::And(each(parts)?),
-        Text::Or(parts) => TextQuery::Or(each(parts)?),
-        Text::Not(part) => TextQuery::Not(Box::new(condition(schema, part)?)),
+        WireTextCondition::Keywords(query) => {
+            TextQuery::Keywords(Arc::new(keywords(schema, query)?))
+        }
+        WireTextCondition::And(parts) => TextQuery::And(each(parts)?),
+        WireTextCondition::Or(parts) => TextQuery::Or(each(parts)?),
+        WireTextCondition::Not(part) => TextQuery::Not(Box::new(condition(schema, part)?)),
     })
 }
 

@@ -61,7 +61,7 @@ pub(super) async fn call<R: Reply>(
         return Err(Error::unsupported(what));
     }
     let rules = rules_of(session, &reader, &name, &engine_name, &documents).await?;
-    let given = Given::read(session, texts, &options, documents.table())?;
+    let given = CallDocuments::read(session, texts, &options, documents.table())?;
     let rows = documents.rows(session, given.values).await?;
     let schema = &documents.table().schema;
     let batch = DocumentBatch::new(schema, &rows, reader.ending());
@@ -70,7 +70,7 @@ pub(super) async fn call<R: Reply>(
     let candidates = rules.candidates(&batch);
     let rejected = rules.rules.len() - candidates.len();
     reply.columns(&options.columns())?;
-    let (mut matched, mut answered) = (Vec::new(), Answered::new(rows.len()));
+    let (mut matched, mut answered) = (Vec::new(), ReplyCounts::new(rows.len()));
     for (nth, rule) in candidates.into_iter().enumerate() {
         if nth % RULES_BETWEEN_YIELDS == 0 {
             session.check_interrupted()?;
@@ -109,7 +109,7 @@ pub(super) async fn call<R: Reply>(
 }
 
 /// The counts of what was sent.
-struct Answered {
+struct ReplyCounts {
     queries: usize,
     /// Rules whose filters failed with a document that their keywords found.
     failed: usize,
@@ -117,7 +117,7 @@ struct Answered {
     matched: Vec<bool>,
 }
 
-impl Answered {
+impl ReplyCounts {
     fn new(documents: usize) -> Self {
         Self { queries: 0, failed: 0, matched: vec![false; documents] }
     }
@@ -217,14 +217,14 @@ impl Options {
 
 /// The documents of a call.
 #[derive(Default)]
-struct Given {
+struct CallDocuments {
     /// Of each the places of columns and their values.
     values: Vec<Vec<(usize, Value)>>,
     /// What each is called in the answer.
     labels: Vec<String>,
 }
 
-impl Given {
+impl CallDocuments {
     fn read(
         session: &SessionState,
         texts: Vec<String>,

@@ -56,15 +56,15 @@ impl ResourceLimits {
     }
 
     /// Counts a statement for as long as it is held.
-    pub(crate) fn enter(&self) -> Entered {
+    pub(crate) fn enter(&self) -> RunningStatement {
         self.running.fetch_add(1, Relaxed);
-        Entered { running: Arc::clone(&self.running) }
+        RunningStatement { running: Arc::clone(&self.running) }
     }
 
     /// Counts memory that a statement takes without asking again, for as long as it is held; `None` if there
     /// is no room for it.
-    pub(crate) fn reserve(&self, bytes: u64) -> Option<Reserved> {
-        let reserved = Reserved { taken: Arc::clone(&self.taken), bytes };
+    pub(crate) fn reserve(&self, bytes: u64) -> Option<ReservedMemory> {
+        let reserved = ReservedMemory { taken: Arc::clone(&self.taken), bytes };
         let before = self.taken.fetch_add(bytes, Relaxed);
         (before.saturating_add(bytes) <= self.most_bytes).then_some(reserved)
     }
@@ -86,23 +86,23 @@ impl ResourceLimits {
 }
 
 /// A statement that is counted.
-pub(crate) struct Entered {
+pub(crate) struct RunningStatement {
     running: Arc<AtomicUsize>,
 }
 
-impl Drop for Entered {
+impl Drop for RunningStatement {
     fn drop(&mut self) {
         self.running.fetch_sub(1, Relaxed);
     }
 }
 
 /// Memory that is counted.
-pub(crate) struct Reserved {
+pub(crate) struct ReservedMemory {
     taken: Arc<AtomicU64>,
     bytes: u64,
 }
 
-impl Drop for Reserved {
+impl Drop for ReservedMemory {
     fn drop(&mut self) {
         self.taken.fetch_sub(self.bytes, Relaxed);
     }

@@ -6,7 +6,7 @@ use remora_mysql::ErrorCode;
 
 use super::{Level, SessionState, Warning};
 use crate::{
-    agents::{AgentOptions, Agents, Lost},
+    agents::{AgentOptions, Agents, OmissionCallback},
     catalog::Reader,
 };
 
@@ -16,7 +16,7 @@ impl SessionState {
     pub(crate) fn reading(&self) -> Reader {
         let reader = self.reader();
         let known = self.agents.lock().clone();
-        reader.reaching(known.unwrap_or_else(|| self.ask_agents(AgentOptions::default())))
+        reader.with_remote_tables(known.unwrap_or_else(|| self.ask_agents(AgentOptions::default())))
     }
 
     /// Says how the statement asks other servers, before it does.
@@ -39,7 +39,7 @@ impl SessionState {
     pub(crate) fn ask_agents_again(&self) {
         let Some(meta) = &self.meta else { return };
         let Some(without) = meta.without.clone().filter(|_| meta.asked.is_partial) else { return };
-        let nobody: Lost = Arc::new(|_: &str, _: &str| {});
+        let nobody: OmissionCallback = Arc::new(|_: &str, _: &str| {});
         let made = Agents::new(Arc::clone(&self.shared), meta.asked, Vec::new(), nobody);
         *self.agents.lock() = Some(Arc::new(made.again(without)));
     }
@@ -69,8 +69,13 @@ impl SessionState {
 
     /// The newest moment for another server that asks for a part, for the tables of `trail`; `lost` is told of
     /// parts of it that do not answer, and why.
-    pub(crate) fn reaching(&self, asked: AgentOptions, trail: Vec<String>, lost: Lost) -> Reader {
+    pub(crate) fn with_remote_tables(
+        &self,
+        asked: AgentOptions,
+        trail: Vec<String>,
+        lost: OmissionCallback,
+    ) -> Reader {
         let agents = Agents::new(Arc::clone(&self.shared), asked, trail, lost);
-        self.reader().reaching(Arc::new(agents))
+        self.reader().with_remote_tables(Arc::new(agents))
     }
 }

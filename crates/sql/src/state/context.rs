@@ -25,7 +25,7 @@ use remora_engine::{Ending, Interrupt, Value};
 use remora_mysql::{BlockMode, Collation, ErrorCode, SqlMode};
 use rustc_hash::FxHashMap;
 
-use super::{Chances, LastInsertId, Level, SessionState, Warning, Warnings};
+use super::{LastInsertId, Level, RandomGenerators, SessionState, Warning, Warnings};
 use crate::{
     Error, Result,
     agents::Agents,
@@ -61,30 +61,30 @@ thread_local! {
 }
 
 /// As long as it is held, functions that are called in this thread ask a context.
-pub(crate) struct Caller {
+pub(crate) struct ContextGuard {
     before: Option<Arc<Context>>,
 }
 
-impl Caller {
+impl ContextGuard {
     /// Has them ask this one.
     pub(crate) fn new(context: &Arc<Context>) -> Self {
         Self { before: CALLER.replace(Some(Arc::clone(context))) }
     }
 }
 
-impl Drop for Caller {
+impl Drop for ContextGuard {
     fn drop(&mut self) {
         CALLER.set(self.before.take());
     }
 }
 
 /// Ends a statement that was killed, or that nobody waits for any more.
-struct KilledOrLeft {
+struct KillOrDisconnect {
     interrupted: Arc<AtomicBool>,
     ended: Arc<AtomicBool>,
 }
 
-impl Interrupt for KilledOrLeft {
+impl Interrupt for KillOrDisconnect {
     fn ending(&self) -> Option<Ending> {
         self.interrupted.ending().or_else(|| self.ended.ending())
     }
@@ -138,7 +138,7 @@ pub(crate) struct Context {
     /// The session's side of the locks by name.
     pub locks: Arc<SessionLocks>,
     /// Where the sequences of RAND(seed) are.
-    pub chances: Chances,
+    pub chances: RandomGenerators,
     /// `cte_max_recursion_depth`.
     pub most_recursion_rounds: u64,
     /// Most bytes of the texts that one call makes of a batch of rows.
@@ -250,7 +250,7 @@ impl Context {
             interrupted: Arc::clone(&session.interrupted),
             ended: Arc::default(),
             locks: session.locks.side(),
-            chances: Chances::default(),
+            chances: RandomGenerators::default(),
             most_recursion_rounds: variables.cte_max_recursion_depth,
             max_batch_bytes: session.shared.settings.max_query_memory_bytes,
             planning: Planning::default(),
@@ -279,7 +279,7 @@ impl Context {
     /// What ends the searches of the statement.
     pub(crate) fn interrupt(&self) -> Arc<dyn Interrupt> {
         let (interrupted, ended) = (Arc::clone(&self.interrupted), Arc::clone(&self.ended));
-        Arc::new(KilledOrLeft { interrupted, ended })
+        Arc::new(KillOrDisconnect { interrupted, ended })
     }
 
     /// Adds a warning, unless it is there already.

@@ -4,7 +4,7 @@ use remora_engine::{Error as EngineError, QueryReport, Selection, TextQuery};
 use remora_mysql::ErrorCode;
 
 use super::SessionState;
-use crate::{Result, agents::AgentOptions, error::from_engine, parse::Counting};
+use crate::{Result, agents::AgentOptions, error::from_engine, parse::CountQuery};
 
 /// Most words that are told of one by one.
 const MAX_WORDS: usize = 64;
@@ -19,7 +19,7 @@ pub(crate) struct Meta {
     /// Whether the engine was asked for texts, or for rows without any.
     pub is_of_texts: bool,
     /// What counts them, where it was not counted.
-    pub counting: Option<Counting>,
+    pub count_query: Option<CountQuery>,
     /// Or what the engine counts, where it found the best rows alone.
     pub uncounted: Option<Selection>,
     /// How many of them could be shown, in Sphinx's dialect.
@@ -95,13 +95,17 @@ impl SessionState {
     }
 
     /// Remembers how the rows are counted that the query by keywords finds.
-    pub(crate) fn note_counting(&mut self, counting: impl FnOnce() -> Option<Counting>, most: u64) {
+    pub(crate) fn note_counting(
+        &mut self,
+        count_query: impl FnOnce() -> Option<CountQuery>,
+        most: u64,
+    ) {
         if let Some(meta) = &mut self.meta
             && meta.is_of_keywords()
             && !meta.is_counted
             && meta.uncounted.is_none()
         {
-            meta.counting = counting();
+            meta.count_query = count_query();
             meta.most = most;
         }
     }
@@ -131,7 +135,7 @@ impl SessionState {
             total_found,
             is_counted: true,
             is_of_texts: !words.iter().any(|word| matches!(word, TextQuery::Keywords(_))),
-            counting: None,
+            count_query: None,
             uncounted: None,
             most: u64::MAX,
             report: report.clone(),

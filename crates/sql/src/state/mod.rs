@@ -1,11 +1,11 @@
 //! The state of a session between statements, and what each statement may ask of it.
 
 mod agents;
-mod chance;
 mod context;
 mod last_insert_id;
 mod meta;
 mod position;
+mod random;
 mod transaction;
 mod variables;
 mod warnings;
@@ -22,10 +22,10 @@ use parking_lot::Mutex;
 use remora_engine::{Ending, Interrupt, Value};
 use rustc_hash::FxHashMap;
 
-pub(crate) use chance::{Chances, Generator};
-pub(crate) use context::{Caller, Clock, Context, UserVariables};
+pub(crate) use context::{Clock, Context, ContextGuard, UserVariables};
 pub(crate) use last_insert_id::LastInsertId;
 pub(crate) use meta::Meta;
+pub(crate) use random::{Generator, RandomGenerators};
 use remora_mysql::{ErrorCode, LexMode};
 pub(crate) use variables::VariableTarget;
 pub(crate) use warnings::{Level, Warning, Warnings};
@@ -56,7 +56,7 @@ pub struct Encryption {
 pub(crate) type NamedStatements = FxHashMap<String, Arc<Source>>;
 
 /// The moment that all parts of a statement read which is several: that of the first. They have their time together.
-pub(crate) struct Moment {
+pub(crate) struct StatementSnapshot {
     reader: OnceLock<Reader>,
     /// Whether the first part has begun.
     has_begun: bool,
@@ -64,7 +64,7 @@ pub(crate) struct Moment {
     since: Instant,
 }
 
-impl Moment {
+impl StatementSnapshot {
     /// That of a statement which begins now.
     pub(crate) fn new() -> Self {
         Self { reader: OnceLock::new(), has_begun: false, since: Instant::now() }
@@ -72,13 +72,13 @@ impl Moment {
 }
 
 /// Ends a statement that was killed, or that takes too long.
-struct KilledOrLate {
+struct KillOrTimeout {
     interrupted: Arc<AtomicBool>,
     /// `None` if it is too far away to be told.
     deadline: Option<Instant>,
 }
 
-impl Interrupt for KilledOrLate {
+impl Interrupt for KillOrTimeout {
     fn ending(&self) -> Option<Ending> {
         let is_late = || self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         self.interrupted.ending().or_else(|| is_late().then_some(Ending::TimedOut))
@@ -138,7 +138,7 @@ pub(crate) struct SessionState {
     /// Whether a statement may give the client several result sets.
     pub takes_many_results: bool,
     /// What the parts of one statement read, while they run.
-    pub moment: Option<Moment>,
+    pub moment: Option<StatementSnapshot>,
     /// How the connection is encrypted, if it is.
     pub encryption: Option<Encryption>,
     /// The last search, for SHOW META.
@@ -204,7 +204,7 @@ impl SessionState {
 
     /// The same moment, whose searches end with the statement, and after so many milliseconds, where 0 is any number.
     pub(crate) fn limited(&self, reader: &Reader, limit_ms: u64) -> Reader {
-        reader.clone().unless(self.interrupt(limit_ms))
+        reader.clone().with_interrupt(self.interrupt(limit_ms))
     }
 
     /// What ends the searches of a statement: KILL, and the end of its time.
@@ -213,7 +213,7 @@ impl SessionState {
             return Arc::<AtomicBool>::clone(&self.interrupted);
         }
         let deadline = Instant::now().checked_add(Duration::from_millis(limit_ms));
-        Arc::new(KilledOrLate { interrupted: Arc::clone(&self.interrupted), deadline })
+        Arc::new(KillOrTimeout { interrupted: Arc::clone(&self.interrupted), deadline })
     }
 
     /// The database for names without one; 1046 if none is chosen.

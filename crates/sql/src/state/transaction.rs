@@ -5,23 +5,23 @@ use std::sync::Arc;
 use remora_engine::Value;
 
 use super::SessionState;
-use crate::{Result, transaction::Manner};
+use crate::{Result, transaction::TransactionCharacteristics};
 
 impl SessionState {
     /// Without autocommit a transaction is open from the first statement on.
     pub(crate) fn ensure_begun(&mut self) {
         if !self.variables.autocommit && !self.transaction.is_begun() {
-            let manner = self.next_manner();
+            let manner = self.next_characteristics();
             self.transaction.begin(&self.shared, manner);
         }
     }
 
     /// What the next transaction is to be, by SET TRANSACTION or by the session.
-    pub(crate) fn next_manner(&mut self) -> Manner {
+    pub(crate) fn next_characteristics(&mut self) -> TransactionCharacteristics {
         let read_only = self.transaction.next_read_only.take();
         let sees_committed = self.transaction.next_sees_committed.take();
-        let usual = self.usual_manner();
-        Manner {
+        let usual = self.usual_characteristics();
+        TransactionCharacteristics {
             read_only: read_only.unwrap_or(usual.read_only),
             sees_committed: sees_committed.unwrap_or(usual.sees_committed),
             ..usual
@@ -29,9 +29,9 @@ impl SessionState {
     }
 
     /// What the session's transactions are.
-    pub(crate) fn usual_manner(&self) -> Manner {
+    pub(crate) fn usual_characteristics(&self) -> TransactionCharacteristics {
         let isolation = self.variables.get("transaction_isolation");
-        Manner {
+        TransactionCharacteristics {
             read_only: self.variables.transaction_read_only,
             sees_committed: isolation.is_ok_and(|level| sees_committed(&level)),
             statement_only: false,

@@ -40,7 +40,7 @@ pub(crate) struct TransactionState {
 
 /// The characteristics of a transaction.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Manner {
+pub(crate) struct TransactionCharacteristics {
     /// READ ONLY.
     pub(crate) read_only: bool,
     /// READ COMMITTED: each statement sees what is committed when it begins.
@@ -49,7 +49,7 @@ pub(crate) struct Manner {
     pub(crate) statement_only: bool,
 }
 
-impl Manner {
+impl TransactionCharacteristics {
     /// Whether each of its statements takes a new snapshot.
     fn begins_anew(self) -> bool {
         self.sees_committed && !self.statement_only
@@ -58,7 +58,7 @@ impl Manner {
 
 struct OpenTransaction {
     engine: Transaction,
-    manner: Manner,
+    manner: TransactionCharacteristics,
     /// The newer snapshot that statements read, if the engine's transaction must keep its own.
     latest: Option<Reader>,
     /// Whether rows are protected.
@@ -100,7 +100,7 @@ impl OpenTransaction {
 
     /// Converts an engine error. In READ COMMITTED, a table that is missing in the first snapshot was created since:
     /// that is reported as a conflict, so that the client retries.
-    fn error(manner: Manner, error: EngineError) -> Error {
+    fn error(manner: TransactionCharacteristics, error: EngineError) -> Error {
         match error {
             EngineError::NotFound { what: Missing::Table, .. } if manner.begins_anew() => {
                 from_engine_write(EngineError::Conflict("a table was made meanwhile".into()))
@@ -216,7 +216,7 @@ impl TransactionState {
     }
 
     /// Begins a transaction. None may be open.
-    pub(crate) fn begin(&mut self, shared: &InstanceState, manner: Manner) {
+    pub(crate) fn begin(&mut self, shared: &InstanceState, manner: TransactionCharacteristics) {
         self.open = Some(OpenTransaction {
             engine: shared.database.begin(),
             manner,
@@ -251,7 +251,7 @@ impl TransactionState {
     }
 
     /// The characteristics of the explicit transaction; `None` if there is none.
-    pub(crate) fn manner(&self) -> Option<Manner> {
+    pub(crate) fn manner(&self) -> Option<TransactionCharacteristics> {
         self.open.as_ref().map(|open| open.manner).filter(|manner| !manner.statement_only)
     }
 

@@ -2,14 +2,16 @@
 
 mod convert;
 mod define;
+mod percolate_rules;
 mod rows;
-mod rules;
 mod transaction;
 mod unique;
 
 pub(crate) use define::COMPUTING;
+pub(crate) use percolate_rules::{
+    Documents, FILTERS, ID, QUERY, TAGS, check_filters, refused, text_of,
+};
 pub(crate) use rows::{check, explain, protect};
-pub(crate) use rules::{Documents, FILTERS, ID, QUERY, TAGS, check_filters, refused, text_of};
 
 use crate::{
     Outcome, Result,

@@ -8,7 +8,7 @@ use crate::{
     Error, Outcome, Result,
     parse::{Statement, Tokens},
     state::SessionState,
-    transaction::Manner,
+    transaction::TransactionCharacteristics,
 };
 
 /// How often a statement outside a transaction is retried after a conflict.
@@ -32,7 +32,11 @@ pub(super) async fn run_rows(
     for _ in 0..MOST_ATTEMPTS {
         let shared = std::sync::Arc::clone(&session.shared);
         let read_only = session.variables.transaction_read_only;
-        let manner = Manner { read_only, statement_only: true, ..Manner::default() };
+        let manner = TransactionCharacteristics {
+            read_only,
+            statement_only: true,
+            ..TransactionCharacteristics::default()
+        };
         session.transaction.begin(&shared, manner);
         let result = rows::run(session, statement).await;
         let outcome = match result {
@@ -70,13 +74,13 @@ pub(super) async fn run_transaction(
     if tokens.accept("BEGIN") {
         tokens.accept("WORK");
         tokens.expect_end()?;
-        let manner = session.next_manner();
+        let manner = session.next_characteristics();
         begin(session, manner).await?;
     } else if tokens.accept_all("START TRANSACTION") {
         let said = characteristics(&mut tokens)?;
-        let next = session.next_manner();
+        let next = session.next_characteristics();
         let read_only = said.unwrap_or(next.read_only);
-        begin(session, Manner { read_only, ..next }).await?;
+        begin(session, TransactionCharacteristics { read_only, ..next }).await?;
     } else if tokens.accept("COMMIT") {
         end(session, &mut tokens, true).await?;
     } else if tokens.accept("ROLLBACK") {
@@ -134,7 +138,7 @@ fn characteristics(tokens: &mut Tokens<'_>) -> Result<Option<bool>> {
 }
 
 /// Begins a transaction. An open one is committed first.
-async fn begin(session: &mut SessionState, manner: Manner) -> Result<()> {
+async fn begin(session: &mut SessionState, manner: TransactionCharacteristics) -> Result<()> {
     session.commit().await?;
     session.locks_tables = false;
     session.await_position().await?;
@@ -156,7 +160,7 @@ async fn end(session: &mut SessionState, tokens: &mut Tokens<'_>, commits: bool)
     }
     tokens.expect_end()?;
     // The chained transaction has the same characteristics.
-    let manner = session.transaction.manner().unwrap_or_else(|| session.usual_manner());
+    let manner = session.transaction.manner().unwrap_or_else(|| session.usual_characteristics());
     if commits {
         session.commit().await?;
     } else {
@@ -180,7 +184,7 @@ mod tests {
     use remora_engine::{Database, Options};
     use remora_mysql::ErrorCode;
 
-    use crate::{Alone, Cell, Column, Identity, Instance, Outcome, Reply, Result, Settings};
+    use crate::{Cell, Column, EmbeddedHost, Identity, Instance, Outcome, Reply, Result, Settings};
 
     /// A reply for statements without a client.
     struct Nobody;
@@ -217,7 +221,7 @@ mod tests {
             max_direct_rows: crate::MAX_DIRECT_ROWS,
             default_database: "test".to_owned(),
         };
-        let instance = Instance::new(database.clone(), Arc::new(Alone), settings);
+        let instance = Instance::new(database.clone(), Arc::new(EmbeddedHost), settings);
         let mut session = instance.session(1, Identity::default());
         let table = b"CREATE TABLE t (id INT PRIMARY KEY)";
         session.query(table, false, &mut Nobody).await.unwrap();

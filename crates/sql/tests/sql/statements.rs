@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::support::{Answers, Server, rows, run};
-use remora_sql::{Host, Result, Session, TableWords, nobody_followed};
+use remora_sql::{Host, Result, Session, TableWords, no_source_error};
 
 async fn filled(server: &Server) -> Session {
     let mut session = server.session();
@@ -146,7 +146,7 @@ impl Host for FollowingWords {
 
     fn declare_words(&self, table: &str, words: Option<TableWords>) -> Result<()> {
         if words.as_ref().is_some_and(|words| words.columns.len() > 2) {
-            return Err(nobody_followed());
+            return Err(no_source_error());
         }
         self.declared.lock().unwrap().push((table.to_owned(), words));
         Ok(())

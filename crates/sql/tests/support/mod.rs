@@ -11,7 +11,7 @@ use remora_engine::{
     Change, ChangeBatch, ColumnDef, ColumnType, Database, Options, Row, Schema, TableChanges, Value,
 };
 use remora_sql::{
-    Alone, Cell, Column, Host, Identity, Instance, Outcome, Reply, Result, Session, Settings,
+    Cell, Column, EmbeddedHost, Host, Identity, Instance, Outcome, Reply, Result, Session, Settings,
 };
 use tempfile::TempDir;
 
@@ -25,14 +25,14 @@ pub struct Server {
 impl Server {
     /// An empty server, whose tables are in the database `test`.
     pub fn new() -> Self {
-        Self::with_host(Arc::new(Alone))
+        Self::with_host(Arc::new(EmbeddedHost))
     }
 
     /// An empty server that plans every statement with the optimizer.
     pub fn optimizing() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let options = Options { durability: remora_engine::Durability::None, ..Options::default() };
-        let server = Self::planning(directory.path(), options, Arc::new(Alone), 0);
+        let server = Self::planning(directory.path(), options, Arc::new(EmbeddedHost), 0);
         Self { _directory: Some(directory), ..server }
     }
 
@@ -43,7 +43,7 @@ impl Server {
 
     /// An empty server whose transactions may change at most this many rows.
     pub fn with_most_changes(max_batch_changes: usize) -> Self {
-        Self::with(Options { max_batch_changes, ..Options::default() }, Arc::new(Alone))
+        Self::with(Options { max_batch_changes, ..Options::default() }, Arc::new(EmbeddedHost))
     }
 
     fn with(options: Options, host: Arc<dyn Host>) -> Self {
@@ -55,7 +55,7 @@ impl Server {
 
     /// A server over a directory that is kept, with durable commits.
     pub fn at(path: &std::path::Path) -> Self {
-        Self::over(path, Options::default(), Arc::new(Alone))
+        Self::over(path, Options::default(), Arc::new(EmbeddedHost))
     }
 
     fn over(path: &std::path::Path, options: Options, host: Arc<dyn Host>) -> Self {

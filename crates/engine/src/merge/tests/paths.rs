@@ -4,7 +4,7 @@ use std::{cell::Cell, path::Path, sync::Arc};
 
 use super::super::{
     Deletions, Extent, Limit, may_continue, merge_inputs, merge_live,
-    portion::{Bounds, PathRows, Portion, Took, take},
+    portion::{Bounds, PathRows, Portion, PortionOutcome, take},
 };
 use crate::{
     Change, ChangeBatch, ColumnDef, ColumnType, Database, Definition, Durability, Filter, Options,
@@ -107,7 +107,9 @@ fn the_memory_of_path_indexes_is_bounded() {
                 left_out: &[],
                 may_continue: &|| true,
             };
-            let Took::Portion(portion) = take(&views, &paths, &bounds).unwrap() else { panic!() };
+            let PortionOutcome::Portion(portion) = take(&views, &paths, &bounds).unwrap() else {
+                panic!()
+            };
             let Portion { taken, inputs, is_whole, .. } = portion;
             assert!(portion.most_collected_bytes < held_bytes as usize / 8 + largest);
             let piece = held_bytes / 8 + largest as u64 + smallest_index;
@@ -150,7 +152,7 @@ fn a_portion_that_ends_with_a_segment_is_full() {
         let limit = Limit { bytes: u64::MAX, documents };
         let bounds = Bounds { limit, held_bytes: 1 << 28 };
         let took = take(&view.segments, &paths, &bounds).unwrap();
-        let Took::Portion(portion) = took else { panic!() };
+        let PortionOutcome::Portion(portion) = took else { panic!() };
         let ends = portion.taken.iter().map(|taken| taken.docs.end).collect::<Vec<_>>();
         (ends, portion.is_whole)
     };
@@ -227,7 +229,7 @@ fn unneeded_merge_is_cancelled() {
         let (schema, rows) = (&*table.schema, &*table.rows);
         let paths = PathRows { schema, rows, left_out: &[], may_continue: &may_continue };
         let bounds = Bounds { limit: Limit::of(&shared.options), held_bytes: 1 << 28 };
-        matches!(take(&claim.views, &paths, &bounds).unwrap(), Took::Stopped)
+        matches!(take(&claim.views, &paths, &bounds).unwrap(), PortionOutcome::Stopped)
     };
     assert!(ends_after(0) && ends_after(1) && ends_after(2));
     assert_eq!(asked.get(), 3);

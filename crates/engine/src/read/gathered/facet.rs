@@ -5,7 +5,7 @@ use std::{cmp::Reverse, time::Instant};
 use super::{super::columns::indexed, GatheredTable, lie};
 use crate::{
     FacetReply, FacetRequest, QueryReport, RequestPart, Result, Selection, TextQuery, Value,
-    compare, encode::fit, interrupt::Unless,
+    compare, encode::fit, interrupt::InterruptCheck,
 };
 
 /// Most distinct values of a part, or of all of them together, that are counted.
@@ -16,7 +16,7 @@ impl GatheredTable {
     pub(in crate::read) fn facet(
         &self,
         request: &FacetRequest,
-        unless: &Unless,
+        unless: &InterruptCheck,
     ) -> Result<Option<FacetReply>> {
         let started = Instant::now();
         let column = indexed(&self.schema, &request.column, RequestPart::Facet)?;

@@ -9,8 +9,8 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::{Unopened, lie, part::Part};
-use crate::{Error, RequestPart, Result, Schema, interrupt::Unless};
+use super::{PartOpenFailure, lie, part::Part};
+use crate::{Error, RequestPart, Result, Schema, interrupt::InterruptCheck};
 
 /// Most keys hidden in all parts of a table together.
 pub(in crate::read) const MAX_HIDDEN: usize = if cfg!(test) { 4_096 } else { 1 << 18 };
@@ -71,8 +71,8 @@ impl PartsCache {
     pub(super) fn hidden(
         &self,
         parts: Vec<Arc<dyn Part>>,
-        unless: &Unless,
-    ) -> std::result::Result<Vec<Arc<dyn Part>>, Unopened> {
+        unless: &InterruptCheck,
+    ) -> std::result::Result<Vec<Arc<dyn Part>>, PartOpenFailure> {
         // Each server chooses its own version text, so the key includes the part's name.
         let version = |part: &Arc<dyn Part>| format!("{}\0{}", part.name(), part.version());
         let versions: Vec<String> = parts.iter().map(version).collect();
@@ -96,7 +96,7 @@ impl PartsCache {
             }
         };
         let parts = parts.into_iter().zip(hidden.iter()).enumerate();
-        parts.map(|(at, it)| without(it).map_err(|error| Unopened::of(at, error))).collect()
+        parts.map(|(at, it)| without(it).map_err(|error| PartOpenFailure::of(at, error))).collect()
     }
 }
 
@@ -127,7 +127,7 @@ struct Stream<'p> {
 }
 
 impl Stream<'_> {
-    fn next(&mut self, unless: &Unless) -> Result<Option<Vec<u8>>> {
+    fn next(&mut self, unless: &InterruptCheck) -> Result<Option<Vec<u8>>> {
         let mut next = self.page.next();
         if next.is_none() {
             unless.check()?;
@@ -149,14 +149,17 @@ impl Stream<'_> {
     }
 }
 
-fn find(parts: &[Arc<dyn Part>], unless: &Unless) -> std::result::Result<Hidden, Unopened> {
+fn find(
+    parts: &[Arc<dyn Part>],
+    unless: &InterruptCheck,
+) -> std::result::Result<Hidden, PartOpenFailure> {
     let mut hidden: Hidden = vec![Vec::new(); parts.len()];
     let mut streams = HashMap::new();
     let mut heap = BinaryHeap::new();
     for (at, part) in parts.iter().enumerate() {
         let Some((from, last)) = overlap(parts, at) else { continue };
         let mut stream = Stream { part, last, page: Vec::new().into_iter(), from, given: 0 };
-        let first = stream.next(unless).map_err(|error| Unopened::of(at, error))?;
+        let first = stream.next(unless).map_err(|error| PartOpenFailure::of(at, error))?;
         heap.extend(first.map(|key| Reverse((key, at))));
         streams.insert(at, stream);
     }
@@ -176,7 +179,7 @@ fn find(parts: &[Arc<dyn Part>], unless: &Unless) -> std::result::Result<Hidden,
             );
             return Err(Error::request(RequestPart::Schema, message).into());
         }
-        let next = stream.next(unless).map_err(|error| Unopened::of(at, error))?;
+        let next = stream.next(unless).map_err(|error| PartOpenFailure::of(at, error))?;
         heap.extend(next.map(|key| Reverse((key, at))));
         // Equal keys come in the order of the parts.
         if let Some((last, part)) = before.take().filter(|(last, _)| *last == key) {

@@ -7,7 +7,7 @@
 //!
 //! A part's answers are checked wherever that is possible. If a part fails, the read fails: rows that were already
 //! returned were weighed with its statistics, and its keys are hidden in other parts. A caller that can do without the
-//! part opens the table again ([`Unopened`]).
+//! part opens the table again ([`PartOpenFailure`]).
 
 mod facet;
 mod keys;
@@ -29,7 +29,7 @@ use super::ranked::Ranked;
 use crate::{
     Error, KeywordCounts, KeywordQuery, KeywordReport, KeywordStatistics, RequestPart, Result,
     ScanRequest, Schema, Selection, TextQuery, WantedStatistics,
-    interrupt::Unless,
+    interrupt::InterruptCheck,
     keyword_statistics::{
         MAX_EXPANDED, MAX_EXPANDED_BYTES, MAX_PATTERNS, MAX_UNIONS, too_many_expanded,
     },
@@ -57,21 +57,21 @@ pub struct GatheredTable {
 
 /// Why a table could not be opened.
 #[derive(Debug)]
-pub struct Unopened {
+pub struct PartOpenFailure {
     /// The index of the part that failed or gave a wrong answer, if it was one.
     pub part: Option<usize>,
     /// The error.
     pub error: Box<Error>,
 }
 
-impl Unopened {
+impl PartOpenFailure {
     fn of(part: usize, error: Error) -> Self {
-        let is_lost = matches!(error, Error::Elsewhere(_));
+        let is_lost = matches!(error, Error::RemoteServer(_));
         Self { part: is_lost.then_some(part), error: Box::new(error) }
     }
 }
 
-impl From<Error> for Unopened {
+impl From<Error> for PartOpenFailure {
     fn from(error: Error) -> Self {
         Self { part: None, error: Box::new(error) }
     }
@@ -84,14 +84,14 @@ impl GatheredTable {
     ///
     /// # Errors
     /// [`Error::Request`] if the parts have different definitions, share too many keys, or overlap in too many;
-    /// [`Error::Elsewhere`] if a part fails or gives a wrong answer. That part is named; parts passed in may be
+    /// [`Error::RemoteServer`] if a part fails or gives a wrong answer. That part is named; parts passed in may be
     /// without some of their rows by then.
     pub fn open(
         declared: &Schema,
         parts: Vec<Arc<dyn Part>>,
         shared: &PartsCache,
-        unless: &Unless,
-    ) -> std::result::Result<Self, Unopened> {
+        unless: &InterruptCheck,
+    ) -> std::result::Result<Self, PartOpenFailure> {
         let schemas: Vec<Schema> = parts.iter().map(|part| part.schema().clone()).collect();
         let schema = shared.definition(declared.gathered(&schemas)?);
         rows_of(&parts)?;
@@ -138,7 +138,7 @@ impl GatheredTable {
         &self,
         from: &[u8],
         limit: usize,
-        unless: &Unless,
+        unless: &InterruptCheck,
     ) -> Result<Vec<Vec<u8>>> {
         let mut keys = Vec::new();
         // Keys behind the end of the shortest page are not complete: another part may have smaller ones.
@@ -160,7 +160,7 @@ impl GatheredTable {
     }
 
     /// The same table without the rows with these keys.
-    pub(super) fn hiding(&self, keys: &[Vec<u8>], unless: &Unless) -> Result<Self> {
+    pub(super) fn hiding(&self, keys: &[Vec<u8>], unless: &InterruptCheck) -> Result<Self> {
         let parts = self.parts.iter().map(|part| part.hide(keys, unless));
         Self::of(Arc::clone(&self.schema), parts.collect::<Result<_>>()?)
     }
@@ -179,7 +179,7 @@ impl GatheredTable {
         &self,
         asked: &KeywordQuery,
         wanted: &WantedStatistics,
-        unless: &Unless,
+        unless: &InterruptCheck,
     ) -> Result<KeywordStatistics> {
         let fields = self.schema.words.as_ref().map_or(0, |words| words.columns.len());
         if wanted.unions > MAX_UNIONS {
@@ -198,7 +198,8 @@ impl GatheredTable {
             totals: wanted.totals.then(|| vec![0; fields]),
             ..KeywordStatistics::default()
         };
-        all.add(&nothing, wanted, 0, fields).map_err(|what| Error::Elsewhere(what.to_owned()))?;
+        all.add(&nothing, wanted, 0, fields)
+            .map_err(|what| Error::RemoteServer(what.to_owned()))?;
         for (part, answer) in self.each(|part| part.statistics(asked, wanted, unless))? {
             let is_right = Ranked::are_expansions(&self.schema, wanted, &answer)?;
             let added = match is_right {
@@ -222,7 +223,7 @@ impl GatheredTable {
         &self,
         asked: &KeywordQuery,
         needs_hits: bool,
-        unless: &Unless,
+        unless: &InterruptCheck,
     ) -> Result<Arc<KeywordStatistics>> {
         let key = (asked.text.clone(), needs_hits, super::ranked::is_by_expression(asked));
         if let Some(known) = self.known.lock().get(&key) {
@@ -245,25 +246,37 @@ impl GatheredTable {
             let asked = with(asked, &Arc::new(statistics.clone()));
             statistics.learn(self.counted(&asked, &wanted, unless)?);
         }
-        Err(Error::Elsewhere(
+        Err(Error::RemoteServer(
             "the keyword statistics of the query could not be completed".to_owned(),
         ))
     }
 
     /// The parts of a keyword query.
-    pub(super) fn keywords(&self, asked: &KeywordQuery, unless: &Unless) -> Result<KeywordReport> {
+    pub(super) fn keywords(
+        &self,
+        asked: &KeywordQuery,
+        unless: &InterruptCheck,
+    ) -> Result<KeywordReport> {
         let statistics = self.statistics(asked, true, unless)?;
         Ranked::report_by_statistics(&self.schema, &with(asked, &statistics), unless)
     }
 
     /// A warning about what is ignored or changed in a keyword query.
-    pub(super) fn warning(&self, asked: &KeywordQuery, unless: &Unless) -> Result<Option<String>> {
+    pub(super) fn warning(
+        &self,
+        asked: &KeywordQuery,
+        unless: &InterruptCheck,
+    ) -> Result<Option<String>> {
         let statistics = self.statistics(asked, false, unless)?;
         Ok(Ranked::report_by_statistics(&self.schema, &with(asked, &statistics), unless)?.warning)
     }
 
     /// The number of rows that contain a keyword, and of its occurrences.
-    pub(super) fn keyword_counts(&self, keyword: &str, unless: &Unless) -> Result<KeywordCounts> {
+    pub(super) fn keyword_counts(
+        &self,
+        keyword: &str,
+        unless: &InterruptCheck,
+    ) -> Result<KeywordCounts> {
         let keywords = vec![keyword.to_owned()];
         let wanted = WantedStatistics { keywords, needs_hits: true, ..WantedStatistics::default() };
         let counted = self.counted(&KeywordQuery::default(), &wanted, unless)?;
@@ -271,7 +284,7 @@ impl GatheredTable {
     }
 
     /// The query with the table's statistics added to each keyword query in it.
-    fn with_statistics(&self, text: TextQuery, unless: &Unless) -> Result<TextQuery> {
+    fn with_statistics(&self, text: TextQuery, unless: &InterruptCheck) -> Result<TextQuery> {
         let each = |parts: Vec<TextQuery>| -> Result<Vec<TextQuery>> {
             parts.into_iter().map(|part| self.with_statistics(part, unless)).collect()
         };
@@ -292,7 +305,7 @@ impl GatheredTable {
     }
 
     /// The number of rows of a selection.
-    pub(super) fn count(&self, selection: &Selection, unless: &Unless) -> Result<u64> {
+    pub(super) fn count(&self, selection: &Selection, unless: &InterruptCheck) -> Result<u64> {
         let mut selection = selection.clone();
         let text = selection.text.take().map(|text| self.with_statistics(text, unless));
         selection.text = text.transpose()?;
@@ -310,7 +323,7 @@ impl GatheredTable {
     pub(super) fn scan(
         self: &Arc<Self>,
         mut request: ScanRequest,
-        unless: &Unless,
+        unless: &InterruptCheck,
     ) -> Result<GatheredRows> {
         if request.columns.is_empty() && request.scores.is_empty() {
             let ScanRequest { table, text, filter, indexes, .. } = request;
@@ -344,5 +357,5 @@ fn with(asked: &KeywordQuery, statistics: &Arc<KeywordStatistics>) -> KeywordQue
 
 /// The error for an impossible answer of a part.
 fn lie(part: &str, what: &str) -> Error {
-    Error::Elsewhere(format!("{part} gave a wrong answer: {what}"))
+    Error::RemoteServer(format!("{part} gave a wrong answer: {what}"))
 }

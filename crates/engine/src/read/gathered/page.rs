@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     BestRows, ColumnBatch, Hit, KeyValues, QueryReport, Result, ScanRequest, SearchRequest,
-    Selection, TextQuery, Value, compare, interrupt::Unless,
+    Selection, TextQuery, Value, compare, interrupt::InterruptCheck,
 };
 
 /// Most bytes of the rows that are held at a time.
@@ -195,7 +195,7 @@ impl GatheredTable {
     pub(in crate::read) fn page(
         self: &Arc<Self>,
         request: &SearchRequest,
-        unless: &Unless,
+        unless: &InterruptCheck,
     ) -> Result<Option<(Vec<Hit>, QueryReport)>> {
         let started = Instant::now();
         let selection = &request.selection;
@@ -266,7 +266,7 @@ impl GatheredTable {
     pub(in crate::read) fn warning_of(
         &self,
         selection: &Selection,
-        unless: &Unless,
+        unless: &InterruptCheck,
     ) -> Result<Option<String>> {
         match &selection.text {
             Some(TextQuery::Keywords(asked)) if asked.statistics.is_none() => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     FacetRequest, KeywordQuery, KeywordStatistics, Result, Row, ScanRequest, Schema, Selection,
-    Value, WantedStatistics, interrupt::Unless,
+    Value, WantedStatistics, interrupt::InterruptCheck,
 };
 
 /// A pending answer; calling it waits. So all parts can be asked before the first answer arrives.
@@ -37,33 +37,37 @@ pub trait Part: Send + Sync {
     /// A page of its encoded keys, ascending, from `from` on (included); empty at the end.
     ///
     /// # Errors
-    /// [`crate::Error::Elsewhere`] if it does not answer.
-    fn keys_from(&self, from: &[u8], unless: &Unless) -> Result<Vec<Vec<u8>>>;
+    /// [`crate::Error::RemoteServer`] if it does not answer.
+    fn keys_from(&self, from: &[u8], unless: &InterruptCheck) -> Result<Vec<Vec<u8>>>;
 
     /// The same part without the rows with these keys. It need not have all of them.
     ///
     /// # Errors
-    /// [`crate::Error::Elsewhere`] if it does not answer.
-    fn hide(&self, keys: &[Vec<u8>], unless: &Unless) -> Result<Arc<dyn Part>>;
+    /// [`crate::Error::RemoteServer`] if it does not answer.
+    fn hide(&self, keys: &[Vec<u8>], unless: &InterruptCheck) -> Result<Arc<dyn Part>>;
 
     /// What this part adds to the statistics of a query. The query contains the statistics that are known already.
     fn statistics<'a>(
         &'a self,
         asked: &'a KeywordQuery,
         wanted: &'a WantedStatistics,
-        unless: &'a Unless,
+        unless: &'a InterruptCheck,
     ) -> Answer<'a, KeywordStatistics>;
 
     /// The number of rows of a selection.
-    fn count<'a>(&'a self, selection: Selection, unless: &'a Unless) -> Answer<'a, u64>;
+    fn count<'a>(&'a self, selection: Selection, unless: &'a InterruptCheck) -> Answer<'a, u64>;
 
     /// The number of rows of a selection for each value of an indexed column, in any order. The request's limit does
     /// not count.
-    fn facet<'a>(&'a self, request: FacetRequest, unless: &'a Unless) -> Answer<'a, PartValues>;
+    fn facet<'a>(
+        &'a self,
+        request: FacetRequest,
+        unless: &'a InterruptCheck,
+    ) -> Answer<'a, PartValues>;
 
     /// Starts to read columns and scores of the matching rows, in key order.
     ///
     /// # Errors
-    /// [`crate::Error::Request`] if the request is invalid, [`crate::Error::Elsewhere`] if it does not answer.
-    fn scan(&self, request: ScanRequest, unless: &Unless) -> Result<PartRows>;
+    /// [`crate::Error::Request`] if the request is invalid, [`crate::Error::RemoteServer`] if it does not answer.
+    fn scan(&self, request: ScanRequest, unless: &InterruptCheck) -> Result<PartRows>;
 }

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     ColumnType, Result, Row, ScanRequest, TextQuery, Value,
     encode::{encode_key, fit},
-    interrupt::Unless,
+    interrupt::InterruptCheck,
 };
 
 /// The least size of a part's batch, in bytes of strings.
@@ -39,7 +39,7 @@ pub(crate) struct GatheredRows {
     is_counted: bool,
     /// The key of the last returned row.
     last: Option<Vec<u8>>,
-    unless: Unless,
+    unless: InterruptCheck,
 }
 
 /// The rows of a part.
@@ -57,7 +57,7 @@ impl GatheredRows {
     pub(super) fn begin(
         table: &Arc<GatheredTable>,
         mut request: ScanRequest,
-        unless: &Unless,
+        unless: &InterruptCheck,
     ) -> Result<Self> {
         let schema = table.schema();
         // Validates the columns.
@@ -104,7 +104,7 @@ impl GatheredRows {
         table: &Arc<GatheredTable>,
         count: u64,
         batch_rows: usize,
-        unless: &Unless,
+        unless: &InterruptCheck,
     ) -> Self {
         Self {
             table: Arc::clone(table),

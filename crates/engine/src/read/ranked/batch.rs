@@ -6,7 +6,7 @@ use remora_index::words::WordsIndex;
 
 use super::{Ranked, stored::StoredQuery};
 use crate::{
-    ColumnDef, ColumnType, HIDDEN_KEY, Position, Result, Row, Schema, Unless, Value,
+    ColumnDef, ColumnType, HIDDEN_KEY, InterruptCheck, Position, Result, Row, Schema, Value,
     encode::{RowFormat, encode_key},
     indexing::{RowIndexer, path_specs},
     schema::Synonyms,
@@ -28,7 +28,7 @@ impl DocumentBatch {
     ///
     /// # Errors
     /// [`crate::Error::Request`] if a document is too large for an index; [`crate::Error::Ended`] if it is to end.
-    pub fn new(documents: &Schema, rows: &[Row], unless: &Unless) -> Result<Self> {
+    pub fn new(documents: &Schema, rows: &[Row], unless: &InterruptCheck) -> Result<Self> {
         let schema = Arc::new(numbered(documents));
         let mut indexer = RowIndexer::new(&schema);
         for (number, row) in (0_u64..).zip(rows) {
@@ -74,7 +74,7 @@ impl DocumentBatch {
     ///
     /// # Errors
     /// [`crate::Error::Ended`] if it is to end.
-    pub fn find(&self, query: &StoredQuery, unless: &Unless) -> Result<Vec<u32>> {
+    pub fn find(&self, query: &StoredQuery, unless: &InterruptCheck) -> Result<Vec<u32>> {
         let Some(segment) = self.view.segments.first() else { return Ok(Vec::new()) };
         let (asked, parsed) = (&query.asked, &query.parsed);
         let schema = &self.view.schema;

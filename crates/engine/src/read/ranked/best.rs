@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     Result,
-    interrupt::Looks,
+    interrupt::InterruptTicker,
     snapshot::{SegmentView, TableView},
 };
 
@@ -46,7 +46,7 @@ const MOST_LEVEL_BYTES: u64 = 64 << 20;
 const FEW_DOCUMENTS: u32 = if cfg!(test) { 8 } else { 512 };
 
 /// The documents of a segment that are candidates for the best rows.
-enum Among<'d> {
+enum CandidateDocs<'d> {
     /// These documents, none of which is deleted.
     Docs(&'d DocSet),
     /// All documents that contain any of the words.
@@ -69,7 +69,7 @@ impl Ranked {
             return Ok(None);
         }
         let Some(contributors) = self.contributors(matcher) else { return Ok(None) };
-        let among: Vec<Among<'_>> = docs.iter().map(Among::Docs).collect();
+        let among: Vec<CandidateDocs<'_>> = docs.iter().map(CandidateDocs::Docs).collect();
         self.run(view, (matcher, contributors), &among, wanted).map(Some)
     }
 
@@ -96,7 +96,8 @@ impl Ranked {
                 && parts.iter().all(|part| matches!(part, Candidates::Term(_)))
         };
         if let Some(contributors) = contributors.as_ref().filter(|it| is_exact && is_of_terms(it)) {
-            let among: Vec<Among<'_>> = view.segments.iter().map(|_| Among::Any).collect();
+            let among: Vec<CandidateDocs<'_>> =
+                view.segments.iter().map(|_| CandidateDocs::Any).collect();
             return self.run(view, (matcher, contributors.clone()), &among, wanted).map(Some);
         }
         let candidates = view.segments.iter().map(|view| match view.segment.words(self.id) {
@@ -109,7 +110,8 @@ impl Ranked {
         let candidates: Vec<DocSet> = candidates.collect::<Result<_>>()?;
         match contributors {
             Some(contributors) => {
-                let among: Vec<Among<'_>> = candidates.iter().map(Among::Docs).collect();
+                let among: Vec<CandidateDocs<'_>> =
+                    candidates.iter().map(CandidateDocs::Docs).collect();
                 self.run(view, (matcher, contributors), &among, wanted).map(Some)
             }
             None => {
@@ -141,7 +143,7 @@ impl Ranked {
         &self,
         view: &TableView,
         (matcher, contributors): (&Matcher, Contributors),
-        among: &[Among<'_>],
+        among: &[CandidateDocs<'_>],
         wanted: RankedRequest,
     ) -> Result<Vec<Weights>> {
         let bounds = Bounds::new(contributors, &self.scorer, self.table_weight, self.fields);
@@ -150,8 +152,8 @@ impl Ranked {
         // The segment with the most documents first, so that the threshold is high for the others.
         let mut order: Vec<usize> = (0..among.len()).collect();
         order.sort_by_cached_key(|&at| match &among[at] {
-            Among::Docs(docs) => Reverse(docs.count()),
-            Among::Any => Reverse(view.segments[at].segment.doc_count()),
+            CandidateDocs::Docs(docs) => Reverse(docs.count()),
+            CandidateDocs::Any => Reverse(view.segments[at].segment.doc_count()),
         });
         for at in order {
             let view = &view.segments[at];
@@ -243,16 +245,16 @@ impl<'a> Segment<'a> {
         })
     }
 
-    fn best(&mut self, among: &Among<'_>, top: &mut TopWeights) -> Result<Weights> {
+    fn best(&mut self, among: &CandidateDocs<'_>, top: &mut TopWeights) -> Result<Weights> {
         let mut top = TopRows::new(top);
         let documents = self.view.segment.doc_count();
         let contributors = &self.bounds.contributors;
         let count = contributors.words.len();
-        let is_few = matches!(among, Among::Docs(docs) if docs.count() <= FEW_DOCUMENTS);
+        let is_few = matches!(among, CandidateDocs::Docs(docs) if docs.count() <= FEW_DOCUMENTS);
         let levels = if is_few { None } else { self.levels()? };
         let (docs, deleted) = match among {
-            Among::Docs(docs) => (Some(*docs), None),
-            Among::Any => (None, self.view.deleted.as_deref()),
+            CandidateDocs::Docs(docs) => (Some(*docs), None),
+            CandidateDocs::Any => (None, self.view.deleted.as_deref()),
         };
         let is_single = count == 1 && self.is_plain();
         let is_same = contributors.is_all || is_single;
@@ -277,7 +279,7 @@ impl<'a> Segment<'a> {
                     Pass { tiers: &tiers, count, among: docs, deleted, levels: of_fields, part };
                 let points = RefCell::new(Points::new(count));
                 let walk = Walk { pass, levels: levels.as_ref(), points };
-                let is_listed = matches!(among, Among::Docs(DocSet::List(_)));
+                let is_listed = matches!(among, CandidateDocs::Docs(DocSet::List(_)));
                 if count == 1 && !is_listed && self.is_plain() {
                     self.by_occurrences(&walk, &mut top)?;
                 } else {
@@ -382,7 +384,7 @@ impl<'a> Segment<'a> {
                 true => of(occurrences, bounds.share(word)),
                 false => most(occurrences),
             };
-            let mut looks = Looks::new(&self.ranked.unless);
+            let mut looks = InterruptTicker::new(&self.ranked.unless);
             // With the last document that was visited. The documents of a block come after it.
             let state = RefCell::new((&mut *top, 0, None));
             let may_have = |occurrences| {

@@ -13,7 +13,7 @@ use remora_words::{
 
 use super::Ranked;
 use crate::{
-    ColumnType, Error, Result, Schema, Value, encode::decode_cell, interrupt::Looks,
+    ColumnType, Error, Result, Schema, Value, encode::decode_cell, interrupt::InterruptTicker,
     snapshot::SegmentView,
 };
 
@@ -30,7 +30,7 @@ pub(super) struct SegmentDocument<'a> {
     terms: Vec<Vec<WordCursor<'a>>>,
     places: Vec<PackedPosition>,
     /// Checks for an interruption as documents are read.
-    pub(super) looks: Looks,
+    pub(super) looks: InterruptTicker,
     failed: Option<Error>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> SegmentDocument<'a> {
         words: &'a WordsIndex,
         view: &'a SegmentView,
     ) -> Result<Self> {
-        let mut looks = Looks::new(&ranked.unless);
+        let mut looks = InterruptTicker::new(&ranked.unless);
         let mut terms = Vec::with_capacity(matcher.terms().len());
         for term in matcher.terms() {
             let mut cursors = Vec::new();

@@ -12,7 +12,7 @@ use remora_words::{
 use super::{Ranked, is_by_expression, names, refused, vocabulary::ViewVocabulary, words_of};
 use crate::{
     Error, KeywordQuery, KeywordStatistics, RequestPart, Result, Schema, WantedStatistics,
-    interrupt::Unless, snapshot::TableView,
+    interrupt::InterruptCheck, snapshot::TableView,
 };
 
 /// A vocabulary of statistics that are known already. It records the missing ones.
@@ -189,7 +189,7 @@ impl Ranked {
         view: &TableView,
         asked: &KeywordQuery,
         wanted: &WantedStatistics,
-        unless: &Unless,
+        unless: &InterruptCheck,
     ) -> Result<KeywordStatistics> {
         let words = words_of(&view.schema)?;
         let analyzer = words.analyzer()?;

@@ -30,7 +30,7 @@ use remora_words::{
 
 use crate::{
     Error, FactorsForm, KeywordQuery, KeywordReport, RequestPart, Result, Schema, WordsDef,
-    interrupt::Unless,
+    interrupt::InterruptCheck,
     snapshot::{SegmentView, TableView},
 };
 pub use batch::DocumentBatch;
@@ -59,7 +59,7 @@ pub(crate) struct Ranked {
     /// The number of fields.
     fields: usize,
     /// Checked to end the query before it is done.
-    unless: Unless,
+    unless: InterruptCheck,
 }
 
 /// If the wanted documents are fewer than one in so many of a word, they are looked up one by one.
@@ -74,7 +74,11 @@ impl Ranked {
     ///
     /// # Errors
     /// Here and in all that is asked of it: [`Error::Ended`] soon after it is told to end.
-    pub(crate) fn new(view: &TableView, asked: &KeywordQuery, unless: &Unless) -> Result<Self> {
+    pub(crate) fn new(
+        view: &TableView,
+        asked: &KeywordQuery,
+        unless: &InterruptCheck,
+    ) -> Result<Self> {
         Self::planned(&view.schema, Some(view), asked, false, unless)
     }
 
@@ -82,7 +86,7 @@ impl Ranked {
     pub(crate) fn report(
         view: &TableView,
         asked: &KeywordQuery,
-        unless: &Unless,
+        unless: &InterruptCheck,
     ) -> Result<KeywordReport> {
         Ok(Self::planned(&view.schema, Some(view), asked, true, unless)?.report)
     }
@@ -91,13 +95,17 @@ impl Ranked {
     pub(crate) fn report_by_statistics(
         schema: &Arc<Schema>,
         asked: &KeywordQuery,
-        unless: &Unless,
+        unless: &InterruptCheck,
     ) -> Result<KeywordReport> {
         Ok(Self::planned(schema, None, asked, true, unless)?.report)
     }
 
     /// The number of live rows that contain a keyword, and of its occurrences.
-    pub(crate) fn counts(view: &TableView, keyword: &str, unless: &Unless) -> Result<Counts> {
+    pub(crate) fn counts(
+        view: &TableView,
+        keyword: &str,
+        unless: &InterruptCheck,
+    ) -> Result<Counts> {
         let words = words_of(&view.schema)?;
         let analyzer = words.analyzer()?;
         ViewVocabulary::new(view, words, &analyzer, unless).with_hits().counts_of(keyword)
@@ -107,7 +115,7 @@ impl Ranked {
     pub(crate) fn for_each_keyword(
         view: &TableView,
         visit: &mut dyn FnMut(&str, u64),
-        unless: &Unless,
+        unless: &InterruptCheck,
     ) -> Result<()> {
         let words = words_of(&view.schema)?;
         let analyzer = words.analyzer()?;
@@ -120,7 +128,7 @@ impl Ranked {
         view: Option<&TableView>,
         asked: &KeywordQuery,
         needs_hits: bool,
-        unless: &Unless,
+        unless: &InterruptCheck,
     ) -> Result<Self> {
         let words = words_of(schema)?;
         let analyzer = words.analyzer()?;
@@ -136,7 +144,7 @@ impl Ranked {
         asked: &KeywordQuery,
         parsed: &Parsed,
         needs_hits: bool,
-        unless: &Unless,
+        unless: &InterruptCheck,
     ) -> Result<Self> {
         let words = words_of(schema)?;
         let analyzer = words.analyzer()?;

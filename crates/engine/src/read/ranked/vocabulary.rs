@@ -14,7 +14,7 @@ use remora_words::{
 use super::{refused, until};
 use crate::{
     Error, Result, WordsDef,
-    interrupt::{Looks, Unless},
+    interrupt::{InterruptCheck, InterruptTicker},
     keyword_statistics::{MAX_EXPANDED, MAX_EXPANDED_BYTES, too_many_expanded},
     read::docs::count_live,
     snapshot::{SegmentView, TableView},
@@ -27,7 +27,7 @@ pub(super) struct ViewVocabulary<'v> {
     analyzer: &'v Analyzer,
     /// Whether the occurrences of plain keywords are counted too, which reads all their documents.
     needs_hits: bool,
-    looks: Looks,
+    looks: InterruptTicker,
     /// The number of keywords, and of their bytes, to which wildcards may still expand.
     room: (usize, usize),
     /// The first error while a query was planned.
@@ -43,9 +43,9 @@ impl<'v> ViewVocabulary<'v> {
         view: &'v TableView,
         words: &WordsDef,
         analyzer: &'v Analyzer,
-        unless: &Unless,
+        unless: &InterruptCheck,
     ) -> Self {
-        let looks = Looks::new(unless);
+        let looks = InterruptTicker::new(unless);
         let (id, room) = (words.segment_id(), (usize::MAX, usize::MAX));
         Self { view, id, analyzer, needs_hits: false, looks, room, failed: None }
     }
@@ -270,7 +270,7 @@ fn insert(
     number: u32,
     counts: Option<&dyn Fn(PackedPosition) -> bool>,
     docs: &mut Bitmap,
-    looks: &mut Looks,
+    looks: &mut InterruptTicker,
 ) -> Result<()> {
     let Some(counts) = counts else {
         let mut failed = None;

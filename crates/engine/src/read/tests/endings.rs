@@ -19,7 +19,7 @@ use crate::{
     Ending, Error, FacetRequest, FactorsForm, IndexColumn, IndexDef, Interrupt, KeywordQuery,
     Result, ScanRequest, Schema, SearchRequest, Selection, SortBy, SortKey, TextQuery, Value,
     ValuesRequest, WordsDef,
-    interrupt::Unless,
+    interrupt::InterruptCheck,
     read::{
         facet::facet,
         ranked::Ranked,
@@ -71,7 +71,7 @@ fn table() -> Arc<TableView> {
 }
 
 /// Something that is asked, with the queries that it is asked by and how many looks there are at least.
-type Form = (&'static str, fn(&Arc<TableView>, &KeywordQuery, &Unless) -> Result<()>);
+type Form = (&'static str, fn(&Arc<TableView>, &KeywordQuery, &InterruptCheck) -> Result<()>);
 
 fn selection(query: &KeywordQuery) -> Selection {
     Selection { text: Some(TextQuery::Keywords(query.clone().into())), ..Selection::default() }
@@ -83,7 +83,7 @@ fn page(query: &KeywordQuery, limit: usize) -> SearchRequest {
     SearchRequest { selection: selection(query), sort, limit, ..term("") }
 }
 
-fn scanned(view: &Arc<TableView>, query: &KeywordQuery, unless: &Unless) -> Result<()> {
+fn scanned(view: &Arc<TableView>, query: &KeywordQuery, unless: &InterruptCheck) -> Result<()> {
     let asked = TextQuery::Keywords(query.clone().into());
     let request = ScanRequest {
         text: Some(asked.clone()),
@@ -141,7 +141,7 @@ fn check(view: &Arc<TableView>, (name, run): Form, query: &KeywordQuery, least: 
     let after = |most| {
         let after = Arc::new(After { looks: AtomicUsize::new(0), most });
         let interrupt: Arc<dyn Interrupt> = Arc::<After>::clone(&after);
-        let ended = run(view, query, &Unless::new(interrupt));
+        let ended = run(view, query, &InterruptCheck::new(interrupt));
         (ended, after.looks.load(Ordering::Relaxed))
     };
     let (ended, looks) = after(usize::MAX);

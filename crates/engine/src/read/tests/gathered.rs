@@ -11,11 +11,11 @@ use super::{
     table::{BODY, TITLE},
 };
 use crate::{
-    Answer, BestRows, Change, ChangeBatch, Database, Durability, Elsewhere, Error, FacetRequest,
-    GatheredTable, IndexColumn, IndexDef, KeywordQuery, KeywordStatistics, LocalPart, Options,
-    Part, PartRows, PartValues, PartsCache, Reader, Result, Row, ScanRequest, Schema, Selection,
-    SortBy, SortKey, TableChanges, TextQuery, Unless, Value, WantedStatistics, decode_rows,
-    encode_rows,
+    Answer, BestRows, Change, ChangeBatch, Database, Durability, Error, FacetRequest,
+    GatheredTable, IndexColumn, IndexDef, InterruptCheck, KeywordQuery, KeywordStatistics,
+    LocalPart, Options, Part, PartRows, PartValues, PartsCache, Reader, RemoteTables, Result, Row,
+    ScanRequest, Schema, Selection, SortBy, SortKey, TableChanges, TextQuery, Value,
+    WantedStatistics, decode_rows, encode_rows,
 };
 
 pub(super) const WHOLE: &str = "whole";
@@ -69,7 +69,7 @@ struct Servers {
     opened: Mutex<BTreeMap<String, Arc<GatheredTable>>>,
 }
 
-impl Elsewhere for Servers {
+impl RemoteTables for Servers {
     fn table(&self, declared: &Schema, reader: &Reader) -> Result<Arc<GatheredTable>> {
         if let Some(known) = self.opened.lock().get(&declared.name) {
             return Ok(Arc::clone(known));
@@ -85,7 +85,7 @@ impl Elsewhere for Servers {
                     let databases = self.databases.clone();
                     let behind = Servers { databases, ..Servers::default() };
                     let middle = self.middle.as_ref().unwrap();
-                    (middle.reader().reaching(Arc::new(behind)), ALL)
+                    (middle.reader().with_remote_tables(Arc::new(behind)), ALL)
                 }
             };
             let part = Arc::new(LocalPart::new(&reader, table)?);
@@ -95,7 +95,7 @@ impl Elsewhere for Servers {
                 fault: self.fault,
             }));
         }
-        let opened = GatheredTable::open(declared, parts, &self.shared, &Unless::NEVER);
+        let opened = GatheredTable::open(declared, parts, &self.shared, &InterruptCheck::NEVER);
         let opened = opened.map_err(|unopened| *unopened.error)?;
         let opened = Arc::new(opened);
         self.opened.lock().insert(declared.name.clone(), Arc::clone(&opened));
@@ -113,7 +113,7 @@ struct Faulty {
 impl Faulty {
     fn check(&self) -> Result<()> {
         match self.fault {
-            Fault::Silent => Err(Error::Elsewhere(format!("{} is silent", self.name))),
+            Fault::Silent => Err(Error::RemoteServer(format!("{} is silent", self.name))),
             _ => Ok(()),
         }
     }
@@ -140,7 +140,7 @@ impl Part for Faulty {
         self.part.ends()
     }
 
-    fn keys_from(&self, from: &[u8], unless: &Unless) -> Result<Vec<Vec<u8>>> {
+    fn keys_from(&self, from: &[u8], unless: &InterruptCheck) -> Result<Vec<Vec<u8>>> {
         let mut keys = self.part.keys_from(from, unless)?;
         if self.fault == Fault::Keys {
             keys.reverse();
@@ -148,9 +148,9 @@ impl Part for Faulty {
         Ok(keys)
     }
 
-    fn hide(&self, keys: &[Vec<u8>], unless: &Unless) -> Result<Arc<dyn Part>> {
+    fn hide(&self, keys: &[Vec<u8>], unless: &InterruptCheck) -> Result<Arc<dyn Part>> {
         if self.fault == Fault::Hide {
-            return Err(Error::Elsewhere(format!("{} broke off", self.name)));
+            return Err(Error::RemoteServer(format!("{} broke off", self.name)));
         }
         let (part, name) = (self.part.hide(keys, unless)?, self.name.clone());
         Ok(Arc::new(Self { part, name, fault: self.fault }))
@@ -160,7 +160,7 @@ impl Part for Faulty {
         &'a self,
         asked: &'a KeywordQuery,
         wanted: &'a WantedStatistics,
-        unless: &'a Unless,
+        unless: &'a InterruptCheck,
     ) -> Answer<'a, KeywordStatistics> {
         let answer = self.part.statistics(asked, wanted, unless);
         Box::new(move || {
@@ -173,7 +173,7 @@ impl Part for Faulty {
         })
     }
 
-    fn count<'a>(&'a self, selection: Selection, unless: &'a Unless) -> Answer<'a, u64> {
+    fn count<'a>(&'a self, selection: Selection, unless: &'a InterruptCheck) -> Answer<'a, u64> {
         let answer = self.part.count(selection, unless);
         Box::new(move || {
             self.check()?;
@@ -181,7 +181,11 @@ impl Part for Faulty {
         })
     }
 
-    fn facet<'a>(&'a self, request: FacetRequest, unless: &'a Unless) -> Answer<'a, PartValues> {
+    fn facet<'a>(
+        &'a self,
+        request: FacetRequest,
+        unless: &'a InterruptCheck,
+    ) -> Answer<'a, PartValues> {
         let answer = self.part.facet(request, unless);
         Box::new(move || {
             self.check()?;
@@ -203,7 +207,7 @@ impl Part for Faulty {
         })
     }
 
-    fn scan(&self, request: ScanRequest, unless: &Unless) -> Result<PartRows> {
+    fn scan(&self, request: ScanRequest, unless: &InterruptCheck) -> Result<PartRows> {
         self.check()?;
         let (fault, scores) = (self.fault, request.scores.len());
         let columns = request.columns.len() + scores;
@@ -212,7 +216,7 @@ impl Part for Faulty {
         Ok(Box::new(rows.map(move |rows| {
             page += 1;
             if fault == Fault::Middle && page > 1 {
-                return Err(Error::Elsewhere(format!("{name} broke off")));
+                return Err(Error::RemoteServer(format!("{name} broke off")));
             }
             let mut rows = decode_rows(&encode_rows(&rows?), columns, usize::MAX)?;
             match fault {
@@ -319,7 +323,7 @@ impl Spread {
     pub(super) fn reader(&self, fault: Fault) -> Reader {
         let (databases, middle) = (self.servers.clone(), self.middle.clone());
         let servers = Servers { databases, middle, fault, ..Servers::default() };
-        self.head.reader().reaching(Arc::new(servers))
+        self.head.reader().with_remote_tables(Arc::new(servers))
     }
 }
 
@@ -483,7 +487,7 @@ proptest! {
 
 pub(super) fn failure<T: std::fmt::Debug>(answer: Result<T>) -> String {
     let error = answer.unwrap_err();
-    assert!(matches!(error, Error::Elsewhere(_)), "{error:?}");
+    assert!(matches!(error, Error::RemoteServer(_)), "{error:?}");
     error.to_string()
 }
 
@@ -543,17 +547,18 @@ fn the_error_of_an_opening_names_the_part() {
     for (lost, fault) in [(0, Fault::Keys), (1, Fault::Keys), (0, Fault::Hide)] {
         let fault_of = |number| if number == lost { fault } else { Fault::None };
         let parts = (0..2).map(|number| part_of(&spread, number, fault_of(number))).collect();
-        let unopened = GatheredTable::open(&declared, parts, &shared, &Unless::NEVER);
+        let unopened = GatheredTable::open(&declared, parts, &shared, &InterruptCheck::NEVER);
         let unopened = unopened.err().unwrap();
         assert_eq!(unopened.part, Some(lost), "{fault:?} {unopened:?}");
         // Without it the other has all its rows, those too whose keys the lost one has.
         let parts = vec![part_of(&spread, 1 - lost, Fault::None)];
-        let rest = GatheredTable::open(&declared, parts, &shared, &Unless::NEVER).unwrap();
+        let rest = GatheredTable::open(&declared, parts, &shared, &InterruptCheck::NEVER).unwrap();
         assert_eq!(rest.rows(), if lost == 0 { 20 } else { 25 });
     }
     // Who claims more rows than can be is found out before they are added.
     let parts = vec![part_of(&spread, 0, Fault::Rows), part_of(&spread, 1, Fault::Rows)];
-    let unopened = GatheredTable::open(&declared, parts, &shared, &Unless::NEVER).err().unwrap();
+    let unopened =
+        GatheredTable::open(&declared, parts, &shared, &InterruptCheck::NEVER).err().unwrap();
     assert!(unopened.error.to_string().contains("more rows than possible"), "{unopened:?}");
 }
 
@@ -594,17 +599,17 @@ fn repeated_deletes_share_the_base_bitmap() {
         let mut narrowed = reader.clone();
         for _ in 0..100 {
             for key in &keys[..9] {
-                narrowed = narrowed.hiding(table, std::slice::from_ref(key)).unwrap();
+                narrowed = narrowed.without_keys(table, std::slice::from_ref(key)).unwrap();
             }
         }
         assert_eq!(narrowed.row_count(table).unwrap(), rows - 9);
         assert_eq!(all_keys(&narrowed, table), keys[9..]);
         let scanned = ScanRequest { columns: vec![0, 2], ..ScanRequest::default() };
         assert_eq!(self::rows(&narrowed, table, &scanned).unwrap().len() as u64, rows - 9);
-        let other = narrowed.hiding("another", &keys).err().unwrap().to_string();
+        let other = narrowed.without_keys("another", &keys).err().unwrap().to_string();
         assert!(other.contains("are hidden already"), "{other}");
         let many: Vec<Vec<u8>> = (0..4 * 4_096 + 1_u32).map(|n| n.to_be_bytes().to_vec()).collect();
-        let error = reader.hiding(table, &many).err().unwrap().to_string();
+        let error = reader.without_keys(table, &many).err().unwrap().to_string();
         assert!(error.contains("too many to hide"), "{error}");
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     ColumnDef, ColumnType, Error, Position, Result, Row, Schema, TextDef, Value,
     encode::encode_key,
     indexing::RowIndexer,
-    interrupt::Unless,
+    interrupt::InterruptCheck,
     schema::Synonyms,
     snapshot::{SegmentView, TableView},
     storage::{
@@ -105,8 +105,8 @@ impl RowReader for Rows {
 }
 
 /// The views' moment; no read of it is told to end.
-pub fn moment() -> (Position, &'static Unless) {
-    static NEVER: Unless = Unless::NEVER;
+pub fn moment() -> (Position, &'static InterruptCheck) {
+    static NEVER: InterruptCheck = InterruptCheck::NEVER;
     (POSITION, &NEVER)
 }
 

@@ -1,9 +1,9 @@
 //! The write path over a store with injected failures.
 
-mod ahead;
 mod computed;
 pub(crate) mod fixture;
 mod full_disk;
+mod prebuilt;
 mod unique;
 mod watching;
 

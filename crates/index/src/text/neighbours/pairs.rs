@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::{
     gathering::Gathering,
     lists::DocumentGaps,
-    sketch::{Often, Sketch, hash},
+    sketch::{FrequentPairs, Sketch, hash},
     stream::Slot,
     words::FrequentWords,
 };
@@ -43,7 +43,7 @@ pub(super) struct Pair {
 /// Collects the documents of pairs.
 pub(super) struct Pairs<'w> {
     words: &'w FrequentWords,
-    often: Often,
+    often: FrequentPairs,
     complete: u32,
     told: PairCache,
     numbers: FxHashMap<(u32, u32), u32>,
@@ -55,7 +55,7 @@ pub(super) struct Pairs<'w> {
 impl<'w> Pairs<'w> {
     /// Collects the pairs that are in `often`, and all pairs of two words of which each is in more than
     /// `complete` documents.
-    pub fn new(words: &'w FrequentWords, often: Often, complete: u32) -> Self {
+    pub fn new(words: &'w FrequentWords, often: FrequentPairs, complete: u32) -> Self {
         Self {
             words,
             often,

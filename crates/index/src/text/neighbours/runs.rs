@@ -10,7 +10,7 @@ use super::{
     MOST_CHARACTERS,
     gathering::Gathering,
     lists::DocumentGaps,
-    sketch::{Often, Sketch},
+    sketch::{FrequentPairs, Sketch},
     stream::Slot,
 };
 use crate::Result;
@@ -44,17 +44,17 @@ pub(super) struct Run {
 pub(super) type Symbols = [(u32, u32)];
 
 /// Collects the documents of runs of three.
-pub(super) struct Threes<'s> {
+pub(super) struct TrigramLists<'s> {
     symbols: &'s Symbols,
-    often: Often,
+    often: FrequentPairs,
     numbers: FxHashMap<(u32, u32), u32>,
     runs: Vec<(u32, u32)>,
     gathering: Gathering,
 }
 
-impl<'s> Threes<'s> {
+impl<'s> TrigramLists<'s> {
     /// Collects the runs that are in `often`.
-    pub fn new(symbols: &'s Symbols, often: Often) -> Self {
+    pub fn new(symbols: &'s Symbols, often: FrequentPairs) -> Self {
         let (numbers, runs) = (FxHashMap::default(), Vec::new());
         Self { symbols, often, numbers, runs, gathering: Gathering::new() }
     }
@@ -114,11 +114,11 @@ struct Node {
 }
 
 /// Collects the documents of runs of more than three characters.
-pub(super) struct Longer {
+pub(super) struct LongRunLists {
     threes: Vec<ListedRun>,
     /// By symbols.
     places: FxHashMap<(u32, u32), u32>,
-    often: Often,
+    often: FrequentPairs,
     /// A run is frequent with so many documents.
     frequent: u32,
     numbers: FxHashMap<(u32, u32), u32>,
@@ -128,13 +128,13 @@ pub(super) struct Longer {
     standing: Vec<u32>,
 }
 
-impl Longer {
+impl LongRunLists {
     /// Made of those of the runs of three, with their entries, that stand in `frequent` documents
     /// at least; `often` knows all of those.
     pub fn new<'r>(
         symbols: &Symbols,
         runs: impl Iterator<Item = (&'r Run, u32)>,
-        often: Often,
+        often: FrequentPairs,
         frequent: u32,
     ) -> Self {
         let (mut threes, mut places) = (Vec::new(), FxHashMap::default());

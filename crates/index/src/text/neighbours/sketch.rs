@@ -27,11 +27,11 @@ impl Sketch {
     }
 
     /// The set of pairs that may have been seen at least `times` times.
-    pub fn often(&self, times: u8) -> Often {
+    pub fn often(&self, times: u8) -> FrequentPairs {
         let word = |cells: &[u8]| {
             cells.iter().rev().fold(0, |word, &cell| word << 1 | u64::from(cell >= times))
         };
-        Often { words: self.cells.chunks(64).map(word).collect(), bits: self.bits }
+        FrequentPairs { words: self.cells.chunks(64).map(word).collect(), bits: self.bits }
     }
 
     /// The lowest count, at least `floor`, for which all pairs with at least that count fit the limits of
@@ -61,12 +61,12 @@ impl Sketch {
 }
 
 /// The set of frequent pairs, with false positives: one bit for each cell, an eighth of the counts' memory.
-pub(super) struct Often {
+pub(super) struct FrequentPairs {
     words: Vec<u64>,
     bits: u32,
 }
 
-impl Often {
+impl FrequentPairs {
     /// Whether the pair may be in the set.
     #[inline]
     pub fn has(&self, a: u32, b: u32) -> bool {
@@ -92,7 +92,7 @@ mod tests {
         let mut sketch = Sketch::new(1 << 20);
         let pairs = (0..300u32).flat_map(|a| (0..100u32).map(move |b| (a, b)));
         pairs.clone().for_each(|(a, b)| (0..(a + b) % 9).for_each(|_| sketch.add(a, b)));
-        let often: Vec<Often> = (0..=9).map(|times| sketch.often(times)).collect();
+        let often: Vec<FrequentPairs> = (0..=9).map(|times| sketch.often(times)).collect();
         let mut too_high = 0;
         for (a, b) in pairs.clone() {
             let times = (a + b) % 9;

@@ -10,8 +10,8 @@ use super::{
     COMPLETE, KEYS, LISTS_OFFSETS, MOST_CHARACTERS, MOST_WORD_BYTES, NEIGHBOUR_LISTS, is_word,
     lists::{self, DocumentGaps},
     pairs::{self, Pair, Pairs},
-    runs::{self, Longer, Run, Threes},
-    sketch::{Often, Sketch},
+    runs::{self, LongRunLists, Run, TrigramLists},
+    sketch::{FrequentPairs, Sketch},
     stream::{Needed, Slot, Source, Stream},
     two_characters,
     words::FrequentWords,
@@ -190,7 +190,7 @@ impl Making<'_> {
         let mut pairs = Pairs::new(self.frequent, of_words.often(least), complete);
         let rest = lists.most.saturating_sub(bytes);
         let (least, _) = of_runs.threshold(least_run, room(rest), cost);
-        let mut threes = Threes::new(self.symbols, of_runs.often(least));
+        let mut threes = TrigramLists::new(self.symbols, of_runs.often(least));
         let frequent = of_runs.often(Self::frequent_run(doc_count).min(u32::from(u8::MAX)) as u8);
         drop((of_words, of_runs));
         stream.for_each(Needed::All, |doc, slots| {
@@ -216,7 +216,7 @@ impl Making<'_> {
         &self,
         stream: &mut Stream<'_>,
         threes: &[Run],
-        often: Often,
+        often: FrequentPairs,
         lists: &mut Lists,
     ) -> Result<()> {
         let number = |entry: u32| self.terms.saturating_add(entry);
@@ -226,7 +226,7 @@ impl Making<'_> {
         let kept = lists.push_runs(threes.iter())?;
         let kept = kept.iter().filter_map(|&at| threes.get(at));
         let kept = kept.zip(first..).map(|(run, entry)| (run, number(entry)));
-        let mut longer = Longer::new(self.symbols, kept, often, frequent);
+        let mut longer = LongRunLists::new(self.symbols, kept, often, frequent);
         if longer.is_empty() {
             return Ok(());
         }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use crossbeam_channel::Sender;
-use remora_engine::{ChangeBatch, Definition, IndexedAhead, LargeBatch, Pending, Pipeline};
+use remora_engine::{ChangeBatch, Definition, LargeBatch, Pending, Pipeline, PrebuiltSegments};
 use rustc_hash::FxHashMap;
 
 use super::{
@@ -228,7 +228,7 @@ impl Applier {
         &mut self,
         definitions: Vec<Definition>,
         positions: Vec<Stored>,
-        ahead: Vec<IndexedAhead>,
+        ahead: Vec<PrebuiltSegments>,
     ) -> Result<()> {
         self.submit_whole()?;
         self.routes.clear();

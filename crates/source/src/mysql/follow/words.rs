@@ -22,7 +22,7 @@ use std::{
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::Mutex;
-use remora_engine::{Definition, IndexedAhead, Schema};
+use remora_engine::{Definition, PrebuiltSegments, Schema};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -123,7 +123,7 @@ pub(crate) struct WordsRequest {
     table: String,
     stored: String,
     /// The rows of the table, indexed by the requesting thread.
-    ahead: Arc<Mutex<Vec<IndexedAhead>>>,
+    ahead: Arc<Mutex<Vec<PrebuiltSegments>>>,
     reply: Sender<Result<()>>,
 }
 
@@ -180,7 +180,7 @@ impl FollowState {
         &self,
         definitions: Vec<Definition>,
         positions: Vec<Stored>,
-        ahead: Vec<IndexedAhead>,
+        ahead: Vec<PrebuiltSegments>,
     ) -> Result<()> {
         let _alone = self.defining.lock();
         let declared = positions.iter().filter_map(|(key, _)| self.words_name(key));
@@ -190,12 +190,12 @@ impl FollowState {
     }
 
     /// Indexes the rows of a table with this declaration in the calling thread, while the stream is applied.
-    fn indexed(&self, table: &str, stored: &str) -> Result<Vec<IndexedAhead>> {
+    fn indexed(&self, table: &str, stored: &str) -> Result<Vec<PrebuiltSegments>> {
         let positions = [(words_key(&self.settings.name, table), stored.to_owned())];
         let definitions = self.with_words(vec![table.to_owned()], Vec::new(), &positions);
         let mut ahead = Vec::new();
         for definition in &definitions {
-            ahead.extend(self.database.index_ahead(definition)?);
+            ahead.extend(self.database.prebuild_segments(definition)?);
         }
         Ok(ahead)
     }
@@ -211,7 +211,7 @@ impl FollowState {
             if let Definition::Alter { schema, .. } = &definition {
                 tracing::info!("{} has other words now: its rows are indexed anew", schema.name);
             }
-            let ahead = self.database.index_ahead(&definition)?;
+            let ahead = self.database.prebuild_segments(&definition)?;
             let ahead = ahead.into_iter().collect();
             self.database.define_indexed(vec![definition], Vec::new(), ahead)?;
         }

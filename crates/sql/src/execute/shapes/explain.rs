@@ -9,9 +9,9 @@ use super::{
     condition::Tests,
     join,
     keys::{distinct, sort},
-    lift::{Constants, Lifted},
+    lift::{Constants, ParameterizedText},
     plan::{FacetOrder, FacetWork, KeyOrder, KeyWork, PageWork, Plan, Work},
-    planned::Kept,
+    planned::ShapePlans,
     run::{ShapeRun, by_keys, failed},
 };
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     catalog::Reader,
     execute::{
         access::{Access, AccessRequest},
-        counted::Counted,
+        row_counter::RowCounter,
     },
     parse::Source,
     plan::Figures,
@@ -35,12 +35,15 @@ pub(crate) struct Explained {
 
 /// The statement separated from its literals, with the plan of its shape if it has one; `None` if no shape may answer
 /// it.
-fn found(session: &SessionState, source: &Source) -> Option<(Lifted, Reader, Option<AnyPlan>)> {
+fn found(
+    session: &SessionState,
+    source: &Source,
+) -> Option<(ParameterizedText, Reader, Option<AnyPlan>)> {
     if !answers(session) {
         return None;
     }
     let (text, mode, database) = (&source.text, source.mode, session.database.as_deref());
-    let mut lifted = Lifted::default();
+    let mut lifted = ParameterizedText::default();
     if !lifted.read(text, mode, database) {
         return None;
     }
@@ -62,7 +65,7 @@ pub(crate) async fn explain(
         Some(AnyPlan::One(plan)) => of_one(session, &reader, &plan, &constants)?,
         Some(AnyPlan::Joined(plan)) => join::explain(session, &reader, &plan, &constants)?,
         Some(AnyPlan::Planned(_)) | None => {
-            return Kept::explain(session, &reader, &constants, source).await;
+            return ShapePlans::explain(session, &reader, &constants, source).await;
         }
     };
     let Some(accesses) = accesses else { return Ok(None) };
@@ -80,7 +83,7 @@ pub(crate) async fn analyze(
     let constants = lifted.constants(&source.text, source.mode, parameters, session);
     let plan = match plan {
         Some(AnyPlan::Planned(_)) | None => {
-            return Kept::analyze(session, &reader, &constants, source).await;
+            return ShapePlans::analyze(session, &reader, &constants, source).await;
         }
         Some(plan) => plan,
     };
@@ -90,7 +93,7 @@ pub(crate) async fn analyze(
         AnyPlan::Planned(_) => None,
     };
     let Some(accesses) = accesses else { return Ok(None) };
-    let (started, mut counted) = (Instant::now(), Counted::default());
+    let (started, mut counted) = (Instant::now(), RowCounter::default());
     if plan.run(session, &reader, &constants, &mut counted).await?.is_none() {
         return Ok(None);
     }
@@ -132,7 +135,7 @@ fn of_one(
                     has_condition: request.selection.filter.is_some(),
                 };
                 let mut access = asked.access(&request.selection, &path, wanted);
-                access.say("the first of an order");
+                access.add_extra("the first of an order");
                 made.push(access);
             }
             return Ok(Some(made));
@@ -151,7 +154,7 @@ impl ShapeRun<'_> {
         let table = &self.plan.table;
         let mut access = Access::of(&table.sql, table.called(), path, wanted);
         if let Some(text) = &selection.text {
-            access.say(search::selection(Some(text), None));
+            access.add_extra(search::selection(Some(text), None));
         }
         access
     }
@@ -183,8 +186,8 @@ impl ShapeRun<'_> {
             KeyOrder::AsAsked => {}
         }
         let mut access = Access::by_keys(&table.sql, table.called(), "range", keys.len() as u64);
-        access.say("Using where");
-        access.say(format!("{} keys at once", keys.len()));
+        access.add_extra("Using where");
+        access.add_extra(format!("{} keys at once", keys.len()));
         Ok(Some(access))
     }
 
@@ -225,7 +228,7 @@ impl ShapeRun<'_> {
         let path = self.reader.access(&selection).map_err(failed)?;
         let wanted = AccessRequest { in_order: false, has_condition: selection.filter.is_some() };
         let mut access = self.access(&selection, &path, wanted);
-        access.say("Count, no row is read");
+        access.add_extra("Count, no row is read");
         Ok(Some(access))
     }
 
@@ -248,7 +251,7 @@ impl ShapeRun<'_> {
             let wanted =
                 AccessRequest { in_order: true, has_condition: selection.filter.is_some() };
             let mut access = self.access(&selection, &path, wanted);
-            access.say("Using index for group-by");
+            access.add_extra("Using index for group-by");
             return Ok(Some(access));
         }
         if !work.ends.is_empty() {
@@ -266,11 +269,11 @@ impl ShapeRun<'_> {
         let path = self.reader.access(&selection).map_err(failed)?;
         let wanted = AccessRequest { in_order: false, has_condition: selection.filter.is_some() };
         let mut access = self.access(&selection, &path, wanted);
-        access.say("Counts of each value, no row is read");
+        access.add_extra("Counts of each value, no row is read");
         if let FacetOrder::Value(_) = work.order {
-            access.say_first("Using filesort");
+            access.add_extra_first("Using filesort");
         }
-        access.say_first("Using temporary");
+        access.add_extra_first("Using temporary");
         Ok(Some(access))
     }
 }

@@ -53,7 +53,7 @@ enum KeySource {
 }
 
 /// The key part that an equality fixes, its value, and the list if it has one.
-type Said = (usize, KeySource, Option<(Group, usize)>);
+type KeyEquality = (usize, KeySource, Option<(Group, usize)>);
 
 const ONCE: Repeated = Repeated { times: 1, groups: 0 };
 
@@ -223,12 +223,12 @@ fn atoms_of(
 }
 
 fn atom(condition: &Condition, again: Repeated, table: &Table) -> Option<Atom> {
-    let mut said: SmallVec<[Said; 4]> = SmallVec::new();
+    let mut said: SmallVec<[KeyEquality; 4]> = SmallVec::new();
     match condition {
         Condition::And(parts) => {
-            parts.iter().try_for_each(|part| say(part, table, &mut said))?;
+            parts.iter().try_for_each(|part| fix_part(part, table, &mut said))?;
         }
-        part => say(part, table, &mut said)?,
+        part => fix_part(part, table, &mut said)?,
     }
     let key = &table.schema().primary_key;
     let parts = key.iter().map(|position| {
@@ -243,7 +243,11 @@ fn atom(condition: &Condition, again: Repeated, table: &Table) -> Option<Atom> {
     (said.len() == key.len() && one_list).then_some(Atom { parts, list, again })
 }
 
-fn say(condition: &Condition, table: &Table, said: &mut SmallVec<[Said; 4]>) -> Option<()> {
+fn fix_part(
+    condition: &Condition,
+    table: &Table,
+    said: &mut SmallVec<[KeyEquality; 4]>,
+) -> Option<()> {
     let position = |column: &ColumnName| table.position(column);
     match condition {
         Condition::Compare(column, Comparison::Equal, group) => {
@@ -256,17 +260,21 @@ fn say(condition: &Condition, table: &Table, said: &mut SmallVec<[Said; 4]>) -> 
             }
         }
         Condition::And(parts) => {
-            parts.iter().try_for_each(|part| say_once(part, table, said))?;
+            parts.iter().try_for_each(|part| fix_part_once(part, table, said))?;
         }
         _ => return None,
     }
     Some(())
 }
 
-fn say_once(condition: &Condition, table: &Table, said: &mut SmallVec<[Said; 4]>) -> Option<()> {
+fn fix_part_once(
+    condition: &Condition,
+    table: &Table,
+    said: &mut SmallVec<[KeyEquality; 4]>,
+) -> Option<()> {
     match condition {
         Condition::And(_) => None,
-        other => say(other, table, said),
+        other => fix_part(other, table, said),
     }
 }
 

@@ -62,7 +62,7 @@ pub(super) enum Piece {
 
 /// A statement separated from its literals. Reused between statements for its allocations.
 #[derive(Default)]
-pub(super) struct Lifted {
+pub(super) struct ParameterizedText {
     /// The key in the plan cache.
     pub key: Vec<u8>,
     /// Whether the key is short enough to be cached.
@@ -75,7 +75,7 @@ pub(super) struct Lifted {
     pub ends: Vec<usize>,
 }
 
-impl Lifted {
+impl ParameterizedText {
     /// Whether the text has this word outside of quotes. `word` is in upper case.
     pub fn has_word(&self, text: &[u8], word: &str) -> bool {
         let is_it = |piece: &Piece| matches!(piece, Piece::Token(it) if it.is_word(text, word));
@@ -97,7 +97,7 @@ pub(super) struct Constants<'a> {
     pub zone: TimeZone,
 }
 
-impl Lifted {
+impl ParameterizedText {
     /// Separates the text; `false` if it cannot have a shape: it is not a single SELECT, or has literals that are not
     /// plain numbers or texts.
     pub fn read(&mut self, text: &[u8], mode: LexMode, database: Option<&str>) -> bool {
@@ -194,7 +194,7 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     /// `None` if the text cannot be tokenized.
-    fn run(&mut self, out: &mut Lifted) -> Option<bool> {
+    fn run(&mut self, out: &mut ParameterizedText) -> Option<bool> {
         let mut after_in = false;
         let mut ended = false;
         while let Some(token) = self.lexer.next().ok()? {
@@ -234,7 +234,7 @@ impl Reading<'_> {
     }
 
     /// Appends the text up to `until` to the key and continues at `behind`.
-    fn copy(&mut self, out: &mut Lifted, until: usize, behind: usize) {
+    fn copy(&mut self, out: &mut ParameterizedText, until: usize, behind: usize) {
         let bytes = self.text.get(self.copied..until).unwrap_or_default();
         let fits = out.key.len() + bytes.len() <= MAX_KEY_BYTES;
         if out.has_key && fits && memchr::memchr2(LITERAL, LIST, bytes).is_none() {
@@ -292,7 +292,7 @@ impl Reading<'_> {
     }
 
     /// Reads the list of literals, or of tuples of them, after `IN (`. Reads nothing if it is not such a list.
-    fn list(&mut self, out: &mut Lifted, start: usize) {
+    fn list(&mut self, out: &mut ParameterizedText, start: usize) {
         let (lexer, copied, parameters) = (self.lexer.clone(), self.copied, self.parameters);
         let (literals, key_bytes, has_key) = (out.literals.len(), out.key.len(), out.has_key);
         self.copy(out, start, start);
@@ -313,7 +313,7 @@ impl Reading<'_> {
     }
 
     /// The arity of the tuples, and the position of the closing parenthesis, which stays unread.
-    fn tuples(&mut self, out: &mut Lifted) -> Option<(usize, usize)> {
+    fn tuples(&mut self, out: &mut ParameterizedText) -> Option<(usize, usize)> {
         let mut arity = None;
         loop {
             let before = out.literals.len();
@@ -345,7 +345,7 @@ impl Reading<'_> {
         }
     }
 
-    fn tuple(&mut self, out: &mut Lifted) -> Option<usize> {
+    fn tuple(&mut self, out: &mut ParameterizedText) -> Option<usize> {
         let mut count = 0;
         loop {
             let token = self.lexer.next().ok()??;

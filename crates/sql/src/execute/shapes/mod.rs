@@ -27,7 +27,7 @@ use std::{cell::Cell, sync::Arc};
 
 use elsewhere::Way;
 pub(crate) use explain::{Explained, analyze, explain};
-use lift::{Constants, Lifted, Piece};
+use lift::{Constants, ParameterizedText, Piece};
 use remora_engine::{KeyValues, Value};
 use remora_mysql::{Collation, LexMode};
 
@@ -37,7 +37,7 @@ use self::{
 };
 use crate::{
     Outcome, Reply, Result,
-    aside::read_aside,
+    blocking::run_blocking_if_long,
     catalog::Reader,
     parse::{Kind, LONG_BYTES, Source, Statement, split},
     shared::CachedStatement,
@@ -54,7 +54,7 @@ enum AnyShape {
 enum AnyPlan {
     One(Box<Plan>),
     Joined(join::Plan),
-    Planned(planned::Kept),
+    Planned(planned::ShapePlans),
 }
 
 /// The part of a prepared statement that is kept for its shape.
@@ -64,7 +64,7 @@ pub(crate) struct PreparedShape {
 }
 
 struct PreparedPlan {
-    lifted: Lifted,
+    lifted: ParameterizedText,
     /// The shape, if it has one.
     shape: Option<AnyShape>,
     database: Option<String>,
@@ -74,7 +74,7 @@ struct PreparedPlan {
 
 thread_local! {
     /// The buffers of this thread's last statement, for reuse.
-    static LIFTED: Cell<Option<Box<Lifted>>> = const { Cell::new(None) };
+    static LIFTED: Cell<Option<Box<ParameterizedText>>> = const { Cell::new(None) };
 }
 
 /// Answers a text as the client sent it, before it is parsed; `None` if it has no known shape.
@@ -97,11 +97,11 @@ pub(crate) async fn run_text<R: Reply>(
 async fn run_lifted<R: Reply>(
     session: &mut SessionState,
     text: &[u8],
-    lifted: &mut Lifted,
+    lifted: &mut ParameterizedText,
     reply: &mut R,
 ) -> Result<Option<Outcome>> {
     let mode = session.lex_mode();
-    let is_read = read_aside(text.len() > LONG_BYTES, || {
+    let is_read = run_blocking_if_long(text.len() > LONG_BYTES, || {
         lifted.read(text, mode, session.database.as_deref())
     });
     if !is_read || lifted.has_parameters() {
@@ -114,7 +114,9 @@ async fn run_lifted<R: Reply>(
     let known = if lifted.has_key { plans.get(&lifted.key) } else { None };
     let known = match known {
         Some(CachedStatement::Plan(plan)) => plan.downcast::<AnyPlan>().ok(),
-        Some(CachedStatement::Seen) => Some(Arc::new(AnyPlan::Planned(planned::Kept::default()))),
+        Some(CachedStatement::Seen) => {
+            Some(Arc::new(AnyPlan::Planned(planned::ShapePlans::default())))
+        }
         None => None,
     };
     let remember = |known| {
@@ -201,7 +203,7 @@ async fn run_part<R: Reply>(
     }
     let source = &statement.source;
     let text = source.text.get(..end).unwrap_or_default();
-    let mut lifted = Lifted::default();
+    let mut lifted = ParameterizedText::default();
     if !lifted.read(text, source.mode, session.database.as_deref()) {
         return Ok(None);
     }
@@ -228,7 +230,7 @@ pub(crate) fn prepare(
 ) -> Result<PreparedShape> {
     let source = &statement.source;
     let database = session.database.clone();
-    let mut lifted = Lifted::default();
+    let mut lifted = ParameterizedText::default();
     if !lifted.read(&source.text, source.mode, database.as_deref()) {
         return Ok(PreparedShape::default());
     }
@@ -266,7 +268,8 @@ pub(crate) async fn run_prepared<R: Reply>(
             let made = shape.and_then(made);
             let planned = plan.filter(|plan| plan.is_planned());
             let plan = made.map(Arc::new).or(planned);
-            let plan = plan.unwrap_or_else(|| Arc::new(AnyPlan::Planned(planned::Kept::default())));
+            let plan =
+                plan.unwrap_or_else(|| Arc::new(AnyPlan::Planned(planned::ShapePlans::default())));
             *known.plan.lock() = Some(Arc::clone(&plan));
             plan
         }
@@ -288,7 +291,7 @@ pub(crate) fn named_keys(
     parameters: &[Value],
 ) -> Result<Option<Vec<KeyValues>>> {
     let (mode, database) = (session.lex_mode(), session.database.as_deref());
-    let mut lifted = Lifted::default();
+    let mut lifted = ParameterizedText::default();
     if !lifted.read(text, mode, database) {
         return Ok(None);
     }

@@ -44,7 +44,7 @@ pub(super) enum Work {
     /// The number of rows of each value.
     Facet(FacetWork),
     /// The least or greatest values of columns.
-    Ends(Tests, Vec<End>),
+    Ends(Tests, Vec<MinOrMax>),
 }
 
 impl Work {
@@ -117,7 +117,7 @@ pub(super) enum PageField {
 
 /// The least or the greatest value of a column.
 #[derive(Debug)]
-pub(super) struct End {
+pub(super) struct MinOrMax {
     pub column: String,
     pub nullable: bool,
     /// The order whose first row has the value.
@@ -145,7 +145,7 @@ pub(super) enum FacetItem {
     Value,
     Count,
     /// The least or greatest value with this number.
-    End(usize),
+    MinOrMax(usize),
 }
 
 impl FacetWork {
@@ -458,7 +458,7 @@ fn ends(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
 }
 
 /// MIN or MAX of a column: the request and the description of its result.
-fn end(item: &Item, table: &Table) -> Option<(End, Column)> {
+fn end(item: &Item, table: &Table) -> Option<(MinOrMax, Column)> {
     let (column, greatest, name) = match item {
         Item::One(Value::Least(column), name) => (column, false, name),
         Item::One(Value::Greatest(column), name) => (column, true, name),
@@ -485,7 +485,7 @@ fn end(item: &Item, table: &Table) -> Option<(End, Column)> {
         false => SortBy::Column(column.clone()),
     };
     let nullable = table.schema().columns.get(position)?.nullable;
-    Some((End { column, nullable, sort: SortKey { by, descending: greatest } }, described))
+    Some((MinOrMax { column, nullable, sort: SortKey { by, descending: greatest } }, described))
 }
 
 /// Whether an index has, for each value of the grouped column, the rows in the order of another column.
@@ -523,7 +523,7 @@ fn facet(select: &Select, items: &[Item], table: &Table) -> Option<(Work, Vec<Co
                 if !has_ends(grouped, &end.column, table) {
                     return None;
                 }
-                selected.push(FacetItem::End(ends.len()));
+                selected.push(FacetItem::MinOrMax(ends.len()));
                 ends.push((end.column, end.sort.descending));
                 columns.push(described);
             }

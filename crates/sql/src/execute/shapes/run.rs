@@ -15,17 +15,17 @@ use super::{
     lift::Constants,
     output::send,
     plan::{
-        End, FacetItem, FacetOrder, FacetWork, KeyOrder, KeyWork, MAX_PAGE_ROWS, Member, PageField,
-        PageWork, Plan, Work,
+        FacetItem, FacetOrder, FacetWork, KeyOrder, KeyWork, MAX_PAGE_ROWS, Member, MinOrMax,
+        PageField, PageWork, Plan, Work,
     },
 };
 use crate::{
     Cell, Outcome, Reply, Result,
-    aside::wait_aside,
+    blocking::run_blocking,
     catalog::Reader,
     error::from_engine,
     meaning::{collation::push_key, extracted},
-    scan::Most,
+    scan::ScanLimits,
     state::SessionState,
 };
 
@@ -170,7 +170,7 @@ impl ShapeRun<'_> {
     /// Asks the engine. Where that asks other servers, other connections of this thread go on meanwhile.
     fn ask<T>(&self, ask: impl FnOnce(&Reader) -> T) -> T {
         match self.plan.table.is_elsewhere() {
-            true => wait_aside(|| ask(self.reader)),
+            true => run_blocking(|| ask(self.reader)),
             false => ask(self.reader),
         }
     }
@@ -410,13 +410,16 @@ impl ShapeRun<'_> {
             limit: self.plan.limit.is_some().then(|| offset.saturating_add(limit)),
             ..ScanRequest::default()
         };
-        let scan = self.reader.scan_few(request, Most::HERE.documents).map_err(failed)?;
+        let scan = self
+            .reader
+            .scan_within(request, ScanLimits::IN_CONNECTION_THREAD.documents)
+            .map_err(failed)?;
         let Some(scan) = scan else { return Ok(None) };
         let (mut batches, mut bytes) = (Vec::new(), 0);
         for batch in scan {
             let batch = batch.map_err(failed)?;
             bytes += batch.bytes();
-            if bytes > Most::HERE.bytes {
+            if bytes > ScanLimits::IN_CONNECTION_THREAD.bytes {
                 return Ok(None);
             }
             batches.push(batch);
@@ -567,7 +570,7 @@ impl ShapeRun<'_> {
                     FacetItem::Count => {
                         Value::Int(i64::try_from(of_value.count).unwrap_or(i64::MAX))
                     }
-                    FacetItem::End(place) => {
+                    FacetItem::MinOrMax(place) => {
                         of_value.ends.get(*place).cloned().unwrap_or(Value::Null)
                     }
                 };
@@ -583,7 +586,7 @@ impl ShapeRun<'_> {
         &self,
         session: &mut SessionState,
         tests: &Tests,
-        ends: &[End],
+        ends: &[MinOrMax],
         reply: &mut R,
     ) -> Sent {
         let Some(requests) = self.end_requests(tests, ends) else { return Ok(None) };
@@ -611,9 +614,9 @@ impl ShapeRun<'_> {
     }
 
     /// The searches that find the least and greatest values.
-    pub fn end_requests(&self, tests: &Tests, ends: &[End]) -> Option<Vec<SearchRequest>> {
+    pub fn end_requests(&self, tests: &Tests, ends: &[MinOrMax]) -> Option<Vec<SearchRequest>> {
         let selection = self.selection(tests)?;
-        let request = |End { column, nullable, sort }: &End| {
+        let request = |MinOrMax { column, nullable, sort }: &MinOrMax| {
             let mut selection = selection.clone();
             if *nullable && !sort.descending {
                 // NULLs sort before all values.

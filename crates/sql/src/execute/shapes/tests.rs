@@ -9,7 +9,7 @@ use remora_engine::{
 use remora_mysql::LexMode;
 
 use crate::{
-    Alone, Cell, Column, Identity, Instance, Outcome, Reply, Result, Settings,
+    Cell, Column, EmbeddedHost, Identity, Instance, Outcome, Reply, Result, Settings,
     execute::{self, access::Access, shapes},
     parse::{Statement, split},
     state::SessionState,
@@ -138,7 +138,7 @@ pub(super) fn fixture() -> Fixture {
         max_direct_rows: crate::MAX_DIRECT_ROWS,
         default_database: "main".to_owned(),
     };
-    let instance = Instance::new(database, Arc::new(Alone), settings);
+    let instance = Instance::new(database, Arc::new(EmbeddedHost), settings);
     let session = SessionState::new(instance.shared(), 1, Identity::default());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     Fixture { _directory: directory, session, runtime }

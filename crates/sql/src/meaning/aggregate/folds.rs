@@ -9,10 +9,10 @@ use rustc_hash::FxHashSet;
 use super::super::{
     call::Call,
     collation,
-    compare::{Comparing, compare_values},
+    compare::{ComparisonDomain, compare_values},
     json::{self, Json},
     types::ExprType,
-    value::V,
+    value::SqlValue,
 };
 use super::COUNT_NUMBERS;
 use crate::{Error, Result, multi::numbers};
@@ -24,18 +24,18 @@ pub(in crate::meaning) const MAX_CONCAT_BYTES: usize = 64 << 20;
 /// Takes rows and gives a value.
 pub(super) trait Fold: Send + Sync {
     /// Takes a row's arguments.
-    fn add(&mut self, args: &[V<'_>], call: &Call<'_>) -> Result<()>;
+    fn add(&mut self, args: &[SqlValue<'_>], call: &Call<'_>) -> Result<()>;
 
     /// Takes the value of another part of the rows.
-    fn merge(&mut self, args: &[V<'_>], call: &Call<'_>) -> Result<()> {
+    fn merge(&mut self, args: &[SqlValue<'_>], call: &Call<'_>) -> Result<()> {
         self.add(args, call)
     }
 
     /// The value of all rows so far.
-    fn value(&self) -> V<'_>;
+    fn value(&self) -> SqlValue<'_>;
 
     /// What [`Fold::merge`] takes.
-    fn state(&self) -> V<'_> {
+    fn state(&self) -> SqlValue<'_> {
         self.value()
     }
 
@@ -74,26 +74,26 @@ pub(super) fn new(name: &str, distinct: bool) -> Box<dyn Fold> {
         "bit_and" => Box::new(Bits { bits: u64::MAX, of: |a, b| a & b }),
         "bit_or" => Box::new(Bits { bits: 0, of: |a, b| a | b }),
         "bit_xor" => Box::new(Bits { bits: 0, of: |a, b| a ^ b }),
-        "min" => Box::new(Best { value: V::Null, wins: std::cmp::Ordering::is_lt }),
-        "max" => Box::new(Best { value: V::Null, wins: std::cmp::Ordering::is_gt }),
-        _ => Box::new(Best { value: V::Null, wins: |_| false }),
+        "min" => Box::new(Best { value: SqlValue::Null, wins: std::cmp::Ordering::is_lt }),
+        "max" => Box::new(Best { value: SqlValue::Null, wins: std::cmp::Ordering::is_gt }),
+        _ => Box::new(Best { value: SqlValue::Null, wins: |_| false }),
     }
 }
 
 /// The smallest, the largest or the first.
 struct Best {
-    value: V<'static>,
+    value: SqlValue<'static>,
     wins: fn(std::cmp::Ordering) -> bool,
 }
 
 impl Fold for Best {
-    fn add(&mut self, args: &[V<'_>], call: &Call<'_>) -> Result<()> {
+    fn add(&mut self, args: &[SqlValue<'_>], call: &Call<'_>) -> Result<()> {
         let (Some(value), Some(kind)) = (args.first(), call.type_of(0)) else { return Ok(()) };
         if value.is_null() {
             return Ok(());
         }
         // MySQL compares words of an ENUM as texts here.
-        let comparing = Comparing::of(kind, kind)?;
+        let comparing = ComparisonDomain::of(kind, kind)?;
         let better = match compare_values(&comparing, value, &self.value, call)? {
             Some(order) => (self.wins)(order),
             None => self.value.is_null(),
@@ -104,7 +104,7 @@ impl Fold for Best {
         Ok(())
     }
 
-    fn value(&self) -> V<'_> {
+    fn value(&self) -> SqlValue<'_> {
         self.value.clone()
     }
 
@@ -120,27 +120,29 @@ struct Counted {
 }
 
 impl Fold for Counted {
-    fn add(&mut self, args: &[V<'_>], _call: &Call<'_>) -> Result<()> {
-        if let Some(V::Json(set)) = args.first() {
+    fn add(&mut self, args: &[SqlValue<'_>], _call: &Call<'_>) -> Result<()> {
+        if let Some(SqlValue::Json(set)) = args.first() {
             self.seen.extend(numbers(set));
         }
         Ok(())
     }
 
-    fn merge(&mut self, args: &[V<'_>], _call: &Call<'_>) -> Result<()> {
-        if let Some(V::Bytes(state)) = args.first() {
+    fn merge(&mut self, args: &[SqlValue<'_>], _call: &Call<'_>) -> Result<()> {
+        if let Some(SqlValue::Bytes(state)) = args.first() {
             let (numbers, _) = state.as_chunks::<8>();
             self.seen.extend(numbers.iter().map(|bytes| i64::from_be_bytes(*bytes)));
         }
         Ok(())
     }
 
-    fn value(&self) -> V<'_> {
-        V::Int(i64::try_from(self.seen.len()).unwrap_or(i64::MAX))
+    fn value(&self) -> SqlValue<'_> {
+        SqlValue::Int(i64::try_from(self.seen.len()).unwrap_or(i64::MAX))
     }
 
-    fn state(&self) -> V<'_> {
-        V::bytes(self.seen.iter().flat_map(|number| number.to_be_bytes()).collect::<Vec<u8>>())
+    fn state(&self) -> SqlValue<'_> {
+        SqlValue::bytes(
+            self.seen.iter().flat_map(|number| number.to_be_bytes()).collect::<Vec<u8>>(),
+        )
     }
 
     fn bytes(&self) -> usize {
@@ -154,7 +156,7 @@ struct Bits {
 }
 
 impl Fold for Bits {
-    fn add(&mut self, args: &[V<'_>], call: &Call<'_>) -> Result<()> {
+    fn add(&mut self, args: &[SqlValue<'_>], call: &Call<'_>) -> Result<()> {
         if let Some(value) = args.first().filter(|value| !value.is_null()) {
             let number = value.integer(call);
             let bits = u64::try_from(number).unwrap_or(number as i64 as u64);
@@ -163,8 +165,8 @@ impl Fold for Bits {
         Ok(())
     }
 
-    fn value(&self) -> V<'_> {
-        V::Uint(self.bits)
+    fn value(&self) -> SqlValue<'_> {
+        SqlValue::Uint(self.bits)
     }
 }
 
@@ -214,24 +216,28 @@ impl Joined {
 }
 
 /// Bytes that sort as the value does; the other way round where it descends.
-fn sort_bytes(value: &V<'_>, descending: bool, out: &mut Vec<u8>) {
+fn sort_bytes(value: &SqlValue<'_>, descending: bool, out: &mut Vec<u8>) {
     let start = out.len();
     match value {
-        V::Null => out.push(0),
-        V::Int(number) => push_number(i128::from(*number), out),
-        V::Uint(number) | V::Member(_, number) => push_number(i128::from(*number), out),
-        V::Date(moment) | V::DateTime(moment, _) => push_number(i128::from(moment.pack()), out),
-        V::Time(micros, _) => push_number(i128::from(*micros), out),
-        V::Dec(number) => {
+        SqlValue::Null => out.push(0),
+        SqlValue::Int(number) => push_number(i128::from(*number), out),
+        SqlValue::Uint(number) | SqlValue::Member(_, number) => {
+            push_number(i128::from(*number), out)
+        }
+        SqlValue::Date(moment) | SqlValue::DateTime(moment, _) => {
+            push_number(i128::from(moment.pack()), out)
+        }
+        SqlValue::Time(micros, _) => push_number(i128::from(*micros), out),
+        SqlValue::Dec(number) => {
             let mut bytes = number.units.to_be_bytes();
             bytes[0] ^= 0x80;
             out.push(1);
             out.extend_from_slice(&bytes);
         }
-        V::Float(_) | V::Double(_) => {
+        SqlValue::Float(_) | SqlValue::Double(_) => {
             let number = match value {
-                V::Float(number) => f64::from(*number),
-                V::Double(number) => *number,
+                SqlValue::Float(number) => f64::from(*number),
+                SqlValue::Double(number) => *number,
                 _ => 0.0,
             };
             let bits = (number + 0.0).to_bits();
@@ -239,7 +245,7 @@ fn sort_bytes(value: &V<'_>, descending: bool, out: &mut Vec<u8>) {
             out.push(1);
             out.extend_from_slice(&ordered.to_be_bytes());
         }
-        V::Text(_) | V::Bytes(_) | V::Json(_) => {
+        SqlValue::Text(_) | SqlValue::Bytes(_) | SqlValue::Json(_) => {
             out.push(1);
             for byte in value.octets().unwrap_or_default().iter() {
                 // The end sorts before every byte.
@@ -263,10 +269,10 @@ fn push_number(number: i128, out: &mut Vec<u8>) {
 }
 
 impl Fold for Joined {
-    fn add(&mut self, args: &[V<'_>], call: &Call<'_>) -> Result<()> {
+    fn add(&mut self, args: &[SqlValue<'_>], call: &Call<'_>) -> Result<()> {
         let Some(value) = args.first() else { return Ok(()) };
         let Some(bytes) = value.octets() else { return Ok(()) };
-        self.is_bytes = matches!(value, V::Bytes(_));
+        self.is_bytes = matches!(value, SqlValue::Bytes(_));
         if let Some(separator) = args.get(1).filter(|separator| !separator.is_null()) {
             let collation = call.type_of(0).filter(|kind| kind.is_text());
             let collation = collation.map_or(Collation::BINARY, |kind| kind.collation);
@@ -279,7 +285,7 @@ impl Fold for Joined {
             }
         }
         let same = match (value, call.type_of(0)) {
-            (V::Text(text), Some(kind)) if self.distinct => {
+            (SqlValue::Text(text), Some(kind)) if self.distinct => {
                 collation::key(text, kind.collation).into_owned()
             }
             _ => bytes.to_vec(),
@@ -288,8 +294,8 @@ impl Fold for Joined {
         Ok(())
     }
 
-    fn merge(&mut self, args: &[V<'_>], _call: &Call<'_>) -> Result<()> {
-        let Some(V::Bytes(state)) = args.first() else { return Ok(()) };
+    fn merge(&mut self, args: &[SqlValue<'_>], _call: &Call<'_>) -> Result<()> {
+        let Some(SqlValue::Bytes(state)) = args.first() else { return Ok(()) };
         let mut rest = state.as_ref();
         let flags = take(&mut rest);
         self.is_bytes |= flags.first() == Some(&1);
@@ -305,15 +311,15 @@ impl Fold for Joined {
         Ok(())
     }
 
-    fn value(&self) -> V<'_> {
+    fn value(&self) -> SqlValue<'_> {
         match self.joined() {
-            None => V::Null,
-            Some(text) if self.is_bytes => V::bytes(text),
-            Some(text) => V::text(String::from_utf8_lossy(whole_letters(&text))),
+            None => SqlValue::Null,
+            Some(text) if self.is_bytes => SqlValue::bytes(text),
+            Some(text) => SqlValue::text(String::from_utf8_lossy(whole_letters(&text))),
         }
     }
 
-    fn state(&self) -> V<'_> {
+    fn state(&self) -> SqlValue<'_> {
         let mut out = Vec::new();
         put(&[u8::from(self.is_bytes)], &mut out);
         put(&self.separator, &mut out);
@@ -321,7 +327,7 @@ impl Fold for Joined {
             put(key, &mut out);
             put(text, &mut out);
         }
-        V::bytes(out)
+        SqlValue::bytes(out)
     }
 
     fn bytes(&self) -> usize {
@@ -361,21 +367,21 @@ struct Elements {
 }
 
 impl Fold for Elements {
-    fn add(&mut self, args: &[V<'_>], _call: &Call<'_>) -> Result<()> {
+    fn add(&mut self, args: &[SqlValue<'_>], _call: &Call<'_>) -> Result<()> {
         let value = args.first().map_or(Json::Null, json::of_value);
         self.values.get_or_insert_default().push(value);
         Ok(())
     }
 
-    fn merge(&mut self, args: &[V<'_>], _call: &Call<'_>) -> Result<()> {
+    fn merge(&mut self, args: &[SqlValue<'_>], _call: &Call<'_>) -> Result<()> {
         if let Some(Json::Array(values)) = args.first().map(json::of_value) {
             self.values.get_or_insert_default().extend(values);
         }
         Ok(())
     }
 
-    fn value(&self) -> V<'_> {
-        V::or_null(self.values.clone(), |values| json::to_value(&Json::Array(values)))
+    fn value(&self) -> SqlValue<'_> {
+        SqlValue::or_null(self.values.clone(), |values| json::to_value(&Json::Array(values)))
     }
 
     fn bytes(&self) -> usize {
@@ -389,8 +395,8 @@ struct Members {
 }
 
 impl Fold for Members {
-    fn add(&mut self, args: &[V<'_>], _call: &Call<'_>) -> Result<()> {
-        let Some(key) = args.first().and_then(V::string) else {
+    fn add(&mut self, args: &[SqlValue<'_>], _call: &Call<'_>) -> Result<()> {
+        let Some(key) = args.first().and_then(SqlValue::string) else {
             let message = "JSON documents may not contain NULL member names.";
             return Err(Error::new(ErrorCode::JsonNullKey, message));
         };
@@ -399,15 +405,15 @@ impl Fold for Members {
         Ok(())
     }
 
-    fn merge(&mut self, args: &[V<'_>], _call: &Call<'_>) -> Result<()> {
+    fn merge(&mut self, args: &[SqlValue<'_>], _call: &Call<'_>) -> Result<()> {
         if let Some(Json::Object(members)) = args.first().map(json::of_value) {
             self.values.get_or_insert_default().extend(members);
         }
         Ok(())
     }
 
-    fn value(&self) -> V<'_> {
-        V::or_null(self.values.clone(), |members| json::to_value(&Json::object(members)))
+    fn value(&self) -> SqlValue<'_> {
+        SqlValue::or_null(self.values.clone(), |members| json::to_value(&Json::object(members)))
     }
 
     fn bytes(&self) -> usize {

@@ -9,7 +9,7 @@ use remora_mysql::{Charset, Collation, ErrorCode};
 
 use super::{
     types::{ExprType, coercibility},
-    value::V,
+    value::SqlValue,
 };
 use crate::{Error, Result};
 use table::{GENERAL, Table, UCA_4, UCA_9};
@@ -307,9 +307,12 @@ fn text_in(bytes: &[u8], charset: Charset) -> Option<String> {
 
 /// What a value is as a part of a text of this collation: bytes of its character set as text, and of the binary one
 /// the bytes of a text; 3854 for bytes that are no text.
-pub(crate) fn octets_in<'v>(value: &'v V<'_>, collation: Collation) -> Result<Cow<'v, [u8]>> {
+pub(crate) fn octets_in<'v>(
+    value: &'v SqlValue<'_>,
+    collation: Collation,
+) -> Result<Cow<'v, [u8]>> {
     match value {
-        V::Bytes(bytes) if collation != Collation::BINARY => {
+        SqlValue::Bytes(bytes) if collation != Collation::BINARY => {
             text_of_bytes(bytes, collation).map(|text| Cow::Owned(text.into_bytes()))
         }
         value => Ok(value.octets().unwrap_or_default()),
@@ -317,9 +320,9 @@ pub(crate) fn octets_in<'v>(value: &'v V<'_>, collation: Collation) -> Result<Co
 }
 
 /// The same, as a text.
-pub(crate) fn string_in<'v>(value: &'v V<'_>, collation: Collation) -> Result<Cow<'v, str>> {
+pub(crate) fn string_in<'v>(value: &'v SqlValue<'_>, collation: Collation) -> Result<Cow<'v, str>> {
     match value {
-        V::Bytes(bytes) => text_of_bytes(bytes, collation).map(Cow::Owned),
+        SqlValue::Bytes(bytes) => text_of_bytes(bytes, collation).map(Cow::Owned),
         value => Ok(value.string().unwrap_or_default()),
     }
 }

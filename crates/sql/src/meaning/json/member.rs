@@ -12,15 +12,15 @@ use super::{Json, Step};
 ///
 /// Cost: one pass over the text, and what is found.
 pub(crate) fn member(text: &str, path: &[Step]) -> Option<Json> {
-    read(text, Along { path, is_checked: false }).ok().flatten()
+    read(text, RemainingPath { path, is_checked: false }).ok().flatten()
 }
 
 /// The same in a text that may be no document: an error if [`Json::parse`] gives one.
 pub(crate) fn checked_member(text: &str, path: &[Step]) -> Result<Option<Json>, serde_json::Error> {
-    read(text, Along { path, is_checked: true })
+    read(text, RemainingPath { path, is_checked: true })
 }
 
-fn read(text: &str, along: Along<'_>) -> Result<Option<Json>, serde_json::Error> {
+fn read(text: &str, along: RemainingPath<'_>) -> Result<Option<Json>, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let found = along.deserialize(&mut deserializer)?;
     deserializer.end()?;
@@ -29,14 +29,14 @@ fn read(text: &str, along: Along<'_>) -> Result<Option<Json>, serde_json::Error>
 
 /// The rest of the path.
 #[derive(Clone, Copy)]
-struct Along<'p> {
+struct RemainingPath<'p> {
     /// Keys alone.
     path: &'p [Step],
     /// Whether what is skipped must be what a document may hold.
     is_checked: bool,
 }
 
-impl<'de> DeserializeSeed<'de> for Along<'_> {
+impl<'de> DeserializeSeed<'de> for RemainingPath<'_> {
     type Value = Option<Json>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -50,7 +50,7 @@ impl<'de> DeserializeSeed<'de> for Along<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Along<'_> {
+impl<'de> Visitor<'de> for RemainingPath<'_> {
     type Value = Option<Json>;
 
     fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -65,7 +65,7 @@ impl<'de> Visitor<'de> for Along<'_> {
         let mut found = None;
         while let Some(is_wanted) = members.next_key_seed(IsKey(wanted))? {
             if is_wanted {
-                found = members.next_value_seed(Along { path: rest, ..self })?;
+                found = members.next_value_seed(RemainingPath { path: rest, ..self })?;
             } else if self.is_checked {
                 members.next_value::<Checked>()?;
             } else {

@@ -5,7 +5,7 @@ mod path;
 
 use std::{borrow::Cow, cmp::Ordering};
 
-use super::{decimal::Dec, number::format_double, temporal, value::V};
+use super::{decimal::Dec, number::format_double, temporal, value::SqlValue};
 use crate::{Error, Result};
 
 pub(crate) use member::{checked_member, member};
@@ -345,34 +345,36 @@ pub(crate) fn sort_key(text: &str) -> Vec<u8> {
 }
 
 /// What a SQL value is in a document.
-pub(crate) fn of_value(value: &V<'_>) -> Json {
+pub(crate) fn of_value(value: &SqlValue<'_>) -> Json {
     match value {
-        V::Null => Json::Null,
-        V::Int(number) => Json::Int(*number),
-        V::Uint(number) => Json::Uint(*number),
-        V::Dec(number) => Json::Decimal(*number),
-        V::Float(number) => Json::Double(f64::from(*number)),
-        V::Double(number) => Json::Double(*number),
-        V::Text(text) | V::Member(text, _) => Json::Text(text.clone().into_owned()),
-        V::Json(text) => Json::parse(text).unwrap_or(Json::Null),
-        V::Bytes(bytes) => Json::Text(format!("base64:type253:{}", super::encoding::base64(bytes))),
-        V::Date(moment) => Json::Temporal("DATE", moment.date_text()),
-        V::DateTime(moment, _) => Json::Temporal("DATETIME", moment.text(6)),
-        V::Time(micros, _) => Json::Temporal("TIME", temporal::time_text(*micros, 6)),
+        SqlValue::Null => Json::Null,
+        SqlValue::Int(number) => Json::Int(*number),
+        SqlValue::Uint(number) => Json::Uint(*number),
+        SqlValue::Dec(number) => Json::Decimal(*number),
+        SqlValue::Float(number) => Json::Double(f64::from(*number)),
+        SqlValue::Double(number) => Json::Double(*number),
+        SqlValue::Text(text) | SqlValue::Member(text, _) => Json::Text(text.clone().into_owned()),
+        SqlValue::Json(text) => Json::parse(text).unwrap_or(Json::Null),
+        SqlValue::Bytes(bytes) => {
+            Json::Text(format!("base64:type253:{}", super::encoding::base64(bytes)))
+        }
+        SqlValue::Date(moment) => Json::Temporal("DATE", moment.date_text()),
+        SqlValue::DateTime(moment, _) => Json::Temporal("DATETIME", moment.text(6)),
+        SqlValue::Time(micros, _) => Json::Temporal("TIME", temporal::time_text(*micros, 6)),
     }
 }
 
 /// A document as a SQL value.
-pub(crate) fn to_value(value: &Json) -> V<'static> {
-    V::Json(Cow::Owned(value.text()))
+pub(crate) fn to_value(value: &Json) -> SqlValue<'static> {
+    SqlValue::Json(Cow::Owned(value.text()))
 }
 
 /// The document in an argument of a function: a JSON value or the text of one.
-pub(crate) fn argument(value: &V<'_>, number: usize, function: &str) -> Result<Json> {
+pub(crate) fn argument(value: &SqlValue<'_>, number: usize, function: &str) -> Result<Json> {
     match value {
-        V::Json(text) => Ok(Json::parse(text).unwrap_or(Json::Null)),
-        V::Text(text) | V::Member(text, _) => parse_argument(text, number, function),
-        V::Bytes(_) => {
+        SqlValue::Json(text) => Ok(Json::parse(text).unwrap_or(Json::Null)),
+        SqlValue::Text(text) | SqlValue::Member(text, _) => parse_argument(text, number, function),
+        SqlValue::Bytes(_) => {
             let message = "Cannot create a JSON value from a string with CHARACTER SET 'binary'.";
             Err(Error::new(ErrorCode::InvalidJsonCharset, message))
         }

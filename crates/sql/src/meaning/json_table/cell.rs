@@ -15,7 +15,7 @@ use crate::{
 
 /// Why a value has no place in a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Misfit {
+pub(super) enum ConversionError {
     /// No value of this kind of number.
     Cast(&'static str),
     /// Too large, too long, or no such date.
@@ -24,7 +24,7 @@ pub(super) enum Misfit {
     Nested,
 }
 
-impl Misfit {
+impl ConversionError {
     /// The error where ON ERROR asks for one, and of a default that does not fit.
     pub(super) fn error(self, column: &str, row: usize) -> Error {
         match self {
@@ -46,21 +46,21 @@ impl Misfit {
     }
 }
 
-const INTEGER: Misfit = Misfit::Cast("INTEGER");
-const DECIMAL: Misfit = Misfit::Cast("DECIMAL");
-const DOUBLE: Misfit = Misfit::Cast("DOUBLE");
+const INTEGER: ConversionError = ConversionError::Cast("INTEGER");
+const DECIMAL: ConversionError = ConversionError::Cast("DECIMAL");
+const DOUBLE: ConversionError = ConversionError::Cast("DOUBLE");
 
 /// The text of which a cast makes the column's value; `None` is NULL.
 ///
 /// # Errors
 /// Why the value does not fit.
-pub(super) fn fitted(value: &Json, kind: &DataType) -> Result<Option<String>, Misfit> {
+pub(super) fn fitted(value: &Json, kind: &DataType) -> Result<Option<String>, ConversionError> {
     if matches!(kind, DataType::JSON) {
         return Ok((*value != Json::Null).then(|| value.text()));
     }
     match value {
         Json::Null => return Ok(None),
-        Json::Array(_) | Json::Object(_) => return Err(Misfit::Nested),
+        Json::Array(_) | Json::Object(_) => return Err(ConversionError::Nested),
         _ => {}
     }
     if let Some((least, most)) = whole_range(kind) {
@@ -141,7 +141,7 @@ fn plain(value: &Json) -> String {
     }
 }
 
-fn whole(value: &Json, least: i128, most: i128) -> Result<String, Misfit> {
+fn whole(value: &Json, least: i128, most: i128) -> Result<String, ConversionError> {
     let number = match value {
         Json::Bool(truth) => i128::from(*truth),
         Json::Int(number) => i128::from(*number),
@@ -150,7 +150,11 @@ fn whole(value: &Json, least: i128, most: i128) -> Result<String, Misfit> {
         Json::Double(number) => number.round_ties_even() as i128,
         other => plain(other).parse().map_err(|_| INTEGER)?,
     };
-    if (least..=most).contains(&number) { Ok(number.to_string()) } else { Err(Misfit::Range) }
+    if (least..=most).contains(&number) {
+        Ok(number.to_string())
+    } else {
+        Err(ConversionError::Range)
+    }
 }
 
 /// Digits in all and behind the point, as `DECIMAL` without numbers has them where they are not said.
@@ -162,7 +166,7 @@ fn digits(info: &ExactNumberInfo) -> (u64, i64) {
     }
 }
 
-fn decimal(value: &Json, info: &ExactNumberInfo) -> Result<String, Misfit> {
+fn decimal(value: &Json, info: &ExactNumberInfo) -> Result<String, ConversionError> {
     let text = match value {
         Json::Bool(truth) => u8::from(*truth).to_string(),
         other => plain(other),
@@ -173,13 +177,13 @@ fn decimal(value: &Json, info: &ExactNumberInfo) -> Result<String, Misfit> {
         return Err(DECIMAL);
     }
     let (digits, scale) = digits(info);
-    let number = number.rounded(scale, false).ok_or(Misfit::Range)?;
+    let number = number.rounded(scale, false).ok_or(ConversionError::Range)?;
     let before = i64::try_from(digits).unwrap_or(i64::MAX) - scale;
     let fits = number.is_zero() || number.integer_digits() as i64 <= before;
-    if fits { Ok(number.to_string()) } else { Err(Misfit::Range) }
+    if fits { Ok(number.to_string()) } else { Err(ConversionError::Range) }
 }
 
-fn double(value: &Json, kind: &DataType) -> Result<String, Misfit> {
+fn double(value: &Json, kind: &DataType) -> Result<String, ConversionError> {
     let text = match value {
         Json::Bool(truth) => u8::from(*truth).to_string(),
         // Nothing is 0 here, though it is no whole number and no decimal.
@@ -190,7 +194,7 @@ fn double(value: &Json, kind: &DataType) -> Result<String, Misfit> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
     match text.parse::<f64>() {
         Ok(number) if is_number && number.abs() <= largest(kind) => Ok(text),
-        Ok(_) if is_number => Err(Misfit::Range),
+        Ok(_) if is_number => Err(ConversionError::Range),
         _ => Err(DOUBLE),
     }
 }
@@ -215,20 +219,20 @@ fn largest(kind: &DataType) -> f64 {
 }
 
 /// A date that there is.
-fn moment(value: &Json) -> Result<Parsed, Misfit> {
-    let parsed = parse_moment(&plain(value)).ok_or(Misfit::Range)?;
+fn moment(value: &Json) -> Result<Parsed, ConversionError> {
+    let parsed = parse_moment(&plain(value)).ok_or(ConversionError::Range)?;
     let is_date = parsed.moment.month > 0 && parsed.moment.day > 0;
-    if is_date { Ok(parsed) } else { Err(Misfit::Range) }
+    if is_date { Ok(parsed) } else { Err(ConversionError::Range) }
 }
 
 /// A span of time that fits; what stands behind it in a text is passed over, as in MySQL.
-fn time(value: &Json) -> Result<String, Misfit> {
+fn time(value: &Json) -> Result<String, ConversionError> {
     if matches!(value, Json::Bool(_)) {
-        return Err(Misfit::Range);
+        return Err(ConversionError::Range);
     }
-    let parsed = parse_time(&plain(value)).ok_or(Misfit::Range)?;
+    let parsed = parse_time(&plain(value)).ok_or(ConversionError::Range)?;
     match !parsed.complete && parsed.micros.abs() == LONGEST_TIME {
-        true => Err(Misfit::Range),
+        true => Err(ConversionError::Range),
         false => Ok(time_text(parsed.micros, parsed.digits)),
     }
 }
@@ -237,7 +241,7 @@ fn short(
     value: &Json,
     most: Option<u64>,
     length: impl Fn(&str) -> usize,
-) -> Result<String, Misfit> {
+) -> Result<String, ConversionError> {
     let text = plain(value);
     let Some(most) = most else { return Ok(text) };
     if length(&text) as u64 <= most {
@@ -245,17 +249,17 @@ fn short(
     }
     // Spaces that stand too far behind are left out.
     let bare = text.trim_end_matches(' ');
-    let spaces = most.checked_sub(length(bare) as u64).ok_or(Misfit::Range)?;
+    let spaces = most.checked_sub(length(bare) as u64).ok_or(ConversionError::Range)?;
     let end = bare.len() + usize::try_from(spaces).unwrap_or(usize::MAX);
     Ok(text.get(..end).unwrap_or(&text).to_owned())
 }
 
-fn year(value: &Json) -> Result<String, Misfit> {
+fn year(value: &Json) -> Result<String, ConversionError> {
     // Of a text too 0 is the year 0, not 2000: it is a number that is cast.
     let number: u32 = whole(value, 0, 2_155)?.parse().map_err(|_| INTEGER)?;
     match number {
         0..=99 | 1_901.. => Ok(number.to_string()),
-        _ => Err(Misfit::Range),
+        _ => Err(ConversionError::Range),
     }
 }
 
@@ -265,7 +269,7 @@ mod tests {
 
     use super::*;
 
-    fn of(value: &str, kind: &DataType) -> Result<Option<String>, Misfit> {
+    fn of(value: &str, kind: &DataType) -> Result<Option<String>, ConversionError> {
         fitted(&Json::parse(value).unwrap(), kind)
     }
 
@@ -279,11 +283,11 @@ mod tests {
         assert_eq!(of("\"12\"", &tiny), some("12"));
         assert_eq!(of("null", &tiny), Ok(None));
         for (value, why) in [
-            ("128", Misfit::Range),
-            ("1e400", Misfit::Range),
+            ("128", ConversionError::Range),
+            ("1e400", ConversionError::Range),
             ("\"1.5\"", INTEGER),
             ("\" 7 \"", INTEGER),
-            ("[1]", Misfit::Nested),
+            ("[1]", ConversionError::Nested),
         ] {
             if let Ok(value) = Json::parse(value) {
                 assert_eq!(fitted(&value, &tiny), Err(why), "{value:?}");
@@ -291,7 +295,7 @@ mod tests {
         }
         let unsigned = DataType::BigIntUnsigned(None);
         assert_eq!(of("18446744073709551615", &unsigned), some("18446744073709551615"));
-        assert_eq!(of("-1", &unsigned), Err(Misfit::Range));
+        assert_eq!(of("-1", &unsigned), Err(ConversionError::Range));
     }
 
     #[test]
@@ -299,9 +303,9 @@ mod tests {
         let length = CharacterLength::IntegerLength { length: 3, unit: None };
         let text = DataType::Varchar(Some(length));
         assert_eq!(of("\"äöü\"", &text), Ok(Some("äöü".to_owned())));
-        assert_eq!(of("true", &text), Err(Misfit::Range));
+        assert_eq!(of("true", &text), Err(ConversionError::Range));
         assert_eq!(of("\"ä     \"", &text), Ok(Some("ä  ".to_owned())));
-        assert_eq!(of("\" abc\"", &text), Err(Misfit::Range));
+        assert_eq!(of("\" abc\"", &text), Err(ConversionError::Range));
         assert_eq!(of("false", &DataType::Text), Ok(Some("false".to_owned())));
     }
 
@@ -310,12 +314,12 @@ mod tests {
         let kind = DataType::Decimal(ExactNumberInfo::PrecisionAndScale(4, 1));
         assert_eq!(of("-2.25", &kind), Ok(Some("-2.3".to_owned())));
         assert_eq!(of("\" 7 \"", &kind), Ok(Some("7".to_owned())));
-        assert_eq!(of("1000", &kind), Err(Misfit::Range));
+        assert_eq!(of("1000", &kind), Err(ConversionError::Range));
         assert_eq!(of("\"25:00\"", &kind), Err(DECIMAL));
         assert_eq!(of("\"\"", &kind), Err(DECIMAL));
         let fraction = DataType::Decimal(ExactNumberInfo::PrecisionAndScale(2, 2));
-        assert_eq!(of("5", &fraction), Err(Misfit::Range));
-        assert_eq!(of("0.999", &fraction), Err(Misfit::Range));
+        assert_eq!(of("5", &fraction), Err(ConversionError::Range));
+        assert_eq!(of("0.999", &fraction), Err(ConversionError::Range));
         assert_eq!(of("0", &fraction), Ok(Some("0".to_owned())));
     }
 
@@ -323,16 +327,16 @@ mod tests {
     fn floats_times_and_dates_fit_or_not() {
         let some = |text: &str| Ok(Some(text.to_owned()));
         let float = DataType::Float(ExactNumberInfo::None);
-        assert_eq!(of("1e39", &float), Err(Misfit::Range));
+        assert_eq!(of("1e39", &float), Err(ConversionError::Range));
         assert_eq!(of("\"\"", &float), some("0"));
         assert_eq!(of("1e39", &DataType::Real), some("1e39"));
         let narrow = DataType::Float(ExactNumberInfo::PrecisionAndScale(5, 2));
-        assert_eq!(of("12345.678", &narrow), Err(Misfit::Range));
+        assert_eq!(of("12345.678", &narrow), Err(ConversionError::Range));
         assert_eq!(of("999.99", &narrow), some("999.99"));
         let time = DataType::Time(None, TimezoneInfo::None);
-        assert_eq!(of("\"839:00:00\"", &time), Err(Misfit::Range));
+        assert_eq!(of("\"839:00:00\"", &time), Err(ConversionError::Range));
         assert_eq!(of("\"2024-01-02\"", &time), some("00:20:24"));
-        assert_eq!(of("\"25:00:00\"", &DataType::Date), Err(Misfit::Range));
+        assert_eq!(of("\"25:00:00\"", &DataType::Date), Err(ConversionError::Range));
         assert_eq!(of("\"2024-01-02 03:04:05\"", &DataType::Date), some("2024-01-02"));
     }
 }

@@ -12,7 +12,7 @@ use crate::{
         array::Column,
         json::{self, Json},
         types::ExprType,
-        value::V,
+        value::SqlValue,
     },
 };
 
@@ -40,8 +40,8 @@ impl Documents {
     pub(crate) fn get(&self, row: usize, room: &mut JsonRoom<'_>) -> Result<Option<Json>> {
         let value = self.column.get(row);
         match &value {
-            V::Null => return Ok(None),
-            V::Json(text) | V::Text(text) => room(document_bytes(text))?,
+            SqlValue::Null => return Ok(None),
+            SqlValue::Json(text) | SqlValue::Text(text) => room(document_bytes(text))?,
             _ => {}
         }
         json::argument(&value, 1, NAME).map(Some)

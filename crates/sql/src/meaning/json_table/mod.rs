@@ -66,13 +66,13 @@ struct ValuePart {
     path: Path,
     /// Whether it is 1 or 0: whether there is a value.
     is_exists: bool,
-    on_empty: Otherwise,
-    on_error: Otherwise,
+    on_empty: OnEmptyOrError,
+    on_error: OnEmptyOrError,
 }
 
 /// What stands where there is no value, or none that fits.
 #[derive(Debug)]
-enum Otherwise {
+enum OnEmptyOrError {
     Error,
     /// This value; NULL where nothing is said.
     Default(JsonCell),
@@ -183,10 +183,10 @@ impl ValuePart {
         let is_exists = column.exists;
         let otherwise = |handling: &Option<JsonTableColumnErrorHandling>| match handling {
             Some(JsonTableColumnErrorHandling::Default(value)) if !is_exists => {
-                default(value, column).map(Otherwise::Default)
+                default(value, column).map(OnEmptyOrError::Default)
             }
-            Some(JsonTableColumnErrorHandling::Error) => Ok(Otherwise::Error),
-            _ => Ok(Otherwise::Default(None)),
+            Some(JsonTableColumnErrorHandling::Error) => Ok(OnEmptyOrError::Error),
+            _ => Ok(OnEmptyOrError::Default(None)),
         };
         Ok(Self {
             name: column.name.value.clone(),
@@ -219,13 +219,13 @@ impl ValuePart {
                 let all = Json::Array(several.iter().copied().cloned().collect());
                 return Ok(Some(all.text().into()));
             }
-            _ => cell::Misfit::Nested,
+            _ => cell::ConversionError::Nested,
         };
         self.on_error.taken(|| misfit.error(&self.name, number))
     }
 }
 
-impl Otherwise {
+impl OnEmptyOrError {
     fn taken(&self, error: impl FnOnce() -> Error) -> Result<JsonCell> {
         match self {
             Self::Error => Err(error()),
@@ -249,7 +249,7 @@ fn default(value: &ValueWithSpan, column: &JsonTableNamedColumn) -> Result<JsonC
         value => value,
     };
     let fitted = cell::fitted(&value, &column.r#type).map_err(|misfit| match misfit {
-        cell::Misfit::Nested => {
+        cell::ConversionError::Nested => {
             Error::new(ErrorCode::InvalidDefault, format!("Invalid default value for '{name}'"))
         }
         other => other.error(name, 1),

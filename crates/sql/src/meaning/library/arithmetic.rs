@@ -4,11 +4,11 @@ use datafusion::common::ScalarValue;
 use remora_mysql::{ErrorCode, SqlMode};
 
 use super::super::{
-    call::{Call, Typing},
+    call::{Call, TypeContext},
     decimal::Dec,
     function::Definition,
     types::{ExprType, MAX_DIGITS, MAX_SCALE},
-    value::V,
+    value::SqlValue,
 };
 use crate::{Error, Result, SqlType};
 
@@ -45,17 +45,17 @@ pub(crate) fn number_of(kind: &ExprType) -> Number {
     }
 }
 
-fn together(typing: &Typing<'_>) -> (Number, ExprType, ExprType) {
+fn together(typing: &TypeContext<'_>) -> (Number, ExprType, ExprType) {
     let (a, b) = (typing.get(0), typing.get(1));
     (number_of(&a).max(number_of(&b)), a, b)
 }
 
-fn finished(typing: &Typing<'_>, kind: ExprType) -> ExprType {
+fn finished(typing: &TypeContext<'_>, kind: ExprType) -> ExprType {
     ExprType { not_null: typing.all_present(), ..kind }
 }
 
 /// DOUBLE that is calculated from the arguments, but by division: it has a fixed number of decimals if they have.
-pub(super) fn fixed_double(typing: &Typing<'_>) -> ExprType {
+pub(super) fn fixed_double(typing: &TypeContext<'_>) -> ExprType {
     let decimals = ExprType::common_decimals(typing.types.iter());
     ExprType { decimals, ..ExprType::double() }
 }
@@ -65,7 +65,7 @@ fn places(kind: &ExprType) -> u32 {
     kind.digits() + u32::from(!kind.unsigned)
 }
 
-fn sum_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn sum_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let (number, a, b) = together(typing);
     let kind = match number {
         Number::Double => fixed_double(typing),
@@ -84,7 +84,7 @@ fn sum_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(finished(typing, kind))
 }
 
-fn product_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn product_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let (number, a, b) = together(typing);
     let kind = match number {
         Number::Double => fixed_double(typing),
@@ -105,7 +105,7 @@ fn product_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(finished(typing, kind))
 }
 
-fn quotient_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn quotient_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let (number, a, b) = together(typing);
     if number == Number::Double {
         let kind = fixed_double(typing);
@@ -118,7 +118,7 @@ fn quotient_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::decimal(digits, scale))
 }
 
-fn average_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn average_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let sum = typing.get(0);
     if !sum.is_decimal() {
         return Ok(ExprType::double());
@@ -128,14 +128,14 @@ fn average_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::decimal(digits + more, u32::from(sum.scale()) + more))
 }
 
-fn whole_quotient_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn whole_quotient_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let (_, a, b) = together(typing);
     let length = if a.is_integer() { places(&a) } else { a.length + u32::from(b.scale()) };
     let kind = ExprType::int(length.min(21));
     Ok(kind.with_unsigned(a.unsigned || b.unsigned))
 }
 
-fn remainder_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn remainder_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let (number, a, b) = together(typing);
     Ok(match number {
         Number::Double => fixed_double(typing),
@@ -151,7 +151,7 @@ fn remainder_type(typing: &Typing<'_>) -> Result<ExprType> {
     })
 }
 
-fn negative_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn negative_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let a = typing.get(0);
     let kind = match number_of(&a) {
         Number::Double => fixed_double(typing),
@@ -165,7 +165,7 @@ fn negative_type(typing: &Typing<'_>) -> Result<ExprType> {
 }
 
 /// Whether it is a literal whose opposite 64 bits do not hold.
-fn is_beyond_signed(typing: &Typing<'_>) -> bool {
+fn is_beyond_signed(typing: &TypeContext<'_>) -> bool {
     match typing.scalars.first().copied().flatten() {
         Some(ScalarValue::UInt64(Some(number))) => *number > 1 << 63,
         _ => false,
@@ -183,7 +183,7 @@ fn out_of_range(kind: &ExprType, what: String) -> Error {
     Error::new(ErrorCode::NumberOutOfRange, message)
 }
 
-fn shown(value: &V<'_>) -> String {
+fn shown(value: &SqlValue<'_>) -> String {
     value.string().map_or_else(|| "NULL".to_owned(), |text| text.into_owned())
 }
 
@@ -194,23 +194,27 @@ struct Operation {
     doubles: fn(f64, f64) -> f64,
 }
 
-fn calculate<'a>(call: &Call<'_>, args: &[V<'a>], operation: &Operation) -> Result<V<'a>> {
-    let [a, b] = args else { return Ok(V::Null) };
+fn calculate<'a>(
+    call: &Call<'_>,
+    args: &[SqlValue<'a>],
+    operation: &Operation,
+) -> Result<SqlValue<'a>> {
+    let [a, b] = args else { return Ok(SqlValue::Null) };
     if a.is_null() || b.is_null() {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let overflow =
         || out_of_range(call.result, format!("({} {} {})", shown(a), operation.sign, shown(b)));
     match call.result.kind {
         SqlType::Double => {
             let result = (operation.doubles)(a.double(call), b.double(call));
-            if result.is_finite() { Ok(V::Double(result)) } else { Err(overflow()) }
+            if result.is_finite() { Ok(SqlValue::Double(result)) } else { Err(overflow()) }
         }
         SqlType::Decimal(_, scale) => {
             let result = (operation.decimals)(a.decimal(call), b.decimal(call));
             let result = result.and_then(|number| number.rescaled(scale));
             let fits = |number: &Dec| number.integer_digits() <= usize::from(MAX_DIGITS - scale);
-            result.filter(fits).map(V::Dec).ok_or_else(overflow)
+            result.filter(fits).map(SqlValue::Dec).ok_or_else(overflow)
         }
         _ => {
             let result = (operation.ints)(a.integer(call), b.integer(call));
@@ -220,40 +224,40 @@ fn calculate<'a>(call: &Call<'_>, args: &[V<'a>], operation: &Operation) -> Resu
 }
 
 /// The number, if 64 bits of this sign hold it.
-fn fitting<'a>(number: i128, kind: &ExprType) -> Option<V<'a>> {
+fn fitting<'a>(number: i128, kind: &ExprType) -> Option<SqlValue<'a>> {
     if kind.unsigned {
-        u64::try_from(number).ok().map(V::Uint)
+        u64::try_from(number).ok().map(SqlValue::Uint)
     } else {
-        i64::try_from(number).ok().map(V::Int)
+        i64::try_from(number).ok().map(SqlValue::Int)
     }
 }
 
-fn plus<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn plus<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let (ints, decimals) = (i128::checked_add, Dec::plus);
     calculate(call, args, &Operation { sign: "+", ints, decimals, doubles: |a, b| a + b })
 }
 
-fn minus<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn minus<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let (ints, decimals) = (i128::checked_sub, Dec::minus);
     calculate(call, args, &Operation { sign: "-", ints, decimals, doubles: |a, b| a - b })
 }
 
-fn times<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn times<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let (ints, decimals) = (i128::checked_mul, Dec::times);
     calculate(call, args, &Operation { sign: "*", ints, decimals, doubles: |a, b| a * b })
 }
 
-fn by_zero<'a>(call: &Call<'_>) -> Result<V<'a>> {
+fn by_zero<'a>(call: &Call<'_>) -> Result<SqlValue<'a>> {
     if call.sql_mode().has(SqlMode::ERROR_FOR_DIVISION_BY_ZERO) {
         call.warn(ErrorCode::DivisionByZero, || "Division by 0".to_owned());
     }
-    Ok(V::Null)
+    Ok(SqlValue::Null)
 }
 
-fn divide<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [a, b] = args else { return Ok(V::Null) };
+fn divide<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [a, b] = args else { return Ok(SqlValue::Null) };
     if a.is_null() || b.is_null() {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let overflow = || out_of_range(call.result, format!("({} / {})", shown(a), shown(b)));
     match call.result.kind {
@@ -263,7 +267,7 @@ fn divide<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
                 return by_zero(call);
             }
             let result = a.decimal(call).divided_by(divisor, scale);
-            result.map(V::Dec).ok_or_else(overflow)
+            result.map(SqlValue::Dec).ok_or_else(overflow)
         }
         _ => {
             let divisor = b.double(call);
@@ -271,23 +275,23 @@ fn divide<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
                 return by_zero(call);
             }
             let result = a.double(call) / divisor;
-            if result.is_finite() { Ok(V::Double(result)) } else { Err(overflow()) }
+            if result.is_finite() { Ok(SqlValue::Double(result)) } else { Err(overflow()) }
         }
     }
 }
 
-fn divide_average<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn divide_average<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     // No rows have no average, and that is nothing to warn of.
     match args {
-        [_, V::Int(0)] => Ok(V::Null),
+        [_, SqlValue::Int(0)] => Ok(SqlValue::Null),
         args => divide(call, args),
     }
 }
 
-fn whole_quotient<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [a, b] = args else { return Ok(V::Null) };
+fn whole_quotient<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [a, b] = args else { return Ok(SqlValue::Null) };
     if a.is_null() || b.is_null() {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let kinds = (call.type_of(0), call.type_of(1));
     let whole = |kind: Option<&ExprType>| kind.is_some_and(|kind| number_of(kind) == Number::Int);
@@ -307,38 +311,46 @@ fn whole_quotient<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     quotient.and_then(|number| fitting(number, call.result)).ok_or_else(overflow)
 }
 
-fn remainder<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [a, b] = args else { return Ok(V::Null) };
+fn remainder<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [a, b] = args else { return Ok(SqlValue::Null) };
     if a.is_null() || b.is_null() {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     match call.result.kind {
         SqlType::Double => {
             let divisor = b.double(call);
-            if divisor == 0.0 { by_zero(call) } else { Ok(V::Double(a.double(call) % divisor)) }
+            if divisor == 0.0 {
+                by_zero(call)
+            } else {
+                Ok(SqlValue::Double(a.double(call) % divisor))
+            }
         }
         SqlType::Decimal(..) => {
             let divisor = b.decimal(call);
             if divisor.is_zero() {
                 return by_zero(call);
             }
-            Ok(V::or_null(a.decimal(call).remainder(divisor), V::Dec))
+            Ok(SqlValue::or_null(a.decimal(call).remainder(divisor), SqlValue::Dec))
         }
         _ => {
             let divisor = b.integer(call);
-            if divisor == 0 { by_zero(call) } else { Ok(V::whole(a.integer(call) % divisor)) }
+            if divisor == 0 {
+                by_zero(call)
+            } else {
+                Ok(SqlValue::whole(a.integer(call) % divisor))
+            }
         }
     }
 }
 
-fn negative<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [a] = args else { return Ok(V::Null) };
+fn negative<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [a] = args else { return Ok(SqlValue::Null) };
     if a.is_null() {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     Ok(match call.result.kind {
-        SqlType::Double => V::Double(-a.double(call)),
-        SqlType::Decimal(..) => V::Dec(a.decimal(call).negated()),
+        SqlType::Double => SqlValue::Double(-a.double(call)),
+        SqlType::Decimal(..) => SqlValue::Dec(a.decimal(call).negated()),
         _ => {
             let overflow = || out_of_range(call.result, format!("-({})", shown(a)));
             return fitting(-a.integer(call), call.result).ok_or_else(overflow);

@@ -1,10 +1,10 @@
 //! `& | ^ ~ << >>` and what counts bits.
 
 use super::super::{
-    call::{Call, Typing},
+    call::{Call, TypeContext},
     function::Definition,
     types::ExprType,
-    value::V,
+    value::SqlValue,
 };
 use crate::Result;
 
@@ -18,11 +18,11 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("bit_count", 1, 1, count_type, count),
 ];
 
-fn bits_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn bits_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType { not_null: typing.all_present(), ..ExprType::uint(21) })
 }
 
-fn count_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn count_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::int(21))
 }
 
@@ -35,29 +35,33 @@ fn shifted_right(bits: u64, by: u64) -> u64 {
 }
 
 /// The 64 bits of a number.
-fn bits(value: &V<'_>, call: &Call<'_>) -> u64 {
+fn bits(value: &SqlValue<'_>, call: &Call<'_>) -> u64 {
     let number = value.integer(call);
     u64::try_from(number).unwrap_or(number as i64 as u64)
 }
 
-fn pair<'a>(call: &Call<'_>, args: &[V<'a>], of: fn(u64, u64) -> u64) -> Result<V<'a>> {
-    let [a, b] = args else { return Ok(V::Null) };
+fn pair<'a>(
+    call: &Call<'_>,
+    args: &[SqlValue<'a>],
+    of: fn(u64, u64) -> u64,
+) -> Result<SqlValue<'a>> {
+    let [a, b] = args else { return Ok(SqlValue::Null) };
     if a.is_null() || b.is_null() {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
-    Ok(V::Uint(of(bits(a, call), bits(b, call))))
+    Ok(SqlValue::Uint(of(bits(a, call), bits(b, call))))
 }
 
-fn inverse<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn inverse<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     match args {
-        [value] if !value.is_null() => Ok(V::Uint(!bits(value, call))),
-        _ => Ok(V::Null),
+        [value] if !value.is_null() => Ok(SqlValue::Uint(!bits(value, call))),
+        _ => Ok(SqlValue::Null),
     }
 }
 
-fn count<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn count<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     match args {
-        [value] if !value.is_null() => Ok(V::Int(i64::from(bits(value, call).count_ones()))),
-        _ => Ok(V::Null),
+        [value] if !value.is_null() => Ok(SqlValue::Int(i64::from(bits(value, call).count_ones()))),
+        _ => Ok(SqlValue::Null),
     }
 }

@@ -5,14 +5,14 @@ use remora_mysql::{Charset, Collation, ErrorCode};
 
 use super::{
     super::{
-        call::{Call, Typing},
+        call::{Call, TypeContext},
         decimal::Dec,
         encoding,
         function::{Definition, Dialect},
         json,
         temporal::{LONGEST_TIME, round_micros},
         types::{ExprType, UNBOUNDED, coercibility},
-        value::V,
+        value::SqlValue,
     },
     control::typed,
 };
@@ -37,31 +37,31 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("sum_argument", 1, 1, sum_argument_type, first).expanding(wider),
 ];
 
-fn present<'v, 'a>(args: &'v [V<'a>]) -> Option<&'v V<'a>> {
+fn present<'v, 'a>(args: &'v [SqlValue<'a>]) -> Option<&'v SqlValue<'a>> {
     args.first().filter(|value| !value.is_null())
 }
 
-fn first<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(args.first().cloned().unwrap_or(V::Null))
+fn first<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(args.first().cloned().unwrap_or(SqlValue::Null))
 }
 
-fn kept(typing: &Typing<'_>, kind: ExprType) -> ExprType {
+fn kept(typing: &TypeContext<'_>, kind: ExprType) -> ExprType {
     ExprType { not_null: typing.get(0).not_null, ..kind }
 }
 
-fn signed_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn signed_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(kept(typing, ExprType::int(21)))
 }
 
-fn signed<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::or_null(present(args), |value| V::Int(bounded(value, call) as i64)))
+fn signed<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(SqlValue::or_null(present(args), |value| SqlValue::Int(bounded(value, call) as i64)))
 }
 
 /// Within 64 bits; what is beyond as a decimal or text becomes the largest, signed.
-fn bounded(value: &V<'_>, call: &Call<'_>) -> i128 {
+fn bounded(value: &SqlValue<'_>, call: &Call<'_>) -> i128 {
     let number = value.integer(call);
     match value {
-        V::Dec(_) => {
+        SqlValue::Dec(_) => {
             let most = i128::from(i64::MAX);
             let kept = number.clamp(-most - 1, most);
             if kept != number && number > i128::from(u64::MAX) - 1 {
@@ -73,26 +73,26 @@ fn bounded(value: &V<'_>, call: &Call<'_>) -> i128 {
     }
 }
 
-fn unsigned_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn unsigned_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(kept(typing, ExprType::uint(21)))
 }
 
-fn unsigned<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(value) = present(args) else { return Ok(V::Null) };
+fn unsigned<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(value) = present(args) else { return Ok(SqlValue::Null) };
     let number = value.integer(call);
-    if let (true, V::Dec(_)) = (number < 0, value) {
+    if let (true, SqlValue::Dec(_)) = (number < 0, value) {
         value.warn_truncated(call, "DECIMAL");
-        return Ok(V::Uint(0));
+        return Ok(SqlValue::Uint(0));
     }
-    if number < 0 && matches!(value, V::Text(_)) {
+    if number < 0 && matches!(value, SqlValue::Text(_)) {
         call.warn(ErrorCode::Unknown, || {
             "Cast to unsigned converted negative integer to its positive complement".to_owned()
         });
     }
-    Ok(V::Uint(u64::try_from(number).unwrap_or(number as i64 as u64)))
+    Ok(SqlValue::Uint(u64::try_from(number).unwrap_or(number as i64 as u64)))
 }
 
-fn char_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn char_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let length = match typing.constant(1) {
         Some(length) => u32::try_from(length).unwrap_or(UNBOUNDED),
         None => typing.get(0).characters(),
@@ -101,26 +101,26 @@ fn char_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(kind.with_coercibility(coercibility::IMPLICIT))
 }
 
-fn char<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(value) = present(args) else { return Ok(V::Null) };
+fn char<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(value) = present(args) else { return Ok(SqlValue::Null) };
     let text = value.string().unwrap_or_default();
     let Some(length) = args.get(1).map(|length| length.count(call)) else {
         return Ok(match value {
-            V::Text(text) => V::Text(text.clone()),
-            _ => V::text(text.into_owned()),
+            SqlValue::Text(text) => SqlValue::Text(text.clone()),
+            _ => SqlValue::text(text.into_owned()),
         });
     };
     let length = usize::try_from(length).unwrap_or(0);
     match text.char_indices().nth(length) {
         Some((end, _)) => {
             call.warn_truncated(&format!("CHAR({length})"), &text);
-            Ok(V::text(text.get(..end).unwrap_or("")))
+            Ok(SqlValue::text(text.get(..end).unwrap_or("")))
         }
-        None => Ok(V::text(text.into_owned())),
+        None => Ok(SqlValue::text(text.into_owned())),
     }
 }
 
-fn binary_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn binary_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = typing.get(0);
     let bytes = if kind.is_text() { kind.length.saturating_mul(4) } else { kind.characters() };
     let length =
@@ -128,8 +128,8 @@ fn binary_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::binary(length).with_coercibility(coercibility::IMPLICIT))
 }
 
-fn binary<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(value) = present(args) else { return Ok(V::Null) };
+fn binary<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(value) = present(args) else { return Ok(SqlValue::Null) };
     let mut bytes = value.octets().unwrap_or_default().into_owned();
     if let Some(length) = args.get(1) {
         let length = usize::try_from(length.count(call)).unwrap_or(0);
@@ -140,18 +140,18 @@ fn binary<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
             bytes.resize(length, 0);
         }
     }
-    Ok(V::bytes(bytes))
+    Ok(SqlValue::bytes(bytes))
 }
 
-fn decimal_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn decimal_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let size =
         |index| typing.constant(index).and_then(|size| u32::try_from(size).ok()).unwrap_or(0);
     Ok(kept(typing, ExprType::decimal(size(1), size(2))))
 }
 
-fn decimal<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(value) = present(args) else { return Ok(V::Null) };
-    let SqlType::Decimal(digits, scale) = call.result.kind else { return Ok(V::Null) };
+fn decimal<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(value) = present(args) else { return Ok(SqlValue::Null) };
+    let SqlType::Decimal(digits, scale) = call.result.kind else { return Ok(SqlValue::Null) };
     let exact = value.decimal(call);
     let largest = Dec::largest(digits, scale);
     let rounded = exact.rescaled(scale).unwrap_or(largest);
@@ -160,120 +160,120 @@ fn decimal<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         call.warn(ErrorCode::OutOfRange, || {
             format!("Out of range value for column '{}' at row 1", cast_name(&shown, digits, scale))
         });
-        return Ok(V::Dec(if exact.is_negative() { largest.negated() } else { largest }));
+        return Ok(SqlValue::Dec(if exact.is_negative() { largest.negated() } else { largest }));
     }
-    Ok(V::Dec(rounded))
+    Ok(SqlValue::Dec(rounded))
 }
 
 fn cast_name(value: &str, digits: u8, scale: u8) -> String {
     format!("cast({value} as decimal({digits},{scale}))")
 }
 
-fn float_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn float_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(kept(typing, ExprType { kind: SqlType::Float, ..ExprType::double() }))
 }
 
-fn float<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(value) = present(args) else { return Ok(V::Null) };
+fn float<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(value) = present(args) else { return Ok(SqlValue::Null) };
     let number = value.double(call) as f32;
     if number.is_finite() {
-        return Ok(V::Float(number));
+        return Ok(SqlValue::Float(number));
     }
     Err(Error::new(ErrorCode::NumberOutOfRange, "FLOAT value is out of range in 'cast'"))
 }
 
-fn double_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn double_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(kept(typing, ExprType::double()))
 }
 
-fn double<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::or_null(present(args), |value| V::Double(value.double(call))))
+fn double<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(SqlValue::or_null(present(args), |value| SqlValue::Double(value.double(call))))
 }
 
-fn date_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn date_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::date())
 }
 
 /// CAST AS DATE, and DATE().
-pub(super) fn date<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+pub(super) fn date<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let moment = args.first().and_then(|value| call.allowed_moment(value));
-    Ok(V::or_null(moment, |(moment, ..)| V::Date(moment.midnight())))
+    Ok(SqlValue::or_null(moment, |(moment, ..)| SqlValue::Date(moment.midnight())))
 }
 
-fn digits(typing: &Typing<'_>) -> u8 {
+fn digits(typing: &TypeContext<'_>) -> u8 {
     typing.constant(1).and_then(|digits| u8::try_from(digits).ok()).unwrap_or(0)
 }
 
-fn time_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn time_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::time(digits(typing)))
 }
 
-fn time<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn time<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let digits = call.result.scale();
-    Ok(V::or_null(args.first().and_then(|value| value.time(call)), |(micros, _)| {
-        V::Time(round_micros(micros, digits).clamp(-LONGEST_TIME, LONGEST_TIME), digits)
+    Ok(SqlValue::or_null(args.first().and_then(|value| value.time(call)), |(micros, _)| {
+        SqlValue::Time(round_micros(micros, digits).clamp(-LONGEST_TIME, LONGEST_TIME), digits)
     }))
 }
 
-fn date_time_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn date_time_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::date_time(digits(typing)))
 }
 
-fn date_time<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn date_time<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let digits = call.result.scale();
     let moment = args.first().and_then(|value| call.allowed_moment(value));
     let rounded = moment.and_then(|(moment, ..)| moment.rounded(digits));
-    Ok(V::or_null(rounded, |moment| V::DateTime(moment, digits)))
+    Ok(SqlValue::or_null(rounded, |moment| SqlValue::DateTime(moment, digits)))
 }
 
-fn year_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn year_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::column(SqlType::Year, true, 4, Collation::BINARY))
 }
 
-fn year<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(value) = present(args) else { return Ok(V::Null) };
+fn year<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(value) = present(args) else { return Ok(SqlValue::Null) };
     let number = match value {
-        V::Date(moment) | V::DateTime(moment, _) => i128::from(moment.year),
-        V::Time(..) => i128::from(call.today().year),
+        SqlValue::Date(moment) | SqlValue::DateTime(moment, _) => i128::from(moment.year),
+        SqlValue::Time(..) => i128::from(call.today().year),
         value => value.integer(call),
     };
-    if let V::Text(text) = value
+    if let SqlValue::Text(text) = value
         && !text.trim_start().starts_with(|first: char| first.is_ascii_digit())
     {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let year = match number {
-        0 if matches!(value, V::Text(_)) => 2_000,
+        0 if matches!(value, SqlValue::Text(_)) => 2_000,
         0 => 0,
         1..=69 => number + 2_000,
         70..=99 => number + 1_900,
         1_901..=2_155 => number,
         _ => {
             value.warn_truncated(call, "YEAR");
-            return Ok(V::Null);
+            return Ok(SqlValue::Null);
         }
     };
-    Ok(V::Uint(u64::try_from(year).unwrap_or(0)))
+    Ok(SqlValue::Uint(u64::try_from(year).unwrap_or(0)))
 }
 
-fn json_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn json_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::json())
 }
 
-fn cast_json<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn cast_json<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     match present(args) {
-        None => Ok(V::Null),
-        Some(V::Text(text)) => {
+        None => Ok(SqlValue::Null),
+        Some(SqlValue::Text(text)) => {
             json::parse_argument(text, 1, "cast_as_json").map(|value| json::to_value(&value))
         }
-        Some(V::Int(number)) if call.type_of(0).is_some_and(|kind| kind.length == 1) => {
+        Some(SqlValue::Int(number)) if call.type_of(0).is_some_and(|kind| kind.length == 1) => {
             Ok(json::to_value(&json::Json::Bool(*number != 0)))
         }
         Some(value) => Ok(json::to_value(&json::of_value(value))),
     }
 }
 
-fn using_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn using_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let name = typing.constant_text(1).unwrap_or("").to_lowercase();
     let kind = typing.get(0);
     if name == "binary" {
@@ -287,17 +287,17 @@ fn using_type(typing: &Typing<'_>) -> Result<ExprType> {
 }
 
 /// Of CHAR: as weak as the literal that it stands for.
-fn char_using_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn char_using_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(using_type(typing)?.with_coercibility(coercibility::LITERAL))
 }
 
-fn using<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(value) = present(args) else { return Ok(V::Null) };
+fn using<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(value) = present(args) else { return Ok(SqlValue::Null) };
     if !call.result.is_text() {
-        return Ok(V::bytes(value.octets().unwrap_or_default().into_owned()));
+        return Ok(SqlValue::bytes(value.octets().unwrap_or_default().into_owned()));
     }
     let charset = call.result.collation.charset();
-    if let V::Bytes(bytes) = value {
+    if let SqlValue::Bytes(bytes) = value {
         // A character's first bytes may be left out where they are zero.
         let width = Charset::named(charset).unwrap_or_default().unit_bytes();
         let missing = bytes.len().next_multiple_of(width) - bytes.len();
@@ -314,30 +314,30 @@ fn using<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         _ => char::MAX,
     };
     let kept: String = text.chars().map(|each| if each > last { '?' } else { each }).collect();
-    Ok(V::text(kept))
+    Ok(SqlValue::text(kept))
 }
 
 /// Bytes as a text in a character set; NULL, with a warning, where they are none.
-fn text_of_bytes<'a>(call: &Call<'_>, bytes: &[u8], charset: &str) -> V<'a> {
+fn text_of_bytes<'a>(call: &Call<'_>, bytes: &[u8], charset: &str) -> SqlValue<'a> {
     /// Most bytes that are shown.
     const SHOWN: usize = 3;
     if let Some(known) = Charset::named(charset).filter(|known| !known.is_utf8()) {
-        return V::text(known.decode(bytes).into_owned());
+        return SqlValue::text(known.decode(bytes).into_owned());
     }
     match std::str::from_utf8(bytes) {
-        Ok(text) => V::text(text),
+        Ok(text) => SqlValue::text(text),
         Err(error) => {
             call.warn(ErrorCode::InvalidCharacters, || {
                 let wrong = bytes.get(error.valid_up_to()..).unwrap_or_default();
                 let shown = encoding::hex(wrong.get(..SHOWN).unwrap_or(wrong));
                 format!("Invalid {charset} character string: '{shown}'")
             });
-            V::Null
+            SqlValue::Null
         }
     }
 }
 
-fn text_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn text_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = typing.get(0);
     if kind.is_string() {
         return Ok(kind);
@@ -346,7 +346,7 @@ fn text_type(typing: &Typing<'_>) -> Result<ExprType> {
 }
 
 /// SUM adds exact numbers as decimals wide enough for the sum, all else as doubles.
-fn sum_argument_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn sum_argument_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = typing.get(0);
     let exact = kind.is_integer() || kind.is_decimal() || kind.is_temporal();
     if !exact {
@@ -357,7 +357,7 @@ fn sum_argument_type(typing: &Typing<'_>) -> Result<ExprType> {
 }
 
 /// The cast of a whole column at once.
-fn wider(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+fn wider(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     let ([expr], [kind]) = (args, typing.types) else { return Ok(None) };
     let to = sum_argument_type(typing)?;
     let exact = kind.is_decimal() || kind.is_integer() && kind.length > 1;

@@ -9,10 +9,10 @@ use remora_mysql::{BlockMode, Chaining, ErrorCode};
 use sha2::Sha512;
 
 use super::super::{
-    call::{Call, Typing},
+    call::{Call, TypeContext},
     function::Definition,
     types::ExprType,
-    value::V,
+    value::SqlValue,
 };
 use crate::{Error, Result, state::Context};
 
@@ -37,30 +37,35 @@ const MAX_OPTION_BYTES: usize = 255;
 /// What is done with bytes, until the statement is over; `None` where they were not made by the key.
 type Work = fn(&Cipher, Chaining, u128, &[u8], &dyn Fn() -> bool) -> Result<Option<Vec<u8>>>;
 
-fn encrypted_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn encrypted_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let bytes = typing.get(0).characters().saturating_mul(4);
     Ok(ExprType::binary((bytes / BLOCK as u32).saturating_add(1).saturating_mul(BLOCK as u32)))
 }
 
-fn decrypted_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn decrypted_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::binary(typing.get(0).characters()))
 }
 
-fn crypted<'a>(call: &Call<'_>, args: &[V<'a>], name: &str, work: Work) -> Result<V<'a>> {
+fn crypted<'a>(
+    call: &Call<'_>,
+    args: &[SqlValue<'a>],
+    name: &str,
+    work: Work,
+) -> Result<SqlValue<'a>> {
     let mode = call.context.map_or(BlockMode::DEFAULT, |context| context.block_mode);
     let vector = vector(call, args, mode, name)?;
-    let bytes = args.first().and_then(V::octets);
-    let (Some(bytes), Some(password)) = (bytes, args.get(1).and_then(V::octets)) else {
-        return Ok(V::Null);
+    let bytes = args.first().and_then(SqlValue::octets);
+    let (Some(bytes), Some(password)) = (bytes, args.get(1).and_then(SqlValue::octets)) else {
+        return Ok(SqlValue::Null);
     };
     let key = key(call, &password, args, mode)?;
-    let Some(cipher) = Cipher::new(&key) else { return Ok(V::Null) };
+    let Some(cipher) = Cipher::new(&key) else { return Ok(SqlValue::Null) };
     let is_over = || call.context.is_some_and(Context::is_over);
-    Ok(V::or_null(work(&cipher, mode.chaining, vector, &bytes, &is_over)?, V::bytes))
+    Ok(SqlValue::or_null(work(&cipher, mode.chaining, vector, &bytes, &is_over)?, SqlValue::bytes))
 }
 
 /// What the first block is mixed with.
-fn vector(call: &Call<'_>, args: &[V<'_>], mode: BlockMode, name: &str) -> Result<u128> {
+fn vector(call: &Call<'_>, args: &[SqlValue<'_>], mode: BlockMode, name: &str) -> Result<u128> {
     if mode.chaining == Chaining::Ecb {
         if args.len() == 3 {
             call.warn(ErrorCode::OptionIgnored, || "<IV> option ignored".to_owned());
@@ -83,7 +88,12 @@ fn vector(call: &Call<'_>, args: &[V<'_>], mode: BlockMode, name: &str) -> Resul
 }
 
 /// The key that a password is: itself, folded, or what a method makes of it.
-fn key(call: &Call<'_>, password: &[u8], args: &[V<'_>], mode: BlockMode) -> Result<Vec<u8>> {
+fn key(
+    call: &Call<'_>,
+    password: &[u8],
+    args: &[SqlValue<'_>],
+    mode: BlockMode,
+) -> Result<Vec<u8>> {
     let Some(method) = args.get(3) else {
         if password.len() > mode.key_bytes {
             let size = mode.key_bytes;
@@ -125,7 +135,7 @@ fn key(call: &Call<'_>, password: &[u8], args: &[V<'_>], mode: BlockMode) -> Res
     Ok(key)
 }
 
-fn option(value: &V<'_>) -> Result<Vec<u8>> {
+fn option(value: &SqlValue<'_>) -> Result<Vec<u8>> {
     let bytes = value.octets().filter(|bytes| bytes.len() <= MAX_OPTION_BYTES);
     bytes.map(|bytes| bytes.to_vec()).ok_or_else(|| {
         let message =

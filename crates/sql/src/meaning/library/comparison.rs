@@ -15,16 +15,16 @@ use remora_mysql::{Collation, ErrorCode};
 
 use super::{
     super::{
-        call::{Call, Typing},
+        call::{Call, TypeContext},
         collation,
-        compare::{Comparing, compare_values, for_case},
+        compare::{ComparisonDomain, compare_values, for_case},
         copies,
         function::{Definition, Dialect, Function, MANY},
         json,
         number::integer_prefix,
         temporal::parse_moment,
         types::ExprType,
-        value::V,
+        value::SqlValue,
     },
     control::converted,
     literals::number_of_digits,
@@ -54,7 +54,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("row_key", 1, MANY, bytes_type, row_key),
     Definition::new("json_order", 2, 2, order_type, json_order),
     Definition::truth("undecided", 1, 1, |call, args| {
-        Ok(V::or_null(args.first().and_then(|truth| truth.is_true(call)), V::truth))
+        Ok(SqlValue::or_null(args.first().and_then(|truth| truth.is_true(call)), SqlValue::truth))
     })
     .volatile(),
     Definition::new("text_of_bytes", 2, 2, text_of_bytes_type, text_of_bytes),
@@ -63,31 +63,31 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("to_time", 1, 1, time_type, to_time),
     Definition::new("strcmp", 2, 2, order_type, strcmp),
     Definition::new("isnull", 1, 1, isnull_type, |_, args| {
-        Ok(V::truth(args.first().is_none_or(V::is_null)))
+        Ok(SqlValue::truth(args.first().is_none_or(SqlValue::is_null)))
     }),
 ];
 
 /// Comparisons are expanded before anything runs.
-fn never<'a>(_call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+fn never<'a>(_call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Err(Error::new(ErrorCode::Unknown, "a comparison was not planned"))
 }
 
 /// Whether the value of a CASE is one that it is compared with.
-fn case_equal<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let ([a, b], [a_type, b_type]) = (args, call.types) else { return Ok(V::Null) };
+fn case_equal<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let ([a, b], [a_type, b_type]) = (args, call.types) else { return Ok(SqlValue::Null) };
     let order = compare_values(&for_case(a_type, b_type)?, a, b, call)?;
-    Ok(V::or_null(order, |order| V::truth(order.is_eq())))
+    Ok(SqlValue::or_null(order, |order| SqlValue::truth(order.is_eq())))
 }
 
 /// A plain equality, unless JSON is compared.
-fn expand_case_equal(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+fn expand_case_equal(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     if typing.types.iter().any(|each| each.kind == SqlType::Json) {
         return Ok(None);
     }
     binary(args, typing, Operator::Eq)
 }
 
-fn dialect(typing: &Typing<'_>) -> Dialect {
+fn dialect(typing: &TypeContext<'_>) -> Dialect {
     Dialect { collation: typing.collation, division_digits: typing.division_digits }
 }
 
@@ -99,7 +99,7 @@ pub(super) fn called(name: &str, args: Vec<Expr>, dialect: Dialect) -> Expr {
     }
 }
 
-fn binary(args: &[Expr], typing: &Typing<'_>, op: Operator) -> Result<Option<Expr>> {
+fn binary(args: &[Expr], typing: &TypeContext<'_>, op: Operator) -> Result<Option<Expr>> {
     let ([a, b], [a_type, b_type]) = (args, typing.types) else { return Ok(None) };
     Ok(Some(compared(a, a_type, op, b, b_type, dialect(typing))?))
 }
@@ -131,7 +131,7 @@ pub(crate) fn compared(
     let ((a, a_type), (b, b_type)) = (beside(a, a_type, b_type), beside(b, b_type, a_type));
     let (a, a_type, b, b_type) = (a.as_ref(), a_type.as_ref(), b.as_ref(), b_type.as_ref());
     let comparing = comparing_of(a, a_type, b, b_type)?;
-    if comparing == Comparing::Json {
+    if comparing == ComparisonDomain::Json {
         let order = called("json_order", vec![a.clone(), b.clone()], dialect);
         if op == Operator::IsNotDistinctFrom {
             return Ok(plain(order, Operator::IsNotDistinctFrom, lit(0i64)));
@@ -166,8 +166,13 @@ fn plain(a: Expr, op: Operator, b: Expr) -> Expr {
 }
 
 /// A text that spells a whole number is compared with an integer as one.
-fn comparing_of(a: &Expr, a_type: &ExprType, b: &Expr, b_type: &ExprType) -> Result<Comparing> {
-    let comparing = Comparing::of(a_type, b_type)?;
+fn comparing_of(
+    a: &Expr,
+    a_type: &ExprType,
+    b: &Expr,
+    b_type: &ExprType,
+) -> Result<ComparisonDomain> {
+    let comparing = ComparisonDomain::of(a_type, b_type)?;
     let spells_integer = |expr: &Expr| match expr {
         Expr::Literal(ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)), _) => {
             integer_prefix(text).1
@@ -176,12 +181,16 @@ fn comparing_of(a: &Expr, a_type: &ExprType, b: &Expr, b_type: &ExprType) -> Res
     };
     let exact =
         (a_type.is_integer() && spells_integer(b)) || (b_type.is_integer() && spells_integer(a));
-    Ok(if comparing == Comparing::Double && exact { Comparing::Decimal } else { comparing })
+    Ok(if comparing == ComparisonDomain::Double && exact {
+        ComparisonDomain::Decimal
+    } else {
+        comparing
+    })
 }
 
 /// The decimal type that holds both sides.
-fn common_number(comparing: Comparing, a: &ExprType, b: &ExprType) -> ExprType {
-    if comparing != Comparing::Decimal {
+fn common_number(comparing: ComparisonDomain, a: &ExprType, b: &ExprType) -> ExprType {
+    if comparing != ComparisonDomain::Decimal {
         return ExprType::null();
     }
     let whole = |kind: &ExprType| if kind.is_string() { 20 } else { kind.integer_digits() };
@@ -193,7 +202,7 @@ fn common_number(comparing: Comparing, a: &ExprType, b: &ExprType) -> ExprType {
 fn prepared(
     expr: &Expr,
     kind: &ExprType,
-    comparing: Comparing,
+    comparing: ComparisonDomain,
     common: &ExprType,
     other: &ExprType,
     dialect: Dialect,
@@ -201,33 +210,35 @@ fn prepared(
     let expr = expr.clone();
     Ok(match comparing {
         _ if kind.is_null() => expr,
-        Comparing::Int if kind.length == 1 => converted(&expr, kind, &ExprType::int(2), dialect),
-        Comparing::Int => expr,
-        Comparing::Decimal if kind.kind == common.kind => expr,
-        Comparing::Decimal => converted(&expr, kind, common, dialect),
-        Comparing::Double if kind.kind == SqlType::Double => expr,
-        Comparing::Double => called("to_double", vec![expr], dialect),
-        Comparing::Text(collation) if kind.is_string() && !kind.is_text() => {
+        ComparisonDomain::Int if kind.length == 1 => {
+            converted(&expr, kind, &ExprType::int(2), dialect)
+        }
+        ComparisonDomain::Int => expr,
+        ComparisonDomain::Decimal if kind.kind == common.kind => expr,
+        ComparisonDomain::Decimal => converted(&expr, kind, common, dialect),
+        ComparisonDomain::Double if kind.kind == SqlType::Double => expr,
+        ComparisonDomain::Double => called("to_double", vec![expr], dialect),
+        ComparisonDomain::Text(collation) if kind.is_string() && !kind.is_text() => {
             let number = lit(i64::from(collation.0));
             let text = called("text_of_bytes", vec![expr, number], dialect);
             if collation::is_bytes(collation) { text } else { text_key(text, collation, dialect) }
         }
-        Comparing::Text(collation) if collation::is_bytes(collation) => expr,
-        Comparing::Text(collation) => text_key(expr, collation, dialect),
-        Comparing::Bytes if kind.is_text() => {
+        ComparisonDomain::Text(collation) if collation::is_bytes(collation) => expr,
+        ComparisonDomain::Text(collation) => text_key(expr, collation, dialect),
+        ComparisonDomain::Bytes if kind.is_text() => {
             let bytes = ExprType::binary(kind.length);
             converted(&expr, kind, &bytes, dialect)
         }
-        Comparing::Bytes => expr,
-        Comparing::Moment if kind.has_date() => expr,
-        Comparing::Moment => {
+        ComparisonDomain::Bytes => expr,
+        ComparisonDomain::Moment if kind.has_date() => expr,
+        ComparisonDomain::Moment => {
             check_moment(&expr, other)?;
             let name = if other.kind == SqlType::Date { "DATE" } else { "DATETIME" };
             called("to_moment", vec![expr, lit(name)], dialect)
         }
-        Comparing::Time if kind.is_temporal() => expr,
-        Comparing::Time => called("to_time", vec![expr], dialect),
-        Comparing::Json => expr,
+        ComparisonDomain::Time if kind.is_temporal() => expr,
+        ComparisonDomain::Time => called("to_time", vec![expr], dialect),
+        ComparisonDomain::Json => expr,
     })
 }
 
@@ -260,7 +271,7 @@ pub(crate) fn text_key(expr: Expr, collation: Collation, dialect: Dialect) -> Ex
     called("collation_key", vec![expr, number], dialect)
 }
 
-fn between(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+fn between(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     let ([value, low, high], [kind, low_type, high_type]) = (args, typing.types) else {
         return Ok(None);
     };
@@ -301,20 +312,20 @@ fn of_one_collation(types: [&ExprType; 3]) -> Result<[ExprType; 3]> {
 }
 
 /// BETWEEN of a value that is another each time it is evaluated, or too large to be evaluated twice.
-fn between_of_row<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn between_of_row<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let above = order_of(call, args, 0, 1)?.map(|order| order.is_ge());
     let below = order_of(call, args, 0, 2)?.map(|order| order.is_le());
     Ok(match (above, below) {
-        (Some(false), _) | (_, Some(false)) => V::truth(false),
-        (Some(true), Some(true)) => V::truth(true),
-        _ => V::Null,
+        (Some(false), _) | (_, Some(false)) => SqlValue::truth(false),
+        (Some(true), Some(true)) => SqlValue::truth(true),
+        _ => SqlValue::Null,
     })
 }
 
 /// The order of two arguments; `None` where one of them is NULL.
 fn order_of(
     call: &Call<'_>,
-    args: &[V<'_>],
+    args: &[SqlValue<'_>],
     a: usize,
     b: usize,
 ) -> Result<Option<std::cmp::Ordering>> {
@@ -323,25 +334,25 @@ fn order_of(
     else {
         return Ok(None);
     };
-    compare_values(&Comparing::of(a.1, b.1)?, a.0, b.0, call)
+    compare_values(&ComparisonDomain::of(a.1, b.1)?, a.0, b.0, call)
 }
 
 /// IN of a value that is another each time it is evaluated, or too large to be evaluated so often.
-fn within_of_row<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn within_of_row<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let mut unknown = false;
     for place in 1..args.len() {
         match order_of(call, args, 0, place)? {
-            Some(order) if order.is_eq() => return Ok(V::truth(true)),
+            Some(order) if order.is_eq() => return Ok(SqlValue::truth(true)),
             Some(_) => {}
             None => unknown = true,
         }
     }
-    Ok(if unknown { V::Null } else { V::truth(false) })
+    Ok(if unknown { SqlValue::Null } else { SqlValue::truth(false) })
 }
 
 /// IN of a row: how many values it has, its values, and those of each row of the list.
-fn row_in<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(V::Int(width)) = args.first() else { return Ok(V::Null) };
+fn row_in<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(SqlValue::Int(width)) = args.first() else { return Ok(SqlValue::Null) };
     let width = usize::try_from(*width).unwrap_or(0).max(1);
     let mut unknown = false;
     for start in (1 + width..args.len()).step_by(width) {
@@ -354,16 +365,16 @@ fn row_in<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
             }
         }
         match same {
-            Some(true) => return Ok(V::truth(true)),
+            Some(true) => return Ok(SqlValue::truth(true)),
             Some(false) => {}
             None => unknown = true,
         }
     }
-    Ok(if unknown { V::Null } else { V::truth(false) })
+    Ok(if unknown { SqlValue::Null } else { SqlValue::truth(false) })
 }
 
 /// The order of two rows: the values of one, then those of the other.
-fn row_order<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn row_order<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let width = args.len() / 2;
     for place in 0..width {
         match order_of(call, args, place, width + place)? {
@@ -371,15 +382,15 @@ fn row_order<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
             other => return Ok(order_value(other)),
         }
     }
-    Ok(V::Int(0))
+    Ok(SqlValue::Int(0))
 }
 
-fn choice_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn choice_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::int(20).not_null())
 }
 
 /// The place of the first of the other values that is equal to the first one, from 1 on; 0 if none is.
-fn choice<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn choice<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     for place in 1..args.len() {
         let (Some(a), Some(b)) = (args.first(), args.get(place)) else { continue };
         let (Some(a_type), Some(b_type)) = (call.types.first(), call.types.get(place)) else {
@@ -387,10 +398,10 @@ fn choice<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         };
         let comparing = for_case(a_type, b_type)?;
         if compare_values(&comparing, a, b, call)?.is_some_and(|order| order.is_eq()) {
-            return Ok(V::Int(i64::try_from(place).unwrap_or(i64::MAX)));
+            return Ok(SqlValue::Int(i64::try_from(place).unwrap_or(i64::MAX)));
         }
     }
-    Ok(V::Int(0))
+    Ok(SqlValue::Int(0))
 }
 
 /// Whether an expression may stand so many times in the place of one: it is the same each time, and small.
@@ -411,7 +422,7 @@ fn may_be_copied(value: &Expr, times: usize, types: &[ExprType]) -> Result<bool>
     }
 }
 
-fn within(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+fn within(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     let (Some((value, list)), Some((kind, types))) =
         (args.split_first(), typing.types.split_first())
     else {
@@ -530,14 +541,14 @@ fn uniform_list(
     types: &[ExprType],
     dialect: Dialect,
 ) -> Result<Option<Expr>> {
-    let mut comparing: Option<Comparing> = None;
+    let mut comparing: Option<ComparisonDomain> = None;
     let mut widest = kind.clone();
     for (each, each_type) in list.iter().zip(types) {
         if each_type.is_null() {
             continue;
         }
         let next = comparing_of(value, kind, each, each_type)?;
-        if comparing.is_some_and(|before| before != next) || next == Comparing::Json {
+        if comparing.is_some_and(|before| before != next) || next == ComparisonDomain::Json {
             return Ok(None);
         }
         comparing = Some(next);
@@ -557,11 +568,11 @@ fn uniform_list(
     Ok(Some(Expr::InList(InList::new(Box::new(side), values, false))))
 }
 
-fn truth<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::or_null(args.first().and_then(|value| value.is_true(call)), V::truth))
+fn truth<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(SqlValue::or_null(args.first().and_then(|value| value.is_true(call)), SqlValue::truth))
 }
 
-fn expand_truth(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+fn expand_truth(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     let ([expr], [kind]) = (args, typing.types) else { return Ok(None) };
     let boolean = matches!(
         expr,
@@ -591,14 +602,14 @@ fn is_truth(function: &ScalarFunction) -> bool {
     super::super::function::definition(function.name()).is_some_and(|each| each.is_truth)
 }
 
-fn xor<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [a, b] = args else { return Ok(V::Null) };
+fn xor<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [a, b] = args else { return Ok(SqlValue::Null) };
     let both = a.is_true(call).zip(b.is_true(call));
-    Ok(V::or_null(both, |(a, b)| V::truth(a != b)))
+    Ok(SqlValue::or_null(both, |(a, b)| SqlValue::truth(a != b)))
 }
 
 /// What sorts, groups and joins as the value does.
-fn key_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn key_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = typing.get(0);
     Ok(match kind.kind {
         SqlType::Enum | SqlType::Set => ExprType::uint(20),
@@ -608,17 +619,19 @@ fn key_type(typing: &Typing<'_>) -> Result<ExprType> {
     })
 }
 
-fn key<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let (Some(value), Some(kind)) = (args.first(), call.type_of(0)) else { return Ok(V::Null) };
+fn key<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let (Some(value), Some(kind)) = (args.first(), call.type_of(0)) else {
+        return Ok(SqlValue::Null);
+    };
     Ok(match value {
-        V::Member(_, number) => V::Uint(*number),
-        V::Json(text) => V::bytes(json::sort_key(text)),
-        V::Text(text) => V::bytes(collation::key(text, kind.collation).into_owned()),
+        SqlValue::Member(_, number) => SqlValue::Uint(*number),
+        SqlValue::Json(text) => SqlValue::bytes(json::sort_key(text)),
+        SqlValue::Text(text) => SqlValue::bytes(collation::key(text, kind.collation).into_owned()),
         value => value.clone(),
     })
 }
 
-fn expand_key(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+fn expand_key(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     let ([expr], [kind]) = (args, typing.types) else { return Ok(None) };
     Ok(match kind.kind {
         SqlType::Enum | SqlType::Set | SqlType::Json => None,
@@ -629,103 +642,105 @@ fn expand_key(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
     })
 }
 
-fn bytes_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn bytes_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::binary(typing.get(0).length))
 }
 
-fn text_of_bytes_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn text_of_bytes_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::text(typing.get(0).length, typing.collation))
 }
 
 /// Bytes beside a text whose collation counts; 3854 if they are no text.
-fn text_of_bytes<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [value, V::Int(number)] = args else { return Ok(V::Null) };
+fn text_of_bytes<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [value, SqlValue::Int(number)] = args else { return Ok(SqlValue::Null) };
     if value.is_null() {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let text = collation::string_in(value, collation_of_number(*number))?;
-    Ok(V::text(text.into_owned()))
+    Ok(SqlValue::text(text.into_owned()))
 }
 
 fn collation_of_number(number: i64) -> Collation {
     Collation(u16::try_from(number).unwrap_or(Collation::BINARY.0))
 }
 
-fn collation_key<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [value, V::Int(number)] = args else { return Ok(V::Null) };
+fn collation_key<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [value, SqlValue::Int(number)] = args else { return Ok(SqlValue::Null) };
     let collation = collation_of_number(*number);
-    Ok(V::or_null(value.string(), |text| V::bytes(collation::key(&text, collation).into_owned())))
+    Ok(SqlValue::or_null(value.string(), |text| {
+        SqlValue::bytes(collation::key(&text, collation).into_owned())
+    }))
 }
 
 /// One key of several values, NULL where one of them is.
-fn row_key<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn row_key<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let mut whole = Vec::new();
     for (value, kind) in args.iter().zip(call.types) {
         let part = match value {
-            V::Null => return Ok(V::Null),
-            V::Text(text) => collation::key(text, kind.collation).into_owned(),
-            V::Json(text) => json::sort_key(text),
+            SqlValue::Null => return Ok(SqlValue::Null),
+            SqlValue::Text(text) => collation::key(text, kind.collation).into_owned(),
+            SqlValue::Json(text) => json::sort_key(text),
             value => value.octets().unwrap_or_default().into_owned(),
         };
         whole.extend_from_slice(&(part.len() as u64).to_be_bytes());
         whole.extend_from_slice(&part);
     }
-    Ok(V::bytes(whole))
+    Ok(SqlValue::bytes(whole))
 }
 
-fn order_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn order_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::int(2))
 }
 
-fn order_value<'a>(order: Option<std::cmp::Ordering>) -> V<'a> {
-    V::or_null(order, |order| V::Int(order as i64))
+fn order_value<'a>(order: Option<std::cmp::Ordering>) -> SqlValue<'a> {
+    SqlValue::or_null(order, |order| SqlValue::Int(order as i64))
 }
 
-fn json_order<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [a, b] = args else { return Ok(V::Null) };
-    Ok(order_value(compare_values(&Comparing::Json, a, b, call)?))
+fn json_order<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [a, b] = args else { return Ok(SqlValue::Null) };
+    Ok(order_value(compare_values(&ComparisonDomain::Json, a, b, call)?))
 }
 
-fn strcmp<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [a, b] = args else { return Ok(V::Null) };
+fn strcmp<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [a, b] = args else { return Ok(SqlValue::Null) };
     let types = call.types.iter();
     let (collation, _) = collation::aggregate(types)?;
-    Ok(order_value(compare_values(&Comparing::Text(collation), a, b, call)?))
+    Ok(order_value(compare_values(&ComparisonDomain::Text(collation), a, b, call)?))
 }
 
-fn double_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn double_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::double())
 }
 
-fn to_double<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn to_double<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let value = args.first().filter(|value| !value.is_null());
-    Ok(V::or_null(value, |value| V::Double(value.double(call))))
+    Ok(SqlValue::or_null(value, |value| SqlValue::Double(value.double(call))))
 }
 
-fn expand_double(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+fn expand_double(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     let ([expr], [kind]) = (args, typing.types) else { return Ok(None) };
     Ok((kind.kind == SqlType::Double).then(|| expr.clone()))
 }
 
-fn moment_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn moment_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::date_time(6))
 }
 
-fn to_moment<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn to_moment<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let moment = args.first().and_then(|value| value.moment(call));
-    Ok(V::or_null(moment, |moment| V::DateTime(moment, 6)))
+    Ok(SqlValue::or_null(moment, |moment| SqlValue::DateTime(moment, 6)))
 }
 
-fn time_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn time_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::time(6))
 }
 
-fn to_time<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::or_null(args.first().and_then(|value| value.time(call)), |(micros, _)| {
-        V::Time(micros, 6)
+fn to_time<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(SqlValue::or_null(args.first().and_then(|value| value.time(call)), |(micros, _)| {
+        SqlValue::Time(micros, 6)
     }))
 }
 
-fn isnull_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn isnull_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::truth().not_null())
 }

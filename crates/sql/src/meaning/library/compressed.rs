@@ -6,10 +6,10 @@ use flate2::{Compression, read::ZlibDecoder, write::ZlibEncoder};
 use remora_mysql::ErrorCode;
 
 use super::super::{
-    call::{Call, Typing},
+    call::{Call, TypeContext},
     function::Definition,
     types::{ExprType, UNBOUNDED},
-    value::V,
+    value::SqlValue,
 };
 use crate::Result;
 
@@ -27,23 +27,23 @@ const LENGTH_BITS: u32 = 0x3FFF_FFFF;
 const BEHIND_SPACE: u8 = b'.';
 
 /// As zlib's bound has it.
-fn compressed_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn compressed_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let length = typing.get(0).characters().saturating_mul(4);
     Ok(ExprType::binary(length.saturating_add(length / 1_000).saturating_add(120)))
 }
 
-fn uncompressed_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn uncompressed_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::binary(UNBOUNDED))
 }
 
-fn length_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn length_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::int(10))
 }
 
-fn compress<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(bytes) = args.first().and_then(V::octets) else { return Ok(V::Null) };
+fn compress<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(bytes) = args.first().and_then(SqlValue::octets) else { return Ok(SqlValue::Null) };
     if bytes.is_empty() {
-        return Ok(V::bytes(Vec::new()));
+        return Ok(SqlValue::bytes(Vec::new()));
     }
     if bytes.len() as u64 > call.longest_text() {
         return Ok(call.too_long("compress"));
@@ -52,11 +52,11 @@ fn compress<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let made = ZlibEncoder::new(length.to_le_bytes().to_vec(), Compression::default());
     // Writing to memory does not fail.
     let written = written(made, &bytes);
-    let Ok(mut made) = written else { return Ok(V::Null) };
+    let Ok(mut made) = written else { return Ok(SqlValue::Null) };
     if made.last() == Some(&b' ') {
         made.push(BEHIND_SPACE);
     }
-    Ok(V::bytes(made))
+    Ok(SqlValue::bytes(made))
 }
 
 fn written(mut encoder: ZlibEncoder<Vec<u8>>, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
@@ -74,14 +74,14 @@ fn warn_of_data(call: &Call<'_>) {
     call.warn(ErrorCode::UncompressData, || "ZLIB: Input data corrupted".to_owned());
 }
 
-fn uncompress<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(bytes) = args.first().and_then(V::octets) else { return Ok(V::Null) };
+fn uncompress<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(bytes) = args.first().and_then(SqlValue::octets) else { return Ok(SqlValue::Null) };
     if bytes.is_empty() {
-        return Ok(V::bytes(Vec::new()));
+        return Ok(SqlValue::bytes(Vec::new()));
     }
     let Some(length) = said_length(&bytes) else {
         warn_of_data(call);
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     };
     let most = call.longest_text();
     if u64::from(length) > most {
@@ -91,7 +91,7 @@ fn uncompress<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
                  uncompressed data was corrupted)"
             )
         });
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let mut made = Vec::new();
     let body = bytes.get(HEAD..).unwrap_or_default();
@@ -103,21 +103,21 @@ fn uncompress<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
              corrupted)"
                 .to_owned()
         });
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     if read.is_err() {
         warn_of_data(call);
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
-    Ok(V::bytes(made))
+    Ok(SqlValue::bytes(made))
 }
 
-fn uncompressed_length<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(bytes) = args.first().and_then(V::octets) else { return Ok(V::Null) };
+fn uncompressed_length<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(bytes) = args.first().and_then(SqlValue::octets) else { return Ok(SqlValue::Null) };
     if bytes.is_empty() {
-        return Ok(V::Int(0));
+        return Ok(SqlValue::Int(0));
     }
-    Ok(V::Int(match said_length(&bytes) {
+    Ok(SqlValue::Int(match said_length(&bytes) {
         Some(length) => i64::from(length),
         None => {
             warn_of_data(call);

@@ -9,12 +9,12 @@ use remora_mysql::{Collation, ErrorCode};
 
 use super::{
     super::{
-        call::{Call, Typing},
+        call::{Call, TypeContext},
         collation,
-        compare::{Comparing, common_for_comparison, compare_values, for_case},
+        compare::{ComparisonDomain, common_for_comparison, compare_values, for_case},
         function::{Definition, Dialect, Function, MANY},
         types::{ExprType, coercibility},
-        value::V,
+        value::SqlValue,
     },
     arithmetic::{Number, number_of},
     comparison::called,
@@ -158,7 +158,7 @@ fn common_text(types: &[&ExprType]) -> Result<ExprType> {
 }
 
 /// The type of a CASE: its branches'.
-fn case_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn case_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let mut kinds: Vec<ExprType> = branches(typing.types).cloned().collect();
     if typing.types.len().is_multiple_of(2) {
         kinds.push(ExprType::null());
@@ -173,7 +173,7 @@ fn branches<T>(args: &[T]) -> impl Iterator<Item = &T> {
     (0..args.len()).filter(of_when).filter_map(|index| args.get(index))
 }
 
-fn case<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn case<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     for pair in args.chunks(2) {
         match pair {
             [condition, value] if condition.is_true(call) == Some(true) => return Ok(value.clone()),
@@ -181,7 +181,7 @@ fn case<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
             _ => {}
         }
     }
-    Ok(V::Null)
+    Ok(SqlValue::Null)
 }
 
 /// So many CASEs stand in the branches of another as DataFusion's: each level doubles what planning
@@ -201,7 +201,7 @@ fn nested_cases(expr: &Expr) -> usize {
 
 /// CASE as DataFusion's, so that branches are evaluated only where they are taken; where they nest
 /// deeply all are.
-fn expand_case(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+fn expand_case(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     let kind = case_type(typing)?;
     let is_deep = |pair: &[Expr]| matches!(pair, [_, value] if nested_cases(value) >= MOST_NESTED);
     if kind.is_null() || args.chunks(2).any(is_deep) {
@@ -226,8 +226,8 @@ fn expand_case(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
 }
 
 /// The types of a CASE's branches where a value stands before them.
-fn behind_operand<'t>(typing: &Typing<'t>) -> Typing<'t> {
-    Typing {
+fn behind_operand<'t>(typing: &TypeContext<'t>) -> TypeContext<'t> {
+    TypeContext {
         types: typing.types.get(1..).unwrap_or_default(),
         scalars: typing.scalars.get(1..).unwrap_or_default(),
         ..*typing
@@ -235,15 +235,15 @@ fn behind_operand<'t>(typing: &Typing<'t>) -> Typing<'t> {
 }
 
 /// CASE of a value that is another each time it is evaluated: the value, and the branches.
-fn case_of_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn case_of_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     case_type(&behind_operand(typing))
 }
 
-fn case_of<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn case_of<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let (Some((operand, branches)), Some((kind, types))) =
         (args.split_first(), call.types.split_first())
     else {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     };
     for (pair, types) in branches.chunks(2).zip(types.chunks(2)) {
         match (pair, types) {
@@ -258,11 +258,11 @@ fn case_of<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
             _ => {}
         }
     }
-    Ok(V::Null)
+    Ok(SqlValue::Null)
 }
 
 /// The CASE of the value's place among those that it is compared with, which is worked out once.
-fn expand_case_of(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+fn expand_case_of(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     let behind = behind_operand(typing);
     let kind = case_type(&behind)?;
     let Some((operand, branches)) = args.split_first().filter(|_| !kind.is_null()) else {
@@ -310,27 +310,27 @@ fn with_type(name: &str, expr: Expr, kind: &ExprType, dialect: Dialect) -> Expr 
     }
 }
 
-fn convert_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn convert_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let told = typing.constant_text(1).and_then(ExprType::from_spelled);
     Ok(told.unwrap_or_else(|| typing.get(0)))
 }
 
-fn first<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(args.first().cloned().unwrap_or(V::Null))
+fn first<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(args.first().cloned().unwrap_or(SqlValue::Null))
 }
 
-fn coalesce_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn coalesce_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = common_type(typing.types)?;
     let not_null = typing.types.iter().any(|each| each.not_null);
     Ok(ExprType { not_null, ..kind })
 }
 
-fn coalesce<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(args.iter().find(|value| !value.is_null()).cloned().unwrap_or(V::Null))
+fn coalesce<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(args.iter().find(|value| !value.is_null()).cloned().unwrap_or(SqlValue::Null))
 }
 
 /// As a CASE where what comes last is evaluated for some rows alone, and columns stand before it.
-fn expand_coalesce(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+fn expand_coalesce(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     let kind = coalesce_type(typing)?;
     let pairs = args.iter().zip(typing.types);
     let Some(((last, last_type), first)) =
@@ -353,22 +353,22 @@ fn expand_coalesce(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
     Ok(Some(typed(Expr::Case(case), &kind, dialect)))
 }
 
-fn nullif_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn nullif_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType { not_null: false, ..typing.get(0) })
 }
 
-fn nullif<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let ([a, b], [a_type, b_type]) = (args, call.types) else { return Ok(V::Null) };
+fn nullif<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let ([a, b], [a_type, b_type]) = (args, call.types) else { return Ok(SqlValue::Null) };
     if a.is_null() || b.is_null() {
         return Ok(a.clone());
     }
-    let comparing = Comparing::of(a_type, b_type)?;
+    let comparing = ComparisonDomain::of(a_type, b_type)?;
     let equal = compare_values(&comparing, a, b, call)?.is_some_and(|order| order.is_eq());
-    Ok(if equal { V::Null } else { a.clone() })
+    Ok(if equal { SqlValue::Null } else { a.clone() })
 }
 
 /// The type of the greatest or the least of several values, or of the numbers of a set.
-fn extreme_type(typing: &Typing<'_>, name: &str) -> Result<ExprType> {
+fn extreme_type(typing: &TypeContext<'_>, name: &str) -> Result<ExprType> {
     if let [only] = typing.types {
         let Some(multi) = only.multi else {
             let message =
@@ -386,18 +386,18 @@ fn extreme_type(typing: &Typing<'_>, name: &str) -> Result<ExprType> {
     })
 }
 
-fn extreme<'a>(call: &Call<'_>, args: &[V<'a>], greatest: bool) -> Result<V<'a>> {
-    if args.iter().any(V::is_null) {
-        return Ok(V::Null);
+fn extreme<'a>(call: &Call<'_>, args: &[SqlValue<'a>], greatest: bool) -> Result<SqlValue<'a>> {
+    if args.iter().any(SqlValue::is_null) {
+        return Ok(SqlValue::Null);
     }
-    if let [V::Json(set)] = args {
+    if let [SqlValue::Json(set)] = args {
         // An empty set has none, which is 0 to Sphinx.
         let mut numbers = multi::numbers(set);
         let number = if greatest { numbers.last() } else { numbers.next() };
-        return Ok(V::Int(number.unwrap_or(0)));
+        return Ok(SqlValue::Int(number.unwrap_or(0)));
     }
     let comparing = common_for_comparison(call.types)?;
-    let mut best: Option<&V<'a>> = None;
+    let mut best: Option<&SqlValue<'a>> = None;
     for value in args {
         let better = match best {
             None => true,
@@ -410,31 +410,35 @@ fn extreme<'a>(call: &Call<'_>, args: &[V<'a>], greatest: bool) -> Result<V<'a>>
             best = Some(value);
         }
     }
-    Ok(best.cloned().unwrap_or(V::Null))
+    Ok(best.cloned().unwrap_or(SqlValue::Null))
 }
 
-fn index_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn index_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::int(2).not_null())
 }
 
 /// INTERVAL(): how many of the following are not greater than the first.
-fn index<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some((first, bounds)) = args.split_first() else { return Ok(V::Null) };
+fn index<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some((first, bounds)) = args.split_first() else { return Ok(SqlValue::Null) };
     if first.is_null() {
-        return Ok(V::Int(-1));
+        return Ok(SqlValue::Int(-1));
     }
     let exact = call.types.iter().all(|each| number_of(each) != Number::Double);
-    let above = |bound: &V<'_>| match (bound.is_null(), exact) {
+    let above = |bound: &SqlValue<'_>| match (bound.is_null(), exact) {
         (true, _) => false,
         (false, true) => bound.decimal(call) > first.decimal(call),
         (false, false) => bound.double(call) > first.double(call),
     };
     let place = bounds.iter().position(above).unwrap_or(bounds.len());
-    Ok(V::Int(i64::try_from(place).unwrap_or(i64::MAX)))
+    Ok(SqlValue::Int(i64::try_from(place).unwrap_or(i64::MAX)))
 }
 
 /// The type of texts made of texts of these types, of so many characters.
-pub(crate) fn text_type(typing: &Typing<'_>, of: &[usize], characters: u32) -> Result<ExprType> {
+pub(crate) fn text_type(
+    typing: &TypeContext<'_>,
+    of: &[usize],
+    characters: u32,
+) -> Result<ExprType> {
     let types: Vec<ExprType> = of.iter().map(|index| typing.get(*index)).collect();
     let (collation, strength) = collation::aggregate_or(types.iter(), typing.collation)?;
     // A text of nothing but NULLs is NULL, and has no say in how others compare.

@@ -3,7 +3,7 @@
 use remora_mysql::{Collation, ErrorCode};
 
 use super::super::{
-    call::{Call, Typing},
+    call::{Call, TypeContext},
     decimal::Dec,
     function::Definition,
     temporal::{
@@ -11,7 +11,7 @@ use super::super::{
         parse_zone, round_micros, utc_of_local, year_week,
     },
     types::ExprType,
-    value::V,
+    value::SqlValue,
 };
 use crate::{Result, SqlType, parse::Unit};
 
@@ -19,7 +19,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("now", 1, 1, now_type, now),
     Definition::new("sysdate", 1, 1, now_type, sysdate).volatile(),
     Definition::new("utc_timestamp", 1, 1, now_type, utc_timestamp),
-    Definition::new("current_date", 0, 0, date_type, |call, _| Ok(V::Date(call.today()))),
+    Definition::new("current_date", 0, 0, date_type, |call, _| Ok(SqlValue::Date(call.today()))),
     Definition::new("utc_date", 0, 0, date_type, utc_date),
     Definition::new("current_time", 1, 1, clock_type, current_time),
     Definition::new("utc_time", 1, 1, clock_type, utc_time),
@@ -67,82 +67,82 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("unix_timestamp", 0, 1, unix_type, unix_timestamp),
 ];
 
-fn date_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn date_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::date())
 }
 
-fn int<const LENGTH: u32>(_typing: &Typing<'_>) -> Result<ExprType> {
+fn int<const LENGTH: u32>(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::int(LENGTH))
 }
 
-fn year_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn year_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::column(SqlType::Year, true, 4, Collation::BINARY))
 }
 
-fn name_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn name_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::text(9, typing.collation))
 }
 
-fn digits(typing: &Typing<'_>, index: usize) -> u8 {
+fn digits(typing: &TypeContext<'_>, index: usize) -> u8 {
     typing.constant(index).and_then(|digits| u8::try_from(digits).ok()).unwrap_or(0).min(6)
 }
 
-fn now_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn now_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::date_time(digits(typing, 0)).not_null())
 }
 
-fn clock_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn clock_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = ExprType::time(digits(typing, 0)).not_null();
     Ok(ExprType { length: kind.length - 2, ..kind })
 }
 
 /// Digits beyond those asked for are cut off, not rounded.
-fn cut<'a>(moment: Moment, call: &Call<'_>) -> V<'a> {
+fn cut<'a>(moment: Moment, call: &Call<'_>) -> SqlValue<'a> {
     let digits = call.result.scale();
     let unit = 10i64.pow(u32::from(6 - digits.min(6)));
-    V::DateTime(Moment { micros: moment.micros / unit * unit, ..moment }, digits)
+    SqlValue::DateTime(Moment { micros: moment.micros / unit * unit, ..moment }, digits)
 }
 
-fn now<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+fn now<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(cut(call.now(), call))
 }
 
-fn sysdate<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+fn sysdate<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let micros = jiff::Timestamp::now().as_microsecond();
-    Ok(V::or_null(local_of_utc(micros, &call.time_zone()), |moment| cut(moment, call)))
+    Ok(SqlValue::or_null(local_of_utc(micros, &call.time_zone()), |moment| cut(moment, call)))
 }
 
 fn utc(call: &Call<'_>) -> Moment {
     local_of_utc(call.now_micros(), &jiff::tz::TimeZone::UTC).unwrap_or_default()
 }
 
-fn utc_timestamp<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+fn utc_timestamp<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(cut(utc(call), call))
 }
 
-fn utc_date<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::Date(utc(call).midnight()))
+fn utc_date<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(SqlValue::Date(utc(call).midnight()))
 }
 
-fn cut_time<'a>(micros: i64, call: &Call<'_>) -> V<'a> {
+fn cut_time<'a>(micros: i64, call: &Call<'_>) -> SqlValue<'a> {
     let digits = call.result.scale();
     let unit = 10i64.pow(u32::from(6 - digits.min(6)));
-    V::Time(micros / unit * unit, digits)
+    SqlValue::Time(micros / unit * unit, digits)
 }
 
-fn current_time<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+fn current_time<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(cut_time(call.now().micros, call))
 }
 
-fn utc_time<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+fn utc_time<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(cut_time(utc(call).micros, call))
 }
 
-fn moment(call: &Call<'_>, args: &[V<'_>]) -> Option<Moment> {
+fn moment(call: &Call<'_>, args: &[SqlValue<'_>]) -> Option<Moment> {
     args.first()?.moment(call)
 }
 
-fn time_of_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn time_of_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = typing.get(0);
     let digits = match typing.constant_text(0) {
         Some(text) => temporal::parse_time(text).map_or(0, |parsed| parsed.digits),
@@ -152,81 +152,85 @@ fn time_of_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::time(digits))
 }
 
-fn time<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn time<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let digits = call.result.scale();
     let time = args.first().and_then(|value| value.time(call));
-    Ok(V::or_null(time, |(micros, _)| V::Time(round_micros(micros, digits), digits)))
+    Ok(SqlValue::or_null(time, |(micros, _)| SqlValue::Time(round_micros(micros, digits), digits)))
 }
 
-fn part<'a>(call: &Call<'_>, args: &[V<'a>], of: fn(Moment) -> i64) -> Result<V<'a>> {
-    Ok(V::or_null(moment(call, args), |moment| V::Int(of(moment))))
+fn part<'a>(call: &Call<'_>, args: &[SqlValue<'a>], of: fn(Moment) -> i64) -> Result<SqlValue<'a>> {
+    Ok(SqlValue::or_null(moment(call, args), |moment| SqlValue::Int(of(moment))))
 }
 
 /// A part that only real days have.
-fn day_part<'a>(call: &Call<'_>, args: &[V<'a>], of: fn(Moment) -> i64) -> Result<V<'a>> {
+fn day_part<'a>(
+    call: &Call<'_>,
+    args: &[SqlValue<'a>],
+    of: fn(Moment) -> i64,
+) -> Result<SqlValue<'a>> {
     let moment = moment(call, args).filter(|moment| !moment.has_zero_part());
-    Ok(V::or_null(moment, |moment| V::Int(of(moment))))
+    Ok(SqlValue::or_null(moment, |moment| SqlValue::Int(of(moment))))
 }
 
-fn clock<'a>(call: &Call<'_>, args: &[V<'a>], of: fn(i64) -> i64) -> Result<V<'a>> {
+fn clock<'a>(call: &Call<'_>, args: &[SqlValue<'a>], of: fn(i64) -> i64) -> Result<SqlValue<'a>> {
     let time = args.first().and_then(|value| value.time(call));
-    Ok(V::or_null(time, |(micros, _)| V::Int(of(micros.abs()))))
+    Ok(SqlValue::or_null(time, |(micros, _)| SqlValue::Int(of(micros.abs()))))
 }
 
-fn mode(call: &Call<'_>, args: &[V<'_>]) -> u8 {
+fn mode(call: &Call<'_>, args: &[SqlValue<'_>]) -> u8 {
     match args.get(1) {
         Some(mode) => (mode.count(call) & 7) as u8,
         None => call.context.map_or(0, |context| context.week_format) & 7,
     }
 }
 
-fn week<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn week<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let moment = moment(call, args).filter(|moment| !moment.has_zero_part());
-    Ok(V::or_null(moment, |moment| V::Int(temporal::week(moment, mode(call, args)))))
+    Ok(SqlValue::or_null(moment, |moment| SqlValue::Int(temporal::week(moment, mode(call, args)))))
 }
 
-fn yearweek<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn yearweek<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let moment = moment(call, args).filter(|moment| !moment.has_zero_part());
     let mode = args.get(1).map_or(0, |mode| (mode.count(call) & 7) as u8);
-    Ok(V::or_null(moment, |moment| {
+    Ok(SqlValue::or_null(moment, |moment| {
         let (year, week) = year_week(moment, mode, true);
-        V::Int(year * 100 + week)
+        SqlValue::Int(year * 100 + week)
     }))
 }
 
-fn time_to_sec<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn time_to_sec<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let time = args.first().and_then(|value| value.time(call));
-    Ok(V::or_null(time, |(micros, _)| V::Int(micros / SECOND)))
+    Ok(SqlValue::or_null(time, |(micros, _)| SqlValue::Int(micros / SECOND)))
 }
 
-fn from_days<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn from_days<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let days = args.first().filter(|value| !value.is_null()).map(|value| value.count(call));
     // Before the year 1 there are no days.
     let date = days
         .map(|days| if days < 366 { Some(Moment::default()) } else { date_of_day_number(days) });
-    Ok(V::or_null(date.flatten(), V::Date))
+    Ok(SqlValue::or_null(date.flatten(), SqlValue::Date))
 }
 
-fn last_day_of<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::or_null(moment(call, args).and_then(last_day), V::Date))
+fn last_day_of<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(SqlValue::or_null(moment(call, args).and_then(last_day), SqlValue::Date))
 }
 
-fn monthname<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn monthname<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let month = moment(call, args).and_then(|moment| usize::from(moment.month).checked_sub(1));
-    Ok(V::or_null(month.and_then(|month| MONTHS.get(month)), |name| V::text(*name)))
+    Ok(SqlValue::or_null(month.and_then(|month| MONTHS.get(month)), |name| SqlValue::text(*name)))
 }
 
-fn dayname<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn dayname<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let moment = moment(call, args).filter(|moment| !moment.has_zero_part());
     let day =
         moment.and_then(|moment| usize::try_from(temporal::weekday(moment.day_number())).ok());
-    Ok(V::or_null(day.and_then(|day| WEEKDAYS.get(day)), |name| V::text(*name)))
+    Ok(SqlValue::or_null(day.and_then(|day| WEEKDAYS.get(day)), |name| SqlValue::text(*name)))
 }
 
-fn makedate<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [year, day] = args else { return Ok(V::Null) };
+fn makedate<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [year, day] = args else { return Ok(SqlValue::Null) };
     if year.is_null() || day.is_null() {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let (year, day) = (year.count(call), day.count(call));
     let year = match year {
@@ -237,65 +241,69 @@ fn makedate<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let possible = day > 0 && (0..10_000).contains(&year);
     let first = temporal::day_number(year, 1, 1);
     let date = possible.then(|| date_of_day_number(first.checked_add(day)? - 1)).flatten();
-    Ok(V::or_null(date, V::Date))
+    Ok(SqlValue::or_null(date, SqlValue::Date))
 }
 
-fn maketime_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn maketime_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = typing.get(2);
     let digits = if kind.is_string() || kind.is_float() { 6 } else { kind.scale().min(6) };
     Ok(ExprType::time(digits))
 }
 
-fn seconds_in_micros(value: &V<'_>, call: &Call<'_>) -> i64 {
+fn seconds_in_micros(value: &SqlValue<'_>, call: &Call<'_>) -> i64 {
     let exact = match value {
-        V::Text(_) | V::Double(_) => Dec::from_double(value.double(call)),
+        SqlValue::Text(_) | SqlValue::Double(_) => Dec::from_double(value.double(call)),
         value => value.decimal(call),
     };
     let micros = exact.rescaled(6).and_then(|exact| exact.units.to_i128());
     i64::try_from(micros.unwrap_or(i128::MAX)).unwrap_or(i64::MAX)
 }
 
-fn maketime<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [hour, minute, second] = args else { return Ok(V::Null) };
-    if args.iter().any(V::is_null) {
-        return Ok(V::Null);
+fn maketime<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [hour, minute, second] = args else { return Ok(SqlValue::Null) };
+    if args.iter().any(SqlValue::is_null) {
+        return Ok(SqlValue::Null);
     }
     let (hour, minute) = (hour.count(call), minute.count(call));
     let micros = seconds_in_micros(second, call);
     if !(0..60).contains(&minute) || !(0..60 * SECOND).contains(&micros) {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let hours = hour.unsigned_abs().min(839) as i64;
     let size = (hours * 3_600 + minute * 60) * SECOND + micros;
     let size = size.min(temporal::LONGEST_TIME);
-    Ok(V::Time(if hour < 0 { -size } else { size }, call.result.scale()))
+    Ok(SqlValue::Time(if hour < 0 { -size } else { size }, call.result.scale()))
 }
 
-fn sec_to_time_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn sec_to_time_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = typing.get(0);
     let digits = if kind.is_string() || kind.is_float() { 6 } else { kind.scale().min(6) };
     Ok(ExprType::time(digits))
 }
 
-fn sec_to_time<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn sec_to_time<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let value = args.first().filter(|value| !value.is_null());
     let most = temporal::LONGEST_TIME;
-    Ok(V::or_null(value, |value| {
-        V::Time(seconds_in_micros(value, call).clamp(-most, most), call.result.scale())
+    Ok(SqlValue::or_null(value, |value| {
+        SqlValue::Time(seconds_in_micros(value, call).clamp(-most, most), call.result.scale())
     }))
 }
 
-fn datediff<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [a, b] = args else { return Ok(V::Null) };
-    let real = |value: &V<'_>| value.moment(call).filter(|moment| !moment.has_zero_part());
-    Ok(V::or_null(real(a).zip(real(b)), |(a, b)| V::Int(a.day_number() - b.day_number())))
+fn datediff<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [a, b] = args else { return Ok(SqlValue::Null) };
+    let real = |value: &SqlValue<'_>| value.moment(call).filter(|moment| !moment.has_zero_part());
+    Ok(SqlValue::or_null(real(a).zip(real(b)), |(a, b)| {
+        SqlValue::Int(a.day_number() - b.day_number())
+    }))
 }
 
-fn timestampdiff<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [unit, a, b] = args else { return Ok(V::Null) };
+fn timestampdiff<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [unit, a, b] = args else { return Ok(SqlValue::Null) };
     let unit = Unit::by_name(&unit.string().unwrap_or_default());
-    let real = |value: &V<'_>| value.moment(call).filter(|moment| !moment.has_zero_part());
-    let (Some(unit), Some((a, b))) = (unit, real(a).zip(real(b))) else { return Ok(V::Null) };
+    let real = |value: &SqlValue<'_>| value.moment(call).filter(|moment| !moment.has_zero_part());
+    let (Some(unit), Some((a, b))) = (unit, real(a).zip(real(b))) else {
+        return Ok(SqlValue::Null);
+    };
     let micros = b.total_micros() - a.total_micros();
     let second = i128::from(SECOND);
     let whole = match unit {
@@ -309,7 +317,7 @@ fn timestampdiff<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         Unit::Quarter => i128::from(months_between(a, b) / 3),
         _ => i128::from(months_between(a, b) / 12),
     };
-    Ok(V::Int(i64::try_from(whole).unwrap_or(i64::MAX)))
+    Ok(SqlValue::Int(i64::try_from(whole).unwrap_or(i64::MAX)))
 }
 
 /// Whole months from one moment to another.
@@ -320,7 +328,7 @@ fn months_between(a: Moment, b: Moment) -> i64 {
     sign * (count(late) - count(early) - i64::from(not_full))
 }
 
-fn extract_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn extract_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let unit = typing.constant_text(0).and_then(Unit::by_name);
     Ok(ExprType::int(match unit {
         Some(Unit::Year) => 5,
@@ -337,17 +345,19 @@ fn extract_type(typing: &Typing<'_>) -> Result<ExprType> {
     }))
 }
 
-fn extract<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [unit, value] = args else { return Ok(V::Null) };
-    let Some(unit) = Unit::by_name(&unit.string().unwrap_or_default()) else { return Ok(V::Null) };
+fn extract<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [unit, value] = args else { return Ok(SqlValue::Null) };
+    let Some(unit) = Unit::by_name(&unit.string().unwrap_or_default()) else {
+        return Ok(SqlValue::Null);
+    };
     let of_date = matches!(
         unit,
         Unit::Year | Unit::YearMonth | Unit::Quarter | Unit::Month | Unit::Week | Unit::Day
     );
     if of_date {
-        return Ok(V::or_null(value.moment(call), |moment| {
+        return Ok(SqlValue::or_null(value.moment(call), |moment| {
             let (year, month) = (i64::from(moment.year), i64::from(moment.month));
-            V::Int(match unit {
+            SqlValue::Int(match unit {
                 Unit::Year => year,
                 Unit::YearMonth => year * 100 + month,
                 Unit::Quarter => (month + 2) / 3,
@@ -360,14 +370,14 @@ fn extract<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let days =
         matches!(unit, Unit::DayHour | Unit::DayMinute | Unit::DaySecond | Unit::DayMicrosecond);
     let found = match value {
-        V::Text(text) if days => {
+        SqlValue::Text(text) if days => {
             call.moment_of_text(text).map(|(m, ..)| (i64::from(m.day), m.micros))
         }
-        V::DateTime(moment, _) => Some((i64::from(moment.day), moment.micros)),
-        V::Date(moment) => Some((i64::from(moment.day), 0)),
+        SqlValue::DateTime(moment, _) => Some((i64::from(moment.day), moment.micros)),
+        SqlValue::Date(moment) => Some((i64::from(moment.day), 0)),
         value => value.time(call).map(|(micros, _)| (0, micros)),
     };
-    Ok(V::or_null(found, |(day, micros)| V::Int(clock_parts(unit, day, micros))))
+    Ok(SqlValue::or_null(found, |(day, micros)| SqlValue::Int(clock_parts(unit, day, micros))))
 }
 
 fn clock_parts(unit: Unit, day: i64, micros: i64) -> i64 {
@@ -410,27 +420,28 @@ fn wrong_period(name: &str) -> crate::Error {
     crate::Error::new(ErrorCode::WrongArguments, format!("Incorrect arguments to {name}"))
 }
 
-fn period_add<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [period, months] = args else { return Ok(V::Null) };
-    if args.iter().any(V::is_null) {
-        return Ok(V::Null);
+fn period_add<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [period, months] = args else { return Ok(SqlValue::Null) };
+    if args.iter().any(SqlValue::is_null) {
+        return Ok(SqlValue::Null);
     }
     let start = period_months(period.count(call)).ok_or_else(|| wrong_period("period_add"))?;
     let total = start.saturating_add(months.count(call));
-    Ok(V::Int(total / 12 * 100 + total % 12 + 1))
+    Ok(SqlValue::Int(total / 12 * 100 + total % 12 + 1))
 }
 
-fn period_diff<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [a, b] = args else { return Ok(V::Null) };
-    if args.iter().any(V::is_null) {
-        return Ok(V::Null);
+fn period_diff<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [a, b] = args else { return Ok(SqlValue::Null) };
+    if args.iter().any(SqlValue::is_null) {
+        return Ok(SqlValue::Null);
     }
-    let months =
-        |value: &V<'_>| period_months(value.count(call)).ok_or_else(|| wrong_period("period_diff"));
-    Ok(V::Int(months(a)? - months(b)?))
+    let months = |value: &SqlValue<'_>| {
+        period_months(value.count(call)).ok_or_else(|| wrong_period("period_diff"))
+    };
+    Ok(SqlValue::Int(months(a)? - months(b)?))
 }
 
-fn convert_tz_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn convert_tz_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = typing.get(0);
     let digits = match typing.constant_text(0) {
         Some(text) => temporal::parse_moment(text).map_or(0, |parsed| parsed.digits),
@@ -440,17 +451,17 @@ fn convert_tz_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::date_time(digits))
 }
 
-fn convert_tz<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [value, from, to] = args else { return Ok(V::Null) };
-    let zone = |value: &V<'_>| value.string().and_then(|name| parse_zone(&name));
+fn convert_tz<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [value, from, to] = args else { return Ok(SqlValue::Null) };
+    let zone = |value: &SqlValue<'_>| value.string().and_then(|name| parse_zone(&name));
     let (Some(moment), Some((from, to))) = (value.moment(call), zone(from).zip(zone(to))) else {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     };
     let shifted = utc_of_local(moment, &from).and_then(|utc| local_of_utc(utc, &to));
-    Ok(V::or_null(shifted, |moment| V::DateTime(moment, call.result.scale())))
+    Ok(SqlValue::or_null(shifted, |moment| SqlValue::DateTime(moment, call.result.scale())))
 }
 
-fn unix_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn unix_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = typing.get(0);
     let digits = match typing.constant_text(0) {
         _ if typing.types.is_empty() => 0,
@@ -464,17 +475,17 @@ fn unix_type(typing: &Typing<'_>) -> Result<ExprType> {
     })
 }
 
-fn unix_timestamp<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn unix_timestamp<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let Some(value) = args.first() else {
-        return Ok(V::Int(call.now_micros() / SECOND));
+        return Ok(SqlValue::Int(call.now_micros() / SECOND));
     };
     if value.is_null() {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let utc = value.moment(call).and_then(|moment| utc_of_local(moment, &call.time_zone()));
     // What is before 1970 or no moment at all is 0.
     let micros = utc.filter(|utc| *utc >= 0).unwrap_or(0);
     let units = datafusion::arrow::datatypes::i256::from_i128(i128::from(micros));
     let exact = Dec { units, scale: 6 };
-    Ok(V::or_null(exact.cut(call.result.scale()), V::Dec))
+    Ok(SqlValue::or_null(exact.cut(call.result.scale()), SqlValue::Dec))
 }

@@ -1,6 +1,6 @@
 //! GEODIST: the way between two places on earth, as Sphinx computes it.
 
-use super::super::{call::Call, function::Definition, types::ExprType, value::V};
+use super::super::{call::Call, function::Definition, types::ExprType, value::SqlValue};
 use crate::Result;
 
 /// The radius of the sphere for places that are far from each other, and the one of `method=haversine`; in metres.
@@ -13,21 +13,21 @@ const NEAR_DEGREES: f64 = 13.0;
 pub(super) const FUNCTIONS: &[Definition] =
     &[Definition::new("geodist", 4, 7, |_| Ok(ExprType::double()), geodist)];
 
-fn geodist<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    if args.iter().any(V::is_null) {
-        return Ok(V::Null);
+fn geodist<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    if args.iter().any(SqlValue::is_null) {
+        return Ok(SqlValue::Null);
     }
     let number = |place: usize| args.get(place).map(|value| value.double(call));
     let said = |place: usize| number(place).is_some_and(|value| value != 0.0);
     let [Some(lat1), Some(lon1), Some(lat2), Some(lon2)] = [0, 1, 2, 3].map(number) else {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     };
     let (degrees, sphere) = (said(4), said(6));
     let place = |value: f64| if degrees { value } else { value.to_degrees() };
     let (from, to) = ((place(lat1), place(lon1)), (place(lat2), place(lon2)));
     let metres = if sphere { on_sphere(from, to, SPHERE_RADIUS_M) } else { adaptive(from, to) };
     let distance = metres / number(5).unwrap_or(1.0);
-    Ok(if distance.is_finite() { V::Double(distance) } else { V::Null })
+    Ok(if distance.is_finite() { SqlValue::Double(distance) } else { SqlValue::Null })
 }
 
 /// The way in metres between places in degrees: near ones lie on a flat ellipsoid.

@@ -1,11 +1,11 @@
 //! GROUPBY() of several columns: one number for all of them, as Sphinx 2.2.11 makes it.
 
 use super::super::{
-    call::{Call, Typing},
+    call::{Call, TypeContext},
     function::{Definition, MANY},
     temporal::{SECOND, utc_of_local},
     types::ExprType,
-    value::V,
+    value::SqlValue,
 };
 use crate::Result;
 
@@ -15,7 +15,7 @@ pub(crate) const GROUP_KEY: &str = "#group_key";
 pub(super) const FUNCTIONS: &[Definition] =
     &[Definition::new(GROUP_KEY, 1, MANY, key_type, group_key)];
 
-fn key_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn key_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::int(20))
 }
 
@@ -51,25 +51,27 @@ impl Hash {
     }
 }
 
-fn group_key<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn group_key<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let mut hash = Hash::new();
     for (place, value) in args.iter().enumerate() {
         match value {
             // NULL is 0 or an empty text to Sphinx.
-            V::Null if call.type_of(place).is_some_and(ExprType::is_string) => {}
-            V::Null => hash.number(0),
-            V::Int(number) => hash.number(number.cast_unsigned()),
-            V::Uint(number) => hash.number(*number),
-            V::Float(_) | V::Double(_) | V::Dec(_) => hash.real(value.double(call)),
+            SqlValue::Null if call.type_of(place).is_some_and(ExprType::is_string) => {}
+            SqlValue::Null => hash.number(0),
+            SqlValue::Int(number) => hash.number(number.cast_unsigned()),
+            SqlValue::Uint(number) => hash.number(*number),
+            SqlValue::Float(_) | SqlValue::Double(_) | SqlValue::Dec(_) => {
+                hash.real(value.double(call))
+            }
             // As SphinxAPI sends it: what is before 1970 is 0.
-            V::Date(moment) | V::DateTime(moment, _) => {
+            SqlValue::Date(moment) | SqlValue::DateTime(moment, _) => {
                 let micros = utc_of_local(*moment, &call.time_zone()).unwrap_or(0);
                 hash.number(micros.max(0).unsigned_abs() / SECOND.unsigned_abs());
             }
             value => hash.text(value.string().unwrap_or_default().as_bytes()),
         }
     }
-    Ok(V::Int(hash.0.cast_signed()))
+    Ok(SqlValue::Int(hash.0.cast_signed()))
 }
 
 #[cfg(test)]

@@ -11,10 +11,10 @@ use std::{collections::BTreeMap, fmt::Write};
 use remora_mysql::{Collation, ErrorCode};
 
 use super::super::{
-    call::{Call, Typing},
+    call::{Call, TypeContext},
     function::Definition,
     types::ExprType,
-    value::V,
+    value::SqlValue,
 };
 use crate::{Error, Result};
 
@@ -35,29 +35,29 @@ type Interval = (u64, u64);
 #[derive(Default)]
 struct Set(BTreeMap<([u8; 16], String), Vec<Interval>>);
 
-fn subset_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn subset_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::int(21))
 }
 
-fn subtract_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn subtract_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     // Each number that is taken away may divide an interval: a colon, a dash and two numbers more.
     let taken = typing.get(1).length.saturating_mul(5);
     let length = typing.get(0).length.saturating_add(taken);
     Ok(ExprType::text(length, Collation::UTF8MB4_0900_AI_CI))
 }
 
-fn subset<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some((some, all)) = sets(args)? else { return Ok(V::Null) };
-    Ok(V::truth(some.without(&all).0.is_empty()))
+fn subset<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some((some, all)) = sets(args)? else { return Ok(SqlValue::Null) };
+    Ok(SqlValue::truth(some.without(&all).0.is_empty()))
 }
 
-fn subtract<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some((from, taken)) = sets(args)? else { return Ok(V::Null) };
-    Ok(V::text(from.without(&taken).text()))
+fn subtract<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some((from, taken)) = sets(args)? else { return Ok(SqlValue::Null) };
+    Ok(SqlValue::text(from.without(&taken).text()))
 }
 
 /// Both arguments; `None` if one is NULL.
-fn sets(args: &[V<'_>]) -> Result<Option<(Set, Set)>> {
+fn sets(args: &[SqlValue<'_>]) -> Result<Option<(Set, Set)>> {
     let [first, second] = args else { return Ok(None) };
     let (Some(first), Some(second)) = (first.string(), second.string()) else { return Ok(None) };
     Ok(Some((Set::read(&first)?, Set::read(&second)?)))

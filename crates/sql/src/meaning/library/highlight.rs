@@ -5,10 +5,10 @@ use remora_words::snippets::{OptionValue, SnippetOptions, Snippets};
 
 use super::{
     super::{
-        call::{Call, Typing},
+        call::{Call, TypeContext},
         function::{Definition, MANY},
         types::{ExprType, UNBOUNDED},
-        value::V,
+        value::SqlValue,
     },
     snippet::{self, Words},
 };
@@ -31,15 +31,17 @@ const NAMES: [(&str, &str); 3] = [
 /// The number of a match within marks, as Manticore and as Sphinx write it.
 const SNIPPET_ID: (&str, &str) = ("%SNIPPET_ID%", "%PASSAGE_ID%");
 
-fn highlight_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn highlight_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::text(UNBOUNDED, Collation::UTF8MB4_0900_AI_CI))
 }
 
-fn highlight<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [table, query, options, fields @ ..] = args else { return Ok(V::Null) };
-    let (Some(table), Some(query)) = (table.string(), query.string()) else { return Ok(V::Null) };
-    let Some(context) = call.context else { return Ok(V::Null) };
-    let Some(words) = Words::of(context, &table)? else { return Ok(V::Null) };
+fn highlight<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [table, query, options, fields @ ..] = args else { return Ok(SqlValue::Null) };
+    let (Some(table), Some(query)) = (table.string(), query.string()) else {
+        return Ok(SqlValue::Null);
+    };
+    let Some(context) = call.context else { return Ok(SqlValue::Null) };
+    let Some(words) = Words::of(context, &table)? else { return Ok(SqlValue::Null) };
     let options = Options::read(&options.string().unwrap_or_default())?;
     let making = Making { context, words: &words, query: &query, options: &options };
     let mut excerpts = Vec::new();
@@ -62,7 +64,7 @@ fn highlight<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
             excerpts.push(making.excerpt(&name, &text, false)?);
         }
     }
-    Ok(V::text(excerpts.join(&options.field_separator)))
+    Ok(SqlValue::text(excerpts.join(&options.field_separator)))
 }
 
 /// What excerpts of a row are made with.

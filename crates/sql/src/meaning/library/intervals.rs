@@ -3,7 +3,7 @@
 use remora_mysql::ErrorCode;
 
 use super::super::{
-    call::{Call, Typing},
+    call::{Call, TypeContext},
     decimal::Dec,
     function::Definition,
     temporal::{
@@ -11,7 +11,7 @@ use super::super::{
         parse_by_format, round_micros,
     },
     types::{ExprType, UNBOUNDED},
-    value::V,
+    value::SqlValue,
 };
 use crate::{Result, SqlType, parse::Unit};
 
@@ -32,7 +32,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
 ];
 
 /// Digits of a second that a value may have.
-fn digits_of(typing: &Typing<'_>, index: usize) -> u8 {
+fn digits_of(typing: &TypeContext<'_>, index: usize) -> u8 {
     let kind = typing.get(index);
     match typing.constant_text(index) {
         Some(text) => temporal::parse_moment(text)
@@ -44,11 +44,16 @@ fn digits_of(typing: &Typing<'_>, index: usize) -> u8 {
     }
 }
 
-fn unit_of(typing: &Typing<'_>, index: usize) -> Option<Unit> {
+fn unit_of(typing: &TypeContext<'_>, index: usize) -> Option<Unit> {
     typing.constant_text(index).and_then(Unit::by_name)
 }
 
-fn added_type(typing: &Typing<'_>, kind: &ExprType, unit: Option<Unit>, size: usize) -> ExprType {
+fn added_type(
+    typing: &TypeContext<'_>,
+    kind: &ExprType,
+    unit: Option<Unit>,
+    size: usize,
+) -> ExprType {
     let Some(unit) = unit else { return ExprType::null() };
     let size_digits = match unit {
         unit if unit.has_micros() => 6,
@@ -73,24 +78,24 @@ fn added_type(typing: &Typing<'_>, kind: &ExprType, unit: Option<Unit>, size: us
     }
 }
 
-fn add_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn add_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(added_type(typing, &typing.get(0), unit_of(typing, 2), 1))
 }
 
-fn timestampadd_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn timestampadd_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(added_type(typing, &typing.get(2), unit_of(typing, 0), 1))
 }
 
-fn interval(call: &Call<'_>, size: &V<'_>, unit: Unit) -> Option<Interval> {
+fn interval(call: &Call<'_>, size: &SqlValue<'_>, unit: Unit) -> Option<Interval> {
     if size.is_null() {
         return None;
     }
-    if let V::Text(text) = size {
+    if let SqlValue::Text(text) = size {
         return interval_of_text(text, unit);
     }
     if !unit.is_single() {
         let text = match size {
-            V::Dec(number) => number.to_string().replace('.', " "),
+            SqlValue::Dec(number) => number.to_string().replace('.', " "),
             value => value.string()?.into_owned(),
         };
         return Interval::of_text(&text, unit);
@@ -115,75 +120,82 @@ pub(crate) fn interval_of_text(text: &str, unit: Unit) -> Option<Interval> {
     Interval::of_number(number, unit)
 }
 
-fn linear_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn linear_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::int(20))
 }
 
 /// A time, or a date and time since the year 0, in microseconds.
-fn linear<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn linear<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let micros = match args.first() {
-        Some(V::Time(micros, _)) => Some(*micros),
+        Some(SqlValue::Time(micros, _)) => Some(*micros),
         Some(value) => {
             value.moment(call).and_then(|moment| i64::try_from(moment.total_micros()).ok())
         }
         None => None,
     };
-    Ok(V::or_null(micros, V::Int))
+    Ok(SqlValue::or_null(micros, SqlValue::Int))
 }
 
-fn date_add<'a>(call: &Call<'_>, args: &[V<'a>], minus: bool) -> Result<V<'a>> {
-    let [value, size, unit] = args else { return Ok(V::Null) };
+fn date_add<'a>(call: &Call<'_>, args: &[SqlValue<'a>], minus: bool) -> Result<SqlValue<'a>> {
+    let [value, size, unit] = args else { return Ok(SqlValue::Null) };
     let unit = unit.string().and_then(|name| Unit::by_name(&name));
-    let Some(unit) = unit.filter(|_| !value.is_null()) else { return Ok(V::Null) };
+    let Some(unit) = unit.filter(|_| !value.is_null()) else { return Ok(SqlValue::Null) };
     let Some(interval) = interval(call, size, unit) else {
-        return Ok(if size.is_null() { V::Null } else { overflow(call) });
+        return Ok(if size.is_null() { SqlValue::Null } else { overflow(call) });
     };
     let interval = if minus { interval.negated() } else { interval };
     Ok(added(call, value, interval, unit))
 }
 
-fn timestampadd<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [unit, size, value] = args else { return Ok(V::Null) };
+fn timestampadd<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [unit, size, value] = args else { return Ok(SqlValue::Null) };
     date_add(call, &[value.clone(), size.clone(), unit.clone()], false)
 }
 
-fn overflow<'a>(call: &Call<'_>) -> V<'a> {
+fn overflow<'a>(call: &Call<'_>) -> SqlValue<'a> {
     call.warn(ErrorCode::DateOverflow, || "Datetime function: datetime field overflow".to_owned());
-    V::Null
+    SqlValue::Null
 }
 
-fn added<'a>(call: &Call<'_>, value: &V<'_>, interval: Interval, unit: Unit) -> V<'a> {
-    if let (V::Time(micros, _), SqlType::Time(digits)) = (value, call.result.kind) {
-        let Interval::Micros(more) = interval else { return V::Null };
+fn added<'a>(
+    call: &Call<'_>,
+    value: &SqlValue<'_>,
+    interval: Interval,
+    unit: Unit,
+) -> SqlValue<'a> {
+    if let (SqlValue::Time(micros, _), SqlType::Time(digits)) = (value, call.result.kind) {
+        let Interval::Micros(more) = interval else { return SqlValue::Null };
         let total = i128::from(*micros) + more;
         let Ok(total) = i64::try_from(total) else { return overflow(call) };
         if total.abs() > LONGEST_TIME {
             return overflow(call);
         }
-        return V::Time(total, digits);
+        return SqlValue::Time(total, digits);
     }
-    let Some((moment, has_clock, digits)) = value.moment_with_clock(call) else { return V::Null };
+    let Some((moment, has_clock, digits)) = value.moment_with_clock(call) else {
+        return SqlValue::Null;
+    };
     let real = match interval {
         Interval::Months(_) => moment.month > 0,
         _ => !moment.has_zero_part(),
     };
     if !real {
         value.warn_incorrect(call, "datetime");
-        return V::Null;
+        return SqlValue::Null;
     }
     let Some(later) = interval.after(moment) else { return overflow(call) };
     match call.result.kind {
-        SqlType::Date => V::Date(later.midnight()),
-        SqlType::DateTime(digits) => V::DateTime(later, digits),
-        _ if !has_clock && !unit.has_clock() => V::text(later.date_text()),
+        SqlType::Date => SqlValue::Date(later.midnight()),
+        SqlType::DateTime(digits) => SqlValue::DateTime(later, digits),
+        _ if !has_clock && !unit.has_clock() => SqlValue::text(later.date_text()),
         _ => {
             let shown = if later.fraction() > 0 || digits > 0 { 6 } else { 0 };
-            V::text(later.text(shown))
+            SqlValue::text(later.text(shown))
         }
     }
 }
 
-fn addtime_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn addtime_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = typing.get(0);
     let digits = digits_of(typing, 0).max(digits_of(typing, 1));
     Ok(match kind.kind {
@@ -194,16 +206,16 @@ fn addtime_type(typing: &Typing<'_>) -> Result<ExprType> {
     })
 }
 
-fn addtime<'a>(call: &Call<'_>, args: &[V<'a>], sign: i64) -> Result<V<'a>> {
-    let [value, more] = args else { return Ok(V::Null) };
-    if args.iter().any(V::is_null) {
-        return Ok(V::Null);
+fn addtime<'a>(call: &Call<'_>, args: &[SqlValue<'a>], sign: i64) -> Result<SqlValue<'a>> {
+    let [value, more] = args else { return Ok(SqlValue::Null) };
+    if args.iter().any(SqlValue::is_null) {
+        return Ok(SqlValue::Null);
     }
-    let Some((more, _)) = more.time(call) else { return Ok(V::Null) };
+    let Some((more, _)) = more.time(call) else { return Ok(SqlValue::Null) };
     let more = more * sign;
     let as_moment = match value {
-        V::DateTime(moment, _) | V::Date(moment) => Some(*moment),
-        V::Text(text) => temporal::parse_moment(text)
+        SqlValue::DateTime(moment, _) | SqlValue::Date(moment) => Some(*moment),
+        SqlValue::Text(text) => temporal::parse_moment(text)
             .filter(|parsed| parsed.has_clock && text.contains(['-', ' ']) && parsed.complete)
             .filter(|parsed| !parsed.moment.has_zero_part())
             .map(|parsed| parsed.moment),
@@ -214,28 +226,28 @@ fn addtime<'a>(call: &Call<'_>, args: &[V<'a>], sign: i64) -> Result<V<'a>> {
         let total = moment.total_micros() + i128::from(more);
         let Some(later) = Moment::from_total_micros(total) else { return Ok(overflow(call)) };
         return Ok(match call.result.kind {
-            SqlType::DateTime(_) => V::DateTime(later, digits),
-            _ => V::text(later.text(if later.fraction() > 0 { 6 } else { 0 })),
+            SqlType::DateTime(_) => SqlValue::DateTime(later, digits),
+            _ => SqlValue::text(later.text(if later.fraction() > 0 { 6 } else { 0 })),
         });
     }
-    let Some((micros, _)) = value.time(call) else { return Ok(V::Null) };
+    let Some((micros, _)) = value.time(call) else { return Ok(SqlValue::Null) };
     let total = (micros + more).clamp(-LONGEST_TIME, LONGEST_TIME);
     Ok(match call.result.kind {
-        SqlType::Time(_) => V::Time(total, digits),
-        _ => V::text(temporal::time_text(total, if total % SECOND != 0 { 6 } else { 0 })),
+        SqlType::Time(_) => SqlValue::Time(total, digits),
+        _ => SqlValue::text(temporal::time_text(total, if total % SECOND != 0 { 6 } else { 0 })),
     })
 }
 
-fn timediff_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn timediff_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::time(digits_of(typing, 0).max(digits_of(typing, 1))))
 }
 
-fn timediff<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [a, b] = args else { return Ok(V::Null) };
-    let total = |value: &V<'_>| -> Option<(bool, i128)> {
+fn timediff<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [a, b] = args else { return Ok(SqlValue::Null) };
+    let total = |value: &SqlValue<'_>| -> Option<(bool, i128)> {
         let as_date = match value {
-            V::Date(_) | V::DateTime(..) => true,
-            V::Text(text) => {
+            SqlValue::Date(_) | SqlValue::DateTime(..) => true,
+            SqlValue::Text(text) => {
                 let dated = temporal::parse_moment(text).is_some();
                 dated && text.contains('-') && !text.starts_with('-') && text.len() > 9
             }
@@ -246,36 +258,38 @@ fn timediff<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
             false => value.time(call).map(|(micros, _)| (false, i128::from(micros))),
         }
     };
-    let (Some((a_dated, a)), Some((b_dated, b))) = (total(a), total(b)) else { return Ok(V::Null) };
+    let (Some((a_dated, a)), Some((b_dated, b))) = (total(a), total(b)) else {
+        return Ok(SqlValue::Null);
+    };
     if a_dated != b_dated {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let most = i128::from(LONGEST_TIME);
     let span = (a - b).clamp(-most, most);
-    Ok(V::Time(i64::try_from(span).unwrap_or(0), call.result.scale()))
+    Ok(SqlValue::Time(i64::try_from(span).unwrap_or(0), call.result.scale()))
 }
 
-fn timestamp_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn timestamp_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let first = digits_of(typing, 0);
     let digits = if typing.types.len() > 1 { first.max(digits_of(typing, 1)) } else { first };
     Ok(ExprType::date_time(digits))
 }
 
-fn timestamp<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn timestamp<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let digits = call.result.scale();
     let Some(moment) = args.first().and_then(|value| value.moment(call)) else {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     };
     let more = match args.get(1) {
         None => 0,
         Some(value) => match value.time(call) {
             Some((micros, _)) => micros,
-            None => return Ok(V::Null),
+            None => return Ok(SqlValue::Null),
         },
     };
     let total = moment.total_micros() + i128::from(more);
     let later = if more == 0 { Some(moment) } else { Moment::from_total_micros(total) };
-    Ok(V::or_null(later, |moment| V::DateTime(moment, digits)))
+    Ok(SqlValue::or_null(later, |moment| SqlValue::DateTime(moment, digits)))
 }
 
 /// The longest text that a format makes.
@@ -302,34 +316,34 @@ fn format_length(format: Option<&str>) -> u32 {
     length
 }
 
-fn format_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn format_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::text(format_length(typing.constant_text(1)), typing.collation))
 }
 
-fn date_format<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [value, format] = args else { return Ok(V::Null) };
+fn date_format<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [value, format] = args else { return Ok(SqlValue::Null) };
     let (Some(moment), Some(format)) = (value.moment(call), format.string()) else {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     };
     if format.is_empty() {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
-    Ok(V::or_null(format_date(moment, i64::from(moment.hour()), &format), V::text))
+    Ok(SqlValue::or_null(format_date(moment, i64::from(moment.hour()), &format), SqlValue::text))
 }
 
-fn time_format<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [value, format] = args else { return Ok(V::Null) };
+fn time_format<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [value, format] = args else { return Ok(SqlValue::Null) };
     let (Some((micros, _)), Some(format)) = (value.time(call), format.string()) else {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     };
     let size = micros.abs();
     let clock = Moment { micros: size % DAY, ..Moment::default() };
     let shown = format_date(clock, size / (3_600 * SECOND), &format);
     let sign = if micros < 0 { "-" } else { "" };
-    Ok(V::or_null(shown, |shown| V::text(format!("{sign}{shown}"))))
+    Ok(SqlValue::or_null(shown, |shown| SqlValue::text(format!("{sign}{shown}"))))
 }
 
-fn str_to_date_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn str_to_date_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let Some(format) = typing.constant_text(1) else { return Ok(ExprType::date_time(6)) };
     let has = |letters: &str| {
         format.split('%').skip(1).any(|part| part.starts_with(|first| letters.contains(first)))
@@ -344,9 +358,11 @@ fn str_to_date_type(typing: &Typing<'_>) -> Result<ExprType> {
     })
 }
 
-fn str_to_date<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [value, format] = args else { return Ok(V::Null) };
-    let (Some(text), Some(format)) = (value.string(), format.string()) else { return Ok(V::Null) };
+fn str_to_date<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [value, format] = args else { return Ok(SqlValue::Null) };
+    let (Some(text), Some(format)) = (value.string(), format.string()) else {
+        return Ok(SqlValue::Null);
+    };
     let mode = call.sql_mode();
     let strict_zero = mode.has(remora_mysql::SqlMode::NO_ZERO_IN_DATE);
     let is_time = matches!(call.result.kind, SqlType::Time(_));
@@ -356,20 +372,20 @@ fn str_to_date<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         call.warn(ErrorCode::WrongValueForFunction, || {
             format!("Incorrect datetime value: '{text}' for function str_to_date")
         });
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     };
     if found.rest {
         call.warn_truncated(if is_time { "time" } else { "datetime" }, &text);
     }
     let digits = call.result.scale();
     Ok(match call.result.kind {
-        SqlType::Date => V::Date(found.moment.midnight()),
-        SqlType::Time(_) => V::Time(found.moment.micros, digits),
-        _ => V::DateTime(found.moment, digits),
+        SqlType::Date => SqlValue::Date(found.moment.midnight()),
+        SqlType::Time(_) => SqlValue::Time(found.moment.micros, digits),
+        _ => SqlValue::DateTime(found.moment, digits),
     })
 }
 
-fn from_unixtime_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn from_unixtime_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     if typing.types.len() > 1 {
         return format_type(typing);
     }
@@ -378,13 +394,13 @@ fn from_unixtime_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::date_time(digits))
 }
 
-fn from_unixtime<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [value, rest @ ..] = args else { return Ok(V::Null) };
-    if args.iter().any(V::is_null) {
-        return Ok(V::Null);
+fn from_unixtime<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [value, rest @ ..] = args else { return Ok(SqlValue::Null) };
+    if args.iter().any(SqlValue::is_null) {
+        return Ok(SqlValue::Null);
     }
     let exact = match value {
-        V::Text(_) | V::Double(_) => Dec::from_double(value.double(call)),
+        SqlValue::Text(_) | SqlValue::Double(_) => Dec::from_double(value.double(call)),
         value => value.decimal(call),
     };
     let micros = exact.rescaled(6).and_then(|exact| exact.units.to_i128());
@@ -392,21 +408,24 @@ fn from_unixtime<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     // The last second of the year 3001, as MySQL has it.
     let micros = micros.filter(|micros| (0..=32_536_771_199 * SECOND).contains(micros));
     let moment = micros.and_then(|micros| local_of_utc(micros, &call.time_zone()));
-    let Some(moment) = moment else { return Ok(V::Null) };
-    if let Some(format) = rest.first().and_then(V::string) {
-        return Ok(V::or_null(format_date(moment, i64::from(moment.hour()), &format), V::text));
+    let Some(moment) = moment else { return Ok(SqlValue::Null) };
+    if let Some(format) = rest.first().and_then(SqlValue::string) {
+        return Ok(SqlValue::or_null(
+            format_date(moment, i64::from(moment.hour()), &format),
+            SqlValue::text,
+        ));
     }
     let digits = call.result.scale();
     let rounded = round_micros(moment.micros, digits);
-    Ok(V::DateTime(Moment { micros: rounded, ..moment }, digits))
+    Ok(SqlValue::DateTime(Moment { micros: rounded, ..moment }, digits))
 }
 
-fn get_format_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn get_format_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::text(17, typing.collation))
 }
 
-fn get_format<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [kind, place] = args else { return Ok(V::Null) };
+fn get_format<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [kind, place] = args else { return Ok(SqlValue::Null) };
     let kind = kind.string().unwrap_or_default().to_ascii_uppercase();
     let place = place.string().unwrap_or_default().to_ascii_uppercase();
     let format = match (kind.as_str(), place.as_str()) {
@@ -421,7 +440,7 @@ fn get_format<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         (_, "USA" | "EUR") => "%Y-%m-%d %H.%i.%s",
         (_, "JIS" | "ISO") => "%Y-%m-%d %H:%i:%s",
         (_, "INTERNAL") => "%Y%m%d%H%i%s",
-        _ => return Ok(V::Null),
+        _ => return Ok(SqlValue::Null),
     };
-    Ok(V::text(format))
+    Ok(SqlValue::text(format))
 }

@@ -7,11 +7,11 @@ use remora_engine::Value;
 use remora_mysql::{Collation, ErrorCode};
 
 use super::super::{
-    call::{Call, Typing},
+    call::{Call, TypeContext},
     function::{Definition, Dialect, Function, MANY},
     json::{self, ArrayCell, Json, MAX_DEPTH, Path, Step},
     types::{ExprType, UNBOUNDED, coercibility},
-    value::V,
+    value::SqlValue,
 };
 use crate::{Error, Result, SqlType};
 
@@ -56,11 +56,11 @@ pub(super) const FUNCTIONS: &[Definition] = &[
 ];
 
 /// Plans have the rows in its place.
-fn rows<'a>(_call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+fn rows<'a>(_call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Err(Error::unsupported("JSON_TABLE in this place"))
 }
 
-fn json_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn json_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(extracted_type(false))
 }
 
@@ -70,15 +70,15 @@ fn document_text(characters: u32) -> ExprType {
     kind.with_coercibility(coercibility::IMPLICIT)
 }
 
-fn long_text(_typing: &Typing<'_>) -> Result<ExprType> {
+fn long_text(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(extracted_type(true))
 }
 
-fn quote_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn quote_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(document_text(typing.get(0).characters().saturating_mul(6).saturating_add(2)))
 }
 
-fn unquote_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn unquote_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = typing.get(0);
     if kind.kind == SqlType::Json {
         return long_text(typing);
@@ -86,28 +86,28 @@ fn unquote_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(document_text(kind.characters()))
 }
 
-fn type_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn type_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::text(51, Collation::UTF8MB4_0900_AI_CI))
 }
 
-fn int_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn int_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::int(21))
 }
 
-fn truth_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn truth_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::truth())
 }
 
-fn any_null(args: &[V<'_>]) -> bool {
-    args.iter().any(V::is_null)
+fn any_null(args: &[SqlValue<'_>]) -> bool {
+    args.iter().any(SqlValue::is_null)
 }
 
-fn path(value: &V<'_>) -> Result<Path> {
+fn path(value: &SqlValue<'_>) -> Result<Path> {
     Path::parse(&value.string().unwrap_or_default())
 }
 
 /// A path that leads to one place.
-fn single_path(value: &V<'_>) -> Result<Path> {
+fn single_path(value: &SqlValue<'_>) -> Result<Path> {
     let path = path(value)?;
     if path.is_multiple() {
         let message = "In this situation, path expressions may not contain the * and ** tokens \
@@ -117,19 +117,19 @@ fn single_path(value: &V<'_>) -> Result<Path> {
     Ok(path)
 }
 
-fn extract_json(args: &[V<'_>]) -> Result<Option<Json>> {
+fn extract_json(args: &[SqlValue<'_>]) -> Result<Option<Json>> {
     let Some((document, paths)) = args.split_first() else { return Ok(None) };
     if any_null(args) {
         return Ok(None);
     }
     match (document, paths) {
-        (V::Json(text), [only]) => {
+        (SqlValue::Json(text), [only]) => {
             let only = path(only)?;
             if only.is_of_keys() {
                 return Ok(json::member(text, &only.steps));
             }
         }
-        (V::Text(text), [only]) => {
+        (SqlValue::Text(text), [only]) => {
             // A text that is no document is refused below, before a path that is none.
             if let Ok(only) = path(only)
                 && only.is_of_keys()
@@ -154,11 +154,11 @@ fn extract_json(args: &[V<'_>]) -> Result<Option<Json>> {
 /// What a path leads to in a stored document, or in a text that is one.
 pub(crate) fn extracted(document: &Value, path: &str) -> Result<Option<Json>> {
     let document = match document {
-        Value::Json(text) => V::Json(Cow::Borrowed(&**text)),
-        Value::Text(text) => V::Text(Cow::Borrowed(&**text)),
+        Value::Json(text) => SqlValue::Json(Cow::Borrowed(&**text)),
+        Value::Text(text) => SqlValue::Text(Cow::Borrowed(&**text)),
         _ => return Ok(None),
     };
-    extract_json(&[document, V::Text(Cow::Borrowed(path))])
+    extract_json(&[document, SqlValue::Text(Cow::Borrowed(path))])
 }
 
 /// The type of that, or of its text.
@@ -166,31 +166,33 @@ pub(crate) fn extracted_type(is_text: bool) -> ExprType {
     if is_text { document_text(UNBOUNDED / 4) } else { ExprType::json() }
 }
 
-fn extract<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::or_null(extract_json(args)?, |found| json::to_value(&found)))
+fn extract<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(SqlValue::or_null(extract_json(args)?, |found| json::to_value(&found)))
 }
 
-fn extract_unquoted<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::or_null(extract_json(args)?, |found| V::text(found.into_plain_text())))
+fn extract_unquoted<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(SqlValue::or_null(extract_json(args)?, |found| SqlValue::text(found.into_plain_text())))
 }
 
-fn unquote<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn unquote<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(match args.first() {
-        None | Some(V::Null) => V::Null,
-        Some(V::Json(text)) => V::text(super::super::value::unquoted(text)),
+        None | Some(SqlValue::Null) => SqlValue::Null,
+        Some(SqlValue::Json(text)) => SqlValue::text(super::super::value::unquoted(text)),
         Some(value) => {
             let text = value.string().unwrap_or_default();
             let quoted = text.len() > 1 && text.starts_with('"') && text.ends_with('"');
             match quoted {
-                true => V::text(json::parse_argument(&text, 1, "json_unquote")?.into_plain_text()),
-                false => V::text(text.into_owned()),
+                true => SqlValue::text(
+                    json::parse_argument(&text, 1, "json_unquote")?.into_plain_text(),
+                ),
+                false => SqlValue::text(text.into_owned()),
             }
         }
     })
 }
 
 /// `JSON_UNQUOTE(JSON_EXTRACT(document, path))` is `document ->> path`, which makes no document of what it finds.
-fn expand_unquote(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+fn expand_unquote(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     let [Expr::ScalarFunction(inner)] = args else { return Ok(None) };
     if inner.name() != "json_extract" || inner.args.len() != 2 {
         return Ok(None);
@@ -200,28 +202,30 @@ fn expand_unquote(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
     Ok(udf.map(|udf| Expr::ScalarFunction(ScalarFunction::new_udf(udf, inner.args.clone()))))
 }
 
-fn quote<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::or_null(args.first().and_then(V::string), |text| V::text(json::quoted(&text))))
+fn quote<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(SqlValue::or_null(args.first().and_then(SqlValue::string), |text| {
+        SqlValue::text(json::quoted(&text))
+    }))
 }
 
 /// What an argument is inside a document: truths stay truths.
-fn inner(call: &Call<'_>, args: &[V<'_>], index: usize) -> Json {
+fn inner(call: &Call<'_>, args: &[SqlValue<'_>], index: usize) -> Json {
     let Some(value) = args.get(index) else { return Json::Null };
     let is_truth = call.type_of(index).is_some_and(|kind| kind.is_integer() && kind.length == 1);
     match value {
-        V::Int(number @ (0 | 1)) if is_truth => Json::Bool(*number == 1),
+        SqlValue::Int(number @ (0 | 1)) if is_truth => Json::Bool(*number == 1),
         value => json::of_value(value),
     }
 }
 
-fn object<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn object<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     if args.len() % 2 == 1 {
         let message = "Incorrect parameter count in the call to native function 'json_object'";
         return Err(Error::new(ErrorCode::WrongParameterCount, message));
     }
     let mut members = Vec::with_capacity(args.len() / 2);
     for index in (0..args.len()).step_by(2) {
-        let Some(key) = args.get(index).and_then(V::string) else {
+        let Some(key) = args.get(index).and_then(SqlValue::string) else {
             let message = "JSON documents may not contain NULL member names.";
             return Err(Error::new(ErrorCode::JsonNullKey, message));
         };
@@ -230,7 +234,7 @@ fn object<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(json::to_value(&Json::object(members)))
 }
 
-fn array<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn array<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let values = (0..args.len()).map(|index| inner(call, args, index));
     Ok(json::to_value(&Json::Array(values.collect())))
 }
@@ -248,10 +252,10 @@ fn is_in(candidate: &Json, target: &Json) -> bool {
     }
 }
 
-fn contains<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [target, candidate, rest @ ..] = args else { return Ok(V::Null) };
+fn contains<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [target, candidate, rest @ ..] = args else { return Ok(SqlValue::Null) };
     if any_null(args) {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let target = json::argument(target, 1, "json_contains")?;
     let candidate = json::argument(candidate, 2, "json_contains")?;
@@ -259,11 +263,11 @@ fn contains<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         None => Some(&target),
         Some(value) => single_path(value)?.find(&target).first().copied(),
     };
-    Ok(V::or_null(target, |target| V::truth(is_in(&candidate, target))))
+    Ok(SqlValue::or_null(target, |target| SqlValue::truth(is_in(&candidate, target))))
 }
 
 /// Whether the word is `all`; an error if it is neither that nor `one`.
-fn all(value: &V<'_>, function: &str) -> Result<bool> {
+fn all(value: &SqlValue<'_>, function: &str) -> Result<bool> {
     match value.string().unwrap_or_default().to_ascii_lowercase().as_str() {
         "all" => Ok(true),
         "one" => Ok(false),
@@ -276,22 +280,22 @@ fn all(value: &V<'_>, function: &str) -> Result<bool> {
     }
 }
 
-fn contains_path<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [document, word, paths @ ..] = args else { return Ok(V::Null) };
+fn contains_path<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [document, word, paths @ ..] = args else { return Ok(SqlValue::Null) };
     if any_null(args) {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let document = json::argument(document, 1, "json_contains_path")?;
     let all = all(word, "json_contains_path")?;
     let paths: Vec<Path> = paths.iter().map(path).collect::<Result<_>>()?;
     let mut found = paths.iter().map(|path| !path.find(&document).is_empty());
-    Ok(V::truth(if all { found.all(|found| found) } else { found.any(|found| found) }))
+    Ok(SqlValue::truth(if all { found.all(|found| found) } else { found.any(|found| found) }))
 }
 
-fn overlaps<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [a, b] = args else { return Ok(V::Null) };
+fn overlaps<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [a, b] = args else { return Ok(SqlValue::Null) };
     if any_null(args) {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let a = json::argument(a, 1, "json_overlaps")?;
     let b = json::argument(b, 2, "json_overlaps")?;
@@ -306,23 +310,23 @@ fn overlaps<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
             .any(|(key, value)| other.get(key).is_some_and(|found| same(value, found))),
         (a, b) => same(a, b),
     };
-    Ok(V::truth(truth))
+    Ok(SqlValue::truth(truth))
 }
 
-fn member_of<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [value, array] = args else { return Ok(V::Null) };
+fn member_of<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [value, array] = args else { return Ok(SqlValue::Null) };
     if any_null(args) {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let value = json::of_value(value);
-    Ok(V::truth(match json::argument(array, 2, "member of")? {
+    Ok(SqlValue::truth(match json::argument(array, 2, "member of")? {
         Json::Array(values) => values.iter().any(|each| json::compare(each, &value).is_eq()),
         other => json::compare(&other, &value).is_eq(),
     }))
 }
 
 /// The document, or what a path leads to in it.
-fn at_path(args: &[V<'_>], function: &str) -> Result<Option<Json>> {
+fn at_path(args: &[SqlValue<'_>], function: &str) -> Result<Option<Json>> {
     if any_null(args) {
         return Ok(None);
     }
@@ -334,63 +338,65 @@ fn at_path(args: &[V<'_>], function: &str) -> Result<Option<Json>> {
     }
 }
 
-fn keys<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn keys<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(match at_path(args, "json_keys")? {
         Some(Json::Object(members)) => {
             let keys = members.into_iter().map(|(key, _)| Json::Text(key));
             json::to_value(&Json::Array(keys.collect()))
         }
-        _ => V::Null,
+        _ => SqlValue::Null,
     })
 }
 
-fn length<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn length<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let found = at_path(args, "json_length")?;
-    Ok(V::or_null(found, |found| V::Int(i64::try_from(found.len()).unwrap_or(0))))
+    Ok(SqlValue::or_null(found, |found| SqlValue::Int(i64::try_from(found.len()).unwrap_or(0))))
 }
 
-fn depth<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn depth<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let found = at_path(args, "json_depth")?;
-    Ok(V::or_null(found, |found| V::Int(i64::try_from(found.depth()).unwrap_or(0))))
+    Ok(SqlValue::or_null(found, |found| SqlValue::Int(i64::try_from(found.depth()).unwrap_or(0))))
 }
 
-fn type_name<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn type_name<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let found = at_path(args, "json_type")?;
-    Ok(V::or_null(found, |found| V::text(found.type_name())))
+    Ok(SqlValue::or_null(found, |found| SqlValue::text(found.type_name())))
 }
 
-fn valid<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn valid<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(match args.first() {
-        None | Some(V::Null) => V::Null,
-        Some(V::Json(_)) => V::Int(1),
-        Some(V::Text(text)) => {
-            V::truth(Json::parse(text).is_ok_and(|document| document.depth() <= MAX_DEPTH))
+        None | Some(SqlValue::Null) => SqlValue::Null,
+        Some(SqlValue::Json(_)) => SqlValue::Int(1),
+        Some(SqlValue::Text(text)) => {
+            SqlValue::truth(Json::parse(text).is_ok_and(|document| document.depth() <= MAX_DEPTH))
         }
-        Some(_) => V::Int(0),
+        Some(_) => SqlValue::Int(0),
     })
 }
 
-fn pretty<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(found) = at_path(args, "json_pretty")? else { return Ok(V::Null) };
+fn pretty<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(found) = at_path(args, "json_pretty")? else { return Ok(SqlValue::Null) };
     let text = found.pretty();
     Ok(if text.len() as u64 > call.longest_text() {
         call.too_long("json_pretty")
     } else {
-        V::text(text)
+        SqlValue::text(text)
     })
 }
 
 /// Bytes of the text, since that is how documents are stored here.
-fn storage_size<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn storage_size<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let found = at_path(args, "json_storage_size")?;
-    Ok(V::or_null(found, |found| V::Int(i64::try_from(found.text().len()).unwrap_or(0))))
+    Ok(SqlValue::or_null(found, |found| {
+        SqlValue::Int(i64::try_from(found.text().len()).unwrap_or(0))
+    }))
 }
 
 /// JSON_SEARCH: the paths of strings that are LIKE a pattern.
-fn search<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [document, word, pattern, rest @ ..] = args else { return Ok(V::Null) };
+fn search<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [document, word, pattern, rest @ ..] = args else { return Ok(SqlValue::Null) };
     if document.is_null() || word.is_null() || pattern.is_null() {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let document = json::argument(document, 1, "json_search")?;
     let all = all(word, "json_search")?;
@@ -403,8 +409,8 @@ fn search<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         }
     });
     Ok(match found.len() {
-        0 => V::Null,
-        1 => V::or_null(found.first(), json::to_value),
+        0 => SqlValue::Null,
+        1 => SqlValue::or_null(found.first(), json::to_value),
         _ => json::to_value(&Json::Array(found)),
     })
 }
@@ -478,17 +484,17 @@ fn set(document: &mut Json, steps: &[Step], value: &Json, inserts: bool, replace
 
 fn change<'a>(
     call: &Call<'_>,
-    args: &[V<'a>],
+    args: &[SqlValue<'a>],
     name: &str,
     (inserts, replaces): (bool, bool),
-) -> Result<V<'a>> {
-    let Some((document, pairs)) = args.split_first() else { return Ok(V::Null) };
+) -> Result<SqlValue<'a>> {
+    let Some((document, pairs)) = args.split_first() else { return Ok(SqlValue::Null) };
     if pairs.len() % 2 == 1 {
         let message = format!("Incorrect parameter count in the call to native function '{name}'");
         return Err(Error::new(ErrorCode::WrongParameterCount, message));
     }
-    if document.is_null() || pairs.iter().step_by(2).any(V::is_null) {
-        return Ok(V::Null);
+    if document.is_null() || pairs.iter().step_by(2).any(SqlValue::is_null) {
+        return Ok(SqlValue::Null);
     }
     let mut document = json::argument(document, 1, name)?;
     for (place, index) in pairs.iter().step_by(2).zip((2..).step_by(2)) {
@@ -531,10 +537,10 @@ fn remove_at(document: &mut Json, steps: &[Step]) {
     }
 }
 
-fn remove<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some((document, paths)) = args.split_first() else { return Ok(V::Null) };
+fn remove<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some((document, paths)) = args.split_first() else { return Ok(SqlValue::Null) };
     if any_null(args) {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let mut document = json::argument(document, 1, "json_remove")?;
     for place in paths {
@@ -548,10 +554,10 @@ fn remove<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(json::to_value(&document))
 }
 
-fn array_append<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some((document, pairs)) = args.split_first() else { return Ok(V::Null) };
-    if document.is_null() || pairs.iter().step_by(2).any(V::is_null) {
-        return Ok(V::Null);
+fn array_append<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some((document, pairs)) = args.split_first() else { return Ok(SqlValue::Null) };
+    if document.is_null() || pairs.iter().step_by(2).any(SqlValue::is_null) {
+        return Ok(SqlValue::Null);
     }
     let mut document = json::argument(document, 1, "json_array_append")?;
     // A value that is missing is left out with its path.
@@ -569,15 +575,15 @@ fn array_append<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(json::to_value(&document))
 }
 
-fn array_insert<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some((document, pairs)) = args.split_first() else { return Ok(V::Null) };
+fn array_insert<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some((document, pairs)) = args.split_first() else { return Ok(SqlValue::Null) };
     if pairs.len() % 2 == 1 {
         let message =
             "Incorrect parameter count in the call to native function 'json_array_insert'";
         return Err(Error::new(ErrorCode::WrongParameterCount, message));
     }
-    if document.is_null() || pairs.iter().step_by(2).any(V::is_null) {
-        return Ok(V::Null);
+    if document.is_null() || pairs.iter().step_by(2).any(SqlValue::is_null) {
+        return Ok(SqlValue::Null);
     }
     let mut document = json::argument(document, 1, "json_array_insert")?;
     for (place, index) in pairs.iter().step_by(2).zip((2..).step_by(2)) {
@@ -637,7 +643,7 @@ fn patched(target: Json, patch: Json) -> Json {
     Json::Object(made.collect())
 }
 
-fn merge_patch<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn merge_patch<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let mut merged: Option<Json> = None;
     for (index, value) in args.iter().enumerate() {
         if value.is_null() {
@@ -652,7 +658,7 @@ fn merge_patch<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
             (Some(target), _) => Some(patched(target, next)),
         };
     }
-    Ok(V::or_null(merged, |merged| json::to_value(&merged)))
+    Ok(SqlValue::or_null(merged, |merged| json::to_value(&merged)))
 }
 
 fn preserved(a: Json, b: Json) -> Json {
@@ -674,9 +680,9 @@ fn preserved(a: Json, b: Json) -> Json {
     }
 }
 
-fn merge_preserve<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn merge_preserve<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     if any_null(args) {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let mut merged: Option<Json> = None;
     for (index, value) in args.iter().enumerate() {
@@ -686,5 +692,5 @@ fn merge_preserve<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
             Some(before) => preserved(before, next),
         });
     }
-    Ok(V::or_null(merged, |merged| json::to_value(&merged)))
+    Ok(SqlValue::or_null(merged, |merged| json::to_value(&merged)))
 }

@@ -7,10 +7,10 @@ use datafusion::{
 };
 
 use super::super::{
-    call::{Call, Typing},
+    call::{Call, TypeContext},
     function::{Definition, Dialect, Function, definition},
     types::ExprType,
-    value::V,
+    value::SqlValue,
 };
 use crate::Result;
 
@@ -34,16 +34,16 @@ const CONDITIONS: [&str; 10] = [
 pub(super) const FUNCTIONS: &[Definition] =
     &[Definition::new(IN_DOCUMENT, 1, 1, same_type, same).expanding(expand_in_document)];
 
-fn same_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn same_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(typing.get(0))
 }
 
-fn same<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(args.first().cloned().unwrap_or(V::Null))
+fn same<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(args.first().cloned().unwrap_or(SqlValue::Null))
 }
 
 /// A truth as a document, and another number that looks like one as a wider one, which does not.
-fn expand_in_document(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+fn expand_in_document(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     let [value] = args else { return Ok(None) };
     let kind = typing.get(0);
     if !kind.is_integer() || kind.length != 1 {

@@ -6,12 +6,12 @@ use datafusion::sql::sqlparser::ast::{
 use remora_mysql::{Collation, ErrorCode};
 
 use super::super::{
-    call::{Call, Typing},
+    call::{Call, TypeContext},
     function::Definition,
     json::{self, Json, Path},
     json_table::fitted,
     types::{ExprType, UNBOUNDED},
-    value::V,
+    value::SqlValue,
 };
 use crate::{
     Error, Result,
@@ -30,11 +30,11 @@ const CHARACTERS: u32 = 512;
 /// The longest text of a number or a moment.
 const SHORT: u32 = 100;
 
-fn value_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn value_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::text(CHARACTERS, Collation::UTF8MB4_0900_AI_CI))
 }
 
-fn returned_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn returned_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = typing.constant_text(2).unwrap_or_default();
     let length = match kind.split_once(' ') {
         Some(("char" | "binary", length)) => length.parse().unwrap_or(UNBOUNDED / 4),
@@ -44,8 +44,8 @@ fn returned_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::text(length, Collation::UTF8MB4_0900_AI_CI))
 }
 
-fn value<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [document, path] = args else { return Ok(V::Null) };
+fn value<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [document, path] = args else { return Ok(SqlValue::Null) };
     let kind = DataType::Varchar(Some(characters(u64::from(CHARACTERS))));
     let asked = ReturningClause {
         kind: &kind,
@@ -56,11 +56,12 @@ fn value<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     asked.value(call, document, path)
 }
 
-fn returned<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [document, path, kind, on_empty, on_error] = args else { return Ok(V::Null) };
+fn returned<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [document, path, kind, on_empty, on_error] = args else { return Ok(SqlValue::Null) };
     let said = kind.string().unwrap_or_default();
     let (kind, name) = kind_of(&said)?;
-    let answer = |value: &V<'_>| Answer::of(&value.string().unwrap_or_default(), &kind, name);
+    let answer =
+        |value: &SqlValue<'_>| Answer::of(&value.string().unwrap_or_default(), &kind, name);
     let (on_empty, on_error) = (answer(on_empty)?, answer(on_error)?);
     let asked = ReturningClause { kind: &kind, name, on_empty: &on_empty, on_error: &on_error };
     asked.value(call, document, path)
@@ -91,11 +92,11 @@ impl Answer {
         }
     }
 
-    fn taken<'a>(&self, error: impl FnOnce() -> Error) -> Result<V<'a>> {
+    fn taken<'a>(&self, error: impl FnOnce() -> Error) -> Result<SqlValue<'a>> {
         match self {
-            Self::Null => Ok(V::Null),
+            Self::Null => Ok(SqlValue::Null),
             Self::Error => Err(error()),
-            Self::Text(text) => Ok(V::text(text.as_str())),
+            Self::Text(text) => Ok(SqlValue::text(text.as_str())),
         }
     }
 }
@@ -109,12 +110,17 @@ struct ReturningClause<'k> {
 }
 
 impl ReturningClause<'_> {
-    fn value<'a>(&self, call: &Call<'_>, document: &V<'_>, path: &V<'_>) -> Result<V<'a>> {
+    fn value<'a>(
+        &self,
+        call: &Call<'_>,
+        document: &SqlValue<'_>,
+        path: &SqlValue<'_>,
+    ) -> Result<SqlValue<'a>> {
         if document.is_null() || path.is_null() {
-            return Ok(V::Null);
+            return Ok(SqlValue::Null);
         }
         let path = Path::parse(&path.string().unwrap_or_default())?;
-        if let V::Json(text) = document
+        if let SqlValue::Json(text) = document
             && path.is_of_keys()
         {
             return match json::member(text, &path.steps) {
@@ -142,9 +148,9 @@ impl ReturningClause<'_> {
         }
     }
 
-    fn fit<'a>(&self, found: &Json) -> Result<V<'a>> {
+    fn fit<'a>(&self, found: &Json) -> Result<SqlValue<'a>> {
         match shown(found, self.kind) {
-            Some(text) => Ok(V::or_null(text, V::text)),
+            Some(text) => Ok(SqlValue::or_null(text, SqlValue::text)),
             None => self.on_error.taken(|| out_of_range(self.name)),
         }
     }

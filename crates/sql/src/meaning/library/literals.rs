@@ -5,7 +5,7 @@ use remora_mysql::{Charset, Collation, ErrorCode};
 
 use super::super::{
     array::Building,
-    call::{Call, Typing},
+    call::{Call, TypeContext},
     collation,
     decimal::Dec,
     encoding,
@@ -13,7 +13,7 @@ use super::super::{
     number::double_prefix,
     temporal::{parse_moment, parse_time},
     types::{ExprType, coercibility},
-    value::V,
+    value::SqlValue,
 };
 use crate::{Error, Result};
 
@@ -43,16 +43,16 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("collate", 2, 2, collate_type, first),
 ];
 
-fn first<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(args.first().cloned().unwrap_or(V::Null))
+fn first<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(args.first().cloned().unwrap_or(SqlValue::Null))
 }
 
-fn same_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn same_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(typing.get(0))
 }
 
 /// The literal with its type beside it.
-fn typed_literal(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+fn typed_literal(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     Ok(match args {
         [Expr::Literal(ScalarValue::Null, _)] => None,
         [Expr::Literal(value, _)] => {
@@ -70,12 +70,19 @@ fn typed_literal(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
 }
 
 /// The literal itself, so that others see a constant.
-fn folded(args: &[Expr], typing: &Typing<'_>, typed: TypeRule, eval: Eval) -> Result<Option<Expr>> {
+fn folded(
+    args: &[Expr],
+    typing: &TypeContext<'_>,
+    typed: TypeRule,
+    eval: Eval,
+) -> Result<Option<Expr>> {
     let [Expr::Literal(value, _)] = args else { return Ok(None) };
     let kind = typed(typing)?;
     let value = match value {
-        ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)) => V::text(text.as_str()),
-        ScalarValue::BinaryView(Some(bytes)) => V::bytes(bytes.as_slice()),
+        ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)) => {
+            SqlValue::text(text.as_str())
+        }
+        ScalarValue::BinaryView(Some(bytes)) => SqlValue::bytes(bytes.as_slice()),
         _ => return Ok(None),
     };
     let call = Call { context: None, types: typing.types, result: &kind };
@@ -91,7 +98,12 @@ fn folded(args: &[Expr], typing: &Typing<'_>, typed: TypeRule, eval: Eval) -> Re
 const DIGITS_KEY: &str = "remora.digits";
 
 /// A literal of bytes that is a number beside numbers.
-fn digits(args: &[Expr], typing: &Typing<'_>, typed: TypeRule, eval: Eval) -> Result<Option<Expr>> {
+fn digits(
+    args: &[Expr],
+    typing: &TypeContext<'_>,
+    typed: TypeRule,
+    eval: Eval,
+) -> Result<Option<Expr>> {
     Ok(folded(args, typing, typed, eval)?.map(|literal| match literal {
         Expr::Literal(value, Some(metadata)) => {
             let mut all = metadata.inner().clone();
@@ -114,12 +126,12 @@ pub(super) fn number_of_digits(expr: &Expr) -> Option<(Expr, ExprType)> {
     Some((Expr::Literal(literal, Some(kind.literal_metadata())), kind))
 }
 
-fn told_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn told_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let told = typing.constant_text(1).and_then(ExprType::from_spelled);
     Ok(told.unwrap_or_else(|| typing.get(0)))
 }
 
-fn text_of<'a>(typing: &Typing<'a>) -> &'a str {
+fn text_of<'a>(typing: &TypeContext<'a>) -> &'a str {
     typing.constant_text(0).unwrap_or("")
 }
 
@@ -127,24 +139,26 @@ fn length(text: &str) -> u32 {
     u32::try_from(text.len()).unwrap_or(u32::MAX)
 }
 
-fn integer_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn integer_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::int(length(text_of(typing))).not_null())
 }
 
-fn integer<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let text = args.first().and_then(V::string);
-    Ok(V::or_null(text.and_then(|text| text.parse().ok()), V::Int))
+fn integer<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let text = args.first().and_then(SqlValue::string);
+    Ok(SqlValue::or_null(text.and_then(|text| text.parse().ok()), SqlValue::Int))
 }
 
-fn double_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn double_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::double().not_null())
 }
 
-fn double<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::or_null(args.first().and_then(V::string), |text| V::Double(double_prefix(&text).0)))
+fn double<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(SqlValue::or_null(args.first().and_then(SqlValue::string), |text| {
+        SqlValue::Double(double_prefix(&text).0)
+    }))
 }
 
-fn decimal_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn decimal_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let text = text_of(typing);
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let whole = whole.trim_start_matches('0');
@@ -152,37 +166,39 @@ fn decimal_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::decimal(digits, length(fraction)).not_null())
 }
 
-fn decimal<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::or_null(args.first().and_then(V::string), |text| V::Dec(Dec::parse_prefix(&text).0)))
+fn decimal<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(SqlValue::or_null(args.first().and_then(SqlValue::string), |text| {
+        SqlValue::Dec(Dec::parse_prefix(&text).0)
+    }))
 }
 
-fn hex_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn hex_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = ExprType::binary(length(text_of(typing)).div_ceil(2)).not_null();
     Ok(kind.with_unsigned(true))
 }
 
-fn hex<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let text = args.first().and_then(V::string).unwrap_or_default();
+fn hex<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let text = args.first().and_then(SqlValue::string).unwrap_or_default();
     let padded = if text.len() % 2 == 1 { format!("0{text}") } else { text.into_owned() };
     let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
     let bytes: Option<Vec<u8>> = padded.as_bytes().chunks(2).map(pair).collect();
-    Ok(V::or_null(bytes, V::bytes))
+    Ok(SqlValue::or_null(bytes, SqlValue::bytes))
 }
 
-fn bit_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn bit_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::binary(length(text_of(typing)).div_ceil(8)).not_null())
 }
 
-fn bit<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let text = args.first().and_then(V::string).unwrap_or_default();
+fn bit<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let text = args.first().and_then(SqlValue::string).unwrap_or_default();
     let width = text.len().div_ceil(8) * 8;
     let padded = format!("{text:0>width$}");
     let octet = |bits: &[u8]| u8::from_str_radix(std::str::from_utf8(bits).ok()?, 2).ok();
     let bytes: Option<Vec<u8>> = padded.as_bytes().chunks(8).map(octet).collect();
-    Ok(V::or_null(bytes, V::bytes))
+    Ok(SqlValue::or_null(bytes, SqlValue::bytes))
 }
 
-fn number_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn number_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(digits_type(typing.get(0).length as usize))
 }
 
@@ -198,52 +214,54 @@ fn number_of(bytes: &[u8]) -> u64 {
     last.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-fn number<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(V::Bytes(bytes)) = args.first() else { return Ok(V::Null) };
-    Ok(V::Uint(number_of(bytes)))
+fn number<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(SqlValue::Bytes(bytes)) = args.first() else { return Ok(SqlValue::Null) };
+    Ok(SqlValue::Uint(number_of(bytes)))
 }
 
 fn incorrect(kind: &str, text: &str) -> Error {
     Error::new(ErrorCode::IncorrectValue, format!("Incorrect {kind} value: '{text}'"))
 }
 
-fn date_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn date_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::date().not_null())
 }
 
-fn date<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let text = args.first().and_then(V::string).unwrap_or_default();
+fn date<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let text = args.first().and_then(SqlValue::string).unwrap_or_default();
     let parsed = parse_moment(&text).filter(|parsed| parsed.complete);
-    parsed.map(|parsed| V::Date(parsed.moment)).ok_or_else(|| incorrect("DATE", &text))
+    parsed.map(|parsed| SqlValue::Date(parsed.moment)).ok_or_else(|| incorrect("DATE", &text))
 }
 
-fn time_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn time_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let digits = parse_time(text_of(typing)).map_or(0, |parsed| parsed.digits);
     Ok(ExprType::time(digits).not_null())
 }
 
-fn time<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let text = args.first().and_then(V::string).unwrap_or_default();
+fn time<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let text = args.first().and_then(SqlValue::string).unwrap_or_default();
     let parsed = parse_time(&text).filter(|parsed| parsed.complete);
-    let value = parsed.map(|parsed| V::Time(parsed.micros, parsed.digits));
+    let value = parsed.map(|parsed| SqlValue::Time(parsed.micros, parsed.digits));
     value.ok_or_else(|| incorrect("TIME", &text))
 }
 
-fn timestamp_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn timestamp_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let digits = parse_moment(text_of(typing)).map_or(0, |parsed| parsed.digits);
     Ok(ExprType::date_time(digits).not_null())
 }
 
-fn timestamp<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let text = args.first().and_then(V::string).unwrap_or_default();
+fn timestamp<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let text = args.first().and_then(SqlValue::string).unwrap_or_default();
     let parsed = parse_moment(&text).filter(|parsed| parsed.complete);
     if parsed.is_none() {
         return Err(incorrect("DATETIME", &text));
     }
-    Ok(V::or_null(call.moment_of_text(&text), |(moment, _, digits)| V::DateTime(moment, digits)))
+    Ok(SqlValue::or_null(call.moment_of_text(&text), |(moment, _, digits)| {
+        SqlValue::DateTime(moment, digits)
+    }))
 }
 
-fn introduced_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn introduced_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let name = typing.constant_text(0).unwrap_or("").trim_start_matches('_').to_lowercase();
     let kind = typing.get(1);
     if name == "binary" {
@@ -256,16 +274,16 @@ fn introduced_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::text(kind.length, collation).not_null())
 }
 
-fn introduced<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let value = args.get(1).cloned().unwrap_or(V::Null);
+fn introduced<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let value = args.get(1).cloned().unwrap_or(SqlValue::Null);
     Ok(match value {
-        V::Bytes(bytes) if call.result.is_text() => {
+        SqlValue::Bytes(bytes) if call.result.is_text() => {
             let collation = call.result.collation;
             let Ok(text) = collation::text_of_bytes(&bytes, collation) else {
                 let charset = Charset::named(collation.charset()).unwrap_or_default();
                 return no_text_of(call, &bytes, charset);
             };
-            V::text(text)
+            SqlValue::text(text)
         }
         value => value,
     })
@@ -273,7 +291,7 @@ fn introduced<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 
 /// Bytes of which some stand for no character of a character set: each is `?`, with a warning, in a set of single
 /// bytes, and an error in another.
-fn no_text_of<'a>(call: &Call<'_>, bytes: &[u8], charset: Charset) -> Result<V<'a>> {
+fn no_text_of<'a>(call: &Call<'_>, bytes: &[u8], charset: Charset) -> Result<SqlValue<'a>> {
     /// Most bytes that are shown.
     const SHOWN: usize = 3;
     let stands_for_nothing =
@@ -290,10 +308,10 @@ fn no_text_of<'a>(call: &Call<'_>, bytes: &[u8], charset: Charset) -> Result<V<'
         return Err(Error::new(ErrorCode::InvalidCharacters, message));
     }
     call.warn(ErrorCode::InvalidCharacters, || message);
-    Ok(V::text(charset.decode(bytes).into_owned()))
+    Ok(SqlValue::text(charset.decode(bytes).into_owned()))
 }
 
-fn collate_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn collate_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let name = typing.constant_text(1).unwrap_or("");
     let collation = Collation::by_name(name).ok_or_else(|| {
         Error::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))

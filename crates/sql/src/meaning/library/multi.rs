@@ -8,10 +8,10 @@ use remora_mysql::ErrorCode;
 
 use super::{
     super::{
-        call::{Call, Typing},
+        call::{Call, TypeContext},
         function::{Definition, Dialect, MANY},
         types::ExprType,
-        value::V,
+        value::SqlValue,
     },
     comparison::called,
     literals::number_of_digits,
@@ -37,7 +37,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::truth(NUMBERS_OF, 3, MANY, numbers_of),
 ];
 
-fn quantified(typing: &Typing<'_>, of: Numbers) -> Result<ExprType> {
+fn quantified(typing: &TypeContext<'_>, of: Numbers) -> Result<ExprType> {
     let kind = typing.get(0);
     match kind.multi {
         Some(multi) => Ok(ExprType { multi: Some(Multi { of, ..multi }), ..kind }),
@@ -45,17 +45,17 @@ fn quantified(typing: &Typing<'_>, of: Numbers) -> Result<ExprType> {
     }
 }
 
-fn same<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(args.first().cloned().unwrap_or(V::Null))
+fn same<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(args.first().cloned().unwrap_or(SqlValue::Null))
 }
 
-fn each_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn each_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let multi = typing.get(0).multi.ok_or_else(not_taken_apart)?;
     Ok(if multi.is_wide { ExprType::int(20) } else { ExprType::uint(10) }.not_null())
 }
 
 /// Plans have a column in its place.
-fn each<'a>(_call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+fn each<'a>(_call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Err(not_taken_apart())
 }
 
@@ -63,11 +63,11 @@ fn not_taken_apart() -> Error {
     Error::unsupported("the numbers of a multi-value attribute here")
 }
 
-fn has_numbers<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn has_numbers<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     match args {
-        [V::Json(set)] => Ok(V::truth(count(set) > 0)),
+        [SqlValue::Json(set)] => Ok(SqlValue::truth(count(set) > 0)),
         // A row that an outer join adds has none.
-        [V::Null] => Ok(V::truth(false)),
+        [SqlValue::Null] => Ok(SqlValue::truth(false)),
         _ => Err(not_taken_apart()),
     }
 }
@@ -136,15 +136,15 @@ struct Around {
 }
 
 impl Around {
-    fn of(value: &V<'_>, call: &Call<'_>) -> Self {
+    fn of(value: &SqlValue<'_>, call: &Call<'_>) -> Self {
         let whole = match value {
-            V::Int(number) => Some(i128::from(*number)),
-            V::Uint(number) => Some(i128::from(*number)),
+            SqlValue::Int(number) => Some(i128::from(*number)),
+            SqlValue::Uint(number) => Some(i128::from(*number)),
             // Doubles have not all integers of 64 bits.
-            V::Text(text) => text.trim().parse().ok(),
+            SqlValue::Text(text) => text.trim().parse().ok(),
             _ => None,
         };
-        if let V::Dec(number) = value
+        if let SqlValue::Dec(number) = value
             && let Some(units) = number.units.to_i128()
             && let Some(one) = 10_i128.checked_pow(number.scale.into())
         {
@@ -164,8 +164,8 @@ impl Around {
     }
 }
 
-fn numbers_of<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [V::Json(set), name, values @ ..] = args else { return Ok(V::Null) };
+fn numbers_of<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [SqlValue::Json(set), name, values @ ..] = args else { return Ok(SqlValue::Null) };
     let name = name.string().unwrap_or_default();
     let (is_not, name) = match name.strip_prefix("not ") {
         Some(name) => (true, name),
@@ -176,7 +176,7 @@ fn numbers_of<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         values.iter().filter(|it| !it.is_null()).map(|it| Around::of(it, call)).collect();
     let is_known = present.len() == values.len();
     if !is_known && name != "in" {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let held = match (name, present.as_slice()) {
         ("in", list) => among(&set, list),
@@ -191,8 +191,8 @@ fn numbers_of<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let holds = holds(of, is_not, held, set.len());
     // Of what is compared with NULL too, more may be equal.
     Ok(match is_known || holds && !is_not {
-        true => V::truth(holds),
-        false => V::Null,
+        true => SqlValue::truth(holds),
+        false => SqlValue::Null,
     })
 }
 

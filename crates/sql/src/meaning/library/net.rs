@@ -7,12 +7,12 @@ use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
 use super::super::{
-    call::{Call, Typing},
+    call::{Call, TypeContext},
     encoding,
     function::Definition,
     md5,
     types::ExprType,
-    value::V,
+    value::SqlValue,
 };
 use crate::{Error, Result};
 
@@ -45,34 +45,34 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     }),
 ];
 
-fn uint_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn uint_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::uint(21))
 }
 
-fn truth_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn truth_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::truth())
 }
 
-fn text<const LENGTH: u32>(typing: &Typing<'_>) -> Result<ExprType> {
+fn text<const LENGTH: u32>(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::text(LENGTH, typing.collation))
 }
 
-fn binary<const LENGTH: u32>(_typing: &Typing<'_>) -> Result<ExprType> {
+fn binary<const LENGTH: u32>(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::binary(LENGTH))
 }
 
-fn checked<'a>(args: &[V<'a>], check: fn(&str) -> bool) -> Result<V<'a>> {
-    Ok(V::truth(args.first().and_then(V::string).is_some_and(|text| check(&text))))
+fn checked<'a>(args: &[SqlValue<'a>], check: fn(&str) -> bool) -> Result<SqlValue<'a>> {
+    Ok(SqlValue::truth(args.first().and_then(SqlValue::string).is_some_and(|text| check(&text))))
 }
 
-fn mapped<'a>(args: &[V<'a>], check: fn(&[u8]) -> bool) -> Result<V<'a>> {
-    let bytes = args.first().and_then(V::octets);
-    Ok(V::truth(bytes.is_some_and(|bytes| bytes.len() == 16 && check(&bytes))))
+fn mapped<'a>(args: &[SqlValue<'a>], check: fn(&[u8]) -> bool) -> Result<SqlValue<'a>> {
+    let bytes = args.first().and_then(SqlValue::octets);
+    Ok(SqlValue::truth(bytes.is_some_and(|bytes| bytes.len() == 16 && check(&bytes))))
 }
 
 /// `1.2.3.4`, or short forms such as `127.1`.
-fn inet_aton<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(text) = args.first().and_then(V::string) else { return Ok(V::Null) };
+fn inet_aton<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(text) = args.first().and_then(SqlValue::string) else { return Ok(SqlValue::Null) };
     let parts: Option<Vec<u64>> = text
         .split('.')
         .map(|part| part.parse::<u64>().ok().filter(|number| *number < 256))
@@ -87,34 +87,36 @@ fn inet_aton<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
             format!("Incorrect string value: ''{text}'' for function inet_aton")
         });
     }
-    Ok(V::or_null(number, V::Uint))
+    Ok(SqlValue::or_null(number, SqlValue::Uint))
 }
 
-fn inet_ntoa<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(value) = args.first().filter(|value| !value.is_null()) else { return Ok(V::Null) };
+fn inet_ntoa<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(value) = args.first().filter(|value| !value.is_null()) else {
+        return Ok(SqlValue::Null);
+    };
     let number = u32::try_from(value.integer(call)).ok();
-    Ok(V::or_null(number, |number| V::text(Ipv4Addr::from(number).to_string())))
+    Ok(SqlValue::or_null(number, |number| SqlValue::text(Ipv4Addr::from(number).to_string())))
 }
 
-fn inet6_aton<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(text) = args.first().and_then(V::string) else { return Ok(V::Null) };
+fn inet6_aton<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(text) = args.first().and_then(SqlValue::string) else { return Ok(SqlValue::Null) };
     if let Ok(address) = text.parse::<Ipv4Addr>() {
-        return Ok(V::bytes(address.octets()));
+        return Ok(SqlValue::bytes(address.octets()));
     }
     if let Ok(address) = text.parse::<Ipv6Addr>() {
-        return Ok(V::bytes(address.octets()));
+        return Ok(SqlValue::bytes(address.octets()));
     }
     call.warn(ErrorCode::WrongValueForFunction, || {
         format!("Incorrect string value: ''{text}'' for function inet6_aton")
     });
-    Ok(V::Null)
+    Ok(SqlValue::Null)
 }
 
-fn inet6_ntoa<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(bytes) = args.first().and_then(V::octets) else { return Ok(V::Null) };
+fn inet6_ntoa<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(bytes) = args.first().and_then(SqlValue::octets) else { return Ok(SqlValue::Null) };
     let four = <[u8; 4]>::try_from(bytes.as_ref()).map(|octets| Ipv4Addr::from(octets).to_string());
     let six = <[u8; 16]>::try_from(bytes.as_ref()).map(|octets| Ipv6Addr::from(octets).to_string());
-    Ok(V::or_null(four.or(six).ok(), V::text))
+    Ok(SqlValue::or_null(four.or(six).ok(), SqlValue::text))
 }
 
 /// The bytes of a UUID, with or without dashes, perhaps in braces.
@@ -132,9 +134,9 @@ fn uuid_bytes(text: &str) -> Option<[u8; 16]> {
     <[u8; 16]>::try_from(bytes).ok()
 }
 
-fn is_uuid<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let text = args.first().and_then(V::string);
-    Ok(V::or_null(text, |text| V::truth(uuid_bytes(&text).is_some())))
+fn is_uuid<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let text = args.first().and_then(SqlValue::string);
+    Ok(SqlValue::or_null(text, |text| SqlValue::truth(uuid_bytes(&text).is_some())))
 }
 
 fn wrong_uuid(text: &str, function: &str) -> Error {
@@ -142,12 +144,12 @@ fn wrong_uuid(text: &str, function: &str) -> Error {
     Error::new(ErrorCode::WrongValueForFunction, message)
 }
 
-fn swapped(call: &Call<'_>, args: &[V<'_>]) -> bool {
+fn swapped(call: &Call<'_>, args: &[SqlValue<'_>]) -> bool {
     args.get(1).and_then(|swap| swap.is_true(call)).unwrap_or(false)
 }
 
-fn uuid_to_bin<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(text) = args.first().and_then(V::string) else { return Ok(V::Null) };
+fn uuid_to_bin<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(text) = args.first().and_then(SqlValue::string) else { return Ok(SqlValue::Null) };
     let bytes = uuid_bytes(&text).ok_or_else(|| wrong_uuid(&text, "uuid_to_bin"))?;
     let order = [6, 7, 4, 5, 0, 1, 2, 3];
     let mut out = bytes;
@@ -156,11 +158,11 @@ fn uuid_to_bin<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
             *slot = bytes.get(from).copied().unwrap_or(0);
         }
     }
-    Ok(V::bytes(out))
+    Ok(SqlValue::bytes(out))
 }
 
-fn bin_to_uuid<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(bytes) = args.first().and_then(V::octets) else { return Ok(V::Null) };
+fn bin_to_uuid<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(bytes) = args.first().and_then(SqlValue::octets) else { return Ok(SqlValue::Null) };
     let Ok(bytes) = <[u8; 16]>::try_from(bytes.as_ref()) else {
         return Err(wrong_uuid(&String::from_utf8_lossy(&bytes), "bin_to_uuid"));
     };
@@ -174,23 +176,25 @@ fn bin_to_uuid<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let digits = encoding::hex(&out).to_lowercase();
     let part = |from: usize, to: usize| digits.get(from..to).unwrap_or("");
     let parts = [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)];
-    Ok(V::text(parts.join("-")))
+    Ok(SqlValue::text(parts.join("-")))
 }
 
-fn sha1_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn sha1_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::text(40, typing.collation))
 }
 
-fn md5_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn md5_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::text(32, typing.collation))
 }
 
-fn digested<'a>(args: &[V<'a>], digest: fn(&[u8]) -> Vec<u8>) -> Result<V<'a>> {
-    let bytes = args.first().and_then(V::octets);
-    Ok(V::or_null(bytes, |bytes| V::text(encoding::hex(&digest(&bytes)).to_lowercase())))
+fn digested<'a>(args: &[SqlValue<'a>], digest: fn(&[u8]) -> Vec<u8>) -> Result<SqlValue<'a>> {
+    let bytes = args.first().and_then(SqlValue::octets);
+    Ok(SqlValue::or_null(bytes, |bytes| {
+        SqlValue::text(encoding::hex(&digest(&bytes)).to_lowercase())
+    }))
 }
 
-fn sha2_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn sha2_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let length = match typing.constant(1) {
         Some(224) => 56,
         Some(384) => 96,
@@ -201,18 +205,18 @@ fn sha2_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::text(length, typing.collation))
 }
 
-fn sha2<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [value, bits] = args else { return Ok(V::Null) };
+fn sha2<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [value, bits] = args else { return Ok(SqlValue::Null) };
     if bits.is_null() {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
-    let Some(bytes) = value.octets() else { return Ok(V::Null) };
+    let Some(bytes) = value.octets() else { return Ok(SqlValue::Null) };
     let digest = match bits.count(call) {
         224 => Sha224::digest(&bytes).to_vec(),
         0 | 256 => Sha256::digest(&bytes).to_vec(),
         384 => Sha384::digest(&bytes).to_vec(),
         512 => Sha512::digest(&bytes).to_vec(),
-        _ => return Ok(V::Null),
+        _ => return Ok(SqlValue::Null),
     };
-    Ok(V::text(encoding::hex(&digest).to_lowercase()))
+    Ok(SqlValue::text(encoding::hex(&digest).to_lowercase()))
 }

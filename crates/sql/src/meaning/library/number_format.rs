@@ -4,11 +4,11 @@ use datafusion::logical_expr::{Expr, expr::ScalarFunction};
 use remora_mysql::ErrorCode;
 
 use super::super::{
-    call::{Call, Typing},
+    call::{Call, TypeContext},
     decimal::Dec,
     function::{Definition, Dialect, Function},
     types::ExprType,
-    value::V,
+    value::SqlValue,
 };
 use crate::Result;
 
@@ -77,7 +77,7 @@ static STYLES: [Style; 9] = [
     Style { point: ',', between: Some('\''), group: 3, locales: "it_CH rm_CH" },
 ];
 
-fn format_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn format_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::text(41, typing.collation))
 }
 
@@ -85,7 +85,7 @@ fn unknown(locale: &str) -> String {
     format!("Unknown locale: '{locale}'")
 }
 
-fn expand_format(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+fn expand_format(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     let is_constant = typing.scalars.get(2).copied().flatten().is_some();
     if !is_constant || style_named(typing.constant_text(2).unwrap_or(NO_LOCALE)).is_some() {
         return Ok(None);
@@ -105,7 +105,7 @@ fn style_named(name: &str) -> Option<&'static Style> {
 }
 
 /// The style of a locale; for an unknown one that of en_US, after `warn`.
-fn style_of(locale: Option<&V<'_>>, warn: impl FnOnce(&str)) -> &'static Style {
+fn style_of(locale: Option<&SqlValue<'_>>, warn: impl FnOnce(&str)) -> &'static Style {
     let Some(locale) = locale else { return &DEFAULT };
     let name = locale.string().unwrap_or_else(|| NO_LOCALE.into());
     style_named(&name).unwrap_or_else(|| {
@@ -114,16 +114,20 @@ fn style_of(locale: Option<&V<'_>>, warn: impl FnOnce(&str)) -> &'static Style {
     })
 }
 
-fn format<'a>(args: &[V<'a>], call: &Call<'_>, warn: impl FnOnce(&str)) -> Result<V<'a>> {
-    let [number, digits, rest @ ..] = args else { return Ok(V::Null) };
+fn format<'a>(
+    args: &[SqlValue<'a>],
+    call: &Call<'_>,
+    warn: impl FnOnce(&str),
+) -> Result<SqlValue<'a>> {
+    let [number, digits, rest @ ..] = args else { return Ok(SqlValue::Null) };
     if number.is_null() || digits.is_null() {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let style = style_of(rest.first(), warn);
     let digits = u8::try_from(digits.count(call).clamp(0, 30)).unwrap_or(0);
     let exact = match number {
-        V::Double(number) => Dec::from_double(*number),
-        value if matches!(value, V::Text(_)) => Dec::from_double(value.double(call)),
+        SqlValue::Double(number) => Dec::from_double(*number),
+        value if matches!(value, SqlValue::Text(_)) => Dec::from_double(value.double(call)),
         value => value.decimal(call),
     };
     let rounded = exact.rescaled(digits).unwrap_or(exact).to_string();
@@ -149,5 +153,5 @@ fn format<'a>(args: &[V<'a>], call: &Call<'_>, warn: impl FnOnce(&str)) -> Resul
         out.push(style.point);
         out.push_str(fraction);
     }
-    Ok(V::text(out))
+    Ok(SqlValue::text(out))
 }

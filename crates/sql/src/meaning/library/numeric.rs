@@ -4,12 +4,12 @@ use remora_mysql::{Collation, ErrorCode};
 
 use super::{
     super::{
-        call::{Call, Typing},
+        call::{Call, TypeContext},
         decimal::Dec,
         function::Definition,
         number::double_prefix,
         types::{ExprType, MAX_SCALE},
-        value::V,
+        value::SqlValue,
     },
     arithmetic::{Number, fixed_double, number_of},
 };
@@ -39,38 +39,38 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("atan2", 1, 2, double_type, atan),
     Definition::new("degrees", 1, 1, double_type, |c, a| real(c, a, "degrees", f64::to_degrees)),
     Definition::new("radians", 1, 1, double_type, |c, a| real(c, a, "radians", f64::to_radians)),
-    Definition::new("pi", 0, 0, pi_type, |_, _| Ok(V::Double(std::f64::consts::PI))),
+    Definition::new("pi", 0, 0, pi_type, |_, _| Ok(SqlValue::Double(std::f64::consts::PI))),
     Definition::new("conv", 3, 3, digits_type, conv),
     Definition::new("bin", 1, 1, digits_type, |call, args| in_base(call, args, 2)),
     Definition::new("oct", 1, 1, digits_type, |call, args| in_base(call, args, 8)),
     Definition::new("crc32", 1, 1, crc_type, crc32),
 ];
 
-fn present<'v, 'a>(args: &'v [V<'a>]) -> Option<&'v V<'a>> {
+fn present<'v, 'a>(args: &'v [SqlValue<'a>]) -> Option<&'v SqlValue<'a>> {
     args.first().filter(|value| !value.is_null())
 }
 
-fn double_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn double_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::double())
 }
 
-fn pi_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn pi_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType { length: 8, decimals: Some(6), ..ExprType::double().not_null() })
 }
 
-fn sign_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn sign_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType { not_null: typing.get(0).not_null, ..ExprType::int(21) })
 }
 
-fn crc_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn crc_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType { not_null: typing.get(0).not_null, ..ExprType::uint(10) })
 }
 
-fn digits_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn digits_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::text(65, Collation::UTF8MB4_0900_AI_CI))
 }
 
-fn abs_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn abs_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = typing.get(0);
     Ok(match number_of(&kind) {
         Number::Double => fixed_double(typing),
@@ -83,35 +83,37 @@ fn out_of_range(name: &str, what: String) -> Error {
     Error::new(ErrorCode::NumberOutOfRange, format!("{name} value is out of range in '{what}'"))
 }
 
-fn abs<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(value) = present(args) else { return Ok(V::Null) };
+fn abs<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(value) = present(args) else { return Ok(SqlValue::Null) };
     Ok(match call.result.kind {
-        SqlType::Double => V::Double(value.double(call).abs()),
+        SqlType::Double => SqlValue::Double(value.double(call).abs()),
         SqlType::Decimal(..) => {
             let exact = value.decimal(call);
-            V::Dec(if exact.is_negative() { exact.negated() } else { exact })
+            SqlValue::Dec(if exact.is_negative() { exact.negated() } else { exact })
         }
         _ => {
             let size = value.integer(call).abs();
             if size > i128::from(i64::MAX) && !call.result.unsigned {
                 return Err(out_of_range("BIGINT", format!("abs({})", -size)));
             }
-            V::whole(size)
+            SqlValue::whole(size)
         }
     })
 }
 
-fn sign<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::or_null(present(args), |value| match value {
-        V::Dec(exact) => V::Int(i64::from(!exact.is_zero()) - 2 * i64::from(exact.is_negative())),
+fn sign<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(SqlValue::or_null(present(args), |value| match value {
+        SqlValue::Dec(exact) => {
+            SqlValue::Int(i64::from(!exact.is_zero()) - 2 * i64::from(exact.is_negative()))
+        }
         value => {
             let number = value.double(call);
-            V::Int(if number == 0.0 { 0 } else { number.signum() as i64 })
+            SqlValue::Int(if number == 0.0 { 0 } else { number.signum() as i64 })
         }
     }))
 }
 
-fn whole_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn whole_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = typing.get(0);
     let not_null = kind.not_null;
     Ok(match number_of(&kind) {
@@ -124,11 +126,11 @@ fn whole_type(typing: &Typing<'_>) -> Result<ExprType> {
     })
 }
 
-fn whole<'a>(call: &Call<'_>, args: &[V<'a>], up: bool) -> Result<V<'a>> {
-    let Some(value) = present(args) else { return Ok(V::Null) };
+fn whole<'a>(call: &Call<'_>, args: &[SqlValue<'a>], up: bool) -> Result<SqlValue<'a>> {
+    let Some(value) = present(args) else { return Ok(SqlValue::Null) };
     if call.result.kind == SqlType::Double {
         let number = value.double(call);
-        return Ok(V::Double(if up { number.ceil() } else { number.floor() }));
+        return Ok(SqlValue::Double(if up { number.ceil() } else { number.floor() }));
     }
     let exact = value.decimal(call);
     let cut = exact.cut(0).unwrap_or(exact);
@@ -139,19 +141,19 @@ fn whole<'a>(call: &Call<'_>, args: &[V<'a>], up: bool) -> Result<V<'a>> {
         (true, false, true) => cut.minus(one),
         _ => Some(cut),
     };
-    Ok(V::or_null(result, V::Dec))
+    Ok(SqlValue::or_null(result, SqlValue::Dec))
 }
 
-fn round_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn round_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     rounded_type(typing, true)
 }
 
-fn truncate_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn truncate_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     rounded_type(typing, false)
 }
 
 /// Rounding may give one digit more.
-fn rounded_type(typing: &Typing<'_>, rounds: bool) -> Result<ExprType> {
+fn rounded_type(typing: &TypeContext<'_>, rounds: bool) -> Result<ExprType> {
     let kind = typing.get(0);
     let digits = match (typing.types.len(), typing.constant(1)) {
         (1, _) => Some(0),
@@ -172,15 +174,15 @@ fn rounded_type(typing: &Typing<'_>, rounds: bool) -> Result<ExprType> {
     Ok(ExprType { not_null, ..found })
 }
 
-fn round<'a>(call: &Call<'_>, args: &[V<'a>], cut: bool) -> Result<V<'a>> {
-    let Some(value) = present(args) else { return Ok(V::Null) };
+fn round<'a>(call: &Call<'_>, args: &[SqlValue<'a>], cut: bool) -> Result<SqlValue<'a>> {
+    let Some(value) = present(args) else { return Ok(SqlValue::Null) };
     let digits = match args.get(1) {
         None => 0,
-        Some(V::Null) => return Ok(V::Null),
+        Some(SqlValue::Null) => return Ok(SqlValue::Null),
         Some(digits) => digits.count(call),
     };
     match call.result.kind {
-        SqlType::Double => Ok(V::Double(round_double(value.double(call), digits, cut))),
+        SqlType::Double => Ok(SqlValue::Double(round_double(value.double(call), digits, cut))),
         _ => {
             let rounded = value.decimal(call).rounded(digits, cut);
             if let (Some(number), true) = (rounded, call.result.is_integer()) {
@@ -194,7 +196,7 @@ fn round<'a>(call: &Call<'_>, args: &[V<'a>], cut: bool) -> Result<V<'a>> {
                     return Err(out_of_range(name, format!("round({shown},{digits})")));
                 }
             }
-            Ok(V::or_null(rounded, V::Dec))
+            Ok(SqlValue::or_null(rounded, SqlValue::Dec))
         }
     }
 }
@@ -213,65 +215,79 @@ fn round_double(number: f64, digits: i64, cut: bool) -> f64 {
 }
 
 /// A function that has no value outside of its domain.
-fn real<'a>(call: &Call<'_>, args: &[V<'a>], _name: &str, of: fn(f64) -> f64) -> Result<V<'a>> {
+fn real<'a>(
+    call: &Call<'_>,
+    args: &[SqlValue<'a>],
+    _name: &str,
+    of: fn(f64) -> f64,
+) -> Result<SqlValue<'a>> {
     let result = present(args).map(|value| of(value.double(call)));
-    Ok(V::or_null(result.filter(|number| number.is_finite()), V::Double))
+    Ok(SqlValue::or_null(result.filter(|number| number.is_finite()), SqlValue::Double))
 }
 
 /// A function whose value may be too large.
-fn checked<'a>(call: &Call<'_>, args: &[V<'a>], name: &str, of: fn(f64) -> f64) -> Result<V<'a>> {
-    let Some(value) = present(args) else { return Ok(V::Null) };
+fn checked<'a>(
+    call: &Call<'_>,
+    args: &[SqlValue<'a>],
+    name: &str,
+    of: fn(f64) -> f64,
+) -> Result<SqlValue<'a>> {
+    let Some(value) = present(args) else { return Ok(SqlValue::Null) };
     let result = of(value.double(call));
     if result.is_finite() {
-        return Ok(V::Double(result));
+        return Ok(SqlValue::Double(result));
     }
     let shown = value.string().unwrap_or_default();
     Err(out_of_range("DOUBLE", format!("{name}({shown})")))
 }
 
-fn no_logarithm<'a>(call: &Call<'_>) -> Result<V<'a>> {
+fn no_logarithm<'a>(call: &Call<'_>) -> Result<SqlValue<'a>> {
     call.warn(ErrorCode::InvalidLogarithm, || "Invalid argument for logarithm".to_owned());
-    Ok(V::Null)
+    Ok(SqlValue::Null)
 }
 
-fn logarithm<'a>(call: &Call<'_>, args: &[V<'a>], of: fn(f64) -> f64) -> Result<V<'a>> {
-    let Some(value) = present(args) else { return Ok(V::Null) };
+fn logarithm<'a>(
+    call: &Call<'_>,
+    args: &[SqlValue<'a>],
+    of: fn(f64) -> f64,
+) -> Result<SqlValue<'a>> {
+    let Some(value) = present(args) else { return Ok(SqlValue::Null) };
     let number = value.double(call);
-    if number <= 0.0 { no_logarithm(call) } else { Ok(V::Double(of(number))) }
+    if number <= 0.0 { no_logarithm(call) } else { Ok(SqlValue::Double(of(number))) }
 }
 
-fn log<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn log<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let [base, value] = args else { return logarithm(call, args, f64::ln) };
     if base.is_null() || value.is_null() {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let (base, number) = (base.double(call), value.double(call));
     if base <= 0.0 || base == 1.0 || number <= 0.0 {
         return no_logarithm(call);
     }
-    Ok(V::Double(number.ln() / base.ln()))
+    Ok(SqlValue::Double(number.ln() / base.ln()))
 }
 
-fn power<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [base, exponent] = args else { return Ok(V::Null) };
+fn power<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [base, exponent] = args else { return Ok(SqlValue::Null) };
     if base.is_null() || exponent.is_null() {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let result = base.double(call).powf(exponent.double(call));
     if result.is_finite() {
-        return Ok(V::Double(result));
+        return Ok(SqlValue::Double(result));
     }
     let (base, exponent) =
         (base.string().unwrap_or_default(), exponent.string().unwrap_or_default());
     Err(out_of_range("DOUBLE", format!("pow({base},{exponent})")))
 }
 
-fn atan<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn atan<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     match args {
         [y, x] if !y.is_null() && !x.is_null() => {
-            Ok(V::Double(y.double(call).atan2(x.double(call))))
+            Ok(SqlValue::Double(y.double(call).atan2(x.double(call))))
         }
-        [_, _] => Ok(V::Null),
+        [_, _] => Ok(SqlValue::Null),
         args => real(call, args, "atan", f64::atan),
     }
 }
@@ -302,15 +318,15 @@ fn from_base(text: &str, base: u32) -> (u64, bool) {
     (number, negative)
 }
 
-fn conv<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [value, from, to] = args else { return Ok(V::Null) };
-    if args.iter().any(V::is_null) {
-        return Ok(V::Null);
+fn conv<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [value, from, to] = args else { return Ok(SqlValue::Null) };
+    if args.iter().any(SqlValue::is_null) {
+        return Ok(SqlValue::Null);
     }
     let (from, to) = (from.count(call), to.count(call));
     let possible = |base: i64| (2..=36).contains(&base.unsigned_abs());
     if !possible(from) || !possible(to) {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let text = value.string().unwrap_or_default();
     let (size, negative) = from_base(&text, u32::try_from(from.unsigned_abs()).unwrap_or(10));
@@ -318,21 +334,21 @@ fn conv<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     if to < 0 {
         let signed = number as i64;
         let digits = to_base(signed.unsigned_abs(), to.unsigned_abs());
-        return Ok(V::text(if signed < 0 { format!("-{digits}") } else { digits }));
+        return Ok(SqlValue::text(if signed < 0 { format!("-{digits}") } else { digits }));
     }
-    Ok(V::text(to_base(number, to.unsigned_abs())))
+    Ok(SqlValue::text(to_base(number, to.unsigned_abs())))
 }
 
-fn in_base<'a>(call: &Call<'_>, args: &[V<'a>], base: u64) -> Result<V<'a>> {
-    let Some(value) = present(args) else { return Ok(V::Null) };
+fn in_base<'a>(call: &Call<'_>, args: &[SqlValue<'a>], base: u64) -> Result<SqlValue<'a>> {
+    let Some(value) = present(args) else { return Ok(SqlValue::Null) };
     let number = match value {
-        V::Text(text) => double_prefix(text).0 as i128,
+        SqlValue::Text(text) => double_prefix(text).0 as i128,
         value => value.integer(call),
     };
-    Ok(V::text(to_base(u64::try_from(number).unwrap_or(number as i64 as u64), base)))
+    Ok(SqlValue::text(to_base(u64::try_from(number).unwrap_or(number as i64 as u64), base)))
 }
 
-fn crc32<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let bytes = args.first().and_then(V::octets);
-    Ok(V::or_null(bytes, |bytes| V::Uint(u64::from(crc32fast::hash(&bytes)))))
+fn crc32<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let bytes = args.first().and_then(SqlValue::octets);
+    Ok(SqlValue::or_null(bytes, |bytes| SqlValue::Uint(u64::from(crc32fast::hash(&bytes)))))
 }

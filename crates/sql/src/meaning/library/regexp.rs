@@ -6,11 +6,11 @@ use regex::{Regex, RegexBuilder};
 use remora_mysql::{Collation, ErrorCode};
 
 use super::super::{
-    call::{Call, Typing},
+    call::{Call, TypeContext},
     collation,
     function::Definition,
     types::{ExprType, UNBOUNDED},
-    value::V,
+    value::SqlValue,
 };
 use crate::{Error, Result};
 
@@ -32,19 +32,19 @@ thread_local! {
     static LAST: RefCell<Option<(String, String, Regex)>> = const { RefCell::new(None) };
 }
 
-fn place_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn place_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::int(21))
 }
 
-fn part_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn part_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::text(typing.get(0).characters(), collation_of(typing)))
 }
 
-fn text_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn text_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::text(UNBOUNDED / 4, collation_of(typing)))
 }
 
-fn collation_of(typing: &Typing<'_>) -> remora_mysql::Collation {
+fn collation_of(typing: &TypeContext<'_>) -> remora_mysql::Collation {
     let kind = typing.get(0);
     if kind.is_text() { kind.collation } else { typing.collation }
 }
@@ -134,30 +134,30 @@ fn check_charsets(call: &Call<'_>, name: &str) -> Result<()> {
 }
 
 /// What is searched, or is searched for: of bytes, one letter for each.
-fn letters<'v>(value: &'v V<'_>) -> Cow<'v, str> {
+fn letters<'v>(value: &'v SqlValue<'_>) -> Cow<'v, str> {
     match value {
-        V::Bytes(bytes) => bytes.iter().map(|byte| char::from(*byte)).collect(),
+        SqlValue::Bytes(bytes) => bytes.iter().map(|byte| char::from(*byte)).collect(),
         value => value.string().unwrap_or_default(),
     }
 }
 
 /// A text that is taken apart; 3854 for bytes that are none.
-fn text_of<'v>(value: &'v V<'_>) -> Result<Cow<'v, str>> {
+fn text_of<'v>(value: &'v SqlValue<'_>) -> Result<Cow<'v, str>> {
     collation::string_in(value, Collation::UTF8MB4_BIN)
 }
 
-fn mode_of(args: &[V<'_>], index: usize) -> String {
-    args.get(index).and_then(V::string).unwrap_or_default().into_owned()
+fn mode_of(args: &[SqlValue<'_>], index: usize) -> String {
+    args.get(index).and_then(SqlValue::string).unwrap_or_default().into_owned()
 }
 
-fn regexp_like<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    if args.iter().any(V::is_null) {
-        return Ok(V::Null);
+fn regexp_like<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    if args.iter().any(SqlValue::is_null) {
+        return Ok(SqlValue::Null);
     }
-    let [text, wanted, ..] = args else { return Ok(V::Null) };
+    let [text, wanted, ..] = args else { return Ok(SqlValue::Null) };
     check_charsets(call, "regexp_like")?;
     let regex = pattern(call, &letters(wanted), &mode_of(args, 2))?;
-    Ok(V::truth(regex.is_match(&letters(text))))
+    Ok(SqlValue::truth(regex.is_match(&letters(text))))
 }
 
 /// Where to begin, in bytes; an error beyond the text.
@@ -173,7 +173,7 @@ fn start(text: &str, from: i64) -> Result<usize> {
     }
 }
 
-fn number(call: &Call<'_>, args: &[V<'_>], index: usize, default: i64) -> i64 {
+fn number(call: &Call<'_>, args: &[SqlValue<'_>], index: usize, default: i64) -> i64 {
     args.get(index).map_or(default, |value| value.count(call))
 }
 
@@ -196,11 +196,11 @@ fn next_letter(text: &str, at: usize) -> Option<usize> {
     text.get(at..)?.chars().next().map(|letter| at + letter.len_utf8())
 }
 
-fn regexp_instr<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    if args.iter().any(V::is_null) {
-        return Ok(V::Null);
+fn regexp_instr<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    if args.iter().any(SqlValue::is_null) {
+        return Ok(SqlValue::Null);
     }
-    let [text, wanted, ..] = args else { return Ok(V::Null) };
+    let [text, wanted, ..] = args else { return Ok(SqlValue::Null) };
     check_charsets(call, "regexp_instr")?;
     let regex = pattern(call, &letters(wanted), &mode_of(args, 5))?;
     let text = letters(text);
@@ -211,27 +211,27 @@ fn regexp_instr<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         let at = if end { found.end() } else { found.start() };
         text.get(..at).map_or(0, |before| before.chars().count() + 1)
     });
-    Ok(V::Int(i64::try_from(place).unwrap_or(0)))
+    Ok(SqlValue::Int(i64::try_from(place).unwrap_or(0)))
 }
 
-fn regexp_substr<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    if args.iter().any(V::is_null) {
-        return Ok(V::Null);
+fn regexp_substr<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    if args.iter().any(SqlValue::is_null) {
+        return Ok(SqlValue::Null);
     }
-    let [text, wanted, ..] = args else { return Ok(V::Null) };
+    let [text, wanted, ..] = args else { return Ok(SqlValue::Null) };
     check_charsets(call, "regexp_substr")?;
     let regex = pattern(call, &text_of(wanted)?, &mode_of(args, 4))?;
     let text = text_of(text)?;
     let from = start(&text, number(call, args, 2, 1))?;
     let found = nth(&regex, &text, from, number(call, args, 3, 1));
-    Ok(V::or_null(found, |found| V::text(found.as_str())))
+    Ok(SqlValue::or_null(found, |found| SqlValue::text(found.as_str())))
 }
 
-fn regexp_replace<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    if args.iter().any(V::is_null) {
-        return Ok(V::Null);
+fn regexp_replace<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    if args.iter().any(SqlValue::is_null) {
+        return Ok(SqlValue::Null);
     }
-    let [text, wanted, new, ..] = args else { return Ok(V::Null) };
+    let [text, wanted, new, ..] = args else { return Ok(SqlValue::Null) };
     check_charsets(call, "regexp_replace")?;
     let regex = pattern(call, &text_of(wanted)?, &mode_of(args, 5))?;
     let text = text_of(text)?;
@@ -247,13 +247,15 @@ fn regexp_replace<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     }
     if only == 0 {
         return Ok(match replaced(&regex, rest, &new, most) {
-            Some(rest) => V::text(format!("{before}{rest}")),
+            Some(rest) => SqlValue::text(format!("{before}{rest}")),
             None => call.too_long("regexp_replace"),
         });
     }
-    let Some(found) = nth(&regex, &text, from, only) else { return Ok(V::text(text.into_owned())) };
+    let Some(found) = nth(&regex, &text, from, only) else {
+        return Ok(SqlValue::text(text.into_owned()));
+    };
     let (head, tail) = text.split_at(found.start());
-    Ok(V::text(format!("{head}{}", regex.replacen(tail, 1, new.as_str()))))
+    Ok(SqlValue::text(format!("{head}{}", regex.replacen(tail, 1, new.as_str()))))
 }
 
 /// The text with every match replaced; `None` where that is too long.

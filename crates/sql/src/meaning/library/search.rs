@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use remora_mysql::Collation;
 
 use super::super::{
-    call::{Call, Typing},
+    call::{Call, TypeContext},
     collation,
     function::{Definition, MANY},
     types::ExprType,
-    value::V,
+    value::SqlValue,
 };
 use crate::{Result, multi};
 
@@ -33,75 +33,82 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("weight_string", 1, 1, weight_type, weight_string),
 ];
 
-fn place_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn place_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::int(11))
 }
 
-fn score_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn score_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::double().not_null())
 }
 
-fn length_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn length_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType { not_null: typing.get(0).not_null, ..ExprType::int(11) })
 }
 
-fn code_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn code_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType { not_null: typing.get(0).not_null, ..ExprType::int(4) })
 }
 
-fn field_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn field_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType { not_null: typing.all_present(), ..ExprType::int(11) })
 }
 
-fn name_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn name_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::text(64, Collation::UTF8MB4_0900_AI_CI).not_null())
 }
 
-fn weight_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn weight_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::binary(typing.get(0).characters().saturating_mul(16)))
 }
 
 /// The score of a row; 0 for a row that an outer join made up.
-fn match_score<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn match_score<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let score = args.first().filter(|score| !score.is_null());
-    Ok(score.cloned().unwrap_or(V::Double(0.0)))
+    Ok(score.cloned().unwrap_or(SqlValue::Double(0.0)))
 }
 
-fn measured<'a>(args: &[V<'a>], measure: impl Fn(&V<'_>) -> usize) -> Result<V<'a>> {
+fn measured<'a>(
+    args: &[SqlValue<'a>],
+    measure: impl Fn(&SqlValue<'_>) -> usize,
+) -> Result<SqlValue<'a>> {
     let value = args.first().filter(|value| !value.is_null());
-    Ok(V::or_null(value, |value| V::Int(i64::try_from(measure(value)).unwrap_or(i64::MAX))))
+    Ok(SqlValue::or_null(value, |value| {
+        SqlValue::Int(i64::try_from(measure(value)).unwrap_or(i64::MAX))
+    }))
 }
 
 /// The bytes of a text, or how many numbers a set has.
-fn length<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn length<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let is_set = call.type_of(0).is_some_and(|kind| kind.multi.is_some());
     measured(args, |value| match value {
-        V::Json(held) if is_set => multi::count(held),
+        SqlValue::Json(held) if is_set => multi::count(held),
         value => value.octets().map_or(0, |bytes| bytes.len()),
     })
 }
 
-fn characters(value: &V<'_>) -> usize {
+fn characters(value: &SqlValue<'_>) -> usize {
     match value {
-        V::Bytes(bytes) => bytes.len(),
+        SqlValue::Bytes(bytes) => bytes.len(),
         value => value.string().map_or(0, |text| text.chars().count()),
     }
 }
 
-fn ascii<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let bytes = args.first().and_then(V::octets);
-    Ok(V::or_null(bytes, |bytes| V::Int(bytes.first().map_or(0, |byte| i64::from(*byte)))))
+fn ascii<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let bytes = args.first().and_then(SqlValue::octets);
+    Ok(SqlValue::or_null(bytes, |bytes| {
+        SqlValue::Int(bytes.first().map_or(0, |byte| i64::from(*byte)))
+    }))
 }
 
-fn ord<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    if matches!(args.first(), Some(V::Bytes(_))) {
+fn ord<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    if matches!(args.first(), Some(SqlValue::Bytes(_))) {
         return ascii(call, args);
     }
-    let Some(text) = args.first().and_then(V::string) else { return Ok(V::Null) };
-    let Some(first) = text.chars().next() else { return Ok(V::Int(0)) };
+    let Some(text) = args.first().and_then(SqlValue::string) else { return Ok(SqlValue::Null) };
+    let Some(first) = text.chars().next() else { return Ok(SqlValue::Int(0)) };
     let mut buffer = [0; 4];
     let bytes = first.encode_utf8(&mut buffer).as_bytes();
-    Ok(V::Int(bytes.iter().fold(0, |number, byte| number << 8 | i64::from(*byte))))
+    Ok(SqlValue::Int(bytes.iter().fold(0, |number, byte| number << 8 | i64::from(*byte))))
 }
 
 /// How the texts of a call are compared.
@@ -117,8 +124,13 @@ fn collation_at(call: &Call<'_>, at: usize) -> Collation {
 }
 
 /// The place of a text in another from some place on, in characters from 1; 0 if it is not there.
-fn place(part: &V<'_>, whole: &V<'_>, from: i64, collation: Collation) -> Result<i64> {
-    if matches!(whole, V::Bytes(_)) {
+fn place(
+    part: &SqlValue<'_>,
+    whole: &SqlValue<'_>,
+    from: i64,
+    collation: Collation,
+) -> Result<i64> {
+    if matches!(whole, SqlValue::Bytes(_)) {
         let (part, whole) = (part.octets().unwrap_or_default(), whole.octets().unwrap_or_default());
         return Ok(place_of(&part, &whole, from));
     }
@@ -151,21 +163,21 @@ fn place_of<T: PartialEq>(part: &[T], whole: &[T], from: i64) -> i64 {
     found.map_or(0, |at| i64::try_from(at + start + 1).unwrap_or(0))
 }
 
-fn locate<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [part, whole, rest @ ..] = args else { return Ok(V::Null) };
-    if args.iter().any(V::is_null) {
-        return Ok(V::Null);
+fn locate<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [part, whole, rest @ ..] = args else { return Ok(SqlValue::Null) };
+    if args.iter().any(SqlValue::is_null) {
+        return Ok(SqlValue::Null);
     }
     let from = rest.first().map_or(1, |from| from.count(call));
-    Ok(V::Int(place(part, whole, from, collation_at(call, 1))?))
+    Ok(SqlValue::Int(place(part, whole, from, collation_at(call, 1))?))
 }
 
-fn instr<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [whole, part] = args else { return Ok(V::Null) };
-    if args.iter().any(V::is_null) {
-        return Ok(V::Null);
+fn instr<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [whole, part] = args else { return Ok(SqlValue::Null) };
+    if args.iter().any(SqlValue::is_null) {
+        return Ok(SqlValue::Null);
     }
-    Ok(V::Int(place(part, whole, 1, collation_at(call, 0))?))
+    Ok(SqlValue::Int(place(part, whole, 1, collation_at(call, 0))?))
 }
 
 /// A piece of a pattern of LIKE.
@@ -176,12 +188,12 @@ enum Piece {
     Anything,
 }
 
-fn like<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [value, pattern, rest @ ..] = args else { return Ok(V::Null) };
-    if args.iter().any(V::is_null) {
-        return Ok(V::Null);
+fn like<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [value, pattern, rest @ ..] = args else { return Ok(SqlValue::Null) };
+    if args.iter().any(SqlValue::is_null) {
+        return Ok(SqlValue::Null);
     }
-    let escape = match rest.first().and_then(V::string) {
+    let escape = match rest.first().and_then(SqlValue::string) {
         None => Some('\\'),
         Some(text) => text.chars().next(),
     };
@@ -193,11 +205,11 @@ fn like<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let (text, pattern) = (letters_of(value, collation)?, letters_of(pattern, collation)?);
     let pieces = pieces(&pattern, escape, key);
     let text: Vec<Vec<u8>> = text.chars().map(key).collect();
-    Ok(V::truth(matches(&text, &pieces)))
+    Ok(SqlValue::truth(matches(&text, &pieces)))
 }
 
 /// The letters of a text where this collation counts; of bytes, where it is that of bytes, one for each.
-fn letters_of<'v>(value: &'v V<'_>, collation: Collation) -> Result<Cow<'v, str>> {
+fn letters_of<'v>(value: &'v SqlValue<'_>, collation: Collation) -> Result<Cow<'v, str>> {
     match collation {
         Collation::BINARY => {
             let bytes = value.octets().unwrap_or_default();
@@ -266,10 +278,10 @@ fn matches(text: &[Vec<u8>], pieces: &[Piece]) -> bool {
 }
 
 /// FIELD: all as texts, all as numbers, or all as doubles.
-fn field<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some((wanted, values)) = args.split_first() else { return Ok(V::Null) };
+fn field<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some((wanted, values)) = args.split_first() else { return Ok(SqlValue::Null) };
     if wanted.is_null() {
-        return Ok(V::Int(0));
+        return Ok(SqlValue::Int(0));
     }
     let strings = call.types.iter().all(|kind| kind.is_string() || kind.is_null());
     let whole = call.types.iter().all(|kind| kind.is_integer() || kind.is_null());
@@ -288,61 +300,63 @@ fn field<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
             wanted.double(call) == value.double(call)
         };
         if same {
-            return Ok(V::Int(place));
+            return Ok(SqlValue::Int(place));
         }
     }
-    Ok(V::Int(0))
+    Ok(SqlValue::Int(0))
 }
 
-fn find_in_set<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [wanted, set] = args else { return Ok(V::Null) };
-    if args.iter().any(V::is_null) {
-        return Ok(V::Null);
+fn find_in_set<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [wanted, set] = args else { return Ok(SqlValue::Null) };
+    if args.iter().any(SqlValue::is_null) {
+        return Ok(SqlValue::Null);
     }
     let members = call.type_of(1).and_then(|kind| kind.members.as_deref());
-    if let (Some(members), V::Member(chosen, _)) = (members, set) {
+    if let (Some(members), SqlValue::Member(chosen, _)) = (members, set) {
         let wanted = wanted.string().unwrap_or_default();
         let place = members.iter().position(|member| *member == wanted.as_ref());
         let place = place.filter(|_| chosen.split(',').any(|word| word == wanted.as_ref()));
-        return Ok(V::Int(place.map_or(0, |at| i64::try_from(at + 1).unwrap_or(0))));
+        return Ok(SqlValue::Int(place.map_or(0, |at| i64::try_from(at + 1).unwrap_or(0))));
     }
     let collation = collation_in(call)?;
     // Bytes that are no text are in no set of texts, which is no error here.
     let (Ok(wanted), Ok(set)) = (letters_of(wanted, collation), letters_of(set, collation)) else {
-        return Ok(V::Int(0));
+        return Ok(SqlValue::Int(0));
     };
     if set.is_empty() || wanted.contains(',') {
-        return Ok(V::Int(0));
+        return Ok(SqlValue::Int(0));
     }
     let found = set.split(',').position(|word| collation::equal(&wanted, word, collation));
-    Ok(V::Int(found.map_or(0, |at| i64::try_from(at + 1).unwrap_or(0))))
+    Ok(SqlValue::Int(found.map_or(0, |at| i64::try_from(at + 1).unwrap_or(0))))
 }
 
-fn collation_of<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+fn collation_of<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let kind = call.type_of(0);
     let text = kind.filter(|kind| kind.is_string() || kind.kind == crate::SqlType::Json);
-    Ok(V::text(text.map_or("binary", |kind| kind.collation.name())))
+    Ok(SqlValue::text(text.map_or("binary", |kind| kind.collation.name())))
 }
 
-fn charset_of<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+fn charset_of<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let kind = call.type_of(0);
     let text = kind.filter(|kind| kind.is_string() || kind.kind == crate::SqlType::Json);
-    Ok(V::text(text.map_or("binary", |kind| kind.collation.charset())))
+    Ok(SqlValue::text(text.map_or("binary", |kind| kind.collation.charset())))
 }
 
-fn coercibility_of<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::or_null(call.type_of(0), |kind| V::Int(i64::from(kind.coercibility))))
+fn coercibility_of<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(SqlValue::or_null(call.type_of(0), |kind| SqlValue::Int(i64::from(kind.coercibility))))
 }
 
-fn weight_string<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let (Some(value), Some(kind)) = (args.first(), call.type_of(0)) else { return Ok(V::Null) };
+fn weight_string<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let (Some(value), Some(kind)) = (args.first(), call.type_of(0)) else {
+        return Ok(SqlValue::Null);
+    };
     if !kind.is_string() {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
-    if let V::Bytes(bytes) = value {
-        return Ok(V::Bytes(bytes.clone()));
+    if let SqlValue::Bytes(bytes) = value {
+        return Ok(SqlValue::Bytes(bytes.clone()));
     }
-    Ok(V::or_null(value.string(), |text| {
-        V::bytes(collation::key(&text, kind.collation).into_owned())
+    Ok(SqlValue::or_null(value.string(), |text| {
+        SqlValue::bytes(collation::key(&text, kind.collation).into_owned())
     }))
 }

@@ -4,11 +4,11 @@ use remora_engine::Value;
 use remora_mysql::Collation;
 
 use super::super::{
-    call::{Call, Typing},
+    call::{Call, TypeContext},
     function::Definition,
     temporal::Moment,
     types::{ExprType, MAX_DIGITS, UNBOUNDED, coercibility},
-    value::V,
+    value::SqlValue,
 };
 use crate::{Result, state::Generator};
 
@@ -26,7 +26,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("database", 0, 0, database_type, database),
     Definition::new("user", 0, 0, user_type, user),
     // Accounts have rights of their own and no roles.
-    Definition::new("current_role", 0, 0, user_type, |_, _| Ok(V::text("NONE"))),
+    Definition::new("current_role", 0, 0, user_type, |_, _| Ok(SqlValue::text("NONE"))),
     Definition::new("version", 0, 0, version_type, version),
     Definition::new("connection_id", 0, 0, uint_type, connection_id),
     Definition::new("last_insert_id", 0, 1, uint_type, last_insert_id),
@@ -35,15 +35,15 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("row_count", 0, 0, int_type, row_count),
     Definition::new("rand", 0, 1, rand_type, rand).volatile(),
     Definition::new("rand_sequence", 3, 3, rand_type, rand_sequence).volatile(),
-    Definition::new("this_row", 0, 0, int_type, |_, _| Ok(V::Int(0))).volatile(),
+    Definition::new("this_row", 0, 0, int_type, |_, _| Ok(SqlValue::Int(0))).volatile(),
     Definition::new("uuid", 0, 0, uuid_type, uuid).volatile(),
     Definition::new("uuid_short", 0, 0, uint_type, uuid_short).volatile(),
     Definition::new("random_bytes", 1, 1, random_bytes_type, random_bytes).volatile(),
-    Definition::new("benchmark", 2, 2, truth_type, |_, _| Ok(V::Int(0))),
+    Definition::new("benchmark", 2, 2, truth_type, |_, _| Ok(SqlValue::Int(0))),
     Definition::new(READ_VARIABLE, 1, 2, variable_type, get_variable).volatile(),
     Definition::new(ASSIGN_VARIABLE, 2, 2, set_type, set_variable).volatile(),
     Definition::new("name_const", 2, 2, second_type, |_, args| {
-        Ok(args.get(1).cloned().unwrap_or(V::Null))
+        Ok(args.get(1).cloned().unwrap_or(SqlValue::Null))
     }),
 ];
 
@@ -54,84 +54,86 @@ fn system_text(characters: u32) -> ExprType {
         .with_coercibility(coercibility::SYSTEM)
 }
 
-fn database_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn database_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(system_text(64))
 }
 
-fn user_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn user_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(system_text(288))
 }
 
-fn version_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn version_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(system_text(16).not_null())
 }
 
-fn uint_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn uint_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::uint(21).not_null())
 }
 
-fn int_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn int_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::int(21).not_null())
 }
 
-fn truth_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn truth_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::truth())
 }
 
-fn second_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn second_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(typing.get(1))
 }
 
-fn database<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::or_null(call.context.and_then(|context| context.database.clone()), V::text))
+fn database<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(SqlValue::or_null(call.context.and_then(|context| context.database.clone()), SqlValue::text))
 }
 
-fn user<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::or_null(call.context, |context| V::text(context.user.clone())))
+fn user<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(SqlValue::or_null(call.context, |context| SqlValue::text(context.user.clone())))
 }
 
-fn version<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::or_null(call.context, |context| V::text(context.shared.settings.version.clone())))
+fn version<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(SqlValue::or_null(call.context, |context| {
+        SqlValue::text(context.shared.settings.version.clone())
+    }))
 }
 
-fn connection_id<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::Uint(call.context.map_or(0, |context| context.connection_id)))
+fn connection_id<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(SqlValue::Uint(call.context.map_or(0, |context| context.connection_id)))
 }
 
-fn last_insert_id<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::Uint(call.context.map_or(0, |context| context.last_insert_id.get())))
+fn last_insert_id<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(SqlValue::Uint(call.context.map_or(0, |context| context.last_insert_id.get())))
 }
 
-fn given_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn given_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::uint(21))
 }
 
 /// LAST_INSERT_ID(value): NULL counts as 0 for later calls.
-fn give_last_insert_id<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn give_last_insert_id<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let value = args.first().filter(|value| !value.is_null());
     let number = value.map(|value| value.integer(call));
     if let Some(context) = call.context {
         // Below 0 it is the same bits without a sign, as in MySQL.
         context.last_insert_id.give(number.unwrap_or(0) as u64);
     }
-    Ok(number.map_or(V::Null, |number| V::Uint(number as u64)))
+    Ok(number.map_or(SqlValue::Null, |number| SqlValue::Uint(number as u64)))
 }
 
-fn found_rows<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::whole(call.context.map_or(0, |context| i128::from(context.found_rows))))
+fn found_rows<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(SqlValue::whole(call.context.map_or(0, |context| i128::from(context.found_rows))))
 }
 
-fn row_count<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::Int(call.context.map_or(-1, |context| context.row_count)))
+fn row_count<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(SqlValue::Int(call.context.map_or(-1, |context| context.row_count)))
 }
 
-fn rand_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn rand_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::double().not_null())
 }
 
 /// Without a seed, or with one of each row's own.
-fn rand<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::Double(match args.first() {
+fn rand<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    Ok(SqlValue::Double(match args.first() {
         Some(seed) => Generator::seeded(seed.integer(call) as u32).next(),
         None => (random_bits() >> 11) as f64 / (1u64 << 53) as f64,
     }))
@@ -139,10 +141,10 @@ fn rand<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 
 /// With a seed that is the same for all rows, and the place of the call in the statement: its
 /// sequence goes on from row to row.
-fn rand_sequence<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn rand_sequence<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let (Some(context), [seed, place, _]) = (call.context, args) else { return rand(call, args) };
     let begin = || Generator::seeded(seed.integer(call) as u32);
-    Ok(V::Double(context.chances.next(place.integer(call), begin)))
+    Ok(SqlValue::Double(context.chances.next(place.integer(call), begin)))
 }
 
 /// 64 bits that nobody foresees.
@@ -151,11 +153,11 @@ fn random_bits() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-fn uuid_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn uuid_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(system_text(36))
 }
 
-fn uuid<'a>(_call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+fn uuid<'a>(_call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let micros = jiff::Timestamp::now().as_microsecond();
     // 100 ns since 15 October 1582.
     let ticks = (micros as u64).wrapping_mul(10).wrapping_add(0x01b2_1dd2_1381_4000);
@@ -164,33 +166,37 @@ fn uuid<'a>(_call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
     let high = (ticks >> 48) as u16 & 0x0fff | 0x1000;
     let sequence = (random >> 48) as u16 & 0x3fff | 0x8000;
     let node = random & 0xffff_ffff_ffff | 0x0100_0000_0000;
-    Ok(V::text(format!("{low:08x}-{middle:04x}-{high:04x}-{sequence:04x}-{node:012x}")))
+    Ok(SqlValue::text(format!("{low:08x}-{middle:04x}-{high:04x}-{sequence:04x}-{node:012x}")))
 }
 
-fn uuid_short<'a>(_call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+fn uuid_short<'a>(_call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     use std::sync::atomic::{AtomicU64, Ordering};
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let second = jiff::Timestamp::now().as_second() as u64 & 0xffff_ffff;
-    Ok(V::Uint((1 << 56) | (second << 24) | COUNT.fetch_add(1, Ordering::Relaxed) & 0xff_ffff))
+    Ok(SqlValue::Uint(
+        (1 << 56) | (second << 24) | COUNT.fetch_add(1, Ordering::Relaxed) & 0xff_ffff,
+    ))
 }
 
-fn random_bytes_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn random_bytes_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let length = typing.constant(0).and_then(|length| u32::try_from(length).ok()).unwrap_or(1_024);
     Ok(ExprType::binary(length))
 }
 
-fn random_bytes<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(length) = args.first().filter(|length| !length.is_null()) else { return Ok(V::Null) };
+fn random_bytes<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(length) = args.first().filter(|length| !length.is_null()) else {
+        return Ok(SqlValue::Null);
+    };
     let length = usize::try_from(length.count(call)).unwrap_or(0);
     if !(1..=1_024).contains(&length) {
         let message = "length value is out of range in 'random_bytes'";
         return Err(crate::Error::new(remora_mysql::ErrorCode::NumberOutOfRange, message));
     }
     let bytes = std::iter::repeat_with(|| random_bits().to_le_bytes()).flatten().take(length);
-    Ok(V::bytes(bytes.collect::<Vec<u8>>()))
+    Ok(SqlValue::bytes(bytes.collect::<Vec<u8>>()))
 }
 
-fn variable_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn variable_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = match typing.types.get(1) {
         Some(kind) if kind.is_null() => ExprType::null(),
         Some(kind) if kind.is_integer() && kind.unsigned => ExprType::uint(20),
@@ -213,7 +219,7 @@ fn text_kind(characters: u32, collation: Collation) -> ExprType {
 }
 
 /// Variables are numbers, bytes and texts.
-fn set_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn set_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = typing.get(1);
     let not_null = kind.not_null;
     let made = match () {
@@ -229,15 +235,16 @@ fn set_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType { not_null, ..made })
 }
 
-fn get_variable<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let (Some(context), Some(name)) = (call.context, args.first().and_then(V::string)) else {
-        return Ok(V::Null);
+fn get_variable<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let (Some(context), Some(name)) = (call.context, args.first().and_then(SqlValue::string))
+    else {
+        return Ok(SqlValue::Null);
     };
     Ok(of_engine(&context.user_variables.get(&name)))
 }
 
-fn set_variable<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [name, value] = args else { return Ok(V::Null) };
+fn set_variable<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [name, value] = args else { return Ok(SqlValue::Null) };
     if let (Some(context), Some(name)) = (call.context, name.string()) {
         context.user_variables.set(&name, to_engine(value))?;
     }
@@ -245,41 +252,43 @@ fn set_variable<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 }
 
 /// An engine's value as one of an expression.
-pub(crate) fn of_engine(value: &Value) -> V<'static> {
+pub(crate) fn of_engine(value: &Value) -> SqlValue<'static> {
     match value {
-        Value::Null => V::Null,
-        Value::Int(number) | Value::Timestamp(number) => V::Int(*number),
-        Value::Uint(number) => V::Uint(*number),
-        Value::Float(number) => V::Double(*number),
+        Value::Null => SqlValue::Null,
+        Value::Int(number) | Value::Timestamp(number) => SqlValue::Int(*number),
+        Value::Uint(number) => SqlValue::Uint(*number),
+        Value::Float(number) => SqlValue::Double(*number),
         Value::Decimal(number) => {
-            V::Dec(super::super::decimal::Dec::parse_prefix(number.as_str()).0)
+            SqlValue::Dec(super::super::decimal::Dec::parse_prefix(number.as_str()).0)
         }
-        Value::Bool(truth) => V::truth(*truth),
-        Value::Text(text) => V::text(text.to_string()),
-        Value::Json(text) => V::text(text.to_string()),
-        Value::Bytes(bytes) => V::bytes(bytes.to_vec()),
-        Value::Date(date) => V::Date(Moment::date(date.year, date.month, date.day)),
+        Value::Bool(truth) => SqlValue::truth(*truth),
+        Value::Text(text) => SqlValue::text(text.to_string()),
+        Value::Json(text) => SqlValue::text(text.to_string()),
+        Value::Bytes(bytes) => SqlValue::bytes(bytes.to_vec()),
+        Value::Date(date) => SqlValue::Date(Moment::date(date.year, date.month, date.day)),
         Value::DateTime(moment) => {
             let date = Moment::date(moment.date.year, moment.date.month, moment.date.day);
-            V::DateTime(Moment { micros: moment.micros as i64, ..date }, 6)
+            SqlValue::DateTime(Moment { micros: moment.micros as i64, ..date }, 6)
         }
-        Value::Time(micros) => V::Time(*micros, 6),
+        Value::Time(micros) => SqlValue::Time(*micros, 6),
     }
 }
 
 /// An expression's value as a user variable keeps it.
-fn to_engine(value: &V<'_>) -> Value {
+fn to_engine(value: &SqlValue<'_>) -> Value {
     match value {
-        V::Null => Value::Null,
-        V::Int(number) => Value::Int(*number),
-        V::Uint(number) => Value::Uint(*number),
-        V::Float(number) => Value::Float(f64::from(*number)),
-        V::Double(number) => Value::Float(*number),
-        V::Dec(number) => match remora_engine::Decimal::from_canonical(&number.to_string()) {
-            Some(number) => Value::Decimal(number),
-            None => Value::Text(number.to_string().into()),
-        },
-        V::Bytes(bytes) => Value::Bytes(bytes.to_vec().into()),
+        SqlValue::Null => Value::Null,
+        SqlValue::Int(number) => Value::Int(*number),
+        SqlValue::Uint(number) => Value::Uint(*number),
+        SqlValue::Float(number) => Value::Float(f64::from(*number)),
+        SqlValue::Double(number) => Value::Float(*number),
+        SqlValue::Dec(number) => {
+            match remora_engine::Decimal::from_canonical(&number.to_string()) {
+                Some(number) => Value::Decimal(number),
+                None => Value::Text(number.to_string().into()),
+            }
+        }
+        SqlValue::Bytes(bytes) => Value::Bytes(bytes.to_vec().into()),
         value => Value::Text(value.string().unwrap_or_default().into_owned().into()),
     }
 }

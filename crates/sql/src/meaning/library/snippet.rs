@@ -10,10 +10,10 @@ use remora_words::{
 };
 
 use super::super::{
-    call::{Call, Typing},
+    call::{Call, TypeContext},
     function::{Definition, MANY},
     types::{ExprType, UNBOUNDED},
-    value::V,
+    value::SqlValue,
 };
 use crate::{Error, Result, error::from_engine, state::Context};
 
@@ -34,16 +34,16 @@ const TEXTS: [&str; 6] = [
     "snippet_separator",
 ];
 
-fn snippet_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn snippet_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::text(UNBOUNDED, Collation::UTF8MB4_0900_AI_CI))
 }
 
-fn snippet<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let texts: Option<Vec<_>> = args.iter().map(V::string).collect();
-    let (Some(texts), Some(context)) = (texts, call.context) else { return Ok(V::Null) };
-    let [table, text, query, given @ ..] = texts.as_slice() else { return Ok(V::Null) };
+fn snippet<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let texts: Option<Vec<_>> = args.iter().map(SqlValue::string).collect();
+    let (Some(texts), Some(context)) = (texts, call.context) else { return Ok(SqlValue::Null) };
+    let [table, text, query, given @ ..] = texts.as_slice() else { return Ok(SqlValue::Null) };
     check_length("SNIPPET", text)?;
-    let Some(words) = Words::of(context, table)? else { return Ok(V::Null) };
+    let Some(words) = Words::of(context, table)? else { return Ok(SqlValue::Null) };
     let mut options = SnippetOptions::default();
     for option in given {
         set(&mut options, "SNIPPET", option)?;
@@ -51,7 +51,7 @@ fn snippet<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let snippets = Snippets::new(query, &words.fields, &words.analyzer, options);
     let snippets = snippets.map_err(refused)?;
     match snippets.of_unless(text, &|| context.is_over()) {
-        Some(excerpt) => Ok(V::text(excerpt)),
+        Some(excerpt) => Ok(SqlValue::text(excerpt)),
         None => Err(Error::interrupted()),
     }
 }

@@ -3,11 +3,11 @@
 use remora_mysql::{Collation, ErrorCode};
 
 use super::super::{
-    call::{Call, Typing},
+    call::{Call, TypeContext},
     function::Definition,
     geometry,
     types::ExprType,
-    value::V,
+    value::SqlValue,
 };
 use crate::{Error, Result, SqlType};
 
@@ -42,23 +42,23 @@ const EARTH_RADIUS_METRES: f64 = 6_370_986.0;
 /// The mean radius of WGS 84's ellipsoid, (2a + b) / 3.
 const MEAN_RADIUS_METRES: f64 = 6_371_008.771_415_059;
 
-fn geometry_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn geometry_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::column(SqlType::Geometry, false, u32::MAX, Collation::BINARY))
 }
 
-fn long_text(typing: &Typing<'_>) -> Result<ExprType> {
+fn long_text(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::text(u32::MAX, typing.collation))
 }
 
-fn long_bytes(_typing: &Typing<'_>) -> Result<ExprType> {
+fn long_bytes(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::binary(u32::MAX))
 }
 
-fn number_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn number_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::uint(10))
 }
 
-fn double_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn double_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::double())
 }
 
@@ -69,7 +69,7 @@ fn invalid(function: &str) -> Error {
 }
 
 /// The reference system that a function is given, 0 where it is not.
-fn srid_of(call: &Call<'_>, args: &[V<'_>], function: &str) -> Result<u32> {
+fn srid_of(call: &Call<'_>, args: &[SqlValue<'_>], function: &str) -> Result<u32> {
     let Some(value) = args.get(1) else { return Ok(0) };
     let number = value.integer(call);
     if (0..=MAX_SRID).contains(&number) {
@@ -80,73 +80,77 @@ fn srid_of(call: &Call<'_>, args: &[V<'_>], function: &str) -> Result<u32> {
 
 fn of_text<'a>(
     call: &Call<'_>,
-    args: &[V<'a>],
+    args: &[SqlValue<'a>],
     function: &str,
     wanted: Option<&str>,
-) -> Result<V<'a>> {
-    if args.iter().any(V::is_null) {
-        return Ok(V::Null);
+) -> Result<SqlValue<'a>> {
+    if args.iter().any(SqlValue::is_null) {
+        return Ok(SqlValue::Null);
     }
-    let text = args.first().and_then(V::string).unwrap_or_default();
+    let text = args.first().and_then(SqlValue::string).unwrap_or_default();
     let made = geometry::of_text(&text, srid_of(call, args, function)?);
     let made = made.filter(|made| wanted.is_none_or(|name| geometry::name(made) == Some(name)));
-    made.map(V::bytes).ok_or_else(|| invalid(function))
+    made.map(SqlValue::bytes).ok_or_else(|| invalid(function))
 }
 
-fn of_binary<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    if args.iter().any(V::is_null) {
-        return Ok(V::Null);
+fn of_binary<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    if args.iter().any(SqlValue::is_null) {
+        return Ok(SqlValue::Null);
     }
-    let bytes = args.first().and_then(V::octets).unwrap_or_default();
+    let bytes = args.first().and_then(SqlValue::octets).unwrap_or_default();
     let made = geometry::of_binary(&bytes, srid_of(call, args, "st_geomfromwkb")?);
-    made.map(V::bytes).ok_or_else(|| invalid("st_geomfromwkb"))
+    made.map(SqlValue::bytes).ok_or_else(|| invalid("st_geomfromwkb"))
 }
 
-fn point<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [x, y] = args else { return Ok(V::Null) };
+fn point<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [x, y] = args else { return Ok(SqlValue::Null) };
     if x.is_null() || y.is_null() {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
-    Ok(V::bytes(geometry::point(x.double(call), y.double(call))))
+    Ok(SqlValue::bytes(geometry::point(x.double(call), y.double(call))))
 }
 
 /// What a function makes of a geometry; NULL of NULL.
 fn of_geometry<'a>(
-    args: &[V<'a>],
+    args: &[SqlValue<'a>],
     function: &str,
-    make: impl FnOnce(&[u8]) -> Option<V<'a>>,
-) -> Result<V<'a>> {
-    let Some(bytes) = args.first().and_then(V::octets) else { return Ok(V::Null) };
+    make: impl FnOnce(&[u8]) -> Option<SqlValue<'a>>,
+) -> Result<SqlValue<'a>> {
+    let Some(bytes) = args.first().and_then(SqlValue::octets) else { return Ok(SqlValue::Null) };
     make(&bytes).ok_or_else(|| invalid(function))
 }
 
-fn as_text<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    of_geometry(args, "st_astext", |value| geometry::to_text(value).map(V::text))
+fn as_text<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    of_geometry(args, "st_astext", |value| geometry::to_text(value).map(SqlValue::text))
 }
 
-fn as_binary<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn as_binary<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     of_geometry(args, "st_asbinary", |value| {
         geometry::to_text(value)?;
-        geometry::parts(value).map(|(_, shape)| V::bytes(shape))
+        geometry::parts(value).map(|(_, shape)| SqlValue::bytes(shape))
     })
 }
 
-fn kind<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    of_geometry(args, "st_geometrytype", |value| geometry::name(value).map(V::text))
+fn kind<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    of_geometry(args, "st_geometrytype", |value| geometry::name(value).map(SqlValue::text))
 }
 
-fn srid<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn srid<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     of_geometry(args, "st_srid", |value| {
         geometry::to_text(value)?;
-        geometry::parts(value).map(|(srid, _)| V::Uint(u64::from(srid)))
+        geometry::parts(value).map(|(srid, _)| SqlValue::Uint(u64::from(srid)))
     })
 }
 
-fn coordinate<'a>(args: &[V<'a>], function: &str, pick: fn((f64, f64)) -> f64) -> Result<V<'a>> {
-    let Some(bytes) = args.first().and_then(V::octets) else { return Ok(V::Null) };
+fn coordinate<'a>(
+    args: &[SqlValue<'a>],
+    function: &str,
+    pick: fn((f64, f64)) -> f64,
+) -> Result<SqlValue<'a>> {
+    let Some(bytes) = args.first().and_then(SqlValue::octets) else { return Ok(SqlValue::Null) };
     let name = geometry::name(&bytes).ok_or_else(|| invalid(function))?;
     match geometry::coordinates(&bytes) {
-        Some(position) => Ok(V::Double(pick(position))),
+        Some(position) => Ok(SqlValue::Double(pick(position))),
         None => {
             let message =
                 format!("POINT value is a geometry of unexpected type {name} in {function}.");
@@ -156,10 +160,10 @@ fn coordinate<'a>(args: &[V<'a>], function: &str, pick: fn((f64, f64)) -> f64) -
 }
 
 /// Metres along the surface between two points of longitude and latitude, in degrees: the haversine formula.
-fn distance_sphere<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn distance_sphere<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     const NAME: &str = "st_distance_sphere";
-    let [from, to, rest @ ..] = args else { return Ok(V::Null) };
-    let (Some(from), Some(to)) = (from.octets(), to.octets()) else { return Ok(V::Null) };
+    let [from, to, rest @ ..] = args else { return Ok(SqlValue::Null) };
+    let (Some(from), Some(to)) = (from.octets(), to.octets()) else { return Ok(SqlValue::Null) };
     let invalid = || invalid(NAME);
     let (from_srid, _) = geometry::parts(&from).ok_or_else(invalid)?;
     let (to_srid, _) = geometry::parts(&to).ok_or_else(invalid)?;
@@ -179,7 +183,7 @@ fn distance_sphere<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let radius = match rest.first() {
         None if from_srid == 0 => EARTH_RADIUS_METRES,
         None => MEAN_RADIUS_METRES,
-        Some(V::Null) => return Ok(V::Null),
+        Some(SqlValue::Null) => return Ok(SqlValue::Null),
         Some(radius) => radius.double(call),
     };
     if radius <= 0.0 {
@@ -195,7 +199,7 @@ fn distance_sphere<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let longitudes = to.0.to_radians() - from.0.to_radians();
     let square = half_sine(to_latitude - from_latitude)
         + from_latitude.cos() * to_latitude.cos() * half_sine(longitudes);
-    Ok(V::Double(2.0 * square.sqrt().asin() * radius))
+    Ok(SqlValue::Double(2.0 * square.sqrt().asin() * radius))
 }
 
 /// 3616 and 3617 for a position that is not on a globe.

@@ -7,11 +7,11 @@ use remora_mysql::ErrorCode;
 use super::{
     super::{
         aggregate::MAX_CONCAT_BYTES,
-        call::{Call, Typing},
+        call::{Call, TypeContext},
         collation, encoding,
         function::{Definition, MANY},
         types::{ExprType, UNBOUNDED},
-        value::V,
+        value::SqlValue,
     },
     control::text_type,
 };
@@ -49,32 +49,33 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("concat_limit", 1, 1, same_kind, concat_limit),
 ];
 
-fn all_present(args: &[V<'_>]) -> bool {
-    !args.iter().any(V::is_null)
+fn all_present(args: &[SqlValue<'_>]) -> bool {
+    !args.iter().any(SqlValue::is_null)
 }
 
 /// A text made by a function, as bytes where it is made of bytes; NULL if it is too long.
-fn made<'a>(call: &Call<'_>, name: &str, bytes: Vec<u8>) -> V<'a> {
+fn made<'a>(call: &Call<'_>, name: &str, bytes: Vec<u8>) -> SqlValue<'a> {
     if bytes.len() as u64 > call.longest_text() {
         return call.too_long(name);
     }
     if !call.result.is_text() {
-        return V::bytes(bytes);
+        return SqlValue::bytes(bytes);
     }
     // What is no text is refused where the value goes.
-    String::from_utf8(bytes).map_or_else(|error| V::bytes(error.into_bytes()), V::text)
+    String::from_utf8(bytes)
+        .map_or_else(|error| SqlValue::bytes(error.into_bytes()), SqlValue::text)
 }
 
 /// An argument as a part of the result.
-fn part_of<'v>(call: &Call<'_>, value: &'v V<'_>) -> Result<Cow<'v, [u8]>> {
+fn part_of<'v>(call: &Call<'_>, value: &'v SqlValue<'_>) -> Result<Cow<'v, [u8]>> {
     collation::octets_in(value, call.result.collation)
 }
 
-fn mapped<'a>(args: &[V<'a>], map: fn(&str) -> String) -> Result<V<'a>> {
+fn mapped<'a>(args: &[SqlValue<'a>], map: fn(&str) -> String) -> Result<SqlValue<'a>> {
     Ok(match args.first() {
-        None | Some(V::Null) => V::Null,
-        Some(V::Bytes(bytes)) => V::Bytes(bytes.clone()),
-        Some(value) => V::text(map(&value.string().unwrap_or_default())),
+        None | Some(SqlValue::Null) => SqlValue::Null,
+        Some(SqlValue::Bytes(bytes)) => SqlValue::Bytes(bytes.clone()),
+        Some(value) => SqlValue::text(map(&value.string().unwrap_or_default())),
     })
 }
 
@@ -90,17 +91,17 @@ fn uppercase(text: &str) -> String {
     text.chars().map(upper).collect()
 }
 
-fn everything(typing: &Typing<'_>) -> Vec<usize> {
+fn everything(typing: &TypeContext<'_>) -> Vec<usize> {
     (0..typing.types.len()).collect()
 }
 
-fn joined_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn joined_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let length = typing.types.iter().fold(0u32, |sum, kind| sum.saturating_add(kind.characters()));
     let kind = text_type(typing, &everything(typing), length)?;
     Ok(ExprType { not_null: typing.all_present(), ..kind })
 }
 
-fn joined_ws_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn joined_ws_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let between = u32::try_from(typing.types.len().saturating_sub(2)).unwrap_or(0);
     let length =
         typing.types.iter().skip(1).fold(0u32, |sum, kind| sum.saturating_add(kind.characters()));
@@ -108,14 +109,14 @@ fn joined_ws_type(typing: &Typing<'_>) -> Result<ExprType> {
     text_type(typing, &everything(typing), length)
 }
 
-fn same_text(typing: &Typing<'_>) -> Result<ExprType> {
+fn same_text(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = text_type(typing, &[0], typing.get(0).characters())?;
     Ok(ExprType { not_null: typing.get(0).not_null, ..kind })
 }
 
-fn concat<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn concat<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     if !all_present(args) {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let mut whole = Vec::new();
     for value in args {
@@ -124,10 +125,10 @@ fn concat<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(made(call, "concat", whole))
 }
 
-fn concat_ws<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some((separator, values)) = args.split_first() else { return Ok(V::Null) };
+fn concat_ws<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some((separator, values)) = args.split_first() else { return Ok(SqlValue::Null) };
     if separator.is_null() {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let separator = part_of(call, separator)?;
     let present = values.iter().filter(|value| !value.is_null());
@@ -135,12 +136,14 @@ fn concat_ws<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(made(call, "concat_ws", parts.join(separator.as_ref())))
 }
 
-fn reverse<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn reverse<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(match args.first() {
-        None | Some(V::Null) => V::Null,
-        Some(V::Bytes(bytes)) => V::bytes(bytes.iter().rev().copied().collect::<Vec<u8>>()),
+        None | Some(SqlValue::Null) => SqlValue::Null,
+        Some(SqlValue::Bytes(bytes)) => {
+            SqlValue::bytes(bytes.iter().rev().copied().collect::<Vec<u8>>())
+        }
         Some(value) => {
-            V::text(value.string().unwrap_or_default().chars().rev().collect::<String>())
+            SqlValue::text(value.string().unwrap_or_default().chars().rev().collect::<String>())
         }
     })
 }
@@ -152,15 +155,15 @@ enum Units<'v> {
 }
 
 impl Units<'_> {
-    fn of<'v>(value: &'v V<'_>) -> Option<Units<'v>> {
+    fn of<'v>(value: &'v SqlValue<'_>) -> Option<Units<'v>> {
         Some(match value {
-            V::Bytes(_) => Units::Bytes(value.octets()?),
+            SqlValue::Bytes(_) => Units::Bytes(value.octets()?),
             value => Units::Letters(value.string()?.chars().collect()),
         })
     }
 
     /// Those of a part of a result.
-    fn within<'v>(call: &Call<'_>, value: &'v V<'_>) -> Result<Units<'v>> {
+    fn within<'v>(call: &Call<'_>, value: &'v SqlValue<'_>) -> Result<Units<'v>> {
         Ok(match call.result.is_text() {
             true => {
                 let text = collation::string_in(value, call.result.collation)?;
@@ -188,17 +191,17 @@ impl Units<'_> {
         }
     }
 
-    fn part(&self, from: usize, to: usize) -> V<'static> {
+    fn part(&self, from: usize, to: usize) -> SqlValue<'static> {
         match self {
             Self::Letters(letters) => {
-                V::text(letters.get(from..to).unwrap_or(&[]).iter().collect::<String>())
+                SqlValue::text(letters.get(from..to).unwrap_or(&[]).iter().collect::<String>())
             }
-            Self::Bytes(bytes) => V::bytes(bytes.get(from..to).unwrap_or(&[])),
+            Self::Bytes(bytes) => SqlValue::bytes(bytes.get(from..to).unwrap_or(&[])),
         }
     }
 }
 
-fn substring_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn substring_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let whole = typing.get(0).characters();
     let length = match typing.constant(2) {
         Some(length) => u32::try_from(length.max(0)).unwrap_or(UNBOUNDED).min(whole),
@@ -207,12 +210,12 @@ fn substring_type(typing: &Typing<'_>) -> Result<ExprType> {
     text_type(typing, &[0], length)
 }
 
-fn substring<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [value, from, rest @ ..] = args else { return Ok(V::Null) };
+fn substring<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [value, from, rest @ ..] = args else { return Ok(SqlValue::Null) };
     if !all_present(args) {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
-    let Some(units) = Units::of(value) else { return Ok(V::Null) };
+    let Some(units) = Units::of(value) else { return Ok(SqlValue::Null) };
     let length = i64::try_from(units.len()).unwrap_or(i64::MAX);
     let from = from.count(call);
     let start = match from {
@@ -228,7 +231,7 @@ fn substring<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(units.part(start as usize, end as usize))
 }
 
-fn left_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn left_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let whole = typing.get(0).characters();
     let length = typing
         .constant(1)
@@ -236,30 +239,30 @@ fn left_type(typing: &Typing<'_>) -> Result<ExprType> {
     text_type(typing, &[0], length)
 }
 
-fn left<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [value, count] = args else { return Ok(V::Null) };
+fn left<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [value, count] = args else { return Ok(SqlValue::Null) };
     if !all_present(args) {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let count = usize::try_from(count.count(call)).unwrap_or(0);
     let units = Units::of(value);
-    Ok(V::or_null(units, |units| units.part(0, count.min(units.len()))))
+    Ok(SqlValue::or_null(units, |units| units.part(0, count.min(units.len()))))
 }
 
-fn right<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [value, count] = args else { return Ok(V::Null) };
+fn right<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [value, count] = args else { return Ok(SqlValue::Null) };
     if !all_present(args) {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let count = usize::try_from(count.count(call)).unwrap_or(0);
     let units = Units::of(value);
-    Ok(V::or_null(units, |units| units.part(units.len().saturating_sub(count), units.len())))
+    Ok(SqlValue::or_null(units, |units| units.part(units.len().saturating_sub(count), units.len())))
 }
 
-fn substring_index<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [value, separator, count] = args else { return Ok(V::Null) };
+fn substring_index<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [value, separator, count] = args else { return Ok(SqlValue::Null) };
     if !all_present(args) {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let (text, separator) = (part_of(call, value)?, part_of(call, separator)?);
     let count = count.count(call);
@@ -279,7 +282,7 @@ fn substring_index<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(made(call, "substring_index", part.to_vec()))
 }
 
-fn pad_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn pad_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let length = typing
         .constant(1)
         .map_or(UNBOUNDED, |length| u32::try_from(length.max(0)).unwrap_or(UNBOUNDED));
@@ -287,13 +290,13 @@ fn pad_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType { not_null: false, ..kind })
 }
 
-fn pad<'a>(call: &Call<'_>, args: &[V<'a>], at_left: bool) -> Result<V<'a>> {
-    let [value, length, with] = args else { return Ok(V::Null) };
+fn pad<'a>(call: &Call<'_>, args: &[SqlValue<'a>], at_left: bool) -> Result<SqlValue<'a>> {
+    let [value, length, with] = args else { return Ok(SqlValue::Null) };
     if !all_present(args) {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let length = length.count(call);
-    let Ok(length) = usize::try_from(length) else { return Ok(V::Null) };
+    let Ok(length) = usize::try_from(length) else { return Ok(SqlValue::Null) };
     if length as u64 > call.longest_text() {
         return Ok(call.too_long(if at_left { "lpad" } else { "rpad" }));
     }
@@ -321,14 +324,14 @@ fn pad<'a>(call: &Call<'_>, args: &[V<'a>], at_left: bool) -> Result<V<'a>> {
     Ok(made(call, name, whole))
 }
 
-fn trim_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn trim_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     text_type(typing, &[1], typing.get(1).characters())
 }
 
-fn trim<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [side, value, rest @ ..] = args else { return Ok(V::Null) };
+fn trim<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [side, value, rest @ ..] = args else { return Ok(SqlValue::Null) };
     if !all_present(args) {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let side = side.string().unwrap_or_default();
     let what = rest.first().map(|what| part_of(call, what)).transpose()?;
@@ -336,9 +339,14 @@ fn trim<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     without(call, value, what.as_deref().unwrap_or(b" "), starts, ends)
 }
 
-fn trimmed<'a>(call: &Call<'_>, args: &[V<'a>], starts: bool, ends: bool) -> Result<V<'a>> {
+fn trimmed<'a>(
+    call: &Call<'_>,
+    args: &[SqlValue<'a>],
+    starts: bool,
+    ends: bool,
+) -> Result<SqlValue<'a>> {
     match args.first() {
-        None | Some(V::Null) => Ok(V::Null),
+        None | Some(SqlValue::Null) => Ok(SqlValue::Null),
         Some(value) => without(call, value, b" ", starts, ends),
     }
 }
@@ -346,11 +354,11 @@ fn trimmed<'a>(call: &Call<'_>, args: &[V<'a>], starts: bool, ends: bool) -> Res
 /// A value without what it may begin and end with, once or more.
 fn without<'a>(
     call: &Call<'_>,
-    value: &V<'a>,
+    value: &SqlValue<'a>,
     what: &[u8],
     starts: bool,
     ends: bool,
-) -> Result<V<'a>> {
+) -> Result<SqlValue<'a>> {
     let whole = part_of(call, value)?;
     if what.is_empty() {
         return Ok(value.clone());
@@ -365,7 +373,7 @@ fn without<'a>(
     Ok(made(call, "trim", rest.to_vec()))
 }
 
-fn replace_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn replace_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let (whole, from, to) = (typing.get(0), typing.get(1), typing.get(2));
     let growth = to.characters().saturating_sub(from.characters().max(1));
     let length = match (growth, from.characters()) {
@@ -378,10 +386,10 @@ fn replace_type(typing: &Typing<'_>) -> Result<ExprType> {
     text_type(typing, &[0], length)
 }
 
-fn replace<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [value, from, to] = args else { return Ok(V::Null) };
+fn replace<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [value, from, to] = args else { return Ok(SqlValue::Null) };
     if !all_present(args) {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let (whole, from, to) = (part_of(call, value)?, part_of(call, from)?, part_of(call, to)?);
     if from.is_empty() {
@@ -404,7 +412,7 @@ fn replace<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(made(call, "replace", out))
 }
 
-fn repeat_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn repeat_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let length = typing.constant(1).map_or(UNBOUNDED, |count| {
         let count = u32::try_from(count).unwrap_or(UNBOUNDED);
         typing.get(0).characters().saturating_mul(count)
@@ -412,10 +420,10 @@ fn repeat_type(typing: &Typing<'_>) -> Result<ExprType> {
     text_type(typing, &[0], length)
 }
 
-fn repeat<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [value, count] = args else { return Ok(V::Null) };
+fn repeat<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [value, count] = args else { return Ok(SqlValue::Null) };
     if !all_present(args) {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let bytes = value.octets().unwrap_or_default();
     let count = u64::try_from(count.count(call)).unwrap_or(0);
@@ -426,29 +434,29 @@ fn repeat<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(made(call, "repeat", bytes.repeat(count as usize)))
 }
 
-fn space_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn space_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let length = typing
         .constant(0)
         .map_or(UNBOUNDED, |count| u32::try_from(count.max(0)).unwrap_or(UNBOUNDED));
     Ok(ExprType::text(length, typing.collation))
 }
 
-fn space<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn space<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     match args {
-        [count] if !count.is_null() => repeat(call, &[V::text(" "), count.clone()]),
-        _ => Ok(V::Null),
+        [count] if !count.is_null() => repeat(call, &[SqlValue::text(" "), count.clone()]),
+        _ => Ok(SqlValue::Null),
     }
 }
 
-fn insert_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn insert_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let length = typing.get(0).characters().saturating_add(typing.get(3).characters());
     text_type(typing, &[0], length)
 }
 
-fn insert<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [value, place, length, new] = args else { return Ok(V::Null) };
+fn insert<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [value, place, length, new] = args else { return Ok(SqlValue::Null) };
     if !all_present(args) {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let (units, new) = (Units::within(call, value)?, part_of(call, new)?);
     let start = usize::try_from(place.count(call).saturating_sub(1)).unwrap_or(usize::MAX);
@@ -464,31 +472,31 @@ fn insert<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(made(call, "insert", whole))
 }
 
-fn elt_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn elt_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let length = typing.types.iter().skip(1).map(ExprType::characters).max().unwrap_or(0);
     let of: Vec<usize> = (1..typing.types.len()).collect();
     text_type(typing, &of, length)
 }
 
-fn elt<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some((place, values)) = args.split_first() else { return Ok(V::Null) };
+fn elt<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some((place, values)) = args.split_first() else { return Ok(SqlValue::Null) };
     if place.is_null() {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let place = usize::try_from(place.count(call)).ok().and_then(|place| place.checked_sub(1));
-    Ok(place.and_then(|place| values.get(place)).cloned().unwrap_or(V::Null))
+    Ok(place.and_then(|place| values.get(place)).cloned().unwrap_or(SqlValue::Null))
 }
 
-fn quote_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn quote_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let length = typing.get(0).characters().saturating_mul(2).saturating_add(2);
     let kind = text_type(typing, &[0], length)?;
     // Of bytes it is a text, too.
     Ok(if kind.is_text() { kind } else { ExprType::text(length, typing.collation) })
 }
 
-fn quote<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn quote<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let Some(value) = args.first().filter(|value| !value.is_null()) else {
-        return Ok(V::text("NULL"));
+        return Ok(SqlValue::text("NULL"));
     };
     let text = collation::string_in(value, call.result.collation)?;
     let mut whole = String::from("'");
@@ -501,10 +509,10 @@ fn quote<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         }
     }
     whole.push('\'');
-    Ok(V::text(whole))
+    Ok(SqlValue::text(whole))
 }
 
-fn make_set_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn make_set_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let of: Vec<usize> = (1..typing.types.len()).collect();
     let length = typing
         .types
@@ -514,10 +522,10 @@ fn make_set_type(typing: &Typing<'_>) -> Result<ExprType> {
     text_type(typing, &of, length.saturating_sub(1))
 }
 
-fn make_set<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some((bits, words)) = args.split_first() else { return Ok(V::Null) };
+fn make_set<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some((bits, words)) = args.split_first() else { return Ok(SqlValue::Null) };
     if bits.is_null() {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let bits = bits.integer(call);
     let chosen = words.iter().take(64).enumerate().filter(|(place, _)| bits >> place & 1 == 1);
@@ -526,16 +534,16 @@ fn make_set<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(made(call, "make_set", chosen.join(b",".as_slice())))
 }
 
-fn export_set_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn export_set_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let word = typing.get(1).characters().max(typing.get(2).characters());
     let of: Vec<usize> = (1..typing.types.len().min(4)).collect();
     text_type(typing, &of, word.saturating_mul(64).saturating_add(63))
 }
 
-fn export_set<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let [bits, on, off, rest @ ..] = args else { return Ok(V::Null) };
+fn export_set<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let [bits, on, off, rest @ ..] = args else { return Ok(SqlValue::Null) };
     if !all_present(args) {
-        return Ok(V::Null);
+        return Ok(SqlValue::Null);
     }
     let bits = bits.integer(call);
     let separator = rest.first().map(|separator| part_of(call, separator)).transpose()?;
@@ -552,15 +560,17 @@ fn export_set<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(made(call, "export_set", words.join(separator)))
 }
 
-fn soundex_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn soundex_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     text_type(typing, &[0], typing.get(0).characters().max(4))
 }
 
-fn soundex<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(value) = args.first().filter(|value| !value.is_null()) else { return Ok(V::Null) };
+fn soundex<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(value) = args.first().filter(|value| !value.is_null()) else {
+        return Ok(SqlValue::Null);
+    };
     let text = match value {
         // Bytes that are not of ASCII are no letters.
-        V::Bytes(bytes) => {
+        SqlValue::Bytes(bytes) => {
             bytes.iter().filter(|byte| byte.is_ascii()).map(|byte| char::from(*byte)).collect()
         }
         value => value.string().unwrap_or_default(),
@@ -576,7 +586,7 @@ fn soundex<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         _ => Some('0'),
     };
     let mut letters = text.chars().filter(|letter| letter.is_alphabetic());
-    let Some(first) = letters.next() else { return Ok(V::text("")) };
+    let Some(first) = letters.next() else { return Ok(SqlValue::text("")) };
     let mut out: String = first.to_uppercase().take(1).collect();
     let mut last = code(first);
     for letter in letters {
@@ -590,33 +600,33 @@ fn soundex<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     while out.chars().count() < 4 {
         out.push('0');
     }
-    Ok(V::text(out))
+    Ok(SqlValue::text(out))
 }
 
-fn base64_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn base64_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = typing.get(0);
     let bytes = if kind.is_text() { kind.length.saturating_mul(4) } else { kind.characters() };
     let letters = bytes.div_ceil(3).saturating_mul(4);
     Ok(ExprType::text(letters.saturating_add(letters.saturating_sub(1) / 76), typing.collation))
 }
 
-fn to_base64<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(bytes) = args.first().and_then(V::octets) else { return Ok(V::Null) };
+fn to_base64<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(bytes) = args.first().and_then(SqlValue::octets) else { return Ok(SqlValue::Null) };
     let letters = encoding::base64(&bytes);
     let lines: Vec<&[u8]> = letters.as_bytes().chunks(76).collect();
     Ok(made(call, "to_base64", lines.join(&b'\n')))
 }
 
-fn from_base64_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn from_base64_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::binary(typing.get(0).characters() / 4 * 3))
 }
 
-fn from_base64<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let text = args.first().and_then(V::string);
-    Ok(V::or_null(text.and_then(|text| encoding::from_base64(&text)), V::bytes))
+fn from_base64<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let text = args.first().and_then(SqlValue::string);
+    Ok(SqlValue::or_null(text.and_then(|text| encoding::from_base64(&text)), SqlValue::bytes))
 }
 
-fn hex_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn hex_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = typing.get(0);
     let length = match kind.is_string() {
         true if kind.is_text() => kind.length.saturating_mul(8),
@@ -626,47 +636,52 @@ fn hex_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::text(length, typing.collation))
 }
 
-fn hex<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn hex<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(match args.first() {
-        None | Some(V::Null) => V::Null,
-        Some(value @ (V::Text(_) | V::Bytes(_) | V::Json(_) | V::Member(..))) => {
-            V::text(encoding::hex(&value.octets().unwrap_or_default()))
-        }
-        Some(value @ (V::Date(_) | V::DateTime(..) | V::Time(..))) => {
-            V::text(encoding::hex(value.string().unwrap_or_default().as_bytes()))
+        None | Some(SqlValue::Null) => SqlValue::Null,
+        Some(
+            value @ (SqlValue::Text(_)
+            | SqlValue::Bytes(_)
+            | SqlValue::Json(_)
+            | SqlValue::Member(..)),
+        ) => SqlValue::text(encoding::hex(&value.octets().unwrap_or_default())),
+        Some(value @ (SqlValue::Date(_) | SqlValue::DateTime(..) | SqlValue::Time(..))) => {
+            SqlValue::text(encoding::hex(value.string().unwrap_or_default().as_bytes()))
         }
         Some(number) => {
             let bits = number.integer(call);
-            V::text(format!("{:X}", u64::try_from(bits).unwrap_or(bits as i64 as u64)))
+            SqlValue::text(format!("{:X}", u64::try_from(bits).unwrap_or(bits as i64 as u64)))
         }
     })
 }
 
-fn unhex_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn unhex_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::binary(typing.get(0).characters().saturating_mul(2)))
 }
 
-fn unhex<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(text) = args.first().and_then(V::string) else { return Ok(V::Null) };
+fn unhex<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(text) = args.first().and_then(SqlValue::string) else { return Ok(SqlValue::Null) };
     let bytes = encoding::from_hex(&text);
     if bytes.is_none() {
         call.warn(ErrorCode::WrongValueForFunction, || {
             let shown = match args.first() {
-                Some(V::Bytes(bytes)) => format!("'0x{}'", encoding::hex(bytes).to_lowercase()),
+                Some(SqlValue::Bytes(bytes)) => {
+                    format!("'0x{}'", encoding::hex(bytes).to_lowercase())
+                }
                 _ => format!("''{text}''"),
             };
             format!("Incorrect string value: {shown} for function unhex")
         });
     }
-    Ok(V::or_null(bytes, V::bytes))
+    Ok(SqlValue::or_null(bytes, SqlValue::bytes))
 }
 
-fn char_type(typing: &Typing<'_>) -> Result<ExprType> {
+fn char_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let count = u32::try_from(typing.types.len()).unwrap_or(UNBOUNDED);
     Ok(ExprType::binary(count.saturating_mul(4)))
 }
 
-fn char<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn char<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let mut bytes = Vec::new();
     for value in args.iter().filter(|value| !value.is_null()) {
         let number = value.integer(call) as u32;
@@ -674,29 +689,29 @@ fn char<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         let zeros = (number.leading_zeros() / 8).min(3) as usize;
         bytes.extend_from_slice(all.get(zeros..).unwrap_or(&[]));
     }
-    Ok(V::bytes(bytes))
+    Ok(SqlValue::bytes(bytes))
 }
 
-fn same_kind(typing: &Typing<'_>) -> Result<ExprType> {
+fn same_kind(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(typing.get(0))
 }
 
 /// What GROUP_CONCAT joined, cut to `group_concat_max_len`.
-fn concat_limit<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn concat_limit<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let most = call.context.map_or(1_024, |context| context.group_concat_max_bytes);
     let most = usize::try_from(most).unwrap_or(usize::MAX).min(MAX_CONCAT_BYTES - 1);
-    let Some(value) = args.first() else { return Ok(V::Null) };
+    let Some(value) = args.first() else { return Ok(SqlValue::Null) };
     let Some(bytes) = value.octets().filter(|bytes| bytes.len() > most) else {
         return Ok(value.clone());
     };
     call.warn(ErrorCode::CutByGroupConcat, || "Row 1 was cut by GROUP_CONCAT()".to_owned());
     let kept = bytes.get(..most).unwrap_or(&[]);
     Ok(match (value, std::str::from_utf8(kept)) {
-        (V::Bytes(_), _) => V::bytes(kept),
-        (_, Ok(text)) => V::text(text),
+        (SqlValue::Bytes(_), _) => SqlValue::bytes(kept),
+        (_, Ok(text)) => SqlValue::text(text),
         (_, Err(error)) => {
             let whole = kept.get(..error.valid_up_to()).unwrap_or(&[]);
-            V::text(String::from_utf8_lossy(whole).into_owned())
+            SqlValue::text(String::from_utf8_lossy(whole).into_owned())
         }
     })
 }

@@ -1,10 +1,10 @@
 //! FORMAT_BYTES and FORMAT_PICO_TIME: numbers with the unit that people read them in.
 
 use super::super::{
-    call::{Call, Typing},
+    call::{Call, TypeContext},
     function::Definition,
     types::ExprType,
-    value::V,
+    value::SqlValue,
 };
 use crate::Result;
 use remora_mysql::Collation;
@@ -38,11 +38,11 @@ const OF_TIME: [(f64, &str); 7] = [
     (NANOSECOND, "ns"),
 ];
 
-fn bytes_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn bytes_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(system_text(17))
 }
 
-fn time_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn time_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(system_text(17))
 }
 
@@ -68,17 +68,21 @@ fn in_units(number: f64, units: &[(f64, &str)], smallest: &str, places: usize) -
     format!("{digits}e+{exponent:02} {unit}")
 }
 
-fn format_bytes<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn format_bytes<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(formatted(call, args, |number| in_units(number, &OF_BYTES, "bytes", 4)))
 }
 
-fn format_pico_time<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn format_pico_time<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(formatted(call, args, |number| in_units(number, &OF_TIME, "ps", 3)))
 }
 
-fn formatted<'a>(call: &Call<'_>, args: &[V<'a>], show: impl Fn(f64) -> String) -> V<'a> {
+fn formatted<'a>(
+    call: &Call<'_>,
+    args: &[SqlValue<'a>],
+    show: impl Fn(f64) -> String,
+) -> SqlValue<'a> {
     match args.first() {
-        None | Some(V::Null) => V::Null,
-        Some(value) => V::text(show(value.double(call))),
+        None | Some(SqlValue::Null) => SqlValue::Null,
+        Some(value) => SqlValue::text(show(value.double(call))),
     }
 }

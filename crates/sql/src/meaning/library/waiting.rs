@@ -8,12 +8,12 @@ use std::{
 use remora_mysql::ErrorCode;
 
 use super::super::{
-    call::{Call, Typing},
+    call::{Call, TypeContext},
     function::Definition,
     types::ExprType,
-    value::V,
+    value::SqlValue,
 };
-use crate::{Error, Result, aside::wait_aside, state::Context};
+use crate::{Error, Result, blocking::run_blocking, state::Context};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("sleep", 1, 1, present_type, sleep).volatile(),
@@ -27,16 +27,16 @@ const STEP: Duration = Duration::from_millis(10);
 const LONGEST_S: f64 = 31_536_000.0;
 const WRONG_SLEEP: &str = "Incorrect arguments to sleep.";
 
-fn present_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn present_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::int(21).not_null())
 }
 
-fn number_type(_typing: &Typing<'_>) -> Result<ExprType> {
+fn number_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::int(21))
 }
 
 /// SLEEP waits in small steps, so that KILL ends it.
-fn sleep<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn sleep<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let given = args.first().filter(|value| !value.is_null()).map(|value| value.double(call));
     let seconds = match given.filter(|seconds| *seconds >= 0.0) {
         Some(seconds) => seconds.min(LONGEST_S),
@@ -50,19 +50,19 @@ fn sleep<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     };
     let mut left = Duration::from_secs_f64(seconds);
     let is_over = || call.context.is_some_and(Context::is_over);
-    wait_aside(|| {
+    run_blocking(|| {
         while !left.is_zero() && !is_over() {
             let step = left.min(STEP);
             thread::sleep(step);
             left -= step;
         }
     });
-    Ok(V::truth(!left.is_zero()))
+    Ok(SqlValue::truth(!left.is_zero()))
 }
 
 /// MySQL's: 0 when the set is applied, 1 when time is up; without a time, or with 0, there is no end.
-fn wait_for_executed<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let set = args.first().and_then(V::string);
+fn wait_for_executed<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let set = args.first().and_then(SqlValue::string);
     let Some(set) = set else { return Err(malformed("NULL")) };
     let seconds = args.get(1).map_or(0.0, |value| value.double(call));
     if seconds < 0.0 {
@@ -70,16 +70,16 @@ fn wait_for_executed<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         return Err(Error::new(ErrorCode::WrongArguments, message));
     }
     let reached = applied(call, &set, (seconds > 0.0).then_some(seconds))?;
-    Ok(V::Int(i64::from(!reached)))
+    Ok(SqlValue::Int(i64::from(!reached)))
 }
 
 /// MariaDB's: 0 when the set is applied, -1 when time is up; without a time, or with a negative
 /// one, there is no end.
-fn master_gtid_wait<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(set) = args.first().and_then(V::string) else { return Ok(V::Null) };
+fn master_gtid_wait<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(set) = args.first().and_then(SqlValue::string) else { return Ok(SqlValue::Null) };
     let seconds = args.get(1).filter(|value| !value.is_null()).map(|value| value.double(call));
     let reached = applied(call, &set, seconds.filter(|seconds| *seconds >= 0.0))?;
-    Ok(V::Int(if reached { 0 } else { -1 }))
+    Ok(SqlValue::Int(if reached { 0 } else { -1 }))
 }
 
 /// Waits until a followed source has applied the set; whether it has.
@@ -90,7 +90,7 @@ fn applied(call: &Call<'_>, set: &str, seconds: Option<f64>) -> Result<bool> {
     }
     let patience = seconds.map(|seconds| Duration::from_secs_f64(seconds.min(LONGEST_S)));
     let begun = Instant::now();
-    wait_aside(|| {
+    run_blocking(|| {
         loop {
             let left = patience.map_or(STEP, |patience| patience.saturating_sub(begun.elapsed()));
             if context.shared.host.wait_for_gtids(None, set, left.min(STEP))? {

@@ -74,7 +74,7 @@ impl Converter {
     }
 
     /// Strict, with default settings and without a session.
-    pub(crate) fn of_nobody() -> Self {
+    pub(crate) fn without_session() -> Self {
         Self {
             mode: SqlMode::DEFAULT,
             strict: true,

@@ -26,7 +26,7 @@ use crate::{
     parse::Tokens,
     shared::position_name,
     state::SessionState,
-    transaction::{Manner, Overlay, TableStorage, TemporaryTable},
+    transaction::{Overlay, TableStorage, TemporaryTable, TransactionCharacteristics},
     write::{
         rows::{Query, TargetTable, table_name, table_of},
         unique::{UniqueKey, hidden_schema},
@@ -162,7 +162,10 @@ async fn fill(
     let owned = !session.transaction.is_begun();
     if owned {
         let shared = Arc::clone(&session.shared);
-        let manner = Manner { statement_only: true, ..Manner::default() };
+        let manner = TransactionCharacteristics {
+            statement_only: true,
+            ..TransactionCharacteristics::default()
+        };
         session.transaction.begin(&shared, manner);
     }
     let result = match TargetTable::find(session, name, Verb::Create) {

@@ -26,7 +26,10 @@ use super::{
 };
 use crate::{
     Column, SqlType,
-    catalog::{Fixed, Key, KeyKind, PartOf, SqlTable, TypeSpec, fixed, key_column, plain_text},
+    catalog::{
+        DeterministicExpr, Key, KeyKind, PartOf, SqlTable, TypeSpec, deterministic, key_column,
+        plain_text,
+    },
     meaning::{Formula, expr_type},
     output,
     parse::VisitMut,
@@ -52,7 +55,7 @@ fn complete(schema: &mut Schema, previous: Option<&Schema>) -> Vec<String> {
         return Vec::new();
     }
     let mut left_out = Vec::new();
-    let mut before = previous.map(Before::of);
+    let mut before = previous.map(PreviousDefinition::of);
     for key in &keys {
         for (nth, part) in key.parts.iter().enumerate() {
             let PartOf::Expression(expression) = &part.of else { continue };
@@ -134,13 +137,13 @@ fn hidden_column(table: &SqlTable, name: String, expression: &str) -> Result<Col
 }
 
 /// The previous definition, whose rows are stored.
-struct Before {
+struct PreviousDefinition {
     table: Arc<SqlTable>,
     /// The positions of hidden columns that are not matched yet.
     hidden: Vec<usize>,
 }
 
-impl Before {
+impl PreviousDefinition {
     fn of(schema: &Schema) -> Self {
         let table = SqlTable::once(schema.clone());
         let hidden = (schema.given_columns()..schema.columns.len()).collect();
@@ -166,7 +169,7 @@ impl Before {
 
 /// An expression with column numbers instead of names, and the types of those columns.
 fn reading(table: &SqlTable, expression: &str) -> Option<(String, Vec<TypeSpec>)> {
-    let Fixed { mut expr, .. } = fixed(table, expression).ok()?;
+    let DeterministicExpr { mut expr, .. } = deterministic(table, expression).ok()?;
     let mut numbering = Numbering { table, kinds: Vec::new() };
     if VisitMut::visit(&mut expr, &mut numbering).is_break() {
         return None;
@@ -200,7 +203,7 @@ fn add(
     schema: &mut Schema,
     table: &SqlTable,
     column: ColumnDef,
-    before: Option<&mut Before>,
+    before: Option<&mut PreviousDefinition>,
 ) -> Result<(), String> {
     let next = || schema.columns.iter().map(|column| column.id).max().map_or(0, |most| most + 1);
     let id = match before {
@@ -228,7 +231,7 @@ fn with_column(table: &SqlTable, column: &ColumnDef) -> Arc<SqlTable> {
 }
 
 fn formula(table: &SqlTable, expression: &str) -> Result<Formula, String> {
-    let parsed = fixed(table, expression)?.expr;
+    let parsed = deterministic(table, expression)?.expr;
     Formula::of(&parsed, &|name| {
         let place = table.column(name)?;
         Some((place, expr_type(table.columns.get(place)?)))
@@ -298,7 +301,7 @@ fn made(schema: &Arc<Schema>) -> Option<ComputeRow> {
     let all: Vec<Computed> =
         places.map(|place| Computed::of(&table, place)).collect::<Option<_>>()?;
     Some(Arc::new(move |row: &mut Row| {
-        let converter = Converter::of_nobody();
+        let converter = Converter::without_session();
         let values: Result<Vec<Value>, String> =
             all.iter().map(|one| one.value(row, &converter)).collect();
         row.extend(values?);
@@ -313,7 +316,7 @@ mod tests {
     use remora_mysql::{Collation, SqlMode};
 
     use super::*;
-    use crate::catalog::Expressing;
+    use crate::catalog::ExpressionSettings;
 
     /// A table as a source's definition makes it, with these keys and an index on its number.
     fn table(keys: &[&str]) -> Schema {
@@ -570,10 +573,10 @@ mod tests {
     #[test]
     fn what_clocks_and_modes_say_is_for_sessions_that_have_them() {
         let session = |zone: TimeZone, mode: SqlMode| {
-            Expressing::new(Collation::UTF8MB4_0900_AI_CI, &zone, mode)
+            ExpressionSettings::new(Collation::UTF8MB4_0900_AI_CI, &zone, mode)
         };
         let (utc, mode) = (TimeZone::UTC, SqlMode::DEFAULT);
-        let east = || TimeZone::fixed(jiff::tz::offset(2));
+        let east = || TimeZone::deterministic(jiff::tz::offset(2));
         let loose = SqlMode::from_bits(0);
         for (expression, of_zone, of_dates) in [
             ("cast(json_unquote(json_extract(`doc`,_utf8mb4'$.day')) as date)", true, true),
@@ -598,7 +601,7 @@ mod tests {
             let [key] = found.as_slice() else { panic!("{expression}: {found:?}") };
             assert!(key.is_for(session(utc.clone(), mode)), "{expression}");
             assert!(
-                key.is_for(session(TimeZone::fixed(jiff::tz::offset(0)), mode)),
+                key.is_for(session(TimeZone::deterministic(jiff::tz::offset(0)), mode)),
                 "{expression}"
             );
             assert_eq!(key.is_for(session(east(), mode)), !of_zone, "{expression}");

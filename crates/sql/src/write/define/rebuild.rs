@@ -15,7 +15,7 @@ use crate::{
     state::SessionState,
     transaction::{Key as OverlayKey, TableStorage},
     write::{
-        rows::{RowMaker, TargetTable, column_name, literal::Given},
+        rows::{RowMaker, TargetTable, column_name, literal::CellExpr},
         unique::{UniqueKey, shown_key},
     },
 };
@@ -213,7 +213,7 @@ pub(super) fn converted_row(
         let implicit = spec.not_null && spec.default == DefaultSpec::None;
         if column.id.is_none() && implicit && spec.generated.is_none() && !spec.auto_increment {
             columns.push(place);
-            given.push(Given::Value(converter.implicit(&spec.kind)));
+            given.push(CellExpr::Value(converter.implicit(&spec.kind)));
             continue;
         }
         let Some(value) = was.and_then(|was| row.get(was)) else { continue };
@@ -228,9 +228,9 @@ pub(super) fn converted_row(
         columns.push(place);
         if is_unlabelled(value, &spec.kind) {
             unlabelled.push(place);
-            given.push(Given::Value(converter.implicit(&spec.kind)));
+            given.push(CellExpr::Value(converter.implicit(&spec.kind)));
         } else {
-            given.push(Given::Value(value.clone()));
+            given.push(CellExpr::Value(value.clone()));
         }
     }
     let mut made = maker.row(session, new, &columns, &given, number)?;

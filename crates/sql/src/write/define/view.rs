@@ -15,7 +15,7 @@ use crate::{
     catalog::{TableName, Verb, View, ViewHead, not_a_view},
     execute,
     parse::{Source, Statement, Tokens, split},
-    resolve::{SessionCatalog, check_column_name, frozen},
+    resolve::{SessionCatalog, check_column_name, view_text},
     state::SessionState,
     write::rows::table_name,
 };
@@ -150,7 +150,7 @@ fn kept_select(
     }
     let catalog = SessionCatalog::new(session, source).for_view(name.clone());
     // As in MySQL, a view does not exist while it is being created.
-    frozen(query, source, &catalog, columns).map_err(|error| match error.code {
+    view_text(query, source, &catalog, columns).map_err(|error| match error.code {
         ErrorCode::ViewRecursion => name.missing(),
         _ => error,
     })

@@ -14,7 +14,7 @@ use crate::{
     transaction::{Key, Overlay, TemporaryTable},
     write::{
         convert::{Slot, year_as_given},
-        rules::check_rules,
+        percolate_rules::check_rules,
     },
 };
 
@@ -157,14 +157,14 @@ impl Computed {
 }
 
 /// A user variable with a value for each row.
-pub(crate) struct Beside {
+pub(crate) struct VariableColumn {
     /// Its name.
     pub name: String,
     /// Its values.
     pub values: Vec<Value>,
 }
 
-impl Beside {
+impl VariableColumn {
     /// The name of its column.
     pub(crate) fn column(&self) -> String {
         format!("#@{}", self.name)
@@ -177,7 +177,7 @@ pub(crate) async fn values_over(
     target: &TargetTable,
     alias: &str,
     rows: &[Row],
-    beside: &[Beside],
+    beside: &[VariableColumn],
     expression: &Query,
 ) -> Result<Vec<Value>> {
     let database = &target.name.database;
@@ -293,7 +293,12 @@ fn is_true(value: &Value) -> bool {
 }
 
 /// The rows as a temporary table whose key is their number, with variables as additional columns.
-fn numbered(table: &SqlTable, rows: &[Row], prefix: &str, beside: &[Beside]) -> TemporaryTable {
+fn numbered(
+    table: &SqlTable,
+    rows: &[Row],
+    prefix: &str,
+    beside: &[VariableColumn],
+) -> TemporaryTable {
     let mut schema = Schema::clone(&table.schema);
     let number = match table.row_number {
         Some(position) => position,

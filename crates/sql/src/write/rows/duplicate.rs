@@ -12,7 +12,7 @@ use remora_mysql::ErrorCode;
 use super::{
     evaluate::Query,
     insert::{Alias, column},
-    literal::{Given, Parameters, given},
+    literal::{CellExpr, Parameters, given},
     target::{Duplicate, TargetTable},
     values::{RowMaker, column_name},
 };
@@ -40,7 +40,7 @@ struct Assignment {
 
 enum From {
     /// A literal.
-    Given(Given),
+    Given(CellExpr),
     /// A column of the new row.
     New(usize),
     /// An expression.
@@ -66,7 +66,7 @@ impl OnDuplicate {
             let column = column(tokens, target)?;
             tokens.need("=")?;
             let from = match given(tokens, parameters, |_| false)? {
-                Given::Expression(range) => {
+                CellExpr::Expression(range) => {
                     warn_of_values(session, tokens, range.clone());
                     made.expression(tokens, parameters, target, range)
                 }
@@ -195,7 +195,7 @@ pub(super) async fn update_duplicate(
     for assignment in &on_duplicate.assignments {
         let Some(spec) = target.table.columns.get(assignment.column) else { continue };
         let value = match &assignment.from {
-            From::Given(Given::Default) => {
+            From::Given(CellExpr::Default) => {
                 super::values::default_value(session, &maker.converter, spec, "").await?
             }
             From::Given(given) => Some(given.value(&spec.kind)?),

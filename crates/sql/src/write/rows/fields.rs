@@ -10,16 +10,16 @@ use remora_mysql::{ErrorCode, TokenKind};
 use super::{
     evaluate::Query,
     insert::column,
-    literal::{Given, Parameters, given},
+    literal::{CellExpr, Parameters, given},
     target::TargetTable,
-    values::{GivenRows, RowMaker},
+    values::{InsertedRows, RowMaker},
 };
 use crate::{
     Error, Result,
     catalog::quoted_name,
     parse::Tokens,
     state::SessionState,
-    write::rows::computed::{Beside, values_over},
+    write::rows::computed::{VariableColumn, values_over},
 };
 
 /// The fields of a line, and one more if there are more than are used. Each may be NULL.
@@ -28,7 +28,7 @@ pub(super) type Line = Vec<Option<Vec<u8>>>;
 /// The targets of a line's fields, and the SET clause.
 pub(super) struct Fields {
     fields: Vec<Field>,
-    assignments: Vec<(usize, Given)>,
+    assignments: Vec<(usize, CellExpr)>,
 }
 
 enum Field {
@@ -88,15 +88,15 @@ impl Fields {
         maker: &RowMaker,
         lines: Vec<Line>,
         before: u64,
-    ) -> Result<GivenRows> {
+    ) -> Result<InsertedRows> {
         let columns = self.columns();
         for (number, line) in (before + 1..).zip(&lines) {
             self.check_count(session, line.len(), number)?;
         }
         let given_columns = lines.into_iter().map(|line| given_fields(line, self.fields.len()));
-        let lines: Vec<Vec<Given>> = given_columns.collect();
+        let lines: Vec<Vec<CellExpr>> = given_columns.collect();
         if self.assignments.is_empty() && columns.len() == self.fields.len() {
-            return Ok(GivenRows { columns, rows: lines });
+            return Ok(InsertedRows { columns, rows: lines });
         }
         let mut loading = Loading::new(self, target, &columns, lines.len());
         for (number, line) in (before + 1..).zip(lines) {
@@ -105,13 +105,13 @@ impl Fields {
         for (assigned, given) in &self.assignments {
             loading.set(session, (tokens, parameters), maker, (*assigned, given), before).await?;
         }
-        for Beside { name, values } in &loading.variables {
+        for VariableColumn { name, values } in &loading.variables {
             if let Some(last) = values.last() {
                 session.user_variables.set(name, last.clone())?;
             }
         }
         let rows = loading.given;
-        Ok(GivenRows { columns, rows })
+        Ok(InsertedRows { columns, rows })
     }
 
     /// Warns of a line with too few or too many fields; in strict mode without IGNORE it is an error.
@@ -182,14 +182,14 @@ fn variable(tokens: &mut Tokens<'_>) -> Option<String> {
 }
 
 /// The values of a line. Missing fields become defaults; surplus fields are dropped.
-fn given_fields(line: Line, fields: usize) -> Vec<Given> {
+fn given_fields(line: Line, fields: usize) -> Vec<CellExpr> {
     let given = |field: Option<Vec<u8>>| match field.map(String::from_utf8) {
-        None => Given::Value(Value::Null),
-        Some(Ok(text)) => Given::Value(Value::Text(text.into())),
-        Some(Err(error)) => Given::Value(Value::Bytes(error.into_bytes().into())),
+        None => CellExpr::Value(Value::Null),
+        Some(Ok(text)) => CellExpr::Value(Value::Text(text.into())),
+        Some(Err(error)) => CellExpr::Value(Value::Bytes(error.into_bytes().into())),
     };
-    let mut row: Vec<Given> = line.into_iter().take(fields).map(given).collect();
-    row.resize(fields, Given::Default);
+    let mut row: Vec<CellExpr> = line.into_iter().take(fields).map(given).collect();
+    row.resize(fields, CellExpr::Default);
     row
 }
 
@@ -198,15 +198,15 @@ struct Loading<'l> {
     target: &'l TargetTable,
     columns: &'l [usize],
     /// The values for the columns, row by row.
-    given: Vec<Vec<Given>>,
+    given: Vec<Vec<CellExpr>>,
     /// The whole rows, as expressions see them.
     rows: Vec<Vec<Value>>,
-    variables: Vec<Beside>,
+    variables: Vec<VariableColumn>,
 }
 
 impl<'l> Loading<'l> {
     fn new(fields: &Fields, target: &'l TargetTable, columns: &'l [usize], count: usize) -> Self {
-        let beside = |name| Beside { name, values: Vec::with_capacity(count) };
+        let beside = |name| VariableColumn { name, values: Vec::with_capacity(count) };
         let variables = fields.variables().into_iter().map(beside).collect();
         let (given, rows) = (Vec::with_capacity(count), Vec::with_capacity(count));
         Self { target, columns, given, rows, variables }
@@ -216,10 +216,10 @@ impl<'l> Loading<'l> {
         &mut self,
         fields: &Fields,
         maker: &RowMaker,
-        line: Vec<Given>,
+        line: Vec<CellExpr>,
         number: u64,
     ) -> Result<()> {
-        self.given.push(vec![Given::Default; self.columns.len()]);
+        self.given.push(vec![CellExpr::Default; self.columns.len()]);
         self.rows.push(vec![Value::Null; self.target.table.columns.len()]);
         self.variables.iter_mut().for_each(|variable| variable.values.push(Value::Null));
         let row = self.rows.len() - 1;
@@ -230,7 +230,7 @@ impl<'l> Loading<'l> {
                     let mut known = self.variables.iter_mut();
                     let slot = known.find(|variable| variable.name == *name);
                     let slot = slot.and_then(|variable| variable.values.last_mut());
-                    if let (Some(slot), Given::Value(value)) = (slot, given) {
+                    if let (Some(slot), CellExpr::Value(value)) = (slot, given) {
                         *slot = value;
                     }
                 }
@@ -245,12 +245,12 @@ impl<'l> Loading<'l> {
         maker: &RowMaker,
         row: usize,
         place: usize,
-        given: Given,
+        given: CellExpr,
         number: u64,
     ) -> Result<()> {
         let Some(spec) = self.target.table.columns.get(place) else { return Ok(()) };
         let given = match given {
-            Given::Default => Given::Default,
+            CellExpr::Default => CellExpr::Default,
             given if spec.generated.is_some() => given,
             given => {
                 let value = given.value(&spec.kind)?;
@@ -258,7 +258,7 @@ impl<'l> Loading<'l> {
                 if let Some(slot) = self.rows.get_mut(row).and_then(|row| row.get_mut(place)) {
                     *slot = value.clone();
                 }
-                Given::Value(value)
+                CellExpr::Value(value)
             }
         };
         let at = self.columns.iter().position(|column| *column == place);
@@ -275,17 +275,17 @@ impl<'l> Loading<'l> {
         session: &mut SessionState,
         (tokens, parameters): (&Tokens<'_>, &Parameters<'_>),
         maker: &RowMaker,
-        (place, given): (usize, &Given),
+        (place, given): (usize, &CellExpr),
         before: u64,
     ) -> Result<()> {
-        let values: Vec<Given> = match given {
-            Given::Expression(range) => {
+        let values: Vec<CellExpr> = match given {
+            CellExpr::Expression(range) => {
                 let expression = self.expression(tokens, parameters, range.clone());
                 let (target, alias) = (self.target, &self.target.name.table);
                 let beside = &self.variables;
                 let values =
                     values_over(session, target, alias, &self.rows, beside, &expression).await?;
-                values.into_iter().map(Given::Value).collect()
+                values.into_iter().map(CellExpr::Value).collect()
             }
             given => vec![given.clone(); self.rows.len()],
         };

@@ -14,10 +14,10 @@ use super::{
     duplicate::{OnDuplicate, update_duplicate},
     evaluate::Query,
     explained::Explained,
-    literal::{Given, Parameters, given},
+    literal::{CellExpr, Parameters, given},
     target::{TargetTable, table_name},
     update::queries_within,
-    values::{GivenRows, RowMaker},
+    values::{InsertedRows, RowMaker},
 };
 use crate::{
     Error, Outcome, Result,
@@ -109,10 +109,10 @@ async fn check_given(
     session: &mut SessionState,
     tokens: &Tokens<'_>,
     parameters: &Parameters<'_>,
-    (target, given): (&TargetTable, &GivenRows),
+    (target, given): (&TargetTable, &InsertedRows),
 ) -> Result<()> {
     let ranges = given.rows.iter().flatten().filter_map(|given| match given {
-        Given::Expression(range) => Some(range.clone()),
+        CellExpr::Expression(range) => Some(range.clone()),
         _ => None,
     });
     let ranges: Vec<_> = ranges.collect();
@@ -136,12 +136,12 @@ async fn check_given(
 fn queries_of(
     tokens: &Tokens<'_>,
     parameters: &Parameters<'_>,
-    given: &GivenRows,
+    given: &InsertedRows,
 ) -> Option<Query> {
     let mut query = Query::new("SELECT 1");
     let mut reads = false;
     for given in given.rows.iter().flatten() {
-        let Given::Expression(range) = given else { continue };
+        let CellExpr::Expression(range) = given else { continue };
         if !queries_within(tokens, range.clone()).is_empty() {
             reads = true;
             query.push(",");
@@ -195,14 +195,14 @@ struct Source {
 /// Rows as a statement has them.
 enum Rows {
     /// In its text.
-    Given(GivenRows),
+    Given(InsertedRows),
     /// From a query, for these columns.
     Read(Query, Vec<usize>),
 }
 
 impl Rows {
     /// Runs the query, if there is one, and returns the rows.
-    async fn given(self, session: &mut SessionState) -> Result<GivenRows> {
+    async fn given(self, session: &mut SessionState) -> Result<InsertedRows> {
         let (query, columns) = match self {
             Self::Given(given) => return Ok(given),
             Self::Read(query, columns) => (query, columns),
@@ -211,9 +211,9 @@ impl Rows {
         if found.first().is_some_and(|row| row.len() != columns.len()) {
             return Err(count_error(1));
         }
-        let given = |row: Vec<Value>| row.into_iter().map(Given::Value).collect();
+        let given = |row: Vec<Value>| row.into_iter().map(CellExpr::Value).collect();
         let rows = found.into_iter().map(given).collect();
-        Ok(GivenRows { columns, rows })
+        Ok(InsertedRows { columns, rows })
     }
 }
 
@@ -236,7 +236,7 @@ fn read_source(
     if columns.is_none() && tokens.accept("SET") {
         let (columns, row) = assignments(tokens, parameters, target)?;
         let alias = alias(tokens, &columns)?;
-        let rows = Rows::Given(GivenRows { columns, rows: vec![row] });
+        let rows = Rows::Given(InsertedRows { columns, rows: vec![row] });
         return Ok(Source { rows, alias, several: false, from_query: false });
     }
     let columns = columns.unwrap_or_else(|| all_columns(target));
@@ -245,7 +245,7 @@ fn read_source(
         let rows = rows(tokens, parameters, columns.len())?;
         let alias = alias(tokens, &columns)?;
         let several = rows.len() > 1;
-        let rows = Rows::Given(GivenRows { columns, rows });
+        let rows = Rows::Given(InsertedRows { columns, rows });
         return Ok(Source { rows, alias, several, from_query: false });
     }
     let query = tokens.skip_until(|tokens| {
@@ -314,7 +314,7 @@ fn assignments(
     tokens: &mut Tokens<'_>,
     parameters: &Parameters<'_>,
     target: &TargetTable,
-) -> Result<(Vec<usize>, Vec<Given>)> {
+) -> Result<(Vec<usize>, Vec<CellExpr>)> {
     let (mut columns, mut row) = (Vec::new(), Vec::new());
     loop {
         columns.push(column(tokens, target)?);
@@ -338,8 +338,8 @@ fn rows(
     tokens: &mut Tokens<'_>,
     parameters: &Parameters<'_>,
     columns: usize,
-) -> Result<Vec<Vec<Given>>> {
-    let mut rows: Vec<Vec<Given>> = Vec::new();
+) -> Result<Vec<Vec<CellExpr>>> {
+    let mut rows: Vec<Vec<CellExpr>> = Vec::new();
     loop {
         tokens.accept("ROW");
         tokens.need("(")?;
@@ -352,7 +352,7 @@ fn rows(
         }
         // `()` means the default for every column.
         if row.is_empty() {
-            row = vec![Given::Default; columns];
+            row = vec![CellExpr::Default; columns];
         }
         if row.len() != columns {
             return Err(count_error(rows.len() + 1));
@@ -437,7 +437,7 @@ impl Inserter {
         session: &mut SessionState,
         tokens: &Tokens<'_>,
         parameters: &Parameters<'_>,
-        mut given: GivenRows,
+        mut given: InsertedRows,
     ) -> Result<()> {
         let target = self.target.clone();
         given.evaluate(session, tokens, parameters, (&target, &self.maker)).await?;
@@ -559,8 +559,8 @@ pub(super) async fn fill(
     rows: Vec<Vec<Value>>,
 ) -> Result<u64> {
     let mut inserter = Inserter::new(session, target, Policy::Refuse, false).await?;
-    let given = |row: Vec<Value>| row.into_iter().map(Given::Value).collect();
-    let given = GivenRows { columns, rows: rows.into_iter().map(given).collect() };
+    let given = |row: Vec<Value>| row.into_iter().map(CellExpr::Value).collect();
+    let given = InsertedRows { columns, rows: rows.into_iter().map(given).collect() };
     let (tokens, parameters) = (Tokens::none(), Parameters { values: &[], places: Vec::new() });
     inserter.insert(session, &tokens, &parameters, given).await?;
     Ok(inserter.tally.records)

@@ -13,7 +13,7 @@ use crate::{
 
 /// The value given for a column.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Given {
+pub(crate) enum CellExpr {
     /// A value.
     Value(Value),
     /// `x'…'` or `b'…'`: a number in a numeric column, bytes in any other.
@@ -26,7 +26,7 @@ pub(crate) enum Given {
     Expression(std::ops::Range<usize>),
 }
 
-impl Given {
+impl CellExpr {
     /// The value for a column of a type; NULL for expressions and DEFAULT.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ pub(crate) fn given(
     tokens: &mut Tokens<'_>,
     parameters: &Parameters<'_>,
     stop: impl Fn(&Tokens<'_>) -> bool,
-) -> Result<Given> {
+) -> Result<CellExpr> {
     let mut ahead = *tokens;
     if let Some(given) = plain(&mut ahead, parameters)
         && (ahead.at_end() || ahead.is(",") || ahead.is(")") || stop(&ahead))
@@ -86,10 +86,10 @@ pub(crate) fn given(
         && (ahead.at_end() || ahead.is(",") || ahead.is(")") || stop(&ahead))
     {
         *tokens = ahead;
-        return Ok(Given::List(values));
+        return Ok(CellExpr::List(values));
     }
     let range = tokens.skip_until(|tokens| tokens.is(",") || stop(tokens))?;
-    if range.is_empty() { Err(tokens.syntax_error()) } else { Ok(Given::Expression(range)) }
+    if range.is_empty() { Err(tokens.syntax_error()) } else { Ok(CellExpr::Expression(range)) }
 }
 
 /// The values of a statement's `?`.
@@ -124,7 +124,7 @@ fn list(tokens: &mut Tokens<'_>, parameters: &Parameters<'_>) -> Option<Vec<Valu
         return Some(values);
     }
     loop {
-        let Given::Value(value) = plain(tokens, parameters)? else { return None };
+        let CellExpr::Value(value) = plain(tokens, parameters)? else { return None };
         values.push(value);
         if tokens.take(")") {
             return (values.len() > 1).then_some(values);
@@ -136,18 +136,18 @@ fn list(tokens: &mut Tokens<'_>, parameters: &Parameters<'_>) -> Option<Vec<Valu
 }
 
 /// A literal.
-pub(super) fn plain(tokens: &mut Tokens<'_>, parameters: &Parameters<'_>) -> Option<Given> {
+pub(super) fn plain(tokens: &mut Tokens<'_>, parameters: &Parameters<'_>) -> Option<CellExpr> {
     let place = tokens.place();
     let token = tokens.peek()?;
     let value = match token.kind {
-        TokenKind::Text | TokenKind::National => return text(tokens).map(Given::Value),
+        TokenKind::Text | TokenKind::National => return text(tokens).map(CellExpr::Value),
         TokenKind::Integer | TokenKind::Decimal | TokenKind::Float => {
             tokens.next();
             number(std::str::from_utf8(tokens.bytes(token)).ok()?, token.kind, false)?
         }
         TokenKind::Hex | TokenKind::Bits => {
             tokens.next();
-            return digits(tokens.bytes(token), token.kind == TokenKind::Hex).map(Given::Digits);
+            return digits(tokens.bytes(token), token.kind == TokenKind::Hex).map(CellExpr::Digits);
         }
         TokenKind::Parameter => {
             tokens.next();
@@ -161,7 +161,7 @@ pub(super) fn plain(tokens: &mut Tokens<'_>, parameters: &Parameters<'_>) -> Opt
         TokenKind::Word => return word(tokens),
         _ => return None,
     };
-    Some(Given::Value(value))
+    Some(CellExpr::Value(value))
 }
 
 fn text(tokens: &mut Tokens<'_>) -> Option<Value> {
@@ -172,39 +172,39 @@ fn text(tokens: &mut Tokens<'_>) -> Option<Value> {
     })
 }
 
-fn word(tokens: &mut Tokens<'_>) -> Option<Given> {
+fn word(tokens: &mut Tokens<'_>) -> Option<CellExpr> {
     if tokens.accept("NULL") {
-        return Some(Given::Value(Value::Null));
+        return Some(CellExpr::Value(Value::Null));
     }
     if tokens.accept("TRUE") {
-        return Some(Given::Value(Value::Bool(true)));
+        return Some(CellExpr::Value(Value::Bool(true)));
     }
     if tokens.accept("FALSE") {
-        return Some(Given::Value(Value::Bool(false)));
+        return Some(CellExpr::Value(Value::Bool(false)));
     }
     let word = tokens.name().ok()?;
     if word.eq_ignore_ascii_case("DEFAULT") {
-        return Some(Given::Default);
+        return Some(CellExpr::Default);
     }
     if word.eq_ignore_ascii_case("_binary") && tokens.is_text() {
-        return Some(Given::Value(Value::Bytes(tokens.sent().ok()?.into())));
+        return Some(CellExpr::Value(Value::Bytes(tokens.sent().ok()?.into())));
     }
     if word.eq_ignore_ascii_case("_binary") && tokens.is_kind(TokenKind::Hex) {
         let token = tokens.next()?;
         return digits(tokens.bytes(token), true)
-            .map(|bytes| Given::Value(Value::Bytes(bytes.into())));
+            .map(|bytes| CellExpr::Value(Value::Bytes(bytes.into())));
     }
     if ["_utf8mb4", "_utf8mb3", "_utf8", "_ascii"]
         .iter()
         .any(|name| word.eq_ignore_ascii_case(name))
     {
-        return text(tokens).map(Given::Value);
+        return text(tokens).map(CellExpr::Value);
     }
     if !tokens.is_text() {
         return None;
     }
     let text = tokens.utf8().ok()?;
-    temporal(&word, &text).map(Given::Value)
+    temporal(&word, &text).map(CellExpr::Value)
 }
 
 /// `DATE'…'`, `TIME'…'`, `TIMESTAMP'…'`.

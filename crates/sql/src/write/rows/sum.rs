@@ -5,7 +5,7 @@ use std::ops::Range;
 use remora_engine::{Decimal, Value};
 
 use super::{
-    literal::{Given, Parameters, plain},
+    literal::{CellExpr, Parameters, plain},
     target::TargetTable,
 };
 use crate::{SqlType, meaning::decimal::Dec, parse::Tokens};
@@ -48,7 +48,7 @@ impl Sum {
         if !subtracted && !tokens.take("+") {
             return None;
         }
-        let Given::Value(added) = plain(&mut tokens, parameters)? else { return None };
+        let CellExpr::Value(added) = plain(&mut tokens, parameters)? else { return None };
         (tokens.place() == range.end).then_some(Self { column, added: Some((subtracted, added)) })
     }
 

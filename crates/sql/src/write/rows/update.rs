@@ -15,9 +15,9 @@ use super::{
     derived::check_assigned,
     evaluate::Query,
     explained::Explained,
-    in_turn::{InTurn, evaluated_in_turn, mentions},
     insert::check_found,
-    literal::{Given, Parameters, given},
+    literal::{CellExpr, Parameters, given},
+    sequential::{SequentialAssignments, evaluated_in_turn, mentions},
     sum::Sum,
     target::{TargetTable, table_name},
     values::{RowMaker, column_name, default_value},
@@ -42,7 +42,7 @@ pub(super) struct Named {
 pub(super) struct Assignment {
     table: usize,
     pub(super) column: usize,
-    pub(super) given: Given,
+    pub(super) given: CellExpr,
 }
 
 /// Runs UPDATE.
@@ -189,12 +189,12 @@ impl Update<'_, '_> {
             if *in_turn {
                 continue;
             }
-            if let Given::Value(value) = &assignment.given {
+            if let CellExpr::Value(value) = &assignment.given {
                 let mut constant = Query::new("?");
                 constant.bind(std::slice::from_ref(value));
                 made.push((assignment.table, assignment.column, constant));
             }
-            let Given::Expression(range) = &assignment.given else { continue };
+            let CellExpr::Expression(range) = &assignment.given else { continue };
             let expression = self.substituted(range.clone(), named, targets, &made);
             let mut item = Query::new("(");
             item.push_query(&expression);
@@ -250,7 +250,7 @@ impl Update<'_, '_> {
     ) -> Option<Vec<Sum>> {
         let mut sums = Vec::new();
         for (assignment, in_turn) in assignments.iter().zip(&self.in_turn) {
-            let Given::Expression(range) = &assignment.given else { continue };
+            let CellExpr::Expression(range) = &assignment.given else { continue };
             if !in_turn {
                 sums.push(Sum::of(self.tokens, range.clone(), self.parameters, alias, target)?);
             }
@@ -298,7 +298,8 @@ impl Update<'_, '_> {
     ) -> Result<Outcome> {
         if let ([named], [Some(target)], true) = (named, targets, self.in_turn.contains(&true)) {
             let (tokens, parameters, in_turn) = (self.tokens, self.parameters, &self.in_turn);
-            let change = InTurn { tokens, parameters, named, target, assignments, in_turn };
+            let change =
+                SequentialAssignments { tokens, parameters, named, target, assignments, in_turn };
             let mut changer = Changer::new(self.session, target, self.ignore).await?;
             let (matched, changed) = change.change(self.session, &mut changer, &found).await?;
             return Ok(self.outcome(matched, changed));
@@ -373,7 +374,7 @@ impl Changer {
         let mut values = values.iter();
         for assignment in assignments {
             let evaluated = match &assignment.given {
-                Given::Expression(_) => values.next().cloned(),
+                CellExpr::Expression(_) => values.next().cloned(),
                 _ => None,
             };
             if assignment.table != table {
@@ -439,10 +440,10 @@ impl Changer {
         let Some(spec) = target.table.columns.get(column) else { return Ok(Value::Null) };
         let name = column_name(target, column);
         let value = match (&assignment.given, evaluated) {
-            (Given::Default, _) if spec.generated.is_some() => {
+            (CellExpr::Default, _) if spec.generated.is_some() => {
                 return Ok(row.get(column).cloned().unwrap_or(Value::Null));
             }
-            (Given::Default, _) => {
+            (CellExpr::Default, _) => {
                 let default = default_value(session, &self.maker.converter, spec, name).await?;
                 match default {
                     None if spec.kind.multi().is_some() => {
@@ -626,7 +627,7 @@ fn assignments(
             .get(table)
             .and_then(Option::as_ref)
             .and_then(|target| target.table.columns.get(column).map(|spec| &spec.kind));
-        if let (Given::List(_), Some(kind)) = (&given, kind) {
+        if let (CellExpr::List(_), Some(kind)) = (&given, kind) {
             // Reported even if no row is found.
             given.value(kind)?;
         }

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::{
     computed::values_over,
     evaluate::Query,
-    literal::{Given, Parameters},
+    literal::{CellExpr, Parameters},
     target::TargetTable,
 };
 use crate::{
@@ -24,18 +24,18 @@ use crate::{
 const EXPRESSIONS_AT_ONCE: usize = 500;
 
 /// The given rows: columns and their values, row by row.
-pub(crate) struct GivenRows {
+pub(crate) struct InsertedRows {
     /// Positions of the columns.
     pub columns: Vec<usize>,
     /// Each has as many values as there are columns.
-    pub rows: Vec<Vec<Given>>,
+    pub rows: Vec<Vec<CellExpr>>,
 }
 
-impl GivenRows {
+impl InsertedRows {
     /// The columns that have a value in every row.
     pub(super) fn valued(&self) -> Vec<usize> {
         let has_default =
-            |at: usize| self.rows.iter().any(|row| matches!(row.get(at), Some(Given::Default)));
+            |at: usize| self.rows.iter().any(|row| matches!(row.get(at), Some(CellExpr::Default)));
         let columns = self.columns.iter().enumerate();
         columns.filter(|(at, _)| !has_default(*at)).map(|(_, column)| *column).collect()
     }
@@ -51,12 +51,12 @@ impl GivenRows {
         if self.assigns_beside_columns(tokens, target) {
             return self.evaluate_rows(session, tokens, parameters, (target, maker)).await;
         }
-        let is_open = |given: &&mut Given| matches!(given, Given::Expression(_));
-        let mut open: Vec<&mut Given> = self.rows.iter_mut().flatten().filter(is_open).collect();
+        let is_open = |given: &&mut CellExpr| matches!(given, CellExpr::Expression(_));
+        let mut open: Vec<&mut CellExpr> = self.rows.iter_mut().flatten().filter(is_open).collect();
         let read = (tokens, parameters);
         for chunk in open.chunks_mut(EXPRESSIONS_AT_ONCE) {
-            let may_name = |given: &Given| match given {
-                Given::Expression(range) => names_columns(tokens, range, target),
+            let may_name = |given: &CellExpr| match given {
+                CellExpr::Expression(range) => names_columns(tokens, range, target),
                 _ => false,
             };
             if !chunk.iter().any(|given| may_name(given)) {
@@ -80,7 +80,7 @@ impl GivenRows {
     fn assigns_beside_columns(&self, tokens: &Tokens<'_>, target: &TargetTable) -> bool {
         let ranges = || {
             self.rows.iter().flatten().filter_map(|given| match given {
-                Given::Expression(range) => Some(range),
+                CellExpr::Expression(range) => Some(range),
                 _ => None,
             })
         };
@@ -97,7 +97,7 @@ impl GivenRows {
         parameters: &Parameters<'_>,
         (target, maker): (&TargetTable, &RowMaker),
     ) -> Result<()> {
-        let is_open = |given: &Given| matches!(given, Given::Expression(_));
+        let is_open = |given: &CellExpr| matches!(given, CellExpr::Expression(_));
         for (number, row) in (1..).zip(&mut self.rows) {
             if !row.iter().any(is_open) {
                 continue;
@@ -105,16 +105,16 @@ impl GivenRows {
             session.check_interrupted()?;
             let mut known = maker.before_values(session, target);
             for (&position, given) in self.columns.iter().zip(row) {
-                if let Given::Expression(range) = given {
+                if let CellExpr::Expression(range) = given {
                     let mut query = Query::new("(");
                     query.push_tokens(tokens, range.clone(), parameters);
                     query.push(")");
                     let (alias, rows) = (&target.name.table, std::slice::from_ref(&known));
                     let found = values_over(session, target, alias, rows, &[], &query).await?;
-                    *given = Given::Value(found.into_iter().next().unwrap_or(Value::Null));
+                    *given = CellExpr::Value(found.into_iter().next().unwrap_or(Value::Null));
                 }
                 let Some(spec) = target.table.columns.get(position) else { continue };
-                let (Some(slot), false) = (known.get_mut(position), *given == Given::Default)
+                let (Some(slot), false) = (known.get_mut(position), *given == CellExpr::Default)
                 else {
                     continue;
                 };
@@ -138,23 +138,23 @@ impl GivenRows {
 async fn evaluate_at_once<'c, 'g: 'c>(
     session: &mut SessionState,
     (tokens, parameters): (&Tokens<'_>, &Parameters<'_>),
-    given: impl Iterator<Item = &'c mut &'g mut Given>,
+    given: impl Iterator<Item = &'c mut &'g mut CellExpr>,
 ) -> Result<()> {
-    let mut given: Vec<&mut &mut Given> = given.collect();
+    let mut given: Vec<&mut &mut CellExpr> = given.collect();
     if given.is_empty() {
         return Ok(());
     }
     let mut query = Query::new("SELECT ");
     for (index, given) in given.iter().enumerate() {
         query.push(if index > 0 { "," } else { "" });
-        if let Given::Expression(range) = &***given {
+        if let CellExpr::Expression(range) = &***given {
             query.push_tokens(tokens, range.clone(), parameters);
         }
     }
     let rows = query.rows(session).await?;
     let values = rows.into_iter().next().unwrap_or_default();
     for (given, value) in given.iter_mut().zip(values) {
-        ***given = Given::Value(value);
+        ***given = CellExpr::Value(value);
     }
     Ok(())
 }
@@ -275,7 +275,7 @@ impl RowMaker {
         session: &mut SessionState,
         target: &TargetTable,
         columns: &[usize],
-        given: &[Given],
+        given: &[CellExpr],
         number: u64,
     ) -> Result<Row> {
         let table = &target.table;
@@ -283,7 +283,7 @@ impl RowMaker {
         for (&position, given) in columns.iter().zip(given) {
             let Some(spec) = table.columns.get(position) else { continue };
             let value = match given {
-                Given::Default => None,
+                CellExpr::Default => None,
                 given => Some(given.value(&spec.kind)?),
             };
             if value.is_some() && spec.generated.is_some() {

@@ -20,7 +20,7 @@
 mod directory;
 mod error;
 mod opened;
-mod places;
+mod placement;
 mod room;
 mod snapshots;
 mod versions;
@@ -120,7 +120,7 @@ struct Writing {
 }
 
 /// A batch that may or may not be in the journal.
-struct Undecided {
+struct InDoubtBatch {
     number: u64,
     has_rows: bool,
     /// [`DiskStore::last_rows`] before the batch.
@@ -172,7 +172,7 @@ impl DiskStore {
         ready.map_err(|error| self.failed(error))?;
         // Another thread's batch may have met the full disk meanwhile.
         self.check()?;
-        let asked = Undecided {
+        let asked = InDoubtBatch {
             number: writing.batches + 1,
             has_rows: batch.changes.iter().any(|one| matches!(one.keyspace, Keyspace::Rows(_))),
             last_rows: self.last_rows.load(Ordering::Acquire),
@@ -246,7 +246,7 @@ impl DiskStore {
     /// Reopens the database; `writing` must be held. What fjall has not written by then is never written. Returns the
     /// number of the last batch that is there. Readers keep their snapshot if no row has changed since, not even by
     /// the batch `asked`.
-    fn reopen(&self, asked: Option<&Undecided>) -> Result<u64> {
+    fn reopen(&self, asked: Option<&InDoubtBatch>) -> Result<u64> {
         let mut opened = self.opened.write();
         let last_rows = self.last_rows.load(Ordering::Acquire);
         let open = || {

@@ -23,7 +23,7 @@ use super::{
     SMALL_MEMTABLE_BYTES, StoreOptions,
     directory::{self, JOURNAL, not_ours},
     error::store_error,
-    places::{Keyspaces, SMALL, SmallTables},
+    placement::{Keyspaces, SMALL, SmallTables},
 };
 use crate::{
     Error, Result,

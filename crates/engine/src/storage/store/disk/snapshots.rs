@@ -14,7 +14,7 @@ use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 use super::{
     error::store_error,
     opened::{KeyspaceSnapshot, Opened},
-    places::key_of,
+    placement::key_of,
     versions::RowVersions,
 };
 use crate::{

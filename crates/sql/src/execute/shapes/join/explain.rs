@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use remora_engine::Selection;
 
 use super::{
-    plan::{Chain, Plan, Step, Test, With},
+    plan::{Chain, Comparand, Plan, Step, Test},
     read::{Reading, StepRead},
 };
 use crate::{
@@ -129,10 +129,10 @@ fn compared(chain: &Chain, step: &Step, position: usize) -> String {
     let is_of = |test: &&Test| step.fields.get(test.field) == Some(&position);
     let with = step.tests.iter().find(is_of).map(|test| test.with);
     match with {
-        Some(With::Slot(Comparison::Equal, slot, None)) => {
+        Some(Comparand::Slot(Comparison::Equal, slot, None)) => {
             column_of(chain, slot).unwrap_or_else(|| "func".to_owned())
         }
-        Some(With::Slot(..) | With::Before(_)) => "func".to_owned(),
+        Some(Comparand::Slot(..) | Comparand::Before(_)) => "func".to_owned(),
         _ => "const".to_owned(),
     }
 }

@@ -55,7 +55,7 @@ enum Items {
 #[derive(Debug, Default)]
 struct Chain {
     tables: Vec<Named>,
-    facts: Vec<Said>,
+    facts: Vec<JoinCondition>,
     /// Columns of a derived table: they must exist, although their values are not used.
     selected: Vec<ColumnName>,
 }
@@ -70,18 +70,18 @@ struct Named {
 
 /// Conditions, and the tables they may name: those that the JOIN of their ON joins, and none before a comma.
 #[derive(Debug)]
-struct Said {
-    fact: Fact,
+struct JoinCondition {
+    fact: JoinPredicate,
     sees: Range<usize>,
 }
 
 /// A condition.
 #[derive(Debug)]
-enum Fact {
+enum JoinPredicate {
     /// A column compared with a literal.
     Constant(ColumnName, Comparison, Group),
     /// A column compared with another column, to which a literal may be added.
-    Columns(ColumnName, Comparison, ColumnName, Option<Added>),
+    Columns(ColumnName, Comparison, ColumnName, Option<LiteralOffset>),
     /// A column is one of a list.
     In(ColumnName, Group),
     /// A column is among the values of a column of other tables.
@@ -90,7 +90,7 @@ enum Fact {
 
 /// A literal that is added to a column or subtracted from it.
 #[derive(Clone, Copy, Debug)]
-struct Added {
+struct LiteralOffset {
     subtracted: bool,
     literal: Group,
 }

@@ -2,7 +2,7 @@
 
 use remora_mysql::LexMode;
 
-use super::{Added, Chain, Fact, Items, Named, Said, Shape};
+use super::{Chain, Items, JoinCondition, JoinPredicate, LiteralOffset, Named, Shape};
 use crate::execute::shapes::{
     lift::Piece,
     parse::Parser,
@@ -39,7 +39,7 @@ pub(in crate::execute::shapes) fn shape(
 /// One side of a comparison.
 enum Operand {
     Literal(Group),
-    Column(ColumnName, Option<Added>),
+    Column(ColumnName, Option<LiteralOffset>),
 }
 
 impl Parser<'_> {
@@ -134,7 +134,9 @@ impl Parser<'_> {
         let mut facts = Vec::new();
         self.facts(depth, &mut facts)?;
         let sees = first..chain.tables.len();
-        chain.facts.extend(facts.into_iter().map(|fact| Said { fact, sees: sees.clone() }));
+        chain
+            .facts
+            .extend(facts.into_iter().map(|fact| JoinCondition { fact, sees: sees.clone() }));
         Some(())
     }
 
@@ -143,7 +145,7 @@ impl Parser<'_> {
         Some(Named { database, table, alias })
     }
 
-    fn facts(&mut self, depth: usize, facts: &mut Vec<Fact>) -> Option<()> {
+    fn facts(&mut self, depth: usize, facts: &mut Vec<JoinPredicate>) -> Option<()> {
         if depth > MAX_DEPTH {
             return None;
         }
@@ -160,21 +162,21 @@ impl Parser<'_> {
         }
     }
 
-    fn fact(&mut self, depth: usize, facts: &mut Vec<Fact>) -> Option<()> {
+    fn fact(&mut self, depth: usize, facts: &mut Vec<JoinPredicate>) -> Option<()> {
         let left = self.operand()?;
         if let Some(comparison) = self.operator() {
             facts.push(match (left, self.operand()?) {
                 (Operand::Column(left, None), Operand::Literal(group)) => {
-                    Fact::Constant(left, comparison, group)
+                    JoinPredicate::Constant(left, comparison, group)
                 }
                 (Operand::Literal(group), Operand::Column(right, None)) => {
-                    Fact::Constant(right, comparison.mirrored(), group)
+                    JoinPredicate::Constant(right, comparison.mirrored(), group)
                 }
                 (Operand::Column(left, None), Operand::Column(right, added)) => {
-                    Fact::Columns(left, comparison, right, added)
+                    JoinPredicate::Columns(left, comparison, right, added)
                 }
                 (Operand::Column(left, added), Operand::Column(right, None)) => {
-                    Fact::Columns(right, comparison.mirrored(), left, added)
+                    JoinPredicate::Columns(right, comparison.mirrored(), left, added)
                 }
                 _ => return None,
             });
@@ -187,15 +189,15 @@ impl Parser<'_> {
                 return None;
             }
             let high = self.literal()?;
-            facts.push(Fact::Constant(column.clone(), Comparison::GreaterOrEqual, low));
-            facts.push(Fact::Constant(column, Comparison::LessOrEqual, high));
+            facts.push(JoinPredicate::Constant(column.clone(), Comparison::GreaterOrEqual, low));
+            facts.push(JoinPredicate::Constant(column, Comparison::LessOrEqual, high));
             return Some(());
         }
         if !self.word("IN") {
             return None;
         }
         if let Some(list) = self.list(1) {
-            facts.push(Fact::In(column, list));
+            facts.push(JoinPredicate::In(column, list));
             return Some(());
         }
         // The attempt to read a list has consumed the parenthesis.
@@ -209,7 +211,7 @@ impl Parser<'_> {
         }
         let chain = self.chain(depth + 1)?;
         self.expect(")")?;
-        facts.push(Fact::InChain(column, selected, chain));
+        facts.push(JoinPredicate::InChain(column, selected, chain));
         Some(())
     }
 
@@ -222,7 +224,7 @@ impl Parser<'_> {
         if !self.mark("-") && !self.mark("+") {
             return Some(Operand::Column(column, None));
         }
-        let added = Added { subtracted, literal: self.literal()? };
+        let added = LiteralOffset { subtracted, literal: self.literal()? };
         Some(Operand::Column(column, Some(added)))
     }
 }

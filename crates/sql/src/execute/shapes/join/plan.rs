@@ -1,6 +1,6 @@
 //! A join's shape bound to its tables: the order in which they are read, and the key columns by which each is read.
 
-use super::{Added, Chain as ShapeChain, Fact, Items, Said, Shape};
+use super::{Chain as ShapeChain, Items, JoinCondition, JoinPredicate, LiteralOffset, Shape};
 use crate::{
     Column, Result,
     catalog::Reader,
@@ -60,25 +60,25 @@ pub(super) struct Test {
     pub(super) field: usize,
     pub(super) operand: Operand,
     pub(super) comparable: Comparable,
-    pub(super) with: With,
+    pub(super) with: Comparand,
 }
 
 /// The other side of a test.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum With {
+pub(super) enum Comparand {
     Constant(Comparison, Group),
     List(Group),
     /// The values of a chain that was read first.
     Before(usize),
     /// A slot of the joined row, with the literal added or subtracted.
-    Slot(Comparison, usize, Option<Added>),
+    Slot(Comparison, usize, Option<LiteralOffset>),
 }
 
 /// A column: the number of its table and its position.
 type At = (usize, usize);
 
 /// A condition with its columns resolved.
-struct ColumnFact {
+struct BoundPredicate {
     left: At,
     comparison: Option<Comparison>,
     right: Right,
@@ -89,7 +89,7 @@ enum Right {
     Constant(Group),
     List(Group),
     Before(usize),
-    Column(At, Option<Added>),
+    Column(At, Option<LiteralOffset>),
 }
 
 impl Plan {
@@ -183,7 +183,7 @@ impl Planning<'_> {
             return None;
         }
         let mut before = Vec::new();
-        let known: Option<Vec<ColumnFact>> =
+        let known: Option<Vec<BoundPredicate>> =
             shape.facts.iter().map(|said| self.known(&tables, said, &mut before)).collect();
         let wanted: Option<Vec<At>> = wanted.iter().map(|column| find(&tables, column)).collect();
         Layout { tables, known: known?, wanted: wanted? }.chain(before)
@@ -192,9 +192,9 @@ impl Planning<'_> {
     fn known(
         &self,
         tables: &[Table],
-        said: &Said,
+        said: &JoinCondition,
         before: &mut Vec<(Chain, usize)>,
-    ) -> Option<ColumnFact> {
+    ) -> Option<BoundPredicate> {
         let at = |column: &ColumnName| {
             let (table, position) = find(tables.get(said.sees.clone())?, column)?;
             let table = said.sees.start + table;
@@ -202,15 +202,15 @@ impl Planning<'_> {
             Some((table, position))
         };
         Some(match &said.fact {
-            Fact::Constant(column, comparison, group) => ColumnFact {
+            JoinPredicate::Constant(column, comparison, group) => BoundPredicate {
                 left: at(column)?,
                 comparison: Some(*comparison),
                 right: Right::Constant(*group),
             },
-            Fact::In(column, group) => {
-                ColumnFact { left: at(column)?, comparison: None, right: Right::List(*group) }
+            JoinPredicate::In(column, group) => {
+                BoundPredicate { left: at(column)?, comparison: None, right: Right::List(*group) }
             }
-            Fact::Columns(left, comparison, right, added) => {
+            JoinPredicate::Columns(left, comparison, right, added) => {
                 let (left, right) = (at(left)?, at(right)?);
                 let signed = |(table, position): At| {
                     let comparable = integer(tables.get(table)?, position)?;
@@ -221,15 +221,15 @@ impl Planning<'_> {
                     return None;
                 }
                 let right = Right::Column(right, *added);
-                ColumnFact { left, comparison: Some(*comparison), right }
+                BoundPredicate { left, comparison: Some(*comparison), right }
             }
-            Fact::InChain(column, selected, chain) => {
+            JoinPredicate::InChain(column, selected, chain) => {
                 let left = at(column)?;
                 let (chain, slots) = self.chain(chain, &[selected])?;
                 let (table, position) = chain.described(selected)?;
                 integer(table, position)?;
                 before.push((chain, *slots.first()?));
-                ColumnFact { left, comparison: None, right: Right::Before(before.len() - 1) }
+                BoundPredicate { left, comparison: None, right: Right::Before(before.len() - 1) }
             }
         })
     }
@@ -254,7 +254,7 @@ fn integer(table: &Table, position: usize) -> Option<Comparable> {
 /// Tables and conditions, to be put in reading order.
 struct Layout {
     tables: Vec<Table>,
-    known: Vec<ColumnFact>,
+    known: Vec<BoundPredicate>,
     wanted: Vec<At>,
 }
 
@@ -348,7 +348,7 @@ impl Layout {
     /// none.
     fn test(
         &self,
-        known: &ColumnFact,
+        known: &BoundPredicate,
         table: usize,
         read: &[usize],
         fields: &[usize],
@@ -359,11 +359,11 @@ impl Layout {
         };
         let of = self.tables.get(table)?;
         let with = match (right, comparison) {
-            (Right::Constant(group), Some(comparison)) => With::Constant(comparison, group),
-            (Right::List(group), _) => With::List(group),
-            (Right::Before(chain), _) => With::Before(chain),
+            (Right::Constant(group), Some(comparison)) => Comparand::Constant(comparison, group),
+            (Right::List(group), _) => Comparand::List(group),
+            (Right::Before(chain), _) => Comparand::Before(chain),
             (Right::Column(at, added), Some(comparison)) => {
-                With::Slot(comparison, slot(at)?, added)
+                Comparand::Slot(comparison, slot(at)?, added)
             }
             _ => return None,
         };
@@ -373,7 +373,7 @@ impl Layout {
     }
 }
 
-impl ColumnFact {
+impl BoundPredicate {
     /// The condition with a column of the table on its left, if its right side is known once `read` are read.
     fn oriented(&self, table: usize, read: &[usize]) -> Option<(usize, Option<Comparison>, Right)> {
         match self.right {
@@ -383,7 +383,8 @@ impl ColumnFact {
                     return Some((self.left.1, Some(comparison), self.right));
                 }
                 if right.0 == table && read.contains(&self.left.0) {
-                    let opposite = added.map(|it| Added { subtracted: !it.subtracted, ..it });
+                    let opposite =
+                        added.map(|it| LiteralOffset { subtracted: !it.subtracted, ..it });
                     let other = Right::Column(self.left, opposite);
                     return Some((right.1, Some(comparison.mirrored()), other));
                 }
@@ -397,10 +398,10 @@ impl ColumnFact {
 /// The tests that give the values of the key columns.
 fn key(table: &Table, fields: &[usize], tests: &[Test]) -> Vec<usize> {
     let is_equal = |test: &Test| match test.with {
-        With::Constant(comparison, _) | With::Slot(comparison, ..) => {
+        Comparand::Constant(comparison, _) | Comparand::Slot(comparison, ..) => {
             comparison == Comparison::Equal
         }
-        With::List(_) | With::Before(_) => true,
+        Comparand::List(_) | Comparand::Before(_) => true,
     };
     let says = |position: usize| {
         tests.iter().position(|test| is_equal(test) && fields.get(test.field) == Some(&position))

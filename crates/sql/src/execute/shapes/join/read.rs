@@ -10,8 +10,8 @@ use std::{
 use remora_engine::{Filter, KeyValues, Literal, ScanRequest, Value};
 
 use super::{
-    Added,
-    plan::{Chain, Step, Test, With},
+    LiteralOffset,
+    plan::{Chain, Comparand, Step, Test},
 };
 use crate::{
     Result,
@@ -144,7 +144,7 @@ impl Reading<'_> {
             for (test, constant) in step.tests.iter().zip(&constants) {
                 filled.push(match (constant, test.with) {
                     (Some(constant), _) => constant.clone(),
-                    (None, With::Slot(comparison, slot, added)) => {
+                    (None, Comparand::Slot(comparison, slot, added)) => {
                         self.slot(comparison, row.get(slot)?, added)?
                     }
                     (None, _) => return None,
@@ -157,11 +157,11 @@ impl Reading<'_> {
     /// A test's value that holds for all rows; the inner `None` if it depends on the row.
     fn constant(&self, test: &Test, before: &[Arc<[i128]>]) -> Option<Option<Filled>> {
         Some(match test.with {
-            With::Constant(comparison, group) => {
+            Comparand::Constant(comparison, group) => {
                 let fitted = fit(test.comparable, &self.constants.one(group))?;
                 Some(fitted.map_or(Filled::Never, |number| Filled::Compare(comparison, number)))
             }
-            With::List(group) => {
+            Comparand::List(group) => {
                 let literals = self.constants.group(group).iter();
                 let fitted =
                     literals.map(|literal| fit(test.comparable, &self.constants.constant(literal)));
@@ -169,15 +169,20 @@ impl Reading<'_> {
                     fitted.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect();
                 Some(Filled::OneOf(numbers.into_iter().collect()))
             }
-            With::Before(chain) => Some(Filled::OneOf(Arc::clone(before.get(chain)?))),
-            With::Slot(..) => None,
+            Comparand::Before(chain) => Some(Filled::OneOf(Arc::clone(before.get(chain)?))),
+            Comparand::Slot(..) => None,
         })
     }
 
     /// A comparison with a value of the row; `None` if MySQL might report an error.
-    fn slot(&self, comparison: Comparison, value: &Value, added: Option<Added>) -> Option<Filled> {
+    fn slot(
+        &self,
+        comparison: Comparison,
+        value: &Value,
+        added: Option<LiteralOffset>,
+    ) -> Option<Filled> {
         let Some(mut number) = number(value) else { return Some(Filled::Never) };
-        if let Some(Added { subtracted, literal }) = added {
+        if let Some(LiteralOffset { subtracted, literal }) = added {
             let added = match self.constants.one(literal) {
                 Constant::Integer(added) => i64::try_from(added).ok()?,
                 Constant::Null => return Some(Filled::Never),

@@ -24,9 +24,9 @@ use super::{
     read::Reading,
     run::{PlannedRun, SLICE, value_of},
     steps::{Expression, Step, all_evaluated, of_columns},
-    tree::{Of, PlanNode},
+    tree::{PlanNode, RowSource},
 };
-use crate::{aside::wait_aside, nodes::TreeNode, scan::settled::query_of};
+use crate::{blocking::run_blocking, nodes::TreeNode, scan::settled::query_of};
 
 /// If more rows than this match, the first rows in an order are read by an index of that order.
 const MANY_ROWS: u64 = 64;
@@ -43,13 +43,13 @@ pub(super) struct RowQuery {
 }
 
 /// A step that appends a column for each subquery call.
-pub(super) struct Beside {
+pub(super) struct SubqueryColumns {
     /// The number of each subquery, and the expressions bound to its slots.
     calls: Vec<(usize, Vec<Expression>)>,
     schema: SchemaRef,
 }
 
-impl Beside {
+impl SubqueryColumns {
     /// Replaces the subquery calls in `expressions` by columns, and makes the step that computes those columns. The
     /// step is `None` if there are no such calls. `below` is the input's schema.
     pub fn of(
@@ -102,10 +102,10 @@ impl Beside {
             return Ok(Some(RecordBatch::new_empty(Arc::clone(&self.schema))));
         }
         let mut columns = batch.columns().to_vec();
-        let mut left = Left::of(asked);
+        let mut left = SubqueryBudget::of(asked);
         for (number, args) in &self.calls {
             let args = all_evaluated(args, batch, asked.asked())?;
-            let running = Running::of(asked, *number)?;
+            let running = SubqueryRun::of(asked, *number)?;
             let Some(values) = running.values(&args, batch.num_rows(), &mut left)? else {
                 return Ok(None);
             };
@@ -116,13 +116,13 @@ impl Beside {
 }
 
 /// The time and memory that remain for the subqueries of one batch.
-struct Left {
+struct SubqueryBudget {
     /// The deadline in the connection's thread, which also serves others; `None` in the planning threads.
     end: Option<Instant>,
     bytes: usize,
 }
 
-impl Left {
+impl SubqueryBudget {
     fn of(asked: &PlannedRun) -> Self {
         let end = (!asked.is_aside).then(|| Instant::now() + SLICE);
         Self { end, bytes: asked.most().bytes }
@@ -137,14 +137,14 @@ impl Left {
 }
 
 /// A subquery with its own copy of the run's state.
-struct Running<'a> {
+struct SubqueryRun<'a> {
     query: &'a RowQuery,
     /// The run of the outer plan.
     around: &'a PlannedRun,
     asked: PlannedRun,
 }
 
-impl<'a> Running<'a> {
+impl<'a> SubqueryRun<'a> {
     fn of(around: &'a PlannedRun, number: usize) -> PlanResult<Self> {
         let Some(query) = around.plan.queries.get(number) else {
             return exec_err!("there is no query {number} in a kept plan");
@@ -157,7 +157,7 @@ impl<'a> Running<'a> {
         mut self,
         args: &[ArrayRef],
         rows: usize,
-        left: &mut Left,
+        left: &mut SubqueryBudget,
     ) -> PlanResult<Option<Vec<ScalarValue>>> {
         let mut known: FxHashMap<Vec<ScalarValue>, ScalarValue> = FxHashMap::default();
         let mut values = Vec::with_capacity(rows);
@@ -208,7 +208,7 @@ impl<'a> Running<'a> {
     fn rows(&self) -> PlanResult<Option<RecordBatch>> {
         let (asked, part) = (&self.asked, &self.query.part);
         let mut reading = Reading::new(asked, &part.of, asked.most(), None)?;
-        let (Some((order, count)), Of::Scan(scan)) = (&self.query.order, &part.of) else {
+        let (Some((order, count)), RowSource::Scan(scan)) = (&self.query.order, &part.of) else {
             return reading.part(part);
         };
         if reading.fewest() <= MANY_ROWS {
@@ -236,8 +236,10 @@ impl PlannedRun {
         batch: &RecordBatch,
     ) -> PlanResult<Option<RecordBatch>> {
         match step {
-            Step::Beside(beside) if self.is_aside => wait_aside(|| beside.apply(batch, self)),
-            Step::Beside(beside) => beside.apply(batch, self),
+            Step::SubqueryColumns(beside) if self.is_aside => {
+                run_blocking(|| beside.apply(batch, self))
+            }
+            Step::SubqueryColumns(beside) => beside.apply(batch, self),
             step => step.apply(batch, self.asked()).map(Some),
         }
     }

@@ -11,7 +11,7 @@ use super::super::{
     table::Table,
 };
 use crate::{
-    catalog::{Expressing, Reader, plain_text},
+    catalog::{ExpressionSettings, Reader, plain_text},
     parse::Visit,
     state::SessionState,
 };
@@ -23,22 +23,22 @@ const MAX_TABLES: usize = 16;
 pub(super) struct Tables {
     pub all: Vec<Table>,
     /// The session's variables that decide the values of expressions.
-    expressing: Expressing,
+    expression_settings: ExpressionSettings,
 }
 
 /// The tables in the FROM of one SELECT.
 pub(super) struct Joined<'t> {
     all: &'t [Table],
     /// In the order of the text.
-    tables: Vec<Outer>,
+    tables: Vec<FromTable>,
     /// Whether FROM also has other relations, such as derived tables, whose columns are unknown here.
     has_others: bool,
     /// The session's variables that decide the values of expressions.
-    expressing: Expressing,
+    expression_settings: ExpressionSettings,
 }
 
 /// A table in FROM.
-struct Outer {
+struct FromTable {
     /// Its index among all tables.
     table: usize,
     /// The comma-separated part of FROM that it is in, and its place in that part. ON may only name tables before it.
@@ -57,18 +57,18 @@ impl Tables {
         }
         let all = seeking.all;
         let variables = &session.variables;
-        let expressing = Expressing::new(
+        let expression_settings = ExpressionSettings::new(
             variables.collation_connection,
             &variables.time_zone.zone,
             variables.sql_mode,
         );
-        (!all.is_empty() && all.len() <= MAX_TABLES).then_some(Self { all, expressing })
+        (!all.is_empty() && all.len() <= MAX_TABLES).then_some(Self { all, expression_settings })
     }
 
     /// The tables in the FROM of a SELECT.
     pub(super) fn joined_by(&self, select: &Select) -> Joined<'_> {
-        let (all, expressing) = (self.all.as_slice(), self.expressing);
-        let mut joined = Joined { all, tables: Vec::new(), has_others: false, expressing };
+        let (all, expression_settings) = (self.all.as_slice(), self.expression_settings);
+        let mut joined = Joined { all, tables: Vec::new(), has_others: false, expression_settings };
         for (at, from) in select.from.iter().enumerate() {
             let start = joined.tables.len();
             joined.add(&from.relation, (at, 0), false);
@@ -102,7 +102,7 @@ impl Joined<'_> {
             same.next().map(|(place, _)| place)
         };
         match called.and_then(place) {
-            Some(table) => self.tables.push(Outer { table, part, may_miss }),
+            Some(table) => self.tables.push(FromTable { table, part, may_miss }),
             None => self.has_others = true,
         }
     }
@@ -134,17 +134,17 @@ impl Joined<'_> {
     }
 
     /// The one table that all columns of a condition belong to.
-    fn owner(&self, condition: &Condition) -> Option<&Outer> {
+    fn owner(&self, condition: &Condition) -> Option<&FromTable> {
         let mut names = Vec::new();
         if !columns(condition, &mut names) {
             return None;
         }
-        let mut owner: Option<&Outer> = None;
+        let mut owner: Option<&FromTable> = None;
         for name in names {
             if name.table.is_none() && self.has_others {
                 return None;
             }
-            let of = |outer: &&Outer| {
+            let of = |outer: &&FromTable| {
                 self.all.get(outer.table).is_some_and(|table| table.position(name).is_some())
             };
             let mut having = self.tables.iter().filter(of);
@@ -174,12 +174,13 @@ impl Joined<'_> {
             (None, _) => return None,
         };
         let place = self.all.iter().position(|other| std::ptr::eq(other, table));
-        let may_miss = |outer: &Outer| Some(outer.table) == place && outer.may_miss;
+        let may_miss = |outer: &FromTable| Some(outer.table) == place && outer.may_miss;
         if self.tables.iter().any(may_miss) {
             // For a row of NULLs the expression may give another value than the column, which is NULL.
             return None;
         }
-        let mut keys = table.sql.expressions.iter().filter(|key| key.is_for(self.expressing));
+        let mut keys =
+            table.sql.expressions.iter().filter(|key| key.is_for(self.expression_settings));
         let hidden = keys.find(|key| key.text == text)?.position;
         let name = table.schema().columns.get(hidden)?.name.clone();
         Some(ColumnName { table: Some(table.called().to_owned()), name, hidden: Some(hidden) })

@@ -29,7 +29,7 @@ struct Pairs {
 }
 
 /// The row numbers of both sides in the result; `None` within an array stands for NULLs.
-struct Chosen {
+struct JoinedRows {
     left: Option<UInt32Array>,
     right: Option<UInt32Array>,
     mark: Option<BooleanArray>,
@@ -91,14 +91,14 @@ fn pairs(
         && of_first.data_type() == of_other.data_type()
         && let (Some(sought), Some(held)) = (Integers::of(of_first), Integers::of(of_other))
     {
-        let held = Held::new(other_rows, |row| held.get(row));
+        let held = JoinHashTable::new(other_rows, |row| held.get(row));
         return Ok(held.pairs(first_rows, |row| sought.get(row), most));
     }
     let fields = first_keys.iter().map(|key| SortField::new(key.data_type().clone()));
     let converter = RowConverter::new(fields.collect())?;
     let (sought, held) =
         (converter.convert_columns(first_keys)?, converter.convert_columns(other_keys)?);
-    let held = Held::new(other_rows, |row| key(&held, other_keys, row));
+    let held = JoinHashTable::new(other_rows, |row| key(&held, other_keys, row));
     Ok(held.pairs(first_rows, |row| key(&sought, first_keys, row), most))
 }
 
@@ -130,7 +130,7 @@ impl<'a> Integers<'a> {
 }
 
 /// A hash table of one side: its rows by key.
-struct Held<K> {
+struct JoinHashTable<K> {
     firsts: FxHashMap<K, u32>,
     /// For each row, the next row with the same key.
     next: Vec<u32>,
@@ -139,7 +139,7 @@ struct Held<K> {
 /// Ends a chain of rows.
 const END: u32 = u32::MAX;
 
-impl<K: Eq + Hash> Held<K> {
+impl<K: Eq + Hash> JoinHashTable<K> {
     /// The rows that have a key.
     fn new(count: usize, key: impl Fn(usize) -> Option<K>) -> Self {
         let mut held = Self { firsts: FxHashMap::default(), next: vec![END; count] };
@@ -221,23 +221,23 @@ impl Pairs {
     }
 
     /// The result rows for this kind of join.
-    fn chosen(self, kind: JoinType, (left, right): (usize, usize)) -> PlanResult<Chosen> {
+    fn chosen(self, kind: JoinType, (left, right): (usize, usize)) -> PlanResult<JoinedRows> {
         let Self { left: of_left, right: of_right } = self;
         let only_left =
-            |rows: Vec<u32>, mark| Chosen { left: Some(rows.into()), right: None, mark };
+            |rows: Vec<u32>, mark| JoinedRows { left: Some(rows.into()), right: None, mark };
         let only_right =
-            |rows: Vec<u32>, mark| Chosen { left: None, right: Some(rows.into()), mark };
+            |rows: Vec<u32>, mark| JoinedRows { left: None, right: Some(rows.into()), mark };
         Ok(match kind {
             JoinType::Inner => {
-                Chosen { left: Some(of_left.into()), right: Some(of_right.into()), mark: None }
+                JoinedRows { left: Some(of_left.into()), right: Some(of_right.into()), mark: None }
             }
             JoinType::Left => {
                 let (of_left, of_right) = with_unmatched(&of_left, &of_right, left);
-                Chosen { left: Some(of_left.into()), right: Some(of_right.into()), mark: None }
+                JoinedRows { left: Some(of_left.into()), right: Some(of_right.into()), mark: None }
             }
             JoinType::Right => {
                 let (of_right, of_left) = with_unmatched(&of_right, &of_left, right);
-                Chosen { left: Some(of_left.into()), right: Some(of_right.into()), mark: None }
+                JoinedRows { left: Some(of_left.into()), right: Some(of_right.into()), mark: None }
             }
             JoinType::LeftSemi => only_left(those(&matched(&of_left, left), true), None),
             JoinType::LeftAnti => only_left(those(&matched(&of_left, left), false), None),

@@ -8,16 +8,16 @@ use futures::future::BoxFuture;
 use super::{
     super::{
         condition::Tests,
-        lift::{Constants, Lifted},
+        lift::{Constants, ParameterizedText},
     },
-    Meaning, Plan, Read,
+    Plan, PlanSettings, Read,
     by_row::RowQuery,
     fixed,
     from::Tables,
-    likely::Likely,
+    page_fill::PageFillEstimate,
     pure::is_pure,
+    pushdown::PushedConditions,
     steps,
-    taken::Taken,
     tree::{Tree, tree},
     views::NamedView,
 };
@@ -28,7 +28,7 @@ use crate::{
     parse::Statement,
     plan,
     resolve::StatementTable,
-    scan::FewScan,
+    scan::CachedScan,
     state::SessionState,
 };
 
@@ -42,7 +42,7 @@ pub(super) fn plan<'a>(
     statement: &'a Statement<'a>,
     reader: &'a Reader,
     constants: &'a Constants<'a>,
-    meaning: Meaning,
+    meaning: PlanSettings,
 ) -> BoxFuture<'a, Option<Plan>> {
     Box::pin(made(session, statement, reader, constants, meaning))
 }
@@ -52,7 +52,7 @@ async fn made(
     statement: &Statement<'_>,
     reader: &Reader,
     constants: &Constants<'_>,
-    meaning: Meaning,
+    meaning: PlanSettings,
 ) -> Option<Plan> {
     let source = &statement.source;
     let is_plain = marks(source).next().is_none() && hinted_limit(source).is_none();
@@ -60,7 +60,7 @@ async fn made(
         return None;
     }
     // Parse positions refer to this source, not to the client's text, which may begin with blanks.
-    let mut lifted = Lifted::default();
+    let mut lifted = ParameterizedText::default();
     let is_read = lifted.read(&source.text, source.mode, session.database.as_deref());
     if !is_read || !lifted.has_key || lifted.key.len() > MAX_KEY_BYTES {
         return None;
@@ -68,7 +68,7 @@ async fn made(
     let ast::Statement::Query(mut query) = statement.parse().ok()? else { return None };
     let views = NamedView::all_of(&mut query, session, reader)?;
     let tables = Tables::of(&query, session, reader)?;
-    let mut taken = Taken::default();
+    let mut taken = PushedConditions::default();
     taken.page(&mut query, &lifted)?;
     taken.conditions(&mut query, &lifted, &tables);
     if !is_pure(&query) {
@@ -90,7 +90,7 @@ async fn made(
     let groups = 0..lifted.ends.len();
     let rest = groups.filter(|group| !taken.groups.contains(group));
     let fixed = rest.map(|group| (group, fixed(group, constants))).collect();
-    let Taken { tests, limit, offset, sums, .. } = taken;
+    let PushedConditions { tests, limit, offset, sums, .. } = taken;
     let Tree { scans, root, settled, queries, calls } = tree;
     let queries = queries.into_iter().zip(orders).map(|(query, order)| {
         let plan::RowQuery { plan: part, is_exists, slots } = query;
@@ -114,7 +114,7 @@ async fn made(
         calls,
         columns,
         selects,
-        likely: Likely::default(),
+        likely: PageFillEstimate::default(),
         given_up: AtomicU32::new(0),
     })
 }
@@ -122,7 +122,7 @@ async fn made(
 /// The scans with the conditions taken off their tables. `None` if a table is scanned twice, because its conditions
 /// would reach one scan only, or if a table with conditions is not scanned.
 fn reads(
-    scans: Vec<FewScan>,
+    scans: Vec<CachedScan>,
     tables: &Tables,
     mut tests: Vec<(usize, Tests)>,
     places: &[StatementTable],

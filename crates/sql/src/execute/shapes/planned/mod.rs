@@ -2,25 +2,25 @@
 //! equi-joins, semi-joins, groups and order.
 //!
 //! A statement that comes a second time is planned without its literals. Conditions that compare columns with literals,
-//! and LIMIT, are taken off the syntax tree ([`taken`]); each run sends them to the engine with its own literals. The
+//! and LIMIT, are taken off the syntax tree ([`pushdown`]); each run sends them to the engine with its own literals. The
 //! rest is planned like any query and becomes a tree ([`tree`]) of scans, joins ([`mod@join`]) and steps over one batch
 //! of rows ([`steps`], [`group`]). Each run decides which side of a join is read first: the one with fewer rows after
 //! its conditions; of the other side only matching keys are read ([`read`]). Literals elsewhere are part of the plan,
 //! so a shape may have several plans. A run over few rows stays in the thread of its connection, one over more goes to
-//! the planning threads, and one over very many takes the general way ([`Most`](crate::scan::Most)).
+//! the planning threads, and one over very many takes the general way ([`ScanLimits`](crate::scan::ScanLimits)).
 
 mod by_row;
+mod explain;
 mod from;
 mod group;
 mod join;
-mod likely;
 mod make;
+mod page_fill;
 mod pure;
+mod pushdown;
 mod read;
 mod run;
-mod said;
 mod steps;
-mod taken;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -49,14 +49,14 @@ use crate::{
     Column, Outcome, Reply, Result,
     catalog::Reader,
     parse::{Source, Statement},
-    plan::Settled,
+    plan::RunConstant,
     resolve::StatementTable,
-    scan::FewScan,
+    scan::CachedScan,
     state::SessionState,
 };
 use by_row::RowQuery;
-use likely::Likely;
-use taken::Sum;
+use page_fill::PageFillEstimate;
+use pushdown::Sum;
 use tree::PlanNode;
 use views::NamedView;
 
@@ -67,7 +67,7 @@ const FREE_PLANS: u32 = 4;
 
 /// The plans of one shape.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct ShapePlans {
     /// Newest first.
     plans: RwLock<Vec<Arc<Plan>>>,
     made: AtomicU32,
@@ -80,7 +80,7 @@ pub(super) struct Plan {
     tables: Vec<Table>,
     /// All views that the statement names.
     views: Vec<NamedView>,
-    meaning: Meaning,
+    meaning: PlanSettings,
     /// The literals that are part of the plan. It is used only for statements with the same values.
     fixed: Vec<(Group, Vec<Fixed>)>,
     limit: Option<Group>,
@@ -93,7 +93,7 @@ pub(super) struct Plan {
     /// the order of that scan's rows.
     order: Option<(usize, Vec<SortKey>)>,
     /// The constants that each run computes first, by number.
-    settled: Vec<Settled<PlanNode>>,
+    settled: Vec<RunConstant<PlanNode>>,
     /// The correlated subqueries, by number.
     queries: Vec<RowQuery>,
     /// Whether its expressions call functions, which may read the session's context.
@@ -101,14 +101,14 @@ pub(super) struct Plan {
     columns: Vec<Column>,
     /// The number of its SELECTs.
     selects: usize,
-    likely: Likely,
+    likely: PageFillEstimate,
     /// How many runs in a row were abandoned because of too many rows.
     given_up: AtomicU32,
 }
 
 /// A scan of a table.
 struct Read {
-    scan: FewScan,
+    scan: CachedScan,
     /// The table's index in `tables`.
     table: usize,
     /// Its place in the statement.
@@ -119,7 +119,7 @@ struct Read {
 
 /// The session's variables that decide the meaning of a statement.
 #[derive(PartialEq)]
-struct Meaning {
+struct PlanSettings {
     database: Option<String>,
     sql_mode: SqlMode,
     collation: Collation,
@@ -137,7 +137,7 @@ enum Fixed {
     Parameter(Value),
 }
 
-impl Meaning {
+impl PlanSettings {
     fn of(session: &SessionState) -> Self {
         let variables = &session.variables;
         Self {
@@ -159,7 +159,7 @@ impl Plan {
             && self.views.iter().all(|view| view.is_current(reader))
     }
 
-    fn is_for(&self, meaning: &Meaning, reader: &Reader, constants: &Constants<'_>) -> bool {
+    fn is_for(&self, meaning: &PlanSettings, reader: &Reader, constants: &Constants<'_>) -> bool {
         self.meaning == *meaning
             && self.fixed.iter().all(|(group, kept)| *kept == fixed(*group, constants))
             && self.is_current(reader)
@@ -181,7 +181,7 @@ fn fixed(group: Group, constants: &Constants<'_>) -> Vec<Fixed> {
     kept.collect()
 }
 
-impl Kept {
+impl ShapePlans {
     /// Whether there is a plan for the tables' current definitions.
     pub fn is_current(&self, reader: &Reader) -> bool {
         self.plans.read().iter().any(|plan| plan.is_current(reader))
@@ -197,7 +197,7 @@ impl Kept {
         source: impl FnOnce(&SessionState) -> Option<Arc<Source>>,
         reply: &mut R,
     ) -> Result<Option<Outcome>> {
-        let meaning = Meaning::of(session);
+        let meaning = PlanSettings::of(session);
         let found = {
             let plans = self.plans.read();
             plans.iter().find(|plan| plan.is_for(&meaning, reader, constants)).map(Arc::clone)
@@ -248,7 +248,7 @@ impl Kept {
         source: &Arc<Source>,
     ) -> Option<Arc<Plan>> {
         let statement = Statement { source: Arc::clone(source), parameters: constants.parameters };
-        let meaning = Meaning::of(session);
+        let meaning = PlanSettings::of(session);
         make::plan(session, &statement, reader, constants, meaning).await.map(Arc::new)
     }
 
@@ -258,7 +258,7 @@ impl Kept {
         session: &mut SessionState,
         reader: &Reader,
         constants: &Constants<'_>,
-        meaning: Meaning,
+        meaning: PlanSettings,
         source: impl FnOnce(&SessionState) -> Option<Arc<Source>>,
     ) -> Option<Arc<Plan>> {
         let (made, used) = (self.made.fetch_add(1, Relaxed), self.used.load(Relaxed));

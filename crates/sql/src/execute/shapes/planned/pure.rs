@@ -1,4 +1,4 @@
-//! Expressions whose value depends only on the row and on [`super::Meaning`]. Only those may be in a cached plan.
+//! Expressions whose value depends only on the row and on [`super::PlanSettings`]. Only those may be in a cached plan.
 
 use std::ops::ControlFlow;
 

@@ -19,9 +19,9 @@ use super::{
     run::PlannedRun,
     steps::{Expression, Step, evaluated, of_columns, one_row},
     trace::{Keys, ReadRows},
-    tree::{Join, Of, Origin, PlanNode, Side, Union, moved},
+    tree::{Join, Origin, PlanNode, RowSource, Side, Union, moved},
 };
-use crate::scan::{FewRows, Most, joined as one_batch};
+use crate::scan::{CachedRows, ScanLimits, joined as one_batch};
 
 /// The assumed number of rows with one value.
 const ROWS_OF_A_VALUE: u64 = 8;
@@ -29,7 +29,7 @@ const ROWS_OF_A_VALUE: u64 = 8;
 /// The reading of all tables in one run.
 pub(super) struct Reading<'a> {
     asked: &'a PlannedRun,
-    most: Most,
+    most: ScanLimits,
     /// The rows of a scan that were read already.
     given: Option<(usize, RecordBatch)>,
     scans: Vec<Opened<'a>>,
@@ -38,13 +38,13 @@ pub(super) struct Reading<'a> {
 /// A scan with its own conditions only.
 struct Opened<'a> {
     /// `None` if there are too many rows, if they were read already, or if it has no conditions.
-    rows: Option<FewRows<'a>>,
+    rows: Option<CachedRows<'a>>,
     /// The number of its rows; `u64::MAX` if there are too many.
     count: u64,
 }
 
 /// The values that an expression must have: a filter from the other side of a join.
-struct SoughtValues {
+struct JoinKeyFilter {
     of: Expression,
     values: ArrayRef,
     /// The column of another scan that the values come from, if the run is traced.
@@ -55,8 +55,8 @@ impl<'a> Reading<'a> {
     /// Opens the scans below `of`. `given` are the rows of one scan that were read already.
     pub(super) fn new(
         asked: &'a PlannedRun,
-        of: &Of,
-        most: Most,
+        of: &RowSource,
+        most: ScanLimits,
         given: Option<(usize, RecordBatch)>,
     ) -> PlanResult<Self> {
         let mut this = Self { asked, most, given, scans: Vec::new() };
@@ -85,16 +85,16 @@ impl<'a> Reading<'a> {
     }
 
     /// The rows of a join or a union; `None` if that exceeds the limits.
-    pub(super) fn all(&mut self, of: &Of) -> PlanResult<Option<RecordBatch>> {
+    pub(super) fn all(&mut self, of: &RowSource) -> PlanResult<Option<RecordBatch>> {
         if let Some(trace) = &self.asked.trace {
             trace.truncate(usize::from(self.given.is_some()));
         }
         match of {
             // The caller reads a scan batch by batch.
-            Of::Scan(_) => Ok(None),
-            Of::Join(join) => self.joined(join, &[]),
-            Of::Union(union) => self.united(union, &[]),
-            Of::OneRow => one_row().map(Some),
+            RowSource::Scan(_) => Ok(None),
+            RowSource::Join(join) => self.joined(join, &[]),
+            RowSource::Union(union) => self.united(union, &[]),
+            RowSource::OneRow => one_row().map(Some),
         }
     }
 
@@ -110,11 +110,11 @@ impl<'a> Reading<'a> {
             return Ok(Opened { rows: None, count });
         }
         let rows = self.open(scan, Vec::new())?;
-        let count = rows.as_ref().map_or(u64::MAX, FewRows::rows);
+        let count = rows.as_ref().map_or(u64::MAX, CachedRows::rows);
         Ok(Opened { rows, count })
     }
 
-    fn open(&self, scan: usize, more: Vec<Filter>) -> PlanResult<Option<FewRows<'a>>> {
+    fn open(&self, scan: usize, more: Vec<Filter>) -> PlanResult<Option<CachedRows<'a>>> {
         let Some(read) = self.asked.plan.reads.get(scan) else { return Ok(None) };
         let own = self.asked.filters.get(scan).cloned().flatten();
         let filter = Filter::all_of(more.into_iter().chain(own).collect());
@@ -129,18 +129,18 @@ impl<'a> Reading<'a> {
     fn rows(
         &mut self,
         part: &PlanNode,
-        wanted: &[SoughtValues],
+        wanted: &[JoinKeyFilter],
     ) -> PlanResult<Option<RecordBatch>> {
         let below = wanted.iter().filter_map(|wanted| wanted.below(part));
-        let below: Vec<SoughtValues> = below.collect();
+        let below: Vec<JoinKeyFilter> = below.collect();
         let by_row = part.steps.iter().take_while(|step| step.is_by_row()).count();
         let (batch, done) = match &part.of {
-            Of::Scan(scan) => {
+            RowSource::Scan(scan) => {
                 (self.scanned(*scan, &below, part.steps.get(..by_row).unwrap_or_default())?, by_row)
             }
-            Of::Join(join) => (self.joined(join, &below)?, 0),
-            Of::Union(union) => (self.united(union, &below)?, 0),
-            Of::OneRow => (Some(one_row()?), 0),
+            RowSource::Join(join) => (self.joined(join, &below)?, 0),
+            RowSource::Union(union) => (self.united(union, &below)?, 0),
+            RowSource::OneRow => (Some(one_row()?), 0),
         };
         let Some(mut batch) = batch else { return Ok(None) };
         for step in part.steps.iter().skip(done) {
@@ -151,7 +151,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Records how a scan is read, if the run is traced.
-    fn note(&self, scan: usize, wanted: &[SoughtValues]) {
+    fn note(&self, scan: usize, wanted: &[JoinKeyFilter]) {
         let (Some(trace), Some(read)) = (&self.asked.trace, self.asked.plan.reads.get(scan)) else {
             return;
         };
@@ -183,7 +183,7 @@ impl<'a> Reading<'a> {
     fn scanned(
         &mut self,
         scan: usize,
-        wanted: &[SoughtValues],
+        wanted: &[JoinKeyFilter],
         steps: &[Step],
     ) -> PlanResult<Option<RecordBatch>> {
         let Some(read) = self.asked.plan.reads.get(scan) else { return Ok(None) };
@@ -207,7 +207,7 @@ impl<'a> Reading<'a> {
         for step in steps {
             match step {
                 Step::Project(_, projected) => schema = Arc::clone(projected),
-                Step::Beside(beside) => schema = Arc::clone(beside.schema()),
+                Step::SubqueryColumns(beside) => schema = Arc::clone(beside.schema()),
                 _ => {}
             }
         }
@@ -235,7 +235,7 @@ impl<'a> Reading<'a> {
     fn united(
         &mut self,
         union: &Union,
-        wanted: &[SoughtValues],
+        wanted: &[JoinKeyFilter],
     ) -> PlanResult<Option<RecordBatch>> {
         let (mut batches, mut bytes) = (Vec::new(), 0);
         for part in &union.parts {
@@ -251,7 +251,7 @@ impl<'a> Reading<'a> {
         one_batch(&union.schema, batches).map(Some)
     }
 
-    fn joined(&mut self, join: &Join, wanted: &[SoughtValues]) -> PlanResult<Option<RecordBatch>> {
+    fn joined(&mut self, join: &Join, wanted: &[JoinKeyFilter]) -> PlanResult<Option<RecordBatch>> {
         let first = join.kept().or_else(|| self.side_of_given(join)).unwrap_or_else(|| {
             match self.count_of_side(join, Side::Left, wanted)
                 <= self.count_of_side(join, Side::Right, wanted)
@@ -271,7 +271,7 @@ impl<'a> Reading<'a> {
             return Ok(Some(RecordBatch::new_empty(Arc::clone(&join.schema))));
         }
         let second = if first == Side::Left { Side::Right } else { Side::Left };
-        let mut of_second: Vec<SoughtValues> =
+        let mut of_second: Vec<JoinKeyFilter> =
             wanted.iter().filter_map(|it| it.of_side(join, second)).collect();
         let most_keys = self.count(other, &[]).min(self.most.documents);
         for (of_left, of_right) in &join.on {
@@ -282,7 +282,7 @@ impl<'a> Reading<'a> {
             let values = distinct(&evaluated(known, &read, self.asked.asked())?)?;
             if (values.len() as u64) < most_keys {
                 let from = self.origin(one, known);
-                of_second.push(SoughtValues { of: Arc::clone(sought), values, from });
+                of_second.push(JoinKeyFilter { of: Arc::clone(sought), values, from });
             }
         }
         let Some(beside) = self.rows(other, &of_second)? else { return Ok(None) };
@@ -305,21 +305,21 @@ impl<'a> Reading<'a> {
     }
 
     /// An estimate of the rows read for a part before its steps.
-    fn count(&self, part: &PlanNode, wanted: &[SoughtValues]) -> u64 {
-        let below: Vec<SoughtValues> =
+    fn count(&self, part: &PlanNode, wanted: &[JoinKeyFilter]) -> u64 {
+        let below: Vec<JoinKeyFilter> =
             wanted.iter().filter_map(|wanted| wanted.below(part)).collect();
         match &part.of {
-            Of::Scan(scan) => {
+            RowSource::Scan(scan) => {
                 let own = self.scans.get(*scan).map_or(0, |scan| scan.count);
                 let values = below.iter().map(|wanted| wanted.values.len() as u64);
                 values.map(|values| values.saturating_mul(ROWS_OF_A_VALUE)).fold(own, u64::min)
             }
-            Of::OneRow => 1,
-            Of::Union(union) => {
+            RowSource::OneRow => 1,
+            RowSource::Union(union) => {
                 let counts = union.parts.iter().map(|part| self.count(part, &below));
                 counts.fold(0, u64::saturating_add)
             }
-            Of::Join(join) => match join.kept() {
+            RowSource::Join(join) => match join.kept() {
                 Some(side) => self.count_of_side(join, side, &below),
                 None => {
                     let left = self.count_of_side(join, Side::Left, &below);
@@ -329,15 +329,15 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn count_of_side(&self, join: &Join, side: Side, wanted: &[SoughtValues]) -> u64 {
-        let of_side: Vec<SoughtValues> =
+    fn count_of_side(&self, join: &Join, side: Side, wanted: &[JoinKeyFilter]) -> u64 {
+        let of_side: Vec<JoinKeyFilter> =
             wanted.iter().filter_map(|it| it.of_side(join, side)).collect();
         let part = if side == Side::Left { &join.left } else { &join.right };
         self.count(part, &of_side)
     }
 }
 
-impl SoughtValues {
+impl JoinKeyFilter {
     /// The same filter on the input of the part's steps; `None` if it cannot be pushed down through them.
     fn below(&self, part: &PlanNode) -> Option<Self> {
         Some(Self { of: part.below(&self.of)?, values: Arc::clone(&self.values), from: self.from })

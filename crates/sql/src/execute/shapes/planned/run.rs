@@ -19,23 +19,22 @@ use remora_engine::{Filter, SortKey};
 
 use super::{
     super::{explain::Explained, lift::Constants, plan::MAX_PAGE_ROWS},
-    Plan, Read,
-    likely::more_rows,
+    Plan, Read, explain,
+    page_fill::more_rows,
     read::Reading,
-    said,
     steps::{Expression, Step, evaluated, one_row},
-    trace::{Noted, ReadRows, Trace},
-    tree::{Of, PlanNode},
+    trace::{ReadRows, Trace, TraceRecords},
+    tree::{PlanNode, RowSource},
 };
 use crate::{
     Error, Outcome, Reply, Result,
-    aside::wait_aside,
+    blocking::run_blocking,
     catalog::Reader,
     error::{from_engine, from_plan},
     execute::runtime::Running,
     output,
-    plan::{Figures, Settled},
-    scan::{FewScan, Most, joined},
+    plan::{Figures, RunConstant},
+    scan::{CachedScan, ScanLimits, joined},
     state::{Context, SessionState},
 };
 
@@ -52,7 +51,7 @@ pub(super) const SLICE: Duration = Duration::from_millis(10);
 
 /// A function that reads the first rows of an order.
 type First = fn(
-    &FewScan,
+    &CachedScan,
     &Reader,
     Option<Filter>,
     (&[SortKey], usize),
@@ -119,7 +118,7 @@ pub(super) async fn explain(
     let Some((noted, _)) = traced(session, reader, &plan, constants).await? else {
         return Ok(None);
     };
-    let accesses = said::accesses(&plan, reader, &noted.reads).map_err(|it| from_engine(&it))?;
+    let accesses = explain::accesses(&plan, reader, &noted.reads).map_err(|it| from_engine(&it))?;
     Ok(Some(Explained { accesses, selects: plan.selects }))
 }
 
@@ -133,7 +132,7 @@ pub(super) async fn analyze(
     let Some((noted, whole)) = traced(session, reader, &plan, constants).await? else {
         return Ok(None);
     };
-    said::lines(&plan, reader, &noted, whole).map(Some).map_err(|it| from_engine(&it))
+    explain::lines(&plan, reader, &noted, whole).map(Some).map_err(|it| from_engine(&it))
 }
 
 /// Runs a plan and returns what was recorded and measured; `None` if the statement takes the general path.
@@ -142,7 +141,7 @@ async fn traced(
     reader: &Reader,
     plan: &Arc<Plan>,
     constants: &Constants<'_>,
-) -> Result<Option<(Noted, Figures)>> {
+) -> Result<Option<(TraceRecords, Figures)>> {
     if !plan.queries.is_empty() {
         // The general path reports how correlated subqueries run.
         return Ok(None);
@@ -164,7 +163,7 @@ async fn traced(
 async fn rows(session: &SessionState, asked: PlannedRun) -> Result<Option<RecordBatch>> {
     let plan = Arc::clone(&asked.plan);
     let here = match &plan.root.of {
-        Of::Scan(_) => asked.here().await,
+        RowSource::Scan(_) => asked.here().await,
         of => asked.joined_here(of),
     };
     match here.map_err(from_plan)? {
@@ -182,7 +181,9 @@ async fn in_planning_threads(
     session: &SessionState,
     asked: PlannedRun,
 ) -> Result<Option<RecordBatch>> {
-    let Some(reserved) = session.shared.resources.reserve(Most::ASIDE.bytes as u64) else {
+    let Some(reserved) =
+        session.shared.resources.reserve(ScanLimits::IN_PLANNING_THREADS.bytes as u64)
+    else {
         return Ok(None);
     };
     session.warnings.clear();
@@ -191,8 +192,8 @@ async fn in_planning_threads(
         let _reserved = reserved;
         let asked = PlannedRun { is_aside: true, ..asked };
         let made = match &asked.plan.root.of {
-            Of::Scan(_) => asked.evaluated(Most::ASIDE).await,
-            of => wait_aside(|| asked.joined(of, Most::ASIDE)),
+            RowSource::Scan(_) => asked.evaluated(ScanLimits::IN_PLANNING_THREADS).await,
+            of => run_blocking(|| asked.joined(of, ScanLimits::IN_PLANNING_THREADS)),
         };
         let made = made.map_err(from_plan);
         // The send fails only if the session has ended.
@@ -219,7 +220,7 @@ impl Plan {
     /// Whether every row of its only table is a result row.
     fn each_is_shown(&self) -> bool {
         let keeps = |step: &Step| step.keeps_rows() || matches!(step, Step::Sort(_));
-        matches!(self.root.of, Of::Scan(_)) && self.root.steps.iter().all(keeps)
+        matches!(self.root.of, RowSource::Scan(_)) && self.root.steps.iter().all(keeps)
     }
 
     /// The filter of each scan with these literals and, if given, with the constants of a context; `None` if a literal
@@ -315,8 +316,8 @@ impl PlannedRun {
         let mut values: Vec<ScalarValue> = Vec::with_capacity(plan.settled.len());
         for settled in &plan.settled {
             let value = match settled {
-                Settled::Constant(constant) => self.constant(constant),
-                Settled::Query(part, is_exists) => self.query(part, *is_exists),
+                RunConstant::Constant(constant) => self.constant(constant),
+                RunConstant::Query(part, is_exists) => self.query(part, *is_exists),
             };
             self.check().map_err(from_plan)?;
             let Ok(Some(value)) = value else { return Ok(false) };
@@ -339,7 +340,7 @@ impl PlannedRun {
 
     /// The value of a scalar subquery or EXISTS; `None` if it has several rows.
     fn query(&self, part: &PlanNode, is_exists: bool) -> PlanResult<Option<ScalarValue>> {
-        match Reading::new(self, &part.of, Most::HERE, None)?.part(part)? {
+        match Reading::new(self, &part.of, ScanLimits::IN_CONNECTION_THREAD, None)?.part(part)? {
             Some(batch) => value_of(&batch, is_exists),
             None => Ok(None),
         }
@@ -347,32 +348,32 @@ impl PlannedRun {
 
     /// The rows of a plan over one table, computed in this thread.
     async fn here(&self) -> PlanResult<Option<RecordBatch>> {
-        if let Some(batch) = self.first_rows(FewScan::first_along)? {
+        if let Some(batch) = self.first_rows(CachedScan::first_along)? {
             return Ok(Some(batch));
         }
-        match self.evaluated(Most::HERE).await? {
+        match self.evaluated(ScanLimits::IN_CONNECTION_THREAD).await? {
             Some(batch) => Ok(Some(batch)),
-            None => self.first_rows(FewScan::first),
+            None => self.first_rows(CachedScan::first),
         }
     }
 
     /// The rows of a plan over several tables, computed in this thread. For a page in an order that an index has, the
     /// first rows of that order are joined first, unless conditions leave fewer rows to read.
-    fn joined_here(&self, of: &Of) -> PlanResult<Option<RecordBatch>> {
+    fn joined_here(&self, of: &RowSource) -> PlanResult<Option<RecordBatch>> {
         let last = self.page.offset.saturating_add(self.page.limit);
         if last > MAX_PAGE_ROWS {
-            return self.joined(of, Most::HERE);
+            return self.joined(of, ScanLimits::IN_CONNECTION_THREAD);
         }
         let asks_others = self.plan.asks_others();
-        if !asks_others && let Some(batch) = self.first_rows(FewScan::first)? {
+        if !asks_others && let Some(batch) = self.first_rows(CachedScan::first)? {
             return Ok(Some(batch));
         }
-        let mut reading = Reading::new(self, of, Most::HERE, None)?;
+        let mut reading = Reading::new(self, of, ScanLimits::IN_CONNECTION_THREAD, None)?;
         let few = last.saturating_mul(FEW_PAGES).max(FEW_ROWS);
         if asks_others
             && reading.fewest() > few
             && self.is_walked(&reading, last)?
-            && let Some(batch) = self.first_rows(FewScan::first)?
+            && let Some(batch) = self.first_rows(CachedScan::first)?
         {
             return Ok(Some(batch));
         }
@@ -390,13 +391,13 @@ impl PlannedRun {
     }
 
     /// The rows of a plan over several tables; `None` if that exceeds the limits.
-    fn joined(&self, of: &Of, most: Most) -> PlanResult<Option<RecordBatch>> {
+    fn joined(&self, of: &RowSource, most: ScanLimits) -> PlanResult<Option<RecordBatch>> {
         let Some(batch) = Reading::new(self, of, most, None)?.all(of)? else { return Ok(None) };
         self.finished(batch, 0, self.plan.cut(), false)
     }
 
     /// The rows of a plan over one table; `None` if that exceeds the limits.
-    async fn evaluated(&self, most: Most) -> PlanResult<Option<RecordBatch>> {
+    async fn evaluated(&self, most: ScanLimits) -> PlanResult<Option<RecordBatch>> {
         let steps = &self.plan.root.steps;
         let cut = self.plan.cut();
         let by_row = steps.iter().take(cut).take_while(|step| step.is_by_row()).count();
@@ -489,8 +490,11 @@ impl PlannedRun {
             self.has_read(*scan, first.num_rows() as u64, started);
             let is_all = (first.num_rows() as u64) < count;
             let batch = match &self.plan.root.of {
-                Of::Scan(_) => Some(first),
-                of => Reading::new(self, of, Most::HERE, Some((*scan, first)))?.all(of)?,
+                RowSource::Scan(_) => Some(first),
+                of => {
+                    Reading::new(self, of, ScanLimits::IN_CONNECTION_THREAD, Some((*scan, first)))?
+                        .all(of)?
+                }
             };
             let Some(batch) = batch else { return Ok(self.cannot_read(count, last)) };
             let finished = self.finished(batch, 0, self.plan.cut(), true)?;
@@ -498,13 +502,13 @@ impl PlannedRun {
             let found = batch.num_rows() as u64;
             if each_is_shown || is_all || found == self.page.limit {
                 if walk == 0 {
-                    self.plan.likely.was_enough();
+                    self.plan.likely.record_full_page();
                 }
                 return Ok(Some(batch));
             }
             // The rows before the page were found too.
             let reached = if found > 0 { self.page.offset.saturating_add(found) } else { 0 };
-            self.plan.likely.was_too_few(count, reached);
+            self.plan.likely.record_short_page(count, reached);
             count = more_rows(count, reached, last);
         }
         Ok(None)
@@ -556,8 +560,12 @@ impl PlannedRun {
     }
 
     /// The limits of this run.
-    pub(super) fn most(&self) -> Most {
-        if self.is_aside { Most::ASIDE } else { Most::HERE }
+    pub(super) fn most(&self) -> ScanLimits {
+        if self.is_aside {
+            ScanLimits::IN_PLANNING_THREADS
+        } else {
+            ScanLimits::IN_CONNECTION_THREAD
+        }
     }
 
     /// The context for functions, if any are called.

@@ -21,14 +21,14 @@ use remora_engine::{SortBy, SortKey};
 
 use super::{
     super::{plan::sortable, table::Table},
-    by_row::Beside,
+    by_row::SubqueryColumns,
     group::Grouping,
-    tree::{Of, Origin, PlanNode, Tree},
+    tree::{Origin, PlanNode, RowSource, Tree},
     window::Window,
 };
 use crate::{
-    scan::FewScan,
-    state::{Caller, Context},
+    scan::CachedScan,
+    state::{Context, ContextGuard},
 };
 
 /// One step.
@@ -40,7 +40,7 @@ pub(super) enum Step {
     Window(Window),
     /// Keeps the rows in this range.
     Cut(Range<usize>),
-    Beside(Beside),
+    SubqueryColumns(SubqueryColumns),
 }
 
 /// A physical expression.
@@ -71,8 +71,10 @@ pub(super) fn order<'t>(
     }
     let (scan, order) = match (order, &part.of) {
         (Some(order), _) => order,
-        (None, Of::Scan(scan)) => (*scan, vec![SortKey { by: SortBy::Key, descending: false }]),
-        (None, Of::Join(_) | Of::Union(_) | Of::OneRow) => return None,
+        (None, RowSource::Scan(scan)) => {
+            (*scan, vec![SortKey { by: SortBy::Key, descending: false }])
+        }
+        (None, RowSource::Join(_) | RowSource::Union(_) | RowSource::OneRow) => return None,
     };
     part.of.follows(scan).then_some((scan, order))
 }
@@ -88,7 +90,7 @@ pub(super) fn first_of<'t>(
     let before = part.steps.get(..=sorted)?;
     let mut origins = part.of.origins(&tree.widths());
     for step in before {
-        if let (Step::Sort(keys), Of::Scan(scan)) = (step, &part.of) {
+        if let (Step::Sort(keys), RowSource::Scan(scan)) = (step, &part.of) {
             let (of, order) = sorted_by(keys, &origins, &tree.scans, &table)?;
             return (of == *scan).then_some((order, places.end));
         }
@@ -104,7 +106,7 @@ pub(super) fn first_of<'t>(
 fn sorted_by<'t>(
     keys: &[(Expression, PhysicalSortExpr)],
     origins: &[Origin],
-    scans: &[FewScan],
+    scans: &[CachedScan],
     table: &impl Fn(usize) -> Option<&'t Table>,
 ) -> Option<(usize, Vec<SortKey>)> {
     let mut of = None;
@@ -160,7 +162,7 @@ impl Step {
             Self::Sort(_) => "Sort",
             Self::Window(_) => "Window aggregate",
             Self::Cut(_) => "Limit",
-            Self::Beside(_) => "Dependent subquery",
+            Self::SubqueryColumns(_) => "Dependent subquery",
         }
     }
 
@@ -173,12 +175,12 @@ impl Step {
 
     /// Whether it gives exactly one row for each row, in the same order.
     pub(super) fn keeps_rows(&self) -> bool {
-        matches!(self, Self::Project(..) | Self::Beside(_))
+        matches!(self, Self::Project(..) | Self::SubqueryColumns(_))
     }
 
     /// Whether it can be applied to parts of the rows separately.
     pub(super) fn is_by_row(&self) -> bool {
-        matches!(self, Self::Project(..) | Self::Filter(_) | Self::Beside(_))
+        matches!(self, Self::Project(..) | Self::Filter(_) | Self::SubqueryColumns(_))
     }
 
     /// The scan column of each result column, given those of the input's columns.
@@ -194,7 +196,7 @@ impl Step {
             }
             Self::Group(grouping) => vec![None; grouping.width()],
             Self::Window(window) => vec![None; window.width()],
-            Self::Beside(beside) => {
+            Self::SubqueryColumns(beside) => {
                 let mut origins = below;
                 origins.resize(beside.width(), None);
                 origins
@@ -208,11 +210,11 @@ impl Step {
             Self::Filter(_) | Self::Sort(_) => Some(Arc::new(Column::new("", place))),
             Self::Project(expressions, _) => expressions.get(place).cloned(),
             Self::Group(grouping) => grouping.key(place).cloned(),
-            Self::Beside(beside) if place < beside.width_below() => {
+            Self::SubqueryColumns(beside) if place < beside.width_below() => {
                 Some(Arc::new(Column::new("", place)))
             }
             // A filter below would change which rows are cut.
-            Self::Window(_) | Self::Cut(_) | Self::Beside(_) => None,
+            Self::Window(_) | Self::Cut(_) | Self::SubqueryColumns(_) => None,
         }
     }
 
@@ -224,11 +226,11 @@ impl Step {
             Self::Sort(keys) => keys.iter().map(|(expression, _)| Arc::clone(expression)).collect(),
             Self::Window(window) => window.expressions(),
             Self::Cut(_) => Vec::new(),
-            Self::Beside(beside) => beside.expressions(),
+            Self::SubqueryColumns(beside) => beside.expressions(),
         }
     }
 
-    /// Applies the step to a batch. [`Beside`] is an error, because it needs the whole run.
+    /// Applies the step to a batch. [`SubqueryColumns`] is an error, because it needs the whole run.
     pub(super) fn apply(
         &self,
         batch: &RecordBatch,
@@ -254,7 +256,7 @@ impl Step {
             Self::Group(grouping) => grouping.apply(batch, asked),
             Self::Sort(keys) => sorted(batch, keys, asked),
             Self::Window(window) => {
-                let _caller = asked.map(Caller::new);
+                let _caller = asked.map(ContextGuard::new);
                 window.apply(batch)
             }
             Self::Cut(places) => {
@@ -262,7 +264,7 @@ impl Step {
                 let from = places.start.min(end);
                 Ok(batch.slice(from, end - from))
             }
-            Self::Beside(_) => exec_err!("queries of rows are run with their plan"),
+            Self::SubqueryColumns(_) => exec_err!("queries of rows are run with their plan"),
         }
     }
 }
@@ -273,7 +275,7 @@ pub(super) fn evaluated(
     batch: &RecordBatch,
     asked: FunctionContext<'_>,
 ) -> PlanResult<ArrayRef> {
-    let _caller = asked.map(Caller::new);
+    let _caller = asked.map(ContextGuard::new);
     expression.evaluate(batch)?.into_array(batch.num_rows())
 }
 

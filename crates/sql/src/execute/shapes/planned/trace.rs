@@ -9,20 +9,20 @@ use super::tree::Origin;
 
 /// The records of a run. Clones share them.
 #[derive(Clone, Default)]
-pub(super) struct Trace(Arc<Mutex<Noted>>);
+pub(super) struct Trace(Arc<Mutex<TraceRecords>>);
 
 /// The records.
 #[derive(Default)]
-pub(super) struct Noted {
+pub(super) struct TraceRecords {
     pub reads: Vec<ReadRows>,
     /// The number of reads that `truncate` must keep.
     kept: usize,
     /// The steps after the reads, in order.
-    pub steps: Vec<StepTaken>,
+    pub steps: Vec<StepRecord>,
 }
 
 /// The result of a step.
-pub(super) struct StepTaken {
+pub(super) struct StepRecord {
     pub what: &'static str,
     pub rows: u64,
     pub time: Duration,
@@ -100,10 +100,10 @@ impl Trace {
 
     /// Records the result of a step after the reads.
     pub fn has_done(&self, what: &'static str, rows: u64, time: Duration) {
-        self.0.lock().steps.push(StepTaken { what, rows, time });
+        self.0.lock().steps.push(StepRecord { what, rows, time });
     }
 
-    pub fn take(&self) -> Noted {
+    pub fn take(&self) -> TraceRecords {
         std::mem::take(&mut self.0.lock())
     }
 }

@@ -22,16 +22,16 @@ use datafusion::{
 };
 
 use super::{
-    by_row::Beside,
+    by_row::SubqueryColumns,
     group::Grouping,
     steps::{Expression, Step, sort_keys},
     window::Window,
 };
 use crate::{
     nodes::TreeNode,
-    plan::{KeptPlan, RowQuery, Settled, is_in_turn, without_same},
+    plan::{KeptPlan, RowQuery, RunConstant, is_sequential_union, without_same},
     scan::{
-        FewScan, ScanExec,
+        CachedScan, ScanExec,
         settled::{self, conditions_of},
     },
 };
@@ -43,10 +43,10 @@ const MAX_SCANS: usize = 16;
 
 /// A plan as scans, joins and steps.
 pub(super) struct Tree {
-    pub scans: Vec<FewScan>,
+    pub scans: Vec<CachedScan>,
     pub root: PlanNode,
     /// The constants that each run computes first.
-    pub settled: Vec<Settled<PlanNode>>,
+    pub settled: Vec<RunConstant<PlanNode>>,
     /// The correlated subqueries, by number.
     pub queries: Vec<RowQuery<PlanNode>>,
     /// Whether any functions are called.
@@ -55,12 +55,12 @@ pub(super) struct Tree {
 
 /// A source of rows and the steps applied to them.
 pub(super) struct PlanNode {
-    pub of: Of,
+    pub of: RowSource,
     pub steps: Vec<Step>,
 }
 
 /// A source of rows.
-pub(super) enum Of {
+pub(super) enum RowSource {
     Scan(usize),
     Join(Box<Join>),
     Union(Union),
@@ -113,8 +113,10 @@ pub(super) fn tree(of: &KeptPlan) -> Option<Tree> {
     let mut reading = Reading { scans: Vec::new(), calls: false };
     let root = reading.part(&of.plan)?;
     let settled = of.settled.iter().map(|each| match each {
-        Settled::Constant(constant) => Some(Settled::Constant(Arc::clone(constant))),
-        Settled::Query(query, is_exists) => Some(Settled::Query(reading.part(query)?, *is_exists)),
+        RunConstant::Constant(constant) => Some(RunConstant::Constant(Arc::clone(constant))),
+        RunConstant::Query(query, is_exists) => {
+            Some(RunConstant::Query(reading.part(query)?, *is_exists))
+        }
     });
     let settled = settled.collect::<Option<_>>()?;
     let queries = of.queries.iter().map(|RowQuery { plan, is_exists, slots }| {
@@ -127,7 +129,7 @@ pub(super) fn tree(of: &KeptPlan) -> Option<Tree> {
 }
 
 struct Reading {
-    scans: Vec<FewScan>,
+    scans: Vec<CachedScan>,
     calls: bool,
 }
 
@@ -136,25 +138,28 @@ impl Reading {
         let any: &dyn std::any::Any = plan.as_ref();
         if let Some(scan) = any.downcast_ref::<ScanExec>() {
             self.scans.push(scan.few()?);
-            let of = Of::Scan(self.scans.len() - 1);
+            let of = RowSource::Scan(self.scans.len() - 1);
             return (self.scans.len() <= MAX_SCANS).then_some(PlanNode { of, steps: Vec::new() });
         }
         if let Some(join) = any.downcast_ref::<HashJoinExec>() {
-            let of = Of::Join(Box::new(self.join(join)?));
+            let of = RowSource::Join(Box::new(self.join(join)?));
             return Some(PlanNode { of, steps: Vec::new() });
         }
         if any.is::<PlaceholderRowExec>() {
-            return Some(PlanNode { of: Of::OneRow, steps: Vec::new() });
+            return Some(PlanNode { of: RowSource::OneRow, steps: Vec::new() });
         }
         if let Some(union) = any.downcast_ref::<UnionExec>() {
             let parts = union.inputs().iter().map(|input| self.part(input));
             let (parts, schema) = (parts.collect::<Option<_>>()?, plan.schema());
-            return Some(PlanNode { of: Of::Union(Union { parts, schema }), steps: Vec::new() });
+            return Some(PlanNode {
+                of: RowSource::Union(Union { parts, schema }),
+                steps: Vec::new(),
+            });
         }
         let below = plan.children();
         let [below] = below.as_slice() else { return None };
         let mut part = self.part(below)?;
-        if let (Of::Scan(scan), true, Some(filter)) =
+        if let (RowSource::Scan(scan), true, Some(filter)) =
             (&part.of, part.steps.is_empty(), any.downcast_ref::<FilterExec>())
         {
             // Only narrows down the scan: the filter is still evaluated.
@@ -249,7 +254,7 @@ fn all_steps(of: &Arc<dyn ExecutionPlan>) -> Option<Vec<Step>> {
 /// The steps of an operator with one input; `None` if it is not supported.
 fn steps(of: &Arc<dyn ExecutionPlan>) -> Option<Vec<Step>> {
     let plan: &dyn std::any::Any = of.as_ref();
-    if plan.is::<CooperativeExec>() || is_in_turn(of.as_ref()) {
+    if plan.is::<CooperativeExec>() || is_sequential_union(of.as_ref()) {
         return Some(Vec::new());
     }
     if let Some(filter) = plan.downcast_ref::<FilterExec>() {
@@ -290,17 +295,17 @@ fn steps(of: &Arc<dyn ExecutionPlan>) -> Option<Vec<Step>> {
 fn with_queries(step: Step, below: &SchemaRef) -> Option<Vec<Step>> {
     match step {
         Step::Project(expressions, schema) => {
-            let (beside, expressions) = Beside::of(expressions, below).ok()?;
-            let before = beside.map(Step::Beside).into_iter();
+            let (beside, expressions) = SubqueryColumns::of(expressions, below).ok()?;
+            let before = beside.map(Step::SubqueryColumns).into_iter();
             Some(before.chain([Step::Project(expressions, schema)]).collect())
         }
         Step::Filter(predicate) => {
             let (mut made, mut within) = (Vec::new(), Arc::clone(below));
             for condition in conditions_of(&predicate) {
-                let (beside, condition) = Beside::of(vec![condition], &within).ok()?;
+                let (beside, condition) = SubqueryColumns::of(vec![condition], &within).ok()?;
                 if let Some(beside) = beside {
                     within = Arc::clone(beside.schema());
-                    made.push(Step::Beside(beside));
+                    made.push(Step::SubqueryColumns(beside));
                 }
                 made.extend(condition.into_iter().map(Step::Filter));
             }
@@ -358,7 +363,7 @@ impl PlanNode {
     }
 }
 
-impl Of {
+impl RowSource {
     /// The scans below.
     pub(super) fn scans(&self) -> Vec<usize> {
         match self {

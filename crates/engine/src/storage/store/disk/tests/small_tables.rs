@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs};
 
-use super::{super::places::MOST_MOVED_BYTES, *};
+use super::{super::placement::MOST_MOVED_BYTES, *};
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 /// Tables written to since they were dropped.

@@ -14,7 +14,7 @@ pub(crate) struct Generator {
 
 /// The generators of a statement's calls, by their places in it. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Chances {
+pub(crate) struct RandomGenerators {
     begun: Arc<Mutex<FxHashMap<i128, Generator>>>,
 }
 
@@ -36,7 +36,7 @@ impl Generator {
     }
 }
 
-impl Chances {
+impl RandomGenerators {
     /// The next number of the call at a place, whose generator `begin` makes.
     pub(crate) fn next(&self, place: i128, begin: impl FnOnce() -> Generator) -> f64 {
         self.begun.lock().entry(place).or_insert_with(begin).next()

@@ -8,7 +8,7 @@ use remora_index::TextOrder;
 const BEHIND: u8 = b'x';
 
 /// A prefix, letter by letter.
-pub(super) struct Letters {
+pub(super) struct CollatedPrefix {
     order: TextOrder,
     text: String,
     /// The sort key of each letter.
@@ -22,7 +22,7 @@ pub(super) struct Scratch {
     key: Vec<u8>,
 }
 
-impl Letters {
+impl CollatedPrefix {
     /// The letters of a text, in a text order.
     pub fn new(text: &str, order: TextOrder) -> Self {
         let mut scratch = Scratch::default();

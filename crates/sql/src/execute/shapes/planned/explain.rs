@@ -5,13 +5,13 @@ use remora_engine::{AccessPath, FoundBy, Result, SearchRequest, TableIndex};
 use super::{
     Plan, Read,
     steps::Step,
-    trace::{Keys, Noted, ReadRows},
-    tree::{Of, PlanNode},
+    trace::{Keys, ReadRows, TraceRecords},
+    tree::{PlanNode, RowSource},
 };
 use crate::{
     catalog::Reader,
     execute::access::{Access, AccessRequest},
-    plan::{Figures, Settled},
+    plan::{Figures, RunConstant},
 };
 
 /// The accesses of the tables, in the order in which they were read.
@@ -35,14 +35,14 @@ pub(super) fn accesses(plan: &Plan, reader: &Reader, reads: &[ReadRows]) -> Resu
         Step::Group(grouping) => groups |= grouping.has_keys(),
         Step::Window(_) => groups = true,
         Step::Sort(_) => sorts |= !is_sorted,
-        Step::Filter(_) | Step::Project(..) | Step::Cut(_) | Step::Beside(_) => {}
+        Step::Filter(_) | Step::Project(..) | Step::Cut(_) | Step::SubqueryColumns(_) => {}
     });
     if let Some(first) = made.first_mut() {
         if sorts && !first.extra.iter().any(|said| said == "Using filesort") {
-            first.say_first("Using filesort");
+            first.add_extra_first("Using filesort");
         }
         if groups {
-            first.say_first("Using temporary");
+            first.add_extra_first("Using temporary");
         }
     }
     Ok(made)
@@ -52,7 +52,7 @@ pub(super) fn accesses(plan: &Plan, reader: &Reader, reads: &[ReadRows]) -> Resu
 pub(super) fn lines(
     plan: &Plan,
     reader: &Reader,
-    noted: &Noted,
+    noted: &TraceRecords,
     whole: Figures,
 ) -> Result<Vec<String>> {
     let figures = |rows: u64, last| Figures { first: last, last, rows, loops: 1 };
@@ -66,11 +66,11 @@ pub(super) fn lines(
         depth += 1;
     }
     match &plan.root.of {
-        Of::Union(_) => add(depth, "Append".to_owned()),
-        Of::Join(_) => add(depth, "Join by keys".to_owned()),
-        Of::Scan(_) | Of::OneRow => {}
+        RowSource::Union(_) => add(depth, "Append".to_owned()),
+        RowSource::Join(_) => add(depth, "Join by keys".to_owned()),
+        RowSource::Scan(_) | RowSource::OneRow => {}
     }
-    depth += usize::from(matches!(plan.root.of, Of::Union(_) | Of::Join(_)));
+    depth += usize::from(matches!(plan.root.of, RowSource::Union(_) | RowSource::Join(_)));
     let accesses = accesses(plan, reader, &noted.reads)?;
     for (at, access) in accesses.iter().enumerate() {
         let measured = match noted.reads.get(at) {
@@ -93,17 +93,17 @@ fn not_read(plan: &Plan, of: &Read) -> Access {
 
 /// The scans that are inputs of joins.
 fn joined(plan: &Plan) -> Vec<usize> {
-    fn add(of: &Of, joined: &mut Vec<usize>) {
+    fn add(of: &RowSource, joined: &mut Vec<usize>) {
         match of {
-            Of::Scan(_) | Of::OneRow => {}
-            Of::Join(_) => joined.extend(of.scans()),
-            Of::Union(union) => union.parts.iter().for_each(|part| add(&part.of, joined)),
+            RowSource::Scan(_) | RowSource::OneRow => {}
+            RowSource::Join(_) => joined.extend(of.scans()),
+            RowSource::Union(union) => union.parts.iter().for_each(|part| add(&part.of, joined)),
         }
     }
     let mut joined = Vec::new();
     add(&plan.root.of, &mut joined);
     for settled in &plan.settled {
-        if let Settled::Query(part, _) = settled {
+        if let RunConstant::Query(part, _) = settled {
             add(&part.of, &mut joined);
         }
     }
@@ -113,12 +113,12 @@ fn joined(plan: &Plan) -> Vec<usize> {
 fn steps(part: &PlanNode, visit: &mut impl FnMut(&Step)) {
     part.steps.iter().for_each(&mut *visit);
     match &part.of {
-        Of::Scan(_) | Of::OneRow => {}
-        Of::Join(join) => {
+        RowSource::Scan(_) | RowSource::OneRow => {}
+        RowSource::Join(join) => {
             steps(&join.left, visit);
             steps(&join.right, visit);
         }
-        Of::Union(union) => union.parts.iter().for_each(|part| steps(part, visit)),
+        RowSource::Union(union) => union.parts.iter().for_each(|part| steps(part, visit)),
     }
 }
 
@@ -144,7 +144,7 @@ fn access(
     }
     match (path.found_by.as_slice(), read.keys.is_empty()) {
         ([found_by], false) => by_keys(plan, of, read, found_by, &mut access),
-        _ => access.say("Using join buffer (hash join)"),
+        _ => access.add_extra("Using join buffer (hash join)"),
     }
     Ok(access)
 }
@@ -168,7 +168,7 @@ fn by_keys(plan: &Plan, of: &Read, read: &ReadRows, found_by: &FoundBy, access: 
         columns.iter().take(found_by.columns).map(|position| keys(*position)).collect();
     let count: u64 = used.iter().flatten().map(|keys| keys.count).max().unwrap_or(0);
     if count == 0 {
-        return access.say("Using join buffer (hash join)");
+        return access.add_extra("Using join buffer (hash join)");
     }
     let of_column = |keys: &Option<&Keys>| match keys {
         Some(keys) => column_name(plan, keys).unwrap_or_else(|| "func".to_owned()),
@@ -181,7 +181,7 @@ fn by_keys(plan: &Plan, of: &Read, read: &ReadRows, found_by: &FoundBy, access: 
     access.kind = Some(if is_one { "eq_ref" } else { "ref" });
     access.compared = Some(names.join(","));
     access.rows = access.rows.map(|rows| rows.div_ceil(count).max(1));
-    access.say(format!("{count} keys at once"));
+    access.add_extra(format!("{count} keys at once"));
 }
 
 /// The qualified name of the column that keys come from.

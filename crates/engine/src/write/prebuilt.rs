@@ -13,7 +13,7 @@ use super::{
 use crate::{
     Definition, Result, Schema,
     indexing::BoundedIndexer,
-    shared::{DatabaseState, IndexedAhead, KeyRecording, key_hash},
+    shared::{DatabaseState, KeyRecording, PrebuiltSegments, key_hash},
     snapshot::SegmentView,
 };
 
@@ -27,10 +27,10 @@ pub(super) struct RebasedSegments {
 
 /// Indexes a table for a changed definition. `None` if the definition needs no new segments, or changes rows as well.
 /// Cost: a scan of the table.
-pub(crate) fn index_ahead(
+pub(crate) fn prebuild_segments(
     shared: &Arc<DatabaseState>,
     definition: &Definition,
-) -> Result<Option<IndexedAhead>> {
+) -> Result<Option<PrebuiltSegments>> {
     let Definition::Alter { schema, fills } = definition else { return Ok(None) };
     let (recording, snapshot) = KeyRecording::begin(shared);
     let Some(view) = snapshot.tables.get(schema.name.as_str()) else { return Ok(None) };
@@ -50,13 +50,16 @@ pub(crate) fn index_ahead(
     let text_bytes = indexer.all_text_bytes;
     let segments = indexer.finish()?;
     let (number, defined, schema) = (view.number, view.defined, schema.clone());
-    Ok(Some(IndexedAhead { recording, number, defined, schema, segments, text_bytes }))
+    Ok(Some(PrebuiltSegments { recording, number, defined, schema, segments, text_bytes }))
 }
 
 impl Writer<'_> {
     /// Updates segments built ahead with the rows written since. `None` if those rows are not known any more or the
     /// table has changed.
-    pub(super) fn rebase_segments(&self, ahead: &IndexedAhead) -> Result<Option<RebasedSegments>> {
+    pub(super) fn rebase_segments(
+        &self,
+        ahead: &PrebuiltSegments,
+    ) -> Result<Option<RebasedSegments>> {
         let current = self.shared.published.load();
         let since = ahead.recording.position();
         let Some(view) = find_table(&current, ahead.number) else { return Ok(None) };

@@ -8,11 +8,11 @@ use super::DatabaseState;
 use crate::{Position, Schema, snapshot::Snapshot};
 
 /// The segments of a table for a new definition, with the rows of one snapshot.
-/// [`Database::index_ahead`](crate::Database::index_ahead) builds them, and
+/// [`Database::prebuild_segments`](crate::Database::prebuild_segments) builds them, and
 /// [`Database::define_indexed`](crate::Database::define_indexed) uses them. While this exists, every written key
 /// is recorded in a bounded list. If more than a million keys are written, or the table's definition changes, it
 /// becomes useless, and the writer indexes all rows.
-pub struct IndexedAhead {
+pub struct PrebuiltSegments {
     pub(crate) recording: KeyRecording,
     /// The table's number, and the version of its definition.
     pub(crate) number: u32,
@@ -23,9 +23,9 @@ pub struct IndexedAhead {
     pub(crate) text_bytes: u64,
 }
 
-impl std::fmt::Debug for IndexedAhead {
+impl std::fmt::Debug for PrebuiltSegments {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("IndexedAhead").field("table", &self.schema.name).finish_non_exhaustive()
+        f.debug_struct("PrebuiltSegments").field("table", &self.schema.name).finish_non_exhaustive()
     }
 }
 

@@ -24,26 +24,27 @@ use remora_engine::{
 
 use super::{
     exec::{ScanExec, external, placed, record_batch},
-    filter::Subject,
+    filter::ComparableColumn,
     overlaid::column,
-    settled::{Sought, sought},
+    settled::{RunValueComparison, sought},
 };
 use crate::{MAX_DIRECT_ROWS, catalog::Reader, meaning::is_false_of_null, state::Context};
 
 /// Limits of a scan by a cached plan.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Most {
+pub(crate) struct ScanLimits {
     /// The most documents that conditions are tested on.
     pub documents: u64,
     /// The most bytes of columns that are read.
     pub bytes: usize,
 }
 
-impl Most {
+impl ScanLimits {
     /// In a connection's thread.
-    pub(crate) const HERE: Self = Self { documents: 8_192, bytes: 4 << 20 };
+    pub(crate) const IN_CONNECTION_THREAD: Self = Self { documents: 8_192, bytes: 4 << 20 };
     /// In the planning threads.
-    pub(crate) const ASIDE: Self = Self { documents: MAX_DIRECT_ROWS as u64, bytes: 32 << 20 };
+    pub(crate) const IN_PLANNING_THREADS: Self =
+        Self { documents: MAX_DIRECT_ROWS as u64, bytes: 32 << 20 };
 }
 
 /// Rows in a batch.
@@ -51,41 +52,41 @@ const BATCH_ROWS: usize = 1_024;
 
 /// A scan that any cached plan can run.
 #[derive(Debug)]
-pub(crate) struct FewScan {
+pub(crate) struct CachedScan {
     table: String,
     columns: Vec<usize>,
     places: Vec<usize>,
     schema: SchemaRef,
     filter: Option<Filter>,
-    subjects: Vec<Option<Subject>>,
+    subjects: Vec<Option<ComparableColumn>>,
     relation: Option<Arc<str>>,
     /// Comparisons with values of a run or of an outer row.
-    sought: Vec<Sought>,
+    sought: Vec<RunValueComparison>,
     /// The most rows that satisfy all conditions.
     limit: Option<u64>,
     indexes: AllowedIndexes,
 }
 
 /// An iterator over the batches of a scan.
-pub(crate) struct FewRows<'s> {
-    of: &'s FewScan,
+pub(crate) struct CachedRows<'s> {
+    of: &'s CachedScan,
     scan: Scan,
     zone: TimeZone,
 }
 
 impl ScanExec {
     /// The scan for a cached plan; `None` if it has more than conditions on columns of the snapshot.
-    pub(crate) fn few(&self) -> Option<FewScan> {
+    pub(crate) fn few(&self) -> Option<CachedScan> {
         // The join that has this filter also checks the rows itself.
         let learnt = |filter: &Arc<dyn PhysicalExpr>| {
             filter.downcast_ref::<DynamicFilterPhysicalExpr>().is_some()
         };
         let is_plain = self.overlay.is_none()
-            && !self.reader.is_elsewhere(&self.table)
+            && !self.reader.has_remote_parts(&self.table)
             && self.scores.is_empty()
             && self.dynamic.iter().all(learnt)
             && self.shape.text.is_none();
-        is_plain.then(|| FewScan {
+        is_plain.then(|| CachedScan {
             table: self.table.clone(),
             subjects: self.subjects.clone(),
             relation: self.relation.clone(),
@@ -100,7 +101,7 @@ impl ScanExec {
     }
 }
 
-impl FewScan {
+impl CachedScan {
     /// The rows that also satisfy `filter`, in key order, at most `limit`; `None` if more documents than `most` permits
     /// would be tested.
     pub(crate) fn batches(
@@ -109,8 +110,8 @@ impl FewScan {
         filter: Option<Filter>,
         limit: Option<u64>,
         zone: TimeZone,
-        most: Most,
-    ) -> PlanResult<Option<FewRows<'_>>> {
+        most: ScanLimits,
+    ) -> PlanResult<Option<CachedRows<'_>>> {
         let request = ScanRequest {
             table: self.table.clone(),
             text: None,
@@ -124,10 +125,10 @@ impl FewScan {
             best: None,
             indexes: self.indexes,
         };
-        let Some(scan) = reader.scan_few(request, most.documents).map_err(external)? else {
+        let Some(scan) = reader.scan_within(request, most.documents).map_err(external)? else {
             return Ok(None);
         };
-        Ok(Some(FewRows { of: self, scan, zone }))
+        Ok(Some(CachedRows { of: self, scan, zone }))
     }
 
     /// The first rows in an order that also satisfy `filter`, in one batch. If the key or an index has the order, no
@@ -246,7 +247,7 @@ impl FewScan {
     /// The filters for these comparisons with the current values: with those of the outer row if `of_row`, else with
     /// those of the run. Comparisons that the engine cannot express are left out.
     pub(crate) fn settled_filters(&self, context: &Arc<Context>, of_row: bool) -> Vec<Filter> {
-        let filter = |sought: &Sought| {
+        let filter = |sought: &RunValueComparison| {
             let subject = self.subjects.get(sought.column)?.as_ref()?;
             let value = sought.value(context)?;
             if value.is_null() && is_false_of_null(sought.operator) {
@@ -297,14 +298,14 @@ impl FewScan {
     }
 }
 
-impl FewRows<'_> {
+impl CachedRows<'_> {
     /// The number of remaining rows.
     pub(crate) fn rows(&self) -> u64 {
         self.scan.rows()
     }
 }
 
-impl Iterator for FewRows<'_> {
+impl Iterator for CachedRows<'_> {
     type Item = PlanResult<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {

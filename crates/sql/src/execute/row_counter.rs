@@ -4,11 +4,11 @@ use crate::{Cell, Column, Outcome, Reply, Result};
 
 /// The number of rows received.
 #[derive(Default)]
-pub(super) struct Counted {
+pub(super) struct RowCounter {
     pub rows: u64,
 }
 
-impl Reply for Counted {
+impl Reply for RowCounter {
     fn columns(&mut self, _: &[Column]) -> Result<()> {
         Ok(())
     }

@@ -80,7 +80,7 @@ fn rows_written_meanwhile_are_in_the_new_segments() {
     for round in 1..12 {
         database.apply(batch(random.changes(400, 600))).unwrap();
         let definition = alter(with_words(round));
-        let ahead = database.index_ahead(&definition).unwrap().unwrap();
+        let ahead = database.prebuild_segments(&definition).unwrap().unwrap();
         for _ in 0..random.below(4) {
             database.apply(batch(random.changes(20, 900))).unwrap();
         }
@@ -102,7 +102,7 @@ fn built_segments_are_published() {
     database.create_table(schema()).unwrap();
     database.apply(batch(Random(1).changes(500, 300))).unwrap();
     let definition = alter(with_words(1));
-    let ahead = database.index_ahead(&definition).unwrap().unwrap();
+    let ahead = database.prebuild_segments(&definition).unwrap().unwrap();
     let made = ahead.segments.clone();
     database.apply(batch(Random(2).changes(5, 300))).unwrap();
     database.define_indexed(vec![definition.clone()], Vec::new(), vec![ahead]).unwrap();
@@ -111,10 +111,10 @@ fn built_segments_are_published() {
     assert!(view.segments.iter().any(|segment| segment.is_of(&made[0])));
     check(&database);
     // Nothing is indexed if the existing segments serve the definition.
-    assert!(database.index_ahead(&definition).unwrap().is_none());
+    assert!(database.prebuild_segments(&definition).unwrap().is_none());
     let gone = alter(Schema { name: "gone".to_owned(), ..with_words(2) });
-    assert!(database.index_ahead(&gone).unwrap().is_none());
-    assert!(database.index_ahead(&Definition::Drop("t".to_owned())).unwrap().is_none());
+    assert!(database.prebuild_segments(&gone).unwrap().is_none());
+    assert!(database.prebuild_segments(&Definition::Drop("t".to_owned())).unwrap().is_none());
 }
 
 /// Segments built ahead are not used if the table has changed or was emptied.
@@ -125,7 +125,7 @@ fn segments_for_an_outdated_definition_are_not_used() {
     database.create_table(schema()).unwrap();
     let changes = || batch(Random(3).changes(200, 100));
     let ahead = |database: &Database, number: u32| {
-        database.index_ahead(&alter(with_words(number))).unwrap().unwrap()
+        database.prebuild_segments(&alter(with_words(number))).unwrap().unwrap()
     };
     database.apply(changes()).unwrap();
     let other = ahead(&database, 1);

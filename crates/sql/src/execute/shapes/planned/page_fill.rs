@@ -13,15 +13,15 @@ const MOST: u32 = 4 * WHOLE;
 const GIVEN_UP: u32 = 64;
 
 /// The share of a page's rows that is likely to fill it, in units of [`WHOLE`].
-pub(super) struct Likely(AtomicU32);
+pub(super) struct PageFillEstimate(AtomicU32);
 
-impl Default for Likely {
+impl Default for PageFillEstimate {
     fn default() -> Self {
         Self(AtomicU32::new(WHOLE))
     }
 }
 
-impl Likely {
+impl PageFillEstimate {
     /// The number of first rows to try for a page that ends with row `last`.
     pub(super) fn rows(&self, last: u64) -> u64 {
         let share = u64::from(self.0.load(Relaxed));
@@ -30,7 +30,7 @@ impl Likely {
     }
 
     /// Notes that the first try filled the page: fewer rows may do as well.
-    pub(super) fn was_enough(&self) {
+    pub(super) fn record_full_page(&self) {
         let share = self.0.load(Relaxed);
         if share > WHOLE {
             self.0.store(share - (share - WHOLE).div_ceil(GIVEN_UP), Relaxed);
@@ -43,7 +43,7 @@ impl Likely {
     }
 
     /// Notes that `tried` rows gave only `found` result rows.
-    pub(super) fn was_too_few(&self, tried: u64, found: u64) {
+    pub(super) fn record_short_page(&self, tried: u64, found: u64) {
         let share = with_reserve(tried.saturating_mul(u64::from(WHOLE)) / found.max(1));
         self.0.store(u32::try_from(share).unwrap_or(MOST).clamp(WHOLE, MOST), Relaxed);
     }
@@ -66,15 +66,15 @@ mod tests {
 
     #[test]
     fn a_plan_learns_how_many_rows_fill_a_page() {
-        let likely = Likely::default();
+        let likely = PageFillEstimate::default();
         assert_eq!(likely.rows(20), 20);
-        likely.was_enough();
+        likely.record_full_page();
         assert_eq!(likely.rows(20), 20);
-        likely.was_too_few(20, 18);
+        likely.record_short_page(20, 18);
         assert_eq!(likely.rows(20), 28);
-        (0..100).for_each(|_| likely.was_enough());
+        (0..100).for_each(|_| likely.record_full_page());
         assert_eq!(likely.rows(20), 20);
-        likely.was_too_few(20, 0);
+        likely.record_short_page(20, 0);
         assert_eq!(likely.rows(20), 80);
         assert_eq!(likely.rows(MAX_PAGE_ROWS), MAX_PAGE_ROWS);
         likely.forget();

@@ -38,7 +38,7 @@ const BATCH_BYTES: usize = 1 << 20;
 
 /// The step.
 #[derive(Clone, Debug)]
-pub(super) struct InTurnExec {
+pub(super) struct RowByRowExec {
     input: Arc<dyn ExecutionPlan>,
     exprs: Arc<[(Arc<dyn PhysicalExpr>, bool)]>,
     /// The order in which rows come, which is the order in which they are counted.
@@ -46,7 +46,7 @@ pub(super) struct InTurnExec {
     properties: Arc<PlanProperties>,
 }
 
-impl InTurnExec {
+impl RowByRowExec {
     /// Expressions over rows, each with whether it asks variables.
     pub(super) fn new(
         input: Arc<dyn ExecutionPlan>,
@@ -91,15 +91,15 @@ pub(super) fn with_kept_sort(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Exe
     plan.replace_children(vec![with_kept_sort(below)?], options)
 }
 
-impl DisplayAs for InTurnExec {
+impl DisplayAs for RowByRowExec {
     fn fmt_as(&self, _: DisplayFormatType, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Assign variables row by row")
     }
 }
 
-impl ExecutionPlan for InTurnExec {
+impl ExecutionPlan for RowByRowExec {
     fn name(&self) -> &'static str {
-        "InTurnExec"
+        "RowByRowExec"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -255,7 +255,7 @@ struct Case {
 
 impl Step {
     fn of(expr: &Arc<dyn PhysicalExpr>) -> Self {
-        if !asks(expr) {
+        if !uses_variables(expr) {
             return Self::Whole(Arc::clone(expr));
         }
         let any: &dyn std::any::Any = expr.as_ref();
@@ -356,9 +356,9 @@ fn function_name(expr: &Arc<dyn PhysicalExpr>) -> Option<&str> {
 }
 
 /// Whether variables are asked in an expression.
-fn asks(expr: &Arc<dyn PhysicalExpr>) -> bool {
+fn uses_variables(expr: &Arc<dyn PhysicalExpr>) -> bool {
     let is_asked = matches!(function_name(expr), Some(READ_VARIABLE | ASSIGN_VARIABLE));
-    is_asked || expr.children().into_iter().any(asks)
+    is_asked || expr.children().into_iter().any(uses_variables)
 }
 
 /// A value in the place of what gave it, with its type.

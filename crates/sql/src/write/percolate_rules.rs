@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 
 use super::{
     define::{Owner, check_stored, is_parenthesised},
-    rows::{RowMaker, TargetTable, computed::conditions_over, literal::Given},
+    rows::{RowMaker, TargetTable, computed::conditions_over, literal::CellExpr},
 };
 use crate::{
     Error, Result,
@@ -54,8 +54,8 @@ impl Documents {
         let mut rows = Vec::with_capacity(documents.len());
         for (number, values) in (1..).zip(documents) {
             session.check_interrupted()?;
-            let (columns, given): (Vec<usize>, Vec<Given>) =
-                values.into_iter().map(|(column, value)| (column, Given::Value(value))).unzip();
+            let (columns, given): (Vec<usize>, Vec<CellExpr>) =
+                values.into_iter().map(|(column, value)| (column, CellExpr::Value(value))).unzip();
             rows.push(maker.row(session, &self.target, &columns, &given, number)?);
         }
         Ok(rows)

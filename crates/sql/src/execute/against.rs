@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{
     self, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName,
     SearchModifier, SelectItem, SetExpr, Value, ValueWithSpan, Visitor, VisitorMut,
 };
-use remora_engine::Value as Held;
+use remora_engine::Value as EngineValue;
 use remora_mysql::ErrorCode;
 
 use super::run::{collect, parsed};
@@ -24,7 +24,7 @@ pub(super) async fn settle(
     query: &mut ast::Query,
     source: &Source,
 ) -> Result<()> {
-    let mut taken = Taken { sought: Vec::new() };
+    let mut taken = AgainstArguments { sought: Vec::new() };
     if let ControlFlow::Break(error) = query.visit(&mut taken) {
         return Err(error);
     }
@@ -33,7 +33,7 @@ pub(super) async fn settle(
         texts.push(Box::pin(evaluated(session, expr, source)).await?);
     }
     if !texts.is_empty() {
-        let _ = query.visit(&mut Given { texts });
+        let _ = query.visit(&mut AgainstValues { texts });
     }
     Ok(())
 }
@@ -46,8 +46,8 @@ async fn evaluated(session: &SessionState, expr: Expr, source: &Source) -> Resul
         select.projection = vec![SelectItem::UnnamedExpr(Expr::Nested(Box::new(expr)))];
     }
     Ok(match collect(session, query, source).await?.value(0, 0) {
-        Held::Null => String::new(),
-        Held::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        EngineValue::Null => String::new(),
+        EngineValue::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         value => value.to_string(),
     })
 }
@@ -58,11 +58,11 @@ fn wrong_arguments() -> Error {
 }
 
 /// Replaces each argument of AGAINST by a numbered marker.
-struct Taken {
+struct AgainstArguments {
     sought: Vec<Expr>,
 }
 
-impl VisitorMut for Taken {
+impl VisitorMut for AgainstArguments {
     type Break = Error;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
@@ -88,10 +88,10 @@ impl VisitorMut for Taken {
     }
 }
 
-impl Taken {
+impl AgainstArguments {
     /// The marker that stands for an expression.
     fn take(&mut self, sought: Expr) -> Result<ValueWithSpan> {
-        let mut varying = Varying { depth: 0 };
+        let mut varying = RowDependence { depth: 0 };
         if sought.visit(&mut varying).is_break() {
             return Err(wrong_arguments());
         }
@@ -163,12 +163,12 @@ fn modifier(mode: &Expr) -> Option<SearchModifier> {
 }
 
 /// Looks for anything that may differ from row to row: columns, and functions such as RAND().
-struct Varying {
+struct RowDependence {
     /// The nesting depth of subqueries, which have columns of their own.
     depth: usize,
 }
 
-impl Visitor for Varying {
+impl Visitor for RowDependence {
     type Break = ();
 
     fn pre_visit_query(&mut self, _query: &ast::Query) -> ControlFlow<()> {
@@ -195,11 +195,11 @@ impl Visitor for Varying {
 }
 
 /// Replaces the markers by the values.
-struct Given {
+struct AgainstValues {
     texts: Vec<String>,
 }
 
-impl VisitorMut for Given {
+impl VisitorMut for AgainstValues {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {

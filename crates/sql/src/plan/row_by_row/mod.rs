@@ -35,18 +35,18 @@ use crate::{
     meaning::{ASSIGN_VARIABLE, GIVE_LAST_INSERT_ID, READ_VARIABLE, undecided},
     nodes::TreeNode,
 };
-use rows::InTurnExec;
+use rows::RowByRowExec;
 
 /// The rule that puts in what evaluates row by row.
 #[derive(Debug)]
-pub(super) struct Turns;
+pub(super) struct RowByRowRule;
 
-impl AnalyzerRule for Turns {
+impl AnalyzerRule for RowByRowRule {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         let mut is_asked = false;
         plan.apply(|node| {
             if let LogicalPlan::Projection(projection) = node {
-                is_asked |= asks_in(projection)?;
+                is_asked |= projection_uses_variables(projection)?;
             }
             Ok(if is_asked { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
         })?;
@@ -54,11 +54,11 @@ impl AnalyzerRule for Turns {
             return Ok(plan);
         }
         let turned = plan.transform_up(|node| match node {
-            LogicalPlan::Projection(projection) if asks_in(&projection)? => {
+            LogicalPlan::Projection(projection) if projection_uses_variables(&projection)? => {
                 let Projection { expr, input, .. } = projection;
                 let exprs = types::told(expr, input.schema())?;
                 let exprs = exprs.into_iter().map(undecided_sides).collect::<Result<_>>()?;
-                let node = Arc::new(InTurn::new(exprs, Arc::unwrap_or_clone(input))?);
+                let node = Arc::new(RowByRowProjection::new(exprs, Arc::unwrap_or_clone(input))?);
                 Ok(Transformed::yes(LogicalPlan::Extension(Extension { node })))
             }
             node => Ok(Transformed::no(node)),
@@ -71,10 +71,10 @@ impl AnalyzerRule for Turns {
     }
 }
 
-fn asks_in(projection: &Projection) -> Result<bool> {
+fn projection_uses_variables(projection: &Projection) -> Result<bool> {
     let has_rows = !matches!(*projection.input, LogicalPlan::EmptyRelation(_));
     for expr in &projection.expr {
-        if asks(expr)? || has_rows && gives_id(expr)? {
+        if uses_variables(expr)? || has_rows && gives_id(expr)? {
             return Ok(true);
         }
     }
@@ -87,7 +87,7 @@ fn gives_id(expr: &Expr) -> Result<bool> {
 }
 
 /// Whether an expression reads or assigns variables while it is evaluated.
-fn asks(expr: &Expr) -> Result<bool> {
+fn uses_variables(expr: &Expr) -> Result<bool> {
     expr.exists(|each| {
         Ok(call_of(each, READ_VARIABLE).is_some() || call_of(each, ASSIGN_VARIABLE).is_some())
     })
@@ -97,11 +97,11 @@ fn asks(expr: &Expr) -> Result<bool> {
 /// with what it assigns.
 fn undecided_sides(expr: Expr) -> Result<Expr> {
     let side = |side: Box<Expr>| -> Result<Box<Expr>> {
-        Ok(if asks(&side)? { side } else { Box::new(undecided(*side)) })
+        Ok(if uses_variables(&side)? { side } else { Box::new(undecided(*side)) })
     };
     let made = expr.transform_up(|each| match each {
         Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right })
-            if asks(&left)? || asks(&right)? =>
+            if uses_variables(&left)? || uses_variables(&right)? =>
         {
             let both = BinaryExpr::new(side(left)?, op, side(right)?);
             Ok(Transformed::yes(Expr::BinaryExpr(both)))
@@ -121,17 +121,17 @@ fn call_of<'e>(expr: &'e Expr, name: &str) -> Option<&'e [Expr]> {
 
 /// A projection that is evaluated row by row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Hash)]
-pub(super) struct InTurn {
+pub(super) struct RowByRowProjection {
     projection: Projection,
 }
 
-impl InTurn {
+impl RowByRowProjection {
     fn new(exprs: Vec<Expr>, input: LogicalPlan) -> Result<Self> {
         Ok(Self { projection: Projection::try_new(exprs, Arc::new(input))? })
     }
 }
 
-impl UserDefinedLogicalNodeCore for InTurn {
+impl UserDefinedLogicalNodeCore for RowByRowProjection {
     fn name(&self) -> &str {
         "InTurn"
     }
@@ -163,7 +163,7 @@ impl UserDefinedLogicalNodeCore for InTurn {
 
 /// The step as it runs.
 pub(super) fn planned(
-    turn: &InTurn,
+    turn: &RowByRowProjection,
     below: &DFSchema,
     input: Arc<dyn ExecutionPlan>,
     session: &dyn Session,
@@ -172,10 +172,10 @@ pub(super) fn planned(
     let properties = session.execution_props();
     let physical = |expr: &Expr| {
         let expr = expr.clone().unalias_nested().data;
-        let is_asked = asks(&expr)?;
+        let is_asked = uses_variables(&expr)?;
         Ok((create_physical_expr(&expr, below, properties, &planning)?, is_asked))
     };
     let exprs: Vec<_> = turn.projection.expr.iter().map(physical).collect::<Result<_>>()?;
     let schema = Arc::clone(turn.projection.schema.inner());
-    Ok(Arc::new(InTurnExec::new(rows::with_kept_sort(input)?, exprs, schema)))
+    Ok(Arc::new(RowByRowExec::new(rows::with_kept_sort(input)?, exprs, schema)))
 }

@@ -7,7 +7,7 @@ use remora_engine::{Row, Value};
 
 use super::{
     evaluate::Query,
-    literal::{Given, Parameters},
+    literal::{CellExpr, Parameters},
     target::TargetTable,
     update::{Assignment, Changer, Named, key_of},
 };
@@ -66,8 +66,8 @@ pub(super) fn evaluated_in_turn(
     let mut in_turn = Vec::with_capacity(assignments.len());
     for assignment in assignments {
         in_turn.push(match &assignment.given {
-            Given::Expression(range) if gives_last_insert_id(tokens, range.clone()) => true,
-            Given::Expression(range) => {
+            CellExpr::Expression(range) if gives_last_insert_id(tokens, range.clone()) => true,
+            CellExpr::Expression(range) => {
                 let mentions = mentions(tokens, range.clone(), named, target);
                 mentions.iter().any(|mention| before.contains(&mention.column))
             }
@@ -95,7 +95,7 @@ fn gives_last_insert_id(tokens: &Tokens<'_>, range: Range<usize>) -> bool {
 type Old<'f> = (Arc<Row>, &'f [Value]);
 
 /// The changed rows of one table, and the assignments that are evaluated after the others.
-pub(super) struct InTurn<'u, 't> {
+pub(super) struct SequentialAssignments<'u, 't> {
     pub tokens: &'u Tokens<'t>,
     pub parameters: &'u Parameters<'u>,
     pub named: &'u Named,
@@ -104,7 +104,7 @@ pub(super) struct InTurn<'u, 't> {
     pub in_turn: &'u [bool],
 }
 
-impl InTurn<'_, '_> {
+impl SequentialAssignments<'_, '_> {
     /// Changes the rows that were found. Each is given by its key and the values of the other assignments. Returns how
     /// many there are, and how many changed.
     pub(super) async fn change(
@@ -158,7 +158,7 @@ impl InTurn<'_, '_> {
         let mut place = 0;
         for (assignment, in_turn) in self.assignments.iter().zip(self.in_turn) {
             let evaluated: Vec<Option<Value>> = match &assignment.given {
-                Given::Expression(range) if *in_turn => {
+                CellExpr::Expression(range) if *in_turn => {
                     let mut expression = Query::new("(");
                     expression.push_tokens(self.tokens, range.clone(), self.parameters);
                     expression.push(")");
@@ -167,7 +167,7 @@ impl InTurn<'_, '_> {
                         values_over(session, self.target, alias, &rows, &[], &expression).await?;
                     values.into_iter().map(Some).collect()
                 }
-                Given::Expression(_) => {
+                CellExpr::Expression(_) => {
                     place += 1;
                     old.iter().map(|(_, values)| values.get(place - 1).cloned()).collect()
                 }

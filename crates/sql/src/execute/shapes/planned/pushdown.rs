@@ -11,7 +11,7 @@ use super::{
     super::{
         condition::Tests,
         constant::Constant,
-        lift::{Constants, FIRST_SUM, Lifted, LiteralKind},
+        lift::{Constants, FIRST_SUM, LiteralKind, ParameterizedText},
         shape::{ColumnName, Comparison, Condition, Group},
         table::Table,
     },
@@ -27,7 +27,7 @@ const MAX_ROW: usize = 8;
 
 /// The conditions that were taken.
 #[derive(Default)]
-pub(super) struct Taken {
+pub(super) struct PushedConditions {
     /// The conditions of each table that has any, with the table's index.
     pub tests: Vec<(usize, Tests)>,
     pub limit: Option<Group>,
@@ -58,10 +58,10 @@ impl Sum {
     }
 }
 
-impl Taken {
+impl PushedConditions {
     /// Takes the conditions of WHERE and ON, also of subqueries, that the engine answers exactly for any literals. If a
     /// subquery's text is a column name, the subqueries' literals stay part of the plan.
-    pub fn conditions(&mut self, query: &mut Query, lifted: &Lifted, tables: &Tables) {
+    pub fn conditions(&mut self, query: &mut Query, lifted: &ParameterizedText, tables: &Tables) {
         if Visit::visit(&*query, &mut NamedByText).is_break() {
             if let SetExpr::Select(select) = query.body.as_mut() {
                 self.of_select(select, lifted, tables);
@@ -73,7 +73,7 @@ impl Taken {
         }));
     }
 
-    fn of_select(&mut self, select: &mut Select, lifted: &Lifted, tables: &Tables) {
+    fn of_select(&mut self, select: &mut Select, lifted: &ParameterizedText, tables: &Tables) {
         let joined = tables.joined_by(select);
         if let Some(condition) = select.selection.take() {
             let of = |condition: &Condition| joined.of_where(condition);
@@ -101,7 +101,7 @@ impl Taken {
     fn of_condition(
         &mut self,
         condition: Expr,
-        lifted: &Lifted,
+        lifted: &ParameterizedText,
         (tables, joined): (&Tables, &Joined<'_>),
         of: impl Fn(&Condition) -> Option<usize>,
     ) -> Option<Expr> {
@@ -139,7 +139,7 @@ impl Taken {
     }
 
     /// Takes LIMIT and OFFSET; `None` if they are not literals.
-    pub fn page(&mut self, query: &mut Query, lifted: &Lifted) -> Option<()> {
+    pub fn page(&mut self, query: &mut Query, lifted: &ParameterizedText) -> Option<()> {
         let (limit, offset) = match query.limit_clause.take() {
             None => return Some(()),
             Some(LimitClause::LimitOffset { limit, offset, limit_by }) if limit_by.is_empty() => {
@@ -220,7 +220,7 @@ fn conjuncts(condition: Expr, parts: &mut Vec<Expr>) {
 }
 
 struct Reading<'l> {
-    lifted: &'l Lifted,
+    lifted: &'l ParameterizedText,
     /// The tables whose functional keys expressions may match.
     tables: Option<&'l Joined<'l>>,
     /// The groups of literals read so far.

@@ -14,8 +14,8 @@ use remora_mysql::{ErrorCode, LexMode, TokenKind};
 use rustc_hash::FxHashMap;
 
 use super::{
-    Catalog, Output, Resolver, Shown,
-    places::Standing,
+    Catalog, ClientColumn, Output, Resolver,
+    places::SelectPosition,
     resolver,
     scope::{Scope, quoted},
     views::{parsed, quoted_text},
@@ -61,7 +61,7 @@ pub(super) enum NotedItem {
 /// # Errors
 /// Errors of the query; 1353 and 1060 for its column names. A statement whose printed text would not be read as the
 /// same tree is refused.
-pub(crate) fn frozen(
+pub(crate) fn view_text(
     query: Query,
     source: &Source,
     catalog: &dyn Catalog,
@@ -72,7 +72,7 @@ pub(crate) fn frozen(
         Resolver { notes: Some(RefCell::default()), ..resolver(&query, source, catalog) };
     let mut query = query;
     let given = (!names.is_empty()).then_some(names);
-    let env = super::Env { scope: None, common: None, standing: Standing::default() };
+    let env = super::Env { scope: None, common: None, standing: SelectPosition::default() };
     let outputs = resolver.query(&mut query, env, given)?;
     if given.is_some_and(|names| names.len() != outputs.len()) {
         return Err(super::column_counts());
@@ -170,13 +170,14 @@ impl Resolver<'_> {
     /// The columns of a `*` as they are recorded.
     pub(super) fn noted_all<'e>(
         &self,
-        columns: impl Iterator<Item = (&'e Expr, &'e Shown)>,
+        columns: impl Iterator<Item = (&'e Expr, &'e ClientColumn)>,
         scope: &Scope<'_>,
     ) -> NotedItem {
         let Some(notes) = &self.notes else { return NotedItem::All(Vec::new()) };
         let notes = notes.borrow();
-        let called =
-            |(expr, shown): (&Expr, &Shown)| Some((notes.called(expr, scope)?, shown.name.clone()));
+        let called = |(expr, shown): (&Expr, &ClientColumn)| {
+            Some((notes.called(expr, scope)?, shown.name.clone()))
+        };
         NotedItem::All(columns.filter_map(called).collect())
     }
 

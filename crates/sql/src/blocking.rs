@@ -11,7 +11,7 @@ use tokio::{
 const MAX_READING: usize = 64;
 
 /// Waits in a function without keeping other queries from the thread.
-pub(crate) fn wait_aside<T>(wait: impl FnOnce() -> T) -> T {
+pub(crate) fn run_blocking<T>(wait: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|handle| handle.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => block_in_place(wait),
         _ => wait(),
@@ -19,14 +19,14 @@ pub(crate) fn wait_aside<T>(wait: impl FnOnce() -> T) -> T {
 }
 
 /// Reads or plans a long text without keeping the thread's other tasks waiting.
-pub(crate) fn read_aside<T>(is_long: bool, read: impl FnOnce() -> T) -> T {
+pub(crate) fn run_blocking_if_long<T>(is_long: bool, read: impl FnOnce() -> T) -> T {
     static READING: AtomicUsize = AtomicUsize::new(0);
     if !is_long {
         return read();
     }
     // Each takes a thread of its own, of which there are not many.
     let place = READING.fetch_add(1, Ordering::Relaxed);
-    let done = if place < MAX_READING { wait_aside(read) } else { read() };
+    let done = if place < MAX_READING { run_blocking(read) } else { read() };
     READING.fetch_sub(1, Ordering::Relaxed);
     done
 }

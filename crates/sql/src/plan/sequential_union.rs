@@ -53,14 +53,14 @@ fn in_turn(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Execution
         let parts = below.children().into_iter().map(|part| in_turn(Arc::clone(part)));
         let parts = parts.map(|part| part.map(|part| part.data)).collect::<Result<Vec<_>>>()?;
         let below = below.replace_children(parts, recomputed())?;
-        let in_turn = Arc::new(InTurn::new(below)) as Arc<dyn ExecutionPlan>;
+        let in_turn = Arc::new(SequentialUnion::new(below)) as Arc<dyn ExecutionPlan>;
         Ok(Transformed::new(in_turn, true, TreeNodeRecursion::Jump))
     })
 }
 
 /// Whether the operator only concatenates the partitions below it.
-pub(crate) fn is_in_turn(plan: &dyn ExecutionPlan) -> bool {
-    plan.is::<InTurn>()
+pub(crate) fn is_sequential_union(plan: &dyn ExecutionPlan) -> bool {
+    plan.is::<SequentialUnion>()
 }
 
 fn recomputed() -> ReplaceChildrenOptions {
@@ -69,12 +69,12 @@ fn recomputed() -> ReplaceChildrenOptions {
 
 /// Concatenates the partitions of a plan.
 #[derive(Debug)]
-struct InTurn {
+struct SequentialUnion {
     parts: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
 }
 
-impl InTurn {
+impl SequentialUnion {
     fn new(parts: Arc<dyn ExecutionPlan>) -> Self {
         let mut equal = parts.equivalence_properties().clone();
         equal.clear_orderings();
@@ -86,15 +86,15 @@ impl InTurn {
     }
 }
 
-impl DisplayAs for InTurn {
+impl DisplayAs for SequentialUnion {
     fn fmt_as(&self, _: DisplayFormatType, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "One part after the other")
     }
 }
 
-impl ExecutionPlan for InTurn {
+impl ExecutionPlan for SequentialUnion {
     fn name(&self) -> &str {
-        "InTurn"
+        "SequentialUnion"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {

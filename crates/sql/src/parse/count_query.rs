@@ -9,7 +9,7 @@ use super::{Source, facets::depths};
 
 /// A statement that counts what another finds, and the values for its `?`.
 #[derive(Clone, Debug)]
-pub(crate) struct Counting {
+pub(crate) struct CountQuery {
     /// Its text.
     pub text: String,
     /// A value for each `?`.
@@ -24,7 +24,7 @@ const AGGREGATES: [&str; 10] =
     ["AVG", "BIT_AND", "BIT_OR", "BIT_XOR", "COUNT", "GROUP_CONCAT", "MAX", "MIN", "STD", "SUM"];
 
 /// What counts the rows of a SELECT; `None` for a statement of another form.
-pub(crate) fn counting(source: &Source, parameters: &[Value]) -> Option<Counting> {
+pub(crate) fn count_query(source: &Source, parameters: &[Value]) -> Option<CountQuery> {
     let depths = depths(source);
     let count = source.tokens.len();
     let top = |at: usize, word: &str| depths.get(at) == Some(&0) && source.is_word(at, word);
@@ -57,7 +57,7 @@ pub(crate) fn counting(source: &Source, parameters: &[Value]) -> Option<Counting
         let before = all(0..range.start);
         parameters.iter().skip(before).take(all(range)).cloned().collect::<Vec<_>>()
     });
-    Some(Counting { text, parameters: parameters.collect() })
+    Some(CountQuery { text, parameters: parameters.collect() })
 }
 
 fn text(source: &Source, range: Range<usize>) -> String {
@@ -79,9 +79,9 @@ mod tests {
         let counted = |text: &str| {
             let source = split(text.as_bytes(), false, LexMode::default()).unwrap().remove(0);
             let values = [Value::Int(1), Value::Int(2), Value::Int(3), Value::Int(4)];
-            let counting = counting(&source, &values)?;
-            let values: Vec<String> = counting.parameters.iter().map(Value::to_string).collect();
-            Some(format!("{} [{}]", counting.text.trim_end(), values.join(",")))
+            let count_query = count_query(&source, &values)?;
+            let values: Vec<String> = count_query.parameters.iter().map(Value::to_string).collect();
+            Some(format!("{} [{}]", count_query.text.trim_end(), values.join(",")))
         };
         let found = counted("SELECT ?, b FROM t WHERE MATCH(?) ORDER BY ? LIMIT 5 OPTION ranker=?");
         assert_eq!(found.unwrap(), "SELECT COUNT(*) FROM t WHERE MATCH(?) OPTION ranker=? [2,4]");
