@@ -45,7 +45,7 @@ impl Table {
         let engine_name = name.engine_name(shared);
         let schema = reader.schema(&engine_name).ok()?;
         // Of others nothing is known but their declaration.
-        if !schema.agents().is_empty() && !reader.is_elsewhere(&engine_name) {
+        if !schema.agents().is_empty() && !reader.has_remote_parts(&engine_name) {
             return None;
         }
         let alias = alias.unwrap_or(table).to_owned();

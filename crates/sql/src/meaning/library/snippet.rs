@@ -79,7 +79,7 @@ impl Words {
         let database = &context.shared.database;
         // Of a table with rows in other servers they are what those say.
         let schema = match context.agents.upgrade() {
-            Some(agents) => database.reader().reaching(agents).schema(table),
+            Some(agents) => database.reader().with_remote_tables(agents).schema(table),
             None => database.schema(table),
         };
         let schema = schema.map_err(|error| from_engine(&error))?;

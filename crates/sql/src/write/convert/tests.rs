@@ -10,7 +10,7 @@ use crate::{
     catalog::parse_column,
     meaning::{number::format_float, temporal::time_text},
     parse::read,
-    write::rows::literal::{Given, Parameters, given},
+    write::rows::literal::{CellExpr, Parameters, given},
 };
 
 fn converter(strict: bool) -> Converter {
@@ -57,7 +57,7 @@ fn converted(declared: &str, literal: &str) -> Option<String> {
         given(tokens, &Parameters { values: &[], places: Vec::new() }, |_| false)
     });
     let Ok(given) = given else { return None };
-    if matches!(given, Given::Expression(_)) {
+    if matches!(given, CellExpr::Expression(_)) {
         return None;
     }
     let converter = converter(true);

@@ -377,7 +377,7 @@ fn failed_batch_exists_only_with_its_number() {
     drop(rows);
     let held = store.snapshot();
     let last_rows = store.last_rows.load(Ordering::Acquire);
-    let asked = |number| Undecided { number, has_rows: true, last_rows };
+    let asked = |number| InDoubtBatch { number, has_rows: true, last_rows };
     assert_eq!(store.reopen(Some(&asked(6))).unwrap(), 5, "the sixth is not there");
     assert_eq!(entries(&*held, ROWS, b"").len(), 1, "nothing has changed for readers");
     assert_eq!(store.reopen(Some(&asked(5))).unwrap(), 5, "the fifth is");

@@ -119,7 +119,7 @@ fn of_step(
         }
     };
     if number > 0 && read.rows_before != 1 {
-        access.say(format!("for {} rows at once", read.rows_before));
+        access.add_extra(format!("for {} rows at once", read.rows_before));
     }
     Ok(access)
 }
