@@ -8,32 +8,65 @@ use remora_index::{DocSet, column::Cell};
 
 use super::{columns::indexed, filter::ValueTest, literal::OwnedCell, select::Plan};
 use crate::{
-    ColumnDef, FacetReply, FacetRequest, Position, QueryReport, RequestPart, Result,
+    ColumnDef, Error, FacetReply, FacetRequest, Position, QueryReport, RequestPart, Result,
     encode::decode_cell,
-    interrupt::InterruptCheck,
+    interrupt::{InterruptCheck, InterruptTicker},
     snapshot::{SegmentView, TableView},
 };
 
-/// Runs FACET.
+/// Most bytes of the values of a facet that has a limit.
+pub(crate) const MAX_FACET_BYTES: usize = 16 << 20;
+
+/// How much a facet may count.
+#[derive(Clone, Copy)]
+pub(crate) struct FacetLimit {
+    /// Most distinct values.
+    pub values: u64,
+    /// Most bytes of them, of texts and the like.
+    pub bytes: usize,
+}
+
+impl FacetLimit {
+    const NONE: Self = Self { values: u64::MAX, bytes: usize::MAX };
+}
+
+/// Runs FACET. It ends when `unless` says so.
 pub(crate) fn facet(
     view: &TableView,
     request: &FacetRequest,
-    (position, unless): (Position, &InterruptCheck),
+    moment: (Position, &InterruptCheck),
 ) -> Result<FacetReply> {
+    // Without a limit there is a reply.
+    Ok(facet_within(view, request, FacetLimit::NONE, moment)?.unwrap_or_default())
+}
+
+/// The same; `None` if there are more values than the limit allows, which are then not counted to their end.
+pub(crate) fn facet_within(
+    view: &TableView,
+    request: &FacetRequest,
+    limit: FacetLimit,
+    (position, unless): (Position, &InterruptCheck),
+) -> Result<Option<FacetReply>> {
     let started = Instant::now();
     let column = indexed(&view.schema, &request.column, RequestPart::Facet)?;
     let plan = Plan::new(view, &request.selection, unless)?;
-    let mut tally = Tally::default();
+    let mut tally = Tally::new(limit, unless);
     if request.values_only && tally.take_values(column, view, &plan).is_some() {
+        if !tally.is_within()? {
+            return Ok(None);
+        }
         let (matched, report) = plan.count(view, position, started)?;
-        return Ok(reply(tally, column, request, (started, matched, report)));
+        return reply(tally, column, request, (started, matched, report)).map(Some);
     }
     let selected = plan.run(view, position, started)?;
-    tally = Tally::default();
+    tally = Tally::new(limit, unless);
     for (docs, segment) in selected.docs.into_iter().zip(&view.segments) {
         tally.add(column, segment, &docs.into_live(segment));
+        if !tally.is_within()? {
+            return Ok(None);
+        }
     }
-    Ok(reply(tally, column, request, (started, selected.total, selected.report)))
+    reply(tally, column, request, (started, selected.total, selected.report)).map(Some)
 }
 
 /// Makes the reply from the counts.
@@ -42,26 +75,62 @@ fn reply(
     column: &ColumnDef,
     request: &FacetRequest,
     (started, matched, mut report): (Instant, u64, QueryReport),
-) -> FacetReply {
+) -> Result<FacetReply> {
+    let unless = tally.unless;
     let counts = tally.into_counts();
+    unless.check()?;
     let distinct = counts.len() as u64;
     let values = page(counts, request).into_iter();
     let values: Vec<_> =
         values.map(|(cell, count)| (decode_cell(column.kind, cell.as_cell()), count)).collect();
     report.returned = values.len() as u64;
     report.total_time = started.elapsed();
-    FacetReply { values, distinct, matched, report }
+    Ok(FacetReply { values, distinct, matched, report })
 }
 
 /// Counts by value, over segments.
-#[derive(Default)]
-struct Tally {
+struct Tally<'u> {
     nulls: u64,
     ordinals: FxHashMap<u64, u64>,
     bytes: FxHashMap<Vec<u8>, u64>,
+    /// Bytes of the keys of `bytes`.
+    held_bytes: usize,
+    limit: FacetLimit,
+    unless: &'u InterruptCheck,
+    ticker: InterruptTicker,
+    /// Why it counts no more.
+    ended: Option<Error>,
 }
 
-impl Tally {
+impl<'u> Tally<'u> {
+    fn new(limit: FacetLimit, unless: &'u InterruptCheck) -> Self {
+        Self {
+            nulls: 0,
+            ordinals: FxHashMap::default(),
+            bytes: FxHashMap::default(),
+            held_bytes: 0,
+            limit,
+            unless,
+            ticker: InterruptTicker::new(unless),
+            ended: None,
+        }
+    }
+
+    /// Whether what was counted is within the limit.
+    ///
+    /// # Errors
+    /// [`Error::Ended`] if it was interrupted.
+    fn is_within(&mut self) -> Result<bool> {
+        self.unless.check()?;
+        self.ended.take().map_or(Ok(()), Err)?;
+        Ok(!self.is_over())
+    }
+
+    fn is_over(&self) -> bool {
+        let values = (self.ordinals.len() + self.bytes.len()) as u64 + u64::from(self.nulls > 0);
+        values > self.limit.values || self.held_bytes > self.limit.bytes
+    }
+
     /// Adds the values of a column without reading its documents, from the condition on the column alone. `None`
     /// if documents must be read: some are deleted, the condition is about other columns, or a segment has no
     /// dictionary of the column.
@@ -80,6 +149,9 @@ impl Tally {
                 None => return None,
             };
             for cell in values {
+                if self.ended.is_some() {
+                    return Some(());
+                }
                 if test.as_mut().is_none_or(|test| test.holds(cell)) {
                     self.add_cell(cell, 1);
                 }
@@ -97,13 +169,19 @@ impl Tally {
         }
     }
 
+    /// Does nothing once it was interrupted or is over the limit.
     fn add_cell(&mut self, cell: Cell<'_>, count: u64) {
+        if self.ended.is_some() || self.is_over() {
+            return;
+        }
+        self.ended = self.ticker.step().err();
         match cell {
             Cell::Null => self.nulls += count,
             Cell::Ordinal(ordinal) => *self.ordinals.entry(ordinal).or_default() += count,
             Cell::Bytes(bytes) => match self.bytes.get_mut(bytes) {
                 Some(sum) => *sum += count,
                 None => {
+                    self.held_bytes = self.held_bytes.saturating_add(bytes.len());
                     self.bytes.insert(bytes.to_vec(), count);
                 }
             },

@@ -6,7 +6,7 @@ use remora_index::paths::PathSpec;
 
 use super::{
     distinct::distinct,
-    facet::facet,
+    facet::{FacetLimit, MAX_FACET_BYTES, facet, facet_within},
     gathered::{GatheredTable, MAX_HIDDEN, MAX_HIDDEN_BYTES},
     get::{get, get_many},
     key_page::{key_ends, keys_after, keys_from},
@@ -610,14 +610,22 @@ impl Reader {
     }
 
     /// As [`Reader::facet`], also for a table with rows on other servers; `None` if there are more than `most`
-    /// distinct values, or, on other servers, more than [`crate::MAX_FACET_VALUES`].
+    /// distinct values, more than 16 MiB of them, or, on other servers, more than [`crate::MAX_FACET_VALUES`].
     ///
     /// # Errors
     /// As in [`Reader::facet`].
     pub fn facet_few(&self, request: &FacetRequest, most: u64) -> Result<Option<FacetReply>> {
         let reply = match self.gathered(&request.selection.table)? {
             Some(gathered) => gathered.facet(request, &self.unless)?,
-            None => Some(self.facet(request)?),
+            None => {
+                let table = self.table(&request.selection.table)?;
+                let limit = FacetLimit { values: most, bytes: MAX_FACET_BYTES };
+                let reply = facet_within(&table, request, limit, self.moment())?;
+                reply.map(|mut reply| {
+                    reply.report.sources = self.sources().clone();
+                    reply
+                })
+            }
         };
         Ok(reply.filter(|reply| reply.distinct <= most))
     }

@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{Error, Result};
 use sections::{
-    ApiSection, CacheSection, DumpSection, HttpSection, LoggingSection, MySqlSection, MygramFile,
+    ApiSection, CacheSection, DumpSection, FileSections, HttpSection, LoggingSection, MySqlSection,
     NormalizeSection, RateSection, ReplicationSection,
 };
 
@@ -51,12 +51,13 @@ pub(super) fn parse(text: &str, folder: &Path) -> Result<Settings> {
     let node = node::read(text).map_err(wrong)?;
     validate::validate(&node).map_err(wrong)?;
     let file = MygramFile::new(node.to_value());
-    let typed = MygramFile::deserialize(file.values()).map_err(|error| wrong(error.to_string()))?;
+    let typed =
+        FileSections::deserialize(file.values()).map_err(|error| wrong(error.to_string()))?;
     let settings = typed.into_settings(folder).map_err(wrong)?;
     Ok(Settings { unused: unused::named(&node), mygramdb: Some(file), ..settings })
 }
 
-impl MygramFile {
+impl FileSections {
     fn into_settings(self, folder: &Path) -> Result<Settings, String> {
         let normalize = &self.memory.normalize;
         let mut tables = Vec::new();

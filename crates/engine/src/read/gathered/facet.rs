@@ -27,8 +27,10 @@ impl GatheredTable {
         let selection = Selection { text, ..request.selection.clone() };
         let asked = FacetRequest { selection, ..request.clone() };
         let mut all: Vec<(Value, u64)> = Vec::new();
-        for (part, values) in self.each(|part| part.facet(asked.clone(), unless))? {
-            let Some(values) = values else { return Ok(None) };
+        let answers = self.parts.iter().map(|part| (part, part.facet(asked.clone(), unless)));
+        let answers: Vec<_> = answers.collect();
+        for (part, answer) in answers {
+            let Some(values) = answer()? else { return Ok(None) };
             let mut counted = Vec::with_capacity(values.len());
             let mut rows = 0_u64;
             for (value, count) in values {
@@ -45,23 +47,16 @@ impl GatheredTable {
                 return Err(lie(part.name(), "it counted values that it cannot have"));
             }
             all.extend(counted);
-        }
-        all.sort_by(|a, b| compare(&a.0, &b.0));
-        let mut summed: Vec<(Value, u64)> = Vec::with_capacity(all.len());
-        for (value, count) in all {
-            match summed.last_mut() {
-                Some((last, sum)) if compare(last, &value).is_eq() => *sum += count,
-                _ => summed.push((value, count)),
+            sum_equal(&mut all);
+            if all.len() as u64 > MAX_FACET_VALUES {
+                return Ok(None);
             }
         }
-        let distinct = summed.len() as u64;
-        if distinct > MAX_FACET_VALUES {
-            return Ok(None);
-        }
-        let matched = summed.iter().map(|(_, count)| count).sum();
+        let distinct = all.len() as u64;
+        let matched = all.iter().map(|(_, count)| count).sum();
         // By count, ties by value, ascending: as they are.
-        summed.sort_by_key(|(_, count)| Reverse(*count));
-        let values = summed.into_iter().skip(request.offset).take(request.limit);
+        all.sort_by_key(|(_, count)| Reverse(*count));
+        let values = all.into_iter().skip(request.offset).take(request.limit);
         let values: Vec<(Value, u64)> = values.collect();
         let report = QueryReport {
             warning,
@@ -72,4 +67,16 @@ impl GatheredTable {
         };
         Ok(Some(FacetReply { values, distinct, matched, report }))
     }
+}
+
+/// Sorts the values, and adds up the counts of equal ones.
+fn sum_equal(counted: &mut Vec<(Value, u64)>) {
+    counted.sort_by(|a, b| compare(&a.0, &b.0));
+    counted.dedup_by(|next, kept| {
+        let is_equal = compare(&next.0, &kept.0).is_eq();
+        if is_equal {
+            kept.1 = kept.1.saturating_add(next.1);
+        }
+        is_equal
+    });
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 /// The whole file.
 #[derive(Deserialize)]
-pub(super) struct MygramFile {
+pub(super) struct FileSections {
     pub mysql: MySqlSection,
     pub tables: Vec<TableSection>,
     pub replication: ReplicationSection,

@@ -576,7 +576,7 @@ mod tests {
             ExpressionSettings::new(Collation::UTF8MB4_0900_AI_CI, &zone, mode)
         };
         let (utc, mode) = (TimeZone::UTC, SqlMode::DEFAULT);
-        let east = || TimeZone::deterministic(jiff::tz::offset(2));
+        let east = || TimeZone::fixed(jiff::tz::offset(2));
         let loose = SqlMode::from_bits(0);
         for (expression, of_zone, of_dates) in [
             ("cast(json_unquote(json_extract(`doc`,_utf8mb4'$.day')) as date)", true, true),
@@ -601,7 +601,7 @@ mod tests {
             let [key] = found.as_slice() else { panic!("{expression}: {found:?}") };
             assert!(key.is_for(session(utc.clone(), mode)), "{expression}");
             assert!(
-                key.is_for(session(TimeZone::deterministic(jiff::tz::offset(0)), mode)),
+                key.is_for(session(TimeZone::fixed(jiff::tz::offset(0)), mode)),
                 "{expression}"
             );
             assert_eq!(key.is_for(session(east(), mode)), !of_zone, "{expression}");
