@@ -70,7 +70,6 @@ fn arguments(function: Function) -> Option<Vec<Expr>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::{
         catalog::{Line, parse_line},
         parse::read,

@@ -148,12 +148,29 @@ fn with_documents(name: &str, args: Vec<Expr>) -> Vec<Expr> {
     args.map(|(at, arg)| if is_put(at) { in_document(arg) } else { arg }).collect()
 }
 
-/// An argument that becomes a value in a document: what is no literal may be a truth there.
+/// An argument that becomes a value in a document: what is no literal may be a truth there. Documents are none, and may
+/// nest deeply.
 pub(super) fn in_document(arg: Expr) -> Expr {
     match &arg {
         Expr::Value(value) if !matches!(value.value, Value::Boolean(_)) => arg,
+        Expr::Function(function) if gives_document(function) => arg,
         _ => call(IN_DOCUMENT, vec![arg]),
     }
+}
+
+fn gives_document(function: &Function) -> bool {
+    const NAMES: [&str; 9] = [
+        "cast_json",
+        "json_array",
+        "json_array_append",
+        "json_array_insert",
+        "json_extract",
+        "json_insert",
+        "json_object",
+        "json_replace",
+        "json_set",
+    ];
+    name_of(function).is_some_and(|name| NAMES.contains(&name.as_str()))
 }
 
 /// Whether an expression is the same for all rows of a query.
