@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Result, anyhow, ensure};
 use remora_engine::{Database, Durability, Options, Value};
 use remora_sql::{
-    Alone, Cell, Column, Identity, Instance, Outcome, Prepared, Reply, Session, Settings,
+    EmbeddedHost, Cell, Column, Identity, Instance, Outcome, Prepared, Reply, Session, Settings,
 };
 
 use super::rows::fill;
@@ -89,7 +89,7 @@ impl InProcess {
             max_direct_rows: remora_sql::MAX_DIRECT_ROWS,
             default_database: "bench".to_owned(),
         };
-        let instance = Instance::new(engine.clone(), Arc::new(Alone), settings);
+        let instance = Instance::new(engine.clone(), Arc::new(EmbeddedHost), settings);
         let session = instance.session(1, Identity::default());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         Ok(Self { engine, session, runtime })

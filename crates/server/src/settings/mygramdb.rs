@@ -1,7 +1,7 @@
 //! A MygramDB configuration file (YAML or JSON) and its meaning.
 //!
 //! The file is read as a tree, validated by the table of keys as MygramDB does, and completed with MygramDB's defaults.
-//! `MygramFile` then gives it its meaning.
+//! `FileSections` then gives it its meaning.
 
 mod file;
 mod key_table;

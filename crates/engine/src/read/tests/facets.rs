@@ -1,5 +1,7 @@
 //! FACET against the scan.
 
+use std::sync::{Arc, atomic::AtomicBool};
+
 use proptest::prelude::*;
 
 use super::{
@@ -8,7 +10,12 @@ use super::{
     searches::request,
     table::{CATEGORY, NUMBER, PRICE, moment, schema, view},
 };
-use crate::{FacetRequest, Value, read::facet::facet, value::compare};
+use crate::{
+    Ending, Error, FacetRequest, Value,
+    interrupt::InterruptCheck,
+    read::facet::{FacetLimit, facet, facet_within},
+    value::compare,
+};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
@@ -41,6 +48,52 @@ proptest! {
             prop_assert_eq!(reply.distinct, counts.len() as u64);
             let page: Vec<_> = counts.into_iter().skip(offset).take(limit).collect();
             prop_assert_eq!(reply.values, page);
+            let values = random.below(6) as u64;
+            let limit = FacetLimit { values, bytes: usize::MAX };
+            let within = facet_within(&view, &request, limit, moment()).unwrap();
+            prop_assert_eq!(within.is_some(), reply.distinct <= values);
         }
+    }
+}
+
+#[test]
+fn a_facet_of_all_rows_ends_when_it_is_interrupted() {
+    let mut random = Random::new(11);
+    let schema = schema(false);
+    let rows = random.rows(100);
+    let view = view(schema.clone(), random.spread(&rows, 1));
+    let column = schema.columns[NUMBER].name.clone();
+    for values_only in [false, true] {
+        let request =
+            FacetRequest { column: column.clone(), values_only, ..FacetRequest::default() };
+        let counted = |is_interrupted: bool| {
+            let check = InterruptCheck::new(Arc::new(AtomicBool::new(is_interrupted)));
+            facet(&view, &request, (moment().0, &check))
+        };
+        assert!(counted(false).unwrap().distinct > 1);
+        let ended = counted(true);
+        assert!(matches!(ended, Err(Error::Ended(Ending::Interrupted))), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_facet_with_a_limit_holds_so_many_bytes() {
+    let mut random = Random::new(12);
+    let schema = schema(false);
+    let rows = random.rows(100);
+    let view = view(schema.clone(), random.spread(&rows, 2));
+    let column = schema.columns[CATEGORY].name.clone();
+    let request = FacetRequest { column, limit: 1_000, ..FacetRequest::default() };
+    let all = facet(&view, &request, moment()).unwrap();
+    let texts = all.values.iter().filter_map(|(value, _)| match value {
+        Value::Text(text) => Some(text.len()),
+        _ => None,
+    });
+    let bytes: usize = texts.sum();
+    assert!(bytes > 0);
+    for (bytes, is_within) in [(bytes, true), (bytes - 1, false)] {
+        let limit = FacetLimit { values: u64::MAX, bytes };
+        let within = facet_within(&view, &request, limit, moment()).unwrap();
+        assert_eq!(within.is_some(), is_within);
     }
 }
