@@ -388,6 +388,48 @@ fn a_sphinx_conf_is_loaded_and_served() {
 }
 
 #[test]
+fn a_percolate_index_is_made_and_keeps_its_rules() {
+    use mysql::prelude::Queryable;
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().display().to_string();
+    let text = format!(
+        "index alerts {{\n type = percolate\n path = {folder}/alerts\n rt_field = title\n rt_attr_uint = price\n \
+         morphology = stem_en\n}}\n\
+         searchd {{\n listen = 127.0.0.1:0:mysql41\n log = x\n}}\n"
+    );
+    let conf = write(&directory.path().join("sphinx.conf"), &text);
+    assert_eq!(printed(&["import", "-c", &conf]), "table 'alerts' is made, without rows\n");
+    let call = "CALL PQ('alerts', '[{\"title\": \"A whale\", \"price\": 40}, {\"title\": \"Emma\"}]', 1 AS docs)";
+    let matched = vec![(1, "1".to_owned()), (2, "2".to_owned())];
+    // The server keeps an existing table, and makes one where there is none.
+    for (rules, matched) in [
+        ("('whales', 'price < 50'), ('@title emma', '')", matched.clone()),
+        ("('nothing', '')", matched),
+        ("('nothing', '')", Vec::new()),
+    ] {
+        let (server, [sql]) = serving(&["-c", &conf], ["MySQL protocol: "]);
+        let mut session = mysql::Conn::new(format!("mysql://root@{sql}").as_str()).unwrap();
+        let insert = format!("INSERT INTO alerts (query, filters) VALUES {rules}");
+        session.query_drop(insert).unwrap();
+        let found: Vec<(u64, String)> = session.query(call).unwrap();
+        assert_eq!(found, matched);
+        if rules.contains("nothing") {
+            session.query_drop("DROP TABLE alerts").unwrap();
+        }
+        drop(session);
+        server.stop();
+    }
+    assert_eq!(
+        printed(&["import", "-c", &conf, "alerts"]),
+        "table 'alerts' is made, without rows\n"
+    );
+    assert_eq!(
+        printed(&["import", "-c", &conf, "alerts"]),
+        "table 'alerts' is there, with 0 rows\n"
+    );
+}
+
+#[test]
 fn a_load_that_is_ended_ends_its_commands() {
     let directory = tempfile::tempdir().unwrap();
     let folder = directory.path().display().to_string();

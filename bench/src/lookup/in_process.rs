@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Result, anyhow, ensure};
 use remora_engine::{Database, Durability, Options, Value};
 use remora_sql::{
-    EmbeddedHost, Cell, Column, Identity, Instance, Outcome, Prepared, Reply, Session, Settings,
+    Cell, Column, EmbeddedHost, Identity, Instance, Outcome, Prepared, Reply, Session, Settings,
 };
 
 use super::rows::fill;

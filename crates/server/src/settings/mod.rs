@@ -39,6 +39,7 @@ pub use cidr::Cidr;
 pub(crate) use mygramdb::help as mygramdb_help;
 pub use mygramdb::{MYGRAMDB_VERSION, MygramFile};
 pub use sphinx_conf::SphinxSettings;
+pub(crate) use sphinx_conf::percolate_table;
 pub use sql::Sql;
 pub use users::{HostPattern, User, find_user, fits_pattern};
 pub use variables::{Change, VARIABLES, Variable, changes, find_variable};

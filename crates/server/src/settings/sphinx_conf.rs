@@ -1,7 +1,8 @@
-//! A sphinx.conf as settings of a server: its addresses, its data directory, and its real-time indexes.
+//! A sphinx.conf as settings of a server: its addresses, its data directory, and the indexes that SQL writes.
 
 use std::path::Path;
 
+use remora_engine::Schema;
 use remora_source::sphinx_conf::{IndexKind, ListenAddress, Protocol, SphinxConf};
 
 use super::{Listen, Settings, address::is_loopback_address};
@@ -37,6 +38,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Settings> {
         match kind {
             IndexKind::Plain => more.plain.push(name.to_owned()),
             IndexKind::RealTime => settings.tables.push(conf.real_time_table(name)?),
+            IndexKind::Percolate => settings.tables.push(percolate_table(&conf, name)?),
             IndexKind::Distributed => {
                 let table = conf.distributed_table(name)?;
                 // The author of the file decides which servers may be contacted.
@@ -55,6 +57,13 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Settings> {
     settings.agents.user = Some(AGENTS_USER.to_owned());
     settings.sphinx_conf = Some(more);
     Ok(settings)
+}
+
+/// The table of a percolate index.
+pub(crate) fn percolate_table(conf: &SphinxConf, name: &str) -> Result<Schema> {
+    let documents = conf.percolate_documents(name)?;
+    remora_sql::percolate_table(documents)
+        .map_err(|error| Error::Settings(format!("index '{name}': {}", error.message)))
 }
 
 /// The servers of an agent.

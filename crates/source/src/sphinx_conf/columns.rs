@@ -95,6 +95,21 @@ impl Column {
         }
     }
 
+    /// The SQL declaration of a column of documents that are not kept: what a document lacks is NULL.
+    fn declared_of_document(&self) -> &'static str {
+        match self.kind {
+            Kind::Field | Kind::FieldString => "text",
+            Kind::String => "longtext",
+            Kind::Uint | Kind::Timestamp => "int unsigned",
+            Kind::Bool => "tinyint(1)",
+            Kind::Bigint => "bigint",
+            Kind::Float => "float",
+            Kind::Json => "json",
+            Kind::Multi => "multi",
+            Kind::Multi64 => "multi64",
+        }
+    }
+
     fn definition(&self, id: u32) -> ColumnDef {
         ColumnDef {
             id,
@@ -167,6 +182,26 @@ impl Kind {
 pub(super) fn fields(columns: &[Column]) -> Vec<usize> {
     let places = (1..).zip(columns).filter(|(_, column)| column.kind.is_field());
     places.map(|(place, _)| place).collect()
+}
+
+/// The positions of fields in documents with these columns, which have no number of their own.
+pub(super) fn document_fields(columns: &[Column]) -> Vec<usize> {
+    fields(columns).into_iter().filter_map(|place| place.checked_sub(1)).collect()
+}
+
+/// Documents with these columns, whose declarations say what they are.
+pub(super) fn documents(name: &str, columns: &[Column], words: WordsDef) -> Schema {
+    let definition = |(id, column): (u32, &Column)| ColumnDef {
+        declared: Some(column.declared_of_document().to_owned()),
+        nullable: true,
+        ..column.definition(id)
+    };
+    Schema {
+        columns: (0..).zip(columns).map(definition).collect(),
+        primary_key: Vec::new(),
+        paths: Vec::new(),
+        ..schema(name, &[], words)
+    }
 }
 
 /// The table of an index with these columns.

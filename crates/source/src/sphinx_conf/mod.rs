@@ -66,6 +66,8 @@ pub enum IndexKind {
     Plain,
     /// A real-time index, which is written by SQL.
     RealTime,
+    /// Stored queries that documents are put to.
+    Percolate,
     /// An index over other indexes.
     Distributed,
     /// Settings that other sections inherit.
@@ -126,6 +128,14 @@ impl SphinxConf {
     /// [`Error::Setting`] if there is no such index, or it uses unsupported keys.
     pub fn real_time_table(&self, index: &str) -> Result<Schema> {
         plan::real_time_table(self, self.index(index)?)
+    }
+
+    /// The documents of a percolate index: a definition without a key, with a SQL declaration for each column.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] if there is no such index, or it uses unsupported keys.
+    pub fn percolate_documents(&self, index: &str) -> Result<Schema> {
+        plan::percolate_documents(self, self.index(index)?)
     }
 
     /// The table of a distributed index.
@@ -211,6 +221,7 @@ fn index_kind(section: &Section) -> IndexKind {
         "" if !is_built => IndexKind::Template,
         "" | "plain" => IndexKind::Plain,
         "rt" => IndexKind::RealTime,
+        "percolate" => IndexKind::Percolate,
         "distributed" => IndexKind::Distributed,
         "template" => IndexKind::Template,
         other => IndexKind::Other(other.to_owned()),

@@ -102,13 +102,27 @@ impl Source {
 
 /// The table of a real-time index.
 pub(super) fn real_time_table(conf: &SphinxConf, section: &Section) -> Result<Schema> {
+    let columns = written_columns(conf, section)?;
+    let (settings, files) = words(conf, section)?;
+    table_of(&section.name, &columns, &settings, &files)
+}
+
+/// The documents of a percolate index.
+pub(super) fn percolate_documents(conf: &SphinxConf, section: &Section) -> Result<Schema> {
+    let columns = written_columns(conf, section)?;
+    let (settings, files) = words(conf, section)?;
+    let words = words_of(columns::document_fields(&columns), &settings, &files)?;
+    Ok(columns::documents(&section.name, &columns, words))
+}
+
+/// The columns of an index that is written by SQL.
+fn written_columns(conf: &SphinxConf, section: &Section) -> Result<Vec<Column>> {
     refuse_settings(conf, section, "")?;
     let columns = Column::of_section(section, "rt_");
     check_columns(&columns).map_err(|message| {
         wrong(&conf.file, section.line, format!("index '{}': {message}", section.name))
     })?;
-    let (settings, files) = words(conf, section)?;
-    table_of(&section.name, &columns, &settings, &files)
+    Ok(columns)
 }
 
 /// The table of a distributed index.
@@ -171,9 +185,13 @@ fn check_agent(agent: &str) -> Result<(), String> {
 }
 
 fn table_of(name: &str, columns: &[Column], settings: &Settings, files: &Files) -> Result<Schema> {
-    let files = files.iter().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
-    let words = WordsDef::new(0, columns::fields(columns), settings, files)?;
+    let words = words_of(columns::fields(columns), settings, files)?;
     Ok(columns::schema(name, columns, words))
+}
+
+fn words_of(fields: Vec<usize>, settings: &Settings, files: &Files) -> Result<WordsDef> {
+    let files = files.iter().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
+    Ok(WordsDef::new(0, fields, settings, files)?)
 }
 
 fn check_columns(columns: &[Column]) -> Result<(), String> {

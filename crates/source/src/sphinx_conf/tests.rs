@@ -42,6 +42,7 @@ fn index_types_are_recognized() {
     let conf = conf(
         "index base {\nmorphology = stem_en\n}\nindex a : base {\nsource = s\n}\n\
          index r {\ntype = rt\n}\nindex d {\ntype = distributed\nlocal = a\nlocal = r\n}\n\
+         index p {\ntype = percolate\n}\n\
          index t {\ntype = template\n}\n",
     );
     let kinds: Vec<_> = conf.indexes().collect();
@@ -52,6 +53,7 @@ fn index_types_are_recognized() {
             ("a", IndexKind::Plain),
             ("r", IndexKind::RealTime),
             ("d", IndexKind::Distributed),
+            ("p", IndexKind::Percolate),
             ("t", IndexKind::Template),
         ]
     );
@@ -81,6 +83,44 @@ fn a_distributed_index_has_its_locals_and_agents() {
         ("", "it has no parts"),
         ("local = a\nlocal = a", "has the part \"a\" twice"),
         ("local = d", "a part of itself"),
+    ] {
+        let error = of(lines).unwrap_err();
+        assert!(error.contains(message), "{error} / {message}");
+    }
+}
+
+#[test]
+fn a_percolate_index_has_documents() {
+    let of = |lines: &str| {
+        let conf = conf(&format!("index p {{\ntype = percolate\n{lines}\n}}\n"));
+        conf.percolate_documents("p").map_err(|error| error.to_string())
+    };
+    let documents =
+        of("rt_attr_uint = year\nrt_field = Title\nrt_attr_string = s\nrt_field = body\n\
+                        rt_attr_multi = tags\nmin_infix_len = 2\npath = /x");
+    let documents = documents.unwrap();
+    let declared: Vec<(&str, &str)> = documents
+        .columns
+        .iter()
+        .map(|column| (column.name.as_str(), column.declared.as_deref().unwrap()))
+        .collect();
+    let expected = [
+        ("year", "int unsigned"),
+        ("title", "text"),
+        ("s", "longtext"),
+        ("body", "text"),
+        ("tags", "multi"),
+    ];
+    assert_eq!(declared, expected);
+    assert!(documents.primary_key.is_empty());
+    let words = documents.words.unwrap();
+    assert_eq!(words.columns, [1, 3]);
+    let settings = [("charset_table", "sphinx22"), ("min_infix_len", "2")];
+    assert_eq!(words.settings, settings.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    for (lines, message) in [
+        ("rt_attr_uint = year", "index 'p': there is no field to search"),
+        ("rt_field = a\nrt_attr_uint = a", "column 'a' is there twice"),
+        ("rt_field = a\nindex_token_filter = x", "sphinx.conf:4: index_token_filter: "),
     ] {
         let error = of(lines).unwrap_err();
         assert!(error.contains(message), "{error} / {message}");

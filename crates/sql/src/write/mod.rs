@@ -8,6 +8,7 @@ mod transaction;
 mod unique;
 
 pub(crate) use define::COMPUTING;
+pub use define::percolate_table;
 pub(crate) use percolate_rules::{
     Documents, FILTERS, ID, QUERY, TAGS, check_filters, refused, text_of,
 };

@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::ExitCode};
 
-use remora_engine::Database;
+use remora_engine::{Database, Schema};
 use remora_source::{
     files::Progress,
     sphinx_conf::{IndexKind, Loaded, SphinxConf, end_commands},
@@ -17,6 +17,7 @@ use crate::{
         output::{counted, thousands},
     },
     open::make_distributed,
+    settings::percolate_table,
 };
 
 /// The exit status of a process that was ended by a signal, as in shells.
@@ -90,7 +91,10 @@ fn choose(
             )));
         };
         match kind {
-            IndexKind::Plain | IndexKind::RealTime | IndexKind::Distributed => {
+            IndexKind::Plain
+            | IndexKind::RealTime
+            | IndexKind::Percolate
+            | IndexKind::Distributed => {
                 chosen.push((name, kind));
             }
             IndexKind::Template => {
@@ -100,7 +104,7 @@ fn choose(
             }
             IndexKind::Other(kind) => {
                 return Err(Error::Usage(format!(
-                    "index '{name}' is {kind}: only plain, rt and distributed are known"
+                    "index '{name}' is {kind}: only plain, rt, percolate and distributed are known"
                 )));
             }
         }
@@ -108,13 +112,16 @@ fn choose(
     if options.files.is_empty() {
         for (name, kind) in conf.indexes() {
             match kind {
-                IndexKind::Plain | IndexKind::RealTime | IndexKind::Distributed => {
+                IndexKind::Plain
+                | IndexKind::RealTime
+                | IndexKind::Percolate
+                | IndexKind::Distributed => {
                     chosen.push((name.to_owned(), kind));
                 }
                 IndexKind::Template => {}
                 IndexKind::Other(kind) => {
                     eprintln!(
-                        "index '{name}' is passed over: it is {kind}; plain, rt and distributed are known"
+                        "index '{name}' is passed over: it is {kind}; plain, rt, percolate and distributed are known"
                     );
                 }
             }
@@ -130,7 +137,10 @@ fn choose(
 
 fn make(database: &Database, conf: &SphinxConf, name: &str, kind: &IndexKind) -> Result<()> {
     if *kind == IndexKind::RealTime {
-        return make_empty(database, conf, name);
+        return make_empty(database, conf.real_time_table(name)?);
+    }
+    if *kind == IndexKind::Percolate {
+        return make_empty(database, percolate_table(conf, name)?);
     }
     if *kind == IndexKind::Distributed {
         return make_parts_one(database, conf, name);
@@ -150,11 +160,11 @@ fn make(database: &Database, conf: &SphinxConf, name: &str, kind: &IndexKind) ->
     Ok(())
 }
 
-/// Creates the table of a real-time index; an existing one stays.
-fn make_empty(database: &Database, conf: &SphinxConf, name: &str) -> Result<()> {
-    let schema = conf.real_time_table(name)?;
-    if database.schema(name).is_ok() {
-        let rows = database.statistics(name)?.rows;
+/// Creates the table of an index that SQL writes; an existing one stays.
+fn make_empty(database: &Database, schema: Schema) -> Result<()> {
+    let name = schema.name.clone();
+    if database.schema(&name).is_ok() {
+        let rows = database.statistics(&name)?.rows;
         println!("table '{name}' is there, with {}", counted(rows, "row"));
     } else {
         database.create_table(schema)?;

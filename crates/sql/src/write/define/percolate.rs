@@ -5,6 +5,7 @@
 //! ```
 //! The columns are those of the documents. They are kept beside the table's own, which are always the same.
 
+use remora_engine::Schema;
 use remora_mysql::{Collation, ErrorCode};
 
 use super::draft::{Draft, DraftColumn};
@@ -31,21 +32,53 @@ pub(super) fn queries(name: &TableName, documents: Draft, tokens: &Tokens<'_>) -
     }
     let next = documents.options.auto_increment.take();
     documents.finish(name)?;
-    let mut schema = documents.build(name.table.clone(), None, None);
-    // Documents have no key: they are numbered in each batch.
-    schema.columns.pop();
-    schema.primary_key.clear();
-    let mut queries = Draft { documents: Some(schema), ..Draft::default() };
+    let mut queries = Draft { documents: Some(without_key(&documents, name)), ..Draft::default() };
     queries.options.auto_increment = next;
     queries.options.comment = documents.options.comment;
+    with_columns(queries, name)
+}
+
+/// The table of queries for documents that are not defined by SQL: with these columns, each with its declaration, and
+/// words.
+///
+/// # Errors
+/// What CREATE TABLE says of such documents; an error if a column has no declaration that is understood.
+pub fn percolate_table(documents: Schema) -> Result<Schema> {
+    let (name, words) = (TableName::new("", documents.name.as_str()), documents.words.clone());
+    let mut draft = Draft::default();
+    for column in &documents.columns {
+        let declared = column.declared.as_deref().unwrap_or_default();
+        add_column(&mut draft, &column.name, declared)?;
+    }
+    check(&draft)?;
+    draft.finish(&name)?;
+    let schema = Schema { words, ..without_key(&draft, &name) };
+    let queries = Draft { documents: Some(schema), ..Draft::default() };
+    Ok(with_columns(queries, &name)?.build(documents.name, None, None))
+}
+
+/// The definition of documents. They have no key: they are numbered in each batch.
+fn without_key(documents: &Draft, name: &TableName) -> Schema {
+    let mut schema = documents.build(name.table.clone(), None, None);
+    schema.columns.pop();
+    schema.primary_key.clear();
+    schema
+}
+
+/// Adds the columns that every table of queries has.
+fn with_columns(mut queries: Draft, name: &TableName) -> Result<Draft> {
     for (column, declared) in percolate_columns() {
-        let (spec, extras) = crate::parse::read(declared, |tokens| {
-            ColumnSpec::parse(tokens, column, Collation::UTF8MB4_0900_AI_CI)
-        })?;
-        queries.add_column(usize::MAX, column.to_owned(), spec, extras)?;
+        add_column(&mut queries, column, declared)?;
     }
     queries.finish(name)?;
     Ok(queries)
+}
+
+fn add_column(draft: &mut Draft, name: &str, declared: &str) -> Result<()> {
+    let (spec, extras) = crate::parse::read(declared, |tokens| {
+        ColumnSpec::parse(tokens, name, Collation::UTF8MB4_0900_AI_CI)
+    })?;
+    draft.add_column(usize::MAX, name.to_owned(), spec, extras)
 }
 
 /// What is a field unless `words` names others: TEXT. STRING is an attribute.
@@ -82,7 +115,7 @@ fn check(documents: &Draft) -> Result<()> {
 }
 
 /// Refuses to change a table of queries otherwise than by a new name.
-pub(super) fn check_alter(documents: Option<&remora_engine::Schema>) -> Result<()> {
+pub(super) fn check_alter(documents: Option<&Schema>) -> Result<()> {
     match documents {
         None => Ok(()),
         Some(_) => Err(Error::unsupported(

@@ -1,7 +1,9 @@
 //! Percolate tables: stored queries, and documents that are put to them. What the answers are is Manticore's manual's to
 //! say, or an ordinary table's with the same documents, which each stored query searches.
 
-use remora_sql::Session;
+use remora_engine::{ColumnDef, ColumnType, Schema, WordsDef};
+use remora_sql::{Session, percolate_table};
+use remora_words::settings::Settings;
 
 use super::{
     all,
@@ -425,4 +427,69 @@ async fn random_documents_match_the_rules_that_find_them() {
         }
         assert_eq!(found, expected.join("\n"), "{call}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn percolate_tables_that_a_file_defines_are_those_of_statements() {
+    let server = Server::new();
+    let mut session = server.session();
+    let columns = [
+        ("title", "text"),
+        ("color", "longtext"),
+        ("price", "int unsigned"),
+        ("meta", "json"),
+        ("sizes", "multi"),
+    ];
+    let definitions = columns.map(|(name, declared)| format!("{name} {declared}")).join(", ");
+    let statement = format!(
+        "CREATE TABLE made ({definitions}) type='percolate' words='title' morphology='stem_en'"
+    );
+    all(&mut session, &[&statement]).await;
+    let mut settings = Settings::default();
+    settings.set("morphology", "stem_en").unwrap();
+    let column = |(id, (name, declared)): (u32, (&str, &str))| ColumnDef {
+        id,
+        name: name.to_owned(),
+        kind: ColumnType::Text,
+        nullable: true,
+        indexed: false,
+        declared: Some(declared.to_owned()),
+    };
+    let documents = Schema {
+        columns: (0..).zip(columns).map(column).collect(),
+        primary_key: Vec::new(),
+        words: Some(WordsDef::new(0, vec![0], &settings, Vec::new()).unwrap()),
+        declared: None,
+        ..Schema::distributed("other", Vec::new())
+    };
+    let other = percolate_table(documents.clone()).unwrap();
+    server.database.create_table(other.clone()).unwrap();
+    let made = server.database.schema("made").unwrap();
+    assert_eq!((&other.columns, &other.primary_key), (&made.columns, &made.primary_key));
+    let (ours, theirs) = (other.documents().unwrap(), made.documents().unwrap());
+    assert_eq!((&ours.columns, &ours.primary_key), (&theirs.columns, &theirs.primary_key));
+    assert_eq!((&ours.words, &ours.paths), (&theirs.words, &theirs.paths));
+    let mut shown = Vec::new();
+    for table in ["made", "other"] {
+        let created = rows(&mut session, &format!("SHOW CREATE TABLE {table}")).await;
+        let documents = rows(&mut session, &format!("DESC {table} TABLE")).await;
+        let insert = format!(
+            "INSERT INTO {table} (query, filters) VALUES ('bags', 'price > 2 AND color = \'red\'')"
+        );
+        all(&mut session, &[&insert]).await;
+        let call = format!(
+            "CALL PQ('{table}', '[{{\"title\": \"a bag\", \"price\": 3, \"color\": \"red\"}}, {{\"title\": \"bag\"}}]', 1 AS docs)"
+        );
+        let matched = rows(&mut session, &call).await;
+        assert_eq!(matched, "1|1");
+        shown.push((created.replace(table, "t"), documents));
+    }
+    assert_eq!(shown[0], shown[1]);
+    let refused = |declared: &str| {
+        let mut documents = documents.clone();
+        documents.columns[1].declared = Some(declared.to_owned());
+        percolate_table(documents).unwrap_err().message
+    };
+    assert!(refused("int AUTO_INCREMENT").contains("column 'color' of a percolate table"));
+    assert!(!refused("nonsense").is_empty());
 }
