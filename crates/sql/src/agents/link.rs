@@ -2,13 +2,13 @@
 //! allowed.
 //!
 //! Everything a statement asks of a server has one deadline: `agent_query_timeout` after the statement's begin, plus
-//! the time of tries at servers that did not answer. When nobody waits for an answer any more, the connection is
-//! closed; the other server notices that and stops.
+//! the time of tries at servers that did not answer, and of answers that the statement gave up. When nobody waits for an
+//! answer any more, the connection is closed; the other server notices that and stops.
 
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
         mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel},
     },
     thread,
@@ -46,6 +46,46 @@ const LATE: &str =
 /// An answer, or why there is none.
 type ReplyResult = std::result::Result<Vec<u8>, String>;
 
+/// The time of a statement that asks other servers.
+#[derive(Clone)]
+pub(super) struct StatementTime {
+    /// The statement's begin.
+    pub begun: Instant,
+    /// What does not count: milliseconds of answers that the statement gave up. They may become more while it runs.
+    pub given_up_ms: Arc<AtomicU64>,
+}
+
+impl StatementTime {
+    pub(super) fn begin() -> Self {
+        Self { begun: Instant::now(), given_up_ms: Arc::default() }
+    }
+
+    /// When all has to be answered that may take so long.
+    fn deadline(&self, lasting: Duration) -> Deadline {
+        Deadline { moment: later(self.begun, lasting), given_up_ms: Arc::clone(&self.given_up_ms) }
+    }
+}
+
+/// When all has to be answered.
+#[derive(Clone)]
+struct Deadline {
+    /// As it was at the statement's begin.
+    moment: Instant,
+    given_up_ms: Arc<AtomicU64>,
+}
+
+impl Deadline {
+    /// The moment, as far as is known now.
+    fn moment(&self) -> Instant {
+        later(self.moment, Duration::from_millis(self.given_up_ms.load(Ordering::Relaxed)))
+    }
+
+    /// What is left of the time.
+    fn left(&self) -> Duration {
+        self.moment().saturating_duration_since(Instant::now())
+    }
+}
+
 /// A question on its way.
 struct Command {
     statement: String,
@@ -68,15 +108,14 @@ pub(super) struct Link {
     commands: Sender<Command>,
     shared: Arc<LinkState>,
     name: String,
-    /// When all has to be answered.
-    until: Instant,
+    deadline: Deadline,
 }
 
 /// What is told of a connection that was opened.
 struct Ready {
     mirror: Mirror,
     answer: Vec<u8>,
-    until: Instant,
+    deadline: Deadline,
 }
 
 /// One that is being opened.
@@ -103,20 +142,19 @@ struct Work {
     _place: AgentThreadPermit,
     instance: Arc<InstanceState>,
     agent: Agent,
-    /// The statement's begin.
-    begun: Instant,
+    time: StatementTime,
     shared: Arc<LinkState>,
 }
 
 impl PendingLink {
-    /// Begins to connect, to one mirror after the other until one answers what opens its part. The statement began at `begun`.
+    /// Begins to connect, to one mirror after the other until one answers what opens its part.
     ///
     /// # Errors
     /// [`Error::RemoteServer`] where as many threads ask other servers as there may be connections.
     pub(super) fn begin(
         instance: &Arc<InstanceState>,
         agent: Agent,
-        begun: Instant,
+        time: StatementTime,
         open: impl Fn(&Mirror) -> Request + Send + 'static,
     ) -> Result<Self> {
         let full = |most: usize| {
@@ -136,18 +174,18 @@ impl PendingLink {
             until: later(Instant::now(), longest_opening(&agent).saturating_add(GRACE)),
             name: agent.name(),
         };
-        let work = Work { _place: place, instance: Arc::clone(instance), agent, begun, shared };
+        let work = Work { _place: place, instance: Arc::clone(instance), agent, time, shared };
         let run = move || {
             let opened = work.connect(&open);
             let (connection, told) = match opened {
-                Ok((connection, ready)) => (Some((connection, ready.until)), Ok(ready)),
+                Ok((connection, ready)) => (Some((connection, ready.deadline.clone())), Ok(ready)),
                 Err(error) => (None, Err(error)),
             };
             // The server is let go of where it could not be opened, or nobody waits.
             if answer.send(told).is_ok()
-                && let Some((connection, until)) = connection
+                && let Some((connection, deadline)) = connection
             {
-                work.serve(connection, until, &taken);
+                work.serve(connection, &deadline, &taken);
             }
         };
         let named = thread::Builder::new().name("remora-agent".to_owned()).stack_size(STACK_BYTES);
@@ -162,7 +200,8 @@ impl PendingLink {
         let ready = ready.map_err(Error::RemoteServer)?;
         self.is_taken = true;
         let (commands, shared) = (self.commands.clone(), Arc::clone(&self.shared));
-        Ok((Link { commands, shared, name: ready.mirror.name(), until: ready.until }, ready.answer))
+        let Ready { mirror, answer, deadline } = ready;
+        Ok((Link { commands, shared, name: mirror.name(), deadline }, answer))
     }
 }
 
@@ -214,8 +253,12 @@ impl Work {
                 }
                 match opened {
                     Ok((connection, answer)) => {
-                        let until = later(self.begun, lost.saturating_add(agent.times.query));
-                        return Ok((connection, Ready { mirror: mirror.clone(), answer, until }));
+                        let lasting = lost.saturating_add(agent.times.query);
+                        let deadline = self.time.deadline(lasting);
+                        return Ok((
+                            connection,
+                            Ready { mirror: mirror.clone(), answer, deadline },
+                        ));
                     }
                     Err(error) => {
                         has_asked |= !is_own(&error);
@@ -257,12 +300,18 @@ impl Work {
     fn serve(
         &self,
         mut connection: Box<dyn AgentConnection>,
-        until: Instant,
+        deadline: &Deadline,
         commands: &Receiver<Command>,
     ) {
-        let left = || until.saturating_duration_since(Instant::now());
-        while let Ok(Command { statement, most_bytes, reply }) = commands.recv_timeout(left()) {
-            let answered = connection.ask(&statement, &self.limit(until, most_bytes));
+        loop {
+            let Command { statement, most_bytes, reply } =
+                match commands.recv_timeout(deadline.left()) {
+                    Ok(command) => command,
+                    // It was put off meanwhile.
+                    Err(RecvTimeoutError::Timeout) if !deadline.left().is_zero() => continue,
+                    Err(_) => break,
+                };
+            let answered = connection.ask(&statement, &self.limit(deadline.moment(), most_bytes));
             let has_failed = answered.is_err();
             if let Some(reply) = reply {
                 self.shared.waited_for.fetch_sub(1, Ordering::Relaxed);
@@ -299,7 +348,7 @@ impl Link {
         Ok(PendingReply {
             reply: awaited,
             name: self.name.clone(),
-            until: later(self.until, GRACE),
+            until: later(self.deadline.moment(), GRACE),
         })
     }
 
@@ -314,7 +363,7 @@ impl Link {
             wire::statement(request).map_err(|error| Error::RemoteServer(error.message))?;
         let most_bytes = request.most_answer_bytes();
         let sent = self.commands.send(Command { statement, most_bytes, reply });
-        let why = if Instant::now() < self.until { "the connection broke off" } else { LATE };
+        let why = if self.deadline.left().is_zero() { LATE } else { "the connection broke off" };
         sent.map_err(|_| Error::RemoteServer(format!("{}: {why}", self.name)))
     }
 }
@@ -340,7 +389,6 @@ fn is_own(error: &crate::Error) -> bool {
     matches!(error.code, ErrorCode::NotSupported | ErrorCode::TooManyConnections)
 }
 
-/// Waits for what another thread sends of a server of that name.
 /// How long it may take until an agent is open, or given up.
 pub(super) fn longest_opening(agent: &Agent) -> Duration {
     let tries = u32::try_from(agent.retries).unwrap_or(u32::MAX).saturating_add(1);
@@ -349,6 +397,7 @@ pub(super) fn longest_opening(agent: &Agent) -> Duration {
     each.saturating_add(agent.retry_delay).saturating_mul(tries)
 }
 
+/// Waits for what another thread sends of a server of that name.
 fn receive<T>(
     receiver: &Receiver<T>,
     name: &str,
@@ -377,4 +426,25 @@ fn receive<T>(
 /// A moment so much later; the same one where no clock goes so far.
 fn later(moment: Instant, by: Duration) -> Instant {
     moment.checked_add(by).unwrap_or(moment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_that_are_given_up_put_deadlines_off() {
+        let time = StatementTime::begin();
+        let early = time.deadline(Duration::from_secs(3));
+        let others = StatementTime { begun: time.begun, ..StatementTime::begin() };
+        let (at_first, other) = (early.moment(), others.deadline(Duration::from_secs(3)));
+        assert_eq!(at_first, later(time.begun, Duration::from_secs(3)));
+        time.given_up_ms.fetch_add(2_500, Ordering::Relaxed);
+        let put_off = later(at_first, Duration::from_millis(2_500));
+        // Of a connection that is open already, of its thread, and of one that is opened later.
+        assert_eq!(early.moment(), put_off);
+        assert_eq!(early.clone().moment(), put_off);
+        assert_eq!(time.deadline(Duration::from_secs(3)).moment(), put_off);
+        assert_eq!(other.moment(), at_first);
+    }
 }

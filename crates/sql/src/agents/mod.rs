@@ -10,7 +10,14 @@ mod part;
 mod served;
 pub(crate) mod wire;
 
-use std::{collections::HashMap, sync::Arc, time::Instant};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 use parking_lot::Mutex;
 use remora_engine::{
@@ -23,7 +30,7 @@ pub(crate) use served::ServedPart;
 
 use crate::{catalog::TableName, shared::InstanceState};
 use definition::Agent;
-use link::longest_opening;
+use link::{StatementTime, longest_opening};
 use part::Opening;
 
 /// Opens the tables of a statement.
@@ -33,8 +40,9 @@ pub(crate) struct Agents {
     asked: AgentOptions,
     /// The tables for which this one is asked by other servers, each with its server.
     trail: Vec<String>,
-    /// The statement's begin.
-    begun: Instant,
+    time: StatementTime,
+    /// Whether an answer was given up, and the statement is to be answered in another way.
+    is_given_up: AtomicBool,
     /// Is told of those that do not answer, by name, and why.
     lost: OmissionCallback,
     /// What it was told.
@@ -77,9 +85,22 @@ impl Agents {
         trail: Vec<String>,
         lost: OmissionCallback,
     ) -> Self {
-        let begun = Instant::now();
+        let (time, is_given_up) = (StatementTime::begin(), AtomicBool::new(false));
         let (left_out, opened) = (Mutex::default(), Mutex::default());
-        Self { shared, asked, trail, begun, lost, left_out, without: None, opened }
+        Self { shared, asked, trail, time, is_given_up, lost, left_out, without: None, opened }
+    }
+
+    /// Notes that an answer was given up after so long: the servers get that time anew for the answer that is given instead.
+    pub(crate) fn give_up(&self, took: Duration) {
+        let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        // Less than a deadline each time, so the sum stays far below the most.
+        self.time.given_up_ms.fetch_add(took_ms, Ordering::Relaxed);
+        self.is_given_up.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether an answer was given up since this was asked.
+    pub(crate) fn take_given_up(&self) -> bool {
+        self.is_given_up.swap(false, Ordering::Relaxed)
     }
 
     /// The same for what is asked again of a statement before, of the same servers: without those that were left out of it.
@@ -138,7 +159,7 @@ impl Agents {
         let is_asked = |agent: &Agent| !self.without.iter().flatten().any(|it| *it == agent.name());
         agents.retain(is_asked);
         let mut lost: Vec<OmittedServer> = Vec::new();
-        let mut begun = self.begun;
+        let mut begun = self.time.begun;
         loop {
             let mut left_out = Vec::new();
             let asked = (agents.as_slice(), begun);
@@ -183,7 +204,8 @@ impl Agents {
         }
         let begin = |agent: &Agent| {
             let (agent, trail) = (agent.clone(), trail.to_vec());
-            Opening::begin(&self.shared, agent, begun, trail, self.is_partial())
+            let time = StatementTime { begun, ..self.time.clone() };
+            Opening::begin(&self.shared, agent, time, trail, self.is_partial())
         };
         let opening: Vec<Opening> = agents.iter().map(begin).collect::<EngineResult<_>>()?;
         let mut parts: Vec<Arc<dyn Part>> = Vec::new();

@@ -1,11 +1,8 @@
 //! The client side: a part of a table in another server.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::Instant,
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
 };
 
 use remora_engine::{
@@ -17,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use super::{
     definition::Agent,
-    link::{Link, PendingLink, PendingReply},
+    link::{Link, PendingLink, PendingReply, StatementTime},
     wire::{
         MAX_PAGE_BYTES, OpenReply, PAGE_KEYS, Query, Request, VERSION, WireTextCondition, bytes_of,
         digits, page_rows, row_bytes,
@@ -39,7 +36,7 @@ impl Opening {
     pub(super) fn begin(
         shared: &Arc<InstanceState>,
         agent: Agent,
-        begun: Instant,
+        time: StatementTime,
         trail: Vec<String>,
         is_partial: bool,
     ) -> Result<Self> {
@@ -49,7 +46,7 @@ impl Opening {
             trail: trail.clone(),
             is_partial,
         };
-        PendingLink::begin(shared, agent, begun, open).map(Self)
+        PendingLink::begin(shared, agent, time, open).map(Self)
     }
 
     /// Waits for it; what of it is left out.

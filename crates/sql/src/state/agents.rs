@@ -1,6 +1,6 @@
 //! How a session reads tables that have rows in other servers.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use remora_mysql::ErrorCode;
 
@@ -55,6 +55,19 @@ impl SessionState {
         if let Some(agents) = known {
             agents.report_left_out_again();
         }
+    }
+
+    /// Notes that the statement gave up an answer after so long, for which it asked other servers.
+    pub(crate) fn give_up_on_agents(&self, took: Duration) {
+        let known = self.agents.lock().clone();
+        if let Some(agents) = known {
+            agents.give_up(took);
+        }
+    }
+
+    /// Whether the statement gave up such an answer since this was asked.
+    pub(crate) fn take_given_up(&self) -> bool {
+        self.agents.lock().as_ref().is_some_and(|agents| agents.take_given_up())
     }
 
     /// Lets go of what the statement opened.

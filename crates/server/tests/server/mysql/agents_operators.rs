@@ -48,8 +48,8 @@ fn servers_are_asked_for_pages_counts_and_values() {
             [1, 1, 0, 0, 1, 0],
         ),
         ("SELECT id FROM d WHERE MATCH('often') LIMIT 30, 2", "30\n31\n--\n", [1, 1, 0, 0, 1, 0]),
-        ("SELECT id FROM d WHERE n IN (7, 9)", "7\n9\n--\n", [1, 0, 1, 0, 1, 0]),
-        ("SELECT n FROM d WHERE id = 17", "17\n--\n", [1, 0, 1, 0, 1, 0]),
+        ("SELECT id FROM d WHERE n IN (7, 9)", "7\n9\n--\n", [1, 0, 0, 0, 1, 0]),
+        ("SELECT n FROM d WHERE id = 17", "17\n--\n", [1, 0, 0, 0, 1, 0]),
         ("SELECT MAX(n), MIN(id) FROM d WHERE id > 2", "39|3\n--\n", [1, 0, 0, 0, 2, 0]),
         ("SELECT COUNT(*) FROM d WHERE MATCH('rare')", "40\n--\n", [1, 1, 1, 0, 0, 0]),
         ("SELECT COUNT(*) FROM d", "40\n--\n", [1, 0, 0, 0, 0, 0]),
@@ -65,6 +65,55 @@ fn servers_are_asked_for_pages_counts_and_values() {
             let (given, asked, is_every) = asked(statement);
             assert_eq!((given.as_str(), &asked[..]), (answer, &counts[..]), "{statement}");
             assert!(!is_every, "{statement}");
+        }
+    }
+}
+
+#[test]
+fn show_meta_is_of_pages_with_keywords() {
+    let (shard, _there) = shard(0..40);
+    let proxy = Proxy::new(shard.sql_address(), None);
+    let server = head(&[proxy.address], "");
+    let mut conn = connect(&server);
+    conn.query_drop(distributed(&[proxy.address])).unwrap();
+    let plain = "SELECT id FROM d WHERE n > 3 ORDER BY n LIMIT 2";
+    let without_limit = "SELECT id FROM d WHERE n IN (4, 5)";
+    for statement in [plain, without_limit] {
+        assert_eq!(sets(&mut conn, statement), "4\n5\n--\n");
+        assert_eq!(proxy.count("open"), 1, "{statement}");
+        assert_eq!(sets(&mut conn, "SHOW META"), "--\n", "{statement}");
+        assert_eq!(proxy.count("open"), 0, "{statement}");
+    }
+    assert_eq!(sets(&mut conn, "SELECT id FROM d WHERE MATCH('often') LIMIT 3"), "0\n1\n2\n--\n");
+    let meta = sets(&mut conn, "SHOW META");
+    assert!(meta.contains("total_found|40") && meta.contains("docs[0]|40"), "{meta}");
+    for statement in [plain, without_limit] {
+        assert_eq!(sets(&mut conn, statement), "4\n5\n--\n");
+        assert_eq!(sets(&mut conn, "SHOW META"), meta, "{statement}");
+    }
+}
+
+#[test]
+fn pages_that_are_too_large_are_tried_once() {
+    let (shard, _there) = shard(0..10_050);
+    let proxy = Proxy::new(shard.sql_address(), None);
+    let server = head(&[proxy.address], "");
+    let mut conn = connect(&server);
+    conn.query_drop(distributed(&[proxy.address])).unwrap();
+    // How often first rows alone are asked for: by a page, and not by a plan without LIMIT.
+    let mut tried = |statement: &str| {
+        let rows = sets(&mut conn, statement).lines().count() - 1;
+        let bytes = std::mem::take(&mut *proxy.asked.lock().unwrap());
+        let first = br#""best":{"#;
+        (rows, bytes.windows(first.len()).filter(|window| *window == &first[..]).count())
+    };
+    for (statement, rows) in [
+        ("SELECT id FROM d WHERE n >= 50", 10_000),
+        ("SELECT id FROM d WHERE n >= 49", 10_001),
+        ("SELECT id, WEIGHT() FROM d WHERE MATCH('often')", 10_050),
+    ] {
+        for _ in 0..2 {
+            assert_eq!(tried(statement), (rows, 1), "{statement}");
         }
     }
 }

@@ -15,7 +15,7 @@ use super::{
     shape::{Comparison, Condition, Group, Keywords, Match, MatchOption, Repeated},
     table::Table,
 };
-use crate::{agents::AgentOptions, meaning::collation::push_key, parse::MAX_QUERY_TIME, search};
+use crate::{agents::AgentOptions, meaning::collation::push_key, search};
 
 /// A condition over columns.
 #[derive(Debug)]
@@ -257,14 +257,6 @@ impl TextTest {
 }
 
 impl Keywords {
-    /// The statement's own time limit in milliseconds, if it has one.
-    pub fn time_limit_ms(&self, constants: &Constants<'_>) -> Option<u64> {
-        let is_it = |(name, _): &&(String, MatchOption)| name.eq_ignore_ascii_case(MAX_QUERY_TIME);
-        let MatchOption::Literal(group) = self.options.iter().find(is_it)?.1 else { return None };
-        let Constant::Integer(limit_ms) = constants.one(group) else { return None };
-        u64::try_from(limit_ms).ok().filter(|limit_ms| *limit_ms > 0)
-    }
-
     /// How its options ask other servers; the last one of a name counts.
     pub fn asked_of_agents(&self, constants: &Constants<'_>) -> AgentOptions {
         AgentOptions::of(|name| {

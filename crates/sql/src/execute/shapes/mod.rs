@@ -198,7 +198,8 @@ async fn run_part<R: Reply>(
     end: usize,
     reply: &mut R,
 ) -> Result<Option<Outcome>> {
-    if !answers(session) {
+    // The same statement was tried before it was parsed, or as a prepared one, and other servers need not be asked twice.
+    if session.take_given_up() || !answers(session) {
         return Ok(None);
     }
     let source = &statement.source;
@@ -220,7 +221,10 @@ async fn run_part<R: Reply>(
     let Some(plan) = AnyPlan::new(&shape, session, way.reader(&reader), database) else {
         return Ok(None);
     };
-    plan.run(session, way.reader(&reader), &constants, reply).await
+    let outcome = plan.run(session, way.reader(&reader), &constants, reply).await?;
+    // The FACETs behind are tried for themselves.
+    let _ = session.take_given_up();
+    Ok(outcome)
 }
 
 /// What to keep of a prepared statement.

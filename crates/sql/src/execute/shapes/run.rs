@@ -1,5 +1,7 @@
 //! Sends a plan's request to the engine and the rows to the client.
 
+use std::time::Instant;
+
 use remora_engine::{
     ColumnBatch, Error as EngineError, FacetRequest, Filter, Hit, KeyValues, MAX_FACET_VALUES,
     QueryReport, ScanRequest, SearchRequest, Selection, SortBy, Value, ValueRow, ValuesRequest,
@@ -43,12 +45,7 @@ pub(super) async fn run<R: Reply>(
     constants: &Constants<'_>,
     reply: &mut R,
 ) -> Result<Option<Outcome>> {
-    let limit_ms = plan.work.keywords().and_then(|keywords| keywords.time_limit_ms(constants));
-    let limited = match limit_ms {
-        Some(limit_ms) => Some(session.limited(reader, session.left_of(limit_ms)?)),
-        None => None,
-    };
-    let reader = limited.as_ref().unwrap_or(reader);
+    let begun = Instant::now();
     let Some(asked) = ShapeRun::of(session, reader, plan, constants)? else { return Ok(None) };
     let rows = match &plan.work {
         Work::Keys(work)
@@ -63,7 +60,12 @@ pub(super) async fn run<R: Reply>(
         Work::Facet(work) => asked.facet(session, work, reply).await?,
         Work::Ends(tests, ends) => asked.ends(session, tests, ends, reply)?,
     };
-    let Some(rows) = rows else { return Ok(None) };
+    let Some(rows) = rows else {
+        if plan.table.is_elsewhere() {
+            session.give_up_on_agents(begun.elapsed());
+        }
+        return Ok(None);
+    };
     session.warnings.clear();
     if plan.table.is_elsewhere() {
         session.report_lost_again();
@@ -331,21 +333,26 @@ impl ShapeRun<'_> {
         }
         match told {
             Some((report, Some(total))) => session.note_search(&request.selection, &report, total),
-            Some((report, None)) => session.note_best(&request.selection, &report),
-            None => {}
+            // SHOW META tells of a page without a text condition no more than of one of a single table.
+            Some((report, None)) if request.selection.text.is_some() => {
+                session.note_best(&request.selection, &report);
+            }
+            Some((_, None)) | None => {}
         }
         Ok(Some(sent))
     }
 
     /// The rows of a search, with the search report and the total if it was counted. `None` if there may be more rows
-    /// than a page may hold and no index finds them.
+    /// than a page may hold and no index finds them, or if other servers send more.
     fn found(
         &self,
         request: &SearchRequest,
         is_page: bool,
     ) -> std::result::Result<Option<Found>, EngineError> {
         if is_page && let Some((hits, report)) = self.ask(|reader| reader.best_page(request))? {
-            return Ok(Some((hits, Some((report, None)))));
+            // Where the rows were not counted, one more than a page may hold was asked for.
+            let is_whole = hits.len() as u64 <= MAX_PAGE_ROWS;
+            return Ok(is_whole.then_some((hits, Some((report, None)))));
         }
         if self.plan.table.is_elsewhere() {
             return Ok(None);
@@ -368,12 +375,16 @@ impl ShapeRun<'_> {
         selection: Selection,
     ) -> Result<Option<(SearchRequest, bool)>> {
         let Page { mut limit, offset } = self.page;
-        if self.plan.limit.is_none() {
+        // Other servers are not asked to count: one row more than a page may hold tells that there are too many.
+        let is_uncounted = self.plan.limit.is_none() && self.plan.table.is_elsewhere();
+        if is_uncounted {
+            limit = MAX_PAGE_ROWS + 1;
+        } else if self.plan.limit.is_none() {
             // Without LIMIT the limit is the number of matching rows.
-            limit = self.ask(|reader| reader.count(&selection)).map_err(failed)?.count;
+            limit = self.reader.count(&selection).map_err(failed)?.count;
         }
-        let is_page = offset.saturating_add(limit) <= MAX_PAGE_ROWS;
-        if limit > MAX_PAGE_ROWS || !self.scores_the_condition(work) {
+        let is_page = is_uncounted || offset.saturating_add(limit) <= MAX_PAGE_ROWS;
+        if (limit > MAX_PAGE_ROWS && !is_uncounted) || !self.scores_the_condition(work) {
             return Ok(None);
         }
         let scored = work.sort.iter().any(|key| key.by == SortBy::Score);
