@@ -34,6 +34,9 @@ use crate::{
 pub(super) const REFUSED: &str = "a variable that the statement assigns by :=, elsewhere than in the list of a SELECT \
                                   that stands alone or in FROM alone";
 
+/// Whether an expression is of some kind.
+type ExprTest = fn(&Expr) -> bool;
+
 /// Where a SELECT may assign variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AssignmentScope {
@@ -185,7 +188,7 @@ impl Resolver<'_> {
         if self.turned > 1 {
             return Err(Error::unsupported(":= in several SELECTs that read tables"));
         }
-        let stays: fn(&Expr) -> bool = |expr| uses_variables(expr) || gives_id(expr);
+        let stays: ExprTest = |expr| uses_variables(expr) || gives_id(expr);
         let turned = self.split(select, items, scope, (stays, |_| true))?;
         Ok(Some(AssignmentList { is_sorted, ..turned }))
     }
@@ -196,7 +199,7 @@ impl Resolver<'_> {
         select: &mut Select,
         items: &[Item],
         scope: &Scope<'_>,
-        (stays, moves): (fn(&Expr) -> bool, fn(&Expr) -> bool),
+        (stays, moves): (ExprTest, ExprTest),
     ) -> Result<AssignmentList> {
         let is_whole = items.iter().any(|it| grouping::has_aggregate(&it.expr));
         let read = if is_whole { Vec::new() } else { order_of_key(scope) };
@@ -335,9 +338,9 @@ fn order_of_key(scope: &Scope<'_>) -> Vec<OrderByExpr> {
 struct Parts<'p> {
     below: &'p mut Vec<SelectItem>,
     /// What stays.
-    stays: fn(&Expr) -> bool,
+    stays: ExprTest,
     /// What of the rest is taken out as a whole. Else its parts are looked at.
-    moves: fn(&Expr) -> bool,
+    moves: ExprTest,
 }
 
 impl VisitorMut for Parts<'_> {

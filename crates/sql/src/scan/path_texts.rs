@@ -193,7 +193,7 @@ mod tests {
             TextQuery::Piece(Piece { texts: Vec::new(), text, matching, letters: None })
         };
         let holds = |word: &str| Filter::PathTexts("doc".to_owned(), Vec::new(), word.to_owned());
-        let nested = |depth| (0..depth).fold(word(), |query, _| TextQuery::Or(vec![query]));
+        let nested = |depth: usize| (0..depth).fold(word(), |query, _| TextQuery::Or(vec![query]));
         assert!(necessary(&nested(DEEPEST_GROUP), &holds, 0).is_some());
         assert!(necessary(&nested(DEEPEST_GROUP + 1), &holds, 0).is_none());
         // What stands beside a deep group is asked.
