@@ -60,6 +60,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> ClientSession<S> {
         // A client that sends several statements accepts several results.
         let many = Capabilities::CLIENT_MULTI_RESULTS | Capabilities::CLIENT_MULTI_STATEMENTS;
         session.take_many_results(capabilities.intersects(many));
+        session.allow_release(true);
         Self {
             channel,
             interrupter: session.interrupter(),

@@ -7,7 +7,8 @@
 //!     SELECT a, @n := @n + #turn#1 FROM (SELECT a, b * 2 AS #turn#1 FROM t ORDER BY c LIMIT 3)
 //! ```
 //! What asks no variable is selected below. An ORDER BY of what is assigned stays above, with LIMIT. `LAST_INSERT_ID(value)`
-//! is evaluated in the same way, for the rows that are given alone.
+//! is evaluated in the same way, for the rows that are given alone. Of what stands around it and in it, columns alone are
+//! selected below: `IF(a, LAST_INSERT_ID(f(b)), 0)` evaluates `f(b)` where `a` holds.
 
 use std::ops::ControlFlow;
 
@@ -26,12 +27,15 @@ use super::{
 use crate::{
     Error, Result,
     meaning::{ASSIGN_VARIABLE, READ_VARIABLE},
-    parse::{Visit, VisitMut, function_call, visit_expressions},
+    parse::{MATCH, Visit, VisitMut, function_call, visit_expressions},
 };
 
 /// What is said where there is no such order.
 pub(super) const REFUSED: &str = "a variable that the statement assigns by :=, elsewhere than in the list of a SELECT \
                                   that stands alone or in FROM alone";
+
+/// Whether an expression is of some kind.
+type ExprTest = fn(&Expr) -> bool;
 
 /// Where a SELECT may assign variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +171,7 @@ impl Resolver<'_> {
         if !items.iter().any(|item| uses_variables(&item.expr)) {
             let may = self.turn == AssignmentScope::Any && scope.parent.is_none() && !is_distinct;
             return match may && gives_ids(select, order, items, scope) {
-                true => self.split(select, items, scope, gives_id).map(Some),
+                true => self.split(select, items, scope, (gives_id, is_read_below)).map(Some),
                 false => Ok(None),
             };
         }
@@ -184,26 +188,26 @@ impl Resolver<'_> {
         if self.turned > 1 {
             return Err(Error::unsupported(":= in several SELECTs that read tables"));
         }
-        let turned =
-            self.split(select, items, scope, |expr| uses_variables(expr) || gives_id(expr))?;
+        let stays: ExprTest = |expr| uses_variables(expr) || gives_id(expr);
+        let turned = self.split(select, items, scope, (stays, |_| true))?;
         Ok(Some(AssignmentList { is_sorted, ..turned }))
     }
 
-    /// The list over the SELECT, of which only what `uses_variables` stays in the list.
+    /// The list over the SELECT. What `stays` stays in the list; of the rest, what `moves` is selected below.
     fn split(
         &mut self,
         select: &mut Select,
         items: &[Item],
         scope: &Scope<'_>,
-        uses_variables: fn(&Expr) -> bool,
+        (stays, moves): (ExprTest, ExprTest),
     ) -> Result<AssignmentList> {
         let is_whole = items.iter().any(|it| grouping::has_aggregate(&it.expr));
         let read = if is_whole { Vec::new() } else { order_of_key(scope) };
         let (mut below, mut projection) = (Vec::new(), Vec::new());
         for each in items {
             let mut expr = each.expr.clone();
-            if uses_variables(&expr) {
-                let mut parts = Parts { below: &mut below, uses_variables };
+            if stays(&expr) {
+                let mut parts = Parts { below: &mut below, stays, moves };
                 if let ControlFlow::Break(error) = VisitMut::visit(&mut expr, &mut parts) {
                     return Err(error);
                 }
@@ -241,6 +245,19 @@ fn gives_ids(select: &Select, order: &[OrderByExpr], items: &[Item], scope: &Sco
         && has_no_grouping(select)
         && select.having.is_none()
         && !order.iter().any(sorts_by)
+}
+
+/// Whether a part of what gives an id is evaluated below: columns, and what has a meaning only beside its table.
+fn is_read_below(expr: &Expr) -> bool {
+    match expr {
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Subquery(_) => true,
+        Expr::Function(function) => {
+            let name = function.name.to_string().to_lowercase();
+            let name = name.trim_matches(['`', '"']);
+            name.starts_with('#') || matches!(name, MATCH | "match_score")
+        }
+        _ => false,
+    }
 }
 
 /// Whether variables are read or assigned outside the list.
@@ -317,18 +334,20 @@ fn order_of_key(scope: &Scope<'_>) -> Vec<OrderByExpr> {
     only.key.iter().map(column).collect()
 }
 
-/// Takes what asks no variable out of an expression.
+/// Takes what is selected below out of an expression.
 struct Parts<'p> {
     below: &'p mut Vec<SelectItem>,
     /// What stays.
-    uses_variables: fn(&Expr) -> bool,
+    stays: ExprTest,
+    /// What of the rest is taken out as a whole. Else its parts are looked at.
+    moves: ExprTest,
 }
 
 impl VisitorMut for Parts<'_> {
     type Break = Error;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        if (self.uses_variables)(expr) {
+        if (self.stays)(expr) {
             let is_query =
                 matches!(expr, Expr::InSubquery { .. } | Expr::AnyOp { .. } | Expr::AllOp { .. });
             return match is_query {
@@ -337,12 +356,12 @@ impl VisitorMut for Parts<'_> {
             };
         }
         // A unit belongs to what stands around it.
-        let stays = grouping::is_constant(expr)
+        let is_known = grouping::is_constant(expr)
             || matches!(
                 expr,
                 Expr::Interval(_) | Expr::Identifier(Ident { quote_style: None, .. })
             );
-        if !stays {
+        if !is_known && (self.moves)(expr) {
             let name = format!("#turn#{}", self.below.len() + 1);
             let taken = std::mem::replace(expr, Expr::Identifier(quoted(&name)));
             self.below.push(item(taken, &name));

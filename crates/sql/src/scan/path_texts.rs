@@ -29,6 +29,8 @@ const MOST_PIECES: usize = 8;
 const MOST_LETTERS: usize = 64;
 /// Above so many words and phrases of a query, looking up all of them costs more than it saves.
 const MOST_SOUGHT: usize = 256;
+/// Below so many groups of a query nothing is asked of the index: conditions of the engine nest only so deep.
+const DEEPEST_GROUP: usize = 8;
 /// What the values that are shown as texts and are none may be.
 const WORDS: [&str; 3] = ["true", "false", "null"];
 
@@ -98,17 +100,18 @@ pub(super) fn by_words(
         return None;
     }
     let query = search::asked(&search::text(query)?, &search::text(mode)?).ok()?;
-    if pieces(&query) > MOST_SOUGHT {
+    if search::pieces(&query) > MOST_SOUGHT {
         return None;
     }
     let one = |index: &&PathDef, word: &str| {
         let paths = index.paths().map(<[String]>::to_vec).collect();
         Filter::PathTexts(column.to_owned(), paths, word.to_owned())
     };
-    necessary(&query, &|word| match indexes.as_slice() {
+    let holds = |word: &str| match indexes.as_slice() {
         [index] => one(index, word),
         several => Filter::Or(several.iter().map(|index| one(index, word)).collect()),
-    })
+    };
+    necessary(&query, &holds, 0)
 }
 
 /// Error 1191 for MATCH of texts at paths that no text indexes have, 1235 for a table whose rows are elsewhere.
@@ -142,24 +145,16 @@ fn fitting<'t>(
     if paths.iter().all(has) { fitting } else { Vec::new() }
 }
 
-fn pieces(query: &TextQuery) -> usize {
-    match query {
-        TextQuery::And(parts) | TextQuery::Or(parts) => parts.iter().map(pieces).sum(),
-        TextQuery::Not(part) => pieces(part),
-        TextQuery::Piece(_) | TextQuery::Term(_) | TextQuery::Keywords(_) => 1,
-    }
-}
-
 /// A condition that holds for all that a query finds; `None` if nothing is known of that. `holds` is the condition that
-/// a text holds these letters.
-fn necessary(query: &TextQuery, holds: &dyn Fn(&str) -> Filter) -> Option<Filter> {
+/// a text holds these letters, `depth` how many groups the query is in.
+fn necessary(query: &TextQuery, holds: &dyn Fn(&str) -> Filter, depth: usize) -> Option<Filter> {
+    if depth > DEEPEST_GROUP {
+        return None;
+    }
+    let inner = |part: &TextQuery| necessary(part, holds, depth + 1);
     match query {
-        TextQuery::And(parts) => {
-            Filter::all_of(parts.iter().filter_map(|part| necessary(part, holds)).collect())
-        }
-        TextQuery::Or(parts) => {
-            parts.iter().map(|part| necessary(part, holds)).collect::<Option<_>>().map(Filter::Or)
-        }
+        TextQuery::And(parts) => Filter::all_of(parts.iter().filter_map(inner).collect()),
+        TextQuery::Or(parts) => parts.iter().map(inner).collect::<Option<_>>().map(Filter::Or),
         TextQuery::Piece(piece) => of_piece(piece, holds),
         TextQuery::Not(_) | TextQuery::Term(_) | TextQuery::Keywords(_) => None,
     }
@@ -183,4 +178,26 @@ fn of_piece(piece: &Piece, holds: &dyn Fn(&str) -> Filter) -> Option<Filter> {
     // What is normalised again stays the same, but for letters that have no stable form.
     words.retain(|word| PATH_TEXTS.apply(word) == word.as_str());
     Filter::all_of(words.iter().map(|word| holds(word)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use remora_engine::PieceMatch;
+
+    use super::*;
+
+    #[test]
+    fn deep_groups_are_not_asked_of_the_index() {
+        let word = || {
+            let (text, matching) = ("reef".to_owned(), PieceMatch::Words);
+            TextQuery::Piece(Piece { texts: Vec::new(), text, matching, letters: None })
+        };
+        let holds = |word: &str| Filter::PathTexts("doc".to_owned(), Vec::new(), word.to_owned());
+        let nested = |depth: usize| (0..depth).fold(word(), |query, _| TextQuery::Or(vec![query]));
+        assert!(necessary(&nested(DEEPEST_GROUP), &holds, 0).is_some());
+        assert!(necessary(&nested(DEEPEST_GROUP + 1), &holds, 0).is_none());
+        // What stands beside a deep group is asked.
+        let both = TextQuery::And(vec![word(), nested(DEEPEST_GROUP + 1)]);
+        assert!(necessary(&both, &holds, 0).is_some());
+    }
 }

@@ -5,8 +5,9 @@
 //! its way.
 
 use std::{
-    hash::Hash,
-    sync::{Arc, LazyLock},
+    fmt,
+    hash::{Hash, Hasher},
+    sync::Arc,
 };
 
 use datafusion::{
@@ -21,6 +22,7 @@ use datafusion::{
         ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
     },
 };
+use parking_lot::Mutex;
 use remora_engine::{PATH_TEXTS, walk_path};
 use serde_json::Value as Json;
 
@@ -28,20 +30,68 @@ use super::{
     boolean::asked,
     function::{PreparedQuery, constant},
 };
-use crate::{meaning::json::Path, parse::MATCH_AT_PATHS};
+use crate::{Error, Result, meaning::json::Path, parse::MATCH_AT_PATHS, state::Context};
 
-/// The function: mode, query, document, paths.
+/// After so many rows it is seen whether the statement was interrupted.
+const ROWS_BETWEEN_CHECKS: usize = 64;
+
+/// The function: mode, query, document, paths. A new one for each plan, which keeps the plan's query.
 pub(crate) fn match_at_paths_function() -> Arc<ScalarUDF> {
-    static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
-        let signature = Signature::variadic_any(Volatility::Immutable);
-        Arc::new(ScalarUDF::from(MatchAtPaths { signature }))
-    });
-    Arc::clone(&FUNCTION)
+    let signature = Signature::variadic_any(Volatility::Immutable);
+    Arc::new(ScalarUDF::from(MatchAtPaths { signature, last: LastQuery::default() }))
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct MatchAtPaths {
     signature: Signature,
+    last: LastQuery,
+}
+
+/// The query of the last batch, made ready: it is the same for all batches of a run. It says nothing of which function it
+/// is.
+#[derive(Default)]
+struct LastQuery(Mutex<Option<Arc<KeptQuery>>>);
+
+struct KeptQuery {
+    mode: String,
+    text: String,
+    prepared: PreparedQuery,
+}
+
+impl LastQuery {
+    /// A query in a mode, made ready once.
+    fn prepared(&self, mode: String, text: String) -> Result<Arc<KeptQuery>> {
+        let last = self.0.lock().clone();
+        if let Some(kept) = last.filter(|kept| kept.mode == mode && kept.text == text) {
+            return Ok(kept);
+        }
+        let prepared = PreparedQuery::new(&asked(&text, &mode)?);
+        let kept = Arc::new(KeptQuery { mode, text, prepared });
+        *self.0.lock() = Some(Arc::clone(&kept));
+        Ok(kept)
+    }
+}
+
+impl fmt::Debug for LastQuery {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("LastQuery").finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for LastQuery {
+    fn eq(&self, _other: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for LastQuery {}
+
+impl Hash for LastQuery {
+    fn hash<H: Hasher>(&self, _state: &mut H) {}
+}
+
+fn external(error: Error) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
 }
 
 impl ScalarUDFImpl for MatchAtPaths {
@@ -66,15 +116,22 @@ impl ScalarUDFImpl for MatchAtPaths {
         let names = |path: &ColumnarValue| Path::parse(&constant(path)?).ok()?.names();
         let paths: Vec<Vec<String>> =
             paths.iter().map(names).collect::<Option<_>>().ok_or_else(wrong)?;
-        let query = asked(&query, &mode).map_err(|it| DataFusionError::External(Box::new(it)))?;
-        let prepared = PreparedQuery::new(&query);
+        let query = self.last.prepared(mode, query).map_err(external)?;
         let documents = cast(&document.to_array(args.number_rows)?, &DataType::Utf8View)?;
         let documents = documents.as_string_view();
-        let scores = (0..args.number_rows).map(|row| match documents.is_null(row) {
-            true => 0.0,
-            false => prepared.score(&texts(documents.value(row), &paths)),
-        });
-        Ok(ColumnarValue::Array(Arc::new(Float64Array::from_iter_values(scores))))
+        let caller = Context::of_caller();
+        let context = caller.as_deref().or_else(|| Context::of_options(&args.config_options));
+        let mut scores = Vec::with_capacity(args.number_rows);
+        for row in 0..args.number_rows {
+            if row.is_multiple_of(ROWS_BETWEEN_CHECKS) && context.is_some_and(Context::is_over) {
+                return Err(external(Error::interrupted()));
+            }
+            scores.push(match documents.is_null(row) {
+                true => 0.0,
+                false => query.prepared.score(&texts(documents.value(row), &paths)),
+            });
+        }
+        Ok(ColumnarValue::Array(Arc::new(Float64Array::from(scores))))
     }
 }
 

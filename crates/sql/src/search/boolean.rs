@@ -17,6 +17,9 @@ use crate::{Error, Result, catalog::SqlTable};
 
 /// Deepest nesting of parentheses.
 const MAX_DEPTH: usize = 16;
+/// The most words and phrases that are looked for in texts one by one, and that are asked for a second time because they
+/// stand beside others.
+const MAX_PIECES: usize = 4_096;
 
 /// A query that no row matches.
 fn nothing() -> TextQuery {
@@ -47,9 +50,27 @@ pub(super) fn is_boolean(mode: &str) -> bool {
     mode.to_uppercase().contains("BOOLEAN")
 }
 
-/// The same of texts that no column holds.
+/// The same of texts that no column holds; 1038 for more than are looked for one by one.
 pub(crate) fn asked(text: &str, mode: &str) -> Result<TextQuery> {
-    parsed(text, is_boolean(mode))
+    let query = parsed(text, is_boolean(mode))?;
+    if pieces(&query) > MAX_PIECES { Err(too_many_pieces()) } else { Ok(query) }
+}
+
+/// How many words and phrases a query has.
+pub(crate) fn pieces(query: &TextQuery) -> usize {
+    match query {
+        TextQuery::And(parts) | TextQuery::Or(parts) => parts.iter().map(pieces).sum(),
+        TextQuery::Not(part) => pieces(part),
+        TextQuery::Piece(_) | TextQuery::Term(_) | TextQuery::Keywords(_) => 1,
+    }
+}
+
+/// 1038.
+fn too_many_pieces() -> Error {
+    let message = format!(
+        "AGAINST asks for more than {MAX_PIECES} words and phrases: ask for fewer, or nest fewer groups"
+    );
+    Error::new(ErrorCode::OutOfMemory, message)
 }
 
 /// The same of every text index.
@@ -102,7 +123,7 @@ fn is_joiner(c: char) -> bool {
 
 /// IN BOOLEAN MODE.
 fn in_boolean_mode(texts: &[u32], text: &str) -> Result<TextQuery> {
-    let mut parser = Parser { texts, rest: text.chars().collect(), at: 0 };
+    let mut parser = Parser { texts, rest: text.chars().collect(), at: 0, copied: 0 };
     let query = parser.group(0)?;
     if parser.at < parser.rest.len() {
         return Err(parser.error());
@@ -114,6 +135,8 @@ struct Parser<'a> {
     texts: &'a [u32],
     rest: Vec<char>,
     at: usize,
+    /// How many words and phrases are asked for once more: each nested group may double them.
+    copied: usize,
 }
 
 /// What stands before an item.
@@ -155,7 +178,13 @@ impl Parser<'_> {
             all.push(any_of(may));
         } else if !may.is_empty() {
             // Rows that have one of these are worth more: each is scored, none is asked for.
-            may.extend(all.first().cloned());
+            if let Some(first) = all.first() {
+                self.copied += pieces(first);
+                if self.copied > MAX_PIECES {
+                    return Err(too_many_pieces());
+                }
+                may.push(first.clone());
+            }
             all.push(TextQuery::Or(may));
         }
         all.extend(none.into_iter().map(|item| TextQuery::Not(Box::new(item))));
@@ -303,6 +332,22 @@ mod tests {
         for text in ["(apple", "apple)", "\"apple", "\"a\" @"] {
             assert_eq!(read(text).unwrap_err().code, ErrorCode::ParseError, "{text}");
         }
+    }
+
+    #[test]
+    fn groups_do_not_double_without_end() {
+        let nested = |begin: &str, depth: usize| {
+            format!("{}+z y{}", begin.repeat(depth), ") x".repeat(depth))
+        };
+        let wide = format!("{} +z", "+(+a b) c ".repeat(20));
+        assert!(in_boolean_mode(&[], &wide).is_ok());
+        assert!(pieces(&in_boolean_mode(&[], &nested("+(", 8)).unwrap()) > 256);
+        let error = in_boolean_mode(&[], &nested("+(", 16)).unwrap_err();
+        assert_eq!(error.code, ErrorCode::OutOfMemory);
+        let words: Vec<String> = (0..=MAX_PIECES).map(|number| format!("w{number}")).collect();
+        let error = asked(&words.join(" "), "IN BOOLEAN MODE").unwrap_err();
+        assert_eq!(error.code, ErrorCode::OutOfMemory);
+        assert!(in_boolean_mode(&[], &words.join(" ")).is_ok());
     }
 
     #[test]

@@ -158,6 +158,12 @@ impl Session {
         self.state.takes_many_results = takes;
     }
 
+    /// Whether the session has a connection that is closed when [`Session::is_released`] says so. Else COMMIT RELEASE and
+    /// ROLLBACK RELEASE are refused, with error 1235. A new session has none.
+    pub fn allow_release(&mut self, may: bool) {
+        self.state.may_be_released = may;
+    }
+
     /// Says how the connection is encrypted, for SHOW STATUS.
     pub fn set_encryption(&mut self, encryption: Option<Encryption>) {
         self.state.encryption = encryption;
@@ -196,6 +202,7 @@ impl Session {
         state.interrupted = Arc::clone(&old.interrupted);
         state.counts_found_rows = old.counts_found_rows;
         state.takes_many_results = old.takes_many_results;
+        state.may_be_released = old.may_be_released;
         state.encryption = old.encryption.clone();
         self.state = state;
     }
@@ -325,6 +332,7 @@ impl Session {
     /// A statement begins.
     fn begin(&mut self) {
         self.state.forget_agents();
+        self.state.is_released = false;
         self.state.last_insert_id.begin();
         let fixed = self.state.variables.timestamp_micros;
         self.state.clock = fixed.map_or_else(Clock::now, |micros| Clock { micros });

@@ -9,8 +9,8 @@
 //!             | [scope | "@@" scope "."] name ("=" | ":=") (expression | "DEFAULT" | word)
 //! scope      := "GLOBAL" | "SESSION" | "LOCAL" | "PERSIST" | "PERSIST_ONLY"
 //! ```
-//! All expressions are evaluated, and all values checked, before the first variable is set: `SET @a = 1, @b = @a` sets
-//! `@b` to what `@a` was before.
+//! All expressions are evaluated, and all that is refused is found out, before the first variable is set:
+//! `SET @a = 1, @b = @a` sets `@b` to what `@a` was before, and `SET @a = 1, version = ''` sets nothing.
 
 use remora_engine::Value;
 use remora_mysql::{Collation, ErrorCode, TokenKind, charset_default, unquoted};
@@ -42,7 +42,7 @@ pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -
     }
     if settings.len() > 1 {
         let mut tried = session.variables.clone();
-        settings.iter().try_for_each(|setting| setting.check(&mut tried))?;
+        settings.iter().try_for_each(|setting| setting.check(session, &mut tried))?;
     }
     for setting in settings {
         setting.apply(session).await?;
@@ -71,8 +71,15 @@ pub(super) async fn run_for<R: Reply>(
     let mut at = 2;
     for next in ends(source).into_iter().map(|comma| comma.min(end)) {
         if at < next {
-            let setting = Assignment { statement, at, end: next }.read(session).await?;
-            setting.apply(session).await?;
+            let setting = Assignment { statement, at, end: next }.read(session).await;
+            let applied = match setting {
+                Ok(setting) => setting.apply(session).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = applied {
+                session.variables = before;
+                return Err(error);
+            }
         }
         at = next + 1;
     }
@@ -128,14 +135,28 @@ enum Setting {
 }
 
 impl Setting {
-    /// An error if its value is none of its variable. `tried` are variables that no session has.
-    fn check(&self, tried: &mut Variables) -> Result<()> {
+    /// What [`Setting::apply`] would refuse. `tried` are variables that no session has.
+    fn check(&self, session: &SessionState, tried: &mut Variables) -> Result<()> {
         let charset = |collation: &Collation| Value::Text(collation.charset().into());
         match self {
             Self::Names(collation) | Self::CharacterSet(collation) => {
                 tried.set("character_set_client", &charset(collation)).map(drop)
             }
-            Self::System { definition, value, .. } => tried.set(definition.name, value).map(drop),
+            Self::System { definition, target, is_next, value } => {
+                may_set(session, definition, *target, value)?;
+                tried.set(without_synonym(definition), value)?;
+                match *is_next && is_of_transaction(definition) && session.transaction.is_open() {
+                    true => Err(transaction_open()),
+                    false => Ok(()),
+                }
+            }
+            Self::Transaction { target: None, .. } if session.transaction.is_open() => {
+                Err(transaction_open())
+            }
+            Self::Transaction { target: Some(VariableTarget::Global), values } => {
+                let mut known = values.iter().filter_map(|(name, _)| definition(name));
+                known.try_for_each(|definition| session.may_set_global(definition))
+            }
             Self::Transaction { .. } | Self::User { .. } => Ok(()),
         }
     }
@@ -188,17 +209,48 @@ fn transaction(
     }
 }
 
+/// An error for a variable that may not be set there: 1229 for one that no session has. Nothing is set.
+fn may_set(
+    session: &SessionState,
+    definition: &Definition,
+    target: Option<VariableTarget>,
+    value: &Value,
+) -> Result<()> {
+    if target == Some(VariableTarget::Global) {
+        return session.may_set_global(definition);
+    }
+    session.may_set_variable(definition, value)?;
+    match definition.scope {
+        Scope::Global => Err(global_only(definition.name)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether `@@name`, without a scope, is of the next transaction.
+fn is_of_transaction(definition: &Definition) -> bool {
+    definition.name.starts_with("transaction_")
+}
+
+/// The variable's name where it has two.
+fn without_synonym(definition: &Definition) -> &'static str {
+    match definition.name {
+        "tx_isolation" => "transaction_isolation",
+        "tx_read_only" => "transaction_read_only",
+        name => name,
+    }
+}
+
 async fn system_variable(
     session: &mut SessionState,
     definition: &'static Definition,
     (target, is_next): (Option<VariableTarget>, bool),
     value: &Value,
 ) -> Result<()> {
+    may_set(session, definition, target, value)?;
     match target {
         Some(VariableTarget::Global) => session.set_global(definition.name, value),
-        _ if definition.scope == Scope::Global => Err(global_only(definition.name)),
         // `SET @@transaction_isolation = …` is SET TRANSACTION.
-        _ if is_next && definition.name.starts_with("transaction_") => {
+        _ if is_next && is_of_transaction(definition) => {
             let before = session.variables.get(definition.name)?;
             session.set_variable(definition.name, value)?;
             let value = session.variables.get(definition.name)?;

@@ -123,6 +123,8 @@ pub(crate) struct SessionState {
     pub transaction: TransactionState,
     /// COMMIT or ROLLBACK said RELEASE: the connection ends.
     pub is_released: bool,
+    /// Whether the session has a connection that can end.
+    pub may_be_released: bool,
     /// LOCK TABLES was said, and not taken back.
     pub locks_tables: bool,
     /// Statements made by PREPARE.
@@ -173,6 +175,7 @@ impl SessionState {
             row_count: 0,
             transaction,
             is_released: false,
+            may_be_released: false,
             locks_tables: false,
             named_statements: FxHashMap::default(),
             clock: Clock::default(),

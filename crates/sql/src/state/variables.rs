@@ -33,30 +33,38 @@ impl SessionState {
     /// Sets a system variable of this session, and remembers to tell the client.
     pub(crate) fn set_variable(&mut self, name: &str, value: &Value) -> Result<()> {
         let definition = definition(name).ok_or_else(|| unknown(name))?;
-        if definition.fixed {
-            return Err(read_only(definition.name));
-        }
+        self.may_set_variable(definition, value)?;
         match (definition.name, value) {
             ("last_insert_id" | "identity", Value::Int(id)) => {
                 self.last_insert_id.set(u64::try_from(*id).unwrap_or(0));
             }
-            ("sql_wait_for_position", Value::Text(gtids)) => self.check_position(gtids)?,
             ("tx_isolation", value) => return self.set_variable("transaction_isolation", value),
             ("tx_read_only", value) => return self.set_variable("transaction_read_only", value),
             _ => {}
-        }
-        if matches!(definition.name, "max_allowed_packet" | "net_buffer_length") {
-            let name = definition.name;
-            let message = format!(
-                "SESSION variable '{name}' is read-only. Use SET GLOBAL to assign the value"
-            );
-            return Err(Error::new(ErrorCode::SessionVariable, message));
         }
         let before = self.variables.value_of(definition);
         let value = self.variables.set(definition.name, value)?;
         self.warn_of_no_effect(definition, &before, &value, false);
         self.changes.push((definition.name.to_owned(), definition.shown(&value)));
         Ok(())
+    }
+
+    /// 1238 and 1621 for a variable that no session sets, and an error for a position that no server can reach. Nothing is
+    /// set.
+    pub(crate) fn may_set_variable(&self, definition: &Definition, value: &Value) -> Result<()> {
+        if definition.fixed {
+            return Err(read_only(definition.name));
+        }
+        match (definition.name, value) {
+            (name @ ("max_allowed_packet" | "net_buffer_length"), _) => {
+                let message = format!(
+                    "SESSION variable '{name}' is read-only. Use SET GLOBAL to assign the value"
+                );
+                Err(Error::new(ErrorCode::SessionVariable, message))
+            }
+            ("sql_wait_for_position", Value::Text(gtids)) => self.check_position(gtids),
+            _ => Ok(()),
+        }
     }
 
     /// Says of a variable that was set to another value, and is only kept, that nothing follows.
@@ -112,11 +120,25 @@ impl SessionState {
     /// Sets a system variable as new sessions get it.
     pub(crate) fn set_global(&mut self, name: &str, value: &Value) -> Result<()> {
         let definition = definition(name).ok_or_else(|| unknown(name))?;
+        self.may_set_global(definition)?;
+        // What a session would not take is no global value either.
+        let mut checked = self.variables.clone();
+        let value = checked.set(definition.name, value)?;
+        let before = self.shared.globals.read().get(definition);
+        self.warn_of_no_effect(definition, &before, &value, true);
+        let mut globals = self.shared.globals.write();
+        globals.set(definition.name, value);
+        self.variables.see_globals(&globals);
+        Ok(())
+    }
+
+    /// 1238, 1228 and 1227 for a variable that has no global value, or none that this client may set. Nothing is set.
+    pub(crate) fn may_set_global(&self, definition: &Definition) -> Result<()> {
+        let name = definition.name;
         if definition.fixed {
-            return Err(read_only(definition.name));
+            return Err(read_only(name));
         }
         if definition.scope == Scope::Session {
-            let name = definition.name;
             let message = format!(
                 "Variable '{name}' is a SESSION variable and can't be used with SET GLOBAL"
             );
@@ -127,14 +149,6 @@ impl SessionState {
                        SYSTEM_VARIABLES_ADMIN privilege(s) for this operation";
             return Err(Error::new(ErrorCode::SpecificAccessDenied, message));
         }
-        // What a session would not take is no global value either.
-        let mut checked = self.variables.clone();
-        let value = checked.set(definition.name, value)?;
-        let before = self.shared.globals.read().get(definition);
-        self.warn_of_no_effect(definition, &before, &value, true);
-        let mut globals = self.shared.globals.write();
-        globals.set(definition.name, value);
-        self.variables.see_globals(&globals);
         Ok(())
     }
 

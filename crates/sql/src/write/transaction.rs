@@ -159,6 +159,10 @@ async fn end(session: &mut SessionState, tokens: &mut Tokens<'_>, commits: bool)
         tokens.accept_all("NO RELEASE");
     }
     tokens.expect_end()?;
+    if releases && !session.may_be_released {
+        let what = "RELEASE where no connection can be ended: end the transaction without it";
+        return Err(Error::unsupported(what));
+    }
     // The chained transaction has the same characteristics.
     let manner = session.transaction.manner().unwrap_or_else(|| session.usual_characteristics());
     if commits {

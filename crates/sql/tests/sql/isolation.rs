@@ -339,6 +339,27 @@ async fn the_next_transaction_is_what_it_was_said_to_be() {
     assert!(rows(&mut one, by_name).await.starts_with("1568 "));
 }
 
+/// A session without a connection has none to end, and does not take the transaction for ended.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_connection_is_released() {
+    let server = Server::new();
+    let mut session = server.session();
+    run(&mut session, "CREATE TABLE t (id INT PRIMARY KEY)").await.unwrap();
+    run(&mut session, "BEGIN").await.unwrap();
+    run(&mut session, "INSERT INTO t VALUES (1)").await.unwrap();
+    for end in ["COMMIT RELEASE", "ROLLBACK RELEASE"] {
+        let refused = run(&mut session, end).await.unwrap_err();
+        assert_eq!(refused.code, ErrorCode::NotSupported, "{end}");
+    }
+    assert!(session.status().in_transaction && !session.is_released());
+    run(&mut session, "COMMIT NO RELEASE").await.unwrap();
+    session.allow_release(true);
+    run(&mut session, "COMMIT RELEASE").await.unwrap();
+    assert!(session.is_released());
+    assert_eq!(rows(&mut session, "SELECT id FROM t").await, "1");
+    assert!(!session.is_released());
+}
+
 /// After a table's definition changed, its columns are not read by their old positions. A table younger than the
 /// transaction is a conflict, after which clients retry.
 #[tokio::test(flavor = "multi_thread")]

@@ -71,14 +71,31 @@ impl AnalyzerRule for RowByRowRule {
     }
 }
 
+/// Whether a projection uses variables, or gives ids of rows. Beside a subquery the latter stays as it is: the resolver has
+/// not put its order below, and a subquery becomes a join only in a projection.
 fn projection_uses_variables(projection: &Projection) -> Result<bool> {
-    let has_rows = !matches!(*projection.input, LogicalPlan::EmptyRelation(_));
+    let (mut gives_ids, mut has_queries) = (false, false);
     for expr in &projection.expr {
-        if uses_variables(expr)? || has_rows && gives_id(expr)? {
+        if uses_variables(expr)? {
             return Ok(true);
         }
+        gives_ids |= gives_id(expr)?;
+        has_queries |= has_query(expr)?;
     }
-    Ok(false)
+    let has_rows = !matches!(*projection.input, LogicalPlan::EmptyRelation(_));
+    Ok(has_rows && gives_ids && !has_queries)
+}
+
+fn has_query(expr: &Expr) -> Result<bool> {
+    expr.exists(|each| {
+        Ok(matches!(
+            each,
+            Expr::ScalarSubquery(_)
+                | Expr::Exists(_)
+                | Expr::InSubquery(_)
+                | Expr::SetComparison(_)
+        ))
+    })
 }
 
 /// Whether an expression keeps a value as that of the last row.
