@@ -121,8 +121,8 @@ impl<'u> Tally<'u> {
     /// # Errors
     /// [`Error::Ended`] if it was interrupted.
     fn is_within(&mut self) -> Result<bool> {
-        self.unless.check()?;
         self.ended.take().map_or(Ok(()), Err)?;
+        self.unless.check()?;
         Ok(!self.is_over())
     }
 

@@ -474,7 +474,7 @@ async fn percolate_tables_that_a_file_defines_are_those_of_statements() {
         let created = rows(&mut session, &format!("SHOW CREATE TABLE {table}")).await;
         let documents = rows(&mut session, &format!("DESC {table} TABLE")).await;
         let insert = format!(
-            "INSERT INTO {table} (query, filters) VALUES ('bags', 'price > 2 AND color = \'red\'')"
+            "INSERT INTO {table} (query, filters) VALUES ('bags', 'price > 2 AND color = ''red''')"
         );
         all(&mut session, &[&insert]).await;
         let call = format!(
