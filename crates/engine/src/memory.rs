@@ -86,6 +86,8 @@ mod tests {
         write("a/memory.max", "104857600\n");
         assert_eq!(limit("0::/a/b\n"), Some(100 << 20));
         assert_eq!(limit("0::/other\n"), None);
+        write("a/b/memory.max", "209715200\n");
+        assert_eq!(limit("0::/a/b\n"), Some(100 << 20));
         // Of a path outside of the namespace, the mounted root is known.
         write("memory.max", "209715200\n");
         assert_eq!(limit("0::/not/mounted\n"), Some(200 << 20));

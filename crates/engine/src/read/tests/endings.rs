@@ -37,9 +37,9 @@ const ROWS: i64 = 900;
 const POSTINGS: usize = 16;
 
 /// Lets a read go on for so many looks.
-struct After {
-    looks: AtomicUsize,
-    most: usize,
+pub(super) struct After {
+    pub looks: AtomicUsize,
+    pub most: usize,
 }
 
 impl Interrupt for After {

@@ -1,17 +1,21 @@
 //! FACET against the scan.
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use proptest::prelude::*;
 
 use super::{
+    endings::After,
     oracle::Oracle,
     random::Random,
     searches::request,
     table::{CATEGORY, NUMBER, PRICE, moment, schema, view},
 };
 use crate::{
-    Ending, Error, FacetRequest, Value,
+    Ending, Error, FacetRequest, Interrupt, Value,
     interrupt::InterruptCheck,
     read::facet::{FacetLimit, facet, facet_within},
     value::compare,
@@ -56,23 +60,30 @@ proptest! {
     }
 }
 
+/// No text is looked for: it looks among the values, and before and behind them.
 #[test]
-fn a_facet_of_all_rows_ends_when_it_is_interrupted() {
+fn a_facet_of_all_rows_ends_wherever_it_is_interrupted() {
     let mut random = Random::new(11);
     let schema = schema(false);
-    let rows = random.rows(100);
+    let mut rows = random.rows(400);
+    rows.iter_mut().zip(0..).for_each(|(row, number)| row[NUMBER] = Value::Int(number));
     let view = view(schema.clone(), random.spread(&rows, 1));
     let column = schema.columns[NUMBER].name.clone();
-    for values_only in [false, true] {
-        let request =
-            FacetRequest { column: column.clone(), values_only, ..FacetRequest::default() };
-        let counted = |is_interrupted: bool| {
-            let check = InterruptCheck::new(Arc::new(AtomicBool::new(is_interrupted)));
-            facet(&view, &request, (moment().0, &check))
-        };
-        assert!(counted(false).unwrap().distinct > 1);
-        let ended = counted(true);
-        assert!(matches!(ended, Err(Error::Ended(Ending::Interrupted))), "{ended:?}");
+    let request = FacetRequest { column, limit: 1_000, ..FacetRequest::default() };
+    let after = |most: usize| {
+        let after = Arc::new(After { looks: AtomicUsize::new(0), most });
+        let interrupt: Arc<dyn Interrupt> = Arc::<After>::clone(&after);
+        let counted = facet(&view, &request, (moment().0, &InterruptCheck::new(interrupt)));
+        (counted, after.looks.load(Ordering::Relaxed))
+    };
+    let (counted, looks) = after(usize::MAX);
+    let values = counted.unwrap().distinct as usize;
+    // 16 values between two looks, in tests.
+    assert!(values > 64 && looks > values / 16, "{looks} looks, {values} values");
+    for most in 0..looks {
+        let (ended, told) = after(most);
+        let is_ended = matches!(ended, Err(Error::Ended(Ending::Interrupted)));
+        assert!(is_ended && told == most + 1, "{told} looks after {most} of {looks}: {ended:?}");
     }
 }
 
