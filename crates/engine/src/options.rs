@@ -66,7 +66,7 @@ impl Options {
         Self {
             durability: Durability::Always,
             row_cache_bytes: share(24, 16 << 20),
-            memtable_bytes: share(64, 16 << 20),
+            memtable_bytes: share(96, 16 << 20),
             queue_bytes: usize::try_from(share(32, 64 << 20)).unwrap_or(usize::MAX),
             page_cache_bytes: share(16, 64 << 20),
             checkpoint_bytes: share(32, 16 << 20),
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!((large.queue_bytes, large.path_index_bytes), (64 << 20, 256 << 20));
         assert_eq!((large.max_segment_bytes, large.page_cache_bytes), (1 << 30, 64 << 20));
         let small = Options::for_memory(96 << 20);
-        assert_eq!((small.row_cache_bytes, small.memtable_bytes), (4 << 20, 3 << 19));
+        assert_eq!((small.row_cache_bytes, small.memtable_bytes), (4 << 20, 1 << 20));
         assert_eq!((small.max_segment_bytes, small.page_cache_bytes), (4 << 20, 6 << 20));
         assert_eq!((small.queue_bytes, small.path_index_bytes), (3 << 20, 6 << 20));
         assert_eq!(Options::for_memory(0).memtable_bytes, 1 << 20);

@@ -66,3 +66,40 @@ const ASSIGNED: &[(&str, &str)] = &[
 async fn assignments_are_made_where_mysql_makes_them() {
     expect(ASSIGNED).await;
 }
+
+/// MySQL keeps the id of the last row that it gives. These rows come in several batches, and without an order from
+/// several threads.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_of_many_rows_gives_the_id() {
+    let server = Server::new();
+    let mut session = server.session();
+    let rows_of_a_statement = 10_000;
+    assert_eq!(rows(&mut session, "create table many (id int primary key, v int)").await, "");
+    for from in (0..50_000).step_by(rows_of_a_statement) {
+        let values =
+            (from..from + rows_of_a_statement).map(|id| format!("({id}, {})", id * 7 % 50_021));
+        let values: Vec<String> = values.collect();
+        let insert = format!("insert into many values {}", values.join(","));
+        assert_eq!(rows(&mut session, &insert).await, "");
+    }
+    for behind in [
+        "",
+        " order by v desc",
+        " order by v limit 30000",
+        " where v > 100 order by v % 1000, id desc limit 20000 offset 5",
+        " where id % 3 = 1",
+        " limit 25000",
+    ] {
+        // Rows of different branches are evaluated in the order of the rows too.
+        let branches = "if(id % 2 = 0, last_insert_id(id), last_insert_id(id * 10))";
+        for given in ["last_insert_id(id + 1)", branches] {
+            let statement = format!("select {given} from many{behind}");
+            for _ in 0..3 {
+                let given = rows(&mut session, &statement).await;
+                let last = given.lines().last().unwrap();
+                let kept = rows(&mut session, "select last_insert_id()").await;
+                assert_eq!(kept, last, "{statement}");
+            }
+        }
+    }
+}

@@ -85,6 +85,13 @@ impl StoreBatch {
         self.changes.push(StoreChange { keyspace, key: key.into(), value: Some(value.into()) });
     }
 
+    /// Bytes of keys and values.
+    fn byte_count(&self) -> u64 {
+        let bytes =
+            |change: &StoreChange| change.key.len() + change.value.as_ref().map_or(0, Vec::len);
+        self.changes.iter().map(|change| bytes(change) as u64).sum()
+    }
+
     /// Deletes a key, which may be missing.
     pub fn delete(&mut self, keyspace: Keyspace, key: impl Into<Vec<u8>>) {
         self.changes.push(StoreChange { keyspace, key: key.into(), value: None });

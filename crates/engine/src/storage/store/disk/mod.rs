@@ -19,6 +19,7 @@
 
 mod directory;
 mod error;
+mod history;
 mod opened;
 mod placement;
 mod room;
@@ -117,6 +118,8 @@ struct Writing {
     /// When to reopen a stopped database even without room, and the pause until the time after that.
     next_reopening: Option<Instant>,
     pause: Duration,
+    /// Bytes written since old versions were last forgotten.
+    written_bytes: u64,
 }
 
 /// A batch that may or may not be in the journal.
@@ -142,7 +145,12 @@ impl DiskStore {
             options,
             poison: Poison::default(),
             refusal: Mutex::default(),
-            writing: Mutex::new(Writing { batches, next_reopening: None, pause: FIRST_PAUSE }),
+            writing: Mutex::new(Writing {
+                batches,
+                next_reopening: None,
+                pause: FIRST_PAUSE,
+                written_bytes: 0,
+            }),
             slots,
             reopen_count: AtomicU64::new(0),
             undropped: Mutex::default(),
@@ -166,7 +174,7 @@ impl DiskStore {
 
     /// Writes the batch to the operating system; with `sync` it is durable on return.
     fn write(&self, mut batch: StoreBatch, sync: bool) -> Result<()> {
-        let ready = self.with(|opened| opened.wait_for_backlog(&batch))?;
+        let ready = self.with(|opened| opened.wait_for_backlog(&batch, &self.options))?;
         // Wait for the current writer: it may be finding out why fjall has stopped.
         let mut writing = self.writing.lock();
         ready.map_err(|error| self.failed(error))?;
@@ -178,6 +186,7 @@ impl DiskStore {
             last_rows: self.last_rows.load(Ordering::Acquire),
         };
         batch.put(Keyspace::Meta, opened::BATCHES, asked.number.to_le_bytes());
+        writing.written_bytes += batch.byte_count();
         let written = self.with(|opened| {
             opened.write(batch, &self.options).map_err(|error| self.failed(error))?;
             if asked.has_rows {
@@ -196,7 +205,22 @@ impl DiskStore {
             other => other?,
         }
         writing.batches = asked.number;
+        if writing.written_bytes >= self.options.rows_memtable_bytes && self.forget_versions() {
+            writing.written_bytes = 0;
+        }
         Ok(())
+    }
+
+    /// Frees the memtables that no snapshot reads; false if the database is in use: then it is tried again after the
+    /// next batch.
+    fn forget_versions(&self) -> bool {
+        // Without the lock a snapshot could be opened, or a read without one could begin.
+        let Some(opened) = self.opened.try_write() else { return false };
+        let snapshots = self.slots.sequence_numbers();
+        let trees = opened.as_ref().map(Opened::keyspaces);
+        let trees = trees.iter().flat_map(|keyspaces| keyspaces.trees());
+        trees.for_each(|tree| history::forget_versions(tree, &snapshots));
+        true
     }
 
     /// Syncs the journal. Everything is already written to the operating system, so an error is one of the sync

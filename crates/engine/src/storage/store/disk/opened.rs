@@ -10,7 +10,7 @@ use std::{
 };
 
 use fjall::{
-    CompressionType, Database, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode,
+    AbstractTree, CompressionType, Database, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode,
     config::{
         BlockSizePolicy, BloomConstructionPolicy, CompressionPolicy, FilterPolicy,
         FilterPolicyEntry, PartitioningPolicy, RestartIntervalPolicy,
@@ -174,11 +174,22 @@ impl Opened {
     }
 
     /// Waits until fjall can take changes of these keyspaces.
-    pub fn wait_for_backlog(&self, batch: &StoreBatch) -> fjall::Result<()> {
+    pub fn wait_for_backlog(
+        &self,
+        batch: &StoreBatch,
+        options: &StoreOptions,
+    ) -> fjall::Result<()> {
         let keyspaces = self.keyspaces();
         let touched: BTreeSet<Keyspace> = batch.changes.iter().map(|one| one.keyspace).collect();
-        let places = touched.into_iter().filter_map(|keyspace| keyspaces.place(keyspace));
-        places.map(|place| place.tree).try_for_each(|tree| self.wait_for_tree(tree))
+        touched.into_iter().try_for_each(|keyspace| {
+            let Some(place) = keyspaces.place(keyspace) else { return Ok(()) };
+            // fjall leaves this to a worker. While all of them compact, the memtable would grow.
+            let most = memtable_bytes_of(keyspace, options);
+            if place.tree.tree.active_memtable().size() > most {
+                place.tree.rotate_memtable()?;
+            }
+            self.wait_for_tree(place.tree)
+        })
     }
 
     fn wait_for_tree(&self, tree: &fjall::Keyspace) -> fjall::Result<()> {
@@ -300,11 +311,19 @@ fn open_keyspace(
     keyspace: Keyspace,
     options: &StoreOptions,
 ) -> fjall::Result<fjall::Keyspace> {
-    let (memtable_bytes, block_bytes) = match keyspace {
-        Keyspace::Meta | Keyspace::Log => (SMALL_MEMTABLE_BYTES, SMALL_BLOCK_BYTES),
-        Keyspace::Rows(_) => (options.rows_memtable_bytes, ROW_BLOCK_BYTES),
+    let block_bytes = match keyspace {
+        Keyspace::Meta | Keyspace::Log => SMALL_BLOCK_BYTES,
+        Keyspace::Rows(_) => ROW_BLOCK_BYTES,
     };
+    let memtable_bytes = memtable_bytes_of(keyspace, options);
     open_tree(database, &name_of(keyspace), memtable_bytes, block_bytes)
+}
+
+fn memtable_bytes_of(keyspace: Keyspace, options: &StoreOptions) -> u64 {
+    match keyspace {
+        Keyspace::Meta | Keyspace::Log => SMALL_MEMTABLE_BYTES.min(options.rows_memtable_bytes),
+        Keyspace::Rows(_) => options.rows_memtable_bytes,
+    }
 }
 
 fn open_small(database: &Database, options: &StoreOptions) -> fjall::Result<fjall::Keyspace> {

@@ -4,6 +4,7 @@
 //! snapshot, which the store can empty: when it is closed, and when it is reopened while readers hold snapshots.
 
 use std::{
+    collections::BTreeSet,
     sync::{Arc, Weak},
     time::{Duration, Instant},
 };
@@ -205,6 +206,16 @@ impl SnapshotSlots {
 
     fn live(&self) -> Vec<Arc<DiskSnapshot>> {
         self.held.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// The sequence numbers of all snapshots, ascending, each once. No snapshot may be handed out meanwhile.
+    pub fn sequence_numbers(&self) -> Vec<SeqNo> {
+        let number = |snapshot: &Arc<DiskSnapshot>| match &*snapshot.slot.read_recursive() {
+            SnapshotSlot::Held(snapshot) => Some(snapshot.at.seqno()),
+            SnapshotSlot::Past | SnapshotSlot::Closed => None,
+        };
+        let numbers: BTreeSet<SeqNo> = self.live().iter().filter_map(number).collect();
+        numbers.into_iter().collect()
     }
 
     /// Revokes all snapshots for good. A read that does not end keeps its own.

@@ -8,6 +8,7 @@ use crate::storage::store::{
     testing::{Faults, FaultyStore},
 };
 
+mod history;
 mod small_tables;
 
 const ROWS: Keyspace = Keyspace::Rows(7);
