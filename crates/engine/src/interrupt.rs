@@ -6,6 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::{Duration, Instant},
 };
 
 use crate::{Ending, Error, Result};
@@ -20,6 +21,22 @@ pub trait Interrupt: Send + Sync {
 impl Interrupt for AtomicBool {
     fn ending(&self) -> Option<Ending> {
         self.load(Ordering::Relaxed).then_some(Ending::Interrupted)
+    }
+}
+
+/// Ends a read when its time is over.
+pub struct Deadline(Instant);
+
+impl Deadline {
+    /// The deadline this long from now; `None` if the clock cannot represent it.
+    pub fn after(limit: Duration) -> Option<Self> {
+        Instant::now().checked_add(limit).map(Self)
+    }
+}
+
+impl Interrupt for Deadline {
+    fn ending(&self) -> Option<Ending> {
+        (Instant::now() >= self.0).then_some(Ending::TimedOut)
     }
 }
 
@@ -87,5 +104,17 @@ impl InterruptTicker {
         }
         self.left = POSTINGS;
         self.unless.check()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_ends_a_read_when_it_is_over() {
+        assert!(Deadline::after(Duration::MAX).is_none());
+        assert_eq!(Deadline::after(Duration::from_secs(1 << 20)).unwrap().ending(), None);
+        assert_eq!(Deadline::after(Duration::ZERO).unwrap().ending(), Some(Ending::TimedOut));
     }
 }

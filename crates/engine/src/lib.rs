@@ -44,7 +44,7 @@ pub use database::Database;
 pub use encode::{Node, decode_rows, encode_rows, walk_path};
 pub use error::{Ending, Error, Missing, RequestPart, Result};
 pub use indexing::RequiredRows;
-pub use interrupt::{Interrupt, InterruptCheck};
+pub use interrupt::{Deadline, Interrupt, InterruptCheck};
 pub use keyword_statistics::{KeywordStatistics, MAX_PATTERNS, WantedStatistics};
 pub use memory::{memory_limit_bytes, memory_share};
 pub use options::{Durability, Options};

@@ -1,8 +1,8 @@
 //! A collection as it was at one moment.
 
-use std::{marker::PhantomData, sync::Arc};
+use std::{marker::PhantomData, sync::Arc, time::Duration};
 
-use remora_engine::{KeyValues, Reader, ScanRequest, Value};
+use remora_engine::{Deadline, KeyValues, Reader, ScanRequest, Value};
 
 use super::{BATCH_ROWS, DOC_PLACE, DocumentId, PathIndex, indexes::paths_of, other_row};
 use crate::Result;
@@ -33,6 +33,29 @@ pub struct Moment<K: DocumentId = i64> {
 impl<K: DocumentId> Moment<K> {
     pub(super) fn of(reader: Reader, collection: &Arc<str>) -> Self {
         Self { reader, collection: Arc::clone(collection), ids: PhantomData }
+    }
+
+    /// The same moment for questions that may take this long together, from now: later they end with
+    /// [`crate::Error::Busy`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let db = remora::Database::in_memory()?;
+    /// let votes = db.collection("votes")?;
+    /// votes.insert_json(r#"{"for": 7}"#)?;
+    /// let hurried = votes.now().within(Duration::ZERO);
+    /// assert!(matches!(votes.find("for = 7").at(&hurried).ids(), Err(remora::Error::Busy(_))));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    #[must_use]
+    pub fn within(self, limit: Duration) -> Self {
+        match Deadline::after(limit) {
+            Some(deadline) => {
+                Self { reader: self.reader.with_interrupt(Arc::new(deadline)), ..self }
+            }
+            None => self,
+        }
     }
 
     pub(super) fn reader(&self) -> &Reader {
@@ -130,15 +153,21 @@ impl<K: DocumentId> Moment<K> {
         visit: &mut dyn FnMut(usize, &[Value]) -> Result<()>,
     ) -> Result<()> {
         let key = |id: &K| KeyValues::from_iter([K::sought(id.given())]);
-        let keys: Vec<KeyValues> = ids.iter().map(key).collect();
         // Ours ends the reading of rows; theirs would lose what it was.
         let mut failed = None;
-        self.reader.get_many(&self.collection, &keys, columns, &mut |place, row| {
-            if failed.is_none() {
-                failed = visit(place, row).err();
+        for (batch, ids) in ids.chunks(BATCH_ROWS).enumerate() {
+            self.reader.ending().check()?;
+            let keys: Vec<KeyValues> = ids.iter().map(key).collect();
+            self.reader.get_many(&self.collection, &keys, columns, &mut |place, row| {
+                if failed.is_none() {
+                    failed = visit(batch * BATCH_ROWS + place, row).err();
+                }
+                Ok(())
+            })?;
+            if failed.is_some() {
+                break;
             }
-            Ok(())
-        })?;
+        }
         failed.map_or(Ok(()), Err)
     }
 }

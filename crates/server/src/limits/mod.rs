@@ -1,9 +1,7 @@
 //! Limits of connections: request rates and buffer memory of all, the time of a query.
 
 mod budget;
-mod deadline;
 mod rate_limit;
 
 pub(crate) use budget::{BufferBudget, BufferShare};
-pub(crate) use deadline::Deadline;
 pub(crate) use rate_limit::RateLimiter;

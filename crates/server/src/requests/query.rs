@@ -6,8 +6,8 @@ use std::{
 };
 
 use remora_engine::{
-    Error, FacetRequest, Missing, Position, QueryReport, Reader, RequestPart, Schema, SearchReply,
-    SearchRequest, Selection, SortBy, SourcePositions, TableVersion, is_computed_name,
+    Deadline, Error, FacetRequest, Missing, Position, QueryReport, Reader, RequestPart, Schema,
+    SearchReply, SearchRequest, Selection, SortBy, SourcePositions, TableVersion, is_computed_name,
 };
 use remora_mysql::Zone;
 use remora_protocol::line::{LineError, Search, reply::CacheUse};
@@ -15,7 +15,6 @@ use remora_sql::Access;
 
 use super::{Caller, blocking};
 use crate::{
-    limits::Deadline,
     settings::{Cache, Settings},
     zone,
 };
@@ -100,7 +99,7 @@ impl Caller {
     /// The newest snapshot, whose searches end when the time of a query is over.
     pub(crate) fn reader(&self, settings: &Settings) -> Reader {
         let reader = self.shared.database.reader();
-        match Deadline::after_ms(settings.limits.max_query_time_ms) {
+        match settings.limits.max_query_time().and_then(Deadline::after) {
             Some(deadline) => reader.with_interrupt(Arc::new(deadline)),
             None => reader,
         }

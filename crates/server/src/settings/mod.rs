@@ -316,6 +316,13 @@ impl Default for Http {
     }
 }
 
+impl Limits {
+    /// The time limit of a query; `None` if there is none.
+    pub(crate) fn max_query_time(&self) -> Option<Duration> {
+        (self.max_query_time_ms > 0).then(|| Duration::from_millis(self.max_query_time_ms))
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {

@@ -20,7 +20,7 @@ pub(super) fn query(request: &EndpointRequest) -> Answer {
     let (name, text) = (request.require("col")?, request.require("q")?);
     let query = Query::parse(text)?;
     let collection = request.collection(name, Access::Read)?;
-    let (moment, mut budget) = (collection.now(), budget(request));
+    let (moment, mut budget) = (moment(&collection, request), budget(request));
     let ids = evaluation(&collection, &moment, &query, &mut budget)?.ids(&query)?;
     documents(request, &moment, &ids, &mut budget)
 }
@@ -30,7 +30,7 @@ pub(super) fn count(request: &EndpointRequest) -> Answer {
     let (name, text) = (request.require("col")?, request.require("q")?);
     let query = Query::parse(text)?;
     let collection = request.collection(name, Access::Read)?;
-    let (moment, mut budget) = (collection.now(), budget(request));
+    let (moment, mut budget) = (moment(&collection, request), budget(request));
     let count = evaluation(&collection, &moment, &query, &mut budget)?.count(&query)?;
     Ok(Reply::text(count.to_string()))
 }
@@ -47,7 +47,7 @@ pub(super) fn page(request: &EndpointRequest) -> Answer {
     let number: u64 =
         page.parse().ok().filter(|it| *it < count).ok_or_else(|| wrong("page", page))?;
     let collection = request.collection(name, Access::Read)?;
-    let moment = collection.now();
+    let moment = moment(&collection, request);
     let all = u128::from(moment.len()?);
     // Less than the number of documents, which is below 2^64.
     let begin = |page: u64| (all * u128::from(page) / u128::from(count)) as u64;
@@ -57,6 +57,15 @@ pub(super) fn page(request: &EndpointRequest) -> Answer {
     let limit = usize::try_from(end - start).unwrap_or(usize::MAX);
     let ids = moment.ids(start, limit)?;
     documents(request, &moment, &ids, &mut budget)
+}
+
+/// The newest snapshot, whose reads end when the time of a query is over.
+fn moment(collection: &Collection, request: &EndpointRequest) -> Moment {
+    let moment = collection.now();
+    match request.settings.limits.max_query_time() {
+        Some(limit) => moment.within(limit),
+        None => moment,
+    }
 }
 
 fn budget(request: &EndpointRequest) -> Budget {

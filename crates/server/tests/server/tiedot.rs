@@ -348,6 +348,23 @@ fn errors_have_the_messages_of_tiedot() {
 }
 
 #[test]
+fn a_query_ends_when_its_time_is_over() {
+    let answer = |limit_ms: u64| {
+        let server = start(&format!("[limits]\nmax_query_time_ms = {limit_ms}\n"));
+        assert_eq!(get(&server, "/create?col=a").status, 201);
+        let form = format!("doc={}", encoded(&json!({"text": "long".repeat(2_500)}).to_string()));
+        for _ in 0..500 {
+            assert_eq!(post(&server, "/insert?col=a", FORM, &form).status, 201);
+        }
+        // Each text is read: that takes longer than a millisecond on any machine.
+        get(&server, "/query?col=a&q=%22all%22")
+    };
+    let ended = body_text(&answer(1), 503).to_owned();
+    assert!(ended.contains("the read took longer than allowed"), "{ended}");
+    assert_eq!(answer(0).json().as_object().unwrap().len(), 500);
+}
+
+#[test]
 fn too_large_and_too_deep_requests_are_refused() {
     let toml =
         "[http]\nmax_body_bytes = 20000\nread_timeout_s = 1\n[limits]\nwrite_queue_bytes = 8192\n";
