@@ -99,7 +99,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
     fn snapshots_show_their_rows_for_ever(steps in vec(step(), 1..200)) {
