@@ -68,7 +68,7 @@ impl Converter {
         Self { strict: true, warnings: Warnings::default(), ..Self::new(session, false) }
     }
 
-    /// Takes any value as it fits best, and warns nobody.
+    /// Accepts any value as far as it fits, without warnings.
     pub(crate) fn silent(session: &SessionState) -> Self {
         Self { strict: false, warnings: Warnings::default(), ..Self::new(session, true) }
     }
@@ -85,7 +85,7 @@ impl Converter {
         }
     }
 
-    /// Whether what does not fit is an error.
+    /// Whether a value that does not fit is an error.
     pub(crate) fn is_strict(&self) -> bool {
         self.strict
     }

@@ -110,7 +110,7 @@ pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> 
     Ok(Outcome { affected_rows: records, info, ..Outcome::default() })
 }
 
-/// Whether an ALTER TABLE may add a text index of documents.
+/// Whether an ALTER TABLE may add a text index over documents.
 fn adds_texts(mut tokens: Tokens<'_>) -> bool {
     let (mut is_fulltext, mut is_at_path) = (false, false);
     while !tokens.at_end() {
@@ -121,7 +121,7 @@ fn adds_texts(mut tokens: Tokens<'_>) -> bool {
     is_fulltext && is_at_path
 }
 
-/// Error 1290 for a followed table, with what gives it such an index.
+/// For a followed table, adds to error 1290 how such an index is declared.
 fn with_mend(error: Error) -> Error {
     if error.code != ErrorCode::OptionPreventsStatement {
         return error;
@@ -414,7 +414,8 @@ fn drop_action(tokens: &mut Tokens<'_>, draft: &mut Draft) -> Result<()> {
     Ok(())
 }
 
-/// Drops the condition, foreign key, unique key or primary key of this name: names of them may be the same.
+/// Drops the condition, foreign key, unique key or primary key of this name. Different kinds may
+/// share a name.
 fn drop_constraint(draft: &mut Draft, name: &str) -> Result<()> {
     let is_key = |key: &&Key| {
         matches!(key.kind, KeyKind::Primary | KeyKind::Unique)
@@ -443,7 +444,7 @@ fn drop_constraint(draft: &mut Draft, name: &str) -> Result<()> {
     }
 }
 
-/// Drops the condition of this name; tells whether there was one.
+/// Drops the condition of this name; returns whether there was one.
 fn drop_check(draft: &mut Draft, name: &str) -> bool {
     let before = draft.checks.len();
     draft.checks.retain(|check| !check.name.eq_ignore_ascii_case(name));

@@ -38,7 +38,7 @@ pub(super) struct Draft {
     pub nullable: Vec<String>,
     /// Renamed columns: old and new names.
     pub renamed: Vec<(String, String)>,
-    /// The documents that are put to its rows, if those are queries.
+    /// For a percolate table, the definition of the documents.
     pub documents: Option<Schema>,
 }
 
@@ -140,7 +140,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Names what has no name, orders the keys as MySQL does, and checks the definition.
+    /// Names unnamed keys and conditions, orders keys as MySQL does, and checks the definition.
     pub(super) fn finish(&mut self, name: &TableName) -> Result<()> {
         if self.columns.iter().all(|column| column.spec.invisible) {
             let message = "A table must have at least one visible column.";
@@ -286,7 +286,7 @@ impl Draft {
             check.name = free.unwrap_or_default();
         }
         for check in &mut self.checks {
-            // It is printed in parentheses of its own.
+            // The condition is printed in its own parentheses.
             if !is_parenthesised(&check.expression) {
                 check.expression = format!("({})", check.expression);
             }

@@ -115,7 +115,7 @@ pub(super) async fn truncate(
     session: &mut SessionState,
     tokens: &mut Tokens<'_>,
 ) -> Result<Outcome> {
-    // Sphinx says `TRUNCATE RTINDEX name`; a table may have that name.
+    // Sphinx's form is `TRUNCATE RTINDEX name`. A table may be called `RTINDEX`.
     let mut ahead = *tokens;
     if ahead.accept("RTINDEX") && !ahead.at_end() && !ahead.is(".") {
         *tokens = ahead;

@@ -57,9 +57,9 @@ pub(super) async fn add_key_columns(
     Ok(())
 }
 
-/// The paths that a draft's sets, multi-valued keys and text indexes of documents index.
+/// The paths to index for a draft's sets, multi-valued keys and text indexes over documents.
 pub(super) fn declared_paths(draft: &Draft) -> Vec<PathDef> {
-    // Numbers of sets are indexed without a key.
+    // The numbers of sets are always indexed.
     let columns = draft.columns.iter().enumerate();
     let sets = columns.filter(|(_, column)| column.spec.kind.multi().is_some());
     let mut paths: Vec<PathDef> =
@@ -79,8 +79,8 @@ pub(super) fn declared_paths(draft: &Draft) -> Vec<PathDef> {
     paths
 }
 
-/// Whether a key's expressions are those that a text index of documents may have: error 1235 for others, 1054 and 1283
-/// for a column that is no JSON.
+/// Checks the expressions of a text index over documents: error 1235 for other expressions, 1054 or
+/// 1283 for a column that is not JSON.
 pub(super) fn check_texts(draft: &Draft, key: &Key) -> Result<()> {
     let refused = |what: &str| {
         let mend =

@@ -186,7 +186,8 @@ async fn write(
     }
 }
 
-/// Whether it is the empty text in an ENUM that has no such label. It may not be written, but stays.
+/// Whether a value is the empty text in an ENUM without such a label. It may not be written, but
+/// existing ones stay.
 fn is_unlabelled(value: &Value, kind: &TypeSpec) -> bool {
     kind.sql == SqlType::Enum
         && matches!(value, Value::Text(text) if text.is_empty())
@@ -204,7 +205,7 @@ pub(super) fn converted_row(
     number: u64,
 ) -> Result<Row> {
     let (mut columns, mut given) = (Vec::new(), Vec::new());
-    // Columns with the value that an ENUM has in the place of one that was none of its labels.
+    // Columns whose ENUM value is the empty text of an invalid label.
     let mut unlabelled = Vec::new();
     let converter = crate::write::convert::Converter::quiet(session);
     for (place, column) in draft.columns.iter().enumerate() {

@@ -53,7 +53,7 @@ pub(super) async fn delete(
     Ok(Outcome { affected_rows: deleted, ..Outcome::default() })
 }
 
-/// The SELECT by which DELETE finds its rows.
+/// The SELECT with which DELETE finds its rows.
 pub(super) fn explained_delete(
     session: &mut SessionState,
     tokens: &mut Tokens<'_>,

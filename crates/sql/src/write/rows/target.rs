@@ -344,7 +344,7 @@ pub(crate) fn table_of(
     Ok(SqlTable::of(&gathered))
 }
 
-/// Error 1235 for a locking read of a table with rows in other servers.
+/// Error 1235 for a locking read of a table with rows on other servers.
 pub(crate) fn check_lockable(session: &SessionState, name: &TableName) -> Result<()> {
     // The reader itself reports missing rights.
     let may_read = name.check(&session.identity, Verb::Select).is_ok();

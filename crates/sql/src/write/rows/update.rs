@@ -58,7 +58,7 @@ pub(super) async fn update(
     update.change(&named, &targets, &assignments, found).await
 }
 
-/// The SELECT by which UPDATE finds its rows.
+/// The SELECT with which UPDATE finds its rows.
 pub(super) async fn explained_update(
     session: &mut SessionState,
     tokens: &mut Tokens<'_>,
@@ -241,7 +241,6 @@ impl Update<'_, '_> {
     }
 
     /// The assigned expressions, except those evaluated later, if all of them are sums.
-    /// of columns.
     fn sums(
         &self,
         alias: &str,
