@@ -51,7 +51,7 @@ fn same_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(typing.get(0))
 }
 
-/// The literal with its type beside it.
+/// The literal with its type attached.
 fn typed_literal(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     Ok(match args {
         [Expr::Literal(ScalarValue::Null, _)] => None,
@@ -69,7 +69,7 @@ fn typed_literal(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>
     })
 }
 
-/// The literal itself, so that others see a constant.
+/// The plain literal, so that planning recognizes a constant.
 fn folded(
     args: &[Expr],
     typing: &TypeContext<'_>,
@@ -94,10 +94,10 @@ fn folded(
     Ok(Some(Expr::Literal(literal, Some(kind.literal_metadata()))))
 }
 
-/// What a literal of bytes carries that was written by its digits.
+/// The metadata key of a binary literal that was written as digits (`0x41`).
 const DIGITS_KEY: &str = "remora.digits";
 
-/// A literal of bytes that is a number beside numbers.
+/// A binary literal that counts as a number beside numbers.
 fn digits(
     args: &[Expr],
     typing: &TypeContext<'_>,
@@ -114,7 +114,7 @@ fn digits(
     }))
 }
 
-/// The number that a hexadecimal or binary literal is beside numbers, with its type.
+/// The number that a hexadecimal or binary literal means beside numbers, with its type.
 pub(super) fn number_of_digits(expr: &Expr) -> Option<(Expr, ExprType)> {
     let Expr::Literal(value, Some(metadata)) = expr else { return None };
     let (ScalarValue::Binary(Some(bytes)) | ScalarValue::BinaryView(Some(bytes))) = value else {
@@ -202,13 +202,13 @@ fn number_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(digits_type(typing.get(0).length as usize))
 }
 
-/// The type of a number of so many bytes.
+/// The type of a number with so many bytes.
 fn digits_type(bytes: usize) -> ExprType {
     let digits = (bytes as f64 * 8.0 * std::f64::consts::LOG10_2).ceil();
     ExprType::uint((digits as u32).clamp(1, 20)).not_null()
 }
 
-/// The number of the last eight bytes.
+/// The last eight bytes as a number.
 fn number_of(bytes: &[u8]) -> u64 {
     let last = bytes.get(bytes.len().saturating_sub(8)..).unwrap_or(bytes);
     last.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
@@ -289,10 +289,10 @@ fn introduced<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>
     })
 }
 
-/// Bytes of which some stand for no character of a character set: each is `?`, with a warning, in a set of single
-/// bytes, and an error in another.
+/// Bytes that are invalid in a character set. In a single-byte set each becomes `?` with a warning;
+/// in others it is an error.
 fn no_text_of<'a>(call: &Call<'_>, bytes: &[u8], charset: Charset) -> Result<SqlValue<'a>> {
-    /// Most bytes that are shown.
+    /// The most bytes shown in the message.
     const SHOWN: usize = 3;
     let stands_for_nothing =
         |byte: &u8| *byte != b'?' && charset.decode(std::slice::from_ref(byte)) == "?";
