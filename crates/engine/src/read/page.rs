@@ -223,10 +223,10 @@ fn skipped(
     Merge::new(streams, compare).take(request.limit).collect()
 }
 
-/// A row with the sort key of its first part, which would else be made for each comparison.
+/// A row with the sort key of the order's first part, computed once instead of in each comparison.
 struct Keyed {
     place: DocumentAddress,
-    /// `None` if there is no such key, or if nothing is compared.
+    /// `None` if the first part has no sort key, or if only one segment has rows.
     key: Option<Vec<u8>>,
 }
 

@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use remora_engine::{Ending, Interrupt};
 
-/// Ends a read when its time is over.
+/// Interrupts a read once its time is over.
 pub(crate) struct Deadline(Instant);
 
 impl Deadline {
-    /// A limit of so many milliseconds from now; `None` for 0, which is none, and for more than a clock can count.
+    /// A deadline in this many milliseconds; `None` for 0, which means no limit, and for overflow.
     pub(crate) fn after_ms(limit_ms: u64) -> Option<Self> {
         let limit = Duration::from_millis(limit_ms);
         Instant::now().checked_add(limit).filter(|_| limit_ms > 0).map(Self)

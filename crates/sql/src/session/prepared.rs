@@ -13,7 +13,7 @@ use crate::{
     write,
 };
 
-/// Most statements of a session that have a name, and most bytes of their texts.
+/// The most named statements of a session, and the most bytes of their texts.
 const MAX_NAMED: usize = 16_382;
 const MAX_NAMED_BYTES: usize = 64 << 20;
 
@@ -74,8 +74,8 @@ async fn prepare(session: &mut SessionState, statement: &Statement<'_>) -> Resul
     Ok(())
 }
 
-/// The columns that the rows of a statement will have, as far as they are known before it runs. What
-/// it reads and writes must be there, and be for this user.
+/// The result columns of a statement, as far as they are known before it runs. Tables and columns
+/// must exist, and the user must have the rights.
 pub(super) async fn described(
     session: &mut SessionState,
     source: &Arc<Source>,
@@ -89,8 +89,8 @@ pub(super) async fn described(
     }
 }
 
-/// 1295 for statements about prepared statements, as one that runs itself would never end, and for
-/// LOCK TABLES.
+/// 1295 for statements that cannot be prepared: those about prepared statements, which could run
+/// themselves endlessly, and LOCK TABLES.
 pub(super) fn check_preparable(source: &Source) -> Result<()> {
     let locks = source.is_word(0, "LOCK") || source.is_word(0, "UNLOCK");
     if source.kind != Kind::Prepared && !locks {
@@ -130,7 +130,7 @@ async fn execute<R: Reply>(
     Ok(Outcome::default())
 }
 
-/// The values behind USING.
+/// The values after USING.
 fn parameters(session: &SessionState, statement: &Statement<'_>) -> Result<Vec<Value>> {
     let source = &statement.source;
     if source.tokens.len() == 2 {
