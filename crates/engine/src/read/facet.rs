@@ -14,13 +14,13 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// Most bytes of the values of a facet that has a limit.
+/// The most bytes of the values of a facet with a limit.
 pub(crate) const MAX_FACET_BYTES: usize = 16 << 20;
 
 /// The limits within which a facet counts.
 #[derive(Clone, Copy)]
 pub(crate) struct FacetLimit {
-    /// Most distinct values.
+    /// The most distinct values.
     pub values: u64,
     /// The most bytes of values that take memory, such as texts.
     pub bytes: usize,
@@ -36,7 +36,7 @@ pub(crate) fn facet(
     request: &FacetRequest,
     moment: (Position, &InterruptCheck),
 ) -> Result<FacetReply> {
-    // Without a limit there is a reply.
+    // A facet without a limit always has a reply.
     Ok(facet_within(view, request, FacetLimit::NONE, moment)?.unwrap_or_default())
 }
 

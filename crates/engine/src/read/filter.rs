@@ -34,7 +34,7 @@ use crate::{
 
 /// Deepest nesting of a filter.
 const MAX_DEPTH: usize = 32;
-/// Most values of all IN lists of a filter.
+/// The most values of all IN lists of a filter.
 const MAX_IN_VALUES: usize = 1_000_000;
 /// If at most one in this many documents is a candidate, testing each candidate is cheaper than selecting from the
 /// whole column.

@@ -30,8 +30,9 @@ const FIXED: &[&str] = &[
     "weekday", "year",
 ];
 
-/// Those of them that read dates and times. For an argument that is not a date or time yet, their result depends on the
-/// session's zone, because texts may have an offset, and on its mode, which decides which dates are valid.
+/// The functions of [`FIXED`] that read dates and times. For an argument that is not a date or time
+/// yet, their result depends on the session's zone, because texts may have an offset, and on its
+/// mode, which decides which dates are valid.
 const OF_MOMENTS: &[&str] = &[
     "date",
     "datediff",

@@ -203,7 +203,7 @@ impl Planner {
         watch::watched(plan, &self.context).map_err(from_plan)
     }
 
-    /// The same, with each step measured.
+    /// Like [`Self::watched_plan`], with each step measured.
     pub(crate) async fn measured_plan(
         &self,
         query: ast::Query,

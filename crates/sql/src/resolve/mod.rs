@@ -209,7 +209,7 @@ struct Resolver<'c> {
     depth: usize,
     /// The number of SELECTs and tables in the plan so far.
     parts: usize,
-    /// Of those, the copies of common table expressions.
+    /// How many of those are in copies of common table expressions.
     copied: usize,
     /// The number of expressions in rewritten comparisons.
     said: usize,

@@ -16,7 +16,7 @@ use crate::{Error, Result};
 
 /// The most locks that all sessions hold together.
 const MAX_HELD: usize = 1 << 16;
-/// Longest name, in characters.
+/// The longest name, in characters.
 const MAX_NAME_CHARS: usize = 64;
 /// How often a waiting session checks whether its statement has ended.
 const STEP: Duration = Duration::from_millis(20);

@@ -12,13 +12,13 @@ use parking_lot::Mutex;
 use super::{PartOpenFailure, lie, part::Part};
 use crate::{Error, RequestPart, Result, Schema, interrupt::InterruptCheck};
 
-/// Most keys hidden in all parts of a table together.
+/// The most keys hidden in all parts of a table together.
 pub(in crate::read) const MAX_HIDDEN: usize = if cfg!(test) { 4_096 } else { 1 << 18 };
-/// Most bytes of those keys.
+/// The most bytes of those keys.
 pub(in crate::read) const MAX_HIDDEN_BYTES: usize = 16 << 20;
-/// Most keys that are compared to find shared ones.
+/// The most keys that are compared to find shared ones.
 const MAX_COMPARED: usize = if cfg!(test) { 20_000 } else { 1 << 22 };
-/// Most tables in the caches of hidden keys and of definitions.
+/// The most tables in the caches of hidden keys and of definitions.
 const MAX_KNOWN: usize = 64;
 const MAX_KNOWN_BYTES: usize = 2 * MAX_HIDDEN_BYTES;
 

@@ -50,7 +50,7 @@ pub(crate) struct Slot<'a> {
 }
 
 impl Converter {
-    /// With the session's settings. `lenient` is IGNORE.
+    /// A converter with the session's settings. `lenient` is IGNORE.
     pub(crate) fn new(session: &SessionState, lenient: bool) -> Self {
         let mode = session.variables.sql_mode;
         Self {
@@ -63,7 +63,7 @@ impl Converter {
         }
     }
 
-    /// Strict, and its warnings are discarded.
+    /// A strict converter that discards warnings.
     pub(crate) fn quiet(session: &SessionState) -> Self {
         Self { strict: true, warnings: Warnings::default(), ..Self::new(session, false) }
     }
@@ -73,7 +73,7 @@ impl Converter {
         Self { strict: false, warnings: Warnings::default(), ..Self::new(session, true) }
     }
 
-    /// Strict, with default settings and without a session.
+    /// A strict converter with default settings and without a session.
     pub(crate) fn without_session() -> Self {
         Self {
             mode: SqlMode::DEFAULT,

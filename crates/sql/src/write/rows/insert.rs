@@ -194,9 +194,9 @@ struct Source {
 
 /// Rows as a statement has them.
 enum Rows {
-    /// In its text.
+    /// Rows in the statement's text.
     Given(InsertedRows),
-    /// From a query, for these columns.
+    /// Rows of a query, for these columns.
     Read(Query, Vec<usize>),
 }
 
