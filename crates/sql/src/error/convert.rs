@@ -2,7 +2,7 @@
 
 use datafusion::error::DataFusionError;
 use remora_engine::{Ending, Error as EngineError, RequestPart};
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use crate::Error;
 
@@ -54,7 +54,7 @@ pub(crate) fn from_engine_write(error: EngineError) -> Error {
         ),
         EngineError::NotUnique { table, path, value, .. } => {
             let table = table.rsplit('.').next().unwrap_or_default();
-            let message = format!("Duplicate entry '{value}' for key '{table}.{path}'");
+            let message = messages::duplicate_entry(value, table, path);
             Error::new(ErrorCode::DuplicateKey, message)
         }
         EngineError::Closed => Error::shutdown(),
@@ -81,7 +81,7 @@ fn ended(ending: Ending) -> Error {
 fn from_text(text: &str) -> Error {
     let has = |part: &str| text.contains(part);
     if has("more than one row") || has("returned more than one") {
-        return Error::new(ErrorCode::SubqueryRows, "Subquery returns more than 1 row");
+        return Error::new(ErrorCode::SubqueryRows, messages::SUBQUERY_ROWS);
     }
     if has("during the spilling process") {
         let message = "The statement needs more room on the disk than sql.max_spill_mb allows";

@@ -4,7 +4,7 @@ mod convert;
 
 use std::fmt;
 
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 pub(crate) use convert::{from_engine, from_engine_write, from_plan};
 
@@ -52,7 +52,7 @@ impl Error {
 
     /// 1210: the number of values does not match the prepared statement.
     pub fn wrong_parameters() -> Self {
-        Self::new(ErrorCode::WrongArguments, "Incorrect arguments to mysqld_stmt_execute")
+        Self::new(ErrorCode::WrongArguments, messages::incorrect_arguments("mysqld_stmt_execute"))
     }
 
     /// 1243: there is no prepared statement of this name or number.

@@ -2,7 +2,7 @@
 
 use datafusion::common::ScalarValue;
 use jiff::tz::TimeZone;
-use remora_mysql::{Collation, ErrorCode, SqlMode};
+use remora_mysql::{Collation, ErrorCode, SqlMode, messages};
 
 use super::{
     temporal::{Moment, local_of_utc},
@@ -88,9 +88,7 @@ impl Call<'_> {
 
     /// Warns that only a prefix of a text is a value of this type.
     pub(crate) fn warn_truncated(&self, kind: &str, text: &str) {
-        self.warn(ErrorCode::TruncatedValue, || {
-            format!("Truncated incorrect {kind} value: '{text}'")
-        });
+        self.warn(ErrorCode::TruncatedValue, || messages::truncated_incorrect_value(kind, text));
     }
 
     /// The session's time zone; UTC without a session.

@@ -9,7 +9,7 @@ use datafusion::{
         expr::{ScalarFunction, Sort},
     },
 };
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{
     function::{Dialect, Function, external},
@@ -81,11 +81,7 @@ fn offset(bound: &mut WindowFrameBound) -> Option<&mut String> {
 
 /// The microseconds of an interval such as `DAY 1`.
 fn micros_of(span: &str) -> Result<i64> {
-    let illegal = || {
-        let message = "Window '<unnamed window>': frame start or end is negative, NULL or of \
-                       non-integral type";
-        Error::new(ErrorCode::WindowFrameIllegal, message)
-    };
+    let illegal = || Error::new(ErrorCode::WindowFrameIllegal, messages::WINDOW_FRAME_ILLEGAL);
     let (unit, size) = span.split_once(' ').ok_or_else(illegal)?;
     let unit = Unit::by_name(unit).ok_or_else(illegal)?;
     let micros = match interval_of_text(size, unit).ok_or_else(illegal)? {

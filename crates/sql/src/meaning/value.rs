@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use datafusion::arrow::datatypes::i256;
-use remora_mysql::{ErrorCode, SqlMode};
+use remora_mysql::{ErrorCode, SqlMode, messages};
 
 use super::{
     call::Call,
@@ -285,15 +285,13 @@ impl<'a> SqlValue<'a> {
     /// Warns that it is not a value of this type.
     pub(crate) fn warn_incorrect(&self, call: &Call<'_>, kind: &str) {
         let text = self.string().unwrap_or_default();
-        call.warn(ErrorCode::TruncatedValue, || format!("Incorrect {kind} value: '{text}'"));
+        call.warn(ErrorCode::TruncatedValue, || messages::incorrect_value(kind, text));
     }
 
     /// Warns that only a prefix is a value of this type.
     pub(crate) fn warn_truncated(&self, call: &Call<'_>, kind: &str) {
         let text = self.string().unwrap_or_default();
-        call.warn(ErrorCode::TruncatedValue, || {
-            format!("Truncated incorrect {kind} value: '{text}'")
-        });
+        call.warn(ErrorCode::TruncatedValue, || messages::truncated_incorrect_value(kind, text));
     }
 
     /// The value with owned data.
@@ -375,11 +373,11 @@ impl Call<'_> {
     /// Parses a date and time, within what `sql_mode` permits.
     pub(crate) fn moment_of_text(&self, text: &str) -> Option<(Moment, bool, u8)> {
         let Some(parsed) = parse_moment(text) else {
-            self.warn(ErrorCode::TruncatedValue, || format!("Incorrect datetime value: '{text}'"));
+            self.warn(ErrorCode::TruncatedValue, || messages::incorrect_value("datetime", text));
             return None;
         };
         if parsed.moment.is_zero_date() && self.sql_mode().has(SqlMode::NO_ZERO_DATE) {
-            self.warn(ErrorCode::TruncatedValue, || format!("Incorrect datetime value: '{text}'"));
+            self.warn(ErrorCode::TruncatedValue, || messages::incorrect_value("datetime", text));
             return None;
         }
         if !parsed.complete {

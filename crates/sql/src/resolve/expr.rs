@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, Ident, Query, Values, VisitorMut,
 };
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{
     Env, Resolver,
@@ -167,7 +167,7 @@ impl VisitorMut for Walk<'_, '_> {
         }
         if is_aggregate(expr) {
             if self.aggregates > 0 || !self.place.aggregates {
-                let message = "Invalid use of group function";
+                let message = messages::INVALID_GROUP_FUNCTION;
                 return ControlFlow::Break(Error::new(ErrorCode::InvalidGroupFunction, message));
             }
             self.aggregates += 1;

@@ -8,7 +8,7 @@ use std::sync::{
 use datafusion::catalog::TableProvider;
 use parking_lot::Mutex;
 use remora_engine::Value;
-use remora_mysql::{ErrorCode, SqlMode, TokenKind};
+use remora_mysql::{ErrorCode, SqlMode, TokenKind, messages};
 use rustc_hash::FxHashMap;
 
 use super::{Catalog, views::recursive};
@@ -164,7 +164,7 @@ impl<'a> SessionCatalog<'a> {
             let missing = name.each().find(|table| !is_there(table));
             return missing.unwrap_or_else(|| name.clone()).missing();
         }
-        Error::new(ErrorCode::UnknownDatabase, format!("Unknown database '{}'", name.database))
+        Error::new(ErrorCode::UnknownDatabase, messages::unknown_database(&name.database))
     }
 }
 

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 
 use datafusion::{arrow::datatypes::Field, logical_expr::Expr};
 use remora_engine::{Filter, PATH_TEXTS, PathDef, PathTest, Piece, TextQuery, word_runs};
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{
     EngineTable,
@@ -131,7 +131,7 @@ pub(super) fn check(table: &EngineTable, column: &str, paths: &[&str]) -> Result
     let Some(paths) = names.collect::<Option<Vec<Vec<String>>>>() else { return Ok(()) };
     let of_column = schema.paths.iter().filter(|path| path.column == position);
     if fitting(of_column, &paths).is_empty() {
-        let message = "Can't find FULLTEXT index matching the column list";
+        let message = messages::NO_FULLTEXT_INDEX;
         return Err(Error::new(ErrorCode::NoFulltextIndex, message));
     }
     Ok(())

@@ -31,6 +31,7 @@ use super::{
     function::{PreparedQuery, constant},
 };
 use crate::{Error, Result, meaning::json::Path, parse::MATCH_AT_PATHS, state::Context};
+use remora_mysql::messages;
 
 /// The interrupt is checked after this many rows.
 const ROWS_BETWEEN_CHECKS: usize = 64;
@@ -109,7 +110,7 @@ impl ScalarUDFImpl for MatchAtPaths {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> PlanResult<ColumnarValue> {
-        let wrong = || DataFusionError::Execution("Incorrect arguments to AGAINST".to_owned());
+        let wrong = || DataFusionError::Execution(messages::incorrect_arguments("AGAINST"));
         let [mode, query, document, paths @ ..] = args.args.as_slice() else {
             return Err(wrong());
         };

@@ -10,7 +10,7 @@
 //! minimum length. Characters of scripts without spaces are found at every position.
 
 use remora_engine::{Piece, PieceMatch, TextQuery};
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::keywords::keywords;
 use crate::{Error, Result, catalog::SqlTable};
@@ -90,7 +90,7 @@ fn indexes(table: &SqlTable, columns: &[usize]) -> Result<Vec<u32>> {
     let fitting: Vec<_> = table.schema.texts.iter().filter(within).collect();
     let held = |column: &usize| fitting.iter().any(|text| text.columns.contains(column));
     if columns.is_empty() || !columns.iter().all(held) {
-        let message = "Can't find FULLTEXT index matching the column list";
+        let message = messages::NO_FULLTEXT_INDEX;
         return Err(Error::new(ErrorCode::NoFulltextIndex, message));
     }
     Ok(fitting.iter().map(|text| text.id).collect())

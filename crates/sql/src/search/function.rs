@@ -27,6 +27,7 @@ use super::{
     boolean::{is_boolean, parsed},
 };
 use crate::parse::MATCH;
+use remora_mysql::messages;
 
 /// The function, with the arguments mode, query and texts.
 pub(crate) fn match_function() -> Arc<ScalarUDF> {
@@ -60,7 +61,7 @@ impl ScalarUDFImpl for MatchFunction {
             return Err(DataFusionError::Execution("MATCH has no columns".to_owned()));
         };
         let (Some(mode), Some(query)) = (constant(mode), constant(query)) else {
-            let message = "Incorrect arguments to AGAINST".to_owned();
+            let message = messages::incorrect_arguments("AGAINST");
             return Err(DataFusionError::Execution(message));
         };
         if mode.starts_with(KEYWORDS_MODE) {

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use remora_engine::{KeywordCounts, Schema, Value};
-use remora_mysql::{Collation, ErrorCode, TokenKind};
+use remora_mysql::{Collation, ErrorCode, TokenKind, messages};
 use remora_words::{
     WordsError,
     analysis::Analyzer,
@@ -159,7 +159,7 @@ impl Words {
             None => (session.database.clone(), named),
         };
         let database =
-            database.ok_or_else(|| Error::new(ErrorCode::NoDatabase, "No database selected"))?;
+            database.ok_or_else(|| Error::new(ErrorCode::NoDatabase, messages::NO_DATABASE))?;
         let table = TableName::new(database, table);
         table.check(&session.identity, Verb::Select)?;
         let name = table.engine_name(&session.shared);

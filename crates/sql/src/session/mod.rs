@@ -16,7 +16,7 @@ use std::{
 
 use futures::future::BoxFuture;
 use remora_engine::{Error as EngineError, Value};
-use remora_mysql::{Charset, ErrorCode, TokenKind, unquoted};
+use remora_mysql::{Charset, ErrorCode, TokenKind, messages, unquoted};
 
 use crate::{
     Column, Error, Identity, Outcome, Reply, Result, ResultCharset,
@@ -234,7 +234,7 @@ impl Session {
         let sources = run_blocking_if_long(is_long, || split(text, many, mode))?;
         if sources.is_empty() {
             if text.iter().all(|byte| byte.is_ascii_whitespace() || *byte == b';') {
-                return Err(Error::new(ErrorCode::EmptyQuery, "Query was empty"));
+                return Err(Error::new(ErrorCode::EmptyQuery, messages::EMPTY_QUERY));
             }
             // Clients that load dumps send comments alone; they count as a statement without
             // effect.
@@ -280,8 +280,9 @@ impl Session {
         let mode = self.state.lex_mode();
         let is_long = text.len() > LONG_BYTES;
         let mut sources = run_blocking_if_long(is_long, || split(text, false, mode))?;
-        let source =
-            sources.pop().ok_or_else(|| Error::new(ErrorCode::EmptyQuery, "Query was empty"))?;
+        let source = sources
+            .pop()
+            .ok_or_else(|| Error::new(ErrorCode::EmptyQuery, messages::EMPTY_QUERY))?;
         prepared::check_preparable(&source)?;
         if facets::faceted_select(&source)?.is_some() {
             return Err(Error::unsupported("FACET in a prepared statement"));
@@ -414,7 +415,7 @@ impl SessionState {
             let wrong = plain.get(error.valid_up_to()..).unwrap_or_default();
             let shown = wrong.iter().take(SHOWN).map(|byte| format!("{byte:02X}"));
             let shown: String = shown.collect();
-            let message = format!("Invalid utf8mb4 character string: '{shown}'");
+            let message = messages::invalid_character_string("utf8mb4", shown);
             self.warn(ErrorCode::InvalidCharacters, message);
         }
     }

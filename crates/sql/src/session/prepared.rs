@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use remora_engine::Value;
-use remora_mysql::{ErrorCode, TokenKind};
+use remora_mysql::{ErrorCode, TokenKind, messages};
 
 use crate::{
     Column, Error, Outcome, Reply, Result, execute,
@@ -57,7 +57,8 @@ async fn prepare(session: &mut SessionState, statement: &Statement<'_>) -> Resul
     };
     session.named_statements.remove(&name);
     let mut sources = split(text.as_bytes(), false, session.lex_mode())?;
-    let made = sources.pop().ok_or_else(|| Error::new(ErrorCode::EmptyQuery, "Query was empty"))?;
+    let made =
+        sources.pop().ok_or_else(|| Error::new(ErrorCode::EmptyQuery, messages::EMPTY_QUERY))?;
     check_preparable(&made)?;
     let made = Arc::new(made);
     described(session, &made).await?;
@@ -123,7 +124,10 @@ async fn execute<R: Reply>(
     let found = session.named_statements.get(&name.to_lowercase()).cloned();
     let made = found.ok_or_else(|| Error::unknown_statement(&name, "EXECUTE"))?;
     if made.parameters != parameters.len() {
-        return Err(Error::new(ErrorCode::WrongArguments, "Incorrect arguments to EXECUTE"));
+        return Err(Error::new(
+            ErrorCode::WrongArguments,
+            messages::incorrect_arguments("EXECUTE"),
+        ));
     }
     let made = Statement { source: made, parameters: &parameters };
     Box::pin(session.run(&made, false, reply)).await?;

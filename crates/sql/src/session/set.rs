@@ -13,7 +13,7 @@
 //! 1, @b = @a` sets `@b` to the old value of `@a`, and `SET @a = 1, version = ''` sets nothing.
 
 use remora_engine::Value;
-use remora_mysql::{Collation, ErrorCode, TokenKind, charset_default, unquoted};
+use remora_mysql::{Collation, ErrorCode, TokenKind, charset_default, messages, unquoted};
 
 use crate::{
     Error, Outcome, Reply, Result, execute,
@@ -322,11 +322,11 @@ impl Assignment<'_> {
         }
         let name = self.word(self.at + 3)?;
         let chosen = Collation::by_name(&name).ok_or_else(|| {
-            Error::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
+            Error::new(ErrorCode::UnknownCollation, messages::unknown_collation(name))
         })?;
         if chosen.charset() != collation.charset() {
             let (name, charset) = (chosen.name(), collation.charset());
-            let message = format!("COLLATION '{name}' is not valid for CHARACTER SET '{charset}'");
+            let message = messages::collation_charset_mismatch(name, charset);
             return Err(Error::new(ErrorCode::CollationCharsetMismatch, message));
         }
         Ok(Setting::Names(chosen))
@@ -539,8 +539,7 @@ fn characteristic(source: &Source, at: usize) -> Result<(&'static str, Value, us
 }
 
 fn charset(name: &str) -> Result<Collation> {
-    let unknown =
-        || Error::new(ErrorCode::UnknownCharset, format!("Unknown character set: '{name}'"));
+    let unknown = || Error::new(ErrorCode::UnknownCharset, messages::unknown_charset(name));
     charset_default(name).ok_or_else(unknown)
 }
 

@@ -15,7 +15,7 @@ use datafusion::{
     datasource::MemTable,
 };
 use remora_engine::Value;
-use remora_mysql::Collation;
+use remora_mysql::{Collation, messages};
 
 use crate::{
     Column, Error, Reply, Result,
@@ -209,6 +209,6 @@ pub(super) fn yes(truth: bool) -> Value {
 
 /// 1109: there is no such system table.
 pub(super) fn unknown_table(name: &TableName) -> Error {
-    let message = format!("Unknown table '{}' in {}", name.table, name.database);
+    let message = messages::unknown_table_in(&name.table, &name.database);
     Error::new(remora_mysql::ErrorCode::UnknownTableInDelete, message)
 }

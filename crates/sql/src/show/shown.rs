@@ -8,7 +8,7 @@
 //! A WHERE may be any expression. The rows then become a table of information_schema, named by the
 //! statement's text before WHERE, and a SELECT reads it.
 
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{
     create, engine, grid::Grid, listing, privileges, processes, replicas,
@@ -234,9 +234,7 @@ fn check_administrator(session: &SessionState, privileges: &str) -> Result<()> {
     if session.identity.rights.is_none() {
         return Ok(());
     }
-    let message = format!(
-        "Access denied; you need (at least one of) the {privileges} privilege(s) for this operation"
-    );
+    let message = messages::privileges_required(privileges);
     Err(Error::new(ErrorCode::SpecificAccessDenied, message))
 }
 

@@ -26,7 +26,7 @@ pub(crate) use context::{Clock, Context, ContextGuard, UserVariables};
 pub(crate) use last_insert_id::LastInsertId;
 pub(crate) use meta::Meta;
 pub(crate) use random::{Generator, RandomGenerators};
-use remora_mysql::{ErrorCode, LexMode};
+use remora_mysql::{ErrorCode, LexMode, messages};
 pub(crate) use variables::VariableTarget;
 pub(crate) use warnings::{Level, Warning, Warnings};
 
@@ -225,7 +225,7 @@ impl SessionState {
 
     /// The database of names that have none; 1046 if none is selected.
     pub(crate) fn current_database(&self) -> Result<&str> {
-        let missing = || Error::new(ErrorCode::NoDatabase, "No database selected");
+        let missing = || Error::new(ErrorCode::NoDatabase, messages::NO_DATABASE);
         self.database.as_deref().ok_or_else(missing)
     }
 

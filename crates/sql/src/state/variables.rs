@@ -1,7 +1,7 @@
 //! System variables as a session sets and reads them.
 
 use remora_engine::Value;
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::SessionState;
 use crate::{
@@ -146,8 +146,7 @@ impl SessionState {
             return Err(Error::new(ErrorCode::LocalVariable, message));
         }
         if self.identity.rights.is_some() {
-            let message = "Access denied; you need (at least one of) the SUPER or \
-                       SYSTEM_VARIABLES_ADMIN privilege(s) for this operation";
+            let message = messages::privileges_required("SUPER or SYSTEM_VARIABLES_ADMIN");
             return Err(Error::new(ErrorCode::SpecificAccessDenied, message));
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use remora_engine::Value;
 use remora_mysql::{
-    BlockMode, Charset, Collation, Comments, ErrorCode, LexMode, SqlMode, charset_default,
+    BlockMode, Charset, Collation, Comments, ErrorCode, LexMode, SqlMode, charset_default, messages,
 };
 
 use super::{Kind, SessionTimeZone, Variables, definition, unknown};
@@ -151,14 +151,12 @@ fn client_charset(collation: Collation) -> Result<Charset> {
 }
 
 fn by_charset(name: &str) -> Result<Collation> {
-    let unknown =
-        || Error::new(ErrorCode::UnknownCharset, format!("Unknown character set: '{name}'"));
+    let unknown = || Error::new(ErrorCode::UnknownCharset, messages::unknown_charset(name));
     charset_default(name).ok_or_else(unknown)
 }
 
 fn by_collation(name: &str) -> Result<Collation> {
-    let unknown =
-        || Error::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"));
+    let unknown = || Error::new(ErrorCode::UnknownCollation, messages::unknown_collation(name));
     Collation::by_name(name).ok_or_else(unknown)
 }
 

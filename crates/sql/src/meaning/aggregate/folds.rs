@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::FieldRef;
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 use rustc_hash::FxHashSet;
 
 use super::super::{
@@ -397,7 +397,7 @@ struct Members {
 impl Fold for Members {
     fn add(&mut self, args: &[SqlValue<'_>], _call: &Call<'_>) -> Result<()> {
         let Some(key) = args.first().and_then(SqlValue::string) else {
-            let message = "JSON documents may not contain NULL member names.";
+            let message = messages::JSON_NULL_KEY;
             return Err(Error::new(ErrorCode::JsonNullKey, message));
         };
         let value = args.get(1).map_or(Json::Null, json::of_value);

@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
     DataType, JsonTableColumn, JsonTableColumnErrorHandling, JsonTableNamedColumn, Value,
     ValueWithSpan,
 };
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::json::{self, Json, Path};
 use crate::{Error, Result};
@@ -90,11 +90,11 @@ impl JsonTable {
         let mut described = Vec::new();
         describe(columns, &mut described);
         if described.len() > MAX_COLUMNS {
-            return Err(Error::new(ErrorCode::TooManyColumns, "Too many columns"));
+            return Err(Error::new(ErrorCode::TooManyColumns, messages::TOO_MANY_COLUMNS));
         }
         let mut names = HashSet::new();
         if let Some(twice) = described.iter().find(|it| !names.insert(it.name.to_lowercase())) {
-            let message = format!("Duplicate column name '{}'", twice.name);
+            let message = messages::duplicate_column(&twice.name);
             return Err(Error::new(ErrorCode::DuplicateColumn, message));
         }
         let parts = parts_of(columns)?;
@@ -253,7 +253,7 @@ fn default(value: &ValueWithSpan, column: &JsonTableNamedColumn) -> Result<JsonC
     };
     let fitted = cell::fitted(&value, &column.r#type).map_err(|misfit| match misfit {
         cell::ConversionError::Nested => {
-            Error::new(ErrorCode::InvalidDefault, format!("Invalid default value for '{name}'"))
+            Error::new(ErrorCode::InvalidDefault, messages::invalid_default(name))
         }
         other => other.error(name, 1),
     });

@@ -1,7 +1,7 @@
 //! `+ - * / DIV %`. Results are exact if both operands are; a result out of range is an error.
 
 use datafusion::common::ScalarValue;
-use remora_mysql::{ErrorCode, SqlMode};
+use remora_mysql::{ErrorCode, SqlMode, messages};
 
 use super::super::{
     call::{Call, TypeContext},
@@ -180,7 +180,7 @@ fn out_of_range(kind: &ExprType, what: String) -> Error {
         _ if kind.unsigned => "BIGINT UNSIGNED",
         _ => "BIGINT",
     };
-    let message = format!("{name} value is out of range in '{what}'");
+    let message = messages::value_out_of_range(name, what);
     Error::new(ErrorCode::NumberOutOfRange, message)
 }
 

@@ -1,7 +1,7 @@
 //! CAST and CONVERT.
 
 use datafusion::logical_expr::{Cast, Expr};
-use remora_mysql::{Charset, Collation, ErrorCode};
+use remora_mysql::{Charset, Collation, ErrorCode, messages};
 
 use super::{
     super::{
@@ -158,7 +158,7 @@ fn decimal<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     if rounded.units.wrapping_abs() > largest.units {
         let shown = exact.to_string();
         call.warn(ErrorCode::OutOfRange, || {
-            format!("Out of range value for column '{}' at row 1", cast_name(&shown, digits, scale))
+            messages::out_of_range(cast_name(&shown, digits, scale), 1)
         });
         return Ok(SqlValue::Dec(if exact.is_negative() { largest.negated() } else { largest }));
     }
@@ -179,7 +179,7 @@ fn float<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     if number.is_finite() {
         return Ok(SqlValue::Float(number));
     }
-    Err(Error::new(ErrorCode::NumberOutOfRange, "FLOAT value is out of range in 'cast'"))
+    Err(Error::new(ErrorCode::NumberOutOfRange, messages::value_out_of_range("FLOAT", "cast")))
 }
 
 fn double_type(typing: &TypeContext<'_>) -> Result<ExprType> {
@@ -280,9 +280,8 @@ fn using_type(typing: &TypeContext<'_>) -> Result<ExprType> {
         return Ok(ExprType::binary(kind.characters().saturating_mul(4))
             .with_coercibility(coercibility::IMPLICIT));
     }
-    let collation = remora_mysql::charset_default(&name).ok_or_else(|| {
-        Error::new(ErrorCode::UnknownCharset, format!("Unknown character set: '{name}'"))
-    })?;
+    let collation = remora_mysql::charset_default(&name)
+        .ok_or_else(|| Error::new(ErrorCode::UnknownCharset, messages::unknown_charset(name)))?;
     Ok(ExprType::text(kind.characters(), collation).with_coercibility(coercibility::IMPLICIT))
 }
 
@@ -330,7 +329,7 @@ fn text_of_bytes<'a>(call: &Call<'_>, bytes: &[u8], charset: &str) -> SqlValue<'
             call.warn(ErrorCode::InvalidCharacters, || {
                 let wrong = bytes.get(error.valid_up_to()..).unwrap_or_default();
                 let shown = encoding::hex(wrong.get(..SHOWN).unwrap_or(wrong));
-                format!("Invalid {charset} character string: '{shown}'")
+                messages::invalid_character_string(charset, shown)
             });
             SqlValue::Null
         }

@@ -5,7 +5,7 @@ use aes::{
     cipher::{BlockDecrypt, BlockEncrypt, KeyInit},
 };
 use hmac::{Hmac, Mac};
-use remora_mysql::{BlockMode, Chaining, ErrorCode};
+use remora_mysql::{BlockMode, Chaining, ErrorCode, messages};
 use sha2::Sha512;
 
 use super::super::{
@@ -74,7 +74,7 @@ fn vector(call: &Call<'_>, args: &[SqlValue<'_>], mode: BlockMode, name: &str) -
         return Ok(0);
     }
     let Some(given) = args.get(2) else {
-        let message = format!("Incorrect parameter count in the call to native function '{name}'");
+        let message = messages::wrong_parameter_count(name);
         return Err(Error::new(ErrorCode::WrongParameterCount, message));
     };
     let bytes = given.octets().unwrap_or_default();

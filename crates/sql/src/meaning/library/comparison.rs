@@ -11,7 +11,7 @@ use datafusion::{
         lit,
     },
 };
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::{
     super::{
@@ -256,7 +256,7 @@ fn check_moment(expr: &Expr, other: &ExprType) -> Result<()> {
         SqlType::Timestamp(_) => "TIMESTAMP",
         _ => "DATETIME",
     };
-    Err(Error::new(ErrorCode::IncorrectValue, format!("Incorrect {name} value: '{text}'")))
+    Err(Error::new(ErrorCode::IncorrectValue, messages::incorrect_value(name, text)))
 }
 
 /// The sort key of a text; for a literal it is computed now.

@@ -5,7 +5,7 @@ use datafusion::{
     common::tree_node::TreeNodeRecursion,
     logical_expr::{Case, Expr, expr::ScalarFunction, lit},
 };
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::{
     super::{
@@ -371,8 +371,7 @@ fn nullif<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
 fn extreme_type(typing: &TypeContext<'_>, name: &str) -> Result<ExprType> {
     if let [only] = typing.types {
         let Some(multi) = only.multi else {
-            let message =
-                format!("Incorrect parameter count in the call to native function '{name}'");
+            let message = messages::wrong_parameter_count(name);
             return Err(Error::new(ErrorCode::WrongParameterCount, message));
         };
         let number = if multi.is_wide { ExprType::int(20) } else { ExprType::uint(10) };

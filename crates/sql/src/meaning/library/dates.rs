@@ -1,6 +1,6 @@
 //! Dates and times: now, their parts, and their differences.
 
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::super::{
     call::{Call, TypeContext},
@@ -417,7 +417,7 @@ fn period_months(period: i64) -> Option<i64> {
 }
 
 fn wrong_period(name: &str) -> crate::Error {
-    crate::Error::new(ErrorCode::WrongArguments, format!("Incorrect arguments to {name}"))
+    crate::Error::new(ErrorCode::WrongArguments, messages::incorrect_arguments(name))
 }
 
 fn period_add<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {

@@ -8,7 +8,7 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::super::{
     call::{Call, TypeContext},
@@ -69,7 +69,7 @@ impl Set {
         let mut set = Self::default();
         for source in text.split(',').map(str::trim).filter(|source| !source.is_empty()) {
             set.add(source).ok_or_else(|| {
-                let message = format!("Malformed GTID set specification '{source}'.");
+                let message = messages::malformed_gtid_set(source);
                 Error::new(ErrorCode::MalformedGtidSet, message)
             })?;
         }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use datafusion::logical_expr::{Expr, expr::ScalarFunction};
 use remora_engine::Value;
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::super::{
     call::{Call, TypeContext},
@@ -221,13 +221,13 @@ fn inner(call: &Call<'_>, args: &[SqlValue<'_>], index: usize) -> Json {
 
 fn object<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     if args.len() % 2 == 1 {
-        let message = "Incorrect parameter count in the call to native function 'json_object'";
+        let message = messages::wrong_parameter_count("json_object");
         return Err(Error::new(ErrorCode::WrongParameterCount, message));
     }
     let mut members = Vec::with_capacity(args.len() / 2);
     for index in (0..args.len()).step_by(2) {
         let Some(key) = args.get(index).and_then(SqlValue::string) else {
-            let message = "JSON documents may not contain NULL member names.";
+            let message = messages::JSON_NULL_KEY;
             return Err(Error::new(ErrorCode::JsonNullKey, message));
         };
         members.push((key.into_owned(), inner(call, args, index + 1)));
@@ -491,7 +491,7 @@ fn change<'a>(
 ) -> Result<SqlValue<'a>> {
     let Some((document, pairs)) = args.split_first() else { return Ok(SqlValue::Null) };
     if pairs.len() % 2 == 1 {
-        let message = format!("Incorrect parameter count in the call to native function '{name}'");
+        let message = messages::wrong_parameter_count(name);
         return Err(Error::new(ErrorCode::WrongParameterCount, message));
     }
     if document.is_null() || pairs.iter().step_by(2).any(SqlValue::is_null) {
@@ -579,8 +579,7 @@ fn array_append<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'
 fn array_insert<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let Some((document, pairs)) = args.split_first() else { return Ok(SqlValue::Null) };
     if pairs.len() % 2 == 1 {
-        let message =
-            "Incorrect parameter count in the call to native function 'json_array_insert'";
+        let message = messages::wrong_parameter_count("json_array_insert");
         return Err(Error::new(ErrorCode::WrongParameterCount, message));
     }
     if document.is_null() || pairs.iter().step_by(2).any(SqlValue::is_null) {

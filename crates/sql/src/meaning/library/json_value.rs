@@ -3,7 +3,7 @@
 use datafusion::sql::sqlparser::ast::{
     CharacterLength, DataType, ExactNumberInfo, Ident, ObjectName, TimezoneInfo,
 };
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::super::{
     call::{Call, TypeContext},
@@ -162,7 +162,7 @@ fn missing() -> Error {
 }
 
 fn out_of_range(what: &str) -> Error {
-    let message = format!("{what} value is out of range in '{NAME}'");
+    let message = messages::value_out_of_range(what, NAME);
     Error::new(ErrorCode::NumberOutOfRange, message)
 }
 

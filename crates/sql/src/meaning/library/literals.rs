@@ -1,7 +1,7 @@
 //! Literals that DataFusion would read differently, and functions that restore a lost type.
 
 use datafusion::{common::ScalarValue, logical_expr::Expr};
-use remora_mysql::{Charset, Collation, ErrorCode};
+use remora_mysql::{Charset, Collation, ErrorCode, messages};
 
 use super::super::{
     array::Building,
@@ -220,7 +220,7 @@ fn number<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
 }
 
 fn incorrect(kind: &str, text: &str) -> Error {
-    Error::new(ErrorCode::IncorrectValue, format!("Incorrect {kind} value: '{text}'"))
+    Error::new(ErrorCode::IncorrectValue, messages::incorrect_value(kind, text))
 }
 
 fn date_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
@@ -268,9 +268,8 @@ fn introduced_type(typing: &TypeContext<'_>) -> Result<ExprType> {
         let bytes = typing.constant_text(1).map_or(kind.length, length);
         return Ok(ExprType::binary(bytes).not_null());
     }
-    let collation = remora_mysql::charset_default(&name).ok_or_else(|| {
-        Error::new(ErrorCode::UnknownCharset, format!("Unknown character set: '{name}'"))
-    })?;
+    let collation = remora_mysql::charset_default(&name)
+        .ok_or_else(|| Error::new(ErrorCode::UnknownCharset, messages::unknown_charset(name)))?;
     Ok(ExprType::text(kind.length, collation).not_null())
 }
 
@@ -303,7 +302,7 @@ fn no_text_of<'a>(call: &Call<'_>, bytes: &[u8], charset: Charset) -> Result<Sql
     };
     let rest = bytes.get(from..).unwrap_or_default();
     let shown = encoding::hex(rest.get(..SHOWN).unwrap_or(rest));
-    let message = format!("Invalid {} character string: '{shown}'", charset.name());
+    let message = messages::invalid_character_string(charset.name(), shown);
     if !charset.is_single_byte() {
         return Err(Error::new(ErrorCode::InvalidCharacters, message));
     }
@@ -314,13 +313,13 @@ fn no_text_of<'a>(call: &Call<'_>, bytes: &[u8], charset: Charset) -> Result<Sql
 fn collate_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let name = typing.constant_text(1).unwrap_or("");
     let collation = Collation::by_name(name).ok_or_else(|| {
-        Error::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
+        Error::new(ErrorCode::UnknownCollation, messages::unknown_collation(name))
     })?;
     let kind = typing.get(0);
     let charset =
         if kind.is_text() || kind.is_string() { kind.collation.charset() } else { "utf8mb4" };
     if charset != collation.charset() {
-        let message = format!("COLLATION '{name}' is not valid for CHARACTER SET '{charset}'");
+        let message = messages::collation_charset_mismatch(name, charset);
         return Err(Error::new(ErrorCode::CollationCharsetMismatch, message));
     }
     let text = if kind.is_string() { kind } else { ExprType::text(kind.characters(), collation) };

@@ -1,6 +1,6 @@
 //! Functions over numbers.
 
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::{
     super::{
@@ -80,7 +80,7 @@ fn abs_type(typing: &TypeContext<'_>) -> Result<ExprType> {
 }
 
 fn out_of_range(name: &str, what: String) -> Error {
-    Error::new(ErrorCode::NumberOutOfRange, format!("{name} value is out of range in '{what}'"))
+    Error::new(ErrorCode::NumberOutOfRange, messages::value_out_of_range(name, what))
 }
 
 fn abs<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, cell::RefCell};
 
 use regex::{Regex, RegexBuilder};
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::super::{
     call::{Call, TypeContext},
@@ -64,7 +64,7 @@ fn pattern(call: &Call<'_>, text: &str, mode: &str) -> Result<Regex> {
             'n' => dots = true,
             'u' => {}
             _ => {
-                let message = "Incorrect arguments to regexp_like";
+                let message = messages::incorrect_arguments("regexp_like");
                 return Err(Error::new(ErrorCode::WrongArguments, message));
             }
         }

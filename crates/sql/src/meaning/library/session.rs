@@ -189,7 +189,7 @@ fn random_bytes<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'
     };
     let length = usize::try_from(length.count(call)).unwrap_or(0);
     if !(1..=1_024).contains(&length) {
-        let message = "length value is out of range in 'random_bytes'";
+        let message = remora_mysql::messages::value_out_of_range("length", "random_bytes");
         return Err(crate::Error::new(remora_mysql::ErrorCode::NumberOutOfRange, message));
     }
     let bytes = std::iter::repeat_with(|| random_bits().to_le_bytes()).flatten().take(length);

@@ -1,6 +1,6 @@
 //! Geometry functions, as far as they are supported.
 
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::super::{
     call::{Call, TypeContext},
@@ -75,7 +75,7 @@ fn srid_of(call: &Call<'_>, args: &[SqlValue<'_>], function: &str) -> Result<u32
     if (0..=MAX_SRID).contains(&number) {
         return Ok(u32::try_from(number).unwrap_or(0));
     }
-    Err(Error::new(ErrorCode::OutOfRange, format!("SRID value is out of range in '{function}'")))
+    Err(Error::new(ErrorCode::OutOfRange, messages::value_out_of_range("SRID", function)))
 }
 
 fn of_text<'a>(

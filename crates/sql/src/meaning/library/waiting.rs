@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::super::{
     call::{Call, TypeContext},
@@ -109,6 +109,6 @@ fn applied(call: &Call<'_>, set: &str, seconds: Option<f64>) -> Result<bool> {
 
 /// 1772: the set is malformed.
 fn malformed(set: &str) -> Error {
-    let message = format!("Malformed GTID set specification '{set}'.");
+    let message = messages::malformed_gtid_set(set);
     Error::new(ErrorCode::MalformedGtidSet, message)
 }

@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Function, Interval, NamedWindowDefinition, NamedWindowExpr, Value, WindowFrameBound,
     WindowFrameUnits, WindowSpec, WindowType,
 };
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{
     super::{decimal::Dec, frames::SPAN},
@@ -74,11 +74,7 @@ fn is_interval(offset: &Expr) -> bool {
 
 /// A rewritten interval as a text literal.
 fn span_of(offset: &Expr) -> Result<Expr> {
-    let illegal = || {
-        let message = "Window '<unnamed window>': frame start or end is negative, NULL or of \
-                       non-integral type";
-        Error::new(ErrorCode::WindowFrameIllegal, message)
-    };
+    let illegal = || Error::new(ErrorCode::WindowFrameIllegal, messages::WINDOW_FRAME_ILLEGAL);
     let Expr::Function(function) = offset else { return Err(illegal()) };
     let plain = |expr: &Expr| match expr {
         Expr::Value(value) => match &value.value {

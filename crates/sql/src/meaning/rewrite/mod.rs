@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select,
     SelectItem, UnaryOperator, Value, ValueWithSpan, VisitorMut,
 };
-use remora_mysql::{ErrorCode, SqlMode};
+use remora_mysql::{ErrorCode, SqlMode, messages};
 
 use super::library::NUMBERS_OF;
 use crate::{
@@ -333,7 +333,7 @@ fn comparison(name: &str, left: Expr, right: Expr) -> Result<Expr> {
 }
 
 fn operand_columns(count: usize) -> Error {
-    Error::new(ErrorCode::OperandColumns, format!("Operand should contain {count} column(s)"))
+    Error::new(ErrorCode::OperandColumns, messages::operand_columns(count))
 }
 
 /// The values of a row with several columns, or the expression itself.

@@ -6,7 +6,7 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CaseWhen, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, TrimWhereField, Value, ValueWithSpan,
 };
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{super::copies, call, calls, casts, literal, negated_if, number, text, truth};
 use crate::{Error, Result, meaning::function::definition, parse::visit_expressions};
@@ -246,6 +246,6 @@ pub(super) fn digits(args: Vec<Expr>) -> Vec<Expr> {
 
 /// 1582: the number of arguments is wrong.
 pub(super) fn wrong_count(name: &str) -> Error {
-    let message = format!("Incorrect parameter count in the call to native function '{}'", name);
+    let message = messages::wrong_parameter_count(name);
     Error::new(ErrorCode::WrongParameterCount, message)
 }

@@ -11,7 +11,7 @@ pub(crate) use text::text_of;
 
 use jiff::tz::TimeZone;
 use remora_engine::Value;
-use remora_mysql::{Charset, ErrorCode, SqlMode};
+use remora_mysql::{Charset, ErrorCode, SqlMode, messages};
 
 use crate::{
     Error, Result, SqlType,
@@ -149,7 +149,7 @@ impl Converter {
     /// Error 1264; if not strict, a warning, and the column gets `instead`.
     pub(super) fn out_of_range(&self, slot: Slot<'_>, instead: Value) -> Result<Value> {
         let Slot { name, row, .. } = slot;
-        let message = format!("Out of range value for column '{name}' at row {row}");
+        let message = messages::out_of_range(name, row);
         self.complain(ErrorCode::OutOfRange, message, instead)
     }
 
@@ -164,7 +164,7 @@ impl Converter {
             return self.truncated(slot, instead);
         }
         let Slot { name, row, .. } = slot;
-        let message = format!("Data too long for column '{name}' at row {row}");
+        let message = messages::data_too_long(name, row);
         Err(Error::new(ErrorCode::DataTooLong, message))
     }
 
@@ -220,7 +220,7 @@ fn length(kind: &TypeSpec) -> usize {
 }
 
 pub(super) fn truncated_text(slot: Slot<'_>) -> String {
-    format!("Data truncated for column '{}' at row {}", slot.name, slot.row)
+    messages::data_truncated(slot.name, slot.row)
 }
 
 pub(super) fn incorrect_text(slot: Slot<'_>, kind: &str, value: &Value) -> String {

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use remora_engine::{Definition, Schema, Value};
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{
     define, distributed,
@@ -183,7 +183,7 @@ async fn fill(
     match result {
         Ok(records) => {
             let warnings = session.warnings.count();
-            let info = format!("Records: {records}  Duplicates: 0  Warnings: {warnings}");
+            let info = messages::records_info(records, 0, warnings);
             Ok(Outcome { affected_rows: records, info, ..Outcome::default() })
         }
         Err(error) => {
@@ -290,7 +290,7 @@ pub(super) fn check_place(session: &SessionState, name: &TableName) -> Result<()
         return Err(database_denied(&session.identity, &name.database));
     }
     if !database_exists(&session.shared, &name.database) {
-        let message = format!("Unknown database '{}'", name.database);
+        let message = messages::unknown_database(&name.database);
         return Err(Error::new(ErrorCode::UnknownDatabase, message));
     }
     Ok(())

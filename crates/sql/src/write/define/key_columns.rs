@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use remora_engine::{ColumnDef, ColumnType, HIDDEN_PREFIX, PathDef};
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::draft::{Draft, DraftColumn};
 use crate::{
@@ -91,11 +91,11 @@ pub(super) fn check_texts(draft: &Draft, key: &Key) -> Result<()> {
         return refused("anything but columns alone, or texts at paths alone");
     };
     let Some(of) = draft.column(&column).and_then(|place| draft.columns.get(place)) else {
-        let message = format!("Unknown column '{column}' in 'functional index'");
+        let message = messages::unknown_column(column, "functional index");
         return Err(Error::new(ErrorCode::UnknownColumn, message));
     };
     if of.spec.kind.sql != SqlType::Json {
-        let message = format!("Column '{}' cannot be part of FULLTEXT index", of.name);
+        let message = messages::bad_fulltext_column(&of.name);
         return Err(Error::new(ErrorCode::BadFulltextColumn, message));
     }
     let mut known = Vec::with_capacity(paths.len());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use remora_engine::{
     Change, ChangeBatch, Definition, Row, ScanRequest, Schema, TableChanges, Value,
 };
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{create::hidden, define, draft::Draft, hidden_tables};
 use crate::{
@@ -222,8 +222,7 @@ pub(super) fn converted_row(
             continue;
         }
         if value.is_null() && column.spec.not_null && !column.spec.auto_increment {
-            let message =
-                format!("Data truncated for column '{}' at row {number}", column_name(new, place));
+            let message = messages::data_truncated(column_name(new, place), number);
             return Err(Error::new(ErrorCode::DataTruncated, message));
         }
         columns.push(place);

@@ -8,7 +8,7 @@
 //! ```
 
 use remora_engine::{Row, Value};
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{
     duplicate::{OnDuplicate, update_duplicate},
@@ -305,7 +305,7 @@ pub(super) fn column(tokens: &mut Tokens<'_>, target: &TargetTable) -> Result<us
         name = tokens.name()?;
     }
     target.table.column(&name).ok_or_else(|| {
-        Error::new(ErrorCode::UnknownColumn, format!("Unknown column '{name}' in 'field list'"))
+        Error::new(ErrorCode::UnknownColumn, messages::unknown_column(name, "field list"))
     })
 }
 
@@ -537,8 +537,7 @@ impl Inserter {
                 _ => duplicates,
             };
             let warnings = session.warnings.count();
-            outcome.info =
-                format!("Records: {records}  Duplicates: {duplicates}  Warnings: {warnings}");
+            outcome.info = messages::records_info(records, duplicates, warnings);
         }
         outcome
     }
@@ -547,7 +546,7 @@ impl Inserter {
 /// Error 1054 if nothing was found.
 pub(super) fn check_found<T>(found: Option<T>, name: &str) -> Result<T> {
     found.ok_or_else(|| {
-        Error::new(ErrorCode::UnknownColumn, format!("Unknown column '{name}' in 'field list'"))
+        Error::new(ErrorCode::UnknownColumn, messages::unknown_column(name, "field list"))
     })
 }
 

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use remora_engine::{Row, Value};
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 use rustc_hash::FxHashSet;
 
 use super::{
@@ -449,7 +449,7 @@ impl Changer {
                         return Ok(self.maker.converter.implicit(&spec.kind));
                     }
                     None if spec.not_null => {
-                        let message = format!("Field '{name}' doesn't have a default value");
+                        let message = messages::no_default(name);
                         let implicit = self.maker.converter.implicit(&spec.kind);
                         return self.maker.converter.complain(
                             ErrorCode::NoDefault,

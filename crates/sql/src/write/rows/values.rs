@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use remora_engine::{Row, Value};
-use remora_mysql::{ErrorCode, SqlMode};
+use remora_mysql::{ErrorCode, SqlMode, messages};
 use rustc_hash::FxHashMap;
 
 use super::{
@@ -344,7 +344,7 @@ impl RowMaker {
         strict: bool,
     ) -> Result<Value> {
         let name = column_name(target, position);
-        let message = format!("Column '{name}' cannot be null");
+        let message = messages::column_cannot_be_null(name);
         if strict {
             return Err(Error::new(ErrorCode::ColumnCannotBeNull, message));
         }
@@ -403,7 +403,7 @@ impl RowMaker {
             return Ok(implicit);
         }
         let name = column_name(target, position);
-        let message = format!("Field '{name}' doesn't have a default value");
+        let message = messages::no_default(name);
         self.converter.complain(ErrorCode::NoDefault, message, implicit)
     }
 
