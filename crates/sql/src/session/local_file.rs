@@ -7,8 +7,8 @@ use crate::{
     parse::{LONG_BYTES, split},
 };
 
-/// The last token position at which the name can be: `LOAD DATA [LOW_PRIORITY | CONCURRENT] LOCAL
-/// INFILE name`.
+/// The last token position at which the name can be:
+/// `LOAD DATA [LOW_PRIORITY | CONCURRENT] LOCAL INFILE name`.
 const LAST_PLACE: usize = 5;
 
 impl Session {

@@ -9,8 +9,8 @@
 //!             | [scope | "@@" scope "."] name ("=" | ":=") (expression | "DEFAULT" | word)
 //! scope      := "GLOBAL" | "SESSION" | "LOCAL" | "PERSIST" | "PERSIST_ONLY"
 //! ```
-//! All expressions are evaluated, and all errors found, before the first variable is set: `SET @a =
-//! 1, @b = @a` sets `@b` to the old value of `@a`, and `SET @a = 1, version = ''` sets nothing.
+//! All expressions are evaluated, and all errors found, before the first variable is set:
+//! `SET @a = 1, @b = @a` sets `@b` to the old value of `@a`, and `SET @a = 1, version = ''` sets nothing.
 
 use remora_engine::Value;
 use remora_mysql::{Collation, ErrorCode, TokenKind, charset_default, messages, unquoted};

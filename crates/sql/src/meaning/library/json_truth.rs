@@ -1,6 +1,6 @@
 //! Which values become JSON booleans in a document: results of comparisons, conditions and the
-//! literal TRUE. Other integers that are 0 or 1 stay numbers, even the results of `IF(c, TRUE,
-//! FALSE)`, `MAX(a > 1)` or a derived table.
+//! literal TRUE. Other integers that are 0 or 1 stay numbers, even the results of
+//! `IF(c, TRUE, FALSE)`, `MAX(a > 1)` or a derived table.
 
 use datafusion::{
     common::ScalarValue,
