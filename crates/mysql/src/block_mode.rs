@@ -1,36 +1,36 @@
-//! `block_encryption_mode`: how long a key of AES is, and what AES_ENCRYPT does with one block after the other.
+//! `block_encryption_mode`: the key length of AES, and the mode in which AES_ENCRYPT chains blocks.
 
-/// How the blocks of a text depend on each other.
+/// How the encryption of one block depends on the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chaining {
-    /// Not at all.
+    /// Each block on its own.
     Ecb,
-    /// Each is mixed with the one before.
+    /// Each block is combined with the encrypted block before it.
     Cbc,
-    /// A stream of bits, which makes itself from what it gave.
+    /// A stream cipher fed back bit by bit with its own output text.
     Cfb1,
-    /// The same of bytes.
+    /// A stream cipher fed back byte by byte.
     Cfb8,
-    /// The same of blocks.
+    /// A stream cipher fed back block by block.
     Cfb128,
-    /// A stream that does not depend on the text.
+    /// A stream cipher whose key stream does not depend on the text.
     Ofb,
 }
 
 /// A value of `block_encryption_mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockMode {
-    /// Bytes of a key.
+    /// The length of the key, in bytes.
     pub key_bytes: usize,
-    /// What is done with the blocks.
+    /// How blocks are chained.
     pub chaining: Chaining,
 }
 
 impl BlockMode {
-    /// What MySQL begins with.
+    /// MySQL's default, `aes-128-ecb`.
     pub const DEFAULT: Self = Self { key_bytes: 16, chaining: Chaining::Ecb };
 
-    /// The mode of a name, in any case: `aes-256-cbc`.
+    /// The mode of this name, in any case, such as `aes-256-cbc`.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         let name = name.to_ascii_lowercase();

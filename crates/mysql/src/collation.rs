@@ -5,9 +5,10 @@ use std::{collections::HashMap, sync::LazyLock};
 
 use crate::Charset;
 
-/// MariaDB adds this to the number of a collation for the one that compares trailing spaces too.
+/// MariaDB's NO PAD collations have the number of the padding one plus this.
 const NO_PAD: u16 = 1024;
-/// MariaDB's collations of the Unicode algorithm of version 14, 256 for each character set.
+/// The character sets that have MariaDB's collations of the Unicode algorithm 14.0, in the order of
+/// their numbers: 256 each.
 const UCA_1400: [&str; 5] = ["utf8mb3", "utf8mb4", "ucs2", "utf16", "utf32"];
 const UCA_1400_BEGIN: u16 = 2048;
 
@@ -15,7 +16,7 @@ const UCA_1400_BEGIN: u16 = 2048;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Collation(pub u16);
 
-/// What is known of a collation.
+/// The properties of a collation.
 #[derive(Clone, Copy, Debug)]
 pub struct CollationInfo {
     /// MySQL's number.
@@ -24,42 +25,42 @@ pub struct CollationInfo {
     pub name: &'static str,
     /// The character set.
     pub charset: &'static str,
-    /// Whether it is the character set's default.
+    /// Whether it is the default of its character set.
     pub is_default: bool,
-    /// What SHOW COLLATION says as Sortlen.
+    /// The column Sortlen of SHOW COLLATION.
     pub sort_length: u8,
-    /// Whether spaces at the end do not count.
+    /// Whether trailing spaces are ignored in comparisons (PAD SPACE).
     pub pads: bool,
 }
 
-/// What is known of a character set.
+/// The properties of a character set.
 #[derive(Clone, Copy, Debug)]
 pub struct CharsetInfo {
     /// Its name.
     pub name: &'static str,
     /// The name of its default collation.
     pub default_collation: &'static str,
-    /// What it is.
+    /// Its description in SHOW CHARACTER SET.
     pub description: &'static str,
-    /// Most bytes of a character.
+    /// The length of its longest character, in bytes.
     pub max_bytes: u8,
 }
 
 impl Collation {
-    /// Bytes.
+    /// Compares bytes.
     pub const BINARY: Self = Self(63);
     /// The default of utf8mb4.
     pub const UTF8MB4_0900_AI_CI: Self = Self(255);
-    /// Code points, without padding.
+    /// Compares code points; trailing spaces count.
     pub const UTF8MB4_0900_BIN: Self = Self(309);
-    /// Code points.
+    /// Compares code points; trailing spaces are ignored.
     pub const UTF8MB4_BIN: Self = Self(46);
     /// The default of utf8mb4 before MySQL 8.
     pub const UTF8MB4_GENERAL_CI: Self = Self(45);
-    /// The default of utf8mb3, in which names are.
+    /// The default of utf8mb3, the character set of identifiers.
     pub const UTF8MB3_GENERAL_CI: Self = Self(33);
 
-    /// The collation of this name, in any case.
+    /// The collation of this name, in any case. `utf8_…` means `utf8mb3_…`.
     pub fn by_name(name: &str) -> Option<Self> {
         static BY_NAME: LazyLock<HashMap<&str, u16>> =
             LazyLock::new(|| COLLATIONS.iter().map(|each| (each.name, each.id)).collect());
@@ -69,13 +70,13 @@ impl Collation {
         BY_NAME.get(name.as_str()).map(|id| Self(*id))
     }
 
-    /// What is known of it, if MySQL has it.
+    /// Its properties; `None` if MySQL does not have it.
     pub fn known(self) -> Option<&'static CollationInfo> {
         let at = COLLATIONS.binary_search_by_key(&self.0, |each| each.id);
         at.ok().and_then(|at| COLLATIONS.get(at))
     }
 
-    /// What is known of it; an unknown number is taken for binary.
+    /// Its properties; those of `binary` for an unknown number.
     pub fn info(self) -> &'static CollationInfo {
         self.known().unwrap_or(&UNKNOWN)
     }
@@ -92,7 +93,7 @@ impl Collation {
 }
 
 impl CharsetInfo {
-    /// The character set of this name, as MySQL writes it.
+    /// The character set of this name, which is in lower case.
     pub fn named(name: &str) -> Option<&'static Self> {
         CHARSETS.iter().find(|charset| charset.name == name)
     }
@@ -107,7 +108,7 @@ pub fn charset_default(name: &str) -> Option<Collation> {
     Collation::by_name(CharsetInfo::named(name)?.default_collation)
 }
 
-/// The character set of a collation; `None` of `binary` and of a number that nobody gave. MariaDB's
+/// The character set of a collation; `None` for `binary` and for unknown numbers. MariaDB's numbers
 /// are from `SHOW COLLATION` of 10.11 and 11.8.
 #[must_use]
 pub fn charset_of_collation(id: u16) -> Option<Charset> {

@@ -34,31 +34,31 @@ macro_rules! error_codes {
 }
 
 error_codes! {
-    /// What Sphinx tells of a query that it changed.
+    /// A warning about a search or about stored queries, as Sphinx sends it.
     SearchWarning = 1000 "HY000",
     /// A database of that name exists.
     DatabaseExists = 1007 "HY000",
     /// The database to be dropped is not known.
     CannotDropDatabase = 1008 "HY000",
-    /// There is no room on the disk.
+    /// The disk is full.
     DiskFull = 1021 "HY000",
-    /// A statement that would take too much memory.
+    /// A statement would take more memory than it may.
     OutOfMemory = 1038 "HY001",
     /// Too many connections.
     TooManyConnections = 1040 "08004",
-    /// No memory for what is asked.
+    /// Memory for an operation could not be had.
     OutOfResources = 1041 "HY000",
-    /// A login that is not what the protocol says.
+    /// A login packet does not follow the protocol.
     BadHandshake = 1043 "08S01",
-    /// Access to a database denied.
+    /// The user may not use the database.
     DatabaseAccessDenied = 1044 "42000",
     /// Wrong user or password.
     AccessDenied = 1045 "28000",
-    /// No database is chosen.
+    /// No database is selected.
     NoDatabase = 1046 "3D000",
-    /// A command that is not known.
+    /// An unknown command of the protocol.
     UnknownCommand = 1047 "08S01",
-    /// A column must have a value.
+    /// NULL for a column that is NOT NULL.
     ColumnCannotBeNull = 1048 "23000",
     /// The database is not known.
     UnknownDatabase = 1049 "42000",
@@ -66,7 +66,7 @@ error_codes! {
     TableExists = 1050 "42S01",
     /// The table to be dropped is not known.
     UnknownTable = 1051 "42S02",
-    /// A name fits several columns.
+    /// A column's name fits several columns.
     AmbiguousColumn = 1052 "23000",
     /// The server is stopping.
     ServerShutdown = 1053 "08S01",
@@ -74,391 +74,391 @@ error_codes! {
     UnknownColumn = 1054 "42S22",
     /// A column is neither grouped nor aggregated.
     NotInGroupBy = 1055 "42000",
-    /// A group that is an aggregate.
+    /// GROUP BY an aggregate.
     WrongGroup = 1056 "42000",
-    /// Columns named twice.
+    /// Two columns of one name.
     DuplicateColumn = 1060 "42S21",
     /// Two keys of one name.
     DuplicateKeyName = 1061 "42000",
-    /// A unique key's value exists.
+    /// A row with the same value of a unique key exists.
     DuplicateKey = 1062 "23000",
-    /// A specifier that the column's type does not take.
+    /// An attribute that columns of this type cannot have.
     WrongColumnSpecifier = 1063 "42000",
-    /// The text is not a statement.
+    /// A syntax error.
     ParseError = 1064 "42000",
-    /// No statement at all.
+    /// An empty statement.
     EmptyQuery = 1065 "42000",
-    /// Two tables of one name.
+    /// Two tables or aliases of one name in a statement.
     NonUniqueTable = 1066 "42000",
-    /// A default that is none.
+    /// A default that is not a value of the column's type.
     InvalidDefault = 1067 "42000",
     /// A second primary key.
     MultiplePrimaryKeys = 1068 "42000",
-    /// A key over a column that is not there.
+    /// A key over a column that does not exist.
     KeyColumnMissing = 1072 "42000",
-    /// A column longer than its type may be.
+    /// A column whose length is greater than its type permits.
     TooBigColumn = 1074 "42000",
-    /// AUTO_INCREMENT on a column that is no key, or on two.
+    /// AUTO_INCREMENT on a column without a key, or on two columns.
     WrongAutoIncrement = 1075 "42000",
     /// A table would have no columns left.
     CannotRemoveAllFields = 1090 "42000",
-    /// A column or key to be dropped is not there.
+    /// A column or key to be dropped does not exist.
     CannotDropField = 1091 "42000",
-    /// A connection that is not there.
+    /// No connection has this number.
     UnknownThread = 1094 "HY000",
-    /// A connection of someone else's.
+    /// The connection to be killed belongs to another user.
     KillDenied = 1095 "HY000",
     /// `*` without a table.
     NoTablesUsed = 1096 "HY000",
-    /// A SET of too many members.
+    /// A SET with too many members.
     TooBigSet = 1097 "HY000",
     /// A default of a BLOB or TEXT column.
     BlobDefault = 1101 "42000",
-    /// A database's name that is none.
+    /// An invalid name of a database.
     WrongDatabaseName = 1102 "42000",
-    /// A table's name that is none.
+    /// An invalid name of a table.
     WrongTableName = 1103 "42000",
-    /// Whatever has no code of its own.
+    /// Any error without a code of its own.
     Unknown = 1105 "HY000",
-    /// A table that the statement does not list.
+    /// A name is qualified with a table that the statement does not have.
     UnknownTableInDelete = 1109 "42S02",
-    /// A column given twice.
+    /// A column that is set twice.
     FieldSpecifiedTwice = 1110 "42000",
-    /// An aggregate where none may stand.
+    /// An aggregate in a clause where none is allowed.
     InvalidGroupFunction = 1111 "HY000",
-    /// There is no more room for a table's rows.
+    /// There is no room for more rows in the table.
     TableFull = 1114 "HY000",
     /// The character set is not known.
     UnknownCharset = 1115 "42000",
-    /// More tables than MySQL joins.
+    /// A join of more tables than MySQL's limit.
     TooManyTables = 1116 "HY000",
     /// More columns than a SELECT or a table may have.
     TooManyColumns = 1117 "HY000",
-    /// Too many logins from there failed.
+    /// The client's host is blocked after too many failed logins.
     HostBlocked = 1129 "HY000",
-    /// Nobody may come from there.
+    /// No user may log in from the client's host.
     HostNotAllowed = 1130 "HY000",
-    /// Other columns than values.
+    /// The number of values differs from the number of columns.
     ValueCount = 1136 "21S01",
-    /// Aggregated and plain columns without GROUP BY.
+    /// Aggregates beside plain columns, without GROUP BY.
     MixedGroup = 1140 "42000",
-    /// A table that may not be read or written.
+    /// The user may not run such a statement on the table.
     TableAccessDenied = 1142 "42000",
-    /// A column that may not be read or written.
+    /// The user may not read or write the column.
     ColumnAccessDenied = 1143 "42000",
     /// The table is not known.
     NoSuchTable = 1146 "42S02",
-    /// A packet above the limit.
+    /// A packet larger than the limit.
     PacketTooLarge = 1153 "08S01",
-    /// Packets that do not follow each other.
+    /// A packet whose sequence number is not the next one.
     PacketsOutOfOrder = 1156 "08S01",
-    /// A compressed packet that cannot be read.
+    /// A compressed packet that cannot be decompressed.
     CannotUncompress = 1157 "08S01",
-    /// A column's name that is none.
+    /// An invalid name of a column.
     WrongColumnName = 1166 "42000",
     /// A key over a BLOB or TEXT column without a length.
     BlobKeyWithoutLength = 1170 "42000",
-    /// A primary key's part that allows NULL.
+    /// A column of a primary key that allows NULL.
     PrimaryKeyNull = 1171 "42000",
-    /// A SELECT INTO with several rows.
+    /// SELECT INTO with several rows.
     TooManyRows = 1172 "42000",
-    /// A key that is not there.
+    /// A key that a statement names does not exist.
     KeyMissing = 1176 "42000",
-    /// No text index fits MATCH.
+    /// No text index covers the columns of MATCH.
     NoFulltextIndex = 1191 "HY000",
-    /// A variable that is not known.
+    /// An unknown system variable.
     UnknownVariable = 1193 "HY000",
-    /// A transaction that changes too much.
+    /// A transaction changes more than the limit.
     TransactionTooLarge = 1197 "HY000",
     /// The user has too many connections.
     TooManyUserConnections = 1203 "42000",
-    /// A lock was not had in time.
+    /// A lock was not granted in time.
     LockWaitTimeout = 1205 "HY000",
-    /// Arguments of a function.
+    /// Invalid arguments of a function or statement.
     WrongArguments = 1210 "HY000",
-    /// Another transaction was first: try again.
+    /// The transaction conflicts with another one and was rolled back; the client may repeat it.
     Deadlock = 1213 "40001",
-    /// Words that do not go together.
+    /// Two clauses that cannot be combined.
     WrongUsage = 1221 "HY000",
-    /// SELECTs of a UNION with other numbers of columns.
+    /// SELECTs of a UNION with different numbers of columns.
     UnionColumns = 1222 "21000",
-    /// The user did something as often as it may.
+    /// The user has reached one of its resource limits.
     UserLimitReached = 1226 "42000",
-    /// A right that is missing.
+    /// The user lacks a privilege.
     SpecificAccessDenied = 1227 "42000",
-    /// A session's variable that was to be set for all.
+    /// A variable that only sessions have cannot be set globally.
     LocalVariable = 1228 "HY000",
-    /// A global variable that was to be set for the session.
+    /// A variable that is only global cannot be set for the session.
     GlobalVariable = 1229 "HY000",
-    /// A value that a variable cannot have.
+    /// A value that is invalid for the variable.
     WrongValueForVariable = 1231 "42000",
-    /// A variable of another type.
+    /// A value of the wrong type for the variable.
     WrongTypeForVariable = 1232 "42000",
-    /// Something this version does not do.
+    /// A feature that this version does not support.
     NotSupported = 1235 "42000",
-    /// A binlog that cannot be sent from the place that was asked for.
+    /// The binlog cannot be sent from the requested position.
     FatalReadingBinlog = 1236 "HY000",
-    /// A variable that cannot be set.
+    /// A read-only variable.
     ReadOnlyVariable = 1238 "HY000",
-    /// A subquery or row with another number of columns.
+    /// A subquery or row whose number of columns differs from the expected one.
     OperandColumns = 1241 "21000",
-    /// A subquery with several rows where one may be.
+    /// A scalar subquery with several rows.
     SubqueryRows = 1242 "21000",
-    /// A prepared statement that is not known.
+    /// An unknown prepared statement.
     UnknownStatement = 1243 "HY000",
     /// A derived table without a name.
     DerivedWithoutAlias = 1248 "42000",
-    /// The client speaks an older protocol.
+    /// A client that speaks an older protocol.
     OldClient = 1251 "08004",
-    /// A collation of another character set.
+    /// A collation of another character set than the text's.
     CollationCharsetMismatch = 1253 "42000",
-    /// What is to be uncompressed says that it is larger than texts may be.
+    /// UNCOMPRESS: the recorded length exceeds the limit for texts.
     UncompressTooLarge = 1256 "HY000",
-    /// What is uncompressed is longer than it says.
+    /// UNCOMPRESS: the data is longer than the recorded length.
     UncompressRoom = 1258 "HY000",
-    /// What is to be uncompressed is none that was compressed.
+    /// UNCOMPRESS: the argument is not compressed data.
     UncompressData = 1259 "HY000",
-    /// GROUP_CONCAT was cut.
+    /// A result of GROUP_CONCAT was truncated.
     CutByGroupConcat = 1260 "HY000",
-    /// A line of a file that ends before all columns have a value.
+    /// LOAD DATA: a line has fewer values than columns.
     TooFewFields = 1261 "01000",
-    /// A line of a file with more values than columns.
+    /// LOAD DATA: a line has more values than columns.
     TooManyFields = 1262 "01000",
-    /// A number outside of the column's range.
+    /// A number outside the range of its column.
     OutOfRange = 1264 "22003",
-    /// Text cut to the column's length.
+    /// A value was truncated to fit its column.
     DataTruncated = 1265 "01000",
-    /// Collations that do not mix.
+    /// An operation on texts whose collations cannot be combined.
     CollationMix = 1267 "HY000",
     /// The collation is not known.
     UnknownCollation = 1273 "HY000",
-    /// A text index over a column that is no text.
+    /// A text index over a column that does not hold text.
     BadFulltextColumn = 1283 "HY000",
     /// The storage engine is not known.
     UnknownEngine = 1286 "42000",
-    /// Syntax that is on its way out.
+    /// Deprecated syntax.
     DeprecatedSyntax = 1287 "HY000",
-    /// A table whose rows cannot be changed.
+    /// A table or view that is not updatable.
     NotUpdatable = 1288 "HY000",
-    /// An option forbids the statement.
+    /// An option of the server forbids the statement, such as `--read-only`.
     OptionPreventsStatement = 1290 "HY000",
-    /// A value that is none of its type.
+    /// A value that is not, or only in its beginning, of the type it is converted to.
     TruncatedValue = 1292 "22007",
-    /// ON UPDATE of a column that is no moment.
+    /// ON UPDATE on a column that is neither TIMESTAMP nor DATETIME.
     InvalidOnUpdate = 1294 "HY000",
     /// A statement that cannot be prepared.
     NotPrepared = 1295 "HY000",
     /// The time zone is not known.
     UnknownTimeZone = 1298 "HY000",
-    /// Bytes that are no text.
+    /// Bytes that are invalid in their character set.
     InvalidCharacters = 1300 "HY000",
-    /// A function's result was too long.
+    /// A function's result exceeds `max_allowed_packet`.
     FunctionResultTooLong = 1301 "HY000",
-    /// A function, procedure or savepoint that is not there.
+    /// A function, procedure or savepoint does not exist.
     DoesNotExist = 1305 "42000",
-    /// Several result sets for a client that takes one.
+    /// Several result sets for a client that only takes one.
     ManyResults = 1312 "0A000",
     /// The statement was killed.
     Interrupted = 1317 "70100",
-    /// A SELECT INTO without a row.
+    /// SELECT INTO without a row.
     NoData = 1329 "02000",
-    /// The table is not of this kind.
+    /// The named object is not a table, or not a view.
     WrongObject = 1347 "HY000",
-    /// A clause that no view has.
+    /// A clause that a view cannot have.
     ViewClause = 1350 "HY000",
     /// A variable or parameter in a view.
     ViewVariable = 1351 "HY000",
     /// A temporary table in a view.
     ViewTemporaryTable = 1352 "HY000",
-    /// A derived table or view with other names than columns.
+    /// A derived table or view whose list of names is not as long as its list of columns.
     ViewColumns = 1353 "HY000",
-    /// A view over what is not there, or may not be read.
+    /// A view refers to tables or columns that do not exist or that its user may not read.
     ViewInvalid = 1356 "HY000",
-    /// A column without default has no value.
+    /// A column without a default is given no value.
     NoDefault = 1364 "HY000",
     /// A division by zero in strict mode.
     DivisionByZero = 1365 "22012",
-    /// A value that is none of its column's type.
+    /// A value that is not of its column's type.
     WrongValueForColumn = 1366 "HY000",
-    /// There is no binary log here.
+    /// This server has no binary log.
     NoBinaryLog = 1381 "HY000",
-    /// A prepared statement with more parameters than a packet counts.
+    /// A prepared statement with more parameters than the protocol can count.
     TooManyParameters = 1390 "HY000",
-    /// Text longer than its column.
+    /// A text that is longer than its column permits.
     DataTooLong = 1406 "22001",
-    /// A value that a function cannot read.
+    /// A text that a function cannot parse.
     WrongValueForFunction = 1411 "HY000",
-    /// A value that is no geometry, or not the column's.
+    /// A value that is not a geometry of the column's type.
     NoGeometry = 1416 "22003",
-    /// A prepared statement without an open cursor.
+    /// A fetch from a prepared statement without an open cursor.
     NoCursor = 1421 "HY000",
-    /// A scale above the most.
+    /// A scale greater than the maximum.
     TooBigScale = 1425 "42000",
-    /// A precision above the most.
+    /// A precision greater than the maximum.
     TooBigPrecision = 1426 "42000",
-    /// A scale above the precision.
+    /// A scale greater than the precision.
     ScaleAbovePrecision = 1427 "42000",
-    /// Another server, whose rows a table has, does not answer rightly.
+    /// The server that holds the rows of a remote table failed.
     ForeignQuery = 1430 "HY000",
-    /// A date beyond the calendar.
+    /// A date outside the supported range.
     DateOverflow = 1441 "22008",
-    /// A view that would go to another database.
+    /// RENAME of a view to another database.
     SchemaChange = 1450 "HY000",
     /// Too many prepared statements.
     TooManyStatements = 1461 "42000",
-    /// A view that reads itself.
+    /// A view that refers to itself.
     ViewRecursion = 1462 "HY000",
-    /// No AUTO_INCREMENT value is left.
+    /// The AUTO_INCREMENT column has reached its largest value.
     AutoIncrementExhausted = 1467 "HY000",
-    /// A table that takes no rows.
+    /// A table or view into which no rows can be inserted.
     NotInsertable = 1471 "HY000",
-    /// Queries within queries, too deep.
+    /// Subqueries nested too deeply.
     NestingTooDeep = 1473 "HY000",
-    /// A literal that is none of its type.
+    /// A literal that is not a value of its type.
     IncorrectValue = 1525 "HY000",
-    /// An index that a foreign key needs is not dropped.
+    /// An index cannot be dropped because a foreign key needs it.
     IndexNeededByForeignKey = 1553 "HY000",
-    /// Something that cannot be done within a transaction.
+    /// A statement that is not allowed within a transaction.
     TransactionOpen = 1568 "25001",
-    /// The number of parameters of a function.
+    /// A wrong number of arguments of a function.
     WrongParameterCount = 1582 "42000",
-    /// An option that changes nothing.
+    /// An option that has no effect.
     OptionIgnored = 1618 "HY000",
-    /// A variable that sessions only read.
+    /// A variable whose session value is read-only.
     SessionVariable = 1621 "HY000",
     /// The locale is not known.
     UnknownLocale = 1649 "HY000",
-    /// A number outside of its type's range.
+    /// A result outside the range of its type.
     NumberOutOfRange = 1690 "22003",
-    /// A rollback that does not bring temporary tables back.
+    /// A rollback cannot restore temporary tables that were dropped.
     DroppedTemporary = 1752 "HY000",
-    /// A GTID set that is none.
+    /// A text that is not a GTID set.
     MalformedGtidSet = 1772 "HY000",
-    /// Writing in a read-only transaction.
+    /// A write in a read-only transaction.
     ReadOnlyTransaction = 1792 "25006",
-    /// YEAR(2).
+    /// YEAR(2), which is no longer supported.
     InvalidYearWidth = 1818 "HY000",
-    /// A password that must be changed first.
+    /// The password has expired and must be changed before anything else.
     PasswordExpired = 1820 "HY000",
     /// Two foreign keys of one name.
     DuplicateForeignKey = 1826 "HY000",
-    /// A column that a foreign key needs is not dropped.
+    /// A column cannot be dropped because a foreign key needs it.
     ColumnNeededByForeignKey = 1828 "HY000",
-    /// A key that is there already.
+    /// A key that duplicates another one.
     DuplicateIndex = 1831 "HY000",
-    /// A packet that says less than its command needs.
+    /// A packet that is too short for its command.
     MalformedPacket = 1835 "HY000",
-    /// An expired password of a client that cannot change it.
+    /// The password has expired and the client cannot change it.
     PasswordExpiredAtLogin = 1862 "HY000",
     /// An initialization vector that is too short.
     ShortVector = 1882 "HY000",
     /// MariaDB: the connection was killed.
     ConnectionKilled = 1927 "70100",
-    /// A number that has no logarithm.
+    /// A logarithm of zero or of a negative number.
     InvalidLogarithm = 3020 "2201E",
-    /// The statement took too long.
+    /// The statement exceeded its time limit.
     QueryTimeout = 3024 "HY000",
-    /// Two geometries of different reference systems.
+    /// Two geometries of different spatial reference systems.
     DifferentSrids = 3033 "HY000",
-    /// A text or bytes that are no geometry.
+    /// A text or bytes that do not encode a geometry.
     InvalidGeometry = 3037 "22023",
-    /// No name of a lock.
+    /// An invalid name of a user lock.
     UserLockName = 3057 "42000",
-    /// Sessions that would wait for each other's locks.
+    /// Waiting for a user lock would be a deadlock.
     UserLockDeadlock = 3058 "HY000",
-    /// Distinct rows ordered by what is not selected.
+    /// DISTINCT rows ordered by an expression that is not selected.
     DistinctOrder = 3065 "HY000",
-    /// A computed column that asks for more than its row: a query, a function.
+    /// The expression of a generated column uses something not allowed there, such as a subquery.
     GeneratedQuery = 3102 "HY000",
-    /// A value for a computed column.
+    /// A value for a generated column.
     GeneratedColumnValue = 3105 "HY000",
     /// The account is locked.
     AccountLocked = 3118 "HY000",
-    /// JSON text that is none.
+    /// A text that is not JSON, for a JSON column.
     InvalidJson = 3140 "22032",
-    /// Text that is no JSON, as an argument.
+    /// A text that is not JSON, as an argument.
     InvalidJsonText = 3141 "22032",
-    /// A path that is none.
+    /// A text that is not a JSON path.
     InvalidJsonPath = 3143 "42000",
-    /// A JSON document from text in no character set.
+    /// JSON cannot be made from a binary string.
     InvalidJsonCharset = 3144 "22032",
-    /// A value that is neither JSON nor its text.
+    /// An argument that is neither JSON nor a text.
     InvalidJsonType = 3146 "22032",
-    /// A JSON path with a wildcard where none may be.
+    /// A JSON path with a wildcard where none is allowed.
     JsonPathWildcard = 3149 "42000",
     /// A key over a JSON column.
     JsonKey = 3152 "42000",
-    /// A path to the whole document where a part is meant.
+    /// The path `$` where a part of the document must be named.
     JsonVacuousPath = 3153 "42000",
-    /// A word that is neither 'one' nor 'all'.
+    /// An argument that must be 'one' or 'all'.
     JsonOneOrAll = 3154 "42000",
-    /// A JSON value that is no number of a kind.
+    /// A JSON value that cannot be cast to the type.
     InvalidJsonCast = 3156 "22018",
-    /// A key of a JSON object that is NULL.
+    /// NULL as a key of a JSON object.
     JsonNullKey = 3158 "22032",
-    /// Only TLS and Unix sockets may be used.
+    /// Connections must use TLS or a Unix socket.
     SecureTransportRequired = 3159 "HY000",
-    /// A path that leads to no cell of an array.
+    /// A path that does not end in an array index.
     JsonPathNoCell = 3165 "42000",
-    /// No method that makes a key of a password.
+    /// Key derivation: an unknown method.
     KeyMethod = 3235 "HY000",
-    /// Too few or too many rounds of such a method.
+    /// Key derivation: an invalid number of iterations.
     KeyIterations = 3236 "HY000",
-    /// A key that is longer than the cipher's.
+    /// Key derivation: an invalid size of the key.
     KeySize = 3237 "HY000",
-    /// An option of such a method that is NULL or too long.
+    /// Key derivation: an option that is NULL or too long.
     KeyOption = 3238 "HY000",
-    /// Another geometry than a function takes.
+    /// A geometry of another type than the function expects.
     UnexpectedGeometry = 3516 "22S01",
-    /// A bound of a window's frame is negative, NULL or no number.
+    /// A bound of a window frame is negative, NULL or not an integer.
     WindowFrameIllegal = 3586 "HY000",
-    /// A window's frame goes by the distance of what is no number and no date or time.
+    /// A RANGE frame with an offset, whose ORDER BY is neither numeric nor temporal.
     WindowRangeOrder = 3587 "HY000",
-    /// A window's frame goes by a number over dates or times.
+    /// A RANGE frame with a numeric offset over dates or times.
     WindowRangeTemporal = 3588 "HY000",
-    /// A window's frame goes by an INTERVAL over numbers.
+    /// A RANGE frame with an INTERVAL over numbers.
     WindowRangeNumeric = 3589 "HY000",
-    /// A window's frame of rows has an INTERVAL.
+    /// A ROWS frame with an INTERVAL.
     WindowRowsInterval = 3596 "HY000",
-    /// A longitude beyond half a turn.
+    /// A longitude outside (-180, 180] degrees.
     LongitudeOutOfRange = 3616 "22S02",
-    /// A latitude beyond a pole.
+    /// A latitude outside [-90, 90] degrees.
     LatitudeOutOfRange = 3617 "22S03",
-    /// A recursive common table expression that does not end.
+    /// A recursive common table expression that exceeds `cte_max_recursion_depth`.
     RecursionDepth = 3636 "HY000",
-    /// JSON_TABLE: nothing at a column's path.
+    /// JSON_TABLE: no value at a column's path.
     JsonTableMissing = 3665 "22035",
-    /// JSON_TABLE: an array or an object for a column of scalars.
+    /// JSON_TABLE: an array or an object for a scalar column.
     JsonTableNested = 3666 "2203F",
-    /// JSON_TABLE without a name.
+    /// JSON_TABLE without an alias.
     TableFunctionWithoutAlias = 3667 "42000",
-    /// JSON_TABLE: a value that a column has no room for.
+    /// JSON_TABLE: a value outside the range of its column.
     JsonTableRange = 3669 "22003",
-    /// An argument that no regular expression has.
+    /// An invalid argument of a regular expression function.
     IllegalRegexp = 3685 "HY000",
-    /// A place beyond the text.
+    /// A start position beyond the end of the text.
     RegexpIndex = 3686 "HY000",
-    /// A regular expression that is not understood.
+    /// A syntax error in a regular expression.
     RegexpSyntax = 3688 "HY000",
-    /// A regular expression with a parenthesis too many or too few.
+    /// Unbalanced parentheses in a regular expression.
     InvalidRegexp = 3691 "HY000",
-    /// A bracket that is not closed.
+    /// A bracket in a regular expression is not closed.
     UnclosedBracket = 3696 "HY000",
-    /// A pattern longer than is compiled.
+    /// A regular expression that is too long to be compiled.
     RegexpTooBig = 3700 "HY000",
-    /// A sphere without an inside.
+    /// A radius that is zero or negative.
     NonPositiveRadius = 3706 "22003",
-    /// A key over an expression whose values no key can hold.
+    /// A key over an expression whose values a key cannot hold.
     FunctionalIndexOnJson = 3753 "HY000",
     /// A primary key over an expression.
     FunctionalPrimaryKey = 3756 "HY000",
     /// See [`ErrorCode::FunctionalIndexOnJson`].
     FunctionalIndexOnBlob = 3757 "HY000",
-    /// What an index may not be over.
+    /// A key over an expression that is not allowed there, such as one that is not deterministic.
     IndexFunction = 3758 "HY000",
     /// See [`ErrorCode::GeneratedQuery`].
     GeneratedFunction = 3763 "HY000",
-    /// A default that asks for more than it may: a query, a function, a variable.
+    /// A default expression that uses a subquery, a forbidden function or a variable.
     DefaultQuery = 3769 "HY000",
     /// See [`ErrorCode::DefaultQuery`].
     DefaultFunction = 3770 "HY000",
@@ -466,23 +466,23 @@ error_codes! {
     DefaultVariable = 3772 "HY000",
     /// See [`ErrorCode::CheckQuery`].
     CheckFunction = 3814 "HY000",
-    /// A condition that asks for more than its row: a query, a function, a variable.
+    /// A CHECK condition that uses a subquery, a forbidden function or a variable.
     CheckQuery = 3815 "HY000",
     /// See [`ErrorCode::CheckQuery`].
     CheckVariable = 3816 "HY000",
-    /// A condition that the row fails.
+    /// A row violates a CHECK condition.
     CheckViolated = 3819 "HY000",
-    /// A condition that is not there.
+    /// A CHECK condition of this name does not exist.
     CheckMissing = 3821 "HY000",
-    /// A condition of that name exists.
+    /// A CHECK condition of this name exists.
     DuplicateCheck = 3822 "HY000",
-    /// A column of a key's expression that would be gone.
+    /// A column cannot be dropped because the expression of a key needs it.
     FunctionalIndexNeedsColumn = 3837 "HY000",
-    /// Bytes that are no text beside one.
+    /// Bytes that cannot be converted to the character set of the other operand.
     CannotConvertString = 3854 "HY000",
-    /// Several conditions and keys have that name.
+    /// Several constraints have this name.
     SeveralConstraints = 3939 "HY000",
-    /// No condition and no key has that name.
+    /// No constraint has this name.
     ConstraintMissing = 3940 "HY000",
     /// LOCAL INFILE is switched off.
     LocalInfileDisabled = 3948 "42000",
@@ -490,14 +490,14 @@ error_codes! {
     JsonValueMissing = 3966 "22035",
     /// JSON_VALUE: there are several values.
     JsonValueSeveral = 3967 "22034",
-    /// A regular expression and what it is sought in have different character sets.
+    /// A regular expression and its subject have character sets that cannot be combined.
     CharacterSetMismatch = 3995 "HY000",
     /// A table without columns.
     TableNeedsColumns = 4028 "HY000",
-    /// The client was silent for too long.
+    /// The client sent nothing for `wait_timeout`.
     ClientSilent = 4031 "HY000",
     /// MariaDB: the account is locked.
     AccountLockedMariaDb = 4151 "HY000",
-    /// A lock's name that is too long.
+    /// The name of a user lock is too long.
     UserLockNameTooLong = 4163 "42000",
 }

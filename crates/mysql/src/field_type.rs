@@ -2,17 +2,17 @@
 
 macro_rules! field_types {
     ($($(#[$attribute:meta])* $name:ident = $code:literal,)*) => {
-        /// The type of a column: `enum_field_types` of MySQL's `field_types.h`, and those that only
-        /// MariaDB has.
+        /// The type of a column: `enum_field_types` in MySQL's `field_types.h`, and MariaDB's own
+        /// types.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub enum FieldType {
             $($(#[$attribute])* $name,)*
-            /// None of those.
+            /// A number without a known type.
             Unknown(u8),
         }
 
         impl FieldType {
-            /// The type of a number.
+            /// The type with this number.
             #[must_use]
             pub const fn from_code(code: u8) -> Self {
                 match code {
@@ -49,7 +49,7 @@ field_types! {
     Double = 5,
     /// NULL without a type.
     Null = 6,
-    /// TIMESTAMP; in rows of the binlog without a fraction.
+    /// TIMESTAMP. In row events of the binlog it has no fraction.
     Timestamp = 7,
     /// BIGINT.
     LongLong = 8,
@@ -57,13 +57,13 @@ field_types! {
     Int24 = 9,
     /// DATE.
     Date = 10,
-    /// TIME; in rows of the binlog without a fraction.
+    /// TIME. In row events of the binlog it has no fraction.
     Time = 11,
-    /// DATETIME; in rows of the binlog without a fraction.
+    /// DATETIME. In row events of the binlog it has no fraction.
     DateTime = 12,
     /// YEAR.
     Year = 13,
-    /// DATE within the server.
+    /// DATE, as MySQL represents it internally.
     NewDate = 14,
     /// VARCHAR and VARBINARY in the binlog.
     VarChar = 15,
@@ -75,7 +75,7 @@ field_types! {
     DateTime2 = 18,
     /// TIME with a fraction, in the binlog.
     Time2 = 19,
-    /// An array that a key has several values of, within MySQL's binlog.
+    /// The array behind a multi-valued index, in MySQL's binlog.
     TypedArray = 20,
     /// MariaDB: a compressed TEXT or BLOB.
     BlobCompressed = 140,
@@ -83,7 +83,7 @@ field_types! {
     VarCharCompressed = 141,
     /// VECTOR.
     Vector = 242,
-    /// No type.
+    /// An invalid type.
     Invalid = 243,
     /// JSON.
     Json = 245,

@@ -421,7 +421,7 @@ pub fn unquoted(bytes: &[u8], mode: LexMode) -> Vec<u8> {
         match byte {
             b'\\' if escapes => unescape(bytes.next(), &mut out),
             byte if byte == quote => {
-                // The second one of two.
+                // A doubled quote stands for one quote.
                 bytes.next();
                 out.push(quote);
             }
@@ -439,7 +439,7 @@ fn unescape(byte: Option<u8>, out: &mut Vec<u8>) {
         Some(b'r') => out.push(b'\r'),
         Some(b't') => out.push(b'\t'),
         Some(b'Z') => out.push(26),
-        // LIKE interprets these itself.
+        // The backslash stays, because LIKE interprets these escapes itself.
         Some(byte @ (b'%' | b'_')) => out.extend([b'\\', byte]),
         Some(byte) => out.push(byte),
         None => {}

@@ -1,5 +1,5 @@
-//! Facts about MySQL: the tokens of its statements, its errors, modes, types, character sets and collations, time
-//! zones.
+//! Facts about MySQL: the tokens of its statements, its errors and their texts, modes, types, character sets and
+//! collations, time zones.
 //!
 //! It knows no tables and no sockets, and imports none of our other crates. The SQL crate, the protocol and the binlog
 //! reader use it, so that all of them read MySQL's text and bytes alike.
@@ -10,6 +10,7 @@ mod collation;
 mod error;
 mod field_type;
 mod lex;
+pub mod messages;
 mod sql_mode;
 mod zone;
 

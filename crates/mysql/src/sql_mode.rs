@@ -1,9 +1,9 @@
-//! `sql_mode`: what a session wants statements to mean.
+//! `sql_mode`: the set of modes that change how a session's statements are read and run.
 
 use std::fmt;
 
-/// A set of modes by MySQL's bits: "Server SQL Modes" of the manual, `MODE_…` of
-/// `system_variables.h`. MariaDB's are the same for those that the lexer reads.
+/// A set of modes, as MySQL's bits: "Server SQL Modes" of the manual, `MODE_…` of
+/// `system_variables.h`. The modes that affect the lexer have the same bits in MariaDB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SqlMode(u64);
 
@@ -12,59 +12,59 @@ macro_rules! modes {
         impl SqlMode {
             $($(#[$doc])* pub const $name: Self = Self(1 << $bit);)*
 
-            /// All by name, in MySQL's order.
+            /// All modes with their names, in MySQL's order.
             const ALL: &[(&str, Self)] = &[$((stringify!($name), Self::$name),)*];
         }
     };
 }
 
 modes! {
-    /// Numbers are cut where they do not fit, as REAL.
+    /// REAL is FLOAT, not DOUBLE.
     REAL_AS_FLOAT = 0,
-    /// `||` joins texts.
+    /// `||` concatenates texts.
     PIPES_AS_CONCAT = 1,
-    /// `"` quotes names.
+    /// `"` quotes identifiers.
     ANSI_QUOTES = 2,
     /// A space may stand between a function's name and its parenthesis.
     IGNORE_SPACE = 3,
     /// Selected columns must be grouped or aggregated.
     ONLY_FULL_GROUP_BY = 5,
-    /// A difference of unsigned numbers is signed.
+    /// The difference of unsigned numbers is signed.
     NO_UNSIGNED_SUBTRACTION = 6,
-    /// Directories of a table are not told.
+    /// DATA DIRECTORY and INDEX DIRECTORY are ignored.
     NO_DIR_IN_CREATE = 7,
-    /// Standard SQL.
+    /// A combination of modes that is closer to standard SQL.
     ANSI = 18,
-    /// 0 is stored in AUTO_INCREMENT columns.
+    /// 0 is stored in AUTO_INCREMENT columns instead of the next value.
     NO_AUTO_VALUE_ON_ZERO = 19,
-    /// Backslashes are no escapes.
+    /// Backslashes do not escape.
     NO_BACKSLASH_ESCAPES = 20,
-    /// What does not fit is an error in transactional tables.
+    /// Invalid values are errors in transactional tables.
     STRICT_TRANS_TABLES = 21,
-    /// What does not fit is an error in all tables.
+    /// Invalid values are errors in all tables.
     STRICT_ALL_TABLES = 22,
-    /// 2020-00-00 is no date.
+    /// Dates with a month or day of zero, such as 2020-00-00, are invalid.
     NO_ZERO_IN_DATE = 23,
-    /// 0000-00-00 is no date.
+    /// The date 0000-00-00 is invalid.
     NO_ZERO_DATE = 24,
-    /// 2020-02-31 is a date.
+    /// Days up to 31 are valid in every month, such as 2020-02-31.
     ALLOW_INVALID_DATES = 25,
-    /// A division by zero is an error where strict.
+    /// A division by zero is an error in strict mode, otherwise a warning.
     ERROR_FOR_DIVISION_BY_ZERO = 26,
-    /// Strict, and all that goes with it.
+    /// A combination: strict, with the checks of dates and of division.
     TRADITIONAL = 27,
-    /// NOT binds as `!`.
+    /// NOT has the precedence of `!`.
     HIGH_NOT_PRECEDENCE = 29,
-    /// No engine is taken for another.
+    /// An unknown storage engine is an error and is not replaced by the default one.
     NO_ENGINE_SUBSTITUTION = 30,
-    /// CHAR values keep their spaces.
+    /// Trailing spaces of CHAR values are returned.
     PAD_CHAR_TO_FULL_LENGTH = 31,
-    /// Fractions of seconds are cut, not rounded.
+    /// Fractional seconds are truncated, not rounded.
     TIME_TRUNCATE_FRACTIONAL = 32,
 }
 
 impl SqlMode {
-    /// MySQL 9's default.
+    /// The default of MySQL 9.
     pub const DEFAULT: Self = Self(
         Self::ONLY_FULL_GROUP_BY.0
             | Self::STRICT_TRANS_TABLES.0
@@ -74,25 +74,25 @@ impl SqlMode {
             | Self::NO_ENGINE_SUBSTITUTION.0,
     );
 
-    /// The modes of these bits, as a binlog has them.
+    /// The modes of these bits, as the binlog has them.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// Whether it has all modes of another.
+    /// Whether it contains all modes of `mode`.
     pub fn has(self, mode: Self) -> bool {
         self.0 & mode.0 == mode.0
     }
 
-    /// Whether values that do not fit are errors.
+    /// Whether invalid values are errors in some tables at least.
     pub fn is_strict(self) -> bool {
         self.0 & (Self::STRICT_TRANS_TABLES.0 | Self::STRICT_ALL_TABLES.0) != 0
     }
 
-    /// Reads a list of names.
+    /// Parses a list of names.
     ///
     /// # Errors
-    /// The first name that is none.
+    /// The first unknown name.
     pub fn parse(text: &str) -> Result<Self, &str> {
         let mut mode = Self(0);
         for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
@@ -104,7 +104,7 @@ impl SqlMode {
         Ok(mode)
     }
 
-    /// Modes that a mode stands for.
+    /// The bits that a combination of modes implies.
     fn implied(self) -> u64 {
         match self {
             Self::ANSI => {

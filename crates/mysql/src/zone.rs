@@ -1,4 +1,4 @@
-//! Time zones by the names that MySQL knows, and what their clocks show.
+//! Time zones by the names that MySQL knows, and the conversion of moments into their local times.
 //!
 //! ```text
 //! zone   := "SYSTEM" | offset | name of the IANA database     ; letters in any case
@@ -16,34 +16,34 @@ use jiff::{
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
-/// A time zone and how it was named.
+/// A time zone and the name by which it was requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zone {
     name: String,
     rules: TimeZone,
 }
 
-/// A text that names no time zone.
+/// The name of an unknown time zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownZone(String);
 
 impl Zone {
-    /// That of all stored moments.
+    /// UTC, in which moments are stored.
     #[must_use]
     pub fn utc() -> Self {
         Self { name: "+00:00".to_owned(), rules: TimeZone::UTC }
     }
 
-    /// That of this machine.
+    /// The time zone of this machine.
     #[must_use]
     pub fn system() -> Self {
         Self { name: "SYSTEM".to_owned(), rules: TimeZone::system() }
     }
 
-    /// Reads a name as MySQL does.
+    /// Parses the name of a time zone as MySQL does.
     ///
     /// # Errors
-    /// There is no such zone.
+    /// There is no zone of this name.
     pub fn parse(text: &str) -> Result<Self, UnknownZone> {
         let unknown = || UnknownZone(text.to_owned());
         if text.eq_ignore_ascii_case("SYSTEM") {
@@ -57,10 +57,11 @@ impl Zone {
         Ok(Self { name: rules.iana_name().unwrap_or(text).to_owned(), rules })
     }
 
-    /// Reads an offset of less than a day: more than MySQL knows, and no names.
+    /// Parses an offset of less than a day. The range is larger than MySQL's, and names are
+    /// refused.
     ///
     /// # Errors
-    /// It is none.
+    /// The text is not such an offset.
     pub fn parse_offset(text: &str) -> Result<Self, UnknownZone> {
         let minutes = offset(text).filter(|minutes| minutes.abs() < 24 * 60);
         minutes.and_then(Self::of_offset).ok_or_else(|| UnknownZone(text.to_owned()))
@@ -72,33 +73,33 @@ impl Zone {
         Some(Self { name: format!("{sign}{:02}:{:02}", shown / 60, shown % 60), rules })
     }
 
-    /// As `@@time_zone` shows it: `SYSTEM`, `+02:00`, `Europe/Berlin`.
+    /// The name that `@@time_zone` shows: `SYSTEM`, `+02:00`, `Europe/Berlin`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What its clocks show when.
+    /// The rules by which UTC is converted into its local time.
     #[must_use]
     pub fn rules(&self) -> &TimeZone {
         &self.rules
     }
 
-    /// Whether its clocks always show UTC. A name that only happens to mean the same is not known
-    /// to.
+    /// Whether its local time is always UTC. It may be false for a named zone that never deviates
+    /// from UTC.
     #[must_use]
     pub fn is_utc(&self) -> bool {
         self.rules.to_fixed_offset().is_ok_and(|offset| offset == Offset::UTC)
     }
 
-    /// What clocks show at a moment, as the moment at which UTC shows it; both in microseconds
-    /// since 1970. `None` where no calendar reaches.
+    /// The local time at a moment. Both are in microseconds since 1970, the local time as if it
+    /// were UTC. `None` outside the calendar's range.
     #[must_use]
     pub fn shown_at(&self, moment: i64) -> Option<i64> {
         moment.checked_add(self.offset_at(moment)?)
     }
 
-    /// When clocks show what UTC shows at that moment: the reverse of [`Zone::shown_at`].
+    /// The moment at which the local time is `shown`: the reverse of [`Zone::shown_at`].
     #[must_use]
     pub fn moment_of(&self, shown: i64) -> Option<i64> {
         let clock = Offset::UTC.to_datetime(Timestamp::from_microsecond(shown).ok()?);
@@ -124,16 +125,16 @@ impl fmt::Display for UnknownZone {
 
 impl std::error::Error for UnknownZone {}
 
-/// When clocks of a zone show this: the earlier moment of two, the end of a gap for what they never
-/// show.
+/// The moment at which a zone's clocks show this local time: the earlier one of two, and the moment
+/// of the clock change for a local time that the change skips.
 #[must_use]
 pub fn moment_of_clock(clock: civil::DateTime, rules: &TimeZone) -> Option<Timestamp> {
     let found = rules.to_ambiguous_timestamp(clock);
     let is_gap = matches!(found.offset(), AmbiguousOffset::Gap { .. });
-    // For a gap that is the moment that the clock would show had it not been put forward yet.
+    // In a gap, this is the moment by the offset before the change.
     let moment = found.compatible().ok()?;
     match is_gap {
-        // Only earlier ones precede, and this may be the very moment.
+        // `preceding` excludes the moment itself, which may be the change.
         true => {
             let behind = moment.checked_add(SignedDuration::from_nanos(1)).ok()?;
             Some(rules.preceding(behind).next()?.timestamp())
@@ -142,7 +143,7 @@ pub fn moment_of_clock(clock: civil::DateTime, rules: &TimeZone) -> Option<Times
     }
 }
 
-/// An offset in minutes.
+/// Parses an offset. The result is in minutes.
 fn offset(text: &str) -> Option<i32> {
     let sign = match text.as_bytes().first()? {
         b'+' => 1,
@@ -217,7 +218,7 @@ mod tests {
         }
     }
 
-    /// The figures are those of `UNIX_TIMESTAMP` of a MySQL 9.7 with time zone tables.
+    /// The numbers are from `UNIX_TIMESTAMP` of a MySQL 9.7 with time zone tables.
     #[test]
     fn gaps_and_overlaps_are_what_mysql_makes_of_them() {
         for (zone, shown, seconds) in [

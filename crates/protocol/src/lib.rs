@@ -1,4 +1,5 @@
-//! Protocols without sockets: bytes to requests of the engine, and its replies to bytes.
+//! Protocols without sockets: they convert bytes to requests of the engine, and its replies to
+//! bytes.
 
 pub mod http;
 pub mod line;

@@ -10,8 +10,8 @@ use crate::{
     handle::Handle, json::to_text, table::encode,
 };
 
-/// Changes of tables and collections that are durable and visible together, or not at all. Dropping it
-/// without [`Batch::commit`] changes nothing.
+/// Changes of several tables and collections that become durable and visible together, or not at
+/// all. Dropping it without [`Batch::commit`] changes nothing.
 ///
 /// ```
 /// use remora::Database;
@@ -37,11 +37,11 @@ impl Batch {
         Self { handle, tables: BTreeMap::new(), positions: Vec::new() }
     }
 
-    /// Inserts a row, whose key must not be there.
+    /// Inserts a row. No row with its key may exist.
     ///
     /// # Errors
-    /// [`Error::Request`] if a field is no column or does not fit it, or the table is of another database or of SQL;
-    /// [`Error::NotFound`] if it was dropped.
+    /// [`Error::Request`] if a field is not a column or does not fit it, or if the table belongs to
+    /// another database or to SQL; [`Error::NotFound`] if it was dropped.
     pub fn insert<T: Serialize + ?Sized>(&mut self, table: &Table, row: &T) -> Result<()> {
         let schema = self.writable(&table.handle, &table.name)?;
         let row = encode::row(row, &schema)?;
@@ -49,7 +49,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Writes a row whether its key is there or not.
+    /// Inserts a row, or replaces the row with its key.
     ///
     /// # Errors
     /// Those of [`Batch::insert`].
@@ -70,11 +70,11 @@ impl Batch {
         Ok(())
     }
 
-    /// Writes a document whether its id is there or not.
+    /// Inserts a document, or replaces the document with its id.
     ///
     /// # Errors
-    /// [`Error::Request`] if it can be none, or the collection is of another database;
-    /// [`Error::NotFound`] if it was dropped.
+    /// [`Error::Request`] if the value is not a valid document, or if the collection belongs to
+    /// another database; [`Error::NotFound`] if it was dropped.
     pub fn upsert_document<K: DocumentId, T: Serialize + ?Sized>(
         &mut self,
         collection: &Collection<K>,
@@ -101,8 +101,9 @@ impl Batch {
         Ok(())
     }
 
-    /// Stores with the rest that everything up to this change of a named watcher is done: the next watch of that name
-    /// goes on behind it. So what is done for a change is done once, whatever crashes.
+    /// Stores, together with the changes, that a named watcher has processed everything up to this
+    /// change. The next watch of that name continues after it. So the effect of a change is written
+    /// exactly once, whatever crashes.
     ///
     /// # Errors
     /// [`Error::Request`] if the watcher has no name, or is of another database.
@@ -114,12 +115,13 @@ impl Batch {
         Ok(())
     }
 
-    /// Does all of it: durable and visible on return.
+    /// Commits the batch. On return it is durable and visible.
     ///
     /// # Errors
-    /// [`Error::Exists`] if a row is inserted whose key is there, [`Error::Request`] if there are more than a million
-    /// changes, [`Error::NotFound`] or [`Error::Conflict`] if a table was dropped or altered meanwhile;
-    /// [`Error::Full`], [`Error::ReadOnly`], [`Error::Busy`] or [`Error::Closed`] if it cannot be written.
+    /// [`Error::Exists`] if an inserted row's key exists, [`Error::Request`] if there are more than
+    /// a million changes, [`Error::NotFound`] or [`Error::Conflict`] if a table was dropped or
+    /// altered in the meantime; [`Error::Full`], [`Error::ReadOnly`], [`Error::Busy`] or
+    /// [`Error::Closed`] if it cannot be written.
     pub fn commit(self) -> Result<()> {
         let tables =
             self.tables.into_iter().map(|(table, changes)| TableChanges { table, changes });

@@ -1,4 +1,4 @@
-//! The public entry: an open database.
+//! The public entry point: an open database.
 
 use std::{path::Path, sync::Arc};
 
@@ -16,12 +16,12 @@ use crate::{
     sql::{self, Connection, Outcome, Prepared, RowStream, Rows},
 };
 
-/// An open database: a directory on the disk, or one that is gone when it is closed. Cheap to
-/// clone, for all threads; closed when the last clone, and whatever was made of it, is dropped.
+/// An open database, in a directory or temporary. It is cheap to clone and can be used from all
+/// threads. It is closed when the last clone, and everything that was made from it, is dropped.
 ///
-/// Tables ([`Table`]), documents ([`Collection`]) and SQL reach the same rows. Calls wait until they are answered; no
-/// runtime is needed, and they may be made within one. An async program that minds waiting
-/// makes them in its runtime's blocking threads (tokio's `spawn_blocking`).
+/// Tables ([`Table`]), documents ([`Collection`]) and SQL access the same rows. All calls block
+/// until they are done. They need no async runtime, but may be called within one; an async program
+/// that must not block calls them in its runtime's blocking threads (tokio's `spawn_blocking`).
 ///
 /// ```
 /// use remora::{Database, params};
@@ -59,20 +59,20 @@ pub struct Database {
 }
 
 impl Database {
-    /// Opens the database of a directory, which is made if it is not there. Cost: milliseconds,
-    /// and the time to index what was written since the last checkpoint.
+    /// Opens the database in a directory, which is created if it does not exist. Cost:
+    /// milliseconds, and the time to index what was written since the last checkpoint.
     ///
     /// # Errors
-    /// - [`Error::InUse`]: it is open already, in this process or another.
-    /// - [`Error::Corrupt`]: its rows are damaged, or another version wrote it. (Damaged indexes are
-    ///   rebuilt.)
-    /// - [`Error::NotFound`]: it has something else in it.
-    /// - [`Error::Io`] or [`Error::Full`]: it cannot be made, read or written.
+    /// - [`Error::InUse`]: it is already open, in this process or another.
+    /// - [`Error::Corrupt`]: its rows are damaged, or it was written by an incompatible version.
+    ///   (Damaged indexes are rebuilt.)
+    /// - [`Error::NotFound`]: the directory contains something else.
+    /// - [`Error::Io`] or [`Error::Full`]: it cannot be created, read or written.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, Options::default())
     }
 
-    /// Opens the database of a directory with these settings.
+    /// Opens the database in a directory with these settings.
     ///
     /// # Errors
     /// Those of [`Database::open`].
@@ -80,9 +80,9 @@ impl Database {
         Self::start(path.as_ref(), options, None)
     }
 
-    /// A database that is gone when the last of its clones is: in a directory of the system's for
-    /// temporary files, written without syncs, so that it is in memory as long as the system has
-    /// memory for it.
+    /// A temporary database, which is deleted with its last clone. It is in a directory for
+    /// temporary files and is written without syncs, so it stays in memory as long as the operating
+    /// system's page cache has room for it.
     ///
     /// # Errors
     /// [`Error::Io`] or [`Error::Full`] if there is no room for it.
@@ -121,12 +121,13 @@ impl Database {
         Ok(Self { handle: Arc::new(handle) })
     }
 
-    /// The tables and collections of a database that the program has open by the engine, as a server has. It is not
-    /// closed when this is dropped. Make one of these for an engine and clone it, for ids of documents are given
-    /// here. Statements run in sessions that know nothing of those of a server over the same engine.
+    /// The tables and collections of an engine that the program has opened itself, as a server
+    /// does. Dropping it does not close the engine. Create only one for each engine and clone it,
+    /// because it generates the ids of documents. Its SQL sessions are independent of those of a
+    /// server over the same engine.
     pub fn over(engine: Engine) -> Self {
         let handle = Handle {
-            // A server has the folder of the directory to itself.
+            // The folder for spilled rows in the directory belongs to the server.
             #[cfg(feature = "sql")]
             sessions: Sessions::new(engine.clone(), &Options::default(), None),
             ids: Ids::default(),
@@ -138,26 +139,27 @@ impl Database {
         Self { handle: Arc::new(handle) }
     }
 
-    /// Where it lives.
+    /// The directory of the database.
     pub fn path(&self) -> std::path::PathBuf {
         self.handle.engine.path()
     }
 
-    /// Closes it, within five seconds, for all clones: what is called later answers [`Error::Closed`]. Dropping
-    /// the last clone does the same and tells nobody of errors.
+    /// Closes the database for all clones, within five seconds. Later calls return
+    /// [`Error::Closed`]. Dropping the last clone does the same without reporting errors.
     ///
     /// # Errors
     /// [`Error::Busy`] if the last write has not ended, [`Error::Io`] or [`Error::Full`] if the
-    /// indexes cannot be written, so that the next opening takes longer. No row is lost.
+    /// indexes cannot be written. Then the next opening takes longer, but no row is lost.
     pub fn close(&self) -> Result<()> {
         Ok(self.handle.engine.close()?)
     }
 
-    /// Makes a table, or gives the one that is there with the same definition.
+    /// Creates a table, or returns the existing one if it has the same definition.
     ///
     /// # Errors
-    /// [`Error::Request`] if the definition is wrong, [`Error::Exists`] if there is a table of that name with another
-    /// one, [`Error::Full`], [`Error::ReadOnly`] or [`Error::Closed`] if it cannot be written.
+    /// [`Error::Request`] if the definition is invalid, [`Error::Exists`] if a table of this name
+    /// has another definition; [`Error::Full`], [`Error::ReadOnly`] or [`Error::Closed`] if it
+    /// cannot be written.
     pub fn create_table(
         &self,
         name: &str,
@@ -171,11 +173,11 @@ impl Database {
         self.table(name)
     }
 
-    /// A table that is there. One that SQL made is read by it: its database stands before its name, but for `remora`,
-    /// which statements begin in.
+    /// An existing table. Tables that SQL created can be read: their names are qualified by their
+    /// database, except those in `remora`, the default database of statements.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is none of that name.
+    /// [`Error::NotFound`] if there is no table of this name.
     pub fn table(&self, name: &str) -> Result<Table> {
         Table::new(Arc::clone(&self.handle), name)
     }
@@ -188,23 +190,23 @@ impl Database {
     /// Drops a table or a collection with all its rows.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is none of that name, [`Error::Request`] if SQL made it, which
-    /// drops what belongs to it.
+    /// [`Error::NotFound`] if there is none of this name, [`Error::Request`] if SQL created it:
+    /// only SQL drops everything that belongs to it.
     pub fn drop_table(&self, name: &str) -> Result<()> {
         self.handle.writable(name)?;
         Ok(self.handle.engine.drop_table(name)?)
     }
 
-    /// The collection of this name, which is made if there is none.
+    /// The collection of this name. It is created if it does not exist.
     ///
     /// # Errors
-    /// [`Error::Exists`] if a table has the name, [`Error::Request`] if it cannot be one,
-    /// [`Error::Full`], [`Error::ReadOnly`] or [`Error::Closed`] if it cannot be made.
+    /// [`Error::Exists`] if a table has this name, [`Error::Request`] if the name is invalid;
+    /// [`Error::Full`], [`Error::ReadOnly`] or [`Error::Closed`] if it cannot be created.
     pub fn collection(&self, name: &str) -> Result<Collection> {
         Collection::open(Arc::clone(&self.handle), name)
     }
 
-    /// The collection of this name; `None` if there is none.
+    /// The collection of this name; `None` if it does not exist.
     ///
     /// # Errors
     /// [`Error::Closed`] if the database was closed.
@@ -212,7 +214,7 @@ impl Database {
         Collection::find_named(&self.handle, name)
     }
 
-    /// Makes a collection.
+    /// Creates a collection.
     ///
     /// ```
     /// let db = remora::Database::in_memory()?;
@@ -225,13 +227,15 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Exists`] if a table or a collection has the name; else those of [`Database::collection`].
+    /// [`Error::Exists`] if a table or a collection has this name; else those of
+    /// [`Database::collection`].
     pub fn create_collection(&self, name: &str) -> Result<Collection> {
         Collection::create(&self.handle, name)
     }
 
-    /// The collection of this name whose documents have texts of the caller's as ids, which is made if there is none.
-    /// It is another thing than one whose ids are numbers: neither opens the other.
+    /// The collection of this name with text ids that the caller gives. It is created if it does
+    /// not exist. A collection has either text ids or number ids, and only the matching method
+    /// opens it.
     ///
     /// ```
     /// use serde_json::json;
@@ -251,7 +255,7 @@ impl Database {
         Collection::open(Arc::clone(&self.handle), name)
     }
 
-    /// The collection of this name whose ids are texts; `None` if there is none.
+    /// The collection of this name with text ids; `None` if it does not exist.
     ///
     /// # Errors
     /// Those of [`Database::find_collection`].
@@ -259,7 +263,7 @@ impl Database {
         Collection::find_named(&self.handle, name)
     }
 
-    /// Makes a collection whose ids are texts.
+    /// Creates a collection with text ids.
     ///
     /// # Errors
     /// Those of [`Database::create_collection`].
@@ -267,51 +271,51 @@ impl Database {
         Collection::create(&self.handle, name)
     }
 
-    /// The names of the collections whose ids are texts, sorted.
+    /// The names of the collections with text ids, sorted.
     pub fn keyed_collections(&self) -> Vec<String> {
         let mut names = self.handle.engine.tables();
         names.retain(|name| matches!(self.find_keyed_collection(name), Ok(Some(_))));
         names
     }
 
-    /// Changes of several tables and collections that are one durable step.
+    /// Starts a batch: changes of several tables and collections in one durable step.
     pub fn batch(&self) -> Batch {
         Batch::new(Arc::clone(&self.handle))
     }
 
-    /// Begins to watch what is committed, by whomever: see [`Watch`](crate::Watch).
+    /// Starts watching committed changes of all writers: see [`Watch`](crate::Watch).
     pub fn watch(&self) -> WatchBuilder {
         WatchBuilder::new(Arc::clone(&self.handle))
     }
 
-    /// The watchers that have a name, by it, open or not.
+    /// The named watchers, sorted by name, open or not.
     pub fn watchers(&self) -> Vec<Watcher> {
         let watchers = self.handle.engine.watchers().into_iter();
         watchers.map(Watcher::of_engine).collect()
     }
 
-    /// Forgets a watcher: nothing is kept for it any more.
+    /// Removes a watcher: no changes are kept for it any more.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is none of that name, [`Error::Conflict`] if it is open, [`Error::Full`],
-    /// [`Error::ReadOnly`] or [`Error::Closed`] if it cannot be written.
+    /// [`Error::NotFound`] if there is none of this name, [`Error::Conflict`] if it is open;
+    /// [`Error::Full`], [`Error::ReadOnly`] or [`Error::Closed`] if it cannot be written.
     pub fn forget_watcher(&self, name: &str) -> Result<()> {
         Ok(self.handle.engine.forget_watcher(name)?)
     }
 
-    /// The names of the collections whose ids are numbers, sorted.
+    /// The names of the collections with number ids, sorted.
     pub fn collections(&self) -> Vec<String> {
         let mut names = self.handle.engine.tables();
         names.retain(|name| matches!(self.find_collection(name), Ok(Some(_))));
         names
     }
 
-    /// Gives a collection, with ids of either type, another name.
+    /// Renames a collection, with ids of either type.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is none of that name, [`Error::Exists`] if the new name is taken,
-    /// [`Error::Request`] if it cannot be one, [`Error::Full`], [`Error::ReadOnly`] or [`Error::Closed`] if it cannot
-    /// be written.
+    /// [`Error::NotFound`] if there is none of this name, [`Error::Exists`] if the new name is in
+    /// use, [`Error::Request`] if it is invalid; [`Error::Full`], [`Error::ReadOnly`] or
+    /// [`Error::Closed`] if it cannot be written.
     pub fn rename_collection(&self, from: &str, to: &str) -> Result<()> {
         let _alone = self.handle.definitions.lock();
         if self.find_collection(from)?.is_none() && self.find_keyed_collection(from)?.is_none() {
@@ -331,14 +335,15 @@ impl Database {
 
 #[cfg(feature = "follow")]
 impl Database {
-    /// Copies tables of a MySQL or MariaDB and follows them by its binlog, in threads of its own: see
-    /// [`Replica`](crate::Replica). Tables are named as patterns (`articles`, `shop.order*`); none means all of the URL's
-    /// database, or without one all of the server.
+    /// Copies tables of a MySQL or MariaDB and follows its binlog, in background threads: see
+    /// [`Replica`](crate::Replica). Tables are given as patterns (`articles`, `shop.order*`). If
+    /// none is given, all tables of the URL's database are followed, or all of the server if the
+    /// URL names none.
     ///
     /// # Errors
-    /// [`Error::Source`](crate::Error::Source) says what of the URL, of the source's settings or of the user's grants is
-    /// wrong, with the mend, or that the source cannot be reached (one that was followed before is tried again until it
-    /// is there); [`Error::Closed`] if the database was closed.
+    /// [`Error::Source`](crate::Error::Source) if the URL, the source's settings or the user's
+    /// grants are wrong, with the remedy, or if the source cannot be reached (a source that was
+    /// followed before is retried until it answers); [`Error::Closed`] if the database was closed.
     pub fn follow<T: Into<String>>(
         &self,
         url: &str,
@@ -350,44 +355,48 @@ impl Database {
 
 #[cfg(feature = "sql")]
 impl Database {
-    /// Runs a statement for what it changes, in a session of its own, with a value for each `?`:
-    /// [`params!`](crate::params). It is committed and durable on return.
+    /// Runs a statement in a session of its own and returns its effect. [`params!`](crate::params)
+    /// gives a value for each `?`. On return it is committed and durable.
     ///
     /// # Errors
-    /// MySQL's, whose number [`Error::mysql_code`] gives:
+    /// They correspond to MySQL's errors, whose numbers [`Error::mysql_code`] returns:
     ///
-    /// - [`Error::Request`]: the statement or a value is wrong, or something is not supported.
-    /// - [`Error::NotFound`] or [`Error::Exists`]: a table or column is not there, or a key is.
-    /// - [`Error::Conflict`]: others change the same rows all the time.
-    /// - [`Error::Busy`]: it takes more memory or time than it may.
+    /// - [`Error::Request`]: the statement or a value is invalid, or a feature is not supported.
+    /// - [`Error::NotFound`] or [`Error::Exists`]: a table or column does not exist, or a key
+    ///   exists.
+    /// - [`Error::Conflict`]: other writers kept changing the same rows.
+    /// - [`Error::Busy`]: it exceeds its limit of memory or time.
     /// - [`Error::Full`], [`Error::Io`] or [`Error::Closed`]: it cannot be read or written.
     pub fn execute(&self, text: &str, values: impl AsRef<[Value]>) -> Result<Outcome> {
         sql::execute_once(&self.handle, text, values.as_ref())
     }
 
-    /// Runs a statement for its rows, in a session of its own, with a value for each `?`. The rows
-    /// are all in memory: `LIMIT` them, or take [`Database::query_stream`].
+    /// Runs a statement in a session of its own and returns its rows, with a value for each `?`.
+    /// All rows are in memory: use `LIMIT`, or [`Database::query_stream`].
     ///
     /// # Errors
-    /// Those of [`Database::execute`], and [`Error::Request`] if it is a statement that has no rows.
+    /// Those of [`Database::execute`], and [`Error::Request`] if the statement returns no rows.
     pub fn query(&self, text: &str, values: impl AsRef<[Value]>) -> Result<Rows> {
         sql::query_once(&self.handle, text, values.as_ref())
     }
 
-    /// Runs a statement for its rows, which come one by one as they are read: of any number of them a few batches of up to
-    /// 8,192 are in memory.
+    /// Runs a statement and returns its rows one by one as they are produced. At any time, only a
+    /// few batches of up to 8,192 rows are in memory.
     ///
     /// # Errors
-    /// Those of [`Database::query`] that show before the first row; the others come in a row's place.
+    /// Those of [`Database::query`] that occur before the first row. Later ones are returned in
+    /// place of a row.
     pub fn query_stream(&self, text: &str, values: impl AsRef<[Value]>) -> Result<RowStream> {
         RowStream::start(&self.handle, text, values.as_ref())
     }
 
-    /// Runs a statement for its rows, as Arrow: batches of up to 8,192 rows, or one without rows. Integers are of 64 bits,
-    /// decimals of 128 (of more than 38 digits text), moments microseconds, JSON text, vectors bytes.
+    /// Runs a statement and returns its rows as Arrow: batches of up to 8,192 rows, or one empty
+    /// batch. Integers have 64 bits; decimals have 128 bits, or are texts above 38 digits; dates
+    /// and times have microseconds; JSON is text, vectors are bytes.
     ///
     /// # Errors
-    /// Those of [`Database::query`], and [`Error::Request`] if a value has none in Arrow, such as a date of zeros.
+    /// Those of [`Database::query`], and [`Error::Request`] if Arrow cannot represent a value, such
+    /// as a zero date.
     pub fn query_arrow(
         &self,
         text: &str,
@@ -396,26 +405,26 @@ impl Database {
         self.query(text, values)?.to_arrow()
     }
 
-    /// Reads a statement that is to run many times.
+    /// Prepares a statement that is run many times.
     ///
     /// # Errors
-    /// [`Error::Request`] if it is wrong or cannot be prepared, [`Error::NotFound`] if a table or
-    /// column is not there.
+    /// [`Error::Request`] if it is invalid or cannot be prepared, [`Error::NotFound`] if a table or
+    /// column does not exist.
     pub fn prepare(&self, text: &str) -> Result<Prepared> {
         Prepared::new(Arc::clone(&self.handle), text)
     }
 
-    /// A session for statements that belong together.
+    /// A session, for statements that depend on each other.
     pub fn connection(&self) -> Connection {
         Connection::new(Arc::clone(&self.handle))
     }
 
-    /// Runs what `work` does in one transaction, which is committed if it ends well and rolled back
-    /// if it answers an error. It reads the moment it began at and its own changes.
+    /// Runs `work` in a transaction, which is committed if it returns `Ok` and rolled back if it
+    /// returns an error. The transaction reads the state at its beginning and its own changes.
     ///
     /// # Errors
-    /// That of `work`; [`Error::Conflict`] if somebody else changed a row meanwhile that it changes: nothing is
-    /// changed, run it again.
+    /// The error of `work`; [`Error::Conflict`] if another writer changed one of the changed rows
+    /// in the meantime: then nothing is changed, and it can be run again.
     pub fn transaction<T, E: From<Error>>(
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, E>,

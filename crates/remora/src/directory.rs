@@ -1,4 +1,4 @@
-//! A directory that is removed with its owner.
+//! A temporary directory that is removed with its owner.
 
 use std::{
     fs::DirBuilder,
@@ -9,17 +9,18 @@ use std::{
 
 use crate::{Error, Result};
 
-/// Names that are tried before it is given up.
+/// The most names to try.
 const TRIES: u32 = 64;
 
-/// A directory in the system's one for temporary files. Removed with all that is in it on drop.
+/// A directory in the system's directory for temporary files. Dropping it removes it with its
+/// contents.
 #[derive(Debug)]
 pub(crate) struct TemporaryDirectory {
     path: PathBuf,
 }
 
 impl TemporaryDirectory {
-    /// A new one, of a name that nobody has.
+    /// Creates a new directory with an unused name.
     pub fn new() -> Result<Self> {
         static MADE: AtomicU64 = AtomicU64::new(0);
         let mut last = None;
@@ -44,7 +45,7 @@ impl TemporaryDirectory {
     }
 }
 
-/// What is in it is its owner's alone.
+/// Only the owner has access to it.
 fn own() -> DirBuilder {
     #[cfg_attr(not(unix), allow(unused_mut, reason = "rights are those of the folder there"))]
     let mut builder = DirBuilder::new();
@@ -55,7 +56,7 @@ fn own() -> DirBuilder {
 
 impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
-        // What is left there has nobody to be told of it.
+        // An error cannot be reported here.
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }

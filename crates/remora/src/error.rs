@@ -1,54 +1,54 @@
-//! Errors, by what the caller can do about them.
+//! Errors, distinguished by what the caller can do about them.
 
 use std::fmt;
 
 use remora_engine::{Error as EngineError, Missing};
 
-/// The crate's result.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A call that failed. Nothing of what it was to change is changed.
+/// A failed call. It has changed nothing.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The call itself is wrong, a statement or a value of it too: mend it.
+    /// The call itself is invalid, including its statement or a value: correct it.
     #[error("{0}")]
     Request(Detail),
-    /// There is no such table, column, document or path.
+    /// A table, column, document or path does not exist.
     #[error("{0}")]
     NotFound(Detail),
-    /// A row was to be inserted whose key is there, a document with a value of another at a path that is unique, or a
-    /// table whose name is taken.
+    /// The key of an inserted row, the value of a document at a unique path, or the name of a new
+    /// table exists already.
     #[error("{0}")]
     Exists(Detail),
-    /// Somebody else was faster: read again and try again.
+    /// Another writer was faster: read again and retry.
     #[error("{0}")]
     Conflict(Detail),
-    /// A document is not what the call expects it to be: read it again, and decide anew.
+    /// A document is not in the expected state: read it again and decide anew.
     #[error("{0}")]
     Changed(Detail),
-    /// Changes that a watcher asks for were kept and are not any more: read the tables, and watch from there.
+    /// The changes that a watcher needs are no longer kept: read the tables, and watch from there.
     #[error("{0}")]
     Gone(Detail),
-    /// A limit of memory, of time or of a queue was met: try again later, or ask for less.
+    /// A limit of memory, time or a queue was exceeded: retry later, or request less.
     #[error("{0}")]
     Busy(Detail),
-    /// The directory is open already, in this process or another: use that one, or close it.
+    /// The directory is already open, in this process or another: use that one, or close it.
     #[error("{0}")]
     InUse(Detail),
-    /// The disk is full: make room and try again.
+    /// The disk is full: free some space and retry.
     #[error("{0}")]
     Full(Detail),
-    /// Stored bytes are not what was written: `remora check` tells more.
+    /// Stored data is damaged: `remora check` reports details.
     #[error("{0}")]
     Corrupt(Detail),
-    /// The operating system refused, or something broke off within.
+    /// The operating system refused an operation, or an internal task failed.
     #[error("{0}")]
     Io(Detail),
-    /// A server that is to be followed cannot be: what it says, and what mends it.
+    /// A server cannot be followed: the message contains its answer and the remedy.
     #[error("{0}")]
     Source(Detail),
-    /// A write could not be made durable: reads go on, for writes open the directory again.
+    /// A write could not be made durable: reads still work; to write, open the directory again.
     #[error("{0}")]
     ReadOnly(Detail),
     /// The database was closed.
@@ -56,7 +56,7 @@ pub enum Error {
     Closed,
 }
 
-/// What happened: the sentence, and MySQL's number where a statement failed.
+/// The message of an error, and MySQL's number if a statement failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detail {
     message: String,
@@ -64,7 +64,7 @@ pub struct Detail {
 }
 
 impl Detail {
-    /// The sentence.
+    /// The message.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -83,12 +83,12 @@ impl fmt::Display for Detail {
 }
 
 impl Error {
-    /// The number that MySQL gives this error, such as 1062 for a duplicate key, if a statement failed.
+    /// MySQL's number for this error, such as 1062 for a duplicate key, if a statement failed.
     pub fn mysql_code(&self) -> Option<u16> {
         self.detail()?.mysql_code
     }
 
-    /// Whether the same call may succeed when it is made again: [`Error::Conflict`] at once,
+    /// Whether the same call may succeed if it is repeated: [`Error::Conflict`] at once,
     /// [`Error::Busy`] and [`Error::Full`] later.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Conflict(_) | Self::Busy(_) | Self::Full(_))
@@ -102,7 +102,7 @@ impl Error {
         Self::Conflict(message.into().into())
     }
 
-    /// The same error, with the place before what it says.
+    /// The same error, with the place in front of the message.
     pub(crate) fn at(mut self, place: impl fmt::Display) -> Self {
         if let Some(detail) = self.detail_mut() {
             detail.message = format!("{place}: {}", detail.message);

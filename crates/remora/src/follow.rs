@@ -40,7 +40,7 @@ const POLL: Duration = Duration::from_millis(10);
 /// `shop.articles`. Do not write to it. The README lists what the source must have.
 pub struct Replica {
     follower: Follower,
-    // Keeps the database open, and is dropped behind the follower.
+    // Keeps the database open. It is dropped after the follower.
     handle: Arc<Handle>,
 }
 
@@ -54,11 +54,12 @@ pub struct FollowStatus {
     pub state: FollowState,
     /// The transactions that can be read here, as a GTID set.
     pub position: String,
-    /// How long ago the source committed what is applied now; 0 if nothing waits, `None` if that is not known.
+    /// How long ago the source committed what is being applied; 0 if nothing waits, `None` if it is
+    /// unknown.
     pub lag_seconds: Option<f64>,
-    /// Transactions of the source that cannot be read here yet, counted once a second.
+    /// The number of the source's transactions that cannot be read here yet, counted once a second.
     pub lag_transactions: Option<u64>,
-    /// The last error. It stays here when following goes on after it.
+    /// The last error. It stays when following continues afterwards.
     pub last_error: Option<String>,
     /// The followed tables, in the order of their names.
     pub tables: Vec<FollowedTable>,
@@ -195,8 +196,8 @@ impl Replica {
         Ok(self.follower.wait_for(&transactions, patience)?)
     }
 
-    /// Stops following until [`Replica::resume`]. Whole transactions that were read already are applied first. After
-    /// the return the follower writes nothing.
+    /// Stops following until [`Replica::resume`]. Complete transactions that were received are
+    /// applied first. After it has returned, the follower writes nothing.
     ///
     /// # Errors
     /// [`Error::Busy`] if that takes more than a minute; following ends later nevertheless.

@@ -1,4 +1,4 @@
-//! An open database, shared by all objects made of it; the last one closes it.
+//! An open database, shared by all objects made from it. The last one closes it.
 
 use std::sync::Arc;
 
@@ -11,25 +11,26 @@ use remora_engine::{
 use crate::sessions::Sessions;
 use crate::{Error, Result, directory::TemporaryDirectory, ids::Ids};
 
-/// How often a change is tried again that somebody else was faster than.
+/// How often a change is retried after another writer was faster.
 const MAX_TRIES: usize = 100;
 
-/// Closed when the last of what shares it is gone, unless the engine is somebody else's.
+/// Closes the engine when its last owner is dropped, unless the engine belongs to the program.
 pub(crate) struct Handle {
     #[cfg(feature = "sql")]
     pub sessions: Sessions,
     pub ids: Ids,
-    /// Held while a definition is read, changed and written.
+    /// Locked while a definition is read, changed and written.
     pub definitions: Mutex<()>,
     pub engine: Database,
-    /// Whether the engine is closed with this; not if it is somebody else's.
+    /// Whether dropping this closes the engine.
     pub closes: bool,
-    /// Where it lives, if that goes with it. Behind the engine, which is closed before.
+    /// The directory of a temporary database. It is declared after the engine, so that the engine
+    /// is closed first.
     pub directory: Option<TemporaryDirectory>,
 }
 
 impl Handle {
-    /// The definition of a table whose rows are written without SQL.
+    /// The definition of a table that can be written without SQL.
     pub fn writable(&self, table: &str) -> Result<Arc<Schema>> {
         let schema = self.engine.schema(table)?;
         if schema.declared.is_some() {
@@ -42,13 +43,14 @@ impl Handle {
         Ok(schema)
     }
 
-    /// Changes to a table, all of them or none.
+    /// Applies changes to a table, all or none.
     pub fn write(&self, table: &Arc<str>, changes: Vec<Change>) -> Result<()> {
         Ok(self.engine.apply(batch(table, changes)).map(drop)?)
     }
 
-    /// Changes a row by what it is, again where somebody else was faster: `make` is given the row
-    /// with the key, and says what happens, if anything. Says whether anything did.
+    /// Changes a row depending on its current value: `make` gets the row with the key and returns
+    /// the change, if any. It is called again if another writer was faster. Returns whether
+    /// anything was changed.
     pub fn change(
         &self,
         table: &Arc<str>,
@@ -58,8 +60,8 @@ impl Handle {
         self.attempt(table, |reader| make(reader.get(table, key)?))
     }
 
-    /// Changes a row whatever it is, if it is there, again where somebody else was faster. Says whether it was. Cost: the
-    /// row is not read.
+    /// Changes a row regardless of its value, if it exists. Retries if another writer was faster.
+    /// Returns whether it existed. Cost: does not read the row.
     pub fn change_unread(
         &self,
         table: &Arc<str>,
@@ -90,7 +92,7 @@ impl Handle {
         )))
     }
 
-    /// Deletes a row; says whether there was one.
+    /// Deletes a row. Returns whether it existed.
     pub fn delete(&self, table: &Arc<str>, key: &[Value]) -> Result<bool> {
         self.change_unread(table, key, || Change::Delete(key.to_vec()))
     }
@@ -104,7 +106,7 @@ fn batch(table: &Arc<str>, changes: Vec<Change>) -> ChangeBatch {
 impl Drop for Handle {
     fn drop(&mut self) {
         if self.closes {
-            // Whoever wants to know closes it before.
+            // Callers who need the error close it before.
             let _ = self.engine.close();
         }
         drop(self.directory.take());

@@ -1,4 +1,4 @@
-//! Ids of documents: numbers that grow with time and are never given twice.
+//! Ids of documents: numbers that increase with time and are never reused.
 //!
 //! ```text
 //! id := milliseconds since 2020-01-01 00:00:00 UTC << 22 | number within the millisecond
@@ -17,13 +17,13 @@ use remora_engine::{ChangeBatch, Database};
 
 use crate::{Error, Result};
 
-/// What the stored names begin with.
+/// The prefix of the names of stored limits.
 const STORED: &str = "#ids.";
 /// 2020-01-01 00:00:00 UTC, in milliseconds since 1970.
 const BEGIN_MS: u128 = 1_577_836_800_000;
-/// Bits of the number within a millisecond.
+/// The bits of the number within a millisecond.
 const NUMBER_BITS: u32 = 22;
-/// How far ahead ids are stored as given, in milliseconds.
+/// How far ahead the stored limit is, in milliseconds.
 const AHEAD_MS: i64 = 1_000;
 
 /// The ids of all collections.
@@ -34,20 +34,21 @@ pub(crate) struct Ids {
 
 #[derive(Clone, Copy, Debug)]
 struct Given {
-    /// The last id.
+    /// The last id that was generated.
     last: i64,
-    /// What is stored: no id above it was ever given.
+    /// The stored limit. No id above it was ever given.
     stored: i64,
 }
 
 impl Ids {
-    /// So many ids of a collection, one above the other: the first of them.
+    /// Reserves `count` consecutive ids of a collection and returns the first.
     pub fn take(&self, engine: &Database, collection: &str, count: usize) -> Result<i64> {
         self.take_at(engine, collection, count, now_ms())
     }
 
-    /// Runs what gives a collection another name, with what is to be stored in the same step: under the new name
-    /// ids go on above those of the old one, and of one that had the name before.
+    /// Renames a collection by `rename`, which gets what is to be stored in the same step: under
+    /// the new name, ids continue above those of the old name and of an earlier collection of the
+    /// new name.
     pub fn rename(
         &self,
         engine: &Database,
@@ -55,7 +56,7 @@ impl Ids {
         to: &str,
         rename: impl FnOnce(Vec<(String, String)>) -> Result<()>,
     ) -> Result<()> {
-        // Held meanwhile, so that none is given under a name that is no more.
+        // Locked, so that no id is generated under a name that no longer exists.
         let mut collections = self.collections.lock();
         let mut highest: i64 = 0;
         for name in [from, to] {
@@ -77,7 +78,7 @@ impl Ids {
         count: usize,
         now_ms: i64,
     ) -> Result<i64> {
-        // Held while what is ahead is stored: whoever takes more waits for it.
+        // Locked while the limit is stored; other callers wait for it.
         let mut collections = self.collections.lock();
         let name = format!("{STORED}{collection}");
         let mut given = match collections.get(collection) {
@@ -102,7 +103,7 @@ impl Ids {
     }
 }
 
-/// Milliseconds since the beginning of 2020; 0 before it.
+/// Milliseconds since the beginning of 2020; 0 before that.
 fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     i64::try_from(since.saturating_sub(BEGIN_MS)).unwrap_or(i64::MAX) & (i64::MAX >> NUMBER_BITS)
@@ -128,7 +129,7 @@ mod tests {
             }
             engine.close().unwrap();
         }
-        // The clock is followed where it is ahead.
+        // If the clock is ahead, ids follow it.
         assert_eq!(last >> NUMBER_BITS, 9_000);
     }
 
@@ -159,7 +160,7 @@ mod tests {
         let ids = Ids::default();
         assert_eq!(ids.take_at(&engine, "a", 2, 77).unwrap(), 77 << NUMBER_BITS);
         assert!(now_ms() > 150_000_000_000 && now_ms() << NUMBER_BITS > 0);
-        // Another collection has ids of its own.
+        // Ids of different collections are independent.
         assert_eq!(ids.take_at(&engine, "b", 1, 77).unwrap(), 77 << NUMBER_BITS);
     }
 }

@@ -8,17 +8,18 @@
 //! # Ok::<(), remora::Error>(())
 //! ```
 //!
-//! [`Database`] is the entry: [`Table`] has rows by key and searches, [`Collection`] documents by id and by content,
-//! `execute` and `query` take SQL. All see the same rows. What a call acknowledged survives a crash. Readers never wait
-//! for writers.
+//! [`Database`] is the entry point. [`Table`] accesses rows by key and searches them,
+//! [`Collection`] accesses documents by id and by content, and `execute` and `query` run SQL. All
+//! of them access the same rows. Acknowledged writes survive a crash. Readers never wait for
+//! writers.
 //!
-//! The feature `sql` (on unless `default-features = false`) brings statements and Arrow, and with them
-//! DataFusion, which takes most of the time to build. Without it there are tables, searches and collections. The feature
-//! `follow` (off) copies and follows tables of a MySQL or MariaDB: `Database::follow`.
+//! The feature `sql` (on by default) adds statements and Arrow. It depends on DataFusion, which
+//! takes most of the build time. Without it there are tables, searches and collections. The feature
+//! `follow` (off by default) copies and follows tables of a MySQL or MariaDB: `Database::follow`.
 //!
-//! No module imports one that stands above it. From the bottom: `error`, `options`, `value`, `json`,
-//! `row`, `filter`; `directory`, `ids`, `runtime` and `sessions` (where statements run); `handle`, which
-//! all share; `table`, `collection`, `sql`, `watch`, `batch`, `follow`; `database`.
+//! Modules import only those before them: `error`, `options`, `value`, `json`, `row`, `filter`;
+//! `directory`, `ids`, `runtime` and `sessions` (which run statements); `handle`, which all others
+//! share; `table`, `collection`, `sql`, `watch`, `batch`, `follow`; `database`.
 
 #![warn(missing_docs)]
 

@@ -3,8 +3,8 @@
 pub use remora_engine::Durability;
 use remora_engine::memory_share;
 
-/// Settings of a database; [`Options::default`] is what most programs want. Its limits of memory are lower if the
-/// process may use less than 4 GiB: as much as the machine has, or as its control group allows.
+/// The settings of a database. [`Options::default`] suits most programs. Its memory limits are
+/// lower if less than 4 GiB is available to the process, by the machine or by its control group.
 ///
 /// ```
 /// use remora::{Durability, Options};
@@ -17,19 +17,21 @@ use remora_engine::memory_share;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How soon a write is safe from a loss of power; from a crash of the process it is always.
+    /// When a write survives a loss of power. A crash of the process it always survives.
     pub durability: Durability,
-    /// Bytes of the row store's caches: half for blocks, half for rows that are read often. If all rows fit into their
-    /// half, a read by key takes a third of the time.
+    /// The bytes of the row store's caches: half for blocks, half for rows that are read often. If
+    /// all rows fit into their half, a read by key takes a third of the time.
     pub row_cache_bytes: u64,
-    /// Most bytes on the disk of changes that are kept for watchers, and of one transaction more. A watcher that is
-    /// further behind gets [`Error::Gone`](crate::Error::Gone). Nothing is kept while there is none.
+    /// The most bytes of changes that are kept on disk for watchers, exceeded by at most one
+    /// transaction. A watcher that is further behind gets [`Error::Gone`](crate::Error::Gone).
+    /// Nothing is kept while there is no watcher.
     pub max_watch_bytes: u64,
-    /// Most memory of one statement, in bytes; more is put on the disk or refused.
+    /// The most memory of one statement in bytes. Beyond it rows are spilled to disk, or the
+    /// statement fails.
     pub max_query_memory_bytes: u64,
-    /// Most memory of all statements together, in bytes.
+    /// The most memory of all statements together, in bytes.
     pub max_total_memory_bytes: u64,
-    /// Most bytes that statements may put on the disk while they run, in all.
+    /// The most bytes that all running statements together may spill to disk.
     pub max_spill_bytes: u64,
 }
 

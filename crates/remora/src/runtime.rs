@@ -1,9 +1,9 @@
-//! Where SQL statements run. They are async tasks; a program may call them from anywhere, also within an async runtime
-//! of its own.
+//! The threads that run SQL statements. Statements are async tasks; programs may call them from
+//! anywhere, also within an async runtime of their own.
 //!
-//! Outside a runtime, the calling thread runs the statement itself, at the cost of a few function calls. Within a
-//! runtime, where blocking is not allowed, and for texts that may need more stack than the caller has, a thread of our
-//! own runs it.
+//! Outside a runtime, the calling thread runs the statement itself, at the cost of a few function
+//! calls. Within a runtime, where blocking is not allowed, and for statements that may need more
+//! stack than the caller has, a thread of this module runs it.
 
 use std::{
     future::Future,
@@ -14,21 +14,21 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::{Error, Result};
 
-/// A stack for the deepest statement that is let through.
+/// A stack for the most deeply nested statement that is accepted.
 const STACK_BYTES: usize = 16 << 20;
-/// A text of so many words and signs cannot nest deeper than a small stack holds.
+/// A text with at most this many words and signs fits into a small stack.
 const MAX_WORDS: usize = 64;
 
-/// Our threads, and timers; `None` where none can be made.
+/// The threads and timers; `None` if they cannot be created.
 static RUNTIME: LazyLock<Option<Runtime>> = LazyLock::new(|| {
     let mut builder = Builder::new_multi_thread();
     builder.thread_stack_size(STACK_BYTES).thread_name("remora").enable_time().build().ok()
 });
 
-/// Whether a statement may nest deeper than a small stack holds: it has many words and signs, each of which
-/// may open a level.
+/// Whether a statement may need a large stack: it has many words and signs, and each may open a
+/// level of nesting.
 pub(crate) fn may_be_deep(text: &str) -> bool {
-    // What a prepared statement by name says stands elsewhere.
+    // The text of a statement that is prepared or executed by name is not in this text.
     let by_name = |word: &[u8]| {
         text.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
     };
@@ -63,13 +63,13 @@ where
     }
     let (sender, receiver) = sync_channel(1);
     runtime.spawn(async move {
-        // Somebody waits for it until it comes.
+        // The receiver waits until the result is sent.
         let _ = sender.send(work.await);
     });
     receiver.recv().map_err(|_| failed("the statement broke off: please report it"))
 }
 
-/// Runs work that nobody waits for here, in a thread of ours.
+/// Runs work in a thread of this module, without waiting for it.
 ///
 /// # Errors
 /// [`Error::Io`] if the system refused a new thread.

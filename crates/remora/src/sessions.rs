@@ -16,19 +16,19 @@ use remora_sql::{EmbeddedHost, Identity, Instance, Session, Settings};
 
 use crate::{Error, Options, Result, runtime};
 
-/// What `@@version` says: that of the MySQL whose meaning SQL has.
+/// `@@version`: that of the MySQL whose behaviour SQL follows.
 const VERSION: &str = concat!("9.7.0-remora-", env!("CARGO_PKG_VERSION"));
-/// Idle sessions that are kept.
+/// The most idle sessions that are kept.
 const MAX_IDLE: usize = 32;
-/// Prepared statements that are kept.
+/// The most prepared statements that are kept.
 const MAX_STATEMENTS: usize = 256;
-/// Longest text that is kept with its statement, in bytes.
+/// The longest text of a prepared statement that is kept, in bytes.
 const MAX_KEPT_BYTES: usize = 16 << 10;
 
-/// The database that tables without one are in: that of a server over the same directory.
+/// The database of unqualified tables, as in a server over the same directory.
 const DEFAULT_DATABASE: &str = "remora";
 
-/// Where statements begin.
+/// The sessions of a database.
 pub(crate) struct Sessions {
     instance: Instance,
     next: AtomicU64,
@@ -37,8 +37,8 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    /// Statements of this database, which put rows that memory has no room for into the folder `spill`, or into one
-    /// of the system's.
+    /// The sessions of this database. Statements spill rows that exceed their memory into the
+    /// folder `spill`, or into a temporary one.
     pub fn new(engine: Database, options: &Options, spill: Option<PathBuf>) -> Self {
         let settings = Settings {
             version: VERSION.to_owned(),
@@ -58,7 +58,7 @@ impl Sessions {
         }
     }
 
-    /// A session as it is after a login.
+    /// A session in its initial state.
     pub fn begin(&self) -> Session {
         if let Some(session) = self.idle.lock().pop() {
             return session;
@@ -68,7 +68,7 @@ impl Sessions {
         self.instance.session(id, identity)
     }
 
-    /// Takes a session back. Nothing of what was done in it is left.
+    /// Takes a session back, and resets it.
     pub fn end(&self, mut session: Session) {
         session.reset(None);
         let mut idle = self.idle.lock();
@@ -77,7 +77,7 @@ impl Sessions {
         }
     }
 
-    /// The statement of a text, which was prepared before or is now.
+    /// The prepared statement of a text, from the cache if possible.
     pub fn prepare(&self, session: &mut Option<Session>, text: &str) -> Result<Arc<Prepared>> {
         if let Some(known) = self.statements.lock().get(text) {
             return Ok(known);
@@ -88,7 +88,7 @@ impl Sessions {
     }
 }
 
-/// Runs what needs the session. One that breaks off takes it away.
+/// Runs work with the session. If the work panics, the session is lost.
 pub(crate) fn lend<T, F>(
     session: &mut Option<Session>,
     is_deep: bool,
@@ -104,7 +104,7 @@ where
     Ok(ran?)
 }
 
-/// Reads a statement.
+/// Prepares a statement.
 pub(crate) fn prepare(session: &mut Option<Session>, text: &str) -> Result<Arc<Prepared>> {
     let (is_deep, text) = (runtime::may_be_deep(text), text.to_owned());
     let statement = lend(session, is_deep, async move |mut session| {
@@ -114,14 +114,14 @@ pub(crate) fn prepare(session: &mut Option<Session>, text: &str) -> Result<Arc<P
     Ok(Arc::new(Prepared { statement, is_deep }))
 }
 
-/// A statement that was read.
+/// A prepared statement.
 pub(crate) struct Prepared {
     pub statement: remora_sql::Prepared,
     /// Whether it may need a large stack.
     pub is_deep: bool,
 }
 
-/// Prepared statements by their texts.
+/// A cache of prepared statements by text.
 #[derive(Default)]
 pub(crate) struct Statements {
     known: HashMap<String, Arc<Prepared>>,

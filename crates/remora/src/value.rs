@@ -1,16 +1,16 @@
-//! Rust's values as those of a database.
+//! Converts Rust values to values of a database.
 
 use std::sync::Arc;
 
 use remora_engine::{Date, DateTime, Decimal, Value};
 
-/// What can stand for a `?` of a statement, be a key, or be compared with.
+/// A type whose values can be parameters of a statement, keys, or operands of comparisons.
 pub trait IntoValue {
-    /// The value.
+    /// The database value.
     fn into_value(self) -> Value;
 }
 
-/// The values of a statement's `?`, in their order.
+/// The parameters of a statement, in the order of its `?`.
 ///
 /// ```
 /// use remora::{Value, params};
@@ -74,7 +74,7 @@ impl<T: IntoValue> IntoValue for Option<T> {
     }
 }
 
-/// A primary key: one value, or a tuple of one for each of its columns.
+/// A primary key: one value, or a tuple with a value for each of its columns.
 pub trait IntoKey {
     /// The values, in the order of the key's columns.
     fn into_key(self) -> Vec<Value>;
@@ -86,7 +86,7 @@ impl<T: IntoValue> IntoKey for T {
     }
 }
 
-/// Of any number of columns.
+/// A key with any number of columns.
 impl IntoKey for Vec<Value> {
     fn into_key(self) -> Vec<Value> {
         self

@@ -1,4 +1,4 @@
-//! Watching (change data capture): committed changes one by one, from a position on.
+//! Watching (change data capture): committed changes one by one, starting at a position.
 
 use std::{
     sync::Arc,
@@ -12,7 +12,8 @@ use remora_engine::{
 
 use crate::{Error, Result, handle::Handle, row::Row, table::shown};
 
-/// What is to be watched: [`Database::watch`](crate::Database::watch) begins one, [`WatchBuilder::start`] ends it.
+/// The settings of a watcher. [`Database::watch`](crate::Database::watch) creates them, and
+/// [`WatchBuilder::start`] starts it.
 pub struct WatchBuilder {
     handle: Arc<Handle>,
     request: WatchRequest,
@@ -23,32 +24,37 @@ impl WatchBuilder {
         Self { handle, request: WatchRequest::default() }
     }
 
-    /// Keeps changes for this name from now on, until it is forgotten, also while nobody reads them and across restarts; if it
-    /// is there it goes on behind its saved position. One without a name begins now and is gone with the [`Watch`].
+    /// Gives the watcher a name. From then on changes are kept for it until it is removed, also
+    /// across restarts and while nobody reads them. If the watcher exists, it continues after its
+    /// saved position. An unnamed watcher starts now and ends with the [`Watch`].
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.request.name = Some(name.into());
         self
     }
 
-    /// Watches these tables and collections alone, whether they are there or not; a table of SQL has its database
-    /// before its name (`shop.orders`), but for those of `remora`. Without this all are watched.
+    /// Watches only these tables and collections, whether they exist or not. Tables of SQL are
+    /// qualified by their database (`shop.orders`), except those in `remora`. The default is all
+    /// tables.
     pub fn tables<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
         self.request.tables.get_or_insert_default().extend(names.into_iter().map(T::into));
         self
     }
 
-    /// Begins behind a position that the program has kept itself, of [`Change::position`] or [`Watch::position`].
+    /// Starts after a position that the program has stored itself, from [`Change::position`] or
+    /// [`Watch::position`].
     pub fn from(mut self, position: u64) -> Self {
         self.request.from = Some(Position(position));
         self
     }
 
-    /// Begins. Cost: the first watcher of a database costs a sync; what writes cost from then on says [`Watch`].
+    /// Starts watching. Cost: a sync for the first watcher of a database. See [`Watch`] for the
+    /// cost of later writes.
     ///
     /// # Errors
-    /// - [`Error::Gone`]: what comes behind the position is not kept any more.
-    /// - [`Error::Conflict`]: the watcher of this name is open, or has other tables.
-    /// - [`Error::Request`]: the name is empty or above 200 bytes, or the position lies ahead.
+    /// - [`Error::Gone`]: the changes after the position are no longer kept.
+    /// - [`Error::Conflict`]: the watcher of this name is open, or watches other tables.
+    /// - [`Error::Request`]: the name is empty or longer than 200 bytes, or the position is in the
+    ///   future.
     /// - [`Error::Full`], [`Error::ReadOnly`] or [`Error::Closed`]: nothing can be written.
     pub fn start(self) -> Result<Watch> {
         let engine = self.handle.engine.watch(self.request)?;
@@ -56,7 +62,8 @@ impl WatchBuilder {
     }
 }
 
-/// What is committed, by whomever, change by change in the order of commits: an iterator that waits for what comes.
+/// Committed changes of all writers, one by one in the order of commits: an iterator that waits for
+/// the next change.
 ///
 /// ```
 /// use remora::{Database, Event};
@@ -82,28 +89,34 @@ impl WatchBuilder {
 /// # Ok::<(), remora::Error>(())
 /// ```
 ///
-/// **Which changes.** All that are committed behind its position, each once, in the order of commits; those of a
-/// transaction stand together ([`Change::transaction`], [`Change::is_last`]). Of several changes that a transaction makes
-/// to a row the outcome is told. What is told is durable as far as [`Options::durability`](crate::Options) says.
+/// **Which changes.** All changes committed after its position, each once, in the order of commits.
+/// The changes of a transaction are consecutive ([`Change::transaction`], [`Change::is_last`]). If
+/// a transaction changes a row several times, only the final result is reported. Reported changes
+/// are durable to the degree of [`Options::durability`](crate::Options).
 ///
-/// **Across restarts.** One that has a name goes on behind the position that was saved last: by [`Change::save`], or with
-/// what the program writes, by [`Batch::done`](crate::Batch::done). No change behind it is left out, and those that were
-/// told and not saved are told again: at least once; what is written in the same batch as the position, exactly once.
+/// **Across restarts.** A named watcher continues after the position that was last saved: by
+/// [`Change::save`], or together with what the program writes, by
+/// [`Batch::done`](crate::Batch::done). No later change is left out, and changes that were reported
+/// but not saved are reported again. So each change is processed at least once, or exactly once if
+/// its effect is written in the same batch as the position.
 ///
-/// **What it costs.** Nothing while there is no watcher. While there is one, each write of a watched table reads the row
-/// before, if there is one, and writes both rows once more, in the same commit and sync. A transaction larger than memory (a
-/// large load, a copy of a followed table) is read once more before its commit, while other writes wait.
-/// What all watchers have saved is dropped. Whoever is further behind than
-/// [`Options::max_watch_bytes`](crate::Options::max_watch_bytes) gets [`Error::Gone`]: who is slow holds up nobody. In
-/// memory is a megabyte or so, and the largest row.
+/// **Cost.** Without watchers, nothing. With watchers, each write to a watched table reads the
+/// row's previous version, if there is one, and writes both versions again, in the same commit and
+/// sync. A transaction larger than memory (a large load, a copy of a followed table) is read again
+/// before its commit, while other writes wait. Changes that all watchers have saved are dropped. A
+/// watcher that is further behind than
+/// [`Options::max_watch_bytes`](crate::Options::max_watch_bytes) gets [`Error::Gone`], so that a
+/// slow watcher blocks nobody. Memory: about a megabyte, and the largest row.
 ///
-/// **Definitions** have changes of their own: see [`Event`]. Hidden tables (of keys and of copies) are not told of.
+/// **Definitions** are reported as changes of their own: see [`Event`]. Hidden tables (of keys and
+/// of copies) are not reported.
 ///
-/// **The state it begins at.** Start the watcher first, then read the tables, then apply its changes: a change that
-/// is in what was read already makes the row what it was, and the later ones follow.
+/// **The initial state.** Start the watcher first, then read the tables, then apply the changes.
+/// Applying a change that the tables already contained leaves the row as it is, and later ones
+/// follow.
 ///
-/// It ends when the database is closed: [`Database::close`](crate::Database::close) from another thread ends the wait.
-/// Dropping it leaves what is stored of its name.
+/// It ends when the database is closed: [`Database::close`](crate::Database::close) in another
+/// thread ends the wait. Dropping it keeps the stored state of its name.
 pub struct Watch {
     engine: EngineWatch,
     handle: Arc<Handle>,
@@ -112,12 +125,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The next change; `None` if there is none within this time.
+    /// The next change; `None` if none arrives within this time.
     ///
     /// # Errors
-    /// - [`Error::Gone`]: what comes next is not kept any more.
+    /// - [`Error::Gone`]: the next changes are no longer kept.
     /// - [`Error::Closed`]: the database was closed.
-    /// - [`Error::ReadOnly`]: it takes no writes any more, and all changes were told.
+    /// - [`Error::ReadOnly`]: the database no longer accepts writes, and all changes were reported.
     /// - [`Error::Corrupt`] or [`Error::Io`]: the changes cannot be read.
     pub fn next_within(&mut self, patience: Duration) -> Result<Option<Change>> {
         let deadline = Instant::now().checked_add(patience);
@@ -125,17 +138,18 @@ impl Watch {
         Ok(change.map(|change| self.change(change)))
     }
 
-    /// How far it has come: all changes up to here were told.
+    /// The current position: all changes up to it were reported.
     pub fn position(&self) -> u64 {
         self.engine.position().0
     }
 
-    /// Saves under its name, durably, that everything up to a position is done, of a [`Change::position`] or
-    /// [`Watch::position`]: also where nothing was to be told, so that less is kept for it.
+    /// Durably saves, under the watcher's name, that everything up to a position was processed. It
+    /// is a [`Change::position`] or [`Watch::position`]; the latter also advances while nothing is
+    /// reported, so that fewer changes are kept.
     ///
     /// # Errors
-    /// [`Error::Request`] if it has no name or did not come so far; [`Error::Full`], [`Error::ReadOnly`] or
-    /// [`Error::Closed`] if it cannot be written.
+    /// [`Error::Request`] if the watcher has no name or has not reached the position;
+    /// [`Error::Full`], [`Error::ReadOnly`] or [`Error::Closed`] if it cannot be written.
     pub fn save(&self, position: u64) -> Result<()> {
         Ok(self.engine.save(Position(position))?)
     }
@@ -159,7 +173,7 @@ impl Watch {
 impl Iterator for Watch {
     type Item = Result<Change>;
 
-    /// Waits for the next change. The end is that of the database, or comes behind an error.
+    /// Waits for the next change. It ends after an error, or when the database is closed.
     fn next(&mut self) -> Option<Result<Change>> {
         if self.ended {
             return None;
@@ -178,7 +192,7 @@ impl Iterator for Watch {
     }
 }
 
-/// A change that was committed.
+/// A committed change.
 pub struct Change {
     pub(crate) handle: Arc<Handle>,
     watcher: Option<Arc<str>>,
@@ -190,43 +204,44 @@ pub struct Change {
     event: Event,
 }
 
-/// What happened. Rows have the columns that their table had then.
+/// What a change did. Rows have the columns that their table had at that time.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// There is a new row.
+    /// A row was inserted.
     Insert {
-        /// The row.
+        /// The new row.
         row: Row,
     },
-    /// A row is another one now, or was written again as it was.
+    /// A row was changed, or written again unchanged.
     Update {
         /// The row before.
         old: Row,
-        /// The row.
+        /// The row after.
         row: Row,
     },
-    /// A row is gone.
+    /// A row was deleted.
     Delete {
-        /// The row before.
+        /// The deleted row.
         old: Row,
     },
-    /// There is a new table, without rows.
+    /// A table was created, without rows.
     Created,
-    /// The table is gone, and its rows with it.
+    /// The table was dropped with its rows.
     Dropped,
-    /// All rows of the table are gone.
+    /// All rows of the table were deleted.
     Truncated,
-    /// The table has another definition, and the rows it had: columns that are new are NULL in them or what the
-    /// definition says.
+    /// The definition of the table was changed. Its rows stay; new columns have NULL or their
+    /// default in them.
     Altered,
-    /// The table had this name before; what had its name is gone.
+    /// The table was renamed. A table that had the new name was dropped.
     Renamed {
-        /// The name before.
+        /// The old name.
         from: String,
     },
-    /// The table has other rows than before, of which nothing was told: it took the place of the one that had its
-    /// name, as where a schema change or a copy of a followed table made it anew. Read it.
+    /// The rows of the table were replaced without individual changes: another table took its
+    /// place, for example a rebuilt one after a schema change, or a new copy of a followed table.
+    /// Read it again.
     Replaced,
 }
 
@@ -236,17 +251,17 @@ impl Change {
         &self.table
     }
 
-    /// The row's key, in the order of the key's columns; `None` where it is the table that changed.
+    /// The row's key, in the order of the key's columns; `None` for a change of the table.
     pub fn key(&self) -> Option<&[Value]> {
         self.key.as_deref()
     }
 
-    /// What happened.
+    /// What the change did.
     pub fn event(&self) -> &Event {
         &self.event
     }
 
-    /// The row as it is by the change; `None` if it is gone, or the table changed.
+    /// The row after the change; `None` if it was deleted, and for a change of the table.
     pub fn row(&self) -> Option<&Row> {
         match &self.event {
             Event::Insert { row } | Event::Update { row, .. } => Some(row),
@@ -254,24 +269,26 @@ impl Change {
         }
     }
 
-    /// The number of the transaction that made it: equal for its changes alone, and greater for later ones.
+    /// The number of the transaction: only its changes have it, and later transactions have greater
+    /// ones.
     pub fn transaction(&self) -> u64 {
         self.transaction
     }
 
-    /// Whether it is the last change of its transaction that is told.
+    /// Whether it is the last reported change of its transaction.
     pub fn is_last(&self) -> bool {
         self.is_last
     }
 
-    /// Where to go on if everything up to this change is done. Before the last change of a transaction that is before the
-    /// transaction: all of it is told again.
+    /// The position to save once everything up to this change was processed. Before the last change
+    /// of a transaction, it is the position before the transaction, all of which would be reported
+    /// again.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Saves under the watcher's name, durably, that everything up to this change is done. Cost: that of a small write, a
-    /// sync with it; several thousand changes may share one.
+    /// Durably saves, under the watcher's name, that everything up to this change was processed.
+    /// Cost: that of a small write with a sync; several thousand changes may share one.
     ///
     /// # Errors
     /// [`Error::Request`] if the watcher has no name; [`Error::Full`], [`Error::ReadOnly`] or [`Error::Closed`] if it
@@ -300,13 +317,13 @@ impl std::fmt::Debug for Change {
     }
 }
 
-/// A watcher that has a name.
+/// A named watcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Watcher {
     /// Its name.
     pub name: String,
-    /// The tables it watches; `None`: all.
+    /// The tables that it watches; `None` means all.
     pub tables: Option<Vec<String>>,
     /// The saved position.
     pub position: u64,
@@ -319,7 +336,7 @@ impl Watcher {
     }
 }
 
-/// What happened as a program gets it, with the key of the row.
+/// Converts a change of the engine, with the key of the row.
 fn event(what: Watched) -> (Option<Vec<Value>>, Event) {
     let key = |schema: &Schema, row: &[Value]| {
         let parts = schema.primary_key.iter();

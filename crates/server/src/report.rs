@@ -210,7 +210,7 @@ fn index(sum: &TableStatistics) -> IndexInfo {
     }
 }
 
-/// The result cache's figures, what no request can get any more taken out of it first.
+/// The statistics of the result cache, after removing unreachable entries.
 pub(crate) fn cache_stats(shared: &ServerState) -> CacheStats {
     let settings = &shared.settings.load().cache;
     shared.cache.sweep(settings, |table| shared.database.table_version(table).ok());

@@ -29,13 +29,13 @@ const WAIT_STEP: Duration = Duration::from_millis(50);
 pub(crate) trait Source: Send + Sync {
     /// Its status.
     fn status(&self) -> FollowerStatus;
-    /// The same with unusable functional keys, which requires reading all tables' declarations.
+    /// The status with unusable functional keys, which requires reading all tables' declarations.
     fn full_status(&self) -> FollowerStatus {
         self.status()
     }
     /// Stops following until [`Source::resume`]. Nothing is written any more on return.
     fn stop(&self) -> Result<(), remora_source::Error>;
-    /// The same without waiting.
+    /// Requests a stop without waiting for it.
     fn request_stop(&self) -> Result<(), remora_source::Error>;
     /// Resumes from the applied position.
     fn resume(&self) -> Result<(), remora_source::Error>;
@@ -157,7 +157,7 @@ impl Sources {
         self.all().iter().map(|one| (one.name.as_str(), one.source.status())).collect()
     }
 
-    /// The same with unusable functional keys.
+    /// The status of each source, with unusable functional keys.
     fn full_statuses(&self) -> Vec<(&str, FollowerStatus)> {
         self.all().iter().map(|one| (one.name.as_str(), one.source.full_status())).collect()
     }

@@ -147,7 +147,7 @@ pub(crate) fn show(zone: Option<&Zone>, columns: Columns, value: &mut Value) {
     }
 }
 
-/// The same for all rows of a page.
+/// Converts the values of all rows of a page.
 pub(crate) fn localize_hits(zone: Option<&Zone>, columns: Columns, hits: &mut [Hit]) {
     if active(zone).is_none() {
         return;
@@ -158,15 +158,15 @@ pub(crate) fn localize_hits(zone: Option<&Zone>, columns: Columns, hits: &mut [H
     }
 }
 
-/// The same for the values of a facet.
+/// Converts the values of a facet.
 pub(crate) fn localize_facet(zone: Option<&Zone>, reply: &mut FacetReply) {
     if let Some(zone) = active(zone) {
         reply.values.iter_mut().for_each(|(value, _)| localize_seconds(zone, value));
     }
 }
 
-/// The same for a key, which is always a text. Of a repeated local time the later one gets an explicit offset, so that
-/// a shown key identifies its row.
+/// Converts a key, which is always shown as text. If a local time occurs twice, the later one gets
+/// an explicit offset, so that a shown key identifies its row.
 pub(crate) fn localize_key(zone: Option<&Zone>, key: &mut [Value]) {
     let Some(zone) = active(zone) else { return };
     for value in key {

@@ -1,9 +1,9 @@
-//! One value of a reply's row, borrowed from wherever it lies.
+//! A value of a result row, borrowed from where it is stored.
 
 use remora_engine::{Date, DateTime, Decimal};
 
-/// A value on its way to a client. Which variants a column has is its [`crate::SqlType`]'s to say;
-/// a wire writes each as text or binary.
+/// A value on its way to a client. The column's [`crate::SqlType`] decides the variant; each
+/// protocol encodes it as text or binary.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell<'a> {
     /// NULL.
@@ -12,11 +12,11 @@ pub enum Cell<'a> {
     Int(i64),
     /// An unsigned integer of any width.
     Uint(u64),
-    /// FLOAT: written with the digits of 32 bits.
+    /// FLOAT: printed with the digits of a 32-bit float.
     Float(f32),
     /// DOUBLE.
     Double(f64),
-    /// An exact decimal, at the scale it is shown with.
+    /// An exact decimal, printed with its scale.
     Decimal(&'a Decimal),
     /// Text, in UTF-8; also ENUM, SET and JSON.
     Text(&'a str),
@@ -24,7 +24,7 @@ pub enum Cell<'a> {
     Bytes(&'a [u8]),
     /// A date.
     Date(Date),
-    /// A span of time in microseconds, shown with the column's digits of fraction.
+    /// A time in microseconds, printed with the column's fraction digits.
     Time(i64),
     /// A date and time of day; also TIMESTAMP, already in the session's time zone.
     DateTime(DateTime),

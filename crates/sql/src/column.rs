@@ -1,42 +1,42 @@
-//! What a column of a reply is: name, origin, type, as MySQL tells its clients.
+//! The description of a result column: name, origin and type, as MySQL sends it to clients.
 
 use remora_mysql::Collation;
 
 /// A column of a result set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// The database of the table, empty for an expression.
+    /// The table's database; empty for an expression.
     pub database: String,
-    /// The table's alias, empty for an expression.
+    /// The table's alias; empty for an expression.
     pub table: String,
     /// The table's own name.
     pub original_table: String,
     /// The column's alias or the text of the expression.
     pub name: String,
-    /// The column's own name, empty for an expression.
+    /// The column's own name; empty for an expression.
     pub original_name: String,
     /// The type.
     pub kind: SqlType,
-    /// Whether numbers have no sign.
+    /// Whether it is UNSIGNED.
     pub unsigned: bool,
-    /// Whether NULL cannot occur.
+    /// Whether it can never be NULL.
     pub not_null: bool,
     /// Whether it is a part of the primary key.
     pub primary_key: bool,
     /// Whether it is AUTO_INCREMENT.
     pub auto_increment: bool,
-    /// MySQL's number of the collation; 63 is binary.
+    /// The number of the collation; 63 is binary.
     pub collation: u16,
-    /// The display length that MySQL tells, in bytes of the reply's character set.
+    /// The display length, in bytes of the result's character set.
     pub length: u32,
-    /// Whether zeros fill its texts up to the length.
+    /// Whether it is ZEROFILL.
     pub zerofill: bool,
-    /// Digits behind the point of a FLOAT or DOUBLE that has a fixed number of them.
+    /// The fixed number of fraction digits of a FLOAT or DOUBLE, if declared.
     pub decimals: Option<u8>,
 }
 
 impl Column {
-    /// A column of no table, whose type is not told yet.
+    /// A column of no table, with its type still to be set.
     pub fn computed(name: impl Into<String>) -> Self {
         Self {
             database: String::new(),
@@ -57,10 +57,10 @@ impl Column {
     }
 }
 
-/// MySQL's types, as a client sees them.
+/// MySQL's types, as clients see them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SqlType {
-    /// The type of a bare NULL.
+    /// The type of the literal NULL.
     Null,
     /// 8 bits.
     TinyInt,
@@ -76,21 +76,21 @@ pub enum SqlType {
     Float,
     /// 64-bit float.
     Double,
-    /// Exact: digits in all, digits of the fraction.
+    /// An exact decimal: precision and scale.
     Decimal(u8, u8),
-    /// So many bits.
+    /// A bit field of so many bits.
     Bit(u8),
     /// A year.
     Year,
     /// A date.
     Date,
-    /// A time with so many digits of fraction.
+    /// A time with so many fraction digits.
     Time(u8),
-    /// A date and time with so many digits of fraction.
+    /// A date and time with so many fraction digits.
     DateTime(u8),
-    /// A moment with so many digits of fraction.
+    /// A timestamp with so many fraction digits.
     Timestamp(u8),
-    /// CHAR and BINARY (which of them the collation says).
+    /// CHAR or BINARY, depending on the collation.
     Char,
     /// VARCHAR and VARBINARY.
     VarChar,
@@ -108,9 +108,9 @@ pub enum SqlType {
     Set,
     /// JSON.
     Json,
-    /// A set of integers of 32 bits without sign, shown as `1,2`.
+    /// A set of unsigned 32-bit integers, displayed as `1,2`.
     Multi,
-    /// A set of integers of 64 bits, shown as `-1,2`.
+    /// A set of signed 64-bit integers, displayed as `-1,2`.
     Multi64,
     /// GEOMETRY.
     Geometry,

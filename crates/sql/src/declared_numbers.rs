@@ -1,4 +1,4 @@
-//! Numbers as their columns are declared, for wires that show values as texts.
+//! Numbers in the display format of their columns, for protocols that show values as texts.
 
 use std::sync::Arc;
 
@@ -10,22 +10,22 @@ use crate::{
     meaning::{expr_type, types::MAX_SCALE},
 };
 
-/// What a table declares of how its numbers are shown: ZEROFILL, FLOAT(M,D), DOUBLE(M,D).
+/// The declared display formats of a table's numbers: ZEROFILL, FLOAT(M,D), DOUBLE(M,D).
 pub struct DeclaredNumbers {
     columns: Vec<Form>,
 }
 
 struct Form {
-    /// Leading zeros up to so many places.
+    /// The width to which leading zeros pad a number.
     places: usize,
-    /// Digits behind the point of a float.
+    /// The fraction digits of a float.
     decimals: Option<usize>,
     /// Whether floats have 32 bits.
     is_single: bool,
 }
 
 impl DeclaredNumbers {
-    /// Of a table that has such columns.
+    /// The formats of a table; `None` if no column has one.
     #[must_use]
     pub fn of(schema: &Arc<Schema>) -> Option<Self> {
         let table = SqlTable::of(schema);
@@ -46,7 +46,7 @@ impl DeclaredNumbers {
         Some(Self { columns: forms.collect() })
     }
 
-    /// The text of a column's value, where the column has a form of its own.
+    /// The text of a value, if the column has a display format.
     #[must_use]
     pub fn text(&self, column: usize, value: &Value) -> Option<String> {
         let Form { places, decimals, is_single } = self.columns.get(column)?;

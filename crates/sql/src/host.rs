@@ -1,4 +1,4 @@
-//! What statements need of the server around them.
+//! What the SQL layer needs of the server that embeds it.
 
 use std::{
     sync::atomic::AtomicBool,
@@ -9,8 +9,8 @@ use remora_mysql::ErrorCode;
 
 use crate::{Error, Identity, Result};
 
-/// The server around the SQL side: its connections and the servers it follows. What is not said
-/// is as in a database within a program: nobody else is connected, nobody is followed.
+/// The server around the SQL layer: its connections and the servers it follows. The default methods
+/// are those of an embedded database: no other connections, nothing followed.
 pub trait Host: Send + Sync {
     /// The open connections.
     fn processes(&self) -> Vec<Process> {
@@ -20,48 +20,50 @@ pub trait Host: Send + Sync {
     /// Ends a connection, or only its running statement.
     ///
     /// # Errors
-    /// [`ErrorCode::UnknownThread`] if there is no such connection; [`ErrorCode::NotSupported`] unless the
-    /// host says otherwise.
+    /// [`ErrorCode::UnknownThread`] if there is no such connection; [`ErrorCode::NotSupported`] by
+    /// default.
     fn kill(&self, _id: u64, _only_statement: bool) -> Result<()> {
         Err(Error::unsupported("KILL"))
     }
 
-    /// The accounts that are set up.
+    /// The configured accounts.
     fn accounts(&self) -> Vec<Account> {
         Vec::new()
     }
 
-    /// The servers that are followed.
+    /// The followed servers.
     fn replicas(&self) -> Vec<ReplicaReport> {
         Vec::new()
     }
 
-    /// Figures for SHOW STATUS, by MySQL's names where it has one.
+    /// Names and values for SHOW STATUS, with MySQL's names where they exist.
     fn status(&self) -> Vec<(String, String)> {
         Vec::new()
     }
 
-    /// The name of the source that `database.table` is replicated from, if it is.
+    /// The name of the source that `database.table` follows, if it follows one.
     fn source_of(&self, _table: &str) -> Option<String> {
         None
     }
 
-    /// Declares the words of a table that is replicated; `None` takes them away. Returns when its rows are
+    /// Declares the ranked search of a followed table; `None` removes it. Returns once its rows are
     /// indexed, which may take long.
     ///
     /// # Errors
-    /// [`ErrorCode::OptionPreventsStatement`] if the table is not replicated, or its words are declared elsewhere.
+    /// [`ErrorCode::OptionPreventsStatement`] if the table follows no source, or its ranked search
+    /// is declared elsewhere.
     fn declare_words(&self, _table: &str, _words: Option<TableWords>) -> Result<()> {
         Err(no_source_error())
     }
 
-    /// Whether the GTID set is contained in what `source` applied (any source where `None`); waits
-    /// for it until `timeout`. `false` is a timeout.
+    /// Waits until `source`, or any source if `None`, has applied the GTID set; false after
+    /// `timeout`.
     ///
     /// # Errors
-    /// [`ErrorCode::MalformedGtidSet`] if the text is no GTID set, [`ErrorCode::OptionPreventsStatement`] if
-    /// nobody is followed, [`ErrorCode::ServerShutdown`] if the server stops meanwhile,
-    /// [`ErrorCode::Unknown`] if too many requests wait already.
+    /// [`ErrorCode::MalformedGtidSet`] if the text is not a GTID set,
+    /// [`ErrorCode::OptionPreventsStatement`] if there is no source, [`ErrorCode::ServerShutdown`]
+    /// if the server stops meanwhile, [`ErrorCode::Unknown`] if too many requests are waiting
+    /// already.
     fn wait_for_gtids(
         &self,
         _source: Option<&str>,
@@ -71,24 +73,24 @@ pub trait Host: Send + Sync {
         Err(no_source_error())
     }
 
-    /// Whether other servers may ask as that account for parts of their tables (`CALL REMORA_PART`), which costs memory that
-    /// no query of a reader does.
+    /// Whether other servers may use this account to request parts of tables (`CALL REMORA_PART`).
+    /// Such requests use memory outside the limits of queries.
     fn serves_parts(&self, _account: &str) -> bool {
         true
     }
 
-    /// How many other servers are asked at a time at most.
+    /// The most connections to other servers at a time.
     fn most_agents(&self) -> usize {
         256
     }
 
-    /// Connects to the SQL port of another server, in whose tables parts of tables lie, and logs in, within the limit. The
-    /// connection may be one that was kept if it `is_kept`, and is kept for others then when it is let go.
+    /// Connects to the SQL port of another server and logs in, within the limit. With `is_kept` an
+    /// idle connection may be reused, and the connection is kept for reuse when it is dropped.
     ///
     /// # Errors
-    /// [`ErrorCode::NotSupported`] if this host asks no others, or not that one; [`ErrorCode::TooManyConnections`] if it has too
-    /// many connections to others; [`ErrorCode::ForeignQuery`] if it
-    /// does not answer, or refuses the login.
+    /// [`ErrorCode::NotSupported`] if this host contacts no other servers, or not this one;
+    /// [`ErrorCode::TooManyConnections`] if there are too many connections to other servers;
+    /// [`ErrorCode::ForeignQuery`] if the server does not answer or refuses the login.
     fn agent(
         &self,
         _address: &str,
@@ -100,41 +102,42 @@ pub trait Host: Send + Sync {
     }
 }
 
-/// How long another server is waited for, and how much it may send.
+/// The limits of a request to another server.
 #[derive(Clone, Copy, Debug)]
 pub struct AgentLimit<'l> {
-    /// When the wait ends, however many bytes have come until then.
+    /// The deadline, however many bytes have arrived by then.
     pub until: Instant,
     /// The most bytes of an answer.
     pub most_bytes: usize,
-    /// Whether nobody waits any more; looked at some fifty times a second.
+    /// Whether nobody waits for the answer any more. Check it about fifty times a second.
     pub is_left: &'l AtomicBool,
 }
 
 /// A connection to another server.
 pub trait AgentConnection: Send {
-    /// Runs a statement that gives one value of bytes, within the limit.
+    /// Runs a statement that returns one binary value, within the limit.
     ///
     /// # Errors
-    /// [`ErrorCode::ForeignQuery`] with what the server says, or why it said nothing. Such a connection is not kept.
+    /// [`ErrorCode::ForeignQuery`] with the server's message, or the reason why there is none. The
+    /// connection is then not reused.
     fn ask(&mut self, statement: &str, limit: &AgentLimit<'_>) -> Result<Vec<u8>>;
 }
 
-/// The host of a database within a program.
+/// The host of an embedded database.
 pub struct EmbeddedHost;
 
 impl Host for EmbeddedHost {}
 
-/// The words of a table, as SQL declares them.
+/// The ranked search of a table, as SQL declares it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableWords {
-    /// The names of the columns, in the order of fields.
+    /// The columns, in the order of fields.
     pub columns: Vec<String>,
     /// Settings by Sphinx's names.
     pub settings: Vec<(String, String)>,
 }
 
-/// 1290 where a position of a source is waited for and there is none.
+/// 1290: a statement waits for a source's position, but there is no source.
 pub fn no_source_error() -> Error {
     let message = "This server follows no other: there is no position to wait for";
     Error::new(ErrorCode::OptionPreventsStatement, message)
@@ -143,9 +146,9 @@ pub fn no_source_error() -> Error {
 /// One account, as `mysql.user` shows it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Account {
-    /// Who, where from (a pattern), and what for.
+    /// User, host pattern and rights.
     pub identity: Identity,
-    /// How its password is proved, by name.
+    /// The name of its authentication method.
     pub plugin: &'static str,
 }
 
@@ -154,11 +157,11 @@ pub struct Account {
 pub struct Process {
     /// The connection's number.
     pub id: u64,
-    /// Who.
+    /// The user.
     pub user: String,
-    /// From where.
+    /// The client's host.
     pub host: String,
-    /// The chosen database.
+    /// The current database.
     pub database: Option<String>,
     /// `Query`, `Sleep`, …
     pub command: String,
@@ -170,13 +173,13 @@ pub struct Process {
     pub statement: Option<String>,
 }
 
-/// One followed server, as SHOW REPLICA STATUS shows it: its columns by MySQL's names.
+/// The status of a followed server, as SHOW REPLICA STATUS prints it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReplicaReport {
     /// The source's name.
     pub source: String,
-    /// The GTID set that is applied.
+    /// The GTID set that was applied.
     pub applied: String,
-    /// MySQL's columns and their values.
+    /// MySQL's column names and their values.
     pub fields: Vec<(String, String)>,
 }

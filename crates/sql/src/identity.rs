@@ -1,46 +1,46 @@
-//! Who asks, and what may be done.
+//! The user of a session and their rights.
 
-/// Who a session acts for, as the wire found out.
+/// The user of a session, as authenticated by the protocol.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Identity {
     /// The user's name.
     pub user: String,
     /// The client's address.
     pub host: String,
-    /// What the user may do: `None` means everything.
+    /// The user's rights; `None` means all.
     pub rights: Option<Vec<Right>>,
 }
 
-/// A right to a table or to all of a database.
+/// A right to a table or to all tables of a database.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Right {
-    /// The database; `*` is any.
+    /// The database; `*` means any.
     pub database: String,
-    /// The table; `*` is any.
+    /// The table; `*` means any.
     pub table: String,
-    /// How far it goes.
+    /// The level of access.
     pub access: Access,
 }
 
-/// How far a right goes. Each goes as far as those before it, and further.
+/// Levels of access. Each includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
-    /// Rows are read.
+    /// Reading rows.
     Read,
-    /// Rows come, change and go.
+    /// Inserting, updating and deleting rows.
     Write,
-    /// Tables and databases come, change and go.
+    /// Creating, altering and dropping tables and databases.
     Define,
 }
 
-/// What a point in a database's name is in the engine's names of its tables, since a point stands
-/// before the table there. MySQL's files are named so too.
+/// Replaces a point in a database's name within the engine's table names, where a point separates
+/// database and table. MySQL names its files in the same way.
 pub(crate) const STORED_POINT: &str = "@002e";
-/// What the names of the engine's hidden tables begin with.
+/// The prefix of the engine's hidden tables.
 const HIDDEN: char = '#';
 
 impl Identity {
-    /// Whether so much may be done with the table.
+    /// Whether the user has this access to a table.
     pub fn may(&self, database: &str, table: &str, access: Access) -> bool {
         let Some(rights) = &self.rights else { return true };
         let fits = |pattern: &str, name: &str| pattern == "*" || pattern == name;
@@ -50,8 +50,8 @@ impl Identity {
         rights.iter().any(allows)
     }
 
-    /// Whether so much may be done with the table that the engine knows by this name. Hidden tables
-    /// are nobody's who may not do everything.
+    /// Whether the user has this access to the table of this engine name. Hidden tables are
+    /// accessible to administrators only.
     pub fn may_engine(&self, name: &str, default_database: &str, access: Access) -> bool {
         if self.rights.is_none() {
             return true;
@@ -63,7 +63,7 @@ impl Identity {
         })
     }
 
-    /// Whether there is a right to anything of the database.
+    /// Whether the user has any right in a database.
     pub fn may_see(&self, database: &str) -> bool {
         self.rights.as_ref().is_none_or(|rights| {
             rights.iter().any(|right| right.database == "*" || right.database == database)
@@ -71,8 +71,7 @@ impl Identity {
     }
 }
 
-/// Whether a table is one of those that the engine's users do not know of, such as those of unique
-/// keys.
+/// Whether a table is hidden, such as those of unique keys.
 pub(crate) fn is_hidden(database: &str, table: &str) -> bool {
     database.starts_with(HIDDEN) || table.starts_with(HIDDEN)
 }
@@ -99,7 +98,7 @@ mod tests {
             for asked in all {
                 assert_eq!(one.may("shop", "orders", asked), asked <= given);
                 assert!(!one.may("shop", "items", asked) && !one.may("hr", "orders", asked));
-                // A database is what the right to all of its tables is for.
+                // A database itself requires a right to all of its tables.
                 assert!(!one.may("shop", "", asked));
                 assert_eq!(who(&[("shop", "*", given)]).may("shop", "", asked), asked <= given);
                 assert_eq!(who(&[("*", "*", given)]).may("hr", "pay", asked), asked <= given);

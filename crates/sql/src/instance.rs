@@ -1,4 +1,4 @@
-//! The SQL side of one server, where its sessions begin.
+//! The SQL layer of a server, which creates sessions.
 
 use std::sync::Arc;
 
@@ -13,14 +13,15 @@ use crate::{
     write::COMPUTING,
 };
 
-/// What all sessions share. Cheap to clone.
+/// The SQL layer, shared by all sessions. Cheap to clone.
 #[derive(Clone)]
 pub struct Instance {
     shared: Arc<InstanceState>,
 }
 
-/// Tells the engine how the texts of each collation are ordered, by the collation's number, and what keys of followed
-/// tables are over. Do so before a database is opened, so that its indexes over texts are made and used from the beginning.
+/// Registers the text orders of collations, and the evaluation of functional keys of followed
+/// tables, with the engine. Call it before opening a database, so that indexes that need them are
+/// built and used.
 pub fn register_collations() {
     remora_engine::register_computing(COMPUTING);
     remora_engine::register_text_key(|number, text, key| {
@@ -33,26 +34,26 @@ pub fn register_collations() {
 }
 
 impl Instance {
-    /// The SQL side of this database in this server.
+    /// The SQL layer over a database.
     pub fn new(database: Database, host: Arc<dyn Host>, settings: Settings) -> Self {
         register_collations();
         Self { shared: Arc::new(InstanceState::new(database, host, settings)) }
     }
 
-    /// What its sessions share.
+    /// The shared state.
     #[cfg(test)]
     pub(crate) fn shared(&self) -> Arc<InstanceState> {
         Arc::clone(&self.shared)
     }
 
-    /// Sets a system variable as new sessions get it; a name that is not known is passed over.
+    /// Sets the global value of a system variable. Unknown names are ignored.
     pub fn set_global(&self, name: &str, value: Value) {
         if let Some(definition) = definition(name) {
             self.shared.globals.write().set(definition.name, value);
         }
     }
 
-    /// What statements take at this moment.
+    /// The resources that statements use now.
     pub fn usage(&self) -> Usage {
         let resources = &self.shared.resources;
         Usage {
@@ -62,7 +63,7 @@ impl Instance {
         }
     }
 
-    /// A session of a client that has proved who it is. `id` is the connection's number.
+    /// A session for an authenticated client. `id` is the connection's number.
     pub fn session(&self, id: u64, identity: Identity) -> Session {
         Session::new(Arc::clone(&self.shared), id, identity)
     }

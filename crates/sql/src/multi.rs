@@ -1,37 +1,38 @@
-//! Sets of integers: multi-value attributes. A set is held as a JSON array of its numbers, each once, the least first.
+//! Sets of integers (multi-value attributes). A set is stored as a JSON array of distinct numbers
+//! in ascending order.
 
 use std::fmt::Write as _;
 
-/// Most numbers of a set.
+/// The most numbers of a set.
 pub(crate) const MAX_NUMBERS: usize = 65_536;
 
-/// What a set is in an expression.
+/// The properties of a set in an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Multi {
-    /// Whether its numbers have 64 bits and a sign; else they have 32 and none.
+    /// Whether its numbers are signed 64-bit integers; otherwise they are unsigned 32-bit integers.
     pub is_wide: bool,
-    /// Of which of its numbers a comparison must hold.
+    /// Which of its numbers must satisfy a comparison.
     pub of: Numbers,
 }
 
-/// Of which numbers of a set a comparison must hold.
+/// Which numbers of a set must satisfy a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Numbers {
-    /// Of one; `<>`, NOT IN and NOT BETWEEN of each.
+    /// At least one; for `<>`, NOT IN and NOT BETWEEN all.
     Some,
-    /// Of one: `ANY(set)`.
+    /// At least one: `ANY(set)`.
     Any,
-    /// Of each, of which there is one at least: `ALL(set)`.
+    /// All, and the set must not be empty: `ALL(set)`.
     All,
 }
 
 impl Multi {
-    /// A set as a column holds it.
+    /// A set as a column stores it.
     pub(crate) fn new(is_wide: bool) -> Self {
         Self { is_wide, of: Numbers::Some }
     }
 
-    /// The least and the greatest number that may be in it.
+    /// The least and greatest number that the set may contain.
     pub(crate) fn bounds(self) -> (i128, i128) {
         match self.is_wide {
             true => (i64::MIN.into(), i64::MAX.into()),
@@ -39,7 +40,7 @@ impl Multi {
         }
     }
 
-    /// As a letter for each of what it is.
+    /// The letters that encode these properties.
     pub(crate) fn spelled(self) -> &'static str {
         match (self.is_wide, self.of) {
             (false, Numbers::Some) => "m",
@@ -51,7 +52,7 @@ impl Multi {
         }
     }
 
-    /// What letters, among others, say of a set; `None` where they say nothing of one.
+    /// Decodes the properties from letters, which may be among others; `None` if there are none.
     pub(crate) fn of_letters(letters: &str) -> Option<Self> {
         let is_wide = letters.contains('M');
         let of = match letters {
@@ -63,18 +64,18 @@ impl Multi {
     }
 }
 
-/// The numbers of a set that is held as this text, in their order.
+/// The numbers of a stored set, in ascending order.
 pub(crate) fn numbers(held: &str) -> impl Iterator<Item = i64> {
     bare(held).split(',').filter_map(|number| number.trim().parse().ok())
 }
 
-/// How many numbers a set has that is held as this text.
+/// The number of elements of a stored set.
 pub(crate) fn count(held: &str) -> usize {
     let bare = bare(held).trim();
     if bare.is_empty() { 0 } else { 1 + bare.bytes().filter(|byte| *byte == b',').count() }
 }
 
-/// How a set is held that has these numbers, in any order and any number of times.
+/// The stored form of a set with these numbers, in any order and with duplicates.
 pub(crate) fn held(mut numbers: Vec<i64>) -> String {
     numbers.sort_unstable();
     numbers.dedup();
@@ -89,12 +90,12 @@ pub(crate) fn held(mut numbers: Vec<i64>) -> String {
     out
 }
 
-/// What clients are shown of a set that is held as this text: `1,2`.
+/// The form of a stored set that clients see: `1,2`.
 pub(crate) fn shown(held: &str) -> String {
     bare(held).chars().filter(|letter| *letter != ' ').collect()
 }
 
-/// How a set is held that is shown as this text.
+/// The stored form of a set that is displayed like this.
 pub(crate) fn held_of_shown(shown: &str) -> String {
     format!("[{}]", shown.replace(',', ", "))
 }

@@ -1,7 +1,8 @@
-//! Walks through DataFusion's plans and expressions.
+//! Traversals of DataFusion's plans and expressions.
 //!
-//! DataFusion compiles a walk once for each function that it is given: hundreds of functions each time. Here they are
-//! given behind a pointer, so that each walk is compiled once. What is named as in DataFusion does what it does there.
+//! DataFusion's traversals are generic, so each use compiles hundreds of functions again. Here the
+//! callback is behind a pointer, and each traversal is compiled once. Methods have the names and
+//! the behaviour of DataFusion's.
 
 use datafusion::{
     common::tree_node::{self, Transformed, TreeNodeRecursion},
@@ -9,45 +10,45 @@ use datafusion::{
     logical_expr::{Expr, LogicalPlan},
 };
 
-/// A part of a plan or of an expression.
+/// A node of a plan or of an expression.
 pub(crate) trait TreeNode: Sized {
-    /// Calls a function for this node and for all below it, the upper ones first.
+    /// Visits this node and all nodes below it, parents first.
     fn apply<'n>(
         &'n self,
         each: impl FnMut(&'n Self) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion>;
 
-    /// Calls a function for each node right below this one.
+    /// Visits the direct children.
     fn apply_children<'n>(
         &'n self,
         each: impl FnMut(&'n Self) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion>;
 
-    /// Whether a test holds for this node or one below it.
+    /// Whether a test holds for this node or any node below it.
     fn exists(&self, test: impl FnMut(&Self) -> Result<bool>) -> Result<bool>;
 
-    /// Replaces this node and all below it, the upper ones first.
+    /// Rewrites this node and all nodes below it, parents first.
     fn transform_down(
         self,
         change: impl FnMut(Self) -> Result<Transformed<Self>>,
     ) -> Result<Transformed<Self>>;
 
-    /// Replaces this node and all below it, the lower ones first.
+    /// Rewrites this node and all nodes below it, children first.
     fn transform_up(
         self,
         change: impl FnMut(Self) -> Result<Transformed<Self>>,
     ) -> Result<Transformed<Self>>;
 
-    /// Replaces each node right below this one.
+    /// Rewrites the direct children.
     fn map_children(
         self,
         change: impl FnMut(Self) -> Result<Transformed<Self>>,
     ) -> Result<Transformed<Self>>;
 }
 
-/// A function that reads nodes.
+/// A callback that visits nodes.
 type Read<'f, 'n, N> = &'f mut dyn FnMut(&'n N) -> Result<TreeNodeRecursion>;
-/// A function that replaces nodes.
+/// A callback that rewrites nodes.
 type Change<'f, N> = &'f mut dyn FnMut(N) -> Result<Transformed<N>>;
 
 impl<N: tree_node::TreeNode> TreeNode for N {
@@ -97,7 +98,7 @@ impl<N: tree_node::TreeNode> TreeNode for N {
     }
 }
 
-/// A plan, with the plans of its subqueries and the expressions of its nodes.
+/// A plan, including the plans of its subqueries and the expressions of its nodes.
 pub(crate) trait WholePlan: Sized {
     /// `apply_with_subqueries`.
     fn apply_whole(
@@ -111,13 +112,13 @@ pub(crate) trait WholePlan: Sized {
         change: impl FnMut(Self) -> Result<Transformed<Self>>,
     ) -> Result<Transformed<Self>>;
 
-    /// `apply_expressions`: those of this node alone.
+    /// `apply_expressions`: visits the expressions of this node only.
     fn apply_to_expressions(
         &self,
         each: impl FnMut(&Expr) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion>;
 
-    /// `map_expressions`: those of this node alone.
+    /// `map_expressions`: rewrites the expressions of this node only.
     fn transform_expressions(
         self,
         change: impl FnMut(Expr) -> Result<Transformed<Expr>>,

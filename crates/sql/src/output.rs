@@ -1,4 +1,4 @@
-//! Record batches become rows of cells, and fields the columns that clients see.
+//! Converts record batches to rows of cells, and fields to column descriptions.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -27,14 +27,14 @@ use crate::{
     multi,
 };
 
-/// What a client is told of a field that is shown under a name. `table` is the alias of its table.
+/// The column description of a field under a name. `table` is the alias of its table.
 pub(crate) fn column(field: &Field, name: &str, table: &str) -> Column {
     let mut column = ExprType::of_field(field).column_named(name);
     if let Some(origin) = Origin::read(field.metadata()) {
         column.table = if table.is_empty() { origin.table.clone() } else { table.to_owned() };
         column.primary_key = origin.primary_key;
         column.auto_increment = origin.auto_increment;
-        // An outer join makes rows up.
+        // An outer join adds rows of NULLs.
         column.not_null &= !field.is_nullable();
         column.database = origin.database;
         column.original_table = origin.table;
@@ -43,7 +43,7 @@ pub(crate) fn column(field: &Field, name: &str, table: &str) -> Column {
     column
 }
 
-/// A column of a batch, in its own type.
+/// A column of a batch, by type.
 enum Values<'a> {
     Null,
     Int(&'a Int64Array),
@@ -76,7 +76,7 @@ pub(crate) fn send<R: Reply>(batch: &RecordBatch, columns: &[Column], reply: &mu
     Ok(())
 }
 
-/// The batch as Sphinx shows it: the empty text for each that is NULL, and the texts of documents without quotes.
+/// The batch with Sphinx's rules: NULL becomes the empty text, and JSON strings lose their quotes.
 pub(crate) fn with_texts(batch: RecordBatch) -> Result<RecordBatch> {
     let schema = batch.schema();
     let text = |(array, field): (&ArrayRef, &Arc<Field>)| -> ArrayRef {
@@ -94,7 +94,7 @@ pub(crate) fn with_texts(batch: RecordBatch) -> Result<RecordBatch> {
     RecordBatch::try_new(schema, arrays).map_err(|error| from_plan(error.into()))
 }
 
-/// Tells of a column what Sphinx does: documents are texts there, whose parts no client parses.
+/// Adapts a column description to Sphinx's, where JSON values are texts.
 pub(crate) fn as_sphinx_tells(column: &mut Column) {
     if column.kind == SqlType::Json {
         column.kind = SqlType::LongBlob;
@@ -102,7 +102,7 @@ pub(crate) fn as_sphinx_tells(column: &mut Column) {
     }
 }
 
-/// A document that is a text without its quotes; any other as it is.
+/// A JSON string without its quotes; other documents stay unchanged.
 fn unquoted(document: &str) -> Cow<'_, str> {
     match document.starts_with('"').then(|| serde_json::from_str(document)) {
         Some(Ok(text)) => Cow::Owned(text),
@@ -110,14 +110,14 @@ fn unquoted(document: &str) -> Cow<'_, str> {
     }
 }
 
-/// One value of a batch.
+/// A single value of a batch.
 pub(crate) fn value(batch: &RecordBatch, index: usize, column: &Column, row: usize) -> Value {
     let Some(array) = batch.columns().get(index) else { return Value::Null };
     let Ok(array) = plain(&array.slice(row, 1)) else { return Value::Null };
     owned(values(&array, column).cell(0), column)
 }
 
-/// The value of an array that has one.
+/// The value of an array with one element.
 pub(crate) fn single(array: &ArrayRef, column: &Column) -> Value {
     let Ok(array) = plain(array) else { return Value::Null };
     owned(values(&array, column).cell(0), column)
@@ -159,7 +159,7 @@ fn owned(cell: Cell<'_>, column: &Column) -> Value {
     }
 }
 
-/// The array in one of the types that cells are made of.
+/// Casts an array to one of the types that cells can be made of.
 fn plain(array: &ArrayRef) -> PlanResult<ArrayRef> {
     let target = match array.data_type() {
         DataType::Null

@@ -1,4 +1,4 @@
-//! The receiver of answers: a protocol implements it, and the code that runs a statement calls it.
+//! The receiver of results. Protocols implement it; the code that runs statements calls it.
 
 use std::future::Future;
 
@@ -7,19 +7,19 @@ use remora_mysql::{Charset, CharsetInfo, Collation};
 
 use crate::{Cell, Column, Result};
 
-/// The character set that a client gets texts in.
+/// The character set of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResultCharset {
     /// The character set.
     pub charset: Charset,
-    /// MySQL's number of the collation that its columns are told with.
+    /// The number of the collation that column descriptions get.
     pub collation: u16,
-    /// Most bytes of a character.
+    /// The most bytes of a character.
     pub max_bytes: u8,
 }
 
 impl ResultCharset {
-    /// The character set of a collation; `None` where texts are sent as they are.
+    /// The character set of a collation; `None` if texts are sent without conversion.
     pub(crate) fn of(collation: Collation) -> Option<Self> {
         let name = collation.charset();
         let max_bytes = CharsetInfo::named(name)?.max_bytes;
@@ -27,12 +27,12 @@ impl ResultCharset {
     }
 }
 
-/// Takes what statements answer, in order. A statement with rows calls `columns` once, `row` for
-/// each, then `done`; one without calls `done` alone. A statement that fails leaves what it began:
-/// the wire ends it with the error.
+/// Receives the results of statements, in order. A statement with rows calls `columns` once, `row`
+/// for each row, then `done`; one without rows only calls `done`. If a statement fails, its result
+/// stays unfinished and the protocol ends it with the error.
 pub trait Reply: Send {
-    /// What follows is for a session whose `character_set_results` is this; `None` where texts are
-    /// sent as they are, in UTF-8. Told before each statement.
+    /// Sets the session's `character_set_results`; `None` if texts are sent unconverted, in UTF-8.
+    /// Called before each statement.
     fn charset(&mut self, charset: Option<ResultCharset>) {
         let _ = charset;
     }
@@ -40,33 +40,33 @@ pub trait Reply: Send {
     /// Begins a result set.
     ///
     /// # Errors
-    /// Whatever keeps the wire from taking it; the statement ends with it.
+    /// If the protocol cannot take it; the statement then ends with this error.
     fn columns(&mut self, columns: &[Column]) -> Result<()>;
 
-    /// One row: as many cells as columns.
+    /// Sends a row, with as many cells as columns.
     ///
     /// # Errors
-    /// Whatever keeps the wire from taking it, such as a row that has other cells than columns; the
-    /// statement ends with it.
+    /// If the protocol cannot take it, for example because the cells do not match the columns; the
+    /// statement then ends with this error.
     fn row(&mut self, cells: &[Cell<'_>]) -> Result<()>;
 
-    /// Ends a result set or a statement without one. `more` says that another statement of the
+    /// Ends a result set, or a statement without one. `more` tells whether another statement of the
     /// same text follows.
     ///
     /// # Errors
-    /// Whatever keeps the wire from taking it.
+    /// If the protocol cannot take it.
     fn done(&mut self, outcome: &Outcome, more: bool) -> Result<()>;
 
-    /// Waits until there is room for more. To be awaited between batches of rows; returns at once
-    /// while little waits to be sent.
+    /// Waits until there is room for more output. Await it between batches of rows. It returns at
+    /// once while little output is pending.
     ///
     /// # Errors
-    /// Whatever keeps the wire from sending, or that the statement was interrupted; the statement
-    /// ends with it.
+    /// If the protocol cannot send, or the statement was interrupted; the statement then ends with
+    /// this error.
     fn drain(&mut self) -> impl Future<Output = Result<()>> + Send;
 }
 
-/// A [`Reply`] of any type, behind a pointer.
+/// A [`Reply`] of any type behind a pointer.
 pub(crate) trait AnyReply: Send {
     fn charset(&mut self, charset: Option<ResultCharset>);
     fn columns(&mut self, columns: &[Column]) -> Result<()>;
@@ -97,8 +97,8 @@ impl<R: Reply> AnyReply for R {
     }
 }
 
-/// A reply whose type what runs a statement does not know: so that is compiled once, with this crate, and not once more
-/// for each reply of each crate above.
+/// Erases the type of a reply, so that the code that runs statements is compiled once in this
+/// crate, and not again for every reply of other crates.
 pub(crate) struct ErasedReply<'a>(pub &'a mut dyn AnyReply);
 
 impl Reply for ErasedReply<'_> {
@@ -123,15 +123,15 @@ impl Reply for ErasedReply<'_> {
     }
 }
 
-/// How a statement ended.
+/// The outcome of a statement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// Rows changed (or found, as the client asked), for statements that change rows.
+    /// The number of rows changed, or found if the client asked for that.
     pub affected_rows: u64,
-    /// The AUTO_INCREMENT value that was given, or 0.
+    /// The generated AUTO_INCREMENT value, or 0.
     pub last_insert_id: u64,
-    /// How many warnings `SHOW WARNINGS` has.
+    /// The number of warnings.
     pub warnings: u16,
-    /// What MySQL says for people, such as `Records: 2  Duplicates: 0  Warnings: 0`.
+    /// MySQL's message for users, such as `Records: 2  Duplicates: 0  Warnings: 0`.
     pub info: String,
 }

@@ -21,7 +21,7 @@ use super::{
 use crate::{Error, RequestPart, Result, Schema, encode::column_kind, snapshot::TableView};
 
 const VERSION: u8 = 1;
-/// Longest cursor in characters; a row that needs a longer one has none.
+/// The most characters of a cursor. A row that needs a longer one has none.
 const MAX_CHARS: usize = 1 << 20;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 

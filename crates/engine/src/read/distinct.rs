@@ -19,7 +19,7 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// Most runs of a segment that are counted exactly.
+/// The most runs of a segment that are counted exactly.
 const MAX_COUNTED: usize = 64;
 /// The number of documents sampled in a segment with more runs.
 const SAMPLES: u32 = 48;

@@ -12,7 +12,7 @@ use crate::{
 
 /// Deepest nesting of a query.
 const MAX_DEPTH: usize = 32;
-/// Most distinct terms of a query, synonyms included.
+/// The most distinct terms of a query, synonyms included.
 const MAX_TERMS: usize = 1024;
 
 /// A boolean expression over terms.

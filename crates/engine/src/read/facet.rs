@@ -14,15 +14,15 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// Most bytes of the values of a facet that has a limit.
+/// The most bytes of the values of a facet with a limit.
 pub(crate) const MAX_FACET_BYTES: usize = 16 << 20;
 
-/// How much a facet may count.
+/// The limits within which a facet counts.
 #[derive(Clone, Copy)]
 pub(crate) struct FacetLimit {
-    /// Most distinct values.
+    /// The most distinct values.
     pub values: u64,
-    /// Most bytes of them, of texts and the like.
+    /// The most bytes of values that take memory, such as texts.
     pub bytes: usize,
 }
 
@@ -36,11 +36,11 @@ pub(crate) fn facet(
     request: &FacetRequest,
     moment: (Position, &InterruptCheck),
 ) -> Result<FacetReply> {
-    // Without a limit there is a reply.
+    // A facet without a limit always has a reply.
     Ok(facet_within(view, request, FacetLimit::NONE, moment)?.unwrap_or_default())
 }
 
-/// The same; `None` if there are more values than the limit allows, which are then not counted to their end.
+/// Runs FACET within limits; `None` as soon as a limit is exceeded.
 pub(crate) fn facet_within(
     view: &TableView,
     request: &FacetRequest,
@@ -98,7 +98,7 @@ struct Tally<'u> {
     limit: FacetLimit,
     unless: &'u InterruptCheck,
     ticker: InterruptTicker,
-    /// Why it counts no more.
+    /// Why counting stopped.
     ended: Option<Error>,
 }
 
@@ -116,7 +116,7 @@ impl<'u> Tally<'u> {
         }
     }
 
-    /// Whether what was counted is within the limit.
+    /// Whether the limits were kept so far.
     ///
     /// # Errors
     /// [`Error::Ended`] if it was interrupted.
@@ -169,7 +169,7 @@ impl<'u> Tally<'u> {
         }
     }
 
-    /// Does nothing once it was interrupted or is over the limit.
+    /// Adds a value. Does nothing once counting was interrupted or a limit exceeded.
     fn add_cell(&mut self, cell: Cell<'_>, count: u64) {
         if self.ended.is_some() || self.is_over() {
             return;

@@ -34,7 +34,7 @@ use crate::{
 
 /// Deepest nesting of a filter.
 const MAX_DEPTH: usize = 32;
-/// Most values of all IN lists of a filter.
+/// The most values of all IN lists of a filter.
 const MAX_IN_VALUES: usize = 1_000_000;
 /// If at most one in this many documents is a candidate, testing each candidate is cheaper than selecting from the
 /// whole column.
@@ -417,7 +417,7 @@ fn texts_of<'s>(segment: &'s Segment, path: &PathSpec) -> Result<&'s TextIndex> 
     segment.path_texts(path).ok_or_else(not_everywhere)
 }
 
-/// The documents in which what is at paths may hold these letters.
+/// The documents in which a value at the paths may contain these letters.
 fn may_hold(
     segment: &Segment,
     path: &PathSpec,
@@ -611,11 +611,11 @@ impl<'s> Compiler<'s> {
         }))
     }
 
-    /// A condition on what paths lead to, as a text.
+    /// A condition that a value at the paths, shown as text, contains some letters.
     fn may_hold(&self, column: &str, paths: &[Vec<String>], text: &str) -> Result<Condition> {
         let path = self.spec_of_texts(column, paths)?;
         let letters = LetterTerm::as_spelled(text, &PATH_TEXTS);
-        // All values hold the text of no letters.
+        // Every value contains the empty text.
         let (Some(letters), Some(others)) = (letters, Pattern::new(NO_TEXT, &PATH_TEXTS)) else {
             return Ok(not(Condition::Never));
         };

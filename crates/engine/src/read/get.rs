@@ -1,10 +1,10 @@
-//! Point look-ups: rows by primary key.
+//! Point lookups: rows by primary key.
 //!
-//! Reads rows by key. A segment finds the document of a key, and its columns hold the indexed values; the row store is
-//! read only for columns that are not indexed. Many keys are sorted once and then looked up in one segment after the
-//! other, each until it is found: the work depends only on the number of keys, and neighbours lie in the same blocks.
-//! Keys are processed in groups: the columns of a group are loaded first, because independent loads wait for memory
-//! together, while dependent ones wait in turn.
+//! A segment finds the document of a key, and its columns hold the indexed values; the row store is
+//! read only for columns that are not indexed. Many keys are sorted once and then looked up in one
+//! segment after the other until each is found: the work depends only on the number of keys, and
+//! neighbours lie in the same blocks. Keys are processed in groups. The columns of a group are
+//! prefetched, so that the waits for memory overlap.
 
 use std::cmp::Ordering;
 

@@ -11,7 +11,7 @@ pub(super) fn keys_after(view: &TableView, after: Option<&[u8]>, limit: usize) -
     keys_from(view, &after.map_or_else(Vec::new, |after| [after, &[0]].concat()), limit)
 }
 
-/// The same, from a key on (included).
+/// The first `limit` keys of live rows from a key on, that key included.
 pub(super) fn keys_from(view: &TableView, from: &[u8], limit: usize) -> Vec<Vec<u8>> {
     let mut heap = BinaryHeap::with_capacity(view.segments.len());
     for (at, segment) in view.segments.iter().enumerate() {

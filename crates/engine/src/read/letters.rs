@@ -68,8 +68,8 @@ impl LetterTerm {
         Self::of(text, column, &definition.normalization, alone)
     }
 
-    /// A text that is sought letter by letter in an index of other texts than a column's: no row can be read for it,
-    /// and all that is found is doubtful. `None` if the text is empty.
+    /// A text to find letter by letter in an index that is not over a column. There are no rows to
+    /// read, so all matches are doubtful. `None` if the text is empty.
     pub fn as_spelled(text: &str, normalization: &Normalization) -> Option<Self> {
         let column = ColumnLetters { column: usize::MAX, classes: Arc::new(ExactLetters) };
         Self::of(text, &column, normalization, false)

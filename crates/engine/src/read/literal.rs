@@ -8,7 +8,7 @@ use crate::{
     value::MAX_SCALE,
 };
 
-/// Most digits before the decimal point: those a column can have.
+/// The most integer digits of a literal: as many as a column can have.
 const MAX_INTEGER_DIGITS: u8 = 65;
 /// From here on all doubles are integers (2^53).
 const WHOLE_FROM: f64 = 9_007_199_254_740_992.0;
@@ -59,12 +59,12 @@ impl OwnedCell {
         }
     }
 
-    /// The ordinal; 0 if it is none.
+    /// The ordinal; 0 for other cells.
     pub fn ordinal(&self) -> u64 {
         if let Self::Ordinal(ordinal) = self { *ordinal } else { 0 }
     }
 
-    /// The bytes; empty if it is no byte cell.
+    /// The bytes; empty for other cells.
     pub fn into_bytes(self) -> Vec<u8> {
         if let Self::Bytes(bytes) = self { bytes } else { Vec::new() }
     }

@@ -80,8 +80,8 @@ impl Narrowing {
         by_key.or_else(by_index).or_else(by_any)
     }
 
-    /// The same even if reading the columns is cheaper, provided that there are at most `most` candidates and
-    /// `most` searches.
+    /// The candidates even if reading the columns is cheaper, provided that there are at most
+    /// `most` candidates and `most` searches.
     pub fn most_candidates(&self, segment: &Segment, most: u64) -> Option<Candidates> {
         if let Some(keys) = &self.keys
             && keys.ranges() as u64 <= most

@@ -14,7 +14,7 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// Most parts of an ordering.
+/// The most parts of an ordering.
 const MAX_PARTS: usize = 64;
 
 /// An ordering with resolved names. Keys are unique, so that a key part ends it.

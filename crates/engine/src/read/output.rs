@@ -15,7 +15,7 @@ use crate::{
     interrupt::InterruptCheck, snapshot::TableView,
 };
 
-/// Most bytes of fields and snippets of one page, not counting its last row.
+/// The most bytes of fields and snippets of one page, not counting its last row.
 const PAGE_BYTES: usize = 64 << 20;
 
 /// The requested output of a row, resolved.
@@ -40,7 +40,7 @@ impl<'p> Output<'p> {
         })
     }
 
-    /// The same without the rows' keys.
+    /// The output without the rows' keys.
     pub fn without_keys(self) -> Self {
         Self { has_keys: false, ..self }
     }

@@ -16,12 +16,12 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// Most rows that a request may skip and return together.
+/// The most rows that a request may skip and return together.
 const MAX_ROWS: usize = 10_000_000;
 
 /// If a request skips at least this many rows, they are counted rather than read.
 const MIN_SKIPPED: usize = 1_000;
-/// Most rows of a page, including skipped ones, that are read one by one along an index.
+/// The most rows of a page, including skipped ones, that are read one by one along an index.
 const MAX_WALKED: usize = 10_000;
 
 /// Rejects pages that would need unbounded memory.
@@ -184,7 +184,7 @@ pub(super) fn skipped_by_key(
     skipped(&lengths, address, compare, request)
 }
 
-/// The same for the rows in an index range; `None` if a segment lacks the index.
+/// The page behind an offset in an index range; `None` if a segment lacks the index.
 fn skipped_along(
     view: &TableView,
     orders: &[SegmentOrder<'_>],
@@ -223,10 +223,10 @@ fn skipped(
     Merge::new(streams, compare).take(request.limit).collect()
 }
 
-/// A row with the sort key of its first part, which would else be made for each comparison.
+/// A row with the sort key of the order's first part, computed once instead of in each comparison.
 struct Keyed {
     place: DocumentAddress,
-    /// `None` if there is no such key, or if nothing is compared.
+    /// `None` if the first part has no sort key, or if only one segment has rows.
     key: Option<Vec<u8>>,
 }
 

@@ -1,8 +1,8 @@
 //! The first rows in the order of an indexed path.
 //!
-//! Each segment returns up to `limit` rows from one end of its ordered values; the first of all those are the
-//! result. An order of several paths in several directions is walked in groups of values that are equal in the paths up to
-//! the next other direction: the groups one way, the values of each the other way.
+//! Each segment returns up to `limit` rows from one end of its ordered values; the first of all
+//! those are the result. If the directions of several paths differ, groups of values that are equal
+//! in the leading paths are walked one way, and the values within each group the other way.
 
 use std::{
     cmp::Ordering,
@@ -22,7 +22,7 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// Fewer selected rows than one in so many are not looked for by groups.
+/// If fewer than one in this many rows is selected, the walk by groups is not used.
 const FEW_OF_GROUPS: u64 = 16;
 
 /// A row, with its value if it has one.
@@ -89,8 +89,8 @@ pub(super) fn first_by_path(view: &TableView, asked: &PathOrder) -> Result<Optio
     keys.collect::<Result<Vec<_>>>().map(Some)
 }
 
-/// The selected documents of each segment; `None` if they should be read and sorted instead, because they are few of
-/// those within the range: a walk by groups looks up each group twice, whether or not it has a selected row.
+/// The selected documents of each segment; `None` if sorting them is cheaper. A walk by groups
+/// looks up every group in the range twice, even those without a selected row.
 fn selected(
     view: &TableView,
     indexes: &[&PathIndex],
@@ -184,8 +184,8 @@ impl OfSegment<'_> {
         Ok(())
     }
 
-    /// As [`OfSegment::take`], in an order of several directions. The first `leading` paths have the same values in all
-    /// rows; all rows have entries.
+    /// Like [`OfSegment::take`], for an order with several directions. All rows have the same
+    /// values in the first `leading` paths, and all have entries.
     fn take_groups(
         &self,
         leading: usize,
@@ -221,19 +221,20 @@ impl OfSegment<'_> {
     }
 }
 
-/// The rows that are taken of a segment.
+/// The rows taken from a segment.
 struct Page<'p, 'v> {
     rows: &'p OfSegment<'v>,
     taken: usize,
-    /// The value of the last one.
+    /// The value of the last row taken.
     last: Option<Vec<u8>>,
-    /// Whether no further one is wanted.
+    /// Whether enough rows were taken.
     is_full: bool,
     best: &'p mut Vec<Candidate>,
 }
 
 impl Page<'_, '_> {
-    /// Takes the rows within a range in which the first `leading` paths are equal, in the order of the paths behind them.
+    /// Takes the rows within a range in which the first `leading` paths are equal, in the order of
+    /// the remaining paths.
     fn take_groups(
         &mut self,
         (low, high): &KeyRange,

@@ -303,11 +303,12 @@ impl Reader {
         self.snapshot.parts_of(table)
     }
 
-    /// The number of rows of several tables read as one; also accepts a single table.
+    /// The number of rows of several tables read as one. A single table is accepted too.
     ///
     /// # Errors
-    /// [`crate::Error::NotFound`] if one is not there, [`crate::Error::Request`] if they cannot be read as one, with what
-    /// differs; [`crate::Error::Closed`] once the database is closed.
+    /// [`crate::Error::NotFound`] if a table does not exist, [`crate::Error::Request`] with the
+    /// difference if they cannot be read as one; [`crate::Error::Closed`] once the database is
+    /// closed.
     pub fn united_rows(&self, tables: &[String]) -> Result<u64> {
         // If a table is listed twice, its last position counts.
         let names = tables.iter().chain(tables.last()).map(String::as_str);

@@ -30,11 +30,12 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// Most values of a loose scan; beyond that it is cheaper to count all rows by value.
+/// The most values of a loose scan. With more, counting all rows by value is cheaper.
 const MAX_VALUES: usize = 4_096;
-/// Values that are read before it is estimated whether there are few: mostly there are fewer than these.
+/// How many values are read before the cardinality is estimated; mostly there are fewer.
 const UNESTIMATED: usize = 64;
-/// Most rows of a run whose texts are compared, if texts with equal sort keys count as one value.
+/// The most rows of a run whose texts are compared, if texts with equal sort keys count as one
+/// value.
 const MAX_COMPARED: u32 = 4_096;
 
 /// The first values of a column in order; `None` if no index has them.

@@ -29,7 +29,7 @@ use crate::{
 /// Documents or rows read between two checks of the batch's size.
 const CHUNK_DOCS: usize = 256;
 const CHUNK_ROWS: usize = 16;
-/// Most rows of a batch with ranking factors, because each row is weighed again.
+/// The most rows of a batch with ranking factors, because each row is weighed again.
 const FACTOR_ROWS: usize = 256;
 /// A batch with this many bytes of strings is returned before it has all its rows.
 const BATCH_BYTES: usize = 16 << 20;

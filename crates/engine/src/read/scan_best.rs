@@ -1,4 +1,5 @@
-//! The first rows of a scan in an order. Whoever merges and sorts the rows of several parts of a table needs no others.
+//! The first rows of a scan in an order. A caller that merges and sorts the rows of several parts
+//! needs no others.
 
 use remora_index::DocSet;
 
@@ -17,9 +18,10 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// Most rows of a [`BestRows`] that is obeyed; for more, all rows are read.
+/// The most rows of a [`BestRows`] that are honoured. Above this all rows are read.
 pub const MAX_BEST_ROWS: usize = 100_000;
-/// Most rows that are sorted by the sort keys of texts, which takes a microsecond a row and is not interrupted.
+/// The most rows that are sorted by collation keys, which takes about a microsecond a row and
+/// cannot be interrupted.
 const MAX_KEYED_ROWS: u64 = if cfg!(test) { 100 } else { 1 << 20 };
 
 /// A resolved [`BestRows`].

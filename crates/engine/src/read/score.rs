@@ -45,7 +45,7 @@ impl SegmentScores {
         self.docs.iter().copied().zip(self.scores.iter().copied())
     }
 
-    /// How many documents are scored.
+    /// The number of scored documents.
     pub fn count(&self) -> u64 {
         self.docs.len() as u64
     }

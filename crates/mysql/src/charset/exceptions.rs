@@ -1,10 +1,10 @@
-//! Where the multi-byte character sets of MySQL differ from the web's encodings of the same name.
-//! Taken from what MySQL and MariaDB answer, which agree.
+//! The characters for which MySQL's multi-byte character sets differ from the web's encodings of
+//! the same name. Taken from the answers of MySQL and MariaDB, which agree.
 
-/// A character's bytes, read as a big-endian number, and what they stand for.
+/// The bytes of a character, read as a big-endian number, and the code point that they encode.
 pub(super) type Exceptions = [(u32, u16)];
 
-/// Kana, Cyrillic and enumerators of the ETEN extension stand elsewhere.
+/// Kana, Cyrillic letters and enumerators of the ETEN extension, which have other codes.
 #[rustfmt::skip]
 pub(super) const BIG5: &Exceptions = &[
     (0xa145, 0x2022), (0xa14e, 0xff64), (0xa15a, 0xfffd), (0xa1c2, 0x203e), (0xa1c3, 0xfffd),

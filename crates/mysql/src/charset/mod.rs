@@ -1,5 +1,5 @@
-//! Text of MySQL's character sets as UTF-8, and back: the same text that a MySQL sends when it is
-//! asked for utf8mb4, `?` for what stands for nothing included.
+//! Converts text between MySQL's character sets and UTF-8. The result is what MySQL sends to a
+//! client that asks for utf8mb4, with `?` for bytes that are not assigned.
 
 mod exceptions;
 mod multi_byte;
@@ -11,7 +11,7 @@ use multi_byte::MultiByte;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use single_byte::HighHalf;
 
-/// What bytes become that stand for no character, as at the server.
+/// The replacement for unassigned bytes and unrepresentable characters, as in MySQL.
 const UNKNOWN: char = '?';
 
 /// A character set of MySQL or MariaDB.
@@ -26,10 +26,10 @@ enum Form {
     Utf8,
     Ascii,
     SingleByte(&'static HighHalf),
-    /// Below 128, ten letters take the place of signs.
+    /// A single-byte set in which letters replace ten ASCII punctuation marks.
     Swedish(&'static HighHalf),
     MultiByte(&'static MultiByte),
-    /// Big endian or little.
+    /// UTF-16, big-endian or little-endian.
     Utf16 {
         big: bool,
     },
@@ -40,7 +40,7 @@ impl Charset {
     /// utf8mb4.
     pub const UTF8MB4: Self = Self { name: "utf8mb4", form: Form::Utf8 };
 
-    /// The character set of this name; `binary` is none.
+    /// The character set of this name. `binary` is not one.
     pub fn named(name: &str) -> Option<Self> {
         let (name, form) = match name.to_ascii_lowercase().as_str() {
             "utf8mb4" => ("utf8mb4", Form::Utf8),
@@ -67,7 +67,7 @@ impl Charset {
         self.name
     }
 
-    /// Whether every text that `other` can hold it can hold too.
+    /// Whether this set has every character of `other`.
     pub fn holds_all_of(&self, other: &Charset) -> bool {
         let all = matches!(self.name, "utf8mb4" | "utf16" | "utf16le" | "utf32");
         let basic = matches!(self.name, "utf8mb3" | "ucs2");
@@ -84,7 +84,7 @@ impl Charset {
         }
     }
 
-    /// How many bytes its shortest character has, of which every other has a multiple.
+    /// The length of the shortest character in bytes. All characters are multiples of it.
     pub fn unit_bytes(&self) -> usize {
         match self.form {
             Form::Utf16 { .. } => 2,
@@ -93,17 +93,17 @@ impl Charset {
         }
     }
 
-    /// Whether each of its characters has one byte.
+    /// Whether every character is one byte.
     pub fn is_single_byte(&self) -> bool {
         matches!(self.form, Form::Ascii | Form::SingleByte(_) | Form::Swedish(_))
     }
 
-    /// Whether its texts are texts of UTF-8 as they are.
+    /// Whether its bytes are UTF-8, so that no conversion is needed.
     pub fn is_utf8(&self) -> bool {
         matches!(self.form, Form::Utf8)
     }
 
-    /// Appends the text in this character set; `?` for what it does not have.
+    /// Appends the text in this character set, with `?` for characters that the set lacks.
     pub fn encode(&self, text: &str, out: &mut Vec<u8>) {
         match self.form {
             Form::Utf8 if *self == Self::UTF8MB4 => out.extend_from_slice(text.as_bytes()),
@@ -119,7 +119,7 @@ impl Charset {
         let code = u32::from(character);
         let known = match self.form {
             Form::Utf8 => {
-                // The one that is not all of UTF-8 has no characters beyond the basic plane.
+                // utf8mb3 has no characters outside the basic multilingual plane.
                 let shown = if code > 0xffff { UNKNOWN } else { character };
                 return out.extend_from_slice(shown.encode_utf8(&mut [0; 4]).as_bytes());
             }
@@ -137,8 +137,9 @@ impl Charset {
         out.push(known.unwrap_or(UNKNOWN as u8));
     }
 
-    /// The text in UTF-8; `None` if the bytes hold what is no Unicode: surrogates alone, numbers
-    /// beyond it, bytes that are no UTF-8. What a smaller set has no character for is `?`.
+    /// Converts to UTF-8. `None` if the bytes are not valid Unicode: unpaired surrogates, code
+    /// points beyond its range, or invalid UTF-8. Bytes that a legacy set does not assign become
+    /// `?`.
     pub fn decode_exact<'b>(&self, bytes: &'b [u8]) -> Option<Cow<'b, str>> {
         match self.form {
             Form::Utf8 => std::str::from_utf8(bytes).ok().map(Cow::Borrowed),
@@ -154,7 +155,7 @@ impl Charset {
         }
     }
 
-    /// The text in UTF-8.
+    /// Converts to UTF-8. Invalid bytes are replaced.
     pub fn decode<'b>(&self, bytes: &'b [u8]) -> Cow<'b, str> {
         match self.form {
             Form::Utf8 => return utf8(bytes),
@@ -211,7 +212,7 @@ impl fmt::Debug for Charset {
     }
 }
 
-/// Bytes that are no UTF-8, which no server stores knowingly, become replacement characters.
+/// Replaces invalid UTF-8 by replacement characters. No server stores such bytes knowingly.
 fn utf8(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
@@ -219,7 +220,7 @@ fn utf8(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// The byte from 128 on that stands for a character.
+/// The byte, 128 or above, of this character.
 fn high_byte(table: &HighHalf, code: u32) -> Option<u8> {
     let code = u16::try_from(code).ok().filter(|code| *code >= 0x80)?;
     let index = table.iter().position(|known| *known == code)?;

@@ -1,7 +1,8 @@
-//! What the bytes above 127 of the single-byte character sets stand for; `0x003f` where nothing is
-//! assigned, which the server shows as `?`. Taken from what MySQL and MariaDB answer, which agree.
+//! The code points of the bytes 128 to 255 of the single-byte character sets. `0x003f` stands for
+//! unassigned bytes, which MySQL shows as `?`. Taken from the answers of MySQL and MariaDB, which
+//! agree.
 
-/// The characters of the bytes 128 to 255.
+/// The code points of the bytes 128 to 255.
 pub(super) type HighHalf = [u16; 128];
 
 /// The table of a character set and its name; `ascii` has none.

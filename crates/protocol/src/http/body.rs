@@ -1,4 +1,4 @@
-//! Bodies of requests: JSON objects to requests of the engine.
+//! Bodies of requests: converts JSON objects to requests of the engine.
 
 use std::collections::BTreeMap;
 
@@ -17,21 +17,21 @@ use crate::line::{
     },
 };
 
-/// Most sort columns, as the line protocol has it.
+/// The most sort columns, as in the line protocol.
 const MAX_SORT_KEYS: usize = 16;
 
 /// The fields of MygramDB's bodies.
 const SEARCH_FIELDS: [&str; 8] =
     ["q", "mode", "filters", "limit", "offset", "sort", "highlight", "fuzzy"];
-/// Remora's own.
+/// The additional fields of Remora.
 const OWN_FIELDS: [&str; 4] = ["filter", "fields", "cursor", "after"];
 
-/// Reads the body of a search. Without `fields` it asks for the table's filter columns, which the
-/// caller knows.
+/// Parses the body of a search. Without `fields` it requests the filter columns of the table, which
+/// the caller knows.
 ///
 /// # Errors
-/// A [`LineError`] with the line protocol's code says which field is missing, unknown, not
-/// well-formed or beyond its limit, or that the body is not a JSON object.
+/// A [`LineError`] with the code of the line protocol: a field is missing, unknown, malformed or
+/// exceeds its limit, or the body is not a JSON object.
 pub fn parse_search(
     body: &[u8],
     table: &str,
@@ -58,7 +58,7 @@ pub fn parse_search(
     Ok((Search { request, limit_given, offset_given, cursor }, columns))
 }
 
-/// Reads the body of a count.
+/// Parses the body of a count.
 ///
 /// # Errors
 /// The same as those of [`parse_search`].
@@ -71,10 +71,10 @@ pub fn parse_count(body: &[u8], table: &str, limits: &ParseLimits) -> Result<Sel
     clauses.finish(table.to_owned())
 }
 
-/// Reads the body of a facet.
+/// Parses the body of a facet.
 ///
 /// # Errors
-/// The same as those of [`parse_search`]; also where `column` is missing or cannot be the name of a
+/// The same as those of [`parse_search`]. Also if `column` is missing or is not a valid name of a
 /// column.
 pub fn parse_facet(
     body: &[u8],
@@ -96,10 +96,10 @@ pub fn parse_facet(
     Ok(FacetRequest { selection, column, limit, offset, values_only: false })
 }
 
-/// Reads the body of an optimisation: the table, or all.
+/// Parses the body of a request to optimize: one table, or all.
 ///
 /// # Errors
-/// A [`LineError`] if the body is not a JSON object, has another field than `table`, or `table` is
+/// A [`LineError`] if the body is not a JSON object, has a field other than `table`, or `table` is
 /// not a text.
 pub fn parse_optimize(body: &[u8]) -> Result<Option<String>, LineError> {
     let limits = ParseLimits::default();
@@ -110,14 +110,14 @@ pub fn parse_optimize(body: &[u8]) -> Result<Option<String>, LineError> {
     body.get("table").map(|table| string(table, "table")).transpose()
 }
 
-/// Whether a body needs a text.
+/// Whether a body must have a text.
 #[derive(PartialEq, Eq)]
 enum Text {
     Asked,
     Optional,
 }
 
-/// A field of a body as it is written.
+/// The unparsed value of a field.
 fn written(body: &[u8], name: &str) -> Result<Box<RawValue>, LineError> {
     let fields: Result<BTreeMap<String, Box<RawValue>>, _> = serde_json::from_slice(body);
     let field = fields.ok().and_then(|mut fields| fields.remove(name));
@@ -126,7 +126,7 @@ fn written(body: &[u8], name: &str) -> Result<Box<RawValue>, LineError> {
 
 struct Body<'l> {
     fields: Map<String, Value>,
-    /// The conditions as they are written.
+    /// The unparsed conditions.
     filters: Option<Box<RawValue>>,
     limits: &'l ParseLimits,
 }
@@ -154,7 +154,7 @@ impl<'l> Body<'l> {
         self.fields.contains_key(name)
     }
 
-    /// A field that MygramDB does not know.
+    /// A field that only Remora has.
     fn own(&self, name: &str) -> Option<&Value> {
         self.get(name).filter(|_| !self.limits.strict)
     }
@@ -166,7 +166,7 @@ impl<'l> Body<'l> {
         }
     }
 
-    /// MygramDB passes over what it does not know.
+    /// Refuses unknown fields, which MygramDB ignores.
     fn refuse_unknown(&self, known: &[&[&str]]) -> Result<(), LineError> {
         let is_known = |field: &str| known.iter().any(|names| names.contains(&field));
         match self.fields.keys().find(|field| !is_known(field.as_str())) {
@@ -327,7 +327,7 @@ fn sort_bytes(key: &SortKey) -> usize {
     }
 }
 
-/// Names in an array, or one text with commas between as the line protocol has it.
+/// Names in an array, or in one text separated by commas, as in the line protocol.
 fn fields(given: &Value) -> Result<Vec<String>, LineError> {
     let wrong = || syntax("Field 'fields' must be an array of column names, or '*'".to_owned());
     let names: Vec<String> = match given {
@@ -384,7 +384,7 @@ mod tests {
         parse_search(body.as_bytes(), "t", limits).unwrap_err().code
     }
 
-    /// A body asks what a line asks.
+    /// A body gives the same request as the equivalent line.
     #[test]
     fn bodies_are_lines() {
         for (body, line) in [
@@ -485,7 +485,7 @@ mod tests {
             literal: Literal::Text(literal.to_owned()),
         };
         assert_eq!(filters, Some(Filter::And(vec![compare("b", "1"), compare("c", "1.5")])));
-        // Numbers keep the digits that a double would not tell.
+        // Numbers keep digits that a double would lose.
         let (price, whole) = ("9007199254740993.25", "18446744073709551617");
         let body =
             format!(r#"{{"q":"a","filters":{{"b":{price},"c":{{"op":"=","value":{whole}}}}}}}"#);

@@ -5,7 +5,7 @@
 //! value     = text | number | true | false
 //! own       = { column: null | [ value { "," value } ] }               ; IS NULL, IN
 //! ```
-//! A number is taken as it is written: a double would not tell all digits of a decimal.
+//! Numbers keep all their digits, because a double would lose some of a decimal.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::line::{
     },
 };
 
-/// Reads the conditions into the clauses.
+/// Parses the conditions into the clauses.
 pub(super) fn read(filters: &RawValue, clauses: &mut Clauses) -> Result<(), LineError> {
     let filters =
         object(filters).ok_or_else(|| error("Field 'filters' must be an object".to_owned()))?;
@@ -38,7 +38,7 @@ pub(super) fn read(filters: &RawValue, clauses: &mut Clauses) -> Result<(), Line
     Ok(())
 }
 
-/// The fields of an object, of which the last of a name counts; `None` for what is none.
+/// The fields of an object; of duplicate names the last one wins. `None` for other values.
 fn object(value: &RawValue) -> Option<BTreeMap<String, &RawValue>> {
     serde_json::from_str(value.get()).ok()
 }
@@ -81,7 +81,7 @@ impl Reader<'_> {
         Ok(Filter::Compare { column, comparison, literal })
     }
 
-    /// A scalar as it would be typed; the engine reads it by the column's type.
+    /// A scalar as text. The engine converts it to the column's type.
     fn literal(&mut self, value: Option<&RawValue>) -> Result<Literal, LineError> {
         let raw = value.map_or("null", RawValue::get);
         let text = match serde_json::from_str(raw) {

@@ -1,4 +1,4 @@
-//! The `Authorization` of a request.
+//! The `Authorization` header of a request.
 //!
 //! ```text
 //! authorization = "Basic" " " base64(user ":" password) | "Bearer" " " token
@@ -6,10 +6,10 @@
 
 use std::fmt;
 
-/// What a client proves itself with.
+/// The credentials of a client.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Credentials {
-    /// A user and their password.
+    /// A user and the password.
     Basic {
         /// The name.
         user: String,
@@ -21,7 +21,7 @@ pub enum Credentials {
 }
 
 impl Credentials {
-    /// Reads the header's value; `None` where it is neither.
+    /// Parses the header's value; `None` if it has another form.
     pub fn parse(value: &[u8]) -> Option<Self> {
         let at = value.iter().position(|byte| *byte == b' ')?;
         let (scheme, rest) = value.split_at_checked(at)?;
@@ -49,7 +49,7 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// Base64 of RFC 4648, with or without the `=` at its end.
+/// Decodes Base64 of RFC 4648, with or without padding.
 fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
     let end = text.iter().rposition(|byte| *byte != b'=').map_or(0, |last| last + 1);
     let text = text.get(..end)?;
@@ -72,7 +72,7 @@ fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
             bits &= (1 << count) - 1;
         }
     }
-    // A single letter at the end is no byte.
+    // A single character at the end encodes no byte.
     (count < 6).then_some(bytes)
 }
 
@@ -87,7 +87,7 @@ mod tests {
         let basic = |user: &str, password: &str| {
             Some(Credentials::Basic { user: user.to_owned(), password: password.into() })
         };
-        // printf 'anna:geheim' | base64, and so on.
+        // The output of `printf 'anna:geheim' | base64`, and so on.
         for (value, read) in [
             ("Basic YW5uYTpnZWhlaW0=", basic("anna", "geheim")),
             ("basic YW5uYTpnZWhlaW0", basic("anna", "geheim")),

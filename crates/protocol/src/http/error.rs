@@ -1,9 +1,9 @@
-//! Errors: the line protocol's codes, the statuses that go with them, and the body.
+//! Errors: codes of the line protocol, with HTTP statuses and the body.
 
 use super::value::write_text;
 use crate::line::{LineError, code};
 
-/// The status of an answer that is this error.
+/// The HTTP status of this error.
 pub fn status(error: &LineError) -> u16 {
     match error.code {
         code::INTERNAL => 500,

@@ -1,5 +1,5 @@
-//! `/metrics`: Prometheus' text format 0.0.4, under MygramDB's names and, what it has no name for,
-//! under Remora's.
+//! `/metrics`: Prometheus' text format 0.0.4, with MygramDB's names. Metrics that MygramDB does not
+//! have are named for Remora.
 //!
 //! ```text
 //! family = "# HELP " name " " sentence LF "# TYPE " name " " kind LF { sample }
@@ -14,10 +14,10 @@ use remora_engine::TableStatistics;
 
 use crate::line::reply::{InfoReport, MemoryHealth, ReplicationState, ReplicationStatus};
 
-/// What is measured.
+/// The values of all metrics.
 #[derive(Debug, Default)]
 pub struct Metrics<'m> {
-    /// The server, as INFO has it.
+    /// The server, as in INFO.
     pub info: InfoReport,
     /// Remora's release.
     pub remora_version: &'m str,
@@ -25,17 +25,17 @@ pub struct Metrics<'m> {
     pub position: u64,
     /// The tables.
     pub tables: Vec<TableMetrics>,
-    /// All sources together, as REPLICATION STATUS has them.
+    /// The sum of all sources, as in REPLICATION STATUS.
     pub replication: Option<ReplicationStatus>,
     /// The sources.
     pub sources: Vec<SourceMetrics>,
-    /// Seconds since 1970 when a dump was saved last; 0 if none was.
+    /// When a dump was last saved, in seconds since 1970; 0 if none was.
     pub dump_last_success: u64,
-    /// Dumps that failed, asked for and automatic ones.
+    /// The numbers of failed dumps: requested and automatic ones.
     pub dump_failures: [u64; 2],
-    /// Requests that were turned away.
+    /// Refused requests and connections.
     pub denials: Denials,
-    /// Threads that answer.
+    /// The number of threads that answer requests.
     pub workers: u64,
 }
 
@@ -44,9 +44,9 @@ pub struct Metrics<'m> {
 pub struct TableMetrics {
     /// Its name.
     pub name: String,
-    /// Its figures.
+    /// Its statistics.
     pub statistics: TableStatistics,
-    /// How often its indexes answered: their columns, for what, and the number.
+    /// How often each index was used: its columns, the purpose, and the count.
     pub index_answers: Vec<(String, &'static str, u64)>,
 }
 
@@ -55,15 +55,15 @@ pub struct TableMetrics {
 pub struct SourceMetrics {
     /// Its name.
     pub name: String,
-    /// Seconds that its changes are behind.
+    /// The delay of its changes, in seconds.
     pub lag_seconds: Option<f64>,
-    /// Transactions that are not applied yet.
+    /// The number of transactions that are not applied yet.
     pub lag_transactions: Option<u64>,
-    /// Changes that wait to be applied.
+    /// The number of changes that wait to be applied.
     pub queue_length: u64,
-    /// Statements of its binlog by what they were taken for.
+    /// The statements in its binlog, counted by class.
     pub statements: [(&'static str, u64); 4],
-    /// Its tables: name, rows copied and expected while it is copied, and whether it is followed.
+    /// Its tables.
     pub tables: Vec<SourceTableMetrics>,
 }
 
@@ -72,24 +72,24 @@ pub struct SourceMetrics {
 pub struct SourceTableMetrics {
     /// Its name.
     pub name: String,
-    /// Rows copied and rows expected, while it is copied.
+    /// The numbers of rows copied and expected, while it is copied.
     pub copying: Option<(u64, u64)>,
     /// Whether its changes are applied.
     pub live: bool,
 }
 
-/// Requests and connections that were turned away, by reason, on either surface.
+/// Requests and connections that were refused, by reason; each on the line protocol and on HTTP.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Denials {
-    /// By `network.allow_cidrs`, on the line protocol and on HTTP.
+    /// Because of `network.allow_cidrs`.
     pub acl: [u64; 2],
-    /// By the rate.
+    /// Because of the rate limit.
     pub rate_limit: [u64; 2],
-    /// By the number of connections.
+    /// Because of the limit of connections.
     pub connection_limit: [u64; 2],
 }
 
-/// The answer to `/metrics`.
+/// The reply to `/metrics`.
 pub fn write_metrics(metrics: &Metrics<'_>) -> String {
     let mut page = Page::default();
     page.server(metrics);
@@ -102,7 +102,7 @@ pub fn write_metrics(metrics: &Metrics<'_>) -> String {
     page.text
 }
 
-/// Labels of a sample.
+/// The labels of a sample.
 type Labels<'l> = &'l [(&'l str, &'l str)];
 
 #[derive(Default)]
@@ -201,7 +201,7 @@ impl Page {
         }
     }
 
-    /// How far the indexes are made that were declared behind rows.
+    /// The progress of indexes that are built over existing rows.
     fn indexes(&mut self, tables: &[TableMetrics]) {
         let name = "remora_table_indexed_rows";
         self.family(name, "gauge", "Rows that a secondary index has");
@@ -238,9 +238,9 @@ impl Page {
                 self.sample(name, &[("reason", reason), ("surface", surface)], count);
             }
         }
-        // A connection waits in the system's queue where MygramDB turns it away.
+        // Where MygramDB refuses a connection, here it waits in the operating system's queue.
         self.sample(name, &[("reason", "pool_full"), ("surface", "tcp")], 0);
-        // Requests are answered where they arrive: none ever waits for a thread in a queue.
+        // Requests are answered by the thread that receives them, so none waits in a queue.
         self.gauge("mygramdb_thread_pool_queue_depth", "Requests that wait for a thread", 0);
         self.gauge("mygramdb_thread_pool_queue_capacity", "The most that may wait", 0);
         self.gauge("mygramdb_thread_pool_workers", "Threads that answer", metrics.workers);
@@ -299,7 +299,7 @@ impl Page {
         self.gauge(name, "Seconds since then", status.seconds_since_last_applied);
     }
 
-    /// What MygramDB has no name for.
+    /// The metrics that MygramDB does not have.
     fn own(&mut self, metrics: &Metrics<'_>) {
         self.family("remora_server_info", "gauge", "Release of the server");
         self.sample("remora_server_info", &[("version", metrics.remora_version)], 1);
@@ -400,7 +400,7 @@ impl Page {
     }
 
     fn family(&mut self, name: &str, kind: &str, help: &str) {
-        // Writing into memory does not fail; neither does it below.
+        // Writing to a String never fails, here and below.
         let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 

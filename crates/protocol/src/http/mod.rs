@@ -1,7 +1,7 @@
 //! HTTP: JSON for operators and for clients of MygramDB, without sockets.
 //!
-//! What a body asks becomes the same requests of the engine, within the same limits, as a line of
-//! [`crate::line`]: the two wires cannot disagree.
+//! A body becomes the same engine request, with the same limits, as a line of [`crate::line`]. So
+//! the two protocols always agree.
 //!
 //! ```text
 //! POST /tables/{table}/search   body -> {"count", "limit", "offset", "results"[, "cursor"]}

@@ -1,4 +1,4 @@
-//! Replies about the server: what INFO, CONFIG and REPLICATION STATUS say, as JSON.
+//! Replies about the server: the contents of INFO, CONFIG and REPLICATION STATUS as JSON.
 
 use serde_json::{Map, Value, json};
 
@@ -8,19 +8,19 @@ use crate::line::reply::{
     human_bytes,
 };
 
-/// Whether the source's changes come, as a probe asks it.
+/// The state of replication in readiness probes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Availability {
     /// No source is configured.
     #[default]
     Disabled,
-    /// Changes come.
+    /// Changes arrive.
     Connected,
-    /// They will soon.
+    /// Following is starting.
     Starting,
-    /// They ended by an error.
+    /// Following failed.
     Failed,
-    /// They do not come, as it was asked.
+    /// Following was stopped on request.
     Disconnected,
 }
 
@@ -36,29 +36,29 @@ impl Availability {
         }
     }
 
-    /// Whether a server in this state may be asked.
+    /// Whether a server in this state may answer queries.
     pub fn is_available(self) -> bool {
         !matches!(self, Self::Failed | Self::Disconnected)
     }
 }
 
-/// Whether the server can answer, and if not, why: one verdict for probes, INFO and the details.
+/// Whether the server is ready, and why not. Probes, INFO and the health details all use it.
 #[derive(Clone, Debug, Default)]
 pub struct Readiness {
     /// A dump is being loaded.
     pub loading: bool,
-    /// Every table that is configured has its rows.
+    /// Whether each configured table has its rows.
     pub data_initialized: bool,
     /// A table is being copied.
     pub sync_in_progress: bool,
-    /// The source.
+    /// The state of replication.
     pub availability: Availability,
-    /// Its figures.
+    /// The figures of replication.
     pub replication: Option<ReplicationStatus>,
-    /// What is wrong with the storage, as that nothing can be written. Reads are answered all the same,
-    /// so it says nothing against being ready.
+    /// A failure of the storage, for example that nothing can be written. Reads still work, so it
+    /// does not affect readiness.
     pub storage_error: Option<String>,
-    /// Whether writes are refused for that.
+    /// Whether writes are refused because of it.
     pub writes_refused: bool,
 }
 
@@ -85,7 +85,7 @@ impl Readiness {
         unavailable.then(|| "Replication is not running".to_owned())
     }
 
-    /// Whether the server can answer.
+    /// Whether the server is ready to answer.
     pub fn is_ready(&self) -> bool {
         self.reason().is_none()
     }
@@ -198,18 +198,18 @@ fn replication_figures(status: &ReplicationStatus) -> Value {
     })
 }
 
-/// What `/config` tells to everybody: no name, address or secret.
+/// What `/config` tells everybody. It contains no name, address or secret.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ConfigSummary {
-    /// A source is configured.
+    /// Whether a source is configured.
     pub mysql: bool,
-    /// With a database.
+    /// Whether the source has a database.
     pub database: bool,
-    /// CORS is on.
+    /// Whether CORS is enabled.
     pub cors: bool,
-    /// The line protocol is answered on TCP.
+    /// Whether the line protocol is enabled on TCP.
     pub tcp: bool,
-    /// Networks are named.
+    /// Whether allowed networks are configured.
     pub allow_cidrs: bool,
 }
 
@@ -228,7 +228,7 @@ pub fn config(summary: &ConfigSummary) -> Value {
     })
 }
 
-/// The body of `/optimize`: the line protocol's reply.
+/// The body of `/optimize`, which contains the reply of the line protocol.
 pub fn optimized(line: &str) -> Value {
     json!({ "status": "ok", "result": line.strip_prefix("OK ").unwrap_or(line) })
 }

@@ -1,20 +1,20 @@
-//! Replies that carry rows and counts.
+//! Replies with rows and counts.
 
 use remora_engine::{CountReply, FacetReply, Hit, SearchReply, Value};
 
 use super::value::{write_filter_value, write_text, write_value};
 use crate::line::{Search, reply::value::key_text};
 
-/// In which form columns stand beside a key.
+/// The form of the columns beside a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Columns {
-    /// `"filters"`: the indexed columns, dates and times as seconds, as MygramDB has it.
+    /// `"filters"`: the indexed columns, with dates and times as seconds, as in MygramDB.
     Filters,
-    /// `"fields"`: the asked columns in their natural form.
+    /// `"fields"`: the requested columns in their natural form.
     Fields,
 }
 
-/// The answer to a search.
+/// The reply to a search.
 pub fn write_search(out: &mut Vec<u8>, reply: &SearchReply, search: &Search, columns: Columns) {
     text(out, "{\"count\":");
     number(out, reply.total);
@@ -58,7 +58,7 @@ fn write_key(out: &mut Vec<u8>, key: &[Value]) {
     write_text(out, &key_text(key));
 }
 
-/// Left out where there are none.
+/// Writes the columns, unless there are none.
 fn write_columns<'a>(
     out: &mut Vec<u8>,
     values: impl Iterator<Item = (&'a str, &'a Value)>,
@@ -92,7 +92,7 @@ pub fn write_count(out: &mut Vec<u8>, reply: &CountReply) {
     text(out, "}");
 }
 
-/// One row by its key.
+/// A row that was requested by its key.
 pub fn write_document<'a>(
     out: &mut Vec<u8>,
     key: &[Value],
@@ -104,7 +104,7 @@ pub fn write_document<'a>(
     text(out, "}");
 }
 
-/// The values of a column with their counts.
+/// The values of a column, with their counts.
 pub fn write_facet(out: &mut Vec<u8>, reply: &FacetReply, column: &str) {
     text(out, "{\"column\":");
     write_text(out, column);

@@ -5,14 +5,14 @@ use serde_json::value::RawValue;
 
 use crate::line::reply::value::epoch_seconds;
 
-/// A text in quotes.
+/// A text as a JSON string.
 pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
-    // Writing a text into memory does not fail.
+    // Writing to a Vec never fails.
     let _ = serde_json::to_writer(out, text);
 }
 
-/// A value in its natural form: numbers, booleans, null and JSON as such; decimals, dates, times
-/// and bytes as their canonical text, since a JSON number would not hold them.
+/// A value in its natural form: numbers, booleans, NULL and JSON as such. Decimals, dates, times
+/// and bytes are strings, because a JSON number would not represent them exactly.
 pub(super) fn write_value(out: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Null => out.extend_from_slice(b"null"),
@@ -23,7 +23,7 @@ pub(super) fn write_value(out: &mut Vec<u8>, value: &Value) {
         Value::Uint(number) => {
             out.extend_from_slice(itoa::Buffer::new().format(*number).as_bytes());
         }
-        // Writing a number into memory does not fail; one that is not finite is null.
+        // Writing to a Vec never fails. A number that is not finite becomes null.
         Value::Float(number) => drop(serde_json::to_writer(out, number)),
         Value::Json(text) => match serde_json::from_str::<&RawValue>(text) {
             Ok(json) => out.extend_from_slice(json.get().as_bytes()),
@@ -34,7 +34,7 @@ pub(super) fn write_value(out: &mut Vec<u8>, value: &Value) {
     }
 }
 
-/// A value as MygramDB gives a filter column: dates and times as seconds.
+/// A value in MygramDB's form of a filter column: dates and times are seconds.
 pub(super) fn write_filter_value(out: &mut Vec<u8>, value: &Value) {
     match epoch_seconds(value) {
         Some(seconds) => out.extend_from_slice(itoa::Buffer::new().format(seconds).as_bytes()),

@@ -1,19 +1,20 @@
-//! The client's side: text as a token, and where a reply ends.
+//! The client's side: quotes texts as tokens, and finds the end of a reply.
 
 use memchr::memmem;
 
 use super::reply;
 
-/// Text as one token of a request that no keyword is taken for.
+/// Quotes a text as one token, so that it is not taken for a keyword.
 pub fn quote(text: &str) -> String {
     let mut quoted = Vec::with_capacity(text.len() + 2);
     reply::write_quoted(&mut quoted, text);
-    // Escaping replaces ASCII bytes by ASCII bytes, so this stays UTF-8.
+    // Escaping only replaces ASCII bytes by ASCII bytes, so the result is UTF-8.
     String::from_utf8_lossy(&quoted).into_owned()
 }
 
-/// Whether the bytes received since a request are its whole reply, as MygramDB's clients decide
-/// it. A reply comes in one piece, so one that looks whole at the end of a read is whole.
+/// Whether the bytes received since a request are a complete reply, by the rule of MygramDB's
+/// clients. A reply is sent in one piece, so one that looks complete at the end of a read is
+/// complete.
 pub fn reply_is_complete(received: &[u8]) -> bool {
     const ENDED: [&[u8]; 6] = [
         b"OK INFO",

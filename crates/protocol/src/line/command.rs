@@ -1,4 +1,4 @@
-//! Commands: what a frame asks for.
+//! Commands of the line protocol.
 
 use std::{fmt, time::Duration};
 
@@ -43,43 +43,43 @@ pub enum Command {
     ShowVariables(Option<String>),
 }
 
-/// SEARCH with what the reply's form depends on.
+/// A SEARCH, with what decides the form of its reply.
 #[derive(Clone, Debug, Default)]
 pub struct Search {
-    /// What the engine is asked.
+    /// The request to the engine.
     pub request: SearchRequest,
-    /// Whether the limit was written; if not, it is the default.
+    /// Whether LIMIT was given; otherwise the limit is the default.
     pub limit_given: bool,
-    /// Whether the offset was written.
+    /// Whether OFFSET was given.
     pub offset_given: bool,
-    /// Whether `CURSOR` or `AFTER` was written: the reply then names the next page's cursor.
+    /// Whether `CURSOR` or `AFTER` was given. Then the reply contains the next page's cursor.
     pub cursor: bool,
 }
 
 impl Search {
-    /// Whether the reply has a column for the score.
+    /// Whether the reply has a score column.
     pub fn returns_score(&self) -> bool {
         self.request.sort.iter().any(|key| key.by == SortBy::Score)
     }
 }
 
-/// GET.
+/// A GET.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Get {
     /// The table.
     pub table: String,
-    /// The key as typed; [`super::split_key`] cuts a composite one.
+    /// The key as it was written. [`super::split_key`] splits a composite one.
     pub key: String,
-    /// Columns to return; `["*"]` is all; empty means the reply lists the indexed columns.
+    /// The columns to return; `["*"]` means all. If empty, the reply has the indexed columns.
     pub fields: Vec<String>,
 }
 
-/// AUTH.
+/// An AUTH.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Auth {
-    /// The user, where one is named.
+    /// The user, if one is given.
     pub user: Option<String>,
-    /// The user's password, or the token.
+    /// The password of the user, or the token.
     pub secret: String,
 }
 
@@ -89,7 +89,7 @@ impl fmt::Debug for Auth {
     }
 }
 
-/// DUMP. File names are as typed.
+/// A DUMP. File names are as they were written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dump {
     /// `SAVE [<file>]`
@@ -104,7 +104,7 @@ pub enum Dump {
     Status,
 }
 
-/// REPLICATION.
+/// A REPLICATION.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replication {
     /// `STATUS`
@@ -115,7 +115,7 @@ pub enum Replication {
     Start,
 }
 
-/// SYNC.
+/// A SYNC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sync {
     /// `<table>`
@@ -126,16 +126,16 @@ pub enum Sync {
     Stop(Option<String>),
 }
 
-/// WAIT.
+/// A WAIT.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// The transactions, as typed.
+    /// The transactions, as they were written.
     pub gtids: String,
-    /// How long to wait at most.
+    /// The longest wait.
     pub timeout: Duration,
 }
 
-/// CACHE.
+/// A CACHE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cache {
     /// `CLEAR [<table>]`
@@ -148,7 +148,7 @@ pub enum Cache {
     Stats,
 }
 
-/// CONFIG.
+/// A CONFIG.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Config {
     /// `[SHOW [<path>]]`
@@ -160,7 +160,7 @@ pub enum Config {
 }
 
 impl Command {
-    /// Whether the command needs AUTH where a token is set.
+    /// Whether the command requires AUTH if a token is configured.
     pub fn is_administrative(&self) -> bool {
         !matches!(
             self,
@@ -175,7 +175,7 @@ impl Command {
         )
     }
 
-    /// The table a reading command is about.
+    /// The table that a reading command names.
     pub fn table(&self) -> Option<&str> {
         match self {
             Self::Search(search) => Some(&search.request.selection.table),

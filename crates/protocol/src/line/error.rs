@@ -1,4 +1,4 @@
-//! Errors: a code of the protocol and a sentence.
+//! Errors: a code of the protocol and a message.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use remora_engine::{Ending, Error, Missing, RequestPart};
 
 use super::FrameError;
 
-/// Codes of `ERROR <code> <message>`.
+/// The codes of `ERROR <code> <message>`.
 #[expect(missing_docs, reason = "each name is what its code means")]
 pub mod code {
     pub const INVALID_ARGUMENT: u16 = 2;
@@ -40,7 +40,7 @@ pub mod code {
     pub const BUSY: u16 = 6030;
 }
 
-/// An error as the wire has it.
+/// An error in the form of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{code} {message}")]
 pub struct LineError {
@@ -51,77 +51,77 @@ pub struct LineError {
 }
 
 impl LineError {
-    /// An error of any code.
+    /// An error with this code.
     pub fn new(code: u16, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 
-    /// A request that does not follow the grammar.
+    /// A request that violates the grammar.
     pub fn syntax(message: impl Into<String>) -> Self {
         Self::new(code::SYNTAX, message)
     }
 
-    /// No such table.
+    /// An unknown table.
     pub fn table_not_found(name: impl fmt::Display) -> Self {
         Self::new(code::TABLE_NOT_FOUND, format!("Table not found: {name}"))
     }
 
-    /// A bare name where several databases are configured.
+    /// An unqualified name although several databases are configured.
     pub fn bare_table_name(name: impl fmt::Display) -> Self {
         let rule = "Bare table names are not supported; use <database>.<table>";
         Self::new(code::TABLE_NOT_FOUND, format!("{rule}: {name}"))
     }
 
-    /// A table that is being copied for the first time.
+    /// A table whose first copy is not complete.
     pub fn synchronizing(name: impl fmt::Display) -> Self {
         let message = format!("Table '{name}' is synchronizing, please try again later");
         Self::new(code::NOT_READY, message)
     }
 
-    /// No row has the key.
+    /// No row has this key.
     pub fn document_not_found() -> Self {
         Self::new(code::NOT_FOUND, "Document not found")
     }
 
-    /// An administrative command before AUTH.
+    /// An administrative command without AUTH.
     pub fn auth_required() -> Self {
         Self::new(code::PERMISSION_DENIED, "Administrative command requires AUTH")
     }
 
-    /// Anything before the login that this server asks for.
+    /// A command before the login that this server requires.
     pub fn login_required(form: &str) -> Self {
         Self::new(code::PERMISSION_DENIED, format!("This server asks for a login first: {form}"))
     }
 
-    /// What a user has no right to; `what` is done, `place` is where.
+    /// A missing privilege: the action, the user and the object.
     pub fn denied(what: &str, who: impl fmt::Display, place: impl fmt::Display) -> Self {
         let message = format!("{what} denied to user {who} for {place}");
         Self::new(code::PERMISSION_DENIED, message)
     }
 
-    /// A login from an address from which many failed.
+    /// A login from an address with too many failed ones.
     pub fn too_many_failures() -> Self {
         let message = "Too many failed logins from this address, try again in a few seconds";
         Self::new(code::BUSY, message)
     }
 
-    /// A client of another protocol.
+    /// A client that speaks HTTP.
     pub fn not_http() -> Self {
         let message = "This is the line protocol, not HTTP: nothing of this connection is read";
         Self::new(code::BAD_REQUEST, message)
     }
 
-    /// AUTH with a wrong token, or where none is set.
+    /// AUTH with a wrong token, or although none is configured.
     pub fn auth_failed() -> Self {
         Self::new(code::PERMISSION_DENIED, "Authentication failed")
     }
 
-    /// More requests than the client's share.
+    /// The client exceeded its request rate.
     pub fn rate_limited() -> Self {
         Self::new(code::BUSY, "Rate limit exceeded")
     }
 
-    /// No room for another connection or request.
+    /// A limit of connections or requests is reached.
     pub fn server_busy(message: impl fmt::Display) -> Self {
         Self::new(code::BUSY, format!("SERVER_BUSY {message}"))
     }

@@ -4,17 +4,17 @@ use std::collections::VecDeque;
 
 use memchr::memchr_iter;
 
-/// Bytes of the buffer that are kept for the next request when everything was taken.
+/// The most bytes of an empty buffer that are kept for the next request.
 const KEPT_BYTES: usize = 64 << 10;
 
-/// Limits of one connection's unanswered input.
+/// Limits of the input of a connection that was not answered yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameLimits {
-    /// Most bytes of one frame.
+    /// The most bytes of a frame.
     pub frame_bytes: usize,
-    /// Most whole frames that wait.
+    /// The most complete frames that wait.
     pub pending_frames: usize,
-    /// Bytes of waiting whole frames at which no more are read.
+    /// The size of waiting frames from which on no more input is taken.
     pub pending_bytes: usize,
 }
 
@@ -35,16 +35,16 @@ pub enum FrameError {
     },
 }
 
-/// Cuts one connection's input into frames.
+/// Splits a connection's input into frames.
 #[derive(Debug)]
 pub struct FrameReader {
     limits: FrameLimits,
     buffer: Vec<u8>,
-    /// Where the next frame begins.
+    /// The position of the next frame.
     start: usize,
-    /// Where the whole frames' CRLFs stand.
+    /// The positions of the CRLFs of complete frames.
     ends: VecDeque<usize>,
-    /// Bytes behind the last whole frame.
+    /// The number of bytes after the last complete frame.
     partial: usize,
 }
 
@@ -54,19 +54,19 @@ impl FrameReader {
         Self { limits, buffer: Vec::new(), start: 0, ends: VecDeque::new(), partial: 0 }
     }
 
-    /// Takes bytes and returns how many. Fewer than all means that enough whole frames wait: take
-    /// them, then push the rest.
+    /// Appends bytes and returns how many were taken. Fewer than all means that enough complete
+    /// frames wait: take them, then push the rest.
     ///
     /// # Errors
-    /// [`FrameError::TooLarge`] if a frame is longer than the limit. Answer the frames that wait,
-    /// then close.
+    /// [`FrameError::TooLarge`] if a frame is longer than the limit. Answer the waiting frames,
+    /// then close the connection.
     pub fn push(&mut self, bytes: &[u8]) -> Result<usize, FrameError> {
         self.reclaim();
         let mut taken = 0;
         while self.has_room() {
             let Some(rest) = bytes.get(taken..).filter(|rest| !rest.is_empty()) else { break };
             let (piece, is_end) = self.first_piece(rest);
-            // A CR at the end may be half of the frame's end.
+            // A CR at the end may be the first half of a CRLF.
             let end_bytes = if is_end { 2 } else { usize::from(piece.ends_with(b"\r")) };
             let frame_bytes = self.partial + piece.len() - end_bytes;
             if frame_bytes > self.limits.frame_bytes {
@@ -83,7 +83,7 @@ impl FrameReader {
         Ok(taken)
     }
 
-    /// The next whole frame, without its CRLF.
+    /// The next complete frame, without its CRLF.
     pub fn next_frame(&mut self) -> Option<&[u8]> {
         let end = self.ends.pop_front()?;
         let frame = self.buffer.get(self.start..end);
@@ -91,7 +91,7 @@ impl FrameReader {
         frame
     }
 
-    /// Bytes that are held: the waiting frames and the beginning of the next one.
+    /// The bytes in the buffer: waiting frames and the beginning of the next one.
     pub fn held_bytes(&self) -> usize {
         self.buffer.len() - self.start
     }
@@ -102,7 +102,7 @@ impl FrameReader {
             && whole_bytes < self.limits.pending_bytes.max(1)
     }
 
-    /// The bytes up to and with the first frame's end, or all; and whether there is one.
+    /// The bytes up to and including the first CRLF, or all of them, and whether there is a CRLF.
     fn first_piece<'a>(&self, bytes: &'a [u8]) -> (&'a [u8], bool) {
         for at in memchr_iter(b'\n', bytes) {
             let before = match at.checked_sub(1) {
@@ -128,8 +128,8 @@ impl FrameReader {
     }
 }
 
-/// Whether a frame is a line that HTTP requests have: whoever speaks it here is a browser that a web
-/// page uses to reach this machine, and what follows must not be taken for requests.
+/// Whether a frame is a line of an HTTP request. Then the client is a browser by which a web page
+/// attacks this server, so what follows must not be executed.
 pub fn is_http(frame: &[u8]) -> bool {
     let frame = frame.trim_ascii();
     if frame.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"Host:")) {
@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    /// The definition: split at every CRLF, the last piece is not a frame yet.
+    /// The definition: split at each CRLF; the last piece is not a complete frame.
     fn oracle(bytes: &[u8]) -> Vec<Vec<u8>> {
         let mut frames = vec![Vec::new()];
         let mut rest = bytes;

@@ -1,8 +1,8 @@
-//! The line protocol: MygramDB's, with additions a client sees only if it asks.
+//! The line protocol: MygramDB's, with additions that a client only sees if it requests them.
 //!
-//! A request is one line of tokens, ended by CRLF ([`FrameReader`]); [`parse`] makes a [`Command`]
-//! of it. A reply is a body and CRLF, sent in one piece: a writer of [`reply`] puts the body into
-//! a buffer, [`reply::end_reply`] puts the CRLF.
+//! A request is one line of tokens that ends in CRLF ([`FrameReader`]); [`parse`] converts it to a
+//! [`Command`]. A reply is a body and CRLF, sent in one piece: a function of [`reply`] appends the
+//! body to a buffer, and [`reply::end_reply`] the CRLF.
 //!
 //! ```text
 //! token   = bare | quoted                      ; apart by ASCII or Unicode white space

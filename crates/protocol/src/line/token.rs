@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{LineError, code};
 
-/// One token. Quoted ones never act as keywords or operators.
+/// A token. Quoted tokens are never keywords or operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token<'a> {
     pub text: Cow<'a, str>,
@@ -23,14 +23,14 @@ impl Token<'_> {
     }
 }
 
-/// Tokens with a place among them.
+/// A cursor over tokens.
 pub(super) struct Tokens<'a> {
     tokens: Vec<Token<'a>>,
     at: usize,
 }
 
 impl<'a> Tokens<'a> {
-    /// Cuts a frame.
+    /// Splits a frame into tokens.
     pub(super) fn cut(frame: &'a [u8]) -> Result<Self, LineError> {
         let line = std::str::from_utf8(frame).map_err(|_| invalid_utf8())?;
         let mut tokens = Vec::with_capacity(16);
@@ -42,42 +42,42 @@ impl<'a> Tokens<'a> {
         Ok(Self { tokens, at: 0 })
     }
 
-    /// The tokens that are left.
+    /// The remaining tokens.
     pub(super) fn rest(&self) -> &[Token<'a>] {
         self.tokens.get(self.at..).unwrap_or_default()
     }
 
-    /// The next token, which stays.
+    /// The next token, without consuming it.
     pub(super) fn peek(&self) -> Option<&Token<'a>> {
         self.tokens.get(self.at)
     }
 
-    /// The next token.
+    /// Consumes the next token.
     pub(super) fn next(&mut self) -> Option<&Token<'a>> {
         let token = self.tokens.get(self.at)?;
         self.at += 1;
         Some(token)
     }
 
-    /// Passes over `count` tokens.
+    /// Skips `count` tokens.
     pub(super) fn skip(&mut self, count: usize) {
         self.at = self.tokens.len().min(self.at + count);
     }
 
-    /// Passes over the next token if it is this keyword.
+    /// Skips the next token if it is this keyword.
     pub(super) fn eat(&mut self, keyword: &str) -> bool {
         let found = self.peek().is_some_and(|token| token.is(keyword));
         self.at += usize::from(found);
         found
     }
 
-    /// Whether nothing is left.
+    /// Whether all tokens were consumed.
     pub(super) fn is_done(&self) -> bool {
         self.at >= self.tokens.len()
     }
 }
 
-/// The token at or behind `at`, and its end.
+/// The next token at or after `at`, and its end.
 fn next_token(line: &str, mut at: usize) -> Result<Option<(Token<'_>, usize)>, LineError> {
     while let Some(width) = white_space_at(line, at) {
         at += width;
@@ -106,7 +106,7 @@ fn bare_end(line: &str, start: usize) -> usize {
     end
 }
 
-/// The rest of a quoted token whose opening quote stands before `start`.
+/// The rest of a quoted token, after its opening quote.
 fn quoted_token(line: &str, start: usize, quote: u8) -> Result<(Token<'_>, usize), LineError> {
     let bytes = line.as_bytes();
     let unclosed = || LineError::syntax(format!("Unclosed quote: {}", char::from(quote)));
@@ -131,7 +131,8 @@ fn quoted_token(line: &str, start: usize, quote: u8) -> Result<(Token<'_>, usize
     Ok((Token { text: Cow::Owned(text), quoted: true }, at))
 }
 
-/// Puts what an escape stands for; returns the bytes it takes behind its backslash.
+/// Appends the character that an escape represents. Returns the length of the escape after its
+/// backslash.
 fn unescape(escape: &[u8], text: &mut Vec<u8>) -> Result<usize, LineError> {
     let Some(&kind) = escape.first() else {
         return Err(LineError::syntax("Unterminated escape sequence at end of input"));
@@ -163,7 +164,7 @@ fn invalid_utf8() -> LineError {
     LineError::new(code::TOKEN, "Invalid UTF-8 in request: send text as UTF-8")
 }
 
-/// The width of the white space at a byte offset, if there is some.
+/// The width of the white space character at a byte offset, if there is one.
 pub(super) fn white_space_at(text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes().get(at..)?;
     match *bytes {

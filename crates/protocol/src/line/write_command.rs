@@ -1,5 +1,5 @@
-//! Commands that write, which MygramDB does not have: administrative, and refused by a server that
-//! keeps to MygramDB's dialect.
+//! Commands that write, which MygramDB does not have. They are administrative. A server in
+//! MygramDB's dialect refuses them.
 //!
 //! ```text
 //! write  = "PUT" table [ "FROM" source ] rows
@@ -16,23 +16,23 @@
 
 use super::{LineError, token::Tokens};
 
-/// A parsed command that writes, or that a writer needs. JSON is passed on as it came.
+/// A parsed command that writes, or that writers need. JSON is not parsed here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteCommand<'f> {
-    /// `PUT`: rows come in, or replace those with their keys.
+    /// `PUT`: inserts rows, or replaces those with the same keys.
     Put {
         /// The table.
         table: &'f str,
-        /// Whether a source stands before the rows.
+        /// Whether a source precedes the rows.
         from: bool,
-        /// The source and the rows, or the rows.
+        /// The source and the rows, or only the rows, as JSON.
         json: &'f str,
     },
-    /// `DELETE`: rows go.
+    /// `DELETE`: deletes rows.
     Delete {
         /// The table.
         table: String,
-        /// Their keys as typed.
+        /// Their keys as they were written.
         keys: Vec<String>,
     },
     /// `CREATE TABLE`
@@ -42,13 +42,13 @@ pub enum WriteCommand<'f> {
         /// Its definition.
         json: &'f str,
     },
-    /// `SCHEMA`: the definition of a table.
+    /// `SCHEMA`: returns a table's definition.
     Schema(String),
-    /// `SOURCE`: the position that was stored last with rows from a source.
+    /// `SOURCE`: returns the position that was last stored with rows from a source.
     Source(String),
 }
 
-/// The command, if the frame is one of these.
+/// Parses the command; `None` if the frame is not one of these.
 pub fn parse_write(frame: &[u8]) -> Option<Result<WriteCommand<'_>, LineError>> {
     let line = std::str::from_utf8(frame).ok()?.trim();
     let (verb, rest) = first_word(line);
@@ -68,7 +68,7 @@ pub fn parse_write(frame: &[u8]) -> Option<Result<WriteCommand<'_>, LineError>> 
     }
 }
 
-/// The text before the first white space and the text behind it.
+/// The text before the first white space, and the text after it.
 fn first_word(text: &str) -> (&str, &str) {
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     (word, rest.trim_start())

@@ -1,4 +1,4 @@
-//! Rows of binary values, as prepared statements answer them.
+//! Rows in the binary protocol, which executed prepared statements return.
 //!
 //! ```text
 //! row = 0x00  null bits: one per column after two unused ones, up to a whole byte  value of each
@@ -17,8 +17,8 @@ use super::{
 const MICROS_PER_SECOND: u64 = 1_000_000;
 const SECONDS_PER_DAY: u64 = 86_400;
 
-/// Writes a row. `shapes` are what the columns were told to be; texts are written in another character
-/// set than UTF-8 where one is given.
+/// Writes a row. `shapes` are the declared forms of the columns. Texts are converted if a character
+/// set is given.
 pub fn put_row(
     out: &mut Vec<u8>,
     cells: &[Cell<'_>],
@@ -30,7 +30,7 @@ pub fn put_row(
     out.resize(nulls + (cells.len() + 2).div_ceil(8), 0);
     for (at, (cell, shape)) in cells.iter().zip(shapes).enumerate() {
         let shape: Shape = (*shape).into();
-        // A bare NULL's column has no form for values.
+        // The column of a bare NULL cannot represent other values.
         if matches!(cell, Cell::Null) || shape.kind == SqlType::Null {
             let bit = at + 2;
             if let Some(byte) = out.get_mut(nulls + bit / 8) {
@@ -75,7 +75,7 @@ fn put_value(
     Ok(())
 }
 
-/// An integer's 64 bits, of which a narrower column takes the low ones.
+/// The 64 bits of an integer, of which a narrower column takes the low ones.
 fn integer(cell: &Cell<'_>, kind: SqlType) -> Result<u64> {
     match *cell {
         Cell::Int(number) => Ok(number as u64),
@@ -121,7 +121,7 @@ fn put_time(out: &mut Vec<u8>, micros: i64) {
     });
 }
 
-/// Hours, minutes, seconds, and the fraction where there is one.
+/// Writes hours, minutes and seconds, and the fraction unless it is zero.
 fn put_clock(out: &mut Vec<u8>, micros: u64) {
     let seconds = micros / MICROS_PER_SECOND;
     let parts = [seconds / 3600, seconds / 60 % 60, seconds % 60];

@@ -16,7 +16,7 @@ use super::{StatusFlags, auth::Plugin, encode::Fields, handshake::Capabilities};
 
 /// utf8mb4_general_ci, which all servers know.
 const COLLATION: u8 = 45;
-/// The largest message that is taken, as the server is told.
+/// The largest message that the client announces to accept.
 const MAX_MESSAGE: u32 = 1 << 30;
 const PROTOCOL: u8 = 10;
 const NONCE_BYTES: usize = 20;
@@ -28,34 +28,35 @@ const EOF: u8 = 0xFE;
 const ERR: u8 = 0xFF;
 /// An EOF is shorter than any row that begins like it.
 const MAX_EOF_BYTES: usize = 8;
-/// The caching_sha2_password messages: the scramble was enough, and the password itself is asked for.
+/// Message of caching_sha2_password: the scramble was enough. The next one: the password itself is
+/// needed.
 const FAST_RIGHT: u8 = 3;
 const NEEDS_PASSWORD: u8 = 4;
-/// Characters of an error that are told.
+/// The most characters of a server's error that are passed on.
 const MAX_TOLD: usize = 1_000;
 
-/// Why another server did not give what it was asked for.
+/// Why another server returned no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
-    /// It says so.
+    /// The server reported an error.
     #[error("{message}")]
     Server {
-        /// Its number of the error.
+        /// The number of the error.
         code: u16,
-        /// Its words.
+        /// The message of the error.
         message: String,
     },
-    /// It says what cannot be there.
+    /// A message is malformed or unexpected.
     #[error("what answers there does not speak the MySQL protocol rightly: {0}")]
     Malformed(&'static str),
-    /// It asks for more than is given to it.
+    /// The server requires something that this client does not do.
     #[error("{0}")]
     Refused(&'static str),
 }
 
 type Result<T> = std::result::Result<T, ClientError>;
 
-/// The packet that a connection begins with.
+/// The first packet of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Greeting {
     nonce: [u8; NONCE_BYTES],
@@ -63,10 +64,11 @@ pub struct Greeting {
 }
 
 impl Greeting {
-    /// Reads it.
+    /// Parses the packet.
     ///
     /// # Errors
-    /// [`ClientError::Server`] if the server sends the client away, [`ClientError::Malformed`] if it is none.
+    /// [`ClientError::Server`] if the server refuses the connection, [`ClientError::Malformed`] if
+    /// the packet is not a greeting.
     pub fn parse(packet: &[u8]) -> Result<Self> {
         check(packet)?;
         Self::read(packet).ok_or(ClientError::Malformed("its greeting is none"))
@@ -95,7 +97,7 @@ impl Greeting {
     }
 }
 
-/// What is asked of the protocol.
+/// The capabilities that the client requests.
 fn wanted() -> Capabilities {
     Capabilities::CLIENT_LONG_PASSWORD
         | Capabilities::CLIENT_PROTOCOL_41
@@ -104,7 +106,7 @@ fn wanted() -> Capabilities {
         | Capabilities::CLIENT_PLUGIN_AUTH
 }
 
-/// Writes the login. `user` has no zero byte.
+/// Writes the login packet. `user` must not contain a zero byte.
 pub fn put_login(out: &mut Vec<u8>, greeting: &Greeting, user: &str, password: &str) {
     let plugin = greeting.plugin.unwrap_or(Plugin::CachingSha2);
     out.extend_from_slice(&wanted().bits().to_le_bytes());
@@ -114,7 +116,7 @@ pub fn put_login(out: &mut Vec<u8>, greeting: &Greeting, user: &str, password: &
     out.extend_from_slice(user.as_bytes());
     out.push(0);
     let proof = proof(plugin, &greeting.nonce, password);
-    // A scramble, of 32 bytes at most.
+    // A scramble has at most 32 bytes.
     out.push(proof.len() as u8);
     out.extend_from_slice(&proof);
     out.extend_from_slice(plugin.name().as_bytes());
@@ -127,26 +129,26 @@ fn proof(plugin: Plugin, nonce: &[u8], password: &str) -> Vec<u8> {
         Plugin::Native => scramble_native(nonce, password).map(|it| it.to_vec()),
         Plugin::CachingSha2 => scramble_sha256(nonce, password).map(|it| it.to_vec()),
     };
-    // None of an empty password, whose proof is empty.
+    // An empty password has an empty proof.
     proof.unwrap_or_default()
 }
 
-/// What comes of a message behind the login.
+/// What to do after a message of the login phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoginStep {
-    /// The client is in.
+    /// The login succeeded.
     Done,
-    /// Another message comes.
+    /// Wait for another message.
     Wait,
-    /// The client sends this.
+    /// Send this message.
     Send(Vec<u8>),
 }
 
-/// Reads a message behind the login.
+/// Handles a message of the login phase.
 ///
 /// # Errors
-/// [`ClientError::Server`] if the login is refused, [`ClientError::Refused`] if the server wants a proof that is not
-/// given, [`ClientError::Malformed`] if it says something else.
+/// [`ClientError::Server`] if the login is refused, [`ClientError::Refused`] if the server requires
+/// an unsupported proof, [`ClientError::Malformed`] for any other message.
 pub fn login_step(packet: &[u8], password: &str) -> Result<LoginStep> {
     check(packet)?;
     match packet {
@@ -170,14 +172,14 @@ pub fn login_step(packet: &[u8], password: &str) -> Result<LoginStep> {
     }
 }
 
-/// The answer to a statement, as far as it has come.
+/// The result of a statement, as far as it was received.
 #[derive(Debug, Default)]
 pub struct Answer {
     expected: ExpectedPacket,
     value: Option<Vec<u8>>,
 }
 
-/// What comes next.
+/// The packet that is expected next.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum ExpectedPacket {
     #[default]
@@ -186,17 +188,17 @@ enum ExpectedPacket {
     EndOfColumns,
     Row,
     EndOfRows,
-    /// What ends a procedure.
+    /// The OK that ends the result of a procedure.
     Outcome,
     Nothing,
 }
 
 impl Answer {
-    /// Takes a message; whether it was the last.
+    /// Takes a message. True if it was the last one.
     ///
     /// # Errors
-    /// [`ClientError::Server`] if the server tells an error, [`ClientError::Malformed`] if it sends something else than
-    /// one value.
+    /// [`ClientError::Server`] if the server reports an error, [`ClientError::Malformed`] if the
+    /// result is anything but one value.
     pub fn take(&mut self, packet: &[u8]) -> Result<bool> {
         check(packet)?;
         let is_row = self.expected == ExpectedPacket::Row;
@@ -225,13 +227,13 @@ impl Answer {
         Ok(self.expected == ExpectedPacket::Nothing)
     }
 
-    /// The value; `None` where none was given.
+    /// The value; `None` if the statement returned none.
     pub fn into_value(self) -> Option<Vec<u8>> {
         self.value
     }
 }
 
-/// What comes behind a message of these flags: `more`, where they say that more comes.
+/// The packet expected after a message with these flags: `more` if they announce another result.
 fn after(flags: Option<u16>, more: ExpectedPacket) -> Result<ExpectedPacket> {
     let flags = flags.ok_or(ClientError::Malformed("the end of its answer is cut off"))?;
     let has_more =
@@ -264,7 +266,7 @@ fn value(packet: &[u8]) -> Option<Vec<u8>> {
     fields.rest().is_empty().then(|| value.to_vec())
 }
 
-/// The error that a message is, if it is one.
+/// Returns the error if the message is one.
 fn check(packet: &[u8]) -> Result<()> {
     let [ERR, rest @ ..] = packet else {
         return match packet.is_empty() {
@@ -355,7 +357,7 @@ mod tests {
         let long = [&[0xFE][..], &70_000_u64.to_le_bytes(), &vec![7; 70_000]].concat();
         assert_eq!(taken(&[&[1], COLUMN, END, &long, END]), Ok(Some(vec![7; 70_000])));
         let wrong: [&[&[u8]]; 12] = [
-            // 2^40 columns, and two.
+            // 2^40 columns, and then two.
             &[&[0xFE, 0, 0, 0, 0, 0, 1, 0, 0]],
             &[&[2]],
             &[&[NULL]],

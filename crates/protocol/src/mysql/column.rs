@@ -11,14 +11,14 @@ use remora_sql::{Column, ResultCharset, SqlType};
 
 use super::encode::put_bytes;
 
-/// The collation of bytes and numbers.
+/// The collation number of bytes and numbers.
 const BINARY: u16 = Collation::BINARY.0;
-/// Most bytes of a character of utf8mb4, in which lengths come.
+/// The most bytes of a character in utf8mb4, in which lengths are given.
 const UTF8_BYTES: u32 = 4;
-/// Says that a number has as many decimals as it needs.
+/// Means that a number has no fixed number of decimals.
 const ANY_DECIMALS: u8 = 31;
 
-/// Writes a column's definition, for a client that gets texts in this character set.
+/// Writes a column's definition for a client whose results are in this character set.
 pub fn put_column(out: &mut Vec<u8>, column: &Column, charset: Option<ResultCharset>) {
     put_bytes(out, b"def");
     let names = [
@@ -47,7 +47,7 @@ pub fn put_column(out: &mut Vec<u8>, column: &Column, charset: Option<ResultChar
     out.extend_from_slice(&[column.decimals.unwrap_or(decimals_of(column.kind)), 0, 0]);
 }
 
-/// The collation and the length that a column is told with: texts have the client's.
+/// The collation and the length in the definition. Texts have the client's collation.
 fn wire_collation_and_length(column: &Column, charset: Option<ResultCharset>) -> (u16, u32) {
     match charset {
         Some(charset) if column.collation != BINARY && column.length == u32::MAX => {
@@ -61,7 +61,7 @@ fn wire_collation_and_length(column: &Column, charset: Option<ResultCharset>) ->
     }
 }
 
-/// Writes the definition of a `?`.
+/// Writes the definition of a parameter.
 pub fn put_parameter(out: &mut Vec<u8>) {
     put_bytes(out, b"def");
     out.extend_from_slice(&[0, 0, 0]);
@@ -73,7 +73,8 @@ pub fn put_parameter(out: &mut Vec<u8>) {
     out.extend_from_slice(&[0, 0, 0]);
 }
 
-/// The type as it is told. ENUM and SET are strings with a flag; the blobs differ by their length.
+/// The type in the definition. ENUM and SET are strings with a flag; BLOB types are distinguished
+/// by length.
 fn type_of(kind: SqlType) -> FieldType {
     match kind {
         SqlType::Null => FieldType::Null,
@@ -137,8 +138,8 @@ fn flags_of(column: &Column) -> ColumnFlags {
             | SqlType::Bit(_)
             | SqlType::Year
     );
-    // MySQL sets it for columns' bytes and for every expression that is no text, but not for
-    // columns of numbers.
+    // MySQL sets the flag for binary columns and for all expressions that are not texts, but not
+    // for numeric columns.
     let is_binary = column.collation == BINARY && !(is_column && is_number);
     if is_binary {
         flags.insert(ColumnFlags::BINARY_FLAG);

@@ -1,78 +1,78 @@
-//! What a client asks for: the first byte of a message and what follows it.
+//! Commands: the first byte of a message, and the fields after it.
 
 use super::encode::Fields;
 
 /// A command, borrowed from its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command<'a> {
-    /// Leave.
+    /// Close the connection.
     Quit,
-    /// Choose a database.
+    /// Select a database.
     InitDb(&'a [u8]),
-    /// Run a text.
+    /// Run a statement.
     Query(&'a [u8]),
-    /// The columns of a table whose names fit a pattern.
+    /// Return the columns of a table whose names match a pattern.
     FieldList {
         /// The table.
         table: &'a [u8],
-        /// The pattern; empty fits all.
+        /// The pattern; an empty one matches all names.
         pattern: &'a [u8],
     },
-    /// A line of figures.
+    /// Return a line of server statistics.
     Statistics,
-    /// The open connections.
+    /// List the connections.
     ProcessInfo,
-    /// End a connection.
+    /// Kill a connection.
     ProcessKill(u32),
-    /// Are you there?
+    /// Check that the server is alive.
     Ping,
-    /// Log in anew: the packet after its first byte.
+    /// Log in as another user. Holds the packet without its first byte.
     ChangeUser(&'a [u8]),
-    /// Prepare a text.
+    /// Prepare a statement.
     Prepare(&'a [u8]),
     /// Run a prepared statement.
     Execute {
-        /// Which.
+        /// The number of the statement.
         id: u32,
-        /// Whether rows are kept for [`Command::Fetch`].
+        /// Whether to keep the rows for [`Command::Fetch`].
         cursor: bool,
         /// The values of its parameters.
         parameters: &'a [u8],
     },
-    /// A part of a parameter's value.
+    /// Append to a parameter's value.
     SendLongData {
-        /// Which statement.
+        /// The number of the statement.
         id: u32,
-        /// Which parameter.
+        /// The position of the parameter.
         parameter: u16,
         /// The bytes.
         data: &'a [u8],
     },
-    /// Forget a prepared statement. Has no reply.
+    /// Drop a prepared statement. This has no reply.
     Close(u32),
-    /// Forget a prepared statement's long data and rows.
+    /// Drop a prepared statement's long data and rows.
     Reset(u32),
-    /// Further rows of a prepared statement.
+    /// Return further rows of a prepared statement.
     Fetch {
-        /// Which.
+        /// The number of the statement.
         id: u32,
-        /// How many at most.
+        /// The most rows to return.
         rows: u32,
     },
-    /// Whether texts may hold several statements.
+    /// Set whether a text may hold several statements.
     MultiStatements(bool),
-    /// Begin anew with the same user.
+    /// Reset the session and keep the user.
     ResetConnection,
-    /// Nothing that this server does.
+    /// A command that this server does not support.
     Unknown,
-    /// A command that is known with fields that are missing.
+    /// A supported command with missing fields.
     Malformed,
 }
 
 const CURSOR_READ_ONLY: u8 = 1;
 
 impl<'a> Command<'a> {
-    /// Reads a message.
+    /// Parses a message.
     pub fn parse(message: &'a [u8]) -> Self {
         let Some((code, rest)) = message.split_first() else { return Self::Malformed };
         let mut fields = Fields::new(rest);
@@ -104,7 +104,7 @@ impl<'a> Command<'a> {
         command.unwrap_or(Self::Malformed)
     }
 
-    /// Its name as SHOW PROCESSLIST shows it.
+    /// The name in SHOW PROCESSLIST.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Quit => "Quit",

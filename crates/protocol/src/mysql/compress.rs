@@ -1,10 +1,10 @@
-//! The compressed protocol: packets inside packets that are compressed.
+//! The compressed protocol: frames whose content is compressed packets.
 //!
 //! ```text
 //! compressed packet = length: u24   sequence: u8   plain length: u24   content: length bytes
 //! ```
-//! The content, decompressed, is `plain length` bytes of the ordinary stream; a plain length of 0
-//! says that it is not compressed. Packets of the ordinary stream may be cut anywhere.
+//! The decompressed content has `plain length` bytes of the ordinary stream. A plain length of 0
+//! means that it is not compressed. Packets of the ordinary stream may be split anywhere.
 
 use std::{
     cell::RefCell,
@@ -16,42 +16,43 @@ use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, 
 use super::packet::{FULL_PAYLOAD, u24_of, usize_of};
 
 const HEADER_BYTES: usize = 7;
-/// What is shorter does not get smaller.
+/// Shorter pieces would not get smaller.
 const LEAST_COMPRESSED: usize = 50;
-/// Bytes that are made room for before they are decompressed.
+/// The memory that is reserved before anything is decompressed.
 const INFLATED_AT_ONCE: u64 = 64 << 10;
-/// A window of zstd that holds a whole packet, as a power of two.
+/// The zstd window, as a power of two. It covers a whole packet.
 const WINDOW_LOG: u32 = 24;
-/// Plain bytes of one packet that is written: a client can read before all is compressed.
+/// The plain bytes of a packet when writing, so that a client can read before everything is
+/// compressed.
 const PIECE_BYTES: usize = 1 << 20;
 
 thread_local! {
-    /// To make these takes longer than to compress what most replies are, and each connection's own
-    /// would take hundreds of kilobytes.
+    /// Shared by the connections of a thread, because creating one costs more than compressing most
+    /// replies, and one for each connection would take hundreds of kilobytes.
     static DEFLATE: RefCell<Compress> = RefCell::new(Compress::new(Compression::fast(), true));
     static INFLATE: RefCell<Decompress> = RefCell::new(Decompress::new(true));
 }
 
-/// How packets are compressed.
+/// The algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// zlib, at its fast level.
+    /// zlib at its fast level.
     Zlib,
-    /// zstd at the level that the client asked for.
+    /// zstd at the level that the client requested.
     Zstd(i32),
 }
 
-/// Both directions of one connection's compression.
+/// The compression of one connection, in both directions.
 #[derive(Debug)]
 pub struct Compressor {
     algorithm: Algorithm,
-    /// Input that is not decompressed yet.
+    /// Input that was not decompressed yet.
     input: Vec<u8>,
     sequence: u8,
 }
 
 impl Compressor {
-    /// A connection that changes over to compression.
+    /// The compression of a connection that switches to it.
     pub fn new(algorithm: Algorithm) -> Self {
         Self { algorithm, input: Vec::new(), sequence: 0 }
     }
@@ -62,17 +63,17 @@ impl Compressor {
         &mut self.input
     }
 
-    /// Bytes that it takes in memory.
+    /// The memory it takes, in bytes.
     pub fn held_bytes(&self) -> usize {
         self.input.capacity()
     }
 
-    /// Decompresses whole packets into `plain`, until it holds `most` bytes or more. False where
-    /// the next packet has not come yet.
+    /// Decompresses whole packets into `plain`, until that holds at least `most` bytes. False if
+    /// the next packet is incomplete.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidData`] if a packet does not hold what its header says; the error of
-    /// the algorithm if it cannot be decompressed. The connection must be closed then.
+    /// [`io::ErrorKind::InvalidData`] if a packet does not hold what its header says, or the
+    /// algorithm's error if it cannot be decompressed. The connection must then be closed.
     pub fn decompress(&mut self, plain: &mut Vec<u8>, most: usize) -> io::Result<bool> {
         let mut start = 0;
         let mut is_stopped = false;
@@ -95,7 +96,7 @@ impl Compressor {
         Ok(is_stopped)
     }
 
-    /// Starts counting the packets of a reply after the request's, or anew.
+    /// Sets the sequence number of the next packet, which continues the request's or starts again.
     pub fn set_sequence(&mut self, sequence: u8) {
         self.sequence = sequence;
     }
@@ -103,7 +104,7 @@ impl Compressor {
     /// Compresses bytes of the ordinary stream into `wire`.
     ///
     /// # Errors
-    /// The error of the algorithm if it cannot compress.
+    /// The algorithm's error if it fails.
     pub fn compress(&mut self, plain: &[u8], wire: &mut Vec<u8>) -> io::Result<()> {
         for piece in plain.chunks(PIECE_BYTES) {
             let start = wire.len();
@@ -137,7 +138,7 @@ impl Compressor {
         Ok(())
     }
 
-    /// Sequence number, length and plain length of the packet that begins there.
+    /// The sequence number, length and plain length of the packet at this position.
     fn header_at(&self, start: usize) -> Option<(u8, usize, usize)> {
         let header = self.input.get(start..start + HEADER_BYTES)?;
         let &[low, middle, high, sequence, plain_low, plain_middle, plain_high] = header else {
@@ -155,13 +156,13 @@ fn expand(
     plain: &mut Vec<u8>,
 ) -> io::Result<()> {
     let start = plain.len();
-    // One more than announced is let through, so that too much is seen.
+    // One byte more than announced is accepted, so that surplus data is noticed.
     let most = plain_length.min(FULL_PAYLOAD) as u64 + 1;
     match algorithm {
         Algorithm::Zlib => INFLATE.with_borrow_mut(|it| inflate(it, content, most, plain))?,
         Algorithm::Zstd(_) => {
             let mut decoder = zstd::stream::read::Decoder::with_buffer(content)?;
-            // A frame may ask for a larger window than any packet fills.
+            // A frame may not require a larger window than a packet can fill.
             decoder.window_log_max(WINDOW_LOG)?;
             decoder.take(most).read_to_end(plain)?;
         }
@@ -175,7 +176,7 @@ fn expand(
     Ok(())
 }
 
-/// Appends what is compressed in `content`, but no more than `most` bytes.
+/// Appends the decompressed content, at most `most` bytes.
 fn inflate(
     stream: &mut Decompress,
     content: &[u8],
@@ -186,7 +187,7 @@ fn inflate(
     while stream.total_out() < most {
         let before = (stream.total_in(), stream.total_out());
         let rest = content.get(before.0 as usize..).unwrap_or_default();
-        // A header may promise more than there is.
+        // A header may announce more than there is.
         let room = (most - before.1).min(INFLATED_AT_ONCE) as usize;
         let start = plain.len();
         plain.resize(start + room, 0);
@@ -201,7 +202,7 @@ fn inflate(
     Ok(())
 }
 
-/// Appends the piece compressed, or about as many bytes as it has where it does not get smaller.
+/// Appends the compressed piece. If it does not compress, its size is about that of the piece.
 fn deflate(stream: &mut Compress, piece: &[u8], wire: &mut Vec<u8>) -> io::Result<()> {
     stream.reset();
     let start = wire.len();

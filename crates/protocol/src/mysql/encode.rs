@@ -1,6 +1,6 @@
-//! Numbers and strings as MySQL's packets hold them.
+//! The integers and strings of MySQL's packets.
 
-/// Appends a number in 1, 3, 4 or 9 bytes.
+/// Appends a length-encoded integer: 1, 3, 4 or 9 bytes.
 #[inline]
 pub fn put_number(out: &mut Vec<u8>, number: u64) {
     match number {
@@ -20,14 +20,14 @@ pub fn put_number(out: &mut Vec<u8>, number: u64) {
     }
 }
 
-/// Appends bytes after their number.
+/// Appends bytes with a length-encoded length.
 #[inline]
 pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_number(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-/// Appends what `text` appends, after its number of bytes, of which there are 250 at most.
+/// Appends what `text` appends, with its length before it. That must be at most 250 bytes.
 #[inline]
 pub fn put_short(out: &mut Vec<u8>, text: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
@@ -39,19 +39,19 @@ pub fn put_short(out: &mut Vec<u8>, text: impl FnOnce(&mut Vec<u8>)) {
     }
 }
 
-/// Reads a client's packet from front to back; every answer is `None` where it is too short.
+/// Reads a client's packet from front to back. All methods return `None` if it is too short.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Fields<'a> {
-    /// Reads these bytes.
+    /// A reader of these bytes.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
-    /// What is left.
+    /// The remaining bytes.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -83,7 +83,7 @@ impl<'a> Fields<'a> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// A number in 1, 3, 4 or 9 bytes.
+    /// A length-encoded integer.
     pub fn number(&mut self) -> Option<u64> {
         match self.u8()? {
             0xFC => self.u16().map(u64::from),
@@ -97,13 +97,13 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Bytes after their number.
+    /// Bytes with a length-encoded length.
     pub fn bytes(&mut self) -> Option<&'a [u8]> {
         let count = self.number()?;
         self.take(usize::try_from(count).ok()?)
     }
 
-    /// Bytes before a zero, or all where there is none.
+    /// The bytes up to a zero byte, or all remaining ones.
     pub fn text(&mut self) -> &'a [u8] {
         let end = memchr::memchr(0, self.rest);
         let text = self.rest.get(..end.unwrap_or(self.rest.len())).unwrap_or_default();

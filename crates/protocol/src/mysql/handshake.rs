@@ -1,4 +1,4 @@
-//! The beginning of a connection: greeting, login, change of user.
+//! The beginning of a connection: greeting and login. Also the change of user.
 
 use mysql_common::{
     constants::{CapabilityFlags, StatusFlags},
@@ -13,18 +13,18 @@ use super::{
     encode::Fields,
 };
 
-/// What a client may ask of the protocol.
+/// The features of the protocol that client and server agree on.
 pub type Capabilities = CapabilityFlags;
 
 const DEFAULT_COLLATION: Collation = Collation::UTF8MB4_0900_AI_CI;
-/// The caching_sha2_password message that the scramble was enough.
+/// Message of caching_sha2_password: the scramble was enough.
 const FAST_RIGHT: u8 = 3;
-/// The caching_sha2_password message that the password itself is needed.
+/// Message of caching_sha2_password: the password itself is needed.
 const NEEDS_PASSWORD: u8 = 4;
 const DEFAULT_ZSTD_LEVEL: u8 = 3;
 const MAX_ZSTD_LEVEL: u8 = 22;
 
-/// What the server offers to every client; TLS and LOCAL INFILE where they are set up.
+/// The capabilities that the server offers, with TLS and LOCAL INFILE if they are enabled.
 pub fn offered(tls: bool, local_infile: bool) -> Capabilities {
     let always = Capabilities::CLIENT_LONG_PASSWORD
         | Capabilities::CLIENT_FOUND_ROWS
@@ -54,7 +54,7 @@ pub fn offered(tls: bool, local_infile: bool) -> Capabilities {
     offered
 }
 
-/// Writes the packet that a connection begins with.
+/// Writes the first packet of a connection.
 pub fn put_greeting(
     out: &mut Vec<u8>,
     version: &str,
@@ -81,64 +81,64 @@ pub fn put_greeting(
     .serialize(out);
 }
 
-/// Asks the client to prove its password another way.
+/// Asks the client to authenticate by another method.
 pub fn put_auth_switch(out: &mut Vec<u8>, plugin: Plugin, nonce: &Nonce) {
     let data = [&nonce.bytes()[..], &[0]].concat();
     AuthSwitchRequest::new(plugin.name().as_bytes(), data).serialize(out);
 }
 
-/// Says that the scramble was enough.
+/// Tells the client that the scramble was enough.
 pub fn put_fast_right(out: &mut Vec<u8>) {
     AuthMoreData::new(&[FAST_RIGHT][..]).serialize(out);
 }
 
-/// Asks for the password itself.
+/// Asks the client for the password itself.
 pub fn put_needs_password(out: &mut Vec<u8>) {
     AuthMoreData::new(&[NEEDS_PASSWORD][..]).serialize(out);
 }
 
-/// Whether a client's first packet asks for TLS: a login that stops before the user's name.
+/// Whether a client's first packet requests TLS: a login packet that ends before the user's name.
 pub fn is_tls_request(packet: &[u8]) -> bool {
     packet.len() == 32
         && Fields::new(packet).u32().is_some_and(|bits| bits & Capabilities::CLIENT_SSL.bits() != 0)
 }
 
-/// Whether a client's first packet is of the protocol before MySQL 4.1.
+/// Whether a client's first packet is in the protocol from before MySQL 4.1.
 pub fn is_old_client(packet: &[u8]) -> bool {
     let bits = Fields::new(packet).u16().unwrap_or(0);
     u32::from(bits) & Capabilities::CLIENT_PROTOCOL_41.bits() == 0
 }
 
-/// Who a client says it is.
+/// The user's part of a login.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Login {
     /// The user's name.
     pub user: String,
     /// The proof of the password.
     pub answer: Vec<u8>,
-    /// How it was made, by name.
+    /// The name of the method that made the proof.
     pub plugin: Option<Vec<u8>>,
-    /// The database to begin in; empty means none.
+    /// The initial database; empty means none.
     pub database: String,
-    /// The client's collation, by MySQL's number.
+    /// The number of the client's collation.
     pub collation: u16,
-    /// What the client says about itself.
+    /// The connection attributes, names and values.
     pub attributes: Vec<(String, String)>,
 }
 
-/// A client's first whole packet.
+/// A client's login packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// What it can do, of what was offered.
+    /// The client's capabilities, among the offered ones.
     pub capabilities: Capabilities,
-    /// Who it is.
+    /// The user's part.
     pub login: Login,
-    /// The zstd level it asks for.
+    /// The zstd level that the client requests.
     zstd_level: u8,
 }
 
 impl Hello {
-    /// Reads the packet; `None` where it is malformed.
+    /// Parses the packet; `None` if it is malformed.
     pub fn parse(packet: &[u8], offered: Capabilities) -> Option<Self> {
         let mut fields = Fields::new(packet);
         let asked = Capabilities::from_bits_truncate(fields.u32()?);
@@ -168,7 +168,7 @@ impl Hello {
         Some(Self { capabilities: asked & offered, login, zstd_level })
     }
 
-    /// How the connection goes on after the login.
+    /// The compression of the connection after the login.
     pub fn compression(&self) -> Option<Algorithm> {
         if self.capabilities.contains(Capabilities::CLIENT_COMPRESS) {
             return Some(Algorithm::Zlib);
@@ -181,7 +181,7 @@ impl Hello {
 }
 
 impl Login {
-    /// Reads COM_CHANGE_USER, without the command's byte; `None` where it is malformed.
+    /// Parses COM_CHANGE_USER without the command's byte; `None` if it is malformed.
     pub fn parse_change(packet: &[u8], capabilities: Capabilities) -> Option<Self> {
         let mut fields = Fields::new(packet);
         let mut login = Login { user: text(fields.text()), ..Login::default() };
@@ -198,15 +198,15 @@ impl Login {
         Some(login)
     }
 
-    /// The character set and the collation that the client speaks in, by name; `None` where it is the
-    /// server's own, or none that is known.
+    /// The names of the client's character set and collation; `None` if they are the server's
+    /// default or unknown.
     pub fn names(&self) -> Option<(&'static str, &'static str)> {
         let known = Collation(self.collation).known()?;
         (self.collation != DEFAULT_COLLATION.0).then_some((known.charset, known.name))
     }
 }
 
-/// Names and values after their length; nothing at all is nothing said.
+/// Parses the attributes after their length. No bytes at all mean no attributes.
 fn parse_attributes(fields: &mut Fields<'_>) -> Option<Vec<(String, String)>> {
     if fields.rest().is_empty() {
         return Some(Vec::new());

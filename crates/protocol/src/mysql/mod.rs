@@ -1,9 +1,10 @@
 //! MySQL's client and server protocol, without sockets.
 //!
-//! A connection's bytes become messages (`packet`, under `compress` where the client asked for it);
-//! it begins with `handshake` and `auth`; then each message is a `command`, prepared statements come
-//! with `parameters`, and what statements answer goes through `results` to `column`, `text` and
-//! `binary` rows and ends in an `outcome` or an `error`. `client` is the client's side, where a server asks another.
+//! The bytes of a connection become messages (`packet`, and `compress` if the client requested it).
+//! It begins with `handshake` and `auth`. Then each message is a `command`; those that execute
+//! prepared statements have `parameters`. The results go through `results` to `column`, `text` and
+//! `binary` rows and end in an `outcome` or an `error`. `client` is the client's side, by which a
+//! server queries another.
 
 pub mod auth;
 mod binary;

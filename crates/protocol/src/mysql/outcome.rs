@@ -1,4 +1,4 @@
-//! The packets that end something: OK, EOF and ERR.
+//! The packets that end a result: OK, EOF and ERR.
 //!
 //! ```text
 //! OK  = 0x00 or 0xFE  affected: number  last id: number  status: u16  warnings: u16
@@ -6,7 +6,7 @@
 //! EOF = 0xFE  warnings: u16  status: u16
 //! ERR = 0xFF  number: u16  "#" SQLSTATE  message
 //! ```
-//! A client that does not expect EOF any more gets an OK that begins with 0xFE in its place.
+//! Clients that do not expect EOF get an OK that begins with 0xFE instead.
 
 use mysql_common::{
     constants::StatusFlags,
@@ -25,14 +25,14 @@ use super::{
 /// The first byte of an OK that ends rows, and of EOF.
 const END_OF_ROWS: u8 = 0xFE;
 
-/// A change of the session that its client is told of.
+/// A change of the session's state that is reported to the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionChange {
     /// A system variable and its new value.
     Variable(String, String),
-    /// The chosen database.
+    /// The new current database.
     Database(String),
-    /// Eight letters that say what the transaction has done.
+    /// Eight characters that describe the state of the transaction.
     Transaction(String),
 }
 
@@ -57,7 +57,7 @@ pub fn put_ok(
     put_ok_body(out, outcome, flags, capabilities, changes);
 }
 
-/// Writes what ends rows, as the client expects it.
+/// Writes the packet that ends rows, as the client expects it.
 pub fn put_end_of_rows(
     out: &mut Vec<u8>,
     outcome: &Outcome,
@@ -80,7 +80,7 @@ pub fn put_eof(out: &mut Vec<u8>, warnings: u16, flags: StatusFlags) {
     out.extend_from_slice(&flags.bits().to_le_bytes());
 }
 
-/// Writes an error, in another character set than UTF-8 where one is given.
+/// Writes an error. The message is converted if a character set is given.
 pub fn put_error(out: &mut Vec<u8>, error: &WireError, charset: Option<Charset>) {
     let mut state = [b'0'; 5];
     state.iter_mut().zip(error.code.state().bytes()).for_each(|(byte, given)| *byte = given);
@@ -96,7 +96,7 @@ pub fn put_error(out: &mut Vec<u8>, error: &WireError, charset: Option<Charset>)
     ErrPacket::Error(packet).serialize(out);
 }
 
-/// Writes an error to a client that has not said yet which protocol it speaks: no SQLSTATE.
+/// Writes an error without SQLSTATE, for a client whose protocol is not known yet.
 pub fn put_early_error(out: &mut Vec<u8>, error: &WireError) {
     let packet = ServerError::new(error.code.number(), None, error.message.as_bytes());
     ErrPacket::Error(packet).serialize(out);

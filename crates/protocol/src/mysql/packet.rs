@@ -5,29 +5,30 @@
 //! packet  = length: u24   sequence: u8   payload: length bytes     length < 2^24 - 1
 //! full packet = a packet whose length is 2^24 - 1: the message goes on in the next one
 //! ```
-//! Numbers are little-endian. A command begins at sequence 0 and its reply goes on counting.
+//! Numbers are little-endian. A command begins with sequence number 0, and its reply continues the
+//! count.
 
-/// Bytes before each payload.
+/// The length of a packet's header.
 pub const HEADER_BYTES: usize = 4;
-/// The payload length that says that the message goes on.
+/// The payload length of a packet whose message continues in the next one.
 pub const FULL_PAYLOAD: usize = 0xFF_FFFF;
 
-/// Bytes of a buffer that are kept for the next message.
+/// The most bytes of an empty buffer that are kept for the next message.
 const KEPT_BYTES: usize = 64 << 10;
-/// The least room that one read gets.
+/// The least room for one read.
 const READ_BYTES: usize = 4 << 10;
-/// The most room that is made for a packet before its bytes have come.
+/// The most memory that is reserved for a packet before its bytes were received.
 const AHEAD_BYTES: usize = 1 << 20;
 
-/// Why a connection's input cannot be read any further.
+/// Why no more of a connection's input can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PacketError {
-    /// A packet is not the next one.
+    /// A packet has an unexpected sequence number.
     #[error("got packet {found} where packet {expected} was due")]
     OutOfOrder {
-        /// The sequence number that was due.
+        /// The expected number.
         expected: u8,
-        /// The one that came.
+        /// The received number.
         found: u8,
     },
     /// A message is longer than the limit.
@@ -35,13 +36,13 @@ pub enum PacketError {
     TooLarge {
         /// The limit.
         limit: usize,
-        /// The packet that goes beyond it.
+        /// The sequence number of the packet that exceeds it.
         sequence: u8,
     },
 }
 
 impl PacketError {
-    /// The sequence number that the client expects an answer at.
+    /// The sequence number at which the client expects the error.
     pub fn reply_sequence(&self) -> u8 {
         match self {
             Self::OutOfOrder { found, .. } => found.wrapping_add(1),
@@ -53,25 +54,25 @@ impl PacketError {
 /// A whole message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message<'r> {
-    /// What it says.
+    /// The content.
     pub payload: &'r [u8],
-    /// The sequence number that a reply begins at.
+    /// The sequence number of the reply's first packet.
     pub reply_sequence: u8,
 }
 
-/// Cuts one connection's input into messages.
+/// Splits a connection's input into messages.
 #[derive(Debug)]
 pub struct PacketReader {
     buffer: Vec<u8>,
-    /// Where the next packet begins.
+    /// The position of the next packet.
     start: usize,
-    /// The payloads so far of a message in several packets.
+    /// The collected payloads of a message in several packets.
     joined: Vec<u8>,
-    /// Whether `joined` was handed out.
+    /// Whether `joined` was returned to the caller.
     is_joined_taken: bool,
-    /// The sequence number that is due.
+    /// The expected sequence number.
     sequence: u8,
-    /// Whether sequence numbers are compared; inside the compressed protocol they are not.
+    /// Whether sequence numbers are checked. In the compressed protocol they are not.
     is_ordered: bool,
     limit: usize,
 }
@@ -90,29 +91,30 @@ impl PacketReader {
         }
     }
 
-    /// Most bytes of a message from here on.
+    /// Sets the limit for further messages.
     pub fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
     }
 
-    /// Stops comparing sequence numbers: the compressed protocol counts its own packets.
+    /// Stops checking sequence numbers, because the compressed protocol has its own.
     pub fn ignore_order(&mut self) {
         self.is_ordered = false;
     }
 
-    /// The sequence number that is due: the first of a reply to the message that came last.
+    /// The expected sequence number, which is also that of the first packet of the reply to the
+    /// last message.
     pub fn sequence(&self) -> u8 {
         self.sequence
     }
 
-    /// Sets the sequence number that is due: 0 before a command, the one after the reply's last
-    /// where the client has to answer.
+    /// Sets the expected sequence number: 0 before a command, or the one after the last packet of a
+    /// reply that the client must answer.
     pub fn expect(&mut self, sequence: u8) {
         self.sequence = sequence;
     }
 
-    /// The buffer to append input to, with room for one read. To be called when
-    /// [`PacketReader::next_message`] has nothing more.
+    /// The buffer to append input to, with room for one read. Call it when
+    /// [`PacketReader::next_message`] returns `None`.
     pub fn room(&mut self) -> &mut Vec<u8> {
         self.reclaim();
         let missing = self.announced().saturating_sub(self.buffer.len());
@@ -120,10 +122,10 @@ impl PacketReader {
         &mut self.buffer
     }
 
-    /// The next whole message.
+    /// The next complete message.
     ///
     /// # Errors
-    /// [`PacketError::OutOfOrder`] if a packet does not have the sequence number that is due,
+    /// [`PacketError::OutOfOrder`] if a packet has an unexpected sequence number,
     /// [`PacketError::TooLarge`] if the message is longer than the limit.
     pub fn next_message(&mut self) -> Result<Option<Message<'_>>, PacketError> {
         if self.is_joined_taken {
@@ -153,17 +155,17 @@ impl PacketReader {
         }
     }
 
-    /// Whether a part of a message has come.
+    /// Whether a part of a message was received.
     pub fn is_partial(&self) -> bool {
         self.start < self.buffer.len() || (!self.joined.is_empty() && !self.is_joined_taken)
     }
 
-    /// Bytes that the reader takes in memory.
+    /// The memory it takes, in bytes.
     pub fn held_bytes(&self) -> usize {
         self.buffer.capacity() + self.joined.capacity()
     }
 
-    /// Takes out the bytes that no message was made of, for another reader.
+    /// Takes the bytes that belong to no message yet, for another reader.
     pub fn take_rest(&mut self) -> Vec<u8> {
         let rest = self.buffer.split_off(self.start.min(self.buffer.len()));
         self.buffer.clear();
@@ -171,7 +173,7 @@ impl PacketReader {
         rest
     }
 
-    /// The length of the packet that begins, once its header is there and right.
+    /// The length of the packet at `start`; `None` if its header is incomplete.
     fn check_header(&self) -> Result<Option<usize>, PacketError> {
         let header = self.buffer.get(self.start..self.start + HEADER_BYTES);
         let Some(&[low, middle, high, sequence]) = header else { return Ok(None) };
@@ -185,7 +187,7 @@ impl PacketReader {
         Ok(Some(length))
     }
 
-    /// Where the packet that begins will end in the buffer.
+    /// The end of the packet at `start` in the buffer.
     fn announced(&self) -> usize {
         match self.check_header() {
             Ok(Some(length)) => self.start + HEADER_BYTES + length,
@@ -193,7 +195,7 @@ impl PacketReader {
         }
     }
 
-    /// Frees the room of packets that were taken.
+    /// Frees the room of packets that were returned.
     fn reclaim(&mut self) {
         if self.start == self.buffer.len() {
             self.buffer.clear();
@@ -214,7 +216,7 @@ pub(super) fn u24_of(length: usize) -> [u8; 3] {
     [low, middle, high]
 }
 
-/// Packets on their way out: each is written in place, its header filled in when it ends.
+/// Outgoing packets. Each is written in place, and its header is filled in at its end.
 #[derive(Debug, Default)]
 pub struct PacketWriter {
     bytes: Vec<u8>,
@@ -222,17 +224,17 @@ pub struct PacketWriter {
 }
 
 impl PacketWriter {
-    /// Counts on from this sequence number.
+    /// Sets the sequence number of the next packet.
     pub fn set_sequence(&mut self, sequence: u8) {
         self.sequence = sequence;
     }
 
-    /// The next packet's sequence number.
+    /// The sequence number of the next packet.
     pub fn sequence(&self) -> u8 {
         self.sequence
     }
 
-    /// Writes one message: whatever `payload` appends.
+    /// Writes a message, whose content `payload` appends.
     pub fn message(&mut self, payload: impl FnOnce(&mut Vec<u8>)) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&[0; HEADER_BYTES]);
@@ -240,10 +242,10 @@ impl PacketWriter {
         self.end(start);
     }
 
-    /// As [`PacketWriter::message`], for a payload that may fail.
+    /// Like [`PacketWriter::message`], for a payload that may fail.
     ///
     /// # Errors
-    /// That of `payload`; nothing is written then.
+    /// The error of `payload`. Then nothing is written.
     pub fn try_message<E>(
         &mut self,
         payload: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
@@ -260,17 +262,17 @@ impl PacketWriter {
         Ok(())
     }
 
-    /// All whole packets that wait to be sent.
+    /// All complete packets that were not sent yet.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Bytes that the writer takes in memory.
+    /// The memory it takes, in bytes.
     pub fn held_bytes(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Forgets what was sent.
+    /// Drops what was sent.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(4 * KEPT_BYTES);
@@ -289,13 +291,13 @@ impl PacketWriter {
         self.sequence = self.sequence.wrapping_add(1);
     }
 
-    /// Cuts the message at `start` into packets. Rare, so that it may copy.
+    /// Splits the message at `start` into packets. It copies, because this is rare.
     fn split(&mut self, start: usize, length: usize) {
         let payload = self.bytes.split_off(start + HEADER_BYTES);
         self.bytes.truncate(start);
         self.bytes.reserve(length + (length / FULL_PAYLOAD + 1) * HEADER_BYTES);
         let pieces = payload.chunks(FULL_PAYLOAD);
-        // A message that fills its last packet is ended by an empty one.
+        // A message that fills its last packet is followed by an empty one.
         let end = length.is_multiple_of(FULL_PAYLOAD).then_some(&[][..]);
         for piece in pieces.chain(end) {
             let [low, middle, high] = u24_of(piece.len());

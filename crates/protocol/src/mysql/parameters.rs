@@ -1,11 +1,11 @@
-//! The values that a prepared statement is run with.
+//! The parameter values of a prepared statement.
 //!
 //! ```text
 //! parameters = null bits: one per parameter  bound: u8
 //!              [ type: u16 per parameter, where bound is 1 ]
 //!              value of each parameter that is neither NULL nor sent before
 //! ```
-//! Types that are not sent are those of the previous execution.
+//! If the types are missing, those of the previous execution apply.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -19,27 +19,27 @@ const UNSIGNED: u8 = 0x80;
 const DECIMAL_DIGITS: u8 = 65;
 const DECIMAL_FRACTION_DIGITS: usize = 30;
 const MICROS_PER_SECOND: u64 = 1_000_000;
-/// 838:59:59, the longest TIME; longer ones are cut to it.
+/// The longest TIME, 838:59:59. Longer ones are clipped to it.
 const MAX_TIME_MICROS: u64 = (838 * 3600 + 59 * 60 + 59) * MICROS_PER_SECOND;
 
-/// The type of a parameter, and whether it has no sign.
+/// The type of a parameter, and whether it is unsigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParameterType {
     kind: FieldType,
     unsigned: bool,
 }
 
-/// A statement's parameters between its runs.
+/// The state of a statement's parameters between executions.
 #[derive(Clone, Debug, Default)]
 pub struct Parameters {
     types: Vec<ParameterType>,
-    /// What came in pieces before the next run.
+    /// Values that were sent in pieces before the next execution.
     long: Vec<Option<Vec<u8>>>,
     long_bytes: usize,
 }
 
 impl Parameters {
-    /// Takes a piece of a value. False where the statement has no such parameter.
+    /// Appends a piece to a value. False if the statement has no such parameter.
     pub fn add_long(&mut self, count: usize, parameter: u16, data: &[u8]) -> bool {
         let at = usize::from(parameter);
         if at >= count {
@@ -53,19 +53,19 @@ impl Parameters {
         true
     }
 
-    /// Bytes that came in pieces.
+    /// The size of the values that were sent in pieces.
     pub fn long_bytes(&self) -> usize {
         self.long_bytes
     }
 
-    /// Forgets what came in pieces.
+    /// Drops the values that were sent in pieces.
     pub fn clear_long(&mut self) {
         self.long.clear();
         self.long_bytes = 0;
     }
 
-    /// The values of `count` parameters, into `values`; `None` where the packet is malformed. What
-    /// came in pieces is used up. Texts come in `charset`.
+    /// Reads the values of `count` parameters into `values`; `None` if the packet is malformed.
+    /// Values that were sent in pieces are used up. Texts are in `charset`.
     pub fn read(
         &mut self,
         packet: &[u8],
@@ -142,12 +142,13 @@ impl ParameterType {
     }
 }
 
-/// A number; what is none is NULL.
+/// A number. NaN and infinity become NULL.
 fn real(number: f64) -> Value {
     if number.is_finite() { Value::Float(number) } else { Value::Null }
 }
 
-/// Bytes by their type: of blobs, decimals and texts, which may be bytes all the same.
+/// A value of a BLOB, decimal or text type. A text that is invalid in the character set stays
+/// bytes.
 fn bytes_value(kind: FieldType, bytes: &[u8], charset: Charset) -> Value {
     let is_blob = matches!(
         kind,
@@ -179,7 +180,7 @@ fn decimal(text: &str) -> Option<Decimal> {
     Decimal::parse(text, DECIMAL_DIGITS, scale)
 }
 
-/// A date, with a time of day unless the type is DATE; a date that is none is the zero date.
+/// A date, with a time of day unless the type is DATE. An invalid date becomes the zero date.
 fn moment(kind: FieldType, fields: &mut Fields<'_>) -> Option<Value> {
     let length = fields.u8()?;
     let mut fields = Fields::new(fields.take(usize::from(length))?);
@@ -213,7 +214,8 @@ fn time(fields: &mut Fields<'_>) -> Option<Value> {
     Some(Value::Time(if is_negative { -micros } else { micros }))
 }
 
-/// Hours, minutes, seconds, and a fraction where there is more. The inner `None` is no time.
+/// Hours, minutes and seconds, with a fraction if there are more bytes. The inner `None` means that
+/// they are no time.
 fn clock(fields: &mut Fields<'_>) -> Option<Option<u64>> {
     let [hours, minutes, seconds] = fields.array()?.map(u64::from);
     let fraction = if fields.rest().is_empty() { 0 } else { u64::from(fields.u32()?) };

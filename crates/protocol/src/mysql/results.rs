@@ -1,11 +1,11 @@
-//! What statements answer, as packets: the encoder behind a wire's `Reply`.
+//! Encodes results of statements as packets: the encoder behind a connection's `Reply`.
 //!
 //! ```text
 //! result  = rows | OK | ERR             each but the last says that more follow
 //! rows    = count  column*  [ EOF ]  row*  end of rows
 //! cursor  = count  column*  end of rows           the rows are kept and fetched later
 //! ```
-//! The last end is written by [`Results::finish`], when the session's new state is known.
+//! The last end is written by [`Results::finish`], once the new state of the session is known.
 
 use mysql_common::{constants::StatusFlags, packets::LocalInfilePacket, proto::MySerialize};
 use remora_mysql::{Charset, ErrorCode};
@@ -23,33 +23,33 @@ use super::{
     text::{self, Shape},
 };
 
-/// How rows are written.
+/// The form of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowFormat {
-    /// As texts.
+    /// The text protocol.
     Text,
-    /// As binary values.
+    /// The binary protocol.
     Binary,
 }
 
-/// Rows that wait to be fetched.
+/// The rows of an open cursor, which the client fetches.
 #[derive(Debug, Default)]
 pub struct Cursor {
-    /// Encoded rows one after the other.
+    /// The encoded rows, one after the other.
     bytes: Vec<u8>,
-    /// Where each of them ends.
+    /// The end of each row in `bytes`.
     ends: Vec<usize>,
     next: usize,
     warnings: u16,
 }
 
 impl Cursor {
-    /// Bytes that it takes in memory.
+    /// The memory it takes, in bytes.
     pub fn held_bytes(&self) -> usize {
         self.bytes.capacity() + self.ends.capacity() * size_of::<usize>()
     }
 
-    /// Writes at most `rows` further rows; false after the last.
+    /// Writes at most `rows` further rows. False after the last one.
     pub fn fetch(&mut self, rows: u32, writer: &mut PacketWriter) -> bool {
         for _ in 0..rows {
             let start = self.next.checked_sub(1).map_or(Some(0), |at| self.ends.get(at).copied());
@@ -75,12 +75,12 @@ impl Cursor {
     }
 }
 
-/// Where rows go.
+/// The destination of rows.
 #[derive(Debug)]
 enum RowDestination {
-    /// To the client.
+    /// The client.
     Wire,
-    /// To a cursor of at most so many bytes.
+    /// A cursor, with the most bytes it may hold.
     Cursor(Cursor, usize),
 }
 
@@ -90,22 +90,22 @@ pub struct Results<'w, W> {
     wire: &'w mut W,
     capabilities: Capabilities,
     format: RowFormat,
-    /// The session's flags before the command.
+    /// The flags of the session before the command.
     flags: StatusFlags,
     shapes: SmallVec<[Shape; 16]>,
-    /// The character set that the client gets texts in; `None` sends them as they are.
+    /// The character set of results; `None` means that texts are sent unchanged.
     charset: Option<ResultCharset>,
-    /// What texts are encoded in, where that is not UTF-8 as it is.
+    /// The character set into which texts are converted, if that is necessary.
     encoded: Option<Charset>,
-    /// Whether a result set has begun that is not ended.
+    /// Whether a result set was begun and not ended.
     in_rows: bool,
-    /// The end that is not written yet, and whether it ends rows.
+    /// The end that was not written yet, and whether it ends rows.
     pending: Option<(Outcome, bool)>,
     target: RowDestination,
 }
 
 impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
-    /// Encodes into the packets of `wire`.
+    /// An encoder that writes into the packets of `wire`.
     pub fn new(
         wire: &'w mut W,
         capabilities: Capabilities,
@@ -126,17 +126,17 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
         }
     }
 
-    /// Keeps rows for a cursor, at most so many bytes of them.
+    /// Keeps the rows for a cursor, at most this many bytes.
     pub fn keep_rows(&mut self, most_bytes: usize) {
         self.target = RowDestination::Cursor(Cursor::default(), most_bytes);
     }
 
-    /// What the packets are written to.
+    /// The destination of the packets.
     pub fn wire(&mut self) -> &mut W {
         self.wire
     }
 
-    /// What follows is in this character set.
+    /// Sets the character set of what follows.
     pub fn set_charset(&mut self, charset: Option<ResultCharset>) {
         self.charset = charset;
         let charset = charset.map(|charset| charset.charset);
@@ -146,7 +146,7 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
     /// Begins a result set.
     ///
     /// # Errors
-    /// It never fails at present.
+    /// It currently never fails.
     pub fn columns(&mut self, columns: &[Column]) -> Result<()> {
         self.end_pending(true);
         self.shapes.clear();
@@ -166,9 +166,9 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
     /// Writes a row.
     ///
     /// # Errors
-    /// [`ErrorCode::Unknown`] if no result set was begun or the row has another number of cells than it
-    /// has columns, [`ErrorCode::OutOfMemory`] if the rows that a cursor keeps take too much memory, and
-    /// an error if a cell has no binary form as its column's type.
+    /// [`ErrorCode::Unknown`] if no result set was begun or the number of cells is not that of its
+    /// columns, [`ErrorCode::OutOfMemory`] if the rows of a cursor exceed their limit, and an error
+    /// if a cell has no binary form in its column's type.
     #[inline]
     pub fn row(&mut self, cells: &[Cell<'_>]) -> Result<()> {
         if !self.in_rows || cells.len() != self.shapes.len() {
@@ -197,7 +197,7 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
         }
     }
 
-    /// Ends a result set or a statement without one.
+    /// Ends a result set, or a statement without one.
     pub fn done(&mut self, outcome: &Outcome, more: bool) {
         self.end_pending(true);
         self.pending = Some((outcome.clone(), self.in_rows));
@@ -207,7 +207,7 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
         }
     }
 
-    /// Writes the last end with the session's new state. The rows that are kept are handed over.
+    /// Writes the last end with the session's new state. Returns the rows that were kept.
     pub fn finish(mut self, flags: StatusFlags, changes: &[SessionChange]) -> Option<Cursor> {
         let (outcome, ends_rows) =
             self.pending.take().unwrap_or_else(|| (Outcome::default(), self.in_rows));
@@ -228,7 +228,7 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
         }
     }
 
-    /// Ends with an error what has begun.
+    /// Ends the result with an error.
     pub fn fail(mut self, error: &WireError) {
         self.end_pending(true);
         let charset = self.encoded;
@@ -267,12 +267,12 @@ fn put_end(
     });
 }
 
-/// Asks the client for a file, which it sends in messages of which the last is empty.
+/// Asks the client for a file. The client sends it in messages, of which the last is empty.
 pub fn put_file_request(writer: &mut PacketWriter, name: &str) {
     writer.message(|out| LocalInfilePacket::new(name.as_bytes()).serialize(out));
 }
 
-/// Writes what a statement that was prepared is, for a client that gets texts in `charset`.
+/// Describes a prepared statement to a client whose results are in `charset`.
 ///
 /// ```text
 /// prepared = 0x00  id: u32  columns: u16  parameters: u16  0x00  warnings: u16
@@ -311,7 +311,7 @@ pub fn put_prepared(
     }
 }
 
-/// Writes a table's columns, each with the default NULL, as COM_FIELD_LIST answers.
+/// Writes a table's columns, each with the default NULL: the answer to COM_FIELD_LIST.
 pub fn put_field_list(
     writer: &mut PacketWriter,
     columns: &[Column],

@@ -1,4 +1,4 @@
-//! Values as text, in MySQL's spelling: the rows of COM_QUERY, and strings inside binary rows.
+//! Values as text in MySQL's spelling: rows of the text protocol, and texts in binary rows.
 
 use std::io::Write;
 
@@ -8,26 +8,27 @@ use remora_sql::{Cell, Column, SqlType};
 
 use super::encode::{put_bytes, put_short};
 
-/// NULL in a row of texts.
+/// The byte for NULL in a text row.
 const NULL: u8 = 0xFB;
-/// A number's point stands at most so far from its first digit before it gets an exponent.
+/// The most places of the point from the first digit; beyond that a number is shown with an
+/// exponent.
 const MAX_FIXED_POINT: i32 = 15;
-/// FLOAT is shown with so many digits.
+/// The number of digits of a FLOAT.
 const FLOAT_DIGITS: usize = 6;
-/// The most digits behind the point that MySQL lets a float have.
+/// The most decimals that MySQL permits for a float.
 const MAX_DECIMALS: u8 = 30;
-/// The most places that MySQL fills with zeros.
+/// The greatest width of ZEROFILL.
 const MAX_PLACES: u32 = 255;
 const MICROS_PER_SECOND: u64 = 1_000_000;
 
 /// How a column's values are written.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// The type that it was told with.
+    /// The type in the column's definition.
     pub kind: SqlType,
-    /// Numbers get leading zeros up to so many places.
+    /// The width up to which numbers get leading zeros; 0 means none.
     pub filled: u32,
-    /// Digits behind the point of a float, where their number is fixed.
+    /// The fixed number of decimals of a float, if it has one.
     pub decimals: Option<u8>,
 }
 
@@ -44,7 +45,7 @@ impl From<SqlType> for Shape {
     }
 }
 
-/// Writes one value of a row of texts, in another character set than UTF-8 where one is given.
+/// Writes a value of a text row, converted if a character set is given.
 pub fn put_text(
     out: &mut Vec<u8>,
     cell: &Cell<'_>,
@@ -70,7 +71,7 @@ pub fn put_text(
     }
 }
 
-/// A number that is declared with leading zeros or a fixed number of decimals.
+/// Writes a number of a column with leading zeros or a fixed number of decimals.
 #[cold]
 fn put_formatted(out: &mut Vec<u8>, cell: &Cell<'_>, shape: Shape) {
     let mut text = Vec::new();
@@ -100,7 +101,7 @@ fn put_encoded(out: &mut Vec<u8>, text: &str, charset: Charset) {
     put_bytes(out, &encoded);
 }
 
-/// Appends a value whose text is short, without its length.
+/// Appends a value with a short text, without its length.
 fn put_short_value(out: &mut Vec<u8>, cell: &Cell<'_>, kind: SqlType) {
     match *cell {
         Cell::Int(year) if kind == SqlType::Year => put_padded(out, year.unsigned_abs(), 4),
@@ -120,7 +121,7 @@ fn put_short_value(out: &mut Vec<u8>, cell: &Cell<'_>, kind: SqlType) {
     }
 }
 
-/// How many digits of a second's fraction a type shows.
+/// The number of fraction digits that a temporal type shows.
 fn fraction_digits(kind: SqlType) -> u8 {
     match kind {
         SqlType::Time(digits) | SqlType::DateTime(digits) | SqlType::Timestamp(digits) => digits,
@@ -146,13 +147,13 @@ pub fn put_float(out: &mut Vec<u8>, number: f32) {
     put_scientific(out, buffer.get(..buffer.len() - unused).unwrap_or_default());
 }
 
-/// Respells `-1.25e-3` as MySQL does.
+/// Converts `-1.25e-3` to MySQL's spelling.
 fn put_scientific(out: &mut Vec<u8>, text: &[u8]) {
     let mut parts = text.splitn(2, |byte| *byte == b'e');
     let mantissa = parts.next().unwrap_or_default();
     let exponent = parts.next().and_then(|exponent| std::str::from_utf8(exponent).ok());
     let Some(exponent) = exponent.and_then(|exponent| exponent.parse::<i32>().ok()) else {
-        // Infinities and NaN, which MySQL does not have.
+        // MySQL has neither infinity nor NaN.
         out.push(b'0');
         return;
     };
@@ -172,7 +173,7 @@ fn put_scientific(out: &mut Vec<u8>, text: &[u8]) {
     put_digits(out, digits, exponent + 1);
 }
 
-/// Appends `0.digits` times ten to the power of `point`.
+/// Appends the number `0.digits` times ten to the power of `point`.
 fn put_digits(out: &mut Vec<u8>, digits: &[u8], point: i32) {
     if !(1 - MAX_FIXED_POINT..=MAX_FIXED_POINT).contains(&point) {
         let (first, rest) = digits.split_at_checked(1).unwrap_or((digits, &[]));
@@ -207,7 +208,7 @@ fn put_digits(out: &mut Vec<u8>, digits: &[u8], point: i32) {
     }
 }
 
-/// Appends a number with at least so many digits.
+/// Appends a number with at least this many digits.
 fn put_padded(out: &mut Vec<u8>, number: u64, digits: usize) {
     let mut buffer = itoa::Buffer::new();
     let text = buffer.format(number);
@@ -236,7 +237,7 @@ fn put_time(out: &mut Vec<u8>, micros: i64, digits: u8) {
     put_clock(out, micros.unsigned_abs(), digits);
 }
 
-/// `HH:MM:SS` and a fraction of so many digits.
+/// Appends `HH:MM:SS` and a fraction of this many digits.
 fn put_clock(out: &mut Vec<u8>, micros: u64, digits: u8) {
     let seconds = micros / MICROS_PER_SECOND;
     put_padded(out, seconds / 3600, 2);
@@ -273,7 +274,7 @@ mod tests {
         String::from_utf8(bytes[1..].to_vec()).unwrap()
     }
 
-    /// As MySQL 9.7 shows them.
+    /// The texts are from MySQL 9.7.
     #[test]
     fn doubles_are_spelled_as_mysql_spells_them() {
         for (number, text) in [
@@ -314,7 +315,7 @@ mod tests {
         }
     }
 
-    /// As MySQL 9.7 shows them.
+    /// The texts are from MySQL 9.7.
     #[test]
     fn numbers_are_written_as_their_columns_are_declared() {
         let shown = |number: Cell<'_>, kind, filled, decimals| {

@@ -21,11 +21,11 @@ use crate::{
     handle::Handle,
 };
 
-/// Documents that are kept beside those of the page before the worst are let go.
+/// How many candidates beyond the page are kept before the worst are dropped.
 const SLACK: usize = 1_024;
 
-/// A search that is being described; [`Find::run`] answers it. Without an order documents come by
-/// id; all of them without a limit.
+/// A search of a collection, which [`Find::run`] executes. By default it returns all matching
+/// documents in the order of their ids.
 #[must_use = "a search does nothing before run() or count()"]
 pub struct Find<K: DocumentId = i64> {
     handle: Arc<Handle>,
@@ -35,21 +35,21 @@ pub struct Find<K: DocumentId = i64> {
     limit: usize,
     offset: usize,
     wrong: Option<Error>,
-    /// The moment it is asked at; `None` is that of the asking.
+    /// The moment at which it reads; `None` means the time of execution.
     at: Option<Reader>,
     ids: PhantomData<K>,
 }
 
-/// What was found, all of one moment.
+/// The result of a search, all as of one moment.
 #[derive(Clone, Debug)]
 pub struct FoundDocuments<K: DocumentId = i64> {
-    /// How many documents satisfy the filter, exactly, whatever the page.
+    /// The exact number of documents that satisfy the filter, regardless of the page.
     pub total: u64,
-    /// Those of the page.
+    /// The documents of the page.
     pub documents: Vec<Document<K>>,
 }
 
-/// A document that satisfies the filter, with what it is sorted by.
+/// A document that satisfies the filter, with its sort values.
 struct Candidate<K: DocumentId> {
     keys: Vec<Option<Json>>,
     document: Document<K>,
@@ -71,7 +71,7 @@ impl<K: DocumentId> Find<K> {
         }
     }
 
-    /// As the collection is at this moment, which must be one of the same collection.
+    /// Reads the collection as of this moment, which must belong to the same collection.
     pub fn at(mut self, moment: &Moment<K>) -> Self {
         if moment.is_of(&self.collection) {
             self.at = Some(moment.reader().clone());
@@ -82,7 +82,7 @@ impl<K: DocumentId> Find<K> {
         self
     }
 
-    /// The documents satisfy this too.
+    /// Adds a filter. Documents must satisfy all filters.
     pub fn filter(mut self, filter: impl IntoFilter) -> Self {
         match filter.into_filter() {
             Ok(filter) => self.filters.push(filter),
@@ -91,34 +91,35 @@ impl<K: DocumentId> Find<K> {
         self
     }
 
-    /// In the order of the values at a path, behind the orders before: nothing, null, false, true,
-    /// numbers, texts by their bytes. Ties by id.
+    /// Sorts by the values at a path, after the sort orders before: missing, null, false, true,
+    /// numbers, texts by their bytes. Ties are sorted by id.
     pub fn sort_by(mut self, path: &str) -> Self {
         self.sort.push((field(path), false));
         self
     }
 
-    /// As [`Find::sort_by`], the other way round.
+    /// Like [`Find::sort_by`], descending.
     pub fn sort_by_desc(mut self, path: &str) -> Self {
         self.sort.push((field(path), true));
         self
     }
 
-    /// At most so many documents.
+    /// Returns at most this many documents.
     pub fn limit(mut self, documents: usize) -> Self {
         self.limit = documents;
         self
     }
 
-    /// Without the first so many.
+    /// Skips this many documents.
     pub fn offset(mut self, documents: usize) -> Self {
         self.offset = documents;
         self
     }
 
-    /// Answers it. Cost: every document that the indexes leave is read and parsed, a few microseconds each; none but
-    /// those of the page where they leave no other, and there is no order or one by indexed paths that lead to at
-    /// most one value of a document.
+    /// Executes the search. Cost: each document that the indexes do not exclude is read and parsed,
+    /// a few microseconds each. Only the documents of the page are read if the indexes answer the
+    /// filter exactly, and there is no order or one of indexed paths that lead to at most one value
+    /// in each document.
     ///
     /// # Errors
     /// [`Error::Request`] if the filter is wrong, [`Error::NotFound`] if the collection was dropped,
@@ -155,15 +156,15 @@ impl<K: DocumentId> Find<K> {
         Ok(FoundDocuments { total, documents: page.collect() })
     }
 
-    /// The documents as structs.
+    /// Executes the search and deserializes the documents.
     ///
     /// # Errors
-    /// Those of [`Find::run`], and [`Error::Request`] if a document is none of `T`.
+    /// Those of [`Find::run`], and [`Error::Request`] if a document cannot be deserialized as `T`.
     pub fn run_as<T: DeserializeOwned>(self) -> Result<Vec<T>> {
         self.run()?.documents.iter().map(Document::deserialize).collect()
     }
 
-    /// How many documents there are, exactly.
+    /// The exact number of matching documents.
     ///
     /// # Errors
     /// Those of [`Find::run`].
@@ -177,8 +178,9 @@ impl<K: DocumentId> Find<K> {
         Ok(total)
     }
 
-    /// The ids of the documents, in their order or the one that was asked for, within the limit and the offset. Cost:
-    /// as [`Find::run`]; where indexes answer alone and no order is asked for, no document is read.
+    /// The ids of the matching documents, sorted by id or in the requested order, within limit and
+    /// offset. Cost: that of [`Find::run`]. No document is read if indexes answer the filter
+    /// exactly and no order is requested.
     ///
     /// # Errors
     /// Those of [`Find::run`].
@@ -202,8 +204,9 @@ impl<K: DocumentId> Find<K> {
         Ok(ids)
     }
 
-    /// Visits the documents by id, each with its text, within the limit and the offset; `visit`'s first error ends it.
-    /// Cost: that of [`Find::run`]; some documents are in memory at a time, however many there are.
+    /// Calls `visit` with each matching document's id and text, in the order of ids, within limit
+    /// and offset. The first error of `visit` ends it. Cost: that of [`Find::run`], with a bounded
+    /// number of documents in memory.
     ///
     /// ```
     /// let db = remora::Database::in_memory()?;
@@ -220,7 +223,8 @@ impl<K: DocumentId> Find<K> {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Find::run`], [`Error::Request`] if an order is asked for, and that of `visit`.
+    /// Those of [`Find::run`], [`Error::Request`] if an order is requested, and the error of
+    /// `visit`.
     pub fn each_json<E: From<Error>>(
         mut self,
         mut visit: impl FnMut(K, &str) -> Result<(), E>,
@@ -260,7 +264,7 @@ impl<K: DocumentId> Find<K> {
         Ok(())
     }
 
-    /// How it is answered at this moment.
+    /// How the search would be executed now.
     ///
     /// # Errors
     /// Those of [`Find::run`].
@@ -302,7 +306,8 @@ impl<K: DocumentId> Find<K> {
         for place in ready {
             let path = schema.paths.get(place).filter(|path| path.column == DOC_PLACE);
             let Some(path) = path else { continue };
-            // Each segment is looked at for it: not where the condition does not ask such an index.
+            // Finding out whether an index is complete looks at every segment, so only do it for
+            // indexes that the condition uses.
             let is_asked = || condition.as_ref().is_some_and(|it| constrains(it, &path.names));
             let is_whole = !path.is_joint()
                 || is_asked() && reader.has_all_combinations(&self.collection, place)?;
@@ -319,19 +324,19 @@ impl<K: DocumentId> Find<K> {
     }
 }
 
-/// A search at one moment.
+/// A search, prepared to read at one moment.
 struct PreparedFind {
     reader: Reader,
     collection: Arc<str>,
     condition: Option<Condition>,
-    /// What indexes say of the condition.
+    /// The part of the condition that indexes answer.
     path_filter: Option<PathFilter>,
-    /// The indexes that have an order, if one is asked for.
+    /// The indexes that can provide an order, if one is requested.
     orders: Vec<PathDef>,
 }
 
 impl PreparedFind {
-    /// Whether no document has to be read for the answer.
+    /// Whether the indexes answer the condition exactly, so that no document has to be tested.
     fn is_exact(&self) -> bool {
         match (&self.condition, &self.path_filter) {
             (None, _) => true,
@@ -343,13 +348,14 @@ impl PreparedFind {
         self.path_filter.as_ref().map(|it| it.filter.clone())
     }
 
-    /// How many documents the indexes leave.
+    /// The number of documents that the indexes find.
     fn count(&self) -> Result<u64> {
         let (table, filter) = (self.collection.to_string(), self.filter());
         Ok(self.reader.count(&Selection { table, filter, ..Selection::default() })?.count)
     }
 
-    /// The keys of the first documents in an order, and the index that has it, if one has.
+    /// The keys of the first documents in a sort order, and the index that provides it; `None` if
+    /// none does.
     fn first(
         &self,
         sort: &[(Field, bool)],
@@ -367,8 +373,8 @@ impl PreparedFind {
         Ok(None)
     }
 
-    /// The order as one of an index whose last paths are those that it is by, and whose first ones lead to one value that
-    /// the condition names.
+    /// The sort order by this index. Its last paths must be the sorted ones, and each path before
+    /// them must lead to one value that the condition requires.
     fn order_by(&self, index: &PathDef, sort: &[(Field, bool)], limit: usize) -> Option<PathOrder> {
         let paths: Vec<Vec<String>> = index.paths().map(<[String]>::to_vec).collect();
         let (leading, behind) = paths.split_at(paths.len().checked_sub(sort.len())?);
@@ -388,12 +394,12 @@ impl PreparedFind {
         })
     }
 
-    /// The document with a key, which is there at this moment.
+    /// The document with a key that exists at this moment.
     fn document<K: DocumentId>(&self, key: &[Value]) -> Result<Document<K>> {
         read(&self.reader.get(&self.collection, key)?.ok_or_else(other_row)?)
     }
 
-    /// Visits the documents for which the condition holds, by id.
+    /// Visits the documents that satisfy the condition, by id.
     fn matching<K: DocumentId>(&self, visit: &mut dyn FnMut(Document<K>)) -> Result<()> {
         let is_exact = self.is_exact();
         self.documents(None, &mut |document: Document<K>| {
@@ -404,7 +410,7 @@ impl PreparedFind {
         })
     }
 
-    /// The first ids of the documents that the indexes leave.
+    /// The first ids that the indexes find.
     fn into_ids<K: DocumentId>(mut self, limit: u64) -> Result<Vec<K>> {
         let filter = self.path_filter.take().map(|it| it.filter);
         let request = ScanRequest { filter, ..self.request(vec![0], Some(limit)) };
@@ -419,7 +425,7 @@ impl PreparedFind {
         Ok(ids)
     }
 
-    /// Visits the first of the documents that the indexes leave, by id.
+    /// Visits the first documents that the indexes find, by id.
     fn documents<K: DocumentId>(
         &self,
         limit: Option<u64>,
@@ -441,7 +447,7 @@ impl PreparedFind {
     }
 }
 
-/// The indexes that a filter asks for, each once.
+/// The paths that a filter tests, each once.
 fn paths_of(filter: &EngineFilter, paths: &mut Vec<String>) {
     let mut add = |index: String| {
         if !paths.contains(&index) {
@@ -464,7 +470,7 @@ fn paths_of(filter: &EngineFilter, paths: &mut Vec<String>) {
     }
 }
 
-/// Sorts what was found and keeps so many.
+/// Sorts the candidates and keeps the first ones.
 fn keep_best<K: DocumentId>(kept: &mut Vec<Candidate<K>>, wanted: usize, sort: &[(Field, bool)]) {
     if !sort.is_empty() {
         kept.sort_by(|a, b| compare(a, b, sort));

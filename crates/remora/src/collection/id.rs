@@ -6,37 +6,38 @@ use remora_engine::{ColumnType, Value};
 
 use crate::{Error, Result};
 
-/// Most bytes of an id that is a text.
+/// The most bytes of a text id.
 const MAX_ID_BYTES: usize = 512;
 
-/// What the documents of a collection are known by: numbers (`i64`), which are made or given, or texts (`String`) of 1
-/// to 512 bytes, which are given. Texts are in the order of their bytes, which is that of their characters' numbers, and
-/// two that differ in any byte are two ids.
+/// The type of a collection's ids: numbers (`i64`), which are generated or given, or texts
+/// (`String`) of 1 to 512 bytes, which are given. Texts are sorted by their bytes, which is also
+/// the order of their code points. Two texts that differ in any byte are different ids.
 pub trait DocumentId: Clone + Debug + Display + Ord + Send + Sync + Sealed + 'static {
-    /// As it is given to calls: an `i64`, or a `&str`.
+    /// The type of an id as an argument: `i64` or `&str`.
     type Given<'a>: Copy + Debug;
 
-    /// The id as it is given to calls.
+    /// The id as an argument.
     fn given(&self) -> Self::Given<'_>;
 
-    /// The type of the column that holds them.
+    /// The type of the id column.
     #[doc(hidden)]
     fn kind() -> ColumnType;
 
-    /// The id as the column holds it.
+    /// The value in the id column.
     #[doc(hidden)]
     fn value(given: Self::Given<'_>) -> Result<Value>;
 
-    /// What is looked up by an id: others may have written ids that are not given here.
+    /// The values to look up for an id. Other writers may have stored ids that this API would not
+    /// accept.
     #[doc(hidden)]
     fn sought(given: Self::Given<'_>) -> Value;
 
-    /// The id that the column holds.
+    /// The id of a value in the id column.
     #[doc(hidden)]
     fn of(value: &Value) -> Option<Self>;
 }
 
-/// Nothing else is an id.
+/// Prevents implementations for other types.
 pub trait Sealed {}
 
 impl Sealed for i64 {}

@@ -10,35 +10,36 @@ use crate::{Error, Field, Paths, Result};
 /// An index of a collection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathIndex {
-    /// The path.
+    /// The first path.
     pub path: Field,
-    /// Further paths, which are indexed together with it.
+    /// The other paths of an index of several paths.
     pub further: Vec<Field>,
-    /// What is indexed of them.
+    /// What is indexed.
     pub kind: IndexKind,
-    /// Whether searches use it: all documents that were there before it was made are in it.
+    /// Whether searches use it, because it contains all documents that existed before it was
+    /// created.
     pub is_ready: bool,
-    /// Whether no two documents have the same value there.
+    /// Whether it is unique: no two documents have the same value at the path.
     pub is_unique: bool,
 }
 
-/// What is indexed of what paths lead to.
+/// What an index contains of the values at its paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IndexKind {
-    /// The values, in their order.
+    /// The values, sorted.
     Values,
-    /// What stands in the texts.
+    /// The contents of texts, for MATCHES.
     Texts,
 }
 
 impl PathIndex {
-    /// Whether it is of the values of one path.
+    /// Whether it indexes the values of a single path.
     pub fn is_plain(&self) -> bool {
         self.further.is_empty() && self.kind == IndexKind::Values
     }
 }
 
-/// As [`FindPlan::indexes`] has it.
+/// The form that [`FindPlan::indexes`] has.
 impl std::fmt::Display for PathIndex {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let paths = std::iter::once(&self.path).chain(&self.further);
@@ -46,7 +47,7 @@ impl std::fmt::Display for PathIndex {
     }
 }
 
-/// An index as a plan names it.
+/// The description of an index in a plan.
 pub(super) fn shown<'p>(kind: IndexKind, paths: impl Iterator<Item = &'p [String]>) -> String {
     let paths: Vec<String> = paths.map(|names| names.join(".")).collect();
     let paths = paths.join(", ");
@@ -57,10 +58,11 @@ pub(super) fn shown<'p>(kind: IndexKind, paths: impl Iterator<Item = &'p [String
 }
 
 impl<K: DocumentId> Collection<K> {
-    /// Indexes what a path leads to, so that searches that ask for it read no other documents; says whether it was
-    /// not indexed before. It returns at once: the documents that are there are indexed in the background, while others
-    /// are read and written, and searches use the index when all of them are. Cost: some bytes a value on disk and in
-    /// memory, and some 100 ns a value at each write.
+    /// Indexes the values at a path, so that searches with conditions on it read only matching
+    /// documents. Returns whether the path was not indexed before. It returns at once: existing
+    /// documents are indexed in the background, concurrently with reads and writes, and searches
+    /// use the index once it contains all of them. Cost: some bytes per value on disk and in
+    /// memory, and about 100 ns per value for each write.
     ///
     /// ```
     /// let db = remora::Database::in_memory()?;
@@ -72,9 +74,10 @@ impl<K: DocumentId> Collection<K> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Several paths are indexed together: in the order of the first, then of the second, and so on, up to 32. Such an index
-    /// answers lists of values for the first paths and a range of the next at once, and gives documents in the order of all
-    /// its paths, each in either direction, or of the last ones where the condition names a value for each of the first.
+    /// Several paths, up to 32, can be indexed together: sorted by the first, then by the second,
+    /// and so on. Such an index answers lists of values for the first paths and a range of the next
+    /// path at once. It also provides the order of all its paths, each ascending or descending, or
+    /// that of its last paths if the condition requires one value for each of the paths before.
     ///
     /// ```
     /// let db = remora::Database::in_memory()?;
@@ -87,13 +90,17 @@ impl<K: DocumentId> Collection<K> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Through arrays a document has an entry for each combination of its values. One with more than 1,000, or with more
-    /// than 64 KiB of them, is in every answer of such an index, and as long as there is one what is found is read and tested:
-    /// one that was deleted or replaced too, until what was written with it is merged.
+    /// If paths lead through arrays, a document has an entry for each combination of its values. A
+    /// document with more than 1,000 entries, or more than 64 KiB of them, is contained in every
+    /// result of such an index. While there is such a document, all results of the index are read
+    /// and tested, also after it was deleted or replaced, until the segment in which it was written
+    /// has been merged.
     ///
     /// # Errors
-    /// [`crate::Error::Request`] if there are 64 indexes, a path is too long, none is given or one twice;
-    /// [`crate::Error::NotFound`] if the collection was dropped, [`crate::Error::Full`], [`crate::Error::ReadOnly`], [`crate::Error::Busy`] or [`crate::Error::Closed`] if it cannot be written.
+    /// [`crate::Error::Request`] if there are 64 indexes already, a path is too long, or no path or
+    /// the same path twice is given; [`crate::Error::NotFound`] if the collection was dropped;
+    /// [`crate::Error::Full`], [`crate::Error::ReadOnly`], [`crate::Error::Busy`] or
+    /// [`crate::Error::Closed`] if it cannot be written.
     pub fn index(&self, paths: impl Into<Paths>) -> Result<bool> {
         let path = values_of(paths.into())?;
         self.define(|paths| {
@@ -105,13 +112,15 @@ impl<K: DocumentId> Collection<K> {
         })
     }
 
-    /// Indexes what a path leads to, and lets no two documents have the same number, text or truth there from now on,
-    /// whoever writes them; within arrays each value counts, and one document may have it several times. What has
-    /// nothing there, null, an object or an array within an array is not compared. Says whether it was not unique before.
+    /// Indexes the values at a path as unique: from now on no two documents can have the same
+    /// number, text or boolean there, whoever writes them. Each value in an array counts, and one
+    /// document may have a value several times. Missing values, null, objects and nested arrays are
+    /// not compared. Returns whether the path was not unique before.
     ///
-    /// It returns when all documents that are there are indexed and compared, while others are read and written; then
-    /// writes wait for a last look at all values, some 100 ns each. Where two documents have the same value the path is
-    /// as it was before. A process that ends meanwhile leaves an index that is not unique.
+    /// It returns when all existing documents are indexed and compared, concurrently with reads and
+    /// writes. At the end writes wait for a final check of all values, about 100 ns each. If two
+    /// documents have the same value, the path is as it was before. If the process ends in the
+    /// meantime, an index that is not unique may remain.
     ///
     /// ```
     /// let db = remora::Database::in_memory()?;
@@ -126,8 +135,8 @@ impl<K: DocumentId> Collection<K> {
     /// ```
     ///
     /// # Errors
-    /// [`crate::Error::Exists`] names the path, a value and the ids of two documents that have it; those of
-    /// [`Collection::index`].
+    /// [`crate::Error::Exists`] with the path, a value and the ids of two documents that have it;
+    /// those of [`Collection::index`].
     pub fn index_unique(&self, path: impl Into<Field>) -> Result<bool> {
         let path = PathDef::new(DOC_PLACE, path.into().parts);
         let schema = self.handle.writable(&self.name)?;
@@ -137,7 +146,8 @@ impl<K: DocumentId> Collection<K> {
         let is_new = self.index(Field { parts: path.names.clone() })?;
         let made = self.make_unique(&path);
         if made.is_err() && is_new {
-            // What was wrong before is told. Somebody else may have made it unique meanwhile.
+            // The earlier error is reported. Another caller may have made the index unique in the
+            // meantime.
             let _ = self.define(|paths| {
                 let before = paths.len();
                 paths.retain(|one| one.unique || !one.is_along(&path));
@@ -147,7 +157,8 @@ impl<K: DocumentId> Collection<K> {
         made
     }
 
-    /// Makes an index unique once all documents are in it; says whether it was not.
+    /// Makes an index unique once it contains all documents. Returns whether it was not unique
+    /// before.
     fn make_unique(&self, path: &PathDef) -> Result<bool> {
         loop {
             let engine = &self.handle.engine;
@@ -162,20 +173,23 @@ impl<K: DocumentId> Collection<K> {
                     }
                 })
             });
-            // Documents came meanwhile that are not indexed yet.
+            // Documents that are not indexed yet were written in the meantime.
             if !matches!(made, Err(Error::Conflict(_))) || !self.is_indexed(path)? {
                 return made;
             }
         }
     }
 
-    /// Indexes the texts that these paths lead to, those within an array there too, so that searches that ask what
-    /// stands in them ([`crate::Filter::matches`]) read no documents; says whether they were not indexed before. It returns
-    /// at once, and the documents that are there are indexed in the background, as with [`Collection::index`]. Of
-    /// values that are no texts it knows only which documents have some. One index answers for all its paths at once, and for fewer of them finds
-    /// documents that are then read and tested; so paths that are asked alone are best indexed alone.
+    /// Indexes the texts at these paths, and texts in arrays there, so that searches for their
+    /// contents ([`crate::Filter::matches`]) read no documents. Returns whether they were not
+    /// indexed before. It returns at once, and existing documents are indexed in the background, as
+    /// by [`Collection::index`]. Of values that are not texts it only records which documents have
+    /// some. One index answers searches of all its paths together exactly. For fewer paths, the
+    /// documents that it finds are read and tested; so a path that is searched alone is best
+    /// indexed alone.
     ///
-    /// Cost: about as many bytes on disk as the texts have, and the time of a table's text index at each write.
+    /// Cost: about as many bytes on disk as the texts have, and for each write the time of a
+    /// table's text index.
     ///
     /// ```
     /// let db = remora::Database::in_memory()?;
@@ -190,7 +204,8 @@ impl<K: DocumentId> Collection<K> {
     /// ```
     ///
     /// # Errors
-    /// [`crate::Error::Request`] if no path is given, one twice, or more than 32; those of [`Collection::index`].
+    /// [`crate::Error::Request`] if no path, the same path twice or more than 32 paths are given;
+    /// those of [`Collection::index`].
     pub fn index_text(&self, paths: impl Into<Paths>) -> Result<bool> {
         let texts = texts_of(paths.into())?;
         self.define(|paths| {
@@ -202,7 +217,7 @@ impl<K: DocumentId> Collection<K> {
         })
     }
 
-    /// Drops the index of the texts of these paths, in whatever order they are given; says whether there was one.
+    /// Drops the text index of these paths, given in any order. Returns whether it existed.
     ///
     /// # Errors
     /// Those of [`Collection::index_text`].
@@ -220,7 +235,8 @@ impl<K: DocumentId> Collection<K> {
         Ok(schema.paths.iter().any(|one| one.is_along(path)))
     }
 
-    /// Drops the index of a path, or of several that are indexed together in this order; says whether there was one.
+    /// Drops the index of a path, or of several paths that are indexed together in this order.
+    /// Returns whether it existed.
     ///
     /// # Errors
     /// Those of [`Collection::index`].
@@ -233,7 +249,7 @@ impl<K: DocumentId> Collection<K> {
         })
     }
 
-    /// The indexes, in the order in which they were made.
+    /// The indexes in the order in which they were created.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] if the collection was dropped, [`crate::Error::Closed`] if the database was closed.
@@ -241,7 +257,8 @@ impl<K: DocumentId> Collection<K> {
         paths_of(&self.handle.engine.reader(), &self.name)
     }
 
-    /// Changes the paths; says what `change` does, which is whether it did.
+    /// Changes the indexed paths by `change`, and returns what it returns: whether it changed
+    /// something.
     fn define(&self, change: impl FnOnce(&mut Vec<PathDef>) -> bool) -> Result<bool> {
         self.try_define(|paths| Ok(change(paths)))
     }
@@ -264,7 +281,7 @@ impl<K: DocumentId> Collection<K> {
 
 fn texts_of(paths: Paths) -> Result<PathDef> {
     let names = paths.into_names();
-    // As indexes of texts are compared, one of a path twice is that of the path.
+    // With a repeated path it would be the same index as without.
     let distinct = names.iter().collect::<HashSet<_>>().len();
     if distinct < names.len() {
         return Err(Error::request("a path is given twice for one index of texts"));
@@ -296,14 +313,16 @@ pub(super) fn paths_of(reader: &Reader, collection: &str) -> Result<Vec<PathInde
     Ok(schema.paths.iter().enumerate().map(index).collect())
 }
 
-/// How a search is answered.
+/// How a search is executed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FindPlan {
-    /// The indexes that find documents, by their paths: `author.name, year`; those of texts as `texts of title, body`.
-    /// Without any all documents are read.
+    /// The indexes that find documents, by their paths, such as `author.name, year`, or
+    /// `texts of title, body` for a text index. If empty, all documents are read.
     pub indexes: Vec<String>,
-    /// Whether what they find is the answer; if not, each document that they find is read and tested.
+    /// Whether the indexes answer the filter exactly. Otherwise each document that they find is
+    /// read and tested.
     pub is_exact: bool,
-    /// The index that gives the order, by its paths, so that no documents are read but those of the page.
+    /// The index that provides the order, by its paths, so that only documents of the page are
+    /// read.
     pub order: Option<String>,
 }

@@ -1,8 +1,8 @@
-//! JSON Merge Patch, RFC 7396: members that are null go, others come or are merged.
+//! JSON Merge Patch, RFC 7396: members that are null are removed, others are added or merged.
 
 use serde_json::{Map, Value as Json};
 
-/// Applies a patch. Cost: what the patch takes.
+/// Applies a patch. Cost: linear in the size of the patch.
 pub(super) fn merge(target: &mut Json, patch: Json) {
     let Json::Object(changes) = patch else {
         *target = patch;

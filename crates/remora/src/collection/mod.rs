@@ -1,4 +1,4 @@
-//! Collections: JSON documents by ids that are generated or given.
+//! Collections: JSON documents with generated or given ids.
 
 mod find;
 mod id;
@@ -28,20 +28,21 @@ use crate::{
     json::{self, to_document, to_text},
 };
 
-/// The columns.
+/// The names of the columns.
 const ID: &str = "id";
 const DOC: &str = "doc";
-/// The position of the second.
+/// The position of `DOC`.
 const DOC_PLACE: usize = 1;
-/// Rows of a batch of a page.
+/// The rows of a batch when a page is read.
 const BATCH_ROWS: usize = 256;
 
-/// A collection of JSON documents. Cheap to clone, for all threads.
+/// A collection of JSON documents. It is cheap to clone and can be used from all threads.
 ///
-/// A document is anything that serialises: a struct, a map, a [`serde_json::Value`]; up to 16 MiB
-/// of text, nested up to 100 deep. Its id is a number that grows with time and never comes twice,
-/// or one that the caller gives. A write returns when it is durable and visible. SQL sees the collection as a table
-/// `(id BIGINT, doc JSON)`. One of [`crate::Database::keyed_collection`] has texts of the caller's as ids.
+/// A document is any value that can be serialized: a struct, a map, a [`serde_json::Value`]; with
+/// up to 16 MiB of text and 100 levels of nesting. Its id is a generated number, which increases
+/// with time and is never reused, or a number that the caller gives. Writes return when they are
+/// durable and visible. In SQL the collection is a table `(id BIGINT, doc JSON)`. A collection of
+/// [`crate::Database::keyed_collection`] has text ids that the caller gives.
 ///
 /// ```
 /// use remora::Database;
@@ -71,7 +72,7 @@ pub struct Collection<K: DocumentId = i64> {
     ids: PhantomData<K>,
 }
 
-/// A document and its id.
+/// A document with its id.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document<K: DocumentId = i64> {
     /// The id.
@@ -80,16 +81,16 @@ pub struct Document<K: DocumentId = i64> {
     pub doc: Json,
 }
 
-/// What a document was when it was read: the hash of its text. SQL that writes a document gives its text another
-/// form, and so another version.
+/// The version of a document: the hash of its text. SQL that rewrites a document may change the
+/// form of its text, and so its version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Version(pub u64);
 
 impl<K: DocumentId> Document<K> {
-    /// The document as a struct.
+    /// Deserializes the document.
     ///
     /// # Errors
-    /// [`Error::Request`] with the id and what does not fit.
+    /// [`Error::Request`] with the id and the reason.
     pub fn deserialize<T: DeserializeOwned>(&self) -> Result<T> {
         T::deserialize(&self.doc)
             .map_err(|error| Error::request(format!("document {}: {error}", self.id)))
@@ -101,7 +102,7 @@ impl<K: DocumentId> Collection<K> {
         Self { handle, name: name.into(), ids: PhantomData }
     }
 
-    /// The collection of this name, which is made if there is none.
+    /// The collection of this name. It is created if it does not exist.
     pub(crate) fn open(handle: Arc<Handle>, name: &str) -> Result<Self> {
         match handle.engine.schema(name) {
             Ok(schema) if is_collection::<K>(&schema) => {}
@@ -118,7 +119,7 @@ impl<K: DocumentId> Collection<K> {
         Ok(Self::of(handle, name))
     }
 
-    /// The collection of this name, if there is one.
+    /// The collection of this name; `None` if it does not exist.
     pub(crate) fn find_named(handle: &Arc<Handle>, name: &str) -> Result<Option<Self>> {
         match handle.engine.schema(name) {
             Ok(schema) if is_collection::<K>(&schema) => {
@@ -129,29 +130,29 @@ impl<K: DocumentId> Collection<K> {
         }
     }
 
-    /// Makes a collection of a name that nothing has.
+    /// Creates a collection. The name must be unused.
     pub(crate) fn create(handle: &Arc<Handle>, name: &str) -> Result<Self> {
         let vacant = Definition::Vacant(name.to_owned());
         handle.engine.define(vec![vacant, Definition::Create(schema::<K>(name))], Vec::new())?;
         Ok(Self::of(Arc::clone(handle), name))
     }
 
-    /// Its name.
+    /// The name of the collection.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Inserts a document under an id of the caller's.
+    /// Inserts a document with an id that the caller gives.
     ///
     /// # Errors
-    /// Those of [`Collection::insert`], and [`Error::Exists`] if there is a document with the id.
+    /// Those of [`Collection::insert`], and [`Error::Exists`] if a document with the id exists.
     pub fn insert_as<T: Serialize + ?Sized>(&self, id: K::Given<'_>, document: &T) -> Result<()> {
         let text = to_text(document)?;
         self.write(vec![Change::Insert(row(K::value(id)?, text))])
     }
 
-    /// Writes documents, each whether there is one with its id or not, in one durable step: all of them or none. Of
-    /// several with one id the last stands.
+    /// Inserts or replaces documents in one durable step: all of them or none. If an id occurs
+    /// several times, the last document wins.
     ///
     /// ```
     /// let db = remora::Database::in_memory()?;
@@ -163,7 +164,7 @@ impl<K: DocumentId> Collection<K> {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Collection::upsert`]; [`Error::Request`] if there are more than a million.
+    /// Those of [`Collection::upsert`]; [`Error::Request`] for more than a million documents.
     pub fn upsert_many<'i, T: Serialize>(
         &self,
         documents: impl IntoIterator<Item = (K::Given<'i>, T)>,
@@ -178,7 +179,7 @@ impl<K: DocumentId> Collection<K> {
         }
     }
 
-    /// Writes a document whether there is one with the id or not.
+    /// Inserts a document, or replaces the document with this id.
     ///
     /// # Errors
     /// Those of [`Collection::insert`].
@@ -190,7 +191,7 @@ impl<K: DocumentId> Collection<K> {
     /// Replaces a document.
     ///
     /// # Errors
-    /// Those of [`Collection::insert`], and [`Error::NotFound`] if there is none with the id.
+    /// Those of [`Collection::insert`], and [`Error::NotFound`] if no document has the id.
     pub fn replace<T: Serialize + ?Sized>(&self, id: K::Given<'_>, document: &T) -> Result<()> {
         let text = to_text(document)?;
         let key = K::value(id)?;
@@ -200,10 +201,10 @@ impl<K: DocumentId> Collection<K> {
         self.found(id, is_there)
     }
 
-    /// Replaces a document that is still what it was; gives the version that it has now.
+    /// Replaces a document if it still has this version. Returns its new version.
     ///
     /// # Errors
-    /// Those of [`Collection::replace`], and [`Error::Changed`] if it has changed since it was read.
+    /// Those of [`Collection::replace`], and [`Error::Changed`] if the version is another by now.
     pub fn replace_if<T: Serialize + ?Sized>(
         &self,
         id: K::Given<'_>,
@@ -223,7 +224,7 @@ impl<K: DocumentId> Collection<K> {
         Ok(new)
     }
 
-    /// Applies a JSON Merge Patch (RFC 7396); gives the document as it is then.
+    /// Applies a JSON Merge Patch (RFC 7396). Returns the resulting document.
     ///
     /// # Errors
     /// Those of [`Collection::replace`].
@@ -235,22 +236,22 @@ impl<K: DocumentId> Collection<K> {
         })
     }
 
-    /// Applies a JSON Patch (RFC 6902), all its operations or none; gives the document as it is then.
+    /// Applies a JSON Patch (RFC 6902): all its operations or none. Returns the resulting document.
     ///
     /// # Errors
-    /// Those of [`Collection::replace`]; [`Error::Request`] names the operation that cannot be done,
-    /// [`Error::Changed`] the `test` that does not hold.
+    /// Those of [`Collection::replace`]; [`Error::Request`] with the operation that cannot be
+    /// applied, [`Error::Changed`] with the `test` that fails.
     pub fn patch<T: Serialize + ?Sized>(&self, id: K::Given<'_>, patch: &T) -> Result<Json> {
         let patch = to_document(patch)?;
         self.update(id, |document| patch::apply(document, &patch))
     }
 
-    /// Changes a document in place; gives it as it is then. Where somebody else is faster, `change`
-    /// is called again with what the document is by then.
+    /// Changes a document in place and returns the result. If another writer changes the document
+    /// in the meantime, `change` is called again with its new state.
     ///
     /// # Errors
-    /// Those of [`Collection::replace`], that of `change`, and [`Error::Conflict`] if somebody else was
-    /// faster a hundred times.
+    /// Those of [`Collection::replace`], the error of `change`, and [`Error::Conflict`] if another
+    /// writer was faster a hundred times.
     pub fn update(
         &self,
         id: K::Given<'_>,
@@ -265,7 +266,7 @@ impl<K: DocumentId> Collection<K> {
         Ok(changed)
     }
 
-    /// Gives a document's text another one.
+    /// Replaces a document's text by a changed one.
     fn change(
         &self,
         id: K::Given<'_>,
@@ -281,7 +282,7 @@ impl<K: DocumentId> Collection<K> {
         self.found(id, changed)
     }
 
-    /// The error for a document that is not there.
+    /// Returns an error if the document does not exist.
     fn found(&self, id: K::Given<'_>, is_there: bool) -> Result<()> {
         match is_there {
             true => Ok(()),
@@ -292,26 +293,28 @@ impl<K: DocumentId> Collection<K> {
         }
     }
 
-    /// Deletes a document; says whether there was one.
+    /// Deletes a document. Returns whether it existed.
     ///
     /// # Errors
-    /// Those of [`Collection::get`], and of [`Collection::insert`] where it cannot be written.
+    /// Those of [`Collection::get`], and those of [`Collection::insert`] about writing.
     pub fn delete(&self, id: K::Given<'_>) -> Result<bool> {
         self.handle.writable(&self.name)?;
         self.handle.delete(&self.name, &[K::sought(id)])
     }
 
-    /// The document with this id. Cost: a read of the row store, and parsing.
+    /// The document with this id; `None` if there is none. Cost: a read of the row store, and
+    /// parsing.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the collection was dropped, [`Error::Corrupt`], [`Error::Io`] or
-    /// [`Error::Closed`] if it cannot be read. That there is no such document is none.
+    /// [`Error::NotFound`] if the collection was dropped; [`Error::Corrupt`], [`Error::Io`] or
+    /// [`Error::Closed`] if it cannot be read.
     pub fn get(&self, id: K::Given<'_>) -> Result<Option<Json>> {
         let row = self.handle.engine.get(&self.name, &[K::sought(id)])?;
         row.map(|row| parse(id, text_of(&row)?)).transpose()
     }
 
-    /// The text of the document with this id: compact JSON. Cost: a read of the row store, no parsing.
+    /// The text of the document with this id, as compact JSON. Cost: a read of the row store,
+    /// without parsing.
     ///
     /// ```
     /// let db = remora::Database::in_memory()?;
@@ -328,10 +331,10 @@ impl<K: DocumentId> Collection<K> {
         row.map(|row| text_of(&row).map(str::to_owned)).transpose()
     }
 
-    /// The document with this id as a struct.
+    /// The document with this id, deserialized.
     ///
     /// # Errors
-    /// Those of [`Collection::get`], and [`Error::Request`] if it is none of `T`.
+    /// Those of [`Collection::get`], and [`Error::Request`] if it cannot be deserialized as `T`.
     pub fn get_as<T: DeserializeOwned>(&self, id: K::Given<'_>) -> Result<Option<T>> {
         let Some(doc) = self.get(id)? else { return Ok(None) };
         T::deserialize(doc)
@@ -339,7 +342,7 @@ impl<K: DocumentId> Collection<K> {
             .map_err(|error| Error::request(format!("document {id:?}: {error}")))
     }
 
-    /// The document with this id, and the version that [`Collection::replace_if`] takes.
+    /// The document with this id and its version, for [`Collection::replace_if`].
     ///
     /// # Errors
     /// Those of [`Collection::get`].
@@ -351,7 +354,7 @@ impl<K: DocumentId> Collection<K> {
         Ok(Some((parse(id, text)?, version_of(text))))
     }
 
-    /// How many documents there are, exactly. Cost: none is read.
+    /// The exact number of documents. Cost: reads no document.
     ///
     /// # Errors
     /// [`Error::NotFound`] if the collection was dropped, [`Error::Closed`] if the database was closed.
@@ -359,7 +362,7 @@ impl<K: DocumentId> Collection<K> {
         Ok(self.handle.engine.reader().row_count(&self.name)?)
     }
 
-    /// Whether there is none.
+    /// Whether the collection is empty.
     ///
     /// # Errors
     /// Those of [`Collection::len`].
@@ -367,9 +370,10 @@ impl<K: DocumentId> Collection<K> {
         Ok(self.len()? == 0)
     }
 
-    /// Up to so many documents in the order of ids, behind the document `after`: `None` begins, and
-    /// the last id of a page is where the next one begins. Ids are given before documents are written: where several
-    /// threads insert, one may come to be seen behind a page that has greater ids.
+    /// At most `limit` documents in the order of ids, after the id `after`. `None` starts at the
+    /// beginning, and the last id of a page is where the next page starts. Ids are generated before
+    /// documents are written. So with concurrent inserts, a document may become visible whose id
+    /// lies before pages that were already read.
     ///
     /// # Errors
     /// Those of [`Collection::get`].
@@ -385,18 +389,18 @@ impl<K: DocumentId> Collection<K> {
         Ok(documents)
     }
 
-    /// The collection as it is now, whatever is written later.
+    /// The collection as of now, unaffected by later writes.
     pub fn now(&self) -> Moment<K> {
         Moment::of(self.handle.engine.reader(), &self.name)
     }
 
-    /// Documents that satisfy a filter: a text as [`crate::Filter`] describes, or
+    /// A search for documents that satisfy a filter: a text as described at [`crate::Filter`], or
     /// [`field`](crate::field)`("stars").at_least(4)`.
     pub fn find(&self, filter: impl IntoFilter) -> Find<K> {
         self.all().filter(filter)
     }
 
-    /// All documents, to be filtered, sorted and counted.
+    /// A search of all documents, which can be filtered, sorted and counted.
     pub fn all(&self) -> Find<K> {
         Find::new(Arc::clone(&self.handle), Arc::clone(&self.name))
     }
@@ -408,12 +412,12 @@ impl<K: DocumentId> Collection<K> {
 }
 
 impl Collection {
-    /// Inserts a document; gives its id. Cost: some microseconds, and a sync.
+    /// Inserts a document and returns its generated id. Cost: some microseconds, and a sync.
     ///
     /// # Errors
-    /// - [`Error::Request`]: it is no JSON document: it nests deeper than 100, takes more than 16
-    ///   MiB, or has NaN, a key that is no text or a number beyond 64 bits.
-    /// - [`Error::Exists`]: another document has a value that it has at a path that is unique
+    /// - [`Error::Request`]: it is not a valid document: it is nested more than 100 levels, exceeds
+    ///   16 MiB, or has NaN, a key that is not a text, or a number beyond 64 bits.
+    /// - [`Error::Exists`]: another document has the same value at a unique path
     ///   ([`Collection::index_unique`]).
     /// - [`Error::NotFound`]: the collection was dropped.
     /// - [`Error::Full`], [`Error::ReadOnly`], [`Error::Busy`] or [`Error::Closed`]: it cannot be written.
@@ -421,10 +425,11 @@ impl Collection {
         self.insert_text(to_text(document)?)
     }
 
-    /// Inserts the document that a text is; gives its id.
+    /// Inserts a document given as JSON text and returns its generated id.
     ///
     /// # Errors
-    /// Those of [`Collection::insert`]; [`Error::Request`] if the text is no JSON or has half of a surrogate pair.
+    /// Those of [`Collection::insert`]; [`Error::Request`] if the text is not JSON or has an
+    /// unpaired surrogate.
     pub fn insert_json(&self, text: &str) -> Result<i64> {
         self.insert_text(json::text(&json::parse(text)?)?)
     }
@@ -435,10 +440,10 @@ impl Collection {
         Ok(id)
     }
 
-    /// Inserts documents in one durable step: all of them or none. Gives their ids, in order.
+    /// Inserts documents in one durable step: all of them or none. Returns their ids in order.
     ///
     /// # Errors
-    /// Those of [`Collection::insert`]; [`Error::Request`] if there are more than a million.
+    /// Those of [`Collection::insert`]; [`Error::Request`] for more than a million documents.
     pub fn insert_many<T: Serialize>(
         &self,
         documents: impl IntoIterator<Item = T>,
@@ -457,12 +462,12 @@ impl Collection {
         Ok(ids)
     }
 
-    /// Ids that nobody else is given, one above the other: the first of so many. For those who write documents through
-    /// an engine that they have open ([`crate::Database::over`]).
+    /// Reserves consecutive ids that nobody else gets, and returns the first. For programs that
+    /// write documents through an engine of their own ([`crate::Database::over`]).
     ///
     /// # Errors
-    /// [`Error::Request`] if there are no more, [`Error::Full`], [`Error::ReadOnly`], [`Error::Busy`] or
-    /// [`Error::Closed`] if it cannot be written.
+    /// [`Error::Request`] if no ids are left; [`Error::Full`], [`Error::ReadOnly`], [`Error::Busy`]
+    /// or [`Error::Closed`] if it cannot be written.
     pub fn reserve_ids(&self, count: usize) -> Result<i64> {
         self.handle.ids.take(&self.handle.engine, &self.name, count)
     }
@@ -495,12 +500,12 @@ fn is_collection<K: DocumentId>(found: &Schema) -> bool {
     found.declared.is_none() && found.means(&schema::<K>(&found.name))
 }
 
-/// The row that has a document's text.
+/// The row of a document.
 pub(crate) fn row(id: Value, text: String) -> Vec<Value> {
     vec![id, Value::Json(text.into())]
 }
 
-/// Visits the documents that a scan of both columns finds.
+/// Visits the documents that a scan of both columns returns.
 fn each_document<K: DocumentId>(
     reader: &Reader,
     request: ScanRequest,

@@ -1,4 +1,4 @@
-//! A collection as it was at one moment.
+//! A collection as of one moment.
 
 use std::{marker::PhantomData, sync::Arc, time::Duration};
 
@@ -7,8 +7,8 @@ use remora_engine::{Deadline, KeyValues, Reader, ScanRequest, Value};
 use super::{BATCH_ROWS, DOC_PLACE, DocumentId, PathIndex, indexes::paths_of, other_row};
 use crate::Result;
 
-/// A collection as it was at one moment: several questions have answers that fit together, whatever is written
-/// meanwhile. What it reads is kept on the disk as long as it lives.
+/// A collection as of one moment: several reads see the same state, whatever is written in the
+/// meantime. While it exists, the files that it reads are kept on disk.
 ///
 /// ```
 /// let db = remora::Database::in_memory()?;
@@ -66,7 +66,7 @@ impl<K: DocumentId> Moment<K> {
         *self.collection == *collection
     }
 
-    /// How many documents there were. Cost: none is read.
+    /// The number of documents. Cost: reads no document.
     ///
     /// # Errors
     /// Those of [`crate::Collection::len`].
@@ -74,7 +74,7 @@ impl<K: DocumentId> Moment<K> {
         Ok(self.reader.row_count(&self.collection)?)
     }
 
-    /// Whether there was none.
+    /// Whether the collection was empty.
     ///
     /// # Errors
     /// Those of [`crate::Collection::len`].
@@ -82,7 +82,7 @@ impl<K: DocumentId> Moment<K> {
         Ok(self.len()? == 0)
     }
 
-    /// The indexes, as [`crate::Collection::indexes`] tells them.
+    /// The indexes, as by [`crate::Collection::indexes`].
     ///
     /// # Errors
     /// Those of [`crate::Collection::indexes`].
@@ -90,8 +90,8 @@ impl<K: DocumentId> Moment<K> {
         paths_of(&self.reader, &self.collection)
     }
 
-    /// The ids of up to so many documents in their order, without the first so many. Cost: ids alone are read, those
-    /// before too.
+    /// At most `limit` ids in their order, after skipping `offset` of them. Cost: reads only ids,
+    /// including the skipped ones.
     ///
     /// # Errors
     /// Those of [`crate::Collection::get`].
@@ -119,7 +119,7 @@ impl<K: DocumentId> Moment<K> {
         Ok(ids)
     }
 
-    /// Those of the ids that are documents', each once, sorted.
+    /// Those of the ids that have documents, without duplicates, sorted.
     ///
     /// # Errors
     /// Those of [`crate::Collection::get`].
@@ -134,11 +134,11 @@ impl<K: DocumentId> Moment<K> {
         Ok(known)
     }
 
-    /// Visits the texts of documents: each with the place of its id among `ids`, in any order. Ids that are none's
-    /// are passed over. The first error of `visit` ends it.
+    /// Calls `visit` with the text of each document and the position of its id in `ids`, in any
+    /// order. Ids without documents are skipped. The first error of `visit` ends it.
     ///
     /// # Errors
-    /// Those of [`crate::Collection::get`], and that of `visit`.
+    /// Those of [`crate::Collection::get`], and the error of `visit`.
     pub fn texts(&self, ids: &[K], visit: &mut dyn FnMut(usize, &str) -> Result<()>) -> Result<()> {
         self.rows(ids, &[DOC_PLACE], &mut |place, row| match row {
             [Value::Json(text)] => visit(place, text),
@@ -153,7 +153,7 @@ impl<K: DocumentId> Moment<K> {
         visit: &mut dyn FnMut(usize, &[Value]) -> Result<()>,
     ) -> Result<()> {
         let key = |id: &K| KeyValues::from_iter([K::sought(id.given())]);
-        // Ours ends the reading of rows; theirs would lose what it was.
+        // The engine's error type would lose our error, so it is kept here.
         let mut failed = None;
         for (batch, ids) in ids.chunks(BATCH_ROWS).enumerate() {
             self.reader.ending().check()?;

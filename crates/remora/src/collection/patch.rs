@@ -1,6 +1,8 @@
-//! JSON Patch, RFC 6902: a list of operations on places of a document, all of them or none.
+//! JSON Patch, RFC 6902: a list of operations on parts of a document, which apply all or not at
+//! all.
 //!
-//! Places are JSON Pointers (RFC 6901): `/a/0/b`, with `~1` for a `/` and `~0` for a `~` in a name.
+//! Parts are named by JSON Pointers (RFC 6901), such as `/a/0/b`. In names, `~1` means `/` and `~0`
+//! means `~`.
 
 use serde_json::{Map, Value as Json};
 
@@ -9,14 +11,13 @@ use crate::{
     json::{MAX_BYTES, MAX_DEPTH, depth, size, too_deep, too_long},
 };
 
-/// Most operations of a patch.
+/// The most operations of a patch.
 const MAX_OPERATIONS: usize = 10_000;
 
-/// Applies a patch; where it fails the document may be half changed.
+/// Applies a patch. After an error the document may be partly changed.
 ///
 /// # Errors
-/// [`Error::Request`] names the operation and its place; [`Error::Changed`] where a `test` does
-/// not hold.
+/// [`Error::Request`] with the operation and its path; [`Error::Changed`] if a `test` fails.
 pub(super) fn apply(document: &mut Json, patch: &Json) -> Result<()> {
     let Json::Array(operations) = patch else {
         return Err(Error::request("a JSON Patch is an array of operations"));
@@ -28,7 +29,7 @@ pub(super) fn apply(document: &mut Json, patch: &Json) -> Result<()> {
         );
         return Err(Error::request(message));
     }
-    // What operations add may not be more than a document holds, copies of copies too.
+    // Limits what operations add, including copies of copies, to the size of a document.
     let mut left = MAX_BYTES;
     for (number, operation) in (1_usize..).zip(operations) {
         let run = run(document, operation, &mut left);
@@ -64,7 +65,7 @@ fn run(document: &mut Json, operation: &Json, left: &mut usize) -> Result<()> {
         "copy" => {
             let from = Pointer::parse(text_of(operation, "from")?)?;
             let copied = from.find(document)?;
-            // Checked before there is a copy.
+            // Checked before anything is copied.
             if size(copied) > *left {
                 return Err(too_long());
             }
@@ -95,13 +96,13 @@ fn value_of(operation: &Map<String, Json>) -> Result<&Json> {
     operation.get("value").ok_or_else(|| Error::request("it has no \"value\""))
 }
 
-/// Counts what is added, and refuses what would nest too deep there.
+/// Deducts the size of what is added, and refuses it if it would be nested too deep.
 fn check_size(path: &Pointer, value: &Json, left: &mut usize) -> Result<()> {
     *left = left.checked_sub(size(value)).ok_or_else(too_long)?;
     if path.names.len() + depth(value) > MAX_DEPTH { Err(too_deep()) } else { Ok(()) }
 }
 
-/// Whether two values are equal; numbers by what they are, so that 1 is 1.0.
+/// Whether two values are equal. Numbers are compared by value, so 1 equals 1.0.
 fn equal(a: &Json, b: &Json) -> bool {
     match (a, b) {
         (Json::Number(_), Json::Number(_)) => crate::filter::order(Some(a), Some(b)).is_eq(),
@@ -116,7 +117,7 @@ fn equal(a: &Json, b: &Json) -> bool {
     }
 }
 
-/// A place of a document.
+/// A parsed JSON Pointer.
 #[derive(Clone, Debug, PartialEq)]
 struct Pointer {
     names: Vec<String>,
@@ -132,10 +133,10 @@ impl std::fmt::Display for Pointer {
     }
 }
 
-/// A place below a value.
+/// A position inside a value.
 enum PatchTarget<'d> {
     Member(&'d mut Map<String, Json>),
-    /// An array and the place in it, up to its length.
+    /// An array and an index, which may equal its length.
     Element(&'d mut Vec<Json>, usize),
 }
 
@@ -148,7 +149,7 @@ impl Pointer {
             };
         };
         let names: Vec<String> = names.split('/').map(unescaped).collect::<Result<_>>()?;
-        // A deeper place is in no document.
+        // No document has a deeper value.
         if names.len() > MAX_DEPTH { Err(too_deep()) } else { Ok(Self { names }) }
     }
 
@@ -156,13 +157,13 @@ impl Pointer {
         Error::request(format!("there is nothing at {self}"))
     }
 
-    /// The value at this place.
+    /// The value at this path.
     fn find<'d>(&self, document: &'d mut Json) -> Result<&'d mut Json> {
         let mut names = self.names.iter();
         names.try_fold(document, |value, name| below(value, name)).ok_or_else(|| self.missing())
     }
 
-    /// The value around this place, and the place in it.
+    /// The parent of this path's value, and the position in it.
     fn around<'d>(&self, document: &'d mut Json) -> Result<(PatchTarget<'d>, &str)> {
         let (last, before) = self.names.split_last().ok_or_else(|| self.missing())?;
         let around = before.iter().try_fold(document, |value, name| below(value, name));
@@ -217,7 +218,7 @@ fn below<'d>(value: &'d mut Json, name: &str) -> Option<&'d mut Json> {
     }
 }
 
-/// A place in an array: digits, without zeros before them.
+/// Parses an array index: digits without leading zeros.
 fn index(name: &str) -> Option<usize> {
     let is_plain = name == "0" || !name.starts_with('0');
     let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
@@ -253,7 +254,7 @@ mod tests {
         apply(&mut document, patch).map(|()| document)
     }
 
-    /// Appendix A of the RFC: what it is on, the patch, the result.
+    /// Appendix A of the RFC: document, patch, result.
     #[test]
     fn the_examples_of_the_rfc() {
         let examples = json!([

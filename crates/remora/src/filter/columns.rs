@@ -56,7 +56,7 @@ fn column(field: &Field, schema: &Schema) -> Result<String> {
         [name] => {
             let mut columns = schema.columns.iter();
             let found = columns.find(|column| column.name.eq_ignore_ascii_case(name));
-            // The engine tells of a column that is not there.
+            // The engine reports a column that does not exist.
             Ok(found.map_or(name, |column| &column.name).clone())
         }
         _ => Err(Error::request(format!(

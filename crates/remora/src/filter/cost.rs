@@ -4,9 +4,10 @@ use std::ops::Bound;
 
 use remora_engine::{PathTest, PathValue};
 
-/// Most ranges of several paths in one condition of the engine: the product of the lengths of the lists of values.
+/// The most ranges over several paths in one condition of the engine. Their number is the product
+/// of the lengths of the lists of values.
 const MAX_RANGES: usize = 10_000;
-/// Most bytes of texts in a range, if there is more than one.
+/// The most bytes of texts in a range, if there are several ranges.
 const MAX_RANGE_BYTES: usize = 1_024;
 /// The approximate bytes of a range without its texts.
 const RANGE_BYTES: usize = 32;
@@ -70,7 +71,7 @@ impl Size {
 pub(super) struct Lists {
     /// The product of the numbers of values of all tests.
     ranges: usize,
-    /// Most bytes of texts in one of the ranges.
+    /// The most bytes of texts in one of the ranges.
     bytes: usize,
     /// The sum of the numbers of values.
     pub values: usize,
@@ -88,7 +89,7 @@ impl Lists {
         fits.then_some(Self { ranges, bytes, values: self.values.saturating_add(test.values) })
     }
 
-    /// The cost of these ranges for an index whose paths have so many bytes.
+    /// The cost of these ranges for an index whose paths have this many bytes.
     pub fn cost(self, path_bytes: usize) -> Cost {
         let of_one = self.bytes.saturating_add(RANGE_BYTES);
         let bytes = self.ranges.saturating_mul(2).saturating_mul(of_one);

@@ -35,7 +35,7 @@ pub(crate) fn matches(condition: &Condition, document: &Json) -> bool {
     }
 }
 
-/// Whether one of the texts at the paths contains the text.
+/// Whether one of the texts at the paths contains this text.
 fn holds_text(fields: &[Field], document: &Json, text: &str) -> bool {
     let wanted = PATH_TEXTS.apply(text);
     let mut test = |found: &Json| {

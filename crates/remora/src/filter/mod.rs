@@ -19,7 +19,7 @@ pub use several::Paths;
 
 use crate::{IntoValue, Result};
 
-/// A condition. Made by [`field`], or read from a text wherever [`IntoFilter`] is asked for:
+/// A condition. It is made by [`field`], or parsed from a text wherever [`IntoFilter`] is accepted:
 ///
 /// ```text
 /// filter    := and ("OR" and)*
@@ -33,13 +33,14 @@ use crate::{IntoValue, Result};
 /// literal   := number | "'" text "'" | "true" | "false"        ('' is ' within a text)
 /// ```
 ///
-/// A field of a table is a column. A field of a document is a path; a number in it is a place of
-/// an array, and where there is an array a test holds if it holds for one of its elements. Values compare
-/// as what they are: 5 is not '5'. What is missing, or of another type, satisfies only `!=` and NOT.
-/// `IS NULL` is a column's NULL, and a document's null; what is not there is `NOT … EXISTS`.
-/// `MATCHES` holds if one of the texts of a document that one of the paths leads to, or an element of an array there, has
-/// the text in it, whatever the case of the letters: NFKC and case folding are applied to both. A text of nothing is in
-/// none. Tables are searched with [`crate::Table::search`] instead.
+/// A field of a table is a column. A field of a document is a path; a number in it is an array
+/// index. If a path leads through an array, a test holds if it holds for one of the elements.
+/// Values are compared by type: 5 does not equal '5'. Missing values and values of another type
+/// satisfy only `!=` and NOT. `IS NULL` tests for NULL in a column and for null in a document; a
+/// missing value is found by `NOT … EXISTS`. `MATCHES` holds if one of the texts at one of the
+/// paths, or an element of an array there, contains the text, ignoring case: NFKC and case folding
+/// are applied to both. An empty text is contained in none. Tables are searched with
+/// [`crate::Table::search`] instead.
 ///
 /// ```
 /// use remora::{Filter, field};
@@ -186,7 +187,8 @@ impl Field {
     }
 }
 
-/// The literal of a comparison. A JSON scalar becomes the value that it has: a number, a text, a truth or NULL.
+/// The literal of a comparison. A JSON scalar becomes the corresponding value: a number, a text, a
+/// boolean or NULL.
 fn literal(value: impl IntoValue) -> Value {
     let value = value.into_value();
     let Value::Json(text) = &value else { return value };
@@ -233,7 +235,7 @@ impl std::ops::BitAnd for Filter {
     type Output = Self;
 
     fn bitand(self, other: Self) -> Self {
-        // A chain is one list, however long, and no tree that is as deep.
+        // A chain of any length becomes one flat list instead of a deep tree.
         let mut parts = match self.0 {
             Condition::And(parts) => parts,
             first => vec![first],

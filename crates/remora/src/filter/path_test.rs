@@ -9,7 +9,7 @@ use super::{Condition, Field, Test};
 
 /// 2^53: from here on not every whole number can be a double.
 const WHOLE_FROM: f64 = 9_007_199_254_740_992.0;
-/// Most values of a list. The engine allows a million in all lists together.
+/// The most values of a list. The engine permits a million in all lists together.
 const MAX_VALUES: usize = 100_000;
 
 /// The path of a condition, and the test of its values; `None` if the condition is not a test of one path, or if the

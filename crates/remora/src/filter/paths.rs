@@ -1,4 +1,4 @@
-//! Turns a condition on documents into one that indexed paths answer, as far as they can.
+//! Converts a condition on documents to one that indexed paths can answer, as far as possible.
 
 use std::{
     cell::Cell,
@@ -14,13 +14,14 @@ use super::{
     path_test::{path_test, scalar},
 };
 
-/// The deepest nesting that is handed to the engine, which allows a little more.
+/// The deepest nesting of a filter for the engine, which permits slightly more.
 const MAX_DEPTH: usize = 24;
-/// Most indexes of several paths that are chosen for the parts of an AND. The other parts are answered one by one.
+/// The most indexes of several paths that are chosen for the parts of an AND. Other parts are
+/// answered separately.
 const MAX_JOINT: usize = 8;
-/// The approximate bytes that a name of a path takes beside its own.
+/// The approximate memory of a name in a path, in addition to its bytes.
 const NAME_BYTES: usize = 48;
-/// Most values, in all lists together, that one index of several paths looks up.
+/// The most values, in all lists together, that one index of several paths looks up.
 const MAX_VALUES: usize = 100_000;
 
 /// An index of paths that all segments have.
@@ -127,7 +128,7 @@ impl PathSearch<'_> {
                 Some(PathFilter { filter: EngineFilter::Or(filters), is_exact })
             }
             Condition::Not(inner) => {
-                // The negation of a superset would miss documents.
+                // The negation of a superset would exclude documents that satisfy the condition.
                 let inner = self.of(inner, depth + 1).filter(|it| it.is_exact)?;
                 Some(PathFilter {
                     filter: EngineFilter::Not(Box::new(inner.filter)),
@@ -348,7 +349,7 @@ fn by_joint<'t>(index: &'t ReadyPath<'t>, asks: &'t ConditionsByPath<'_>) -> Joi
     found
 }
 
-/// The condition that one of these holds; none of none.
+/// The disjunction of these. Without any, it holds for no document.
 fn one_of(mut filters: Vec<EngineFilter>) -> EngineFilter {
     match filters.pop() {
         Some(only) if filters.is_empty() => only,
@@ -422,10 +423,10 @@ mod tests {
         let text = format!("a IN {list} AND {lists}");
         let found = choose_index(&text, &[("a,b", true)]).unwrap();
         assert_eq!((ranges_and_values(&found), found.is_exact), ((100_000, 2_000), false));
-        // The others are answered by the path's own index.
+        // The others are answered by the index of the path itself.
         let found = choose_index(&text, &[("a,b", true), ("b", true)]).unwrap();
         assert_eq!((ranges_and_values(&found), found.is_exact), ((100_000, 51_000), true));
-        // Of one branch nothing is left for the other.
+        // The first branch leaves nothing of the budget for the other.
         let either = format!("({text}) OR ({text})");
         assert!(choose_index(&either, &[("a,b", true)]).is_none());
         // Beside two values nine lists fit, and of the other branch the first path alone.
@@ -458,7 +459,7 @@ mod tests {
             (parts.iter().filter_map(of_several).collect::<Vec<_>>(), found.is_exact)
         };
         let none = Vec::<String>::new;
-        // Two tests of one path are no work for an index of several.
+        // For two tests of one path, an index of several paths has no advantage.
         for is_whole in [false, true] {
             let joint = [("a,c", is_whole)];
             assert_eq!(joint_paths("a > 1 AND a < 5", &joint), (none(), true));

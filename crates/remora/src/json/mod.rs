@@ -1,7 +1,7 @@
-//! Documents: what is allowed, and how a value becomes one.
+//! Documents: their limits, and the conversion of values to documents.
 //!
-//! A document is a JSON value that nests up to 100 deep, as MySQL's do (a scalar is 1 deep), and
-//! whose text takes up to 16 MiB. Its numbers are whole numbers of 64 bits or finite doubles.
+//! A document is a JSON value with at most 100 levels of nesting, as in MySQL (a scalar has one
+//! level), and at most 16 MiB of text. Its numbers are 64-bit integers or finite doubles.
 
 mod serialize;
 
@@ -11,16 +11,16 @@ use crate::{Error, Result};
 
 pub(crate) use serialize::{to_document, to_json, to_text};
 
-/// Deepest nesting of a document.
+/// The deepest nesting of a document.
 pub(crate) const MAX_DEPTH: usize = 100;
-/// Most bytes of a document's text.
+/// The most bytes of a document's text.
 pub(crate) const MAX_BYTES: usize = 16 << 20;
 
-/// The document that a text is.
+/// Parses a document.
 ///
 /// # Errors
-/// [`Error::Request`] if it is no JSON, has half of a surrogate pair, a number that no double
-/// holds, nests too deep or is too long.
+/// [`Error::Request`] if the text is not JSON, has an unpaired surrogate or a number beyond the
+/// range of doubles, is nested too deep, or is too long.
 pub(crate) fn parse(text: &str) -> Result<Json> {
     if text.len() > MAX_BYTES {
         return Err(too_long());
@@ -37,13 +37,13 @@ pub(crate) fn parse(text: &str) -> Result<Json> {
     }
 }
 
-/// The text of a document that was checked.
+/// The text of a document that was checked before.
 pub(crate) fn text(document: &Json) -> Result<String> {
     let text = document.to_string();
     if text.len() > MAX_BYTES { Err(too_long()) } else { Ok(text) }
 }
 
-/// How deep a document nests: 1 for a scalar.
+/// The nesting of a document: 1 for a scalar.
 pub(crate) fn depth(document: &Json) -> usize {
     1 + match document {
         Json::Array(values) => values.iter().map(depth).max().unwrap_or(0),
@@ -52,7 +52,7 @@ pub(crate) fn depth(document: &Json) -> usize {
     }
 }
 
-/// About how many bytes a document's text takes.
+/// The approximate length of a document's text.
 pub(crate) fn size(document: &Json) -> usize {
     match document {
         Json::Array(values) => values.iter().map(|value| size(value) + 1).sum::<usize>() + 2,

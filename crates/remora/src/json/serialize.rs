@@ -1,8 +1,9 @@
-//! Serialises a value to JSON text. What JSON cannot express is refused: NaN, infinity, keys that are not strings, and
-//! integers beyond 64 bits.
+//! Serializes a value to JSON text. It refuses what JSON cannot express: NaN, infinity, keys that
+//! are not strings, and integers beyond 64 bits.
 //!
-//! The text is written as the value is visited, without a tree between. Members are sorted by name where they do not
-//! come so, and of several with one name the last stays: the text of a document depends only on what it says.
+//! The text is written while the value is visited, without an intermediate tree. Members are sorted
+//! by name if they are not sorted already, and of duplicate names the last one wins. So the text of
+//! a document depends only on its content.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -18,12 +19,12 @@ use serde_json::Value as Json;
 use super::{MAX_BYTES, MAX_DEPTH, too_deep, too_long};
 use crate::{Error, Result};
 
-/// What a value takes at least beside the bytes of its texts: a digit and a comma.
+/// The least length of a value without its texts: a digit and a comma.
 const VALUE_BYTES: usize = 2;
-/// Bytes that a text has room for at first.
+/// The initial capacity of a text.
 const FIRST_BYTES: usize = 256;
 
-/// The text of the document that a value is, within a document's limits.
+/// Serializes a value to the text of a document, within the limits of documents.
 pub(crate) fn to_text<T: Serialize + ?Sized>(value: &T) -> Result<String> {
     let text = serialized(value, MAX_BYTES)?;
     if text.len() > MAX_BYTES {
@@ -32,12 +33,12 @@ pub(crate) fn to_text<T: Serialize + ?Sized>(value: &T) -> Result<String> {
     String::from_utf8(text).map_err(|error| Error::Corrupt(error.to_string().into()))
 }
 
-/// The document that a value is, within a document's limits.
+/// Converts a value to a document, within the limits of documents.
 pub(crate) fn to_document<T: Serialize + ?Sized>(value: &T) -> Result<Json> {
     to_json(value, MAX_BYTES)
 }
 
-/// The JSON that a value is, of about so many bytes at most.
+/// Converts a value to JSON of about `max_bytes` bytes at most.
 pub(crate) fn to_json<T: Serialize + ?Sized>(value: &T, max_bytes: usize) -> Result<Json> {
     let text = serialized(value, max_bytes)?;
     serde_json::from_slice(&text).map_err(|error| Error::Corrupt(error.to_string().into()))
@@ -50,24 +51,24 @@ fn serialized<T: Serialize + ?Sized>(value: &T, max_bytes: usize) -> Result<Vec<
     Ok(output.text)
 }
 
-/// The text so far.
+/// The text that was written so far.
 struct Output {
     text: Vec<u8>,
-    /// Bytes that there is still room for.
+    /// The bytes that may still be written.
     left: usize,
-    /// The members that are being sorted; kept for the next object.
+    /// A buffer for sorting members, reused for the next object.
     unsorted: Vec<u8>,
 }
 
 impl Output {
-    /// A number, a text or another scalar, as serde_json writes it.
+    /// Writes a scalar in serde_json's form.
     fn write<T: Serialize + ?Sized>(&mut self, scalar: &T) -> Result<()> {
         serde_json::to_writer(&mut self.text, scalar)
             .map_err(|error| Error::request(error.to_string()))
     }
 }
 
-/// Writes a value that stands so deep.
+/// Writes a value at this depth.
 struct ToText<'o> {
     output: &'o mut Output,
     depth: usize,
@@ -85,7 +86,7 @@ impl<'o> ToText<'o> {
         self.output.write(value)
     }
 
-    /// Begins an enum's variant with content, which is an object of one member, as everywhere in serde.
+    /// Begins an enum variant with content. As usual in serde, it is an object with one member.
     fn variant(mut self, name: &'static str) -> Result<Self> {
         self.take(name.len())?;
         self.output.text.push(b'{');
@@ -124,10 +125,10 @@ impl<'o> ToText<'o> {
     }
 }
 
-/// An array that is being written.
+/// An array being written.
 struct List<'o> {
     output: &'o mut Output,
-    /// That of its elements.
+    /// The depth of its elements.
     depth: usize,
     is_empty: bool,
     is_variant: bool,
@@ -149,14 +150,14 @@ impl List<'_> {
     }
 }
 
-/// An object that is being written.
+/// An object being written.
 struct Members<'o> {
     output: &'o mut Output,
-    /// That of its members.
+    /// The depth of its members.
     depth: usize,
-    /// Where its text begins.
+    /// The start of its text.
     start: usize,
-    /// Each name, and where the text of its member is, behind where that of all begins.
+    /// The names, with the range of each member's text relative to the start of the object's text.
     members: Vec<(Cow<'static, str>, Range<usize>)>,
     key: Option<String>,
     is_variant: bool,
@@ -188,14 +189,14 @@ impl Members<'_> {
         }
     }
 
-    /// Brings the members into the order of their names; of those of one name the last stays.
+    /// Sorts the members by name. Of duplicate names the last one is kept.
     fn sort(&mut self) {
         let Output { text, unsorted, .. } = &mut *self.output;
         let start = (self.start + 1).min(text.len());
         unsorted.clear();
         unsorted.extend_from_slice(text.get(start..).unwrap_or_default());
         text.truncate(start);
-        // From the last on, for of equal ones the first is kept.
+        // Reversed, because removing duplicates keeps the first of them.
         self.members.reverse();
         self.members.sort_by(|(one, _), (other, _)| one.cmp(other));
         self.members.dedup_by(|(one, _), (other, _)| one == other);
@@ -208,9 +209,9 @@ impl Members<'_> {
     }
 }
 
-/// The name that a map's key is.
+/// The name for a map's key.
 fn name_of<T: Serialize + ?Sized>(key: &T, depth: usize, left: usize) -> Result<String> {
-    // It is counted with its value.
+    // Its size is counted together with the value.
     let mut output = Output { text: Vec::new(), left, unsorted: Vec::new() };
     key.serialize(ToText { output: &mut output, depth })?;
     let quoted = output.text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\""));
@@ -274,7 +275,7 @@ impl<'o> Serializer for ToText<'o> {
     }
 
     fn serialize_f32(self, number: f32) -> Result<()> {
-        // The shortest digits that mean it, not those of the double that is the same.
+        // The shortest digits that identify the f32, not those of the equal double.
         let shortest = number.to_string().parse().unwrap_or(f64::from(number));
         self.serialize_f64(shortest)
     }
@@ -498,7 +499,7 @@ mod tests {
         assert_eq!(to_document(&nested).unwrap(), nested);
     }
 
-    /// Members as they come.
+    /// Members in the given order.
     struct Given(Vec<(String, Json)>);
 
     impl Serialize for Given {

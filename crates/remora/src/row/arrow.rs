@@ -1,4 +1,4 @@
-//! Rows as Arrow.
+//! Converts rows to Arrow.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use remora_engine::{DateTime, Value};
 use super::{Column, Row, Type};
 use crate::{Error, Result};
 
-/// Rows of a batch.
+/// The most rows of a batch.
 const BATCH_ROWS: usize = 8_192;
-/// Most digits of a decimal of 128 bits.
+/// The most digits of a 128-bit decimal.
 const MAX_DIGITS: u8 = 38;
 const DAY_MICROS: i64 = 86_400_000_000;
 
-/// Rows of these columns in batches; one without rows if there are none, for the columns.
+/// Converts rows to batches. Without rows there is one empty batch, which has the columns.
 pub(crate) fn batches(columns: &[Column], rows: &[&Row]) -> Result<Vec<RecordBatch>> {
     let fields = columns.iter();
     let fields: Vec<Field> =
@@ -114,7 +114,7 @@ fn array(column: &Column, place: usize, rows: &[&Row]) -> Result<ArrayRef> {
     })
 }
 
-/// A value that is no NULL as Arrow has it, or the error that it has none.
+/// The Arrow value of a value that is not NULL, or an error if there is none.
 fn number<T>(
     value: &Value,
     column: &Column,

@@ -1,4 +1,4 @@
-//! Rows and values become Rust's types.
+//! Deserializes rows and values as Rust types.
 
 use remora_engine::Value;
 use serde::{
@@ -13,12 +13,12 @@ use serde::{
 use super::{Column, Row, Type};
 use crate::{Error, Result};
 
-/// A value of a column as a Rust type.
+/// Deserializes a value of a column.
 pub(super) fn value<T: DeserializeOwned>(value: &Value, kind: Type) -> Result<T> {
     T::deserialize(FromValue { value, kind })
 }
 
-/// Reads from a row.
+/// The deserializer of a row.
 pub(super) struct FromRow<'r>(pub &'r Row);
 
 impl<'r> FromRow<'r> {
@@ -26,7 +26,7 @@ impl<'r> FromRow<'r> {
         Pairs { columns: self.0.columns.iter(), values: self.0.values.iter(), next: None }
     }
 
-    /// The only value.
+    /// The only value of a row with one column.
     fn single(&self) -> Result<FromValue<'r>> {
         match (&*self.0.columns, self.0.values.as_slice()) {
             ([column], [value]) => Ok(FromValue { value, kind: column.kind }),
@@ -111,7 +111,7 @@ impl<'de> Deserializer<'de> for FromRow<'_> {
     }
 }
 
-/// The columns of a row with their values, one after the other.
+/// The columns of a row with their values, in order.
 struct Pairs<'r> {
     columns: std::slice::Iter<'r, Column>,
     values: std::slice::Iter<'r, Value>,
@@ -160,7 +160,7 @@ impl<'de> SeqAccess<'de> for Pairs<'_> {
     }
 }
 
-/// Reads from a value.
+/// The deserializer of a value.
 struct FromValue<'r> {
     value: &'r Value,
     kind: Type,
@@ -184,7 +184,7 @@ impl FromValue<'_> {
         Error::invalid_type(unexpected, expected)
     }
 
-    /// A whole number, if it is one.
+    /// The value as an integer, if it is one.
     fn whole(&self) -> Option<i128> {
         match self.value {
             Value::Int(number) => Some((*number).into()),
@@ -224,7 +224,7 @@ impl FromValue<'_> {
         }
     }
 
-    /// What is in a document.
+    /// Deserializes the content of a JSON document.
     fn visit_json<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         self.document()?.deserialize_any(visitor).map_err(of_json)
     }
@@ -285,7 +285,7 @@ impl<'de> Deserializer<'de> for FromValue<'_> {
 
     read_as! { deserialize_string: deserialize_char deserialize_str deserialize_identifier }
 
-    /// A document's text where text is asked for.
+    /// If a string is requested, JSON is given as its text.
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.value {
             Value::Text(text) | Value::Json(text) => visitor.visit_str(text),

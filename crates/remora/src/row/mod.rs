@@ -1,4 +1,4 @@
-//! Rows: values under the names of their columns.
+//! Rows: values with the names of their columns.
 
 #[cfg(feature = "sql")]
 mod arrow;
@@ -14,21 +14,21 @@ pub(crate) use arrow::batches;
 
 use crate::{Error, Result};
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Type {
-    /// NULL alone: of an expression that is nothing else.
+    /// Only NULL: an expression that has no other value.
     Null,
-    /// Signed integers of 64 bits; narrower columns of SQL too.
+    /// Signed 64-bit integers, also for narrower columns of SQL.
     Int,
-    /// Unsigned integers of 64 bits; narrower columns of SQL too.
+    /// Unsigned 64-bit integers, also for narrower columns of SQL.
     Uint,
     /// 32-bit floats.
     Float,
     /// 64-bit floats.
     Double,
-    /// Exact decimals: digits in all (1 to 65), digits behind the point (0 to 38).
+    /// Exact decimals: the digits in total (1 to 65), and after the point (0 to 38).
     Decimal(u8, u8),
     /// True or false.
     Bool,
@@ -38,15 +38,15 @@ pub enum Type {
     Bytes,
     /// A date.
     Date,
-    /// A span of time, in microseconds.
+    /// A duration in microseconds.
     Time,
-    /// A date and a time of day, without a zone.
+    /// A date and a time of day, without a time zone.
     DateTime,
-    /// A moment.
+    /// A point in time.
     Timestamp,
     /// A JSON document.
     Json,
-    /// 32-bit floats one behind the other, four bytes each, the least first.
+    /// 32-bit floats, four little-endian bytes each.
     Vector,
 }
 
@@ -73,9 +73,9 @@ impl Type {
 /// A column of rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name, or the text of the expression.
+    /// Its name, or the text of its expression.
     pub name: String,
-    /// What it holds.
+    /// Its type.
     pub kind: Type,
 }
 
@@ -85,12 +85,13 @@ impl Column {
     }
 }
 
-/// One row.
+/// A row.
 ///
-/// `row.deserialize::<T>()` makes a struct of it by the names of its columns: integers of every
-/// width and sign, floats, bool (also of 0 and 1), String, bytes, Option. Decimals, dates and times
-/// are read as text or by types that read themselves from text, decimals as numbers too; JSON is
-/// read as what is in it, or as its text into a String. A tuple takes the columns in their order.
+/// `row.deserialize::<T>()` converts it to a struct by the names of the columns. Fields can be
+/// integers of any width and sign, floats, bool (also from 0 and 1), String, bytes and Option.
+/// Decimals, dates and times are deserialized from text, decimals also from numbers. JSON is
+/// deserialized from its content, or for a String as its text. A tuple takes the columns in their
+/// order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     columns: Arc<[Column]>,
@@ -102,43 +103,44 @@ impl Row {
         Self { columns, values }
     }
 
-    /// Its columns, in their order.
+    /// The columns, in order.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// Its values, in the order of the columns.
+    /// The values, in the order of the columns.
     pub fn values(&self) -> &[Value] {
         &self.values
     }
 
-    /// The value of a column; NULL is [`Value::Null`].
+    /// The value of a column. NULL is [`Value::Null`].
     ///
     /// # Errors
-    /// [`Error::NotFound`] names the columns that there are.
+    /// [`Error::NotFound`] with the existing columns.
     pub fn value(&self, column: &str) -> Result<&Value> {
         self.place(column).map(|(_, value)| value)
     }
 
-    /// The value of a column as a Rust type.
+    /// The value of a column, deserialized.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such column, [`Error::Request`] if its value is none of `T`.
+    /// [`Error::NotFound`] if the column does not exist, [`Error::Request`] if the value cannot be
+    /// deserialized as `T`.
     pub fn get<T: DeserializeOwned>(&self, column: &str) -> Result<T> {
         let (found, value) = self.place(column)?;
         deserialize::value(value, found.kind)
             .map_err(|error| error.at(format!("column {column:?}")))
     }
 
-    /// The row as a struct, a tuple, or, of one column, its value.
+    /// Deserializes the row as a struct, a tuple, or, if it has one column, a value.
     ///
     /// # Errors
-    /// [`Error::Request`] names the column whose value does not fit, or the field that is missing.
+    /// [`Error::Request`] with the column whose value does not fit, or the missing field.
     pub fn deserialize<T: DeserializeOwned>(&self) -> Result<T> {
         T::deserialize(deserialize::FromRow(self))
     }
 
-    /// Its values.
+    /// The values.
     pub fn into_values(self) -> Vec<Value> {
         self.values
     }
@@ -153,13 +155,13 @@ impl Row {
     }
 }
 
-/// The columns of a table that are shown.
+/// The visible columns of a table.
 pub(crate) fn columns_of(schema: &Schema) -> Arc<[Column]> {
     let shown = schema.columns.iter().enumerate().filter(|(place, _)| !schema.is_hidden(*place));
     shown.map(|(_, column)| Column::of_engine(column)).collect()
 }
 
-/// The columns of a table that have these names, in their order.
+/// The columns of a table with these names, in their order.
 pub(crate) fn columns_named(schema: &Schema, names: &[String]) -> Arc<[Column]> {
     let named = |name: &String| {
         let mut columns = schema.columns.iter();

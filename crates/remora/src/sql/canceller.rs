@@ -7,20 +7,21 @@ use std::sync::{
 
 use remora_sql::Session;
 
-/// Ends the statement that runs in a [`Connection`](crate::Connection), from any thread. Cheap to clone.
+/// Cancels the statement that is running in a [`Connection`](crate::Connection), from any thread.
+/// It is cheap to clone.
 ///
 /// ```
 /// let db = remora::Database::in_memory()?;
 /// let mut connection = db.connection();
 /// let canceller = connection.canceller()?;
 /// std::thread::spawn(move || {
-///     // Whether the statement runs by then is not known here.
+/// The statement may not have started yet.
 ///     loop {
 ///         std::thread::sleep(std::time::Duration::from_millis(50));
 ///         canceller.cancel();
 ///     }
 /// });
-/// // SLEEP gives 1 if it is ended; a statement that is ended before it sleeps is an error.
+/// SLEEP returns 1 if it is cancelled; a statement that is cancelled before it sleeps is an error.
 /// match connection.query("SELECT SLEEP(60)", []) {
 ///     Ok(rows) => assert_eq!(rows.one::<i32>()?, 1),
 ///     Err(error) => assert!(matches!(error, remora::Error::Busy(_))),
@@ -37,13 +38,14 @@ impl Canceller {
         Self { interrupter: session.interrupter() }
     }
 
-    /// Ends the statement that runs, with [`Error::Busy`](crate::Error::Busy) and MySQL's number 1317, soon: what it
-    /// changed is undone, a transaction that it is in goes on. Nothing happens if none runs.
+    /// Cancels the running statement, which soon ends with [`Error::Busy`](crate::Error::Busy) and
+    /// MySQL's number 1317. Its changes are undone; a transaction that contains it continues.
+    /// Without a running statement nothing happens.
     pub fn cancel(&self) {
         self.interrupter.store(true, Ordering::Relaxed);
     }
 
-    /// A statement begins, which nobody has cancelled.
+    /// Notes that a statement begins, which was not cancelled yet.
     pub(super) fn begin(&self) {
         self.interrupter.store(false, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Statements that belong together.
+//! Connections: sessions for statements that depend on each other.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::{
     sessions::{Statements, prepare},
 };
 
-/// A session of SQL: its transactions, variables, temporary tables and chosen database. For one
-/// thread at a time; make one for each. What is not committed when it is dropped is rolled back.
+/// A SQL session: transactions, variables, temporary tables and current database. Only one thread
+/// can use it at a time; create one for each. Dropping it rolls back uncommitted changes.
 ///
 /// ```
 /// use remora::{Database, params};
@@ -34,10 +34,10 @@ use crate::{
 /// # Ok::<(), remora::Error>(())
 /// ```
 pub struct Connection {
-    /// There until it is dropped, or a statement broke off.
+    /// `None` after it was dropped, or if a statement panicked.
     session: Option<Session>,
     statements: Statements,
-    /// Ends what runs in the session, if somebody asked for it.
+    /// Cancels the running statement, if one was requested.
     canceller: Option<Canceller>,
     handle: Arc<Handle>,
 }
@@ -48,16 +48,16 @@ impl Connection {
         Self { session, statements: Statements::default(), canceller: None, handle }
     }
 
-    /// Runs a statement for what it changes.
+    /// Runs a statement and returns its effect.
     ///
     /// # Errors
-    /// Those of [`Database::execute`](crate::Database::execute). Within a transaction the statement is undone and the
-    /// transaction goes on.
+    /// Those of [`Database::execute`](crate::Database::execute). Within a transaction, the
+    /// statement is undone and the transaction continues.
     pub fn execute(&mut self, text: &str, values: impl AsRef<[Value]>) -> Result<Outcome> {
         Ok(self.run(text, values)?.outcome)
     }
 
-    /// Runs a statement for its rows.
+    /// Runs a statement and returns its rows.
     ///
     /// # Errors
     /// Those of [`Database::query`](crate::Database::query).
@@ -65,7 +65,7 @@ impl Connection {
         rows_of(self.run(text, values)?)
     }
 
-    /// Runs a statement for its rows, as Arrow.
+    /// Runs a statement and returns its rows as Arrow.
     ///
     /// # Errors
     /// Those of [`Database::query_arrow`](crate::Database::query_arrow).
@@ -77,10 +77,10 @@ impl Connection {
         self.query(text, values)?.to_arrow()
     }
 
-    /// What ends the statement that runs in this connection, from any thread.
+    /// A handle that cancels the running statement of this connection, from any thread.
     ///
     /// # Errors
-    /// [`Error::Closed`] if a statement broke off in it.
+    /// [`Error::Closed`] if a statement in it panicked.
     pub fn canceller(&mut self) -> Result<Canceller> {
         let session = self.session.as_ref().ok_or(Error::Closed)?;
         Ok(self.canceller.get_or_insert_with(|| Canceller::of(session)).clone())
@@ -91,17 +91,19 @@ impl Connection {
         self.session.as_ref().is_some_and(|session| session.status().in_transaction)
     }
 
-    /// Whether each statement is a transaction of its own, unless one is open: not after `SET autocommit = 0`.
+    /// Whether each statement outside a transaction is committed on its own: not after
+    /// `SET autocommit = 0`.
     pub fn is_autocommit(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.status().autocommit)
     }
 
-    /// Runs what `work` does in one transaction, which is committed if it ends well and rolled back
-    /// if it answers an error or panics. A definition, such as CREATE TABLE, commits what was done before it.
+    /// Runs `work` in a transaction, which is committed if it returns `Ok` and rolled back if it
+    /// returns an error or panics. A definition, such as CREATE TABLE, commits what was done before
+    /// it.
     ///
     /// # Errors
-    /// That of `work`; [`Error::Conflict`] if somebody else changed a row meanwhile that it changes: run it again.
-    /// [`Error::Request`] if a transaction is open.
+    /// The error of `work`; [`Error::Conflict`] if another writer changed one of the changed rows
+    /// in the meantime: run it again. [`Error::Request`] if a transaction is open.
     pub fn transaction<T, E: From<Error>>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, E>,
@@ -122,14 +124,14 @@ impl Connection {
                 Ok(value)
             }
             Err(error) => {
-                // What went wrong is told, not what followed of it.
+                // The original error is returned, not one of the rollback.
                 let _ = self.execute("ROLLBACK", []);
                 Err(error)
             }
         }
     }
 
-    /// Runs a statement for whatever it answers.
+    /// Runs a statement and returns its rows or its effect.
     ///
     /// ```
     /// # let db = remora::Database::in_memory()?;
@@ -152,7 +154,7 @@ impl Connection {
         let before = database(&self.session);
         let answer = self.answer(text, values.as_ref());
         let has_changes = self.session.iter_mut().any(|session| !session.take_changes().is_empty());
-        // What the same text means may have changed: its mode, or its database.
+        // The meaning of the same text may have changed, with the SQL mode or the database.
         if has_changes || before != database(&self.session) {
             self.statements.clear();
         }
@@ -175,7 +177,7 @@ impl Connection {
     }
 }
 
-/// A transaction that is rolled back where what was to be done in it panics.
+/// A transaction that is rolled back if the work in it panics.
 struct OpenTransaction<'c> {
     connection: &'c mut Connection,
     ended: bool,
@@ -184,7 +186,7 @@ struct OpenTransaction<'c> {
 impl Drop for OpenTransaction<'_> {
     fn drop(&mut self) {
         if !self.ended {
-            // The panic is what is told.
+            // The panic is propagated, so this error is not reported.
             let _ = self.connection.execute("ROLLBACK", []);
         }
     }
@@ -192,14 +194,14 @@ impl Drop for OpenTransaction<'_> {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // One that somebody can cancel is nobody else's later.
+        // A session that may still be cancelled is not reused.
         if let (Some(session), None) = (self.session.take(), &self.canceller) {
             self.handle.sessions.end(session);
         }
     }
 }
 
-/// Runs work in a transaction of a connection of its own.
+/// Runs work in a transaction of a separate connection.
 pub(crate) fn transaction<T, E: From<Error>>(
     handle: &Arc<Handle>,
     work: impl FnOnce(&mut Connection) -> Result<T, E>,

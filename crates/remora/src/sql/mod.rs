@@ -1,4 +1,4 @@
-//! SQL in MySQL's meaning: statements, their rows, transactions.
+//! SQL with MySQL's semantics: statements, their rows, transactions.
 
 mod canceller;
 mod connection;

@@ -1,4 +1,4 @@
-//! A statement that runs many times.
+//! Prepared statements.
 
 use std::sync::Arc;
 
@@ -10,8 +10,9 @@ use super::{
 };
 use crate::{Result, handle::Handle, sessions};
 
-/// A statement that was read once and runs many times, in any thread, each time in a session of its
-/// own. Made by [`Database::prepare`](crate::Database::prepare). A SELECT by key costs microseconds.
+/// A statement that was parsed once and can be run many times, in any thread, each time in a
+/// session of its own. Created by [`Database::prepare`](crate::Database::prepare). A SELECT by key
+/// costs microseconds.
 #[derive(Clone)]
 pub struct Prepared {
     handle: Arc<Handle>,
@@ -26,12 +27,12 @@ impl Prepared {
         Ok(Self { statement: prepared?, handle })
     }
 
-    /// How many `?` it has.
+    /// The number of its `?`.
     pub fn parameters(&self) -> usize {
         self.statement.statement.parameters
     }
 
-    /// Runs it for what it changes.
+    /// Runs it and returns its effect.
     ///
     /// # Errors
     /// Those of [`Database::execute`](crate::Database::execute).
@@ -39,7 +40,7 @@ impl Prepared {
         Ok(run_prepared_once(&self.handle, &self.statement, values.as_ref())?.outcome)
     }
 
-    /// Runs it for its rows.
+    /// Runs it and returns its rows.
     ///
     /// # Errors
     /// Those of [`Database::query`](crate::Database::query).

@@ -1,4 +1,4 @@
-//! Takes what a statement answers.
+//! Collects the results of a statement.
 
 use std::{future::Future, sync::Arc};
 
@@ -9,7 +9,7 @@ use remora_sql::{Cell, Column as SqlColumn, Outcome as SqlOutcome, Reply, SqlTyp
 use super::rows::{Answer, Outcome, Rows};
 use crate::row::{Column, Type};
 
-/// Takes everything that a statement answers.
+/// Collects all results of a statement.
 #[derive(Default)]
 pub(super) struct Taken {
     columns: Option<Arc<[Column]>>,
@@ -28,7 +28,7 @@ impl Taken {
         self.columns.clone()
     }
 
-    /// The rows that came since they were taken last.
+    /// The rows that arrived since the last call.
     pub fn take_rows(&mut self) -> Vec<Vec<Value>> {
         std::mem::take(&mut self.rows)
     }
@@ -86,7 +86,7 @@ fn column(column: &SqlColumn) -> Column {
         SqlType::Date => Type::Date,
         SqlType::Time(_) => Type::Time,
         SqlType::DateTime(_) => Type::DateTime,
-        // In the session's zone by now, whose clock shows it.
+        // It was already converted to the session's time zone.
         SqlType::Timestamp(_) => Type::DateTime,
         SqlType::Json => Type::Json,
         SqlType::Vector => Type::Vector,

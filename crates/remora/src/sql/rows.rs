@@ -11,23 +11,23 @@ use crate::{
     row::{Column, Row, batches},
 };
 
-/// How a statement ended.
+/// The effect of a statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Rows that were inserted, changed or deleted, as MySQL counts them.
+    /// The number of inserted, changed or deleted rows, as MySQL counts them.
     pub rows_changed: u64,
-    /// The first AUTO_INCREMENT value that the statement gave; 0 if it gave none.
+    /// The first AUTO_INCREMENT value that the statement generated; 0 if none.
     pub last_insert_id: u64,
-    /// How many warnings it had; `SHOW WARNINGS` in a [`Connection`](crate::Connection) lists them.
+    /// The number of warnings. `SHOW WARNINGS` in a [`Connection`](crate::Connection) lists them.
     pub warnings: u16,
 }
 
-/// What a statement answered, whichever kind it is of.
+/// The result of a statement of any kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
-    /// Its rows; `None` if it is a statement without any.
+    /// Its rows; `None` for a statement that returns none.
     pub rows: Option<Rows>,
-    /// How it ended.
+    /// Its effect.
     pub outcome: Outcome,
 }
 
@@ -44,17 +44,17 @@ impl Rows {
         Self { rows: rows.into_iter().map(row).collect(), columns: Arc::clone(&columns) }
     }
 
-    /// The columns, of no rows too.
+    /// The columns, also if there are no rows.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -64,15 +64,16 @@ impl Rows {
         self.rows.iter()
     }
 
-    /// The first row, if there is one.
+    /// The first row; `None` if there are none.
     pub fn first(&self) -> Option<&Row> {
         self.rows.first()
     }
 
-    /// The rows as structs by the names of the columns, as tuples, or, of one column, as its values.
+    /// Deserializes the rows: as structs by the names of the columns, as tuples, or, for one
+    /// column, as values.
     ///
     /// # Errors
-    /// [`Error::Request`] names the row, counted from 1, and the column that does not fit.
+    /// [`Error::Request`] with the row, counted from 1, and the column that does not fit.
     pub fn deserialize<T: DeserializeOwned>(&self) -> Result<Vec<T>> {
         let numbered = (1_usize..).zip(&self.rows);
         let read = |(number, row): (usize, &Row)| {
@@ -81,18 +82,19 @@ impl Rows {
         numbered.map(read).collect()
     }
 
-    /// The rows as Arrow, as [`Database::query_arrow`](crate::Database::query_arrow) gives them.
+    /// Converts the rows to Arrow, as [`Database::query_arrow`](crate::Database::query_arrow) does.
     ///
     /// # Errors
-    /// [`Error::Request`] if a value has none in Arrow, such as a date of zeros.
+    /// [`Error::Request`] if Arrow cannot represent a value, such as a zero date.
     pub fn to_arrow(&self) -> Result<Vec<RecordBatch>> {
         batches(&self.columns, &self.rows.iter().collect::<Vec<_>>())
     }
 
-    /// The only row.
+    /// The only row, deserialized.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is none, [`Error::Request`] if there are more or it is none of `T`.
+    /// [`Error::NotFound`] if there is none, [`Error::Request`] if there are several or it cannot
+    /// be deserialized as `T`.
     pub fn one<T: DeserializeOwned>(&self) -> Result<T> {
         match self.rows.as_slice() {
             [row] => row.deserialize(),

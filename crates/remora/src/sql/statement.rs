@@ -1,4 +1,4 @@
-//! One statement, from its text to its rows.
+//! Runs a statement, from its text to its rows.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use crate::{
     sessions::{Prepared, lend},
 };
 
-/// Runs a statement in a session of its own, for what it changes.
+/// Runs a statement in a separate session and returns its effect.
 pub(crate) fn execute_once(handle: &Handle, text: &str, parameters: &[Value]) -> Result<Outcome> {
     Ok(run_once(handle, text, parameters)?.outcome)
 }
 
-/// Runs a statement in a session of its own, for its rows.
+/// Runs a statement in a separate session and returns its rows.
 pub(crate) fn query_once(handle: &Handle, text: &str, parameters: &[Value]) -> Result<Rows> {
     rows_of(run_once(handle, text, parameters)?)
 }
@@ -36,7 +36,7 @@ fn run_once(handle: &Handle, text: &str, parameters: &[Value]) -> Result<Answer>
     })
 }
 
-/// Runs a prepared statement in a session of its own.
+/// Runs a prepared statement in a separate session.
 pub(super) fn run_prepared_once(
     handle: &Handle,
     prepared: &Arc<Prepared>,
@@ -45,7 +45,7 @@ pub(super) fn run_prepared_once(
     in_session(handle, |session| run_prepared(session, prepared, parameters))
 }
 
-/// Lends a session, of which nothing is left afterwards.
+/// Lends a session, which is reset afterwards.
 fn in_session(
     handle: &Handle,
     run: impl FnOnce(&mut Option<Session>) -> Result<Answer>,
@@ -63,7 +63,7 @@ fn in_session(
     answer
 }
 
-/// Runs a statement of no parameters.
+/// Runs a statement without parameters.
 pub(super) fn run_text(session: &mut Option<Session>, text: &str) -> Result<Answer> {
     let (is_deep, text) = (runtime::may_be_deep(text), text.to_owned());
     lend(session, is_deep, async move |mut session| {
@@ -88,7 +88,7 @@ pub(super) fn run_prepared(
     })
 }
 
-/// Whether these can stand for the `?` of a statement that has so many.
+/// Checks the number of parameters, and that numbers are finite.
 pub(super) fn check(expected: usize, parameters: &[Value]) -> Result<()> {
     let given = parameters.len();
     if expected != given {
@@ -105,7 +105,7 @@ pub(super) fn check(expected: usize, parameters: &[Value]) -> Result<()> {
     }
 }
 
-/// The rows of an answer.
+/// The rows of a result; an error if the statement returns none.
 pub(super) fn rows_of(answer: Answer) -> Result<Rows> {
     answer.rows.ok_or_else(|| {
         Error::request("the statement was run and has no rows: use execute() for such statements")

@@ -1,4 +1,4 @@
-//! The rows of a statement as they come: a few batches of them are in memory.
+//! Streams the rows of a statement, with a few batches in memory.
 
 use std::{
     collections::VecDeque,
@@ -21,11 +21,12 @@ use crate::{
     runtime,
 };
 
-/// Batches that are made ahead of who reads.
+/// The number of batches that are produced ahead of the reader.
 const BATCHES_AHEAD: usize = 2;
 
-/// The rows of a statement, one by one: an iterator over what is made as it is read. All of one moment, however
-/// long that takes; what it reads stays on the disk as long.
+/// The rows of a statement, one by one: an iterator over rows that are produced while they are
+/// read. All of them are as of one moment, however long that takes. The files that it reads are
+/// kept on disk meanwhile.
 ///
 /// ```
 /// use remora::{Database, params};
@@ -49,7 +50,7 @@ pub struct RowStream {
     ended: bool,
 }
 
-/// What the statement sends.
+/// A message from the statement to the reader.
 enum Message {
     Columns(Arc<[Column]>),
     Rows(Vec<Vec<Value>>),
@@ -78,7 +79,7 @@ impl RowStream {
                     session.execute(&prepared.statement, &parameters, &mut reply).await
                 }
             };
-            // Who is gone does not want to know.
+            // A reader that was dropped does not need it.
             let end = Message::End(reply.answer.take_rows(), ran, Box::new(session));
             let _ = reply.sender.send(end);
         })?;
@@ -90,7 +91,7 @@ impl RowStream {
             rows: VecDeque::new(),
             ended: false,
         };
-        // What is wrong with the statement is told at once.
+        // An error of the statement is returned at once.
         match stream.messages.recv() {
             Ok(Message::Columns(columns)) => stream.columns = columns,
             Ok(Message::End(_, ran, session)) => {
@@ -132,7 +133,7 @@ impl RowStream {
 impl Iterator for RowStream {
     type Item = Result<Row>;
 
-    /// The next row; nothing comes behind an error.
+    /// The next row. After an error there are no more.
     fn next(&mut self) -> Option<Result<Row>> {
         loop {
             if let Some(values) = self.rows.pop_front() {
@@ -152,7 +153,7 @@ impl Iterator for RowStream {
 
 impl Drop for RowStream {
     fn drop(&mut self) {
-        // Ends the statement where it would wait for room.
+        // Ends the statement when it next waits for room.
         self.room.close();
     }
 }
@@ -161,9 +162,9 @@ fn broken() -> Error {
     Error::Io("the statement broke off: please report it".to_owned().into())
 }
 
-/// Sends what a statement answers.
+/// Sends the results of a statement to the reader.
 struct Streamed {
-    /// What was not sent.
+    /// What was not sent yet.
     answer: Taken,
     sender: Sender<Message>,
     room: Arc<Semaphore>,
@@ -173,7 +174,7 @@ impl Reply for Streamed {
     fn columns(&mut self, columns: &[SqlColumn]) -> remora_sql::Result<()> {
         self.answer.columns(columns)?;
         if let Some(columns) = self.answer.known_columns() {
-            // Who is gone is noticed when there is no room.
+            // A reader that was dropped is noticed when rows are sent.
             let _ = self.sender.send(Message::Columns(columns));
         }
         Ok(())

@@ -4,10 +4,11 @@ use remora_engine::{ColumnDef, ColumnType, IndexColumn, Normalization, Schema, T
 
 use crate::{Error, Result};
 
-/// A table that is being described: columns in their order, each followed by what is said of it.
+/// The definition of a new table: columns in their order, each followed by its properties.
 ///
-/// `text` is for long texts: searched, and kept on the disk alone. `short_text` is held in columns:
-/// filtered, sorted and counted by its values; `searchable()` behind it makes it searched too. A table needs a key.
+/// `text` is for long texts, which are searched and stored only in the row store. `short_text` is
+/// stored in columns: it can be filtered, sorted and counted by value, and `searchable()` after it
+/// also makes it searched. A table needs a key.
 ///
 /// ```
 /// # let db = remora::Database::in_memory()?;
@@ -26,7 +27,7 @@ use crate::{Error, Result};
 pub struct TableBuilder {
     schema: Schema,
     indexes: Vec<Vec<String>>,
-    /// What cannot be: told when the table is made.
+    /// The first mistake. It is reported when the table is created.
     wrong: Option<String>,
 }
 
@@ -58,37 +59,39 @@ impl TableBuilder {
     }
 
     column_methods! {
-        /// Signed integers of 64 bits.
+        /// Signed 64-bit integers.
         int: ColumnType::Int(64), true;
-        /// Unsigned integers of 64 bits.
+        /// Unsigned 64-bit integers.
         uint: ColumnType::Uint(64), true;
         /// 64-bit floats.
         float: ColumnType::Double, true;
         /// True or false.
         bool: ColumnType::Bool, true;
-        /// Short texts: filtered, sorted and counted by value; up to 1 MiB each.
+        /// Short texts, up to 1 MiB each, which can be filtered, sorted and counted by value.
         short_text: ColumnType::Text, true;
-        /// Bytes of any length, on the disk alone.
+        /// Bytes of any length, stored only in the row store.
         bytes: ColumnType::Bytes, false;
-        /// Dates: a text as `2024-05-31`.
+        /// Dates, given as text such as `2024-05-31`.
         date: ColumnType::Date, true;
-        /// Spans of time: a text as `-12:34:56.789`.
+        /// Durations, given as text such as `-12:34:56.789`.
         time: ColumnType::Time, true;
-        /// Dates with a time of day and no zone: a text as `2024-05-31 12:34:56.789`.
+        /// Dates with a time of day and no time zone, given as text such as
+        /// `2024-05-31 12:34:56.789`.
         datetime: ColumnType::DateTime, true;
-        /// Moments: a text as `2024-05-31T12:34:56.789Z`, or seconds since 1970.
+        /// Points in time, given as text such as `2024-05-31T12:34:56.789Z`, or as seconds since
+        /// 1970.
         timestamp: ColumnType::Timestamp, true;
-        /// JSON documents: any value that serialises.
+        /// JSON documents: any value that can be serialized.
         json: ColumnType::Json, false;
     }
 
-    /// Texts of any length that are searched.
+    /// Texts of any length, which are searched.
     #[must_use]
     pub fn text(self, name: &str) -> Self {
         self.column(name, ColumnType::Text, false).searchable()
     }
 
-    /// Exact decimals of so many digits in all (1 to 65) and behind the point (0 to 38).
+    /// Exact decimals with this many digits in total (1 to 65) and after the point (0 to 38).
     #[must_use]
     pub fn decimal(self, name: &str, digits: u8, scale: u8) -> Self {
         self.column(name, ColumnType::Decimal(digits, scale), true)
@@ -108,7 +111,7 @@ impl TableBuilder {
         self
     }
 
-    /// The last column is the key, or the next part of it. Rows are in its order.
+    /// Makes the last column the key, or the next part of it. Rows are sorted by key.
     #[must_use]
     pub fn key(mut self) -> Self {
         match self.schema.columns.len().checked_sub(1) {
@@ -123,7 +126,7 @@ impl TableBuilder {
         }
     }
 
-    /// The last column must have a value in each row.
+    /// Makes the last column NOT NULL.
     #[must_use]
     pub fn required(mut self) -> Self {
         match self.schema.columns.last_mut() {
@@ -133,7 +136,7 @@ impl TableBuilder {
         self
     }
 
-    /// The texts of the last column are searched.
+    /// Makes the texts of the last column searched.
     #[must_use]
     pub fn searchable(mut self) -> Self {
         let last = self.schema.columns.len().checked_sub(1);
@@ -146,15 +149,16 @@ impl TableBuilder {
         self
     }
 
-    /// An index over columns, for equalities, ranges and orders that begin with them; `-` before a
-    /// name is greatest first. Without one, conditions are answered from the columns themselves.
+    /// Adds an index over columns, for equalities, ranges and sort orders that begin with them. `-`
+    /// before a name means descending. Without an index, conditions are answered by the columns
+    /// themselves.
     #[must_use]
     pub fn index<'c>(mut self, columns: impl IntoIterator<Item = &'c str>) -> Self {
         self.indexes.push(columns.into_iter().map(str::to_owned).collect());
         self
     }
 
-    /// The definition. Errors that the engine does not tell are told here.
+    /// The definition. Mistakes that the engine would not report are reported here.
     pub(crate) fn finish(mut self) -> Result<Schema> {
         if let Some(wrong) = self.wrong {
             return Err(Error::request(format!("table {:?}: {wrong}", self.schema.name)));

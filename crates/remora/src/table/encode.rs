@@ -1,4 +1,4 @@
-//! A struct becomes a row.
+//! Converts structs to rows.
 
 use remora_engine::{ColumnDef, ColumnType, Schema, Value};
 use serde::Serialize;
@@ -6,10 +6,10 @@ use serde_json::{Map, Value as Json};
 
 use crate::{Error, Result, json::to_json};
 
-/// Most bytes of a row.
+/// The most bytes of a row.
 const MAX_ROW_BYTES: usize = 64 << 20;
 
-/// The row that a value is: its fields by their names.
+/// Converts a value to a row, by the names of its fields.
 pub(crate) fn row<T: Serialize + ?Sized>(value: &T, schema: &Schema) -> Result<Vec<Value>> {
     let place = || format!("a row of table {:?}", schema.name);
     let fields = match to_json(value, MAX_ROW_BYTES).map_err(|error| error.at(place()))? {
@@ -39,7 +39,7 @@ fn no_column(name: &str, schema: &Schema) -> Error {
     ))
 }
 
-/// A field's value as one of a column; what its range is, the engine says.
+/// Converts a field to a value of a column. The engine checks its range.
 fn fit(column: &ColumnDef, field: Json) -> Result<Value> {
     if column.kind == ColumnType::Json && !field.is_null() {
         return Ok(Value::Json(field.to_string().into()));

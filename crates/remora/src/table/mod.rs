@@ -1,4 +1,4 @@
-//! Tables: rows in and out by their keys, and searches.
+//! Tables: rows by key, and searches.
 
 mod define;
 pub(crate) mod encode;
@@ -18,11 +18,13 @@ use crate::{
     row::{Row, columns_of},
 };
 
-/// A table of a database: rows by key, and searches. Cheap to clone, for all threads.
+/// A table of a database: rows by key, and searches. It is cheap to clone and can be used from all
+/// threads.
 ///
-/// Rows are structs whose fields are the columns; a column that a struct lacks is NULL. A write
-/// returns when it is durable, as [`Options::durability`](crate::Options) says, and visible to all. Tables that SQL made are read
-/// here and written with SQL, which alone keeps what it declares.
+/// Rows are structs whose fields are the columns; a column without a field is NULL. A write returns
+/// when it is visible to all and durable, according to [`Options::durability`](crate::Options).
+/// Tables that SQL created can be read here. They can only be written with SQL, which enforces what
+/// it declares.
 ///
 /// ```
 /// use remora::{Database, field};
@@ -63,12 +65,12 @@ impl Table {
         Ok(Self { handle, name: name.into() })
     }
 
-    /// Its name.
+    /// The name of the table.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether SQL made it, so that it is written with SQL alone.
+    /// Whether SQL created it, so that only SQL can write it.
     ///
     /// # Errors
     /// [`Error::NotFound`] if the table was dropped, [`Error::Closed`] if the database was closed.
@@ -76,38 +78,39 @@ impl Table {
         Ok(self.handle.engine.schema(&self.name)?.declared.is_some())
     }
 
-    /// Inserts a row, whose key must not be there. Cost: some microseconds, and a sync.
+    /// Inserts a row. No row with its key may exist. Cost: some microseconds, and a sync.
     ///
     /// # Errors
-    /// - [`Error::Exists`]: there is a row with the key.
-    /// - [`Error::Request`]: a field is no column or does not fit it, or a column must not be NULL.
+    /// - [`Error::Exists`]: a row with this key exists.
+    /// - [`Error::Request`]: a field is not a column or does not fit it, or a required column is
+    ///   NULL.
     /// - [`Error::NotFound`]: the table was dropped.
     /// - [`Error::Full`], [`Error::ReadOnly`], [`Error::Busy`] or [`Error::Closed`]: it cannot be written.
     pub fn insert<T: Serialize + ?Sized>(&self, row: &T) -> Result<()> {
         self.write([row], Change::Insert).map(drop)
     }
 
-    /// Inserts rows in one durable step: all of them or none. Says how many.
+    /// Inserts rows in one durable step: all of them or none. Returns their number.
     ///
     /// # Errors
-    /// Those of [`Table::insert`]; [`Error::Request`] if there are more than a million.
+    /// Those of [`Table::insert`]; [`Error::Request`] for more than a million rows.
     pub fn insert_many<T: Serialize>(&self, rows: impl IntoIterator<Item = T>) -> Result<u64> {
         self.write(rows, Change::Insert)
     }
 
-    /// Writes a row whether its key is there or not. Cost: as of an insert.
+    /// Inserts a row, or replaces the row with its key. Cost: that of an insert.
     ///
     /// # Errors
-    /// Those of [`Table::insert`] but [`Error::Exists`].
+    /// Those of [`Table::insert`] except [`Error::Exists`].
     pub fn upsert<T: Serialize + ?Sized>(&self, row: &T) -> Result<()> {
         self.write([row], Change::Put).map(drop)
     }
 
-    /// Writes rows in one durable step, whether their keys are there or not; of several with one
-    /// key the last stands. Says how many.
+    /// Inserts or replaces rows in one durable step. If a key occurs several times, the last row
+    /// wins. Returns the number of rows.
     ///
     /// # Errors
-    /// Those of [`Table::upsert`]; [`Error::Request`] if there are more than a million.
+    /// Those of [`Table::upsert`]; [`Error::Request`] for more than a million rows.
     pub fn upsert_many<T: Serialize>(&self, rows: impl IntoIterator<Item = T>) -> Result<u64> {
         self.write(rows, Change::Put)
     }
@@ -128,20 +131,20 @@ impl Table {
         Ok(count)
     }
 
-    /// Deletes the row with this key; says whether there was one.
+    /// Deletes the row with this key. Returns whether it existed.
     ///
     /// # Errors
-    /// Those of [`Table::get`] and of [`Table::insert`] but [`Error::Exists`].
+    /// Those of [`Table::get`], and those of [`Table::insert`] except [`Error::Exists`].
     pub fn delete(&self, key: impl IntoKey) -> Result<bool> {
         self.handle.writable(&self.name)?;
         self.handle.delete(&self.name, &key.into_key())
     }
 
-    /// The row with this key: one value, or a tuple of one for each column of the key. Cost: a
-    /// microsecond where all columns are short, else a read of the row store.
+    /// The row with this key: one value, or a tuple with a value for each column of the key. Cost:
+    /// a microsecond if all columns are short, else a read of the row store.
     ///
     /// # Errors
-    /// - [`Error::Request`]: it can be no key of the table.
+    /// - [`Error::Request`]: it is not a valid key of the table.
     /// - [`Error::NotFound`]: the table was dropped.
     /// - [`Error::Corrupt`], [`Error::Io`] or [`Error::Closed`]: it cannot be read.
     pub fn get(&self, key: impl IntoKey) -> Result<Option<Row>> {
@@ -151,15 +154,15 @@ impl Table {
         Ok(row.map(|values| shown(&schema, values)))
     }
 
-    /// The row with this key as a struct.
+    /// The row with this key, deserialized.
     ///
     /// # Errors
-    /// Those of [`Table::get`], and [`Error::Request`] if the row is none of `T`.
+    /// Those of [`Table::get`], and [`Error::Request`] if the row cannot be deserialized as `T`.
     pub fn get_as<T: DeserializeOwned>(&self, key: impl IntoKey) -> Result<Option<T>> {
         self.get(key)?.map(|row| row.deserialize()).transpose()
     }
 
-    /// How many rows there are, exactly. Cost: no row is read.
+    /// The exact number of rows. Cost: reads no row.
     ///
     /// # Errors
     /// [`Error::NotFound`] if the table was dropped, [`Error::Closed`] if the database was closed.
@@ -167,10 +170,11 @@ impl Table {
         Ok(self.handle.engine.reader().row_count(&self.name)?)
     }
 
-    /// Calls `visit` with every row of one moment, in the order of keys, until it answers an error.
+    /// Calls `visit` with all rows as of one moment, in the order of keys, until it returns an
+    /// error.
     ///
     /// # Errors
-    /// Those of [`Table::get`], and that of `visit`.
+    /// Those of [`Table::get`], and the error of `visit`.
     pub fn for_each(&self, mut visit: impl FnMut(Row) -> Result<()>) -> Result<()> {
         let schema = self.handle.engine.schema(&self.name)?;
         let mut failed = None;
@@ -186,19 +190,19 @@ impl Table {
         }
     }
 
-    /// A search for a text: rows that have it in one of their searchable columns, as a part of
-    /// words too, in any script and whatever its case.
+    /// A search for a text: rows that contain it in one of their searchable columns, also within
+    /// words, in any script and ignoring case.
     pub fn search(&self, text: &str) -> Search {
         Search::new(Arc::clone(&self.handle), &self.name, Some(text))
     }
 
-    /// All rows, to be filtered, ordered and counted.
+    /// A search of all rows, which can be filtered, sorted and counted.
     pub fn all(&self) -> Search {
         Search::new(Arc::clone(&self.handle), &self.name, None)
     }
 }
 
-/// A row of the engine without what is never shown.
+/// A row of the engine without its hidden columns.
 pub(crate) fn shown(schema: &Schema, values: Vec<Value>) -> Row {
     let columns = columns_of(schema);
     if columns.len() == values.len() {

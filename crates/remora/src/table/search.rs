@@ -1,4 +1,4 @@
-//! A search: which rows, in which order, how many, and what else is asked of them.
+//! Searches of a table: conditions, order, page, and additional results.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::{
     row::{Column, Row, columns_named},
 };
 
-/// Rows of a page unless it is said.
+/// The default number of rows of a page.
 const DEFAULT_LIMIT: usize = 20;
-/// Values of a facet unless it is said.
+/// The default number of values of a facet.
 const DEFAULT_FACET: usize = 100;
 
-/// A search that is being described; [`Search::run`] answers it. Without an order rows come by key,
-/// greatest first; 20 of them.
+/// A search of a table, which [`Search::run`] executes. By default it returns the first 20 rows in
+/// descending order of the key.
 #[must_use = "a search does nothing before run() or count()"]
 pub struct Search {
     handle: Arc<Handle>,
@@ -31,56 +31,56 @@ pub struct Search {
     wrong: Option<Error>,
 }
 
-/// What a search found, all of one moment.
+/// The result of a search, all as of one moment.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// How many rows there are in all, exactly, whatever the page.
+    /// The exact number of matching rows, regardless of the page.
     pub total: u64,
-    /// The columns of the rows, also where there is no row.
+    /// The columns of the rows, also if there are no rows.
     pub columns: Arc<[Column]>,
     /// The rows of the page.
     pub rows: Vec<FoundRow>,
-    /// The facets, in the order they were asked for.
+    /// The facets, in the order in which they were requested.
     pub facets: Vec<Facet>,
-    /// What [`Search::after`] takes for the next page; `None` where the page is empty.
+    /// The argument of [`Search::after`] for the next page; `None` if the page is empty.
     pub cursor: Option<String>,
 }
 
-/// A row that was found.
+/// A matching row.
 #[derive(Clone, Debug)]
 pub struct FoundRow {
     /// The row.
     pub row: Row,
-    /// The text around the matches, which are marked, where [`Search::highlight`] asked for it.
+    /// The text around the matches, which are marked, if requested by [`Search::highlight`].
     pub snippet: Option<String>,
-    /// The BM25 score, where [`Search::by_score`] asked for it.
+    /// The BM25 score, if requested by [`Search::by_score`].
     pub score: Option<f64>,
 }
 
-/// The values of a column among the rows that were found.
+/// The values of a column in the matching rows.
 #[derive(Clone, Debug)]
 pub struct Facet {
     /// The column.
     pub column: String,
-    /// Values with the rows that have them, the most frequent first.
+    /// Values with the numbers of rows that have them, the most frequent first.
     pub values: Vec<(Value, u64)>,
-    /// How many different values there are in all.
+    /// The number of distinct values.
     pub distinct: u64,
 }
 
 impl Found {
-    /// The rows as structs.
+    /// Deserializes the rows.
     ///
     /// # Errors
-    /// [`Error::Request`] names the column that does not fit.
+    /// [`Error::Request`] with the column that does not fit.
     pub fn deserialize<T: DeserializeOwned>(&self) -> Result<Vec<T>> {
         self.rows.iter().map(|found| found.row.deserialize()).collect()
     }
 
-    /// The rows as Arrow, as [`Database::query_arrow`](crate::Database::query_arrow) gives them.
+    /// Converts the rows to Arrow, as [`Database::query_arrow`](crate::Database::query_arrow) does.
     ///
     /// # Errors
-    /// [`Error::Request`] if a value has none in Arrow, such as a date of zeros.
+    /// [`Error::Request`] if Arrow cannot represent a value, such as a zero date.
     #[cfg(feature = "sql")]
     pub fn to_arrow(&self) -> Result<Vec<arrow::record_batch::RecordBatch>> {
         let rows: Vec<&Row> = self.rows.iter().map(|found| &found.row).collect();
@@ -98,7 +98,7 @@ impl Search {
         Self { handle, request, filters: Vec::new(), facets: Vec::new(), wrong: None }
     }
 
-    /// The rows have this text too.
+    /// Rows must also contain this text.
     pub fn and(self, text: &str) -> Self {
         let term = TextQuery::Term(text.to_owned());
         self.with_text(|before| match before {
@@ -111,7 +111,7 @@ impl Search {
         })
     }
 
-    /// Or the rows have this text, whatever stands before this.
+    /// Rows may contain this text instead of what was required before.
     pub fn or(self, text: &str) -> Self {
         let term = TextQuery::Term(text.to_owned());
         self.with_text(|before| match before {
@@ -124,7 +124,7 @@ impl Search {
         })
     }
 
-    /// The rows do not have this text.
+    /// Rows must not contain this text.
     pub fn and_not(self, text: &str) -> Self {
         let absent = TextQuery::Not(Box::new(TextQuery::Term(text.to_owned())));
         self.with_text(|before| match before {
@@ -143,13 +143,14 @@ impl Search {
         self
     }
 
-    /// Finds words within so many edits, 1 or 2, instead of parts of the text.
+    /// Finds words within this edit distance, 1 or 2, instead of parts of the text.
     pub fn fuzzy(mut self, edits: u8) -> Self {
         self.request.selection.fuzzy = Some(edits);
         self
     }
 
-    /// The rows satisfy this too: a text as [`Filter`] describes, or [`field`](crate::field)`("year").at_least(1990)`.
+    /// Adds a filter: a text as described at [`Filter`], or
+    /// [`field`](crate::field)`("year").at_least(1990)`.
     pub fn filter(mut self, filter: impl IntoFilter) -> Self {
         match filter.into_filter() {
             Ok(filter) => self.filters.push(filter),
@@ -158,22 +159,22 @@ impl Search {
         self
     }
 
-    /// In the order of this column, behind the orders before; least first, NULL before all.
+    /// Sorts by this column, ascending, after the sort orders before. NULL comes first.
     pub fn order_by(self, column: &str) -> Self {
         self.sort(SortBy::Column(column.to_owned()), false)
     }
 
-    /// In the order of this column, behind the orders before; greatest first, NULL behind all.
+    /// Sorts by this column, descending, after the sort orders before. NULL comes last.
     pub fn order_by_desc(self, column: &str) -> Self {
         self.sort(SortBy::Column(column.to_owned()), true)
     }
 
-    /// In the order of the key, least first.
+    /// Sorts by the key, ascending.
     pub fn order_by_key(self) -> Self {
         self.sort(SortBy::Key, false)
     }
 
-    /// The best by BM25 first.
+    /// Sorts by BM25 score, the best first.
     pub fn by_score(self) -> Self {
         self.sort(SortBy::Score, true)
     }
@@ -183,31 +184,32 @@ impl Search {
         self
     }
 
-    /// At most so many rows.
+    /// Returns at most this many rows.
     pub fn limit(mut self, rows: usize) -> Self {
         self.request.limit = rows;
         self
     }
 
-    /// Without the first so many rows. Deep pages are cheaper with [`Search::after`].
+    /// Skips this many rows. For deep pages [`Search::after`] is cheaper.
     pub fn offset(mut self, rows: usize) -> Self {
         self.request.offset = rows;
         self
     }
 
-    /// Behind the page whose [`Found::cursor`] this is.
+    /// Continues after the page that had this [`Found::cursor`].
     pub fn after(mut self, cursor: &str) -> Self {
         self.request.after = Some(cursor.to_owned());
         self
     }
 
-    /// Only these columns of the rows.
+    /// Returns only these columns.
     pub fn columns<'c>(mut self, names: impl IntoIterator<Item = &'c str>) -> Self {
         self.request.fields = names.into_iter().map(str::to_owned).collect();
         self
     }
 
-    /// With a text of up to 200 characters around the matches, which stand between these two.
+    /// Adds a snippet of up to 200 characters around the matches, which are enclosed in these two
+    /// texts.
     pub fn highlight(mut self, open: &str, close: &str) -> Self {
         let (open, close) = (open.to_owned(), close.to_owned());
         self.request.highlight =
@@ -215,23 +217,24 @@ impl Search {
         self
     }
 
-    /// With the hundred most frequent values of a column, counted over all rows that are found.
+    /// Adds the hundred most frequent values of a column among all matching rows.
     pub fn facet(self, column: &str) -> Self {
         self.facet_of(column, DEFAULT_FACET)
     }
 
-    /// With so many of the most frequent values of a column.
+    /// Adds this many of the most frequent values of a column among all matching rows.
     pub fn facet_of(mut self, column: &str, values: usize) -> Self {
         self.facets.push((column.to_owned(), values));
         self
     }
 
-    /// Answers it. Cost: microseconds for what indexes answer, and a read of the disk for each row
-    /// with columns that are kept there.
+    /// Executes the search. Cost: microseconds for what indexes answer, and a read of the row store
+    /// for each row with columns that are only stored there.
     ///
     /// # Errors
-    /// - [`Error::Request`]: the text, a filter, a column, the order, the cursor or the limit is wrong.
-    /// - [`Error::NotFound`]: there is no such table or column.
+    /// - [`Error::Request`]: the text, a filter, a column, the order, the cursor or the limit is
+    ///   invalid.
+    /// - [`Error::NotFound`]: the table or a column does not exist.
     /// - [`Error::Corrupt`], [`Error::Io`] or [`Error::Closed`]: it cannot be read.
     pub fn run(mut self) -> Result<Found> {
         let reader = self.handle.engine.reader();
@@ -255,7 +258,7 @@ impl Search {
         Ok(Found { total: reply.total, columns, rows, facets, cursor: reply.cursor })
     }
 
-    /// How many rows there are, exactly, without reading any.
+    /// The exact number of matching rows. Cost: reads no row.
     ///
     /// # Errors
     /// Those of [`Search::run`].
@@ -265,7 +268,7 @@ impl Search {
         Ok(reader.count(&self.request.selection)?.count)
     }
 
-    /// The rows as structs.
+    /// Executes the search and deserializes the rows.
     ///
     /// # Errors
     /// Those of [`Search::run`] and of [`Found::deserialize`].
@@ -273,7 +276,7 @@ impl Search {
         self.run()?.deserialize()
     }
 
-    /// Puts the filters into the request.
+    /// Puts the filters into the request, with the columns' names resolved.
     fn settle(&mut self, reader: &Reader) -> Result<Arc<Schema>> {
         if let Some(error) = self.wrong.take() {
             return Err(error);
@@ -291,7 +294,7 @@ impl Search {
         }
     }
 
-    /// A column that it names and that nobody sees, since it has what the expression of a key gives.
+    /// The hidden column of a functional key that the search names, if it names one.
     fn computed_column(&self) -> Option<&str> {
         let filtered = self.request.selection.filter.iter().flat_map(EngineFilter::columns);
         let sorted = self.request.sort.iter().filter_map(|key| match &key.by {

@@ -78,7 +78,7 @@ fn documents(database: &Database, name: &str, options: &ExportOptions) -> Result
     }
 }
 
-/// The same, with ids in their JSON form.
+/// Exports a collection, with ids in their JSON form.
 fn documents_of<K: DocumentId>(
     database: &Database,
     collection: &Collection<K>,

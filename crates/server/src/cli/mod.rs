@@ -188,12 +188,12 @@ pub struct ImportOptions {
 }
 
 impl ImportOptions {
-    /// The table or the collection, one of which is named unless a sphinx.conf is, or a database of tiedot's.
+    /// The name of the table or collection; empty for a sphinx.conf or a tiedot database.
     fn table(&self) -> &str {
         self.table.as_deref().or(self.collection.as_deref()).unwrap_or_default()
     }
 
-    /// How many malformed records are passed over.
+    /// The number of malformed records that are skipped.
     fn skip_bad(&self) -> u64 {
         match self.on_error {
             OnError::Skip => u64::MAX,

@@ -29,12 +29,12 @@ impl Refusal {
         Self::with_status(LineError::new(code, message), status)
     }
 
-    /// The same error under another status.
+    /// An error under a status that differs from its code's.
     pub(super) fn with_status(error: LineError, status: StatusCode) -> Self {
         Self { status, error, header: None }
     }
 
-    /// The same with an additional header.
+    /// Adds a header to the response.
     pub(super) fn with_header(self, name: HeaderName, value: &'static str) -> Self {
         Self { header: Some((name, value)), ..self }
     }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 use remora_source::{
     mysql::{FollowerStatus, State, gtid::GtidSet},
     schema_file::DeclaredWords,
@@ -124,7 +124,7 @@ impl Host for SqlHost {
 
     fn wait_for_gtids(&self, source: Option<&str>, gtids: &str, timeout: Duration) -> Result<bool> {
         let wrong = || {
-            let message = format!("Malformed GTID set specification '{gtids}'.");
+            let message = messages::malformed_gtid_set(gtids);
             Error::new(ErrorCode::MalformedGtidSet, message)
         };
         if self.shared.sources.is_empty() {

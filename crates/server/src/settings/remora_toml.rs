@@ -290,8 +290,8 @@ enum Table {
     FollowedSource(DeclaredWords),
 }
 
-/// `[tables.NAME]`: the keys of a schema file, its name being the section's, and `synonyms_file`; or
-/// `words` alone.
+/// Parses `[tables.NAME]`: the keys of a schema file, whose name is the section's, and
+/// `synonyms_file`; or only `words`.
 fn read_table(name: &str, mut keys: toml::Table, folder: &Path) -> Result<Table, String> {
     if keys.len() == 1
         && let Some(words) = keys.remove("words")

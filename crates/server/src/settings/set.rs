@@ -1,6 +1,6 @@
-//! Settings of a file replace defaults.
+//! Overrides defaults with the values of a file.
 
-/// Replaces a setting by what was typed.
+/// Overrides a setting if the file has a value.
 pub(super) fn set<T>(setting: &mut T, typed: Option<T>) {
     if let Some(value) = typed {
         *setting = value;

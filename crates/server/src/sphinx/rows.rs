@@ -31,7 +31,7 @@ impl<T, F: FnMut(&[Column], &[Cell<'_>]) -> (T, usize)> Rows<T, F> {
         Self { rows, columns, affected: 0, convert, bytes: 0, most: MAX_BYTES, interrupter }
     }
 
-    /// The same with another limit of bytes.
+    /// Sets another limit of bytes.
     pub(super) fn with_limit(self, most: usize) -> Self {
         Self { most, ..self }
     }

@@ -36,7 +36,8 @@ pub(super) async fn find(
     shape_of(client, &found, indexes).await
 }
 
-/// The same for a search: with `*`, one shape for each group of tables that can be read as one.
+/// Finds the tables for a search: with `*`, one shape for each group of tables that can be read as
+/// one.
 ///
 /// # Errors
 /// As [`find`], for each group.

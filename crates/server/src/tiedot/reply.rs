@@ -41,12 +41,12 @@ impl Reply {
         Self { status, kind, body, authorization: None }
     }
 
-    /// The same with an `Authorization` header.
+    /// Adds an `Authorization` header.
     pub(super) fn with_authorization(self, value: HeaderValue) -> Self {
         Self { authorization: Some(value), ..self }
     }
 
-    /// The same with status 201.
+    /// Sets status 201.
     pub(super) fn created(self) -> Self {
         Self { status: StatusCode::CREATED, ..self }
     }

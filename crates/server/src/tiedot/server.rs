@@ -19,7 +19,7 @@ pub(super) fn version(_: &EndpointRequest) -> Answer {
     Ok(Reply::text("6"))
 }
 
-/// `/memstats`: those of Go's statistics that exist here.
+/// `/memstats`: the fields of Go's memory statistics that exist here.
 pub(super) fn memory(_: &EndpointRequest) -> Answer {
     let figures = MemoryFigures::read();
     let body = serde_json::json!({ "Alloc": figures.resident, "Sys": figures.resident_peak });

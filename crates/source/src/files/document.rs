@@ -77,7 +77,7 @@ struct FoundKey {
     is_nested: bool,
 }
 
-/// The object with what nested key paths lead to as members of its own.
+/// The object, with the values at nested key paths added as members.
 fn with_keys<'t>(text: Cow<'t, str>, shape: &Shape, keys: &[Option<FoundKey>]) -> Cow<'t, str> {
     let mut text = text;
     for (path, found) in shape.key.iter().zip(keys) {

@@ -30,7 +30,7 @@ pub enum Format {
     JsonLines,
     /// An array of JSON objects, or consecutive objects, over any number of lines.
     Json,
-    /// The same in MongoDB's extended JSON, as `mongoexport` writes it.
+    /// JSON objects in MongoDB's extended JSON, as `mongoexport` writes them.
     Mongo,
     /// Comma-separated values with a header line.
     Csv,

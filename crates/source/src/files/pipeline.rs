@@ -129,7 +129,7 @@ fn fill(sizes: Sizes, reader: &mut dyn RecordReader, records: &mut RecordBatch) 
 
 fn work(shared: &PipelineContext<'_>, layout: &Layout, jobs: &Receiver<Job>) {
     for job in jobs {
-        // As in `split`.
+        // As in `split`, the receiver may be gone.
         let _ = job.reply.send(Ok(parse(shared, layout, &job.records, job.end)));
     }
 }

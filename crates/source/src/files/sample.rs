@@ -274,7 +274,7 @@ impl ColumnSample {
         quantile(&self.bytes, percent)
     }
 
-    /// The same in characters.
+    /// Like [`Self::length_at`], in characters.
     pub fn chars_at(&self, percent: usize) -> usize {
         quantile(&self.chars, percent)
     }

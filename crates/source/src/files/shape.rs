@@ -20,7 +20,7 @@ pub enum Rows {
     FlatMembers,
     /// The columns of a collection: an id, which is NULL if it is still to be assigned, and the document.
     Documents,
-    /// The same, for objects with both: `{"id": …, "doc": …}`.
+    /// Objects with an id and a document: `{"id": …, "doc": …}`.
     IdsAndDocuments,
 }
 

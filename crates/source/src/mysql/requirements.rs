@@ -24,8 +24,8 @@ pub fn check(connection: &mut Connection, settings: &MysqlSettings) -> Result<()
     check_all(connection, settings, false)
 }
 
-/// The same for a source that was followed before. A missing database is no error then, because the stream will report
-/// that it was dropped.
+/// Checks a source that was followed before. A missing database is not an error then, because the
+/// stream will report that it was dropped.
 pub(super) fn check_again(connection: &mut Connection, settings: &MysqlSettings) -> Result<()> {
     check_all(connection, settings, true)
 }

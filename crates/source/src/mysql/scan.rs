@@ -59,7 +59,7 @@ impl<'q> Scan<'q> {
         self.word_at(0)
     }
 
-    /// The same, for the token `ahead` tokens later.
+    /// The word `ahead` tokens later, in upper case, if that token is one.
     pub fn word_at(&self, ahead: usize) -> Option<String> {
         let token = self.token(ahead).filter(|token| token.kind == TokenKind::Word)?;
         Some(self.text_of(token).to_ascii_uppercase())

@@ -190,7 +190,7 @@ impl Operator {
 }
 
 impl Constant {
-    /// As text: the engine knows the column's type.
+    /// The literal as text, since the engine knows the column's type.
     fn literal(&self) -> Literal {
         Literal::Text(match self {
             Self::Bool(truth) => truth.to_string(),

@@ -312,7 +312,7 @@ fn words(conf: &SphinxConf, section: &Section) -> Result<(Settings, Files)> {
                 wordforms.push(value);
                 wordforms.join(" ")
             }
-            // As Sphinx reads it.
+            // Sphinx reads 0 as 1.
             "min_word_len" | "min_stemming_len" if value == "0" => "1".to_owned(),
             _ => value.clone(),
         };

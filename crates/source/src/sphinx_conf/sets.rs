@@ -30,7 +30,7 @@ enum NumberSource {
     Field,
     /// A separate query.
     Query(String),
-    /// The same in ranges; the second query returns the bounds.
+    /// A query that runs in ranges; the second query returns their bounds.
     Ranged(String, String),
 }
 

@@ -41,7 +41,7 @@ enum Step {
 /// The columns with conversions.
 #[derive(Debug)]
 pub(super) struct Unpacking {
-    /// By the columns' lower-case names, in the order of application.
+    /// The steps by lower-case column name, in the order of application.
     steps: Vec<(String, Step)>,
     most_unpacked_bytes: u64,
     most_file_bytes: u64,

@@ -5,7 +5,8 @@
 //! mirror  := host ":" port [":" table ("," table)*]          table := [database "."] name
 //! option  := ("ha_strategy" | "conn" | "retry_count") "=" value
 //! ```
-//! A mirror without tables has those of the next mirror that names some, else those of the previous one.
+//! A mirror without tables takes the tables of the next mirror that names some, or else those of
+//! the previous one.
 
 use std::time::Duration;
 
@@ -14,19 +15,21 @@ use remora_mysql::ErrorCode;
 
 use crate::{Error, Result, parse::PARTIAL, shared::Strategy};
 
-/// Most mirrors of an agent.
+/// The most mirrors that one agent may have.
 const MAX_MIRRORS: usize = 16;
-/// Most tables of one that are read as one.
+/// The most tables that one mirror may read as one.
 const MAX_TABLES: usize = 64;
-/// Most often that all mirrors are tried again.
+/// The highest retry count that a table or an agent may declare.
 const MAX_RETRIES: u64 = 100;
-/// How often a statement may have all tried again, and for how long it may wait between tries, where its table says no more.
+/// The limits of what the OPTION of a statement may raise: the retry count, and the sum of the
+/// pauses between tries. A table may declare more, and then its own values are the limit.
 const MAX_ASKED_RETRIES: u64 = 10;
 const MAX_ASKED_PAUSES: Duration = Duration::from_secs(10);
-/// Longest time of any kind, in milliseconds: an hour.
+/// The longest timeout or delay, in milliseconds: an hour.
 const MAX_MS: u64 = 3_600_000;
 
-/// The names of settings, with what they are where nothing is said, and the most.
+/// The numeric settings: name, default and greatest value. Those named `_timeout` and `_delay` are
+/// in milliseconds.
 const NUMBERS: [(&str, u64, u64); 5] = [
     ("agent_connect_timeout", 1_000, MAX_MS),
     ("agent_query_timeout", 3_000, MAX_MS),
@@ -35,50 +38,53 @@ const NUMBERS: [(&str, u64, u64); 5] = [
     ("mirror_retry_count", 0, MAX_RETRIES),
 ];
 
-/// The setting of the strategy.
+/// The setting that chooses the [`Strategy`].
 pub(crate) const HA_STRATEGY: &str = "ha_strategy";
 
-/// How long a server is waited for.
+/// The timeouts of an agent, and whether its connections are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Times {
-    /// For the connection and the login.
+    /// The time for connecting and logging in.
     pub connect: Duration,
-    /// For what opens its part, and for all that a statement asks of it then.
+    /// The time for opening the agent's part, and then for all further requests of the statement
+    /// together.
     pub query: Duration,
-    /// Whether its connection is kept for other statements.
+    /// Whether the connection is kept open for later statements.
     pub is_kept: bool,
 }
 
-/// Servers that have the same rows.
+/// One agent: servers that hold the same rows, of which one is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Agent {
-    /// Where they are, and the tables there, which are one.
+    /// The servers, each with the tables there that are read as one.
     pub mirrors: Vec<Mirror>,
-    /// Which is asked first.
+    /// The order in which the mirrors are asked.
     pub strategy: Strategy,
-    /// How often all are tried again.
+    /// How often all mirrors are tried again after each of them failed.
     pub retries: u64,
-    /// Whether the agent itself says so, and not its table or the statement.
+    /// Whether the agent declares `retries` itself. Then the statement's OPTION does not change it.
     pub has_retries: bool,
-    /// Between those tries.
+    /// The pause before each retry.
     pub retry_delay: Duration,
-    /// How long each is waited for.
+    /// The timeouts of each mirror.
     pub times: Times,
-    /// Whether the statement waits for less long than the table says.
+    /// Whether the statement set a shorter query timeout than the table has. A server that is then
+    /// late does not count as failed.
     pub is_hasty: bool,
 }
 
-/// One of them.
+/// One server of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mirror {
     /// `host:port`.
     pub address: String,
-    /// The tables: `database.table`.
+    /// The tables to read there, as `database.table`.
     pub tables: Vec<String>,
 }
 
 impl Agent {
-    /// The same with what a statement says, which goes no further than this, or a little: whoever may read the table says it.
+    /// Applies the OPTION of a statement. Anyone who may read the table can set it, so the values
+    /// are capped by the table's own or by small fixed limits.
     fn asked(mut self, asked: AgentOptions) -> Self {
         let most_retries = self.retries.max(MAX_ASKED_RETRIES);
         let pauses = |it: &Self| {
@@ -102,23 +108,23 @@ impl Agent {
         self
     }
 
-    /// What people know it by.
+    /// The name by which messages call this agent.
     pub(crate) fn name(&self) -> String {
         self.mirrors.iter().map(Mirror::name).collect::<Vec<_>>().join("|")
     }
 }
 
 impl Mirror {
-    /// What people know it by.
+    /// The name by which messages call this server.
     pub(crate) fn name(&self) -> String {
         format!("{}:{}", self.address, self.tables.join(","))
     }
 }
 
-/// What a statement says of how agents are asked.
+/// What the OPTION of a statement sets for its requests to agents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AgentOptions {
-    /// Whether those that do not answer are left out.
+    /// Whether agents that do not answer are left out of the result.
     pub is_partial: bool,
     /// `agent_query_timeout`, in milliseconds.
     pub query_timeout_ms: Option<u64>,
@@ -129,7 +135,7 @@ pub(crate) struct AgentOptions {
 }
 
 impl AgentOptions {
-    /// Those of a statement, whose OPTION says these numbers.
+    /// Reads the options of a statement. `said` gives the number that OPTION has under a name.
     pub(crate) fn of(said: impl Fn(&str) -> Option<u64>) -> Self {
         Self {
             is_partial: said(PARTIAL).is_some_and(|partial| partial > 0),
@@ -140,10 +146,10 @@ impl AgentOptions {
     }
 }
 
-/// Checks that there is a setting of agents of this name.
+/// Checks that a setting of agents has this name.
 ///
 /// # Errors
-/// 1235 if there is none.
+/// 1235 if no setting has it.
 pub(crate) fn check_named(name: &str) -> Result<()> {
     if name == HA_STRATEGY || NUMBERS.iter().any(|(known, ..)| *known == name) {
         return Ok(());
@@ -155,10 +161,10 @@ pub(crate) fn check_named(name: &str) -> Result<()> {
     Err(Error::new(ErrorCode::NotSupported, message))
 }
 
-/// Checks a setting of agents.
+/// Checks the name and the value of a setting of agents.
 ///
 /// # Errors
-/// 1235 if there is no such setting, 1064 if its value is none.
+/// 1235 if there is no such setting, 1064 if the value is not allowed.
 pub(crate) fn check_setting(name: &str, value: &str) -> Result<()> {
     check_named(name)?;
     let refused = |message: String| Err(Error::new(ErrorCode::ParseError, message));
@@ -177,10 +183,11 @@ pub(crate) fn check_setting(name: &str, value: &str) -> Result<()> {
     }
 }
 
-/// The agents of a table, as a statement asks them. `database` is that of tables of which none is said.
+/// The agents of a table, with the options of a statement applied. Tables that name no database are
+/// looked for in `database`.
 ///
 /// # Errors
-/// 1064 if one is not understood.
+/// 1064 if the definition of an agent cannot be parsed.
 pub(crate) fn agents(schema: &Schema, asked: AgentOptions, database: &str) -> Result<Vec<Agent>> {
     let settings = schema.agent_settings();
     let said = |name: &str| settings.iter().rev().find(|(known, _)| known == name);
@@ -207,10 +214,11 @@ pub(crate) fn agents(schema: &Schema, asked: AgentOptions, database: &str) -> Re
     agents.map(|agent| Ok(agent?.asked(asked))).collect()
 }
 
-/// An agent as it is kept: with a database for each table, that of the distributed table where none is said.
+/// The text of an agent as it is stored: each table gets a database, by default that of the
+/// distributed table.
 ///
 /// # Errors
-/// 1064 if it is not understood.
+/// 1064 if the text cannot be parsed.
 pub(crate) fn normalised(said: &str, database: &str, is_kept: bool) -> Result<String> {
     let (times, retries) = (Duration::from_millis(1), 0);
     let usual = Agent {
@@ -235,10 +243,10 @@ pub(crate) fn normalised(said: &str, database: &str, is_kept: bool) -> Result<St
     Ok(format!("{}{options}", mirrors.join("|")))
 }
 
-/// What stands before the options, and they.
+/// Splits an agent into its mirrors and the options in brackets behind them.
 fn split_options(said: &str) -> Result<(&str, &str)> {
     let Some(inner) = said.strip_suffix(']') else { return Ok((said, "")) };
-    // An address of version 6 has brackets too, but none behind its port.
+    // IPv6 addresses have brackets too, but never after the port.
     inner.rsplit_once('[').ok_or_else(|| wrong(said, "']' has no '['"))
 }
 
@@ -376,7 +384,7 @@ mod tests {
         let told = agents(&schema, asked, "d").unwrap();
         assert_eq!((told[0].times.query, told[0].retries), (ms(7), 1));
         assert!(told[0].is_hasty);
-        // Whoever may read the table keeps nobody waiting for hours.
+        // Whoever may read the table cannot make the server wait for hours.
         let asked = AgentOptions {
             query_timeout_ms: Some(21),
             retries: Some(100),

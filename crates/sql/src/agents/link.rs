@@ -1,9 +1,10 @@
-//! A connection to one server of an agent, in a thread of its own, so that the statement never waits for it longer than
-//! allowed.
+//! A connection to one server of an agent. It has its own thread, so that the statement never waits
+//! longer than its timeout.
 //!
-//! Everything a statement asks of a server has one deadline: `agent_query_timeout` after the statement's begin, plus
-//! the time of tries at servers that did not answer, and of answers that the statement gave up. When nobody waits for an
-//! answer any more, the connection is closed; the other server notices that and stops.
+//! All requests of a statement to a server share one deadline: `agent_query_timeout` after the
+//! statement began, plus the time spent on servers that did not answer and on answers that the
+//! statement discarded. When nobody waits for an answer any more, the connection is closed; the
+//! other server notices that and stops.
 
 use std::{
     sync::{
@@ -28,30 +29,32 @@ use crate::{
     shared::{AgentThreadPermit, AgentsState, InstanceState},
 };
 
-/// How soon who waits notices that he is not to.
+/// How often a waiting thread checks whether its statement was interrupted.
 const STEP: Duration = Duration::from_millis(20);
-/// What a wait lasts beyond what the server may take.
+/// How much longer the statement waits than the server's deadline, so that the server's own error
+/// arrives first.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long a server is told that its moment is not needed any more.
+/// How long a server may take to release its snapshot before the connection is kept for reuse.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// A thread that sends bytes and waits.
+/// The stack of the connection's thread, which only sends, receives and waits.
 const STACK_BYTES: usize = 512 << 10;
-/// The most bytes of what a server sends before it is asked for a part.
+/// The most bytes that a server may send while it connects and logs in.
 const GREETING_BYTES: usize = 64 << 10;
 
-/// What is told of a connection whose time is over.
+/// The error for a request to a connection whose deadline has passed.
 const LATE: &str =
     "it was not asked in time: agent_query_timeout is for all that a statement asks of a server";
 
-/// An answer, or why there is none.
+/// The bytes of an answer, or the message of an error.
 type ReplyResult = std::result::Result<Vec<u8>, String>;
 
-/// The time of a statement that asks other servers.
+/// The clock by which a statement's requests to other servers time out.
 #[derive(Clone)]
 pub(super) struct StatementTime {
-    /// The statement's begin.
+    /// When the statement began.
     pub begun: Instant,
-    /// What does not count: milliseconds of answers that the statement gave up. They may become more while it runs.
+    /// Milliseconds spent on answers that the statement discarded. They extend every deadline, also
+    /// those that are already set.
     pub given_up_ms: Arc<AtomicU64>,
 }
 
@@ -60,50 +63,50 @@ impl StatementTime {
         Self { begun: Instant::now(), given_up_ms: Arc::default() }
     }
 
-    /// When all has to be answered that may take so long.
+    /// The deadline of requests that may take this long.
     fn deadline(&self, lasting: Duration) -> Deadline {
         Deadline { moment: later(self.begun, lasting), given_up_ms: Arc::clone(&self.given_up_ms) }
     }
 }
 
-/// When all has to be answered.
+/// When a server must have answered all requests of a statement.
 #[derive(Clone)]
 struct Deadline {
-    /// As it was at the statement's begin.
+    /// The deadline without the time of discarded answers.
     moment: Instant,
     given_up_ms: Arc<AtomicU64>,
 }
 
 impl Deadline {
-    /// The moment, as far as is known now.
+    /// The deadline as it stands now.
     fn moment(&self) -> Instant {
         later(self.moment, Duration::from_millis(self.given_up_ms.load(Ordering::Relaxed)))
     }
 
-    /// What is left of the time.
+    /// The time that is left until the deadline.
     fn left(&self) -> Duration {
         self.moment().saturating_duration_since(Instant::now())
     }
 }
 
-/// A question on its way.
+/// A request for the connection's thread.
 struct Command {
     statement: String,
     most_bytes: usize,
-    /// None waits for the answer of some.
+    /// Where the answer goes; `None` if nobody needs it.
     reply: Option<SyncSender<ReplyResult>>,
 }
 
-/// What a connection's thread and who asks both see.
+/// The state that a connection's thread shares with the statement.
 #[derive(Default)]
 struct LinkState {
-    /// Nobody waits any more.
+    /// Whether nobody waits for this connection any more.
     left: AtomicBool,
-    /// Questions whose answers are waited for.
+    /// The number of requests whose answers somebody waits for.
     waited_for: AtomicUsize,
 }
 
-/// An open connection; closed when it goes, also where an answer is on its way.
+/// An open connection. Dropping it closes the connection, even while an answer is awaited.
 pub(super) struct Link {
     commands: Sender<Command>,
     shared: Arc<LinkState>,
@@ -111,34 +114,34 @@ pub(super) struct Link {
     deadline: Deadline,
 }
 
-/// What is told of a connection that was opened.
+/// What the thread reports once a server has opened the part.
 struct Ready {
     mirror: Mirror,
     answer: Vec<u8>,
     deadline: Deadline,
 }
 
-/// One that is being opened.
+/// A connection that is being opened.
 pub(super) struct PendingLink {
     commands: Sender<Command>,
     ready: Receiver<std::result::Result<Ready, String>>,
     shared: Arc<LinkState>,
     is_taken: bool,
-    /// For the connection with all tries.
+    /// The deadline for connecting, all retries included.
     until: Instant,
     name: String,
 }
 
-/// An answer that is still to come.
+/// An answer that has not arrived yet.
 pub(super) struct PendingReply {
     reply: Receiver<ReplyResult>,
     name: String,
     until: Instant,
 }
 
-/// What the thread of a connection knows.
+/// The state of a connection's thread.
 struct Work {
-    /// Counts the thread as long as there is one.
+    /// Counts this thread against `agents.max_connections` until it ends.
     _place: AgentThreadPermit,
     instance: Arc<InstanceState>,
     agent: Agent,
@@ -147,10 +150,10 @@ struct Work {
 }
 
 impl PendingLink {
-    /// Begins to connect, to one mirror after the other until one answers what opens its part.
+    /// Starts to connect. Mirrors are tried in turn until one has opened the part.
     ///
     /// # Errors
-    /// [`Error::RemoteServer`] where as many threads ask other servers as there may be connections.
+    /// [`Error::RemoteServer`] if `agents.max_connections` threads already ask other servers.
     pub(super) fn begin(
         instance: &Arc<InstanceState>,
         agent: Agent,
@@ -181,7 +184,8 @@ impl PendingLink {
                 Ok((connection, ready)) => (Some((connection, ready.deadline.clone())), Ok(ready)),
                 Err(error) => (None, Err(error)),
             };
-            // The server is let go of where it could not be opened, or nobody waits.
+            // If no server opened the part, or nobody waits for it any more, the connection is
+            // dropped here.
             if answer.send(told).is_ok()
                 && let Some((connection, deadline)) = connection
             {
@@ -194,7 +198,7 @@ impl PendingLink {
         Ok(this)
     }
 
-    /// Waits for the connection; the answer that opened the part.
+    /// Waits until a server has opened the part; returns the connection and the server's answer.
     pub(super) fn finish(mut self, unless: &InterruptCheck) -> Result<(Link, Vec<u8>)> {
         let ready = receive(&self.ready, &self.name, self.until, unless)?;
         let ready = ready.map_err(Error::RemoteServer)?;
@@ -222,7 +226,7 @@ impl Work {
         self.shared.left.load(Ordering::Relaxed)
     }
 
-    /// A connection to the first server that opens the part.
+    /// Connects to the first mirror that opens the part.
     fn connect(
         &self,
         open: &dyn Fn(&Mirror) -> Request,
@@ -231,7 +235,7 @@ impl Work {
         let addresses: Vec<&str> =
             agent.mirrors.iter().map(|mirror| mirror.address.as_str()).collect();
         let mut last = String::new();
-        // What tries took that failed.
+        // The time spent on mirrors that failed. It does not count against the deadline.
         let mut lost = Duration::ZERO;
         for round in 0..=agent.retries {
             let pause = Instant::now();
@@ -267,7 +271,7 @@ impl Work {
                 }
                 lost += begun.elapsed();
             }
-            // Nobody is asked again who was not asked.
+            // If this server refused to contact any of them, a retry would be refused too.
             if !has_asked {
                 break;
             }
@@ -275,8 +279,9 @@ impl Work {
         Err(last)
     }
 
-    /// Whether it is the server that failed: not where nobody waits for it, it was not asked, or the statement had less patience
-    /// than the table.
+    /// Whether this failure counts against the server's health. It does not if nobody waits any
+    /// more, if this server refused to contact it, or if the statement set a shorter timeout than
+    /// the table.
     fn is_its_failure(&self, error: &crate::Error, took: Duration) -> bool {
         let is_hasty = self.agent.is_hasty && took >= self.agent.times.query;
         !(self.is_left() || is_own(error) || is_hasty)
@@ -296,7 +301,8 @@ impl Work {
         Ok((connection, answer))
     }
 
-    /// Asks what comes until nobody asks any more, or nothing may be asked any more: who reads slowly holds no connection.
+    /// Serves requests until the statement drops the connection or its deadline passes, so a client
+    /// that reads slowly does not hold a connection.
     fn serve(
         &self,
         mut connection: Box<dyn AgentConnection>,
@@ -307,7 +313,7 @@ impl Work {
             let Command { statement, most_bytes, reply } =
                 match commands.recv_timeout(deadline.left()) {
                     Ok(command) => command,
-                    // It was put off meanwhile.
+                    // A discarded answer extended the deadline meanwhile.
                     Err(RecvTimeoutError::Timeout) if !deadline.left().is_zero() => continue,
                     Err(_) => break,
                 };
@@ -315,7 +321,7 @@ impl Work {
             let has_failed = answered.is_err();
             if let Some(reply) = reply {
                 self.shared.waited_for.fetch_sub(1, Ordering::Relaxed);
-                // Who asked may have left.
+                // The receiver may be gone already.
                 let _ = reply.send(answered.map_err(|error| error.message));
             }
             if has_failed {
@@ -325,7 +331,7 @@ impl Work {
         if self.agent.times.is_kept
             && let Ok(statement) = wire::statement(&Request::Close)
         {
-            // Its moment is let go of; one that fails is not kept.
+            // Releases the server's snapshot. A connection on which that fails is not kept.
             let (until, is_left) = (later(Instant::now(), FAREWELL), AtomicBool::new(false));
             let most_bytes = Request::Close.most_answer_bytes();
             let _ =
@@ -335,12 +341,12 @@ impl Work {
 }
 
 impl Link {
-    /// What people know the server and the tables by.
+    /// The name by which messages call this server and its tables.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Sends a question.
+    /// Sends a request.
     pub(super) fn send(&self, request: &Request) -> Result<PendingReply> {
         let (reply, awaited) = sync_channel(1);
         self.shared.waited_for.fetch_add(1, Ordering::Relaxed);
@@ -352,9 +358,9 @@ impl Link {
         })
     }
 
-    /// Tells what is not answered with anything that matters.
+    /// Sends a request whose answer does not matter.
     pub(super) fn send_without_reply(&self, request: &Request) {
-        // A connection that broke off needs to be told nothing.
+        // A broken connection has released everything by itself.
         let _ = self.command(request, None);
     }
 
@@ -384,12 +390,13 @@ impl PendingReply {
     }
 }
 
-/// Whether this server refused to ask: the other is not named, or there are too many connections already.
+/// Whether this server itself refused to connect: the settings do not allow the address, or too
+/// many connections are open.
 fn is_own(error: &crate::Error) -> bool {
     matches!(error.code, ErrorCode::NotSupported | ErrorCode::TooManyConnections)
 }
 
-/// How long it may take until an agent is open, or given up.
+/// The longest time until an agent is opened or has failed, over all mirrors and retries.
 pub(super) fn longest_opening(agent: &Agent) -> Duration {
     let tries = u32::try_from(agent.retries).unwrap_or(u32::MAX).saturating_add(1);
     let mirrors = u32::try_from(agent.mirrors.len()).unwrap_or(u32::MAX);
@@ -397,7 +404,7 @@ pub(super) fn longest_opening(agent: &Agent) -> Duration {
     each.saturating_add(agent.retry_delay).saturating_mul(tries)
 }
 
-/// Waits for what another thread sends of a server of that name.
+/// Waits until `until` for a message from the thread of the server called `name`.
 fn receive<T>(
     receiver: &Receiver<T>,
     name: &str,
@@ -423,7 +430,7 @@ fn receive<T>(
     })
 }
 
-/// A moment so much later; the same one where no clock goes so far.
+/// A moment this much later, or the same moment if the clock cannot represent it.
 fn later(moment: Instant, by: Duration) -> Instant {
     moment.checked_add(by).unwrap_or(moment)
 }
@@ -441,7 +448,7 @@ mod tests {
         assert_eq!(at_first, later(time.begun, Duration::from_secs(3)));
         time.given_up_ms.fetch_add(2_500, Ordering::Relaxed);
         let put_off = later(at_first, Duration::from_millis(2_500));
-        // Of a connection that is open already, of its thread, and of one that is opened later.
+        // The deadline moves for an open link, for its thread's copy, and for links opened later.
         assert_eq!(early.moment(), put_off);
         assert_eq!(early.clone().moment(), put_off);
         assert_eq!(time.deadline(Duration::from_secs(3)).moment(), put_off);

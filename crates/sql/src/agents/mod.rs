@@ -1,8 +1,9 @@
-//! Tables with rows in other servers: which servers hold them, what this server asks, and what they answer.
+//! Tables with rows on other servers: which servers hold them, the requests to them and their
+//! answers.
 //!
-//! A statement opens such a table once: each server pins a snapshot, and everything the statement reads of the table is
-//! of these snapshots. The engine combines the answers to one table ([`remora_engine::GatheredTable`]); the host
-//! provides connections ([`crate::Host::agent`]).
+//! A statement opens such a table once. Each server pins a snapshot, and all that the statement
+//! reads of the table comes from these snapshots. The engine combines the parts into one table
+//! ([`remora_engine::GatheredTable`]); the host provides the connections ([`crate::Host::agent`]).
 
 mod definition;
 mod link;
@@ -33,40 +34,41 @@ use definition::Agent;
 use link::{StatementTime, longest_opening};
 use part::Opening;
 
-/// Opens the tables of a statement.
+/// Opens the distributed tables of one statement.
 pub(crate) struct Agents {
     shared: Arc<InstanceState>,
-    /// What the statement says of how they are asked.
+    /// The options of the statement.
     asked: AgentOptions,
-    /// The tables for which this one is asked by other servers, each with its server.
+    /// The chain of tables, each with its server, through which another server's request came here.
+    /// It detects cycles.
     trail: Vec<String>,
     time: StatementTime,
-    /// Whether an answer was given up, and the statement is to be answered in another way.
+    /// Whether an answer was discarded and the statement has to be answered in another way.
     is_given_up: AtomicBool,
-    /// Is told of those that do not answer, by name, and why.
+    /// Called for each server that is left out, with its name and the reason.
     lost: OmissionCallback,
-    /// What it was told.
+    /// The servers left out so far.
     left_out: Mutex<Vec<OmittedServer>>,
-    /// Who is not asked; where it is some, everybody else has to answer.
+    /// Names of agents to skip. If set, every other agent must answer.
     without: Option<Vec<String>>,
     opened: Mutex<HashMap<String, OpenOutcome>>,
 }
 
-/// What is left out of a table.
+/// A server whose rows are missing from a table.
 struct OmittedServer {
     name: String,
     why: String,
-    /// Whether it is a server behind the one of that name, which answers without it.
+    /// Whether the missing server stands behind the one of this name, which answered without it.
     is_behind: bool,
 }
 
-/// Is told of a server that is left out, and why.
+/// A callback for each server that is left out: its name and the reason.
 pub(crate) type OmissionCallback = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
-/// A table that was opened, or why no other try is made in the statement.
+/// A table that was opened, or the error that each further attempt of the statement gets.
 type OpenOutcome = std::result::Result<Arc<GatheredTable>, String>;
 
-/// Why a table could not be opened, and by which of its agents, if it was one.
+/// Why a table could not be opened. `agent` is the place of the agent at fault, if one was.
 struct Failed {
     agent: Option<usize>,
     error: EngineError,
@@ -90,47 +92,51 @@ impl Agents {
         Self { shared, asked, trail, time, is_given_up, lost, left_out, without: None, opened }
     }
 
-    /// Notes that an answer was given up after so long: the servers get that time anew for the answer that is given instead.
+    /// Records that the statement discarded an answer after `took`. Deadlines move by that time, so
+    /// that the servers can give the other answer.
     pub(crate) fn give_up(&self, took: Duration) {
         let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        // Less than a deadline each time, so the sum stays far below the most.
+        // Each time adds less than one deadline, so the sum cannot overflow.
         self.time.given_up_ms.fetch_add(took_ms, Ordering::Relaxed);
         self.is_given_up.store(true, Ordering::Relaxed);
     }
 
-    /// Whether an answer was given up since this was asked.
+    /// Whether an answer was discarded since the last call.
     pub(crate) fn take_given_up(&self) -> bool {
         self.is_given_up.swap(false, Ordering::Relaxed)
     }
 
-    /// The same for what is asked again of a statement before, of the same servers: without those that were left out of it.
+    /// For a second look at the servers of an earlier statement: skips the agents that it left out.
     pub(crate) fn again(self, without: Vec<String>) -> Self {
         Self { without: Some(without), ..self }
     }
 
-    /// The servers that are left out, to ask the others again; `None` where servers behind others are.
+    /// The agents that were left out, for [`Agents::again`]; `None` if servers behind other servers
+    /// are missing too, since those cannot be skipped by name.
     pub(crate) fn missing(&self) -> Option<Vec<String>> {
         let left_out = self.left_out.lock();
         let name = |left: &OmittedServer| (!left.is_behind).then(|| left.name.clone());
         left_out.iter().map(name).collect()
     }
 
-    /// Whether who does not answer is left out.
+    /// Whether agents that do not answer may be left out.
     fn is_partial(&self) -> bool {
         self.asked.is_partial && self.without.is_none()
     }
 
-    /// Tells again who is left out: each facet of a SELECT is a statement with warnings of its own.
+    /// Reports the missing servers once more: each facet of a SELECT is a statement with its own
+    /// warnings.
     pub(crate) fn report_left_out_again(&self) {
         self.left_out.lock().iter().for_each(|left| (self.lost)(&left.name, &left.why));
     }
 
-    /// What the statement says.
+    /// The options of the statement.
     pub(crate) fn asked(&self) -> AgentOptions {
         self.asked
     }
 
-    /// The tables for which those behind this one are asked.
+    /// The chain of tables to send with a request for this table's parts. Refuses cycles and chains
+    /// that are too long.
     fn trail_of(&self, table: &str) -> EngineResult<Vec<String>> {
         let refused = |message: String| EngineError::request(RequestPart::Schema, message);
         let own = format!("{}/{table}", self.shared.agents.run);
@@ -148,8 +154,8 @@ impl Agents {
         Ok(self.trail.iter().cloned().chain([own]).collect())
     }
 
-    /// Opens a table, without agents that fail where that was asked: what others have is read anew then, for keys of the lost
-    /// ones may be hidden there.
+    /// Opens a table. With `partial`, an agent that fails is left out and all others are opened
+    /// anew: rows of theirs may have been hidden because the lost agent had the same keys.
     fn open(&self, declared: &Schema, reader: &Reader) -> EngineResult<GatheredTable> {
         let trail = self.trail_of(&declared.name)?;
         let database = TableName::of_engine(&declared.name, &self.shared).database;
@@ -176,7 +182,7 @@ impl Agents {
                     let (name, why) = (agents.remove(at).name(), error.to_string());
                     lost.push(OmittedServer { name, why, is_behind: false });
                     begun = Instant::now();
-                    // Somebody has to answer.
+                    // At least one part must remain.
                     if agents.is_empty() && declared.parts().is_empty() {
                         return Err(error);
                     }
@@ -186,8 +192,8 @@ impl Agents {
         }
     }
 
-    /// Opens a table over these agents, which are asked side by side, for a statement that began then. What of theirs is
-    /// `left_out` is told.
+    /// Opens a table over these agents, all of which are asked at once, for a statement that began
+    /// at the given moment. Servers that are missing are added to `left_out`.
     fn open_all(
         &self,
         declared: &Schema,
@@ -197,7 +203,7 @@ impl Agents {
         left_out: &mut Vec<OmittedServer>,
     ) -> std::result::Result<GatheredTable, Failed> {
         let unless = reader.ending().clone();
-        // Who answers is not late for having waited for those that are left out.
+        // The time spent waiting for agents that fail must not make the others late.
         if self.is_partial() {
             let longest = agents.iter().map(longest_opening).max().unwrap_or_default();
             begun = begun.checked_add(longest).unwrap_or(begun);
@@ -209,7 +215,7 @@ impl Agents {
         };
         let opening: Vec<Opening> = agents.iter().map(begin).collect::<EngineResult<_>>()?;
         let mut parts: Vec<Arc<dyn Part>> = Vec::new();
-        // By the place of the part the agent's.
+        // For each part, the place of its agent; `None` for the local part.
         let mut places: Vec<Option<usize>> = Vec::new();
         if !declared.parts().is_empty() {
             let local = united_name(declared.parts().iter().map(String::as_str));
@@ -226,7 +232,7 @@ impl Agents {
                     parts.push(Arc::new(part));
                     places.push(Some(at));
                 }
-                // Nothing is hidden yet: the others can do without it as they are.
+                // No rows were hidden yet, so the other parts stay as they are.
                 Err(error @ EngineError::RemoteServer(_)) if self.is_partial() => {
                     let name = agents.get(at).map(Agent::name).unwrap_or_default();
                     lost.push(OmittedServer { name, why: error.to_string(), is_behind: false });
@@ -263,7 +269,7 @@ impl RemoteTables for Agents {
             Ok(table) => {
                 opened.insert(declared.name.clone(), Ok(Arc::clone(table)));
             }
-            // Who does not answer is not waited for twice.
+            // A statement does not wait for the same failing server twice.
             Err(EngineError::RemoteServer(why)) => {
                 opened.insert(declared.name.clone(), Err(why.clone()));
             }

@@ -1,4 +1,4 @@
-//! The client side: a part of a table in another server.
+//! The client side: a part of a table on another server.
 
 use std::sync::{
     Arc,
@@ -22,13 +22,13 @@ use super::{
 };
 use crate::shared::InstanceState;
 
-/// Servers behind a part that are told as left out, and how much of why.
+/// The most missing servers that a part may report, and the most characters of each report.
 const MAX_LOST: usize = 64;
 const MAX_LOST_CHARACTERS: usize = 1_000;
-/// The longest text by which rows are known.
+/// The longest version text by which a part names the state of its rows.
 const MAX_VERSION_BYTES: usize = 64 << 10;
 
-/// One that is being opened.
+/// A part that is being opened.
 pub(super) struct Opening(PendingLink);
 
 impl Opening {
@@ -49,7 +49,8 @@ impl Opening {
         PendingLink::begin(shared, agent, time, open).map(Self)
     }
 
-    /// Waits for it; what of it is left out.
+    /// Waits until the part is open; returns it with the reports of servers that are missing from
+    /// it.
     pub(super) fn finish(self, unless: &InterruptCheck) -> Result<(AgentPart, Vec<String>)> {
         let (link, answer) = self.0.finish(unless)?;
         let mut opened: OpenReply = json(&link, &answer)?;
@@ -63,14 +64,15 @@ impl Opening {
     }
 }
 
-/// A part in another server, at the moment that was pinned for its connection.
+/// A part on another server, read at the snapshot that the server pinned for this connection.
 pub(super) struct AgentPart {
     link: Arc<Link>,
     schema: Arc<Schema>,
     rows: u64,
     version: String,
     ends: Option<(Vec<u8>, Vec<u8>)>,
-    /// The number of its last scan; all that are of its connection count on.
+    /// The number of the last scan. All parts of one connection share it, since scan numbers must
+    /// be unique there.
     scans: Arc<AtomicU32>,
 }
 
@@ -91,7 +93,7 @@ impl AgentPart {
             None => None,
         };
         let is_in_order = ends.as_ref().is_none_or(|(first, last)| first <= last);
-        // Of a table all of whose rows are hidden the ends may be told.
+        // A table whose rows are all hidden may still have key bounds.
         if !is_in_order || (ends.is_none() && opened.rows > 0) {
             return Err(lie(&link, "it told keys that cannot be"));
         }
@@ -188,7 +190,8 @@ impl Part for AgentPart {
     fn scan(&self, request: ScanRequest, unless: &InterruptCheck) -> Result<PartRows> {
         let scores = request.scores.iter().map(|score| texts(Some(score)));
         let scores: Vec<Option<WireTextCondition>> = scores.collect::<Result<_>>()?;
-        // Each column comes once.
+        // The server sends each column once; `places` restores the columns that were asked for
+        // twice.
         let (mut asked_columns, mut places): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
         for column in &request.columns {
             let known = asked_columns.iter().position(|asked| asked == column);
@@ -220,16 +223,17 @@ impl Part for AgentPart {
     }
 }
 
-/// The pages of a scan, of which the next is asked for before one is used, and no more; it is ended when it goes.
+/// The pages of a scan. The next page is requested while the current one is used, so one page at
+/// most is read ahead. Dropping this ends the scan on the server.
 struct Pages {
     link: Arc<Link>,
     cursor: u32,
     awaited: Option<PendingReply>,
-    /// How many come.
+    /// The number of columns that the server sends.
     columns: usize,
-    /// Where each that was asked for is among them.
+    /// For each requested column its place among those sent; scores come last.
     places: Vec<usize>,
-    /// Rows of a page, and bytes of all but the last.
+    /// The most rows of a page, and the most bytes of all its rows but the last.
     most: (usize, usize),
     /// Whether the last page has come.
     is_over: bool,
@@ -244,7 +248,8 @@ impl Pages {
         let rows = decode_rows(rest, self.columns, self.most.0);
         let rows = rows.map_err(|error| lie(&self.link, &error.to_string()))?;
         let all_but_last = rows.split_last().map_or(&[][..], |(_, rows)| rows);
-        // With as many the page would have ended sooner.
+        // The server ends a page as soon as it reaches the limit, so more bytes are a protocol
+        // error.
         let bytes: usize = all_but_last.iter().map(|row| row_bytes(row)).sum();
         if !all_but_last.is_empty() && bytes >= self.most.1 {
             return Err(malformed());
@@ -283,7 +288,7 @@ impl Drop for Pages {
     }
 }
 
-/// A condition on texts that other servers can be asked.
+/// The text condition as it is sent, or an error if other servers cannot evaluate it.
 fn texts(text: Option<&TextQuery>) -> Result<Option<WireTextCondition>> {
     let Some(text) = text else { return Ok(None) };
     let asked = WireTextCondition::of(text).ok_or_else(|| {

@@ -1,5 +1,5 @@
-//! The serving side: a part of a table in this server that another server reads, over the snapshot that was pinned when
-//! it was opened.
+//! The server side: a part of a table here that another server reads, over the snapshot that was
+//! pinned when the part was opened.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -14,31 +14,33 @@ use remora_engine::{
 
 use super::wire::{MAX_PAGE_BYTES, OpenReply, PAGE_KEYS, digits, page_rows, row_bytes};
 
-/// Most scans of a connection that go on.
+/// The most scans that may be open on a connection.
 const MAX_SCANS: usize = 64;
-/// How often rows may be hidden: each server between this one and the first may do it once, and once for itself.
+/// How often rows of a part may be hidden: once for each server between this one and the first, and
+/// once for this server itself.
 const MAX_HIDES: usize = 8;
 
-/// Most weights that the scans of a part that go on have together.
+/// The most weights that the open scans of a part may hold together.
 const MAX_SCORED: u64 = 1 << 25;
 
-/// A scan that goes on.
+/// An open scan.
 struct OpenScan {
     scan: Scan,
-    /// Rows that were read and had no room in the last page.
+    /// Rows that were read but did not fit into the last page.
     ahead: VecDeque<Row>,
     page_bytes: usize,
-    /// How many weights it has.
+    /// The number of weights that the scan computes.
     scored: u64,
 }
 
 /// An open part.
 pub(crate) struct ServedPart {
-    /// The moment.
+    /// The pinned snapshot.
     pub reader: Reader,
-    /// The engine's name of the table, or of several as one.
+    /// The engine's name of the table, or of several tables read as one.
     pub table: String,
-    /// Parts of it that did not answer when it was opened: later they are errors.
+    /// Reports of servers that were missing when the part was opened. A server that fails later is
+    /// an error.
     lost: Arc<Mutex<Vec<String>>>,
     scans: HashMap<u32, OpenScan>,
     hides: usize,
@@ -49,7 +51,8 @@ impl ServedPart {
         Self { reader, table, lost, scans: HashMap::new(), hides: 0 }
     }
 
-    /// What it is; with its definition if it was just opened. `run` tells this run of the server from others.
+    /// The answer to Open and Hide. `is_new` adds the table's definition. `run` distinguishes this
+    /// run of the server from others, since table numbers may repeat.
     pub(crate) fn opened(&self, is_new: bool, run: &str) -> Result<OpenReply> {
         let Self { reader, table, .. } = self;
         let schema = reader.schema(table)?;
@@ -66,7 +69,7 @@ impl ServedPart {
         })
     }
 
-    /// Without the rows of these keys.
+    /// Hides the rows with these keys.
     pub(crate) fn hide(&mut self, keys: &[Vec<u8>]) -> Result<()> {
         self.hides += 1;
         if self.hides > MAX_HIDES {
@@ -77,14 +80,15 @@ impl ServedPart {
         Ok(())
     }
 
-    /// Some keys from one on.
+    /// A page of keys from `from` on, as encoded rows.
     pub(crate) fn keys(&self, from: &[u8]) -> Result<Vec<u8>> {
         let keys = self.reader.keys_from(&self.table, from, PAGE_KEYS)?;
         let rows: Vec<Row> = keys.into_iter().map(|key| vec![Value::Bytes(key.into())]).collect();
         Ok(encode_rows(&rows))
     }
 
-    /// The values of a column with their numbers of rows.
+    /// The values of a column with their row counts, as encoded rows; the first byte is 0 if they
+    /// are too many to send.
     pub(crate) fn facet(&self, selection: Selection, column: String) -> Result<Vec<u8>> {
         let request =
             FacetRequest { selection, column, limit: usize::MAX, ..FacetRequest::default() };
@@ -100,7 +104,7 @@ impl ServedPart {
         Ok(answer)
     }
 
-    /// Begins a scan and gives its first page.
+    /// Opens a scan and returns its first page.
     pub(crate) fn scan(
         &mut self,
         cursor: u32,
@@ -131,7 +135,8 @@ impl ServedPart {
         self.page(cursor)
     }
 
-    /// How many weights a scan has; refused where there are too many with those of the others.
+    /// The number of weights that a scan computes. Refused if all scans together would exceed
+    /// [`MAX_SCORED`].
     fn scored(&self, request: &ScanRequest) -> Result<u64> {
         let scores = request.scores.len() as u64;
         if scores == 0 {
@@ -159,7 +164,7 @@ impl ServedPart {
         Ok(scored)
     }
 
-    /// The next page of a scan, which is over behind its last one.
+    /// The next page of a scan. The last page closes the scan.
     pub(crate) fn page(&mut self, cursor: u32) -> Result<Vec<u8>> {
         let Some(mut going) = self.scans.remove(&cursor) else {
             let message = format!("there is no scan {cursor} of this part, or it is over");
@@ -177,7 +182,7 @@ impl ServedPart {
             bytes += row_bytes(&row);
             rows.push(row);
         }
-        // Of rows of other servers it is known at the next page whether more come.
+        // If the rows come from other servers, only the next page shows whether more follow.
         let has_more = !rows.is_empty() && (!going.ahead.is_empty() || going.scan.rows() > 0);
         let mut page = vec![u8::from(has_more)];
         page.extend(encode_rows(&rows));
@@ -187,7 +192,7 @@ impl ServedPart {
         Ok(page)
     }
 
-    /// No more pages of a scan are wanted; it may be over.
+    /// Closes a scan, which may be closed already.
     pub(crate) fn end(&mut self, cursor: u32) {
         self.scans.remove(&cursor);
     }

@@ -1,5 +1,5 @@
-//! The messages between servers: what one asks another for a part of a table, and the answers. A request is a statement
-//! with one JSON text; an answer is JSON or bytes.
+//! The messages between servers: requests for a part of a table, and the answers. A request is a
+//! statement with one JSON text; an answer is JSON or bytes.
 //!
 //! ```text
 //! statement := CALL REMORA_PART('JSON of a Request')
@@ -7,8 +7,8 @@
 //! page      := more:u8 rows                             of Scan and Next
 //! values    := counted:u8 rows                          of Facet: each with its number of rows; 0 and none if too many
 //! ```
-//! The first request of a part is Open, which pins a snapshot for the connection; another Open releases it. The asking
-//! server numbers its scans, and ends those whose last page it does not read.
+//! The first request for a part is Open, which pins a snapshot for the connection. Another Open
+//! releases it. The client numbers its scans, and ends those whose last page it does not read.
 
 use std::sync::Arc;
 
@@ -21,46 +21,47 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// Both sides speak the same.
+/// The version of this protocol. Both servers must have the same.
 pub(crate) const VERSION: u32 = 3;
-/// The procedure that is called.
+/// The procedure that carries requests.
 pub(crate) const PROCEDURE: &str = "REMORA_PART";
-/// Tables of other servers that have tables of other servers: so many one behind the other.
+/// How many servers a distributed table may pass through, one behind the other.
 pub(crate) const MAX_DEPTH: usize = 4;
-/// The most bytes of what names one of them.
+/// The most bytes of the text that names a mirror's tables.
 pub(crate) const MAX_NAME_BYTES: usize = 4_096;
-/// Most rows of a page, and most of their values.
+/// The most rows of a page, and the most values in all its rows.
 pub(crate) const MAX_PAGE_ROWS: usize = 8_192;
 pub(crate) const MAX_PAGE_VALUES: usize = 1 << 20;
-/// Keys of a page.
+/// The number of keys in a page.
 pub(crate) const PAGE_KEYS: usize = 16_384;
 /// The most bytes of a page before its last row.
 pub(crate) const MAX_PAGE_BYTES: usize = 16 << 20;
-/// What a value has beside its text.
+/// The size of a value in a page, its text not counted.
 const VALUE_BYTES: usize = 16;
-/// The most bytes of answers: the last row of a page may have more than all before it.
+/// The most bytes of an answer: with a page (whose last row may be larger than all before it), with
+/// a description, and with a number or nothing.
 const PAGE_BYTES: usize = 64 << 20;
 const TOLD_BYTES: usize = 16 << 20;
 const SHORT_BYTES: usize = 64 << 10;
 
-/// What is asked.
+/// A request to another server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Request {
-    /// Pins the moment of a table, or of several as one, by `database.table`.
-    /// `trail` has the tables for which it is asked for, one behind the other, each with its server.
+    /// Pins a snapshot of a table, or of several read as one, given as `database.table`. `trail` is
+    /// the chain of tables, each with its server, through which the request came.
     Open { version: u32, tables: Vec<String>, trail: Vec<String>, is_partial: bool },
-    /// Leaves out the rows of these keys, in hexadecimal digits.
+    /// Hides the rows with these keys, which are in hexadecimal.
     Hide { keys: Vec<String> },
-    /// Some keys from one on.
+    /// Asks for a page of keys from this one on.
     Keys { from: String },
-    /// Numbers of keywords.
+    /// Asks for the collection statistics of keywords.
     Statistics { query: Query, wanted: WantedStatistics },
-    /// How many rows match.
+    /// Counts the rows that match.
     Count { text: Option<WireTextCondition>, filter: Option<Filter> },
-    /// How many rows that match have each value of a column.
+    /// Counts the matching rows for each value of a column.
     Facet { text: Option<WireTextCondition>, filter: Option<Filter>, column: String },
-    /// The first page of the rows that match, in the order of keys.
+    /// Opens a scan of the matching rows in key order, and returns the first page.
     Scan {
         cursor: u32,
         text: Option<WireTextCondition>,
@@ -68,22 +69,22 @@ pub(crate) enum Request {
         columns: Vec<usize>,
         scores: Vec<WireTextCondition>,
         limit: Option<u64>,
-        /// Rows that are not among these may be left out.
+        /// The server may leave out rows that are not among these best ones.
         best: Option<BestRows>,
         page_rows: usize,
-        /// A page ends behind the row with which it has so many.
+        /// A page ends after the row with which it reaches this size.
         page_bytes: usize,
     },
-    /// The next page.
+    /// Asks for the next page of a scan.
     Next { cursor: u32 },
-    /// No more pages are wanted.
+    /// Ends a scan early.
     End { cursor: u32 },
-    /// Lets go of the moment.
+    /// Releases the snapshot.
     Close,
 }
 
 impl Request {
-    /// The most bytes that its answer may have.
+    /// The most bytes that the answer may have.
     pub(crate) fn most_answer_bytes(&self) -> usize {
         match self {
             Self::Scan { .. } | Self::Next { .. } | Self::Keys { .. } | Self::Facet { .. } => {
@@ -95,12 +96,12 @@ impl Request {
     }
 }
 
-/// How many rows a page has at most, where that many are asked for, of so many columns.
+/// The rows of a page of so many columns: the number asked for, within the limits of a page.
 pub(crate) fn page_rows(asked: usize, columns: usize) -> usize {
     asked.clamp(1, MAX_PAGE_ROWS.min(MAX_PAGE_VALUES / columns.max(1)).max(1))
 }
 
-/// What a row counts in a page.
+/// The size of a row as a page counts it, in bytes.
 pub(crate) fn row_bytes(row: &[Value]) -> usize {
     let bytes = |value: &Value| match value {
         Value::Text(text) | Value::Json(text) => text.len(),
@@ -114,17 +115,17 @@ pub(crate) fn row_bytes(row: &[Value]) -> usize {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OpenReply {
-    /// The definition; none of Hide.
+    /// The table's definition; `None` in the answer to Hide.
     pub schema: Option<Schema>,
     pub rows: u64,
     pub version: String,
-    /// The first and the last key, in hexadecimal digits.
+    /// The first and the last key, in hexadecimal; `None` if the table is empty.
     pub ends: Option<(String, String)>,
-    /// Parts of it that did not answer.
+    /// Reports of servers that are missing from the part.
     pub lost: Vec<String>,
 }
 
-/// A condition on texts.
+/// A condition on texts, as it is sent to other servers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum WireTextCondition {
@@ -134,7 +135,7 @@ pub(crate) enum WireTextCondition {
     Not(Box<WireTextCondition>),
 }
 
-/// A query by keywords.
+/// A keyword query, as it is sent to other servers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Query {
@@ -145,7 +146,7 @@ pub(crate) struct Query {
     pub table_weight: Option<i32>,
     pub is_plain: bool,
     pub is_divided: bool,
-    /// Whether factors are told, and as JSON, and without closeness.
+    /// Whether to return ranking factors: as JSON, and without the closeness factors.
     pub factors: Option<(bool, bool)>,
     pub statistics: Option<KeywordStatistics>,
 }
@@ -166,7 +167,8 @@ impl Query {
         }
     }
 
-    /// The query, but for its ranker.
+    /// The engine's query. The ranker is not part of it, as its expression must be parsed for a
+    /// table.
     pub(crate) fn to_query(&self) -> KeywordQuery {
         let form = |(is_json, is_without_closeness)| FactorsForm { is_json, is_without_closeness };
         KeywordQuery {
@@ -182,7 +184,7 @@ impl Query {
 }
 
 impl WireTextCondition {
-    /// `None` for what other servers are not asked.
+    /// The condition to send, or `None` if other servers cannot evaluate it.
     pub(crate) fn of(text: &TextQuery) -> Option<Self> {
         let each = |parts: &[TextQuery]| parts.iter().map(Self::of).collect::<Option<Vec<_>>>();
         Some(match text {
@@ -195,20 +197,21 @@ impl WireTextCondition {
     }
 }
 
-/// The statement of a request. Only what JSON has of quotes and backslashes is doubled.
+/// The statement that carries a request. JSON can only contain backslashes and quotes that need
+/// doubling.
 pub(crate) fn statement(request: &Request) -> Result<String> {
     let json = serde_json::to_string(request).map_err(Error::unsupported)?;
     Ok(format!("CALL {PROCEDURE}('{}')", json.replace('\\', "\\\\").replace('\'', "''")))
 }
 
-/// Bytes in hexadecimal digits.
+/// Bytes in hexadecimal.
 pub(crate) fn digits(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digit = |half: u8| char::from(DIGITS.get(usize::from(half)).copied().unwrap_or(b'0'));
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// The bytes of hexadecimal digits; `None` if they are none.
+/// The bytes of a hexadecimal text, or `None` if it is malformed.
 pub(crate) fn bytes_of(digits: &str) -> Option<Vec<u8>> {
     let half = |digit: u8| char::from(digit).to_digit(16);
     let pair = |pair: &[u8]| match pair {

@@ -3,7 +3,7 @@
 //! A database is the first part of its tables' names. A database that was created without tables is stored as a
 //! position, under a source name that begins with `#database.`; the value is its default collation.
 
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 
 use crate::{
     Access, Error, Identity, Result,
@@ -87,6 +87,6 @@ pub(crate) fn check_seen(shared: &InstanceState, identity: &Identity, name: &str
     }
     match database_exists(shared, name) {
         true => Ok(()),
-        false => Err(Error::new(ErrorCode::UnknownDatabase, format!("Unknown database '{name}'"))),
+        false => Err(Error::new(ErrorCode::UnknownDatabase, messages::unknown_database(name))),
     }
 }

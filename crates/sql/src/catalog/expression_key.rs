@@ -30,8 +30,9 @@ const FIXED: &[&str] = &[
     "weekday", "year",
 ];
 
-/// Those of them that read dates and times. For an argument that is not a date or time yet, their result depends on the
-/// session's zone, because texts may have an offset, and on its mode, which decides which dates are valid.
+/// The functions of [`FIXED`] that read dates and times. For an argument that is not a date or time
+/// yet, their result depends on the session's zone, because texts may have an offset, and on its
+/// mode, which decides which dates are valid.
 const OF_MOMENTS: &[&str] = &[
     "date",
     "datediff",
@@ -355,7 +356,8 @@ pub(super) fn parsed(expression: &str) -> Option<Expr> {
     let text = format!("SELECT ({})", as_asked(expression)?).into_bytes();
     let mode = LexMode::default();
     let read = tokens(&text, mode).ok()?;
-    // The text of a table that is there, which an earlier version may have made.
+    // The text comes from a stored table and an earlier version may have written it, so it is read
+    // leniently.
     let source = Source { is_kept: true, ..Source::new(text, read, mode) };
     let parsed = Statement { source: Arc::new(source), parameters: &[] }.parse().ok()?;
     let ast::Statement::Query(query) = parsed else { return None };
@@ -452,7 +454,7 @@ fn spell(expr: &mut Expr) {
     };
 }
 
-/// The same for calls that SHOW CREATE TABLE prints as operators.
+/// Does the same for calls that SHOW CREATE TABLE prints as operators.
 fn spell_call(call: ast::Function) -> Expr {
     let name = call.name.to_string().to_lowercase();
     let args = match &call.args {
@@ -684,7 +686,7 @@ mod tests {
         assert_eq!(text("concat(a.x, b.y)"), None);
         assert_eq!(text("1 + 1"), None);
         assert_eq!(text("(SELECT a)"), None);
-        // As queries write it, and as MySQL prints it.
+        // In the spelling of queries, and as MySQL prints it.
         for (asked, shown) in [
             (
                 "CAST(doc->>'$.year' AS SIGNED)",

@@ -38,7 +38,7 @@ pub(crate) struct Key {
     pub kind: KeyKind,
     /// Its name; `PRIMARY` for the primary key, empty until it is named.
     pub name: String,
-    /// What it is made of.
+    /// The parts in order.
     pub parts: Vec<KeyPart>,
     /// COMMENT.
     pub comment: String,

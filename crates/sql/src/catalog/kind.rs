@@ -9,7 +9,7 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use remora_engine::ColumnType;
-use remora_mysql::{CharsetInfo, Collation, ErrorCode, charset_default};
+use remora_mysql::{CharsetInfo, Collation, ErrorCode, charset_default, messages};
 
 use crate::{Error, Result, SqlType, multi::Multi, parse::Tokens};
 
@@ -388,11 +388,7 @@ pub(super) fn resolve_collation(
     {
         return Err(Error::new(
             ErrorCode::CollationCharsetMismatch,
-            format!(
-                "COLLATION '{}' is not valid for CHARACTER SET '{}'",
-                collation.name(),
-                charset.charset()
-            ),
+            messages::collation_charset_mismatch(collation.name(), charset.charset()),
         ));
     }
     let mut collation = said.collation.or(said.charset).unwrap_or(table);
@@ -419,16 +415,14 @@ pub(super) fn check_length(kind: &TypeSpec, column: &str) -> Result<()> {
 
 /// The default collation of a character set; error 1115 if it is unknown.
 pub(crate) fn named_charset(name: &str) -> Result<Collation> {
-    charset_default(name).ok_or_else(|| {
-        Error::new(ErrorCode::UnknownCharset, format!("Unknown character set: '{name}'"))
-    })
+    charset_default(name)
+        .ok_or_else(|| Error::new(ErrorCode::UnknownCharset, messages::unknown_charset(name)))
 }
 
 /// A collation; error 1273 if it is unknown.
 pub(crate) fn named_collation(name: &str) -> Result<Collation> {
-    Collation::by_name(name).ok_or_else(|| {
-        Error::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
-    })
+    Collation::by_name(name)
+        .ok_or_else(|| Error::new(ErrorCode::UnknownCollation, messages::unknown_collation(name)))
 }
 
 fn labelled(tokens: &mut Tokens<'_>, name: &str, column: &str) -> Result<TypeSpec> {

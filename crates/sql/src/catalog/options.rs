@@ -33,7 +33,8 @@ pub(crate) struct TableOptions {
     pub others: Vec<String>,
     /// The settings of ranked search, and `words`, its columns.
     pub words: Vec<(String, String)>,
-    /// Whether the columns are those of documents, and the rows queries: `type='pq'`. Read of statements alone.
+    /// Whether `type='pq'` was given: the columns describe documents, and the rows are queries.
+    /// Only parsed statements set it.
     pub is_percolate: bool,
 }
 

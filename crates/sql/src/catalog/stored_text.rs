@@ -1,5 +1,6 @@
-//! Expressions as they are kept with a table. The default `sql_mode` reads the text as the session's mode read what was
-//! written, so that it means the same to whoever uses the table, in any mode and after a restart.
+//! Expressions stored with a table. The text is respelled so that the default `sql_mode` reads it
+//! as the session's mode read the original. It then means the same in any session and after a
+//! restart.
 
 use std::ops::Range;
 
@@ -8,7 +9,7 @@ use remora_mysql::{Token, TokenKind};
 use super::{column::quoted_text, key::quoted_name};
 use crate::{Error, Result, parse::Tokens};
 
-/// Takes `( … )` and gives the expression between.
+/// Consumes `( … )` and returns the expression in between.
 pub(super) fn parenthesised(tokens: &mut Tokens<'_>) -> Result<String> {
     tokens.need("(")?;
     let range = tokens.skip_until(|tokens| tokens.is(")"))?;
@@ -16,7 +17,8 @@ pub(super) fn parenthesised(tokens: &mut Tokens<'_>) -> Result<String> {
     respelled(tokens, range)
 }
 
-/// The text of some tokens as the default mode reads them. Texts are in single quotes, which no mode takes for a name.
+/// The text of some tokens in the default mode. Texts get single quotes, which no mode reads as a
+/// name.
 pub(super) fn respelled(tokens: &Tokens<'_>, range: Range<usize>) -> Result<String> {
     let mut ahead = tokens.within(range.clone());
     let mut out = String::new();
@@ -27,10 +29,10 @@ pub(super) fn respelled(tokens: &Tokens<'_>, range: Range<usize>) -> Result<Stri
         let (spelled, word) = spelled(&ahead, token, before)?;
         let is_blank = gap.bytes().all(|byte| byte.is_ascii_whitespace());
         match (is_blank, gap.is_empty()) {
-            // Two texts side by side would be one with a quote in it.
+            // Two adjacent texts would be read as one with a quote in it.
             (_, true) if before.needs_space(spelled) => out.push(' '),
             (true, _) => out.push_str(&gap),
-            // What is read of a comment is read without it.
+            // A comment becomes a space.
             (false, _) => out.push(' '),
         }
         out.push_str(&word);
@@ -40,11 +42,11 @@ pub(super) fn respelled(tokens: &Tokens<'_>, range: Range<usize>) -> Result<Stri
     Ok(out)
 }
 
-/// What stands before or behind.
+/// The class of a token that decides whether a space must follow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TokenClass {
     Text,
-    /// `_utf8mb4` and the like, and whether its characters are of two bytes and more.
+    /// `_utf8mb4` and the like. Texts in wide character sets have at least two bytes per character.
     Introducer {
         is_wide: bool,
     },
@@ -52,13 +54,13 @@ enum TokenClass {
 }
 
 impl TokenClass {
-    /// Whether a space must separate it from what follows.
+    /// Whether a space must separate this token from the next one.
     fn needs_space(self, next: Self) -> bool {
         self == Self::Text && next == Self::Text
     }
 }
 
-/// How the default mode spells a token.
+/// The spelling of a token in the default mode.
 fn spelled(at: &Tokens<'_>, token: &Token, before: TokenClass) -> Result<(TokenClass, String)> {
     let mode = at.mode();
     let refused =
@@ -105,7 +107,7 @@ fn spelled(at: &Tokens<'_>, token: &Token, before: TokenClass) -> Result<(TokenC
     }
 }
 
-/// Whether a character set's texts are not those of ASCII where their bytes are.
+/// Whether a character set is not a superset of ASCII.
 fn is_wide(introducer: &str) -> bool {
     let wide = ["_utf16", "_utf16le", "_utf32", "_ucs2"];
     wide.iter().any(|name| introducer.eq_ignore_ascii_case(name))

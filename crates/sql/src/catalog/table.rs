@@ -25,7 +25,7 @@ pub(crate) fn key_column(key: &str, part: usize) -> String {
     format!("{}{part}.{key}", remora_engine::HIDDEN_PREFIX)
 }
 
-/// The columns of a percolate table, with their declarations.
+/// The columns of a percolate table and their declarations.
 pub(crate) fn percolate_columns() -> [(&'static str, &'static str); 4] {
     [
         ("id", "bigint unsigned NOT NULL AUTO_INCREMENT PRIMARY KEY"),
@@ -66,7 +66,7 @@ pub(crate) struct SqlTable {
     pub options: TableOptions,
     /// The expressions of its functional keys.
     pub expressions: Vec<ExpressionKey>,
-    /// Columns with rounded values of expressions.
+    /// Generated columns that hold rounded values of expressions.
     pub rounded: Vec<RoundedKey>,
 }
 
@@ -90,7 +90,7 @@ impl SqlTable {
         table
     }
 
-    /// The same without caching, for a definition that is needed only once.
+    /// Parses a declaration without caching it.
     pub(crate) fn once(schema: Schema) -> Arc<Self> {
         Arc::new(Self::read(&Arc::new(schema)))
     }

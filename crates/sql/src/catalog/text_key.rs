@@ -7,8 +7,8 @@ use datafusion::sql::sqlparser::ast::{
 use super::{Key, KeyKind, KeyPart, expression_key::parsed};
 
 impl Key {
-    /// The column and the paths of a text index of documents. `None` if this is another key, or if a part is anything but
-    /// `column->>'path'`, or if parts name several columns.
+    /// The document column and the paths of a text index. `None` if this is another kind of key, if
+    /// a part is not `column->>'path'`, or if the parts use several columns.
     pub(crate) fn texts_at_paths(&self) -> Option<(String, Vec<String>)> {
         if self.kind != KeyKind::Fulltext {
             return None;
@@ -47,7 +47,7 @@ fn text_path(expression: &str) -> Option<(String, String)> {
     Some((column, path.value.into_string()?))
 }
 
-/// An expression without the parentheses around it.
+/// An expression without its outer parentheses.
 fn plain(mut expr: Expr) -> Expr {
     while let Expr::Nested(inner) = expr {
         expr = *inner;

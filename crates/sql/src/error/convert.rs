@@ -1,12 +1,12 @@
-//! Errors of the engine and of DataFusion become MySQL's.
+//! Converts errors of the engine and of DataFusion to MySQL's.
 
 use datafusion::error::DataFusionError;
 use remora_engine::{Ending, Error as EngineError, RequestPart};
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use crate::Error;
 
-/// The error that a plan failed with: ours where one of ours is inside.
+/// The error of a plan: ours if it wraps one of ours.
 pub(crate) fn from_plan(error: DataFusionError) -> Error {
     let root = error.find_root();
     if let DataFusionError::External(inner) = root {
@@ -22,18 +22,18 @@ pub(crate) fn from_plan(error: DataFusionError) -> Error {
             let message = "The statement needs more memory than max_query_memory allows";
             Error::new(ErrorCode::OutOfMemory, message)
         }
-        // What remains of names that only the query around could have given.
+        // An outer column that could not be resolved.
         DataFusionError::NotImplemented(what) if what.contains("OuterReferenceColumn") => {
             Error::unsupported("a column of the query around, named in this place of a subquery")
         }
         DataFusionError::NotImplemented(what) => Error::unsupported(what),
-        // Its text would ask for a report to others.
+        // The full text would ask the user to report a bug to DataFusion.
         DataFusionError::Internal(what) => from_text(what),
         other => from_text(&other.to_string()),
     }
 }
 
-/// An error of the engine that a statement met which reads.
+/// Converts an engine error of a statement that reads.
 pub(crate) fn from_engine(error: &EngineError) -> Error {
     let code = match error {
         EngineError::Ended(ending) => return ended(*ending),
@@ -45,7 +45,7 @@ pub(crate) fn from_engine(error: &EngineError) -> Error {
     Error::new(code, error.to_string())
 }
 
-/// An error of the engine that a statement met which writes.
+/// Converts an engine error of a statement that writes.
 pub(crate) fn from_engine_write(error: EngineError) -> Error {
     match error {
         EngineError::Conflict(_) => Error::new(
@@ -54,7 +54,7 @@ pub(crate) fn from_engine_write(error: EngineError) -> Error {
         ),
         EngineError::NotUnique { table, path, value, .. } => {
             let table = table.rsplit('.').next().unwrap_or_default();
-            let message = format!("Duplicate entry '{value}' for key '{table}.{path}'");
+            let message = messages::duplicate_entry(value, table, path);
             Error::new(ErrorCode::DuplicateKey, message)
         }
         EngineError::Closed => Error::shutdown(),
@@ -69,7 +69,7 @@ pub(crate) fn from_engine_write(error: EngineError) -> Error {
     }
 }
 
-/// 1317 and 3024, as of any statement that is told to end.
+/// 1317 or 3024, for a statement that was interrupted.
 fn ended(ending: Ending) -> Error {
     match ending {
         Ending::Interrupted => Error::interrupted(),
@@ -77,11 +77,11 @@ fn ended(ending: Ending) -> Error {
     }
 }
 
-/// Errors that DataFusion has as text only.
+/// Converts an error that DataFusion only gives as text.
 fn from_text(text: &str) -> Error {
     let has = |part: &str| text.contains(part);
     if has("more than one row") || has("returned more than one") {
-        return Error::new(ErrorCode::SubqueryRows, "Subquery returns more than 1 row");
+        return Error::new(ErrorCode::SubqueryRows, messages::SUBQUERY_ROWS);
     }
     if has("during the spilling process") {
         let message = "The statement needs more room on the disk than sql.max_spill_mb allows";

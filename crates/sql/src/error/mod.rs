@@ -4,11 +4,11 @@ mod convert;
 
 use std::fmt;
 
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 pub(crate) use convert::{from_engine, from_engine_write, from_plan};
 
-/// The crate's results.
+/// The crate's result type.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// A statement that failed.
@@ -17,7 +17,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub struct Error {
     /// MySQL's code.
     pub code: ErrorCode,
-    /// MySQL's words where it has some for this, else ours.
+    /// MySQL's message if it has one, otherwise our own.
     pub message: String,
 }
 
@@ -27,7 +27,7 @@ impl Error {
         Self { code, message: message.into() }
     }
 
-    /// 1235: something this version does not do.
+    /// 1235: not supported.
     pub fn unsupported(what: impl fmt::Display) -> Self {
         Self::new(
             ErrorCode::NotSupported,
@@ -35,39 +35,39 @@ impl Error {
         )
     }
 
-    /// 1053: the server is stopping.
+    /// 1053: the server is shutting down.
     pub fn shutdown() -> Self {
         Self::new(ErrorCode::ServerShutdown, "Server shutdown in progress")
     }
 
-    /// 1094: no such connection.
+    /// 1094: there is no such connection.
     pub fn unknown_thread(id: u64) -> Self {
         Self::new(ErrorCode::UnknownThread, format!("Unknown thread id: {id}"))
     }
 
-    /// 1095: another user's connection.
+    /// 1095: the connection belongs to another user.
     pub fn not_owner(id: u64) -> Self {
         Self::new(ErrorCode::KillDenied, format!("You are not owner of thread {id}"))
     }
 
-    /// 1210: the values of a prepared statement are not those that it takes.
+    /// 1210: the number of values does not match the prepared statement.
     pub fn wrong_parameters() -> Self {
-        Self::new(ErrorCode::WrongArguments, "Incorrect arguments to mysqld_stmt_execute")
+        Self::new(ErrorCode::WrongArguments, messages::incorrect_arguments("mysqld_stmt_execute"))
     }
 
-    /// 1243: no such prepared statement, by its name or number.
+    /// 1243: there is no prepared statement of this name or number.
     pub fn unknown_statement(statement: impl fmt::Display, command: &str) -> Self {
         let message =
             format!("Unknown prepared statement handler ({statement}) given to {command}");
         Self::new(ErrorCode::UnknownStatement, message)
     }
 
-    /// 1317: killed.
+    /// 1317: the statement was killed.
     pub fn interrupted() -> Self {
         Self::new(ErrorCode::Interrupted, "Query execution was interrupted")
     }
 
-    /// 3024: the statement took too long.
+    /// 3024: the statement exceeded its time limit.
     pub fn query_timeout() -> Self {
         let message = "Query execution was interrupted, maximum statement execution time exceeded";
         Self::new(ErrorCode::QueryTimeout, message)

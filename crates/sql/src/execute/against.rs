@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
     SearchModifier, SelectItem, SetExpr, Value, ValueWithSpan, Visitor, VisitorMut,
 };
 use remora_engine::Value as EngineValue;
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::run::{collect, parsed};
 use crate::{
@@ -54,7 +54,7 @@ async fn evaluated(session: &SessionState, expr: Expr, source: &Source) -> Resul
 
 /// Error 1210.
 fn wrong_arguments() -> Error {
-    Error::new(ErrorCode::WrongArguments, "Incorrect arguments to AGAINST")
+    Error::new(ErrorCode::WrongArguments, messages::incorrect_arguments("AGAINST"))
 }
 
 /// Replaces each argument of AGAINST by a numbered marker.

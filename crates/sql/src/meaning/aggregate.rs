@@ -1,4 +1,4 @@
-//! Aggregates: DataFusion's with MySQL's types, and those that DataFusion lacks.
+//! Aggregates: DataFusion's with MySQL's types, and our own where DataFusion has none.
 
 mod folds;
 mod head;
@@ -37,13 +37,13 @@ pub(super) use folds::MAX_CONCAT_BYTES;
 use head::Head;
 pub(super) use head::{HEAD, PLACE};
 
-/// How many different numbers sets have: COUNT(DISTINCT …) of one.
+/// COUNT(DISTINCT …) over a set of integers: the number of distinct integers in all sets.
 pub(crate) const COUNT_NUMBERS: &str = "#count_numbers";
 
-/// Digits that SUM adds to those of its argument.
+/// The digits that the result of SUM has beyond those of its argument.
 pub(crate) const SUM_DIGITS: u32 = 22;
 
-/// The aggregate function of this name, in lower case, where it is not DataFusion's own.
+/// The aggregate of this lower-case name, if MySQL's differs from DataFusion's.
 pub(crate) fn aggregate_function(name: &str) -> Option<Arc<AggregateUDF>> {
     if let Some(head) = Head::named(name) {
         return Some(Arc::new(AggregateUDF::from(head)));
@@ -65,7 +65,7 @@ pub(crate) fn aggregate_function(name: &str) -> Option<Arc<AggregateUDF>> {
     Some(Arc::new(AggregateUDF::from(Aggregate::new(kind))))
 }
 
-/// DataFusion's own of this name.
+/// DataFusion's own aggregate of this name.
 fn plain(name: &str) -> PlanResult<Arc<AggregateUDF>> {
     static ALL: LazyLock<Vec<Arc<AggregateUDF>>> =
         LazyLock::new(SessionStateDefaults::default_aggregate_functions);
@@ -77,11 +77,11 @@ fn plain(name: &str) -> PlanResult<Arc<AggregateUDF>> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
-    /// DataFusion's, with the argument's type.
+    /// DataFusion's aggregate, with the type of the argument.
     Plain(&'static str),
-    /// MIN or MAX: DataFusion's but for what sorts by a key.
+    /// MIN or MAX: DataFusion's, except for types that are compared by sort keys.
     Extreme(&'static str, bool),
-    /// Our own.
+    /// Our own implementation.
     Fold(&'static str),
 }
 
@@ -102,7 +102,7 @@ impl Aggregate {
         }
     }
 
-    /// DataFusion's own, where that does it for arguments of this type.
+    /// DataFusion's aggregate, if it can do the work for arguments of this type.
     fn delegate(&self, field: Option<&FieldRef>) -> Option<PlanResult<Arc<AggregateUDF>>> {
         match self.kind {
             Kind::Plain(name) => Some(plain(name)),
@@ -232,7 +232,7 @@ impl AggregateUDFImpl for Aggregate {
     }
 }
 
-/// A fold over rows as DataFusion drives it.
+/// A [`Fold`] as DataFusion's accumulator.
 struct Folding {
     fold: Box<dyn Fold>,
     types: Vec<ExprType>,
@@ -264,7 +264,7 @@ impl Folding {
         let columns =
             arrays.iter().zip(types).map(|(array, kind)| Column::new(array, kind.clone()));
         let mut columns: Vec<Column> = columns.collect::<PlanResult<_>>()?;
-        // GROUP_CONCAT: what makes a text of numbers takes them as texts.
+        // GROUP_CONCAT reads numbers as texts.
         if self.result.is_string() {
             columns.iter_mut().for_each(Column::read_as_text);
         }

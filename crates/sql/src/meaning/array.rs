@@ -1,4 +1,4 @@
-//! Columns of Arrow as values, and values as columns.
+//! Converts Arrow columns to values and back.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -26,7 +26,8 @@ pub(crate) struct Column {
     array: ArrayRef,
     kind: ExprType,
     reading: Reading,
-    /// Whether numbers that are formatted in a way of their own are read as the texts they make.
+    /// Whether numbers with a display format (ZEROFILL, a fixed number of decimals) are read as
+    /// formatted texts.
     as_text: bool,
 }
 
@@ -51,7 +52,7 @@ enum Reading {
 }
 
 impl Column {
-    /// A column of this type. What is held in an unusual way is cast first.
+    /// Wraps a column of this type. An array of another representation is cast first.
     pub(crate) fn new(array: &ArrayRef, kind: ExprType) -> Result<Self> {
         let wanted = match array.data_type() {
             DataType::Boolean => DataType::Boolean,
@@ -68,13 +69,12 @@ impl Column {
         Ok(Self { array, kind, reading, as_text: false })
     }
 
-    /// From here on numbers with leading zeros or with a fixed number of decimals are read as
-    /// their texts.
+    /// From now on, numbers with leading zeros or a fixed number of decimals are read as texts.
     pub(crate) fn read_as_text(&mut self) {
         self.as_text = self.kind.is_number() && self.kind.is_formatted();
     }
 
-    /// The value of a row.
+    /// The value in a row.
     pub(crate) fn get(&self, row: usize) -> SqlValue<'_> {
         let value = self.own(row);
         match value {
@@ -148,12 +148,12 @@ fn reading(held: &DataType, kind: &ExprType) -> Reading {
     }
 }
 
-/// The number of an ENUM's word, from 1; the sum of 2^n of a SET's.
+/// The number of an ENUM label, from 1, or the bit mask of a SET.
 pub(crate) fn member_number(kind: &ExprType, text: &str) -> u64 {
     let members = kind.members.as_deref().unwrap_or(&[]);
     let at = |word: &str| members.iter().position(|member| member == word);
     match kind.kind {
-        // A set of no members is the empty text, also where '' is a member.
+        // The empty text is the empty set, even if '' is a label.
         SqlType::Set if text.is_empty() => 0,
         SqlType::Set => text
             .split(',')
@@ -164,7 +164,7 @@ pub(crate) fn member_number(kind: &ExprType, text: &str) -> u64 {
     }
 }
 
-/// A column that is made value by value.
+/// A builder for a column of values.
 pub(crate) enum Building {
     Null(usize),
     Truth(BooleanBuilder),
@@ -180,7 +180,7 @@ pub(crate) enum Building {
 }
 
 impl Building {
-    /// A column held in this type of Arrow's, for this SQL type.
+    /// A builder for an array of this Arrow type, with values of this SQL type.
     pub(crate) fn new(held: &DataType, kind: &ExprType) -> Self {
         match held {
             DataType::Null => Self::Null(0),
@@ -203,7 +203,7 @@ impl Building {
         }
     }
 
-    /// Adds a value, turned into the column's type.
+    /// Appends a value, converted to the column's type.
     pub(crate) fn push(&mut self, value: &SqlValue<'_>, call: &Call<'_>) {
         if value.is_null() {
             return self.push_null();
@@ -211,7 +211,7 @@ impl Building {
         match self {
             Self::Null(rows) => *rows += 1,
             Self::Truth(builder) => builder.append_option(value.is_true(call)),
-            // Numbers beyond 64 bits cannot be here: whoever made them checked.
+            // Integers fit in 64 bits, because the caller has checked them.
             Self::Int(builder) => builder.append_value(value.integer(call) as i64),
             Self::Uint(builder) => builder.append_value(value.integer(call) as u64),
             Self::Narrow(builder, scale) => {
@@ -248,7 +248,7 @@ impl Building {
         }
     }
 
-    /// The column.
+    /// The finished array.
     pub(crate) fn finish(self) -> ArrayRef {
         match self {
             Self::Null(rows) => Arc::new(NullArray::new(rows)),
@@ -265,7 +265,7 @@ impl Building {
     }
 }
 
-/// A date or time as its column holds it.
+/// A date or time in its column's representation.
 fn packed(value: &SqlValue<'_>, call: &Call<'_>) -> Option<i64> {
     match call.result.kind {
         SqlType::Time(digits) => {

@@ -1,8 +1,8 @@
-//! What a function knows while it runs: its types, and the session around it.
+//! The context of a function call: its types and the session.
 
 use datafusion::common::ScalarValue;
 use jiff::tz::TimeZone;
-use remora_mysql::{Collation, ErrorCode, SqlMode};
+use remora_mysql::{Collation, ErrorCode, SqlMode, messages};
 
 use super::{
     temporal::{Moment, local_of_utc},
@@ -11,25 +11,25 @@ use super::{
 };
 use crate::state::Context;
 
-/// What is known of a call before it runs: enough to say its type.
+/// What is known of a call during planning, to derive its result type.
 pub(crate) struct TypeContext<'a> {
     /// The arguments' types.
     pub types: &'a [ExprType],
-    /// The arguments that are constants.
+    /// The arguments' values where they are constants.
     pub scalars: &'a [Option<&'a ScalarValue>],
-    /// What literals compare by.
+    /// The collation of literals.
     pub collation: Collation,
-    /// Digits that a division adds.
+    /// The digits that a division adds to the scale (`div_precision_increment`).
     pub division_digits: u8,
 }
 
 impl<'a> TypeContext<'a> {
-    /// The type of an argument; that of NULL where there is none.
+    /// The type of an argument, or the type of NULL if there is none.
     pub(crate) fn get(&self, index: usize) -> ExprType {
         self.types.get(index).cloned().unwrap_or_else(ExprType::null)
     }
 
-    /// An argument that is a constant whole number.
+    /// The value of a constant integer argument.
     pub(crate) fn constant(&self, index: usize) -> Option<i64> {
         match self.scalars.get(index).copied().flatten()? {
             ScalarValue::Int64(number) => *number,
@@ -44,7 +44,7 @@ impl<'a> TypeContext<'a> {
         }
     }
 
-    /// An argument that is a constant text.
+    /// The value of a constant text argument.
     pub(crate) fn constant_text(&self, index: usize) -> Option<&'a str> {
         match self.scalars.get(index).copied().flatten()? {
             ScalarValue::Utf8(text)
@@ -60,10 +60,10 @@ impl<'a> TypeContext<'a> {
     }
 }
 
-/// What is known while a call runs.
+/// The context while a call runs.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
-    /// The session's side, if there is a session.
+    /// The session's state, if there is a session.
     pub context: Option<&'a Context>,
     /// The arguments' types.
     pub types: &'a [ExprType],
@@ -72,33 +72,31 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Warns, where somebody listens.
+    /// Adds a warning, if there is a session.
     pub(crate) fn warn(&self, code: ErrorCode, message: impl FnOnce() -> String) {
         if let Some(context) = self.context {
             context.warn(code, message());
         }
     }
 
-    /// The same once for each statement.
+    /// Adds a warning unless the statement has it already.
     pub(crate) fn warn_once(&self, code: ErrorCode, message: impl FnOnce() -> String) {
         if let Some(context) = self.context {
             context.warn_once(code, message());
         }
     }
 
-    /// Warns that only the beginning of a text is a value of a type.
+    /// Warns that only a prefix of a text is a value of this type.
     pub(crate) fn warn_truncated(&self, kind: &str, text: &str) {
-        self.warn(ErrorCode::TruncatedValue, || {
-            format!("Truncated incorrect {kind} value: '{text}'")
-        });
+        self.warn(ErrorCode::TruncatedValue, || messages::truncated_incorrect_value(kind, text));
     }
 
-    /// The session's time zone.
+    /// The session's time zone; UTC without a session.
     pub(crate) fn time_zone(&self) -> TimeZone {
         self.context.map_or(TimeZone::UTC, |context| context.time_zone.clone())
     }
 
-    /// When the statement began, in microseconds since 1970 UTC.
+    /// The statement's start in microseconds since 1970 UTC.
     pub(crate) fn now_micros(&self) -> i64 {
         match self.context {
             Some(context) => context.clock.micros,
@@ -106,24 +104,24 @@ impl Call<'_> {
         }
     }
 
-    /// When the statement began, as the session's clocks showed it.
+    /// The statement's start in the session's time zone.
     pub(crate) fn now(&self) -> Moment {
         local_of_utc(self.now_micros(), &self.time_zone()).unwrap_or_default()
     }
 
-    /// The date when the statement began.
+    /// The date of the statement's start in the session's time zone.
     pub(crate) fn today(&self) -> Moment {
         self.now().midnight()
     }
 
-    /// The longest text that a function may make, in bytes.
+    /// The most bytes of a text that a function may produce.
     pub(crate) fn longest_text(&self) -> u64 {
-        // It is held several times on its way: as a value, in a column, in the reply.
+        // Several copies exist at once: the value, the column and the reply.
         let most = |context: &Context| context.max_text_bytes.min(context.max_batch_bytes / 4);
         self.context.map_or(64 << 20, most)
     }
 
-    /// NULL in the place of a text that would be too long, with a warning.
+    /// NULL and a warning instead of a text that is too long.
     pub(crate) fn too_long<'v>(&self, function: &str) -> SqlValue<'v> {
         let most = self.longest_text();
         self.warn(ErrorCode::FunctionResultTooLong, || {
@@ -134,7 +132,7 @@ impl Call<'_> {
         SqlValue::Null
     }
 
-    /// What the session wants statements to mean.
+    /// The session's `sql_mode`; the default without a session.
     pub(crate) fn sql_mode(&self) -> SqlMode {
         self.context.map_or(SqlMode::DEFAULT, |context| context.sql_mode)
     }
@@ -146,7 +144,8 @@ impl Call<'_> {
 }
 
 impl Call<'_> {
-    /// The moment of a value, if `sql_mode` allows its zeros; else a warning.
+    /// The date and time of a value if `sql_mode` permits its zero parts; otherwise `None` and a
+    /// warning.
     pub(crate) fn allowed_moment(&self, value: &SqlValue<'_>) -> Option<(Moment, bool, u8)> {
         let found = value.moment_with_clock(self)?;
         let mode = self.sql_mode();

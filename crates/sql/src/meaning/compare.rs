@@ -1,4 +1,4 @@
-//! How two values are compared: what both become first, and then which is smaller.
+//! How two values are compared: the domain to which both are converted, and their order in it.
 
 use std::cmp::Ordering;
 
@@ -8,26 +8,26 @@ use remora_mysql::Collation;
 use super::{call::Call, collation, json, types::ExprType, value::SqlValue};
 use crate::{Result, SqlType};
 
-/// Whether a comparison with NULL does not hold.
+/// Whether a comparison operator returns NULL for NULL.
 pub(crate) fn is_false_of_null(operator: Operator) -> bool {
     use Operator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
     matches!(operator, Eq | NotEq | Lt | LtEq | Gt | GtEq)
 }
 
-/// What both sides become.
+/// The type to which both sides of a comparison are converted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum ComparisonDomain {
-    /// Whole numbers.
+    /// Integers.
     Int,
     /// Exact decimals.
     Decimal,
     /// Doubles.
     Double,
-    /// Texts by a collation.
+    /// Texts in a collation.
     Text(Collation),
     /// Bytes.
     Bytes,
-    /// Dates with a time of day.
+    /// Dates, with or without a time of day.
     Moment,
     /// Spans of time.
     Time,
@@ -36,7 +36,7 @@ pub(crate) enum ComparisonDomain {
 }
 
 impl ComparisonDomain {
-    /// What values of these types become.
+    /// The domain for values of these two types.
     pub(crate) fn of(a: &ExprType, b: &ExprType) -> Result<Self> {
         if a.is_null() || b.is_null() {
             let other = if a.is_null() { b } else { a };
@@ -66,8 +66,8 @@ impl ComparisonDomain {
     }
 }
 
-/// What the value of a CASE and one that it is compared with become: JSON is compared as its text
-/// there, and with numbers as one.
+/// The domain for the operand of a CASE and a WHEN value. JSON compares with texts by its text, and
+/// with numbers as a number.
 pub(crate) fn for_case(a: &ExprType, b: &ExprType) -> Result<ComparisonDomain> {
     let is_json = |kind: &ExprType| kind.kind == SqlType::Json;
     match (is_json(a), is_json(b)) {
@@ -83,7 +83,7 @@ pub(crate) fn for_case(a: &ExprType, b: &ExprType) -> Result<ComparisonDomain> {
     }
 }
 
-/// What several values become that are compared with each other.
+/// The common domain of several values.
 pub(crate) fn common_for_comparison(types: &[ExprType]) -> Result<ComparisonDomain> {
     let present: Vec<&ExprType> = types.iter().filter(|each| !each.is_null()).collect();
     let Some((first, rest)) = present.split_first() else { return Ok(ComparisonDomain::Int) };
@@ -94,7 +94,7 @@ pub(crate) fn common_for_comparison(types: &[ExprType]) -> Result<ComparisonDoma
         if temporal && others_are_dates {
             return Ok(ComparisonDomain::Moment);
         }
-        // GREATEST and LEAST compare what is neither as text.
+        // GREATEST and LEAST compare all other mixtures as text.
         let (collation, _) = collation::aggregate(present.iter().copied())?;
         return Ok(ComparisonDomain::Text(collation));
     }
@@ -114,7 +114,7 @@ pub(crate) fn common_for_comparison(types: &[ExprType]) -> Result<ComparisonDoma
     Ok(comparing)
 }
 
-/// The order of two values; `None` where one is NULL or becomes it.
+/// The order of two values; `None` if one is NULL or becomes NULL when converted.
 pub(crate) fn compare_values(
     comparing: &ComparisonDomain,
     a: &SqlValue<'_>,

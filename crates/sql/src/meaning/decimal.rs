@@ -1,4 +1,4 @@
-//! Exact decimals while they are calculated with: a 256-bit number of units and a scale.
+//! Exact decimals for calculations: a 256-bit number of units and a scale.
 
 use std::{cmp::Ordering, fmt};
 
@@ -9,13 +9,13 @@ use super::types::{MAX_DIGITS, MAX_SCALE};
 /// `units / 10^scale`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dec {
-    /// How many of its smallest units.
+    /// The number in units of its scale.
     pub units: i256,
-    /// Digits of the fraction.
+    /// The number of fraction digits.
     pub scale: u8,
 }
 
-/// 10 to this power, for powers that 256 bits hold.
+/// Ten to this power, for powers that fit in 256 bits.
 pub(crate) fn power_of_ten(power: u8) -> i256 {
     const TEN: i256 = i256::from_i128(10);
     let wide = 10i128.checked_pow(u32::from(power)).map(i256::from_i128);
@@ -31,13 +31,13 @@ impl Dec {
         Self { units: i256::from_i128(number), scale: 0 }
     }
 
-    /// The largest of so many digits.
+    /// The largest decimal with so many digits.
     pub(crate) fn largest(digits: u8, scale: u8) -> Self {
         Self { units: power_of_ten(digits) - i256::ONE, scale }
     }
 
-    /// The number that begins a text, after spaces, and how many bytes it took; what has more
-    /// digits than MySQL's decimals is cut to them.
+    /// Parses the number at the start of a text, after spaces; returns it and the bytes consumed.
+    /// Digits beyond MySQL's limit are cut.
     pub(crate) fn parse_prefix(text: &str) -> (Self, usize) {
         let bytes = text.as_bytes();
         let start = bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
@@ -83,7 +83,7 @@ impl Dec {
             digits.extend(std::iter::repeat_n('0', zeros));
             scale = 0;
         }
-        // More digits of a fraction than can be held are rounded away.
+        // Excess fraction digits are rounded away.
         let mut round_up = false;
         while scale > i32::from(MAX_SCALE) {
             round_up = digits.pop().is_some_and(|digit| digit >= '5');
@@ -102,12 +102,12 @@ impl Dec {
         if negative { number.negated() } else { number }
     }
 
-    /// The double's shortest decimal text as a decimal.
+    /// The decimal with the shortest text that identifies the double.
     pub(crate) fn from_double(number: f64) -> Self {
         Self::parse_prefix(&format!("{number:e}")).0
     }
 
-    /// The opposite.
+    /// The negated number.
     pub(crate) fn negated(self) -> Self {
         Self { units: self.units.wrapping_neg(), ..self }
     }
@@ -122,7 +122,8 @@ impl Dec {
         self.units < i256::ZERO
     }
 
-    /// With this scale: zeros added or digits rounded away, half away from zero.
+    /// The number with this scale: padded with zeros, or rounded half away from zero. `None` on
+    /// overflow.
     pub(crate) fn rescaled(self, scale: u8) -> Option<Self> {
         if scale >= self.scale {
             let units = self.units.checked_mul(power_of_ten(scale - self.scale))?;
@@ -135,7 +136,7 @@ impl Dec {
         Some(Self { units, scale })
     }
 
-    /// With this scale, digits beyond it cut off.
+    /// The number with this scale, truncated.
     pub(crate) fn cut(self, scale: u8) -> Option<Self> {
         if scale >= self.scale {
             return self.rescaled(scale);
@@ -144,7 +145,8 @@ impl Dec {
         Some(Self { units, scale })
     }
 
-    /// Rounded to so many digits of a fraction, or to tens, hundreds, … where negative; `cut` cuts.
+    /// Rounded to so many fraction digits; negative `digits` round to tens, hundreds and so on.
+    /// With `cut` it truncates.
     pub(crate) fn rounded(self, digits: i64, cut: bool) -> Option<Self> {
         if digits >= 0 {
             let scale = u8::try_from(digits).unwrap_or(u8::MAX).min(self.scale);
@@ -165,28 +167,28 @@ impl Dec {
         Some((self.rescaled(scale)?.units, other.rescaled(scale)?.units, scale))
     }
 
-    /// The sum.
+    /// The sum, or `None` on overflow.
     pub(crate) fn plus(self, other: Self) -> Option<Self> {
         let (a, b, scale) = self.aligned(other)?;
         Some(Self { units: a.checked_add(b)?, scale })
     }
 
-    /// The difference.
+    /// The difference, or `None` on overflow.
     pub(crate) fn minus(self, other: Self) -> Option<Self> {
         self.plus(other.negated())
     }
 
-    /// The product, its scale cut to what there can be.
+    /// The product, its scale limited to the maximum; `None` on overflow.
     pub(crate) fn times(self, other: Self) -> Option<Self> {
         let units = self.units.checked_mul(other.units)?;
         let product = Self { units, scale: self.scale + other.scale };
         if product.scale > MAX_SCALE { product.rescaled(MAX_SCALE) } else { Some(product) }
     }
 
-    /// The quotient with so many digits of a fraction, rounded half away from zero. `None` too
-    /// where the divisor is zero.
+    /// The quotient with this scale, rounded half away from zero. `None` on overflow and for a
+    /// divisor of zero.
     pub(crate) fn divided_by(self, other: Self, scale: u8) -> Option<Self> {
-        // One digit more than asked decides how to round.
+        // One extra digit decides the rounding.
         let wanted = scale.checked_add(1)?.checked_add(other.scale)?;
         let up = i16::from(wanted) - i16::from(self.scale);
         let units = if up >= 0 {
@@ -199,19 +201,19 @@ impl Dec {
         Self { units, scale: scale + 1 }.rescaled(scale)
     }
 
-    /// The quotient's whole part.
+    /// The integer part of the quotient.
     pub(crate) fn whole_quotient(self, other: Self) -> Option<i256> {
         let (a, b, _) = self.aligned(other)?;
         a.checked_div(b)
     }
 
-    /// What a division leaves, with the dividend's sign.
+    /// The remainder, with the sign of the dividend.
     pub(crate) fn remainder(self, other: Self) -> Option<Self> {
         let (a, b, scale) = self.aligned(other)?;
         Some(Self { units: a.checked_rem(b)?, scale })
     }
 
-    /// The nearest whole number, half away from zero.
+    /// The nearest integer, rounded half away from zero.
     pub(crate) fn to_whole(self) -> Option<i128> {
         self.rescaled(0)?.units.to_i128()
     }
@@ -220,7 +222,7 @@ impl Dec {
     pub(crate) fn to_double(self) -> f64 {
         match (self.units.to_i128(), self.scale) {
             (Some(units), 0) => units as f64,
-            // Both are exact, so that one division rounds once.
+            // Both operands are exact doubles, so the division rounds only once.
             (Some(units), scale) if units.unsigned_abs() < 1 << 53 && scale <= 22 => {
                 units as f64 / 10f64.powi(i32::from(scale))
             }
@@ -228,14 +230,14 @@ impl Dec {
         }
     }
 
-    /// Digits before the point.
+    /// The number of integer digits.
     pub(crate) fn integer_digits(self) -> usize {
         let digits = self.units.wrapping_abs().to_string().len();
         digits.saturating_sub(usize::from(self.scale))
     }
 }
 
-/// The exponent at this place and where it ends.
+/// Parses an exponent at an offset; returns it and the offset after it.
 fn exponent(bytes: &[u8], at: usize) -> (i32, usize) {
     if !matches!(bytes.get(at), Some(b'e' | b'E')) {
         return (0, at);
@@ -276,7 +278,8 @@ impl Ord for Dec {
     fn cmp(&self, other: &Self) -> Ordering {
         match self.aligned(*other) {
             Some((a, b, _)) => a.cmp(&b),
-            // Only the one of the smaller scale can be too great to be aligned: beyond all that the other can be.
+            // Only the operand with the smaller scale can be too large to align, and it then
+            // exceeds any value of the other.
             None => match self.scale < other.scale {
                 true => self.units.cmp(&i256::ZERO),
                 false => i256::ZERO.cmp(&other.units),

@@ -3,7 +3,7 @@
 use super::types::{ExprType, Width};
 use crate::{SqlType, catalog::ColumnSpec};
 
-/// The widest that MySQL lets a number be declared.
+/// The greatest display width that MySQL accepts.
 const MAX_WIDTH: u32 = 255;
 
 /// The type of a column in expressions.

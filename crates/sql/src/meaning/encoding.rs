@@ -1,8 +1,8 @@
-//! Bytes as letters.
+//! Base64 and hexadecimal encodings.
 
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Base 64, without line breaks.
+/// Encodes as base64 without line breaks.
 pub(crate) fn base64(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
@@ -17,7 +17,7 @@ pub(crate) fn base64(bytes: &[u8]) -> String {
     out
 }
 
-/// The bytes of a text in base 64; white space does not count. `None` if it is none.
+/// Decodes base64, ignoring white space. `None` if it is invalid.
 pub(crate) fn from_base64(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     let (mut bits, mut count, mut padding) = (0u32, 0, 0);
@@ -43,7 +43,7 @@ pub(crate) fn from_base64(text: &str) -> Option<Vec<u8>> {
     (count % 4 == 0 && padding < 3).then_some(out)
 }
 
-/// Two capital hexadecimal digits a byte.
+/// Encodes as upper-case hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let digit = |bits: u8| DIGITS.get(usize::from(bits)).copied().unwrap_or(b'0');
@@ -52,7 +52,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     String::from_utf8(digits).unwrap_or_default()
 }
 
-/// The bytes of hexadecimal digits; `None` if there are others.
+/// Decodes hexadecimal; `None` if it is invalid.
 pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> =
         text.chars().map(|digit| digit.to_digit(16).map(|bits| bits as u8)).collect();

@@ -1,11 +1,12 @@
-//! Numbers formatted as their columns declare: with leading zeros, or with a fixed number of digits after the point.
+//! Numbers in the display format of their columns: leading zeros, or a fixed number of fraction
+//! digits.
 
 use super::{
     types::{ExprType, MAX_SCALE, Width},
     value::SqlValue,
 };
 
-/// Functions that take numbers as their texts.
+/// Functions that convert number arguments to texts.
 const TEXT_FUNCTIONS: [&str; 34] = [
     "ascii",
     "bit_length",
@@ -43,13 +44,13 @@ const TEXT_FUNCTIONS: [&str; 34] = [
     "upper",
 ];
 
-/// Whether a function takes numbers as their texts.
+/// Whether a function converts number arguments to texts.
 pub(super) fn takes_texts(function: &str) -> bool {
     TEXT_FUNCTIONS.binary_search(&function).is_ok()
 }
 
 impl ExprType {
-    /// The text of a number of this type.
+    /// The formatted text of a number of this type.
     pub(super) fn formatted(&self, value: &SqlValue<'_>) -> String {
         let digits = |decimals: u8| usize::from(decimals.min(MAX_SCALE));
         let text = match (self.decimals, value) {

@@ -1,6 +1,7 @@
-//! Evaluates an expression for one row without a plan and without a session. It takes only expressions that mean the
-//! same to every session, whose texts have the collation of new connections, and that have a value for every row. An
-//! expression that may fail, such as a sum that may overflow, has no formula: such a row would be in no index.
+//! Evaluates an expression for a single row, without a plan or a session. Accepted are only
+//! expressions with the same meaning in every session, texts in the default collation of
+//! connections, and a value for every row. An expression that may fail, such as a sum that may
+//! overflow, is refused, since a row for which it failed would be missing from the index.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -28,17 +29,17 @@ use super::{
 };
 use crate::SqlType;
 
-/// What an expression is made of.
+/// A compiled expression.
 pub(crate) struct Formula(Node);
 
 enum Node {
-    /// A column, by its place.
+    /// A column, by its position.
     Column(usize, ExprType),
     Constant(ScalarValue, ExprType),
     Call(Box<FunctionCall>),
 }
 
-/// A function and what it is called with.
+/// A function call.
 struct FunctionCall {
     definition: &'static Definition,
     args: Vec<Node>,
@@ -47,12 +48,12 @@ struct FunctionCall {
     held: DataType,
 }
 
-/// Where a column stands, and its type.
+/// Finds a column by name: its position and type.
 type Find<'f> = &'f dyn Fn(&str) -> Option<(usize, ExprType)>;
 
 impl Formula {
-    /// The formula of an expression; an error says why it has none: it is more than calls, columns and literals, or may
-    /// fail.
+    /// Compiles an expression. The error says why it is refused: it has more than calls, columns
+    /// and literals, or may fail.
     pub(crate) fn of(expr: &Expr, find: Find<'_>) -> Result<Self, String> {
         let mut expr = expr.clone();
         let reading = Reading { sql_mode: SqlMode::DEFAULT, database: String::new() };
@@ -60,12 +61,12 @@ impl Formula {
         Node::of(&expr, find).map(Self)
     }
 
-    /// Its type.
+    /// The type of the result.
     pub(crate) fn kind(&self) -> &ExprType {
         self.0.kind()
     }
 
-    /// What it gives for a row, as an array of one value; an error where it fails, as a query would.
+    /// The value for a row, as an array with one element; an error where a query would fail.
     pub(crate) fn evaluate(&self, row: &[Value]) -> Result<ArrayRef, String> {
         self.0.evaluate(row)
     }
@@ -124,7 +125,7 @@ impl Node {
         }
     }
 
-    /// Between which it is, if it is a whole number.
+    /// The least and greatest value, if it is an integer.
     fn bounds(&self) -> (i128, i128) {
         match self {
             Self::Constant(ScalarValue::Int64(Some(number)), _) => {
@@ -137,7 +138,7 @@ impl Node {
     }
 }
 
-/// Whether values of a column of this type are here what scans have of them.
+/// Whether values of this column type are represented here as scans represent them.
 fn is_held_alike(kind: &ExprType) -> bool {
     let is_plain = kind.multi.is_none() && kind.decimals.is_none();
     let is_whole = kind.is_integer() && !matches!(kind.kind, SqlType::Bit(_));
@@ -159,7 +160,7 @@ fn is_held_alike(kind: &ExprType) -> bool {
     is_plain && is_known && kind.members.is_none()
 }
 
-/// Between which the values of a column of integers are.
+/// The least and greatest value of an integer column.
 fn bounds_of_column(kind: &ExprType) -> (i128, i128) {
     let bits = match kind.kind {
         SqlType::TinyInt => 8,
@@ -174,7 +175,7 @@ fn bounds_of_column(kind: &ExprType) -> (i128, i128) {
     }
 }
 
-/// The same of what an expression of a type gives, by its places.
+/// The least and greatest value of an integer expression, by the digits of its type.
 fn bounds_of(kind: &ExprType) -> (i128, i128) {
     let most = 10_i128.pow(kind.length.min(20)) - 1;
     let (least, greatest) = match kind.unsigned {
@@ -213,13 +214,14 @@ impl FunctionCall {
         }
     }
 
-    /// Why it gives nothing for some rows; `None` if it gives something for all.
+    /// Why the call fails for some rows, or `None` if it never does.
     fn may_fail(&self) -> Option<&'static str> {
         let (Some(first), Some(arg)) = (self.types.first(), self.args.first()) else {
             return Some("it reads nothing");
         };
         let is_constant = |arg: &Node| matches!(arg, Node::Constant(..));
-        // What is to have more digits than there can be has fewer than it needs. A cast keeps within those that it says.
+        // A result type with the most digits may have been capped. A cast keeps to its declared
+        // digits.
         if self.definition.name != "cast_decimal"
             && matches!(
                 self.kind.kind,
@@ -266,7 +268,7 @@ impl FunctionCall {
         }
     }
 
-    /// Whether a sum or a product may be more than its type holds.
+    /// Whether a sum or product may exceed its type.
     fn may_overflow(&self) -> bool {
         let [a, b] = self.args.as_slice() else { return true };
         let (of_a, of_b) = (a.kind(), b.kind());
@@ -292,7 +294,7 @@ impl FunctionCall {
         }
     }
 
-    /// Between which it is, if it is a whole number.
+    /// The least and greatest value of the call, if it is an integer.
     fn bounds(&self) -> (i128, i128) {
         let of = |place: usize| self.args.get(place).map_or((i128::MIN, i128::MAX), Node::bounds);
         let are_whole = self.types.iter().all(ExprType::is_integer);
@@ -311,7 +313,8 @@ impl FunctionCall {
         }
     }
 
-    /// Whether it takes a document at its first place, with the constants that it has.
+    /// Whether the call accepts a document as its first argument, with its constant arguments.
+    /// Tests it with an empty one.
     fn is_right_for_a_document(&self) -> bool {
         let value = |arg: &Node| match arg {
             Node::Constant(..) => arg.evaluate(&[]).ok(),
@@ -332,12 +335,12 @@ impl FunctionCall {
         self.call(&arrays)
     }
 
-    /// Whether an argument is evaluated, as MySQL does, behind those before it.
+    /// Whether an argument is evaluated, as in MySQL, given the values of those before it.
     fn is_asked(&self, place: usize, before: &[ArrayRef]) -> Result<bool, String> {
         match self.definition.name {
             "coalesce" | "ifnull" => Ok(before.iter().all(|value| value.is_null(0))),
             "case" => {
-                // Conditions and what they lead to by turns, and at the end what else there is.
+                // Arguments are conditions and results in turn, with the ELSE value last.
                 for (nth, condition) in before.iter().enumerate().step_by(2) {
                     if self.is_true(nth, condition)? {
                         return Ok(place == nth + 1);
@@ -375,10 +378,10 @@ impl FunctionCall {
     }
 }
 
-/// Characters of the longest text that is made of several: no session's `max_allowed_packet` need be as small.
+/// The most characters of a text composed of several. No session's `max_allowed_packet` is smaller.
 const MAX_MADE_CHARACTERS: u32 = 4_096;
 
-/// Functions that give something, NULL among it, for whatever they are called with.
+/// Functions that have a value, possibly NULL, for all arguments.
 #[rustfmt::skip]
 const TOTAL: &[&str] = &[
     "%", "ascii", "case", "cast_binary", "cast_char", "cast_date", "cast_datetime", "cast_decimal", "cast_double",
@@ -388,12 +391,12 @@ const TOTAL: &[&str] = &[
     "sha2", "sign", "substring", "substring_index", "to_days", "trim", "unhex", "upper", "weekday", "year",
 ];
 
-/// No value of a type.
+/// NULL as an array of this type.
 fn null(kind: &ExprType) -> ArrayRef {
     array(&Value::Null, kind)
 }
 
-/// A literal as the planner has it.
+/// A literal as the planner represents it.
 fn constant(value: &ast::Value) -> Option<ScalarValue> {
     Some(match value {
         ast::Value::Null => ScalarValue::Null,
@@ -406,7 +409,7 @@ fn constant(value: &ast::Value) -> Option<ScalarValue> {
     })
 }
 
-/// A value of a column of this type, as scans have it.
+/// A column's value as scans represent it.
 fn array(value: &Value, kind: &ExprType) -> ArrayRef {
     let packed = |date: Date, micros: u64| -> ArrayRef {
         let Date { year, month, day } = date;
@@ -424,7 +427,8 @@ fn array(value: &Value, kind: &ExprType) -> ArrayRef {
     built.finish()
 }
 
-/// A value that is no date. Moments and times of day, which sessions see in their own ways, are none here.
+/// A value other than a date. Types that depend on the session's time zone are not supported and
+/// become NULL.
 fn plain(value: &Value) -> SqlValue<'_> {
     match value {
         Value::Int(number) => SqlValue::Int(*number),
@@ -547,7 +551,7 @@ mod tests {
             (call("round", vec![name("big"), name("n")]), false),
             (call("round", vec![name("price"), number("1")]), true),
             (call("round", vec![name("price")]), true),
-            // 99999999.99 to hundreds of millions is 100000000.
+            // 99999999.99 rounded to 10^8 is 100000000, which has one digit more.
             (call("round", vec![name("price"), name("n")]), false),
             (call("truncate", vec![name("price"), name("n")]), false),
             (call("round", vec![name("real"), name("n")]), false),
@@ -581,7 +585,7 @@ mod tests {
 
     #[test]
     fn only_what_is_needed_is_evaluated() {
-        // A row of two columns has no third: what reads it fails.
+        // The row has only two columns, so reading a third would fail.
         let row = [Value::Null, Value::Text("Ann".into())];
         let first = call("coalesce", vec![name("mail"), call("hex", vec![name("n")])]);
         assert_eq!(made(&first, &row).as_string_view().value(0), "Ann");

@@ -1,5 +1,5 @@
-//! RANGE frames of windows that are sorted by dates or times: `RANGE INTERVAL 1 DAY PRECEDING`. Rows are sorted by
-//! microseconds instead, of which a span has a fixed number.
+//! RANGE frames over dates or times: `RANGE INTERVAL 1 DAY PRECEDING`. Rows are sorted by
+//! microseconds instead, and a fixed interval becomes a number of them.
 
 use datafusion::{
     common::ScalarValue,
@@ -9,7 +9,7 @@ use datafusion::{
         expr::{ScalarFunction, Sort},
     },
 };
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{
     function::{Dialect, Function, external},
@@ -19,11 +19,11 @@ use super::{
 };
 use crate::{Error, Result, parse::Unit};
 
-/// What the text of an offset begins with that is a span: then come its unit and its size.
+/// The prefix of a frame offset that is an interval. Its unit and size follow.
 pub(super) const SPAN: &str = "interval ";
 
-/// Replaces spans by microseconds, and what rows are sorted by then; 3587 to 3589 for distances of other kinds than what
-/// rows are sorted by.
+/// Replaces intervals by microseconds, and the sort key with them. Errors 3587 to 3589 if the kind
+/// of offset does not fit the sort key.
 pub(super) fn measure(
     frame: &mut WindowFrame,
     order_by: &mut [Sort],
@@ -70,7 +70,7 @@ pub(super) fn measure(
 const ONE_ORDER: &str = "N PRECEDING/FOLLOWING frame requires exactly one deterministic ORDER BY \
                          expression, of numeric or temporal type";
 
-/// The text of a bound that is some distance away.
+/// The text of a bound with an offset.
 fn offset(bound: &mut WindowFrameBound) -> Option<&mut String> {
     match bound {
         WindowFrameBound::Preceding(ScalarValue::Utf8(Some(offset)))
@@ -79,13 +79,9 @@ fn offset(bound: &mut WindowFrameBound) -> Option<&mut String> {
     }
 }
 
-/// The microseconds of a span, `DAY 1`.
+/// The microseconds of an interval such as `DAY 1`.
 fn micros_of(span: &str) -> Result<i64> {
-    let illegal = || {
-        let message = "Window '<unnamed window>': frame start or end is negative, NULL or of \
-                       non-integral type";
-        Error::new(ErrorCode::WindowFrameIllegal, message)
-    };
+    let illegal = || Error::new(ErrorCode::WindowFrameIllegal, messages::WINDOW_FRAME_ILLEGAL);
     let (unit, size) = span.split_once(' ').ok_or_else(illegal)?;
     let unit = Unit::by_name(unit).ok_or_else(illegal)?;
     let micros = match interval_of_text(size, unit).ok_or_else(illegal)? {

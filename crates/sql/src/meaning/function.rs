@@ -1,5 +1,5 @@
-//! One function of MySQL as a function of DataFusion: its type from its arguments' types, its value
-//! row by row.
+//! A MySQL function as a DataFusion function: it derives its type from the arguments' types and
+//! computes its value row by row.
 
 use std::{
     hash::{BuildHasher, Hash, Hasher},
@@ -30,42 +30,42 @@ use super::{
 };
 use crate::{Error, Result, nodes::TreeNode, state::Context};
 
-/// Makes the value of a row.
+/// Computes the value for a row.
 pub(crate) type Eval = for<'a> fn(&Call<'_>, &[SqlValue<'a>]) -> Result<SqlValue<'a>>;
-/// Makes the type.
+/// Derives the result type.
 pub(crate) type TypeRule = fn(&TypeContext<'_>) -> Result<ExprType>;
-/// Makes a plain expression of the same meaning, where there is one.
+/// Replaces a call by an equivalent DataFusion expression, if there is one.
 pub(crate) type Expand = fn(&[Expr], &TypeContext<'_>) -> Result<Option<Expr>>;
 
-/// A function.
+/// The definition of a function.
 pub(crate) struct Definition {
-    /// Its name in lower case; operators have their sign.
+    /// Its name in lower case, or an operator's sign.
     pub name: &'static str,
-    /// Fewest arguments.
+    /// The fewest arguments.
     pub fewest: usize,
-    /// Most arguments.
+    /// The most arguments.
     pub most: usize,
-    /// Its type.
+    /// Derives the result type.
     pub typing: TypeRule,
-    /// Its value.
+    /// Computes the value.
     pub eval: Eval,
-    /// A plain expression of the same meaning.
+    /// Replaces the call by an equivalent DataFusion expression.
     pub expand: Option<Expand>,
-    /// Whether its value is another for every row whatever its arguments are.
+    /// Whether it gives another value for every row, even with equal arguments.
     pub volatile: bool,
-    /// Whether it is held as Boolean.
+    /// Whether the result is represented as an Arrow Boolean.
     pub is_truth: bool,
 }
 
-/// Texts of constants that are longer are made when the plan runs: every rule copies what a plan holds,
-/// and what doubles at each level would be made at each.
+/// Constant texts longer than this are not folded during planning: rules copy the plan, and nested
+/// functions could double the text at each level.
 const MAX_FOLDED_BYTES: u64 = 64 << 10;
 
 /// Any number of arguments.
 pub(crate) const MANY: usize = usize::MAX;
 
 impl Definition {
-    /// A function of a fixed meaning.
+    /// A function whose value depends only on its arguments.
     pub(crate) const fn new(
         name: &'static str,
         fewest: usize,
@@ -77,22 +77,22 @@ impl Definition {
         Self { name, fewest, most, typing, eval, expand, volatile, is_truth }
     }
 
-    /// A function that is true, false or NULL.
+    /// A function that returns true, false or NULL.
     pub(crate) const fn truth(name: &'static str, fewest: usize, most: usize, eval: Eval) -> Self {
         Self { is_truth: true, ..Self::new(name, fewest, most, truth_type, eval) }
     }
 
-    /// With a plain expression of the same meaning.
+    /// With a replacement by an equivalent expression.
     pub(crate) const fn expanding(self, expand: Expand) -> Self {
         Self { expand: Some(expand), ..self }
     }
 
-    /// Another value for every row.
+    /// Marks it as volatile.
     pub(crate) const fn volatile(self) -> Self {
         Self { volatile: true, ..self }
     }
 
-    /// What its values are held as.
+    /// The Arrow type of its values.
     pub(super) fn held(&self, kind: &ExprType) -> DataType {
         if self.is_truth { DataType::Boolean } else { kind.arrow() }
     }
@@ -102,7 +102,7 @@ fn truth_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType { not_null: typing.all_present(), ..ExprType::truth() })
 }
 
-/// The definition of this name, in lower case.
+/// The definition of this lower-case name.
 pub(crate) fn definition(name: &str) -> Option<&'static Definition> {
     static BY_NAME: LazyLock<FxHashMap<&str, &Definition>> = LazyLock::new(|| {
         let tables = library::TABLES.iter().flat_map(|table| table.iter());
@@ -111,12 +111,12 @@ pub(crate) fn definition(name: &str) -> Option<&'static Definition> {
     BY_NAME.get(name).copied()
 }
 
-/// What of a session decides types.
+/// The session settings that decide result types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Dialect {
-    /// What literals compare by.
+    /// The collation of literals.
     pub collation: Collation,
-    /// Digits that a division adds.
+    /// The digits that a division adds to the scale.
     pub division_digits: u8,
 }
 
@@ -133,7 +133,7 @@ impl Dialect {
     }
 }
 
-/// A definition as DataFusion calls it.
+/// A definition wrapped for DataFusion.
 pub(crate) struct Function {
     definition: &'static Definition,
     dialect: Dialect,
@@ -141,7 +141,7 @@ pub(crate) struct Function {
 }
 
 impl Function {
-    /// The function of this name for DataFusion.
+    /// The DataFusion function of this name.
     pub(crate) fn udf(name: &str, dialect: Dialect) -> Option<Arc<ScalarUDF>> {
         let definition = definition(name)?;
         Some(Arc::new(ScalarUDF::from(Self::new(definition, dialect))))
@@ -155,17 +155,15 @@ impl Function {
         Self { definition, dialect, signature }
     }
 
-    /// What it is.
     pub(crate) fn definition(&self) -> &'static Definition {
         self.definition
     }
 
-    /// Its session's dialect.
     pub(crate) fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// 1038 for texts that together are more than a statement may hold.
+    /// 1038: the texts of a batch exceed the limit of a statement.
     fn too_large(&self, most_bytes: u64) -> Error {
         let name = self.definition.name;
         let message =
@@ -179,7 +177,7 @@ impl Function {
     }
 }
 
-/// The types of arguments: what their fields say, and of bare literals what they are.
+/// The types of arguments, from their fields or, for bare literals, from their values.
 pub(crate) fn argument_types(
     fields: &[FieldRef],
     scalars: &[Option<&ScalarValue>],
@@ -240,7 +238,7 @@ impl ScalarUDFImpl for Function {
             kind.width = None;
         }
         let held = self.definition.held(&kind);
-        // Warnings and limits make NULL of values whatever their arguments are.
+        // Warnings and limits can turn any value into NULL.
         let field = kind.field_of(self.definition.name, held).with_nullable(true);
         Ok(Arc::new(field))
     }
@@ -251,8 +249,8 @@ impl ScalarUDFImpl for Function {
             let names = args.iter().map(|arg| arg.schema_name().to_string());
             return Ok(format!("{name}({})", names.collect::<Vec<_>>().join(",")));
         }
-        // Plans ask for the names of all expressions within an expression, again and again: most of what
-        // a deep one costs is spent here.
+        // Planning asks again and again for the names of all nested expressions, which is most of
+        // the cost of planning a deep one.
         Ok(format!("{name}(#{:016x})", FxBuildHasher.hash_one(args)))
     }
 
@@ -316,16 +314,17 @@ impl ScalarUDFImpl for Function {
     }
 }
 
-/// No function makes longer texts, however long packets may be: those that nest double again and again.
+/// The longest text of any function, however large `max_allowed_packet` is, since nested calls
+/// could double it again and again.
 const MAX_TEXT_BYTES: u64 = 64 << 20;
 
-/// Whether expressions are named by what they are: few enough, all that is in them included, or with queries in
-/// them, which change while they are planned.
+/// Whether an expression is named by its text rather than a hash: it is small, or it contains
+/// subqueries, which change during planning.
 fn is_short(args: &[Expr]) -> bool {
     const MOST: usize = 12;
     let (mut count, mut has_queries) = (0, false);
     for arg in args {
-        // Nothing fails on the way.
+        // The closure never fails.
         let _ = arg.apply(|each| {
             has_queries |= matches!(
                 each,
@@ -341,8 +340,8 @@ fn is_short(args: &[Expr]) -> bool {
     count <= MOST || has_queries
 }
 
-/// The value as it was: only its field says more. What is held otherwise than the field says is
-/// cast.
+/// The value unchanged, since only its field differs; cast if its representation differs from the
+/// field's.
 fn told(args: ScalarFunctionArgs) -> PlanResult<ColumnarValue> {
     let held = args.return_field.data_type();
     match args.args.into_iter().next() {
@@ -359,7 +358,7 @@ fn as_scalar(value: &ColumnarValue) -> Option<&ScalarValue> {
     }
 }
 
-/// The columns, and whether each is one value for all rows.
+/// The argument columns, and whether each is constant.
 fn read(args: &[ColumnarValue], types: &[ExprType]) -> PlanResult<Vec<(Column, bool)>> {
     let column = |(arg, kind): (&ColumnarValue, &ExprType)| match arg {
         ColumnarValue::Array(array) => Ok((Column::new(array, kind.clone())?, false)),
@@ -370,7 +369,7 @@ fn read(args: &[ColumnarValue], types: &[ExprType]) -> PlanResult<Vec<(Column, b
     args.iter().zip(types).map(column).collect()
 }
 
-/// An error of ours inside of DataFusion's.
+/// Wraps our error in DataFusion's.
 pub(crate) fn external(error: Error) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }

@@ -1,21 +1,21 @@
-//! Geometries as MySQL stores them: four bytes of a reference system, then well-known binary. They are read and written
-//! as well-known text.
+//! Geometries in MySQL's storage format: four bytes of the reference system (SRID), then well-known
+//! binary (WKB). Their text form is well-known text (WKT).
 //!
 //! ```text
 //! value := srid:u32 shape
-//! shape := 0x01 kind:u32 body                  all numbers with the low byte first
+//! shape := 0x01 kind:u32 body                  all numbers are little-endian
 //! body  := point | count:u32 (point | ring | shape)*
 //! ```
 
 use std::fmt::Write as _;
 
-/// How deep collections nest at most.
+/// The deepest nesting of collections.
 const MAX_DEPTH: usize = 32;
-/// The reference system whose first axis is the latitude in texts.
+/// The reference system whose texts have the latitude first.
 const GEOGRAPHIC: u32 = 4326;
 const LITTLE_ENDIAN: u8 = 1;
 
-/// The names of the shapes, by their number.
+/// The names of shapes by their number.
 const NAMES: [&str; 7] = [
     "POINT",
     "LINESTRING",
@@ -30,7 +30,7 @@ const LINE: u32 = 2;
 const POLYGON: u32 = 3;
 const COLLECTION: u32 = 7;
 
-/// The value of a point.
+/// The stored form of a point.
 pub(crate) fn point(x: f64, y: f64) -> Vec<u8> {
     let mut out = 0_u32.to_le_bytes().to_vec();
     head(POINT, &mut out);
@@ -38,7 +38,7 @@ pub(crate) fn point(x: f64, y: f64) -> Vec<u8> {
     out
 }
 
-/// The value of a well-known text; `None` where it is none.
+/// Parses WKT; `None` if it is invalid.
 pub(crate) fn of_text(text: &str, srid: u32) -> Option<Vec<u8>> {
     let mut out = srid.to_le_bytes().to_vec();
     let mut reader = TextReader { rest: text, swapped: srid == GEOGRAPHIC };
@@ -46,13 +46,13 @@ pub(crate) fn of_text(text: &str, srid: u32) -> Option<Vec<u8>> {
     reader.rest.trim().is_empty().then_some(out)
 }
 
-/// The value of well-known binary.
+/// Checks WKB and adds the reference system; `None` if it is invalid.
 pub(crate) fn of_binary(shape: &[u8], srid: u32) -> Option<Vec<u8>> {
     let value: Vec<u8> = srid.to_le_bytes().into_iter().chain(shape.iter().copied()).collect();
     to_text(&value).map(|_| value)
 }
 
-/// The well-known text of a value; `None` where it is no geometry.
+/// The WKT of a stored value; `None` if it is not a geometry.
 pub(crate) fn to_text(value: &[u8]) -> Option<String> {
     let (srid, shape) = parts(value)?;
     let mut reader = BinaryReader { rest: shape, swapped: srid == GEOGRAPHIC };
@@ -61,7 +61,7 @@ pub(crate) fn to_text(value: &[u8]) -> Option<String> {
     reader.rest.is_empty().then_some(out)
 }
 
-/// The reference system of a value and its shape.
+/// Splits a stored value into its reference system and its shape.
 pub(crate) fn parts(value: &[u8]) -> Option<(u32, &[u8])> {
     let (srid, shape) = value.split_first_chunk::<4>()?;
     Some((u32::from_le_bytes(*srid), shape))
@@ -74,7 +74,7 @@ pub(crate) fn name(value: &[u8]) -> Option<&'static str> {
     name_of(u32::from_le_bytes(kind))
 }
 
-/// The position of a value that is a point.
+/// The coordinates of a value that is a point.
 pub(crate) fn coordinates(value: &[u8]) -> Option<(f64, f64)> {
     if name(value)? != "POINT" {
         return None;
@@ -91,7 +91,7 @@ fn name_of(kind: u32) -> Option<&'static str> {
     NAMES.get(place).copied()
 }
 
-/// The kind of the parts of one of several.
+/// The kind of the parts of a multi-shape.
 fn part_of(kind: u32) -> Option<u32> {
     (4..=6).contains(&kind).then(|| kind - 3)
 }
@@ -139,7 +139,7 @@ impl TextReader<'_> {
         Some(if self.swapped { (second, first) } else { (first, second) })
     }
 
-    /// `(part, …)`, and how many there are.
+    /// Parses `(part, …)`; returns the number of parts.
     fn list(
         &mut self,
         out: &mut Vec<u8>,
@@ -188,7 +188,7 @@ impl TextReader<'_> {
         match part_of(kind) {
             Some(POINT) => self.list(out, |reader, out| {
                 head(POINT, out);
-                // Each in parentheses of its own, or bare.
+                // Points may have their own parentheses or none.
                 let enclosed = reader.take('(').is_some();
                 position(reader.position()?, out);
                 if enclosed { reader.take(')') } else { Some(()) }
@@ -206,7 +206,7 @@ impl TextReader<'_> {
             None => self.list(out, |reader, out| {
                 let begin = out.len() + 4;
                 let count = reader.line(out)?;
-                // A ring ends where it begins.
+                // A ring must end at its first point.
                 let first = out.get(begin..begin + 16)?;
                 (count >= 4 && out.ends_with(first)).then_some(())
             }),
@@ -272,7 +272,7 @@ impl BinaryReader<'_> {
         Some(())
     }
 
-    /// A shape with its name, or without where it is the part of one of several.
+    /// Writes a shape, with its name unless it is a part of a multi-shape.
     fn shape(&mut self, depth: usize, wanted: Option<u32>, out: &mut String) -> Option<()> {
         let kind = self.kind()?;
         if wanted.is_some_and(|wanted| wanted != kind) || depth > MAX_DEPTH {
@@ -306,7 +306,7 @@ impl BinaryReader<'_> {
     }
 }
 
-/// A coordinate: digits as long as they are few.
+/// A coordinate in plain notation if it is short, else with an exponent.
 fn shown(number: f64) -> String {
     let plain = number == 0.0 || (1e-15..1e15).contains(&number.abs());
     if plain { format!("{number}") } else { format!("{number:e}") }

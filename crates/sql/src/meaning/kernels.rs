@@ -1,8 +1,8 @@
-//! Kernels over whole columns for functions of exact numbers, sort keys of texts and members of documents: the same
-//! values as row by row, a few times faster.
+//! Vectorized kernels for exact numbers, sort keys and members of documents. They give the same
+//! values as row-by-row evaluation, several times faster.
 //!
-//! If a type is not supported, or a number overflows, a kernel gives nothing: then the function runs row by row, and
-//! the error names the row's values.
+//! A kernel returns `None` for an unsupported type or an overflow. The function is then evaluated
+//! row by row, so that errors name the row's values.
 
 use std::sync::Arc;
 
@@ -27,29 +27,29 @@ use super::{
 };
 use crate::SqlType;
 
-/// Keys and members that take more bytes together are made row by row, where they are limited.
+/// With more bytes of results than this, rows are evaluated one by one, where limits apply.
 const MOST_BYTES: usize = 16 << 20;
 
-/// What is asked for.
+/// A function call over columns.
 pub(super) struct KernelCall<'a> {
     /// The function.
     pub name: &'a str,
     pub args: &'a [ColumnarValue],
     pub types: &'a [ExprType],
     pub rows: usize,
-    /// The type of the result, and how that is held.
+    /// The result type and its Arrow representation.
     pub result: &'a ExprType,
     pub held: &'a DataType,
 }
 
-/// A column of numbers times ten to the scale of the result; one that is NULL has any.
+/// Numbers scaled to the result's scale. Entries that are NULL have any value.
 struct Numbers {
     values: Vec<i128>,
     nulls: Option<NullBuffer>,
 }
 
 impl KernelCall<'_> {
-    /// The function's values, if there is a kernel for it.
+    /// The values of the function, if a kernel supports it.
     pub fn evaluate(&self) -> Option<ArrayRef> {
         match self.name {
             "collation_key" => return self.sort_keys(),
@@ -67,7 +67,7 @@ impl KernelCall<'_> {
         self.array(numbers)
     }
 
-    /// `collation_key(texts, number of the collation)`.
+    /// `collation_key(texts, collation number)`.
     fn sort_keys(&self) -> Option<ArrayRef> {
         let ([ColumnarValue::Array(texts), ColumnarValue::Scalar(number)], Some(kind)) =
             (self.args, self.types.first())
@@ -99,7 +99,7 @@ impl KernelCall<'_> {
         Some(Arc::new(keys.finish()))
     }
 
-    /// `json_extract(documents, path)` or `documents ->> path`, for one path of keys.
+    /// `json_extract(documents, path)` or `documents ->> path`, for a single path of keys.
     fn members(&self) -> Option<ArrayRef> {
         let ([ColumnarValue::Array(documents), ColumnarValue::Scalar(path)], Some(kind)) =
             (self.args, self.types.first())
@@ -119,7 +119,7 @@ impl KernelCall<'_> {
             let found = match document {
                 None => None,
                 Some(document) if is_json => member(document, &path.steps),
-                // What is no document is an error, which is made row by row.
+                // Errors of invalid text are reported by row-by-row evaluation.
                 Some(document) => checked_member(document, &path.steps).ok()?,
             };
             let text = found.map(|found| match self.name {
@@ -143,7 +143,7 @@ impl KernelCall<'_> {
         }
     }
 
-    /// An argument in every row.
+    /// An argument as numbers of this scale.
     fn numbers(&self, index: usize, scale: u32) -> Option<Numbers> {
         let (arg, kind) = (self.args.get(index)?, self.types.get(index)?);
         if !is_plain_integer(kind) && !kind.is_decimal() {
@@ -183,7 +183,7 @@ impl KernelCall<'_> {
         Some(found)
     }
 
-    /// The numbers as they are held; `None` if one has no place. What is NULL is no number.
+    /// The numbers as an array of the result's type; `None` if one does not fit.
     fn array(&self, numbers: Numbers) -> Option<ArrayRef> {
         let Numbers { values, nulls } = numbers;
         if let DataType::Decimal128(..) = self.held {
@@ -205,7 +205,7 @@ impl KernelCall<'_> {
     }
 }
 
-/// Integers that are nothing else besides, as years and bits are.
+/// Whether it is an integer type other than YEAR and BIT.
 fn is_plain_integer(kind: &ExprType) -> bool {
     kind.is_integer() && !matches!(kind.kind, SqlType::Year | SqlType::Bit(_))
 }
@@ -253,8 +253,8 @@ mod tests {
     use super::*;
     use crate::meaning::function::{Dialect, Function};
 
-    /// The value of a function of columns, by columns and row by row: a row of one alone is asked
-    /// without a kernel.
+    /// The result of the kernel for whole columns, and row by row: a batch of one row does not use
+    /// a kernel.
     fn both(name: &str, columns: &[(ArrayRef, ExprType)]) -> Option<(ArrayRef, Vec<ArrayRef>)> {
         let udf = Function::udf(name, Dialect::default()).unwrap();
         let whole = run(&udf, columns)?;

@@ -1,11 +1,11 @@
-//! MD5 (RFC 1321), for MD5(): a check of bytes that old applications store, and no protection.
+//! MD5 (RFC 1321) for MD5(), which old applications use as a checksum. It is not secure.
 
 const START: [u32; 4] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
-/// How far each step of a round turns.
+/// The rotation of each step of a round.
 const TURNS: [[u32; 4]; 4] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
 const BLOCK: usize = 64;
 
-/// The digest of bytes.
+/// The MD5 digest.
 pub(crate) fn digest(bytes: &[u8]) -> [u8; 16] {
     let mut state = START;
     let whole = bytes.len() / BLOCK * BLOCK;
@@ -46,7 +46,7 @@ fn step(state: &mut [u32; 4], block: &[u8]) {
     }
 }
 
-/// The constant of a step, which the standard defines by sines.
+/// The constant of a step, which the RFC derives from sines.
 fn sine(at: usize) -> u32 {
     SINES.get(at).copied().unwrap_or(0)
 }

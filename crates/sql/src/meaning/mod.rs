@@ -63,7 +63,7 @@ pub(crate) fn scalar_function_in(name: &str, context: &Context) -> Option<Arc<Sc
     function::Function::udf(name, function::Dialect::of(context))
 }
 
-/// CASE of one condition: NULL where it does not hold.
+/// CASE with one condition: NULL if the condition does not hold.
 pub(crate) fn value_where(condition: Expr, value: Expr) -> Expr {
     match function::Function::udf("case", function::Dialect::default()) {
         Some(case) => Expr::ScalarFunction(ScalarFunction::new_udf(case, vec![condition, value])),
@@ -71,7 +71,8 @@ pub(crate) fn value_where(condition: Expr, value: Expr) -> Expr {
     }
 }
 
-/// A truth whose value no rule of plans knows, so that what stands beside it is evaluated.
+/// Hides a boolean from optimizer rules, so that they cannot fold it and drop what stands beside
+/// it.
 pub(crate) fn undecided(truth: Expr) -> Expr {
     match function::Function::udf("undecided", function::Dialect::default()) {
         Some(undecided) => Expr::ScalarFunction(ScalarFunction::new_udf(undecided, vec![truth])),
@@ -79,7 +80,7 @@ pub(crate) fn undecided(truth: Expr) -> Expr {
     }
 }
 
-/// What a plan goes through before DataFusion's own rules.
+/// The rules that run before DataFusion's own.
 pub(crate) fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     vec![Arc::new(rules::Meaning)]
 }

@@ -1,7 +1,7 @@
-//! Numbers in texts: how MySQL writes doubles and what it reads from text that is no number.
+//! Numbers as texts: how MySQL prints doubles, and how it parses numbers at the start of a text.
 
-/// The number that begins a text, after spaces, and whether all of it was read (spaces at the end
-/// do not count).
+/// The number at the start of a text, after spaces, and whether the whole text was consumed
+/// (trailing spaces do not count).
 pub(crate) fn double_prefix(text: &str) -> (f64, bool) {
     let trimmed = text.trim_start_matches(|c: char| c.is_ascii_whitespace());
     let length = float_length(trimmed.as_bytes());
@@ -12,7 +12,7 @@ pub(crate) fn double_prefix(text: &str) -> (f64, bool) {
     (if number.is_infinite() { f64::MAX.copysign(number) } else { number }, complete)
 }
 
-/// How many bytes look like a number.
+/// The length of the prefix that looks like a number, in bytes.
 fn float_length(bytes: &[u8]) -> usize {
     let digits = |from: usize| {
         bytes.get(from..).map_or(0, |rest| rest.iter().take_while(|b| b.is_ascii_digit()).count())
@@ -40,7 +40,7 @@ fn float_length(bytes: &[u8]) -> usize {
     at
 }
 
-/// The whole number that begins a text, kept within 64 bits, and whether all of it was read.
+/// The integer at the start of a text, capped to 64 bits, and whether the whole text was consumed.
 pub(crate) fn integer_prefix(text: &str) -> (i128, bool) {
     let trimmed = text.trim_start_matches(|c: char| c.is_ascii_whitespace());
     let (negative, digits) = match trimmed.as_bytes().first() {
@@ -64,20 +64,20 @@ pub(crate) fn integer_prefix(text: &str) -> (i128, bool) {
     (if negative { -number } else { number }, complete && fits)
 }
 
-/// As MySQL writes a double: the shortest digits that give it again, in powers of ten where that is
-/// shorter.
+/// A double in MySQL's format: the shortest digits that parse to the same number, with an exponent
+/// if that is shorter.
 pub(crate) fn format_double(number: f64) -> String {
     format_shortest(&format!("{number:e}"), number == 0.0)
 }
 
-/// As MySQL writes a float.
+/// A float in MySQL's format.
 pub(crate) fn format_float(number: f32) -> String {
-    // Six digits that are sure, and no more.
+    // Six significant digits, which a float always has.
     let digits = format!("{number:.5e}");
     format_shortest(&digits, number == 0.0)
 }
 
-/// From `d.ddde±x`.
+/// Formats digits in the form `d.ddde±x`.
 fn format_shortest(scientific: &str, zero: bool) -> String {
     if zero {
         return "0".to_owned();
@@ -109,7 +109,7 @@ fn format_shortest(scientific: &str, zero: bool) -> String {
     format!("{sign}{whole}.{fraction}")
 }
 
-/// The nearest whole number, half to even, as MySQL rounds a double that becomes an integer.
+/// Rounds half to even, as MySQL converts doubles to integers.
 pub(crate) fn round_to_integer(number: f64) -> f64 {
     number.round_ties_even()
 }

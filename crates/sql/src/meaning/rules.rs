@@ -1,5 +1,5 @@
-//! Rules after planning: calls become plain expressions where both mean the same, and GROUP BY, ORDER BY, joins and
-//! UNION of texts use their collation.
+//! Rules after planning: calls become equivalent plain expressions, and GROUP BY, ORDER BY, joins
+//! and UNION of texts use their collation.
 
 mod grouping;
 mod uniting;
@@ -88,7 +88,7 @@ fn mean(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 
 fn expand_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     if matches!(plan, LogicalPlan::Values(_)) {
-        // Its schema was made with its rows.
+        // The schema of VALUES was fixed with its rows.
         return Ok(Transformed::no(plan));
     }
     let mut schema = merge_schema(&plan.inputs());
@@ -109,7 +109,7 @@ fn expand_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 fn expand(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
         Expr::ScalarFunction(call) => Ok(match plain_of(&call, schema)? {
-            // What came out may be expanded again.
+            // The result may be expandable again.
             Some(plain) => Transformed::yes(plain),
             None => Transformed::no(Expr::ScalarFunction(call)),
         }),
@@ -162,7 +162,7 @@ fn type_of(expr: &Expr, schema: &DFSchema) -> Result<ExprType> {
     Ok(types.pop().unwrap_or_else(ExprType::null))
 }
 
-/// Whether values of a type are grouped and sorted by something else than what they are.
+/// Whether values of a type are grouped and sorted by a key instead of by themselves.
 fn has_key(kind: &ExprType) -> bool {
     matches!(kind.kind, SqlType::Enum | SqlType::Set | SqlType::Json)
         || kind.is_text() && !collation::is_bytes(kind.collation)
@@ -176,7 +176,7 @@ fn check_ordered(expr: &Expr, schema: &DFSchema) -> Result<()> {
     }
 }
 
-/// What an expression is sorted by.
+/// The sort key of an expression.
 fn sorting(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     let kind = type_of(&expr, schema)?;
     if !has_key(&kind) {
@@ -219,7 +219,8 @@ fn sorted_window(mut window: Box<WindowFunction>, schema: &DFSchema) -> Result<E
     frames::measure(&mut params.window_frame, &mut params.order_by, kind)?;
     for each in &mut window.params.order_by {
         check_ordered(&each.expr, schema)?;
-        // Frames know ranges of texts, not of bytes; digits sort as their bytes do.
+        // Frames support ranges of texts, but not of bytes. Hexadecimal texts sort like their
+        // bytes.
         let key = sorting(each.expr.clone(), schema)?;
         let bytes = type_of(&key, schema)?.arrow() == DataType::BinaryView;
         each.expr = if bytes { hexadecimal(key) } else { key };
@@ -227,7 +228,8 @@ fn sorted_window(mut window: Box<WindowFunction>, schema: &DFSchema) -> Result<E
     Ok(Expr::WindowFunction(window))
 }
 
-/// Cuts what no value of so many digits behind the point is away from another: it would be rounded.
+/// Removes fraction digits of an offset beyond the sort key's scale. They cannot matter, and would
+/// be rounded.
 fn cut_offset(bound: &mut WindowFrameBound, scale: usize) {
     let (WindowFrameBound::Preceding(ScalarValue::Utf8(Some(offset)))
     | WindowFrameBound::Following(ScalarValue::Utf8(Some(offset)))) = bound
@@ -251,7 +253,7 @@ fn hexadecimal(key: Expr) -> Expr {
     }
 }
 
-/// `x IN (SELECT y …)`: both sides as what they are compared as.
+/// `x IN (SELECT y …)`, with both sides converted to their common type.
 fn in_subquery(within: InSubquery, schema: &DFSchema) -> Result<Expr> {
     let plan = &within.subquery.subquery;
     let left_type = type_of(&within.expr, schema)?;

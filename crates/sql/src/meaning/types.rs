@@ -21,67 +21,68 @@ use remora_mysql::Collation;
 
 use crate::{Column, SqlType, multi::Multi};
 
-/// Where a field's metadata holds its SQL type.
+/// The metadata key of a field's SQL type.
 pub(crate) const METADATA_KEY: &str = "sql";
 
-/// The most digits that Arrow's narrow decimal holds.
+/// The most digits of Arrow's 128-bit decimal.
 const NARROW_DIGITS: u8 = 38;
-/// MySQL's most digits.
+/// MySQL's most digits of a DECIMAL.
 pub(crate) const MAX_DIGITS: u8 = 65;
-/// MySQL's most digits of a fraction.
+/// MySQL's most fraction digits of a DECIMAL.
 pub(crate) const MAX_SCALE: u8 = 30;
-/// The length of texts without a bound.
+/// The length of unbounded texts.
 pub(crate) const UNBOUNDED: u32 = u32::MAX;
 
-/// How strongly a collation is meant: the smaller, the stronger.
+/// Coercibility: how strongly a collation applies. Smaller is stronger.
 pub(crate) mod coercibility {
-    /// `COLLATE` says it.
+    /// Explicit COLLATE.
     pub(crate) const EXPLICIT: u8 = 0;
-    /// Two collations met.
+    /// A mix of two collations.
     pub(crate) const NONE: u8 = 1;
-    /// A column's.
+    /// A column's collation.
     pub(crate) const IMPLICIT: u8 = 2;
-    /// The server's own: USER(), VERSION().
+    /// The server's own texts: USER(), VERSION().
     pub(crate) const SYSTEM: u8 = 3;
-    /// A literal's.
+    /// A literal's collation.
     pub(crate) const LITERAL: u8 = 4;
-    /// A number's or a date's.
+    /// A number or date.
     pub(crate) const NUMERIC: u8 = 5;
-    /// NULL's.
+    /// NULL.
     pub(crate) const IGNORABLE: u8 = 6;
 }
 
 /// The type of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ExprType {
-    /// The type as clients see it.
+    /// The type that clients see.
     pub kind: SqlType,
-    /// Whether it has no sign.
+    /// Whether it is UNSIGNED.
     pub unsigned: bool,
-    /// Whether NULL cannot occur.
+    /// Whether it can never be NULL.
     pub not_null: bool,
-    /// Characters of a text, bytes of a binary text, places of a number with its sign.
+    /// Characters of a text, bytes of a binary string, or display characters of a number with its
+    /// sign.
     pub length: u32,
-    /// How it compares.
+    /// The collation.
     pub collation: Collation,
-    /// How strongly that is meant.
+    /// The collation's coercibility.
     pub coercibility: u8,
-    /// The words of an ENUM or a SET.
+    /// The labels of an ENUM or SET.
     pub members: Option<Arc<[String]>>,
-    /// How wide a column is declared: of a column itself, not of what is made of it.
+    /// The declared display width, for a column itself but not for expressions of it.
     pub width: Option<Width>,
-    /// Digits behind the point of a FLOAT or DOUBLE that has a fixed number of them.
+    /// The fixed number of fraction digits of a FLOAT or DOUBLE, if declared.
     pub decimals: Option<u8>,
-    /// Which set of integers a document is, if it is one.
+    /// The kind of integer set, if it is one.
     pub multi: Option<Multi>,
 }
 
-/// A column's declared width.
+/// A declared display width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Width {
-    /// Places.
+    /// The number of characters.
     pub places: u32,
-    /// Whether zeros fill them.
+    /// Whether ZEROFILL is declared.
     pub zerofill: bool,
 }
 
@@ -101,7 +102,7 @@ impl ExprType {
         }
     }
 
-    /// BIGINT of so many places, the sign among them.
+    /// BIGINT of so many characters, including the sign.
     pub(crate) fn int(length: u32) -> Self {
         Self::new(SqlType::BigInt, length)
     }
@@ -111,7 +112,7 @@ impl ExprType {
         Self { unsigned: true, ..Self::int(length) }
     }
 
-    /// What comparisons give: 0, 1 or NULL.
+    /// The type of conditions: 0, 1 or NULL.
     pub(crate) fn truth() -> Self {
         Self::int(1)
     }
@@ -126,7 +127,7 @@ impl ExprType {
         Self::new(SqlType::Double, 23)
     }
 
-    /// DECIMAL, its digits cut to what there can be.
+    /// DECIMAL, with precision and scale capped to MySQL's limits.
     pub(crate) fn decimal(digits: u32, scale: u32) -> Self {
         let scale = scale.min(u32::from(MAX_SCALE)) as u8;
         let digits = digits.clamp(1, u32::from(MAX_DIGITS)).max(u32::from(scale)) as u8;
@@ -134,7 +135,7 @@ impl ExprType {
         Self::new(SqlType::Decimal(digits, scale), length)
     }
 
-    /// A text of at most so many characters: VARCHAR, or TEXT where that is too short.
+    /// A text of at most so many characters: VARCHAR, or a TEXT type if that is too short.
     pub(crate) fn text(characters: u32, collation: Collation) -> Self {
         let bytes = u64::from(characters) * u64::from(bytes_per_character(collation));
         let kind = match bytes {
@@ -146,7 +147,7 @@ impl ExprType {
         Self { collation, coercibility, ..Self::new(kind, characters) }
     }
 
-    /// Bytes.
+    /// A binary string of at most so many bytes.
     pub(crate) fn binary(bytes: u32) -> Self {
         Self::text(bytes, Collation::BINARY)
     }
@@ -173,7 +174,7 @@ impl ExprType {
         Self { collation, coercibility, ..Self::new(SqlType::Json, UNBOUNDED / 4) }
     }
 
-    /// A column of a table: its coercibility is a column's.
+    /// The type of a table's column, with a column's coercibility.
     pub(crate) fn column(kind: SqlType, unsigned: bool, length: u32, collation: Collation) -> Self {
         if kind == SqlType::Json {
             return Self::json();
@@ -204,22 +205,22 @@ impl ExprType {
         if is_text { new } else { Self { collation: Collation::BINARY, ..new } }
     }
 
-    /// The same, never NULL.
+    /// The type as NOT NULL.
     pub(crate) fn not_null(self) -> Self {
         Self { not_null: true, ..self }
     }
 
-    /// The same with another strength of its collation.
+    /// The type with another coercibility.
     pub(crate) fn with_coercibility(self, coercibility: u8) -> Self {
         Self { coercibility, ..self }
     }
 
-    /// Whether its values are written as text in another way than their numbers alone say.
+    /// Whether values are displayed with a format: leading zeros or fixed decimals.
     pub(crate) fn is_formatted(&self) -> bool {
         self.decimals.is_some() || self.width.is_some_and(|width| width.zerofill)
     }
 
-    /// The digits behind the point that a float made of these has, if all have a fixed number.
+    /// The fixed fraction digits of a float computed from these types, if all of them have some.
     pub(crate) fn common_decimals<'t>(types: impl Iterator<Item = &'t Self>) -> Option<u8> {
         let mut most = 0;
         for kind in types.filter(|kind| !kind.is_null()) {
@@ -233,17 +234,17 @@ impl ExprType {
         Some(most)
     }
 
-    /// The same with a sign or without.
+    /// The type as signed or unsigned.
     pub(crate) fn with_unsigned(self, unsigned: bool) -> Self {
         Self { unsigned, ..self }
     }
 
-    /// Text in some character set, ENUM and SET among them; not JSON, not bytes.
+    /// Whether it is text, including ENUM and SET, but not JSON or a binary string.
     pub(crate) fn is_text(&self) -> bool {
         self.is_string() && self.collation != Collation::BINARY
     }
 
-    /// Text or bytes.
+    /// Whether it is text or a binary string.
     pub(crate) fn is_string(&self) -> bool {
         matches!(
             self.kind,
@@ -260,7 +261,7 @@ impl ExprType {
         )
     }
 
-    /// An integer of any width, YEAR and BIT among them.
+    /// Whether it is an integer of any width, including YEAR and BIT.
     pub(crate) fn is_integer(&self) -> bool {
         matches!(
             self.kind,
@@ -274,37 +275,37 @@ impl ExprType {
         )
     }
 
-    /// DECIMAL.
+    /// Whether it is DECIMAL.
     pub(crate) fn is_decimal(&self) -> bool {
         matches!(self.kind, SqlType::Decimal(..))
     }
 
-    /// FLOAT or DOUBLE.
+    /// Whether it is FLOAT or DOUBLE.
     pub(crate) fn is_float(&self) -> bool {
         matches!(self.kind, SqlType::Float | SqlType::Double)
     }
 
-    /// Any number.
+    /// Whether it is any number.
     pub(crate) fn is_number(&self) -> bool {
         self.is_integer() || self.is_decimal() || self.is_float()
     }
 
-    /// A date, with or without a time of day.
+    /// Whether it has a date.
     pub(crate) fn has_date(&self) -> bool {
         matches!(self.kind, SqlType::Date | SqlType::DateTime(_) | SqlType::Timestamp(_))
     }
 
-    /// A date or a time.
+    /// Whether it is a date or a time.
     pub(crate) fn is_temporal(&self) -> bool {
         self.has_date() || matches!(self.kind, SqlType::Time(_))
     }
 
-    /// The bare NULL.
+    /// Whether it is the type of the literal NULL.
     pub(crate) fn is_null(&self) -> bool {
         self.kind == SqlType::Null
     }
 
-    /// Digits of the fraction: of a decimal, of a time's second.
+    /// The fraction digits of a decimal or of a time's seconds.
     pub(crate) fn scale(&self) -> u8 {
         match self.kind {
             SqlType::Decimal(_, scale) => scale,
@@ -315,7 +316,7 @@ impl ExprType {
         }
     }
 
-    /// Digits in all that its value has as a decimal.
+    /// The total digits of its value as a decimal.
     pub(crate) fn digits(&self) -> u32 {
         match self.kind {
             SqlType::Decimal(digits, _) => u32::from(digits),
@@ -329,12 +330,12 @@ impl ExprType {
         }
     }
 
-    /// Digits before the point that its value has as a decimal.
+    /// The integer digits of its value as a decimal.
     pub(crate) fn integer_digits(&self) -> u32 {
         self.digits().saturating_sub(u32::from(self.scale()))
     }
 
-    /// Characters that its value has as text.
+    /// The characters of its value as text.
     pub(crate) fn characters(&self) -> u32 {
         match self.kind {
             SqlType::Json => UNBOUNDED,
@@ -342,7 +343,7 @@ impl ExprType {
         }
     }
 
-    /// How Arrow holds it.
+    /// Its Arrow representation.
     pub(crate) fn arrow(&self) -> DataType {
         match self.kind {
             SqlType::Null => DataType::Null,
@@ -369,18 +370,19 @@ impl ExprType {
         self.field_of(name, self.arrow())
     }
 
-    /// A field of this type, held in another of Arrow's types (truths as Boolean).
+    /// A field of this type with another Arrow representation (Boolean for conditions).
     pub(crate) fn field_of(&self, name: &str, held: DataType) -> Field {
         let metadata = HashMap::from([(METADATA_KEY.to_owned(), self.encode())]);
         Field::new(name, held, !self.not_null).with_metadata(metadata)
     }
 
-    /// What a literal of this type carries.
+    /// The metadata of a literal of this type.
     pub(crate) fn literal_metadata(&self) -> FieldMetadata {
         FieldMetadata::from(HashMap::from([(METADATA_KEY.to_owned(), self.encode())]))
     }
 
-    /// The type of a field: what its metadata says where that fits, else by what it holds.
+    /// The type of a field: from its metadata if that fits its representation, else from the
+    /// representation.
     pub(crate) fn of_field(field: &Field) -> Self {
         let told = field.metadata().get(METADATA_KEY).and_then(|text| Self::decode(text));
         match told.filter(|told| told.is_held_in(field.data_type())) {
@@ -405,7 +407,7 @@ impl ExprType {
         }
     }
 
-    /// The type of what nobody told a type of.
+    /// The default type of an Arrow type.
     pub(crate) fn of_arrow(held: &DataType) -> Self {
         match held {
             DataType::Null => Self::null(),
@@ -429,7 +431,7 @@ impl ExprType {
         }
     }
 
-    /// The type of a literal as it stands in a statement.
+    /// The type of a literal in a statement.
     pub(crate) fn of_literal(value: &ScalarValue, collation: Collation) -> Self {
         let places = |digits: usize| u32::try_from(digits).unwrap_or(UNBOUNDED);
         match value {
@@ -451,7 +453,7 @@ impl ExprType {
         }
     }
 
-    /// What a client is told of a column of this type.
+    /// Writes the type into a column description for clients.
     pub(crate) fn describe(&self, column: &mut Column) {
         column.kind = match self.multi {
             None => self.kind,
@@ -471,7 +473,7 @@ impl ExprType {
         column.decimals = self.decimals.filter(|_| self.is_float());
     }
 
-    /// A column of no table that has this type.
+    /// A column description with this type, of no table.
     pub(crate) fn column_named(&self, name: &str) -> Column {
         let mut column = Column::computed(name);
         self.describe(&mut column);
@@ -520,25 +522,25 @@ impl ExprType {
         Some(Self { unsigned, not_null, width, decimals, multi, ..told })
     }
 
-    /// As an argument of the function that gives a type to what lost it.
+    /// The type as text, for an argument of the function that restores lost types.
     pub(crate) fn spelled(&self) -> String {
         self.encode()
     }
 
-    /// The reverse of [`ExprType::spelled`].
+    /// Parses the result of [`ExprType::spelled`].
     pub(crate) fn from_spelled(text: &str) -> Option<Self> {
         Self::decode(text)
     }
 }
 
-/// The number that stands behind a letter of the flags.
+/// The number after a letter of the flags.
 fn number_behind(flags: &str, letter: char) -> Option<u32> {
     let (_, behind) = flags.split_once(letter)?;
     let end = behind.find(|c: char| !c.is_ascii_digit()).unwrap_or(behind.len());
     behind.get(..end)?.parse().ok()
 }
 
-/// Bytes of a character in MySQL's eyes.
+/// The most bytes of a character, as MySQL counts them.
 pub(crate) fn bytes_per_character(collation: Collation) -> u32 {
     match collation.charset() {
         "binary" | "latin1" | "ascii" => 1,
@@ -551,7 +553,7 @@ fn fraction_places(digits: u8) -> u32 {
     if digits == 0 { 0 } else { u32::from(digits) + 1 }
 }
 
-/// Kinds without digits, by name.
+/// Names of types without parameters.
 const NAMES: &[(&str, SqlType)] = &[
     ("null", SqlType::Null),
     ("tinyint", SqlType::TinyInt),

@@ -1,9 +1,9 @@
-//! One value while an expression is evaluated, and how MySQL turns values of one type into another.
+//! Values during evaluation, and MySQL's conversions between their types.
 
 use std::borrow::Cow;
 
 use datafusion::arrow::datatypes::i256;
-use remora_mysql::{ErrorCode, SqlMode};
+use remora_mysql::{ErrorCode, SqlMode, messages};
 
 use super::{
     call::Call,
@@ -12,7 +12,7 @@ use super::{
     temporal::{self, Moment, moment_of_number, parse_moment, time_of_number, time_text},
 };
 
-/// A value. Texts borrow from the rows they are of.
+/// A value. Texts borrow from their rows.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum SqlValue<'a> {
     /// NULL.
@@ -29,7 +29,7 @@ pub(crate) enum SqlValue<'a> {
     Double(f64),
     /// Text.
     Text(Cow<'a, str>),
-    /// A word of an ENUM or words of a SET, and their number.
+    /// A label of an ENUM or labels of a SET, with the number.
     Member(Cow<'a, str>, u64),
     /// Bytes.
     Bytes(Cow<'a, [u8]>),
@@ -37,34 +37,34 @@ pub(crate) enum SqlValue<'a> {
     Json(Cow<'a, str>),
     /// A date.
     Date(Moment),
-    /// A date and time, shown with so many digits of a second.
+    /// A date and time, displayed with so many fraction digits.
     DateTime(Moment, u8),
-    /// A span of time in microseconds, shown with so many digits of a second.
+    /// A time in microseconds, displayed with so many fraction digits.
     Time(i64, u8),
 }
 
 impl<'a> SqlValue<'a> {
-    /// Text of its own.
+    /// An owned text.
     pub(crate) fn text(text: impl Into<String>) -> Self {
         Self::Text(Cow::Owned(text.into()))
     }
 
-    /// Bytes of its own.
+    /// Owned bytes.
     pub(crate) fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Self::Bytes(Cow::Owned(bytes.into()))
     }
 
-    /// 1 or 0.
+    /// 1 for true, 0 for false.
     pub(crate) fn truth(truth: bool) -> Self {
         Self::Int(i64::from(truth))
     }
 
-    /// NULL for `None`.
+    /// The value made from `Some`, or NULL.
     pub(crate) fn or_null<T>(value: Option<T>, make: impl FnOnce(T) -> Self) -> Self {
         value.map_or(Self::Null, make)
     }
 
-    /// The smallest form of a whole number.
+    /// An integer in the smallest representation.
     pub(crate) fn whole(number: i128) -> Self {
         match i64::try_from(number) {
             Ok(number) => Self::Int(number),
@@ -75,7 +75,7 @@ impl<'a> SqlValue<'a> {
         }
     }
 
-    /// Bytes of its text, 0 where it is none.
+    /// The bytes of its text; 0 for other types.
     pub(crate) fn text_bytes(&self) -> usize {
         match self {
             Self::Text(text) | Self::Json(text) | Self::Member(text, _) => text.len(),
@@ -89,7 +89,7 @@ impl<'a> SqlValue<'a> {
         matches!(self, Self::Null)
     }
 
-    /// As a double, 0 where it is none, with a warning.
+    /// Converts to a double; NULL and invalid texts give 0, the latter with a warning.
     pub(crate) fn double(&self, call: &Call<'_>) -> f64 {
         match self {
             Self::Null => 0.0,
@@ -109,7 +109,7 @@ impl<'a> SqlValue<'a> {
         }
     }
 
-    /// As an exact decimal, 0 where it is none, with a warning.
+    /// Converts to an exact decimal; NULL and invalid texts give 0, the latter with a warning.
     pub(crate) fn decimal(&self, call: &Call<'_>) -> Dec {
         match self {
             Self::Null => Dec::ZERO,
@@ -131,8 +131,8 @@ impl<'a> SqlValue<'a> {
         }
     }
 
-    /// As a whole number within 64 bits, signed or not: decimals and doubles rounded, texts as far
-    /// as they are one.
+    /// Converts to an integer within 64 bits, signed or unsigned. Decimals and doubles are rounded;
+    /// of a text the numeric prefix counts.
     pub(crate) fn integer(&self, call: &Call<'_>) -> i128 {
         match self {
             Self::Null => 0,
@@ -150,7 +150,7 @@ impl<'a> SqlValue<'a> {
         }
     }
 
-    /// As an argument that counts characters, rows, digits: kept within 64 bits.
+    /// Converts an argument that counts characters, rows or digits; capped to 64 bits.
     pub(crate) fn count(&self, call: &Call<'_>) -> i64 {
         let number = match self {
             Self::Text(text) => integer_of_double(double_prefix(text).0),
@@ -172,7 +172,7 @@ impl<'a> SqlValue<'a> {
         })
     }
 
-    /// As text; `None` for NULL. Bytes that are no text are read as if they were.
+    /// Converts to text; `None` for NULL. Invalid bytes are replaced.
     pub(crate) fn string(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::Null => return None,
@@ -191,7 +191,7 @@ impl<'a> SqlValue<'a> {
         })
     }
 
-    /// As bytes; `None` for NULL.
+    /// Converts to bytes; `None` for NULL.
     pub(crate) fn octets(&self) -> Option<Cow<'_, [u8]>> {
         match self {
             Self::Bytes(bytes) => Some(Cow::Borrowed(bytes.as_ref())),
@@ -202,12 +202,13 @@ impl<'a> SqlValue<'a> {
         }
     }
 
-    /// As a date and time; `None` with a warning where it is none.
+    /// Converts to a date and time; `None` and a warning if that is impossible.
     pub(crate) fn moment(&self, call: &Call<'_>) -> Option<Moment> {
         self.moment_with_clock(call).map(|(moment, ..)| moment)
     }
 
-    /// As a date and time, whether it has a time of day, and its digits of a second.
+    /// Converts to a date and time; also returns whether it has a time of day, and its fraction
+    /// digits.
     pub(crate) fn moment_with_clock(&self, call: &Call<'_>) -> Option<(Moment, bool, u8)> {
         match self {
             Self::Null => None,
@@ -246,7 +247,8 @@ impl<'a> SqlValue<'a> {
         Some((moment, true, exact.scale.min(6)))
     }
 
-    /// As a span of time in microseconds with its digits; `None` with a warning where it is none.
+    /// Converts to a time in microseconds with its fraction digits; `None` and a warning if that is
+    /// impossible.
     pub(crate) fn time(&self, call: &Call<'_>) -> Option<(i64, u8)> {
         match self {
             Self::Null => None,
@@ -280,21 +282,19 @@ impl<'a> SqlValue<'a> {
         }
     }
 
-    /// Warns that it is no value of a type.
+    /// Warns that it is not a value of this type.
     pub(crate) fn warn_incorrect(&self, call: &Call<'_>, kind: &str) {
         let text = self.string().unwrap_or_default();
-        call.warn(ErrorCode::TruncatedValue, || format!("Incorrect {kind} value: '{text}'"));
+        call.warn(ErrorCode::TruncatedValue, || messages::incorrect_value(kind, text));
     }
 
-    /// Warns that only its beginning is a value of a type.
+    /// Warns that only a prefix is a value of this type.
     pub(crate) fn warn_truncated(&self, call: &Call<'_>, kind: &str) {
         let text = self.string().unwrap_or_default();
-        call.warn(ErrorCode::TruncatedValue, || {
-            format!("Truncated incorrect {kind} value: '{text}'")
-        });
+        call.warn(ErrorCode::TruncatedValue, || messages::truncated_incorrect_value(kind, text));
     }
 
-    /// The same value, borrowing nothing.
+    /// The value with owned data.
     pub(crate) fn into_owned(self) -> SqlValue<'static> {
         match self {
             Self::Null => SqlValue::Null,
@@ -324,9 +324,9 @@ fn clamp(number: i128) -> i128 {
     number.clamp(i128::from(i64::MIN), i128::from(u64::MAX))
 }
 
-/// A double as a whole number, kept within 63 bits.
+/// A double rounded to an integer, capped to 63 bits.
 pub(crate) fn integer_of_double(number: f64) -> i128 {
-    // The cast saturates, and NaN cannot be.
+    // The cast saturates, and the number is never NaN.
     let rounded = round_to_integer(number);
     if rounded >= 9_223_372_036_854_775_808.0 {
         return i128::from(i64::MAX);
@@ -359,7 +359,7 @@ fn integer_of_text(text: &str, call: &Call<'_>) -> i128 {
     number
 }
 
-/// The text of a JSON string, other JSON as it is.
+/// The text of a JSON string; other JSON stays unchanged.
 pub(crate) fn unquoted(json: &str) -> Cow<'_, str> {
     if json.starts_with('"')
         && let Ok(text) = serde_json::from_str::<String>(json)
@@ -370,14 +370,14 @@ pub(crate) fn unquoted(json: &str) -> Cow<'_, str> {
 }
 
 impl Call<'_> {
-    /// The moment that a text says, within what `sql_mode` allows.
+    /// Parses a date and time, within what `sql_mode` permits.
     pub(crate) fn moment_of_text(&self, text: &str) -> Option<(Moment, bool, u8)> {
         let Some(parsed) = parse_moment(text) else {
-            self.warn(ErrorCode::TruncatedValue, || format!("Incorrect datetime value: '{text}'"));
+            self.warn(ErrorCode::TruncatedValue, || messages::incorrect_value("datetime", text));
             return None;
         };
         if parsed.moment.is_zero_date() && self.sql_mode().has(SqlMode::NO_ZERO_DATE) {
-            self.warn(ErrorCode::TruncatedValue, || format!("Incorrect datetime value: '{text}'"));
+            self.warn(ErrorCode::TruncatedValue, || messages::incorrect_value("datetime", text));
             return None;
         }
         if !parsed.complete {
@@ -390,7 +390,7 @@ impl Call<'_> {
         Some((moment, parsed.has_clock, parsed.digits))
     }
 
-    /// A moment of a zone so many minutes east of UTC as the session's clocks show it.
+    /// Converts a date and time at an offset from UTC to the session's time zone.
     fn shifted(&self, moment: Moment, offset_minutes: i32) -> Option<Moment> {
         let since_1970 = moment.total_micros() - 719_528 * i128::from(temporal::DAY);
         let utc = since_1970 - i128::from(offset_minutes) * 60 * i128::from(temporal::SECOND);

@@ -1,11 +1,12 @@
-//! A sort with a limit over a table with rows in other servers: each server is asked for its first rows alone.
+//! Sort with a limit (top k) over a table with rows on other servers: each server sends only its
+//! first rows.
 //!
 //! ```text
 //! Sort with a limit of n          Sort with a limit of n
 //!   Project                ──→      Project
 //!     Scan: all rows                  Scan: the first n rows of each server
 //! ```
-//! Between the two only the columns may change, not the rows.
+//! The nodes in between may only change columns, not rows.
 
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ use crate::scan::ScanExec;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
-/// The plan that asks other servers for the first rows alone where it needs no others.
+/// Rewrites top-k sorts over remote tables so that servers send only their first rows.
 pub(super) fn best(plan: Plan) -> Result<Plan> {
     let done = plan.transform_up(|node| {
         let Some(sort) = node.downcast_ref::<SortExec>() else { return Ok(Transformed::no(node)) };
@@ -40,7 +41,7 @@ pub(super) fn best(plan: Plan) -> Result<Plan> {
     done.map(|done| done.data)
 }
 
-/// The plan below a sort, with a scan of the first rows; `None` if it is not changed.
+/// The plan below a sort with its scan limited to the first rows; `None` if it is not possible.
 fn limited(below: &Plan, order: Vec<PhysicalSortExpr>, rows: usize) -> Result<Option<Plan>> {
     if let Some(scan) = below.downcast_ref::<ScanExec>() {
         return Ok(scan.of_best(&order, rows).map(|scan| Arc::new(scan) as Plan));
@@ -61,7 +62,7 @@ fn limited(below: &Plan, order: Vec<PhysicalSortExpr>, rows: usize) -> Result<Op
     Arc::clone(below).replace_children(vec![input], options).map(Some)
 }
 
-/// An expression of a projection's columns as one of its input's.
+/// An expression over a projection's columns as one over the projection's input.
 fn projected(
     expression: Arc<dyn PhysicalExpr>,
     projection: &ProjectionExec,

@@ -68,7 +68,7 @@ pub(super) fn planned(
     made(plan, state)
 }
 
-/// The same for any number of rows.
+/// The physical plan for any number of rows; `None` if it needs an optimizer.
 pub(super) fn made(
     plan: &LogicalPlan,
     state: &PlanState,

@@ -56,7 +56,8 @@ type Named = (Arc<dyn PhysicalExpr>, String);
 const LATE: [&str; 2] = ["#highlight", "#snippet"];
 /// Rows whose texts are in memory at once.
 const ROWS: usize = 16;
-/// The same for factors alone. The keyword query is planned anew for each batch, so batches are larger.
+/// The rows for factors alone. The keyword query is planned anew for each batch, so batches are
+/// larger.
 const FACTOR_ROWS: usize = 256;
 
 /// The plan with late excerpts and factors.
@@ -114,7 +115,7 @@ fn told_by(plan: &Plan) -> BTreeSet<usize> {
 
 /// Nodes that pass rows unchanged, down to a projection that makes excerpts.
 struct Moving<'p> {
-    /// From the top down. One of them has a limit.
+    /// The nodes from the top down. One of them has a limit.
     above: Vec<&'p Plan>,
     projection: &'p ProjectionExec,
     /// The positions of the projection's late expressions.

@@ -141,7 +141,8 @@ impl Planner {
         Self { state, context, tables }
     }
 
-    /// From here on queries in FROM are sorted as they say, also where no LIMIT depends on it.
+    /// Keeps the ORDER BY of queries in FROM, which the planner otherwise drops if there is no
+    /// LIMIT.
     pub(crate) fn keep_orders(&mut self) {
         let options = self.state.config_mut().options_mut();
         options.sql_parser.enable_subquery_sort_elimination = false;
@@ -202,7 +203,7 @@ impl Planner {
         watch::watched(plan, &self.context).map_err(from_plan)
     }
 
-    /// The same, with each step measured.
+    /// Like [`Self::watched_plan`], with each step measured.
     pub(crate) async fn measured_plan(
         &self,
         query: ast::Query,

@@ -51,7 +51,7 @@ pub(crate) struct RowQuery<P> {
 /// The values of a plan that each run, or each row, computes.
 #[derive(Default)]
 pub(super) struct RunValues {
-    /// In the order of their numbers.
+    /// The constants in the order of their numbers.
     pub constants: Vec<RunConstant<LogicalPlan>>,
     pub queries: Vec<RowQuery<LogicalPlan>>,
     /// The number of slots of all queries.

@@ -38,7 +38,7 @@ use datafusion::{
 pub(crate) use explained::subquery_plan;
 use futures::FutureExt;
 use parking_lot::Mutex;
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 use rustc_hash::FxHashMap;
 
 use super::{
@@ -625,7 +625,7 @@ impl Subquery {
         }
         match self.kind {
             Kind::Scalar if values.len() > 1 => {
-                let message = "Subquery returns more than 1 row";
+                let message = messages::SUBQUERY_ROWS;
                 Err(DataFusionError::External(Box::new(Error::new(
                     ErrorCode::SubqueryRows,
                     message,

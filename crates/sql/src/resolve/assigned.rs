@@ -1,14 +1,15 @@
-//! User variables that a statement assigns within its expressions: `@a := value`. What is read then is what was assigned
-//! last. That has an order only in a SELECT list, whose expressions are evaluated one after the other and row by row, in
-//! the order of the rows.
+//! User variables that a statement assigns within its expressions: `@a := value`. A read gives the
+//! value assigned last, so the order of evaluation matters. It is defined only for a SELECT list,
+//! whose expressions are evaluated from left to right, row by row.
 //!
 //! ```text
 //! SELECT a, @n := @n + b * 2 FROM t ORDER BY c LIMIT 3   ──→
 //!     SELECT a, @n := @n + #turn#1 FROM (SELECT a, b * 2 AS #turn#1 FROM t ORDER BY c LIMIT 3)
 //! ```
-//! What asks no variable is selected below. An ORDER BY of what is assigned stays above, with LIMIT. `LAST_INSERT_ID(value)`
-//! is evaluated in the same way, for the rows that are given alone. Of what stands around it and in it, columns alone are
-//! selected below: `IF(a, LAST_INSERT_ID(f(b)), 0)` evaluates `f(b)` where `a` holds.
+//! Parts without variables are selected in the inner SELECT. An ORDER BY of an assigned expression
+//! stays outside, with LIMIT. `LAST_INSERT_ID(value)` is rewritten in the same way, so that it is
+//! evaluated only for the rows returned. Of the expressions around and inside it, only columns are
+//! moved inside: `IF(a, LAST_INSERT_ID(f(b)), 0)` must evaluate `f(b)` only where `a` holds.
 
 use std::ops::ControlFlow;
 
@@ -30,25 +31,25 @@ use crate::{
     parse::{MATCH, Visit, VisitMut, function_call, visit_expressions},
 };
 
-/// What is said where there is no such order.
+/// The message for assignments whose order is undefined.
 pub(super) const REFUSED: &str = "a variable that the statement assigns by :=, elsewhere than in the list of a SELECT \
                                   that stands alone or in FROM alone";
 
-/// Whether an expression is of some kind.
+/// A test of an expression.
 type ExprTest = fn(&Expr) -> bool;
 
-/// Where a SELECT may assign variables.
+/// Where variables may be assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AssignmentScope {
-    /// Here.
+    /// In this SELECT.
     Any,
-    /// Here if it reads no table.
+    /// In this SELECT if it reads no table.
     WithoutTable,
     Never,
 }
 
 impl AssignmentScope {
-    /// Where a query in FROM may, which stands there alone or beside others.
+    /// The scope of a query in FROM. `is_alone` tells whether FROM has nothing else.
     pub(super) fn within(self, is_alone: bool) -> Self {
         match self {
             Self::Any if !is_alone => Self::WithoutTable,
@@ -57,19 +58,20 @@ impl AssignmentScope {
     }
 }
 
-/// A SELECT list over the rows of the SELECT that it was of.
+/// A SELECT list to be evaluated over the rows of its former SELECT.
 pub(super) struct AssignmentList {
     projection: Vec<SelectItem>,
-    /// What its rows are called.
+    /// The alias of the derived table with the rows.
     rows: String,
-    /// How its rows come where no order is said, or that of what it assigns.
+    /// The order in which the rows are read, if there is no ORDER BY or only one by assigned
+    /// expressions.
     read: Vec<OrderByExpr>,
-    /// Whether it is sorted by what it assigns.
+    /// Whether ORDER BY sorts by assigned expressions.
     is_sorted: bool,
 }
 
 impl AssignmentList {
-    /// Puts the list over the query that it was of.
+    /// Wraps the query: its body becomes a derived table under the list.
     pub(super) fn wrap(self, query: &mut Query, order: Vec<OrderByExpr>) {
         let relation = |subquery| TableFactor::Derived {
             lateral: false,
@@ -92,8 +94,9 @@ impl AssignmentList {
     }
 }
 
-/// A variable that is read as the statement goes on; its name with `@`, and what it was before, if anything. One that
-/// is set to nothing, or that the statement has assigned already, has the type of a text.
+/// A call that reads a variable at run time. `before` is its value before the statement and
+/// determines the type; a variable that is unset, or that the statement assigned before, reads as
+/// text.
 pub(super) fn read(name: &str, before: Option<&EngineValue>, is_assigned: bool) -> Expr {
     let name = plain_name(name);
     let number = |digits: &str| Value::Number(digits.to_owned(), false);
@@ -115,7 +118,8 @@ pub(super) fn plain_name(name: &str) -> String {
     name.trim_start_matches('@').trim_matches(['`', '\'', '"']).to_lowercase()
 }
 
-/// `variable := value`, of a variable that became [`read`], and its name.
+/// The call for `variable := value`, and the variable's name. `variable` is a call made by
+/// [`read`].
 pub(super) fn assignment(variable: &Expr, value: &Expr) -> Result<(Expr, String)> {
     let (name, text) =
         name_of(variable).ok_or_else(|| Error::unsupported(":= of anything but a variable"))?;
@@ -133,7 +137,7 @@ fn name_of(variable: &Expr) -> Option<(&Expr, &str)> {
     function.name.to_string().eq_ignore_ascii_case(READ_VARIABLE).then_some((name, text))
 }
 
-/// Whether variables are read or assigned below a node while it is evaluated.
+/// Whether an expression below the node reads or assigns variables at run time.
 fn uses_variables(node: &impl Visit) -> bool {
     has_call(node, |function| {
         let name = function.name.to_string();
@@ -141,7 +145,7 @@ fn uses_variables(node: &impl Visit) -> bool {
     })
 }
 
-/// Whether a node has `LAST_INSERT_ID(value)`.
+/// Whether a node contains `LAST_INSERT_ID(value)`.
 fn gives_id(node: &impl Visit) -> bool {
     has_call(node, |function| {
         let has_value =
@@ -159,8 +163,8 @@ fn has_call(node: &impl Visit, is_it: impl Fn(&Function) -> bool) -> bool {
 }
 
 impl Resolver<'_> {
-    /// The list of a SELECT that assigns variables, over the SELECT, which becomes one of what the list needs; `None` if
-    /// it assigns none, or reads nothing.
+    /// Splits a SELECT that assigns variables: it keeps what the list needs, and the list is
+    /// returned. `None` if it assigns none, or if it has no rows below.
     pub(super) fn turned(
         &mut self,
         select: &mut Select,
@@ -193,7 +197,8 @@ impl Resolver<'_> {
         Ok(Some(AssignmentList { is_sorted, ..turned }))
     }
 
-    /// The list over the SELECT. What `stays` stays in the list; of the rest, what `moves` is selected below.
+    /// Splits off the select list. Expressions for which `stays` holds remain in it; of their
+    /// parts, those for which `moves` holds go to the SELECT below, and so do all other items.
     fn split(
         &mut self,
         select: &mut Select,
@@ -227,7 +232,8 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether a SELECT that assigns no variables gives ids of the rows of its tables, as they come in its order.
+/// Whether a SELECT without assigned variables calls `LAST_INSERT_ID(value)` for the rows of its
+/// tables in its order.
 fn gives_ids(select: &Select, order: &[OrderByExpr], items: &[Item], scope: &Scope<'_>) -> bool {
     let in_list = |each: &Item| gives_id(&each.expr);
     let is_of_rows = |each: &Item| {
@@ -247,7 +253,8 @@ fn gives_ids(select: &Select, order: &[OrderByExpr], items: &[Item], scope: &Sco
         && !order.iter().any(sorts_by)
 }
 
-/// Whether a part of what gives an id is evaluated below: columns, and what has a meaning only beside its table.
+/// Whether a part of a list with `LAST_INSERT_ID(value)` is evaluated below: columns, and calls
+/// that only have a meaning beside their table.
 fn is_read_below(expr: &Expr) -> bool {
     match expr {
         Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Subquery(_) => true,
@@ -267,7 +274,8 @@ fn assigns_outside_list(select: &Select) -> bool {
         || uses_variables(&select.group_by)
 }
 
-/// 1235 for what has another order in each version of MySQL, or none.
+/// 1235 for combinations whose order of evaluation is undefined or differs between versions of
+/// MySQL.
 fn check(select: &Select, is_distinct: bool, items: &[Item]) -> Result<()> {
     let is_elsewhere = assigns_outside_list(select);
     let has_windows = || items.iter().any(|item| has_window(&item.expr));
@@ -305,7 +313,8 @@ fn has_no_grouping(select: &Select) -> bool {
     matches!(&select.group_by, GroupByExpr::Expressions(groups, _) if groups.is_empty())
 }
 
-/// Whether rows are sorted by what is assigned, and else by what is selected.
+/// Whether ORDER BY sorts by assigned expressions. Refused if it sorts by expressions that are not
+/// selected, too.
 fn is_sorted_by_assigned(order: &[OrderByExpr], items: &[Item]) -> Result<bool> {
     let named = |each: &OrderByExpr| match &each.expr {
         Expr::Identifier(name) => items.iter().find(|item| item.planned == name.value),
@@ -322,7 +331,7 @@ fn is_sorted_by_assigned(order: &[OrderByExpr], items: &[Item]) -> Result<bool> 
     }
 }
 
-/// The order of the primary key, which is the one in which MySQL reads a table whose rows are not sorted.
+/// The order of the primary key, in which MySQL reads a table that is not sorted.
 fn order_of_key(scope: &Scope<'_>) -> Vec<OrderByExpr> {
     let mut keyed = scope.relations.iter().filter(|relation| !relation.key.is_empty());
     let (Some(only), None) = (keyed.next(), keyed.next()) else { return Vec::new() };
@@ -334,12 +343,12 @@ fn order_of_key(scope: &Scope<'_>) -> Vec<OrderByExpr> {
     only.key.iter().map(column).collect()
 }
 
-/// Takes what is selected below out of an expression.
+/// Moves parts of an expression to the SELECT below.
 struct Parts<'p> {
     below: &'p mut Vec<SelectItem>,
-    /// What stays.
+    /// Which expressions stay.
     stays: ExprTest,
-    /// What of the rest is taken out as a whole. Else its parts are looked at.
+    /// Which other expressions move as a whole. Of all others the parts are visited.
     moves: ExprTest,
 }
 
@@ -355,7 +364,7 @@ impl VisitorMut for Parts<'_> {
                 false => ControlFlow::Continue(()),
             };
         }
-        // A unit belongs to what stands around it.
+        // The unit of an INTERVAL and unquoted keywords are not values.
         let is_known = grouping::is_constant(expr)
             || matches!(
                 expr,

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{SqlType, parse::function_call};
 
-/// What reads a part of a document.
+/// The function that reads a part of a document.
 const EXTRACT: &str = "json_extract";
 
 /// The part of a document under names within it. `document` is the column.
@@ -27,7 +27,7 @@ pub(super) fn part(document: Expr, names: &[Ident]) -> Expr {
     extract(document, path)
 }
 
-/// The column and the call that `column.list[0]` means; `None` if it is no part of a column.
+/// The column and the call that `column.list[0]` means; `None` for other expressions.
 pub(super) fn accessed(expr: &Expr) -> Option<(Ident, Expr)> {
     let Expr::CompoundFieldAccess { root, access_chain } = expr else { return None };
     let Expr::Identifier(column) = root.as_ref() else { return None };

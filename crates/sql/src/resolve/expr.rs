@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, Ident, Query, Values, VisitorMut,
 };
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{
     Env, Resolver,
@@ -167,7 +167,7 @@ impl VisitorMut for Walk<'_, '_> {
         }
         if is_aggregate(expr) {
             if self.aggregates > 0 || !self.place.aggregates {
-                let message = "Invalid use of group function";
+                let message = messages::INVALID_GROUP_FUNCTION;
                 return ControlFlow::Break(Error::new(ErrorCode::InvalidGroupFunction, message));
             }
             self.aggregates += 1;
@@ -213,7 +213,7 @@ impl Walk<'_, '_> {
         outer && !own
     }
 
-    /// Whether expressions are evaluated one after the other here: those that are selected.
+    /// Whether assignments are evaluated in a defined order here: only in select items.
     fn is_in_turn(&self) -> bool {
         let is_selected = matches!(self.place.clause, Clause::Fields) && self.aggregates == 0;
         let may = match self.resolver.turn {
@@ -281,7 +281,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// What is said another way in Sphinx's dialect before its parts are resolved.
+    /// Rewrites an expression that means something else in Sphinx's dialect, before its parts are
+    /// resolved.
     fn said_in_sphinxs(&self, expr: &Expr) -> Result<Option<Expr>> {
         if !self.resolver.is_sphinx() {
             return match expr {
@@ -302,7 +303,7 @@ impl Walk<'_, '_> {
         Ok(Some(part))
     }
 
-    /// What a function means in Sphinx's dialect.
+    /// The meaning of a function in Sphinx's dialect, if it differs.
     fn called_in_sphinxs(&self, function: &Function) -> Option<Expr> {
         let column = |name: &str| {
             let found = self.scope.find_here(&[Ident::new(name)], self.place.clause);
@@ -311,7 +312,7 @@ impl Walk<'_, '_> {
         sphinx_functions::call(function, &self.resolver.tables, column)
     }
 
-    /// The part of a document that a name with points means in Sphinx's dialect.
+    /// The part of a document that a name with dots means in Sphinx's dialect.
     fn part_of_document(&self, name: &[Ident]) -> Result<Option<Expr>> {
         let Some((column, names)) = name.split_first() else { return Ok(None) };
         if names.is_empty() || !self.resolver.is_sphinx() {

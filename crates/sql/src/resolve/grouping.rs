@@ -78,7 +78,7 @@ pub(super) enum ExprPosition {
 /// The treatment of columns that are not group keys.
 #[derive(Clone)]
 pub(super) enum NonKeyColumns {
-    /// They must depend on the group keys functionally; else error 1055.
+    /// They must depend functionally on the group keys; otherwise error 1055.
     Determined,
     /// Any value of the group.
     Any,

@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArguments, GroupByExpr, OrderByExpr, OrderByOptions,
     Select, Value, ValueWithSpan, VisitorMut, WindowSpec, WindowType,
 };
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{
     Env, Resolver,
@@ -80,7 +80,7 @@ impl Resolver<'_> {
                 self.expr(&mut each.expr, scope, env, place)?;
             }
             if has_aggregate(&each.expr) {
-                let message = "Invalid use of group function";
+                let message = messages::INVALID_GROUP_FUNCTION;
                 return Err(Error::new(ErrorCode::InvalidGroupFunction, message));
             }
         }

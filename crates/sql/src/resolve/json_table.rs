@@ -128,7 +128,7 @@ fn crossed(relation: TableFactor) -> Join {
     Join { relation, global: false, join_operator }
 }
 
-/// The same joins, without parentheses around the first.
+/// The same joins without parentheses around the first.
 fn without_parentheses(part: TableWithJoins) -> TableWithJoins {
     match part {
         TableWithJoins { relation: TableFactor::NestedJoin { table_with_joins, .. }, joins } => {

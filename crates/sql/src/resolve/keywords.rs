@@ -118,12 +118,12 @@ pub(super) fn order(scope: &Scope<'_>) -> Vec<OrderByExpr> {
     std::iter::once(by_weight()).chain(keys).collect()
 }
 
-/// By weight, descending.
+/// The order by weight, descending.
 pub(super) fn by_weight() -> OrderByExpr {
     part(function_call("weight", Vec::new()), false)
 }
 
-/// By the keys of all tables, ascending.
+/// The order by the keys of all tables, ascending.
 pub(super) fn keys(scope: &Scope<'_>) -> Vec<OrderByExpr> {
     let is_only = |relation: &&Relation| {
         scope.relations.iter().filter(|other| other.alias == relation.alias).count() == 1

@@ -22,7 +22,7 @@ pub(super) fn call(names: Vec<Expr>, query: &ValueWithSpan, mode: Option<String>
     function_call(MATCH, args)
 }
 
-/// What AGAINST asks for, as a text.
+/// The query of AGAINST as a text.
 fn sought(query: &ValueWithSpan) -> Expr {
     match &query.value {
         Value::Number(digits, _) => text(digits.clone()),
@@ -32,13 +32,14 @@ fn sought(query: &ValueWithSpan) -> Expr {
     }
 }
 
-/// Whether a call is a MATCH of texts at paths whose names are resolved, but not the call itself.
+/// Whether a call is a MATCH over texts at paths with resolved names that is not rewritten yet.
 pub(super) fn is_of_paths(function: &Function) -> bool {
     is_called(function, MATCH_OF_PATHS)
 }
 
-/// MATCH (document->>path, …) AGAINST (query mode), whose names are resolved, as a call that gives a score: of mode,
-/// query, document and paths. Names of the same document's members alone make a path that a text index can have.
+/// Rewrites MATCH (document->>path, …) AGAINST (query mode), with resolved names, to a scoring
+/// function of mode, query, document and paths. If all paths are plain names of one document, a
+/// text index can have them.
 pub(super) fn at_paths(function: &Function) -> Result<Expr> {
     let args = arguments(function);
     let [mode, Expr::Value(query), texts @ ..] = args.as_slice() else {

@@ -80,7 +80,7 @@ pub(crate) trait Catalog {
     /// The table of this name; errors 1146 and 1142.
     fn table(&self, name: &TableName) -> Result<Arc<dyn TableProvider>>;
 
-    /// The same, but a table of `information_schema` has only rows about the sought tables.
+    /// Like `table`, but a table of `information_schema` has only rows about the requested tables.
     fn table_with(
         &self,
         name: &TableName,
@@ -196,8 +196,8 @@ fn resolver<'c>(query: &Query, source: &'c Source, catalog: &'c dyn Catalog) -> 
 /// before twice doubles with each step.
 const MAX_COPIED: usize = 1_000;
 
-/// The most expressions in rewritten row comparisons. A rewrite has its operands twice, so nested ones double with each
-/// level; beyond this, planning would take seconds.
+/// The most expressions in rewritten row comparisons. A rewrite contains its operands twice, so
+/// nested ones double with each level; with more, planning would take seconds.
 const MAX_REWRITTEN_EXPRS: usize = 8_000;
 
 struct Resolver<'c> {
@@ -209,7 +209,7 @@ struct Resolver<'c> {
     depth: usize,
     /// The number of SELECTs and tables in the plan so far.
     parts: usize,
-    /// Of those, the copies of common table expressions.
+    /// How many of those are in copies of common table expressions.
     copied: usize,
     /// The number of expressions in rewritten comparisons.
     said: usize,
@@ -235,13 +235,13 @@ struct Resolver<'c> {
     reached: Vec<String>,
     /// Records the meanings of names in the query of a new view.
     notes: Option<RefCell<view_text::Notes>>,
-    /// Whether the SELECT that is resolved may assign variables.
+    /// Whether the current SELECT may assign variables.
     turn: AssignmentScope,
-    /// The variables that were assigned so far.
+    /// The variables assigned so far.
     assigned: HashSet<String>,
     /// How many SELECTs that read tables assign variables.
     turned: usize,
-    /// The list of the SELECT that was resolved last, if it assigns variables.
+    /// The select list of the last resolved SELECT, if it assigns variables.
     list: Option<AssignmentList>,
 }
 
@@ -548,7 +548,7 @@ impl Resolver<'_> {
         Err(Error::new(ErrorCode::OutOfMemory, message))
     }
 
-    /// A variable that is read as the statement goes on.
+    /// A call that reads a variable at run time.
     fn read_in_turn(&self, name: &str) -> Expr {
         let before = self.catalog.before(name);
         let is_assigned = self.assigned.contains(&assigned::plain_name(name));

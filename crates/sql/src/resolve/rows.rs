@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::ast::{
     SelectItem, SetExpr, TableAliasColumnDef, TableFactor, TableWithJoins, UnaryOperator, Value,
     ValueWithSpan, helpers::attached_token::AttachedToken,
 };
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{
     alias, from::binary, grouping::has_aggregate, query_of, scope::quoted, select::empty_select,
@@ -240,7 +240,7 @@ fn check_columns(query: &Query, count: usize) -> Result<()> {
 }
 
 fn operand_columns(count: usize) -> Error {
-    Error::new(ErrorCode::OperandColumns, format!("Operand should contain {count} column(s)"))
+    Error::new(ErrorCode::OperandColumns, messages::operand_columns(count))
 }
 
 /// The number of columns of a query; `None` if it has a `*`.

@@ -1,7 +1,7 @@
 //! Scopes: the meaning of a name at a position of a statement.
 
 use datafusion::sql::sqlparser::ast::{Expr, Ident};
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use crate::{Error, Result};
 
@@ -214,13 +214,13 @@ pub(super) fn written(name: &[Ident]) -> String {
 
 /// Error 1109.
 pub(super) fn unknown_table(name: &str, clause: Clause) -> Error {
-    let message = format!("Unknown table '{name}' in {}", clause.name());
+    let message = messages::unknown_table_in(name, clause.name());
     Error::new(ErrorCode::UnknownTableInDelete, message)
 }
 
 /// Error 1054.
 pub(super) fn unknown_column(name: &str, clause: Clause) -> Error {
-    let message = format!("Unknown column '{name}' in '{}'", clause.name());
+    let message = messages::unknown_column(name, clause.name());
     Error::new(ErrorCode::UnknownColumn, message)
 }
 
@@ -231,5 +231,5 @@ pub(super) fn not_unique(alias: &str) -> Error {
 
 /// Error 1060.
 pub(super) fn duplicate_column(name: &str) -> Error {
-    Error::new(ErrorCode::DuplicateColumn, format!("Duplicate column name '{name}'"))
+    Error::new(ErrorCode::DuplicateColumn, messages::duplicate_column(name))
 }

@@ -99,8 +99,8 @@ impl VisitorMut for Scores<'_> {
 }
 
 impl Scores<'_> {
-    /// Error 1191 for a MATCH of texts at paths that no text index of its table has. Documents of derived tables are
-    /// looked at one by one.
+    /// Error 1191 for a MATCH over texts at paths that no text index of its table has. Documents of
+    /// derived tables are always matched one by one.
     fn check_paths(&self, function: &Function) -> Result<()> {
         let args = arguments(function);
         let [_, _, document, paths @ ..] = args.as_slice() else { return Ok(()) };
@@ -235,7 +235,7 @@ fn each_join(select: &mut Select, visit: &mut dyn FnMut(&mut Expr)) {
     }
 }
 
-/// Renames the calls of which only the truth value matters.
+/// Renames calls that are used only as truth values.
 fn renamed(condition: &mut Expr, from: &str, to: &str) {
     match condition {
         Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Not, expr: inner } => {

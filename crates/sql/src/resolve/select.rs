@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{
     OrderByOptions, Select, SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind, Value,
     ValueWithSpan, helpers::attached_token::AttachedToken,
 };
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{
     ClientColumn, Env, Output, Resolver, attributes, distinct,
@@ -155,7 +155,7 @@ impl Resolver<'_> {
                 }
             }
             if made.len() > MAX_COLUMNS {
-                return Err(Error::new(ErrorCode::TooManyColumns, "Too many columns"));
+                return Err(Error::new(ErrorCode::TooManyColumns, messages::TOO_MANY_COLUMNS));
             }
             if self.notes.is_some() {
                 noted.push(self.noted_item(
@@ -507,9 +507,8 @@ fn all_of(kind: &SelectItemQualifiedWildcardKind, scope: &Scope<'_>) -> Result<V
     let SelectItemQualifiedWildcardKind::ObjectName(name) = kind else {
         return Err(Error::unsupported(kind));
     };
-    let relation = relation_of(name, scope).ok_or_else(|| {
-        Error::new(ErrorCode::UnknownTable, format!("Unknown table '{}'", plain(name)))
-    })?;
+    let relation = relation_of(name, scope)
+        .ok_or_else(|| Error::new(ErrorCode::UnknownTable, messages::unknown_table(plain(name))))?;
     let item = |visible: Visible| Item {
         shown: shown_of(&visible),
         expr: visible.expr,

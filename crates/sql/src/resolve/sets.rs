@@ -91,7 +91,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// The set of an expression that stands for each of its numbers, as SphinxAPI writes it.
+    /// The set of an expression that stands for each of its numbers, in SphinxAPI's spelling.
     fn each_of(&self, expr: &Expr) -> Result<Option<Expr>> {
         let Expr::Function(function) = expr else { return Ok(None) };
         let name = function.name.0.first().and_then(|part| part.as_ident());

@@ -1,4 +1,4 @@
-//! Sphinx's dialect: syntax that it shares with MySQL but that has another meaning.
+//! Sphinx's dialect: syntax that it shares with MySQL but that means something else.
 
 use std::ops::ControlFlow;
 
@@ -24,7 +24,7 @@ use crate::{
 const ROWS: u64 = 20;
 /// The default of `max_matches`.
 const MOST_MATCHES: u64 = 1_000;
-/// Databases whose tables are not searched as Sphinx's indexes are.
+/// Databases whose tables are not searched like Sphinx's indexes.
 const SYSTEM: [&str; 4] = ["information_schema", "mysql", "performance_schema", "sys"];
 /// Sphinx's former names of some functions.
 const OLD_NAMES: [&str; 6] = ["@count", "@distinct", "@expr", "@groupby", "@id", "@weight"];
@@ -100,7 +100,7 @@ impl Resolver<'_> {
         self.catalog.is_sphinx() && self.within.is_empty() && self.notes.is_none()
     }
 
-    /// Error 1064 at the first bracket: MySQL has none, and Sphinx others.
+    /// Error 1064 at the first bracket. MySQL has no brackets, and Sphinx's are already handled.
     pub(super) fn refused_bracket(&self) -> Error {
         let count = self.source.tokens.len();
         let place = (0..count).find(|place| self.source.is(*place, "["));

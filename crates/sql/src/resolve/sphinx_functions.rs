@@ -1,4 +1,4 @@
-//! Functions that Sphinx's dialect has beside MySQL's, or with another meaning, and its arithmetic.
+//! Functions and arithmetic of Sphinx's dialect that MySQL lacks or defines differently.
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function, Ident, ObjectName,
@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{SqlType, parse::function_call};
 
-/// What has to be said another way before its arguments are looked at: MIN and MAX of several values, which are no
-/// aggregates, and REMAP, whose lists are no rows. `None` for other expressions.
+/// Calls to rewrite before their arguments are resolved: MIN and MAX of several values, which are
+/// not aggregates, and REMAP, whose lists are not rows. `None` for other expressions.
 pub(super) fn ahead(expr: &Expr) -> Option<Expr> {
     let Expr::Function(function) = expr else { return None };
     let args = arguments(function)?;
@@ -26,7 +26,7 @@ pub(super) fn ahead(expr: &Expr) -> Option<Expr> {
     }
 }
 
-/// The value for the number that another equals, by two lists; the other value if none does.
+/// REMAP: the value in `to` at the place where `from` has `value`; `other` if none is equal.
 fn remapped(value: &Expr, other: &Expr, from: &Expr, to: &Expr) -> Option<Expr> {
     let list = |expr: &Expr| match expr {
         Expr::Tuple(values) => Some(values.clone()),
@@ -47,8 +47,8 @@ fn remapped(value: &Expr, other: &Expr, from: &Expr, to: &Expr) -> Option<Expr> 
     })
 }
 
-/// What a call means whose arguments are resolved; `None` if it means what it means in MySQL. `has_column` tells
-/// whether a column has a name.
+/// The meaning of a call with resolved arguments, or `None` if it is as in MySQL. `has_column`
+/// finds a column by name.
 pub(super) fn call(
     function: &Function,
     tables: &Tables,
@@ -93,7 +93,8 @@ pub(super) fn call(
     })
 }
 
-/// Arithmetic whose operands are numbers with a sign, also where a column has none or a document has no such part.
+/// Makes the operands of arithmetic signed numbers, including those of unsigned columns and of
+/// missing parts of documents.
 pub(super) fn arithmetic(expr: &mut Expr, tables: &Tables) {
     use BinaryOperator::{Divide, Minus, Modulo, Multiply, MyIntegerDivide, Plus};
     let Expr::BinaryOp {
@@ -127,7 +128,7 @@ fn operation(left: &Expr, op: BinaryOperator, right: &Expr, tables: &Tables) -> 
     Expr::Nested(Box::new(binary(left, op, right)))
 }
 
-/// The whole number of a value: a cast alone would round.
+/// The value truncated to an integer. A cast alone would round.
 fn whole(of: &Expr) -> Expr {
     let cut = function_call("truncate", vec![of.clone(), number("0")]);
     filled(cast(&cut, DataType::Signed))
@@ -138,7 +139,7 @@ fn cast(expr: &Expr, data_type: DataType) -> Expr {
     Expr::Cast { kind: CastKind::Cast, expr, data_type, array: false, format: None }
 }
 
-/// The value, and 0 in the place of NULL.
+/// The value, or 0 instead of NULL.
 fn filled(expr: Expr) -> Expr {
     function_call("coalesce", vec![expr, number("0")])
 }
@@ -147,12 +148,12 @@ fn nested(expr: &Expr) -> Expr {
     Expr::Nested(Box::new(expr.clone()))
 }
 
-/// The moment of a number of seconds since 1970.
+/// The date and time of a Unix timestamp in seconds.
 fn moment(seconds: &Expr) -> Expr {
     function_call("from_unixtime", vec![seconds.clone()])
 }
 
-/// A sum of parts of a moment, each times its factor.
+/// A sum of parts of a date and time, each times its factor.
 fn parts_of(of: &Expr, tables: &Tables, parts: &[(&str, &str)]) -> Expr {
     let moment = if is_number(of, tables) { moment(of) } else { of.clone() };
     let part = |(name, factor): &(&str, &str)| {
@@ -163,7 +164,7 @@ fn parts_of(of: &Expr, tables: &Tables, parts: &[(&str, &str)]) -> Expr {
     Expr::Nested(Box::new(sum.unwrap_or_else(|| number("0"))))
 }
 
-/// Whether a value is a number of seconds: dates and texts keep MySQL's meaning.
+/// Whether a value is a Unix timestamp. Dates and texts keep MySQL's meaning.
 fn is_number(expr: &Expr, tables: &Tables) -> bool {
     match bare(expr) {
         Expr::Function(function) => match name_of(function).as_deref() {

@@ -8,7 +8,7 @@ use std::sync::{
 use datafusion::catalog::TableProvider;
 use parking_lot::Mutex;
 use remora_engine::Value;
-use remora_mysql::{ErrorCode, SqlMode, TokenKind};
+use remora_mysql::{ErrorCode, SqlMode, TokenKind, messages};
 use rustc_hash::FxHashMap;
 
 use super::{Catalog, views::recursive};
@@ -28,7 +28,7 @@ fn plain_name(name: &str) -> String {
     name.trim_matches(['`', '\'', '"']).to_lowercase()
 }
 
-/// The variables that a statement assigns by `:=`.
+/// The variables that a statement assigns with `:=`.
 fn assigned_names(source: &Source) -> Vec<String> {
     let behind = source.tokens.iter().skip(1);
     let pairs = source.tokens.iter().zip(behind).filter(|(variable, sign)| {
@@ -41,7 +41,7 @@ fn assigned_names(source: &Source) -> Vec<String> {
         .collect()
 }
 
-/// Whether a statement has `LAST_INSERT_ID(value)`.
+/// Whether a statement contains `LAST_INSERT_ID(value)`.
 fn gives_id(source: &Source) -> bool {
     (0..source.tokens.len()).any(|at| {
         source.is_word(at, "LAST_INSERT_ID") && source.is(at + 1, "(") && !source.is(at + 2, ")")
@@ -52,13 +52,14 @@ fn gives_id(source: &Source) -> bool {
 pub(crate) struct SessionCatalog<'a> {
     session: &'a SessionState,
     reader: Reader,
-    /// The user variables that the statement assigns, as [`plain_name`] writes them. They are read while it runs.
+    /// The user variables that the statement assigns, as [`plain_name`] writes them. They are read
+    /// at run time.
     assigned: Vec<String>,
-    /// Whether it gives ids of the rows that it selects.
+    /// Whether it calls `LAST_INSERT_ID(value)` for the rows that it selects.
     gives_id: bool,
     known: Mutex<FxHashMap<TableName, Arc<dyn TableProvider>>>,
     rows: Mutex<usize>,
-    /// Whether a table has rows in other servers.
+    /// Whether a table has rows on other servers.
     has_remote_parts: AtomicBool,
     /// The view that the statement creates.
     made: Option<TableName>,
@@ -85,17 +86,19 @@ impl<'a> SessionCatalog<'a> {
         }
     }
 
-    /// Whether the statement's expressions assign user variables or give ids, row by row in the order of the rows.
+    /// Whether the statement's expressions have side effects, so that they must be evaluated row by
+    /// row in order: assigned variables or `LAST_INSERT_ID(value)`.
     pub(crate) fn is_in_turn(&self) -> bool {
         !self.assigned.is_empty() || self.gives_id
     }
 
-    /// The same for a SELECT of a client's: what other statements hold means what it means to MySQL.
+    /// For a client's SELECT, which may be in Sphinx's dialect. Queries in other statements have
+    /// MySQL's meaning.
     pub(crate) fn for_client(self) -> Self {
         Self { is_client: true, ..self }
     }
 
-    /// The same for the query of a new view.
+    /// For the query of a new view.
     pub(crate) fn for_view(self, name: TableName) -> Self {
         Self { made: Some(name), ..self }
     }
@@ -105,7 +108,7 @@ impl<'a> SessionCatalog<'a> {
         *self.rows.lock()
     }
 
-    /// Whether a table used has rows in other servers.
+    /// Whether a table used has rows on other servers.
     pub(crate) fn has_remote_parts(&self) -> bool {
         self.has_remote_parts.load(Ordering::Relaxed)
     }
@@ -161,7 +164,7 @@ impl<'a> SessionCatalog<'a> {
             let missing = name.each().find(|table| !is_there(table));
             return missing.unwrap_or_else(|| name.clone()).missing();
         }
-        Error::new(ErrorCode::UnknownDatabase, format!("Unknown database '{}'", name.database))
+        Error::new(ErrorCode::UnknownDatabase, messages::unknown_database(&name.database))
     }
 }
 

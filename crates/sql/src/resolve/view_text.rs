@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select, SelectItem, TableFactor,
     TableWithJoins, Value, ValueWithSpan, VisitorMut,
 };
-use remora_mysql::{ErrorCode, LexMode, TokenKind};
+use remora_mysql::{ErrorCode, LexMode, TokenKind, messages};
 use rustc_hash::FxHashMap;
 
 use super::{
@@ -397,8 +397,6 @@ impl VisitorMut for Notes {
 pub(crate) fn check_column_name(name: &str) -> Result<()> {
     match is_name(name) {
         true => Ok(()),
-        false => {
-            Err(Error::new(ErrorCode::WrongColumnName, format!("Incorrect column name '{name}'")))
-        }
+        false => Err(Error::new(ErrorCode::WrongColumnName, messages::incorrect_column_name(name))),
     }
 }

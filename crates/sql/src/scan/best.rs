@@ -1,5 +1,5 @@
-//! The first rows in an order, of tables with rows in other servers: each server leaves out those that cannot be among
-//! them, and the plan above the scan sorts and limits what comes.
+//! Top k over tables with rows on other servers: each server leaves out rows that cannot be among
+//! the first k, and the plan above the scan sorts and limits the rest.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use super::ScanExec;
 type Expression = Arc<dyn PhysicalExpr>;
 
 impl ScanExec {
-    /// The scan of the first `rows` rows in this order of its projection, and perhaps of others; `None` if all rows are
-    /// here, or if the engine does not have the order.
+    /// The scan of the first `rows` rows in this order of the projection, maybe with others; `None`
+    /// if all rows are local or the engine does not know the order.
     pub(crate) fn of_best(&self, order: &[PhysicalSortExpr], rows: usize) -> Option<Self> {
         let is_whole = self.overlay.is_none() && self.shape.limit.is_none();
         let is_few = rows <= MAX_BEST_ROWS;
@@ -40,13 +40,14 @@ impl ScanExec {
             };
             sort.push(SortKey { by, descending });
         }
-        // Rows that are equal in the order come in the order of their keys.
+        // Ties are broken by key.
         sort.push(SortKey { by: SortBy::Key, descending: false });
         let best = BestRows { sort, score: score.unwrap_or(0), rows };
         Some(Self { best: Some(best), ..self.clone() })
     }
 
-    /// The index of the score that an expression is. Weights of keyword queries are integers, so that casts keep them.
+    /// The index of the score that an expression reads. Weights of keyword queries are integers, so
+    /// casts keep them.
     fn scored_by(&self, expression: &Expression) -> Option<usize> {
         if let Some(column) = expression.downcast_ref::<Column>() {
             let at = self.places.get(column.index())?.checked_sub(self.columns.len())?;
@@ -63,13 +64,13 @@ impl ScanExec {
         }
     }
 
-    /// The column, or its sort keys, that an expression is.
+    /// The sort key for an expression: a column, or its collation key.
     fn sorted_by(&self, expression: &Expression) -> Option<SortBy> {
         if let Some(column) = expression.downcast_ref::<Column>() {
             let (name, kind, _) = self.column_at(column)?;
             let is_in_order = match kind {
                 ColumnType::Text | ColumnType::Bytes | ColumnType::Json => false,
-                // Local times of an hour that comes twice are in another order than their moments.
+                // Local times of an hour that occurs twice are not in the order of their moments.
                 ColumnType::Timestamp => self.zone.to_fixed_offset().is_ok(),
                 _ => true,
             };

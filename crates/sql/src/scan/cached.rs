@@ -40,9 +40,9 @@ pub(crate) struct ScanLimits {
 }
 
 impl ScanLimits {
-    /// In a connection's thread.
+    /// The limits in a connection's thread.
     pub(crate) const IN_CONNECTION_THREAD: Self = Self { documents: 8_192, bytes: 4 << 20 };
-    /// In the planning threads.
+    /// The limits in the planning threads.
     pub(crate) const IN_PLANNING_THREADS: Self =
         Self { documents: MAX_DIRECT_ROWS as u64, bytes: 32 << 20 };
 }
@@ -150,7 +150,8 @@ impl CachedScan {
         })
     }
 
-    /// The same, but only if the key or an index has the order and is expected to be the fastest way.
+    /// Like [`Self::first`], but only if the key or an index has the order and is expected to be
+    /// the fastest way.
     pub(crate) fn first_along(
         &self,
         reader: &Reader,

@@ -279,7 +279,7 @@ impl ScanShape {
             return Precision::Exact(most(table.rows_now()));
         }
         if table.reader.has_remote_parts(&table.engine_name) {
-            // The rows of other servers are not counted before the plan runs.
+            // Rows on other servers are not counted before the plan runs.
             return Precision::Inexact(most(table.rows_now()));
         }
         let selection = Selection {

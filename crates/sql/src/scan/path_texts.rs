@@ -1,13 +1,14 @@
-//! LIKE, REGEXP, INSTR and LOCATE of what `->>` gives, narrowed by the index of the texts at paths or by that of the
-//! values at the path. All rows for which the condition holds are among those that are left, and are tested afterwards:
-//! `->>` shows numbers, truths, arrays and objects as texts too. MATCH of texts at paths is narrowed in the same way: by
-//! the letters of its words, which must then be words of one text.
+//! Narrows LIKE, REGEXP, INSTR and LOCATE of the results of `->>` by an index of the texts at
+//! paths, or by the index of the values at the path. The rows that remain are a superset and are
+//! tested afterwards, since `->>` also shows numbers, booleans, arrays and objects as texts. MATCH
+//! over texts at paths is narrowed in the same way, by the letters of its words, each of which must
+//! occur in one text.
 
 use std::cmp::Reverse;
 
 use datafusion::{arrow::datatypes::Field, logical_expr::Expr};
 use remora_engine::{Filter, PATH_TEXTS, PathDef, PathTest, Piece, TextQuery, word_runs};
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{
     EngineTable,
@@ -22,19 +23,21 @@ use crate::{
     search,
 };
 
-/// So many pieces of a pattern, the longest, are asked of the index.
+/// The most pieces of a pattern that are looked up: the longest ones.
 const MOST_PIECES: usize = 8;
-/// Letters of a piece that are looked up: the cost grows with their square. The beginning of a piece finds all that the
-/// piece does.
+/// The most letters of a piece that are looked up, since the cost grows with their square. A prefix
+/// of a piece finds a superset of the rows.
 const MOST_LETTERS: usize = 64;
-/// Above so many words and phrases of a query, looking up all of them costs more than it saves.
+/// With more words and phrases than this, looking them up costs more than it saves.
 const MOST_SOUGHT: usize = 256;
-/// Below so many groups of a query nothing is asked of the index: conditions of the engine nest only so deep.
+/// Groups nested deeper than this are not looked up, because the engine limits the nesting of
+/// conditions.
 const DEEPEST_GROUP: usize = 8;
-/// What the values that are shown as texts and are none may be.
+/// JSON values that `->>` shows as words although they are not texts.
 const WORDS: [&str; 3] = ["true", "false", "null"];
 
-/// What indexes say of the letters of a text at a path; `None` if they say nothing.
+/// The condition that indexes can answer for LIKE and similar tests of a text at a path; `None` if
+/// there is none.
 pub(super) fn by_letters(asked: &IndexedTable<'_>, filter: &Expr) -> Option<Filter> {
     let letters = search::letters(filter)?;
     let ((column, position), names) = asked.unquoted(letters.of)?;
@@ -68,8 +71,8 @@ pub(super) fn by_letters(asked: &IndexedTable<'_>, filter: &Expr) -> Option<Filt
     Filter::all_of(pieces.into_iter().map(part).collect())
 }
 
-/// Whether `COLLATE` says how it is compared. Else that of documents is stronger, by which each letter is equal to
-/// itself only.
+/// Whether an explicit COLLATE decides the comparison. Otherwise the collation of documents does,
+/// in which each letter equals only itself.
 fn has_own_collation(sought: &Expr) -> bool {
     if let Expr::Alias(alias) = sought {
         return has_own_collation(&alias.expr);
@@ -79,14 +82,14 @@ fn has_own_collation(sought: &Expr) -> bool {
     ExprType::of_field(&field).coercibility == coercibility::EXPLICIT
 }
 
-/// Whether nothing but a text is shown with these letters at its beginning.
+/// Whether every value shown with this prefix is a JSON text.
 fn only_texts_begin_with(letters: &str) -> bool {
     let Some(first) = letters.chars().next() else { return false };
     let is_of_others = matches!(first, '[' | '{' | '-' | '0'..='9');
     !is_of_others && WORDS.iter().all(|word| !word.starts_with(letters))
 }
 
-/// What the indexes say of MATCH, in a mode, of the texts at paths; `None` if they say nothing.
+/// The condition that indexes can answer for MATCH over texts at paths; `None` if there is none.
 pub(super) fn by_words(
     asked: &IndexedTable<'_>,
     (mode, query): (&Expr, &Expr),
@@ -114,7 +117,8 @@ pub(super) fn by_words(
     necessary(&query, &holds, 0)
 }
 
-/// Error 1191 for MATCH of texts at paths that no text indexes have, 1235 for a table whose rows are elsewhere.
+/// Error 1191 for MATCH over texts at paths without matching text indexes, 1235 for a table with
+/// rows on other servers.
 pub(super) fn check(table: &EngineTable, column: &str, paths: &[&str]) -> Result<()> {
     let schema = &table.table.schema;
     if !schema.agents().is_empty() {
@@ -127,13 +131,13 @@ pub(super) fn check(table: &EngineTable, column: &str, paths: &[&str]) -> Result
     let Some(paths) = names.collect::<Option<Vec<Vec<String>>>>() else { return Ok(()) };
     let of_column = schema.paths.iter().filter(|path| path.column == position);
     if fitting(of_column, &paths).is_empty() {
-        let message = "Can't find FULLTEXT index matching the column list";
+        let message = messages::NO_FULLTEXT_INDEX;
         return Err(Error::new(ErrorCode::NoFulltextIndex, message));
     }
     Ok(())
 }
 
-/// The indexes of texts that together have these paths and no others; none if a path has no such index.
+/// The text indexes that together hold exactly these paths; none if a path has no such index.
 fn fitting<'t>(
     indexes: impl Iterator<Item = &'t PathDef>,
     paths: &[Vec<String>],
@@ -145,8 +149,8 @@ fn fitting<'t>(
     if paths.iter().all(has) { fitting } else { Vec::new() }
 }
 
-/// A condition that holds for all that a query finds; `None` if nothing is known of that. `holds` is the condition that
-/// a text holds these letters, `depth` how many groups the query is in.
+/// A necessary condition for a query's matches; `None` if none can be given. `holds` makes the
+/// condition that a text contains some letters; `depth` is the number of enclosing groups.
 fn necessary(query: &TextQuery, holds: &dyn Fn(&str) -> Filter, depth: usize) -> Option<Filter> {
     if depth > DEEPEST_GROUP {
         return None;
@@ -160,14 +164,14 @@ fn necessary(query: &TextQuery, holds: &dyn Fn(&str) -> Filter, depth: usize) ->
     }
 }
 
-/// The same for words that stand in one text.
+/// The necessary condition of words that occur in one text.
 fn of_piece(piece: &Piece, holds: &dyn Fn(&str) -> Filter) -> Option<Filter> {
     let text = PATH_TEXTS.apply(&piece.text);
     let runs = word_runs(&text).into_iter();
     let mut words: Vec<String> =
         runs.map(|run| run.iter().map(|(_, atom)| *atom).collect()).collect();
     if words.is_empty() {
-        // It is found nowhere.
+        // A piece without words matches nothing.
         return Some(Filter::Or(Vec::new()));
     }
     words.sort_by_key(|word| Reverse(word.len()));
@@ -175,7 +179,8 @@ fn of_piece(piece: &Piece, holds: &dyn Fn(&str) -> Filter) -> Option<Filter> {
     if words.first().is_some_and(|longest| longest.len() > 2) {
         words.retain(|word| word.len() > 2);
     }
-    // What is normalised again stays the same, but for letters that have no stable form.
+    // Normalization must not change the words again, so characters without a stable form are left
+    // out.
     words.retain(|word| PATH_TEXTS.apply(word) == word.as_str());
     Filter::all_of(words.iter().map(|word| holds(word)).collect())
 }
@@ -196,7 +201,7 @@ mod tests {
         let nested = |depth: usize| (0..depth).fold(word(), |query, _| TextQuery::Or(vec![query]));
         assert!(necessary(&nested(DEEPEST_GROUP), &holds, 0).is_some());
         assert!(necessary(&nested(DEEPEST_GROUP + 1), &holds, 0).is_none());
-        // What stands beside a deep group is asked.
+        // A group that is too deep does not hide its neighbours.
         let both = TextQuery::And(vec![word(), nested(DEEPEST_GROUP + 1)]);
         assert!(necessary(&both, &holds, 0).is_some());
     }

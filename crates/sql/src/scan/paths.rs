@@ -67,22 +67,22 @@ pub(crate) fn declared_texts(table: &SqlTable, key: &Key) -> Option<usize> {
     table.schema.paths.iter().position(|path| path.is_along(&texts))
 }
 
-/// Of which table it is asked.
+/// The table whose indexed paths a condition may use.
 pub(super) struct IndexedTable<'t> {
     pub table: &'t EngineTable,
-    /// Its paths that every segment has.
+    /// Positions of the paths that every segment has indexed.
     indexed: &'t [usize],
 }
 
 impl<'t> IndexedTable<'t> {
-    /// The paths that every segment has into a column of documents.
+    /// The paths into a document column that every segment has indexed.
     pub fn paths_of(&self, column: usize) -> impl Iterator<Item = &'t PathDef> {
         let paths = &self.table.table.schema.paths;
         let indexed = self.indexed.iter().filter_map(|at| paths.get(*at));
         indexed.filter(move |path| path.column == column)
     }
 
-    /// The name of the column of documents that an expression is, and its place in the definition.
+    /// The name and the position of the document column that an expression reads.
     pub fn documents(&self, document: &Expr) -> Option<(&'t str, usize)> {
         let Expr::Column(named) = document else { return None };
         let table = self.table;
@@ -92,7 +92,7 @@ impl<'t> IndexedTable<'t> {
         (column.kind == ColumnType::Json).then_some((column.name.as_str(), position))
     }
 
-    /// The column of documents and the path of which `->>` gives the text.
+    /// The document column and the path of a `->>`.
     pub fn unquoted(&self, expr: &Expr) -> Option<((&'t str, usize), Vec<String>)> {
         let Expr::ScalarFunction(call) = expr else { return None };
         match (call.name(), call.args.as_slice()) {
@@ -109,7 +109,7 @@ impl<'t> IndexedTable<'t> {
     }
 }
 
-/// The names of a path that a literal is, if it consists of names only.
+/// The names in a literal path, if it consists of names only.
 pub(super) fn names(path: &Expr) -> Option<Vec<String>> {
     Path::parse(&search::text(path)?).ok()?.names()
 }
@@ -258,7 +258,7 @@ fn function_compared(
     }
 }
 
-/// Whether a score that compares so is one of a row that matches: the others have 0.
+/// Whether a score that satisfies the comparison belongs to a match: all other rows score 0.
 fn is_of_matches(op: Operator, value: &ScalarValue) -> bool {
     let number = match value {
         ScalarValue::Int64(Some(number)) => *number as f64,

@@ -1,8 +1,8 @@
 //! MATCH … AGAINST of the texts at paths in documents: a function over a row's own document.
 //!
-//! It returns how many of the sought words and phrases the texts contain, and 0 if they do not match. The texts are those
-//! that a text index of the paths has: at an array they are its elements, and a path leads into all elements of an array on
-//! its way.
+//! It returns how many of the sought words and phrases the texts contain, and 0 if they do not
+//! match. The texts are the ones that a text index of the paths would hold: for an array its
+//! elements, and a path enters all elements of an array on its way.
 
 use std::{
     fmt,
@@ -31,11 +31,13 @@ use super::{
     function::{PreparedQuery, constant},
 };
 use crate::{Error, Result, meaning::json::Path, parse::MATCH_AT_PATHS, state::Context};
+use remora_mysql::messages;
 
-/// After so many rows it is seen whether the statement was interrupted.
+/// The interrupt is checked after this many rows.
 const ROWS_BETWEEN_CHECKS: usize = 64;
 
-/// The function: mode, query, document, paths. A new one for each plan, which keeps the plan's query.
+/// The function, with the arguments mode, query, document and paths. Each plan gets a new one,
+/// which caches the plan's query.
 pub(crate) fn match_at_paths_function() -> Arc<ScalarUDF> {
     let signature = Signature::variadic_any(Volatility::Immutable);
     Arc::new(ScalarUDF::from(MatchAtPaths { signature, last: LastQuery::default() }))
@@ -47,8 +49,8 @@ struct MatchAtPaths {
     last: LastQuery,
 }
 
-/// The query of the last batch, made ready: it is the same for all batches of a run. It says nothing of which function it
-/// is.
+/// The parsed query of the last batch: all batches of a run have the same. It does not count in
+/// comparisons of functions.
 #[derive(Default)]
 struct LastQuery(Mutex<Option<Arc<KeptQuery>>>);
 
@@ -59,7 +61,7 @@ struct KeptQuery {
 }
 
 impl LastQuery {
-    /// A query in a mode, made ready once.
+    /// The parsed query of this text and mode; from the cache if it is the last one.
     fn prepared(&self, mode: String, text: String) -> Result<Arc<KeptQuery>> {
         let last = self.0.lock().clone();
         if let Some(kept) = last.filter(|kept| kept.mode == mode && kept.text == text) {
@@ -108,7 +110,7 @@ impl ScalarUDFImpl for MatchAtPaths {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> PlanResult<ColumnarValue> {
-        let wrong = || DataFusionError::Execution("Incorrect arguments to AGAINST".to_owned());
+        let wrong = || DataFusionError::Execution(messages::incorrect_arguments("AGAINST"));
         let [mode, query, document, paths @ ..] = args.args.as_slice() else {
             return Err(wrong());
         };
@@ -135,7 +137,7 @@ impl ScalarUDFImpl for MatchAtPaths {
     }
 }
 
-/// The normalised texts at paths in a document; none if it is no JSON.
+/// The normalised texts at paths in a document; none if the document is not JSON.
 fn texts(document: &str, paths: &[Vec<String>]) -> Vec<String> {
     let Ok(document) = serde_json::from_str::<Json>(document) else { return Vec::new() };
     let mut texts = Vec::new();

@@ -1,4 +1,4 @@
-//! MATCH … AGAINST: what a text asks for, as a query of the text index.
+//! MATCH … AGAINST: parses its text into a query of the text index.
 //!
 //! ```text
 //! natural  := word*                                one of the words
@@ -10,15 +10,15 @@
 //! minimum length. Characters of scripts without spaces are found at every position.
 
 use remora_engine::{Piece, PieceMatch, TextQuery};
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::keywords::keywords;
 use crate::{Error, Result, catalog::SqlTable};
 
 /// Deepest nesting of parentheses.
 const MAX_DEPTH: usize = 16;
-/// The most words and phrases that are looked for in texts one by one, and that are asked for a second time because they
-/// stand beside others.
+/// The most words and phrases that are checked row by row, and the most that rewriting `+` groups
+/// may add.
 const MAX_PIECES: usize = 4_096;
 
 /// A query that no row matches.
@@ -30,7 +30,7 @@ fn piece(texts: &[u32], text: String, matching: PieceMatch) -> TextQuery {
     TextQuery::Piece(Piece { texts: texts.to_vec(), text, matching, letters: None })
 }
 
-/// What MATCH of these columns asks for in a mode; 1191 if no text index holds them.
+/// The query of MATCH over these columns; 1191 if no text index holds them.
 pub(crate) fn matching(
     table: &SqlTable,
     columns: &[usize],
@@ -50,13 +50,14 @@ pub(super) fn is_boolean(mode: &str) -> bool {
     mode.to_uppercase().contains("BOOLEAN")
 }
 
-/// The same of texts that no column holds; 1038 for more than are looked for one by one.
+/// The query of MATCH over texts that are in no column; 1038 if it has too many words and phrases
+/// to check row by row.
 pub(crate) fn asked(text: &str, mode: &str) -> Result<TextQuery> {
     let query = parsed(text, is_boolean(mode))?;
     if pieces(&query) > MAX_PIECES { Err(too_many_pieces()) } else { Ok(query) }
 }
 
-/// How many words and phrases a query has.
+/// The number of words and phrases of a query.
 pub(crate) fn pieces(query: &TextQuery) -> usize {
     match query {
         TextQuery::And(parts) | TextQuery::Or(parts) => parts.iter().map(pieces).sum(),
@@ -65,7 +66,7 @@ pub(crate) fn pieces(query: &TextQuery) -> usize {
     }
 }
 
-/// 1038.
+/// 1038: too many words and phrases.
 fn too_many_pieces() -> Error {
     let message = format!(
         "AGAINST asks for more than {MAX_PIECES} words and phrases: ask for fewer, or nest fewer groups"
@@ -73,12 +74,12 @@ fn too_many_pieces() -> Error {
     Error::new(ErrorCode::OutOfMemory, message)
 }
 
-/// The same of every text index.
+/// Parses a query that names no particular text index.
 pub(super) fn parsed(text: &str, boolean: bool) -> Result<TextQuery> {
     if boolean { in_boolean_mode(&[], text) } else { Ok(natural(&[], text)) }
 }
 
-/// The text indexes that together hold these columns and no others.
+/// The text indexes that together hold exactly these columns.
 fn indexes(table: &SqlTable, columns: &[usize]) -> Result<Vec<u32>> {
     if !table.schema.agents().is_empty() {
         let what = "MATCH … AGAINST of a table with rows in other servers, whose text indexes are not asked: say MATCH('…')";
@@ -89,13 +90,13 @@ fn indexes(table: &SqlTable, columns: &[usize]) -> Result<Vec<u32>> {
     let fitting: Vec<_> = table.schema.texts.iter().filter(within).collect();
     let held = |column: &usize| fitting.iter().any(|text| text.columns.contains(column));
     if columns.is_empty() || !columns.iter().all(held) {
-        let message = "Can't find FULLTEXT index matching the column list";
+        let message = messages::NO_FULLTEXT_INDEX;
         return Err(Error::new(ErrorCode::NoFulltextIndex, message));
     }
     Ok(fitting.iter().map(|text| text.id).collect())
 }
 
-/// IN NATURAL LANGUAGE MODE: the rows that have one of the words.
+/// IN NATURAL LANGUAGE MODE: rows with at least one of the words.
 fn natural(texts: &[u32], text: &str) -> TextQuery {
     let words = text.split(|c: char| !is_word(c)).map(|word| word.trim_matches(is_joiner));
     let mut words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
@@ -121,7 +122,7 @@ fn is_joiner(c: char) -> bool {
     matches!(c, '_' | '\'')
 }
 
-/// IN BOOLEAN MODE.
+/// IN BOOLEAN MODE: rows that satisfy the signs.
 fn in_boolean_mode(texts: &[u32], text: &str) -> Result<TextQuery> {
     let mut parser = Parser { texts, rest: text.chars().collect(), at: 0, copied: 0 };
     let query = parser.group(0)?;
@@ -135,18 +136,18 @@ struct Parser<'a> {
     texts: &'a [u32],
     rest: Vec<char>,
     at: usize,
-    /// How many words and phrases are asked for once more: each nested group may double them.
+    /// How many words and phrases were duplicated: each nested group may double them.
     copied: usize,
 }
 
-/// What stands before an item.
+/// The sign before an item.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Sign {
     #[default]
     None,
     Must,
     MustNot,
-    /// It may be there, and the row is worth less.
+    /// The item is optional and lowers the row's score.
     Lowers,
 }
 
@@ -177,7 +178,8 @@ impl Parser<'_> {
         if all.is_empty() {
             all.push(any_of(may));
         } else if !may.is_empty() {
-            // Rows that have one of these are worth more: each is scored, none is asked for.
+            // Optional items raise the score, so the query contains them a second time as
+            // alternatives.
             if let Some(first) = all.first() {
                 self.copied += pieces(first);
                 if self.copied > MAX_PIECES {
@@ -191,7 +193,7 @@ impl Parser<'_> {
         Ok(if all.len() == 1 { any_of(all) } else { TextQuery::And(all) })
     }
 
-    /// Reads the signs before an item, and blanks.
+    /// Reads blanks and the signs before an item.
     fn sign(&mut self) -> Sign {
         let mut sign = Sign::None;
         while let Some(c) = self.peek() {
@@ -201,7 +203,7 @@ impl Parser<'_> {
                 '~' => sign = Sign::Lowers,
                 '<' | '>' => {}
                 c if c == '"' || c == '(' || c == ')' || is_word(c) => break,
-                // A sign belongs to what follows it directly.
+                // A sign applies only to what follows it directly.
                 _ => sign = Sign::None,
             }
             self.at += 1;
@@ -268,7 +270,7 @@ impl Parser<'_> {
         self.rest.get(self.at).copied()
     }
 
-    /// 1064, as MySQL has it for what is no boolean search.
+    /// 1064 with MySQL's message for a malformed boolean search.
     fn error(&self) -> Error {
         let at = match self.rest.get(self.at) {
             Some(c) => format!("unexpected '{c}'"),

@@ -1,7 +1,7 @@
 //! MATCH … AGAINST without an index: a function over a row's own texts.
 //!
-//! It returns how many of the sought words and phrases the texts contain, and 0 if they do not match. Rows in an index
-//! get a BM25 score instead.
+//! It returns how many of the sought words and phrases the texts contain, and 0 if they do not
+//! match. Rows found through an index get a BM25 score instead.
 
 use std::{
     hash::Hash,
@@ -27,8 +27,9 @@ use super::{
     boolean::{is_boolean, parsed},
 };
 use crate::parse::MATCH;
+use remora_mysql::messages;
 
-/// The function: mode, query, texts.
+/// The function, with the arguments mode, query and texts.
 pub(crate) fn match_function() -> Arc<ScalarUDF> {
     static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
         let signature = Signature::variadic_any(Volatility::Immutable);
@@ -60,7 +61,7 @@ impl ScalarUDFImpl for MatchFunction {
             return Err(DataFusionError::Execution("MATCH has no columns".to_owned()));
         };
         let (Some(mode), Some(query)) = (constant(mode), constant(query)) else {
-            let message = "Incorrect arguments to AGAINST".to_owned();
+            let message = messages::incorrect_arguments("AGAINST");
             return Err(DataFusionError::Execution(message));
         };
         if mode.starts_with(KEYWORDS_MODE) {
@@ -100,15 +101,15 @@ pub(super) fn constant(value: &ColumnarValue) -> Option<String> {
     }
 }
 
-/// A query made ready for texts.
+/// A query prepared for matching texts one by one.
 pub(crate) enum PreparedQuery {
-    /// `None` is found nowhere.
+    /// Words or a phrase; `None` matches nothing.
     Words(Option<Box<WordPattern>>),
-    /// All of them.
+    /// All parts must match.
     All(Vec<PreparedQuery>),
-    /// One of them.
+    /// At least one part must match.
     Any(Vec<PreparedQuery>),
-    /// Not this.
+    /// The part must not match.
     Not(Box<PreparedQuery>),
 }
 
@@ -124,7 +125,7 @@ impl PreparedQuery {
         }
     }
 
-    /// As [`PreparedQuery::score`], of the texts of a row that a query asks.
+    /// Like [`PreparedQuery::score`], for the texts of a row whose indexes the query names.
     pub(crate) fn score_of_row(&self, query: &TextQuery, schema: &Schema, row: &Row) -> f64 {
         let texts = schema.texts.iter().filter(|text| asked(query, text.id));
         let columns = texts.flat_map(|text| &text.columns);
@@ -138,7 +139,7 @@ impl PreparedQuery {
         self.score(&columns.filter_map(text).collect::<Vec<String>>())
     }
 
-    /// How many of the words the texts have; 0 where they do not match.
+    /// How many of the words the texts contain; 0 if they do not match.
     pub(super) fn score(&self, texts: &[String]) -> f64 {
         match self {
             Self::Words(Some(words)) => {
@@ -155,7 +156,7 @@ impl PreparedQuery {
     }
 }
 
-/// Whether a query asks a text index.
+/// Whether a query names this text index.
 fn asked(query: &TextQuery, text: u32) -> bool {
     match query {
         TextQuery::And(parts) | TextQuery::Or(parts) => parts.iter().any(|part| asked(part, text)),

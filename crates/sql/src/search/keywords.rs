@@ -15,19 +15,20 @@ use crate::{
     parse::{UNKNOWN_RANKER, check_option},
 };
 
-/// What the mode of such a MATCH begins with; its options follow, one a line.
+/// The prefix of the mode of such a MATCH. Options follow, one a line.
 pub(crate) const KEYWORDS_MODE: &str = "KEYWORDS";
 
-/// The option, last of all, by which each row that is found weighs 1.
+/// The last option: every row found has weight 1.
 pub(crate) const KEYWORDS_HELD: &str = "#held=1";
 
-/// The option, last of all, by which the factors of each row are told; with the forms that PACKEDFACTORS takes.
+/// The last option: each row's ranking factors are returned, in the form that follows it.
 pub(crate) const KEYWORDS_FACTORS: &str = "#factors";
 
-/// The query of a MATCH in the mode [`KEYWORDS_MODE`]; `None` in any other.
+/// The query of a MATCH whose mode begins with [`KEYWORDS_MODE`]; `None` for other modes.
 ///
 /// # Errors
-/// 1064 in Sphinx's words if the query or an option is not understood; 1191 if the table declares no words.
+/// 1064 with Sphinx's message if the query or an option is malformed; 1191 if the table has no
+/// keyword index.
 pub(super) fn keywords(table: &SqlTable, mode: &str, text: &str) -> Result<Option<TextQuery>> {
     let Some(options) = mode.strip_prefix(KEYWORDS_MODE) else { return Ok(None) };
     let schema = &table.schema;
@@ -100,13 +101,13 @@ fn set(asked: &mut KeywordQuery, schema: &Schema, name: &str, value: &str) -> Re
                 }
             }
         }
-        // Those of the whole statement are read with it.
+        // Options of the whole statement are checked here and read elsewhere.
         _ => return check_option(name, value),
     }
     Ok(())
 }
 
-/// What the rows of a table weigh, and those of each of several tables as one.
+/// Applies `index_weights`: the weight of a table's rows, or of each of several tables read as one.
 fn index_weights(
     asked: &mut KeywordQuery,
     schema: &Schema,
@@ -123,7 +124,7 @@ fn index_weights(
     match named.as_slice() {
         [table] => asked.table_weight = weight_of(table),
         listed => {
-            // Of a distributed table in a list it is not known here which parts are its own.
+            // In a list of tables, the parts of a distributed table cannot be told apart here.
             let is_weighed = |name: &&&str| {
                 let is_part = parts.iter().any(|part| part == **name);
                 !is_part && weight_of(name).is_some_and(|weight| weight != 1)
@@ -137,7 +138,8 @@ fn index_weights(
             }
         }
     }
-    // The weight of a table's name is the table's, where a part of another database is called like it too.
+    // A weight under the table's own name is the table's, even if a part in another database has
+    // the same name.
     let own = named.first().filter(|_| named.len() == 1).map(|table| short_of(table));
     let others = parts.iter().filter(|part| own.as_ref() != Some(&short_of(part)));
     let of_part = |part: &String| Some((part.clone(), weight_of(part)?));
@@ -145,7 +147,7 @@ fn index_weights(
     Ok(())
 }
 
-/// A ranker by its name, or one that computes an expression.
+/// The ranker of this name, or one that computes an expression.
 pub(crate) fn ranker(schema: &Schema, value: &str) -> Result<Ranker> {
     let refused = |message: &str| refused(&schema.name, message);
     if let Some(ranker) = Ranker::by_name(value) {
@@ -171,7 +173,8 @@ pub(crate) fn ranker(schema: &Schema, value: &str) -> Result<Ranker> {
     }
 }
 
-/// The columns that a ranking expression may ask for, by their places; `id` is the key where no column has that name.
+/// The columns available to a ranking expression, by position. `id` is the key unless a column has
+/// that name.
 struct Numbers<'s>(&'s Schema);
 
 impl Attributes for Numbers<'_> {
@@ -194,7 +197,7 @@ impl Attributes for Numbers<'_> {
     }
 }
 
-/// `title=10,body=3`.
+/// Parses `title=10,body=3`.
 fn pairs(value: &str) -> Option<Vec<(String, i32)>> {
     let pair = |part: &str| {
         let (name, number) = part.split_once('=')?;
@@ -203,7 +206,7 @@ fn pairs(value: &str) -> Option<Vec<(String, i32)>> {
     value.split(',').map(pair).collect()
 }
 
-/// 1064, as Sphinx says it.
+/// 1064 with Sphinx's message.
 fn refused(table: &str, message: &str) -> Error {
     let last = |name| str::rsplit(name, '.').next().unwrap_or(name);
     let short: Vec<&str> = united_names(table).map(last).collect();

@@ -1,7 +1,7 @@
-//! LIKE, INSTR, LOCATE and POSITION, as queries of the text index.
+//! LIKE, INSTR, LOCATE and POSITION as queries of the text index.
 //!
-//! All pieces of a pattern between its wildcards must occur. If there is one piece, with nothing but `%` around it,
-//! that is the whole meaning of LIKE. Letters are equal as the column's collation says.
+//! All pieces of a pattern between its wildcards must occur. A single piece with only `%` around it
+//! is equivalent to the LIKE. Letters are compared by the column's collation.
 
 use std::{
     ops::Bound,
@@ -18,10 +18,10 @@ use rustc_hash::FxHashMap;
 use super::Answer;
 use crate::{catalog::SqlTable, meaning::collation};
 
-/// Letters from here on are equal to themselves only.
+/// Collations treat characters from here on as equal only to themselves.
 const LAST_LETTER: u32 = 0x2_0000;
 
-/// `column LIKE pattern`, with this character before one that is meant as it stands.
+/// The query of `column LIKE pattern ESCAPE escape`.
 pub(crate) fn like(table: &SqlTable, column: usize, pattern: &str, escape: Option<char>) -> Answer {
     let pieces = pieces(pattern, escape);
     let inner = |piece: &&(String, bool)| !piece.0.is_empty();
@@ -43,26 +43,27 @@ pub(crate) fn like(table: &SqlTable, column: usize, pattern: &str, escape: Optio
     }
 }
 
-/// The letters that LIKE asks for before its first wildcard, and whether `%` behind them is all else that it says.
+/// The text before the first wildcard of a pattern, and whether the rest of the pattern is just
+/// `%`.
 pub(crate) fn beginning(pattern: &str, escape: Option<char>) -> (String, bool) {
     let pieces = pieces(pattern, escape);
     let is_all = matches!(pieces.as_slice(), [(_, true), (rest, false)] if rest.is_empty());
     (pieces.into_iter().next().unwrap_or_default().0, is_all)
 }
 
-/// What stands between the wildcards of a pattern of LIKE.
+/// The pieces of literal text between the wildcards of a pattern.
 pub(crate) fn held(pattern: &str, escape: Option<char>) -> Vec<String> {
     let pieces = pieces(pattern, escape).into_iter();
     pieces.map(|(piece, _)| piece).filter(|piece| !piece.is_empty()).collect()
 }
 
-/// What texts begin with, where LIKE says no more and its pattern escapes nothing.
+/// The prefix that a pattern means, if it is a prefix followed by `%` and has no escapes.
 pub(crate) fn plain_beginning(pattern: &str) -> Option<String> {
     let (letters, is_all) = beginning(pattern, None);
     (is_all && !pattern.contains('\\')).then_some(letters)
 }
 
-/// The condition that a column's text begins with these letters, with the bounds of its key that an index looks for.
+/// The condition that a column begins with these letters, with the key bounds for an index lookup.
 pub(crate) fn begins(column: &str, collation: Collation, letters: &str) -> Filter {
     let column = column.to_owned();
     if collation::is_bytes(collation) {
@@ -78,7 +79,7 @@ pub(crate) fn begins(column: &str, collation: Collation, letters: &str) -> Filte
     Filter::And(vec![Filter::KeyWithin(column, order, Bound::Included(low), high), by_letter])
 }
 
-/// `INSTR(column, text) > 0`, and what else says that a column holds a text.
+/// The query of `INSTR(column, text) > 0` and equivalent conditions.
 pub(crate) fn holds(table: &SqlTable, column: usize, text: &str) -> Answer {
     match contains(table, column, text) {
         Some(query) if !text.is_empty() => Answer::Exact(query),
@@ -86,8 +87,7 @@ pub(crate) fn holds(table: &SqlTable, column: usize, text: &str) -> Answer {
     }
 }
 
-/// What stands between the wildcards, each with whether it is `%` that follows; several `%` are
-/// one.
+/// The pieces between wildcards, each with whether a `%` follows it. Adjacent `%` count as one.
 fn pieces(pattern: &str, escape: Option<char>) -> Vec<(String, bool)> {
     let mut pieces = vec![(String::new(), false)];
     let mut characters = pattern.chars().peekable();
@@ -109,7 +109,7 @@ fn pieces(pattern: &str, escape: Option<char>) -> Vec<(String, bool)> {
     pieces
 }
 
-/// The query for rows whose column holds the piece; `None` if no text index has the column.
+/// The query for rows whose column contains the piece; `None` if no text index has the column.
 fn contains(table: &SqlTable, column: usize, piece: &str) -> Option<TextQuery> {
     let spec = table.columns.get(column)?;
     let kind = table.schema.columns.get(column)?.kind;
@@ -128,7 +128,7 @@ fn contains(table: &SqlTable, column: usize, piece: &str) -> Option<TextQuery> {
     }))
 }
 
-/// The letters of a collation, made once.
+/// The letter classes of a collation, computed once.
 fn letters(collation: Collation) -> Arc<dyn LetterClasses> {
     static KNOWN: LazyLock<RwLock<FxHashMap<u16, Arc<CollatedLetters>>>> =
         LazyLock::new(RwLock::default);
@@ -139,10 +139,10 @@ fn letters(collation: Collation) -> Arc<dyn LetterClasses> {
     Arc::<CollatedLetters>::clone(KNOWN.write().entry(collation.0).or_insert(made))
 }
 
-/// Which letters a collation takes for equal.
+/// The classes of letters that a collation treats as equal.
 #[derive(Debug)]
 struct CollatedLetters {
-    /// The group of each letter that is equal to another.
+    /// The class of each letter that equals another one.
     groups: FxHashMap<char, u32>,
     members: Vec<Vec<char>>,
 }

@@ -1,7 +1,7 @@
 //! Text conditions in SQL, answered from the text index: MATCH, LIKE, INSTR, REGEXP.
 //!
-//! Each becomes an equivalent query of the engine ([`Answer::Exact`]), or one that finds a superset of the rows
-//! ([`Answer::Superset`]), on which the condition itself is then evaluated.
+//! Each becomes an equivalent query of the engine ([`Answer::Exact`]), or one that finds a superset
+//! of the rows ([`Answer::Superset`]), which the condition itself then filters.
 
 mod at_paths;
 mod boolean;
@@ -21,19 +21,19 @@ pub(crate) use like::{beginning, begins, held, holds, like, plain_beginning};
 pub(crate) use plan::{SearchedTable, letters, plan, text};
 pub(crate) use words::selection;
 
-/// What the text index knows of a condition.
+/// What the text index can answer of a condition.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Answer {
-    /// The rows it finds are those the condition holds for.
+    /// The query finds exactly the rows for which the condition holds.
     Exact(TextQuery),
-    /// All rows that the condition holds for are among those it finds.
+    /// The query finds all rows for which the condition holds, and maybe others.
     Superset(TextQuery),
-    /// Nothing: every row is asked.
+    /// Nothing: the condition is evaluated for every row.
     Scan,
 }
 
 impl Answer {
-    /// The query, if there is one.
+    /// The query, exact or not, if there is one.
     pub(crate) fn superset(self) -> Option<TextQuery> {
         match self {
             Self::Exact(query) | Self::Superset(query) => Some(query),
@@ -41,7 +41,7 @@ impl Answer {
         }
     }
 
-    /// The query, if it says just what the condition says.
+    /// The query, if it is exact.
     pub(crate) fn exact(self) -> Option<TextQuery> {
         match self {
             Self::Exact(query) => Some(query),

@@ -9,18 +9,18 @@ use remora_engine::TextQuery;
 use super::{Answer, beginning, held, holds, like, matching};
 use crate::{catalog::SqlTable, parse::MATCH};
 
-/// Shortest literal of a regular expression that is worth asking for, in characters.
+/// The shortest literal of a regular expression that is worth looking up, in characters.
 const MIN_LITERAL: usize = 2;
 
-/// A table, and which of its columns an expression is.
+/// A table, and a way to tell which of its columns an expression is.
 pub(crate) struct SearchedTable<'a> {
     /// The table.
     pub table: &'a SqlTable,
-    /// The position in the schema of the column that an expression is.
+    /// Maps an expression to the position of its column in the schema.
     pub column: &'a dyn Fn(&Expr) -> Option<usize>,
 }
 
-/// What the text index knows of a condition on the table's rows.
+/// What the text index can answer of a condition on the table's rows.
 pub(crate) fn plan(asked: &SearchedTable<'_>, filter: &Expr) -> Answer {
     asked.plan(filter).unwrap_or(Answer::Scan)
 }
@@ -63,7 +63,7 @@ impl SearchedTable<'_> {
         }
     }
 
-    /// What may be NULL has no negation in the engine: its rows are asked again.
+    /// The engine's NOT knows no NULL, so rows with nullable columns are checked again.
     fn negated(&self, inner: &Expr) -> Option<Answer> {
         let Answer::Exact(query) = self.plan(inner)? else { return None };
         let columns = &self.table.schema.columns;
@@ -101,7 +101,7 @@ impl SearchedTable<'_> {
         })
     }
 
-    /// INSTR and LOCATE, compared with 0.
+    /// INSTR or LOCATE compared with 0.
     fn compared(&self, left: &Expr, operator: Operator, right: &Expr) -> Option<Answer> {
         let (column, part) = found_in(left, operator, right)?;
         Some(holds(self.table, self.column(column)?, &text(part)?))
@@ -112,19 +112,19 @@ impl SearchedTable<'_> {
     }
 }
 
-/// What a condition says of the letters of a text.
+/// Substrings that a text must contain for a condition to hold.
 pub(crate) struct RequiredSubstrings<'e> {
-    /// The text.
+    /// The text's expression.
     pub of: &'e Expr,
-    /// The pattern or the text that is sought.
+    /// The pattern or text sought.
     pub sought: &'e Expr,
-    /// What the text begins with; nothing if the condition does not say.
+    /// The prefix that the text must have; empty if none is required.
     pub beginning: String,
-    /// What it holds, whole and each somewhere.
+    /// Substrings that the text must contain, in any order.
     pub held: Vec<String>,
 }
 
-/// What LIKE, REGEXP, INSTR and LOCATE say of the letters of a text that they are true of.
+/// The substrings that a condition by LIKE, REGEXP, INSTR or LOCATE requires.
 pub(crate) fn letters(filter: &Expr) -> Option<RequiredSubstrings<'_>> {
     let without =
         |of, sought, held| RequiredSubstrings { of, sought, beginning: String::new(), held };
@@ -150,7 +150,7 @@ pub(crate) fn letters(filter: &Expr) -> Option<RequiredSubstrings<'_>> {
     }
 }
 
-/// The character before one that LIKE means as it stands.
+/// The escape character of LIKE.
 fn escape(given: &[Expr]) -> Option<Option<char>> {
     match given {
         [] => Some(Some('\\')),
@@ -159,7 +159,7 @@ fn escape(given: &[Expr]) -> Option<Option<char>> {
     }
 }
 
-/// The text of INSTR or LOCATE, and what is sought in it, where a comparison with 0 says that it is there.
+/// The text and the sought text of INSTR or LOCATE, if a comparison with 0 requires a match.
 fn found_in<'e>(
     left: &'e Expr,
     operator: Operator,
@@ -183,7 +183,7 @@ fn found_in<'e>(
     }
 }
 
-/// The text that a literal is.
+/// The text of a literal expression.
 pub(crate) fn text(expr: &Expr) -> Option<String> {
     match expr {
         Expr::Literal(
@@ -197,8 +197,8 @@ pub(crate) fn text(expr: &Expr) -> Option<String> {
     }
 }
 
-/// The longest run of characters that every text that matches a regular expression holds; `None`
-/// if none is found, or the expression has alternatives.
+/// The longest literal that every match of a regular expression contains; `None` if there is none
+/// or the expression has alternatives.
 fn literal_of(pattern: &str) -> Option<String> {
     if pattern.contains(['|', '(', ')']) {
         return None;
@@ -209,7 +209,7 @@ fn literal_of(pattern: &str) -> Option<String> {
         match c {
             '[' => {
                 end_run(&mut run, &mut best);
-                // A bracket that is the first member ends nothing.
+                // A `]` that is the first member of a set does not end it.
                 let _ = characters.next_if_eq(&'^');
                 let _ = characters.next_if_eq(&']');
                 if characters.any(|c| c == '[' || c == '\\') {
@@ -230,7 +230,7 @@ fn literal_of(pattern: &str) -> Option<String> {
             }
             '+' => end_run(&mut run, &mut best),
             '\\' => match characters.next()? {
-                // `\<` and `\>` are edges of words.
+                // `\<` and `\>` are word boundaries.
                 '<' | '>' => return None,
                 escaped if escaped.is_ascii_punctuation() => run.push(escaped),
                 _ => return None,

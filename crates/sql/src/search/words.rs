@@ -1,11 +1,11 @@
-//! A condition in plain words: what the engine is asked, for EXPLAIN.
+//! Conditions in plain words, for EXPLAIN.
 
 use remora_engine::{Comparison, Filter, Literal, Piece, PieceMatch, TextQuery};
 
-/// Most parts of a condition that are told.
+/// The most parts of a condition that are described.
 const MAX_PARTS: usize = 8;
 
-/// Which rows a condition on texts and columns leaves, and what finds them.
+/// Describes which rows a condition on texts and columns keeps, and what finds them.
 pub(crate) fn selection(text: Option<&TextQuery>, filter: Option<&Filter>) -> String {
     let text = text.map(|query| format!("the text index finds {}", text_words(query)));
     let filter =

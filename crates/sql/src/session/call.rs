@@ -1,4 +1,5 @@
-//! CALL KEYWORDS, SNIPPETS, SUGGEST and QSUGGEST, as Sphinx and Manticore have them; CALL PQ is in `percolate.rs`.
+//! CALL KEYWORDS, SNIPPETS, SUGGEST and QSUGGEST of Sphinx and Manticore. CALL PQ is in
+//! `percolate.rs`.
 //!
 //! ```text
 //! call     := "CALL" "KEYWORDS" "(" text "," table ["," (0 | 1)] ")"
@@ -10,7 +11,7 @@
 use std::sync::Arc;
 
 use remora_engine::{KeywordCounts, Schema, Value};
-use remora_mysql::{Collation, ErrorCode, TokenKind};
+use remora_mysql::{Collation, ErrorCode, TokenKind, messages};
 use remora_words::{
     WordsError,
     analysis::Analyzer,
@@ -31,9 +32,9 @@ use crate::{
     state::SessionState,
 };
 
-/// Most texts of a CALL SNIPPETS.
+/// The most texts of a CALL SNIPPETS.
 const MAX_TEXTS: usize = 10_000;
-/// Longest text of which an excerpt is made, in bytes: it takes several times as much memory.
+/// The longest text for an excerpt, in bytes. Making one takes several times as much memory.
 const MAX_TEXT_BYTES: usize = 1 << 20;
 
 /// Runs the statement.
@@ -66,7 +67,7 @@ pub(super) async fn run<R: Reply>(
     Ok(Outcome::default())
 }
 
-/// What stands between the parentheses, and the values of its `?`.
+/// The arguments between the parentheses, and the values of its `?`.
 pub(super) struct Arguments<'t> {
     pub(super) tokens: Tokens<'t>,
     parameters: std::slice::Iter<'t, Value>,
@@ -105,7 +106,7 @@ impl Arguments<'_> {
         }
     }
 
-    /// A text, or several in parentheses.
+    /// Parses a text, or several in parentheses.
     pub(super) fn texts(&mut self) -> Result<Vec<String>> {
         let mut texts = Vec::new();
         if self.tokens.take("(") {
@@ -120,7 +121,7 @@ impl Arguments<'_> {
         Ok(texts)
     }
 
-    /// The options up to the end of the statement.
+    /// Parses the options up to the end of the statement.
     pub(super) fn options(
         &mut self,
         mut set: impl FnMut(&str, Argument) -> Result<()>,
@@ -142,7 +143,7 @@ impl Arguments<'_> {
     }
 }
 
-/// The table of a call, and its words.
+/// The table of a call, with its keyword settings.
 struct Words {
     name: String,
     schema: Arc<Schema>,
@@ -150,14 +151,15 @@ struct Words {
 }
 
 impl Words {
-    /// 1046 without a database, 1142 and 1146 as a SELECT of it, 1191 if it declares no words.
+    /// Finds the table: 1046 without a database, 1142 and 1146 as in a SELECT, 1191 if it has no
+    /// ranked search.
     fn of(session: &mut SessionState, named: &str) -> Result<Self> {
         let (database, table) = match named.split_once('.') {
             Some((database, table)) => (Some(database.to_owned()), table),
             None => (session.database.clone(), named),
         };
         let database =
-            database.ok_or_else(|| Error::new(ErrorCode::NoDatabase, "No database selected"))?;
+            database.ok_or_else(|| Error::new(ErrorCode::NoDatabase, messages::NO_DATABASE))?;
         let table = TableName::new(database, table);
         table.check(&session.identity, Verb::Select)?;
         let name = table.engine_name(&session.shared);
@@ -196,7 +198,7 @@ fn call_keywords<R: Reply>(
     };
     arguments.end()?;
     let found = keywords(&text, &words.analyzer);
-    // Each once, however often the text has it.
+    // Each keyword is counted once, however often the text contains it.
     let mut counts: FxHashMap<&str, KeywordCounts> = FxHashMap::default();
     if is_counted {
         let reader = session.reading();
@@ -308,7 +310,7 @@ fn call_suggest<R: Reply>(
     Ok(())
 }
 
-/// The suggestions, their distances and their rows in a line each.
+/// The suggestions as rows: the word, its distance and its document count.
 fn lines<R: Reply>(
     found: &[suggest::Suggestion],
     options: &SuggestOptions,

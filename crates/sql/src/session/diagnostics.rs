@@ -8,7 +8,7 @@ use crate::{
     state::{Level, SessionState},
 };
 
-/// Runs the statement if it is one of these.
+/// Runs SHOW WARNINGS, SHOW ERRORS and their counts.
 pub(super) async fn run<R: Reply>(
     session: &SessionState,
     statement: &Statement<'_>,
@@ -47,14 +47,14 @@ pub(super) async fn run<R: Reply>(
     Ok(Some(Outcome::default()))
 }
 
-/// Whether the statement asks for the last one's warnings or figures, and so leaves them.
+/// Whether the statement reads the previous one's warnings or counts, and so must keep them.
 pub(super) fn are_kept_by(statement: &Statement<'_>) -> bool {
     let source = &statement.source;
     let asks = ["WARNINGS", "ERRORS", "META"].iter().any(|word| source.is_word(1, word));
     source.is_word(0, "SHOW") && (asks || source.is_word(1, "COUNT"))
 }
 
-/// `LIMIT [offset ","] rows`.
+/// Parses `LIMIT [offset ","] rows`.
 fn window(source: &Source) -> Result<(usize, usize)> {
     if source.tokens.len() == 2 {
         return Ok((0, usize::MAX));

@@ -1,4 +1,5 @@
-//! A SELECT with FACETs becomes several statements, each with a result set. All read one moment.
+//! A SELECT with FACETs becomes several statements, each with a result set. All read the same
+//! snapshot.
 
 use remora_mysql::ErrorCode;
 
@@ -8,18 +9,18 @@ use crate::{
     state::SessionState,
 };
 
-/// A statement of a text.
+/// A statement, split from a text.
 pub(super) struct FacetedStatement {
-    /// What runs.
+    /// The statement to run.
     pub source: Source,
-    /// How many FACETs follow it.
+    /// The number of FACETs that follow it.
     pub facets: usize,
 }
 
-/// The statements in the order they run: a SELECT before its FACETs.
+/// The statements in the order in which they run: a SELECT before its FACETs.
 ///
 /// # Errors
-/// 1064 for a FACET that is none, 1312 where the client takes one result set of a statement.
+/// 1064 for a malformed FACET, 1312 if the client does not accept several result sets.
 pub(super) fn spread(state: &SessionState, sources: Vec<Source>) -> Result<Vec<FacetedStatement>> {
     let mut all = Vec::with_capacity(sources.len());
     for source in sources {
@@ -43,7 +44,7 @@ pub(super) fn spread(state: &SessionState, sources: Vec<Source>) -> Result<Vec<F
     Ok(all)
 }
 
-/// The FACETs of a statement that may have some.
+/// The FACETs of a SELECT.
 pub(super) fn faceted_select(source: &Source) -> Result<Option<Faceted>> {
     match source.is_word(0, "SELECT") {
         true => faceted(source),

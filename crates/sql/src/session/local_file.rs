@@ -1,4 +1,5 @@
-//! LOAD DATA LOCAL: the name of the client's file in a statement, so that the protocol can ask for it.
+//! LOAD DATA LOCAL: finds the name of the client's file in a statement, so that the protocol can
+//! request it.
 
 use super::Session;
 use crate::{
@@ -6,16 +7,17 @@ use crate::{
     parse::{LONG_BYTES, split},
 };
 
-/// `LOAD DATA [LOW_PRIORITY | CONCURRENT] LOCAL INFILE name`: the name stands so far at most.
+/// The last token position at which the name can be:
+/// `LOAD DATA [LOW_PRIORITY | CONCURRENT] LOCAL INFILE name`.
 const LAST_PLACE: usize = 5;
 
 impl Session {
-    /// The client's file that a text reads, if it is LOAD DATA LOCAL. Costs next to nothing for
-    /// other texts.
+    /// The client's file that a statement reads, if it is LOAD DATA LOCAL. Other statements cost
+    /// almost nothing.
     pub fn local_file(&self, text: &[u8]) -> Option<String> {
         let start = text.trim_ascii_start();
         let first = start.first()?;
-        // A comment may stand before the statement.
+        // A comment may precede the statement.
         if !matches!(first, b'L' | b'l' | b'/' | b'-' | b'#') {
             return None;
         }
@@ -31,7 +33,8 @@ impl Session {
         if source.is_word(place + 1, "INFILE") { source.plain(place + 2) } else { None }
     }
 
-    /// Gives the statement that runs next the file it wants. Who ends without it forgets it.
+    /// Gives the next statement the file that it reads. The file is dropped when that statement
+    /// ends.
     pub fn give_file(&mut self, content: Vec<u8>) {
         self.state.transaction.give_file(content);
     }

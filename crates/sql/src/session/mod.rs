@@ -16,7 +16,7 @@ use std::{
 
 use futures::future::BoxFuture;
 use remora_engine::{Error as EngineError, Value};
-use remora_mysql::{Charset, ErrorCode, TokenKind, unquoted};
+use remora_mysql::{Charset, ErrorCode, TokenKind, messages, unquoted};
 
 use crate::{
     Column, Error, Identity, Outcome, Reply, Result, ResultCharset,
@@ -38,32 +38,32 @@ pub struct Session {
 
 /// A prepared statement.
 pub struct Prepared {
-    /// How many `?` it has.
+    /// The number of its `?`.
     pub parameters: usize,
-    /// The columns of its rows, as far as they are known before it runs; empty if it has none.
+    /// The columns of its rows, as far as they are known before it runs; empty if there are none.
     pub columns: Vec<Column>,
     pub(crate) source: Arc<Source>,
     pub(crate) shape: execute::PreparedShape,
 }
 
-/// The bits that go with every reply.
+/// The status flags of every reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// A transaction is open.
+    /// Whether a transaction is open.
     pub in_transaction: bool,
-    /// Each statement is a transaction of its own.
+    /// Whether each statement is its own transaction.
     pub autocommit: bool,
-    /// Backslashes are no escapes in this session's texts.
+    /// Whether backslashes are ordinary characters in texts.
     pub no_backslash_escapes: bool,
 }
 
 impl Session {
-    /// `max_execution_time`: how many milliseconds a SELECT may take, where 0 is any number.
+    /// `max_execution_time`: the time limit of a SELECT in milliseconds; 0 means none.
     pub fn time_limit_ms(&self) -> u64 {
         self.state.variables.max_execution_time_ms
     }
 
-    /// Sets it, as SET does.
+    /// Sets `max_execution_time` for this session.
     pub fn limit_time(&mut self, limit_ms: u64) {
         self.state.variables.max_execution_time_ms = limit_ms;
     }
@@ -72,25 +72,25 @@ impl Session {
         Self { state: SessionState::new(shared, id, identity) }
     }
 
-    /// Runs the statements of a text, of which there may be several where `many`.
+    /// Runs the statement of a text, or all its statements if `many`.
     ///
     /// # Errors
-    /// That of the first statement that fails, with MySQL's code; those behind it do not run.
-    /// [`ErrorCode::EmptyQuery`] if there is no statement, [`ErrorCode::ParseError`] if the text is none. An
-    /// error of `reply` ends the statement too.
+    /// The error of the first statement that fails, with MySQL's code; later ones do not run.
+    /// [`ErrorCode::EmptyQuery`] if there is no statement, [`ErrorCode::ParseError`] if the text
+    /// cannot be parsed. An error of `reply` ends the statement too.
     pub async fn query<R: Reply>(&mut self, text: &[u8], many: bool, reply: &mut R) -> Result<()> {
         let text = self.utf8(without_end(text));
         let result = self.run_text(&text, many, reply).await;
         self.end(result)
     }
 
-    /// Reads a statement with `?` in the places of values.
+    /// Prepares a statement with `?` for values.
     ///
     /// # Errors
-    /// [`ErrorCode::EmptyQuery`] if there is no statement, [`ErrorCode::NotPrepared`] if it is of a kind that
-    /// cannot be prepared. A statement that reads, shows or changes rows is checked here:
-    /// [`ErrorCode::ParseError`] if its text is wrong, and what is wrong with the tables and columns that
-    /// it names. Others are checked when they run.
+    /// [`ErrorCode::EmptyQuery`] if there is no statement, [`ErrorCode::NotPrepared`] if its kind
+    /// cannot be prepared. Statements that read, show or change rows are checked here:
+    /// [`ErrorCode::ParseError`] for a syntax error, and errors about the tables and columns that
+    /// they name. Other statements are checked when they run.
     pub async fn prepare(&mut self, text: &[u8]) -> Result<Prepared> {
         self.begin();
         let text = self.utf8(without_end(text));
@@ -101,8 +101,9 @@ impl Session {
     /// Runs a prepared statement with a value for each `?`.
     ///
     /// # Errors
-    /// [`ErrorCode::WrongArguments`] if there is not one value for each `?`; else that of the statement,
-    /// with MySQL's code. An error of `reply` ends the statement too.
+    /// [`ErrorCode::WrongArguments`] if the number of values differs from that of the `?`;
+    /// otherwise the statement's error, with MySQL's code. An error of `reply` ends the statement
+    /// too.
     pub async fn execute<R: Reply>(
         &mut self,
         prepared: &Prepared,
@@ -113,32 +114,32 @@ impl Session {
         self.end(result)
     }
 
-    /// The character set that the client's texts are in: `character_set_client`.
+    /// The character set of the client's texts (`character_set_client`).
     pub fn client_charset(&self) -> Charset {
         self.state.variables.character_set_client
     }
 
-    /// The character set that it gets texts in: `character_set_results`; `None` sends them as they
-    /// are.
+    /// The character set of results (`character_set_results`); `None` if texts are sent without
+    /// conversion.
     pub fn result_charset(&self) -> Option<ResultCharset> {
         self.state.variables.character_set_results
     }
 
-    /// Chooses a database: USE and COM_INIT_DB.
+    /// Selects a database, for USE and COM_INIT_DB.
     ///
     /// # Errors
-    /// [`ErrorCode::UnknownDatabase`] if there is no such database, [`ErrorCode::DatabaseAccessDenied`] if
+    /// [`ErrorCode::UnknownDatabase`] if it does not exist, [`ErrorCode::DatabaseAccessDenied`] if
     /// the account may not see it.
     pub fn use_database(&mut self, name: &str) -> Result<()> {
         self.state.use_database(name)
     }
 
-    /// The chosen database.
+    /// The current database.
     pub fn database(&self) -> Option<&str> {
         self.state.database.as_deref()
     }
 
-    /// The status of this moment.
+    /// The current status flags.
     pub fn status(&self) -> Status {
         let variables = &self.state.variables;
         Status {
@@ -148,35 +149,38 @@ impl Session {
         }
     }
 
-    /// Whether affected rows are those found instead of those changed (CLIENT_FOUND_ROWS).
+    /// Sets whether affected rows count rows found instead of rows changed (CLIENT_FOUND_ROWS).
     pub fn count_found_rows(&mut self, found: bool) {
         self.state.counts_found_rows = found;
     }
 
-    /// Whether a statement may give several result sets (CLIENT_MULTI_RESULTS). A new session's may.
+    /// Sets whether a statement may return several result sets (CLIENT_MULTI_RESULTS). By default
+    /// it may.
     pub fn take_many_results(&mut self, takes: bool) {
         self.state.takes_many_results = takes;
     }
 
-    /// Whether the session has a connection that is closed when [`Session::is_released`] says so. Else COMMIT RELEASE and
-    /// ROLLBACK RELEASE are refused, with error 1235. A new session has none.
+    /// Sets whether the session has a connection that is closed when [`Session::is_released`] says
+    /// so. Otherwise COMMIT RELEASE and ROLLBACK RELEASE are refused with error 1235, as they are
+    /// in a new session.
     pub fn allow_release(&mut self, may: bool) {
         self.state.may_be_released = may;
     }
 
-    /// Says how the connection is encrypted, for SHOW STATUS.
+    /// Sets the connection's encryption, for SHOW STATUS.
     pub fn set_encryption(&mut self, encryption: Option<Encryption>) {
         self.state.encryption = encryption;
     }
 
-    /// The columns that the words of a table are of, in the order of fields; none of a table that is not there, or has no
-    /// words. The table by the engine's name, or several as one.
+    /// The columns of a table's ranked search, in the order of its fields. Empty if the table does
+    /// not exist or has no ranked search. `table` is the engine's name of a table, or of several
+    /// read as one.
     ///
     /// # Errors
-    /// [`ErrorCode::ForeignQuery`] if another server has rows of it and does not answer.
+    /// [`ErrorCode::ForeignQuery`] if a server that holds rows of it does not answer.
     pub fn fields(&mut self, table: &str) -> Result<Vec<String>> {
         let schema = self.state.reading().schema(table);
-        // No statement runs whose end would let go of what this opened.
+        // There is no statement whose end would close these connections.
         self.state.forget_agents();
         let schema = match schema {
             Ok(schema) => schema,
@@ -188,13 +192,13 @@ impl Session {
         Ok(columns.filter_map(name).collect())
     }
 
-    /// System variables that changed since this was last asked, for session tracking.
+    /// Takes the system variables that changed since the last call, for session tracking.
     pub fn take_changes(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.state.changes)
     }
 
-    /// COM_RESET_CONNECTION: everything is as after the login, and an open transaction is rolled
-    /// back. COM_CHANGE_USER too, with another identity.
+    /// Resets the session to its state after the login, and rolls back an open transaction:
+    /// COM_RESET_CONNECTION, or COM_CHANGE_USER with another identity.
     pub fn reset(&mut self, identity: Option<Identity>) {
         let old = &self.state;
         let identity = identity.unwrap_or_else(|| old.identity.clone());
@@ -207,12 +211,14 @@ impl Session {
         self.state = state;
     }
 
-    /// Whether COMMIT or ROLLBACK said RELEASE: the connection is to be closed once its reply is sent.
+    /// Whether COMMIT or ROLLBACK had RELEASE, so that the connection must be closed after the
+    /// reply.
     pub fn is_released(&self) -> bool {
         self.state.is_released
     }
 
-    /// Setting it ends the running statement with error 1317 soon; clear it before the next.
+    /// A flag that, once set, soon ends the running statement with error 1317. Clear it before the
+    /// next statement.
     pub fn interrupter(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.state.interrupted)
     }
@@ -228,9 +234,10 @@ impl Session {
         let sources = run_blocking_if_long(is_long, || split(text, many, mode))?;
         if sources.is_empty() {
             if text.iter().all(|byte| byte.is_ascii_whitespace() || *byte == b';') {
-                return Err(Error::new(ErrorCode::EmptyQuery, "Query was empty"));
+                return Err(Error::new(ErrorCode::EmptyQuery, messages::EMPTY_QUERY));
             }
-            // Comments alone are a statement that does nothing: clients send those of dumps.
+            // Clients that load dumps send comments alone; they count as a statement without
+            // effect.
             self.state.warnings.clear();
             return self.state.finish(Kind::Other, Outcome::default(), false, reply);
         }
@@ -244,7 +251,7 @@ impl Session {
                     self.begin();
                 }
             } else {
-                // What SHOW META tells is of the SELECT before.
+                // SHOW META describes the SELECT, not its facets.
                 told = told.or_else(|| Some(self.state.meta.clone()));
                 facets -= 1;
             }
@@ -264,7 +271,7 @@ impl Session {
         Ok(())
     }
 
-    /// Boxed as [`Session::run_one`] is.
+    /// Boxed like [`Session::run_one`].
     fn prepare_text<'a>(&'a mut self, text: &'a [u8]) -> BoxFuture<'a, Result<Prepared>> {
         Box::pin(self.read_to_prepare(text))
     }
@@ -273,8 +280,9 @@ impl Session {
         let mode = self.state.lex_mode();
         let is_long = text.len() > LONG_BYTES;
         let mut sources = run_blocking_if_long(is_long, || split(text, false, mode))?;
-        let source =
-            sources.pop().ok_or_else(|| Error::new(ErrorCode::EmptyQuery, "Query was empty"))?;
+        let source = sources
+            .pop()
+            .ok_or_else(|| Error::new(ErrorCode::EmptyQuery, messages::EMPTY_QUERY))?;
         prepared::check_preparable(&source)?;
         if facets::faceted_select(&source)?.is_some() {
             return Err(Error::unsupported("FACET in a prepared statement"));
@@ -312,7 +320,7 @@ impl Session {
         self.run_one(&statement, false, ErasedReply(reply)).await
     }
 
-    /// A statement that ends when this session's statements are to end.
+    /// The statement with the session's interrupt flag.
     fn ended_with_session(&self, source: Source) -> Arc<Source> {
         Arc::new(Source { interrupted: Arc::clone(&self.state.interrupted), ..source })
     }
@@ -329,7 +337,7 @@ impl Session {
         }
     }
 
-    /// A statement begins.
+    /// Called when a statement begins.
     fn begin(&mut self) {
         self.state.forget_agents();
         self.state.is_released = false;
@@ -338,8 +346,8 @@ impl Session {
         self.state.clock = fixed.map_or_else(Clock::now, |micros| Clock { micros });
     }
 
-    /// Runs a statement that the shapes have not answered. Boxed, because what they answer would carry its state from
-    /// place to place; and of one type, so that the crates above do not compile all that runs statements.
+    /// Runs a statement that no shape answers. Boxed, so that statements with shapes do not carry
+    /// its large state; and of one type, so that other crates do not compile it again.
     fn run_one<'a>(
         &'a mut self,
         statement: &'a Statement<'a>,
@@ -349,7 +357,7 @@ impl Session {
         Box::pin(async move { self.state.run(statement, more, &mut reply).await })
     }
 
-    /// Keeps the error for SHOW WARNINGS.
+    /// Records an error for SHOW WARNINGS.
     fn end<T>(&mut self, result: Result<T>) -> Result<T> {
         let _unread = self.state.transaction.take_file();
         self.state.forget_agents();
@@ -363,14 +371,14 @@ impl Session {
     }
 }
 
-/// A text without the zero bytes that some clients end it with.
+/// A text without the trailing zero bytes that some clients send.
 fn without_end(text: &[u8]) -> &[u8] {
     let zeros = text.iter().rev().take_while(|byte| **byte == 0).count();
     text.get(..text.len() - zeros).unwrap_or_default()
 }
 
 impl SessionState {
-    /// Runs a statement and tells the reply how it ended.
+    /// Runs a statement and ends the reply.
     pub(crate) async fn run<R: Reply>(
         &mut self,
         statement: &Statement<'_>,
@@ -389,9 +397,9 @@ impl SessionState {
         self.finish(kind, outcome, more, reply)
     }
 
-    /// Warns of each text that is none in UTF-8, as which it was sent.
+    /// Warns of each text that is not valid in its character set, UTF-8.
     fn warn_of_bytes(&self, statement: &Statement<'_>) {
-        /// Most bytes that are shown of one.
+        /// The most bytes of a text shown in a warning.
         const SHOWN: usize = 3;
         let source = &statement.source;
         if std::str::from_utf8(&source.text).is_ok() {
@@ -407,7 +415,7 @@ impl SessionState {
             let wrong = plain.get(error.valid_up_to()..).unwrap_or_default();
             let shown = wrong.iter().take(SHOWN).map(|byte| format!("{byte:02X}"));
             let shown: String = shown.collect();
-            let message = format!("Invalid utf8mb4 character string: '{shown}'");
+            let message = messages::invalid_character_string("utf8mb4", shown);
             self.warn(ErrorCode::InvalidCharacters, message);
         }
     }
@@ -448,7 +456,7 @@ impl SessionState {
         }
     }
 
-    /// Counts what the last search found, if that is not known.
+    /// Counts the rows that the last search found, if they were not counted.
     async fn count_found(&mut self) -> Result<()> {
         self.ask_agents_again();
         let Some(meta) = &mut self.meta else { return Ok(()) };
@@ -470,7 +478,7 @@ impl SessionState {
             return Ok(());
         }
         let Some(count_query) = meta.count_query.clone() else { return Ok(()) };
-        // What was found and is gone since counts no more: the table may be too.
+        // Rows that have been deleted since do not count; even the table may be gone.
         let counted = Box::pin(execute::counted_rows(self, &count_query)).await;
         self.check_interrupted()?;
         match (counted, &mut self.meta) {
@@ -501,7 +509,7 @@ impl SessionState {
         }
     }
 
-    /// Brings the session's figures up to date and ends the reply.
+    /// Updates FOUND_ROWS, ROW_COUNT and the like, and ends the reply.
     fn finish<R: Reply>(
         &mut self,
         kind: Kind,
@@ -510,10 +518,10 @@ impl SessionState {
         reply: &mut R,
     ) -> Result<()> {
         if kind == Kind::Prepared {
-            // What was executed has ended the reply itself.
+            // The executed statement has ended the reply.
             return Ok(());
         }
-        // SELECT … INTO has affected a row instead of sending it.
+        // SELECT … INTO reports an affected row instead of returning rows.
         let has_rows =
             matches!(kind, Kind::Select | Kind::Show | Kind::Explain) && outcome.affected_rows == 0;
         self.row_count = match has_rows {
@@ -524,7 +532,7 @@ impl SessionState {
         reply.done(&outcome, more)
     }
 
-    /// What MySQL says of what it does not know: an error of syntax at the first word.
+    /// MySQL's error for an unknown statement: a syntax error at the first word.
     fn other(&self, statement: &Statement<'_>) -> Error {
         const KNOWN: [&str; 11] = [
             "HANDLER",

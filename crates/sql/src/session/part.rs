@@ -1,7 +1,8 @@
-//! CALL REMORA_PART: another server asks for a part of its table that lies here ([`crate::agents::wire`]).
+//! CALL REMORA_PART: serves a part of another server's table that lies here
+//! ([`crate::agents::wire`]).
 //!
-//! It may read what its account may read. The snapshot it opens belongs to the connection until it opens another,
-//! closes it, or disconnects.
+//! The other server may read what its account may read. The snapshot it opens belongs to the
+//! connection until it opens another, closes it, or disconnects.
 
 use std::sync::Arc;
 
@@ -27,25 +28,25 @@ use crate::{
     state::SessionState,
 };
 
-/// Longest answer.
+/// The longest answer, in bytes.
 const MAX_ANSWER_BYTES: u32 = 1 << 30;
-/// The longest request: one that hides as many keys as may be.
+/// The longest request, in bytes: one that hides the most keys.
 const MAX_REQUEST_BYTES: usize = 40 << 20;
-/// Most columns that are read.
+/// The most columns of a scan.
 const MAX_COLUMNS: usize = 8_192;
-/// Most scores of a row.
+/// The most scores of a scan.
 const MAX_SCORES: usize = 64;
-/// Most keywords, or sets of them, whose numbers are asked for.
+/// The most keywords, or sets of them, whose statistics may be requested.
 const MAX_WANTED: usize = 65_536;
-/// Most keys that are hidden at a time.
+/// The most keys hidden by one request.
 const MAX_HIDDEN: usize = 1 << 18;
-/// Most fields whose weights are told.
+/// The most fields with weights.
 const MAX_FIELD_WEIGHTS: usize = 4_096;
-/// Most tables that are one.
+/// The most tables read as one.
 const MAX_TABLES: usize = 64;
 
-/// Answers a request, whose text comes next. What takes long is done in a thread of its own, so that it is seen when who asked
-/// has left, and ended.
+/// Answers a request, given as the next token. Slow work runs in a separate thread, so that a
+/// disconnect is noticed and ends it.
 pub(super) async fn run<R: Reply>(
     session: &mut SessionState,
     tokens: &mut Tokens<'_>,
@@ -90,7 +91,7 @@ async fn answer(session: &mut SessionState, request: Request) -> Result<Vec<u8>>
         request => {
             let mut part = session.part.take().ok_or_else(|| refused("no part is open"))?;
             part.reader = session.limited(&part.reader, 0);
-            // One that fails is not open any more.
+            // After an error the part counts as closed.
             let (part, answer) = aside(move || {
                 let answer = asked(&mut part, request, &run)?;
                 Ok((part, answer))
@@ -102,7 +103,8 @@ async fn answer(session: &mut SessionState, request: Request) -> Result<Vec<u8>>
     }
 }
 
-/// 1227 for accounts as which no other server asks: what a part is asked for may cost memory that no statement does.
+/// 1227 for accounts that may not request parts, since a part may use memory outside the limits of
+/// statements.
 fn check_served(session: &SessionState) -> Result<()> {
     let account = &session.identity.user;
     if session.shared.host.serves_parts(account) {
@@ -114,7 +116,7 @@ fn check_served(session: &SessionState) -> Result<()> {
     Err(Error::new(ErrorCode::SpecificAccessDenied, message))
 }
 
-/// Works in a thread that may be kept busy.
+/// Runs work in a thread that may block.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|_| Err(refused("a part was asked for and the answer broke off")))
@@ -133,7 +135,7 @@ fn check_open(version: u32, trail: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The newest moment of a table, or of several as one, which is looked at by nobody yet.
+/// Opens the newest snapshot of a table, or of several read as one.
 fn begin(
     session: &SessionState,
     tables: &[String],
@@ -158,7 +160,7 @@ fn begin(
     Ok((name, ServedPart::new(reader, engine_name, lost)))
 }
 
-/// 1146 for a table that is not there.
+/// 1146 if the table does not exist.
 fn check_there(reader: &Reader, engine_name: &str, name: &TableName) -> Result<()> {
     match reader.schema(engine_name) {
         Ok(_) => Ok(()),
@@ -167,7 +169,7 @@ fn check_there(reader: &Reader, engine_name: &str, name: &TableName) -> Result<(
     }
 }
 
-/// The table of a list of `database.table`.
+/// The table named by a list of `database.table`.
 fn table_name(tables: &[String]) -> Result<TableName> {
     if tables.is_empty() || tables.len() > MAX_TABLES {
         return Err(refused(&format!("{} tables: 1 to {MAX_TABLES} are one", tables.len())));
@@ -187,7 +189,7 @@ fn table_name(tables: &[String]) -> Result<TableName> {
     Ok(TableName::new(first, united_name(names)))
 }
 
-/// Answers what is asked of an open part.
+/// Answers a request to an open part.
 fn asked(part: &mut ServedPart, request: Request, run: &str) -> Result<Vec<u8>> {
     let schema = part.reader.schema(&part.table).map_err(|error| from_engine(&error))?;
     let engine = |error: remora_engine::Error| from_engine(&error);
@@ -240,7 +242,7 @@ fn asked(part: &mut ServedPart, request: Request, run: &str) -> Result<Vec<u8>> 
     }
 }
 
-/// Begins a scan, the only request that it is given.
+/// Opens a scan. `request` must be [`Request::Scan`].
 fn scan(part: &mut ServedPart, schema: &Arc<Schema>, request: Request) -> Result<Vec<u8>> {
     let Request::Scan { cursor, text, filter, columns, scores, limit, best, page_rows, page_bytes } =
         request
@@ -267,7 +269,7 @@ fn scan(part: &mut ServedPart, schema: &Arc<Schema>, request: Request) -> Result
     part.scan(cursor, request, page_bytes).map_err(|error| from_engine(&error))
 }
 
-/// Refuses conditions by paths into documents: which are indexed is this server's alone to know.
+/// Refuses conditions on paths in documents: which paths are indexed differs between servers.
 fn check_filter(filter: Option<&Filter>) -> Result<()> {
     match filter {
         Some(
@@ -294,7 +296,7 @@ fn check_filter(filter: Option<&Filter>) -> Result<()> {
     }
 }
 
-/// A condition on texts.
+/// Converts a text condition from its wire form.
 fn condition(schema: &Schema, text: &WireTextCondition) -> Result<TextQuery> {
     let each = |parts: &[WireTextCondition]| {
         parts.iter().map(|part| condition(schema, part)).collect::<Result<Vec<_>>>()
@@ -309,7 +311,7 @@ fn condition(schema: &Schema, text: &WireTextCondition) -> Result<TextQuery> {
     })
 }
 
-/// A query by keywords, with its ranker.
+/// Converts a keyword query from its wire form, with its ranker.
 fn keywords(schema: &Schema, query: &Query) -> Result<KeywordQuery> {
     if query.field_weights.len() > MAX_FIELD_WEIGHTS {
         return Err(refused(&format!("{MAX_FIELD_WEIGHTS} weights of fields are the most")));

@@ -1,11 +1,11 @@
-//! CALL PQ: which rules of a percolate table match documents, as Manticore has it.
+//! CALL PQ, as in Manticore: finds the rules of a percolate table that match documents.
 //!
 //! ```text
 //! call      := "CALL" "PQ" "(" table "," documents ("," value ["AS"] name)* ")"
 //! documents := text | "(" text ("," text)* ")"
 //! ```
-//! The documents become one index in memory, of which the rules are asked whose keywords stand in it. What is left is
-//! what one SELECT evaluates: the filters of the rules that matched.
+//! The documents become an index in memory. Only rules whose required keyword occurs in it are
+//! evaluated. The filters of the rules that matched are then evaluated by SELECTs.
 
 use std::{sync::Arc, time::Instant};
 
@@ -25,20 +25,21 @@ use crate::{
     write::{Documents, FILTERS, ID, QUERY, TAGS, check_filters, refused, text_of},
 };
 
-/// Most documents of a call, and bytes of them: their index takes several times as much memory.
+/// The most documents of a call, and their most bytes. Their index takes several times as much
+/// memory.
 const MAX_DOCUMENTS: usize = 10_000;
 const MAX_DOCUMENT_BYTES: u64 = 4 << 20;
-/// How much of a statement's memory a byte of a document takes, at most about: as a JSON value, as text, in the index.
+/// The approximate most bytes of memory per byte of a document: as JSON, as text and in the index.
 const INDEX_BYTES: u64 = 40;
-/// Rules times documents whose answers are in memory at once.
+/// The most rule-document pairs whose results are held at a time.
 const ANSWERS_AT_ONCE: usize = 4 << 20;
-/// Rules that are read at once.
+/// How many rules are read at a time.
 const RULES_AT_ONCE: usize = 1_024;
 
-/// Rules that are asked between two moments at which other sessions have the thread.
+/// How many rules are evaluated before other tasks get the thread.
 const RULES_BETWEEN_YIELDS: usize = 64;
 
-/// Runs CALL PQ, from what stands behind the first parenthesis on.
+/// Runs CALL PQ. The tokens are after the opening parenthesis.
 pub(super) async fn call<R: Reply>(
     session: &mut SessionState,
     arguments: &mut Arguments<'_>,
@@ -108,12 +109,12 @@ pub(super) async fn call<R: Reply>(
     Ok(())
 }
 
-/// The counts of what was sent.
+/// Counts of the results sent.
 struct ReplyCounts {
     queries: usize,
-    /// Rules whose filters failed with a document that their keywords found.
+    /// Rules whose filters failed for a document that matched their query.
     failed: usize,
-    /// Whether each document was matched.
+    /// For each document, whether any rule matched it.
     matched: Vec<bool>,
 }
 
@@ -122,7 +123,7 @@ impl ReplyCounts {
         Self { queries: 0, failed: 0, matched: vec![false; documents] }
     }
 
-    /// Counts what was sent, and drops it.
+    /// Counts results that were sent, and clears the list.
     fn take(&mut self, sent: &mut Vec<Matched>) {
         self.queries += sent.len();
         for document in sent.drain(..).flat_map(|(_, found)| found) {
@@ -137,7 +138,7 @@ impl ReplyCounts {
     }
 }
 
-/// The table of a name that may be read.
+/// The table of this name, which the user must be allowed to read.
 fn table_of(session: &SessionState, named: &str) -> Result<TableName> {
     let name = match named.split_once('.') {
         Some((database, table)) => TableName::new(database, table),
@@ -153,7 +154,7 @@ fn no_rules(name: &TableName) -> Error {
     Error::new(ErrorCode::ParseError, message)
 }
 
-/// What is said behind the documents.
+/// The options after the documents.
 struct Options {
     is_json: bool,
     documents: bool,
@@ -181,7 +182,7 @@ impl Options {
         Ok(options)
     }
 
-    /// The columns of the answer.
+    /// The columns of the result.
     fn columns(&self) -> Vec<Column> {
         let mut columns = vec![ExprType::uint(20).not_null().column_named("id")];
         if self.documents {
@@ -207,7 +208,8 @@ impl Options {
             ("skip_empty", Argument::Number(is)) => self.skips_empty = is != 0,
             ("shift", Argument::Number(shift)) => self.shift = shift,
             ("docs_id", Argument::Text(field)) => self.id_field = Some(field),
-            // How documents or rules are dealt out to agents: all answers are the same, and there are none.
+            // Manticore's ways to distribute documents or rules to agents. The result is the same,
+            // and there are no agents here.
             ("mode", Argument::Text(mode)) if mode == "sparsed" || mode == "sharded" => {}
             _ => return unknown(),
         }
@@ -218,9 +220,9 @@ impl Options {
 /// The documents of a call.
 #[derive(Default)]
 struct CallDocuments {
-    /// Of each the places of columns and their values.
+    /// For each document, positions of columns and their values.
     values: Vec<Vec<(usize, Value)>>,
-    /// What each is called in the answer.
+    /// The label of each document in the result.
     labels: Vec<String>,
 }
 
@@ -257,7 +259,7 @@ impl CallDocuments {
         Ok(given)
     }
 
-    /// Adds a document, unless it may be passed over, with a warning.
+    /// Adds a document. A bad one is an error, or a warning if bad documents may be skipped.
     fn add(
         &mut self,
         session: &SessionState,
@@ -305,7 +307,7 @@ impl CallDocuments {
         };
         let mut values = Vec::with_capacity(fields.len());
         for (name, value) in fields {
-            // What the table has no column for no rule can ask for.
+            // No rule can refer to a field that is not a column of the table.
             let Some(column) = table.column(&name).filter(|_| !value.is_null()) else { continue };
             match value_of(table, column, value) {
                 Some(value) => values.push((column, value)),
@@ -323,15 +325,15 @@ impl CallDocuments {
     }
 }
 
-/// A document as it was given.
+/// A document of the call, before conversion.
 enum Document {
     Text(String),
     Fields(serde_json::Map<String, Json>),
-    /// Why it is none.
+    /// Not a document, for this reason.
     Bad(String),
 }
 
-/// The documents of a text: itself, or a JSON object, or several in an array.
+/// The documents in a text: the text itself, a JSON object, or several in an array.
 fn split(text: String, options: &Options) -> Vec<Document> {
     if !options.is_json {
         return vec![Document::Text(text)];
@@ -361,13 +363,13 @@ fn kind_of(value: &Json) -> &'static str {
     }
 }
 
-/// The field of a name, in any case.
+/// The field of this name, ignoring case.
 fn find<'f>(fields: &'f serde_json::Map<String, Json>, name: &str) -> Option<&'f Json> {
     let is_it = |(other, _): &(&String, &Json)| other.eq_ignore_ascii_case(name);
     fields.get(name).or_else(|| fields.iter().find(is_it).map(|(_, value)| value))
 }
 
-/// What is given for a column; `None` of what is no value of one.
+/// The value for a column; `None` if the JSON value cannot be one.
 fn value_of(table: &SqlTable, column: usize, value: Json) -> Option<Value> {
     let kind = &table.columns.get(column)?.kind;
     let takes_json = kind.engine_type() == ColumnType::Json;
@@ -387,7 +389,7 @@ fn value_of(table: &SqlTable, column: usize, value: Json) -> Option<Value> {
     }
 }
 
-/// The rules of a table at the reader's moment: as they are known, or read again.
+/// The rules of a table in the reader's snapshot: cached, or read again.
 async fn rules_of(
     session: &SessionState,
     reader: &Reader,
@@ -400,7 +402,7 @@ async fn rules_of(
     if let Some(known) = known.as_ref().filter(|known| known.version == version) {
         return Ok(Arc::clone(known));
     }
-    // Rules of a table that was dropped since are for other documents.
+    // Rules of a dropped table of the same name are for other documents.
     let known = known.filter(|known| known.version.table == version.table);
     let known: FxHashMap<u64, &Arc<Rule>> =
         known.iter().flat_map(|known| &known.rules).map(|rule| (rule.id, rule)).collect();
@@ -460,7 +462,7 @@ fn too_many_rules(name: &TableName) -> Error {
     Error::new(ErrorCode::OutOfMemory, message)
 }
 
-/// A rule, parsed; of one that was written otherwise than by SQL this may fail.
+/// Parses a rule. This can fail for rules that were not written by SQL.
 fn rule(
     name: &TableName,
     documents: &Documents,
@@ -477,11 +479,12 @@ fn rule(
     Ok(Rule { id, query, tags, filters, stored })
 }
 
-/// A rule and the numbers of the documents that it matched.
+/// A rule and the numbers of the documents that it matches.
 type Matched = (Arc<Rule>, Vec<u32>);
 
-/// Removes the documents for which the rules' filters do not hold; how many rules failed. A rule whose filters fail with
-/// a document that its keywords found matches nothing, with a warning.
+/// Removes the documents that do not satisfy the rules' filters; returns how many rules failed. A
+/// rule whose filters fail for a document that matched its query matches nothing and causes a
+/// warning.
 async fn filter(
     session: &mut SessionState,
     documents: &Documents,
@@ -514,7 +517,8 @@ async fn filter(
     Ok(failed)
 }
 
-/// Evaluates a rule's filters for the documents that its keywords found alone; false, with a warning, if they fail.
+/// Evaluates a rule's filters only for the documents that matched its query. Returns false, with a
+/// warning, if they fail.
 async fn filter_found(
     session: &mut SessionState,
     documents: &Documents,

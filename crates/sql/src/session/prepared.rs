@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use remora_engine::Value;
-use remora_mysql::{ErrorCode, TokenKind};
+use remora_mysql::{ErrorCode, TokenKind, messages};
 
 use crate::{
     Column, Error, Outcome, Reply, Result, execute,
@@ -13,7 +13,7 @@ use crate::{
     write,
 };
 
-/// Most statements of a session that have a name, and most bytes of their texts.
+/// The most named statements of a session, and the most bytes of their texts.
 const MAX_NAMED: usize = 16_382;
 const MAX_NAMED_BYTES: usize = 64 << 20;
 
@@ -57,7 +57,8 @@ async fn prepare(session: &mut SessionState, statement: &Statement<'_>) -> Resul
     };
     session.named_statements.remove(&name);
     let mut sources = split(text.as_bytes(), false, session.lex_mode())?;
-    let made = sources.pop().ok_or_else(|| Error::new(ErrorCode::EmptyQuery, "Query was empty"))?;
+    let made =
+        sources.pop().ok_or_else(|| Error::new(ErrorCode::EmptyQuery, messages::EMPTY_QUERY))?;
     check_preparable(&made)?;
     let made = Arc::new(made);
     described(session, &made).await?;
@@ -74,8 +75,8 @@ async fn prepare(session: &mut SessionState, statement: &Statement<'_>) -> Resul
     Ok(())
 }
 
-/// The columns that the rows of a statement will have, as far as they are known before it runs. What
-/// it reads and writes must be there, and be for this user.
+/// The result columns of a statement, as far as they are known before it runs. Tables and columns
+/// must exist, and the user must have the rights.
 pub(super) async fn described(
     session: &mut SessionState,
     source: &Arc<Source>,
@@ -89,8 +90,8 @@ pub(super) async fn described(
     }
 }
 
-/// 1295 for statements about prepared statements, as one that runs itself would never end, and for
-/// LOCK TABLES.
+/// 1295 for statements that cannot be prepared: those about prepared statements, which could run
+/// themselves endlessly, and LOCK TABLES.
 pub(super) fn check_preparable(source: &Source) -> Result<()> {
     let locks = source.is_word(0, "LOCK") || source.is_word(0, "UNLOCK");
     if source.kind != Kind::Prepared && !locks {
@@ -123,14 +124,17 @@ async fn execute<R: Reply>(
     let found = session.named_statements.get(&name.to_lowercase()).cloned();
     let made = found.ok_or_else(|| Error::unknown_statement(&name, "EXECUTE"))?;
     if made.parameters != parameters.len() {
-        return Err(Error::new(ErrorCode::WrongArguments, "Incorrect arguments to EXECUTE"));
+        return Err(Error::new(
+            ErrorCode::WrongArguments,
+            messages::incorrect_arguments("EXECUTE"),
+        ));
     }
     let made = Statement { source: made, parameters: &parameters };
     Box::pin(session.run(&made, false, reply)).await?;
     Ok(Outcome::default())
 }
 
-/// The values behind USING.
+/// The values after USING.
 fn parameters(session: &SessionState, statement: &Statement<'_>) -> Result<Vec<Value>> {
     let source = &statement.source;
     if source.tokens.len() == 2 {

@@ -1,4 +1,4 @@
-//! SET: system variables, user variables, character sets, the next transaction's kind.
+//! SET: system variables, user variables, character sets, and characteristics of transactions.
 //!
 //! ```text
 //! set        := "SET" assignment ("," assignment)*
@@ -9,11 +9,11 @@
 //!             | [scope | "@@" scope "."] name ("=" | ":=") (expression | "DEFAULT" | word)
 //! scope      := "GLOBAL" | "SESSION" | "LOCAL" | "PERSIST" | "PERSIST_ONLY"
 //! ```
-//! All expressions are evaluated, and all that is refused is found out, before the first variable is set:
-//! `SET @a = 1, @b = @a` sets `@b` to what `@a` was before, and `SET @a = 1, version = ''` sets nothing.
+//! All expressions are evaluated, and all errors found, before the first variable is set:
+//! `SET @a = 1, @b = @a` sets `@b` to the old value of `@a`, and `SET @a = 1, version = ''` sets nothing.
 
 use remora_engine::Value;
-use remora_mysql::{Collation, ErrorCode, TokenKind, charset_default, unquoted};
+use remora_mysql::{Collation, ErrorCode, TokenKind, charset_default, messages, unquoted};
 
 use crate::{
     Error, Outcome, Reply, Result, execute,
@@ -50,7 +50,7 @@ pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -
     Ok(Outcome::default())
 }
 
-/// MariaDB's `SET STATEMENT assignments FOR statement`: variables that hold for one statement.
+/// MariaDB's `SET STATEMENT assignments FOR statement`: variables for a single statement.
 pub(super) async fn run_for<R: Reply>(
     session: &mut SessionState,
     statement: &Statement<'_>,
@@ -63,7 +63,7 @@ pub(super) async fn run_for<R: Reply>(
     let text = source.text.get(first.start..).unwrap_or_default();
     let inner = split(text, false, source.mode)?.pop();
     let inner = inner.ok_or_else(|| source.syntax_error(end + 1))?;
-    // A nest without end, and a statement that ends its reply itself.
+    // Refuses nested SET, which could be endless, and EXECUTE, which ends its reply itself.
     if matches!(inner.kind, Kind::Set | Kind::Prepared) {
         return Err(source.syntax_error(end + 1));
     }
@@ -93,7 +93,7 @@ pub(super) async fn run_for<R: Reply>(
     ran
 }
 
-/// Where each assignment ends: at commas outside of parentheses, and at the end.
+/// The token position where each assignment ends: at commas outside of parentheses, and at the end.
 fn ends(source: &Source) -> Vec<usize> {
     let mut depth = 0_usize;
     let mut ends = Vec::new();
@@ -110,13 +110,14 @@ fn ends(source: &Source) -> Vec<usize> {
     ends
 }
 
-/// What an assignment sets, and to which value.
+/// A variable to set, with its value.
 enum Setting {
-    /// NAMES: the character set of all three, and how the connection's compares.
+    /// NAMES: all three character sets, and the connection's collation.
     Names(Collation),
-    /// CHARACTER SET: that of the client and of results.
+    /// CHARACTER SET: the character sets of client and results.
     CharacterSet(Collation),
-    /// Characteristics of transactions, by their variables: the rest of the statement.
+    /// The characteristics of transactions, by their variables. It is the last assignment of a
+    /// statement.
     Transaction {
         target: Option<VariableTarget>,
         values: Vec<(&'static str, Value)>,
@@ -128,14 +129,15 @@ enum Setting {
     System {
         definition: &'static Definition,
         target: Option<VariableTarget>,
-        /// `@@name`, without a scope.
+        /// Whether it is `@@name` without a scope, which means the next transaction.
         is_next: bool,
         value: Value,
     },
 }
 
 impl Setting {
-    /// What [`Setting::apply`] would refuse. `tried` are variables that no session has.
+    /// Reports the error that [`Setting::apply`] would. `tried` collects the variables that earlier
+    /// assignments set.
     fn check(&self, session: &SessionState, tried: &mut Variables) -> Result<()> {
         let charset = |collation: &Collation| Value::Text(collation.charset().into());
         match self {
@@ -209,7 +211,8 @@ fn transaction(
     }
 }
 
-/// An error for a variable that may not be set there: 1229 for one that no session has. Nothing is set.
+/// An error if a variable may not be set in this scope, such as 1229 for a global one. Nothing is
+/// set.
 fn may_set(
     session: &SessionState,
     definition: &Definition,
@@ -226,12 +229,12 @@ fn may_set(
     }
 }
 
-/// Whether `@@name`, without a scope, is of the next transaction.
+/// Whether `@@name` without a scope applies to the next transaction only.
 fn is_of_transaction(definition: &Definition) -> bool {
     definition.name.starts_with("transaction_")
 }
 
-/// The variable's name where it has two.
+/// The variable's main name, if it has two.
 fn without_synonym(definition: &Definition) -> &'static str {
     match definition.name {
         "tx_isolation" => "transaction_isolation",
@@ -249,7 +252,7 @@ async fn system_variable(
     may_set(session, definition, target, value)?;
     match target {
         Some(VariableTarget::Global) => session.set_global(definition.name, value),
-        // `SET @@transaction_isolation = …` is SET TRANSACTION.
+        // `SET @@transaction_isolation = …` means SET TRANSACTION.
         _ if is_next && is_of_transaction(definition) => {
             let before = session.variables.get(definition.name)?;
             session.set_variable(definition.name, value)?;
@@ -272,7 +275,7 @@ async fn system_variable(
     }
 }
 
-/// One assignment: tokens from `at` to before `end`.
+/// An assignment: the tokens from `at` to before `end`.
 struct Assignment<'a> {
     statement: &'a Statement<'a>,
     at: usize,
@@ -280,7 +283,7 @@ struct Assignment<'a> {
 }
 
 impl Assignment<'_> {
-    /// What it sets, and the value of its expression.
+    /// Parses it and evaluates its expression.
     async fn read(mut self, session: &mut SessionState) -> Result<Setting> {
         let source = &self.statement.source;
         if source.is_word(self.at, "NAMES") {
@@ -319,11 +322,11 @@ impl Assignment<'_> {
         }
         let name = self.word(self.at + 3)?;
         let chosen = Collation::by_name(&name).ok_or_else(|| {
-            Error::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
+            Error::new(ErrorCode::UnknownCollation, messages::unknown_collation(name))
         })?;
         if chosen.charset() != collation.charset() {
             let (name, charset) = (chosen.name(), collation.charset());
-            let message = format!("COLLATION '{name}' is not valid for CHARACTER SET '{charset}'");
+            let message = messages::collation_charset_mismatch(name, charset);
             return Err(Error::new(ErrorCode::CollationCharsetMismatch, message));
         }
         Ok(Setting::Names(chosen))
@@ -338,7 +341,7 @@ impl Assignment<'_> {
         }
     }
 
-    /// Reads a scope, if one is said.
+    /// Parses a scope, if one is given.
     fn scope(&mut self) -> Option<VariableTarget> {
         let source = &self.statement.source;
         let is = |word: &str| source.is_word(self.at, word);
@@ -416,8 +419,8 @@ impl Assignment<'_> {
         }
     }
 
-    /// What a system variable is set to: words stand for themselves. A session's default is the global value, whose
-    /// own is what the variable begins with.
+    /// The value for a system variable, where words stand for themselves. DEFAULT means the global
+    /// value for a session, and the built-in default for the global value.
     async fn setting(
         &self,
         session: &mut SessionState,
@@ -442,7 +445,7 @@ impl Assignment<'_> {
         self.value(session).await
     }
 
-    /// The value of the expression that is left.
+    /// The value of the remaining expression.
     async fn value(&self, session: &mut SessionState) -> Result<Value> {
         let source = &self.statement.source;
         if self.end == self.at + 1
@@ -457,7 +460,7 @@ impl Assignment<'_> {
         let mut text = b"SELECT ".to_vec();
         let written = source.text.get(first.start..last.end).unwrap_or_default();
         if written.windows(2).any(|pair| pair == b"*/") {
-            // A versioned comment may begin or end among the tokens.
+            // A versioned comment may begin or end among the tokens, so each is copied alone.
             for token in tokens {
                 text.extend_from_slice(source.bytes(token));
                 text.push(b' ');
@@ -491,7 +494,7 @@ impl Assignment<'_> {
     }
 }
 
-/// A value that needs no evaluation.
+/// The value of a literal that needs no evaluation.
 fn literal(statement: &Statement<'_>, at: usize) -> Option<Value> {
     let source = &statement.source;
     let token = source.tokens.get(at)?;
@@ -512,7 +515,7 @@ fn literal(statement: &Statement<'_>, at: usize) -> Option<Value> {
     }
 }
 
-/// A characteristic of transactions: the variable, its value, how many tokens it is.
+/// Parses a characteristic of transactions: the variable, its value, and the number of tokens.
 fn characteristic(source: &Source, at: usize) -> Result<(&'static str, Value, usize)> {
     let is = |ahead: usize, word: &str| source.is_word(at + ahead, word);
     if is(0, "READ") {
@@ -536,19 +539,18 @@ fn characteristic(source: &Source, at: usize) -> Result<(&'static str, Value, us
 }
 
 fn charset(name: &str) -> Result<Collation> {
-    let unknown =
-        || Error::new(ErrorCode::UnknownCharset, format!("Unknown character set: '{name}'"));
+    let unknown = || Error::new(ErrorCode::UnknownCharset, messages::unknown_charset(name));
     charset_default(name).ok_or_else(unknown)
 }
 
-/// 1229.
+/// 1229: the variable has no session value.
 fn global_only(name: &str) -> Error {
     let message =
         format!("Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL");
     Error::new(ErrorCode::GlobalVariable, message)
 }
 
-/// 1568.
+/// 1568: a transaction is open.
 fn transaction_open() -> Error {
     let message = "Transaction characteristics can't be changed while a transaction is in progress";
     Error::new(ErrorCode::TransactionOpen, message)

@@ -1,5 +1,5 @@
-//! What this server knows of other servers that hold parts of tables: which keys parts share, which servers answer, and
-//! which do not.
+//! What this server knows of other servers that hold parts of tables: keys that parts have in
+//! common, and the health of each server.
 
 use std::{
     collections::HashMap,
@@ -16,29 +16,29 @@ use remora_engine::PartsCache;
 
 use super::InstanceState;
 
-/// So many failures in a row make a server a dead one, which is asked last.
+/// A server that failed this often in a row counts as dead and is asked last.
 const DEAD_AFTER: u32 = 3;
-/// An error among so many answers is none.
+/// One error in this many requests is ignored.
 const FEW_ERRORS: u64 = 33;
-/// Servers of which it is known.
+/// The most servers whose health is recorded.
 const MAX_SERVERS: usize = 4_096;
 
-/// Which of several servers with the same rows is asked first.
+/// The order in which servers with the same rows are asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Strategy {
-    /// Any.
+    /// At random.
     #[default]
     Random,
-    /// One after the other.
+    /// In turn.
     RoundRobin,
-    /// Any that answered lately.
+    /// At random, with dead servers last.
     NoDeads,
-    /// The one that failed the least.
+    /// The server with the lowest error rate first.
     NoErrors,
 }
 
 impl Strategy {
-    /// That of a name.
+    /// The strategy of this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
             "random" => Self::Random,
@@ -50,32 +50,32 @@ impl Strategy {
     }
 }
 
-/// How a server answered.
+/// A server's health: how often and how fast it answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Health {
-    /// How often it was asked.
+    /// The number of requests.
     pub asked: u64,
-    /// How often it did not answer.
+    /// The number of requests that failed.
     pub failed: u64,
-    /// How often it did not in a row.
+    /// The number of failures in a row up to now.
     pub failed_last: u32,
-    /// What the last answer to the first question took.
+    /// How long the last successful opening took.
     pub last: Duration,
 }
 
-/// What is known of other servers.
+/// What this server knows of other servers.
 pub(crate) struct AgentsState {
-    /// What is known of tables of several parts: shared keys, definitions.
+    /// Cached facts of tables with several parts: common keys and definitions.
     pub parts: PartsCache,
-    /// What tells this run of the server from others, for whom tables may be numbered alike.
+    /// An identifier of this run of the server. Table numbers may repeat in another run.
     pub run: String,
     health: Mutex<HashMap<String, Health>>,
     turn: Mutex<usize>,
-    /// Threads that ask other servers.
+    /// The number of threads that ask other servers.
     asking: AtomicUsize,
 }
 
-/// The place of a thread that asks another server.
+/// A slot of `agents.max_connections`. Dropping it frees the slot.
 pub(crate) struct AgentThreadPermit(Arc<InstanceState>);
 
 impl Drop for AgentThreadPermit {
@@ -95,7 +95,8 @@ impl Default for AgentsState {
 }
 
 impl AgentsState {
-    /// A place for a thread that asks another server; how many there are if all are taken.
+    /// Takes a slot for a thread that asks another server. If all are taken, the error is their
+    /// number.
     pub(crate) fn place(instance: &Arc<InstanceState>) -> Result<AgentThreadPermit, usize> {
         let most = instance.host.most_agents();
         let asking = &instance.agents.asking;
@@ -106,7 +107,7 @@ impl AgentsState {
         }
     }
 
-    /// Notes how a server answered the first question, and what that took.
+    /// Records whether a server opened a part, and how long that took.
     pub(crate) fn note(&self, address: &str, answered: bool, took: Duration) {
         let mut all = self.health.lock();
         if all.len() >= MAX_SERVERS && !all.contains_key(address) {
@@ -123,7 +124,7 @@ impl AgentsState {
         }
     }
 
-    /// All servers that were asked, and how they answered.
+    /// The health of every server asked so far.
     pub(crate) fn health(&self) -> Vec<(String, Health)> {
         let all = self.health.lock();
         let mut told: Vec<_> = all.iter().map(|(name, health)| (name.clone(), *health)).collect();
@@ -131,7 +132,7 @@ impl AgentsState {
         told
     }
 
-    /// The places of servers in the order in which they are asked until one answers.
+    /// Indexes of `addresses` in the order in which to ask them.
     pub(crate) fn order(&self, strategy: Strategy, addresses: &[&str]) -> Vec<usize> {
         let count = addresses.len();
         let start = match strategy {
@@ -154,7 +155,7 @@ impl AgentsState {
             Strategy::NoDeads => order.sort_by_key(|place| health(place).failed_last > DEAD_AFTER),
             Strategy::NoErrors => order.sort_by_key(|place| {
                 let Health { asked, failed, .. } = health(place);
-                // A share of 3 % counts as none.
+                // An error rate up to 3 % counts as zero.
                 if failed.saturating_mul(FEW_ERRORS) <= asked {
                     0
                 } else {
@@ -189,7 +190,7 @@ mod tests {
         }
         let random: Vec<usize> = (0..200).map(|_| first(Strategy::Random)).collect();
         assert!((0..3).all(|place| random.contains(&place)));
-        // One answer makes a dead server a live one.
+        // One answer revives a dead server.
         state.note("a", true, Duration::ZERO);
         assert!((0..200).any(|_| first(Strategy::NoDeads) == 0));
         assert_eq!(state.health()[0].1.failed_last, 0);

@@ -1,4 +1,4 @@
-//! AUTO_INCREMENT values and hidden row numbers. No value is given twice.
+//! AUTO_INCREMENT values and hidden row numbers. No value is issued twice.
 //!
 //! A counter is in memory, above every value in its table. Each commit of rows that used it stores it as a position,
 //! under a source name that begins with `#next.`. After a restart it continues above both the stored value and the
@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{Result, error::from_engine_write, shared::InstanceState};
 
-/// What the stored counters' names begin with.
+/// The prefix of the names under which counters are stored.
 const STORED: &str = "#next.";
 
 /// The counters of all tables.
@@ -22,7 +22,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// The next value of a table's counter, which stays where it is.
+    /// The next value of a table's counter, without taking it.
     pub(crate) fn peek(&self, shared: &InstanceState, table: &str, column: &str) -> Result<u64> {
         self.next_of(shared, table, table, column)
     }
@@ -43,7 +43,7 @@ impl Counters {
         Ok(next)
     }
 
-    /// Takes the next value.
+    /// Takes the next value of a counter.
     pub(crate) fn take(
         &self,
         shared: &InstanceState,
@@ -59,7 +59,7 @@ impl Counters {
         Ok(taken)
     }
 
-    /// Moves a counter past a value that was given.
+    /// Moves a counter past a value that a client supplied.
     pub(crate) fn pass(
         &self,
         shared: &InstanceState,
@@ -75,7 +75,8 @@ impl Counters {
         Ok(())
     }
 
-    /// Sets a counter, as ALTER TABLE … AUTO_INCREMENT does, but not below what the table holds.
+    /// Sets a counter, as ALTER TABLE … AUTO_INCREMENT does, but not below the table's greatest
+    /// value.
     pub(crate) fn raise(
         &self,
         shared: &InstanceState,
@@ -88,24 +89,24 @@ impl Counters {
         Ok(())
     }
 
-    /// Forgets the counter of a table that is gone, or is another now.
+    /// Drops the counter of a table that was dropped or replaced.
     pub(crate) fn forget(&self, table: &str) {
         self.next.lock().remove(table);
     }
 
-    /// What is to be stored with rows that took from a table's counter.
+    /// The position to store in the commit of rows that used the counter.
     pub(crate) fn stored(&self, table: &str) -> Option<(String, String)> {
         let next = *self.next.lock().get(table)?;
         Some((position_name(table), next.to_string()))
     }
 }
 
-/// Where a table's counter is stored.
+/// The name of the position that stores a table's counter.
 pub(crate) fn position_name(table: &str) -> String {
     format!("{STORED}{table}")
 }
 
-/// Above what was stored and what the table holds.
+/// The first free value: above the stored counter and above the table's greatest value.
 fn first(shared: &InstanceState, counter: &str, table: &str, column: &str) -> Result<u64> {
     let stored =
         shared.database.source_position(&position_name(counter)).map_err(from_engine_write)?;
@@ -113,7 +114,7 @@ fn first(shared: &InstanceState, counter: &str, table: &str, column: &str) -> Re
     Ok(stored.max(above(shared, table, column)?))
 }
 
-/// Above what the table holds.
+/// One more than the greatest value in the table.
 fn above(shared: &InstanceState, table: &str, column: &str) -> Result<u64> {
     let request = SearchRequest {
         selection: Selection { table: table.to_owned(), ..Selection::default() },

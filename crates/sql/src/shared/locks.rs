@@ -14,14 +14,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{Error, Result};
 
-/// Most locks that the sessions of a server hold at once.
+/// The most locks that all sessions hold together.
 const MAX_HELD: usize = 1 << 16;
-/// Longest name, in characters.
+/// The longest name, in characters.
 const MAX_NAME_CHARS: usize = 64;
-/// How soon a wait notices that its statement is over.
+/// How often a waiting session checks whether its statement has ended.
 const STEP: Duration = Duration::from_millis(20);
 
-/// The locks of a server.
+/// The named locks of all sessions.
 #[derive(Default)]
 pub(crate) struct NamedLocks {
     table: Mutex<Table>,
@@ -31,7 +31,7 @@ pub(crate) struct NamedLocks {
 #[derive(Default)]
 struct Table {
     held: FxHashMap<String, Held>,
-    /// What each waiting session waits for.
+    /// The lock that each waiting session waits for.
     awaited: FxHashMap<u64, String>,
     open: FxHashSet<u64>,
     last_session: u64,
@@ -43,18 +43,18 @@ struct Held {
     times: u64,
 }
 
-/// A session's side of the locks, for its statements.
+/// A session's access to the locks, for its statements.
 pub(crate) struct SessionLocks {
     all: Arc<NamedLocks>,
     session: u64,
     connection: u64,
 }
 
-/// The session's own hold on its side: with it all of its locks go.
+/// Owned by the session. Dropping it releases the session's locks.
 pub(crate) struct LocksOwner(Arc<SessionLocks>);
 
 impl LocksOwner {
-    /// The side of a session that begins.
+    /// Registers a session.
     pub(crate) fn new(all: &Arc<NamedLocks>, connection: u64) -> Self {
         let mut table = all.table.lock();
         table.last_session += 1;
@@ -63,7 +63,7 @@ impl LocksOwner {
         Self(Arc::new(SessionLocks { all: Arc::clone(all), session, connection }))
     }
 
-    /// What its statements take locks with.
+    /// The handle through which statements take locks.
     pub(crate) fn side(&self) -> Arc<SessionLocks> {
         Arc::clone(&self.0)
     }
@@ -77,8 +77,9 @@ impl Drop for LocksOwner {
 }
 
 impl SessionLocks {
-    /// Takes a lock, waiting at most so long, for ever where `None`; false where it was another's all
-    /// the time. Ends with 1317 when `is_over` says so, with 3058 rather than wait in a circle.
+    /// Takes a lock, waiting at most `patience`, or without limit if that is `None`. Returns false
+    /// if another session held it until then. Ends with 1317 if `is_over` says so, and with 3058
+    /// instead of waiting in a deadlock.
     pub(crate) fn take(
         &self,
         name: &str,
@@ -108,7 +109,7 @@ impl SessionLocks {
         }
     }
 
-    /// Gives a lock back once; false where it is another's, `None` where it is nobody's.
+    /// Releases a lock once. Returns false if another session holds it, `None` if nobody does.
     pub(crate) fn release(&self, name: &str) -> Option<bool> {
         let mut table = self.all.table.lock();
         let held = table.held.get_mut(name)?;
@@ -123,7 +124,7 @@ impl SessionLocks {
         Some(true)
     }
 
-    /// Gives all locks back; says how often they were taken.
+    /// Releases all locks of the session; returns how often they were taken.
     pub(crate) fn release_all(&self) -> u64 {
         let mut released = 0;
         self.all.table.lock().held.retain(|_, held| {
@@ -135,14 +136,14 @@ impl SessionLocks {
         released
     }
 
-    /// The connection that holds a lock.
+    /// The connection that holds a lock, if one does.
     pub(crate) fn holder(&self, name: &str) -> Option<u64> {
         self.all.table.lock().held.get(name).map(|held| held.connection)
     }
 }
 
 impl Table {
-    /// Takes a lock that is free or the session's own.
+    /// Takes a lock if it is free or already the session's own.
     fn take(&mut self, name: &str, session: u64, connection: u64) -> Result<bool> {
         if let Some(held) = self.held.get_mut(name) {
             let own = held.session == session;
@@ -157,10 +158,11 @@ impl Table {
         Ok(true)
     }
 
-    /// Whether the holder of a lock waits, over however many others, for the session.
+    /// Whether waiting for this lock would deadlock: its holder waits, directly or through others,
+    /// for `session`.
     fn closes_circle(&self, name: &str, session: u64) -> bool {
         let mut next = self.held.get(name);
-        // Each session waits for one lock at most, and circles are never closed.
+        // Each session waits for one lock at most, and no cycle exists yet, so this ends.
         while let Some(held) = next {
             if held.session == session {
                 return true;
@@ -171,7 +173,7 @@ impl Table {
     }
 }
 
-/// A lock's name as it is compared: without regard to case; 3057, 4163.
+/// The normalised name of a lock (case-insensitive); 3057 or 4163 if the name is not allowed.
 pub(crate) fn lock_name(given: Option<&str>) -> Result<String> {
     match given {
         None | Some("") => {
@@ -192,7 +194,7 @@ pub(crate) fn lock_name(given: Option<&str>) -> Result<String> {
     }
 }
 
-/// 3058.
+/// 3058: waiting would deadlock.
 fn deadlock() -> Error {
     let message = "Deadlock found when trying to get user-level lock; try rolling back \
                    transaction/releasing locks and restarting lock acquisition.";
@@ -247,7 +249,7 @@ mod tests {
         while a.all.table.lock().awaited.is_empty() {
             std::thread::yield_now();
         }
-        // Between two steps of the other's wait nothing is seen, so that it may take several.
+        // The other session's wait wakes up only at intervals, so this may take several tries.
         let error = loop {
             match a.take("y", Some(Duration::from_millis(1)), || false) {
                 Ok(taken) => assert!(!taken),

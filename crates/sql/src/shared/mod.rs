@@ -25,75 +25,75 @@ pub(crate) use resource_limits::ResourceLimits;
 
 use crate::{Host, variables::Globals};
 
-/// What sessions reach of their server.
+/// The state that all sessions of a server share.
 pub(crate) struct InstanceState {
-    /// The tables.
+    /// The engine's database.
     pub database: Database,
-    /// The server around.
+    /// The server that embeds the SQL layer.
     pub host: Arc<dyn Host>,
-    /// What the operator set.
+    /// The operator's settings.
     pub settings: Settings,
-    /// System variables as new sessions get them.
+    /// The values of system variables that new sessions start with.
     pub globals: RwLock<Globals>,
     /// AUTO_INCREMENT values and hidden row numbers.
     pub counters: Counters,
-    /// Held for reading by commits, for writing where a table is made anew.
+    /// Commits hold it for reading. A statement that rebuilds a table holds it for writing.
     pub definitions: tokio::sync::RwLock<()>,
-    /// Held while a definition finds out what there is and changes it.
+    /// Held while a definition checks which names exist and changes them.
     pub naming: tokio::sync::Mutex<()>,
-    /// What temporary tables take in memory, about.
+    /// The approximate memory of all temporary tables, in bytes.
     pub temporary_bytes: Arc<AtomicU64>,
-    /// Locks by name.
+    /// Named locks (GET_LOCK).
     pub locks: Arc<NamedLocks>,
-    /// Statements that were made ready before.
+    /// The plan cache.
     pub plans: Plans,
     /// The rules of percolate tables.
     pub percolators: Percolators,
-    /// The memory and disk that statements take, with their limits.
+    /// Memory and disk used by statements, and their limits.
     pub resources: ResourceLimits,
-    /// What is known of other servers in whose tables parts of tables lie.
+    /// What is known of other servers that hold parts of tables.
     pub agents: AgentsState,
 }
 
-/// Tables of more rows are read by as many threads as there are, as an optimizer divides them.
+/// Simple statements over larger tables go through the optimizer, which divides their scans among
+/// threads.
 pub const MAX_DIRECT_ROWS: usize = 200_000;
 
-/// What an operator sets of the SQL side.
+/// The operator's settings for the SQL layer.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What `@@version` says.
+    /// The value of `@@version`.
     pub version: String,
-    /// Most memory of one statement, and of a session's temporary tables.
+    /// The most memory of one statement, and of a session's temporary tables, in bytes.
     pub max_query_memory_bytes: u64,
-    /// Most memory of all statements together.
+    /// The most memory of all statements together, in bytes.
     pub max_total_memory_bytes: u64,
-    /// Most memory of the temporary tables of all sessions.
+    /// The most memory of the temporary tables of all sessions, in bytes.
     pub max_temporary_memory_bytes: u64,
-    /// The folder for rows that memory has no room for, this server's alone: it is emptied at the
-    /// start. `None` takes one of the system's for temporary files.
+    /// The folder for spill files. It must be this server's alone, as it is emptied at the start.
+    /// `None` uses the system's folder for temporary files.
     pub spill: Option<PathBuf>,
-    /// Most bytes in it.
+    /// The most bytes of all spill files.
     pub max_spill_bytes: u64,
-    /// Most rows of a table whose statements are planned without an optimizer where they are simple:
-    /// [`MAX_DIRECT_ROWS`] but in tests, which compare both ways.
+    /// Simple statements over a table with at most this many rows are planned without the
+    /// optimizer. It is [`MAX_DIRECT_ROWS`], except in tests that compare both ways.
     pub max_direct_rows: usize,
-    /// The database that tables without one are shown in, and that a session begins in.
+    /// The database that shows tables without one, and that a session starts in.
     pub default_database: String,
 }
 
-/// What statements take.
+/// The resources that statements use now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// How many are planned or run, those included that nobody waits for any more.
+    /// How many statements are planned or run, including those that no client waits for any more.
     pub running: usize,
-    /// Their bytes in memory.
+    /// Bytes in memory.
     pub memory_bytes: u64,
-    /// Their bytes on the disk.
+    /// Bytes in spill files.
     pub spilled_bytes: u64,
 }
 
 impl InstanceState {
-    /// What the sessions of a new server share.
     pub(crate) fn new(database: Database, host: Arc<dyn Host>, settings: Settings) -> Self {
         Self {
             database,

@@ -1,7 +1,7 @@
-//! The rules of percolate tables, ready for documents: parsed, and indexed by the rarest keyword that each requires.
+//! The rules of percolate tables, parsed and indexed by the rarest keyword that each requires.
 //!
-//! The rules of a table are kept until one of its rows changes. Then they are read again, and those that did not change
-//! are not parsed again.
+//! The rules of a table are cached until one of its rows changes. They are then read again, but
+//! those that did not change are not parsed again.
 
 use std::sync::Arc;
 
@@ -9,54 +9,53 @@ use parking_lot::Mutex;
 use remora_engine::{DocumentBatch, StoredQuery, TableVersion};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Most bytes of the rules of all tables, about.
+/// The approximate most bytes of the cached rules of all tables.
 pub(crate) const MAX_RULES_BYTES: usize = 256 << 20;
-/// What a rule takes besides its texts, and what a byte of its query takes when it is parsed, at most about: a word of
-/// one letter takes 200 bytes.
+/// The memory of a rule besides its texts, and of each byte of its query when it is parsed, both as
+/// upper estimates: a word of one letter takes 200 bytes.
 const RULE_BYTES: usize = 512;
 const PARSED_BYTES: usize = 100;
 
 /// A row of a percolate table.
 pub(crate) struct Rule {
-    /// Its number.
     pub id: u64,
-    /// The text of its query.
+    /// The query's text.
     pub query: String,
-    /// Its labels.
+    /// The labels.
     pub tags: String,
-    /// The condition of the document's attributes, which may be empty.
+    /// The condition on the document's attributes; may be empty.
     pub filters: String,
-    /// The query, parsed.
+    /// The parsed query.
     pub stored: StoredQuery,
 }
 
 impl Rule {
-    /// What it takes in memory, about.
+    /// The rule's approximate memory in bytes.
     pub(crate) fn bytes(&self) -> usize {
         rule_bytes(&self.query, &self.tags, &self.filters)
     }
 }
 
-/// What a rule of these texts takes in memory, about.
+/// The approximate memory of a rule with these texts, in bytes.
 pub(crate) fn rule_bytes(query: &str, tags: &str, filters: &str) -> usize {
     RULE_BYTES + query.len() * PARSED_BYTES + tags.len() + filters.len()
 }
 
 /// The rules of a table.
 pub(crate) struct Rules {
-    /// The rows that they are of.
+    /// The version of the table that the rules were read from.
     pub version: TableVersion,
-    /// By ascending numbers.
+    /// Sorted by id.
     pub rules: Vec<Arc<Rule>>,
-    /// The places of rules by a keyword, which a document has for one of them at least to match.
+    /// Indexes of rules by keyword. A document can match such a rule only if it has one of the
+    /// keywords that list it.
     by_keyword: FxHashMap<String, Vec<u32>>,
-    /// The places of rules that may match a document of any keywords.
+    /// Indexes of rules that can match a document whatever its keywords.
     always: Vec<u32>,
     bytes: usize,
 }
 
 impl Rules {
-    /// Indexes rules.
     pub(crate) fn new(version: TableVersion, rules: Vec<Arc<Rule>>) -> Self {
         let mut counts: FxHashMap<&str, u32> = FxHashMap::default();
         for keyword in rules.iter().flat_map(|rule| rule.stored.required()).flatten() {
@@ -65,7 +64,8 @@ impl Rules {
         let mut by_keyword: FxHashMap<String, Vec<u32>> = FxHashMap::default();
         let mut always = Vec::new();
         for (place, rule) in (0_u32..).zip(&rules) {
-            // What few rules ask for is taken for rare; of two such the longer one.
+            // Prefers the keywords that the fewest rules require, which are taken to be rare; among
+            // equals, the longest.
             let cost = |group: &&Vec<String>| {
                 let rules: u32 = group.iter().filter_map(|it| counts.get(it.as_str())).sum();
                 let length: usize = group.iter().map(String::len).sum();
@@ -84,8 +84,8 @@ impl Rules {
         Self { version, rules, by_keyword, always, bytes }
     }
 
-    /// The rules that may match one of the documents, by ascending numbers: each other one lacks a keyword in all of
-    /// them.
+    /// The rules that may match one of the documents, sorted by id. Every other rule requires a
+    /// keyword that no document has.
     pub(crate) fn candidates(&self, batch: &DocumentBatch) -> Vec<&Arc<Rule>> {
         let mut places: FxHashSet<u32> = self.always.iter().copied().collect();
         batch.for_each_keyword(&mut |keyword| {
@@ -101,21 +101,21 @@ impl Rules {
         rules.filter(may_match).collect()
     }
 
-    /// How many rules are looked for by a keyword.
+    /// How many rules are indexed by a keyword.
     pub(crate) fn by_keyword_count(&self) -> usize {
         self.rules.len() - self.always.len()
     }
 }
 
-/// The rules of all tables that were asked for lately.
+/// The cached rules of tables that were used lately.
 #[derive(Default)]
 pub(crate) struct Percolators {
-    /// By the engine's names of their tables; the one that was used last is the last.
+    /// By the engine's table names, least recently used first.
     tables: Mutex<Vec<(String, Arc<Rules>)>>,
 }
 
 impl Percolators {
-    /// The rules of a table as they were read last, whatever has changed since.
+    /// The rules of a table as they were last read. They may be out of date: compare the version.
     pub(crate) fn get(&self, table: &str) -> Option<Arc<Rules>> {
         let mut tables = self.tables.lock();
         let place = tables.iter().position(|(name, _)| name == table)?;
@@ -125,7 +125,7 @@ impl Percolators {
         Some(rules)
     }
 
-    /// Keeps rules; those that were not used for the longest time go where there are too many.
+    /// Stores rules. If all exceed [`MAX_RULES_BYTES`], the least recently used are dropped.
     pub(crate) fn put(&self, table: &str, rules: &Arc<Rules>) {
         let mut tables = self.tables.lock();
         tables.retain(|(name, _)| name != table);

@@ -1,5 +1,5 @@
-//! The memory and the disk (spill files) of running statements: what each one takes, what all take together, and the
-//! limits of both.
+//! The memory and disk (spill files) of running statements: the use of each, the use of all
+//! together, and the limits of both.
 
 use std::{
     fmt::{self, Display},
@@ -22,13 +22,13 @@ use datafusion::{
 
 use crate::shared::Settings;
 
-/// What all statements of a server take together, and how much they may take.
+/// The memory and disk of all statements of a server, and their limits.
 pub(crate) struct ResourceLimits {
     taken: Arc<AtomicU64>,
     most_bytes: u64,
     /// Where statements spill rows that do not fit in memory; `None` if there is no folder for them.
     disk: Option<Arc<DiskManager>>,
-    /// Statements that are planned or run now.
+    /// The number of statements being planned or run.
     running: Arc<AtomicUsize>,
 }
 
@@ -40,36 +40,36 @@ impl ResourceLimits {
         Self { taken: Arc::default(), most_bytes, disk, running: Arc::default() }
     }
 
-    /// Bytes that statements have in memory.
+    /// The memory of all statements, in bytes.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.taken.load(Relaxed)
     }
 
-    /// Bytes that statements have on the disk.
+    /// The spill files of all statements, in bytes.
     pub(crate) fn disk_bytes(&self) -> u64 {
         self.disk.as_ref().map_or(0, |disk| disk.used_disk_space())
     }
 
-    /// Statements that are planned or run now.
+    /// The number of statements being planned or run.
     pub(crate) fn running(&self) -> usize {
         self.running.load(Relaxed)
     }
 
-    /// Counts a statement for as long as it is held.
+    /// Counts a running statement until the returned guard is dropped.
     pub(crate) fn enter(&self) -> RunningStatement {
         self.running.fetch_add(1, Relaxed);
         RunningStatement { running: Arc::clone(&self.running) }
     }
 
-    /// Counts memory that a statement takes without asking again, for as long as it is held; `None` if there
-    /// is no room for it.
+    /// Reserves memory that a statement uses outside its pool, until the guard is dropped; `None`
+    /// if it exceeds the limit.
     pub(crate) fn reserve(&self, bytes: u64) -> Option<ReservedMemory> {
         let reserved = ReservedMemory { taken: Arc::clone(&self.taken), bytes };
         let before = self.taken.fetch_add(bytes, Relaxed);
         (before.saturating_add(bytes) <= self.most_bytes).then_some(reserved)
     }
 
-    /// The environment of a statement that may take so much memory.
+    /// The runtime environment of a statement that may use `most_bytes` of memory.
     pub(crate) fn environment(&self, shared: &RuntimeEnv, most_bytes: u64) -> Arc<RuntimeEnv> {
         let memory_pool = Arc::new(StatementMemory {
             used: AtomicUsize::new(0),
@@ -85,7 +85,7 @@ impl ResourceLimits {
     }
 }
 
-/// A statement that is counted.
+/// Counts a running statement until it is dropped.
 pub(crate) struct RunningStatement {
     running: Arc<AtomicUsize>,
 }
@@ -96,7 +96,7 @@ impl Drop for RunningStatement {
     }
 }
 
-/// Memory that is counted.
+/// A reservation of memory. Dropping it frees the memory.
 pub(crate) struct ReservedMemory {
     taken: Arc<AtomicU64>,
     bytes: u64,

@@ -15,7 +15,7 @@ use crate::{
     state::SessionState,
 };
 
-/// Runs a statement about the server.
+/// Runs KILL, FLUSH, LOCK TABLES, and CHECK, OPTIMIZE and the like.
 pub(super) async fn run<R: Reply>(
     session: &mut SessionState,
     statement: &Statement<'_>,
@@ -27,7 +27,7 @@ pub(super) async fn run<R: Reply>(
         return kill(session, &mut tokens);
     }
     if tokens.accept("FLUSH") {
-        // There is nothing that is not as it is told: caches follow what they cache.
+        // Nothing to do: caches here are never stale.
         return Ok(Outcome::default());
     }
     let locks = tokens.is_word("LOCK");
@@ -44,7 +44,7 @@ pub(super) async fn run<R: Reply>(
     for kind in ["ANALYZE", "CHECK", "OPTIMIZE", "REPAIR", "CHECKSUM"] {
         if tokens.accept(kind) {
             tokens.accept_any(&["NO_WRITE_TO_BINLOG", "LOCAL"]);
-            // Sphinx says `OPTIMIZE INDEX name`.
+            // Sphinx's form is `OPTIMIZE INDEX name`.
             let is_sphinxs = kind == "OPTIMIZE" && tokens.accept("INDEX");
             if !is_sphinxs && !tokens.accept_any(&["TABLE", "TABLES"]) {
                 return Err(tokens.syntax_error());
@@ -55,8 +55,9 @@ pub(super) async fn run<R: Reply>(
     Err(Error::unsupported(source.shown()))
 }
 
-/// LOCK and UNLOCK TABLES. Snapshots are what readers lock tables for, so nothing is locked; but a
-/// client learns at once that a table is not there or not for it.
+/// LOCK and UNLOCK TABLES. Nothing is locked, since snapshots already give readers what they lock
+/// tables for. The tables and the user's rights are checked, so that a client still gets the usual
+/// errors.
 ///
 /// ```text
 /// lock := ("TABLES" | "TABLE") one ("," one)*
@@ -66,7 +67,7 @@ async fn lock(session: &mut SessionState, locks: bool, tokens: &mut Tokens<'_>) 
     if locks {
         check_locks(session, tokens)?;
     }
-    // Snapshots are what readers lock tables for. What is not locked is not unlocked.
+    // LOCK commits the open transaction, and so does UNLOCK after a LOCK.
     if locks || session.locks_tables {
         session.commit().await?;
     }
@@ -95,7 +96,7 @@ fn check_locks(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<()> {
     }
 }
 
-/// 1044, 1146.
+/// 1044 or 1146 if the table does not exist or the user may not lock it.
 fn check_lock(session: &SessionState, name: &TableName, writes: bool) -> Result<()> {
     if name.database.is_empty() {
         session.current_database()?;
@@ -180,7 +181,7 @@ async fn maintain<R: Reply>(
     Ok(Outcome::default())
 }
 
-/// What a statement has to say of one table.
+/// The result row of one table for CHECK, ANALYZE and the like.
 async fn table_report(
     session: &SessionState,
     kind: &str,

@@ -13,7 +13,7 @@ use crate::{
     state::SessionState,
 };
 
-/// What stands behind SHOW CREATE.
+/// Parses the rest of SHOW CREATE and returns its result.
 pub(super) fn shown(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Grid> {
     if tokens.accept("TABLE") {
         return table(session, tokens);

@@ -1,7 +1,7 @@
-//! SHOW ENGINE … STATUS: what tables consist of, and counters.
+//! SHOW ENGINE … STATUS: the storage of tables, and counters.
 //!
-//! `remora` has one row for the server and one for each table. `InnoDB` has one row with the text of all, because tools
-//! look there.
+//! `remora` has one row for the server and one for each table. `InnoDB` has one row with
+//! everything, because monitoring tools look there.
 
 use remora_engine::{IndexStatistics, LevelStatistics, TableStatistics};
 use remora_mysql::ErrorCode;
@@ -23,7 +23,7 @@ const OWN: &str = "Remora";
 const COLUMNS: [&str; 3] =
     ["Type varchar(10) NOT NULL", "Name varchar(512) NOT NULL", "Status longtext NOT NULL"];
 
-/// What stands behind SHOW ENGINE.
+/// Parses the rest of SHOW ENGINE and returns its result.
 pub(super) fn shown(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Shown> {
     let name = if tokens.is_text() { tokens.utf8()? } else { tokens.name()? };
     let status = tokens.accept("STATUS");
@@ -50,7 +50,7 @@ pub(super) fn shown(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<S
     Ok(Shown { grid, filter: Filter::All })
 }
 
-/// The server, under no name, and each table.
+/// The status texts: the server's, with an empty name, and each table's.
 fn parts(session: &SessionState) -> Result<Vec<(String, String)>> {
     let mut parts = vec![(String::new(), of_server(session)?)];
     for known in tables::all(session)? {
@@ -65,7 +65,7 @@ fn parts(session: &SessionState) -> Result<Vec<(String, String)>> {
     Ok(parts)
 }
 
-/// All parts as one text, each under its name as InnoDB's monitor has its sections.
+/// All status texts as one, under headings like those of InnoDB's monitor.
 fn monitor(parts: &[(String, String)]) -> String {
     let section = |(name, status): &(String, String)| {
         let name = if name.is_empty() { "SERVER" } else { name };
@@ -124,14 +124,14 @@ fn of_level(figures: &LevelStatistics) -> String {
     format!("\nlevel {level}: {segments} segments, {rows} rows, {deleted} deleted, {bytes} bytes")
 }
 
-/// How far an index is made.
+/// How many segments and rows have an index, since new indexes are built in the background.
 fn of_index(index: &IndexStatistics, of: &TableStatistics) -> String {
     let IndexStatistics { columns, segments, rows } = index;
     let (all, all_rows) = (of.segments, of.rows);
     format!("\nindex ({columns}): in {segments} of {all} segments, {rows} of {all_rows} rows")
 }
 
-/// The keys that are no index, or one of their first columns alone.
+/// Describes keys that no index serves, or only a prefix of their columns.
 fn of_keys(table: &SqlTable) -> Vec<String> {
     let schema = &table.schema;
     let by_index = schema.indexes.iter().map(|index| {
@@ -151,7 +151,7 @@ fn of_keys(table: &SqlTable) -> Vec<String> {
         let held = all.iter().map(same).max().unwrap_or(0);
         let expression = key.parts.get(held).and_then(KeyPart::expression);
         let why = match places.get(held)? {
-            // It is a path's.
+            // An indexed path serves it.
             None if expression.is_some_and(|it| declared(table, it).is_some()) => return None,
             None => "what its expression gives is in no column",
             Some(place) if schema.columns.get(*place).is_some_and(|it| it.indexed) => {

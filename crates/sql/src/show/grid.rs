@@ -15,7 +15,7 @@ use datafusion::{
     datasource::MemTable,
 };
 use remora_engine::Value;
-use remora_mysql::Collation;
+use remora_mysql::{Collation, messages};
 
 use crate::{
     Column, Error, Reply, Result,
@@ -25,18 +25,18 @@ use crate::{
     output,
 };
 
-/// Columns and rows.
+/// Columns and rows of a result.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
     name: TableName,
     columns: Vec<(String, ExprType)>,
-    /// The rows: as many values as columns.
+    /// The rows. Each has as many values as there are columns.
     pub(super) rows: Vec<Vec<Value>>,
 }
 
 impl Grid {
-    /// Columns as CREATE TABLE has them, `name type attributes`, in the character set of names.
-    /// Names with spaces stand in backquotes.
+    /// A grid with columns declared as in CREATE TABLE (`name type attributes`), in the character
+    /// set of identifiers. Names with spaces are in backquotes.
     pub(super) fn new(columns: &[&str]) -> Self {
         let parse = |column: &&str| {
             let (name, declared) = match column.strip_prefix('`') {
@@ -49,30 +49,29 @@ impl Grid {
         Self { name: TableName::new("", ""), columns, rows: Vec::new() }
     }
 
-    /// A table of the system.
+    /// A grid for a system table.
     pub(super) fn of_table(name: TableName, columns: &[(String, ColumnSpec)]) -> Self {
         let columns = columns.iter().map(|(name, spec)| (name.clone(), expr_type(spec)));
         Self { name, columns: columns.collect(), rows: Vec::new() }
     }
 
-    /// Gives a column another name.
+    /// Renames a column.
     pub(super) fn rename(&mut self, position: usize, name: String) {
         if let Some(column) = self.columns.get_mut(position) {
             column.0 = name;
         }
     }
 
-    /// Adds a row.
     pub(super) fn push(&mut self, row: Vec<Value>) {
         self.rows.push(row);
     }
 
-    /// How many columns there are.
+    /// The number of columns.
     pub(super) fn width(&self) -> usize {
         self.columns.len()
     }
 
-    /// What clients are told of the columns.
+    /// The column descriptions that clients receive.
     pub(super) fn described(&self) -> Vec<Column> {
         let fields = self.columns.iter().map(|column| (column, self.field(column)));
         fields.map(|((name, _), field)| output::column(&field, name, &self.name.table)).collect()
@@ -85,7 +84,7 @@ impl Grid {
         output::send(&self.batch()?, &columns, reply)
     }
 
-    /// As a table that a SELECT may read.
+    /// A table provider over the rows, for SELECT.
     pub(super) fn provider(&self) -> Result<Arc<dyn TableProvider>> {
         let batch = self.batch()?;
         let table = MemTable::try_new(batch.schema(), vec![vec![batch]]).map_err(from_plan)?;
@@ -124,13 +123,13 @@ impl Grid {
     }
 }
 
-/// The type of a declared column of the system's.
+/// The type of a system table's column.
 fn column_type(declared: &str) -> ExprType {
     let parsed = parse_column(declared, Collation::UTF8MB3_GENERAL_CI);
     parsed.map_or_else(ExprType::null, |spec| expr_type(&spec))
 }
 
-/// The values of a column. What does not fit its type is NULL.
+/// The values of a column. A value of another type becomes NULL.
 fn array<'v>(
     kind: &ExprType,
     values: impl Iterator<Item = &'v Value>,
@@ -208,8 +207,8 @@ pub(super) fn yes(truth: bool) -> Value {
     text(if truth { "YES" } else { "NO" })
 }
 
-/// 1109: a table that the system does not have.
+/// 1109: there is no such system table.
 pub(super) fn unknown_table(name: &TableName) -> Error {
-    let message = format!("Unknown table '{}' in {}", name.table, name.database);
+    let message = messages::unknown_table_in(&name.table, &name.database);
     Error::new(remora_mysql::ErrorCode::UnknownTableInDelete, message)
 }

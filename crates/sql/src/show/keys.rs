@@ -26,7 +26,7 @@ pub(super) fn statistics(session: &SessionState, known: &ListedTable) -> Result<
         for (part, place) in key.parts.iter().zip(1_u64..) {
             let (column, expression) = match &part.of {
                 PartOf::Column(name) => (Some(name), None),
-                // MySQL tells it as its dictionary has it.
+                // MySQL prints the text as its data dictionary stores it.
                 PartOf::Expression(expression) => (None, Some(expression.replace('\'', "\\'"))),
             };
             let spec = column.and_then(|name| known.table.column(name));
@@ -59,14 +59,15 @@ pub(super) fn statistics(session: &SessionState, known: &ListedTable) -> Result<
     Ok(rows)
 }
 
-/// About how many different values so many leading parts of a key have; `None` where that is not known.
+/// The approximate number of distinct values of a key's first `parts` parts; `None` if it is
+/// unknown.
 fn cardinality(
     session: &SessionState,
     known: &ListedTable,
     key: &Key,
     parts: u64,
 ) -> Result<Option<u64>> {
-    // That is known to those servers alone that have the rows.
+    // Only the servers that hold the rows could tell.
     if !known.table.schema.agents().is_empty() {
         return Ok(None);
     }
@@ -86,7 +87,7 @@ fn cardinality(
     Ok(if_there(found)?.flatten())
 }
 
-/// What is said of a table; `None` if it is gone since it was listed.
+/// `None` instead of an error if the table was dropped after it was listed.
 fn if_there<T>(said: remora_engine::Result<T>) -> Result<Option<T>> {
     match said {
         Ok(said) => Ok(Some(said)),
@@ -95,7 +96,7 @@ fn if_there<T>(said: remora_engine::Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// The rows of `remora.index_usage`: how often each key of a table answered, by what it was asked.
+/// The rows of `remora.index_usage`: how often each key of a table was used, by kind of use.
 pub(super) fn usage(session: &SessionState, known: &ListedTable) -> Result<Vec<Vec<Value>>> {
     let usage = session.reader().index_usage(&known.engine_name);
     let Some(usage) = if_there(usage)? else { return Ok(Vec::new()) };
@@ -123,7 +124,7 @@ pub(super) fn usage(session: &SessionState, known: &ListedTable) -> Result<Vec<V
     Ok(rows)
 }
 
-/// The place of the text index that a key is.
+/// The index of a text key among the schema's text indexes.
 fn text_index(known: &ListedTable, key: &Key) -> Option<usize> {
     let columns = key.parts.iter().map(|part| known.table.column(part.column()?));
     let columns: Vec<usize> = columns.collect::<Option<_>>()?;
@@ -215,7 +216,7 @@ pub(super) fn column_usage(known: &ListedTable) -> Vec<Vec<Value>> {
     rows
 }
 
-/// The rows of REFERENTIAL_CONSTRAINTS. `all` are the tables that a key may point to.
+/// The rows of REFERENTIAL_CONSTRAINTS. `all` are the tables that a foreign key may reference.
 pub(super) fn references(known: &ListedTable, all: &[ListedTable]) -> Vec<Vec<Value>> {
     let row = |(name, _, foreign): (String, &[String], Foreign)| {
         vec![
@@ -235,7 +236,7 @@ pub(super) fn references(known: &ListedTable, all: &[ListedTable]) -> Vec<Vec<Va
     foreign(known).map(row).collect()
 }
 
-/// The unique key that begins with the columns a foreign key points to.
+/// The unique key that starts with the columns that a foreign key references.
 fn referenced_key<'k>(foreign: &Foreign, all: &'k [ListedTable]) -> Option<&'k str> {
     let parent = all.iter().find(|known| known.name == foreign.table)?;
     let begins = |key: &&Key| {

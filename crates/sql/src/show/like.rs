@@ -1,9 +1,8 @@
-//! LIKE of SHOW: the first column against a pattern.
+//! SHOW … LIKE: matches the first column against a pattern.
 
 use remora_engine::Value;
 
-/// Whether a row's first value is like the pattern: letters in any case, `\` before a letter means
-/// itself.
+/// Whether the first value matches the pattern, ignoring case. A backslash escapes the next letter.
 pub(super) fn first_is_like(row: &[Value], pattern: &str) -> bool {
     let Some(Value::Text(text)) = row.first() else { return false };
     let text: Vec<char> = text.to_lowercase().chars().collect();
@@ -11,7 +10,7 @@ pub(super) fn first_is_like(row: &[Value], pattern: &str) -> bool {
     is_like(&pattern, &text)
 }
 
-/// One pass, going back to the last `%` where what follows it does not fit.
+/// Matches in one pass. After a mismatch it goes back to the last `%`.
 fn is_like(pattern: &[char], text: &[char]) -> bool {
     let (mut at, mut from) = (0, 0);
     let mut back = None;

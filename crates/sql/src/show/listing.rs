@@ -171,7 +171,8 @@ const TABLE_STATUS: [&str; 18] = [
     "Comment text",
 ];
 
-/// The database that FROM or IN names, or the chosen one; 1046, 1044, 1049.
+/// Parses FROM or IN with a database, by default the current one; 1044, 1046 or 1049 if it cannot
+/// be used.
 pub(super) fn database(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<String> {
     let name = match tokens.accept_any(&["FROM", "IN"]) {
         true => tokens.name()?,
@@ -181,7 +182,7 @@ pub(super) fn database(session: &SessionState, tokens: &mut Tokens<'_>) -> Resul
     Ok(name)
 }
 
-/// `[database "."] table`.
+/// Parses `[database "."] table`.
 pub(super) fn table_name(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<TableName> {
     let first = tokens.name()?;
     if tokens.take(".") {
@@ -190,7 +191,7 @@ pub(super) fn table_name(session: &SessionState, tokens: &mut Tokens<'_>) -> Res
     Ok(TableName::new(session.database.clone().unwrap_or_default(), first))
 }
 
-/// `(FROM | IN) table [(FROM | IN) database]`.
+/// Parses `(FROM | IN) table [(FROM | IN) database]`.
 fn table_of(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<TableName> {
     if !tokens.accept_any(&["FROM", "IN"]) {
         return Err(tokens.syntax_error());
@@ -205,7 +206,7 @@ fn table_of(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<TableName
     Ok(name)
 }
 
-/// The table whose columns a statement asks for, if it asks for any's.
+/// The table whose columns a SHOW or DESCRIBE statement lists, if it does.
 pub(crate) fn table_of_columns(session: &SessionState, source: &Source) -> Option<TableName> {
     let mut tokens = Tokens::new(&source.text, &source.tokens, source.mode);
     if tokens.accept_any(&["DESCRIBE", "DESC", "EXPLAIN"]) {
@@ -292,7 +293,7 @@ pub(super) fn columns(
     Ok(Shown { grid: column_grid(session, &name, full)?, filter })
 }
 
-/// DESCRIBE, behind its first word.
+/// DESCRIBE, after its first word.
 pub(super) fn describe(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Shown> {
     let name = table_name(session, tokens)?;
     if name.database.is_empty() {
@@ -341,7 +342,7 @@ pub(super) fn indexes(session: &SessionState, tokens: &mut Tokens<'_>) -> Result
     Ok(Shown { grid, filter })
 }
 
-/// SHOW PRIVILEGES: those that mean something here.
+/// SHOW PRIVILEGES: the privileges that have a meaning here.
 pub(super) fn privileges() -> Vec<Vec<Value>> {
     let known = [
         ("Alter", "Tables", "To alter the table"),

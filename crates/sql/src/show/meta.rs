@@ -1,4 +1,4 @@
-//! SHOW META: what the session's last search found and what it took.
+//! SHOW META: results and cost of the session's last search.
 
 use remora_engine::{Selection, TextQuery, Value};
 use remora_mysql::Collation;
@@ -12,7 +12,7 @@ use crate::{
     state::{Meta, SessionState},
 };
 
-/// SHOW META: names and values, as Sphinx names them.
+/// Answers SHOW META with Sphinx's names.
 pub(crate) fn show<R: Reply>(
     session: &mut SessionState,
     source: &Source,
@@ -40,7 +40,7 @@ pub(crate) fn show<R: Reply>(
     Ok(Outcome::default())
 }
 
-/// Names and values of the last search.
+/// Names and values that describe the last search.
 fn figures(session: &mut SessionState) -> Result<Vec<(String, String)>> {
     let Some(meta) = session.meta.clone() else { return Ok(Vec::new()) };
     if !meta.figures.is_empty() {
@@ -77,7 +77,7 @@ fn figures(session: &mut SessionState) -> Result<Vec<(String, String)>> {
     Ok(rows)
 }
 
-/// The rows that were given, and the keywords of a query with their rows and occurrences.
+/// The number of rows returned, and for each keyword its documents and occurrences.
 fn keywords(session: &mut SessionState, meta: &Meta) -> Result<Vec<(String, String)>> {
     let total = match session.variables.is_sphinx && meta.is_counted {
         true => meta.total_found.min(meta.most),

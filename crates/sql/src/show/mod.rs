@@ -34,18 +34,18 @@ pub(crate) use meta::show as show_meta;
 pub(crate) use requested_tables::RequestedTables;
 use shown::{Filter, Shown};
 
-/// How the names of tables begin that are answers to SHOW.
+/// The prefix of the names of tables that hold the result of a SHOW.
 const SHOW: &str = "SHOW ";
 
-/// How a statement about the server is answered.
+/// How a statement about the server was answered.
 pub(crate) enum Answer<'a> {
-    /// It was, and this is how it ended.
+    /// The result was sent.
     Sent(Outcome),
-    /// By this SELECT, whose rows are still to be sent: SHOW … WHERE.
+    /// The caller must run this SELECT: SHOW … WHERE.
     Select(Statement<'a>),
 }
 
-/// Runs SHOW, DESCRIBE, KILL and the like.
+/// Runs SHOW, DESCRIBE, KILL and similar statements.
 pub(crate) async fn run<'a, R: Reply>(
     session: &mut SessionState,
     statement: &Statement<'a>,
@@ -68,7 +68,7 @@ pub(crate) async fn run<'a, R: Reply>(
     Ok(Answer::Sent(Outcome::default()))
 }
 
-/// The columns that a prepared SHOW will have; none where they are known when it runs.
+/// The result columns of a prepared SHOW; none if they are only known when it runs.
 pub(crate) fn columns(
     session: &mut SessionState,
     statement: &Statement<'_>,
@@ -81,7 +81,7 @@ pub(crate) fn columns(
     Ok(shown::shown(session, source)?.grid.described())
 }
 
-/// Whether a table of the system's has a column of this name.
+/// Whether a system table has a column of this name.
 pub(crate) fn system_has_column(name: &TableName, column: &str) -> bool {
     let has = |table: &system::SystemTable| {
         table.columns.iter().any(|(known, _)| known.eq_ignore_ascii_case(column))
@@ -89,8 +89,8 @@ pub(crate) fn system_has_column(name: &TableName, column: &str) -> bool {
     system::find(name).is_ok_and(has)
 }
 
-/// A table of information_schema and the like, which has the rows of the sought tables at least; `None` if the name
-/// is not of the system's.
+/// A system table, with at least the rows about the requested tables; `None` if the name is not a
+/// system table's.
 pub(crate) fn system_table(
     session: &SessionState,
     name: &TableName,
@@ -108,7 +108,7 @@ pub(crate) fn system_table(
     system::provider(session, name, requested_tables).map(Some)
 }
 
-/// The SELECT that a SHOW with WHERE means: all that stands before WHERE is the table's name.
+/// Rewrites SHOW … WHERE to a SELECT. The text before WHERE becomes the table's name.
 fn selected<'a>(
     session: &SessionState,
     statement: &Statement<'a>,

@@ -1,4 +1,4 @@
-//! The rights of the session's user, in the words of GRANT.
+//! The privileges of the session's user, in terms of GRANT.
 
 use remora_engine::Value;
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{Access, Account, Identity, Right, catalog::quoted_name, state::SessionState};
 
-/// What someone with all rights may do to the server.
+/// The privileges of an administrator on the server.
 const ALL: [&str; 14] = [
     "SELECT",
     "INSERT",
@@ -25,7 +25,7 @@ const ALL: [&str; 14] = [
     "CREATE TEMPORARY TABLES",
     "LOCK TABLES",
 ];
-/// The columns of privileges of `mysql.user` in their order; what means nothing here is had by nobody.
+/// The privilege columns of `mysql.user` in order. Privileges without meaning here are always N.
 static ACCOUNT_COLUMNS: [&str; 29] = [
     "SELECT",
     "INSERT",
@@ -57,11 +57,11 @@ static ACCOUNT_COLUMNS: [&str; 29] = [
     "",
     "",
 ];
-/// What a right may mean; one that goes less far is the beginning of it.
+/// The privileges that rights consist of. A weaker right has a prefix of this list.
 static RIGHTS: [&str; 8] =
     ["SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "INDEX", "ALTER"];
 
-/// The privileges of a right.
+/// The privileges that a right consists of.
 fn words(right: &Right) -> &'static [&'static str] {
     let count = match right.access {
         Access::Read => 1,
@@ -71,7 +71,7 @@ fn words(right: &Right) -> &'static [&'static str] {
     RIGHTS.get(..count).unwrap_or_default()
 }
 
-/// SHOW GRANTS: a statement for each right.
+/// SHOW GRANTS: one GRANT statement for each right.
 pub(super) fn grants(identity: &Identity) -> Vec<String> {
     let account = format!("{}@{}", quoted_name(&identity.user), quoted_name(&identity.host));
     let Some(rights) = &identity.rights else {
@@ -127,8 +127,8 @@ pub(super) fn of_tables(identity: &Identity) -> Vec<Vec<Value>> {
     held.flat_map(|right| words(right).iter().map(move |word| (right, word))).map(row).collect()
 }
 
-/// The rows of `mysql.user`: every account for those who may do everything, their own for others.
-/// Nobody is told what is stored of a password.
+/// The rows of `mysql.user`: all accounts for an administrator, their own for other users. Password
+/// hashes are never shown.
 pub(super) fn accounts(session: &SessionState) -> Vec<Vec<Value>> {
     let own = &session.identity;
     let mut accounts = session.shared.host.accounts();

@@ -14,7 +14,7 @@ pub(super) fn seen(session: &SessionState) -> Vec<crate::Process> {
     processes
 }
 
-/// The same, with so many characters of each statement.
+/// The rows of PROCESSLIST, with at most so many characters of each statement.
 pub(super) fn rows(session: &SessionState, characters: usize) -> Vec<Vec<Value>> {
     let row = |process: crate::Process| {
         let statement = process.statement.map(|text| text.chars().take(characters).collect());

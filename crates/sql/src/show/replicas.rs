@@ -28,7 +28,7 @@ pub(super) const LOG_EVENTS: [&str; 6] = [
     "Info longtext NOT NULL",
 ];
 
-/// The columns of SHOW REPLICA STATUS: text, but for those that begin with `#`, which are numbers.
+/// The columns of SHOW REPLICA STATUS. Names with `#` are numbers, the others texts.
 const STATUS: &[&str] = &[
     "Replica_IO_State",
     "Source_Host",
@@ -91,11 +91,11 @@ const STATUS: &[&str] = &[
     "#Get_Source_public_key",
     "Network_Namespace",
 ];
-/// Numbers that are NULL where nobody knows them.
+/// Numbers that are NULL when unknown.
 const NULLABLE: [&str; 2] = ["Seconds_Behind_Source", "SQL_Remaining_Delay"];
 
-/// SHOW REPLICA STATUS, of one channel or of all; in SHOW SLAVE STATUS the columns have their
-/// `old` names.
+/// SHOW REPLICA STATUS for one channel or all. With `old`, columns have the names of SHOW SLAVE
+/// STATUS.
 pub(super) fn status(session: &SessionState, channel: Option<&str>, old: bool) -> Grid {
     let columns: Vec<String> = STATUS.iter().map(|column| declared(column, old)).collect();
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();

@@ -1,30 +1,33 @@
-//! Which tables a statement asks about, so that what is told of a server does not cost a look at all of them.
+//! The tables that a condition on information_schema can select, so that a query need not examine
+//! every table.
 
 use remora_mysql::Collation;
 
 use crate::{catalog::TableName, meaning::collation};
 
-/// The names of the tables that are asked about. The statement's condition decides beside it: these may be too many.
+/// A superset of the tables that a statement asks about. The statement's own condition still
+/// filters the rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RequestedTables {
-    /// The databases that they may be in; `None` is any.
+    /// The possible databases; `None` for all.
     pub(crate) databases: Option<Vec<String>>,
-    /// What they may be called; `None` is anything.
+    /// The possible table names; `None` for all.
     pub(crate) tables: Option<Vec<String>>,
 }
 
 impl RequestedTables {
-    /// Those of one database.
+    /// All tables of one database.
     pub(super) fn of_database(database: &str) -> Self {
         Self { databases: Some(vec![database.to_owned()]), tables: None }
     }
 
-    /// Whether all tables are asked about.
+    /// Whether nothing restricts the tables.
     pub(crate) fn is_all(&self) -> bool {
         self.databases.is_none() && self.tables.is_none()
     }
 
-    /// Whether a table is: names are compared as the columns of `information_schema` are.
+    /// Whether a table may be among them. Names are compared with the collation of
+    /// `information_schema`.
     pub(super) fn has(&self, name: &TableName) -> bool {
         let is_among = |names: &Option<Vec<String>>, name: &str| {
             let is = |one: &String| collation::equal(one, name, Collation::UTF8MB3_GENERAL_CI);

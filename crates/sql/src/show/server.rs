@@ -13,7 +13,7 @@ use crate::{
     variables::{DEFINITIONS, Scope},
 };
 
-/// Names and values of the system variables, as SHOW VARIABLES has them.
+/// Names and values for SHOW VARIABLES.
 pub(super) fn variables(session: &SessionState, global: bool) -> Result<Vec<Vec<Value>>> {
     let shown = DEFINITIONS.iter().filter(|each| !global || each.scope != Scope::Session);
     let rows = shown.map(|each| {
@@ -27,7 +27,7 @@ pub(super) fn variables(session: &SessionState, global: bool) -> Result<Vec<Vec<
     rows.collect()
 }
 
-/// Names and values of the server's figures, by name.
+/// Names and values for SHOW STATUS, sorted by name.
 pub(super) fn status(session: &SessionState) -> Vec<Vec<Value>> {
     let mut figures = session.shared.host.status();
     let tables = super::tables::count(session);
@@ -51,7 +51,7 @@ pub(super) fn status(session: &SessionState) -> Vec<Vec<Value>> {
     figures.into_iter().map(|(name, value)| vec![text(name), text(value)]).collect()
 }
 
-/// When the server started: the age that its tables are said to have, since nobody keeps theirs.
+/// When the server started. Tables report it as their creation time, which is not stored.
 pub(super) fn started(session: &SessionState) -> Value {
     let figures = session.shared.host.status();
     let uptime = figures.iter().find(|(name, _)| name == "Uptime");

@@ -1,14 +1,14 @@
-//! SHOW and DESCRIBE: which system table a statement reads, and which of its rows.
+//! SHOW and DESCRIBE: which system table a statement reads, and how its rows are filtered.
 //!
 //! ```text
 //! show   := "SHOW" words [filter] | ("DESCRIBE" | "DESC" | "EXPLAIN") table [name | text]
 //! filter := "LIKE" text | "WHERE" expression
 //! ```
 //!
-//! A WHERE may be any expression: the rows become a table of information_schema, named by the statement before WHERE,
-//! and a SELECT reads it.
+//! A WHERE may be any expression. The rows then become a table of information_schema, named by the
+//! statement's text before WHERE, and a SELECT reads it.
 
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{
     create, engine, grid::Grid, listing, privileges, processes, replicas,
@@ -21,32 +21,32 @@ use crate::{
     state::SessionState,
 };
 
-/// Most characters of a statement in SHOW PROCESSLIST.
+/// The most characters of a statement in SHOW PROCESSLIST without FULL.
 const SHORT: usize = 100;
-/// A name and its value.
+/// The columns of results that consist of names and values.
 const PAIR: [&str; 2] = ["Variable_name varchar(64) NOT NULL", "Value varchar(1024)"];
 
-/// The answers, and which of them are wanted.
+/// The result of a SHOW statement before filtering.
 pub(super) struct Shown {
-    /// The answers.
+    /// All rows.
     pub(super) grid: Grid,
-    /// Which are wanted.
+    /// Which rows to return.
     pub(super) filter: Filter,
 }
 
-/// Which answers are wanted.
+/// The LIKE or WHERE clause of SHOW.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Filter {
-    /// All.
+    /// All rows.
     All,
-    /// Those whose first column is like this.
+    /// Rows whose first column matches this pattern.
     Like(String),
-    /// Those that an expression accepts: the place of the word WHERE.
+    /// Rows that satisfy an expression. Holds the index of the token WHERE.
     Where(usize),
 }
 
 impl Filter {
-    /// Reads LIKE or WHERE. The tokens behind WHERE are left.
+    /// Parses LIKE or WHERE. The tokens after WHERE are not consumed.
     pub(super) fn read(tokens: &mut Tokens<'_>) -> Result<Self> {
         if tokens.accept("LIKE") {
             let pattern = tokens.utf8()?;
@@ -60,7 +60,7 @@ impl Filter {
         Ok(Self::All)
     }
 
-    /// What stands behind the first column's name.
+    /// The suffix that MySQL adds to the first column's name.
     pub(super) fn suffix(&self) -> String {
         match self {
             Self::Like(pattern) => format!(" ({pattern})"),
@@ -69,7 +69,7 @@ impl Filter {
     }
 }
 
-/// Makes the answers to a statement.
+/// Computes the rows for a statement.
 pub(super) fn shown(session: &SessionState, source: &Source) -> Result<Shown> {
     let mut tokens = Tokens::new(&source.text, &source.tokens, source.mode);
     if tokens.accept("HELP") {
@@ -78,7 +78,7 @@ pub(super) fn shown(session: &SessionState, source: &Source) -> Result<Shown> {
     }
     if !tokens.accept("SHOW") {
         tokens.next();
-        // `DESC name TABLE` is Sphinx's in both dialects.
+        // `DESC name TABLE` is Sphinx's form, accepted in both dialects.
         let mut ahead = tokens;
         let is_sphinxs = listing::table_name(session, &mut ahead).is_ok() && ahead.is_word("TABLE");
         return match session.variables.is_sphinx || is_sphinxs {
@@ -103,7 +103,7 @@ pub(super) fn shown(session: &SessionState, source: &Source) -> Result<Shown> {
     Err(tokens.syntax_error())
 }
 
-/// What is about databases and tables, or has FULL.
+/// The forms about databases and tables, and those with FULL.
 fn of_tables(session: &SessionState, tokens: &mut Tokens<'_>, full: bool) -> Result<Option<Shown>> {
     if session.variables.is_sphinx && !full && tokens.accept("TABLES") {
         return sphinx::tables(session, tokens).map(Some);
@@ -155,7 +155,7 @@ fn of_tables(session: &SessionState, tokens: &mut Tokens<'_>, full: bool) -> Res
     Ok(None)
 }
 
-/// What is about the server.
+/// The forms about the server.
 fn of_server(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Option<Shown>> {
     let global = tokens.accept("GLOBAL");
     if !global {
@@ -198,7 +198,7 @@ fn of_server(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Option<S
     Ok(Some(Shown { grid, filter: Filter::read(tokens)? }))
 }
 
-/// What is about replication.
+/// The forms about replication.
 fn of_replication(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Option<Grid>> {
     if tokens.accept_all("ALL SLAVES STATUS") || tokens.accept_all("ALL REPLICAS STATUS") {
         check_administrator(session, "SUPER, REPLICATION CLIENT")?;
@@ -229,18 +229,16 @@ fn of_replication(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Opt
     Ok(None)
 }
 
-/// 1227 for those who may not do everything.
+/// 1227 unless the user is an administrator.
 fn check_administrator(session: &SessionState, privileges: &str) -> Result<()> {
     if session.identity.rights.is_none() {
         return Ok(());
     }
-    let message = format!(
-        "Access denied; you need (at least one of) the {privileges} privilege(s) for this operation"
-    );
+    let message = messages::privileges_required(privileges);
     Err(Error::new(ErrorCode::SpecificAccessDenied, message))
 }
 
-/// The rows of a table of information_schema.
+/// The rows of an information_schema table.
 pub(super) fn information(
     session: &SessionState,
     table: &str,
@@ -248,7 +246,7 @@ pub(super) fn information(
     system::rows(session, &TableName::new("information_schema", table), &RequestedTables::default())
 }
 
-/// Answers of which there are none.
+/// A result that never has rows.
 fn empty(tokens: &mut Tokens<'_>, columns: &[&str]) -> Result<Shown> {
     Ok(Shown { grid: Grid::new(columns), filter: Filter::read(tokens)? })
 }
@@ -259,7 +257,7 @@ fn processlist(session: &SessionState, full: bool) -> Shown {
     Shown { grid, filter: Filter::All }
 }
 
-/// The user's own rights; those of others are known to the settings alone.
+/// SHOW GRANTS for the session's own user. Rights of other users are only in the settings.
 fn grants(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Shown> {
     if tokens.accept("FOR") {
         let own = tokens.accept("CURRENT_USER");

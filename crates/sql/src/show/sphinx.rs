@@ -11,12 +11,12 @@ use super::{
 };
 use crate::{Error, Result, catalog::SqlTable, parse::Tokens, state::SessionState};
 
-/// Names and values.
+/// The columns of results that consist of names and values.
 const PAIR: [&str; 2] = ["Variable_name varchar(64) NOT NULL", "Value varchar(1024) NOT NULL"];
-/// What is told of each column of a table.
+/// The columns of DESCRIBE.
 const COLUMNS: [&str; 2] = ["Field varchar(64) NOT NULL", "Type varchar(16) NOT NULL"];
 
-/// SHOW TABLES, with what kind each is.
+/// SHOW TABLES, with the kind of each table.
 pub(super) fn tables(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Shown> {
     let database = listing::database(session, tokens)?;
     let filter = Filter::read(tokens)?;
@@ -35,7 +35,8 @@ pub(super) fn tables(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<
     Ok(Shown { grid, filter })
 }
 
-/// DESCRIBE, behind its first word: the key, the fields of the table's words, and what each column is.
+/// DESCRIBE, after its first word: the key, the fields of ranked search, and the kind of each
+/// column.
 pub(super) fn describe(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Shown> {
     let name = listing::table_name(session, tokens)?;
     if name.database.is_empty() {
@@ -54,7 +55,7 @@ pub(super) fn describe(session: &SessionState, tokens: &mut Tokens<'_>) -> Resul
     Ok(Shown { grid, filter })
 }
 
-/// DESCRIBE name TABLE: the fields and attributes of the documents of a percolate table; of any other its own.
+/// DESCRIBE name TABLE: the columns of a percolate table's documents, or else the table's own.
 fn documents(table: &SqlTable, filter: Filter) -> Result<Shown> {
     let of_documents = table.schema.documents().map(|it| SqlTable::once(it.clone()));
     let mut grid = Grid::new(&COLUMNS);
@@ -64,10 +65,11 @@ fn documents(table: &SqlTable, filter: Filter) -> Result<Shown> {
     Ok(Shown { grid, filter })
 }
 
-/// `SHOW (INDEX | TABLE) name (STATUS | SETTINGS)`, behind its first word; `None` for other statements.
+/// `SHOW (INDEX | TABLE) name (STATUS | SETTINGS)`, after its first word; `None` for other
+/// statements.
 pub(super) fn table(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Option<Shown>> {
     let mut ahead = *tokens;
-    // `SHOW INDEX FROM status` is MySQL's.
+    // `SHOW INDEX FROM status` is MySQL's form.
     let is_named =
         ahead.accept_any(&["INDEX", "TABLE"]) && !ahead.is_word("FROM") && !ahead.is_word("IN");
     let Some(name) = is_named.then(|| listing::table_name(session, &mut ahead)) else {
@@ -119,7 +121,7 @@ fn columns(table: &SqlTable) -> Vec<(String, &'static str)> {
     let places: Vec<usize> = (0..schema.columns.len()).collect();
     let keys = schema.primary_key.iter();
     let keys = keys.filter_map(|&place| of(place)).map(|column| {
-        // Keys of numbers are Sphinx's documents.
+        // Integer keys are Sphinx's document IDs, which are bigint.
         let kind = if kind(column.kind) == "uint" { "bigint" } else { kind(column.kind) };
         (column.name.clone(), kind)
     });
@@ -139,7 +141,7 @@ fn columns(table: &SqlTable) -> Vec<(String, &'static str)> {
     keys.chain(fields).chain(others).collect()
 }
 
-/// SHOW THREADS [OPTION columns = n], behind its first two words.
+/// SHOW THREADS [OPTION columns = n], after its first two words.
 pub(super) fn threads(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Shown> {
     let mut characters = usize::MAX;
     if tokens.accept("OPTION") {
@@ -170,7 +172,7 @@ pub(super) fn threads(session: &SessionState, tokens: &mut Tokens<'_>) -> Result
     Ok(Shown { grid, filter })
 }
 
-/// SHOW AGENT [address] STATUS, behind its first two words: how other servers answered.
+/// SHOW AGENT [address] STATUS, after its first two words: the health of other servers.
 pub(super) fn agents(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Shown> {
     let mut wanted = None;
     if !tokens.accept("STATUS") {
@@ -180,7 +182,7 @@ pub(super) fn agents(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<
         }
     }
     let mut grid = Grid::new(&PAIR);
-    // Which other servers there are is told to those who may do everything.
+    // Only administrators may learn which other servers there are.
     let is_told = session.identity.rights.is_none();
     let known = if is_told { session.shared.agents.health() } else { Vec::new() };
     for (address, health) in known {

@@ -32,25 +32,25 @@ use crate::{
     state::SessionState,
 };
 
-/// The databases whose tables of the system's are not listed.
+/// Databases whose system tables are not listed.
 const UNLISTED: [&str; 2] = ["mysql", "remora"];
 
-/// A table of the system's.
+/// A system table.
 pub(super) struct SystemTable {
     /// Its name.
     pub(super) name: TableName,
-    /// Its columns' names and declarations.
+    /// The names and declarations of its columns.
     pub(super) columns: Vec<(String, ColumnSpec)>,
 }
 
-/// All of them, by name.
+/// All system tables, sorted by name.
 pub(super) fn system_tables() -> &'static [SystemTable] {
     static TABLES: LazyLock<Vec<SystemTable>> =
         LazyLock::new(|| read(include_str!("system_tables.txt")));
     &TABLES
 }
 
-/// Those that are listed and sought.
+/// The listed system tables that were requested.
 fn listed_tables(requested_tables: &RequestedTables) -> impl Iterator<Item = &'static SystemTable> {
     let is_listed = |table: &&SystemTable| !UNLISTED.contains(&&*table.name.database);
     system_tables().iter().filter(is_listed).filter(move |table| requested_tables.has(&table.name))
@@ -77,20 +77,21 @@ fn read(declared: &str) -> Vec<SystemTable> {
     tables
 }
 
-/// Whether the database is one whose tables are all the system's.
+/// Whether all tables of a database are system tables.
 pub(super) fn is_system(database: &str) -> bool {
     ["information_schema", "performance_schema"]
         .iter()
         .any(|system| system.eq_ignore_ascii_case(database))
 }
 
-/// Whether the table is the system's. `mysql.user` and `remora.index_usage` are read by their names and listed
-/// nowhere, so that no dump takes the first along and overwrites the accounts of the server that it is read into.
+/// Whether a table is a system table. `mysql.user` and `remora.index_usage` can be read but are not
+/// listed. Otherwise a dump would contain `mysql.user`, and loading it would overwrite another
+/// server's accounts.
 pub(super) fn is_systems(name: &TableName) -> bool {
     is_system(&name.database) || UNLISTED.contains(&&*name.database) && find(name).is_ok()
 }
 
-/// The system's table of this name, in any case; 1109, 1146.
+/// The system table of this name, ignoring case; 1109 or 1146 if there is none.
 pub(super) fn find(name: &TableName) -> Result<&'static SystemTable> {
     let found = system_tables().iter().find(|table| {
         table.name.database.eq_ignore_ascii_case(&name.database)
@@ -103,7 +104,7 @@ pub(super) fn find(name: &TableName) -> Result<&'static SystemTable> {
     found.ok_or_else(missing)
 }
 
-/// The table with its rows, those of the sought tables at least.
+/// The system table with at least the rows about the requested tables.
 pub(super) fn provider(
     session: &SessionState,
     name: &TableName,
@@ -115,7 +116,7 @@ pub(super) fn provider(
     grid.provider()
 }
 
-/// The rows of a table of the system's, those of the sought tables at least.
+/// The rows of a system table, at least those about the requested tables.
 pub(super) fn rows(
     session: &SessionState,
     name: &TableName,
@@ -236,7 +237,7 @@ pub(super) fn table_row(
     started: &Value,
 ) -> Result<Vec<Value>> {
     let statistics = known.statistics(session)?;
-    // How many there are is known to those servers alone that have them.
+    // Only the servers that hold the rows know how many there are.
     let is_here = known.table.schema.agents().is_empty();
     let of_rows = |count| if is_here { Value::Uint(count) } else { Value::Null };
     let average = statistics.store_bytes.checked_div(statistics.rows).unwrap_or(0);
@@ -275,13 +276,13 @@ fn columns(session: &SessionState, requested_tables: &RequestedTables) -> Result
         let may_write = session.identity.may(&name.database, &name.table, Access::Write);
         rows.extend(known.column_rows(may_write));
     }
-    // Of a view that is wrong nothing is known.
+    // Views whose definition is broken are left out.
     let views = views::names(session).into_iter().filter(|name| requested_tables.has(name));
     rows.extend(views.filter_map(|name| views::column_rows(session, &name).ok()).flatten());
     Ok(rows)
 }
 
-/// The rows of COLUMNS of a table of the system's.
+/// The rows of COLUMNS that describe a system table.
 pub(super) fn system_columns(table: &'static SystemTable) -> Vec<Vec<Value>> {
     let row = |((name, spec), position): (&(String, ColumnSpec), u64)| {
         tables::column_row(&table.name, name, spec, position, "", false)
@@ -289,7 +290,7 @@ pub(super) fn system_columns(table: &'static SystemTable) -> Vec<Vec<Value>> {
     table.columns.iter().zip(1_u64..).map(row).collect()
 }
 
-/// Each table as its only partition.
+/// The rows of PARTITIONS: each table is one partition.
 fn partitions(
     session: &SessionState,
     requested_tables: &RequestedTables,
@@ -332,7 +333,7 @@ fn collations() -> Vec<Vec<Value>> {
     rows.collect()
 }
 
-/// Some columns of rows, by their positions.
+/// The rows reduced to the columns at these positions.
 pub(super) fn taken(rows: Vec<Vec<Value>>, positions: &[usize]) -> Vec<Vec<Value>> {
     let one = |row: Vec<Value>| {
         positions.iter().map(|at| row.get(*at).cloned().unwrap_or(Value::Null)).collect()

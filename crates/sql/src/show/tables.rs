@@ -18,32 +18,32 @@ use crate::{
     state::SessionState,
 };
 
-/// What `information_schema` calls the only catalog.
+/// The name of the only catalog in `information_schema`.
 pub(super) const CATALOG: &str = "def";
-/// The engine that tables are said to have, so that tools offer what MySQL's has.
+/// The engine that tables report, so that tools offer what they offer for MySQL's.
 pub(super) const ENGINE: &str = "InnoDB";
-/// The engine that distributed tables are said to have: mysqldump takes their definitions, and not the rows of their
-/// parts once more.
+/// The engine that distributed tables report. mysqldump dumps only the definitions of such tables,
+/// so the rows of their parts are not dumped twice.
 const ENGINE_OF_PARTS: &str = "MRG_MyISAM";
 
-/// A table.
+/// A table to be listed.
 pub(super) struct ListedTable {
     /// Its name in SQL.
     pub(super) name: TableName,
-    /// The engine's name of it; empty of a temporary table.
+    /// The engine's name; empty for a temporary table.
     pub(super) engine_name: String,
-    /// What SQL knows of it.
+    /// Its declaration in SQL.
     pub(super) table: Arc<SqlTable>,
     /// The next AUTO_INCREMENT value of a temporary table.
     pub(super) temporary: Option<u64>,
 }
 
-/// All tables that the session may read, by database and name.
+/// All tables that the session may read, sorted by database and name.
 pub(super) fn all(session: &SessionState) -> Result<Vec<ListedTable>> {
     among(session, &RequestedTables::default())
 }
 
-/// Those of them that are sought.
+/// The requested tables that the session may read.
 pub(super) fn among(
     session: &SessionState,
     requested_tables: &RequestedTables,
@@ -73,14 +73,15 @@ pub(super) fn among(
     Ok(known)
 }
 
-/// How many tables the session may read; of those who may do everything all, hidden ones too.
+/// The number of tables that the session may read. For an administrator hidden tables count too.
 pub(super) fn count(session: &SessionState) -> usize {
     let default = &session.shared.settings.default_database;
     let names = session.shared.database.tables();
     names.iter().filter(|name| session.identity.may_engine(name, default, Access::Read)).count()
 }
 
-/// The table of this name, a temporary one before others; 1146, 1142.
+/// The table of this name, preferring a temporary one; 1146 or 1142 if there is none or it may not
+/// be read.
 pub(super) fn one(session: &SessionState, name: &TableName) -> Result<ListedTable> {
     if let Some(temporary) = session.transaction.temporary(name) {
         return Ok(ListedTable {
@@ -95,7 +96,7 @@ pub(super) fn one(session: &SessionState, name: &TableName) -> Result<ListedTabl
     found(session, name, engine_name, session.reading())
 }
 
-/// The same as it was declared, whether the servers that it has rows in answer or not.
+/// The table as it was declared. Agents are not asked.
 pub(super) fn declared(session: &SessionState, name: &TableName) -> Result<ListedTable> {
     if session.transaction.temporary(name).is_some() {
         return one(session, name);
@@ -122,7 +123,7 @@ fn found(
 }
 
 impl ListedTable {
-    /// The engine that it is said to have.
+    /// The engine that the table reports.
     pub(super) fn engine(&self) -> &'static str {
         if self.table.schema.parts().is_empty() { ENGINE } else { ENGINE_OF_PARTS }
     }
@@ -140,32 +141,32 @@ impl ListedTable {
         let shared = &session.shared;
         match shared.counters.peek(shared, &self.engine_name, &column.name) {
             Ok(next) => Ok(Some(next)),
-            // It is another by now, or gone since the moment that the statement reads.
+            // The table was replaced or dropped after the statement took its snapshot.
             Err(_) if !self.is_still_there(session) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Whether the engine's table is the one that was read.
+    /// Whether the table still has the definition that the statement read.
     fn is_still_there(&self, session: &SessionState) -> bool {
         let there = session.shared.database.schema(&self.engine_name);
         there.is_ok_and(|schema| schema.means(&self.table.schema))
     }
 
-    /// Rows and bytes.
+    /// The table's rows and bytes.
     pub(super) fn statistics(&self, session: &SessionState) -> Result<TableStatistics> {
         if self.temporary.is_some() {
             return Ok(TableStatistics::default());
         }
         let statistics = match session.shared.database.statistics(&self.engine_name) {
-            // Dropped since the moment that the statement reads.
+            // Dropped after the statement took its snapshot.
             Err(remora_engine::Error::NotFound { .. }) => Ok(TableStatistics::default()),
             statistics => statistics,
         };
         statistics.map_err(|error: remora_engine::Error| -> Error { from_engine(&error) })
     }
 
-    /// Its keys in the order that MySQL shows them in: unique ones first, text indexes last.
+    /// Its keys in MySQL's order: unique keys first, text indexes last.
     pub(super) fn ordered_keys(&self) -> Vec<&Key> {
         let mut keys: Vec<&Key> = self.table.keys.iter().collect();
         keys.sort_by_key(|key| match key.kind {
@@ -177,7 +178,7 @@ impl ListedTable {
         keys
     }
 
-    /// PRI, UNI, MUL or nothing.
+    /// The COLUMN_KEY of a column: PRI, UNI, MUL or empty.
     pub(super) fn column_key(&self, column: &str) -> &'static str {
         let is = |of: &PartOf| match of {
             PartOf::Column(name) => name.eq_ignore_ascii_case(column),
@@ -255,7 +256,7 @@ pub(super) fn column_row(
     ]
 }
 
-/// Most characters and bytes of a text or of bytes.
+/// CHARACTER_MAXIMUM_LENGTH and CHARACTER_OCTET_LENGTH.
 fn text_lengths(spec: &ColumnSpec) -> (Option<u64>, Option<u64>) {
     let kind = &spec.kind;
     let per_character = u64::from(bytes_per_character(kind.collation));
@@ -278,7 +279,7 @@ fn text_lengths(spec: &ColumnSpec) -> (Option<u64>, Option<u64>) {
     }
 }
 
-/// Digits of a number, in all and of its fraction.
+/// NUMERIC_PRECISION and NUMERIC_SCALE.
 fn number_digits(spec: &ColumnSpec) -> (Option<u64>, Option<u64>) {
     let kind = &spec.kind;
     let whole = |digits: u64| (Some(digits), Some(0));
@@ -298,7 +299,7 @@ fn number_digits(spec: &ColumnSpec) -> (Option<u64>, Option<u64>) {
     }
 }
 
-/// COLUMN_DEFAULT.
+/// The value of COLUMN_DEFAULT.
 pub(super) fn default_text(spec: &ColumnSpec) -> Option<String> {
     match &spec.default {
         DefaultSpec::None | DefaultSpec::Null => None,
@@ -316,7 +317,7 @@ fn now(spec: &ColumnSpec) -> String {
     }
 }
 
-/// EXTRA.
+/// The value of EXTRA.
 pub(super) fn extra(spec: &ColumnSpec) -> String {
     let mut words = Vec::new();
     if spec.auto_increment {
@@ -339,11 +340,11 @@ pub(super) fn extra(spec: &ColumnSpec) -> String {
     words.join(" ")
 }
 
-/// What a foreign key's line says.
+/// A parsed foreign key.
 pub(super) struct Foreign {
-    /// The table it points to.
+    /// The referenced table.
     pub(super) table: TableName,
-    /// That table's columns.
+    /// The referenced columns.
     pub(super) columns: Vec<String>,
     /// ON UPDATE.
     pub(super) on_update: &'static str,
@@ -352,7 +353,7 @@ pub(super) struct Foreign {
 }
 
 impl Foreign {
-    /// Reads what stands behind FOREIGN KEY: `(columns) REFERENCES table (columns) …`.
+    /// Parses the text after FOREIGN KEY: `(columns) REFERENCES table (columns) …`.
     pub(super) fn read(line: &str, database: &str) -> Option<Self> {
         let mut sources = split(line.as_bytes(), false, LexMode::default()).ok()?;
         let source = sources.pop()?;

@@ -13,7 +13,7 @@ use crate::{
     state::SessionState,
 };
 
-/// The view of this name, if no table has it; 1142.
+/// The view of this name, if no table has it; 1142 if it may not be read.
 pub(super) fn find(session: &SessionState, name: &TableName) -> Result<Option<View>> {
     let reader = session.reader();
     if !View::is_there(&reader, name) {
@@ -28,7 +28,7 @@ pub(super) fn find(session: &SessionState, name: &TableName) -> Result<Option<Vi
     View::find(&reader, name)
 }
 
-/// The names of all views that the session may read, by database and name.
+/// The names of all views that the session may read, sorted by database and name.
 pub(super) fn names(session: &SessionState) -> Vec<TableName> {
     let reader = session.reader();
     let is_shown = |name: &TableName| {
@@ -40,7 +40,7 @@ pub(super) fn names(session: &SessionState) -> Vec<TableName> {
     names
 }
 
-/// The answer to SHOW CREATE VIEW.
+/// The result of SHOW CREATE VIEW.
 pub(super) fn created(session: &SessionState, view: &View) -> Grid {
     let mut grid = Grid::new(&[
         "View varchar(64) NOT NULL",
@@ -91,7 +91,8 @@ pub(super) fn table_row(name: &TableName, started: &Value) -> Vec<Value> {
     row
 }
 
-/// The rows of COLUMNS of a view whose columns were found out for the running statement; of others none.
+/// The rows of COLUMNS that describe a view. None unless its columns were determined for the
+/// running statement.
 pub(super) fn column_rows(session: &SessionState, name: &TableName) -> Result<Vec<Vec<Value>>> {
     let described = session.described_views.lock();
     let Some(columns) = described.columns.get(name) else { return Ok(Vec::new()) };

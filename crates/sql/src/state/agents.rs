@@ -1,4 +1,4 @@
-//! How a session reads tables that have rows in other servers.
+//! How a session reads tables that have rows on other servers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,15 +11,15 @@ use crate::{
 };
 
 impl SessionState {
-    /// As [`SessionState::reader`], which reads tables that have rows in other servers too: those are opened when they are
-    /// first read, once for a statement.
+    /// Like [`SessionState::reader`], but it can also read tables with rows on other servers. These
+    /// are opened when they are first read, once in a statement.
     pub(crate) fn reading(&self) -> Reader {
         let reader = self.reader();
         let known = self.agents.lock().clone();
         reader.with_remote_tables(known.unwrap_or_else(|| self.ask_agents(AgentOptions::default())))
     }
 
-    /// Says how the statement asks other servers, before it does.
+    /// Sets the statement's options for other servers. It must come before the first read.
     pub(crate) fn ask_agents(&self, asked: AgentOptions) -> Arc<Agents> {
         let mut known = self.agents.lock();
         if let Some(known) = known.as_ref().filter(|known| known.asked() == asked) {
@@ -35,7 +35,7 @@ impl SessionState {
         made
     }
 
-    /// Asks the servers of the last search again, and no others, for what SHOW META tells of it.
+    /// Opens the servers of the last search again, without those it left out, to answer SHOW META.
     pub(crate) fn ask_agents_again(&self) {
         let Some(meta) = &self.meta else { return };
         let Some(without) = meta.without.clone().filter(|_| meta.asked.is_partial) else { return };
@@ -44,12 +44,13 @@ impl SessionState {
         *self.agents.lock() = Some(Arc::new(made.again(without)));
     }
 
-    /// The servers that the statement leaves out; `None` where servers behind others are too.
+    /// The agents that the statement left out; `None` if servers behind other servers are missing
+    /// too.
     pub(crate) fn missing_agents(&self) -> Option<Vec<String>> {
         self.agents.lock().as_ref().map_or_else(|| Some(Vec::new()), |agents| agents.missing())
     }
 
-    /// Warns again of other servers that are left out: each facet of a SELECT has warnings of its own.
+    /// Repeats the warnings about missing servers: each facet of a SELECT has its own warnings.
     pub(crate) fn report_lost_again(&self) {
         let known = self.agents.lock().clone();
         if let Some(agents) = known {
@@ -57,7 +58,7 @@ impl SessionState {
         }
     }
 
-    /// Notes that the statement gave up an answer after so long, for which it asked other servers.
+    /// Records that the statement discarded an answer of other servers after `took`.
     pub(crate) fn give_up_on_agents(&self, took: Duration) {
         let known = self.agents.lock().clone();
         if let Some(agents) = known {
@@ -65,23 +66,23 @@ impl SessionState {
         }
     }
 
-    /// Whether the statement gave up such an answer since this was asked.
+    /// Whether an answer was discarded since the last call.
     pub(crate) fn take_given_up(&self) -> bool {
         self.agents.lock().as_ref().is_some_and(|agents| agents.take_given_up())
     }
 
-    /// Lets go of what the statement opened.
+    /// Drops the connections that the statement opened.
     pub(crate) fn forget_agents(&self) {
         *self.agents.lock() = None;
     }
 
-    /// What the statement says of how other servers are asked, as far as it has asked.
+    /// The options of the statement's requests to other servers; the defaults if it has asked none.
     pub(crate) fn asked_of_agents(&self) -> AgentOptions {
         self.agents.lock().as_ref().map(|agents| agents.asked()).unwrap_or_default()
     }
 
-    /// The newest moment for another server that asks for a part, for the tables of `trail`; `lost` is told of
-    /// parts of it that do not answer, and why.
+    /// The newest snapshot, for a server that asks for a part on behalf of the tables of `trail`.
+    /// `lost` is called for each server that is missing from the part.
     pub(crate) fn with_remote_tables(
         &self,
         asked: AgentOptions,

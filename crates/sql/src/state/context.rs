@@ -1,5 +1,6 @@
-//! What functions may ask of the session while a statement runs. DataFusion's options carry it to them: a copy of the
-//! session's state at the begin of the statement. User variables and warnings are the session's own.
+//! The session state that functions can read while a statement runs: a copy made when the statement
+//! begins, carried in DataFusion's options. User variables and warnings are shared with the
+//! session.
 
 use std::{
     any::Any,
@@ -32,19 +33,19 @@ use crate::{
     shared::{InstanceState, SessionLocks},
 };
 
-/// The moment a statement began at: NOW() is the same in all of it.
+/// When a statement began: NOW() gives the same moment throughout.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Clock {
     /// Microseconds since 1970 UTC.
     pub micros: i64,
 }
 
-/// Most bytes of the names and values of a session's variables.
+/// The most bytes of the names and values of a session's user variables.
 const MAX_VARIABLE_BYTES: usize = 256 << 20;
-/// What a variable takes besides its name and its text.
+/// The overhead of a variable besides its name and text, in bytes.
 const VARIABLE_BYTES: usize = 128;
 
-/// `@x`: names in lower case. Clones share them.
+/// User variables (`@x`), by names in lower case. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UserVariables {
     kept: Arc<Mutex<KeptVariables>>,
@@ -60,13 +61,13 @@ thread_local! {
     static CALLER: RefCell<Option<Arc<Context>>> = const { RefCell::new(None) };
 }
 
-/// As long as it is held, functions that are called in this thread ask a context.
+/// While this is held, functions called in this thread use its context.
 pub(crate) struct ContextGuard {
     before: Option<Arc<Context>>,
 }
 
 impl ContextGuard {
-    /// Has them ask this one.
+    /// Makes `context` the one that functions of this thread use.
     pub(crate) fn new(context: &Arc<Context>) -> Self {
         Self { before: CALLER.replace(Some(Arc::clone(context))) }
     }
@@ -78,7 +79,7 @@ impl Drop for ContextGuard {
     }
 }
 
-/// Ends a statement that was killed, or that nobody waits for any more.
+/// Ends a statement that was killed or whose client is gone.
 struct KillOrDisconnect {
     interrupted: Arc<AtomicBool>,
     ended: Arc<AtomicBool>,
@@ -90,7 +91,7 @@ impl Interrupt for KillOrDisconnect {
     }
 }
 
-/// What functions may ask.
+/// What a statement's functions may read of its session.
 #[derive(Clone)]
 pub(crate) struct Context {
     /// What all sessions share.
@@ -99,7 +100,7 @@ pub(crate) struct Context {
     pub connection_id: u64,
     /// `user@host` as USER() gives it.
     pub user: String,
-    /// The chosen database.
+    /// The current database.
     pub database: Option<String>,
     /// When the statement began.
     pub clock: Clock,
@@ -107,7 +108,7 @@ pub(crate) struct Context {
     pub time_zone: TimeZone,
     /// `sql_mode`.
     pub sql_mode: SqlMode,
-    /// `collation_connection`: what literals compare by.
+    /// `collation_connection`: the collation of literals.
     pub collation: Collation,
     /// `group_concat_max_len`, in bytes.
     pub group_concat_max_bytes: u64,
@@ -125,52 +126,52 @@ pub(crate) struct Context {
     pub found_rows: u64,
     /// ROW_COUNT().
     pub row_count: i64,
-    /// User variables, of which assignments are seen at once.
+    /// User variables. Assignments are visible at once.
     pub user_variables: UserVariables,
-    /// What the statement opened in other servers, as long as it runs.
+    /// The parts that the statement opened on other servers, while it runs.
     pub agents: Weak<Agents>,
-    /// Where to warn.
+    /// Where warnings go.
     pub warnings: Warnings,
-    /// Set when the statement is to end.
+    /// Set by KILL: the statement must end.
     pub interrupted: Arc<AtomicBool>,
-    /// Set when nobody waits for the statement any more.
+    /// Set when the client no longer waits for the statement.
     pub ended: Arc<AtomicBool>,
-    /// The session's side of the locks by name.
+    /// The session's access to named locks (GET_LOCK).
     pub locks: Arc<SessionLocks>,
-    /// Where the sequences of RAND(seed) are.
+    /// The generators of RAND(seed).
     pub chances: RandomGenerators,
     /// `cte_max_recursion_depth`.
     pub most_recursion_rounds: u64,
-    /// Most bytes of the texts that one call makes of a batch of rows.
+    /// The most bytes of text that one call may produce for a batch of rows.
     pub max_batch_bytes: u64,
-    /// Whether the statement is being planned: what is calculated then becomes a part of the plan.
+    /// Whether the statement is being planned. Values computed then become part of the plan.
     pub planning: Planning,
-    /// Whether the statement is planned for many runs.
+    /// Whether the plan will be kept for further runs.
     pub is_kept: bool,
-    /// What a kept plan's constants are in this run, by their numbers.
+    /// The values of a kept plan's constants in this run, by their numbers.
     pub settled: Arc<[ScalarValue]>,
-    /// What the queries of a kept plan that run for each row read of that row.
+    /// For the correlated subqueries of a kept plan, the values they read of the outer row.
     pub outer_row: Vec<ScalarValue>,
 }
 
-/// Whether a statement is being planned. Clones share it.
+/// Whether a statement is being planned. Clones share this flag.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Planning(Arc<AtomicBool>);
 
 impl Planning {
-    /// Says so for as long as the answer is held.
+    /// Sets the flag until the returned guard is dropped.
     pub(crate) fn begin(&self) -> BeingPlanned {
         self.0.store(true, Ordering::Relaxed);
         BeingPlanned(self.clone())
     }
 
-    /// Whether it is.
+    /// Whether the statement is being planned.
     pub(crate) fn is_on(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// A statement that is being planned.
+/// Keeps [`Planning`] set until it is dropped.
 pub(crate) struct BeingPlanned(Planning);
 
 impl Drop for BeingPlanned {
@@ -180,25 +181,25 @@ impl Drop for BeingPlanned {
 }
 
 impl Clock {
-    /// This moment.
+    /// The current moment.
     pub(crate) fn now() -> Self {
         Self { micros: Timestamp::now().as_microsecond() }
     }
 }
 
 impl UserVariables {
-    /// The value of `@name`, NULL if it was never set. The name in any case.
+    /// The value of `@name`, or NULL if it was never set. Names are case-insensitive.
     pub(crate) fn get(&self, name: &str) -> Value {
         let kept = self.kept.lock();
         kept.values.get(&name.to_lowercase()).cloned().unwrap_or(Value::Null)
     }
 
-    /// The value of `@name` if it was ever set.
+    /// The value of `@name`, or `None` if it was never set.
     pub(crate) fn find(&self, name: &str) -> Option<Value> {
         self.kept.lock().values.get(&name.to_lowercase()).cloned()
     }
 
-    /// Sets `@name`; 1038 where the session's variables would take too much memory.
+    /// Sets `@name`; 1038 if the session's variables would exceed [`MAX_VARIABLE_BYTES`].
     pub(crate) fn set(&self, name: &str, value: Value) -> Result<()> {
         let name = name.to_lowercase();
         let taken = |value: &Value| VARIABLE_BYTES + name.len() + text_bytes(value);
@@ -260,23 +261,23 @@ impl Context {
         }
     }
 
-    /// The context of the statement that a function runs in, if there is one.
+    /// The context of the statement whose options a function received, if there is one.
     pub(crate) fn of_options(options: &ConfigOptions) -> Option<&Self> {
         options.extensions.get::<Self>()
     }
 
-    /// The context of the kept plan that runs in this thread, if one does: its functions were made with the options of
-    /// the statement that it was planned for.
+    /// The context of the kept plan that this thread runs, if it runs one. Functions of such a plan
+    /// hold the options of the statement that it was planned for, which are out of date.
     pub(crate) fn of_caller() -> Option<Arc<Self>> {
         CALLER.with_borrow(Clone::clone)
     }
 
-    /// Whether a function that waits is to give up.
+    /// Whether a function that waits must give up.
     pub(crate) fn is_over(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed) || self.ended.load(Ordering::Relaxed)
     }
 
-    /// What ends the searches of the statement.
+    /// The interrupt that ends the statement's searches.
     pub(crate) fn interrupt(&self) -> Arc<dyn Interrupt> {
         let (interrupted, ended) = (Arc::clone(&self.interrupted), Arc::clone(&self.ended));
         Arc::new(KillOrDisconnect { interrupted, ended })

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-/// What LAST_INSERT_ID() gives. Clones share it: functions of a running statement read it, and
+/// The value of LAST_INSERT_ID(). Clones share it: functions of a running statement read it, and
 /// `LAST_INSERT_ID(value)` changes it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastInsertId(Arc<Kept>);
@@ -13,22 +13,21 @@ pub(crate) struct LastInsertId(Arc<Kept>);
 #[derive(Debug, Default)]
 struct Kept {
     value: AtomicU64,
-    /// Whether the running statement gave it.
+    /// Whether the running statement set it by `LAST_INSERT_ID(value)`.
     is_given: AtomicBool,
 }
 
 impl LastInsertId {
-    /// The value.
     pub(crate) fn get(&self) -> u64 {
         self.0.value.load(Ordering::Relaxed)
     }
 
-    /// A statement begins, or the same one begins again: none was given yet.
+    /// Called when a statement begins or is run again: it has set no value yet.
     pub(crate) fn begin(&self) {
         self.0.is_given.store(false, Ordering::Relaxed);
     }
 
-    /// Remembers what an INSERT made, or what a client set.
+    /// Stores a value that an INSERT generated or that a client set.
     pub(crate) fn set(&self, value: u64) {
         self.0.value.store(value, Ordering::Relaxed);
     }
@@ -39,7 +38,8 @@ impl LastInsertId {
         self.0.is_given.store(true, Ordering::Relaxed);
     }
 
-    /// The value that the running statement gave, if it gave one: clients are told it as that of a new row.
+    /// The value that the running statement set by `LAST_INSERT_ID(value)`. Clients receive it like
+    /// the ID of a new row.
     pub(crate) fn given(&self) -> Option<u64> {
         self.0.is_given.load(Ordering::Relaxed).then(|| self.get())
     }

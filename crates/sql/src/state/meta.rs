@@ -1,4 +1,4 @@
-//! What the last search found and took, for SHOW META.
+//! Results and cost of the last search, for SHOW META.
 
 use remora_engine::{Error as EngineError, QueryReport, Selection, TextQuery};
 use remora_mysql::ErrorCode;
@@ -6,45 +6,48 @@ use remora_mysql::ErrorCode;
 use super::SessionState;
 use crate::{Result, agents::AgentOptions, error::from_engine, parse::CountQuery};
 
-/// Most words that are told of one by one.
+/// The most keywords that SHOW META lists one by one.
 const MAX_WORDS: usize = 64;
 
 /// The last search of a session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meta {
-    /// How many rows it found.
+    /// The number of rows found, if `is_counted`.
     pub total_found: u64,
-    /// Whether that was counted.
+    /// Whether `total_found` was counted.
     pub is_counted: bool,
-    /// Whether the engine was asked for texts, or for rows without any.
+    /// Whether the search had a condition of a text index, or no text condition at all, rather than
+    /// a keyword query.
     pub is_of_texts: bool,
-    /// What counts them, where it was not counted.
+    /// The query that counts the rows, if they were not counted.
     pub count_query: Option<CountQuery>,
-    /// Or what the engine counts, where it found the best rows alone.
+    /// Or the selection that the engine counts, if the search stopped at the best rows.
     pub uncounted: Option<Selection>,
-    /// How many of them could be shown, in Sphinx's dialect.
+    /// How many of the rows Sphinx's dialect could have returned (`max_matches`).
     pub most: u64,
-    /// What it took.
+    /// The engine's report of the search.
     pub report: QueryReport,
     /// The table that was searched.
     pub table: String,
-    /// How other servers were asked for it, which are asked again for its words.
+    /// The options with which other servers were asked. SHOW META asks them again for keyword
+    /// statistics.
     pub asked: AgentOptions,
-    /// Those that were left out then, if that is known of each, and are not asked.
+    /// The agents that were left out, which are not asked again; `None` if they are not all known
+    /// by name.
     pub without: Option<Vec<String>>,
-    /// What is shown instead, of CALL PQ: names and values.
+    /// For CALL PQ, the names and values that are shown instead.
     pub figures: Vec<(String, String)>,
-    /// Its words, of which each is counted when they are shown.
+    /// The keywords of the query. Each is counted when it is shown.
     pub words: Vec<TextQuery>,
 }
 
 impl Meta {
-    /// Whether it is of queries by keywords, or, in Sphinx's dialect, of a SELECT without any.
+    /// Whether this describes keyword queries or, in Sphinx's dialect, a SELECT without any.
     pub(crate) fn is_of_keywords(&self) -> bool {
         !self.is_of_texts && self.words.iter().all(|word| matches!(word, TextQuery::Keywords(_)))
     }
 
-    /// How many texts the last search read back.
+    /// How many stored texts the last search read to verify matches.
     #[cfg(test)]
     pub(crate) fn texts_read(&self) -> u64 {
         self.report.texts_read
@@ -52,7 +55,8 @@ impl Meta {
 }
 
 impl SessionState {
-    /// Remembers queries by keywords for SHOW META, each once. 1317 and 3024 if the statement is to end.
+    /// Remembers keyword queries for SHOW META, each once. Returns 1317 or 3024 if the statement
+    /// must end.
     pub(crate) fn note_keywords(&mut self, searched: Vec<(String, TextQuery)>) -> Result<()> {
         let mut meta = Meta { asked: self.asked_of_agents(), ..Meta::default() };
         for (table, query) in searched {
@@ -72,7 +76,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// Warns of what is changed of queries by keywords.
+    /// Warns of keyword queries that were changed before they ran.
     fn warn_of_keywords(&mut self, meta: &Meta) -> Result<()> {
         let reader = self.reading();
         for query in &meta.words {
@@ -86,7 +90,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// Warns of what was changed of the search that is remembered.
+    /// Warns if the remembered search was changed before it ran.
     pub(crate) fn warn_of_search(&mut self) {
         let warning = self.meta.as_ref().and_then(|meta| meta.report.warning.clone());
         if let Some(warning) = warning {
@@ -94,7 +98,7 @@ impl SessionState {
         }
     }
 
-    /// Remembers how the rows are counted that the query by keywords finds.
+    /// Remembers how to count the rows that the keyword query finds.
     pub(crate) fn note_counting(
         &mut self,
         count_query: impl FnOnce() -> Option<CountQuery>,
@@ -110,7 +114,7 @@ impl SessionState {
         }
     }
 
-    /// How many rows the query by keywords gave that was remembered.
+    /// Records how many rows the remembered keyword query returned.
     pub(crate) fn note_returned(&mut self, rows: u64) {
         if let Some(meta) = &mut self.meta
             && meta.is_of_keywords()
@@ -147,7 +151,7 @@ impl SessionState {
         }));
     }
 
-    /// Remembers a search for SHOW META that found the best rows and did not count the others.
+    /// Remembers a search that found only the best rows and did not count the others.
     pub(crate) fn note_best(&mut self, selection: &Selection, report: &QueryReport) {
         self.note_search(selection, report, 0);
         if let Some(meta) = &mut self.meta {

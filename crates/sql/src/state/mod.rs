@@ -1,4 +1,4 @@
-//! The state of a session between statements, and what each statement may ask of it.
+//! The state of a session between statements, and what a statement can read of it.
 
 mod agents;
 mod context;
@@ -26,7 +26,7 @@ pub(crate) use context::{Clock, Context, ContextGuard, UserVariables};
 pub(crate) use last_insert_id::LastInsertId;
 pub(crate) use meta::Meta;
 pub(crate) use random::{Generator, RandomGenerators};
-use remora_mysql::{ErrorCode, LexMode};
+use remora_mysql::{ErrorCode, LexMode, messages};
 pub(crate) use variables::VariableTarget;
 pub(crate) use warnings::{Level, Warning, Warnings};
 
@@ -40,41 +40,42 @@ use crate::{
     variables::Variables,
 };
 
-/// How soon a statement that waits notices that it was killed.
+/// How often a waiting statement checks whether it was killed.
 const INTERRUPT_STEP: Duration = Duration::from_millis(50);
 
-/// How a connection is encrypted, in the words that MySQL has for it.
+/// How a connection is encrypted, in MySQL's terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encryption {
-    /// The protocol, as `TLSv1.3`.
+    /// The protocol version, such as `TLSv1.3`.
     pub version: String,
-    /// The cipher, as `TLS_AES_256_GCM_SHA384`.
+    /// The cipher suite, such as `TLS_AES_256_GCM_SHA384`.
     pub cipher: String,
 }
 
-/// Statements by their names in lower case.
+/// Prepared statements by their names in lower case.
 pub(crate) type NamedStatements = FxHashMap<String, Arc<Source>>;
 
-/// The moment that all parts of a statement read which is several: that of the first. They have their time together.
+/// The snapshot that all parts of one statement read, such as the facets of a SELECT: the first
+/// part takes it. The time limit applies to all parts together.
 pub(crate) struct StatementSnapshot {
     reader: OnceLock<Reader>,
     /// Whether the first part has begun.
     has_begun: bool,
-    /// When the statement was begun.
+    /// When the statement began.
     since: Instant,
 }
 
 impl StatementSnapshot {
-    /// That of a statement which begins now.
+    /// Begins a statement. Its first read takes the snapshot.
     pub(crate) fn new() -> Self {
         Self { reader: OnceLock::new(), has_begun: false, since: Instant::now() }
     }
 }
 
-/// Ends a statement that was killed, or that takes too long.
+/// Ends a statement that was killed or that exceeds its time limit.
 struct KillOrTimeout {
     interrupted: Arc<AtomicBool>,
-    /// `None` if it is too far away to be told.
+    /// `None` if the clock cannot represent it.
     deadline: Option<Instant>,
 }
 
@@ -85,73 +86,76 @@ impl Interrupt for KillOrTimeout {
     }
 }
 
-/// The columns of views.
+/// The columns of views, as far as the running statement has determined them.
 #[derive(Default)]
 pub(crate) struct DescribedViews {
-    /// What each view gives, or what is wrong with it.
+    /// The columns of each view, or the error in its definition.
     pub columns: FxHashMap<TableName, Result<Vec<Column>>>,
-    /// Whether they are being found out.
+    /// Whether they are being determined. Guards against recursion.
     pub is_busy: bool,
 }
 
-/// One client's state.
+/// The state of one client's session.
 pub(crate) struct SessionState {
     /// What all sessions share.
     pub shared: Arc<InstanceState>,
     /// The connection's number.
     pub id: u64,
-    /// Who asks.
+    /// The authenticated user and their rights.
     pub identity: Identity,
-    /// The chosen database.
+    /// The current database.
     pub database: Option<String>,
-    /// System variables as this session sees them.
+    /// System variables with this session's values.
     pub variables: Variables,
-    /// `@x`: names in lower case. Shared with the functions of a running statement.
+    /// User variables (`@x`), by names in lower case. Shared with the functions of a running
+    /// statement.
     pub user_variables: UserVariables,
-    /// What the last statement warned of. Shared with the functions of a running statement.
+    /// The warnings of the last statement. Shared with the functions of a running statement.
     pub warnings: Warnings,
-    /// Whether what expressions warn of ends the running statement: it writes, in strict mode and
-    /// without IGNORE.
+    /// Whether warnings of expressions end the running statement: in a statement that writes in
+    /// strict mode without IGNORE.
     pub refuses_warnings: bool,
-    /// What LAST_INSERT_ID() gives.
+    /// The value of LAST_INSERT_ID().
     pub last_insert_id: LastInsertId,
-    /// What FOUND_ROWS() gives.
+    /// The value of FOUND_ROWS().
     pub found_rows: u64,
-    /// What ROW_COUNT() gives: rows changed by the last statement, -1 after one with rows.
+    /// The value of ROW_COUNT(): rows changed by the last statement, -1 after a statement that
+    /// returns rows.
     pub row_count: i64,
-    /// The open transaction, the savepoints in it, and temporary tables.
+    /// The open transaction with its savepoints, and temporary tables.
     pub transaction: TransactionState,
-    /// COMMIT or ROLLBACK said RELEASE: the connection ends.
+    /// Set after COMMIT RELEASE or ROLLBACK RELEASE: the server closes the connection.
     pub is_released: bool,
-    /// Whether the session has a connection that can end.
+    /// Whether the session has a connection that can be closed.
     pub may_be_released: bool,
-    /// LOCK TABLES was said, and not taken back.
+    /// Whether LOCK TABLES is in effect.
     pub locks_tables: bool,
     /// Statements made by PREPARE.
     pub named_statements: NamedStatements,
-    /// The moment the running statement began at.
+    /// When the running statement began.
     pub clock: Clock,
-    /// Set to end the running statement.
+    /// Set by KILL to end the running statement.
     pub interrupted: Arc<AtomicBool>,
-    /// System variables that changed since the client was last told.
+    /// Changed system variables that the client has not been told yet.
     pub changes: Vec<(String, String)>,
-    /// Whether affected rows are those found, as the client asked (CLIENT_FOUND_ROWS).
+    /// Whether affected rows count rows that match rather than rows that change
+    /// (CLIENT_FOUND_ROWS).
     pub counts_found_rows: bool,
-    /// Whether a statement may give the client several result sets.
+    /// Whether the client accepts several result sets of one statement.
     pub takes_many_results: bool,
-    /// What the parts of one statement read, while they run.
+    /// The snapshot shared by the parts of a running statement.
     pub moment: Option<StatementSnapshot>,
     /// How the connection is encrypted, if it is.
     pub encryption: Option<Encryption>,
     /// The last search, for SHOW META.
     pub meta: Option<Box<Meta>>,
-    /// The columns of views, as the running statement is told of them.
+    /// The columns of views that the running statement has determined.
     pub described_views: Mutex<DescribedViews>,
-    /// The tables of other servers that the running statement has opened.
+    /// The tables on other servers that the running statement has opened.
     pub agents: Mutex<Option<Arc<Agents>>>,
-    /// The part of a table that another server has opened here.
+    /// The part of a table that another server opened over this connection.
     pub part: Option<Box<ServedPart>>,
-    /// The locks by name, which are free again when this goes.
+    /// The session's named locks. They are released when this is dropped.
     pub locks: LocksOwner,
 }
 
@@ -193,8 +197,8 @@ impl SessionState {
         }
     }
 
-    /// The snapshot that a statement reads: the transaction's, else a new one. Taken once for each
-    /// statement, with which its searches end.
+    /// The snapshot that a statement reads: the transaction's, or else the newest. Call it once in
+    /// a statement. Its searches end when the statement is killed or exceeds its time.
     pub(crate) fn reader(&self) -> Reader {
         let newest = || self.shared.database.reader();
         let reader = match (self.transaction.reader(), &self.moment) {
@@ -205,12 +209,12 @@ impl SessionState {
         self.limited(&reader, self.variables.max_execution_time_ms)
     }
 
-    /// The same moment, whose searches end with the statement, and after so many milliseconds, where 0 is any number.
+    /// The same snapshot, whose searches end with KILL or after `limit_ms`; 0 means no limit.
     pub(crate) fn limited(&self, reader: &Reader, limit_ms: u64) -> Reader {
         reader.clone().with_interrupt(self.interrupt(limit_ms))
     }
 
-    /// What ends the searches of a statement: KILL, and the end of its time.
+    /// The interrupt of a statement's searches: KILL and the time limit.
     fn interrupt(&self, limit_ms: u64) -> Arc<dyn Interrupt> {
         if limit_ms == 0 {
             return Arc::<AtomicBool>::clone(&self.interrupted);
@@ -219,18 +223,18 @@ impl SessionState {
         Arc::new(KillOrTimeout { interrupted: Arc::clone(&self.interrupted), deadline })
     }
 
-    /// The database for names without one; 1046 if none is chosen.
+    /// The database of names that have none; 1046 if none is selected.
     pub(crate) fn current_database(&self) -> Result<&str> {
-        let missing = || Error::new(ErrorCode::NoDatabase, "No database selected");
+        let missing = || Error::new(ErrorCode::NoDatabase, messages::NO_DATABASE);
         self.database.as_deref().ok_or_else(missing)
     }
 
-    /// What functions of a statement may ask: a picture of this moment.
+    /// The state that functions of a statement can read, copied now.
     pub(crate) fn context(&self) -> Context {
         Context::of(self)
     }
 
-    /// An error if the statement was killed.
+    /// 1317 if the statement was killed.
     pub(crate) fn check_interrupted(&self) -> Result<()> {
         match self.interrupted.load(Ordering::Relaxed) {
             true => Err(Error::interrupted()),
@@ -238,7 +242,8 @@ impl SessionState {
         }
     }
 
-    /// What is left of so many milliseconds, where 0 is any number, to a part of a statement; 3024 if nothing is.
+    /// How much of `limit_ms` is left to the next part of a statement; 3024 if nothing is. 0 means
+    /// no limit.
     pub(crate) fn left_of(&self, limit_ms: u64) -> Result<u64> {
         let Some(moment) = self.moment.as_ref().filter(|_| limit_ms > 0) else {
             return Ok(limit_ms);
@@ -250,7 +255,7 @@ impl SessionState {
         }
     }
 
-    /// Waits for what other sessions hold; an error if the statement is killed meanwhile.
+    /// Waits for a resource that other sessions hold; 1317 if the statement is killed meanwhile.
     pub(crate) async fn wait_for<T>(&self, free: impl Future<Output = T>) -> Result<T> {
         let mut free = std::pin::pin!(free);
         loop {
@@ -261,7 +266,7 @@ impl SessionState {
         }
     }
 
-    /// An error if the statement was killed, or if its transaction has become too large.
+    /// An error if the statement was killed or its transaction exceeds the memory limit.
     pub(crate) fn check_progress(&self) -> Result<()> {
         self.check_interrupted()?;
         self.transaction.check_size(self.shared.settings.max_query_memory_bytes)
@@ -280,7 +285,7 @@ impl SessionState {
         self.warnings.push(Warning::new(Level::Note, code, message));
     }
 
-    /// Chooses a database; 1044 if nothing of it may be read, 1049 if there is none of that name.
+    /// Selects a database; 1044 if the user may read nothing in it, 1049 if it does not exist.
     pub(crate) fn use_database(&mut self, name: &str) -> Result<()> {
         check_seen(&self.shared, &self.identity, name)?;
         self.database = Some(name.to_owned());
@@ -292,7 +297,7 @@ impl SessionState {
         self.user_variables.get(name)
     }
 
-    /// How quotes are read in this session.
+    /// How the session's `sql_mode` reads quotes.
     pub(crate) fn lex_mode(&self) -> LexMode {
         self.variables.lex_mode()
     }

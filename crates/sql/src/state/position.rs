@@ -1,4 +1,5 @@
-//! `sql_wait_for_position`: reads that wait until what a followed server wrote can be seen here.
+//! `sql_wait_for_position`: reads that wait until this server shows what was written to a followed
+//! server.
 //!
 //! A session that wrote to the source sets it to the GTID set of its transaction. From then on each reading statement
 //! waits, before it takes its snapshot, until a source has applied the set. A transaction takes its snapshot when it
@@ -16,8 +17,8 @@ use super::{INTERRUPT_STEP, SessionState};
 use crate::{Error, Result, parse::Kind};
 
 impl SessionState {
-    /// Waits for the session's position where the statement is to choose its moment, and begins
-    /// the transaction that it belongs to; 3024 if the position is not reached in time.
+    /// Waits for the session's position before the statement takes its snapshot, and begins the
+    /// transaction that it belongs to. Returns 3024 if the position is not reached in time.
     pub(crate) async fn begin_reading(&mut self, kind: Kind) -> Result<()> {
         if let Some(moment) = &mut self.moment
             && std::mem::replace(&mut moment.has_begun, true)
@@ -34,7 +35,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// As [`SessionState::begin_reading`], for a transaction that is about to begin.
+    /// Waits like [`SessionState::begin_reading`], for a transaction that is about to begin.
     pub(crate) async fn await_position(&self) -> Result<()> {
         match &self.variables.wait_for_position {
             Some(gtids) => self.wait_for_gtids(gtids).await,
@@ -87,7 +88,8 @@ impl SessionState {
         sets.filter(|set| !set.is_empty()).collect::<Vec<String>>().join(",")
     }
 
-    /// An error where no server can ever reach this set: what is no set, or nobody is followed.
+    /// An error if `gtids` is not a GTID set or no source is followed, since no wait could then
+    /// succeed.
     pub(super) fn check_position(&self, gtids: &str) -> Result<()> {
         if !gtids.is_empty() {
             self.shared.host.wait_for_gtids(None, gtids, Duration::ZERO)?;

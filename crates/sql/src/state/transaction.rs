@@ -8,7 +8,7 @@ use super::SessionState;
 use crate::{Result, transaction::TransactionCharacteristics};
 
 impl SessionState {
-    /// Without autocommit a transaction is open from the first statement on.
+    /// Without autocommit, the first statement opens a transaction.
     pub(crate) fn ensure_begun(&mut self) {
         if !self.variables.autocommit && !self.transaction.is_begun() {
             let manner = self.next_characteristics();
@@ -16,7 +16,7 @@ impl SessionState {
         }
     }
 
-    /// What the next transaction is to be, by SET TRANSACTION or by the session.
+    /// The characteristics of the next transaction, from SET TRANSACTION or else from the session.
     pub(crate) fn next_characteristics(&mut self) -> TransactionCharacteristics {
         let read_only = self.transaction.next_read_only.take();
         let sees_committed = self.transaction.next_sees_committed.take();
@@ -28,7 +28,7 @@ impl SessionState {
         }
     }
 
-    /// What the session's transactions are.
+    /// The session's default transaction characteristics.
     pub(crate) fn usual_characteristics(&self) -> TransactionCharacteristics {
         let isolation = self.variables.get("transaction_isolation");
         TransactionCharacteristics {
@@ -38,7 +38,7 @@ impl SessionState {
         }
     }
 
-    /// SET TRANSACTION: a characteristic of the next transaction alone.
+    /// SET TRANSACTION without SESSION: sets a characteristic of the next transaction only.
     pub(crate) fn set_next_transaction(&mut self, name: &str, value: &Value) {
         if name.ends_with("read_only") {
             let on = match value {
@@ -51,8 +51,8 @@ impl SessionState {
         }
     }
 
-    /// Ends the open transaction, if there is one, keeping what it did. Waits while a table is made
-    /// anew; killed meanwhile, it leaves the transaction open.
+    /// Commits the open transaction, if there is one. Waits while a table is being rebuilt; if the
+    /// statement is killed meanwhile, the transaction stays open.
     pub(crate) async fn commit(&mut self) -> Result<()> {
         let shared = Arc::clone(&self.shared);
         let _definitions = self.wait_for(shared.definitions.read()).await?;
@@ -60,7 +60,7 @@ impl SessionState {
     }
 }
 
-/// Whether a level of isolation is READ COMMITTED, or READ UNCOMMITTED, which is the same here.
+/// Whether a level is READ COMMITTED or READ UNCOMMITTED, which behave the same here.
 fn sees_committed(level: &Value) -> bool {
     matches!(level, Value::Text(level) if level.to_ascii_uppercase().starts_with("READ-"))
 }

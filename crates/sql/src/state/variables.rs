@@ -1,7 +1,7 @@
-//! System variables as a session sets and sees them.
+//! System variables as a session sets and reads them.
 
 use remora_engine::Value;
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::SessionState;
 use crate::{
@@ -9,17 +9,17 @@ use crate::{
     variables::{Definition, Scope, definition, unknown},
 };
 
-/// Where a variable is to be set or read.
+/// Which value of a variable is set or read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VariableTarget {
-    /// In this session.
+    /// The value of this session.
     Session,
-    /// For sessions that begin.
+    /// The value that new sessions start with.
     Global,
 }
 
 impl VariableTarget {
-    /// The one of this word.
+    /// The target that a keyword names, or `None` if it is not one.
     pub(crate) fn named(word: &str) -> Option<Self> {
         match word.to_ascii_lowercase().as_str() {
             "global" | "persist" | "persist_only" => Some(Self::Global),
@@ -30,7 +30,7 @@ impl VariableTarget {
 }
 
 impl SessionState {
-    /// Sets a system variable of this session, and remembers to tell the client.
+    /// Sets a system variable of this session. The client is told of the change.
     pub(crate) fn set_variable(&mut self, name: &str, value: &Value) -> Result<()> {
         let definition = definition(name).ok_or_else(|| unknown(name))?;
         self.may_set_variable(definition, value)?;
@@ -49,8 +49,8 @@ impl SessionState {
         Ok(())
     }
 
-    /// 1238 and 1621 for a variable that no session sets, and an error for a position that no server can reach. Nothing is
-    /// set.
+    /// Checks that a session may set this variable to this value, without setting it. Returns 1238
+    /// or 1621 for read-only variables, and an error for a position that can never be reached.
     pub(crate) fn may_set_variable(&self, definition: &Definition, value: &Value) -> Result<()> {
         if definition.fixed {
             return Err(read_only(definition.name));
@@ -67,7 +67,7 @@ impl SessionState {
         }
     }
 
-    /// Says of a variable that was set to another value, and is only kept, that nothing follows.
+    /// Warns if a variable was changed that is stored but has no effect here.
     fn warn_of_no_effect(
         &self,
         definition: &Definition,
@@ -75,7 +75,7 @@ impl SessionState {
         value: &Value,
         is_global: bool,
     ) {
-        // How long a client may be silent is its session's, or a setting.
+        // The session's `wait_timeout` works; the global one is a setting.
         let decided = is_global && definition.name == "wait_timeout";
         if before == value || definition.has_effect() && !decided {
             return;
@@ -92,7 +92,7 @@ impl SessionState {
         );
     }
 
-    /// Variables that are not kept but known.
+    /// The value of a variable that is computed instead of stored.
     pub(crate) fn live_variable(&self, name: &str) -> Option<Value> {
         let text = |text: &str| Some(Value::Text(text.into()));
         match name {
@@ -117,11 +117,11 @@ impl SessionState {
         }
     }
 
-    /// Sets a system variable as new sessions get it.
+    /// Sets the value that new sessions start with.
     pub(crate) fn set_global(&mut self, name: &str, value: &Value) -> Result<()> {
         let definition = definition(name).ok_or_else(|| unknown(name))?;
         self.may_set_global(definition)?;
-        // What a session would not take is no global value either.
+        // Validates the value against a copy of this session's variables.
         let mut checked = self.variables.clone();
         let value = checked.set(definition.name, value)?;
         let before = self.shared.globals.read().get(definition);
@@ -132,7 +132,8 @@ impl SessionState {
         Ok(())
     }
 
-    /// 1238, 1228 and 1227 for a variable that has no global value, or none that this client may set. Nothing is set.
+    /// Checks that this client may set the global value, without setting it; 1238, 1228 or 1227 if
+    /// not.
     pub(crate) fn may_set_global(&self, definition: &Definition) -> Result<()> {
         let name = definition.name;
         if definition.fixed {
@@ -145,14 +146,14 @@ impl SessionState {
             return Err(Error::new(ErrorCode::LocalVariable, message));
         }
         if self.identity.rights.is_some() {
-            let message = "Access denied; you need (at least one of) the SUPER or \
-                       SYSTEM_VARIABLES_ADMIN privilege(s) for this operation";
+            let message = messages::privileges_required("SUPER or SYSTEM_VARIABLES_ADMIN");
             return Err(Error::new(ErrorCode::SpecificAccessDenied, message));
         }
         Ok(())
     }
 
-    /// The value of `@@name`, where the name may have a scope before it; 1193, 1238.
+    /// The value of `@@name`, with an optional scope before the name. Returns 1193 if it is
+    /// unknown, 1238 if the scope is wrong.
     pub(crate) fn system_variable(&self, name: &str) -> Result<Value> {
         let (scope, name) = match name.split_once('.') {
             Some((scope, name)) => {
@@ -180,13 +181,13 @@ impl SessionState {
     }
 }
 
-/// 1238.
+/// 1238: the variable cannot be set.
 fn read_only(name: &str) -> Error {
     let message = format!("Variable '{name}' is a read only variable");
     Error::new(ErrorCode::ReadOnlyVariable, message)
 }
 
-/// 1238, for reading.
+/// 1238: the variable cannot be read with this scope.
 fn wrong_scope(name: &str, scope: &str) -> Error {
     let message = format!("Variable '{name}' is a {scope} variable");
     Error::new(ErrorCode::ReadOnlyVariable, message)

@@ -1,4 +1,4 @@
-//! Warnings of a statement, kept for SHOW WARNINGS until the next statement.
+//! The warnings of a statement. SHOW WARNINGS reads them until the next statement.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use remora_mysql::ErrorCode;
 
 use crate::Error;
 
-/// Most warnings that are kept of one statement; more are counted only.
+/// The most warnings stored of one statement. Further ones are only counted.
 const MAX_KEPT: usize = 1_024;
 
-/// How bad it is.
+/// The severity of a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
-    /// Worth knowing.
+    /// For information only.
     Note,
     /// Something was not done as asked.
     Warning,
@@ -24,11 +24,8 @@ pub(crate) enum Level {
 /// One line of SHOW WARNINGS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Warning {
-    /// How bad it is.
     pub level: Level,
-    /// MySQL's code.
     pub code: ErrorCode,
-    /// The text.
     pub message: String,
 }
 
@@ -45,19 +42,19 @@ struct Kept {
     watch: Watch,
 }
 
-/// What becomes of warnings that are errors where a statement writes in strict mode.
+/// Watches for warnings that become errors when a statement writes in strict mode.
 #[derive(Debug, Default)]
 enum Watch {
-    /// They are kept.
+    /// Warnings are only stored.
     #[default]
     Off,
-    /// The first is to end the statement; this many were kept before.
+    /// Watching. Holds the number of stored warnings and their count before the watch began.
     On(usize, u64),
-    /// It came.
+    /// A warning came that must end the statement, as this error. The numbers are those of `On`.
     Refused(usize, u64, Error),
 }
 
-/// The codes of which MySQL makes errors where a statement writes in strict mode.
+/// Warnings that become errors when a statement writes in strict mode.
 const REFUSED: [ErrorCode; 13] = [
     ErrorCode::TruncatedValue,
     ErrorCode::WrongValueForFunction,
@@ -75,7 +72,7 @@ const REFUSED: [ErrorCode; 13] = [
 ];
 
 impl Level {
-    /// MySQL's word.
+    /// The level in MySQL's output.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Note => "Note",
@@ -92,7 +89,6 @@ impl Warning {
 }
 
 impl Warnings {
-    /// Adds one.
     pub(crate) fn push(&self, warning: Warning) {
         let mut kept = self.kept.lock();
         if let Watch::On(length, count) = kept.watch
@@ -108,7 +104,7 @@ impl Warnings {
         }
     }
 
-    /// Adds one, unless the same one is kept already.
+    /// Adds a warning, unless the same one is stored already.
     pub(crate) fn push_once(&self, warning: Warning) {
         let is_kept = self.kept.lock().list.contains(&warning);
         if !is_kept {
@@ -116,14 +112,14 @@ impl Warnings {
         }
     }
 
-    /// Begins to look for warnings that are errors where a statement writes in strict mode.
+    /// Starts to watch for warnings that are errors in strict mode.
     pub(crate) fn watch(&self) {
         let mut kept = self.kept.lock();
         kept.watch = Watch::On(kept.list.len(), kept.count);
     }
 
-    /// Ends what [`Warnings::watch`] began: the first such warning, in whose place all since are
-    /// forgotten.
+    /// Stops the watch that [`Warnings::watch`] began. Returns the first warning that is an error,
+    /// after removing it and all later ones.
     pub(crate) fn refused(&self) -> Result<(), Error> {
         let mut kept = self.kept.lock();
         match std::mem::take(&mut kept.watch) {
@@ -136,28 +132,28 @@ impl Warnings {
         }
     }
 
-    /// Keeps the error that ended a statement.
+    /// Stores the error that ended a statement.
     pub(crate) fn push_error(&self, error: &Error) {
         self.push(Warning::new(Level::Error, error.code, error.message.clone()));
     }
 
-    /// How many there were, as the wire tells it.
+    /// The number of warnings, capped at what the protocol's 16 bits can hold.
     pub(crate) fn count(&self) -> u16 {
         u16::try_from(self.kept.lock().count).unwrap_or(u16::MAX)
     }
 
-    /// How many of those that are kept are errors.
+    /// How many of the stored warnings are errors.
     pub(crate) fn errors(&self) -> u64 {
         let kept = self.kept.lock();
         kept.list.iter().filter(|warning| warning.level == Level::Error).count() as u64
     }
 
-    /// Those that are kept.
+    /// The stored warnings.
     pub(crate) fn list(&self) -> Vec<Warning> {
         self.kept.lock().list.clone()
     }
 
-    /// Forgets them: a new statement begins.
+    /// Clears the warnings when a new statement begins.
     pub(crate) fn clear(&self) {
         let mut kept = self.kept.lock();
         if kept.count > 0 {

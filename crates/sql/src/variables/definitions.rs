@@ -1,5 +1,5 @@
-//! The system variables there are: name, where they can be set, type, default: as MySQL 9.7 has
-//! them, without those of parts that are not here.
+//! The definitions of system variables: name, scope, type and default, as in MySQL 9.7, without
+//! those of features that do not exist here.
 
 use std::sync::LazyLock;
 
@@ -8,63 +8,63 @@ use rustc_hash::FxHashMap;
 
 use Kind::{Double, Nullable, Switch, Text, Unsigned};
 
-/// Where a variable lives.
+/// The scope of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// One for all.
+    /// Only a global value.
     Global,
-    /// Each session's own.
+    /// Only a session value.
     Session,
-    /// Each session's own, which begins as the global one.
+    /// A global value, which new sessions start with, and a session value.
     Both,
 }
 
-/// What its values are.
+/// The type of a variable's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A number without a sign.
+    /// An unsigned integer.
     Unsigned,
-    /// ON or OFF, selected as 1 or 0.
+    /// ON or OFF; SELECT returns 1 or 0.
     Switch,
     /// Text.
     Text,
     /// Text or NULL.
     Nullable,
-    /// A number with a fraction.
+    /// A floating-point number.
     Double,
 }
 
-/// A variable.
+/// The definition of a variable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Definition {
     /// Its name.
     pub name: &'static str,
-    /// Where it lives.
+    /// Its scope.
     pub scope: Scope,
-    /// What its values are.
+    /// The type of its values.
     pub kind: Kind,
-    /// Whether it cannot be set.
+    /// Whether it is read-only.
     pub fixed: bool,
     default: &'static str,
 }
 
 impl Definition {
-    /// One that cannot be set.
+    /// Marks a variable as read-only.
     const fn fixed(self) -> Self {
         Self { fixed: true, ..self }
     }
 
-    /// Whether a session does anything else once it is set.
+    /// Whether setting it changes the behaviour of a session.
     pub(crate) fn has_effect(&self) -> bool {
         EFFECTIVE.contains(&self.name)
     }
 
-    /// What the settings file calls what clients know by this name.
+    /// The key in the settings file that decides this variable.
     pub(crate) fn setting(&self) -> Option<&'static str> {
         SETTINGS.iter().find(|(name, _)| *name == self.name).map(|(_, setting)| *setting)
     }
 
-    /// The value before anyone set it.
+    /// The built-in default.
     pub(crate) fn default_value(&self) -> Value {
         match self.kind {
             Nullable if self.default == "NULL" => Value::Null,
@@ -75,7 +75,7 @@ impl Definition {
         }
     }
 
-    /// A value as SHOW VARIABLES has it.
+    /// A value as SHOW VARIABLES prints it.
     pub(crate) fn shown(&self, value: &Value) -> String {
         match (self.kind, value) {
             (Switch, Value::Int(0)) => "OFF".to_owned(),
@@ -87,7 +87,7 @@ impl Definition {
     }
 }
 
-/// The variable of this name, in any case.
+/// The variable of this name, ignoring case.
 pub(crate) fn definition(name: &str) -> Option<&'static Definition> {
     static BY_NAME: LazyLock<FxHashMap<&str, &Definition>> =
         LazyLock::new(|| DEFINITIONS.iter().map(|each| (each.name, each)).collect());
@@ -111,7 +111,7 @@ const fn of(scope: Scope, name: &'static str, kind: Kind, default: &'static str)
     Definition { name, scope, kind, fixed: false, default }
 }
 
-/// Those that change what a session does. The others are known because clients set and read them.
+/// Variables that have an effect. All others exist because clients set and read them.
 const EFFECTIVE: [&str; 31] = [
     "autocommit",
     "block_encryption_mode",
@@ -146,7 +146,7 @@ const EFFECTIVE: [&str; 31] = [
     "wait_timeout",
 ];
 
-/// What a server's settings file decides, whatever is set here.
+/// Variables decided by the settings file, whatever clients set.
 const SETTINGS: [(&str, &str); 8] = [
     ("connect_timeout", "sql.connect_timeout_s"),
     ("interactive_timeout", "sql.wait_timeout_s"),
@@ -158,7 +158,7 @@ const SETTINGS: [(&str, &str); 8] = [
     ("require_secure_transport", "sql.require_tls"),
 ];
 
-/// All of them, by name.
+/// All definitions, sorted by name.
 pub(crate) const DEFINITIONS: &[Definition] = &[
     both("auto_increment_increment", Unsigned, "1"),
     both("auto_increment_offset", Unsigned, "1"),

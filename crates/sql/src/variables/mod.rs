@@ -1,5 +1,5 @@
-//! System variables: a table of definitions, what was set over their defaults, and the hot ones
-//! typed.
+//! System variables: their definitions, the values set, and typed fields for those that are read
+//! often.
 
 mod definitions;
 mod set;
@@ -16,73 +16,73 @@ pub(crate) use time_zone::SessionTimeZone;
 
 use crate::{Error, Result, ResultCharset};
 
-/// What was set for new sessions.
+/// The global values that were set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Globals {
     values: Arc<FxHashMap<&'static str, Value>>,
 }
 
-/// The variables of a session: the hot ones typed, all by name.
+/// The variables of a session: all by name, frequently used ones also as typed fields.
 #[derive(Clone, Debug)]
 pub(crate) struct Variables {
-    /// Each statement is a transaction of its own.
+    /// Whether each statement is its own transaction.
     pub autocommit: bool,
     /// `sql_mode`.
     pub sql_mode: SqlMode,
-    /// Whether statements are Sphinx's where MySQL means something else by the same words: `sql_dialect`.
+    /// `sql_dialect`: whether statements are in Sphinx's dialect where it differs from MySQL's.
     pub is_sphinx: bool,
     /// `time_zone`.
     pub time_zone: SessionTimeZone,
-    /// The collation literals have.
+    /// `collation_connection`: the collation of literals.
     pub collation_connection: Collation,
-    /// The character set statements come in.
+    /// The character set of statements.
     pub character_set_client: Charset,
-    /// The character set replies are to be in; `None` sends columns as they are.
+    /// The character set of results; `None` if texts are sent without conversion.
     pub character_set_results: Option<ResultCharset>,
-    /// Most rows of a SELECT.
+    /// The most rows of a SELECT.
     pub sql_select_limit: u64,
-    /// Longest time of a SELECT in milliseconds; 0 is any.
+    /// The time limit of a SELECT in milliseconds; 0 means none.
     pub max_execution_time_ms: u64,
-    /// Bytes of a GROUP_CONCAT.
+    /// The most bytes of a GROUP_CONCAT.
     pub group_concat_max_len: u64,
-    /// Digits that a division adds.
+    /// The digits that a division adds to the scale.
     pub div_precision_increment: u8,
-    /// The mode of WEEK().
+    /// The default mode of WEEK().
     pub default_week_format: u8,
-    /// The mode of AES_ENCRYPT.
+    /// The mode of AES_ENCRYPT and AES_DECRYPT.
     pub block_mode: BlockMode,
-    /// Most rounds of a recursive common table expression.
+    /// The most iterations of a recursive common table expression.
     pub cte_max_recursion_depth: u64,
-    /// Bytes of a packet, and of a text that a function makes.
+    /// The most bytes of a packet, and of a text that a function returns.
     pub max_allowed_packet: u64,
-    /// Whether notes are kept with the warnings.
+    /// Whether notes are stored with the warnings.
     pub sql_notes: bool,
-    /// Whether a new transaction may only read.
+    /// Whether new transactions are READ ONLY.
     pub transaction_read_only: bool,
     /// The GTID set that reads wait for.
     pub wait_for_position: Option<Arc<str>>,
-    /// How long they wait, in milliseconds.
+    /// The longest wait, in milliseconds.
     pub wait_for_position_ms: u64,
-    /// What TIMESTAMP = n fixes NOW() to, in microseconds.
+    /// The value to which TIMESTAMP = n fixes NOW(), in microseconds.
     pub timestamp_micros: Option<i64>,
     globals: Globals,
     session: FxHashMap<&'static str, Value>,
 }
 
 impl Globals {
-    /// The value for new sessions.
+    /// The global value.
     pub(crate) fn get(&self, definition: &Definition) -> Value {
         self.values.get(definition.name).cloned().unwrap_or_else(|| definition.default_value())
     }
 
-    /// Sets it.
+    /// Sets the global value.
     pub(crate) fn set(&mut self, name: &'static str, value: Value) {
         Arc::make_mut(&mut self.values).insert(name, value);
     }
 }
 
 impl Variables {
-    /// A new session's.
+    /// The variables of a new session.
     pub(crate) fn new(globals: &Globals) -> Self {
         let mut variables = Self {
             autocommit: true,
@@ -109,19 +109,19 @@ impl Variables {
             session: FxHashMap::default(),
         };
         for (name, value) in globals.values.iter() {
-            // It was checked when it became the global value.
+            // Its value was checked when it became global.
             let _ = variables.apply(name, value);
         }
         variables
     }
 
-    /// The value of a variable as SELECT @@name gives it; 1193 if there is none of that name.
+    /// The value of a variable, as SELECT @@name returns it; 1193 if there is none.
     pub(crate) fn get(&self, name: &str) -> Result<Value> {
         let definition = definition(name).ok_or_else(|| unknown(name))?;
         Ok(self.value_of(definition))
     }
 
-    /// The value of a variable in this session.
+    /// The session's value of a variable.
     pub(crate) fn value_of(&self, definition: &Definition) -> Value {
         match definition.scope {
             Scope::Global => self.globals.get(definition),
@@ -132,9 +132,9 @@ impl Variables {
         }
     }
 
-    /// Keeps the value that new sessions have, as this session sees it from now on.
+    /// Adopts new global values, so that this session sees them from now on.
     pub(crate) fn see_globals(&mut self, globals: &Globals) {
-        // What is not set here stays as it was when the session began.
+        // Variables that this session has not set keep the value from its start.
         let scoped = |name: &&&'static str| {
             definition(name).is_some_and(|definition| definition.scope == Scope::Both)
         };
@@ -149,7 +149,7 @@ impl Variables {
     }
 }
 
-/// 1193.
+/// 1193: there is no such variable.
 pub(crate) fn unknown(name: &str) -> Error {
     Error::new(ErrorCode::UnknownVariable, format!("Unknown system variable '{name}'"))
 }

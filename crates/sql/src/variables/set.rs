@@ -1,18 +1,18 @@
-//! A variable gets a value: checked, and made typed where it is hot.
+//! Sets variables: validates values and updates the typed fields.
 
 use remora_engine::Value;
 use remora_mysql::{
-    BlockMode, Charset, Collation, Comments, ErrorCode, LexMode, SqlMode, charset_default,
+    BlockMode, Charset, Collation, Comments, ErrorCode, LexMode, SqlMode, charset_default, messages,
 };
 
 use super::{Kind, SessionTimeZone, Variables, definition, unknown};
 use crate::{Error, Result, ResultCharset};
 
-/// The largest `max_allowed_packet`, as MySQL has it.
+/// The largest `max_allowed_packet`, as in MySQL.
 const MAX_PACKET_BYTES: u64 = 1 << 30;
 
 impl Variables {
-    /// Sets a variable of this session; says the value it has now. 1193, 1231 and 1232 as MySQL.
+    /// Sets a variable of this session and returns its new value; 1193, 1231 or 1232 as in MySQL.
     pub(crate) fn set(&mut self, name: &str, value: &Value) -> Result<Value> {
         let definition = definition(name).ok_or_else(|| unknown(name))?;
         let value = checked(definition.name, definition.kind, value)?;
@@ -21,13 +21,12 @@ impl Variables {
         Ok(value)
     }
 
-    /// How quotes are read.
+    /// How quotes are read by the lexer.
     pub(crate) fn lex_mode(&self) -> LexMode {
         LexMode::of_sql_mode(self.sql_mode, self.character_set_client, Comments::default())
     }
 
-    /// Brings the typed fields up to date; gives the value in MySQL's own spelling where it
-    /// differs.
+    /// Updates the typed fields. Returns the value in MySQL's own spelling if that differs.
     pub(super) fn apply(&mut self, name: &'static str, value: &Value) -> Result<Option<Value>> {
         let text = || value.to_string();
         let number = || match value {
@@ -93,7 +92,7 @@ impl Variables {
         self.timestamp_micros = (seconds > 0.0).then_some((seconds * 1e6).round() as i64);
     }
 
-    /// Character sets and collations go together: setting one sets the other.
+    /// Setting a character set also sets its collation, and the reverse.
     fn apply_charset(&mut self, name: &'static str, value: &Value) -> Result<Option<Value>> {
         let is_null = value.is_null();
         let charset = || by_charset(&value.to_string());
@@ -141,29 +140,27 @@ impl Variables {
     }
 }
 
-/// The character set that statements come in; 1231 for those that no statement can be written in.
+/// The character set of statements; 1231 for those that MySQL does not allow for clients.
 fn client_charset(collation: Collation) -> Result<Charset> {
     let name = collation.charset();
     if matches!(name, "ucs2" | "utf16" | "utf16le" | "utf32") {
         return Err(wrong_value("character_set_client", name));
     }
-    // Bytes are taken for texts as they are.
+    // The binary character set is read as UTF-8.
     Ok(Charset::named(name).unwrap_or(Charset::UTF8MB4))
 }
 
 fn by_charset(name: &str) -> Result<Collation> {
-    let unknown =
-        || Error::new(ErrorCode::UnknownCharset, format!("Unknown character set: '{name}'"));
+    let unknown = || Error::new(ErrorCode::UnknownCharset, messages::unknown_charset(name));
     charset_default(name).ok_or_else(unknown)
 }
 
 fn by_collation(name: &str) -> Result<Collation> {
-    let unknown =
-        || Error::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"));
+    let unknown = || Error::new(ErrorCode::UnknownCollation, messages::unknown_collation(name));
     Collation::by_name(name).ok_or_else(unknown)
 }
 
-/// The value in the form a variable of this kind keeps.
+/// Converts a value to the type of a variable.
 fn checked(name: &'static str, kind: Kind, value: &Value) -> Result<Value> {
     match (kind, value) {
         (Kind::Switch, _) => switch(name, value),
@@ -206,7 +203,7 @@ fn switch(name: &str, value: &Value) -> Result<Value> {
     Ok(Value::Int(truth))
 }
 
-/// Numbers for variables whose values are words.
+/// Accepts numbers for variables whose values are words.
 fn enumerated(name: &'static str, value: &Value) -> Result<Value> {
     let word = match (name, value) {
         ("completion_type", Value::Int(0) | Value::Uint(0)) => "NO_CHAIN",
@@ -222,11 +219,11 @@ fn enumerated(name: &'static str, value: &Value) -> Result<Value> {
     Ok(Value::Text(word.into()))
 }
 
-/// Locales whose days and months have English names.
+/// Locales in which days and months have English names.
 const ENGLISH: [&str; 9] =
     ["en_US", "en_AU", "en_CA", "en_GB", "en_IN", "en_NZ", "en_PH", "en_ZA", "en_ZW"];
 
-/// A locale in whose language days and months are named: 1235 for any but English.
+/// Checks the locale for names of days and months: 1235 if it is not English.
 fn names_of_times(name: &str) -> Result<Value> {
     let known = ENGLISH.iter().find(|known| known.eq_ignore_ascii_case(name));
     let what =
@@ -234,13 +231,13 @@ fn names_of_times(name: &str) -> Result<Value> {
     known.map(|known| Value::Text((*known).into())).ok_or_else(|| Error::unsupported(what()))
 }
 
-/// 1231.
+/// 1231: the value is not allowed.
 fn wrong_value(name: &str, value: &str) -> Error {
     let message = format!("Variable '{name}' can't be set to the value of '{value}'");
     Error::new(ErrorCode::WrongValueForVariable, message)
 }
 
-/// 1232.
+/// 1232: the value has the wrong type.
 fn wrong_type(name: &str) -> Error {
     let message = format!("Incorrect argument type to variable '{name}'");
     Error::new(ErrorCode::WrongTypeForVariable, message)

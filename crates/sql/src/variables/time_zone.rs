@@ -5,12 +5,12 @@ use remora_mysql::{ErrorCode, Zone};
 
 use crate::{Error, Result};
 
-/// A session's time zone, and how it was named.
+/// A session's time zone with its name.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionTimeZone {
-    /// As it was named: `SYSTEM`, `+02:00`, `Europe/Berlin`.
+    /// The name as given: `SYSTEM`, `+02:00`, `Europe/Berlin`.
     pub name: String,
-    /// What it means.
+    /// Its rules.
     pub zone: TimeZone,
 }
 
@@ -25,7 +25,7 @@ impl SessionTimeZone {
         Self { name: zone.name().to_owned(), zone: zone.rules().clone() }
     }
 
-    /// Reads a name; 1298 if it is none.
+    /// Parses a name; 1298 if it is unknown.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         Zone::parse(text).map(|zone| Self::of(&zone)).map_err(|_| unknown(text))
     }

@@ -1,5 +1,5 @@
-//! The rows of percolate tables: queries by keywords with conditions, which are checked before they are written, and
-//! the documents that are put to them.
+//! The rows of percolate tables: keyword queries with filters, which are checked before they are
+//! written, and the documents that are matched with them.
 
 use std::sync::Arc;
 
@@ -19,32 +19,32 @@ use crate::{
     transaction::TableStorage,
 };
 
-/// The places of a rule's columns.
+/// The positions of a rule's columns.
 pub(crate) const ID: usize = 0;
 pub(crate) const QUERY: usize = 1;
 pub(crate) const TAGS: usize = 2;
 pub(crate) const FILTERS: usize = 3;
 
-/// The documents of a percolate table, as a table that nobody has.
+/// The documents of a percolate table, in the form of a table that is stored nowhere.
 pub(crate) struct Documents {
     target: TargetTable,
 }
 
 impl Documents {
-    /// Those of a percolate table; `None` of any other.
+    /// The documents of a percolate table; `None` for any other table.
     pub(crate) fn of(name: &TableName, schema: &Schema) -> Option<Self> {
         let table = SqlTable::once(schema.documents()?.clone());
         let place = TableStorage::Temporary(name.clone());
         Some(Self { target: TargetTable::at(name.clone(), place, table) })
     }
 
-    /// What SQL knows of them.
+    /// The declaration of the documents in SQL.
     pub(crate) fn table(&self) -> &Arc<SqlTable> {
         &self.target.table
     }
 
-    /// Their rows of the values of some columns each, as an INSERT makes them. A value that does not fit is an error
-    /// with its column and the number of its document.
+    /// Makes rows of values given for some columns, as INSERT does. A value that does not fit is an
+    /// error that names the column and the document's number.
     pub(crate) async fn rows(
         &self,
         session: &mut SessionState,
@@ -61,7 +61,8 @@ impl Documents {
         Ok(rows)
     }
 
-    /// Of which documents each condition holds, or its error: see [`conditions_over`].
+    /// Evaluates conditions: for which documents each one holds, or its error. See
+    /// [`conditions_over`].
     pub(crate) async fn conditions(
         &self,
         session: &mut SessionState,
@@ -71,7 +72,7 @@ impl Documents {
         conditions_over(session, &self.target, rows, conditions).await
     }
 
-    /// Refuses filters that are not a condition of a document.
+    /// Checks that filters are a condition on the documents.
     async fn check(&self, session: &mut SessionState, filters: &str) -> Result<()> {
         check_filters(filters)?;
         let held = self.conditions(session, &[], &[filters]).await?;
@@ -79,8 +80,9 @@ impl Documents {
     }
 }
 
-/// Refuses filters that are more than one condition, or that a statement must not evaluate for somebody else:
-/// subqueries, variables and functions with effects. Filters that were not written by SQL are checked when they are read.
+/// Refuses filters that are more than one condition, or that must not be evaluated for another
+/// user: subqueries, variables and functions with effects. Filters that were not written by SQL are
+/// checked when they are read.
 pub(crate) fn check_filters(filters: &str) -> Result<()> {
     let condition = format!("({filters})");
     check_stored(&condition, Owner::Filters)?;
@@ -91,7 +93,8 @@ pub(crate) fn check_filters(filters: &str) -> Result<()> {
     Err(Error::new(ErrorCode::ParseError, message))
 }
 
-/// Refuses rows of a percolate table whose queries or filters are not understood; rows of other tables pass.
+/// Refuses rows of a percolate table whose query or filters cannot be parsed. Does nothing for
+/// other tables.
 pub(super) async fn check_rules(
     session: &mut SessionState,
     target: &TargetTable,
@@ -112,7 +115,7 @@ pub(super) async fn check_rules(
     Ok(())
 }
 
-/// 1064 in Sphinx's words, with the table's name, for a query that is not understood.
+/// 1064 with Sphinx's message and the table's name, for a query that cannot be parsed.
 pub(crate) fn refused(table: &TableName, error: &EngineError) -> Error {
     match error {
         EngineError::Request { message, .. } => {

@@ -1,4 +1,4 @@
-//! The values of a column of a table of several parts, with their numbers of rows: sums of what the parts count.
+//! FACET over a table with several parts: sums the counts of the parts.
 
 use std::{cmp::Reverse, time::Instant};
 
@@ -8,7 +8,7 @@ use crate::{
     compare, encode::fit, interrupt::InterruptCheck,
 };
 
-/// Most distinct values of a part, or of all of them together, that are counted.
+/// The most distinct values that are counted, in one part or in all together.
 pub const MAX_FACET_VALUES: u64 = if cfg!(test) { 30 } else { 1 << 16 };
 
 impl GatheredTable {
@@ -54,7 +54,7 @@ impl GatheredTable {
         }
         let distinct = all.len() as u64;
         let matched = all.iter().map(|(_, count)| count).sum();
-        // By count, ties by value, ascending: as they are.
+        // By descending count. Equal counts stay in the order of their values.
         all.sort_by_key(|(_, count)| Reverse(*count));
         let values = all.into_iter().skip(request.offset).take(request.limit);
         let values: Vec<(Value, u64)> = values.collect();

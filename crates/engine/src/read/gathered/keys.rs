@@ -1,5 +1,5 @@
-//! Keys that several parts of a table share: found by reading the keys where the parts' key ranges overlap, and cached;
-//! the cache has the tables' definitions too.
+//! Keys that several parts of a table have in common. They are found by reading the keys in the
+//! ranges where the parts overlap, and cached together with the tables' definitions.
 
 use std::{
     cmp::Reverse,
@@ -12,25 +12,26 @@ use parking_lot::Mutex;
 use super::{PartOpenFailure, lie, part::Part};
 use crate::{Error, RequestPart, Result, Schema, interrupt::InterruptCheck};
 
-/// Most keys hidden in all parts of a table together.
+/// The most keys hidden in all parts of a table together.
 pub(in crate::read) const MAX_HIDDEN: usize = if cfg!(test) { 4_096 } else { 1 << 18 };
-/// Most bytes of those keys.
+/// The most bytes of those keys.
 pub(in crate::read) const MAX_HIDDEN_BYTES: usize = 16 << 20;
-/// Most keys that are compared to find shared ones.
+/// The most keys that are compared to find shared ones.
 const MAX_COMPARED: usize = if cfg!(test) { 20_000 } else { 1 << 22 };
-/// Most tables in the caches of hidden keys and of definitions.
+/// The most tables in the caches of hidden keys and of definitions.
 const MAX_KNOWN: usize = 64;
 const MAX_KNOWN_BYTES: usize = 2 * MAX_HIDDEN_BYTES;
 
 /// The hidden keys of each part.
 type Hidden = Vec<Vec<Vec<u8>>>;
 
-/// What opening a table again needs not find out again.
+/// What is cached for opening a table again.
 #[derive(Default)]
 pub struct PartsCache {
     /// The keys that parts share, by the names and versions of the parts.
     hidden: Mutex<HiddenKeysCache>,
-    /// The definitions by the names of the tables, so that plans know a definition that did not change.
+    /// The definitions by table name. An unchanged definition keeps its identity, by which plans
+    /// recognize it.
     definitions: Mutex<HashMap<String, Arc<Schema>>>,
 }
 
@@ -53,7 +54,7 @@ impl HiddenKeysCache {
 }
 
 impl PartsCache {
-    /// This definition of a table, or an equal one that is known.
+    /// The cached definition if it equals this one, else this one.
     pub(super) fn definition(&self, schema: Schema) -> Arc<Schema> {
         let mut known = self.definitions.lock();
         if let Some(known) = known.get(&schema.name).filter(|known| ***known == schema) {

@@ -35,11 +35,13 @@ use crate::{
     },
 };
 
-/// Most rounds in which statistics are gathered: for keywords, for sets of them, for sets at certain positions.
+/// The most rounds in which statistics are gathered: for keywords, for sets of them, for sets at
+/// certain positions.
 const MAX_ROUNDS: usize = 16;
-/// Most rows of a table. More than any table has, and small enough for the planner's arithmetic.
+/// The most rows of a table. It is more than any table has, and small enough for the planner's
+/// arithmetic.
 const MAX_ROWS: u64 = 1 << 40;
-/// Queries whose statistics are cached.
+/// The number of queries whose statistics are cached.
 const MAX_KNOWN: usize = 256;
 
 /// Cached statistics. The key is the query's text, whether occurrences are counted, and whether a ranking

@@ -1,5 +1,5 @@
-//! A page of a table of several parts, in any order that the engine has: each part sends its own first rows, and the
-//! first of all are selected while they arrive.
+//! A page of a table with several parts, in any order that the engine supports: each part sends its
+//! own first rows, and the first of all are selected as they arrive.
 
 use std::{cmp::Ordering, sync::Arc, time::Instant};
 
@@ -18,12 +18,12 @@ use crate::{
     Selection, TextQuery, Value, compare, interrupt::InterruptCheck,
 };
 
-/// Most bytes of the rows that are held at a time.
+/// The most bytes of rows held at a time.
 const MAX_HELD_BYTES: usize = if cfg!(test) { 64 << 10 } else { 16 << 20 };
-/// Most rows that are asked for at a time.
+/// The most rows requested at a time.
 const MAX_BATCH_ROWS: usize = 8_192;
 
-/// What a part of the order compares: a value of a row, by its place.
+/// One comparison of the order: the position of the value in a row, and how it compares.
 struct Compared {
     place: usize,
     /// The order of texts, if they do not compare by bytes.
@@ -32,7 +32,7 @@ struct Compared {
 }
 
 impl Compared {
-    /// The value that is compared.
+    /// The value in the form that is compared.
     fn of(&self, value: Value) -> Value {
         match (self.order, value) {
             (Some(order), Value::Text(text)) => {
@@ -47,9 +47,9 @@ impl Compared {
 
 /// A row that may be on the page.
 struct Candidate {
-    /// What is compared of it.
+    /// The values that are compared.
     values: Vec<Value>,
-    /// Its place among all rows, which arrive in key order.
+    /// Its number in order of arrival, which is key order.
     arrival: u64,
     /// Its columns, and its score if it has one.
     row: Vec<Value>,
@@ -61,13 +61,13 @@ impl Candidate {
     }
 }
 
-/// The first rows of those that arrived.
+/// The first rows among those that arrived (bounded selection).
 struct Selected {
     parts: Vec<Compared>,
     key_descending: bool,
     wanted: usize,
     candidates: Vec<Candidate>,
-    /// The last of the first rows so far: no row behind it is needed.
+    /// The last of the first rows so far. Rows after it are not needed.
     threshold: Option<(Vec<Value>, u64)>,
     bytes: usize,
     arrived: u64,
@@ -88,7 +88,7 @@ impl Selected {
         directed(a.1.cmp(&b.1), self.key_descending)
     }
 
-    /// Takes the rows of a batch; false if too much would be held.
+    /// Adds the rows of a batch; false if they would take too much memory.
     fn take(&mut self, batch: &ColumnBatch) -> bool {
         for at in 0..batch.rows {
             let value =
@@ -111,7 +111,7 @@ impl Selected {
             }
             if self.bytes > MAX_HELD_BYTES {
                 self.cut();
-                // Else each row would need a cut.
+                // Otherwise almost every row would need another cut.
                 if self.bytes > MAX_HELD_BYTES / 2 {
                     return false;
                 }
@@ -120,7 +120,7 @@ impl Selected {
         true
     }
 
-    /// Leaves the first rows alone, in order.
+    /// Keeps only the first rows, sorted.
     fn cut(&mut self) {
         let mut candidates = std::mem::take(&mut self.candidates);
         candidates.sort_unstable_by(|a, b| self.order(a.place(), b.place()));
@@ -134,7 +134,7 @@ impl Selected {
     }
 }
 
-/// The memory of a row's values.
+/// The approximate memory of a row's values, in bytes.
 fn bytes_of(row: &[Value]) -> usize {
     let bytes = |value: &Value| match value {
         Value::Text(text) | Value::Json(text) => text.len(),
@@ -144,18 +144,18 @@ fn bytes_of(row: &[Value]) -> usize {
     row.iter().map(|value| size_of::<Value>() + bytes(value)).sum()
 }
 
-/// The columns that a page reads, and what its order compares of them.
+/// The columns that a page reads, and the comparisons of its order.
 struct Columns {
-    /// Their positions in the schema: first the fields, then others that the order needs.
+    /// Positions in the schema: first the requested fields, then others that the order needs.
     positions: Vec<usize>,
     fields: usize,
     compared: Vec<Compared>,
-    /// Whether rows have a score, behind the columns.
+    /// Whether rows have a score after the columns.
     is_scored: bool,
 }
 
 impl GatheredTable {
-    /// What a page reads; `None` for a field that is no single column.
+    /// The columns that a page reads; `None` for a field that is not a single column.
     fn columns_of(&self, request: &SearchRequest, order: &Order) -> Option<Columns> {
         let schema = &self.schema;
         let fields = request.fields.iter().map(|name| position(schema, name));
@@ -167,7 +167,7 @@ impl GatheredTable {
                 PartBy::Column(id, _) => (id, None),
                 PartBy::Keyed(id, order) => (id, Some(order)),
                 PartBy::Score => {
-                    // Its place is known once all columns are.
+                    // Its position follows all columns, whose number is not known yet.
                     compared.push((None, None, part.descending));
                     continue;
                 }
@@ -190,8 +190,9 @@ impl GatheredTable {
         Some(Columns { positions, fields, compared, is_scored: order.needs_scores() })
     }
 
-    /// The rows of a page, without their keys and total, and a report. `None` for a request with a cursor or
-    /// highlights, for scores of anything but a keyword query, and if so many rows, or bytes of them, would be held here.
+    /// The rows of a page, without keys and total, and a report. `None` for a request with a cursor
+    /// or highlights, for scores of anything but a keyword query, and if too many rows or bytes
+    /// would be held here.
     pub(in crate::read) fn page(
         self: &Arc<Self>,
         request: &SearchRequest,
@@ -262,7 +263,8 @@ impl GatheredTable {
         Ok(Some((hits, report)))
     }
 
-    /// The warning about the keyword query of a selection; none if the query came from another server, which warns.
+    /// The warning about a selection's keyword query. None if the query came from another server,
+    /// which warns its client itself.
     pub(in crate::read) fn warning_of(
         &self,
         selection: &Selection,

@@ -10,7 +10,8 @@ use crate::{
 /// A pending answer; calling it waits. So all parts can be asked before the first answer arrives.
 pub type Answer<'a, T> = Box<dyn FnOnce() -> Result<T> + 'a>;
 
-/// Values with their numbers of rows; `None` if there are more than [`crate::MAX_FACET_VALUES`], or too many bytes.
+/// Values with their row counts; `None` if there are more than [`crate::MAX_FACET_VALUES`], or too
+/// many bytes.
 pub type PartValues = Option<Vec<(Value, u64)>>;
 
 /// Rows in key order, in batches.

@@ -33,7 +33,7 @@ pub(crate) struct GatheredRows {
     scores: Vec<ColumnType>,
     batch_rows: usize,
     batch_bytes: usize,
-    /// Most rows still to be returned; exactly as many if `is_counted`.
+    /// The most rows still to be returned; exactly as many if `is_counted`.
     left: u64,
     /// Whether only the number of rows is needed, and no values are read.
     is_counted: bool,

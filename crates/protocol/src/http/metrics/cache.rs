@@ -1,5 +1,5 @@
-//! The result cache's families. All of them are there while the cache is off too, so that turning it
-//! off does not look like a server that is gone.
+//! The metrics of the result cache. They are also present while the cache is off, so that turning
+//! it off does not look like a missing server.
 
 use super::Page;
 use crate::line::reply::CacheStats;
@@ -17,7 +17,7 @@ impl Page {
             ],
         );
         self.gauge("mygramdb_cache_entries", "Replies kept", cache.entries);
-        // There is neither an index nor a queue of what is to be invalidated.
+        // The cache has neither an index nor a queue of invalidations.
         self.by_label(
             ("mygramdb_cache_memory_bytes", "gauge", "Bytes of the replies kept"),
             "type",
@@ -43,7 +43,7 @@ impl Page {
         self.gauge("mygramdb_cache_hit_rate", "Share of replies given again", rate);
     }
 
-    /// Replies that are not, or no longer, kept.
+    /// Replies that were not kept or were dropped.
     fn cache_losses(&mut self, cache: &CacheStats) {
         self.counter("mygramdb_cache_evictions_total", "Replies that made room", cache.evictions);
         let name = "mygramdb_cache_ttl_expirations_total";
@@ -81,7 +81,7 @@ impl Page {
         self.gauge(name, "Whether replies are packed", 0);
     }
 
-    /// A family of samples that differ in one label.
+    /// A family with one label.
     fn by_label(&mut self, family: (&str, &str, &str), label: &str, samples: &[(&str, u64)]) {
         let (name, kind, help) = family;
         self.family(name, kind, help);

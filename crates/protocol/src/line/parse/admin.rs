@@ -1,4 +1,4 @@
-//! Commands that are not about rows.
+//! Parses commands that do not read rows.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use crate::line::{
     token::{Token, Tokens},
 };
 
-/// How long WAIT waits if it does not say.
+/// The default timeout of WAIT.
 const DEFAULT_WAIT: Duration = Duration::from_secs(30);
-/// The longest wait, in seconds.
+/// The longest timeout of WAIT, in seconds.
 const MAX_WAIT_S: f64 = 3600.0;
 
-/// Parses the arguments of any command but SEARCH, COUNT, GET and FACET.
+/// Parses the arguments of all commands except SEARCH, COUNT, GET and FACET.
 pub(super) fn parse(command: &Token, tokens: &mut Tokens) -> Result<Command, LineError> {
     match () {
         () if command.is("INFO") => Ok(Command::Info),
@@ -34,7 +34,7 @@ pub(super) fn parse(command: &Token, tokens: &mut Tokens) -> Result<Command, Lin
     }
 }
 
-/// `AUTH token`, and Remora's own `AUTH user password`.
+/// `AUTH token`, and Remora's `AUTH user password`.
 pub(super) fn parse_auth(tokens: &mut Tokens, strict: bool) -> Result<Command, LineError> {
     let first = required(tokens, "AUTH requires a token")?;
     let second = if strict { None } else { optional(tokens) };

@@ -1,4 +1,4 @@
-//! Clauses behind the text.
+//! The clauses after the text.
 
 use remora_engine::{Filter, Highlight, Selection, SortKey, TextQuery};
 
@@ -8,29 +8,29 @@ use crate::line::{
     token::{Token, Tokens},
 };
 
-/// Most names of FIELDS.
+/// The most names of FIELDS.
 pub(crate) const MAX_FIELDS: usize = 1024;
-/// Most bytes of a highlighting tag.
+/// The most bytes of a highlighting tag.
 pub(crate) const MAX_TAG_BYTES: usize = 256;
-/// Most characters of a snippet.
+/// The most characters of a snippet.
 pub(crate) const MAX_SNIPPET_CHARS: usize = 10_000;
-/// Most fragments of a snippet.
+/// The most fragments of a snippet.
 pub(crate) const MAX_FRAGMENTS: usize = 100;
-/// Most of OFFSET.
+/// The greatest OFFSET.
 pub(crate) const MAX_OFFSET: usize = u32::MAX as usize;
 
-/// Keywords that a clause begins with.
+/// Keywords that begin a clause.
 pub(super) const KEYWORDS: [&str; 8] =
     ["AND", "NOT", "FILTER", "SORT", "LIMIT", "OFFSET", "HIGHLIGHT", "FUZZY"];
 
-/// Remora's own.
+/// Those that only Remora has.
 pub(super) const REMORA_KEYWORDS: [&str; 3] = ["FIELDS", "AFTER", "CURSOR"];
 
-/// What the text and the clauses of a query said so far.
+/// The text and the clauses of a query that were parsed so far.
 pub(crate) struct Clauses<'l> {
     pub command: &'static str,
     pub limits: &'l ParseLimits,
-    /// The text and the terms of AND and NOT: all must hold.
+    /// The text and the terms of AND and NOT. All of them must match.
     pub text: Vec<TextQuery>,
     pub sort: Vec<SortKey>,
     pub limit: Option<usize>,
@@ -39,9 +39,9 @@ pub(crate) struct Clauses<'l> {
     pub cursor: bool,
     pub fields: Vec<String>,
     pub highlight: Option<Highlight>,
-    /// Bytes that count towards the query's length.
+    /// The bytes that count towards the limit of a query.
     pub query_bytes: usize,
-    /// Edits within which a word matches.
+    /// The maximum edit distance of a matching word.
     pub fuzzy: Option<u8>,
     filters: Vec<Filter>,
     and_terms: usize,
@@ -71,14 +71,14 @@ impl<'l> Clauses<'l> {
         }
     }
 
-    /// Adds a condition; all must hold.
+    /// Adds a condition. All conditions must hold.
     pub(crate) fn filter(&mut self, read: filter::Read) {
         self.query_bytes += read.bytes;
         self.conditions += read.conditions;
         self.filters.push(read.filter);
     }
 
-    /// The rows that are meant, if all limits hold.
+    /// The selected rows, if all limits are observed.
     pub(crate) fn finish(self, table: String) -> Result<Selection, LineError> {
         self.check_limits()?;
         let text = combined(self.text, TextQuery::And);
@@ -108,7 +108,7 @@ impl<'l> Clauses<'l> {
     }
 }
 
-/// All of them at once; the only one is itself.
+/// The conjunction of all; a single one is returned as it is.
 fn combined<T>(mut all: Vec<T>, and: fn(Vec<T>) -> T) -> Option<T> {
     match all.len() {
         0 | 1 => all.pop(),
@@ -116,7 +116,7 @@ fn combined<T>(mut all: Vec<T>, and: fn(Vec<T>) -> T) -> Option<T> {
     }
 }
 
-/// Reads clauses up to the end.
+/// Parses clauses up to the end.
 pub(super) fn read_clauses(tokens: &mut Tokens, clauses: &mut Clauses) -> Result<(), LineError> {
     while let Some(keyword) = tokens.next().cloned() {
         read_clause(&keyword, tokens, clauses)?;
@@ -162,7 +162,7 @@ fn read_clause(
     }
 }
 
-/// Whether the command takes the clause, in this dialect.
+/// Whether the command permits the clause in this dialect.
 fn is_allowed(keyword: &Token, clauses: &Clauses) -> bool {
     match clauses.command {
         "SEARCH" => {
@@ -257,7 +257,7 @@ fn parse_offset(text: &str, what: &str, code: u16) -> Result<usize, LineError> {
     }
 }
 
-/// A number of digits alone; one that is too large is the largest.
+/// An unsigned number in digits. If it is too large, the greatest number.
 fn parse_number(text: &str) -> Option<usize> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().unwrap_or(usize::MAX))
@@ -281,7 +281,7 @@ fn read_highlight(tokens: &mut Tokens, clauses: &mut Clauses) -> Result<(), Line
     Ok(())
 }
 
-/// HIGHLIGHT where nothing else is said.
+/// The default settings of HIGHLIGHT.
 pub(crate) fn default_highlight() -> Highlight {
     Highlight {
         open: "<em>".to_owned(),
@@ -327,7 +327,7 @@ fn read_fuzzy(tokens: &mut Tokens, clauses: &mut Clauses) -> Result<(), LineErro
     Ok(())
 }
 
-/// Names apart by commas, or `*`.
+/// Names separated by commas, or `*`.
 pub(super) fn read_fields(tokens: &mut Tokens) -> Result<Vec<String>, LineError> {
     let missing = || LineError::syntax("FIELDS requires column names with commas between, or *");
     let mut fields = Vec::new();

@@ -11,7 +11,7 @@ use remora_engine::TextQuery;
 use super::{ParseLimits, text::Lexeme};
 use crate::line::{LineError, code};
 
-/// Parses a whole expression.
+/// Parses a complete expression.
 pub(super) fn parse(lexemes: &[Lexeme], limits: &ParseLimits) -> Result<TextQuery, LineError> {
     let terms = lexemes.iter().filter(|lexeme| matches!(lexeme, Lexeme::Term(_))).count();
     if terms > limits.max_terms {
@@ -26,7 +26,7 @@ pub(super) fn parse(lexemes: &[Lexeme], limits: &ParseLimits) -> Result<TextQuer
 }
 
 struct Parser<'a> {
-    /// What is left.
+    /// The remaining tokens.
     lexemes: &'a [Lexeme<'a>],
     max_depth: usize,
 }

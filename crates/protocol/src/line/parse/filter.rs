@@ -23,23 +23,23 @@ use crate::line::{
     token::{Token, Tokens},
 };
 
-/// Most bytes of a value.
+/// The most bytes of a value.
 pub(crate) const MAX_VALUE_BYTES: usize = 1024;
-/// Most bytes of a column's name.
+/// The most bytes of a column's name.
 const MAX_COLUMN_BYTES: usize = 128;
-/// What a filter with too few tokens is answered.
+/// The error for a filter with too few tokens.
 const INCOMPLETE: &str = "FILTER requires column, operator, and value";
 
-/// A filter and what it counts.
+/// A filter and what it counts towards the limits.
 pub(crate) struct Read {
     pub filter: Filter,
-    /// Bytes of its columns and values.
+    /// The bytes of its columns and values.
     pub bytes: usize,
-    /// How many conditions it has.
+    /// The number of its conditions.
     pub conditions: usize,
 }
 
-/// Reads what stands behind FILTER.
+/// Parses what follows FILTER.
 pub(super) fn read(tokens: &mut Tokens, limits: &ParseLimits) -> Result<Read, LineError> {
     let mut reader = Reader { words: Words::new(tokens), limits, bytes: 0, conditions: 0 };
     let filter = match reader.words.tokens().rest() {
@@ -55,7 +55,7 @@ pub(super) fn read(tokens: &mut Tokens, limits: &ParseLimits) -> Result<Read, Li
     Ok(Read { filter, bytes: reader.bytes, conditions: reader.conditions })
 }
 
-/// Reads a whole text as `or`.
+/// Parses a complete text as `or`.
 pub(crate) fn read_expression(text: &str, limits: &ParseLimits) -> Result<Read, LineError> {
     let tokens = &mut Tokens::cut(text.as_bytes())?;
     let mut reader = Reader { words: Words::new(tokens), limits, bytes: 0, conditions: 0 };
@@ -66,7 +66,7 @@ pub(crate) fn read_expression(text: &str, limits: &ParseLimits) -> Result<Read, 
     }
 }
 
-/// The comparison that a text names, as a symbol or a keyword.
+/// The comparison for a symbol or a keyword.
 pub(crate) fn comparison_named(text: &str) -> Option<Comparison> {
     match operator_at(text, 0) {
         Some((comparison, length)) => (length == text.len()).then_some(comparison),
@@ -74,7 +74,7 @@ pub(crate) fn comparison_named(text: &str) -> Option<Comparison> {
     }
 }
 
-/// A column's name is short and of letters, digits and `_.$-`.
+/// Checks that a column's name is short and consists of letters, digits and `_.$-`.
 pub(crate) fn check_column(name: &str, limits: &ParseLimits) -> Result<(), LineError> {
     let fits = |char: char| {
         char.is_ascii_alphanumeric()
@@ -102,7 +102,7 @@ struct Reader<'t, 'a> {
 }
 
 impl Reader<'_, '_> {
-    /// MygramDB's form: whole tokens, so that a value may hold any character.
+    /// MygramDB's form: the operands are whole tokens, so a value may contain any character.
     fn comparison(&mut self) -> Result<Filter, LineError> {
         let tokens = self.words.tokens();
         let first = tokens.next().ok_or_else(|| error(INCOMPLETE))?.clone();

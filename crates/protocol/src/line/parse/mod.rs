@@ -1,4 +1,4 @@
-//! Tokens to commands.
+//! Parses tokens as commands.
 
 mod admin;
 pub(crate) mod clause;
@@ -13,28 +13,28 @@ use remora_engine::{FacetRequest, SearchRequest, Selection};
 use super::{Command, Dump, Get, LineError, Search, code, token::Tokens};
 use clause::{Clauses, read_clauses, read_fields};
 
-/// Limits of a request, and which dialect it is read as.
+/// The limits and the dialect of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseLimits {
-    /// Refuses what MygramDB does not know: FIELDS, CURSOR, AFTER, filters in parentheses, IN,
-    /// BETWEEN, IS NULL, several sort columns, a search without text.
+    /// Whether to refuse what MygramDB does not support: FIELDS, CURSOR, AFTER, filters in
+    /// parentheses, IN, BETWEEN, IS NULL, several sort columns, a search without text.
     pub strict: bool,
-    /// LIMIT where none is written.
+    /// The default of LIMIT.
     pub default_limit: usize,
-    /// Most of LIMIT.
+    /// The greatest LIMIT.
     pub max_limit: usize,
-    /// Most bytes of text, terms, filters, sort columns and tags together; 0 is no limit.
+    /// The most bytes of text, terms, filters, sort columns and tags together; 0 means no limit.
     pub max_query_bytes: usize,
-    /// Most terms of an expression, and most AND and NOT clauses each.
+    /// The most terms of an expression, and the most AND and the most NOT clauses.
     pub max_terms: usize,
-    /// Most conditions.
+    /// The most conditions.
     pub max_filters: usize,
-    /// Most levels of parentheses and NOT.
+    /// The deepest nesting of parentheses and NOT.
     pub max_depth: usize,
 }
 
 impl Default for ParseLimits {
-    /// Remora's own.
+    /// The limits of Remora.
     fn default() -> Self {
         Self {
             strict: false,
@@ -49,7 +49,7 @@ impl Default for ParseLimits {
 }
 
 impl ParseLimits {
-    /// MygramDB's.
+    /// The limits and the dialect of MygramDB.
     pub fn mygramdb() -> Self {
         Self {
             strict: true,
@@ -61,12 +61,11 @@ impl ParseLimits {
     }
 }
 
-/// Reads one frame, its CRLF taken off.
+/// Parses a frame without its CRLF.
 ///
 /// # Errors
-/// A [`LineError`] with the code for the part that is wrong: the frame is empty, its command is not
-/// known, a clause does not follow the grammar or is beyond `limits`, or something stands behind
-/// the command.
+/// A [`LineError`] with the code for what is wrong: the frame is empty, the command is unknown, a
+/// clause violates the grammar or exceeds `limits`, or something follows a complete command.
 pub fn parse(frame: &[u8], limits: &ParseLimits) -> Result<Command, LineError> {
     let tokens = &mut Tokens::cut(frame)?;
     let Some(command) = tokens.next().cloned() else {
@@ -89,8 +88,8 @@ pub fn parse(frame: &[u8], limits: &ParseLimits) -> Result<Command, LineError> {
     }
 }
 
-/// Whether words behind a whole command are passed over: as MygramDB does it for most commands that
-/// are not about rows, and for INFO under either dialect.
+/// Whether surplus words after a command are ignored: like in MygramDB, for most commands that do
+/// not read rows; and for INFO in both dialects.
 fn ignores_rest(command: &Command, limits: &ParseLimits) -> bool {
     match command {
         Command::Info => true,
@@ -105,8 +104,8 @@ fn ignores_rest(command: &Command, limits: &ParseLimits) -> bool {
     }
 }
 
-/// Cuts the text of a composite key into its parts; commas and backslashes within a part stand
-/// behind a backslash. `None` if there are not as many parts. A key of one part is taken as it is.
+/// Splits the text of a composite key. Commas and backslashes within a part are escaped by a
+/// backslash. `None` if the number of parts is another. A key of one part is taken literally.
 pub fn split_key(key: &str, parts: usize) -> Option<Vec<String>> {
     if parts == 1 {
         return Some(vec![key.to_owned()]);
@@ -189,7 +188,7 @@ fn read_table(tokens: &mut Tokens, missing: &str) -> Result<String, LineError> {
     Ok(table)
 }
 
-/// Whether a command needs a text.
+/// Whether a command must have a text.
 #[derive(PartialEq, Eq)]
 enum Text {
     Asked,

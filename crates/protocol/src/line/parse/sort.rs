@@ -1,4 +1,4 @@
-//! SORT.
+//! Parses SORT.
 
 use remora_engine::{SortBy, SortKey};
 
@@ -8,14 +8,14 @@ use crate::line::{
     token::{Token, Tokens},
 };
 
-/// Most sort columns.
+/// The most sort columns.
 const MAX_SORT_KEYS: usize = 16;
-/// What several sort columns are answered under MygramDB's dialect.
+/// The error for several sort columns in MygramDB's dialect.
 const SINGLE_SORT: &str = "Multiple column sorting is not supported. Sort by a single column only.";
-/// What is answered where a comma between sort columns is missing.
+/// The error for a missing comma between sort columns.
 const SORT_COMMA: &str = "SORT takes a column and ASC or DESC; put commas between several";
 
-/// `[BY] [column] [ASC|DESC]`, and further ones behind commas.
+/// `[BY] [column] [ASC|DESC]`, and more of them after commas.
 pub(super) fn read(tokens: &mut Tokens, clauses: &mut Clauses) -> Result<(), LineError> {
     tokens.eat("BY");
     let keys = sort_words(tokens, clauses.limits.strict);
@@ -35,7 +35,7 @@ pub(super) fn read(tokens: &mut Tokens, clauses: &mut Clauses) -> Result<(), Lin
     Ok(())
 }
 
-/// The words up to the next clause, cut at commas.
+/// The words up to the next clause, split at commas.
 fn sort_words<'a>(tokens: &mut Tokens<'a>, strict: bool) -> Vec<Vec<Token<'a>>> {
     let is_clause =
         |token: &Token| token.is_any(&KEYWORDS) || (!strict && token.is_any(&REMORA_KEYWORDS));

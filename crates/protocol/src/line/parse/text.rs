@@ -1,4 +1,4 @@
-//! The text of a query: one literal, or a boolean expression.
+//! Parses the text of a query: a literal, or a boolean expression.
 
 use remora_engine::TextQuery;
 
@@ -11,21 +11,22 @@ use crate::line::{
 /// Keywords that end a text. AND, OR and NOT may be part of it.
 const ENDS: [&str; 7] = ["FILTER", "SORT", "LIMIT", "OFFSET", "HIGHLIGHT", "FUZZY", "FACET"];
 
-/// Remora's own, which end a text only in capitals: `life after death` is a text to MygramDB.
+/// Remora's keywords, which end a text only in upper case: for MygramDB `life after death` is a
+/// text.
 const REMORA_ENDS: [&str; 3] = ["FIELDS", "AFTER", "CURSOR"];
 
-/// What ORDER BY is answered.
+/// The error for ORDER BY.
 pub(super) const ORDER_BY: &str =
     "ORDER BY is not supported. Use SORT instead. Example: SEARCH table text SORT column DESC";
 
 /// A text.
 pub(crate) struct Read {
     pub query: TextQuery,
-    /// Bytes that count towards the query's length.
+    /// The bytes that count towards the limit of a query.
     pub bytes: usize,
 }
 
-/// A piece of an expression.
+/// A token of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lexeme<'a> {
     Open,
@@ -36,8 +37,8 @@ pub(super) enum Lexeme<'a> {
     Term(&'a str),
 }
 
-/// Reads the text; `None` if a clause stands in its place. OR or NOT without a term is itself the
-/// text to MygramDB.
+/// Parses the text; `None` if a clause stands in its place. As in MygramDB, OR or NOT without a
+/// term is itself the text.
 pub(super) fn read(
     tokens: &mut Tokens,
     limits: &ParseLimits,
@@ -70,7 +71,7 @@ pub(super) fn read(
     Ok(read)
 }
 
-/// Reads a whole text as an expression.
+/// Parses a complete text as an expression.
 pub(crate) fn read_expression(text: &str, limits: &ParseLimits) -> Result<TextQuery, LineError> {
     let tokens = Tokens::cut(text.as_bytes())?;
     let lexemes: Vec<Lexeme> = tokens.rest().iter().flat_map(lexemes).collect();
@@ -78,7 +79,7 @@ pub(crate) fn read_expression(text: &str, limits: &ParseLimits) -> Result<TextQu
     expression::parse(&lexemes, limits)
 }
 
-/// How many tokens stand before the first keyword that ends a text, outside parentheses.
+/// The number of tokens before the first keyword that ends a text, outside parentheses.
 fn extent(tokens: &[Token], limits: &ParseLimits) -> Result<usize, LineError> {
     let mut depth = 0;
     for (at, token) in tokens.iter().enumerate() {
@@ -109,7 +110,7 @@ fn depth_change(text: &str) -> isize {
     text.bytes().map(change).sum()
 }
 
-/// The pieces of a token: a quoted one is a term; a bare one is cut at parentheses.
+/// The pieces of a token: a quoted token is a term, others are split at parentheses.
 fn lexemes<'a>(token: &'a Token) -> impl Iterator<Item = Lexeme<'a>> {
     let mut rest = (!token.text.is_empty() || token.quoted).then_some(&*token.text);
     std::iter::from_fn(move || {
@@ -158,8 +159,8 @@ fn check_parentheses(lexemes: &[Lexeme]) -> Result<(), LineError> {
     }
 }
 
-/// Whether AND and NOT belong to the text: it has an OR, an operator within parentheses, a
-/// parenthesis behind an operator, or a NOT at its beginning.
+/// Whether AND and NOT belong to the text. They do if it has an OR, an operator within parentheses,
+/// a parenthesis after an operator, or a NOT at its beginning.
 fn is_expression(lexemes: &[Lexeme]) -> bool {
     let mut depth = 0usize;
     let mut previous = None;
@@ -179,7 +180,7 @@ fn is_expression(lexemes: &[Lexeme]) -> bool {
     false
 }
 
-/// The tokens with one space between, but none inside bare parentheses.
+/// Joins the tokens with a space, except inside unquoted parentheses.
 fn joined(tokens: &[Token]) -> String {
     let mut text = String::with_capacity(tokens.iter().map(|token| token.text.len() + 1).sum());
     let mut behind_open = true;

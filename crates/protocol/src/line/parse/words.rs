@@ -1,10 +1,10 @@
-//! Words within tokens: what a filter in parentheses and SET are made of.
+//! Splits tokens into words, for filters in parentheses and for SET.
 
 use remora_engine::Comparison;
 
 use crate::line::token::Tokens;
 
-/// A piece of a filter in parentheses or a SET.
+/// A word of a filter in parentheses or of SET.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     Open,
@@ -20,7 +20,7 @@ impl Word {
         matches!(self, Self::Text { text, quoted: false } if text.eq_ignore_ascii_case(keyword))
     }
 
-    /// The comparison that the word names.
+    /// The comparison for this word.
     pub(super) fn keyword_operator(&self) -> Option<Comparison> {
         match self {
             Self::Text { text, quoted: false } => operator_keyword(text),
@@ -28,7 +28,7 @@ impl Word {
         }
     }
 
-    /// For an error.
+    /// The word for an error message.
     pub(super) fn shown(&self) -> &str {
         match self {
             Self::Open => "(",
@@ -40,20 +40,20 @@ impl Word {
     }
 }
 
-/// Cuts bare tokens further, at parentheses, commas and operators.
+/// Splits unquoted tokens further, at parentheses, commas and operators.
 pub(super) struct Words<'t, 'a> {
     tokens: &'t mut Tokens<'a>,
-    /// Bytes of the next token, a bare one, that are read already.
+    /// The bytes of the next, unquoted token that were already consumed.
     offset: usize,
 }
 
 impl<'t, 'a> Words<'t, 'a> {
-    /// The words of the tokens that are left.
+    /// The words of the remaining tokens.
     pub(super) fn new(tokens: &'t mut Tokens<'a>) -> Self {
         Self { tokens, offset: 0 }
     }
 
-    /// The tokens that are left; only where no token is read in part.
+    /// The remaining tokens. Call it only if no token was consumed in part.
     pub(super) fn tokens(&mut self) -> &mut Tokens<'a> {
         self.tokens
     }
@@ -65,7 +65,7 @@ impl<'t, 'a> Words<'t, 'a> {
         Some(word)
     }
 
-    /// The next word, and where it ends in its token; `None` in place of the token's end.
+    /// The next word and its end in its token; `None` for the end if the token is consumed.
     fn peek(&self) -> Option<(Word, Option<usize>)> {
         let token = self.tokens.peek()?;
         if token.quoted {
@@ -81,17 +81,17 @@ impl<'t, 'a> Words<'t, 'a> {
         self.tokens.skip(usize::from(end.is_none()));
     }
 
-    /// Whether a token is not read to its end.
+    /// Whether a token was consumed in part.
     pub(super) fn is_within_token(&self) -> bool {
         self.offset > 0
     }
 
-    /// Passes over the next word if it is this one.
+    /// Skips the next word if it is this one.
     pub(super) fn eat(&mut self, wanted: &Word) -> bool {
         self.eat_if(|word| word == wanted)
     }
 
-    /// Passes over the next word if it is this keyword.
+    /// Skips the next word if it is this keyword.
     pub(super) fn eat_keyword(&mut self, keyword: &str) -> bool {
         self.eat_if(|word| word.is(keyword))
     }
@@ -107,7 +107,7 @@ impl<'t, 'a> Words<'t, 'a> {
     }
 }
 
-/// The first word of a bare, non-empty text, and its length.
+/// The first word of a non-empty, unquoted text, and its length.
 fn first_word(text: &str) -> (Word, usize) {
     match text.as_bytes().first() {
         Some(b'(') => return (Word::Open, 1),
@@ -125,14 +125,14 @@ fn first_word(text: &str) -> (Word, usize) {
     (Word::Text { text: text.get(..length).unwrap_or(text).to_owned(), quoted: false }, length)
 }
 
-/// The text before the first operator, the operator, and the text behind it.
+/// The first operator of a text, with the text before and after it.
 pub(super) fn split_operator(text: &str) -> Option<(&str, Comparison, &str)> {
     let (at, (comparison, length)) =
         text.char_indices().find_map(|(at, _)| Some((at, operator_at(text, at)?)))?;
     Some((text.get(..at)?, comparison, text.get(at + length..)?))
 }
 
-/// The operator of symbols at a byte offset, and its length.
+/// The operator at a byte offset, and its length.
 pub(super) fn operator_at(text: &str, at: usize) -> Option<(Comparison, usize)> {
     const SYMBOLS: [(&str, Comparison); 10] = [
         (">=", Comparison::GreaterOrEqual),
@@ -151,7 +151,7 @@ pub(super) fn operator_at(text: &str, at: usize) -> Option<(Comparison, usize)> 
     Some((found.1, found.0.len()))
 }
 
-/// The comparison that a keyword names.
+/// The comparison for a keyword.
 pub(super) fn operator_keyword(text: &str) -> Option<Comparison> {
     const KEYWORDS: [(&str, Comparison); 6] = [
         ("EQ", Comparison::Equal),

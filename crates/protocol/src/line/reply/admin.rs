@@ -2,32 +2,32 @@
 
 use super::{human_bytes, one_line, text};
 
-/// The answer to AUTH with the right token.
+/// The reply to AUTH with the right token.
 pub fn write_auth_ok(out: &mut Vec<u8>) {
     text(out, "OK AUTHENTICATED");
 }
 
-/// The answer to DEBUG.
+/// The reply to DEBUG.
 pub fn write_debug(out: &mut Vec<u8>, on: bool) {
     text(out, if on { "OK DEBUG_ON" } else { "OK DEBUG_OFF" });
 }
 
-/// The figures of OPTIMIZE, after it.
+/// The figures in the reply to OPTIMIZE.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OptimizeReport {
-    /// Tables optimised.
+    /// The number of optimized tables.
     pub tables: u64,
-    /// Distinct terms.
+    /// The number of distinct terms.
     pub terms: u64,
-    /// Posting lists held as deltas.
+    /// The number of posting lists stored as deltas.
     pub delta_lists: u64,
-    /// Posting lists held as bits.
+    /// The number of posting lists stored as bitmaps.
     pub bitmap_lists: u64,
-    /// Bytes of the indexes.
+    /// The size of the indexes in bytes.
     pub memory_bytes: u64,
 }
 
-/// The answer to OPTIMIZE.
+/// The reply to OPTIMIZE.
 pub fn write_optimized(out: &mut Vec<u8>, report: &OptimizeReport) {
     let OptimizeReport { tables, terms, delta_lists, bitmap_lists, memory_bytes } = report;
     let memory = human_bytes(*memory_bytes);
@@ -35,8 +35,8 @@ pub fn write_optimized(out: &mut Vec<u8>, report: &OptimizeReport) {
     text(out, &format!("OK OPTIMIZED tables={tables} terms={terms} {lists} memory={memory}"));
 }
 
-/// The answer to CONFIG: `+OK` and the lines of a text. Empty lines are left out, since a client
-/// takes one for the end.
+/// The reply to CONFIG: `+OK` and the lines of a text. Empty lines are omitted, because clients
+/// would take one for the end of the reply.
 pub fn write_config(out: &mut Vec<u8>, shown: &str) {
     text(out, "+OK\r\n");
     for shown_line in shown.lines().filter(|shown_line| !shown_line.trim().is_empty()) {
@@ -45,7 +45,7 @@ pub fn write_config(out: &mut Vec<u8>, shown: &str) {
     }
 }
 
-/// The answer to SET: what was set, in the order of the request.
+/// The reply to SET: the settings, in the order of the request.
 pub fn write_set(out: &mut Vec<u8>, set: &[(String, String)]) {
     match set {
         [(name, value)] => one_line(out, &format!("+OK Variable '{name}' set to '{value}'")),

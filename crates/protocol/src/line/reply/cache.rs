@@ -1,82 +1,82 @@
-//! Replies of CACHE, and the figures of the result cache for other replies.
+//! Replies to CACHE, and the statistics of the result cache for other replies.
 
 use std::time::Duration;
 
 use super::{human_bytes, line, named, text};
 
-/// The figures of the result cache.
+/// The statistics of the result cache.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CacheStats {
-    /// Whether replies are kept.
+    /// Whether the cache is enabled.
     pub enabled: bool,
-    /// Replies asked for.
+    /// Lookups.
     pub queries: u64,
-    /// Replies given again.
+    /// Lookups that found a valid reply.
     pub hits: u64,
-    /// Requests that had no entry.
+    /// Lookups that found no entry.
     pub misses_not_found: u64,
-    /// Requests whose entry had outlived its time.
+    /// Lookups that found an expired entry.
     pub misses_expired: u64,
-    /// Requests whose entry was older than a write.
+    /// Lookups that found an entry older than a write.
     pub misses_invalidated: u64,
-    /// Entries now.
+    /// The current number of entries.
     pub entries: u64,
-    /// Their bytes.
+    /// The size of the entries in bytes.
     pub memory_bytes: u64,
-    /// The most they may take.
+    /// The limit of their size.
     pub max_memory_bytes: u64,
-    /// Milliseconds that a query must have taken for its reply to be kept.
+    /// The least duration of a query whose reply is kept, in milliseconds.
     pub min_query_cost_ms: f64,
-    /// Seconds that a reply is kept; 0 is for ever.
+    /// The lifetime of a reply in seconds; 0 means no limit.
     pub ttl_seconds: u64,
-    /// Entries that made room.
+    /// Entries that were removed to make room.
     pub evictions: u64,
-    /// Entries that outlived their time.
+    /// Entries that expired.
     pub ttl_expirations: u64,
-    /// Replies that were too cheap.
+    /// Replies that were not kept because their query was too cheap.
     pub rejections_cheap: u64,
-    /// Replies that were larger than all room.
+    /// Replies that were not kept because they exceed the size of the cache.
     pub rejections_oversize: u64,
-    /// Replies that were there already.
+    /// Replies that were not kept because they were present.
     pub rejections_duplicate: u64,
-    /// Times that all entries were forgotten, or those of a table.
+    /// How often all entries, or those of a table, were cleared.
     pub forced_clears: u64,
-    /// Entries that a write had made wrong, found by a request.
+    /// Entries invalidated by a write, found by a lookup.
     pub invalidations_immediate: u64,
-    /// Entries that a write had made wrong, found by a sweep.
+    /// Entries invalidated by a write, found by a sweep.
     pub invalidations_deferred: u64,
-    /// Sweeps that found any.
+    /// Sweeps that found invalidated entries.
     pub invalidation_batches: u64,
-    /// Time that hits took.
+    /// The total duration of hits.
     pub hit_time: Duration,
-    /// Time that misses took.
+    /// The total duration of misses.
     pub miss_time: Duration,
-    /// What hits saved.
+    /// The total time that hits saved.
     pub saved: Duration,
 }
 
 impl CacheStats {
-    /// Requests that were not answered from the cache.
+    /// Lookups that were not answered from the cache.
     pub(crate) fn misses(&self) -> u64 {
         self.misses_not_found + self.misses_expired + self.misses_invalidated
     }
 
-    /// The share of replies that were given again.
+    /// The fraction of lookups that were hits.
     pub(crate) fn hit_rate(&self) -> f64 {
         self.hits as f64 / (self.hits + self.misses()).max(1) as f64
     }
 
-    /// Milliseconds that a hit takes.
+    /// The average duration of a hit in milliseconds.
     pub(crate) fn hit_ms(&self) -> f64 {
         milliseconds(self.hit_time) / self.hits.max(1) as f64
     }
 
-    /// Milliseconds that a miss takes.
+    /// The average duration of a miss in milliseconds.
     pub(crate) fn miss_ms(&self) -> f64 {
         milliseconds(self.miss_time) / self.misses().max(1) as f64
     }
 
-    /// Milliseconds that hits saved.
+    /// The total time that hits saved, in milliseconds.
     pub(crate) fn saved_ms(&self) -> f64 {
         milliseconds(self.saved)
     }
@@ -86,7 +86,7 @@ fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-/// The answer to CACHE CLEAR.
+/// The reply to CACHE CLEAR.
 pub fn write_cache_cleared(out: &mut Vec<u8>, table: Option<&str>) {
     text(out, "OK CACHE_CLEARED");
     if let Some(table) = table {
@@ -94,13 +94,13 @@ pub fn write_cache_cleared(out: &mut Vec<u8>, table: Option<&str>) {
     }
 }
 
-/// The answer to CACHE ENABLE and CACHE DISABLE.
+/// The reply to CACHE ENABLE and CACHE DISABLE.
 pub fn write_cache_enabled(out: &mut Vec<u8>, enabled: bool) {
     text(out, if enabled { "OK CACHE_ENABLED" } else { "OK CACHE_DISABLED" });
 }
 
-/// The answer to CACHE STATS. There is neither an index nor a queue of what is to be invalidated,
-/// and nothing is compressed: those figures are 0.
+/// The reply to CACHE STATS. Figures of an index or a queue of invalidations and of compression are
+/// 0, because this cache has none of them.
 pub fn write_cache_stats(out: &mut Vec<u8>, stats: &CacheStats) {
     text(out, "OK CACHE_STATS\r\n\r\n# Cache\r\n");
     line(out, "enabled", stats.enabled);
@@ -126,7 +126,7 @@ pub fn write_cache_stats(out: &mut Vec<u8>, stats: &CacheStats) {
     text(out, "END");
 }
 
-/// INFO's last section.
+/// The last section of INFO.
 pub(super) fn write_cache_info(out: &mut Vec<u8>, stats: &CacheStats) {
     line(out, "cache_enabled", u8::from(stats.enabled));
     if !stats.enabled {
@@ -160,7 +160,7 @@ pub(super) fn write_cache_info(out: &mut Vec<u8>, stats: &CacheStats) {
     line(out, "cache_compression_enabled", 0);
 }
 
-/// What both tell under the same names.
+/// Writes the statistics that CACHE STATS and INFO have under the same names.
 fn write_shared(out: &mut Vec<u8>, prefix: &str, stats: &CacheStats) {
     let mut figure = |name: &str, number: u64| line(out, &format!("{prefix}{name}"), number);
     figure("rejection_oversize", stats.rejections_oversize);

@@ -1,4 +1,4 @@
-//! DEBUG blocks: true figures behind a reply.
+//! DEBUG blocks: measurements appended to a reply.
 
 use std::{io::Write, time::Duration};
 
@@ -7,28 +7,28 @@ use remora_engine::{FacetReply, QueryReport, SortBy, SortKey};
 use super::{line, text};
 use crate::line::Search;
 
-/// What the result cache did for a query.
+/// How the result cache was used for a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheUse {
-    /// The reply was kept.
+    /// The reply came from the cache.
     Hit {
-        /// Since it was kept.
+        /// The time since it was stored.
         age: Duration,
-        /// What finding it cost then.
+        /// The duration of the query that stored it.
         saved: Duration,
     },
-    /// It was not there.
+    /// The reply was not in the cache.
     Miss {
         /// `not_found` or `invalidated`.
         reason: &'static str,
-        /// What finding it cost now.
+        /// The duration of the query.
         cost: Duration,
     },
-    /// The cache is off, or the reply cannot be kept.
+    /// The cache is disabled, or the reply is not cacheable.
     Disabled,
 }
 
-/// Appends the block to a SEARCH's body.
+/// Appends the block to the body of a SEARCH.
 pub fn write_search_debug(
     out: &mut Vec<u8>,
     report: &QueryReport,
@@ -60,7 +60,7 @@ pub fn write_search_debug(
     write_cache(out, cache, !brief);
 }
 
-/// Appends the block to a COUNT's body.
+/// Appends the block to the body of a COUNT.
 pub fn write_count_debug(out: &mut Vec<u8>, report: &QueryReport, cache: CacheUse) {
     begin(out);
     write_times(out, report);
@@ -68,14 +68,14 @@ pub fn write_count_debug(out: &mut Vec<u8>, report: &QueryReport, cache: CacheUs
     write_cache(out, cache, true);
 }
 
-/// Appends the lines to a FACET's body.
+/// Appends the lines to the body of a FACET.
 pub fn write_facet_debug(out: &mut Vec<u8>, reply: &FacetReply) {
     write_time(out, "# query_time_ms", reply.report.total_time, "");
     line(out, "# matched_documents", reply.matched);
     line(out, "# distinct_values", reply.distinct);
 }
 
-/// A blank line before the block, whether the body ends within a line or behind one.
+/// Begins the block with a blank line, whether the body ends in a line break or not.
 fn begin(out: &mut Vec<u8>) {
     if !out.ends_with(b"\r\n") {
         text(out, "\r\n");
@@ -140,7 +140,7 @@ fn write_cache(out: &mut Vec<u8>, cache: CacheUse, with_details: bool) {
 
 fn write_time(out: &mut Vec<u8>, key: &str, time: Duration, unit: &str) {
     let ms = time.as_secs_f64() * 1000.0;
-    // Writing to a Vec cannot fail.
+    // Writing to a Vec never fails.
     let _ = write!(out, "{key}: {ms:.3}{unit}\r\n");
 }
 

@@ -1,44 +1,44 @@
-//! Replies of DUMP.
+//! Replies to DUMP.
 
 use std::time::Duration;
 
 use super::{line, named, text};
 
-/// The answer to DUMP SAVE.
+/// The reply to DUMP SAVE.
 pub fn write_dump_started(out: &mut Vec<u8>, path: &str) {
     named(out, "OK DUMP_STARTED ", path);
 }
 
-/// The answer to DUMP LOAD.
+/// The reply to DUMP LOAD.
 pub fn write_dump_loaded(out: &mut Vec<u8>, path: &str) {
     named(out, "OK LOADED ", path);
 }
 
-/// The answer to DUMP VERIFY.
+/// The reply to DUMP VERIFY.
 pub fn write_dump_verified(out: &mut Vec<u8>, path: &str) {
     named(out, "OK DUMP_VERIFIED ", path);
 }
 
-/// What a dump says of itself.
+/// The description in the header of a dump.
 #[derive(Clone, Debug, Default)]
 pub struct DumpInfo {
-    /// Of the format.
+    /// The version of the format.
     pub version: u32,
-    /// The source's position; empty if there is none.
+    /// The position of the source; empty if there is none.
     pub gtid: String,
-    /// How many tables.
+    /// The number of tables.
     pub tables: u64,
-    /// Flags of the format.
+    /// The flags of the format.
     pub flags: u32,
-    /// Bytes.
+    /// The size in bytes.
     pub file_size: u64,
-    /// Seconds since 1970 when it was made.
+    /// When it was made, in seconds since 1970.
     pub timestamp: u64,
-    /// Whether it holds statistics.
+    /// Whether it contains statistics.
     pub has_statistics: bool,
 }
 
-/// The answer to DUMP INFO.
+/// The reply to DUMP INFO.
 pub fn write_dump_info(out: &mut Vec<u8>, path: &str, info: &DumpInfo) {
     named(out, "OK DUMP_INFO ", path);
     text(out, "\r\n");
@@ -52,46 +52,46 @@ pub fn write_dump_info(out: &mut Vec<u8>, path: &str, info: &DumpInfo) {
     text(out, "END");
 }
 
-/// Where saving or loading a dump is.
+/// The state of saving or loading a dump.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DumpPhase {
-    /// Nothing was done yet.
+    /// No dump was saved or loaded yet.
     #[default]
     Idle,
-    /// A dump is written.
+    /// A dump is being written.
     Saving,
-    /// A dump is read.
+    /// A dump is being read.
     Loading,
-    /// The last one is done.
+    /// The last operation succeeded.
     Completed,
-    /// The last one failed.
+    /// The last operation failed.
     Failed,
 }
 
 /// The figures of DUMP STATUS.
 #[derive(Clone, Debug, Default)]
 pub struct DumpStatus {
-    /// Where it is.
+    /// The state.
     pub phase: DumpPhase,
-    /// Whether the source waits for it.
+    /// Whether replication is paused for it.
     pub replication_paused: bool,
-    /// The file that is written or read.
+    /// The file being written or read.
     pub path: String,
-    /// Tables done.
+    /// The number of tables that are done.
     pub tables_processed: u64,
-    /// Tables in all.
+    /// The number of all tables.
     pub tables_total: u64,
-    /// The table at hand.
+    /// The table being processed.
     pub current_table: String,
-    /// Since it began.
+    /// The time since it began.
     pub elapsed: Duration,
     /// Why it failed.
     pub error: String,
-    /// The file that was completed last.
+    /// The last file that was completed.
     pub result_path: String,
 }
 
-/// The answer to DUMP STATUS.
+/// The reply to DUMP STATUS.
 pub fn write_dump_status(out: &mut Vec<u8>, status: &DumpStatus) {
     let phase = match status.phase {
         DumpPhase::Idle => "IDLE",

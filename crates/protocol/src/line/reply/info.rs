@@ -1,88 +1,88 @@
-//! INFO: the state of the whole server.
+//! INFO: the state of the server.
 
 use super::{CacheStats, cache::write_cache_info, line, text};
 
 /// The figures of INFO.
 #[derive(Clone, Debug, Default)]
 pub struct InfoReport {
-    /// Who answers.
+    /// The identity of the server.
     pub identity: Identity,
     /// Seconds since the start.
     pub uptime_seconds: u64,
-    /// Whether every table has its rows.
+    /// Whether all tables have their rows.
     pub data_initialized: bool,
-    /// Whether requests are answered.
+    /// Whether queries are answered.
     pub ready: bool,
-    /// What cannot be written to disk, and why; `None` if everything can.
+    /// What cannot be written to disk, and why; `None` if there is no such problem.
     pub storage_error: Option<String>,
-    /// Commands that were understood.
+    /// The number of valid commands.
     pub commands: u64,
-    /// Connections since the start.
+    /// The number of connections since the start.
     pub connections: u64,
-    /// Requests since the start.
+    /// The number of requests since the start.
     pub requests: u64,
-    /// Texts that were not UTF-8.
+    /// The number of texts that were not valid UTF-8.
     pub text_normalization_failures: u64,
-    /// Counts by name (`cmd_search` …); those that are 0 are left out.
+    /// Counts by name (`cmd_search` …). Zeros are omitted.
     pub commands_by_name: Vec<(&'static str, u64)>,
-    /// Memory.
+    /// The use of memory.
     pub memory: MemoryInfo,
-    /// All tables' indexes together.
+    /// The sums over the indexes of all tables.
     pub index: IndexInfo,
-    /// The tables' names.
+    /// The names of the tables.
     pub tables: Vec<String>,
-    /// Connections now.
+    /// The number of open connections.
     pub connected_clients: u64,
-    /// The source.
+    /// Replication.
     pub replication: ReplicationInfo,
     /// The result cache.
     pub cache: CacheStats,
 }
 
-/// What a server says it is.
+/// The identity that a server reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// `Remora`, or `MygramDB` under its rules.
+    /// `Remora`, or `MygramDB` in its dialect.
     pub server: &'static str,
-    /// The release of that; MygramDB's clients compare it.
+    /// The version of that. MygramDB's clients compare it.
     pub version: &'static str,
-    /// Remora's own release, where that is another.
+    /// Remora's version, if it is not `version`.
     pub remora_version: Option<&'static str>,
 }
 
-/// Memory, in bytes.
+/// The use of memory, in bytes.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryInfo {
-    /// Of the tables: index and documents.
+    /// The tables: indexes and documents.
     pub used: u64,
-    /// The most it was.
+    /// The highest value of `used`.
     pub used_peak: u64,
-    /// Of the indexes.
+    /// The indexes.
     pub index: u64,
-    /// Of the documents.
+    /// The documents.
     pub documents: u64,
-    /// Of the machine.
+    /// The memory of the machine.
     pub system_total: u64,
-    /// What the machine has left.
+    /// The available memory of the machine.
     pub system_available: u64,
-    /// Of the process.
+    /// The resident memory of the process.
     pub process_rss: u64,
-    /// The most it was.
+    /// The highest value of `process_rss`.
     pub process_rss_peak: u64,
-    /// The judgement.
+    /// The assessment.
     pub health: MemoryHealth,
 }
 
-/// How much memory is left.
+/// How much memory is available.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MemoryHealth {
-    /// Enough.
+    /// Enough memory.
     Healthy,
-    /// Little.
+    /// Little memory.
     Warning,
-    /// Hardly any.
+    /// Very little memory.
     Critical,
-    /// The system does not say.
+    /// Unknown: the operating system does not report it.
     #[default]
     Unknown,
 }
@@ -99,34 +99,34 @@ impl MemoryHealth {
     }
 }
 
-/// Sums over the tables.
+/// Sums over all tables.
 #[derive(Clone, Debug, Default)]
 pub struct IndexInfo {
-    /// Rows.
+    /// The number of rows.
     pub documents: u64,
-    /// Distinct terms.
+    /// The number of distinct terms.
     pub terms: u64,
-    /// Pairs of term and row.
+    /// The number of pairs of a term and a row.
     pub postings: u64,
-    /// Posting lists held as deltas.
+    /// The number of posting lists stored as deltas.
     pub delta_lists: u64,
-    /// Posting lists held as bits.
+    /// The number of posting lists stored as bitmaps.
     pub bitmap_lists: u64,
-    /// Whether a merge runs.
+    /// Whether a merge is running.
     pub optimizing: bool,
 }
 
-/// What came from the source since the start.
+/// The counters of replication since the start.
 #[derive(Clone, Debug)]
 pub struct ReplicationInfo {
     /// `running`, `stopped` or `disabled`.
     pub status: &'static str,
     /// The applied position.
     pub gtid: String,
-    /// Events.
+    /// The number of events.
     pub events: u64,
-    /// Counts by name, without the prefix `replication_`: `inserts_applied` … in the order of
-    /// [`ReplicationInfo::COUNTERS`]; missing ones are 0.
+    /// Counters without the prefix `replication_`, such as `inserts_applied`, in the order of
+    /// [`ReplicationInfo::COUNTERS`].
     pub counters: [u64; 11],
 }
 
@@ -148,7 +148,7 @@ impl ReplicationInfo {
 }
 
 impl ReplicationInfo {
-    /// The count of a name.
+    /// The counter of this name.
     pub(crate) fn counter(&self, name: &str) -> u64 {
         let found = Self::COUNTERS.iter().zip(self.counters).find(|(known, _)| **known == name);
         found.map_or(0, |(_, count)| count)
@@ -161,7 +161,7 @@ impl Default for ReplicationInfo {
     }
 }
 
-/// The answer to INFO.
+/// The reply to INFO.
 pub fn write_info(out: &mut Vec<u8>, report: &InfoReport) {
     text(out, "OK INFO\r\n");
     write_server(out, report);
@@ -256,12 +256,12 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// Three significant digits and a unit: `1.50MB`, `12.3MB`, `813MB`.
+/// A size with three significant digits and a unit: `1.50MB`, `12.3MB`, `813MB`.
 pub fn human_bytes(bytes: u64) -> String {
     let mut size = bytes as f64;
     let mut units = ["KB", "MB", "GB", "TB", "PB", "EB"].into_iter();
     let mut unit = "B";
-    // From 999.5 on, three digits would not be enough.
+    // From 999.5 on it would be rounded to four digits.
     while size >= 999.5 {
         let Some(next) = units.next() else { break };
         (size, unit) = (size / 1024.0, next);

@@ -1,7 +1,7 @@
-//! Replies: bodies written into a buffer.
+//! Replies: functions that write bodies into a buffer.
 //!
-//! Every writer appends a body; [`end_reply`] must follow. Between the two, where DEBUG is on, a
-//! writer of a debug block may append to the body of SEARCH, COUNT or FACET.
+//! Each function appends a body; [`end_reply`] must follow. In between, if DEBUG is on, a debug
+//! block may be appended to the body of SEARCH, COUNT or FACET.
 
 mod admin;
 mod cache;
@@ -40,12 +40,12 @@ pub use value::write_key;
 pub(super) use value::write_quoted;
 pub use variables::{VariableRow, write_variables};
 
-/// The frame's end.
+/// Ends the reply's frame.
 pub fn end_reply(out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// `ERROR <code> <message>`; control characters become spaces.
+/// `ERROR <code> <message>`. Control characters become spaces.
 pub fn write_error(out: &mut Vec<u8>, error: &LineError) {
     out.extend_from_slice(b"ERROR ");
     number(out, u64::from(error.code));
@@ -61,7 +61,7 @@ fn text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Text with a space for every control character.
+/// Appends a text with its control characters replaced by spaces.
 fn one_line(out: &mut Vec<u8>, text: &str) {
     let spaced = text.chars().map(|char| if char.is_control() { ' ' } else { char });
     let mut utf8 = [0; 4];
@@ -70,7 +70,7 @@ fn one_line(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// A prefix and a name on the same line.
+/// A prefix and a name, as one line.
 fn named(out: &mut Vec<u8>, prefix: &str, name: &str) {
     text(out, prefix);
     one_line(out, name);

@@ -1,4 +1,4 @@
-//! Replies that carry rows and counts.
+//! Replies with rows and counts.
 
 use remora_engine::{CountReply, FacetReply, Hit, SearchReply, Value};
 
@@ -8,10 +8,10 @@ use super::{
 };
 use crate::line::Search;
 
-/// Room for a usual key.
+/// The room for a typical key.
 const KEY_BYTES: usize = 12;
 
-/// The answer to SEARCH in the form that was asked for:
+/// The reply to SEARCH in the requested form:
 ///
 /// ```text
 /// keys       "OK RESULTS " total { " " key }
@@ -109,7 +109,7 @@ pub fn write_count(out: &mut Vec<u8>, reply: &CountReply) {
     number(out, reply.count);
 }
 
-/// The answer to GET: `OK DOC <key> name=value …`
+/// The reply to GET: `OK DOC <key> name=value …`
 pub fn write_document<'a>(
     out: &mut Vec<u8>,
     key: &[Value],
@@ -125,7 +125,7 @@ pub fn write_document<'a>(
     }
 }
 
-/// The answer to GET with FIELDS: the form of SEARCH with FIELDS, one row.
+/// The reply to GET with FIELDS: one row in the form of SEARCH with FIELDS.
 pub fn write_row<'a>(
     out: &mut Vec<u8>,
     key: &[Value],
@@ -143,7 +143,7 @@ pub fn write_row<'a>(
     text(out, "\r\n");
 }
 
-/// The answer to FACET: `OK FACET <rows> <distinct>` and a line `value` TAB `count` for each.
+/// The reply to FACET: `OK FACET <rows> <distinct>`, and a line `value` TAB `count` for each value.
 pub fn write_facet(out: &mut Vec<u8>, reply: &FacetReply) {
     text(out, "OK FACET ");
     number(out, reply.values.len() as u64);

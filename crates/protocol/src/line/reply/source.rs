@@ -1,18 +1,18 @@
-//! Replies of REPLICATION and SYNC.
+//! Replies to REPLICATION and SYNC.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{line, named, number, one_line, text};
 
-/// Whether changes come from the source.
+/// The state of replication.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReplicationState {
-    /// They do.
+    /// Changes arrive.
     Running,
-    /// They do not.
+    /// No changes arrive.
     #[default]
     Stopped,
-    /// They stopped by an error.
+    /// It stopped with an error.
     Failed,
 }
 
@@ -30,31 +30,31 @@ impl ReplicationState {
 /// The figures of REPLICATION STATUS.
 #[derive(Clone, Debug, Default)]
 pub struct ReplicationStatus {
-    /// Whether changes come.
+    /// The state.
     pub state: ReplicationState,
     /// The applied position.
     pub current_gtid: String,
-    /// Events applied.
+    /// The number of applied events.
     pub processed_events: u64,
-    /// Events that wait.
+    /// The number of waiting events.
     pub queue_size: u64,
-    /// Events with a wrong checksum.
+    /// The number of events with a wrong checksum.
     pub crc_errors: u64,
     /// Whether the source's table definition no longer fits.
     pub schema_incompatible: bool,
-    /// Its code; 0 if there is none.
+    /// The code of the last error; 0 if there is none.
     pub last_error_code: u16,
     /// The last error.
     pub last_error: String,
-    /// Seconds since 1970 when the last event was applied; 0 if none was.
+    /// When the last event was applied, in seconds since 1970; 0 if none was.
     pub last_applied_unixtime: u64,
-    /// Seconds since then.
+    /// The seconds since then.
     pub seconds_since_last_applied: u64,
-    /// Remora's own: each source and each of its tables.
+    /// Remora's addition: each source and each of its tables.
     pub sources: Vec<SourceLine>,
 }
 
-/// A line of Remora's own.
+/// A line that MygramDB does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLine {
     /// `source <name>` or `table <name>`.
@@ -63,7 +63,7 @@ pub struct SourceLine {
     pub value: String,
 }
 
-/// The answer to REPLICATION STATUS; `None` if no source is configured.
+/// The reply to REPLICATION STATUS; `None` if no source is configured.
 pub fn write_replication_status(out: &mut Vec<u8>, status: Option<&ReplicationStatus>) {
     text(out, "OK REPLICATION\r\n");
     match status {
@@ -89,13 +89,13 @@ fn write_source(out: &mut Vec<u8>, status: &ReplicationStatus) {
     }
 }
 
-/// The answer to POSITION.
+/// The reply to POSITION.
 pub fn write_position(out: &mut Vec<u8>, on: bool) {
     text(out, if on { "OK POSITION_ON" } else { "OK POSITION_OFF" });
 }
 
-/// Appends the applied position to the body of SEARCH, COUNT, GET or FACET, as a line of its own:
-/// `# POSITION <gtid-set>`. The empty line that ends the reply or a DEBUG block stands behind it.
+/// Appends the applied position to the body of SEARCH, COUNT, GET or FACET, as a separate line:
+/// `# POSITION <gtid-set>`. The empty line that ends the reply or a DEBUG block follows it.
 pub fn write_applied(out: &mut Vec<u8>, applied: &str) {
     if !out.ends_with(b"\r\n") {
         text(out, "\r\n");
@@ -105,68 +105,69 @@ pub fn write_applied(out: &mut Vec<u8>, applied: &str) {
     text(out, "\r\n");
 }
 
-/// The answer to WAIT: `OK WAITED <gtid-set>`, the applied position.
+/// The reply to WAIT: `OK WAITED <gtid-set>` with the applied position.
 pub fn write_waited(out: &mut Vec<u8>, applied: &str) {
     named(out, "OK WAITED ", applied);
 }
 
-/// The answer to REPLICATION STOP.
+/// The reply to REPLICATION STOP.
 pub fn write_replication_stopped(out: &mut Vec<u8>) {
     text(out, "OK REPLICATION_STOPPED");
 }
 
-/// The answer to REPLICATION START.
+/// The reply to REPLICATION START.
 pub fn write_replication_started(out: &mut Vec<u8>) {
     text(out, "OK REPLICATION_STARTED");
 }
 
-/// Where the copy of one table is.
+/// The state of a table's copy.
 #[derive(Clone, Debug)]
 pub struct SyncStatus {
     /// The table.
     pub table: String,
-    /// Where it is.
+    /// The phase.
     pub phase: SyncPhase,
 }
 
 /// A phase of a copy.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SyncPhase {
-    /// It was asked for.
+    /// The copy was requested.
     Starting,
-    /// Rows are read.
+    /// Rows are being read.
     InProgress {
-        /// Rows read.
+        /// The number of rows read.
         rows: u64,
-        /// Rows expected.
+        /// The number of rows expected.
         total: u64,
         /// Rows per second.
         rate: f64,
     },
-    /// The table is there.
+    /// The copy is complete.
     Completed {
-        /// Rows read.
+        /// The number of rows read.
         rows: u64,
-        /// How long it took.
+        /// Its duration.
         time: Duration,
-        /// The position it stands at.
+        /// The position of the table when it was completed.
         gtid: String,
-        /// What the source does since.
+        /// The state of replication since then.
         replication: String,
-        /// When it was finished.
+        /// When it was completed.
         finished: SystemTime,
-        /// How many were finished since the start: a later one has a higher number.
+        /// The number of completed copies since the start, which distinguishes this one from
+        /// earlier ones.
         copies: u64,
     },
-    /// The table stays as it was.
+    /// The copy failed. The table is as before.
     Failed(String),
-    /// The table stays as it was, as asked.
+    /// The copy was cancelled. The table is as before.
     Cancelled,
-    /// It was asked to stop.
+    /// Cancellation was requested.
     Cancelling,
 }
 
-/// The answer to SYNC STATUS.
+/// The reply to SYNC STATUS.
 pub fn write_sync_status(out: &mut Vec<u8>, tables: &[SyncStatus]) {
     text(out, "OK SYNC_STATUS\r\n");
     if tables.is_empty() {
@@ -202,12 +203,12 @@ fn shown_phase(phase: &SyncPhase) -> String {
     }
 }
 
-/// The answer to SYNC.
+/// The reply to SYNC.
 pub fn write_sync_started(out: &mut Vec<u8>, table: &str) {
     named(out, "OK SYNC STARTED table=", table);
 }
 
-/// The answer to SYNC STOP: of one table, or of how many.
+/// The reply to SYNC STOP: the table, or the number of cancelled copies.
 pub fn write_sync_stopped(out: &mut Vec<u8>, table: Option<&str>, count: usize) {
     text(out, "OK SYNC CANCELLATION REQUESTED ");
     match table {

@@ -1,4 +1,4 @@
-//! Keys and values as text: MygramDB's quoting, and the escaped form of FIELDS.
+//! Keys and values as text: MygramDB's quoting, and the escapes of FIELDS.
 
 use std::io::Write;
 
@@ -7,9 +7,9 @@ use remora_engine::{DateTime, KeyValues, Value};
 use super::number;
 use crate::line::token::white_space_at;
 
-/// A primary key as one token: bare, or double-quoted with escapes where it holds white space,
-/// quotes, backslashes or control characters. The parts of a composite key are joined by commas;
-/// a comma or backslash within a part is escaped by a backslash first.
+/// A primary key as one token: unquoted, or in double quotes with escapes if it contains white
+/// space, quotes, backslashes or control characters. The parts of a composite key are joined by
+/// commas; commas and backslashes within a part are first escaped by a backslash.
 pub fn write_key(out: &mut Vec<u8>, key: &[Value]) {
     match key {
         [Value::Int(key)] => signed(out, *key),
@@ -20,7 +20,7 @@ pub fn write_key(out: &mut Vec<u8>, key: &[Value]) {
     }
 }
 
-/// A key of the FIELDS form, escaped.
+/// A key in the form of FIELDS, escaped.
 pub(super) fn write_escaped_key(out: &mut Vec<u8>, key: &KeyValues) {
     match key.as_slice() {
         [part] => write_field(out, part),
@@ -28,7 +28,7 @@ pub(super) fn write_escaped_key(out: &mut Vec<u8>, key: &KeyValues) {
     }
 }
 
-/// A key as GET takes it, without a token's quotes.
+/// A key in the form that GET accepts, without the quotes of a token.
 pub(crate) fn key_text(key: &[Value]) -> String {
     match key {
         [part] => part.to_string(),
@@ -95,7 +95,7 @@ fn escape(out: &mut Vec<u8>, byte: u8) {
     }
 }
 
-/// A value of the FIELDS form: NULL as `\N`, anything else as its canonical text, escaped.
+/// A value in the form of FIELDS: NULL is `\N`, other values are their canonical text, escaped.
 pub(super) fn write_field(out: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Null => out.extend_from_slice(b"\\N"),
@@ -111,8 +111,8 @@ pub(super) fn escaped(out: &mut Vec<u8>, text: &str) {
     text.bytes().for_each(|byte| escape(out, byte));
 }
 
-/// A value as MygramDB prints a filter column: floats with six digits of fraction, times as
-/// seconds, text as a token.
+/// A value in MygramDB's form of a filter column: floats have six decimals, times are seconds,
+/// texts are tokens.
 pub(super) fn write_filter_value(out: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Int(value) => signed(out, *value),
@@ -126,7 +126,7 @@ pub(super) fn write_filter_value(out: &mut Vec<u8>, value: &Value) {
     }
 }
 
-/// Dates and times as MygramDB stores them: seconds since 1970, and spans in seconds.
+/// Dates and times as MygramDB stores them: seconds since 1970, or the seconds of a duration.
 pub(crate) fn epoch_seconds(value: &Value) -> Option<i64> {
     let micros = match value {
         Value::Time(micros) => return Some(micros / 1_000_000),

@@ -1,8 +1,8 @@
-//! SHOW VARIABLES: a table drawn with ASCII, as the `mysql` client does.
+//! SHOW VARIABLES: a table in ASCII characters, as the `mysql` client prints it.
 
 use super::{number, text};
 
-/// The least widths of the names and the values.
+/// The least widths of the columns of names and values.
 const LEAST_WIDTHS: [usize; 2] = [20, 15];
 
 /// One variable.
@@ -10,13 +10,13 @@ const LEAST_WIDTHS: [usize; 2] = [20, 15];
 pub struct VariableRow {
     /// Its name.
     pub name: String,
-    /// Its value as it is shown.
+    /// The displayed value.
     pub value: String,
-    /// Whether SET may change it.
+    /// Whether SET can change it.
     pub mutable: bool,
 }
 
-/// The answer to SHOW VARIABLES; no rows give `+OK 0 rows`.
+/// The reply to SHOW VARIABLES. Without rows it is `+OK 0 rows`.
 pub fn write_variables(out: &mut Vec<u8>, rows: &[VariableRow]) {
     if rows.is_empty() {
         return text(out, "+OK 0 rows\r\n");

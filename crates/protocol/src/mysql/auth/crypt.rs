@@ -13,7 +13,7 @@ const SALT_BYTES: usize = 20;
 const DIGEST_CHARS: usize = 43;
 const DIGEST_BYTES: usize = 32;
 const ALPHABET: &[u8; 64] = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// MySQL's own limits, times a thousand.
+/// MySQL's limits, in thousands of rounds.
 const ROUNDS: std::ops::RangeInclusive<u32> = 5..=4095;
 /// Longer passwords cost too much to hash; MySQL has the same limit.
 const MAX_PASSWORD_BYTES: usize = 256;
@@ -27,7 +27,7 @@ pub struct CryptHash {
 }
 
 impl CryptHash {
-    /// The salt and the digest.
+    /// The bytes of salt and digest.
     pub(super) fn bytes(&self) -> impl Iterator<Item = u8> {
         self.salt.into_iter().chain(self.digest)
     }
@@ -40,7 +40,7 @@ impl CryptHash {
         }
     }
 
-    /// Whether the password has this hash. Takes a millisecond or more.
+    /// Whether the password has this hash. Cost: a millisecond or more.
     pub fn matches(&self, password: &[u8]) -> bool {
         password.len() <= MAX_PASSWORD_BYTES
             && same_bytes(&encode(&hash(password, &self.salt, self.rounds)), &self.digest)
@@ -105,7 +105,8 @@ fn repeated(bytes: &[u8], length: usize) -> Vec<u8> {
     bytes.iter().copied().cycle().take(length).collect()
 }
 
-/// Crypt's own base 64: three bytes that stand a third apart give four characters, low bits first.
+/// Crypt's own base 64: three bytes, a third of the digest apart, become four characters, low bits
+/// first.
 fn encode(digest: &[u8; DIGEST_BYTES]) -> [u8; DIGEST_CHARS] {
     let mut text = [0; DIGEST_CHARS];
     let byte = |at: usize| u32::from(digest.get(at).copied().unwrap_or(0));
@@ -122,7 +123,7 @@ fn encode(digest: &[u8; DIGEST_BYTES]) -> [u8; DIGEST_CHARS] {
     for _ in 0..10 {
         let [high, middle, low] = triple;
         put(byte(high) << 16 | byte(middle) << 8 | byte(low), 4);
-        // The three places go round: 0 10 20, 21 1 11, 12 22 2, 3 13 23, ...
+        // The order of the three bytes rotates: 0 10 20, 21 1 11, 12 22 2, 3 13 23, ...
         triple = [low + 1, high + 1, middle + 1];
     }
     put(byte(31) << 8 | byte(30), 3);
@@ -141,7 +142,7 @@ pub(super) mod tests {
 
     #[test]
     fn known_answers() {
-        // As the C library's crypt() gives them.
+        // From crypt() of the C library.
         let digest = hash(b"Hello world!", b"saltstring", 5000);
         let text = encode(&digest);
         assert_eq!(

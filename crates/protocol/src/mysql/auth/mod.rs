@@ -1,7 +1,8 @@
-//! Proving a password: what is stored of it, and the two ways in which clients prove it.
+//! Passwords: what is stored of them, and the two methods by which clients prove them.
 //!
-//! `mysql_native_password` sends one scramble. `caching_sha2_password` also sends one, which is enough if the digest is
-//! known; else the client sends the password itself over a secure channel. Its third way, RSA, is not supported.
+//! `mysql_native_password` sends one scramble. `caching_sha2_password` also sends one, which is
+//! enough if the digest is known; otherwise the client sends the password itself over a secure
+//! channel. Its third variant, by RSA, is not supported.
 
 mod crypt;
 mod scramble;
@@ -12,17 +13,17 @@ pub use crypt::CryptHash;
 pub use scramble::{NONCE_BYTES, Nonce};
 use scramble::{native_stage_two, same_bytes, sha2_digest, verify_native, verify_sha2};
 
-/// The ways that this server speaks.
+/// The supported methods of authentication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plugin {
-    /// SHA-1.
+    /// `mysql_native_password`, by SHA-1.
     Native,
-    /// SHA-256.
+    /// `caching_sha2_password`, by SHA-256.
     CachingSha2,
 }
 
 impl Plugin {
-    /// Its name in packets.
+    /// The name of the method in packets.
     pub fn name(self) -> &'static str {
         match self {
             Self::Native => "mysql_native_password",
@@ -30,15 +31,16 @@ impl Plugin {
         }
     }
 
-    /// The way for a client that names one which is not spoken here: the one that every client of its
-    /// maker has built in. MariaDB's name `dummy_fallback_auth` where they cannot load what they want.
+    /// The method to offer a client that names an unsupported one: the one that is built into every
+    /// client of its vendor. MariaDB's clients say `dummy_fallback_auth` if they cannot load the
+    /// method they want.
     pub fn instead_of(name: &[u8]) -> Self {
         let is_mysqls = name.starts_with(b"authentication_")
             || [&b"sha256_password"[..], b"mysql_clear_password"].contains(&name);
         if is_mysqls { Self::CachingSha2 } else { Self::Native }
     }
 
-    /// The way with this name.
+    /// The method with this name.
     pub fn named(name: &[u8]) -> Option<Self> {
         [Self::Native, Self::CachingSha2].into_iter().find(|one| one.name().as_bytes() == name)
     }
@@ -49,16 +51,16 @@ impl Plugin {
 pub struct Password {
     /// SHA1(SHA1(password)).
     native: Option<[u8; 20]>,
-    /// SHA256(SHA256(password)): given, or known since the password was proved.
+    /// SHA256(SHA256(password)), if it was given or the password was proved before.
     digest: Mutex<Option<[u8; 32]>>,
     crypt: Option<CryptHash>,
     is_empty: bool,
-    /// Whether nobody can prove it, whatever they know.
+    /// Whether no proof is accepted.
     is_decoy: bool,
 }
 
 impl Password {
-    /// From the password itself: every way is open.
+    /// From the password itself, which allows all methods.
     pub fn plain(password: &[u8]) -> Self {
         if password.is_empty() {
             return Self { is_empty: true, ..Self::default() };
@@ -70,13 +72,13 @@ impl Password {
         }
     }
 
-    /// No password fits.
+    /// A password that nothing proves.
     pub fn impossible() -> Self {
         Self::default()
     }
 
-    /// One that is asked for as this one is, and that nothing proves: a name that is not known is not
-    /// told from one that is by the way its password is asked for, nor by the time that takes.
+    /// A password that nothing proves, but which is requested like this one. So neither the method
+    /// nor the time of a failed login reveals whether a user exists.
     pub fn decoy(&self) -> Self {
         Self {
             native: self.native,
@@ -87,23 +89,23 @@ impl Password {
         }
     }
 
-    /// Adds `*` and 40 hexadecimal digits, as MySQL stores `mysql_native_password`. False where it
-    /// is something else.
+    /// Adds a hash in the form of `mysql_native_password`: `*` and 40 hexadecimal digits. False if
+    /// the text has another form.
     #[must_use]
     pub fn add_native(&mut self, text: &str) -> bool {
         self.native = scramble::parse_native(text);
         self.native.is_some()
     }
 
-    /// Adds `$A$005$…` or its bytes as `0x…`, as MySQL stores `caching_sha2_password`. False where
-    /// it is something else.
+    /// Adds a hash in the form of `caching_sha2_password`: `$A$005$…`, or its bytes as `0x…`. False
+    /// if the text has another form.
     #[must_use]
     pub fn add_sha2(&mut self, text: &str) -> bool {
         self.crypt = CryptHash::parse(text);
         self.crypt.is_some()
     }
 
-    /// What is stored of the password, and changes with it. Secret as that is.
+    /// Everything that is stored, which changes with the password. It must be kept secret.
     pub fn stored(&self) -> Vec<u8> {
         let mut stored = vec![u8::from(self.is_empty)];
         stored.extend(self.native.iter().flatten());
@@ -111,12 +113,12 @@ impl Password {
         stored
     }
 
-    /// Whether the password is the empty one.
+    /// Whether the password is empty.
     pub fn is_empty(&self) -> bool {
         self.is_empty
     }
 
-    /// The way to prove it: the client's own where that can be, else the one to change over to.
+    /// The method by which it is to be proved: the client's if possible, else the one to switch to.
     pub fn plugin(&self, offered: Option<Plugin>) -> Plugin {
         let has_sha2 = self.crypt.is_some() || self.knows_digest();
         match offered {
@@ -128,7 +130,7 @@ impl Password {
         }
     }
 
-    /// Judges a client's scramble.
+    /// Verifies a client's scramble.
     pub fn check(&self, plugin: Plugin, nonce: &Nonce, answer: &[u8]) -> Verdict {
         match self.judge(plugin, nonce, answer) {
             Verdict::Right | Verdict::FastRight if self.is_decoy => Verdict::Wrong,
@@ -148,7 +150,7 @@ impl Password {
         }
     }
 
-    /// Judges the password itself, and remembers its digest where it is right.
+    /// Verifies the password itself. If it is right, its digest is kept.
     pub fn check_clear(&self, password: &[u8]) -> bool {
         self.judge_clear(password) && !self.is_decoy
     }
@@ -196,16 +198,16 @@ impl fmt::Debug for Password {
     }
 }
 
-/// What a client's scramble proves.
+/// The result of verifying a scramble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The password is right.
     Right,
-    /// It is right, and the client waits to be told that the scramble was enough.
+    /// The password is right, and the client expects a message that the scramble was enough.
     FastRight,
-    /// Only the password itself can prove it.
+    /// The scramble is not enough: the password itself is needed.
     NeedsPassword,
-    /// It is wrong.
+    /// The password is wrong.
     Wrong,
 }
 

@@ -1,17 +1,18 @@
-//! Scrambles: a password and a nonce hashed together, so that neither wire nor disk shows it.
+//! Scrambles: hashes of a password and a nonce, so that neither the wire nor the disk shows the
+//! password.
 
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
-/// Bytes of a nonce.
+/// The length of a nonce.
 pub const NONCE_BYTES: usize = 20;
 
-/// The random bytes that a connection's scrambles are made with.
+/// The random bytes from which the scrambles of a connection are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nonce([u8; NONCE_BYTES]);
 
 impl Nonce {
-    /// A nonce of random bytes; those that end texts on the way are replaced.
+    /// A nonce of random bytes. Bytes that end texts in packets are replaced.
     pub fn from_random(bytes: [u8; NONCE_BYTES]) -> Self {
         Self(bytes.map(|byte| match byte & 0x7F {
             0 | b'$' => b'a',
@@ -33,7 +34,7 @@ pub(super) fn sha2_digest(password: &[u8]) -> [u8; 32] {
     Sha256::digest(Sha256::digest(password)).into()
 }
 
-/// `*` and 40 hexadecimal digits.
+/// Parses `*` and 40 hexadecimal digits.
 pub(super) fn parse_native(text: &str) -> Option<[u8; 20]> {
     let digits = text.strip_prefix('*').filter(|digits| digits.len() == 40)?;
     parse_hex(digits)?.try_into().ok()
@@ -72,7 +73,7 @@ fn xor<const N: usize>(mut left: [u8; N], right: [u8; N]) -> [u8; N] {
     left
 }
 
-/// Compares in a time that does not tell where the difference is.
+/// Compares in constant time, so that the duration does not reveal the position of a difference.
 pub(super) fn same_bytes(left: &[u8], right: &[u8]) -> bool {
     let differences = left.iter().zip(right).fold(0, |all, (left, right)| all | (left ^ right));
     left.len() == right.len() && std::hint::black_box(differences) == 0

@@ -18,7 +18,7 @@ const PATHS: [&str; 10] = [
     "replication.start_from",
 ];
 
-/// Those of them in a file.
+/// The unused keys that a file has.
 pub(super) fn named(file: &Node) -> Vec<String> {
     let has = |path: &&&str| file.at(path).is_some();
     PATHS.iter().filter(has).map(|path| (*path).to_owned()).collect()

@@ -74,7 +74,7 @@ pub enum Meaning<'a> {
     RollbackTo(&'a str),
     XaStart,
     XaEnd,
-    /// With the rest of the text, which has the transaction's XID.
+    /// Holds the rest of the text, which contains the transaction's XID.
     XaCommit(&'a str),
     XaRollback(&'a str),
     /// RELEASE SAVEPOINT, which needs no action.
@@ -204,7 +204,7 @@ impl Query {
 #[derive(Default)]
 struct Variables {
     sql_mode: u64,
-    /// Of the client's character set.
+    /// The collation of the client's character set.
     collation: u16,
     in_dictionary: bool,
 }

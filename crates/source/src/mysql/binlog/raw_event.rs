@@ -45,7 +45,7 @@ pub struct Header {
 pub struct RawEvent {
     /// Its header.
     pub header: Header,
-    /// Without header and checksum.
+    /// The event without its header and checksum.
     pub body: EventBody,
     /// The checksum, and in a format description the byte with the algorithm.
     checksum: Option<(u32, Option<u8>)>,

@@ -223,7 +223,7 @@ impl Applier {
         self.define_indexed(definitions, positions, Vec::new())
     }
 
-    /// The same, with tables that were indexed beforehand.
+    /// Like [`Applier::define`], with tables whose rows were indexed beforehand.
     pub fn define_indexed(
         &mut self,
         definitions: Vec<Definition>,

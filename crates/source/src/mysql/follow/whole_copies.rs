@@ -51,7 +51,7 @@ enum Stage {
 /// Changes since the window opened.
 #[derive(Default)]
 struct BufferedChanges {
-    /// With the ends of their transactions.
+    /// The changes with the end positions of their transactions.
     changes: Vec<(Coordinates, Change)>,
     bytes: usize,
     /// More changes came than can be kept.
@@ -132,7 +132,7 @@ impl Applier {
         }
     }
 
-    /// The same for a part of a large transaction, whose end is unknown.
+    /// Like [`Self::filter_transaction`], for a part of a large transaction whose end is not known yet.
     pub fn filter_large_part(&mut self, mut tables: Vec<TableChanges>) -> Vec<TableChanges> {
         for table in &self.copying {
             let Some(copy) = whole_copy(self.tables.get_mut(table)) else { continue };

@@ -175,7 +175,7 @@ impl FollowState {
         self.define_indexed(definitions, positions, Vec::new())
     }
 
-    /// The same, with tables that were indexed beforehand.
+    /// Changes definitions, with tables whose rows were indexed beforehand.
     pub fn define_indexed(
         &self,
         definitions: Vec<Definition>,

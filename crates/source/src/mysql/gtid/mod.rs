@@ -39,9 +39,9 @@ pub enum Gtid {
 /// A set of transactions. Its text form is canonical and is stored and shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GtidSet {
-    /// Of MySQL.
+    /// A set of MySQL's GTIDs.
     MySql(MySqlSet),
-    /// Of MariaDB.
+    /// A set of MariaDB's GTIDs.
     MariaDb(MariaDbSet),
 }
 

@@ -22,7 +22,7 @@ pub struct MySqlGtid {
     pub uuid: Uuid,
     /// Its tag, usually empty.
     pub tag: Tag,
-    /// From 1.
+    /// The transaction number, from 1.
     pub number: u64,
 }
 

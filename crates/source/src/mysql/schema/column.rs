@@ -125,7 +125,7 @@ pub struct TextType {
 pub struct Labels {
     /// The character set of the labels in table maps.
     pub charset: Charset,
-    /// In their order.
+    /// The labels in declared order.
     pub labels: Vec<String>,
 }
 

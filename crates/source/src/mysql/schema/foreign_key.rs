@@ -39,7 +39,7 @@ impl SourceTable {
     }
 }
 
-/// The same, from SHOW CREATE TABLE of a table in this database.
+/// The reacting foreign keys in SHOW CREATE TABLE of a table in this database.
 pub(super) fn reacting_keys(words: &Words, database: &str) -> Vec<ForeignKey> {
     let lines = words.of_table().map(|table| table.keys).unwrap_or_default();
     let keys = lines.iter().filter_map(|line| ForeignKey::parse(line, database));

@@ -20,7 +20,8 @@ impl Selection {
         Self::new(settings.database.as_deref(), &settings.tables)
     }
 
-    /// The same from its parts. Without a default database, an unqualified name applies to every database.
+    /// A selection from its parts. Without a default database, an unqualified name applies to every
+    /// database.
     pub fn new(database: Option<&str>, tables: &[String]) -> Self {
         let split = |pattern: &String| match pattern.split_once('.') {
             Some((database, table)) => (database.to_owned(), table.to_owned()),

@@ -1,9 +1,9 @@
-//! What the aggregates of our own do with each row.
+//! Our own aggregates, as folds over rows.
 
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::FieldRef;
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 use rustc_hash::FxHashSet;
 
 use super::super::{
@@ -17,35 +17,35 @@ use super::super::{
 use super::COUNT_NUMBERS;
 use crate::{Error, Result, multi::numbers};
 
-/// Most bytes of a GROUP_CONCAT, and one more: what is longer is cut with a warning where
+/// One more than the most bytes of a GROUP_CONCAT. Longer results are cut with a warning where
 /// `group_concat_max_len` is known.
 pub(in crate::meaning) const MAX_CONCAT_BYTES: usize = 64 << 20;
 
-/// Takes rows and gives a value.
+/// An aggregate in progress.
 pub(super) trait Fold: Send + Sync {
-    /// Takes a row's arguments.
+    /// Adds the arguments of a row.
     fn add(&mut self, args: &[SqlValue<'_>], call: &Call<'_>) -> Result<()>;
 
-    /// Takes the value of another part of the rows.
+    /// Adds the state of another partition.
     fn merge(&mut self, args: &[SqlValue<'_>], call: &Call<'_>) -> Result<()> {
         self.add(args, call)
     }
 
-    /// The value of all rows so far.
+    /// The result over all rows so far.
     fn value(&self) -> SqlValue<'_>;
 
-    /// What [`Fold::merge`] takes.
+    /// The state to be merged into another fold.
     fn state(&self) -> SqlValue<'_> {
         self.value()
     }
 
-    /// What it holds.
+    /// The approximate memory of the state, in bytes.
     fn bytes(&self) -> usize {
         0
     }
 }
 
-/// The type of an aggregate over arguments of this type.
+/// The result type for an argument of this type.
 pub(super) fn result(name: &str, kind: &ExprType) -> ExprType {
     match name {
         "group_concat" => ExprType::text(super::super::types::UNBOUNDED, kind.collation),
@@ -56,7 +56,7 @@ pub(super) fn result(name: &str, kind: &ExprType) -> ExprType {
     }
 }
 
-/// The type of what a fold gives to another part's.
+/// The type of a fold's state.
 pub(super) fn state_type(name: &str, result: &FieldRef) -> FieldRef {
     match name {
         "group_concat" | COUNT_NUMBERS => Arc::new(ExprType::binary(u32::MAX).field(name)),
@@ -64,7 +64,7 @@ pub(super) fn state_type(name: &str, result: &FieldRef) -> FieldRef {
     }
 }
 
-/// A fold of this name.
+/// The fold for an aggregate.
 pub(super) fn new(name: &str, distinct: bool) -> Box<dyn Fold> {
     match name {
         "group_concat" => Box::new(Joined { distinct, ..Joined::default() }),
@@ -80,7 +80,7 @@ pub(super) fn new(name: &str, distinct: bool) -> Box<dyn Fold> {
     }
 }
 
-/// The smallest, the largest or the first.
+/// The least, the greatest or the first value.
 struct Best {
     value: SqlValue<'static>,
     wins: fn(std::cmp::Ordering) -> bool,
@@ -92,7 +92,7 @@ impl Fold for Best {
         if value.is_null() {
             return Ok(());
         }
-        // MySQL compares words of an ENUM as texts here.
+        // MySQL compares ENUM values as texts in MIN and MAX.
         let comparing = ComparisonDomain::of(kind, kind)?;
         let better = match compare_values(&comparing, value, &self.value, call)? {
             Some(order) => (self.wins)(order),
@@ -113,7 +113,7 @@ impl Fold for Best {
     }
 }
 
-/// COUNT(DISTINCT set): the numbers of all sets.
+/// COUNT(DISTINCT set): collects the numbers of all sets.
 #[derive(Default)]
 struct Counted {
     seen: FxHashSet<i64>,
@@ -170,17 +170,17 @@ impl Fold for Bits {
     }
 }
 
-/// GROUP_CONCAT: its arguments are the text, the separator, and for each sort key the key and
-/// whether it descends.
+/// GROUP_CONCAT. The arguments are the text, the separator, and for each sort key the key and
+/// whether it is descending.
 #[derive(Default)]
 struct Joined {
     distinct: bool,
     seen: FxHashSet<Vec<u8>>,
-    /// Sort keys, and texts.
+    /// Sort key and text of each row.
     parts: Vec<(Vec<u8>, Vec<u8>)>,
     is_bytes: bool,
     separator: Vec<u8>,
-    /// What they take, about.
+    /// The approximate memory of `parts`, in bytes.
     held: usize,
 }
 
@@ -215,7 +215,7 @@ impl Joined {
     }
 }
 
-/// Bytes that sort as the value does; the other way round where it descends.
+/// Appends bytes that sort as the value does, or inversely if descending.
 fn sort_bytes(value: &SqlValue<'_>, descending: bool, out: &mut Vec<u8>) {
     let start = out.len();
     match value {
@@ -248,7 +248,7 @@ fn sort_bytes(value: &SqlValue<'_>, descending: bool, out: &mut Vec<u8>) {
         SqlValue::Text(_) | SqlValue::Bytes(_) | SqlValue::Json(_) => {
             out.push(1);
             for byte in value.octets().unwrap_or_default().iter() {
-                // The end sorts before every byte.
+                // The terminator must sort before every byte.
                 out.extend_from_slice(if *byte == 0 {
                     &[0, 255]
                 } else {
@@ -335,13 +335,13 @@ impl Fold for Joined {
     }
 }
 
-/// Bytes after their length.
+/// Appends bytes with their length before them.
 fn put(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&(bytes.len() as u64).to_be_bytes());
     out.extend_from_slice(bytes);
 }
 
-/// The next bytes that were put.
+/// Reads bytes that [`put`] wrote.
 fn take(rest: &mut &[u8]) -> Vec<u8> {
     let length = rest.get(..8).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
     let length = length.map_or(0, |bytes| u64::from_be_bytes(bytes) as usize);
@@ -351,7 +351,7 @@ fn take(rest: &mut &[u8]) -> Vec<u8> {
     taken.to_vec()
 }
 
-/// Without the part of a letter that a cut left at the end.
+/// Drops a partial character that a cut left at the end.
 fn whole_letters(bytes: &[u8]) -> &[u8] {
     match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => {
@@ -397,7 +397,7 @@ struct Members {
 impl Fold for Members {
     fn add(&mut self, args: &[SqlValue<'_>], _call: &Call<'_>) -> Result<()> {
         let Some(key) = args.first().and_then(SqlValue::string) else {
-            let message = "JSON documents may not contain NULL member names.";
+            let message = messages::JSON_NULL_KEY;
             return Err(Error::new(ErrorCode::JsonNullKey, message));
         };
         let value = args.get(1).map_or(Json::Null, json::of_value);

@@ -1,7 +1,8 @@
-//! A value of the best row of a group: the first row in an order of the aggregate's own. Aggregates of one statement
-//! with the same order take the same row, if the order is total.
+//! Values of the best row of a group: the first row in an order given as arguments. If the order is
+//! total, all such aggregates of a statement choose the same row.
 //!
-//! For each group it keeps the least key of the order, as bytes that sort as the order does, and the value of that row.
+//! For each group it keeps the least sort key, as bytes that compare as the order does, and that
+//! row's value.
 
 use std::sync::Arc;
 
@@ -24,12 +25,14 @@ use datafusion::{
 
 use super::super::types::ExprType;
 
-/// A value of the best row: of the value, and for each part of the order what it is by and whether it descends.
+/// The value of the best row. Arguments: the value, then for each part of the order an expression
+/// and whether it is descending.
 pub(in crate::meaning) const HEAD: &str = "#head";
-/// What groups are ordered by to stand as their best rows do: of the order alone.
+/// A sort key of the best row, by which groups are ordered like their best rows. Arguments: the
+/// order only.
 pub(in crate::meaning) const PLACE: &str = "#head_place";
 
-/// One of the two.
+/// One of these two aggregates.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Head {
     is_place: bool,
@@ -37,7 +40,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// The one of this name.
+    /// The aggregate of this name.
     pub(super) fn named(name: &str) -> Option<Self> {
         let is_place = match name {
             HEAD => false,
@@ -116,11 +119,11 @@ impl AggregateUDFImpl for Head {
     }
 }
 
-/// The best rows of groups so far.
+/// The best row of each group so far.
 struct Heads {
     is_place: bool,
     held: DataType,
-    /// Makes keys of the order; of the first rows it is known of what types that is.
+    /// Makes sort keys. It is created with the first rows, when their types are known.
     keys: Option<RowConverter>,
     best: Vec<Option<Box<[u8]>>>,
     values: Vec<ScalarValue>,
@@ -148,7 +151,7 @@ impl Heads {
         Ok(())
     }
 
-    /// Takes rows of the arguments.
+    /// Adds rows of arguments.
     fn add(
         &mut self,
         args: &[ArrayRef],
@@ -179,7 +182,7 @@ impl Heads {
         Ok(())
     }
 
-    /// Takes a row if it is better than what its group has.
+    /// Stores a row if it is better than its group's best one.
     fn offer(
         &mut self,
         group: usize,
@@ -201,7 +204,7 @@ impl Heads {
         Ok(())
     }
 
-    /// Takes states of others.
+    /// Merges states of other partitions.
     fn join(&mut self, states: &[ArrayRef], group_of: impl Fn(usize) -> usize) -> PlanResult<()> {
         let Some(keys) = states.first() else { return Ok(()) };
         let keys = keys.as_binary::<i32>();
@@ -249,7 +252,8 @@ impl Heads {
     }
 }
 
-/// What makes keys of an order. NULL comes first, last where it descends, as MySQL has it.
+/// The converter to sort keys. As in MySQL, NULL comes first in ascending and last in descending
+/// order.
 fn converter(order: &[ArrayRef]) -> PlanResult<RowConverter> {
     let field = |pair: &[ArrayRef]| {
         let [column, descends] = pair else { return exec_err!("an order without direction") };

@@ -1,5 +1,5 @@
-//! Collations: which of two counts where texts meet, and the sort key of a text, whose bytes
-//! compare as the collation compares.
+//! Collations: which of two applies where texts meet, and sort keys, whose bytes compare as the
+//! collation compares texts.
 
 mod table;
 
@@ -14,30 +14,30 @@ use super::{
 use crate::{Error, Result};
 use table::{GENERAL, Table, UCA_4, UCA_9};
 
-/// How a collation compares.
+/// How a collation compares texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Bytes.
+    /// By bytes.
     Bytes,
-    /// Code points, spaces at the end not counted.
+    /// By code points, ignoring trailing spaces.
     PaddedBytes,
-    /// Letters without case and accents, by MySQL's simple table.
+    /// By letters without case and accents, with MySQL's simple table.
     General,
-    /// The Unicode collation algorithm, version 4.
+    /// Unicode collation algorithm, version 4.
     Unicode4,
-    /// The Unicode collation algorithm, version 9: letters only.
+    /// Unicode collation algorithm, version 9: letters only (`ai_ci`).
     Unicode9,
-    /// Then accents.
+    /// Version 9: letters, then accents (`as_ci`).
     Unicode9Accents,
-    /// Then case as well.
+    /// Version 9: letters, accents, then case (`as_cs`).
     Unicode9Case,
 }
 
-/// Numbers of collations are below this.
+/// All collation numbers are below this.
 const NUMBERS: u16 = 4_096;
 
 fn kind(collation: Collation) -> Kind {
-    // A look at names would cost more than a short key.
+    // Looking up the name would cost more than making a short key.
     static KINDS: LazyLock<Vec<Kind>> =
         LazyLock::new(|| (0..NUMBERS).map(|number| kind_by_name(Collation(number))).collect());
     KINDS.get(usize::from(collation.0)).copied().unwrap_or_else(|| kind_by_name(collation))
@@ -68,7 +68,7 @@ fn kind_by_name(collation: Collation) -> Kind {
     }
 }
 
-/// Whether texts compare as their bytes do.
+/// Whether texts compare by their bytes.
 pub(crate) fn is_bytes(collation: Collation) -> bool {
     kind(collation) == Kind::Bytes
 }
@@ -88,7 +88,7 @@ pub(crate) fn key(text: &str, collation: Collation) -> Cow<'_, [u8]> {
     }
 }
 
-/// Adds the sort key of a text.
+/// Appends the sort key of a text.
 pub(crate) fn push_key(text: &str, collation: Collation, out: &mut Vec<u8>) {
     match kind(collation) {
         Kind::General => push_weights(without_padding(text), &GENERAL, 0x20, out),
@@ -98,7 +98,7 @@ pub(crate) fn push_key(text: &str, collation: Collation, out: &mut Vec<u8>) {
     }
 }
 
-/// What the keys of all texts begin with that begin with these letters, in any spelling.
+/// The common prefix of the sort keys of all texts that start with these letters, in any spelling.
 pub(crate) fn beginning_key(letters: &str, collation: Collation) -> Vec<u8> {
     let table = match kind(collation) {
         Kind::Bytes => return letters.as_bytes().to_vec(),
@@ -110,7 +110,7 @@ pub(crate) fn beginning_key(letters: &str, collation: Collation) -> Vec<u8> {
     weights(without_padding(letters), table)
 }
 
-/// The bound above all keys that begin so.
+/// The upper bound of keys with a prefix.
 pub(crate) fn end_of(beginning: &[u8]) -> Bound<Vec<u8>> {
     let mut end = beginning.to_vec();
     while let Some(last) = end.pop() {
@@ -126,21 +126,22 @@ fn without_padding(text: &str) -> &str {
     text.trim_end_matches(' ')
 }
 
-/// The text as if spaces went on for ever: what is below a space sorts before the text's end.
+/// The key of a text as if it were padded with infinitely many spaces: characters below the space
+/// sort before its end.
 fn padded_key(text: &str) -> Vec<u8> {
     let mut key = without_padding(text).as_bytes().to_vec();
     key.push(b' ');
     key
 }
 
-/// Two bytes a weight.
+/// The weights of a text, two bytes each.
 fn weights(text: &str, table: &Table) -> Vec<u8> {
     let mut key = Vec::with_capacity(text.len() * 2 + 2);
     push_weights(text, table, 0, &mut key);
     key
 }
 
-/// The same added to a key, which `pad` ends where spaces at the end do not count.
+/// Appends weights. If trailing spaces are ignored, `pad` is the weight that ends the key.
 fn push_weights(text: &str, table: &Table, pad: u16, key: &mut Vec<u8>) {
     table.push_all(text, key);
     if pad > 0 {
@@ -148,13 +149,13 @@ fn push_weights(text: &str, table: &Table, pad: u16, key: &mut Vec<u8>) {
     }
 }
 
-/// Letters, then what is written over them, then whether they are capital.
+/// All weights of letters, then those of accents, then those of case.
 fn levels(text: &str, with_case: bool) -> Vec<u8> {
     let mut key = weights(text, &UCA_9);
     key.extend_from_slice(&[0, 0]);
     let compatible = icu_normalizer::DecomposingNormalizerBorrowed::new_nfkd();
     for letter in compatible.normalize(text).chars().flat_map(char::to_lowercase) {
-        // Both kinds of Kana are one letter in two shapes, as small and capital letters are.
+        // Hiragana and Katakana are one letter in two forms, as lower and upper case are.
         if letter.is_ascii() || ('\u{3040}'..='\u{30ff}').contains(&letter) {
             key.push(1);
             continue;
@@ -175,12 +176,12 @@ fn levels(text: &str, with_case: bool) -> Vec<u8> {
     key
 }
 
-/// Whether the texts are the same to the collation.
+/// Whether two texts are equal in a collation.
 pub(crate) fn equal(a: &str, b: &str, collation: Collation) -> bool {
     a == b || key(a, collation) == key(b, collation)
 }
 
-/// The letters of a text that count as one each, for LIKE, REPLACE and LOCATE: a key per character.
+/// The sort key of a single character, as LIKE, REPLACE and LOCATE compare.
 pub(crate) fn letter_key(letter: char, collation: Collation) -> Vec<u8> {
     let mut bytes = [0; 4];
     let text: &str = letter.encode_utf8(&mut bytes);
@@ -194,13 +195,13 @@ pub(crate) fn letter_key(letter: char, collation: Collation) -> Vec<u8> {
     }
 }
 
-/// Whether letters are compared one by one exactly as they are.
+/// Whether each character equals only itself.
 pub(crate) fn is_exact(collation: Collation) -> bool {
     matches!(kind(collation), Kind::Bytes | Kind::PaddedBytes)
 }
 
-/// The collation by which texts of these types meet, and how strongly; the connection's where
-/// none of them is text.
+/// The collation of a comparison of these types and its coercibility. If none is text, the
+/// connection's.
 pub(crate) fn aggregate_or<'a>(
     types: impl Iterator<Item = &'a ExprType>,
     connection: Collation,
@@ -212,7 +213,7 @@ pub(crate) fn aggregate_or<'a>(
             continue;
         }
         let next = (kind.collation, kind.coercibility);
-        // That of a text that is always NULL counts where there is no other.
+        // The collation of a text that is always NULL applies only if there is no other.
         if kind.coercibility == coercibility::IGNORABLE {
             ignored = Some(next);
             continue;
@@ -225,7 +226,7 @@ pub(crate) fn aggregate_or<'a>(
     Ok(found.or(ignored).unwrap_or((connection, coercibility::NUMERIC)))
 }
 
-/// The same with the server's default where none is text.
+/// Like [`aggregate_or`], with the server's default if none is text.
 pub(crate) fn aggregate<'a>(types: impl Iterator<Item = &'a ExprType>) -> Result<(Collation, u8)> {
     aggregate_or(types, Collation::UTF8MB4_0900_AI_CI)
 }
@@ -235,7 +236,8 @@ fn stronger(a: (Collation, u8), b: (Collation, u8)) -> Result<(Collation, u8)> {
         return Ok((a.0, a.1.min(b.1)));
     }
     if a.0 == Collation::BINARY || b.0 == Collation::BINARY {
-        // Bytes decide unless the text is meant more strongly, as a column's beside a literal's.
+        // The binary collation wins, unless the text's coercibility is stronger, as a column's
+        // beside a literal's.
         let (binary, text) = if a.0 == Collation::BINARY { (a, b) } else { (b, a) };
         return Ok(if binary.1 <= text.1 { binary } else { text });
     }
@@ -260,16 +262,17 @@ fn stronger(a: (Collation, u8), b: (Collation, u8)) -> Result<(Collation, u8)> {
     }
 }
 
-/// Whether texts of one character set become those of another where they meet as equals.
+/// Whether texts in the narrow character set are converted to the wide one if their coercibility is
+/// equal.
 fn takes(wide: &str, narrow: &str) -> bool {
     let is_unicode = |charset: &str| charset.starts_with("utf") || charset == "ucs2";
     wide == "utf8mb4" || is_unicode(wide) && !is_unicode(narrow) || narrow == "ascii"
 }
 
-/// Bytes as the text that they are in the character set of a collation, beside a text whose collation that is; 3854 if
-/// they are none.
+/// Bytes converted to text by the character set of a collation, since they meet a text that has
+/// this collation; 3854 if they are invalid.
 pub(crate) fn text_of_bytes(bytes: &[u8], collation: Collation) -> Result<String> {
-    /// Most bytes that are shown.
+    /// The most bytes shown in the error.
     const SHOWN: usize = 64;
     let charset = Charset::named(collation.charset()).unwrap_or_default();
     if let Some(text) = text_in(bytes, charset) {
@@ -286,10 +289,10 @@ pub(crate) fn text_of_bytes(bytes: &[u8], collation: Collation) -> Result<String
     Err(Error::new(ErrorCode::CannotConvertString, message))
 }
 
-/// The text that bytes are in a character set; `None` if some of them are no character of it.
+/// The text of bytes in a character set; `None` if they are invalid.
 fn text_in(bytes: &[u8], charset: Charset) -> Option<String> {
     let marks = |text: &[u8]| text.iter().filter(|byte| **byte == b'?').count();
-    // A character's first bytes may be left out where they are zero.
+    // Leading zero bytes of a character may be missing.
     let missing = bytes.len().next_multiple_of(charset.unit_bytes()) - bytes.len();
     let padded: Cow<'_, [u8]> = match missing {
         0 => Cow::Borrowed(bytes),
@@ -300,13 +303,13 @@ fn text_in(bytes: &[u8], charset: Charset) -> Option<String> {
         }
     };
     let text = charset.decode_exact(&padded)?;
-    // What stands for nothing was made a mark.
+    // The decoder replaces invalid bytes by question marks.
     let is_whole = charset.unit_bytes() > 1 || marks(text.as_bytes()) == marks(bytes);
     is_whole.then(|| text.into_owned())
 }
 
-/// What a value is as a part of a text of this collation: bytes of its character set as text, and of the binary one
-/// the bytes of a text; 3854 for bytes that are no text.
+/// A value's bytes as a part of a text with this collation: binary strings are decoded by its
+/// character set. For the binary collation, the bytes of any text; 3854 for bytes that are invalid.
 pub(crate) fn octets_in<'v>(
     value: &'v SqlValue<'_>,
     collation: Collation,
@@ -319,7 +322,7 @@ pub(crate) fn octets_in<'v>(
     }
 }
 
-/// The same, as a text.
+/// Likewise, as a text.
 pub(crate) fn string_in<'v>(value: &'v SqlValue<'_>, collation: Collation) -> Result<Cow<'v, str>> {
     match value {
         SqlValue::Bytes(bytes) => text_of_bytes(bytes, collation).map(Cow::Owned),
@@ -327,7 +330,7 @@ pub(crate) fn string_in<'v>(value: &'v SqlValue<'_>, collation: Collation) -> Re
     }
 }
 
-/// 1267.
+/// 1267: the collations cannot be mixed.
 fn illegal_mix(a: (Collation, u8), b: (Collation, u8)) -> Error {
     let shown = |(collation, strength): (Collation, u8)| {
         let word = match strength {
@@ -364,7 +367,8 @@ mod tests {
         assert_eq!(met(&[text.clone(), nothing.clone()]).0, text.collation);
         assert_eq!(met(&[nothing.clone(), text.clone()]).0, text.collation);
         assert_eq!(met(&[text.clone(), bytes.clone()]).0, Collation::BINARY);
-        // A column's collation counts beside a literal of bytes, and bytes of a column beside that.
+        // A column's collation wins beside a binary literal; a binary column wins beside a column
+        // of texts.
         let column = text.with_coercibility(coercibility::IMPLICIT);
         assert_eq!(met(&[column.clone(), bytes.clone()]).0, column.collation);
         let bytes = bytes.with_coercibility(coercibility::IMPLICIT);

@@ -1,22 +1,22 @@
-//! Weights of characters, as the tables beside this file hold them.
+//! The weights of characters, decoded from the tables beside this file.
 //!
 //! ```text
 //! table  := entry*                     in order of code points
 //! entry  := varint(gap << 4 | count) weight{count}
 //! weight := varint(zigzag(weight - the weight before))
-//! gap    := code points since the entry before that have no entry
+//! gap    := number of code points without an entry before this one
 //! ```
 //!
-//! A code point without an entry has a computed weight: Hangul syllables that of their letters, the
-//! others one made of their number, as the Unicode collation algorithm says (in the simple table,
-//! the number itself).
+//! A code point without an entry has a computed weight: a Hangul syllable has the weights of its
+//! letters; any other has weights derived from its number, as the Unicode collation algorithm
+//! defines (in the simple table the number itself).
 
 use std::sync::LazyLock;
 
-/// Code points of a page.
+/// The code points in a page.
 const PAGE: usize = 256;
 const NO_PAGE: u16 = u16::MAX;
-/// Bytes of a text that are weighed at once.
+/// The bytes of a text whose weights are computed at once.
 const PIECE: usize = 32;
 
 /// `utf8mb4_0900_ai_ci`.
@@ -29,7 +29,7 @@ pub(super) static UCA_4: LazyLock<Table> =
 pub(super) static GENERAL: LazyLock<Table> =
     LazyLock::new(|| Table::decode(include_bytes!("general.bin"), Missing::Itself));
 
-/// What a code point without an entry weighs.
+/// The weights of code points without an entry.
 #[derive(Clone, Copy, PartialEq)]
 enum Missing {
     Unicode9,
@@ -37,19 +37,20 @@ enum Missing {
     Itself,
 }
 
-/// Where a code point's weights are, and how many.
+/// The offset of a code point's weights and their number.
 type WeightRange = (u32, u8);
-/// No entry.
+/// The code point has no entry.
 const NONE: WeightRange = (0, u8::MAX);
 
-/// The weights of a collation.
+/// The weights in a collation.
 pub(super) struct Table {
     weights: Vec<u16>,
-    /// By code point over 256, a place in `entries`.
+    /// For each code point divided by 256, an index of `entries`.
     pages: Vec<u16>,
     entries: Vec<[WeightRange; PAGE]>,
     missing: Missing,
-    /// The weights of ASCII characters that have one and only one; 0 for other bytes. Most texts are of these.
+    /// The weight of each ASCII character that has exactly one, else 0. Most texts consist of
+    /// these.
     plain: [u16; 256],
 }
 
@@ -103,13 +104,14 @@ impl Table {
         self.weights.get(first..first + usize::from(count))
     }
 
-    /// Adds the weights of a text's characters.
+    /// Appends the weights of a text's characters.
     pub(super) fn push_all(&self, text: &str, key: &mut Vec<u8>) {
         let mut rest = text;
         while !rest.is_empty() {
             let mut plain = 0;
             for piece in rest.as_bytes().chunks(PIECE) {
-                // Gathered first, for a key is long and grows slowly by two bytes at a time.
+                // Weights are collected first, since a vector that grows by two bytes at a time is
+                // slow.
                 let mut weights = [[0; 2]; PIECE];
                 let mut count = 0;
                 for (place, byte) in weights.iter_mut().zip(piece) {
@@ -135,7 +137,7 @@ impl Table {
         }
     }
 
-    /// Adds the weights of a character.
+    /// Appends the weights of a character.
     fn push(&self, letter: char, key: &mut Vec<u8>) {
         let code = letter as u32;
         if let Some(weights) = self.explicit_weights(code as usize) {
@@ -159,7 +161,7 @@ impl Table {
         }
     }
 
-    /// A syllable weighs what its letters do.
+    /// A Hangul syllable has the weights of its letters.
     fn push_hangul(&self, code: u32, key: &mut Vec<u8>) {
         let index = code - 0xac00;
         let (first, middle, last) = (index / 588, index % 588 / 28, index % 28);
@@ -170,7 +172,7 @@ impl Table {
         }
     }
 
-    /// Whether the character weighs nothing.
+    /// Whether a character has no weight.
     pub(super) fn is_ignored(&self, letter: char) -> bool {
         self.explicit_weights(letter as usize).is_some_and(<[u16]>::is_empty)
     }
@@ -181,7 +183,8 @@ impl Table {
     }
 }
 
-/// Ideographs come first, then rarer ones, then whatever is not assigned.
+/// The base of computed weights: ideographs come first, then rarer ones, then unassigned code
+/// points.
 fn implicit_base(code: u32, later: bool) -> u16 {
     const COMPATIBILITY: [u32; 12] = [
         0xfa0e, 0xfa0f, 0xfa11, 0xfa13, 0xfa14, 0xfa1f, 0xfa21, 0xfa23, 0xfa24, 0xfa27, 0xfa28,
@@ -204,7 +207,7 @@ struct Numbers<'a> {
 }
 
 impl Numbers<'_> {
-    /// The next number; seven bits a byte, the lowest first.
+    /// Reads a variable-length integer: seven bits a byte, the lowest first.
     fn next(&mut self) -> Option<u64> {
         let (mut number, mut shift) = (0, 0);
         loop {

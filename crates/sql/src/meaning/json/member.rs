@@ -1,5 +1,5 @@
-//! Reads a member of a document from the document's text. Everything beside the path is skipped, not parsed into
-//! values; in a text that may be no document it is checked.
+//! Reads a member of a document directly from the document's text. Everything outside the path is
+//! skipped without building values; if the text may be invalid, the skipped parts are validated.
 
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
@@ -7,15 +7,15 @@ use serde::de::{
 
 use super::{Json, Step};
 
-/// What a path of keys leads to in the text of a document, as [`Path::find`](super::Path::find) finds
-/// it in the document itself: of equal keys the last counts. `None` too if the text is no document.
+/// The value at a path of keys in a document's text; the same as [`Path::find`](super::Path::find)
+/// finds in the parsed document. Of duplicate keys the last counts. `None` also for invalid text.
 ///
-/// Cost: one pass over the text, and what is found.
+/// Cost: one pass over the text, plus the value found.
 pub(crate) fn member(text: &str, path: &[Step]) -> Option<Json> {
     read(text, RemainingPath { path, is_checked: false }).ok().flatten()
 }
 
-/// The same in a text that may be no document: an error if [`Json::parse`] gives one.
+/// Likewise for text that may be invalid: returns an error wherever [`Json::parse`] does.
 pub(crate) fn checked_member(text: &str, path: &[Step]) -> Result<Option<Json>, serde_json::Error> {
     read(text, RemainingPath { path, is_checked: true })
 }
@@ -27,12 +27,12 @@ fn read(text: &str, along: RemainingPath<'_>) -> Result<Option<Json>, serde_json
     Ok(found)
 }
 
-/// The rest of the path.
+/// The rest of the path while reading.
 #[derive(Clone, Copy)]
 struct RemainingPath<'p> {
-    /// Keys alone.
+    /// Keys only.
     path: &'p [Step],
-    /// Whether what is skipped must be what a document may hold.
+    /// Whether skipped parts are validated.
     is_checked: bool,
 }
 
@@ -108,8 +108,8 @@ impl<'de> Visitor<'de> for RemainingPath<'_> {
     }
 }
 
-/// A value that is read and dropped. Unlike [`IgnoredAny`] it fails where a parsed one does: at numbers out of range,
-/// halves of characters, too many levels.
+/// A value that is validated and dropped. Unlike [`IgnoredAny`] it rejects what parsing rejects:
+/// numbers out of range, unpaired surrogates, nesting that is too deep.
 struct Checked;
 
 impl<'de> Deserialize<'de> for Checked {
@@ -160,7 +160,7 @@ impl<'de> Visitor<'de> for Checked {
     }
 }
 
-/// Whether a member's key is this one.
+/// Whether a member has the sought key.
 struct IsKey<'p>(Option<&'p str>);
 
 impl<'de> DeserializeSeed<'de> for IsKey<'_> {

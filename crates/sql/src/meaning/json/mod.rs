@@ -1,4 +1,4 @@
-//! JSON documents as MySQL sees them: their order, their text, and what SQL values become in them.
+//! JSON documents with MySQL's semantics: order, text form, and conversion from SQL values.
 
 mod member;
 mod path;
@@ -12,10 +12,10 @@ pub(crate) use member::{checked_member, member};
 pub(crate) use path::{ArrayCell, Path, Step};
 use remora_mysql::ErrorCode;
 
-/// Deepest nesting of a document.
+/// The deepest nesting of a document.
 pub(crate) const MAX_DEPTH: usize = 100;
 
-/// Longest text of a document, in bytes: the largest packet of MySQL's protocol.
+/// The longest text of a document in bytes: the largest packet of MySQL's protocol.
 const MAX_TEXT_BYTES: usize = 1 << 30;
 
 /// A document.
@@ -25,26 +25,26 @@ pub(crate) enum Json {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A whole number.
+    /// A signed integer.
     Int(i64),
-    /// A whole number beyond the signed ones.
+    /// An integer that only fits unsigned.
     Uint(u64),
-    /// A decimal that SQL gave.
+    /// A decimal from SQL.
     Decimal(Dec),
     /// Any other number.
     Double(f64),
     /// A string.
     Text(String),
-    /// A date or time that SQL gave, by MySQL's name of its type.
+    /// A date or time from SQL, with MySQL's name of its type.
     Temporal(&'static str, String),
     /// An array.
     Array(Vec<Json>),
-    /// An object: keys by length, then by bytes, each once.
+    /// An object, with unique keys sorted by length, then by bytes.
     Object(Vec<(String, Json)>),
 }
 
 impl Json {
-    /// The document that a text is.
+    /// Parses a document.
     pub(crate) fn parse(text: &str) -> std::result::Result<Self, serde_json::Error> {
         serde_json::from_str::<serde_json::Value>(text).map(Self::from_parsed)
     }
@@ -71,7 +71,7 @@ impl Json {
         }
     }
 
-    /// An object of these members; of equal keys the last counts.
+    /// Builds an object; of duplicate keys the last counts.
     pub(crate) fn object(members: impl IntoIterator<Item = (String, Self)>) -> Self {
         let mut kept: Vec<(String, Self)> = Vec::new();
         for (key, value) in members {
@@ -94,7 +94,7 @@ impl Json {
         members.get(at).map(|(_, value)| value)
     }
 
-    /// How deep it is: 1 for a scalar.
+    /// The nesting depth: 1 for a scalar.
     pub(crate) fn depth(&self) -> usize {
         1 + match self {
             Self::Array(values) => values.iter().map(Self::depth).max().unwrap_or(0),
@@ -105,7 +105,7 @@ impl Json {
         }
     }
 
-    /// How many values it has: 1 for a scalar.
+    /// JSON_LENGTH: 1 for a scalar.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Array(values) => values.len(),
@@ -114,7 +114,7 @@ impl Json {
         }
     }
 
-    /// What JSON_TYPE says.
+    /// JSON_TYPE.
     pub(crate) fn type_name(&self) -> &'static str {
         match self {
             Self::Null => "NULL",
@@ -130,14 +130,14 @@ impl Json {
         }
     }
 
-    /// Its text.
+    /// The document's text in MySQL's format.
     pub(crate) fn text(&self) -> String {
         let mut out = String::new();
         self.write(&mut out, None, 0);
         out
     }
 
-    /// Its text, without quotes if it is a string.
+    /// The text; a string without its quotes.
     pub(crate) fn into_plain_text(self) -> String {
         match self {
             Self::Text(text) => text,
@@ -145,7 +145,7 @@ impl Json {
         }
     }
 
-    /// Its text over several lines.
+    /// JSON_PRETTY.
     pub(crate) fn pretty(&self) -> String {
         let mut out = String::new();
         self.write(&mut out, Some(2), 0);
@@ -212,14 +212,14 @@ fn write_list(
     out.push(close);
 }
 
-/// A double that stays one when it is read again.
+/// The text of a double, which parses as a double again.
 fn double_text(number: f64) -> String {
     let text = format_double(number);
     let whole = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
     if whole { format!("{text}.0") } else { text }
 }
 
-/// A string with its quotes.
+/// A JSON string with quotes.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     write_quoted(text, &mut out);
@@ -244,7 +244,7 @@ fn write_quoted(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// The members of two objects in the order of their keys, with what each has of a key.
+/// Merges the members of two objects, sorted by key, with the values that each object has.
 pub(crate) fn joined(
     left: Vec<(String, Json)>,
     right: Vec<(String, Json)>,
@@ -269,7 +269,7 @@ fn key_order(a: &str, b: &str) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))
 }
 
-/// The order of types, from the smallest.
+/// The rank of a value's type in comparisons, from the least.
 fn rank(value: &Json) -> u8 {
     match value {
         Json::Null => 0,
@@ -284,7 +284,7 @@ fn rank(value: &Json) -> u8 {
     }
 }
 
-/// Which of two documents is smaller.
+/// The order of two documents.
 pub(crate) fn compare(a: &Json, b: &Json) -> Ordering {
     match (a, b) {
         (Json::Bool(a), Json::Bool(b)) => a.cmp(b),
@@ -327,7 +327,7 @@ fn double(value: &Json) -> f64 {
     }
 }
 
-/// Bytes that sort as the document does, as far as its first value decides.
+/// A sort key that is exact for scalars and approximate for others.
 pub(crate) fn sort_key(text: &str) -> Vec<u8> {
     let value = Json::parse(text).unwrap_or(Json::Null);
     let mut key = vec![rank(&value)];
@@ -344,7 +344,7 @@ pub(crate) fn sort_key(text: &str) -> Vec<u8> {
     key
 }
 
-/// What a SQL value is in a document.
+/// Converts an SQL value to JSON.
 pub(crate) fn of_value(value: &SqlValue<'_>) -> Json {
     match value {
         SqlValue::Null => Json::Null,
@@ -364,12 +364,12 @@ pub(crate) fn of_value(value: &SqlValue<'_>) -> Json {
     }
 }
 
-/// A document as a SQL value.
+/// Converts a document to an SQL value.
 pub(crate) fn to_value(value: &Json) -> SqlValue<'static> {
     SqlValue::Json(Cow::Owned(value.text()))
 }
 
-/// The document in an argument of a function: a JSON value or the text of one.
+/// The document in a function's argument: a JSON value, or a text to parse.
 pub(crate) fn argument(value: &SqlValue<'_>, number: usize, function: &str) -> Result<Json> {
     match value {
         SqlValue::Json(text) => Ok(Json::parse(text).unwrap_or(Json::Null)),
@@ -388,7 +388,7 @@ pub(crate) fn argument(value: &SqlValue<'_>, number: usize, function: &str) -> R
     }
 }
 
-/// The document that a text argument is, or 3141.
+/// Parses a text argument; 3141 if it is invalid.
 pub(crate) fn parse_argument(text: &str, number: usize, function: &str) -> Result<Json> {
     Json::parse(text).map_err(|error| {
         let place = offset(text, error.line(), error.column());

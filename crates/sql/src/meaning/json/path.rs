@@ -16,14 +16,14 @@ use crate::{Error, Result};
 /// A path.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Path {
-    /// Its steps.
+    /// The steps after `$`.
     pub steps: Vec<Step>,
 }
 
 /// A step of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
-    /// A member of an object.
+    /// The member with this key.
     Key(String),
     /// Every member.
     AnyKey,
@@ -31,23 +31,23 @@ pub(crate) enum Step {
     Index(ArrayCell),
     /// Every element.
     AnyIndex,
-    /// Elements from one place to another.
+    /// A range of elements, both ends included.
     Range(ArrayCell, ArrayCell),
-    /// Whatever is inside, at any depth.
+    /// The value itself and everything inside it.
     Anything,
 }
 
-/// A place in an array.
+/// An index of an array.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum ArrayCell {
-    /// From the first, which is 0.
+    /// Counted from the first element, which is 0.
     First(usize),
-    /// From the last, which is 0.
+    /// Counted from the last element, which is 0.
     Last(usize),
 }
 
 impl ArrayCell {
-    /// The index in an array of so many elements, if it is one.
+    /// The index in an array of this length, if it is within the array.
     pub(crate) fn index(self, length: usize) -> Option<usize> {
         match self {
             Self::First(index) => (index < length).then_some(index),
@@ -57,7 +57,7 @@ impl ArrayCell {
 }
 
 impl Path {
-    /// The path that a text is, or 3143.
+    /// Parses a path; 3143 if it is invalid.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let mut reader = Reader { rest: text.trim(), text };
         if !reader.take("$") {
@@ -82,18 +82,18 @@ impl Path {
         self.steps.iter().map(name).collect()
     }
 
-    /// Whether it can lead to several values.
+    /// Whether the path can match several values.
     pub(crate) fn is_multiple(&self) -> bool {
         let single = |step: &Step| matches!(step, Step::Key(_) | Step::Index(_));
         !self.steps.iter().all(single)
     }
 
-    /// Whether every step is a key.
+    /// Whether all steps are keys.
     pub(crate) fn is_of_keys(&self) -> bool {
         self.steps.iter().all(|step| matches!(step, Step::Key(_)))
     }
 
-    /// What it leads to.
+    /// The values at the path.
     pub(crate) fn find<'a>(&self, document: &'a Json) -> Vec<&'a Json> {
         let (mut values, mut led) = (vec![document], Vec::new());
         let mut in_several_ways = false;
@@ -114,7 +114,8 @@ impl Path {
     }
 }
 
-/// A value and whatever is inside, each before what is in it. What is known was found with all that is in it.
+/// Adds a value and everything inside it, in document order. Values in `known` were added before
+/// with all that is inside them.
 fn inside<'a>(value: &'a Json, known: &mut FxHashSet<*const Json>, found: &mut Vec<&'a Json>) {
     if !known.insert(std::ptr::from_ref(value)) {
         return;
@@ -127,7 +128,7 @@ fn inside<'a>(value: &'a Json, known: &mut FxHashSet<*const Json>, found: &mut V
     }
 }
 
-/// Where one step leads to that is not any depth.
+/// The values that one step leads to, except `**`.
 fn lead<'a>(value: &'a Json, step: &Step, found: &mut Vec<&'a Json>) {
     match (step, value) {
         (Step::Key(key), value) => found.extend(value.get(key)),
@@ -138,7 +139,7 @@ fn lead<'a>(value: &'a Json, step: &Step, found: &mut Vec<&'a Json>) {
         (Step::Index(place), Json::Array(values)) => {
             found.extend(place.index(values.len()).and_then(|index| values.get(index)));
         }
-        // A value that is no array is its own first element.
+        // A value that is not an array counts as an array of one element.
         (Step::Index(ArrayCell::First(0) | ArrayCell::Last(0)), value) => found.push(value),
         (Step::Range(from, to), Json::Array(values)) => found.extend(range(values, *from, *to)),
         (Step::Range(from, _), value) if from.index(1).is_some() => found.push(value),
@@ -270,7 +271,7 @@ mod tests {
         assert_eq!(found(r#"$."c d""#), ["4"]);
         assert_eq!(found("$**.b"), ["2"]);
         assert_eq!(found("$.*[0]"), ["1", "4"]);
-        // Each once, however many ways lead there.
+        // Each value is found once, even if several ways lead to it.
         assert_eq!(found("$.a**[0]"), ["1", r#"{"b": 2}"#, "2", "3"]);
         assert_eq!(found("$.a**[0]**[0]"), ["1", r#"{"b": 2}"#, "2", "3"]);
         assert_eq!(found("$**[1 to 2][0]"), [r#"{"b": 2}"#, "3"]);

@@ -1,5 +1,6 @@
-//! What a value of a document is in a column of JSON_TABLE. A value that does not fit is an error of that value,
-//! for which ON ERROR says what stands there; it is never cut or bent to fit. Asked of MySQL 9.7 for each type.
+//! Converts a JSON value to the type of a JSON_TABLE column. A value that does not fit is an error,
+//! for which ON ERROR decides; values are never truncated. The rules were checked against MySQL 9.7
+//! for each type.
 
 use datafusion::sql::sqlparser::ast::{BinaryLength, CharacterLength, DataType, ExactNumberInfo};
 use remora_mysql::ErrorCode;
@@ -13,19 +14,19 @@ use crate::{
     },
 };
 
-/// Why a value has no place in a column.
+/// Why a value does not fit a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ConversionError {
-    /// No value of this kind of number.
+    /// The value is not this kind of number.
     Cast(&'static str),
-    /// Too large, too long, or no such date.
+    /// The value is too large or too long, or there is no such date.
     Range,
-    /// An array or an object.
+    /// The value is an array or an object.
     Nested,
 }
 
 impl ConversionError {
-    /// The error where ON ERROR asks for one, and of a default that does not fit.
+    /// The SQL error, for ON ERROR and for a default that does not fit.
     pub(super) fn error(self, column: &str, row: usize) -> Error {
         match self {
             Self::Cast(kind) => Error::new(
@@ -50,7 +51,7 @@ const INTEGER: ConversionError = ConversionError::Cast("INTEGER");
 const DECIMAL: ConversionError = ConversionError::Cast("DECIMAL");
 const DOUBLE: ConversionError = ConversionError::Cast("DOUBLE");
 
-/// The text of which a cast makes the column's value; `None` is NULL.
+/// The text that a cast converts to the column's value; `None` for NULL.
 ///
 /// # Errors
 /// Why the value does not fit.
@@ -95,12 +96,12 @@ pub(super) fn fitted(value: &Json, kind: &DataType) -> Result<Option<String>, Co
     .map(Some)
 }
 
-/// Whether a type is YEAR, which the parser has no name for.
+/// Whether a type is YEAR, which the parser knows only as a custom type.
 pub(crate) fn is_year(kind: &DataType) -> bool {
     matches!(kind, DataType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("year"))
 }
 
-/// The numbers that a column of whole numbers takes.
+/// The range of an integer type.
 fn whole_range(kind: &DataType) -> Option<(i128, i128)> {
     let signed = |bits: u32| (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1);
     let unsigned = |bits: u32| (0, (1i128 << bits) - 1);
@@ -133,7 +134,7 @@ fn bytes(length: &BinaryLength) -> Option<u64> {
     }
 }
 
-/// A scalar's text: of strings what they say.
+/// The text of a scalar; a string without quotes.
 fn plain(value: &Json) -> String {
     match value {
         Json::Text(text) => text.clone(),
@@ -146,7 +147,7 @@ fn whole(value: &Json, least: i128, most: i128) -> Result<String, ConversionErro
         Json::Bool(truth) => i128::from(*truth),
         Json::Int(number) => i128::from(*number),
         Json::Uint(number) => i128::from(*number),
-        // Beyond 2^127 it is the largest there is, and out of range too.
+        // Values beyond 2^127 saturate, and are out of range as well.
         Json::Double(number) => number.round_ties_even() as i128,
         other => plain(other).parse().map_err(|_| INTEGER)?,
     };
@@ -157,7 +158,7 @@ fn whole(value: &Json, least: i128, most: i128) -> Result<String, ConversionErro
     }
 }
 
-/// Digits in all and behind the point, as `DECIMAL` without numbers has them where they are not said.
+/// Precision and scale of a DECIMAL, with MySQL's defaults.
 fn digits(info: &ExactNumberInfo) -> (u64, i64) {
     match info {
         ExactNumberInfo::None => (10, 0),
@@ -186,11 +187,11 @@ fn decimal(value: &Json, info: &ExactNumberInfo) -> Result<String, ConversionErr
 fn double(value: &Json, kind: &DataType) -> Result<String, ConversionError> {
     let text = match value {
         Json::Bool(truth) => u8::from(*truth).to_string(),
-        // Nothing is 0 here, though it is no whole number and no decimal.
+        // An empty text is 0 here, although it is invalid for integers and decimals.
         Json::Text(text) if text.is_empty() => "0".to_owned(),
         other => plain(other),
     };
-    // No names of numbers, and no spaces.
+    // Rust's parser would accept `inf` and `nan` too.
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
     match text.parse::<f64>() {
         Ok(number) if is_number && number.abs() <= largest(kind) => Ok(text),
@@ -199,7 +200,7 @@ fn double(value: &Json, kind: &DataType) -> Result<String, ConversionError> {
     }
 }
 
-/// The largest number of a kind of floats; `FLOAT(5,2)` ends at 999.99.
+/// The largest value of a floating-point type: 999.99 for `FLOAT(5,2)`.
 fn largest(kind: &DataType) -> f64 {
     let (info, all) = match kind {
         DataType::Float(info) => (info, f64::from(f32::MAX)),
@@ -210,7 +211,7 @@ fn largest(kind: &DataType) -> f64 {
         ExactNumberInfo::PrecisionAndScale(digits, scale) => {
             let power = |power: i64| 10_f64.powi(i32::try_from(power).unwrap_or(i32::MAX));
             let before = i64::try_from(*digits).unwrap_or(i64::MAX).saturating_sub(*scale);
-            // What is rounded down to the largest fits.
+            // A value that rounds down to the largest fits.
             all.min(power(before) - 0.5 * power(-scale))
         }
         ExactNumberInfo::Precision(bits) if *bits > 24 => f64::MAX,
@@ -218,14 +219,14 @@ fn largest(kind: &DataType) -> f64 {
     }
 }
 
-/// A date that there is.
+/// Parses a date, which must exist.
 fn moment(value: &Json) -> Result<Parsed, ConversionError> {
     let parsed = parse_moment(&plain(value)).ok_or(ConversionError::Range)?;
     let is_date = parsed.moment.month > 0 && parsed.moment.day > 0;
     if is_date { Ok(parsed) } else { Err(ConversionError::Range) }
 }
 
-/// A span of time that fits; what stands behind it in a text is passed over, as in MySQL.
+/// Parses a time; text after it is ignored, as in MySQL.
 fn time(value: &Json) -> Result<String, ConversionError> {
     if matches!(value, Json::Bool(_)) {
         return Err(ConversionError::Range);
@@ -247,7 +248,7 @@ fn short(
     if length(&text) as u64 <= most {
         return Ok(text);
     }
-    // Spaces that stand too far behind are left out.
+    // Trailing spaces beyond the length are dropped.
     let bare = text.trim_end_matches(' ');
     let spaces = most.checked_sub(length(bare) as u64).ok_or(ConversionError::Range)?;
     let end = bare.len() + usize::try_from(spaces).unwrap_or(usize::MAX);
@@ -255,7 +256,7 @@ fn short(
 }
 
 fn year(value: &Json) -> Result<String, ConversionError> {
-    // Of a text too 0 is the year 0, not 2000: it is a number that is cast.
+    // A text '0' is also the year 0, not 2000, because numbers are cast.
     let number: u32 = whole(value, 0, 2_155)?.parse().map_err(|_| INTEGER)?;
     match number {
         0..=99 | 1_901.. => Ok(number.to_string()),

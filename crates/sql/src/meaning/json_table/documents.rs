@@ -1,4 +1,4 @@
-//! The documents that an expression gives for the rows of a batch.
+//! The documents in a column of a batch.
 
 use datafusion::{
     arrow::{array::ArrayRef, datatypes::Field},
@@ -16,27 +16,28 @@ use crate::{
     },
 };
 
-/// What JSON_TABLE is called in errors.
+/// The function's name in errors.
 const NAME: &str = "json_table";
 
-/// Documents, read one after the other.
+/// A column of documents, parsed one by one.
 pub(crate) struct Documents {
     column: Column,
 }
 
 impl Documents {
-    /// Those of a column of this field.
+    /// The documents of a column with this field.
     ///
     /// # Errors
-    /// Where it is held as no value of the field's type is.
+    /// If the array is not of the field's type.
     pub(crate) fn new(array: &ArrayRef, field: &Field) -> PlanResult<Self> {
         Column::new(array, ExprType::of_field(field)).map(|column| Self { column })
     }
 
-    /// The document of a row; `None` for NULL. `room` is told what it takes before it is read.
+    /// The document in a row; `None` for NULL. Its approximate size is reported to `room` before it
+    /// is parsed.
     ///
     /// # Errors
-    /// What `room` says; 3141 for a text that is none, 3146 for a value of another type, 3144 for bytes.
+    /// Errors of `room`; 3141 for invalid text, 3146 for a value of another type, 3144 for bytes.
     pub(crate) fn get(&self, row: usize, room: &mut JsonRoom<'_>) -> Result<Option<Json>> {
         let value = self.column.get(row);
         match &value {

@@ -1,5 +1,5 @@
-//! What JSON_TABLE makes of a document: its columns as they were declared, and the rows that a document becomes, as
-//! texts, which casts make values of the columns' types.
+//! JSON_TABLE: its declared columns, and the rows made from a document. Values are texts, which
+//! casts then convert to the columns' types.
 
 mod cell;
 mod documents;
@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
     DataType, JsonTableColumn, JsonTableColumnErrorHandling, JsonTableNamedColumn, Value,
     ValueWithSpan,
 };
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::json::{self, Json, Path};
 use crate::{Error, Result};
@@ -18,22 +18,24 @@ use crate::{Error, Result};
 pub(crate) use cell::is_year;
 pub(crate) use documents::Documents;
 
-/// Most columns: each is planned beside all others.
+/// The most columns, since planning compares each with all others.
 const MAX_COLUMNS: usize = 1_024;
 
-/// What a row takes beside its values, in bytes.
+/// The size of a row without its values, in bytes.
 const ROW_BYTES: usize = size_of::<JsonRow>();
 
-/// The text of which a cast makes a value; `None` is NULL. Rows of one place have it together.
+/// The text that a cast converts to a column's value; `None` for NULL. Rows of the same parent
+/// share it.
 pub(crate) type JsonCell = Option<Arc<str>>;
 
-/// A row's values as text.
+/// The values of a row as texts.
 pub(crate) type JsonRow = Vec<JsonCell>;
 
-/// Is told how many bytes rows are about to take; refuses them, and ends what takes too long.
+/// Called with the bytes that are about to be used. It can refuse them, and ends statements that
+/// were interrupted.
 pub(crate) type JsonRoom<'r> = dyn FnMut(usize) -> Result<()> + 'r;
 
-/// A JSON_TABLE as it was declared: where its rows are in a document, and what stands in its columns.
+/// A parsed JSON_TABLE: the path of its rows and its columns.
 #[derive(Debug)]
 pub(crate) struct JsonTable {
     path: Path,
@@ -44,13 +46,13 @@ pub(crate) struct JsonTable {
 /// A column of the result.
 #[derive(Debug)]
 pub(crate) struct JsonColumn {
-    /// What it is called.
+    /// The column's name.
     pub name: String,
-    /// The type to cast to; numbers of rows need none.
+    /// The type to cast to; `None` for ordinality columns.
     pub kind: Option<DataType>,
 }
 
-/// What gives one column, or those of a nested path.
+/// The source of a column, or of all columns of a nested path.
 #[derive(Debug)]
 enum ColumnSource {
     Ordinality,
@@ -58,56 +60,56 @@ enum ColumnSource {
     Nested { path: Path, parts: Vec<ColumnSource>, width: usize },
 }
 
-/// A value at a path.
+/// A column with a value at a path.
 #[derive(Debug)]
 struct ValuePart {
     name: String,
     kind: DataType,
     path: Path,
-    /// Whether it is 1 or 0: whether there is a value.
+    /// Whether the column is EXISTS PATH: 1 or 0.
     is_exists: bool,
     on_empty: OnEmptyOrError,
     on_error: OnEmptyOrError,
 }
 
-/// What stands where there is no value, or none that fits.
+/// The clauses ON EMPTY and ON ERROR.
 #[derive(Debug)]
 enum OnEmptyOrError {
     Error,
-    /// This value; NULL where nothing is said.
+    /// A default value; NULL if the clause is absent.
     Default(JsonCell),
 }
 
 impl JsonTable {
-    /// The table of a path and columns. Defaults are looked at here, whether one is needed or not.
+    /// Parses path and columns. Defaults are checked even if they are never used.
     ///
     /// # Errors
-    /// 3143 for what is no path, 1117 for more columns than are planned, 1060 for two of one name, the errors of defaults
-    /// that do not fit.
+    /// 3143 for an invalid path, 1117 for too many columns, 1060 for duplicate names, and errors of
+    /// defaults that do not fit.
     pub(crate) fn new(path: &ValueWithSpan, columns: &[JsonTableColumn]) -> Result<Self> {
         let mut described = Vec::new();
         describe(columns, &mut described);
         if described.len() > MAX_COLUMNS {
-            return Err(Error::new(ErrorCode::TooManyColumns, "Too many columns"));
+            return Err(Error::new(ErrorCode::TooManyColumns, messages::TOO_MANY_COLUMNS));
         }
         let mut names = HashSet::new();
         if let Some(twice) = described.iter().find(|it| !names.insert(it.name.to_lowercase())) {
-            let message = format!("Duplicate column name '{}'", twice.name);
+            let message = messages::duplicate_column(&twice.name);
             return Err(Error::new(ErrorCode::DuplicateColumn, message));
         }
         let parts = parts_of(columns)?;
         Ok(Self { path: parsed_path(path)?, parts, columns: described })
     }
 
-    /// The columns of the result, those of nested paths in their places.
+    /// The columns of the result, with those of nested paths in their places.
     pub(crate) fn columns(&self) -> &[JsonColumn] {
         &self.columns
     }
 
-    /// The rows of a document. `room` is told of each before it is held.
+    /// The rows of a document. The size of each is reported to `room` before it is stored.
     ///
     /// # Errors
-    /// What `room` says; the errors that ON EMPTY and ON ERROR ask for.
+    /// Errors of `room`, and those that ON EMPTY and ON ERROR ask for.
     pub(crate) fn rows(&self, document: &Json, room: &mut JsonRoom<'_>) -> Result<Vec<JsonRow>> {
         let mut rows = Vec::new();
         Making { room }.table(document, &self.path, &self.parts, &mut rows)?;
@@ -115,14 +117,15 @@ impl JsonTable {
     }
 }
 
-/// The text of which a cast makes a value of a type, as columns have it: NULL has none. `None` if it does not fit.
+/// The text that a cast converts to a value of this type; `Some(None)` for NULL, `None` if the
+/// value does not fit.
 pub(super) fn fitted(value: &Json, kind: &DataType) -> Option<Option<String>> {
     cell::fitted(value, kind).ok()
 }
 
-/// About how many bytes the document of a text takes: each value of it a node, and what it says.
+/// The approximate memory of a parsed document, in bytes: a node for each value, plus its text.
 fn document_bytes(text: &str) -> usize {
-    // A node of our tree, and one of the parser's beside it.
+    // Both our tree and the parser's exist while parsing.
     const NODE_BYTES: usize = size_of::<Json>() + size_of::<serde_json::Value>();
     let begins_value = |byte: &&u8| matches!(byte, b',' | b':' | b'[' | b'{');
     let nodes = 1 + text.as_bytes().iter().filter(begins_value).count();
@@ -169,7 +172,7 @@ fn parts_of(columns: &[JsonTableColumn]) -> Result<Vec<ColumnSource>> {
 }
 
 impl ColumnSource {
-    /// How many columns it gives.
+    /// The number of columns from this source.
     fn width(&self) -> usize {
         match self {
             Self::Nested { width, .. } => *width,
@@ -198,7 +201,7 @@ impl ValuePart {
         })
     }
 
-    /// The text of the column at a place, the so many-th of its path.
+    /// The text of this column for a row; `number` is the row's ordinal.
     fn value(&self, place: &Json, number: usize) -> Result<JsonCell> {
         let found = self.path.find(place);
         if self.is_exists {
@@ -234,7 +237,7 @@ impl OnEmptyOrError {
     }
 }
 
-/// A default, which is the text of a document.
+/// A default value, given as JSON text.
 fn default(value: &ValueWithSpan, column: &JsonTableNamedColumn) -> Result<JsonCell> {
     let Value::SingleQuotedString(text) = &value.value else {
         return Err(Error::unsupported(
@@ -244,26 +247,26 @@ fn default(value: &ValueWithSpan, column: &JsonTableNamedColumn) -> Result<JsonC
     let name = &column.name.value;
     let value = match json::parse_argument(text, 1, "JSON_TABLE")? {
         value if matches!(column.r#type, DataType::JSON) => return Ok(Some(value.text().into())),
-        // Not NULL: the word, where the column is one of texts.
+        // JSON null as a default is the text `null` in a text column, not SQL NULL.
         Json::Null => Json::Text("null".to_owned()),
         value => value,
     };
     let fitted = cell::fitted(&value, &column.r#type).map_err(|misfit| match misfit {
         cell::ConversionError::Nested => {
-            Error::new(ErrorCode::InvalidDefault, format!("Invalid default value for '{name}'"))
+            Error::new(ErrorCode::InvalidDefault, messages::invalid_default(name))
         }
         other => other.error(name, 1),
     });
     fitted.map(|text| text.map(Arc::from))
 }
 
-/// Makes the rows of a document.
+/// Builds the rows of a document.
 struct Making<'m, 'r> {
     room: &'m mut JsonRoom<'r>,
 }
 
 impl Making<'_, '_> {
-    /// The rows of all places of a path.
+    /// The rows of all values at a path.
     fn table(
         &mut self,
         document: &Json,
@@ -279,7 +282,7 @@ impl Making<'_, '_> {
         Ok(())
     }
 
-    /// The rows of one place: one, or as many as its nested paths have.
+    /// The rows of one value: one, or one for each row of its nested paths.
     fn rows_of(
         &mut self,
         place: &Json,

@@ -1,7 +1,7 @@
-//! `+ - * / DIV %`: exact where both sides are exact, with errors where a result has no place.
+//! `+ - * / DIV %`. Results are exact if both operands are; a result out of range is an error.
 
 use datafusion::common::ScalarValue;
-use remora_mysql::{ErrorCode, SqlMode};
+use remora_mysql::{ErrorCode, SqlMode, messages};
 
 use super::super::{
     call::{Call, TypeContext},
@@ -23,7 +23,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("average", 2, 2, average_type, divide_average),
 ];
 
-/// As what a calculation takes an operand.
+/// The kind of number that an operand is converted to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Number {
     Int,
@@ -31,7 +31,7 @@ pub(crate) enum Number {
     Double,
 }
 
-/// As what an operand counts: texts and bytes as doubles.
+/// The kind of number for an operand: texts and bytes become doubles.
 pub(crate) fn number_of(kind: &ExprType) -> Number {
     match kind.kind {
         SqlType::Null => Number::Double,
@@ -54,13 +54,14 @@ fn finished(typing: &TypeContext<'_>, kind: ExprType) -> ExprType {
     ExprType { not_null: typing.all_present(), ..kind }
 }
 
-/// DOUBLE that is calculated from the arguments, but by division: it has a fixed number of decimals if they have.
+/// DOUBLE for all operations except division. It has a fixed number of decimals if all arguments
+/// have.
 pub(super) fn fixed_double(typing: &TypeContext<'_>) -> ExprType {
     let decimals = ExprType::common_decimals(typing.types.iter());
     ExprType { decimals, ..ExprType::double() }
 }
 
-/// Places of an integer: its digits and its sign.
+/// The characters of an integer: digits and sign.
 fn places(kind: &ExprType) -> u32 {
     kind.digits() + u32::from(!kind.unsigned)
 }
@@ -156,7 +157,7 @@ fn negative_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = match number_of(&a) {
         Number::Double => fixed_double(typing),
         Number::Decimal => ExprType::decimal(a.digits(), u32::from(a.scale())),
-        // The smallest literal has no opposite among integers.
+        // The negated value of the least BIGINT does not fit in 64 bits.
         Number::Int if typing.constant(0) == Some(i64::MIN) => ExprType::decimal(19, 0),
         Number::Int if is_beyond_signed(typing) => ExprType::decimal(20, 0),
         Number::Int => ExprType::int(places(&a) + u32::from(a.unsigned)),
@@ -164,7 +165,7 @@ fn negative_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(finished(typing, kind))
 }
 
-/// Whether it is a literal whose opposite 64 bits do not hold.
+/// Whether it is a literal whose negated value does not fit in 64 bits.
 fn is_beyond_signed(typing: &TypeContext<'_>) -> bool {
     match typing.scalars.first().copied().flatten() {
         Some(ScalarValue::UInt64(Some(number))) => *number > 1 << 63,
@@ -179,7 +180,7 @@ fn out_of_range(kind: &ExprType, what: String) -> Error {
         _ if kind.unsigned => "BIGINT UNSIGNED",
         _ => "BIGINT",
     };
-    let message = format!("{name} value is out of range in '{what}'");
+    let message = messages::value_out_of_range(name, what);
     Error::new(ErrorCode::NumberOutOfRange, message)
 }
 
@@ -223,7 +224,7 @@ fn calculate<'a>(
     }
 }
 
-/// The number, if 64 bits of this sign hold it.
+/// The number, if it fits in 64 bits of this signedness.
 fn fitting<'a>(number: i128, kind: &ExprType) -> Option<SqlValue<'a>> {
     if kind.unsigned {
         u64::try_from(number).ok().map(SqlValue::Uint)
@@ -281,7 +282,7 @@ fn divide<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
 }
 
 fn divide_average<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
-    // No rows have no average, and that is nothing to warn of.
+    // AVG over no rows is NULL without a warning.
     match args {
         [_, SqlValue::Int(0)] => Ok(SqlValue::Null),
         args => divide(call, args),

@@ -1,4 +1,4 @@
-//! `& | ^ ~ << >>` and what counts bits.
+//! Bit operators `& | ^ ~ << >>` and bit counts.
 
 use super::super::{
     call::{Call, TypeContext},
@@ -34,7 +34,7 @@ fn shifted_right(bits: u64, by: u64) -> u64 {
     u32::try_from(by).ok().and_then(|by| bits.checked_shr(by)).unwrap_or(0)
 }
 
-/// The 64 bits of a number.
+/// A number's 64 bits.
 fn bits(value: &SqlValue<'_>, call: &Call<'_>) -> u64 {
     let number = value.integer(call);
     u64::try_from(number).unwrap_or(number as i64 as u64)

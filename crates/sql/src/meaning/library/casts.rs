@@ -1,7 +1,7 @@
 //! CAST and CONVERT.
 
 use datafusion::logical_expr::{Cast, Expr};
-use remora_mysql::{Charset, Collation, ErrorCode};
+use remora_mysql::{Charset, Collation, ErrorCode, messages};
 
 use super::{
     super::{
@@ -57,7 +57,7 @@ fn signed<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(SqlValue::or_null(present(args), |value| SqlValue::Int(bounded(value, call) as i64)))
 }
 
-/// Within 64 bits; what is beyond as a decimal or text becomes the largest, signed.
+/// The integer within 64 bits; decimals and texts out of range become the largest signed integer.
 fn bounded(value: &SqlValue<'_>, call: &Call<'_>) -> i128 {
     let number = value.integer(call);
     match value {
@@ -158,7 +158,7 @@ fn decimal<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     if rounded.units.wrapping_abs() > largest.units {
         let shown = exact.to_string();
         call.warn(ErrorCode::OutOfRange, || {
-            format!("Out of range value for column '{}' at row 1", cast_name(&shown, digits, scale))
+            messages::out_of_range(cast_name(&shown, digits, scale), 1)
         });
         return Ok(SqlValue::Dec(if exact.is_negative() { largest.negated() } else { largest }));
     }
@@ -179,7 +179,7 @@ fn float<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     if number.is_finite() {
         return Ok(SqlValue::Float(number));
     }
-    Err(Error::new(ErrorCode::NumberOutOfRange, "FLOAT value is out of range in 'cast'"))
+    Err(Error::new(ErrorCode::NumberOutOfRange, messages::value_out_of_range("FLOAT", "cast")))
 }
 
 fn double_type(typing: &TypeContext<'_>) -> Result<ExprType> {
@@ -280,13 +280,12 @@ fn using_type(typing: &TypeContext<'_>) -> Result<ExprType> {
         return Ok(ExprType::binary(kind.characters().saturating_mul(4))
             .with_coercibility(coercibility::IMPLICIT));
     }
-    let collation = remora_mysql::charset_default(&name).ok_or_else(|| {
-        Error::new(ErrorCode::UnknownCharset, format!("Unknown character set: '{name}'"))
-    })?;
+    let collation = remora_mysql::charset_default(&name)
+        .ok_or_else(|| Error::new(ErrorCode::UnknownCharset, messages::unknown_charset(name)))?;
     Ok(ExprType::text(kind.characters(), collation).with_coercibility(coercibility::IMPLICIT))
 }
 
-/// Of CHAR: as weak as the literal that it stands for.
+/// For CHAR(… USING …): the coercibility of the literal that it replaces.
 fn char_using_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(using_type(typing)?.with_coercibility(coercibility::LITERAL))
 }
@@ -298,7 +297,7 @@ fn using<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     }
     let charset = call.result.collation.charset();
     if let SqlValue::Bytes(bytes) = value {
-        // A character's first bytes may be left out where they are zero.
+        // Leading zero bytes of a character may be missing.
         let width = Charset::named(charset).unwrap_or_default().unit_bytes();
         let missing = bytes.len().next_multiple_of(width) - bytes.len();
         let mut padded = vec![0; missing];
@@ -306,7 +305,7 @@ fn using<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
         return Ok(text_of_bytes(call, &padded, charset));
     }
     let text = value.string().unwrap_or_default();
-    // What the character set does not have becomes a question mark.
+    // Characters that the character set lacks become question marks.
     let last = match charset {
         "ascii" => '\u{7f}',
         "latin1" => '\u{ff}',
@@ -317,9 +316,9 @@ fn using<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(SqlValue::text(kept))
 }
 
-/// Bytes as a text in a character set; NULL, with a warning, where they are none.
+/// Bytes as text in a character set; NULL and a warning if they are invalid.
 fn text_of_bytes<'a>(call: &Call<'_>, bytes: &[u8], charset: &str) -> SqlValue<'a> {
-    /// Most bytes that are shown.
+    /// The most bytes shown in the warning.
     const SHOWN: usize = 3;
     if let Some(known) = Charset::named(charset).filter(|known| !known.is_utf8()) {
         return SqlValue::text(known.decode(bytes).into_owned());
@@ -330,7 +329,7 @@ fn text_of_bytes<'a>(call: &Call<'_>, bytes: &[u8], charset: &str) -> SqlValue<'
             call.warn(ErrorCode::InvalidCharacters, || {
                 let wrong = bytes.get(error.valid_up_to()..).unwrap_or_default();
                 let shown = encoding::hex(wrong.get(..SHOWN).unwrap_or(wrong));
-                format!("Invalid {charset} character string: '{shown}'")
+                messages::invalid_character_string(charset, shown)
             });
             SqlValue::Null
         }
@@ -345,7 +344,7 @@ fn text_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::text(kind.characters(), typing.collation))
 }
 
-/// SUM adds exact numbers as decimals wide enough for the sum, all else as doubles.
+/// SUM adds exact numbers as decimals wide enough for the sum, and all other values as doubles.
 fn sum_argument_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = typing.get(0);
     let exact = kind.is_integer() || kind.is_decimal() || kind.is_temporal();
@@ -356,7 +355,7 @@ fn sum_argument_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::decimal(kind.digits() + more, u32::from(kind.scale())))
 }
 
-/// The cast of a whole column at once.
+/// Casts the whole column with DataFusion's cast, which is faster.
 fn wider(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     let ([expr], [kind]) = (args, typing.types) else { return Ok(None) };
     let to = sum_argument_type(typing)?;

@@ -5,7 +5,7 @@ use aes::{
     cipher::{BlockDecrypt, BlockEncrypt, KeyInit},
 };
 use hmac::{Hmac, Mac};
-use remora_mysql::{BlockMode, Chaining, ErrorCode};
+use remora_mysql::{BlockMode, Chaining, ErrorCode, messages};
 use sha2::Sha512;
 
 use super::super::{
@@ -25,16 +25,17 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     }),
 ];
 
-/// Bytes of a block.
+/// The block size in bytes.
 const BLOCK: usize = 16;
-/// Rounds of PBKDF2 that are not too few and not too many.
+/// The permitted iterations of PBKDF2.
 const ROUNDS: std::ops::RangeInclusive<i64> = 1_000..=65_535;
-/// Bytes, in whole blocks, after which is asked whether the statement is over: a stream may need a block for each bit.
+/// How many bytes (whole blocks) are processed between checks for an interrupt. A stream mode may
+/// need a block for each bit.
 const PART_BYTES: usize = 64 << 10;
-/// The longest salt.
+/// The most bytes of a salt.
 const MAX_OPTION_BYTES: usize = 255;
 
-/// What is done with bytes, until the statement is over; `None` where they were not made by the key.
+/// Encrypts or decrypts bytes, checking for an interrupt; `None` if decryption fails.
 type Work = fn(&Cipher, Chaining, u128, &[u8], &dyn Fn() -> bool) -> Result<Option<Vec<u8>>>;
 
 fn encrypted_type(typing: &TypeContext<'_>) -> Result<ExprType> {
@@ -64,7 +65,7 @@ fn crypted<'a>(
     Ok(SqlValue::or_null(work(&cipher, mode.chaining, vector, &bytes, &is_over)?, SqlValue::bytes))
 }
 
-/// What the first block is mixed with.
+/// The initialization vector.
 fn vector(call: &Call<'_>, args: &[SqlValue<'_>], mode: BlockMode, name: &str) -> Result<u128> {
     if mode.chaining == Chaining::Ecb {
         if args.len() == 3 {
@@ -73,7 +74,7 @@ fn vector(call: &Call<'_>, args: &[SqlValue<'_>], mode: BlockMode, name: &str) -
         return Ok(0);
     }
     let Some(given) = args.get(2) else {
-        let message = format!("Incorrect parameter count in the call to native function '{name}'");
+        let message = messages::wrong_parameter_count(name);
         return Err(Error::new(ErrorCode::WrongParameterCount, message));
     };
     let bytes = given.octets().unwrap_or_default();
@@ -87,7 +88,7 @@ fn vector(call: &Call<'_>, args: &[SqlValue<'_>], mode: BlockMode, name: &str) -
     Ok(u128::from_be_bytes(*block))
 }
 
-/// The key that a password is: itself, folded, or what a method makes of it.
+/// The key for a password: folded to the key length, or derived with a key derivation function.
 fn key(
     call: &Call<'_>,
     password: &[u8],
@@ -144,7 +145,7 @@ fn option(value: &SqlValue<'_>) -> Result<Vec<u8>> {
     })
 }
 
-/// A password of any length as a key, its parts mixed.
+/// Folds a password of any length to a key, by XOR of its parts.
 fn folded(password: &[u8], length: usize) -> Vec<u8> {
     let mut key = vec![0; length];
     for part in password.chunks(length) {
@@ -153,20 +154,20 @@ fn folded(password: &[u8], length: usize) -> Vec<u8> {
     key
 }
 
-/// The authentication code of parts; empty if a key cannot be one, which any can.
+/// HMAC-SHA-512 of the parts. Any key is valid, so the empty result does not occur.
 fn code(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
     let Ok(mut made) = <Hmac<Sha512> as Mac>::new_from_slice(key) else { return Vec::new() };
     parts.iter().for_each(|part| made.update(part));
     made.finalize().into_bytes().to_vec()
 }
 
-/// RFC 5869, of which the first block is longer than any key.
+/// HKDF (RFC 5869). One output block is enough for every key length.
 fn hkdf(password: &[u8], salt: &[u8], info: &[u8]) -> Vec<u8> {
     let extracted = code(salt, &[password]);
     code(&extracted, &[info, &[1]])
 }
 
-/// RFC 8018, of which the first block is longer than any key.
+/// PBKDF2 (RFC 8018). One output block is enough for every key length.
 fn pbkdf2(password: &[u8], salt: &[u8], rounds: i64) -> Vec<u8> {
     let mut last = code(password, &[salt, &1_u32.to_be_bytes()]);
     let mut key = last.clone();
@@ -177,7 +178,7 @@ fn pbkdf2(password: &[u8], salt: &[u8], rounds: i64) -> Vec<u8> {
     key
 }
 
-/// A key, ready for use.
+/// A cipher with its key schedule.
 enum Cipher {
     K128(Box<Aes128>),
     K192(Box<Aes192>),
@@ -241,7 +242,7 @@ fn encrypt_blocks(
     vector: u128,
     bytes: &[u8],
 ) -> Option<Vec<u8>> {
-    // What is left of the last block says how many bytes that is.
+    // Padding as in PKCS #7: each added byte is their number.
     let left = BLOCK - bytes.len() % BLOCK;
     let mut padded = bytes.to_vec();
     padded.extend(std::iter::repeat_n(left as u8, left));
@@ -301,8 +302,8 @@ fn decrypt_blocks(
     is_padded.then_some(made)
 }
 
-/// Modes in which a stream of the cipher is mixed with the bytes, of which there may be any number. Gives what
-/// those behind them begin with, where these are whole blocks.
+/// The stream modes, for any number of bytes. Returns the register for the next call, which is
+/// valid if `bytes` are whole blocks.
 fn stream(
     cipher: &Cipher,
     chaining: Chaining,
@@ -354,7 +355,7 @@ fn stream(
 mod tests {
     use super::*;
 
-    /// FIPS 197, appendix C.
+    /// The example of FIPS 197, appendix C.
     #[test]
     fn a_block_is_that_of_the_standard() {
         let block = 0x0011_2233_4455_6677_8899_aabb_ccdd_eeff;

@@ -1,5 +1,5 @@
-//! `= <> < <= > >= <=>`, BETWEEN, IN: what both sides become, and then DataFusion's own operator,
-//! so that joins and filters know what they see.
+//! `= <> < <= > >= <=>`, BETWEEN and IN. Both sides are converted to their common type and compared
+//! with DataFusion's own operators, so that joins and filters can use them.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use datafusion::{
         lit,
     },
 };
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::{
     super::{
@@ -67,12 +67,12 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     }),
 ];
 
-/// Comparisons are expanded before anything runs.
+/// Comparisons are always expanded before they run.
 fn never<'a>(_call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Err(Error::new(ErrorCode::Unknown, "a comparison was not planned"))
 }
 
-/// Whether the value of a CASE is one that it is compared with.
+/// Whether the operand of a CASE equals a WHEN value.
 fn case_equal<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let ([a, b], [a_type, b_type]) = (args, call.types) else { return Ok(SqlValue::Null) };
     let order = compare_values(&for_case(a_type, b_type)?, a, b, call)?;
@@ -91,7 +91,7 @@ fn dialect(typing: &TypeContext<'_>) -> Dialect {
     Dialect { collation: typing.collation, division_digits: typing.division_digits }
 }
 
-/// A call of a function of ours.
+/// A call of one of our functions.
 pub(super) fn called(name: &str, args: Vec<Expr>, dialect: Dialect) -> Expr {
     match Function::udf(name, dialect) {
         Some(udf) => Expr::ScalarFunction(ScalarFunction::new_udf(udf, args)),
@@ -104,7 +104,7 @@ fn binary(args: &[Expr], typing: &TypeContext<'_>, op: Operator) -> Result<Optio
     Ok(Some(compared(a, a_type, op, b, b_type, dialect(typing))?))
 }
 
-/// What is compared with another: of digits that were written for bytes a number, beside a number.
+/// An operand beside another: a hexadecimal or binary literal becomes a number beside a number.
 fn beside<'a>(
     expr: &'a Expr,
     kind: &'a ExprType,
@@ -116,7 +116,7 @@ fn beside<'a>(
     }
 }
 
-/// The comparison of two expressions.
+/// A comparison of two expressions.
 pub(crate) fn compared(
     a: &Expr,
     a_type: &ExprType,
@@ -145,7 +145,7 @@ pub(crate) fn compared(
     Ok(plain(side(a, a_type, b_type)?, op, side(b, b_type, a_type)?))
 }
 
-/// Both sides of an equality, as what they are compared as.
+/// Both sides of an equality, converted to their common type.
 pub(crate) fn compared_sides(
     a: &Expr,
     a_type: &ExprType,
@@ -165,7 +165,7 @@ fn plain(a: Expr, op: Operator, b: Expr) -> Expr {
     Expr::BinaryExpr(BinaryExpr::new(Box::new(a), op, Box::new(b)))
 }
 
-/// A text that spells a whole number is compared with an integer as one.
+/// The domain of a comparison. A literal text that is an integer is compared with integers as one.
 fn comparing_of(
     a: &Expr,
     a_type: &ExprType,
@@ -188,7 +188,7 @@ fn comparing_of(
     })
 }
 
-/// The decimal type that holds both sides.
+/// The decimal type that can represent both sides.
 fn common_number(comparing: ComparisonDomain, a: &ExprType, b: &ExprType) -> ExprType {
     if comparing != ComparisonDomain::Decimal {
         return ExprType::null();
@@ -198,7 +198,7 @@ fn common_number(comparing: ComparisonDomain, a: &ExprType, b: &ExprType) -> Exp
     ExprType::decimal(whole(a).max(whole(b)) + scale, scale)
 }
 
-/// One side, as what it is compared as.
+/// One side, converted to the common type.
 fn prepared(
     expr: &Expr,
     kind: &ExprType,
@@ -242,7 +242,7 @@ fn prepared(
     })
 }
 
-/// A literal that is no date cannot be compared with one.
+/// An error if a literal that is compared with a date is not one.
 fn check_moment(expr: &Expr, other: &ExprType) -> Result<()> {
     let Expr::Literal(ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)), _) = expr
     else {
@@ -256,10 +256,10 @@ fn check_moment(expr: &Expr, other: &ExprType) -> Result<()> {
         SqlType::Timestamp(_) => "TIMESTAMP",
         _ => "DATETIME",
     };
-    Err(Error::new(ErrorCode::IncorrectValue, format!("Incorrect {name} value: '{text}'")))
+    Err(Error::new(ErrorCode::IncorrectValue, messages::incorrect_value(name, text)))
 }
 
-/// The sort key of a text by a collation, of a literal at once.
+/// The sort key of a text; for a literal it is computed now.
 pub(crate) fn text_key(expr: Expr, collation: Collation, dialect: Dialect) -> Expr {
     let number = lit(i64::from(collation.0));
     if let Expr::Literal(ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)), _) =
@@ -298,20 +298,20 @@ fn between(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     Ok(Some(plain(from, Operator::And, to)))
 }
 
-/// Whether there are texts and numbers and nothing else: all of them are compared as doubles, as one of each.
+/// Whether there are only texts and numbers, and both: they are then all compared as doubles.
 fn mixes_texts_and_numbers(types: &[ExprType]) -> bool {
     types.iter().any(ExprType::is_text)
         && types.iter().any(ExprType::is_number)
         && types.iter().all(|each| each.is_text() || each.is_number() || each.is_null())
 }
 
-/// Texts of BETWEEN are compared by the collation that all three have together.
+/// The texts of a BETWEEN with the collation that all three have in common.
 fn of_one_collation(types: [&ExprType; 3]) -> Result<[ExprType; 3]> {
     let own = types.map(Clone::clone);
     Ok(common_collation(&own)?.map_or(own.clone(), |common| own.map(|kind| common.of(kind))))
 }
 
-/// BETWEEN of a value that is another each time it is evaluated, or too large to be evaluated twice.
+/// BETWEEN for a value that is volatile or too large to be copied.
 fn between_of_row<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let above = order_of(call, args, 0, 1)?.map(|order| order.is_ge());
     let below = order_of(call, args, 0, 2)?.map(|order| order.is_le());
@@ -322,7 +322,7 @@ fn between_of_row<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue
     })
 }
 
-/// The order of two arguments; `None` where one of them is NULL.
+/// The order of two arguments; `None` if one is NULL.
 fn order_of(
     call: &Call<'_>,
     args: &[SqlValue<'_>],
@@ -337,7 +337,7 @@ fn order_of(
     compare_values(&ComparisonDomain::of(a.1, b.1)?, a.0, b.0, call)
 }
 
-/// IN of a value that is another each time it is evaluated, or too large to be evaluated so often.
+/// IN for a value that is volatile or too large to be copied.
 fn within_of_row<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let mut unknown = false;
     for place in 1..args.len() {
@@ -350,7 +350,7 @@ fn within_of_row<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<
     Ok(if unknown { SqlValue::Null } else { SqlValue::truth(false) })
 }
 
-/// IN of a row: how many values it has, its values, and those of each row of the list.
+/// IN for rows. Arguments: the row's width, its values, then the values of each row in the list.
 fn row_in<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let Some(SqlValue::Int(width)) = args.first() else { return Ok(SqlValue::Null) };
     let width = usize::try_from(*width).unwrap_or(0).max(1);
@@ -373,7 +373,7 @@ fn row_in<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(if unknown { SqlValue::Null } else { SqlValue::truth(false) })
 }
 
-/// The order of two rows: the values of one, then those of the other.
+/// The order of two rows: the values of the first, then those of the second.
 fn row_order<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let width = args.len() / 2;
     for place in 0..width {
@@ -389,7 +389,7 @@ fn choice_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::int(20).not_null())
 }
 
-/// The place of the first of the other values that is equal to the first one, from 1 on; 0 if none is.
+/// The index of the first value that equals the first argument, from 1; 0 if none does.
 fn choice<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     for place in 1..args.len() {
         let (Some(a), Some(b)) = (args.first(), args.get(place)) else { continue };
@@ -404,8 +404,9 @@ fn choice<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(SqlValue::Int(0))
 }
 
-/// Whether an expression may stand so many times in the place of one: it is the same each time, and small.
-/// One that is not small among others than numbers is 1038: pair by pair texts have no common collation.
+/// Whether an expression may be copied this often: it is not volatile and small. A large one among
+/// values other than numbers is error 1038, since texts compared in pairs might have different
+/// collations.
 fn may_be_copied(value: &Expr, times: usize, types: &[ExprType]) -> Result<bool> {
     if value.is_volatile() {
         return Ok(false);
@@ -443,7 +444,7 @@ fn within(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
         sides.map(|(each, each_type)| (each.into_owned(), each_type.into_owned())).unzip();
     let (kind, types) = of_one_list(kind, types)?;
     let (list, kind, types) = (list.as_slice(), &kind, types.as_slice());
-    // What a list's values are for each row is compared one by one: plans take lists for constants.
+    // Plans require constants in lists, so other values are compared one by one.
     if list.iter().all(is_made_of_literals)
         && let Some(list) = uniform_list(value, kind, list, types, dialect)?
     {
@@ -459,7 +460,7 @@ fn within(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     Ok(any_of(parts))
 }
 
-/// Conditions of which one holds, as a tree that is no deeper than it must be.
+/// OR of conditions, as a balanced tree.
 fn any_of(mut parts: Vec<Expr>) -> Option<Expr> {
     while parts.len() > 1 {
         let mut pairs = Vec::with_capacity(parts.len().div_ceil(2));
@@ -475,7 +476,7 @@ fn any_of(mut parts: Vec<Expr>) -> Option<Expr> {
     parts.pop()
 }
 
-/// Texts of IN are compared by the collation that all of them have together.
+/// The texts of an IN with the collation that all have in common.
 fn of_one_list(kind: &ExprType, types: Vec<ExprType>) -> Result<(ExprType, Vec<ExprType>)> {
     let all: Vec<ExprType> = std::iter::once(kind).chain(&types).cloned().collect();
     Ok(match common_collation(&all)? {
@@ -487,7 +488,7 @@ fn of_one_list(kind: &ExprType, types: Vec<ExprType>) -> Result<(ExprType, Vec<E
     })
 }
 
-/// How texts compare that are compared together.
+/// How texts that are compared together compare.
 #[derive(Clone, Copy)]
 struct Common {
     collation: Collation,
@@ -503,7 +504,7 @@ impl Common {
     }
 }
 
-/// The collation of texts and bytes, among which NULL may be; `None` where others are among them.
+/// The common collation of texts, bytes and NULLs; `None` if there are other types.
 fn common_collation(types: &[ExprType]) -> Result<Option<Common>> {
     let mut present = types.iter().filter(|each| !each.is_null());
     if !present.all(ExprType::is_string) {
@@ -513,7 +514,7 @@ fn common_collation(types: &[ExprType]) -> Result<Option<Common>> {
     Ok(Some(Common { collation, coercibility }))
 }
 
-/// Whether an expression is the same for all rows: it has no column, and no query.
+/// Whether an expression is constant: no columns and no subqueries.
 fn is_made_of_literals(expr: &Expr) -> bool {
     let varies = expr.exists(|part| {
         let varies = matches!(
@@ -533,7 +534,7 @@ fn is_made_of_literals(expr: &Expr) -> bool {
     !varies.unwrap_or(true) && !expr.is_volatile()
 }
 
-/// A list whose values are all compared in the same way.
+/// IN with a list whose values all compare in the same way.
 fn uniform_list(
     value: &Expr,
     kind: &ExprType,
@@ -608,7 +609,7 @@ fn xor<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(SqlValue::or_null(both, |(a, b)| SqlValue::truth(a != b)))
 }
 
-/// What sorts, groups and joins as the value does.
+/// The type of the key by which values are sorted, grouped and joined.
 fn key_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = typing.get(0);
     Ok(match kind.kind {
@@ -650,7 +651,7 @@ fn text_of_bytes_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::text(typing.get(0).length, typing.collation))
 }
 
-/// Bytes beside a text whose collation counts; 3854 if they are no text.
+/// Bytes compared with a text, decoded by its collation's character set; 3854 if they are invalid.
 fn text_of_bytes<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let [value, SqlValue::Int(number)] = args else { return Ok(SqlValue::Null) };
     if value.is_null() {
@@ -672,7 +673,7 @@ fn collation_key<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue
     }))
 }
 
-/// One key of several values, NULL where one of them is.
+/// A single key for several values; NULL if one of them is NULL.
 fn row_key<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let mut whole = Vec::new();
     for (value, kind) in args.iter().zip(call.types) {

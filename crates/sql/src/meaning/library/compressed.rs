@@ -1,4 +1,5 @@
-//! COMPRESS and its inverse: four bytes that say how long the bytes are, then what zlib makes of them.
+//! COMPRESS and its inverse. The format is the length of the original in four bytes, then zlib
+//! data.
 
 use std::io::{Read, Write};
 
@@ -19,14 +20,14 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("uncompressed_length", 1, 1, length_type, uncompressed_length),
 ];
 
-/// Bytes that say the length.
+/// The bytes of the length.
 const HEAD: usize = 4;
-/// Of those the bits that do.
+/// The bits of the length that count.
 const LENGTH_BITS: u32 = 0x3FFF_FFFF;
-/// What stands behind a last space, which some columns would cut.
+/// Appended if the data ends with a space, which some columns would strip.
 const BEHIND_SPACE: u8 = b'.';
 
-/// As zlib's bound has it.
+/// The upper bound of zlib's output.
 fn compressed_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let length = typing.get(0).characters().saturating_mul(4);
     Ok(ExprType::binary(length.saturating_add(length / 1_000).saturating_add(120)))
@@ -50,7 +51,7 @@ fn compress<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> 
     }
     let length = u32::try_from(bytes.len()).unwrap_or(LENGTH_BITS) & LENGTH_BITS;
     let made = ZlibEncoder::new(length.to_le_bytes().to_vec(), Compression::default());
-    // Writing to memory does not fail.
+    // Writing to memory never fails.
     let written = written(made, &bytes);
     let Ok(mut made) = written else { return Ok(SqlValue::Null) };
     if made.last() == Some(&b' ') {
@@ -64,7 +65,7 @@ fn written(mut encoder: ZlibEncoder<Vec<u8>>, bytes: &[u8]) -> std::io::Result<V
     encoder.finish()
 }
 
-/// How long it says that it was; `None` where it says nothing.
+/// The original length in the header; `None` if there is no header.
 fn said_length(bytes: &[u8]) -> Option<u32> {
     let head: [u8; HEAD] = bytes.get(..HEAD)?.try_into().ok()?;
     (bytes.len() > HEAD).then(|| u32::from_le_bytes(head) & LENGTH_BITS)
@@ -95,7 +96,7 @@ fn uncompress<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>
     }
     let mut made = Vec::new();
     let body = bytes.get(HEAD..).unwrap_or_default();
-    // One byte more tells that it is too long.
+    // Reading one byte more detects data that is longer than its header says.
     let read = ZlibDecoder::new(body).take(u64::from(length) + 1).read_to_end(&mut made);
     if made.len() as u64 > u64::from(length) {
         call.warn(ErrorCode::UncompressRoom, || {

@@ -1,11 +1,11 @@
-//! Choices: IF, CASE, IFNULL, NULLIF, COALESCE, GREATEST, LEAST, INTERVAL(), and the type that
-//! several values have in common.
+//! IF, CASE, IFNULL, NULLIF, COALESCE, GREATEST, LEAST, INTERVAL(), and the common type of several
+//! values.
 
 use datafusion::{
     common::tree_node::TreeNodeRecursion,
     logical_expr::{Case, Expr, expr::ScalarFunction, lit},
 };
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::{
     super::{
@@ -45,7 +45,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("convert_to", 2, 2, convert_type, first),
 ];
 
-/// The type of a value that is one of these.
+/// The common type of a value that is one of these.
 pub(crate) fn common_type(types: &[ExprType]) -> Result<ExprType> {
     let present: Vec<&ExprType> = types.iter().filter(|each| !each.is_null()).collect();
     let not_null = types.iter().all(|each| each.not_null);
@@ -79,7 +79,7 @@ fn common_number(types: &[&ExprType]) -> Option<ExprType> {
         return None;
     }
     if types.iter().any(|each| each.is_float()) {
-        // A BIGINT after a FLOAT changes nothing, one before it does: that is MySQL's table.
+        // MySQL's rules: BIGINT widens a FLOAT if it comes first, but not after it.
         let floats_first = types.first().is_some_and(|first| first.kind == SqlType::Float);
         let narrow = |each: &&ExprType| match each.kind {
             SqlType::Double | SqlType::Int | SqlType::Decimal(..) => false,
@@ -108,13 +108,13 @@ fn common_number(types: &[&ExprType]) -> Option<ExprType> {
     let length = types.iter().map(|each| each.length).max().unwrap_or(1);
     let signed = sizes(false).unwrap_or(0);
     let years = types.iter().filter(|each| each.unsigned).all(unsigned_year);
-    // A signed type that holds an unsigned one is the next larger.
+    // Signed and unsigned types together need the next larger signed type.
     let size = if mixed && !years { signed.max(widest + 1) } else { signed.max(widest) };
     let kind = ExprType::int(length).with_unsigned(!mixed && sizes(true).is_some());
     Some(ExprType { kind: integer_kind(size), ..kind })
 }
 
-/// The place of BIGINT among integers.
+/// The rank of BIGINT among integer types.
 const BIGINT_SIZE: u8 = 5;
 
 fn integer_size(kind: SqlType) -> u8 {
@@ -157,7 +157,7 @@ fn common_text(types: &[&ExprType]) -> Result<ExprType> {
     Ok(ExprType::text(length, collation).with_coercibility(strength))
 }
 
-/// The type of a CASE: its branches'.
+/// The type of a CASE: the common type of its branches.
 fn case_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let mut kinds: Vec<ExprType> = branches(typing.types).cloned().collect();
     if typing.types.len().is_multiple_of(2) {
@@ -184,14 +184,13 @@ fn case<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(SqlValue::Null)
 }
 
-/// So many CASEs stand in the branches of another as DataFusion's: each level doubles what planning
-/// them costs.
+/// The most nested CASEs that become DataFusion's, since each level doubles the cost of planning.
 const MOST_NESTED: usize = 6;
 
-/// How deep CASEs of DataFusion's stand in each other.
+/// The nesting depth of DataFusion's CASEs.
 fn nested_cases(expr: &Expr) -> usize {
     let mut deepest = 0;
-    // Nothing fails on the way.
+    // The closure never fails.
     let _ = expr.apply_children(|child| {
         deepest = deepest.max(nested_cases(child));
         Ok(TreeNodeRecursion::Continue)
@@ -199,8 +198,8 @@ fn nested_cases(expr: &Expr) -> usize {
     deepest + usize::from(matches!(expr, Expr::Case(_)))
 }
 
-/// CASE as DataFusion's, so that branches are evaluated only where they are taken; where they nest
-/// deeply all are.
+/// CASE as DataFusion's, which evaluates only the branch taken. If CASEs are nested too deeply, all
+/// branches are evaluated.
 fn expand_case(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     let kind = case_type(typing)?;
     let is_deep = |pair: &[Expr]| matches!(pair, [_, value] if nested_cases(value) >= MOST_NESTED);
@@ -225,7 +224,7 @@ fn expand_case(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> 
     Ok(Some(typed(case, &kind, dialect)))
 }
 
-/// The types of a CASE's branches where a value stands before them.
+/// The types of a CASE's branches, without its operand.
 fn behind_operand<'t>(typing: &TypeContext<'t>) -> TypeContext<'t> {
     TypeContext {
         types: typing.types.get(1..).unwrap_or_default(),
@@ -234,7 +233,7 @@ fn behind_operand<'t>(typing: &TypeContext<'t>) -> TypeContext<'t> {
     }
 }
 
-/// CASE of a value that is another each time it is evaluated: the value, and the branches.
+/// CASE of a volatile operand. Arguments: the operand, then the branches.
 fn case_of_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     case_type(&behind_operand(typing))
 }
@@ -261,7 +260,7 @@ fn case_of<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(SqlValue::Null)
 }
 
-/// The CASE of the value's place among those that it is compared with, which is worked out once.
+/// CASE over the index of the matching WHEN value, so that the operand is evaluated only once.
 fn expand_case_of(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     let behind = behind_operand(typing);
     let kind = case_type(&behind)?;
@@ -288,16 +287,16 @@ fn expand_case_of(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr
     Ok(Some(typed(case, &kind, dialect)))
 }
 
-/// The expression turned into a type, unless it has it.
+/// The expression converted to a type, unless it has that type.
 pub(crate) fn converted(expr: &Expr, from: &ExprType, to: &ExprType, dialect: Dialect) -> Expr {
-    // Truths are held otherwise than numbers.
+    // Booleans have another representation than integers.
     if from.kind == to.kind && from.arrow() == to.arrow() && from.length != 1 {
         return expr.clone();
     }
     with_type("convert_to", expr.clone(), to, dialect)
 }
 
-/// The expression said to be of a type that it is held as.
+/// The expression with a declared type of the same representation.
 pub(crate) fn typed(expr: Expr, kind: &ExprType, dialect: Dialect) -> Expr {
     with_type("typed", expr, kind, dialect)
 }
@@ -329,7 +328,8 @@ fn coalesce<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>>
     Ok(args.iter().find(|value| !value.is_null()).cloned().unwrap_or(SqlValue::Null))
 }
 
-/// As a CASE where what comes last is evaluated for some rows alone, and columns stand before it.
+/// As a CASE, if the last argument is expensive (not a column), so that it is evaluated only for
+/// the rows that need it.
 fn expand_coalesce(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     let kind = coalesce_type(typing)?;
     let pairs = args.iter().zip(typing.types);
@@ -367,12 +367,11 @@ fn nullif<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(if equal { SqlValue::Null } else { a.clone() })
 }
 
-/// The type of the greatest or the least of several values, or of the numbers of a set.
+/// The type of GREATEST or LEAST, or of the greatest or least number in a set.
 fn extreme_type(typing: &TypeContext<'_>, name: &str) -> Result<ExprType> {
     if let [only] = typing.types {
         let Some(multi) = only.multi else {
-            let message =
-                format!("Incorrect parameter count in the call to native function '{name}'");
+            let message = messages::wrong_parameter_count(name);
             return Err(Error::new(ErrorCode::WrongParameterCount, message));
         };
         let number = if multi.is_wide { ExprType::int(20) } else { ExprType::uint(10) };
@@ -391,7 +390,7 @@ fn extreme<'a>(call: &Call<'_>, args: &[SqlValue<'a>], greatest: bool) -> Result
         return Ok(SqlValue::Null);
     }
     if let [SqlValue::Json(set)] = args {
-        // An empty set has none, which is 0 to Sphinx.
+        // For an empty set Sphinx returns 0.
         let mut numbers = multi::numbers(set);
         let number = if greatest { numbers.last() } else { numbers.next() };
         return Ok(SqlValue::Int(number.unwrap_or(0)));
@@ -417,7 +416,7 @@ fn index_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::int(2).not_null())
 }
 
-/// INTERVAL(): how many of the following are not greater than the first.
+/// INTERVAL(): how many of the following values are at most the first.
 fn index<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let Some((first, bounds)) = args.split_first() else { return Ok(SqlValue::Null) };
     if first.is_null() {
@@ -433,7 +432,7 @@ fn index<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(SqlValue::Int(i64::try_from(place).unwrap_or(i64::MAX)))
 }
 
-/// The type of texts made of texts of these types, of so many characters.
+/// The type of a text of so many characters that is composed of these arguments.
 pub(crate) fn text_type(
     typing: &TypeContext<'_>,
     of: &[usize],
@@ -441,7 +440,7 @@ pub(crate) fn text_type(
 ) -> Result<ExprType> {
     let types: Vec<ExprType> = of.iter().map(|index| typing.get(*index)).collect();
     let (collation, strength) = collation::aggregate_or(types.iter(), typing.collation)?;
-    // A text of nothing but NULLs is NULL, and has no say in how others compare.
+    // NULL literals do not affect the collation.
     let is_nothing =
         |kind: &ExprType| kind.is_null() || kind.coercibility == coercibility::IGNORABLE;
     let nothing = !types.is_empty() && types.iter().all(is_nothing);

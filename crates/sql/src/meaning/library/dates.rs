@@ -1,6 +1,6 @@
 //! Dates and times: now, their parts, and their differences.
 
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::super::{
     call::{Call, TypeContext},
@@ -23,7 +23,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("utc_date", 0, 0, date_type, utc_date),
     Definition::new("current_time", 1, 1, clock_type, current_time),
     Definition::new("utc_time", 1, 1, clock_type, utc_time),
-    // The same in MySQL: SHOW CREATE TABLE writes the one as the other.
+    // DATE() is a cast in MySQL: SHOW CREATE TABLE prints it as one.
     Definition::new("date", 1, 1, date_type, super::casts::date),
     Definition::new("time", 1, 1, time_of_type, time),
     Definition::new("year", 1, 1, year_type, |c, a| part(c, a, |m| i64::from(m.year))),
@@ -96,7 +96,7 @@ fn clock_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType { length: kind.length - 2, ..kind })
 }
 
-/// Digits beyond those asked for are cut off, not rounded.
+/// Excess digits are truncated, not rounded.
 fn cut<'a>(moment: Moment, call: &Call<'_>) -> SqlValue<'a> {
     let digits = call.result.scale();
     let unit = 10i64.pow(u32::from(6 - digits.min(6)));
@@ -162,7 +162,7 @@ fn part<'a>(call: &Call<'_>, args: &[SqlValue<'a>], of: fn(Moment) -> i64) -> Re
     Ok(SqlValue::or_null(moment(call, args), |moment| SqlValue::Int(of(moment))))
 }
 
-/// A part that only real days have.
+/// A date part that requires a date without zero parts.
 fn day_part<'a>(
     call: &Call<'_>,
     args: &[SqlValue<'a>],
@@ -205,7 +205,7 @@ fn time_to_sec<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a
 
 fn from_days<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let days = args.first().filter(|value| !value.is_null()).map(|value| value.count(call));
-    // Before the year 1 there are no days.
+    // Day numbers before the year 1 give the zero date.
     let date = days
         .map(|days| if days < 366 { Some(Moment::default()) } else { date_of_day_number(days) });
     Ok(SqlValue::or_null(date.flatten(), SqlValue::Date))
@@ -320,7 +320,7 @@ fn timestampdiff<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<
     Ok(SqlValue::Int(i64::try_from(whole).unwrap_or(i64::MAX)))
 }
 
-/// Whole months from one moment to another.
+/// The number of whole months between two dates.
 fn months_between(a: Moment, b: Moment) -> i64 {
     let (early, late, sign) = if a <= b { (a, b, 1) } else { (b, a, -1) };
     let count = |moment: Moment| i64::from(moment.year) * 12 + i64::from(moment.month);
@@ -405,7 +405,7 @@ fn clock_parts(unit: Unit, day: i64, micros: i64) -> i64 {
     if micros < 0 { -number } else { number }
 }
 
-/// Months of a period YYMM or YYYYMM since the year 0.
+/// The months since the year 0 of a period YYMM or YYYYMM.
 fn period_months(period: i64) -> Option<i64> {
     let (year, month) = (period / 100, period % 100);
     let year = match year {
@@ -417,7 +417,7 @@ fn period_months(period: i64) -> Option<i64> {
 }
 
 fn wrong_period(name: &str) -> crate::Error {
-    crate::Error::new(ErrorCode::WrongArguments, format!("Incorrect arguments to {name}"))
+    crate::Error::new(ErrorCode::WrongArguments, messages::incorrect_arguments(name))
 }
 
 fn period_add<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
@@ -483,7 +483,7 @@ fn unix_timestamp<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue
         return Ok(SqlValue::Null);
     }
     let utc = value.moment(call).and_then(|moment| utc_of_local(moment, &call.time_zone()));
-    // What is before 1970 or no moment at all is 0.
+    // Dates before 1970 and invalid dates give 0.
     let micros = utc.filter(|utc| *utc >= 0).unwrap_or(0);
     let units = datafusion::arrow::datatypes::i256::from_i128(i128::from(micros));
     let exact = Dec { units, scale: 6 };

@@ -1,15 +1,16 @@
-//! GEODIST: the way between two places on earth, as Sphinx computes it.
+//! GEODIST: the distance between two points on earth, as Sphinx computes it.
 
 use super::super::{call::Call, function::Definition, types::ExprType, value::SqlValue};
 use crate::Result;
 
-/// The radius of the sphere for places that are far from each other, and the one of `method=haversine`; in metres.
+/// The radius of the sphere for distant points, and for `method=haversine`, in metres.
 const FAR_RADIUS_M: f64 = 6_371_000.0;
 const SPHERE_RADIUS_M: f64 = 6_384_000.0;
-/// Places whose longitudes differ by less are near: the earth is flat there.
+/// Points whose longitudes differ by less count as near, and the earth as flat between them.
 const NEAR_DEGREES: f64 = 13.0;
 
-/// Two places, whether they are in degrees, the metres of a unit, and whether the earth is always a sphere.
+/// Arguments: two points, whether they are in degrees, metres per unit, and whether to use the
+/// sphere always.
 pub(super) const FUNCTIONS: &[Definition] =
     &[Definition::new("geodist", 4, 7, |_| Ok(ExprType::double()), geodist)];
 
@@ -30,7 +31,8 @@ fn geodist<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(if distance.is_finite() { SqlValue::Double(distance) } else { SqlValue::Null })
 }
 
-/// The way in metres between places in degrees: near ones lie on a flat ellipsoid.
+/// The distance in metres between points in degrees. Near points are measured on a flattened
+/// ellipsoid.
 fn adaptive(from: (f64, f64), to: (f64, f64)) -> f64 {
     let north = (from.0 - to.0).abs();
     let turned = (from.1 - to.1).abs() % 360.0;
@@ -38,7 +40,7 @@ fn adaptive(from: (f64, f64), to: (f64, f64)) -> f64 {
     if east >= NEAR_DEGREES {
         return on_sphere(from, to, FAR_RADIUS_M);
     }
-    // Metres of a degree at the latitude in the middle.
+    // Metres per degree at the middle latitude.
     let middle = ((from.0 + to.0) / 2.0).to_radians();
     let of_latitude = 111_132.09 - 566.05 * (2.0 * middle).cos() + 1.20 * (4.0 * middle).cos();
     let of_longitude =
@@ -46,7 +48,7 @@ fn adaptive(from: (f64, f64), to: (f64, f64)) -> f64 {
     (of_latitude * north).hypot(of_longitude * east)
 }
 
-/// The way on a sphere, by the haversine.
+/// The distance on a sphere, by the haversine formula.
 fn on_sphere(from: (f64, f64), to: (f64, f64), radius: f64) -> f64 {
     let half = |a: f64, b: f64| ((a - b) / 2.0).to_radians().sin().powi(2);
     let share = half(from.0, to.0)

@@ -1,4 +1,4 @@
-//! GROUPBY() of several columns: one number for all of them, as Sphinx 2.2.11 makes it.
+//! GROUPBY() for several columns: a hash of all of them, the same as Sphinx 2.2.11's.
 
 use super::super::{
     call::{Call, TypeContext},
@@ -9,7 +9,7 @@ use super::super::{
 };
 use crate::Result;
 
-/// The number of what rows are grouped by.
+/// The hash of group keys.
 pub(crate) const GROUP_KEY: &str = "#group_key";
 
 pub(super) const FUNCTIONS: &[Definition] =
@@ -19,7 +19,7 @@ fn key_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::int(20))
 }
 
-/// FNV-1a of 64 bits.
+/// 64-bit FNV-1a.
 struct Hash(u64);
 
 impl Hash {
@@ -33,17 +33,17 @@ impl Hash {
         }
     }
 
-    /// An attribute: its value in 64 bits.
+    /// Adds an attribute: its 64-bit value.
     fn number(&mut self, bits: u64) {
         self.add(&bits.to_le_bytes());
     }
 
-    /// Reals are attributes of 32 bits.
+    /// Adds a float attribute, which has 32 bits.
     fn real(&mut self, number: f64) {
         self.number((number as f32).to_bits().into());
     }
 
-    /// A text: each byte of its small letters as a number of 32 bits; nothing of an empty one.
+    /// Adds a text: each byte in lower case as a 32-bit number. An empty text adds nothing.
     fn text(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.add(&u32::from(byte.to_ascii_lowercase()).to_le_bytes());
@@ -55,7 +55,7 @@ fn group_key<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>>
     let mut hash = Hash::new();
     for (place, value) in args.iter().enumerate() {
         match value {
-            // NULL is 0 or an empty text to Sphinx.
+            // Sphinx treats NULL as 0 or as an empty text.
             SqlValue::Null if call.type_of(place).is_some_and(ExprType::is_string) => {}
             SqlValue::Null => hash.number(0),
             SqlValue::Int(number) => hash.number(number.cast_unsigned()),
@@ -63,7 +63,7 @@ fn group_key<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>>
             SqlValue::Float(_) | SqlValue::Double(_) | SqlValue::Dec(_) => {
                 hash.real(value.double(call))
             }
-            // As SphinxAPI sends it: what is before 1970 is 0.
+            // As SphinxAPI sends dates: before 1970 they are 0.
             SqlValue::Date(moment) | SqlValue::DateTime(moment, _) => {
                 let micros = utc_of_local(*moment, &call.time_zone()).unwrap_or(0);
                 hash.number(micros.max(0).unsigned_abs() / SECOND.unsigned_abs());
@@ -78,7 +78,7 @@ fn group_key<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>>
 mod tests {
     use super::*;
 
-    /// What `searchd` 2.2.11 showed as GROUPBY().
+    /// Values of GROUPBY() recorded from `searchd` 2.2.11.
     #[test]
     fn keys_are_sphinxs() {
         let of = |add: &dyn Fn(&mut Hash)| {

@@ -1,14 +1,14 @@
-//! GTID_SUBSET and GTID_SUBTRACT: sets of transactions as MySQL writes them.
+//! GTID_SUBSET and GTID_SUBTRACT, over sets in MySQL's notation.
 //!
 //! ```text
 //! set      := [source] ("," [source])*
-//! source   := uuid (":" (tag | interval))+          a tag counts for the intervals behind it
+//! source   := uuid (":" (tag | interval))+          a tag applies to the intervals after it
 //! interval := number ["-" number]                   tag := [a-z_][a-z0-9_]*
 //! ```
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::super::{
     call::{Call, TypeContext},
@@ -23,15 +23,15 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("gtid_subtract", 2, 2, subtract_type, subtract),
 ];
 
-/// The greatest number of a transaction.
+/// The greatest transaction number.
 const MAX_NUMBER: u64 = i64::MAX as u64 - 1;
-/// Most characters of a tag.
+/// The most characters of a tag.
 const MAX_TAG: usize = 32;
 
-/// The numbers from one to another, both included.
+/// A range of numbers, both ends included.
 type Interval = (u64, u64);
 
-/// Intervals in their order, by server and tag; the empty tag is that of transactions without one.
+/// Sorted intervals by server and tag. Transactions without a tag have the empty one.
 #[derive(Default)]
 struct Set(BTreeMap<([u8; 16], String), Vec<Interval>>);
 
@@ -40,7 +40,7 @@ fn subset_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
 }
 
 fn subtract_type(typing: &TypeContext<'_>) -> Result<ExprType> {
-    // Each number that is taken away may divide an interval: a colon, a dash and two numbers more.
+    // Each number taken away can split an interval, which adds a colon, a dash and two numbers.
     let taken = typing.get(1).length.saturating_mul(5);
     let length = typing.get(0).length.saturating_add(taken);
     Ok(ExprType::text(length, Collation::UTF8MB4_0900_AI_CI))
@@ -64,12 +64,12 @@ fn sets(args: &[SqlValue<'_>]) -> Result<Option<(Set, Set)>> {
 }
 
 impl Set {
-    /// 1772 for what is no set.
+    /// Parses a set; 1772 if it is malformed.
     fn read(text: &str) -> Result<Self> {
         let mut set = Self::default();
         for source in text.split(',').map(str::trim).filter(|source| !source.is_empty()) {
             set.add(source).ok_or_else(|| {
-                let message = format!("Malformed GTID set specification '{source}'.");
+                let message = messages::malformed_gtid_set(source);
                 Error::new(ErrorCode::MalformedGtidSet, message)
             })?;
         }
@@ -88,7 +88,7 @@ impl Set {
             if part.starts_with(|first: char| first.is_ascii_digit()) {
                 let (from, to) = interval_of(part)?;
                 let intervals = self.0.entry((uuid, tag.clone())).or_default();
-                // From a number to a smaller one there is none.
+                // An interval that ends before it starts is empty.
                 if from <= to {
                     intervals.push((from, to));
                 }
@@ -137,7 +137,7 @@ impl Set {
     }
 }
 
-/// Puts intervals into their order, those that touch each other as one.
+/// Sorts intervals and merges those that touch.
 fn merge(intervals: &mut Vec<Interval>) {
     intervals.sort_unstable();
     let mut merged: Vec<Interval> = Vec::with_capacity(intervals.len());
@@ -150,7 +150,7 @@ fn merge(intervals: &mut Vec<Interval>) {
     *intervals = merged;
 }
 
-/// What others leave of intervals, both merged.
+/// Subtracts intervals. Both lists must be merged.
 fn without(intervals: &[Interval], taken: &[Interval]) -> Vec<Interval> {
     let mut left = Vec::new();
     let mut taken = taken.iter().peekable();

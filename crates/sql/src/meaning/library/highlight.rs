@@ -1,4 +1,4 @@
-//! HIGHLIGHT(): what a search found in the texts of a row.
+//! HIGHLIGHT(): excerpts of a row's fields with the search's matches marked.
 
 use remora_mysql::{Collation, ErrorCode};
 use remora_words::snippets::{OptionValue, SnippetOptions, Snippets};
@@ -14,21 +14,22 @@ use super::{
 };
 use crate::{Error, Result, parse::BETWEEN_OPTIONS, state::Context};
 
-/// Of the engine's name of the table, the query, options, then names of fields and their texts.
+/// Arguments: the engine's name of the table, the query, options, then pairs of field name and
+/// text.
 pub(super) const FUNCTIONS: &[Definition] =
     &[Definition::new("#highlight", 5, MANY, highlight_type, highlight).volatile()];
 
-/// What stands between the excerpts of fields.
+/// The default separator of the fields' excerpts.
 const FIELD_SEPARATOR: &str = " | ";
-/// Most bytes of it.
+/// The most bytes of the separator.
 const MAX_SEPARATOR_BYTES: usize = 256;
-/// Manticore's names of Sphinx's options.
+/// Manticore's names of options, with Sphinx's names for them.
 const NAMES: [(&str, &str); 3] = [
     ("limit_snippets", "limit_passages"),
     ("start_snippet_id", "start_passage_id"),
     ("snippet_boundary", "passage_boundary"),
 ];
-/// The number of a match within marks, as Manticore and as Sphinx write it.
+/// The placeholder for a match's number within marks, in Manticore's and in Sphinx's spelling.
 const SNIPPET_ID: (&str, &str) = ("%SNIPPET_ID%", "%PASSAGE_ID%");
 
 fn highlight_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
@@ -49,7 +50,7 @@ fn highlight<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>>
         let [name, text] = pair else { continue };
         let name = name.string().unwrap_or_default();
         let text = text.string().unwrap_or_default();
-        // Empty where nothing is found.
+        // Empty if the field has no match.
         let excerpt = making.excerpt(&name, &text, true)?;
         if !excerpt.is_empty() {
             excerpts.push(excerpt);
@@ -67,7 +68,7 @@ fn highlight<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>>
     Ok(SqlValue::text(excerpts.join(&options.field_separator)))
 }
 
-/// What excerpts of a row are made with.
+/// The inputs for a row's excerpts.
 struct Making<'m> {
     context: &'m Context,
     words: &'m Words,
@@ -76,7 +77,7 @@ struct Making<'m> {
 }
 
 impl Making<'_> {
-    /// The excerpt of a field; of a text that is none where it has no name.
+    /// The excerpt of a field. A text that is not a field has an empty name.
     fn excerpt(&self, name: &str, text: &str, allows_empty: bool) -> Result<String> {
         snippet::check_length("HIGHLIGHT", text)?;
         let fields = &self.words.fields;
@@ -93,7 +94,7 @@ impl Making<'_> {
     }
 }
 
-/// The options of a call.
+/// The parsed options of a call.
 struct Options {
     given: SnippetOptions,
     field_separator: String,
@@ -133,7 +134,7 @@ impl Options {
                 return refused("is not answered: a text that fits is shown whole");
             }
             "limits_per_field" | "force_snippets" => {}
-            // It is how a search is shown.
+            // These only affect how a search is displayed.
             "query_mode" | "exact_phrase" => return refused("is not one of its options"),
             "allow_empty" if is("0") || is("1") => self.allows_empty = is("1"),
             _ => {

@@ -1,4 +1,4 @@
-//! Adding to dates and times, and writing and reading them by a format.
+//! Adds intervals to dates and times, and formats and parses them.
 
 use remora_mysql::ErrorCode;
 
@@ -31,7 +31,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("get_format", 2, 2, get_format_type, get_format),
 ];
 
-/// Digits of a second that a value may have.
+/// The fraction digits of a value's seconds.
 fn digits_of(typing: &TypeContext<'_>, index: usize) -> u8 {
     let kind = typing.get(index);
     match typing.constant_text(index) {
@@ -107,7 +107,7 @@ fn interval(call: &Call<'_>, size: &SqlValue<'_>, unit: Unit) -> Option<Interval
     Interval::of_number(i64::try_from(size.integer(call)).ok()?, unit)
 }
 
-/// The interval of a size that is a text; `None` if no calendar holds it.
+/// Parses an interval's size given as text; `None` if it is out of range.
 pub(crate) fn interval_of_text(text: &str, unit: Unit) -> Option<Interval> {
     if !unit.is_single() {
         return Interval::of_text(text, unit);
@@ -292,7 +292,7 @@ fn timestamp<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>>
     Ok(SqlValue::or_null(later, |moment| SqlValue::DateTime(moment, digits)))
 }
 
-/// The longest text that a format makes.
+/// The longest text that a format can produce.
 fn format_length(format: Option<&str>) -> u32 {
     let Some(format) = format else { return UNBOUNDED / 1_024 };
     let mut length = 0;
@@ -405,7 +405,7 @@ fn from_unixtime<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<
     };
     let micros = exact.rescaled(6).and_then(|exact| exact.units.to_i128());
     let micros = micros.and_then(|micros| i64::try_from(micros).ok());
-    // The last second of the year 3001, as MySQL has it.
+    // As in MySQL, the limit is the last second of the year 3001.
     let micros = micros.filter(|micros| (0..=32_536_771_199 * SECOND).contains(micros));
     let moment = micros.and_then(|micros| local_of_utc(micros, &call.time_zone()));
     let Some(moment) = moment else { return Ok(SqlValue::Null) };

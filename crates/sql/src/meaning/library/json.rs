@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use datafusion::logical_expr::{Expr, expr::ScalarFunction};
 use remora_engine::Value;
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::super::{
     call::{Call, TypeContext},
@@ -15,7 +15,7 @@ use super::super::{
 };
 use crate::{Error, Result, SqlType};
 
-/// A condition of JSON_TABLE's rows: of the document that they are of.
+/// A placeholder condition for JSON_TABLE's rows. Its argument is the document.
 pub(crate) const JSON_ROWS: &str = "#json_rows";
 
 pub(super) const FUNCTIONS: &[Definition] = &[
@@ -55,7 +55,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("json_merge_preserve", 2, MANY, json_type, merge_preserve),
 ];
 
-/// Plans have the rows in its place.
+/// Planning replaces it, so it never runs.
 fn rows<'a>(_call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Err(Error::unsupported("JSON_TABLE in this place"))
 }
@@ -64,7 +64,7 @@ fn json_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(extracted_type(false))
 }
 
-/// Texts out of documents compare as documents do: by code points.
+/// Texts extracted from documents compare by code points, like documents.
 fn document_text(characters: u32) -> ExprType {
     let kind = ExprType::text(characters, Collation::UTF8MB4_BIN);
     kind.with_coercibility(coercibility::IMPLICIT)
@@ -106,7 +106,7 @@ fn path(value: &SqlValue<'_>) -> Result<Path> {
     Path::parse(&value.string().unwrap_or_default())
 }
 
-/// A path that leads to one place.
+/// Parses a path, which must not match several values.
 fn single_path(value: &SqlValue<'_>) -> Result<Path> {
     let path = path(value)?;
     if path.is_multiple() {
@@ -130,7 +130,7 @@ fn extract_json(args: &[SqlValue<'_>]) -> Result<Option<Json>> {
             }
         }
         (SqlValue::Text(text), [only]) => {
-            // A text that is no document is refused below, before a path that is none.
+            // Reports invalid text before an invalid path, as below.
             if let Ok(only) = path(only)
                 && only.is_of_keys()
                 && let Ok(found) = json::checked_member(text, &only.steps)
@@ -151,7 +151,7 @@ fn extract_json(args: &[SqlValue<'_>]) -> Result<Option<Json>> {
     })
 }
 
-/// What a path leads to in a stored document, or in a text that is one.
+/// The value at a path of a stored document or of its text.
 pub(crate) fn extracted(document: &Value, path: &str) -> Result<Option<Json>> {
     let document = match document {
         Value::Json(text) => SqlValue::Json(Cow::Borrowed(&**text)),
@@ -161,7 +161,7 @@ pub(crate) fn extracted(document: &Value, path: &str) -> Result<Option<Json>> {
     extract_json(&[document, SqlValue::Text(Cow::Borrowed(path))])
 }
 
-/// The type of that, or of its text.
+/// The type of an extracted value, or of its text.
 pub(crate) fn extracted_type(is_text: bool) -> ExprType {
     if is_text { document_text(UNBOUNDED / 4) } else { ExprType::json() }
 }
@@ -191,7 +191,8 @@ fn unquote<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> 
     })
 }
 
-/// `JSON_UNQUOTE(JSON_EXTRACT(document, path))` is `document ->> path`, which makes no document of what it finds.
+/// Rewrites `JSON_UNQUOTE(JSON_EXTRACT(document, path))` to `document ->> path`, which avoids
+/// building a document.
 fn expand_unquote(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     let [Expr::ScalarFunction(inner)] = args else { return Ok(None) };
     if inner.name() != "json_extract" || inner.args.len() != 2 {
@@ -208,7 +209,7 @@ fn quote<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     }))
 }
 
-/// What an argument is inside a document: truths stay truths.
+/// An argument as a value inside a document. Booleans stay booleans.
 fn inner(call: &Call<'_>, args: &[SqlValue<'_>], index: usize) -> Json {
     let Some(value) = args.get(index) else { return Json::Null };
     let is_truth = call.type_of(index).is_some_and(|kind| kind.is_integer() && kind.length == 1);
@@ -220,13 +221,13 @@ fn inner(call: &Call<'_>, args: &[SqlValue<'_>], index: usize) -> Json {
 
 fn object<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     if args.len() % 2 == 1 {
-        let message = "Incorrect parameter count in the call to native function 'json_object'";
+        let message = messages::wrong_parameter_count("json_object");
         return Err(Error::new(ErrorCode::WrongParameterCount, message));
     }
     let mut members = Vec::with_capacity(args.len() / 2);
     for index in (0..args.len()).step_by(2) {
         let Some(key) = args.get(index).and_then(SqlValue::string) else {
-            let message = "JSON documents may not contain NULL member names.";
+            let message = messages::JSON_NULL_KEY;
             return Err(Error::new(ErrorCode::JsonNullKey, message));
         };
         members.push((key.into_owned(), inner(call, args, index + 1)));
@@ -266,7 +267,7 @@ fn contains<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>>
     Ok(SqlValue::or_null(target, |target| SqlValue::truth(is_in(&candidate, target))))
 }
 
-/// Whether the word is `all`; an error if it is neither that nor `one`.
+/// Whether the argument is `all`; an error unless it is `all` or `one`.
 fn all(value: &SqlValue<'_>, function: &str) -> Result<bool> {
     match value.string().unwrap_or_default().to_ascii_lowercase().as_str() {
         "all" => Ok(true),
@@ -325,7 +326,7 @@ fn member_of<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>
     }))
 }
 
-/// The document, or what a path leads to in it.
+/// The document, or the value at a path in it.
 fn at_path(args: &[SqlValue<'_>], function: &str) -> Result<Option<Json>> {
     if any_null(args) {
         return Ok(None);
@@ -384,7 +385,7 @@ fn pretty<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     })
 }
 
-/// Bytes of the text, since that is how documents are stored here.
+/// The length of the text, since documents are stored as text here.
 fn storage_size<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let found = at_path(args, "json_storage_size")?;
     Ok(SqlValue::or_null(found, |found| {
@@ -392,7 +393,7 @@ fn storage_size<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<
     }))
 }
 
-/// JSON_SEARCH: the paths of strings that are LIKE a pattern.
+/// JSON_SEARCH: the paths of strings that match a LIKE pattern.
 fn search<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let [document, word, pattern, rest @ ..] = args else { return Ok(SqlValue::Null) };
     if document.is_null() || word.is_null() || pattern.is_null() {
@@ -440,7 +441,7 @@ fn find_strings(value: &Json, path: &mut String, take: &mut impl FnMut(&str, &st
     }
 }
 
-/// Sets the value at a path: a new one where `inserts`, an old one where `replaces`.
+/// Sets the value at a path: adds a new one if `inserts`, replaces an existing one if `replaces`.
 fn set(document: &mut Json, steps: &[Step], value: &Json, inserts: bool, replaces: bool) {
     let Some((step, rest)) = steps.split_first() else {
         if replaces {
@@ -490,7 +491,7 @@ fn change<'a>(
 ) -> Result<SqlValue<'a>> {
     let Some((document, pairs)) = args.split_first() else { return Ok(SqlValue::Null) };
     if pairs.len() % 2 == 1 {
-        let message = format!("Incorrect parameter count in the call to native function '{name}'");
+        let message = messages::wrong_parameter_count(name);
         return Err(Error::new(ErrorCode::WrongParameterCount, message));
     }
     if document.is_null() || pairs.iter().step_by(2).any(SqlValue::is_null) {
@@ -516,7 +517,7 @@ fn remove_at(document: &mut Json, steps: &[Step]) {
                 values.remove(index);
             }
         }
-        // A value that is no array is its own first element.
+        // A value that is not an array counts as an array of one element.
         ([Step::Key(key), Step::Index(place)], Json::Object(members))
             if place.index(1).is_some() && !is_array_at(members, key) =>
         {
@@ -560,7 +561,7 @@ fn array_append<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'
         return Ok(SqlValue::Null);
     }
     let mut document = json::argument(document, 1, "json_array_append")?;
-    // A value that is missing is left out with its path.
+    // A pair without a value is ignored.
     for index in (2..args.len()).step_by(2) {
         let Some(place) = args.get(index - 1) else { continue };
         let path = single_path(place)?;
@@ -578,8 +579,7 @@ fn array_append<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'
 fn array_insert<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let Some((document, pairs)) = args.split_first() else { return Ok(SqlValue::Null) };
     if pairs.len() % 2 == 1 {
-        let message =
-            "Incorrect parameter count in the call to native function 'json_array_insert'";
+        let message = messages::wrong_parameter_count("json_array_insert");
         return Err(Error::new(ErrorCode::WrongParameterCount, message));
     }
     if document.is_null() || pairs.iter().step_by(2).any(SqlValue::is_null) {
@@ -597,7 +597,8 @@ fn array_insert<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'
     Ok(json::to_value(&document))
 }
 
-/// Inserts an element before a cell, or behind all where there is no such cell; nothing where the way leads to no array.
+/// Inserts an element before a cell, or at the end if the array is shorter. Does nothing if the
+/// path does not lead to an array.
 fn insert_at(document: &mut Json, way: &[Step], cell: ArrayCell, value: Json) {
     match (way, document) {
         ([], Json::Array(values)) => {
@@ -618,7 +619,7 @@ fn insert_at(document: &mut Json, way: &[Step], cell: ArrayCell, value: Json) {
                 insert_at(element, rest, cell, value);
             }
         }
-        // A value that is no array is its own first element.
+        // A value that is not an array counts as an array of one element.
         ([Step::Index(place), rest @ ..], scalar) if place.index(1).is_some() => {
             insert_at(scalar, rest, cell, value);
         }

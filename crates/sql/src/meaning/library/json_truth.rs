@@ -1,5 +1,6 @@
-//! What is true or false in a document: what a comparison, a condition or the word TRUE gives there. Any other number that
-//! is 0 or 1 stays a number, also what `IF(c, TRUE, FALSE)`, `MAX(a > 1)` or a query in FROM gives.
+//! Which values become JSON booleans in a document: results of comparisons, conditions and the
+//! literal TRUE. Other integers that are 0 or 1 stay numbers, even the results of
+//! `IF(c, TRUE, FALSE)`, `MAX(a > 1)` or a derived table.
 
 use datafusion::{
     common::ScalarValue,
@@ -14,10 +15,10 @@ use super::super::{
 };
 use crate::Result;
 
-/// An argument that becomes a value in a document. No statement can name it.
+/// Wraps an argument that becomes a value in a document. Statements cannot name it.
 pub(crate) const IN_DOCUMENT: &str = "#in_document";
 
-/// Functions that are conditions, although they are held as numbers.
+/// Functions that count as conditions although they return integers.
 const CONDITIONS: [&str; 10] = [
     "is_ipv4",
     "is_ipv4_compat",
@@ -42,7 +43,7 @@ fn same<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(args.first().cloned().unwrap_or(SqlValue::Null))
 }
 
-/// A truth as a document, and another number that looks like one as a wider one, which does not.
+/// Marks booleans, and widens other one-digit integers so that they are not taken for booleans.
 fn expand_in_document(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     let [value] = args else { return Ok(None) };
     let kind = typing.get(0);
@@ -55,7 +56,7 @@ fn expand_in_document(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<
     Ok(udf.map(|udf| Expr::ScalarFunction(ScalarFunction::new_udf(udf, vec![value.clone()]))))
 }
 
-/// Whether an expression is a condition, and does not only give the value of one.
+/// Whether an expression is itself a condition, rather than a function of one.
 fn is_truth(expr: &Expr) -> bool {
     match expr {
         Expr::Alias(alias) => is_truth(&alias.expr),
@@ -70,7 +71,7 @@ fn is_truth(expr: &Expr) -> bool {
                 CONDITIONS.contains(&name) || definition(name).is_some_and(|it| it.is_truth)
             }
         },
-        // A query that reads no table is what it selects.
+        // A subquery without a table counts as its selected expression.
         Expr::ScalarSubquery(query) => match query.subquery.as_ref() {
             LogicalPlan::Projection(selected) => {
                 let is_of_no_table = matches!(*selected.input, LogicalPlan::EmptyRelation(_));

@@ -1,9 +1,9 @@
-//! JSON_VALUE: a value of a document as a text, from which a cast makes the type that RETURNING says.
+//! JSON_VALUE: extracts a value as text, which a cast converts to the RETURNING type.
 
 use datafusion::sql::sqlparser::ast::{
     CharacterLength, DataType, ExactNumberInfo, Ident, ObjectName, TimezoneInfo,
 };
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::super::{
     call::{Call, TypeContext},
@@ -23,11 +23,11 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new(JSON_VALUE_OF, 5, 5, returned_type, returned),
 ];
 
-/// What JSON_VALUE is called in errors.
+/// The function's name in errors.
 const NAME: &str = "json_value";
-/// Characters of a value of no type.
+/// The characters of the result without RETURNING.
 const CHARACTERS: u32 = 512;
-/// The longest text of a number or a moment.
+/// The longest text of a number, date or time.
 const SHORT: u32 = 100;
 
 fn value_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
@@ -67,7 +67,7 @@ fn returned<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> 
     asked.value(call, document, path)
 }
 
-/// What stands in the place of a value.
+/// What to return instead of a value.
 enum Answer {
     Null,
     Error,
@@ -75,7 +75,7 @@ enum Answer {
 }
 
 impl Answer {
-    /// What a clause says; a default is to fit the type.
+    /// Parses an ON EMPTY or ON ERROR clause. A default must fit the type.
     fn of(said: &str, kind: &DataType, name: &str) -> Result<Self> {
         if said == ERROR {
             return Ok(Self::Error);
@@ -103,7 +103,7 @@ impl Answer {
 
 struct ReturningClause<'k> {
     kind: &'k DataType,
-    /// The type in errors.
+    /// The type's name in errors.
     name: &'static str,
     on_empty: &'k Answer,
     on_error: &'k Answer,
@@ -162,15 +162,15 @@ fn missing() -> Error {
 }
 
 fn out_of_range(what: &str) -> Error {
-    let message = format!("{what} value is out of range in '{NAME}'");
+    let message = messages::value_out_of_range(what, NAME);
     Error::new(ErrorCode::NumberOutOfRange, message)
 }
 
-/// The text of a value that fits the type, of which NULL has none; `None` if it does not fit.
+/// The text of a value that fits the type; `Some(None)` for NULL, `None` if it does not fit.
 fn shown(value: &Json, kind: &DataType) -> Option<Option<String>> {
     let is_text =
         matches!(kind, DataType::Varchar(_) | DataType::LongText | DataType::Varbinary(_));
-    // An array and an object are texts too.
+    // Arrays and objects are accepted as texts.
     let text = match value {
         Json::Array(_) | Json::Object(_) if is_text => Some(Json::Text(value.text())),
         _ => None,
@@ -183,7 +183,7 @@ fn shown(value: &Json, kind: &DataType) -> Option<Option<String>> {
     Some(fitted.map(|text| cut(text, digits)))
 }
 
-/// A moment with no more digits of its seconds than so many: they are cut, not rounded.
+/// Truncates the seconds of a date or time to so many digits.
 fn cut(mut text: String, digits: u64) -> String {
     if let Some(point) = text.find('.') {
         let kept = usize::try_from(digits).unwrap_or(usize::MAX);
@@ -199,7 +199,7 @@ fn characters(length: u64) -> CharacterLength {
     CharacterLength::IntegerLength { length, unit: None }
 }
 
-/// The type that RETURNING says, and its name in errors.
+/// The RETURNING type, and its name in errors.
 fn kind_of(said: &str) -> Result<(DataType, &'static str)> {
     let mut words = said.split(' ');
     let name = words.next().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Literals that DataFusion would read differently, and functions that restore a lost type.
 
 use datafusion::{common::ScalarValue, logical_expr::Expr};
-use remora_mysql::{Charset, Collation, ErrorCode};
+use remora_mysql::{Charset, Collation, ErrorCode, messages};
 
 use super::super::{
     array::Building,
@@ -51,7 +51,7 @@ fn same_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(typing.get(0))
 }
 
-/// The literal with its type beside it.
+/// The literal with its type attached.
 fn typed_literal(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     Ok(match args {
         [Expr::Literal(ScalarValue::Null, _)] => None,
@@ -69,7 +69,7 @@ fn typed_literal(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>
     })
 }
 
-/// The literal itself, so that others see a constant.
+/// The plain literal, so that planning recognizes a constant.
 fn folded(
     args: &[Expr],
     typing: &TypeContext<'_>,
@@ -94,10 +94,10 @@ fn folded(
     Ok(Some(Expr::Literal(literal, Some(kind.literal_metadata()))))
 }
 
-/// What a literal of bytes carries that was written by its digits.
+/// The metadata key of a binary literal that was written as digits (`0x41`).
 const DIGITS_KEY: &str = "remora.digits";
 
-/// A literal of bytes that is a number beside numbers.
+/// A binary literal that counts as a number beside numbers.
 fn digits(
     args: &[Expr],
     typing: &TypeContext<'_>,
@@ -114,7 +114,7 @@ fn digits(
     }))
 }
 
-/// The number that a hexadecimal or binary literal is beside numbers, with its type.
+/// The number that a hexadecimal or binary literal means beside numbers, with its type.
 pub(super) fn number_of_digits(expr: &Expr) -> Option<(Expr, ExprType)> {
     let Expr::Literal(value, Some(metadata)) = expr else { return None };
     let (ScalarValue::Binary(Some(bytes)) | ScalarValue::BinaryView(Some(bytes))) = value else {
@@ -202,13 +202,13 @@ fn number_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(digits_type(typing.get(0).length as usize))
 }
 
-/// The type of a number of so many bytes.
+/// The type of a number with so many bytes.
 fn digits_type(bytes: usize) -> ExprType {
     let digits = (bytes as f64 * 8.0 * std::f64::consts::LOG10_2).ceil();
     ExprType::uint((digits as u32).clamp(1, 20)).not_null()
 }
 
-/// The number of the last eight bytes.
+/// The last eight bytes as a number.
 fn number_of(bytes: &[u8]) -> u64 {
     let last = bytes.get(bytes.len().saturating_sub(8)..).unwrap_or(bytes);
     last.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
@@ -220,7 +220,7 @@ fn number<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
 }
 
 fn incorrect(kind: &str, text: &str) -> Error {
-    Error::new(ErrorCode::IncorrectValue, format!("Incorrect {kind} value: '{text}'"))
+    Error::new(ErrorCode::IncorrectValue, messages::incorrect_value(kind, text))
 }
 
 fn date_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
@@ -268,9 +268,8 @@ fn introduced_type(typing: &TypeContext<'_>) -> Result<ExprType> {
         let bytes = typing.constant_text(1).map_or(kind.length, length);
         return Ok(ExprType::binary(bytes).not_null());
     }
-    let collation = remora_mysql::charset_default(&name).ok_or_else(|| {
-        Error::new(ErrorCode::UnknownCharset, format!("Unknown character set: '{name}'"))
-    })?;
+    let collation = remora_mysql::charset_default(&name)
+        .ok_or_else(|| Error::new(ErrorCode::UnknownCharset, messages::unknown_charset(name)))?;
     Ok(ExprType::text(kind.length, collation).not_null())
 }
 
@@ -289,10 +288,10 @@ fn introduced<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>
     })
 }
 
-/// Bytes of which some stand for no character of a character set: each is `?`, with a warning, in a set of single
-/// bytes, and an error in another.
+/// Bytes that are invalid in a character set. In a single-byte set each becomes `?` with a warning;
+/// in others it is an error.
 fn no_text_of<'a>(call: &Call<'_>, bytes: &[u8], charset: Charset) -> Result<SqlValue<'a>> {
-    /// Most bytes that are shown.
+    /// The most bytes shown in the message.
     const SHOWN: usize = 3;
     let stands_for_nothing =
         |byte: &u8| *byte != b'?' && charset.decode(std::slice::from_ref(byte)) == "?";
@@ -303,7 +302,7 @@ fn no_text_of<'a>(call: &Call<'_>, bytes: &[u8], charset: Charset) -> Result<Sql
     };
     let rest = bytes.get(from..).unwrap_or_default();
     let shown = encoding::hex(rest.get(..SHOWN).unwrap_or(rest));
-    let message = format!("Invalid {} character string: '{shown}'", charset.name());
+    let message = messages::invalid_character_string(charset.name(), shown);
     if !charset.is_single_byte() {
         return Err(Error::new(ErrorCode::InvalidCharacters, message));
     }
@@ -314,13 +313,13 @@ fn no_text_of<'a>(call: &Call<'_>, bytes: &[u8], charset: Charset) -> Result<Sql
 fn collate_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let name = typing.constant_text(1).unwrap_or("");
     let collation = Collation::by_name(name).ok_or_else(|| {
-        Error::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
+        Error::new(ErrorCode::UnknownCollation, messages::unknown_collation(name))
     })?;
     let kind = typing.get(0);
     let charset =
         if kind.is_text() || kind.is_string() { kind.collation.charset() } else { "utf8mb4" };
     if charset != collation.charset() {
-        let message = format!("COLLATION '{name}' is not valid for CHARACTER SET '{charset}'");
+        let message = messages::collation_charset_mismatch(name, charset);
         return Err(Error::new(ErrorCode::CollationCharsetMismatch, message));
     }
     let text = if kind.is_string() { kind } else { ExprType::text(kind.characters(), collation) };

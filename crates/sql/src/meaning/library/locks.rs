@@ -1,4 +1,4 @@
-//! GET_LOCK and its relatives.
+//! GET_LOCK and related functions.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ fn count_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::uint(21).not_null())
 }
 
-/// The statement's session and the lock that the first argument names; NULL without a session.
+/// The session and the lock name in the first argument; `None` without a session.
 fn named<'c>(call: &Call<'c>, args: &[SqlValue<'_>]) -> Result<Option<(&'c Context, String)>> {
     let Some(context) = call.context else { return Ok(None) };
     let name = args.first().and_then(SqlValue::string);
@@ -40,7 +40,7 @@ fn named<'c>(call: &Call<'c>, args: &[SqlValue<'_>]) -> Result<Option<(&'c Conte
 fn get_lock<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let Some((context, name)) = named(call, args)? else { return Ok(SqlValue::Null) };
     let seconds = args.get(1).map_or(0, |seconds| seconds.integer(call));
-    // A negative number waits for ever.
+    // A negative timeout means no limit.
     let patience = u64::try_from(seconds).ok().map(Duration::from_secs);
     let taken = run_blocking(|| context.locks.take(&name, patience, || context.is_over()))?;
     Ok(SqlValue::truth(taken))

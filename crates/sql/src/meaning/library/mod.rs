@@ -42,7 +42,7 @@ pub(crate) use json_truth::IN_DOCUMENT;
 pub(crate) use multi::{EACH, NUMBERS_OF, UNFOLD, check_sought};
 pub(crate) use session::{ASSIGN_VARIABLE, GIVE_LAST_INSERT_ID, READ_VARIABLE};
 
-/// All functions.
+/// All function definitions.
 pub(crate) const TABLES: &[&[Definition]] = &[
     arithmetic::FUNCTIONS,
     bits::FUNCTIONS,

@@ -1,5 +1,5 @@
-//! Sets of integers: comparisons with numbers (of one number, of none, or of all), and unnesting into one row for each
-//! number.
+//! Sets of integers: comparisons of their numbers (any, none or all) with others, and unnesting
+//! into one row for each number.
 
 use std::ops::Range;
 
@@ -21,12 +21,12 @@ use crate::{
     multi::{Multi, Numbers, count, numbers},
 };
 
-/// The comparison of a set with numbers: the set, what must hold, and the numbers.
+/// Compares a set with numbers. Arguments: the set, the comparison, and the numbers.
 pub(crate) const NUMBERS_OF: &str = "numbers of";
 
-/// Each number of a set, where rows are there for each by [`UNFOLD`].
+/// The number of an unnested set, in rows made by [`UNFOLD`].
 pub(crate) const EACH: &str = "#each";
-/// A condition of rows that become one for each number of a set: of [`EACH`].
+/// A placeholder condition that unnests the set of its argument [`EACH`].
 pub(crate) const UNFOLD: &str = "#unfold";
 
 pub(super) const FUNCTIONS: &[Definition] = &[
@@ -54,7 +54,7 @@ fn each_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(if multi.is_wide { ExprType::int(20) } else { ExprType::uint(10) }.not_null())
 }
 
-/// Plans have a column in its place.
+/// Planning replaces it by a column.
 fn each<'a>(_call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Err(not_taken_apart())
 }
@@ -66,13 +66,13 @@ fn not_taken_apart() -> Error {
 fn has_numbers<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     match args {
         [SqlValue::Json(set)] => Ok(SqlValue::truth(count(set) > 0)),
-        // A row that an outer join adds has none.
+        // A row of NULLs from an outer join has no numbers.
         [SqlValue::Null] => Ok(SqlValue::truth(false)),
         _ => Err(not_taken_apart()),
     }
 }
 
-/// A comparison of which one side is a set and the other a number; `None` of another.
+/// A comparison of a set with a number; `None` for other operands.
 pub(super) fn compared(
     (a, a_type): (&Expr, &ExprType),
     op: Operator,
@@ -97,13 +97,12 @@ pub(super) fn compared(
     Some(called(NUMBERS_OF, vec![set.clone(), lit(name), number_beside(number)], dialect))
 }
 
-/// What is compared with numbers: a literal that is written by its digits, `0x05`, is one.
+/// The number that a set is compared with. A literal such as `0x05` is one.
 fn number_beside(expr: &Expr) -> Expr {
     number_of_digits(expr).map_or_else(|| expr.clone(), |(number, _)| number)
 }
 
-/// Refuses a set on one side of what is compared by keys: a join by equal columns, a value sought in what a query
-/// gives.
+/// Refuses to compare a set by keys with other values, in joins and subqueries.
 pub(crate) fn check_sought(a: &ExprType, b: &ExprType) -> Result<()> {
     match a.multi.is_some() == b.multi.is_some() {
         true => Ok(()),
@@ -113,7 +112,7 @@ pub(crate) fn check_sought(a: &ExprType, b: &ExprType) -> Result<()> {
     }
 }
 
-/// BETWEEN or IN of a set and numbers; `None` of anything else.
+/// BETWEEN or IN with a set and numbers; `None` for other operands.
 pub(super) fn listed(
     name: &str,
     (set, kind): (&Expr, &ExprType),
@@ -128,7 +127,7 @@ pub(super) fn listed(
     Some(called(NUMBERS_OF, args.collect(), dialect))
 }
 
-/// The integers next to a number: equal to each other if it is one.
+/// The nearest integers below and above a number. They are equal if it is an integer.
 #[derive(Clone, Copy)]
 struct Around {
     below: i128,
@@ -140,7 +139,7 @@ impl Around {
         let whole = match value {
             SqlValue::Int(number) => Some(i128::from(*number)),
             SqlValue::Uint(number) => Some(i128::from(*number)),
-            // Doubles have not all integers of 64 bits.
+            // Parsed as an integer, since doubles cannot represent all 64-bit integers.
             SqlValue::Text(text) => text.trim().parse().ok(),
             _ => None,
         };
@@ -155,7 +154,7 @@ impl Around {
             Some(number) => return Self { below: number, above: number },
             None => value.double(call),
         };
-        // What is beyond all integers is the last of them.
+        // The cast saturates numbers out of range.
         Self { below: number.floor() as i128, above: number.ceil() as i128 }
     }
 
@@ -189,14 +188,15 @@ fn numbers_of<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>
     };
     let of = call.type_of(0).and_then(|kind| kind.multi).map_or(Numbers::Some, |multi| multi.of);
     let holds = holds(of, is_not, held, set.len());
-    // Of what is compared with NULL too, more may be equal.
+    // A comparison with NULL might be true, so the result is unknown.
     Ok(match is_known || holds && !is_not {
         true => SqlValue::truth(holds),
         false => SqlValue::Null,
     })
 }
 
-/// Whether a comparison holds of a set, where what it denies or says holds of so many of its numbers.
+/// The result of a comparison for a set of `count` numbers, `held` of which satisfy it before
+/// negation.
 fn holds(of: Numbers, is_not: bool, held: usize, count: usize) -> bool {
     match (of, is_not) {
         (Numbers::Some | Numbers::Any, false) => held > 0,
@@ -220,7 +220,7 @@ fn among(set: &[i128], list: &[Around]) -> usize {
     found.into_iter().filter(|found| *found).count()
 }
 
-/// The places of a set's numbers that are less than one, or greater.
+/// The index range of a set's sorted numbers that compare so with a number.
 fn within(set: &[i128], name: &str, one: Around) -> Range<usize> {
     let before = |limit: i128| set.partition_point(|number| *number < limit);
     let up_to = |limit: i128| set.partition_point(|number| *number <= limit);
@@ -236,7 +236,7 @@ fn within(set: &[i128], name: &str, one: Around) -> Range<usize> {
 mod tests {
     use super::*;
 
-    /// All sets of a few numbers, and what must hold of each number one by one.
+    /// Compares all small sets with a naive check of each number.
     #[test]
     fn sets_are_compared_as_their_numbers_are_one_by_one() {
         let whole = |number: i128| Around { below: number, above: number };

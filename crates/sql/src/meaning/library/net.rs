@@ -1,4 +1,4 @@
-//! Addresses, UUIDs and digests.
+//! IP addresses, UUIDs and digests.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -70,7 +70,7 @@ fn mapped<'a>(args: &[SqlValue<'a>], check: fn(&[u8]) -> bool) -> Result<SqlValu
     Ok(SqlValue::truth(bytes.is_some_and(|bytes| bytes.len() == 16 && check(&bytes))))
 }
 
-/// `1.2.3.4`, or short forms such as `127.1`.
+/// Parses `1.2.3.4` or short forms such as `127.1`.
 fn inet_aton<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let Some(text) = args.first().and_then(SqlValue::string) else { return Ok(SqlValue::Null) };
     let parts: Option<Vec<u64>> = text
@@ -119,7 +119,7 @@ fn inet6_ntoa<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a
     Ok(SqlValue::or_null(four.or(six).ok(), SqlValue::text))
 }
 
-/// The bytes of a UUID, with or without dashes, perhaps in braces.
+/// Parses a UUID, with or without dashes and braces.
 fn uuid_bytes(text: &str) -> Option<[u8; 16]> {
     let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(text);
     let dashed = inner.len() == 36

@@ -1,4 +1,4 @@
-//! FORMAT: numbers as people of a country write them.
+//! FORMAT: numbers in the style of a locale.
 
 use datafusion::logical_expr::{Expr, expr::ScalarFunction};
 use remora_mysql::ErrorCode;
@@ -12,7 +12,7 @@ use super::super::{
 };
 use crate::Result;
 
-/// FORMAT in a locale that is the same for all rows and unknown, of which a statement warns once.
+/// FORMAT with a constant unknown locale, which warns once for a statement.
 const IN_UNKNOWN_LOCALE: &str = "#format";
 
 pub(super) const FUNCTIONS: &[Definition] = &[
@@ -25,21 +25,21 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     }),
 ];
 
-/// How numbers are written.
+/// The style of a locale's numbers.
 struct Style {
     point: char,
-    /// Between groups of digits, if there are some.
+    /// The separator of digit groups, if any.
     between: Option<char>,
-    /// Digits of a group beyond the last one, which has three.
+    /// The digits of each group except the last one, which has three.
     group: usize,
-    /// MySQL's names of the locales.
+    /// The names of MySQL's locales with this style, separated by spaces.
     locales: &'static str,
 }
 
-/// Style of en_US.
+/// The style of en_US.
 static DEFAULT: Style = Style { point: '.', between: Some(','), group: 3, locales: "" };
 
-/// MySQL's other styles.
+/// The styles of MySQL's other locales.
 static STYLES: [Style; 9] = [
     Style {
         locales: "ar_AE ar_BH ar_DZ ar_EG ar_IN ar_IQ ar_JO ar_KW ar_LB ar_LY ar_MA ar_OM ar_QA ar_SD ar_SY ar_TN ar_YE \
@@ -57,7 +57,7 @@ static STYLES: [Style; 9] = [
         locales: "be_BY da_DK de_BE de_DE de_LU es_AR es_BO es_CL es_CO es_EC es_ES es_PY es_UY es_VE fo_FO hu_HU id_ID \
                   is_IS lt_LT mn_MN nb_NO no_NO ro_RO ru_UA sq_AL tr_TR uk_UA vi_VN",
     },
-    // MySQL's separator of Bulgarian numbers is a zero byte.
+    // MySQL separates Bulgarian digit groups by a zero byte.
     Style { point: ',', between: Some('\0'), group: 3, locales: "bg_BG" },
     Style {
         point: ',',
@@ -95,7 +95,7 @@ fn expand_format(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>
     Ok(udf.map(|udf| Expr::ScalarFunction(ScalarFunction::new_udf(udf, args.to_vec()))))
 }
 
-/// What NULL is called where a locale is named.
+/// How NULL as a locale appears in the warning.
 const NO_LOCALE: &str = "NULL";
 
 fn style_named(name: &str) -> Option<&'static Style> {
@@ -104,7 +104,7 @@ fn style_named(name: &str) -> Option<&'static Style> {
     })
 }
 
-/// The style of a locale; for an unknown one that of en_US, after `warn`.
+/// The style of a locale. For an unknown one calls `warn` and returns the style of en_US.
 fn style_of(locale: Option<&SqlValue<'_>>, warn: impl FnOnce(&str)) -> &'static Style {
     let Some(locale) = locale else { return &DEFAULT };
     let name = locale.string().unwrap_or_else(|| NO_LOCALE.into());

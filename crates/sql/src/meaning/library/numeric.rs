@@ -1,6 +1,6 @@
 //! Functions over numbers.
 
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::{
     super::{
@@ -80,7 +80,7 @@ fn abs_type(typing: &TypeContext<'_>) -> Result<ExprType> {
 }
 
 fn out_of_range(name: &str, what: String) -> Error {
-    Error::new(ErrorCode::NumberOutOfRange, format!("{name} value is out of range in '{what}'"))
+    Error::new(ErrorCode::NumberOutOfRange, messages::value_out_of_range(name, what))
 }
 
 fn abs<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
@@ -152,7 +152,7 @@ fn truncate_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     rounded_type(typing, false)
 }
 
-/// Rounding may give one digit more.
+/// Rounding can add an integer digit.
 fn rounded_type(typing: &TypeContext<'_>, rounds: bool) -> Result<ExprType> {
     let kind = typing.get(0);
     let digits = match (typing.types.len(), typing.constant(1)) {
@@ -214,7 +214,7 @@ fn round_double(number: f64, digits: i64, cut: bool) -> f64 {
     if digits < 0 { rounded * power } else { rounded / power }
 }
 
-/// A function that has no value outside of its domain.
+/// A function that returns NULL outside of its domain.
 fn real<'a>(
     call: &Call<'_>,
     args: &[SqlValue<'a>],
@@ -225,7 +225,7 @@ fn real<'a>(
     Ok(SqlValue::or_null(result.filter(|number| number.is_finite()), SqlValue::Double))
 }
 
-/// A function whose value may be too large.
+/// A function whose result can overflow.
 fn checked<'a>(
     call: &Call<'_>,
     args: &[SqlValue<'a>],
@@ -304,7 +304,8 @@ fn to_base(mut number: u64, base: u64) -> String {
     }
 }
 
-/// The number that begins a text in a base, kept within 64 bits, and whether it is negative.
+/// Parses the number at the start of a text in a base, capped to 64 bits; also returns whether it
+/// is negative.
 fn from_base(text: &str, base: u32) -> (u64, bool) {
     let text = text.trim_start();
     let (negative, text) = match text.strip_prefix('-') {

@@ -1,9 +1,9 @@
-//! Regular expressions: MySQL's ICU syntax as far as the `regex` crate has it.
+//! Regular expressions: MySQL's ICU syntax, as far as the `regex` crate supports it.
 
 use std::{borrow::Cow, cell::RefCell};
 
 use regex::{Regex, RegexBuilder};
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::super::{
     call::{Call, TypeContext},
@@ -21,14 +21,14 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("regexp_replace", 3, 6, text_type, regexp_replace),
 ];
 
-/// Most compiled bytes of a pattern.
+/// The most bytes of a compiled pattern.
 const MAX_PATTERN_BYTES: usize = 8 << 20;
 
-/// Most bytes of its text: what a pattern of tens of thousands of groups takes to compile has no end.
+/// The most bytes of a pattern's text: compiling tens of thousands of groups would take too long.
 const MAX_PATTERN_TEXT_BYTES: usize = 32 << 10;
 
 thread_local! {
-    /// The last pattern: most statements have one.
+    /// The last compiled pattern, since most statements use only one.
     static LAST: RefCell<Option<(String, String, Regex)>> = const { RefCell::new(None) };
 }
 
@@ -49,7 +49,7 @@ fn collation_of(typing: &TypeContext<'_>) -> remora_mysql::Collation {
     if kind.is_text() { kind.collation } else { typing.collation }
 }
 
-/// The compiled pattern, with the case of its collation unless the match type says otherwise.
+/// The compiled pattern. Its collation decides case sensitivity unless the match type does.
 fn pattern(call: &Call<'_>, text: &str, mode: &str) -> Result<Regex> {
     let types: Vec<&ExprType> = call.types.iter().take(2).collect();
     let (collation, _) = collation::aggregate(types.into_iter())?;
@@ -64,7 +64,7 @@ fn pattern(call: &Call<'_>, text: &str, mode: &str) -> Result<Regex> {
             'n' => dots = true,
             'u' => {}
             _ => {
-                let message = "Incorrect arguments to regexp_like";
+                let message = messages::incorrect_arguments("regexp_like");
                 return Err(Error::new(ErrorCode::WrongArguments, message));
             }
         }
@@ -97,7 +97,7 @@ fn pattern(call: &Call<'_>, text: &str, mode: &str) -> Result<Regex> {
     })
 }
 
-/// Henry Spencer's word boundaries, which older statements have.
+/// Replaces the word boundaries of the older syntax by Henry Spencer.
 fn translated(text: &str) -> String {
     text.replace("[[:<:]]", r"\b{start}").replace("[[:>:]]", r"\b{end}")
 }
@@ -120,7 +120,7 @@ fn invalid(text: &str, error: &regex::Error) -> Error {
     Error::new(code, message)
 }
 
-/// 3995 where one of them is bytes and the other a text.
+/// 3995 if one argument is binary and the other text.
 fn check_charsets(call: &Call<'_>, name: &str) -> Result<()> {
     let [text, pattern, ..] = call.types else { return Ok(()) };
     if !text.is_string() || !pattern.is_string() || text.is_text() == pattern.is_text() {
@@ -133,7 +133,7 @@ fn check_charsets(call: &Call<'_>, name: &str) -> Result<()> {
     Err(Error::new(ErrorCode::CharacterSetMismatch, message))
 }
 
-/// What is searched, or is searched for: of bytes, one letter for each.
+/// The subject or the pattern as text. Each byte of a binary string becomes one character.
 fn letters<'v>(value: &'v SqlValue<'_>) -> Cow<'v, str> {
     match value {
         SqlValue::Bytes(bytes) => bytes.iter().map(|byte| char::from(*byte)).collect(),
@@ -141,7 +141,7 @@ fn letters<'v>(value: &'v SqlValue<'_>) -> Cow<'v, str> {
     }
 }
 
-/// A text that is taken apart; 3854 for bytes that are none.
+/// The text of a value; 3854 for bytes that are not valid text.
 fn text_of<'v>(value: &'v SqlValue<'_>) -> Result<Cow<'v, str>> {
     collation::string_in(value, Collation::UTF8MB4_BIN)
 }
@@ -160,7 +160,7 @@ fn regexp_like<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a
     Ok(SqlValue::truth(regex.is_match(&letters(text))))
 }
 
-/// Where to begin, in bytes; an error beyond the text.
+/// The byte offset of a character position; an error if it is beyond the text.
 fn start(text: &str, from: i64) -> Result<usize> {
     let index = from.checked_sub(1).and_then(|index| usize::try_from(index).ok());
     let count = text.chars().count();
@@ -177,7 +177,7 @@ fn number(call: &Call<'_>, args: &[SqlValue<'_>], index: usize, default: i64) ->
     args.get(index).map_or(default, |value| value.count(call))
 }
 
-/// The match of a number, from 1, from a place on.
+/// The n-th match from an offset on, counted from 1.
 fn nth<'t>(regex: &Regex, text: &'t str, from: usize, wanted: i64) -> Option<regex::Match<'t>> {
     let wanted = usize::try_from(wanted.max(1)).unwrap_or(usize::MAX);
     let mut at = from;
@@ -240,7 +240,7 @@ fn regexp_replace<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue
     let new = replacement(&text_of(new)?);
     let (before, rest) = text.split_at(from);
     let most = usize::try_from(call.longest_text()).unwrap_or(usize::MAX);
-    // One replacement is so long at most: each of its groups may be the whole text.
+    // An upper bound of one replacement: each of its groups may be the whole text.
     let groups = new.bytes().filter(|byte| *byte == b'$').count();
     if groups.saturating_mul(rest.len()).saturating_add(new.len()) > most.saturating_mul(4) {
         return Ok(call.too_long("regexp_replace"));
@@ -258,7 +258,7 @@ fn regexp_replace<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue
     Ok(SqlValue::text(format!("{head}{}", regex.replacen(tail, 1, new.as_str()))))
 }
 
-/// The text with every match replaced; `None` where that is too long.
+/// The text with every match replaced; `None` if it becomes too long.
 fn replaced(regex: &Regex, text: &str, new: &str, most: usize) -> Option<String> {
     let mut out = String::new();
     let mut end = 0;
@@ -275,7 +275,7 @@ fn replaced(regex: &Regex, text: &str, new: &str, most: usize) -> Option<String>
     Some(out).filter(|out| out.len() <= most)
 }
 
-/// `$1` is a group; a backslash takes a letter as it is.
+/// Translates a replacement: `$1` is a group, a backslash escapes the next character.
 fn replacement(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();

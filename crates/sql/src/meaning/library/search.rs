@@ -1,4 +1,5 @@
-//! Functions that look for a text in another: by the collation of both, or of the one that MySQL goes by.
+//! Functions that search for a text in another, by their common collation or the one that MySQL
+//! uses.
 
 use std::borrow::Cow;
 
@@ -61,7 +62,7 @@ fn weight_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::binary(typing.get(0).characters().saturating_mul(16)))
 }
 
-/// The score of a row; 0 for a row that an outer join made up.
+/// The score of a row; 0 for a row of NULLs from an outer join.
 fn match_score<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let score = args.first().filter(|score| !score.is_null());
     Ok(score.cloned().unwrap_or(SqlValue::Double(0.0)))
@@ -77,7 +78,7 @@ fn measured<'a>(
     }))
 }
 
-/// The bytes of a text, or how many numbers a set has.
+/// The bytes of a text, or the number of integers in a set.
 fn length<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let is_set = call.type_of(0).is_some_and(|kind| kind.multi.is_some());
     measured(args, |value| match value {
@@ -111,19 +112,20 @@ fn ord<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(SqlValue::Int(bytes.iter().fold(0, |number, byte| number << 8 | i64::from(*byte))))
 }
 
-/// How the texts of a call are compared.
+/// The common collation of the arguments.
 fn collation_in(call: &Call<'_>) -> Result<Collation> {
     let (collation, _) = collation::aggregate(call.types.iter())?;
     Ok(collation)
 }
 
-/// How an argument's text is compared, whatever it is compared with.
+/// The collation of one argument, whatever it is compared with.
 fn collation_at(call: &Call<'_>, at: usize) -> Collation {
     let kind = call.type_of(at).filter(|kind| kind.is_string());
     kind.map_or(Collation::UTF8MB4_0900_AI_CI, |kind| kind.collation)
 }
 
-/// The place of a text in another from some place on, in characters from 1; 0 if it is not there.
+/// The position of a text in another from some position on, in characters from 1; 0 if it does not
+/// occur.
 fn place(
     part: &SqlValue<'_>,
     whole: &SqlValue<'_>,
@@ -180,7 +182,7 @@ fn instr<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(SqlValue::Int(place(part, whole, 1, collation_at(call, 0))?))
 }
 
-/// A piece of a pattern of LIKE.
+/// An element of a LIKE pattern.
 #[derive(Clone, Debug, PartialEq)]
 enum Piece {
     Letter(Vec<u8>),
@@ -208,7 +210,7 @@ fn like<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(SqlValue::truth(matches(&text, &pieces)))
 }
 
-/// The letters of a text where this collation counts; of bytes, where it is that of bytes, one for each.
+/// The characters of a text in this collation. In the binary collation each byte is one.
 fn letters_of<'v>(value: &'v SqlValue<'_>, collation: Collation) -> Result<Cow<'v, str>> {
     match collation {
         Collation::BINARY => {
@@ -219,7 +221,7 @@ fn letters_of<'v>(value: &'v SqlValue<'_>, collation: Collation) -> Result<Cow<'
     }
 }
 
-/// Whether a text inside a document fits a pattern: by code points.
+/// Whether a string in a document matches a LIKE pattern, compared by code points.
 pub(super) fn is_like(text: &str, pattern: &str) -> bool {
     let collation = Collation::UTF8MB4_BIN;
     let key = |letter: char| collation::letter_key(letter, collation);
@@ -245,7 +247,7 @@ fn pieces(pattern: &str, escape: Option<char>, key: impl Fn(char) -> Vec<u8>) ->
     pieces
 }
 
-/// Whether the text fits: where it does not, the last `%` takes one letter more.
+/// Matches with backtracking: on a mismatch the last `%` takes one more character.
 fn matches(text: &[Vec<u8>], pieces: &[Piece]) -> bool {
     let (mut at, mut piece) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
@@ -277,7 +279,7 @@ fn matches(text: &[Vec<u8>], pieces: &[Piece]) -> bool {
     }
 }
 
-/// FIELD: all as texts, all as numbers, or all as doubles.
+/// FIELD compares all arguments as texts, all as exact numbers, or all as doubles.
 fn field<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let Some((wanted, values)) = args.split_first() else { return Ok(SqlValue::Null) };
     if wanted.is_null() {
@@ -319,7 +321,7 @@ fn find_in_set<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a
         return Ok(SqlValue::Int(place.map_or(0, |at| i64::try_from(at + 1).unwrap_or(0))));
     }
     let collation = collation_in(call)?;
-    // Bytes that are no text are in no set of texts, which is no error here.
+    // Invalid bytes are in no set of texts, which is not an error here.
     let (Ok(wanted), Ok(set)) = (letters_of(wanted, collation), letters_of(set, collation)) else {
         return Ok(SqlValue::Int(0));
     };

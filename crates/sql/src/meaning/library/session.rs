@@ -1,4 +1,4 @@
-//! What a statement may ask of its session, chance, and user variables.
+//! Functions that read the session, random functions, and user variables.
 
 use remora_engine::Value;
 use remora_mysql::Collation;
@@ -12,20 +12,20 @@ use super::super::{
 };
 use crate::{Result, state::Generator};
 
-/// Reads a user variable while a statement runs: its name, and something of the type that it has.
+/// Reads a user variable at run time. Arguments: its name and a value of its type.
 pub(crate) const READ_VARIABLE: &str = "get_user_variable";
-/// LAST_INSERT_ID with a value.
+/// LAST_INSERT_ID with an argument.
 pub(crate) const GIVE_LAST_INSERT_ID: &str = "give_last_insert_id";
-/// Assigns one: its name and the value.
+/// Assigns a user variable. Arguments: its name and the value.
 pub(crate) const ASSIGN_VARIABLE: &str = "set_user_variable";
 
-/// Characters of a text that a variable holds, as MySQL reports them.
+/// The characters of a text variable, as MySQL reports them.
 const LONG_TEXT: u32 = 67_108_860;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("database", 0, 0, database_type, database),
     Definition::new("user", 0, 0, user_type, user),
-    // Accounts have rights of their own and no roles.
+    // There are no roles: rights are granted to accounts.
     Definition::new("current_role", 0, 0, user_type, |_, _| Ok(SqlValue::text("NONE"))),
     Definition::new("version", 0, 0, version_type, version),
     Definition::new("connection_id", 0, 0, uint_type, connection_id),
@@ -47,7 +47,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     }),
 ];
 
-/// The names of a server are in this collation.
+/// The type of texts from the server, which has the system collation.
 fn system_text(characters: u32) -> ExprType {
     let kind = ExprType::text(characters, Collation::UTF8MB4_0900_AI_CI);
     ExprType { collation: Collation::UTF8MB3_GENERAL_CI, ..kind }
@@ -108,12 +108,12 @@ fn given_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::uint(21))
 }
 
-/// LAST_INSERT_ID(value): NULL counts as 0 for later calls.
+/// LAST_INSERT_ID(value). NULL is stored as 0.
 fn give_last_insert_id<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let value = args.first().filter(|value| !value.is_null());
     let number = value.map(|value| value.integer(call));
     if let Some(context) = call.context {
-        // Below 0 it is the same bits without a sign, as in MySQL.
+        // As in MySQL, a negative value keeps its bits as an unsigned number.
         context.last_insert_id.give(number.unwrap_or(0) as u64);
     }
     Ok(number.map_or(SqlValue::Null, |number| SqlValue::Uint(number as u64)))
@@ -131,7 +131,7 @@ fn rand_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::double().not_null())
 }
 
-/// Without a seed, or with one of each row's own.
+/// RAND without a seed, or with a seed that differs by row.
 fn rand<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(SqlValue::Double(match args.first() {
         Some(seed) => Generator::seeded(seed.integer(call) as u32).next(),
@@ -139,15 +139,15 @@ fn rand<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     }))
 }
 
-/// With a seed that is the same for all rows, and the place of the call in the statement: its
-/// sequence goes on from row to row.
+/// RAND with a constant seed. Also given is the call's place in the statement, as its sequence
+/// continues over the rows.
 fn rand_sequence<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let (Some(context), [seed, place, _]) = (call.context, args) else { return rand(call, args) };
     let begin = || Generator::seeded(seed.integer(call) as u32);
     Ok(SqlValue::Double(context.chances.next(place.integer(call), begin)))
 }
 
-/// 64 bits that nobody foresees.
+/// 64 unpredictable bits.
 fn random_bits() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     RandomState::new().build_hasher().finish()
@@ -159,7 +159,7 @@ fn uuid_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
 
 fn uuid<'a>(_call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let micros = jiff::Timestamp::now().as_microsecond();
-    // 100 ns since 15 October 1582.
+    // 100 ns ticks since 15 October 1582.
     let ticks = (micros as u64).wrapping_mul(10).wrapping_add(0x01b2_1dd2_1381_4000);
     let random = random_bits();
     let (low, middle) = (ticks as u32, (ticks >> 32) as u16);
@@ -189,7 +189,7 @@ fn random_bytes<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'
     };
     let length = usize::try_from(length.count(call)).unwrap_or(0);
     if !(1..=1_024).contains(&length) {
-        let message = "length value is out of range in 'random_bytes'";
+        let message = remora_mysql::messages::value_out_of_range("length", "random_bytes");
         return Err(crate::Error::new(remora_mysql::ErrorCode::NumberOutOfRange, message));
     }
     let bytes = std::iter::repeat_with(|| random_bits().to_le_bytes()).flatten().take(length);
@@ -218,7 +218,7 @@ fn text_kind(characters: u32, collation: Collation) -> ExprType {
     ExprType::text(characters, collation).with_coercibility(coercibility::IMPLICIT)
 }
 
-/// Variables are numbers, bytes and texts.
+/// Variables hold numbers, bytes and texts only.
 fn set_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let kind = typing.get(1);
     let not_null = kind.not_null;
@@ -251,7 +251,7 @@ fn set_variable<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'
     Ok(value.clone())
 }
 
-/// An engine's value as one of an expression.
+/// Converts an engine value to an expression value.
 pub(crate) fn of_engine(value: &Value) -> SqlValue<'static> {
     match value {
         Value::Null => SqlValue::Null,
@@ -274,7 +274,7 @@ pub(crate) fn of_engine(value: &Value) -> SqlValue<'static> {
     }
 }
 
-/// An expression's value as a user variable keeps it.
+/// Converts an expression value to the value that a user variable stores.
 fn to_engine(value: &SqlValue<'_>) -> Value {
     match value {
         SqlValue::Null => Value::Null,

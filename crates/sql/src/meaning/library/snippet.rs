@@ -1,4 +1,4 @@
-//! SNIPPET(): an excerpt of a text, by the words of a table.
+//! SNIPPET(): an excerpt of a text, with the keyword settings of a table.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use super::super::{
 };
 use crate::{Error, Result, error::from_engine, state::Context};
 
-/// Of the engine's name of the table, the text, the query, and options.
+/// Arguments: the engine's name of the table, the text, the query, and options.
 pub(super) const FUNCTIONS: &[Definition] =
     &[Definition::new("#snippet", 3, MANY, snippet_type, snippet).volatile()];
 
-/// Longest text of which an excerpt is made, in bytes: it takes several times as much memory.
+/// The longest text for an excerpt, in bytes. Making one takes several times as much memory.
 const MAX_TEXT_BYTES: usize = 1 << 20;
 
-/// Options that are texts; the others are numbers.
+/// Options with text values; all others are numbers.
 const TEXTS: [&str; 6] = [
     "after_match",
     "before_match",
@@ -56,7 +56,7 @@ fn snippet<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     }
 }
 
-/// Refuses a text that is too long.
+/// Refuses a text that is too long for an excerpt.
 pub(super) fn check_length(function: &str, text: &str) -> Result<()> {
     if text.len() <= MAX_TEXT_BYTES {
         return Ok(());
@@ -66,7 +66,7 @@ pub(super) fn check_length(function: &str, text: &str) -> Result<()> {
     Err(Error::new(ErrorCode::ParseError, message))
 }
 
-/// The words of a table.
+/// The keyword settings of a table.
 pub(super) struct Words {
     pub analyzer: Arc<Analyzer>,
     /// The names of its fields.
@@ -74,10 +74,10 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// Those of the table that the engine calls so; `None` if it has none any more.
+    /// The settings of the table with this engine name; `None` if it no longer has ranked search.
     pub(super) fn of(context: &Context, table: &str) -> Result<Option<Self>> {
         let database = &context.shared.database;
-        // Of a table with rows in other servers they are what those say.
+        // For a table with rows on other servers, the settings are those servers'.
         let schema = match context.agents.upgrade() {
             Some(agents) => database.reader().with_remote_tables(agents).schema(table),
             None => database.schema(table),
@@ -91,7 +91,7 @@ impl Words {
     }
 }
 
-/// Sets `name=value`.
+/// Sets an option given as `name=value`.
 pub(super) fn set(options: &mut SnippetOptions, function: &str, option: &str) -> Result<()> {
     let unknown =
         || Error::new(ErrorCode::ParseError, format!("Unknown {function} option: {option}"));

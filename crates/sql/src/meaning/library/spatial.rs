@@ -1,6 +1,6 @@
-//! Geometries, as far as they are stored and read.
+//! Geometry functions, as far as they are supported.
 
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::super::{
     call::{Call, TypeContext},
@@ -37,9 +37,9 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("st_y", 1, 1, double_type, |_, args| coordinate(args, "st_y", |(_, y)| y)),
 ];
 
-/// The radius of the sphere that MySQL takes where there is no reference system.
+/// The radius of the sphere that MySQL uses without a reference system.
 const EARTH_RADIUS_METRES: f64 = 6_370_986.0;
-/// The mean radius of WGS 84's ellipsoid, (2a + b) / 3.
+/// The mean radius of the WGS 84 ellipsoid, (2a + b) / 3.
 const MEAN_RADIUS_METRES: f64 = 6_371_008.771_415_059;
 
 fn geometry_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
@@ -62,20 +62,20 @@ fn double_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::double())
 }
 
-/// 3037.
+/// 3037: the geometry is invalid.
 fn invalid(function: &str) -> Error {
     let message = format!("Invalid GIS data provided to function {function}.");
     Error::new(ErrorCode::InvalidGeometry, message)
 }
 
-/// The reference system that a function is given, 0 where it is not.
+/// The reference system in the arguments, or 0.
 fn srid_of(call: &Call<'_>, args: &[SqlValue<'_>], function: &str) -> Result<u32> {
     let Some(value) = args.get(1) else { return Ok(0) };
     let number = value.integer(call);
     if (0..=MAX_SRID).contains(&number) {
         return Ok(u32::try_from(number).unwrap_or(0));
     }
-    Err(Error::new(ErrorCode::OutOfRange, format!("SRID value is out of range in '{function}'")))
+    Err(Error::new(ErrorCode::OutOfRange, messages::value_out_of_range("SRID", function)))
 }
 
 fn of_text<'a>(
@@ -110,7 +110,7 @@ fn point<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(SqlValue::bytes(geometry::point(x.double(call), y.double(call))))
 }
 
-/// What a function makes of a geometry; NULL of NULL.
+/// Applies a function to a geometry; NULL for NULL.
 fn of_geometry<'a>(
     args: &[SqlValue<'a>],
     function: &str,
@@ -159,7 +159,8 @@ fn coordinate<'a>(
     }
 }
 
-/// Metres along the surface between two points of longitude and latitude, in degrees: the haversine formula.
+/// The distance in metres on a sphere between two points of longitude and latitude in degrees, by
+/// the haversine formula.
 fn distance_sphere<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     const NAME: &str = "st_distance_sphere";
     let [from, to, rest @ ..] = args else { return Ok(SqlValue::Null) };
@@ -202,7 +203,7 @@ fn distance_sphere<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValu
     Ok(SqlValue::Double(2.0 * square.sqrt().asin() * radius))
 }
 
-/// 3616 and 3617 for a position that is not on a globe.
+/// 3616 or 3617 if a longitude or latitude is out of range.
 fn check_position((longitude, latitude): (f64, f64), function: &str) -> Result<()> {
     if !(longitude > -180.0 && longitude <= 180.0) {
         let message = format!(

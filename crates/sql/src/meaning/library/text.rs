@@ -1,4 +1,4 @@
-//! Functions over texts.
+//! Text functions.
 
 use std::borrow::Cow;
 
@@ -53,7 +53,7 @@ fn all_present(args: &[SqlValue<'_>]) -> bool {
     !args.iter().any(SqlValue::is_null)
 }
 
-/// A text made by a function, as bytes where it is made of bytes; NULL if it is too long.
+/// The result of a text function: bytes if the result type is binary; NULL if it is too long.
 fn made<'a>(call: &Call<'_>, name: &str, bytes: Vec<u8>) -> SqlValue<'a> {
     if bytes.len() as u64 > call.longest_text() {
         return call.too_long(name);
@@ -61,12 +61,12 @@ fn made<'a>(call: &Call<'_>, name: &str, bytes: Vec<u8>) -> SqlValue<'a> {
     if !call.result.is_text() {
         return SqlValue::bytes(bytes);
     }
-    // What is no text is refused where the value goes.
+    // Invalid text is refused where the value is used.
     String::from_utf8(bytes)
         .map_or_else(|error| SqlValue::bytes(error.into_bytes()), SqlValue::text)
 }
 
-/// An argument as a part of the result.
+/// The bytes of an argument as a part of the result.
 fn part_of<'v>(call: &Call<'_>, value: &'v SqlValue<'_>) -> Result<Cow<'v, [u8]>> {
     collation::octets_in(value, call.result.collation)
 }
@@ -79,7 +79,7 @@ fn mapped<'a>(args: &[SqlValue<'a>], map: fn(&str) -> String) -> Result<SqlValue
     })
 }
 
-/// Letter by letter: what would become several letters stays.
+/// Converts each character to upper case. Those that would become several characters stay.
 fn uppercase(text: &str) -> String {
     let upper = |letter: char| {
         let mut upper = letter.to_uppercase();
@@ -148,7 +148,7 @@ fn reverse<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> 
     })
 }
 
-/// Units of a text: its characters, or its bytes where it is of bytes.
+/// The units of a text that positions count: characters, or bytes of a binary string.
 enum Units<'v> {
     Letters(Vec<char>),
     Bytes(Cow<'v, [u8]>),
@@ -162,7 +162,7 @@ impl Units<'_> {
         })
     }
 
-    /// Those of a part of a result.
+    /// The units of a part of the result.
     fn within<'v>(call: &Call<'_>, value: &'v SqlValue<'_>) -> Result<Units<'v>> {
         Ok(match call.result.is_text() {
             true => {
@@ -173,7 +173,7 @@ impl Units<'_> {
         })
     }
 
-    /// Adds the bytes of those between two places to a text.
+    /// Appends the bytes of the units in a range.
     fn push_to(&self, from: usize, to: usize, out: &mut Vec<u8>) {
         match self {
             Self::Letters(letters) => {
@@ -351,7 +351,7 @@ fn trimmed<'a>(
     }
 }
 
-/// A value without what it may begin and end with, once or more.
+/// Strips a text from the start and the end of a value, repeatedly.
 fn without<'a>(
     call: &Call<'_>,
     value: &SqlValue<'a>,
@@ -490,7 +490,7 @@ fn elt<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
 fn quote_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     let length = typing.get(0).characters().saturating_mul(2).saturating_add(2);
     let kind = text_type(typing, &[0], length)?;
-    // Of bytes it is a text, too.
+    // The result for a binary argument is a text too.
     Ok(if kind.is_text() { kind } else { ExprType::text(length, typing.collation) })
 }
 
@@ -569,7 +569,7 @@ fn soundex<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> 
         return Ok(SqlValue::Null);
     };
     let text = match value {
-        // Bytes that are not of ASCII are no letters.
+        // Bytes beyond ASCII do not count as letters.
         SqlValue::Bytes(bytes) => {
             bytes.iter().filter(|byte| byte.is_ascii()).map(|byte| char::from(*byte)).collect()
         }
@@ -590,7 +590,7 @@ fn soundex<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> 
     let mut out: String = first.to_uppercase().take(1).collect();
     let mut last = code(first);
     for letter in letters {
-        // Vowels, H and W do not part equal codes.
+        // Vowels, H and W do not separate equal codes.
         let Some(next) = code(letter).filter(|next| *next != '0') else { continue };
         if Some(next) != last {
             out.push(next);
@@ -696,7 +696,7 @@ fn same_kind(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(typing.get(0))
 }
 
-/// What GROUP_CONCAT joined, cut to `group_concat_max_len`.
+/// Cuts the result of GROUP_CONCAT to `group_concat_max_len`.
 fn concat_limit<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let most = call.context.map_or(1_024, |context| context.group_concat_max_bytes);
     let most = usize::try_from(most).unwrap_or(usize::MAX).min(MAX_CONCAT_BYTES - 1);

@@ -1,4 +1,4 @@
-//! FORMAT_BYTES and FORMAT_PICO_TIME: numbers with the unit that people read them in.
+//! FORMAT_BYTES and FORMAT_PICO_TIME: numbers with readable units.
 
 use super::super::{
     call::{Call, TypeContext},
@@ -50,7 +50,7 @@ fn system_text(characters: u32) -> ExprType {
     ExprType::text(characters, Collation::UTF8MB4_0900_AI_CI)
 }
 
-/// `places` digits stand before a unit that is counted whole.
+/// `places` is the minimum width of a number in the smallest unit, which has no fraction.
 fn in_units(number: f64, units: &[(f64, &str)], smallest: &str, places: usize) -> String {
     let found = units.iter().find(|(size, _)| number.abs() >= *size);
     let Some((size, unit)) = found else {
@@ -58,7 +58,7 @@ fn in_units(number: f64, units: &[(f64, &str)], smallest: &str, places: usize) -
         return format!("{whole:>places$} {smallest}");
     };
     let shown = number / size;
-    // Beyond what such units are for.
+    // Numbers too large for the largest unit get an exponent.
     if shown.abs() < 100_000.0 {
         return format!("{shown:.2} {unit}");
     }

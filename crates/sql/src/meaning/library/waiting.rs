@@ -1,11 +1,11 @@
-//! Functions that wait: SLEEP, and those for what a followed server wrote.
+//! Functions that wait: SLEEP, and those that wait for a followed server's position.
 
 use std::{
     thread,
     time::{Duration, Instant},
 };
 
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::super::{
     call::{Call, TypeContext},
@@ -21,9 +21,9 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("master_gtid_wait", 1, 2, number_type, master_gtid_wait).volatile(),
 ];
 
-/// How soon a function that waits notices that its statement has ended.
+/// How often a waiting function checks whether its statement has ended.
 const STEP: Duration = Duration::from_millis(10);
-/// The longest wait that is not endless, in seconds.
+/// The longest finite wait, in seconds.
 const LONGEST_S: f64 = 31_536_000.0;
 const WRONG_SLEEP: &str = "Incorrect arguments to sleep.";
 
@@ -35,7 +35,7 @@ fn number_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::int(21))
 }
 
-/// SLEEP waits in small steps, so that KILL ends it.
+/// SLEEP. It waits in small steps, so that KILL can end it.
 fn sleep<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let given = args.first().filter(|value| !value.is_null()).map(|value| value.double(call));
     let seconds = match given.filter(|seconds| *seconds >= 0.0) {
@@ -60,7 +60,8 @@ fn sleep<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(SqlValue::truth(!left.is_zero()))
 }
 
-/// MySQL's: 0 when the set is applied, 1 when time is up; without a time, or with 0, there is no end.
+/// MySQL's function: 0 if the set is applied, 1 on timeout. Without a timeout, or with 0, it waits
+/// without limit.
 fn wait_for_executed<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let set = args.first().and_then(SqlValue::string);
     let Some(set) = set else { return Err(malformed("NULL")) };
@@ -73,8 +74,8 @@ fn wait_for_executed<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlVa
     Ok(SqlValue::Int(i64::from(!reached)))
 }
 
-/// MariaDB's: 0 when the set is applied, -1 when time is up; without a time, or with a negative
-/// one, there is no end.
+/// MariaDB's function: 0 if the set is applied, -1 on timeout. Without a timeout, or with a
+/// negative one, it waits without limit.
 fn master_gtid_wait<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let Some(set) = args.first().and_then(SqlValue::string) else { return Ok(SqlValue::Null) };
     let seconds = args.get(1).filter(|value| !value.is_null()).map(|value| value.double(call));
@@ -82,7 +83,7 @@ fn master_gtid_wait<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlVal
     Ok(SqlValue::Int(if reached { 0 } else { -1 }))
 }
 
-/// Waits until a followed source has applied the set; whether it has.
+/// Waits until a followed source has applied the set; returns whether it has.
 fn applied(call: &Call<'_>, set: &str, seconds: Option<f64>) -> Result<bool> {
     let Some(context) = call.context else { return Ok(false) };
     if set.trim().is_empty() {
@@ -106,8 +107,8 @@ fn applied(call: &Call<'_>, set: &str, seconds: Option<f64>) -> Result<bool> {
     })
 }
 
-/// 1772.
+/// 1772: the set is malformed.
 fn malformed(set: &str) -> Error {
-    let message = format!("Malformed GTID set specification '{set}'.");
+    let message = messages::malformed_gtid_set(set);
     Error::new(ErrorCode::MalformedGtidSet, message)
 }

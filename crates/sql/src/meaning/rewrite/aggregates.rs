@@ -1,4 +1,4 @@
-//! Aggregates: what they are made of.
+//! Rewrites aggregates to those that the planner has.
 
 use std::{hash::BuildHasher, ops::ControlFlow};
 
@@ -19,7 +19,7 @@ use crate::{
     parse::visit_expressions,
 };
 
-/// Whether a name is an aggregate's.
+/// Whether a function name is an aggregate.
 pub(super) fn is_aggregate(name: &str) -> bool {
     matches!(
         name,
@@ -48,7 +48,7 @@ pub(super) fn is_aggregate(name: &str) -> bool {
     )
 }
 
-/// The call of an aggregate, in terms of those that there are.
+/// Rewrites the call of an aggregate.
 pub(super) fn aggregate(name: &str, mut function: Function) -> Result<Expr> {
     let args = special::arguments(&function);
     match name {
@@ -88,7 +88,7 @@ pub(super) fn aggregate(name: &str, mut function: Function) -> Result<Expr> {
     Ok(Expr::Function(function))
 }
 
-/// Marks the second argument, which becomes a value in a document.
+/// Marks the second argument as one that becomes a value in a document.
 fn put_second(function: &mut Function) {
     if let FunctionArguments::List(list) = &mut function.args
         && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(value))) = list.args.get_mut(1)
@@ -98,15 +98,15 @@ fn put_second(function: &mut Function) {
     }
 }
 
-/// Arguments with queries in them get a number: in the name of an aggregate, by which plans tell it from others, a
-/// query is only `IN` or `EXISTS`.
+/// Adds a number to arguments with subqueries. Plans distinguish aggregates by name, in which every
+/// subquery is only `IN` or `EXISTS`.
 pub(super) fn number_queries(function: &mut Function) {
     let FunctionArguments::List(list) = &mut function.args else { return };
     for arg in &mut list.args {
         if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg
             && has_queries(expr)
         {
-            // The same query has the same number in HAVING and ORDER BY.
+            // The hash gives the same query the same number in HAVING and ORDER BY.
             let hash = FxBuildHasher.hash_one(expr.to_string()) >> 1;
             let place = number(i64::try_from(hash).unwrap_or(i64::MAX));
             let value = std::mem::replace(expr, super::null());
@@ -123,7 +123,7 @@ fn has_queries(expr: &Expr) -> bool {
     seen.is_break()
 }
 
-/// The same call of another function over its wrapped argument.
+/// The call of another function, with its argument wrapped.
 fn renamed(mut function: Function, name: &str, wrapper: &str) -> Expr {
     function.name = function_name(name);
     if let FunctionArguments::List(list) = &mut function.args {
@@ -156,7 +156,7 @@ fn count(mut function: Function, args: Vec<Expr>) -> Result<Expr> {
     Ok(Expr::Function(function))
 }
 
-/// What the best row of a group has: behind `values` arguments come the parts of the order, each with its direction.
+/// The value of a group's best row: after `values` arguments come pairs of sort key and direction.
 fn head(mut function: Function, args: Vec<Expr>, values: usize) -> Expr {
     let key = |(place, arg): (usize, Expr)| match place.checked_sub(values) {
         Some(place) if place.is_multiple_of(2) => call("sort_key", vec![arg]),
@@ -196,6 +196,6 @@ fn group_concat(mut function: Function, args: Vec<Expr>) -> Result<Expr> {
     let joined = if args.len() == 1 { call("to_text", args) } else { call("concat", args) };
     let args = [joined, separator].into_iter().chain(keys);
     list.args = args.map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
-    // The limit is the session's, which an aggregate does not know.
+    // The aggregate does not know the session's limit, so a scalar function applies it.
     Ok(call("concat_limit", vec![Expr::Function(function)]))
 }

@@ -1,4 +1,4 @@
-//! Calls by name: aliases of functions, special arguments, and functions that do not exist.
+//! Function calls: aliases, special arguments, and unknown functions.
 
 use std::ops::ControlFlow;
 
@@ -16,7 +16,7 @@ use crate::{
     parse::{MATCH, MATCH_AT_PATHS, visit_expressions},
 };
 
-/// Names for the same function.
+/// Aliases of functions.
 const SAME: &[(&str, &str)] = &[
     ("adddate", "date_add"),
     ("subdate", "date_sub"),
@@ -52,7 +52,7 @@ const SAME: &[(&str, &str)] = &[
     ("rlike", "regexp_like"),
 ];
 
-/// Functions that are DataFusion's windows.
+/// Whether it is one of DataFusion's window functions.
 fn is_window(name: &str) -> bool {
     matches!(
         name,
@@ -113,18 +113,19 @@ impl Rewriter<'_> {
         if args.len() < definition.fewest || args.len() > definition.most {
             return Err(wrong_count(&original_name(&function)));
         }
-        // It is evaluated for each row, and LAST_INSERT_ID() is a constant.
+        // With an argument it is evaluated for each row; without one it is a constant.
         let gives = name == "last_insert_id" && !args.is_empty();
         let args = with_documents(&name, args);
         Ok(call(if gives { GIVE_LAST_INSERT_ID } else { &name }, args))
     }
 
-    /// RAND(seed) whose sequence goes on from row to row, apart from that of every other call.
+    /// RAND(seed), with a sequence of its own that continues from row to row.
     fn sequence(&self, mut args: Vec<Expr>) -> Expr {
         let place = self.sequences.get();
         self.sequences.set(place + 1);
         args.push(number(place));
-        // What is made of constants alone is taken for a constant, of which no order is made.
+        // A call with constant arguments only would be treated as a constant, and ORDER BY would
+        // drop it.
         args.push(call("this_row", Vec::new()));
         call("rand_sequence", args)
     }
@@ -135,7 +136,7 @@ impl Rewriter<'_> {
     }
 }
 
-/// The arguments of a function, marked those that it puts into a document.
+/// The arguments of a function, with those marked that become values in a document.
 fn with_documents(name: &str, args: Vec<Expr>) -> Vec<Expr> {
     let is_put: fn(usize) -> bool = match name {
         "json_array" => |_| true,
@@ -148,8 +149,8 @@ fn with_documents(name: &str, args: Vec<Expr>) -> Vec<Expr> {
     args.map(|(at, arg)| if is_put(at) { in_document(arg) } else { arg }).collect()
 }
 
-/// An argument that becomes a value in a document: what is no literal may be a truth there. Documents are none, and may
-/// nest deeply.
+/// Marks an argument that becomes a value in a document, since a non-literal may be a boolean
+/// there. Calls that return documents are not marked, because they may be nested deeply.
 pub(super) fn in_document(arg: Expr) -> Expr {
     match &arg {
         Expr::Value(value) if !matches!(value.value, Value::Boolean(_)) => arg,
@@ -173,7 +174,7 @@ fn gives_document(function: &Function) -> bool {
     name_of(function).is_some_and(|name| NAMES.contains(&name.as_str()))
 }
 
-/// Whether an expression is the same for all rows of a query.
+/// Whether an expression has the same value for all rows of a query.
 fn is_constant(expr: &Expr) -> bool {
     let varies = |each: &Expr| {
         matches!(each, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Subquery(_))
@@ -194,7 +195,7 @@ fn original_name(function: &Function) -> String {
     function.name.to_string().trim_matches('`').to_owned()
 }
 
-/// Functions whose arguments are more than values.
+/// Rewrites functions with arguments that are not plain values.
 fn special_call(name: &str, args: &mut Vec<Expr>) -> Result<Option<Expr>> {
     Ok(Some(match name {
         "date_add" | "date_sub" if args.len() == 2 => {

@@ -1,4 +1,4 @@
-//! CAST and CONVERT: the target type as a function's arguments.
+//! CAST and CONVERT: turns the target type into arguments of a function.
 
 use datafusion::sql::sqlparser::ast::{
     BinaryLength, CharacterLength, DataType, ExactNumberInfo, Expr, ObjectName,

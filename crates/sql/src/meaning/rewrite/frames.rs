@@ -1,11 +1,11 @@
-//! Frames of windows: their offsets are literals, as the planner wants them. `INTERVAL 1 DAY` becomes a text, which is
-//! read when the type of what is sorted by is known (`meaning/frames.rs`).
+//! Window frames. The planner requires literals as offsets. `INTERVAL 1 DAY` becomes a text, which
+//! is parsed once the type of the sort key is known (`meaning/frames.rs`).
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, Interval, NamedWindowDefinition, NamedWindowExpr, Value, WindowFrameBound,
     WindowFrameUnits, WindowSpec, WindowType,
 };
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{
     super::{decimal::Dec, frames::SPAN},
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// Makes the offsets of a call's window literals again.
+/// Turns the offsets of a call's window back into literals.
 pub(super) fn plain_offsets(function: &mut Function) -> Result<()> {
     match &mut function.over {
         Some(WindowType::WindowSpec(window)) => of_window(window),
@@ -21,7 +21,7 @@ pub(super) fn plain_offsets(function: &mut Function) -> Result<()> {
     }
 }
 
-/// The same for a window that has a name.
+/// Does the same for a named window.
 pub(super) fn plain_offsets_of(named: &mut NamedWindowDefinition) -> Result<()> {
     match &mut named.1 {
         NamedWindowExpr::WindowSpec(window) => of_window(window),
@@ -51,7 +51,7 @@ fn of_window(window: &mut WindowSpec) -> Result<()> {
     Ok(())
 }
 
-/// The digits of a number that became a call.
+/// The digits of a number literal that was rewritten to a call.
 fn digits_of(offset: &Expr) -> Option<String> {
     let Expr::Function(function) = offset else { return None };
     let literals = ["decimal_literal", "double_literal", "integer_literal"];
@@ -72,13 +72,9 @@ fn is_interval(offset: &Expr) -> bool {
     matches!(offset, Expr::Function(function) if special::is_named(function, "interval"))
 }
 
-/// An interval that became a call as the text of a literal.
+/// A rewritten interval as a text literal.
 fn span_of(offset: &Expr) -> Result<Expr> {
-    let illegal = || {
-        let message = "Window '<unnamed window>': frame start or end is negative, NULL or of \
-                       non-integral type";
-        Error::new(ErrorCode::WindowFrameIllegal, message)
-    };
+    let illegal = || Error::new(ErrorCode::WindowFrameIllegal, messages::WINDOW_FRAME_ILLEGAL);
     let Expr::Function(function) = offset else { return Err(illegal()) };
     let plain = |expr: &Expr| match expr {
         Expr::Value(value) => match &value.value {
@@ -108,8 +104,7 @@ fn span_of(offset: &Expr) -> Result<Expr> {
     }))
 }
 
-/// A size that was written as a number, rounded as [`crate::meaning`]'s `DATE_ADD` rounds it: all units but those that
-/// have a fraction are counted in whole ones.
+/// A numeric size rounded to an integer as `DATE_ADD` rounds it: only seconds may have a fraction.
 fn whole(size: &str, unit: &str) -> Option<String> {
     let units = ["week", "day", "hour", "minute", "microsecond"];
     if !units.iter().any(|name| unit.eq_ignore_ascii_case(name)) {

@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select,
     SelectItem, UnaryOperator, Value, ValueWithSpan, VisitorMut,
 };
-use remora_mysql::{ErrorCode, SqlMode};
+use remora_mysql::{ErrorCode, SqlMode, messages};
 
 use super::library::NUMBERS_OF;
 use crate::{
@@ -23,12 +23,12 @@ use crate::{
     parse::{SOUNDS_LIKE, VisitMut, function_named},
 };
 
-/// What of a session decides how a statement is read.
+/// Session settings that decide how a statement is read.
 #[derive(Clone, Debug)]
 pub(crate) struct Reading {
     /// `sql_mode`.
     pub sql_mode: SqlMode,
-    /// The chosen database, for messages.
+    /// The current database, for messages.
     pub database: String,
 }
 
@@ -41,20 +41,20 @@ pub(crate) fn rewrite(node: &mut impl VisitMut, reading: &Reading) -> Result<()>
     }
 }
 
-/// Deepest nesting of expressions.
+/// The deepest nesting of expressions.
 const MAX_DEPTH: usize = 512;
-/// Most values of a row that is compared whether it is equal: each becomes a condition.
+/// The most values of a row in an equality comparison, each of which becomes a condition.
 const MAX_COMPARED: usize = 512;
-/// Most rows of a list that become conditions where no index answers those.
+/// The most rows of an IN list that become conditions if no index can answer them.
 const MAX_ALTERNATIVES: usize = 64;
-/// Most values of a row whose order is said by conditions, which an index answers: each is a copy of those
-/// before it.
+/// The most values of a row that is compared by order with conditions, so that an index can answer
+/// them. Each condition repeats all earlier values.
 const MAX_ORDERED: usize = 8;
 
 struct Rewriter<'a> {
     reading: &'a Reading,
     depth: usize,
-    /// Calls of RAND(seed) so far.
+    /// The number of RAND(seed) calls so far.
     sequences: Cell<i64>,
 }
 
@@ -107,7 +107,7 @@ impl VisitorMut for Rewriter<'_> {
     }
 }
 
-/// A sign belongs to what stands next to it: `-3 ^ 2` is `(-3) ^ 2`.
+/// A minus sign binds tightest: `-3 ^ 2` is `(-3) ^ 2`.
 fn bind_minus(expr: &mut Expr) {
     let Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } = expr else { return };
     let Expr::BinaryOp { op: BinaryOperator::BitwiseXor, left, .. } = inner.as_mut() else {
@@ -118,7 +118,7 @@ fn bind_minus(expr: &mut Expr) {
     *expr = std::mem::replace(inner.as_mut(), null());
 }
 
-/// What WHERE, HAVING and ON say must be truths.
+/// Makes the conditions in WHERE, HAVING and ON booleans.
 fn conditions_of(select: &mut Select) {
     let conditions = [&mut select.selection, &mut select.having, &mut select.qualify];
     conditions.into_iter().flatten().for_each(make_truth);
@@ -152,7 +152,7 @@ fn join_condition(operator: &mut JoinOperator) -> Option<&mut Expr> {
     }
 }
 
-/// Selected literals get the type that they have by their digits and letters.
+/// Gives selected literals their exact types.
 fn literals_of(select: &mut Select) {
     for item in &mut select.projection {
         if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item
@@ -169,7 +169,7 @@ fn make_truth(expr: &mut Expr) {
     *expr = truth(old);
 }
 
-/// The expression as a condition.
+/// The expression as a boolean.
 fn truth(expr: Expr) -> Expr {
     match expr {
         Expr::BinaryOp { op: BinaryOperator::And | BinaryOperator::Or, .. }
@@ -209,7 +209,7 @@ fn function(name: &str, args: Vec<Expr>) -> Function {
     function_named(Ident::with_quote('`', name), args)
 }
 
-/// A name in lower case, quoted so that it stays what it is.
+/// A quoted lower-case name.
 fn function_name(name: &str) -> ObjectName {
     ObjectName::from(vec![Ident::with_quote('`', name)])
 }
@@ -309,7 +309,7 @@ fn operator_name(op: &BinaryOperator) -> Option<&'static str> {
     })
 }
 
-/// A comparison of two values or of two rows, or another operator.
+/// A comparison of values or of rows, or another operator.
 fn comparison(name: &str, left: Expr, right: Expr) -> Result<Expr> {
     match (row(left), row(right)) {
         (Ok(left), Ok(right)) => rows(name, left, right),
@@ -333,10 +333,10 @@ fn comparison(name: &str, left: Expr, right: Expr) -> Result<Expr> {
 }
 
 fn operand_columns(count: usize) -> Error {
-    Error::new(ErrorCode::OperandColumns, format!("Operand should contain {count} column(s)"))
+    Error::new(ErrorCode::OperandColumns, messages::operand_columns(count))
 }
 
-/// The values of a row of several, or the expression again.
+/// The values of a row with several columns, or the expression itself.
 #[expect(clippy::result_large_err, reason = "the expression is given back, not an error")]
 fn row(expr: Expr) -> std::result::Result<Vec<Expr>, Expr> {
     match expr {
@@ -380,7 +380,7 @@ fn rows(name: &str, left: Vec<Expr>, right: Vec<Expr>) -> Result<Expr> {
     }
 }
 
-/// `ANY(set)` or `ALL(set)`, of whose numbers NOT is said one by one.
+/// Whether it is `ANY(set)` or `ALL(set)`, for which NOT applies to each number.
 fn is_quantified(expr: &Expr) -> bool {
     match expr {
         Expr::Nested(inner) => is_quantified(inner),
@@ -398,7 +398,8 @@ fn is_row(expr: &Expr) -> bool {
     }
 }
 
-/// `(RAND(), a) < (b, c)`, where no value may be taken twice; the pairs come from behind.
+/// An ordered row comparison with volatile values, such as `(RAND(), a) < (b, c)`, each of which is
+/// evaluated once. `pairs` are given last to first.
 fn ordered_once(name: &str, pairs: Vec<(Expr, Expr)>) -> Result<Expr> {
     if pairs.iter().any(|(left, right)| is_row(left) || is_row(right)) {
         return Err(Error::unsupported("rows within rows compared by their order"));
@@ -419,7 +420,7 @@ fn ordered_rows(name: &str, pairs: impl Iterator<Item = (Expr, Expr)>) -> Result
     for (left, right) in pairs {
         whole = Some(match whole {
             None => comparison(name, left, right)?,
-            // Each level of them would double what there is to compare.
+            // Each nested row would double the comparisons.
             Some(_) if is_row(&left) => {
                 return Err(Error::unsupported("rows within rows compared by their order"));
             }
@@ -469,7 +470,7 @@ fn is_column(expr: &Expr) -> bool {
     matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
 }
 
-/// Conditions joined by OR, as a tree that is not deep; `None` if there are none.
+/// OR of conditions, as a balanced tree; `None` if there are none.
 fn one_of(mut conditions: Vec<Expr>) -> Option<Expr> {
     if conditions.len() <= 1 {
         return conditions.pop();
@@ -488,7 +489,7 @@ fn unary(op: UnaryOperator, expr: Expr) -> Result<Expr> {
     })
 }
 
-/// A sum or difference; of a date and a span where one of them is a span.
+/// A sum or difference. If an operand is an INTERVAL, the other one is a date.
 fn sum(left: Expr, minus: bool, right: Expr) -> Expr {
     let spans = (special::span(left), special::span(right));
     let (date, (size, unit)) = match spans {

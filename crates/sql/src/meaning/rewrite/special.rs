@@ -6,12 +6,12 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CaseWhen, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, TrimWhereField, Value, ValueWithSpan,
 };
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{super::copies, call, calls, casts, literal, negated_if, number, text, truth};
 use crate::{Error, Result, meaning::function::definition, parse::visit_expressions};
 
-/// A literal as one that the planner reads as MySQL does.
+/// A literal in a form that the planner reads as MySQL does.
 pub(super) fn value(value: ValueWithSpan) -> Expr {
     match value.value {
         Value::Number(digits, _) => match digits.bytes().any(|byte| matches!(byte, b'e' | b'E')) {
@@ -33,7 +33,7 @@ fn decimal_or_integer(digits: String) -> Expr {
     }
 }
 
-/// A hexadecimal literal counts as a number where a number is wanted.
+/// Makes a hexadecimal literal a number where a number is required.
 pub(super) fn hex_as_number(expr: Expr) -> Expr {
     match &expr {
         Expr::Function(function)
@@ -45,7 +45,7 @@ pub(super) fn hex_as_number(expr: Expr) -> Expr {
     }
 }
 
-/// `-x`; of a literal the negative literal.
+/// `-x`; for a literal the negative literal.
 pub(super) fn negative(expr: Expr) -> Expr {
     if let Expr::Value(ValueWithSpan { value: Value::Number(digits, _), .. }) = &expr {
         if digits.parse::<i64>().is_ok() {
@@ -74,7 +74,7 @@ pub(super) fn arguments(function: &Function) -> Vec<Expr> {
     list.args.iter().filter_map(expression).collect()
 }
 
-/// A span's size and unit, or the expression again.
+/// The size and unit of an INTERVAL, or the expression itself.
 #[expect(clippy::result_large_err, reason = "the expression is given back, not an error")]
 pub(super) fn span(expr: Expr) -> std::result::Result<(Expr, Expr), Expr> {
     let Expr::Function(function) = &expr else { return Err(expr) };
@@ -88,7 +88,7 @@ pub(super) fn span(expr: Expr) -> std::result::Result<(Expr, Expr), Expr> {
     }
 }
 
-/// Every form that is no plain operator.
+/// Rewrites every form that is not a plain operator.
 pub(super) fn special(expr: Expr) -> Result<Expr> {
     Ok(match expr {
         Expr::Like { negated, expr, pattern, escape_char, any: false } => {
@@ -140,7 +140,7 @@ pub(super) fn special(expr: Expr) -> Result<Expr> {
     })
 }
 
-/// Forms that name a type or hold a query, and what is left as it is.
+/// Rewrites forms with a type or a subquery; other expressions stay.
 fn typed_or_nested(expr: Expr) -> Result<Expr> {
     Ok(match expr {
         Expr::TypedString(typed) => {
@@ -210,7 +210,7 @@ fn case(
     Ok(call("case", args))
 }
 
-/// Whether an expression may have another value each time it is evaluated.
+/// Whether an expression is volatile.
 pub(super) fn varies(expr: &Expr) -> bool {
     let found = visit_expressions(expr, |each| match each {
         Expr::Function(function) if is_volatile(function) => ControlFlow::Break(()),
@@ -219,14 +219,14 @@ pub(super) fn varies(expr: &Expr) -> bool {
     found.is_break()
 }
 
-/// Whether a call may give another value each time.
+/// Whether a call is volatile.
 pub(crate) fn is_volatile(function: &Function) -> bool {
     let [part] = function.name.0.as_slice() else { return false };
     let known = part.as_ident().and_then(|name| definition(&name.value.to_lowercase()));
     known.is_some_and(|known| known.volatile)
 }
 
-/// 1038 for an expression that is too large to stand so many times in the place of one.
+/// 1038 if an expression is too large to be copied this often.
 fn check_copies(expr: &Expr, times: usize) -> Result<()> {
     let mut left = copies::nodes_allowed(times);
     let counted: ControlFlow<()> = visit_expressions(expr, |_| {
@@ -239,13 +239,13 @@ fn check_copies(expr: &Expr, times: usize) -> Result<()> {
     }
 }
 
-/// `1` for a form that has no argument where a number of digits may stand.
+/// The arguments, with 0 as the number of digits if it is missing.
 pub(super) fn digits(args: Vec<Expr>) -> Vec<Expr> {
     if args.is_empty() { vec![number(0)] } else { args }
 }
 
-/// 1582.
+/// 1582: the number of arguments is wrong.
 pub(super) fn wrong_count(name: &str) -> Error {
-    let message = format!("Incorrect parameter count in the call to native function '{}'", name);
+    let message = messages::wrong_parameter_count(name);
     Error::new(ErrorCode::WrongParameterCount, message)
 }

@@ -1,4 +1,4 @@
-//! Groups, distinct rows and windows: by sort keys, showing the first of what is equal.
+//! GROUP BY, DISTINCT and windows by sort keys. The first of several equal values is shown.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::{
     has_key, sorting, type_of,
 };
 
-/// GROUP BY: texts by their sort keys.
+/// GROUP BY, with texts grouped by their sort keys.
 pub(super) fn aggregate(aggregate: Aggregate) -> Result<LogicalPlan> {
     let schema = aggregate.input.schema();
     let mut keyed = Vec::with_capacity(aggregate.group_expr.len());
@@ -69,7 +69,7 @@ fn first_of(expr: Expr) -> Expr {
     }
 }
 
-/// DISTINCT: as GROUP BY of all columns, where one of them has a key.
+/// DISTINCT as GROUP BY of all columns, if one of them has a sort key.
 pub(super) fn distinct(distinct: Distinct) -> Result<LogicalPlan> {
     let Distinct::All(input) = distinct else { return Ok(LogicalPlan::Distinct(distinct)) };
     let fields = input.schema().iter().map(|(_, field)| ExprType::of_field(field));
@@ -80,7 +80,7 @@ pub(super) fn distinct(distinct: Distinct) -> Result<LogicalPlan> {
     aggregate(Aggregate::try_new(input, columns, Vec::new())?)
 }
 
-/// Window functions that give one of their argument's values: with its type again.
+/// Window functions that return one of their argument's values: restores the type.
 pub(super) fn window(window: Window) -> Result<LogicalPlan> {
     let before = window.input.schema();
     let mut shown: Vec<Expr> = before.columns().into_iter().map(Expr::Column).collect();
@@ -116,7 +116,7 @@ pub(super) fn window(window: Window) -> Result<LogicalPlan> {
     Ok(LogicalPlan::Projection(Projection::try_new(shown, input)?))
 }
 
-/// The argument whose value a window function gives.
+/// The argument whose value a window function returns.
 fn carried(expr: &Expr) -> Option<&Expr> {
     let expr = match expr {
         Expr::Alias(alias) => alias.expr.as_ref(),
@@ -128,7 +128,7 @@ fn carried(expr: &Expr) -> Option<&Expr> {
     carries.then(|| function.params.args.first())?
 }
 
-/// LAG and LEAD, which widen integers.
+/// Whether it is LAG or LEAD, which widen integers.
 fn is_shift(expr: &Expr) -> bool {
     let expr = match expr {
         Expr::Alias(alias) => alias.expr.as_ref(),

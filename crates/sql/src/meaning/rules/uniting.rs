@@ -1,4 +1,4 @@
-//! UNION: every column gets the type that all its parts have in common.
+//! UNION: each column gets the common type of all inputs.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::super::{
 };
 use crate::catalog::Origin;
 
-/// The union of inputs that all have the same types.
+/// Converts the inputs of a UNION to their common types.
 pub(super) fn union(union: Union) -> Result<LogicalPlan> {
     let parts: Vec<Vec<ExprType>> = union
         .inputs
@@ -36,7 +36,7 @@ pub(super) fn union(union: Union) -> Result<LogicalPlan> {
     Ok(LogicalPlan::Union(Union::try_new_with_loose_types(inputs)?))
 }
 
-/// A recursive query whose further rows have the types of the first.
+/// Converts the recursive part of a query to the types of its first part.
 pub(super) fn recursive(query: RecursiveQuery) -> Result<LogicalPlan> {
     let types = |plan: &LogicalPlan| -> Vec<ExprType> {
         plan.schema().iter().map(|(_, field)| ExprType::of_field(field)).collect()
@@ -47,7 +47,7 @@ pub(super) fn recursive(query: RecursiveQuery) -> Result<LogicalPlan> {
     Ok(LogicalPlan::RecursiveQuery(RecursiveQuery { recursive_term, ..query }))
 }
 
-/// The column as one of no table.
+/// The column without its table as origin.
 fn without_origin(column: Expr, qualifier: Option<TableReference>, field: &Field) -> Expr {
     let (name, metadata) = (field.name().clone(), Some(FieldMetadata::from(Origin::none())));
     Expr::Alias(Alias::new(column, qualifier, name).with_metadata(metadata))

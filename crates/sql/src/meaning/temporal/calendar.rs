@@ -1,8 +1,8 @@
-//! Days of the calendar by number, and weeks in MySQL's eight ways of counting them.
+//! Day numbers of the calendar, and weeks in MySQL's eight modes.
 
 use super::Moment;
 
-/// Days of a month.
+/// The number of days in a month.
 pub(crate) fn days_in_month(year: u16, month: u8) -> u8 {
     match month {
         4 | 6 | 9 | 11 => 30,
@@ -16,7 +16,7 @@ fn is_leap(year: i64) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
-/// Days since the year 0 began, 0 for 0000-00-00.
+/// Days since the start of the year 0; 0 for 0000-00-00.
 pub(crate) fn day_number(year: i64, month: i64, day: i64) -> i64 {
     if year == 0 && month == 0 {
         return 0;
@@ -31,7 +31,7 @@ pub(crate) fn day_number(year: i64, month: i64, day: i64) -> i64 {
     days + year.div_euclid(4) - (year.div_euclid(100) + 1) * 3 / 4
 }
 
-/// The date of a day number, if it is one of the years 0 to 9999.
+/// The date with a day number, if it is in the years 0 to 9999.
 pub(crate) fn date_of_day_number(number: i64) -> Option<Moment> {
     if number <= 0 || number > 3_652_424 {
         return (number == 0).then(Moment::default);
@@ -58,7 +58,7 @@ pub(crate) fn date_of_day_number(number: i64) -> Option<Moment> {
     Some(Moment::date(year, month, u8::try_from(day).ok()?))
 }
 
-/// 0 is Monday.
+/// The weekday, from 0 for Monday.
 pub(crate) fn weekday(day_number: i64) -> i64 {
     (day_number + 5).rem_euclid(7)
 }
@@ -68,12 +68,12 @@ pub(crate) fn week(moment: Moment, mode: u8) -> i64 {
     year_week(moment, mode, false).1
 }
 
-/// The year that a week belongs to, and the week. `with_year`: days before the first week belong
-/// to the last week of the year before, whatever the mode.
+/// The year that a week belongs to, and the week. With `with_year`, days before the first week
+/// always belong to the last week of the previous year.
 pub(crate) fn year_week(moment: Moment, mode: u8, with_year: bool) -> (i64, i64) {
     let monday_first = mode & 1 != 0;
     let week_year = mode & 2 != 0 || with_year;
-    // Modes 4 to 7 turn around what the first week is, as do Monday and Sunday.
+    // Modes 4 to 7 invert the rule for the first week, and so does the first weekday.
     let first_weekday = if monday_first { mode & 4 != 0 } else { mode & 4 == 0 };
     let mut year = i64::from(moment.year);
     let number = moment.day_number();

@@ -1,10 +1,10 @@
-//! DATE_FORMAT and STR_TO_DATE: the letters after `%`.
+//! DATE_FORMAT and STR_TO_DATE: format specifiers.
 
 use std::fmt::Write;
 
 use super::{Moment, SECOND, date_of_day_number, day_number, weekday, year_week};
 
-/// From January.
+/// Names of months, from January.
 pub(crate) const MONTHS: [&str; 12] = [
     "January",
     "February",
@@ -19,12 +19,12 @@ pub(crate) const MONTHS: [&str; 12] = [
     "November",
     "December",
 ];
-/// From Monday.
+/// Names of weekdays, from Monday.
 pub(crate) const WEEKDAYS: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// A moment written by a format. `None` where the format asks for what a zero part has not. Hours
-/// may be more than 23 where it is a span of time.
+/// Formats a date and time. `None` if the format needs a part that is zero. `hours` may exceed 23
+/// for a time.
 pub(crate) fn format_date(moment: Moment, hours: i64, format: &str) -> Option<String> {
     let mut out = String::with_capacity(format.len() * 2);
     let mut letters = format.chars();
@@ -44,7 +44,7 @@ pub(crate) fn format_date(moment: Moment, hours: i64, format: &str) -> Option<St
     Some(out)
 }
 
-/// Whether the letter was one of a date.
+/// Writes a date specifier; returns whether the letter is one, `None` if the part is zero.
 fn push_date_part(out: &mut String, moment: Moment, letter: char) -> Option<bool> {
     let Moment { year, month, day, .. } = moment;
     let month_name = || MONTHS.get(usize::from(month).checked_sub(1)?).copied();
@@ -114,12 +114,12 @@ fn push_clock_part(out: &mut String, moment: Moment, hours: i64, letter: char) {
     };
 }
 
-/// What a format found in a text.
+/// The result of parsing a text by a format.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Found {
     /// The date and the time of day.
     pub moment: Moment,
-    /// Whether the text went on after the format ended.
+    /// Whether text is left after the format.
     pub rest: bool,
 }
 
@@ -136,12 +136,12 @@ struct Parts {
     twelve: bool,
     year_day: Option<i64>,
     weekday: Option<i64>,
-    /// The week, whether it begins on Monday, whether its year is told beside it.
+    /// The week, whether it starts on Monday, and whether its year is given too.
     week: Option<(i64, bool, bool)>,
     week_year: Option<i64>,
 }
 
-/// STR_TO_DATE: `None` where the text does not fit the format or is no possible date.
+/// STR_TO_DATE: `None` if the text does not match the format or the date is impossible.
 pub(crate) fn parse_by_format(text: &str, format: &str) -> Option<Found> {
     let mut parts = Parts::default();
     let rest = read(text, format, &mut parts, 0)?;
@@ -149,7 +149,7 @@ pub(crate) fn parse_by_format(text: &str, format: &str) -> Option<Found> {
     Some(Found { moment, rest: !rest.trim_start().is_empty() })
 }
 
-/// Reads by the format and gives what is left of the text.
+/// Parses by the format and returns the rest of the text.
 fn read<'a>(text: &'a str, format: &str, parts: &mut Parts, depth: u8) -> Option<&'a str> {
     let mut text = text;
     let mut letters = format.chars();

@@ -1,10 +1,10 @@
-//! INTERVAL: how much to add to a date, and how.
+//! INTERVAL: units, sizes, and adding them to dates.
 
 use super::{DAY, Moment, SECOND, days_in_month};
 use crate::parse::Unit;
 
 impl Unit {
-    /// Microseconds of the parts that its text has, the last one last; months and years are none.
+    /// The microseconds of each part of the unit, the smallest last; empty for months and years.
     fn parts(self) -> &'static [i64] {
         const MINUTE: i64 = 60 * SECOND;
         const HOUR: i64 = 60 * MINUTE;
@@ -29,7 +29,7 @@ impl Unit {
         }
     }
 
-    /// Whether it is counted in months.
+    /// Whether the unit is counted in months.
     pub(crate) fn is_months(self) -> bool {
         self.parts().is_empty()
     }
@@ -44,13 +44,13 @@ impl Unit {
         self.parts().last() == Some(&1)
     }
 
-    /// Whether one number says it.
+    /// Whether its size is a single number.
     pub(crate) fn is_single(self) -> bool {
         self.parts().len() == 1 || matches!(self, Self::Month | Self::Quarter | Self::Year)
     }
 }
 
-/// So much time.
+/// The size of an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Interval {
     /// Calendar months.
@@ -62,7 +62,7 @@ pub(crate) enum Interval {
 }
 
 impl Interval {
-    /// So many of a unit that has one part. `None` if no calendar holds it.
+    /// An interval of a single-part unit; `None` if it is out of range.
     pub(crate) fn of_number(number: i64, unit: Unit) -> Option<Self> {
         Some(match unit {
             Unit::Year => Self::Months(number.checked_mul(12)?),
@@ -74,13 +74,13 @@ impl Interval {
         })
     }
 
-    /// Seconds with a fraction.
+    /// An interval in microseconds.
     pub(crate) fn of_micros(micros: i128) -> Self {
         Self::Micros(micros)
     }
 
-    /// From a text such as `1 02:03`, for units of several parts: numbers between anything else,
-    /// the last ones where some are missing.
+    /// Parses a text such as `1 02:03` for a unit with several parts: numbers with any separators.
+    /// If there are fewer numbers than parts, they are the last parts.
     pub(crate) fn of_text(text: &str, unit: Unit) -> Option<Self> {
         let text = text.trim_start();
         let (negative, text) = match text.strip_prefix('-') {
@@ -119,7 +119,7 @@ impl Interval {
         Some(Self::Micros(total))
     }
 
-    /// The same backwards.
+    /// The negated interval.
     pub(crate) fn negated(self) -> Self {
         match self {
             Self::Months(months) => Self::Months(-months),
@@ -128,7 +128,7 @@ impl Interval {
         }
     }
 
-    /// A moment later by this, if the calendar has it.
+    /// The date and time later by this interval, if it is in range.
     pub(crate) fn after(self, moment: Moment) -> Option<Moment> {
         match self {
             Self::Months(months) => after_months(moment, months),

@@ -1,6 +1,6 @@
-//! Dates and times as MySQL holds them: any part of a date may be zero.
+//! Dates and times with MySQL's semantics: any part of a date may be zero.
 //!
-//! A date with or without a time of day is packed into 64 bits so that order is order of time:
+//! A date and time is packed into 64 bits so that integer order is chronological order:
 //!
 //! ```text
 //! packed := ((year * 13 + month) << 5 | day) << 41 | hour << 36 | minute << 30 | second << 24
@@ -25,14 +25,14 @@ pub(crate) use parse::{
 };
 pub(crate) use zone::{local_of_utc, only_moment, parse_zone, utc_of_local};
 
-/// Microseconds of a second.
+/// Microseconds in a second.
 pub(crate) const SECOND: i64 = 1_000_000;
-/// Microseconds of a day.
+/// Microseconds in a day.
 pub(crate) const DAY: i64 = 86_400 * SECOND;
-/// The longest span that MySQL holds, 838:59:59, in microseconds.
+/// MySQL's longest TIME, 838:59:59, in microseconds.
 pub(crate) const LONGEST_TIME: i64 = (838 * 3_600 + 59 * 60 + 59) * SECOND;
 
-/// A date and a time of day, taken apart. Any part of the date may be zero.
+/// A date and time of day in parts. Any part of the date may be zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment {
     /// 0 to 9999.
@@ -51,7 +51,7 @@ impl Moment {
         Self { year, month, day, micros: 0 }
     }
 
-    /// Taken apart.
+    /// Unpacks a date and time.
     pub(crate) fn unpack(packed: i64) -> Self {
         let date = packed >> 41;
         let (months, day) = (date >> 5, date & 31);
@@ -65,7 +65,7 @@ impl Moment {
         }
     }
 
-    /// Put together.
+    /// Packs a date and time.
     pub(crate) fn pack(self) -> i64 {
         let months = i64::from(self.year) * 13 + i64::from(self.month);
         let date = months << 5 | i64::from(self.day);
@@ -74,37 +74,37 @@ impl Moment {
         (date << 17 | clock) << 24 | i64::from(self.fraction())
     }
 
-    /// 0 to 23.
+    /// The hour, 0 to 23.
     pub(crate) fn hour(self) -> u8 {
         (self.micros / (3_600 * SECOND)) as u8
     }
 
-    /// 0 to 59.
+    /// The minute, 0 to 59.
     pub(crate) fn minute(self) -> u8 {
         (self.micros / (60 * SECOND) % 60) as u8
     }
 
-    /// 0 to 59.
+    /// The second, 0 to 59.
     pub(crate) fn second(self) -> u8 {
         (self.micros / SECOND % 60) as u8
     }
 
-    /// Microseconds of the second.
+    /// The microseconds within the second.
     pub(crate) fn fraction(self) -> u32 {
         (self.micros % SECOND) as u32
     }
 
-    /// Whether the date is no date at all, 0000-00-00.
+    /// Whether the date is 0000-00-00.
     pub(crate) fn is_zero_date(self) -> bool {
         self.year == 0 && self.month == 0 && self.day == 0
     }
 
-    /// Whether month or day are zero.
+    /// Whether the month or the day is zero.
     pub(crate) fn has_zero_part(self) -> bool {
         self.month == 0 || self.day == 0
     }
 
-    /// Whether there is such a day; zero parts are allowed.
+    /// Whether the calendar has such a day. Zero parts are allowed.
     pub(crate) fn is_possible(self) -> bool {
         let most = match self.month {
             0 => 31,
@@ -113,12 +113,12 @@ impl Moment {
         self.year <= 9_999 && self.month <= 12 && self.day <= most
     }
 
-    /// Its date at midnight.
+    /// The same date at midnight.
     pub(crate) fn midnight(self) -> Self {
         Self { micros: 0, ..self }
     }
 
-    /// Days since the year 0, as TO_DAYS counts.
+    /// Days since the year 0, as TO_DAYS counts them.
     pub(crate) fn day_number(self) -> i64 {
         day_number(i64::from(self.year), i64::from(self.month), i64::from(self.day))
     }
@@ -128,7 +128,7 @@ impl Moment {
         i128::from(self.day_number()) * i128::from(DAY) + i128::from(self.micros)
     }
 
-    /// The moment so many microseconds after the year 0 began, if it is before the year 10000.
+    /// The date and time at this many microseconds since the year 0, if before the year 10000.
     pub(crate) fn from_total_micros(total: i128) -> Option<Self> {
         let day = i64::try_from(total.div_euclid(i128::from(DAY))).ok()?;
         let micros = total.rem_euclid(i128::from(DAY)) as i64;
@@ -136,7 +136,7 @@ impl Moment {
         Some(Self { micros, ..date })
     }
 
-    /// Rounded to so many digits of a second, half up.
+    /// Rounded to so many fraction digits of a second, half up; `None` if out of range.
     pub(crate) fn rounded(self, digits: u8) -> Option<Self> {
         let rounded = round_micros(self.micros, digits);
         if rounded < DAY {
@@ -148,12 +148,12 @@ impl Moment {
         Self::from_total_micros(i128::from(self.day_number()) * i128::from(DAY) + i128::from(DAY))
     }
 
-    /// `2020-01-02`.
+    /// The date as `2020-01-02`.
     pub(crate) fn date_text(self) -> String {
         format!("{:04}-{:02}-{:02}", self.year, self.month, self.day)
     }
 
-    /// `2020-01-02 03:04:05.678`.
+    /// The date and time as `2020-01-02 03:04:05.678`.
     pub(crate) fn text(self, digits: u8) -> String {
         let mut out = self.date_text();
         let (hour, minute, second) = (self.hour(), self.minute(), self.second());
@@ -163,12 +163,12 @@ impl Moment {
         out
     }
 
-    /// `20200102`.
+    /// The date as the number 20200102.
     pub(crate) fn date_number(self) -> i64 {
         i64::from(self.year) * 10_000 + i64::from(self.month) * 100 + i64::from(self.day)
     }
 
-    /// `20200102030405`.
+    /// The date and time as the number 20200102030405.
     pub(crate) fn number(self) -> i64 {
         let clock = i64::from(self.hour()) * 10_000
             + i64::from(self.minute()) * 100
@@ -177,7 +177,7 @@ impl Moment {
     }
 }
 
-/// Microseconds rounded to so many digits of a second, half away from zero.
+/// Microseconds rounded to so many fraction digits of a second, half away from zero.
 pub(crate) fn round_micros(micros: i64, digits: u8) -> i64 {
     let unit = 10i64.pow(u32::from(6 - digits.min(6)));
     let half = if micros < 0 { -unit / 2 } else { unit / 2 };
@@ -192,7 +192,7 @@ fn push_fraction(out: &mut String, micros: u32, digits: u8) {
     }
 }
 
-/// `-838:59:59.000`.
+/// A time as `-838:59:59.000`.
 pub(crate) fn time_text(micros: i64, digits: u8) -> String {
     let (sign, size) = (if micros < 0 { "-" } else { "" }, micros.unsigned_abs());
     let seconds = size / 1_000_000;
@@ -202,7 +202,7 @@ pub(crate) fn time_text(micros: i64, digits: u8) -> String {
     out
 }
 
-/// `-8385959`, without the fraction.
+/// A time as the number -8385959, without the fraction.
 pub(crate) fn time_number(micros: i64) -> i64 {
     let seconds = micros / SECOND;
     seconds / 3_600 * 10_000 + seconds / 60 % 60 * 100 + seconds % 60

@@ -1,20 +1,20 @@
-//! Dates and times in texts and numbers, as MySQL reads them: any punctuation between the parts,
-//! none at all, years of two digits, and whatever follows ignored with a warning.
+//! Parses dates and times in texts and numbers with MySQL's leniency: any punctuation between the
+//! parts or none, two-digit years, and trailing text, which is ignored with a warning.
 
 use super::{LONGEST_TIME, Moment, SECOND, days_in_month};
 
-/// A date that was read.
+/// A parsed date and time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Parsed {
-    /// The moment; its date is possible, its parts may be zero.
+    /// The date and time. The date is possible, but may have zero parts.
     pub moment: Moment,
-    /// Whether a time of day was there.
+    /// Whether a time of day was given.
     pub has_clock: bool,
-    /// Digits of the second's fraction.
+    /// The fraction digits of the second.
     pub digits: u8,
-    /// Whether all of the text was a date.
+    /// Whether the whole text was parsed.
     pub complete: bool,
-    /// Minutes east of UTC, where the text says them.
+    /// The offset in minutes east of UTC, if the text has one.
     pub offset_minutes: Option<i32>,
 }
 
@@ -49,7 +49,7 @@ impl Scanner<'_> {
         self.at - first
     }
 
-    /// The fraction after a point, in microseconds rounded half up, and how many digits it has.
+    /// Parses the fraction after a point: microseconds rounded half up, and the number of digits.
     fn fraction(&mut self) -> (i64, u8) {
         let (mut micros, mut digits, mut seventh) = (0i64, 0u8, 0u8);
         let mut count = 0u32;
@@ -68,7 +68,7 @@ impl Scanner<'_> {
     }
 }
 
-/// The date, and the time of day if there is one, that a text begins with.
+/// Parses the date, with a time of day if given, at the start of a text.
 pub(crate) fn parse_moment(text: &str) -> Option<Parsed> {
     let text = text.trim_matches(|c: char| c.is_ascii_whitespace());
     let mut scan = Scanner { bytes: text.as_bytes(), at: 0 };
@@ -95,7 +95,7 @@ pub(crate) fn parse_moment(text: &str) -> Option<Parsed> {
         2 => year + 1_900,
         _ => year,
     };
-    // A short year of an all-zero date is the year 0.
+    // A two-digit year of an all-zero date is the year 0.
     let year = if year_digits == 2 && parts == [0; 6] && micros == 0 { 0 } else { year };
     if month > 12 || day > 31 || hour > 23 || minute > 59 || second > 59 {
         return None;
@@ -118,7 +118,7 @@ fn add_second(moment: Moment) -> Option<Moment> {
     Moment { micros: moment.micros + SECOND, ..moment }.rounded(6)
 }
 
-/// `YYYYMMDDhhmmss`, `YYMMDD`, …
+/// Parses `YYYYMMDDhhmmss`, `YYMMDD` and the like.
 fn compact_parts(scan: &mut Scanner<'_>, run: usize, parts: &mut [u32; 6]) -> (usize, usize) {
     let year_digits = if run == 4 || run == 8 || run >= 14 { 4 } else { 2 };
     let mut fields = 0;
@@ -134,7 +134,7 @@ fn compact_parts(scan: &mut Scanner<'_>, run: usize, parts: &mut [u32; 6]) -> (u
     (fields, year_digits)
 }
 
-/// `YYYY-MM-DD hh:mm:ss` with any punctuation.
+/// Parses `YYYY-MM-DD hh:mm:ss` with any punctuation.
 fn spaced_parts(scan: &mut Scanner<'_>, parts: &mut [u32; 6]) -> Option<(usize, usize)> {
     let mut fields = 0;
     let mut year_digits = 0;
@@ -171,7 +171,7 @@ fn spaced_parts(scan: &mut Scanner<'_>, parts: &mut [u32; 6]) -> Option<(usize, 
     Some((fields, year_digits))
 }
 
-/// `+05:30`.
+/// Parses an offset such as `+05:30`.
 fn offset(scan: &mut Scanner<'_>) -> Option<i32> {
     let before = scan.at;
     let sign = match scan.peek()? {
@@ -195,7 +195,7 @@ fn offset(scan: &mut Scanner<'_>) -> Option<i32> {
     }
 }
 
-/// The date that a number spells: `20200102`, `200102030405`, …
+/// The date in a number such as `20200102` or `200102030405`.
 pub(crate) fn moment_of_number(number: i64) -> Option<(Moment, bool)> {
     let (date, clock, has_clock) = match number {
         0 => return Some((Moment::default(), false)),
@@ -224,7 +224,7 @@ pub(crate) fn moment_of_number(number: i64) -> Option<(Moment, bool)> {
     possible.then_some((Moment { micros, ..moment }, has_clock))
 }
 
-/// The time that a number spells, `hhmmss`; `None` if its minutes or seconds are none.
+/// The time in a number `hhmmss`; `None` if minutes or seconds are invalid.
 pub(crate) fn time_of_number(number: i64) -> Option<i64> {
     let size = number.unsigned_abs();
     let (hours, minutes, seconds) = (size / 10_000, size / 100 % 100, size % 100);
@@ -235,21 +235,21 @@ pub(crate) fn time_of_number(number: i64) -> Option<i64> {
     Some(if number < 0 { -micros } else { micros })
 }
 
-/// A time that was read.
+/// A parsed time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ParsedTime {
-    /// Microseconds, kept within MySQL's range.
+    /// Microseconds, capped to MySQL's range.
     pub micros: i64,
-    /// Digits of the second's fraction.
+    /// The fraction digits of the second.
     pub digits: u8,
-    /// Whether all of the text was a time that fits.
+    /// Whether the whole text was parsed and is in range.
     pub complete: bool,
 }
 
-/// The span of time, or the time of day of a moment, that a text begins with.
+/// Parses the time, or the time of day of a date and time, at the start of a text.
 pub(crate) fn parse_time(text: &str) -> Option<ParsedTime> {
     let text = text.trim_matches(|c: char| c.is_ascii_whitespace());
-    // What is no run of digits is a date only where a space parts it from its time.
+    // A text that is not just digits is a date only if a space separates the date from the time.
     let compact = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let dated = compact && text.split('.').next().is_some_and(|digits| digits.len() >= 12)
         || text.contains(|letter: char| letter.is_ascii_whitespace());
@@ -282,7 +282,7 @@ pub(crate) fn parse_time(text: &str) -> Option<ParsedTime> {
     Some(ParsedTime { micros: if negative { -size } else { size }, digits, complete })
 }
 
-/// The whole seconds, and whether minutes and seconds are below 60.
+/// Parses whole seconds; also returns whether minutes and seconds are below 60.
 fn seconds(scan: &mut Scanner<'_>) -> Option<(i64, bool)> {
     let (first, _) = scan.number(10)?;
     let mut days = 0i64;
@@ -312,7 +312,7 @@ fn seconds(scan: &mut Scanner<'_>) -> Option<(i64, bool)> {
     Some((hours * 3_600 + minutes * 60 + seconds, minutes < 60 && seconds < 60))
 }
 
-/// The last day of a month that may be 0.
+/// The last day of the month, or `None` if the month is 0.
 pub(crate) fn last_day(moment: Moment) -> Option<Moment> {
     (moment.month > 0).then(|| Moment {
         day: days_in_month(moment.year, moment.month),

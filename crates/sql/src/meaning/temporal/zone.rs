@@ -1,4 +1,4 @@
-//! Time zones: names and offsets, and what a clock on the wall shows.
+//! Time zones: names and offsets, and conversion between UTC and local time.
 
 use jiff::{
     Timestamp,
@@ -9,12 +9,12 @@ use remora_mysql::{Zone, moment_of_clock};
 
 use super::{Moment, SECOND};
 
-/// `+05:30`, `SYSTEM`, `UTC`, or a name of the IANA database.
+/// Parses `+05:30`, `SYSTEM`, `UTC` or an IANA name.
 pub(crate) fn parse_zone(name: &str) -> Option<TimeZone> {
     Zone::parse(name).ok().map(|zone| zone.rules().clone())
 }
 
-/// What clocks of the zone show at so many microseconds since 1970 UTC.
+/// The local time at this many microseconds since 1970 UTC.
 pub(crate) fn local_of_utc(micros: i64, zone: &TimeZone) -> Option<Moment> {
     let shown = zone.to_datetime(Timestamp::from_microsecond(micros).ok()?);
     let date = shown.date();
@@ -29,14 +29,14 @@ pub(crate) fn local_of_utc(micros: i64, zone: &TimeZone) -> Option<Moment> {
     })
 }
 
-/// Microseconds since 1970 UTC when clocks of the zone show this; the earlier one of two, the end
-/// of a gap for what they never show.
+/// The UTC microseconds since 1970 of a local time: the earlier one if it occurs twice, the end of
+/// the gap if it does not exist.
 pub(crate) fn utc_of_local(moment: Moment, zone: &TimeZone) -> Option<i64> {
     Some(moment_of_clock(civil(moment)?, zone)?.as_microsecond())
 }
 
-/// The same where clocks of the zone show it once: then what they show before and after that moment is less and
-/// greater, so that moments compare with it as what is shown does. `None` for what they show twice or never.
+/// Likewise, but `None` if the local time occurs twice or never. If it occurs once, comparing
+/// moments with the result equals comparing local times.
 pub(crate) fn only_moment(shown: Moment, zone: &TimeZone) -> Option<i64> {
     let moment = zone.to_ambiguous_timestamp(civil(shown)?).unambiguous().ok()?;
     Some(moment.as_microsecond())

@@ -82,7 +82,7 @@ fn are_of_outer_rows(plan: &LogicalPlan) -> Result<bool> {
     })
 }
 
-/// The JSON_TABLE of one document that no table has, if an extension node is one.
+/// The JSON_TABLE in an extension node, if its document is not a table's column.
 pub(super) fn of_one_document(extension: &Extension) -> Option<&JsonRows> {
     let rows = extension.node.as_any().downcast_ref::<JsonRows>()?;
     matches!(rows.input, LogicalPlan::EmptyRelation(_)).then_some(rows)

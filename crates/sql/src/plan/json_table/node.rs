@@ -74,12 +74,12 @@ impl JsonRows {
         Ok(Self { input, table, made, document, keeps, condition, beside, schema })
     }
 
-    /// The same over another input.
+    /// The node over another input.
     pub(super) fn over(&self, input: LogicalPlan, document: Expr) -> Result<Self> {
         Self::new(input, Arc::clone(&self.table), self.made.clone(), document)
     }
 
-    /// The same as a LEFT JOIN with a condition.
+    /// The node as a LEFT JOIN with a condition.
     ///
     /// # Errors
     /// 1235 for a condition with a subquery in it.

@@ -1,12 +1,12 @@
-//! What a SELECT list gives that assigns user variables (`@n := @n + 1`): its expressions are evaluated one after the
-//! other, row by row, in the order in which the rows come.
+//! SELECT lists that assign user variables (`@n := @n + 1`). Their expressions are evaluated from
+//! left to right, row by row, in the order of the rows.
 //!
 //! ```text
 //! Project: a, set_user_variable('n', …)           InTurn: a, set_user_variable('n', …)
 //!   Sort, Limit                           ──→       Sort, Limit
 //!     Scan: t                                         Scan: t
 //! ```
-//! The resolver has put order and limit below (`resolve/assigned.rs`).
+//! The resolver has already moved ORDER BY and LIMIT below (`resolve/assigned.rs`).
 
 mod rows;
 mod types;
@@ -37,7 +37,7 @@ use crate::{
 };
 use rows::RowByRowExec;
 
-/// The rule that puts in what evaluates row by row.
+/// The rule that inserts the row-by-row projection.
 #[derive(Debug)]
 pub(super) struct RowByRowRule;
 
@@ -71,8 +71,9 @@ impl AnalyzerRule for RowByRowRule {
     }
 }
 
-/// Whether a projection uses variables, or gives ids of rows. Beside a subquery the latter stays as it is: the resolver has
-/// not put its order below, and a subquery becomes a join only in a projection.
+/// Whether a projection must be evaluated row by row: it uses variables, or it calls
+/// `LAST_INSERT_ID(value)` for rows. The latter is left alone beside a subquery, since the resolver
+/// has not moved the order below, and only in a plain projection can a subquery become a join.
 fn projection_uses_variables(projection: &Projection) -> Result<bool> {
     let (mut gives_ids, mut has_queries) = (false, false);
     for expr in &projection.expr {
@@ -98,20 +99,20 @@ fn has_query(expr: &Expr) -> Result<bool> {
     })
 }
 
-/// Whether an expression keeps a value as that of the last row.
+/// Whether an expression calls `LAST_INSERT_ID(value)`.
 fn gives_id(expr: &Expr) -> Result<bool> {
     expr.exists(|each| Ok(call_of(each, GIVE_LAST_INSERT_ID).is_some()))
 }
 
-/// Whether an expression reads or assigns variables while it is evaluated.
+/// Whether an expression reads or assigns variables.
 fn uses_variables(expr: &Expr) -> Result<bool> {
     expr.exists(|each| {
         Ok(call_of(each, READ_VARIABLE).is_some() || call_of(each, ASSIGN_VARIABLE).is_some())
     })
 }
 
-/// Hides the sides of AND and OR that ask no variable. Rules of plans would drop the other side of one that decides,
-/// with what it assigns.
+/// Wraps the operands of AND and OR that use no variables. Otherwise optimizer rules could fold
+/// them and drop the other operand with its assignments.
 fn undecided_sides(expr: Expr) -> Result<Expr> {
     let side = |side: Box<Expr>| -> Result<Box<Expr>> {
         Ok(if uses_variables(&side)? { side } else { Box::new(undecided(*side)) })
@@ -128,7 +129,7 @@ fn undecided_sides(expr: Expr) -> Result<Expr> {
     Ok(made.data)
 }
 
-/// What a function of this name is called with.
+/// The arguments of a call of the function of this name.
 fn call_of<'e>(expr: &'e Expr, name: &str) -> Option<&'e [Expr]> {
     match expr {
         Expr::ScalarFunction(call) if call.name() == name => Some(&call.args),
@@ -136,7 +137,7 @@ fn call_of<'e>(expr: &'e Expr, name: &str) -> Option<&'e [Expr]> {
     }
 }
 
-/// A projection that is evaluated row by row.
+/// A projection to be evaluated row by row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Hash)]
 pub(super) struct RowByRowProjection {
     projection: Projection,
@@ -178,7 +179,7 @@ impl UserDefinedLogicalNodeCore for RowByRowProjection {
     }
 }
 
-/// The step as it runs.
+/// Plans the physical operator.
 pub(super) fn planned(
     turn: &RowByRowProjection,
     below: &DFSchema,

@@ -1,4 +1,4 @@
-//! Evaluates the expressions of a SELECT list one after the other, for one row after the other.
+//! Evaluates a SELECT list expression by expression, row by row.
 
 use std::{fmt, sync::Arc};
 
@@ -33,21 +33,21 @@ use futures::{StreamExt, TryStreamExt};
 use super::super::watch;
 use crate::meaning::{ASSIGN_VARIABLE, READ_VARIABLE};
 
-/// Values of a batch take about so many bytes at most: texts may become longer with each row.
+/// The approximate most bytes of values in an output batch: a text may grow with each row.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// The step.
+/// The row-by-row projection operator.
 #[derive(Clone, Debug)]
 pub(super) struct RowByRowExec {
     input: Arc<dyn ExecutionPlan>,
     exprs: Arc<[(Arc<dyn PhysicalExpr>, bool)]>,
-    /// The order in which rows come, which is the order in which they are counted.
+    /// The required order of the input, in which assignments happen.
     order: Option<OrderingRequirements>,
     properties: Arc<PlanProperties>,
 }
 
 impl RowByRowExec {
-    /// Expressions over rows, each with whether it asks variables.
+    /// Evaluates expressions, each given with whether it uses variables.
     pub(super) fn new(
         input: Arc<dyn ExecutionPlan>,
         exprs: Vec<(Arc<dyn PhysicalExpr>, bool)>,
@@ -73,8 +73,8 @@ impl RowByRowExec {
     }
 }
 
-/// The plan with its sort kept, also if the columns that it sorts by are not given on: no requirement names them then,
-/// and the optimizer would remove the sort.
+/// Protects the sort of the input. If the sort columns are not in the output, no requirement names
+/// them, and the optimizer would remove the sort.
 pub(super) fn with_kept_sort(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     if let Some(sort) = plan.downcast_ref::<SortExec>() {
         let (order, fetch) = (OrderingRequirements::from(sort.expr().clone()), sort.fetch());
@@ -123,7 +123,8 @@ impl ExecutionPlan for RowByRowExec {
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
-        // A sort above must not be moved below: variables would have other values.
+        // Tells the optimizer not to push a sort below this operator, since variables would get
+        // other values.
         vec![false]
     }
 
@@ -178,7 +179,7 @@ impl ExecutionPlan for RowByRowExec {
     }
 }
 
-/// The rows of a batch, evaluated as they are asked for.
+/// An input batch, evaluated lazily in parts.
 struct Turned {
     batch: RecordBatch,
     steps: Arc<[Step]>,
@@ -233,15 +234,15 @@ impl Iterator for Turned {
     }
 }
 
-/// How an expression is evaluated for one row: its parts one after the other, and none that MySQL passes over.
+/// How an expression is evaluated for one row: its parts in order, without those that MySQL skips.
 enum Step {
-    /// It asks no variable.
+    /// It uses no variables, so it is evaluated for the whole batch.
     Whole(Arc<dyn PhysicalExpr>),
-    /// All of its parts are evaluated.
+    /// All parts are evaluated.
     Each(Arc<dyn PhysicalExpr>, Vec<Step>),
-    /// The parts up to the first value.
+    /// COALESCE and IFNULL: parts are evaluated up to the first that is not NULL.
     First(Arc<dyn PhysicalExpr>, Vec<Step>),
-    /// AND and OR: the second only if the first does not decide, which is where it is this.
+    /// AND and OR: the second part is evaluated unless the first has this truth value.
     Both(Arc<dyn PhysicalExpr>, Box<[Step; 2]>, bool),
     Case(Box<Case>),
 }
@@ -355,13 +356,13 @@ fn function_name(expr: &Arc<dyn PhysicalExpr>) -> Option<&str> {
     any.downcast_ref::<ScalarFunctionExpr>().map(|call| call.fun().name())
 }
 
-/// Whether variables are asked in an expression.
+/// Whether an expression uses variables.
 fn uses_variables(expr: &Arc<dyn PhysicalExpr>) -> bool {
     let is_asked = matches!(function_name(expr), Some(READ_VARIABLE | ASSIGN_VARIABLE));
     is_asked || expr.children().into_iter().any(uses_variables)
 }
 
-/// A value in the place of what gave it, with its type.
+/// A literal with an expression's type and value.
 fn constant(
     of: &Arc<dyn PhysicalExpr>,
     value: ScalarValue,
@@ -371,7 +372,7 @@ fn constant(
     Ok(Arc::new(Literal::new_with_metadata(value, Some(FieldMetadata::from(field.as_ref())))))
 }
 
-/// An expression of values that are known.
+/// The value of an expression over known values of its parts.
 fn replaced(
     expr: &Arc<dyn PhysicalExpr>,
     values: Vec<Arc<dyn PhysicalExpr>>,

@@ -1,6 +1,6 @@
-//! The types of variables that a statement reads and assigns. MySQL takes the type that a variable has before the
-//! statement, and reads the value of the moment in the type that is needed. Here a column has one type: one that holds
-//! what is assigned, too.
+//! The types of variables that a statement reads and assigns. MySQL uses the type that a variable
+//! has before the statement and converts the current value to it. A column here has one type, so it
+//! must also hold the assigned values.
 
 use datafusion::{
     common::{
@@ -21,10 +21,10 @@ use crate::{
     nodes::TreeNode,
 };
 
-/// How often types are derived from each other: a sum of what is assigned with more digits each time ends here.
+/// The rounds of type inference. A sum that gains digits in every round must stop here.
 const ROUNDS: usize = 3;
 
-/// Says of what expressions read which type it has.
+/// Gives every variable read in the expressions its type.
 pub(super) fn told(exprs: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
     let mut exprs = exprs;
     for round in 0..=ROUNDS {
@@ -56,7 +56,7 @@ pub(super) fn told(exprs: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
     exprs.into_iter().map(|expr| of_text(expr, schema)).collect()
 }
 
-/// What is never set to a number is read as text.
+/// Variables that are never set to a number are read as text.
 fn of_text(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     let text = ExprType::text(0, Collation::UTF8MB4_0900_AI_CI);
     let made = expr.transform_up(|each| match call_of(&each, READ_VARIABLE) {
@@ -75,7 +75,7 @@ fn unaliased(expr: &Expr) -> &Expr {
     }
 }
 
-/// The names that are assigned, each with the type of a value.
+/// The assigned variables, each with the type of its value.
 fn assigned(exprs: &[Expr], schema: &DFSchema) -> Result<Vec<(Expr, ExprType)>> {
     let mut found = Vec::new();
     for expr in exprs {
@@ -103,7 +103,7 @@ fn hint_of(args: &[Expr], schema: &DFSchema) -> Result<ExprType> {
     }
 }
 
-/// The type in which a variable is read, if that is another than before.
+/// The type in which to read a variable, if it differs from the current one.
 fn wanted(
     hint: &ExprType,
     before: &ExprType,
@@ -111,7 +111,7 @@ fn wanted(
     is_last: bool,
 ) -> Option<ExprType> {
     let is_number = |kind: &ExprType| kind.is_integer() || kind.is_decimal() || kind.is_float();
-    // One that never was set is what it is set to.
+    // An unset variable takes the type of what is assigned.
     let hint = match hint.is_null() {
         true if assigned.iter().any(|kind| !is_number(kind)) => return None,
         true => *assigned.first()?,
@@ -136,7 +136,7 @@ fn wanted(
     (!is_same).then_some(kind)
 }
 
-/// A read of a variable in this type.
+/// The variable read with this type.
 fn read_as(read: Expr, kind: &ExprType) -> Result<Expr> {
     let Expr::ScalarFunction(ScalarFunction { func, mut args }) = read else { return Ok(read) };
     args.truncate(1);

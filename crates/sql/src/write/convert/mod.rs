@@ -11,7 +11,7 @@ pub(crate) use text::text_of;
 
 use jiff::tz::TimeZone;
 use remora_engine::Value;
-use remora_mysql::{Charset, ErrorCode, SqlMode};
+use remora_mysql::{Charset, ErrorCode, SqlMode, messages};
 
 use crate::{
     Error, Result, SqlType,
@@ -50,7 +50,7 @@ pub(crate) struct Slot<'a> {
 }
 
 impl Converter {
-    /// With the session's settings. `lenient` is IGNORE.
+    /// A converter with the session's settings. `lenient` is IGNORE.
     pub(crate) fn new(session: &SessionState, lenient: bool) -> Self {
         let mode = session.variables.sql_mode;
         Self {
@@ -63,17 +63,17 @@ impl Converter {
         }
     }
 
-    /// Strict, and its warnings are discarded.
+    /// A strict converter that discards warnings.
     pub(crate) fn quiet(session: &SessionState) -> Self {
         Self { strict: true, warnings: Warnings::default(), ..Self::new(session, false) }
     }
 
-    /// Takes any value as it fits best, and warns nobody.
+    /// Accepts any value as far as it fits, without warnings.
     pub(crate) fn silent(session: &SessionState) -> Self {
         Self { strict: false, warnings: Warnings::default(), ..Self::new(session, true) }
     }
 
-    /// Strict, with default settings and without a session.
+    /// A strict converter with default settings and without a session.
     pub(crate) fn without_session() -> Self {
         Self {
             mode: SqlMode::DEFAULT,
@@ -85,7 +85,7 @@ impl Converter {
         }
     }
 
-    /// Whether what does not fit is an error.
+    /// Whether a value that does not fit is an error.
     pub(crate) fn is_strict(&self) -> bool {
         self.strict
     }
@@ -149,7 +149,7 @@ impl Converter {
     /// Error 1264; if not strict, a warning, and the column gets `instead`.
     pub(super) fn out_of_range(&self, slot: Slot<'_>, instead: Value) -> Result<Value> {
         let Slot { name, row, .. } = slot;
-        let message = format!("Out of range value for column '{name}' at row {row}");
+        let message = messages::out_of_range(name, row);
         self.complain(ErrorCode::OutOfRange, message, instead)
     }
 
@@ -164,7 +164,7 @@ impl Converter {
             return self.truncated(slot, instead);
         }
         let Slot { name, row, .. } = slot;
-        let message = format!("Data too long for column '{name}' at row {row}");
+        let message = messages::data_too_long(name, row);
         Err(Error::new(ErrorCode::DataTooLong, message))
     }
 
@@ -220,7 +220,7 @@ fn length(kind: &TypeSpec) -> usize {
 }
 
 pub(super) fn truncated_text(slot: Slot<'_>) -> String {
-    format!("Data truncated for column '{}' at row {}", slot.name, slot.row)
+    messages::data_truncated(slot.name, slot.row)
 }
 
 pub(super) fn incorrect_text(slot: Slot<'_>, kind: &str, value: &Value) -> String {

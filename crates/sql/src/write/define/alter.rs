@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use remora_engine::{Definition, Schema, Value};
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{
     create::check_name,
@@ -102,15 +102,13 @@ pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> 
         }
     }
     let info = match asked.changed {
-        true => {
-            format!("Records: {records}  Duplicates: 0  Warnings: {}", session.warnings.count())
-        }
+        true => messages::records_info(records, 0, session.warnings.count()),
         false => String::new(),
     };
     Ok(Outcome { affected_rows: records, info, ..Outcome::default() })
 }
 
-/// Whether an ALTER TABLE may add a text index of documents.
+/// Whether an ALTER TABLE may add a text index over documents.
 fn adds_texts(mut tokens: Tokens<'_>) -> bool {
     let (mut is_fulltext, mut is_at_path) = (false, false);
     while !tokens.at_end() {
@@ -121,7 +119,7 @@ fn adds_texts(mut tokens: Tokens<'_>) -> bool {
     is_fulltext && is_at_path
 }
 
-/// Error 1290 for a followed table, with what gives it such an index.
+/// For a followed table, adds to error 1290 how such an index is declared.
 fn with_mend(error: Error) -> Error {
     if error.code != ErrorCode::OptionPreventsStatement {
         return error;
@@ -168,7 +166,7 @@ pub(super) async fn create_index(
     // Only for a temporary table are the copied rows reported.
     let records = if target.engine_name().is_none() { copied } else { 0 };
     let warnings = session.warnings.count();
-    let info = format!("Records: {records}  Duplicates: 0  Warnings: {warnings}");
+    let info = messages::records_info(records, 0, warnings);
     Ok(Outcome { affected_rows: records, info, ..Outcome::default() })
 }
 
@@ -191,7 +189,7 @@ pub(super) async fn drop_index(
     // Only for a temporary table are the copied rows reported.
     let records = if target.engine_name().is_none() { copied } else { 0 };
     let warnings = session.warnings.count();
-    let info = format!("Records: {records}  Duplicates: 0  Warnings: {warnings}");
+    let info = messages::records_info(records, 0, warnings);
     Ok(Outcome { affected_rows: records, info, ..Outcome::default() })
 }
 
@@ -266,7 +264,7 @@ fn rename_action(
         let (old, new) = renamed(tokens)?;
         let place = column_place(draft, &old)?;
         if draft.column(&new).is_some_and(|other| other != place) {
-            let message = format!("Duplicate column name '{new}'");
+            let message = messages::duplicate_column(new);
             return Err(Error::new(ErrorCode::DuplicateColumn, message));
         }
         foreign::rename_column(draft, place, new);
@@ -338,7 +336,7 @@ fn position(tokens: &mut Tokens<'_>, draft: &Draft) -> Result<Option<usize>> {
 
 fn column_place(draft: &Draft, name: &str) -> Result<usize> {
     draft.column(name).ok_or_else(|| {
-        let message = format!("Unknown column '{name}' in 'table definition'");
+        let message = messages::unknown_column(name, "table definition");
         Error::new(ErrorCode::UnknownColumn, message)
     })
 }
@@ -351,12 +349,12 @@ fn change_column(
     new: String,
 ) -> Result<()> {
     let place = draft.column(old).ok_or_else(|| {
-        let message = format!("Unknown column '{old}' in '{}'", target.name.table);
+        let message = messages::unknown_column(old, &target.name.table);
         Error::new(ErrorCode::UnknownColumn, message)
     })?;
     let (spec, extras) = ColumnSpec::parse(tokens, &new, draft.options.collation)?;
     if draft.column(&new).is_some_and(|other| other != place) {
-        let message = format!("Duplicate column name '{new}'");
+        let message = messages::duplicate_column(new);
         return Err(Error::new(ErrorCode::DuplicateColumn, message));
     }
     foreign::rename_column(draft, place, new.clone());
@@ -414,7 +412,8 @@ fn drop_action(tokens: &mut Tokens<'_>, draft: &mut Draft) -> Result<()> {
     Ok(())
 }
 
-/// Drops the condition, foreign key, unique key or primary key of this name: names of them may be the same.
+/// Drops the condition, foreign key, unique key or primary key of this name. Different kinds may
+/// share a name.
 fn drop_constraint(draft: &mut Draft, name: &str) -> Result<()> {
     let is_key = |key: &&Key| {
         matches!(key.kind, KeyKind::Primary | KeyKind::Unique)
@@ -443,7 +442,7 @@ fn drop_constraint(draft: &mut Draft, name: &str) -> Result<()> {
     }
 }
 
-/// Drops the condition of this name; tells whether there was one.
+/// Drops the condition of this name; returns whether there was one.
 fn drop_check(draft: &mut Draft, name: &str) -> bool {
     let before = draft.checks.len();
     draft.checks.retain(|check| !check.name.eq_ignore_ascii_case(name));
@@ -496,7 +495,7 @@ fn alter_action(tokens: &mut Tokens<'_>, draft: &mut Draft, target: &TargetTable
     tokens.accept("COLUMN");
     let name = tokens.name()?;
     let place = draft.column(&name).ok_or_else(|| {
-        let message = format!("Unknown column '{name}' in '{}'", target.name.table);
+        let message = messages::unknown_column(&name, &target.name.table);
         Error::new(ErrorCode::UnknownColumn, message)
     })?;
     let Some(column) = draft.columns.get_mut(place) else { return Ok(()) };

@@ -225,7 +225,7 @@ impl Draft {
             places.iter().filter_map(|&place| columns.get(place)).map(|column| column.id).collect()
         };
         let mut next = known.iter().map(|text| text.id + 1).max().unwrap_or(0);
-        // Those of documents are paths.
+        // Text indexes over documents are declared as paths.
         let is_of_columns = |key: &&Key| key.kind == KeyKind::Fulltext && key.columns().is_some();
         let keys = self.keys.iter().filter(is_of_columns);
         let mut taken = Vec::new();

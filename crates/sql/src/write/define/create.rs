@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use remora_engine::{Definition, Schema, Value};
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{
     define, distributed,
@@ -109,7 +109,7 @@ pub(super) async fn run(
 
 const TEMPORARY_PERCOLATE: &str = "a temporary percolate table";
 
-/// Makes a percolate table of the definition of its documents.
+/// Creates a percolate table for documents of this definition.
 async fn of_queries(
     session: &mut SessionState,
     name: &TableName,
@@ -126,7 +126,7 @@ async fn of_queries(
     made(session, name, &queries, false, lenient).await
 }
 
-/// Makes the table of a draft, unless one is there where that may be.
+/// Creates the table of a draft. With IF NOT EXISTS an existing table is not an error.
 async fn made(
     session: &mut SessionState,
     name: &TableName,
@@ -143,7 +143,8 @@ async fn made(
     }
 }
 
-/// What ends the statement with an error, but for the table that is there where that may be.
+/// With IF NOT EXISTS turns the error of an existing table into a note; other errors end the
+/// statement.
 fn already(session: &SessionState, error: Error, lenient: bool) -> Result<Outcome> {
     if error.code != ErrorCode::TableExists || !lenient {
         return Err(error);
@@ -182,7 +183,7 @@ async fn fill(
     match result {
         Ok(records) => {
             let warnings = session.warnings.count();
-            let info = format!("Records: {records}  Duplicates: 0  Warnings: {warnings}");
+            let info = messages::records_info(records, 0, warnings);
             Ok(Outcome { affected_rows: records, info, ..Outcome::default() })
         }
         Err(error) => {
@@ -289,7 +290,7 @@ pub(super) fn check_place(session: &SessionState, name: &TableName) -> Result<()
         return Err(database_denied(&session.identity, &name.database));
     }
     if !database_exists(&session.shared, &name.database) {
-        let message = format!("Unknown database '{}'", name.database);
+        let message = messages::unknown_database(&name.database);
         return Err(Error::new(ErrorCode::UnknownDatabase, message));
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! CREATE, ALTER and DROP DATABASE.
 
 use remora_engine::Definition;
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::{define, hidden_tables};
 use crate::{
@@ -48,10 +48,7 @@ pub(super) fn alter(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Resu
         let name = tokens.name()?;
         check_database(&session.identity, &name)?;
         if !database_exists(&session.shared, &name) {
-            return Err(Error::new(
-                ErrorCode::UnknownDatabase,
-                format!("Unknown database '{name}'"),
-            ));
+            return Err(Error::new(ErrorCode::UnknownDatabase, messages::unknown_database(name)));
         }
     } else {
         check_database(&session.identity, session.current_database()?)?;

@@ -25,9 +25,9 @@ use crate::{
 
 /// The option that names a local part.
 const LOCAL: &str = "local";
-/// The option that names a part in other servers.
+/// The option that names a part on other servers.
 const AGENT: &str = "agent";
-/// The same, with persistent connections.
+/// Likewise, with persistent connections.
 const AGENT_PERSISTENT: &str = "agent_persistent";
 
 /// Whether the options of a distributed table follow. Consumes `TYPE = 'distributed'`.

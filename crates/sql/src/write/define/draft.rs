@@ -1,7 +1,7 @@
 //! The draft of a table's definition while a statement creates or alters it, with MySQL's checks.
 
 use remora_engine::Schema;
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 use rustc_hash::FxHashSet;
 
 use super::{
@@ -38,7 +38,7 @@ pub(super) struct Draft {
     pub nullable: Vec<String>,
     /// Renamed columns: old and new names.
     pub renamed: Vec<(String, String)>,
-    /// The documents that are put to its rows, if those are queries.
+    /// For a percolate table, the definition of the documents.
     pub documents: Option<Schema>,
 }
 
@@ -91,7 +91,7 @@ impl Draft {
         extras: ColumnExtras,
     ) -> Result<()> {
         if self.column(&name).is_some() {
-            let message = format!("Duplicate column name '{name}'");
+            let message = messages::duplicate_column(name);
             return Err(Error::new(ErrorCode::DuplicateColumn, message));
         }
         self.add_extras(&name, extras)?;
@@ -140,7 +140,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Names what has no name, orders the keys as MySQL does, and checks the definition.
+    /// Names unnamed keys and conditions, orders keys as MySQL does, and checks the definition.
     pub(super) fn finish(&mut self, name: &TableName) -> Result<()> {
         if self.columns.iter().all(|column| column.spec.invisible) {
             let message = "A table must have at least one visible column.";
@@ -286,7 +286,7 @@ impl Draft {
             check.name = free.unwrap_or_default();
         }
         for check in &mut self.checks {
-            // It is printed in parentheses of its own.
+            // The condition is printed in its own parentheses.
             if !is_parenthesised(&check.expression) {
                 check.expression = format!("({})", check.expression);
             }
@@ -342,7 +342,7 @@ impl Draft {
                 let kind = &column.spec.kind;
                 let name = &column.name;
                 if key.kind == KeyKind::Fulltext && !kind.is_text() {
-                    let message = format!("Column '{name}' cannot be part of FULLTEXT index");
+                    let message = messages::bad_fulltext_column(name);
                     return Err(Error::new(ErrorCode::BadFulltextColumn, message));
                 }
                 let needs_length =
@@ -405,7 +405,7 @@ pub(in crate::write) fn is_parenthesised(text: &str) -> bool {
 fn check_column(column: &DraftColumn) -> Result<()> {
     let DraftColumn { name, spec, .. } = column;
     if name.is_empty() || name.ends_with(' ') || name.chars().count() > 64 {
-        let message = format!("Incorrect column name '{name}'");
+        let message = messages::incorrect_column_name(name);
         return Err(Error::new(ErrorCode::WrongColumnName, message));
     }
     if spec.kind.is_short_year() {
@@ -440,5 +440,5 @@ fn check_column(column: &DraftColumn) -> Result<()> {
 
 /// Error 1067.
 pub(super) fn invalid_default(name: &str) -> Error {
-    Error::new(ErrorCode::InvalidDefault, format!("Invalid default value for '{name}'"))
+    Error::new(ErrorCode::InvalidDefault, messages::invalid_default(name))
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use remora_engine::Definition;
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
@@ -67,11 +67,11 @@ pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) ->
         }
     }
     if !missing.is_empty() && !lenient {
-        let message = format!("Unknown table '{}'", missing.join(","));
+        let message = messages::unknown_table(missing.join(","));
         return Err(Error::new(ErrorCode::UnknownTable, message));
     }
     for name in missing {
-        session.note(ErrorCode::UnknownTable, format!("Unknown table '{name}'"));
+        session.note(ErrorCode::UnknownTable, messages::unknown_table(name));
     }
     if !definitions.is_empty() {
         define(session, definitions, positions).await?;
@@ -115,7 +115,7 @@ pub(super) async fn truncate(
     session: &mut SessionState,
     tokens: &mut Tokens<'_>,
 ) -> Result<Outcome> {
-    // Sphinx says `TRUNCATE RTINDEX name`; a table may have that name.
+    // Sphinx's form is `TRUNCATE RTINDEX name`. A table may be called `RTINDEX`.
     let mut ahead = *tokens;
     if ahead.accept("RTINDEX") && !ahead.at_end() && !ahead.is(".") {
         *tokens = ahead;

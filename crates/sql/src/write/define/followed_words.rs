@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use remora_engine::ColumnType;
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use crate::{
     Error, Outcome, Result, TableWords,
@@ -40,7 +40,7 @@ pub(super) async fn alter(
     let shared = Arc::clone(&session.shared);
     let done = tokio::task::spawn_blocking(move || shared.host.declare_words(&engine_name, words));
     done.await.map_err(|error| Error::new(ErrorCode::Unknown, error.to_string()))??;
-    let info = format!("Records: 0  Duplicates: 0  Warnings: {}", session.warnings.count());
+    let info = messages::records_info(0, 0, session.warnings.count());
     Ok(Some(Outcome { info, ..Outcome::default() }))
 }
 

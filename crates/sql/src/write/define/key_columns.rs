@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use remora_engine::{ColumnDef, ColumnType, HIDDEN_PREFIX, PathDef};
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::draft::{Draft, DraftColumn};
 use crate::{
@@ -57,9 +57,9 @@ pub(super) async fn add_key_columns(
     Ok(())
 }
 
-/// The paths that a draft's sets, multi-valued keys and text indexes of documents index.
+/// The paths to index for a draft's sets, multi-valued keys and text indexes over documents.
 pub(super) fn declared_paths(draft: &Draft) -> Vec<PathDef> {
-    // Numbers of sets are indexed without a key.
+    // The numbers of sets are always indexed.
     let columns = draft.columns.iter().enumerate();
     let sets = columns.filter(|(_, column)| column.spec.kind.multi().is_some());
     let mut paths: Vec<PathDef> =
@@ -79,8 +79,8 @@ pub(super) fn declared_paths(draft: &Draft) -> Vec<PathDef> {
     paths
 }
 
-/// Whether a key's expressions are those that a text index of documents may have: error 1235 for others, 1054 and 1283
-/// for a column that is no JSON.
+/// Checks the expressions of a text index over documents: error 1235 for other expressions, 1054 or
+/// 1283 for a column that is not JSON.
 pub(super) fn check_texts(draft: &Draft, key: &Key) -> Result<()> {
     let refused = |what: &str| {
         let mend =
@@ -91,11 +91,11 @@ pub(super) fn check_texts(draft: &Draft, key: &Key) -> Result<()> {
         return refused("anything but columns alone, or texts at paths alone");
     };
     let Some(of) = draft.column(&column).and_then(|place| draft.columns.get(place)) else {
-        let message = format!("Unknown column '{column}' in 'functional index'");
+        let message = messages::unknown_column(column, "functional index");
         return Err(Error::new(ErrorCode::UnknownColumn, message));
     };
     if of.spec.kind.sql != SqlType::Json {
-        let message = format!("Column '{}' cannot be part of FULLTEXT index", of.name);
+        let message = messages::bad_fulltext_column(&of.name);
         return Err(Error::new(ErrorCode::BadFulltextColumn, message));
     }
     let mut known = Vec::with_capacity(paths.len());

@@ -1,9 +1,10 @@
-//! CREATE TABLE of percolate tables, whose rows are queries that documents are put to.
+//! CREATE TABLE for percolate tables, whose rows are queries that documents are matched with.
 //!
 //! ```text
 //! percolate := "CREATE" "TABLE" name "(" (column type),* ")" "TYPE" ["="] ('pq' | 'percolate') word_setting*
 //! ```
-//! The columns are those of the documents. They are kept beside the table's own, which are always the same.
+//! The listed columns describe the documents. They are stored beside the table's own columns, which
+//! are always the same.
 
 use remora_engine::Schema;
 use remora_mysql::{Collation, ErrorCode};
@@ -15,7 +16,7 @@ use crate::{
     parse::Tokens,
 };
 
-/// The definition of a table of queries for documents as the statement defines them.
+/// The draft of a percolate table for documents with this draft.
 pub(super) fn queries(name: &TableName, documents: Draft, tokens: &Tokens<'_>) -> Result<Draft> {
     tokens.expect_end()?;
     check(&documents)?;
@@ -38,11 +39,11 @@ pub(super) fn queries(name: &TableName, documents: Draft, tokens: &Tokens<'_>) -
     with_columns(queries, name)
 }
 
-/// The table of queries for documents that are not defined by SQL: with these columns, each with its declaration, and
-/// words.
+/// The percolate table for documents that were not defined by SQL. Each column of `documents` must
+/// have its declaration in SQL.
 ///
 /// # Errors
-/// What CREATE TABLE says of such documents; an error if a column has no declaration that is understood.
+/// Those of CREATE TABLE for such documents; an error if a column has no valid declaration.
 pub fn percolate_table(documents: Schema) -> Result<Schema> {
     let (name, words) = (TableName::new("", documents.name.as_str()), documents.words.clone());
     let mut draft = Draft::default();
@@ -57,7 +58,7 @@ pub fn percolate_table(documents: Schema) -> Result<Schema> {
     Ok(with_columns(queries, &name)?.build(documents.name, None, None))
 }
 
-/// The definition of documents. They have no key: they are numbered in each batch.
+/// The definition of the documents. They have no key, since they are numbered within a batch.
 fn without_key(documents: &Draft, name: &TableName) -> Schema {
     let mut schema = documents.build(name.table.clone(), None, None);
     schema.columns.pop();
@@ -65,7 +66,7 @@ fn without_key(documents: &Draft, name: &TableName) -> Schema {
     schema
 }
 
-/// Adds the columns that every table of queries has.
+/// Adds the columns that every percolate table has.
 fn with_columns(mut queries: Draft, name: &TableName) -> Result<Draft> {
     for (column, declared) in percolate_columns() {
         add_column(&mut queries, column, declared)?;
@@ -81,12 +82,12 @@ fn add_column(draft: &mut Draft, name: &str, declared: &str) -> Result<()> {
     draft.add_column(usize::MAX, name.to_owned(), spec, extras)
 }
 
-/// What is a field unless `words` names others: TEXT. STRING is an attribute.
+/// Whether a column is a field if `words` is not given: TEXT is, STRING is an attribute.
 fn is_field(column: &DraftColumn) -> bool {
     column.spec.kind.sql == SqlType::Blob && column.spec.kind.is_text()
 }
 
-/// Refuses what documents cannot have.
+/// Refuses definitions that documents cannot have.
 fn check(documents: &Draft) -> Result<()> {
     if documents.columns.is_empty() {
         let message = "type='pq' needs the columns of the documents: CREATE TABLE name (title text) type='pq'";
@@ -114,7 +115,7 @@ fn check(documents: &Draft) -> Result<()> {
     ))
 }
 
-/// Refuses to change a table of queries otherwise than by a new name.
+/// Refuses every change of a percolate table except a new name.
 pub(super) fn check_alter(documents: Option<&Schema>) -> Result<()> {
     match documents {
         None => Ok(()),

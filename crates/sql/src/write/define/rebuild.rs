@@ -5,7 +5,7 @@ use std::sync::Arc;
 use remora_engine::{
     Change, ChangeBatch, Definition, Row, ScanRequest, Schema, TableChanges, Value,
 };
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{create::hidden, define, draft::Draft, hidden_tables};
 use crate::{
@@ -186,7 +186,8 @@ async fn write(
     }
 }
 
-/// Whether it is the empty text in an ENUM that has no such label. It may not be written, but stays.
+/// Whether a value is the empty text in an ENUM without such a label. It may not be written, but
+/// existing ones stay.
 fn is_unlabelled(value: &Value, kind: &TypeSpec) -> bool {
     kind.sql == SqlType::Enum
         && matches!(value, Value::Text(text) if text.is_empty())
@@ -204,7 +205,7 @@ pub(super) fn converted_row(
     number: u64,
 ) -> Result<Row> {
     let (mut columns, mut given) = (Vec::new(), Vec::new());
-    // Columns with the value that an ENUM has in the place of one that was none of its labels.
+    // Columns whose ENUM value is the empty text of an invalid label.
     let mut unlabelled = Vec::new();
     let converter = crate::write::convert::Converter::quiet(session);
     for (place, column) in draft.columns.iter().enumerate() {
@@ -221,8 +222,7 @@ pub(super) fn converted_row(
             continue;
         }
         if value.is_null() && column.spec.not_null && !column.spec.auto_increment {
-            let message =
-                format!("Data truncated for column '{}' at row {number}", column_name(new, place));
+            let message = messages::data_truncated(column_name(new, place), number);
             return Err(Error::new(ErrorCode::DataTruncated, message));
         }
         columns.push(place);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast;
 use remora_engine::Definition;
-use remora_mysql::{ErrorCode, LexMode, TokenKind};
+use remora_mysql::{ErrorCode, LexMode, TokenKind, messages};
 
 use super::{
     create::{check_place, check_spelling},
@@ -200,11 +200,11 @@ pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) ->
         }
     }
     if !missing.is_empty() && !lenient {
-        let message = format!("Unknown table '{}'", missing.join(","));
+        let message = messages::unknown_table(missing.join(","));
         return Err(Error::new(ErrorCode::UnknownTable, message));
     }
     for name in missing {
-        session.note(ErrorCode::UnknownTable, format!("Unknown table '{name}'"));
+        session.note(ErrorCode::UnknownTable, messages::unknown_table(name));
     }
     if !forgotten.is_empty() {
         define(session, Vec::new(), forgotten).await?;

@@ -31,7 +31,7 @@ pub(crate) struct Computed {
 }
 
 impl Computed {
-    /// Those of a table.
+    /// The generated columns and conditions of a table.
     pub(crate) fn of(target: &TargetTable) -> Self {
         let columns = target.table.columns.iter().enumerate();
         let columns = columns.filter_map(|(position, spec)| {
@@ -64,7 +64,8 @@ impl Computed {
             let is_hidden = target.table.schema.is_computed(*position);
             for ((row, value), number) in rows.iter_mut().zip(values).zip(1..) {
                 let slot = Slot { name, kind: &spec.kind, row: number };
-                // The hidden column of a key is compared with what queries compute, and is never shown.
+                // Hidden columns of keys hold the value that queries compute, without the
+                // conversion of a YEAR column.
                 let value = match spec.kind.sql == SqlType::Year && is_hidden {
                     true => year_as_given(value),
                     false => maker.converter.fit(slot, value)?,
@@ -199,11 +200,11 @@ pub(crate) async fn values_over(
     Ok(values.collect())
 }
 
-/// Conditions that one SELECT evaluates.
+/// The most conditions that one SELECT evaluates.
 const CONDITIONS_AT_ONCE: usize = 32;
 
-/// Of which rows of a table each condition holds, or its error. Conditions are stored texts without a `sql_mode`, and
-/// otherwise mean what they mean in a SELECT of that table.
+/// For which rows each condition holds, or the condition's error. Conditions are stored texts, read
+/// in the default `sql_mode`; apart from that they mean what they mean in a SELECT from the table.
 ///
 /// # Errors
 /// Only what ends the whole statement: KILL, its time limit, its memory limit.
@@ -236,7 +237,7 @@ async fn conditions_held(
         match hold(session, target, some, rows).await {
             Ok(found) => held.extend(found.into_iter().map(Ok)),
             Err(error) if ends(&error) => return Err(error),
-            // One of them fails, or all of them are too much for one statement.
+            // One of them fails, or together they exceed the limits of a statement.
             Err(_) => {
                 for one in some.chunks(1) {
                     let found = hold(session, target, one, rows).await;
@@ -253,7 +254,7 @@ async fn conditions_held(
     Ok(held)
 }
 
-/// The same of as many conditions as one SELECT evaluates, where the rows are a temporary table.
+/// Evaluates at most [`CONDITIONS_AT_ONCE`] conditions over rows in a temporary table.
 async fn hold(
     session: &mut SessionState,
     target: &TargetTable,

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{
     evaluate::Query,
@@ -53,7 +53,7 @@ pub(super) async fn delete(
     Ok(Outcome { affected_rows: deleted, ..Outcome::default() })
 }
 
-/// The SELECT by which DELETE finds its rows.
+/// The SELECT with which DELETE finds its rows.
 pub(super) fn explained_delete(
     session: &mut SessionState,
     tokens: &mut Tokens<'_>,
@@ -156,7 +156,7 @@ fn deleted_targets(
     let missing = listed.into_iter().flatten();
     let mut missing = missing.filter(|listed| !named.iter().any(|named| is_deleted(named, listed)));
     if let Some((_, missing)) = missing.next() {
-        let message = format!("Unknown table '{missing}' in MULTI DELETE");
+        let message = messages::unknown_table_in(missing, "MULTI DELETE");
         return Err(Error::new(ErrorCode::UnknownTableInDelete, message));
     }
     let wanted = |named: &Named| {

@@ -79,7 +79,7 @@ impl OnDuplicate {
         }
     }
 
-    /// Checks the expressions over a row of the table and a new one: 1054.
+    /// Checks the expressions over an existing and a new row: 1054 for an unknown column.
     pub(super) async fn check(
         self,
         session: &mut SessionState,
@@ -88,7 +88,7 @@ impl OnDuplicate {
         let (database, table) = (quoted_name(&target.name.database), &target.name.table);
         for assignment in self.assignments {
             let From::Query(text, parameters) = assignment.from else { continue };
-            // The new row is one of the table with other names: what names it is checked when it runs.
+            // Expressions that name the new row by its alias are checked when they run.
             if text.contains(&quoted_name(&self.alias.name)) {
                 continue;
             }

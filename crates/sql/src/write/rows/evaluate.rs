@@ -19,7 +19,8 @@ use crate::{
 pub(crate) struct Query {
     text: Vec<u8>,
     parameters: Vec<Value>,
-    /// Whether it has what is stored with a table, maybe by an earlier version.
+    /// Whether it contains expressions stored with a table, which an earlier version may have
+    /// written.
     is_kept: bool,
     /// The lexer mode, if it is not the session's.
     mode: Option<LexMode>,
@@ -31,12 +32,12 @@ impl Query {
         Self { text: text.as_bytes().to_vec(), ..Self::default() }
     }
 
-    /// What is stored: it is read in the default mode, in which it was written and checked, whatever the session's is.
+    /// A stored text. It is always read in the default mode, in which it was written and checked.
     pub(crate) fn stored(text: &str) -> Self {
         Self { mode: Some(LexMode::default()), ..Self::new(text) }
     }
 
-    /// What is stored with a table, maybe by an earlier version.
+    /// A text stored with a table, which an earlier version may have written.
     pub(crate) fn kept(text: &str) -> Self {
         Self { is_kept: true, ..Self::stored(text) }
     }
@@ -59,8 +60,8 @@ impl Query {
         self.parameters.extend_from_slice(parameters.within(range));
     }
 
-    /// Appends another query, in whose mode all is read then: what stands before and behind it must be the same in any
-    /// mode.
+    /// Appends another query. All is then read in that query's mode, so the text around it must
+    /// mean the same in every mode.
     pub(crate) fn push_query(&mut self, other: &Self) {
         self.text.extend_from_slice(&other.text);
         self.parameters.extend_from_slice(&other.parameters);

@@ -8,7 +8,7 @@
 //! ```
 
 use remora_engine::{Row, Value};
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{
     duplicate::{OnDuplicate, update_duplicate},
@@ -69,7 +69,7 @@ pub(super) async fn run(
     Ok(inserter.outcome(session, several))
 }
 
-/// Where INSERT or REPLACE has its rows from; what is wrong with its columns is an error, as if it ran.
+/// For EXPLAIN: the source of the rows. Errors in column names are reported as if it ran.
 pub(super) async fn explained(
     session: &mut SessionState,
     tokens: &mut Tokens<'_>,
@@ -88,7 +88,7 @@ pub(super) async fn explained(
             Some(query)
         }
         Rows::Given(given) => {
-            // It is checked as a SELECT of the table.
+            // Checking plans a SELECT from the table, for which the user needs the right.
             if target.name.check(&session.identity, Verb::Select).is_ok() {
                 check_given(session, tokens, parameters, (&target, &given)).await?;
                 if let Some(on_duplicate) = on_duplicate {
@@ -101,10 +101,10 @@ pub(super) async fn explained(
     Ok(Explained { verb, targets: vec![target.name.table], query })
 }
 
-/// Most expressions of rows that are planned together.
+/// The most expressions of rows that are planned together.
 const CHECKED_AT_ONCE: usize = 64;
 
-/// Checks the expressions of rows, which may name columns of the table: 1054.
+/// Checks the expressions of rows: 1054 for a column that the table does not have.
 async fn check_given(
     session: &mut SessionState,
     tokens: &Tokens<'_>,
@@ -132,7 +132,7 @@ async fn check_given(
     Ok(())
 }
 
-/// The expressions of rows that read tables, as a SELECT of no table.
+/// The subqueries among the rows' expressions, as items of one SELECT without a table.
 fn queries_of(
     tokens: &Tokens<'_>,
     parameters: &Parameters<'_>,
@@ -194,9 +194,9 @@ struct Source {
 
 /// Rows as a statement has them.
 enum Rows {
-    /// In its text.
+    /// Rows in the statement's text.
     Given(InsertedRows),
-    /// From a query, for these columns.
+    /// Rows of a query, for these columns.
     Read(Query, Vec<usize>),
 }
 
@@ -305,7 +305,7 @@ pub(super) fn column(tokens: &mut Tokens<'_>, target: &TargetTable) -> Result<us
         name = tokens.name()?;
     }
     target.table.column(&name).ok_or_else(|| {
-        Error::new(ErrorCode::UnknownColumn, format!("Unknown column '{name}' in 'field list'"))
+        Error::new(ErrorCode::UnknownColumn, messages::unknown_column(name, "field list"))
     })
 }
 
@@ -537,8 +537,7 @@ impl Inserter {
                 _ => duplicates,
             };
             let warnings = session.warnings.count();
-            outcome.info =
-                format!("Records: {records}  Duplicates: {duplicates}  Warnings: {warnings}");
+            outcome.info = messages::records_info(records, duplicates, warnings);
         }
         outcome
     }
@@ -547,7 +546,7 @@ impl Inserter {
 /// Error 1054 if nothing was found.
 pub(super) fn check_found<T>(found: Option<T>, name: &str) -> Result<T> {
     found.ok_or_else(|| {
-        Error::new(ErrorCode::UnknownColumn, format!("Unknown column '{name}' in 'field list'"))
+        Error::new(ErrorCode::UnknownColumn, messages::unknown_column(name, "field list"))
     })
 }
 

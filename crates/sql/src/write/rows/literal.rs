@@ -1,7 +1,7 @@
 //! Literal values in statements, which need no planning.
 
 use remora_engine::{Date, DateTime, Decimal, Value};
-use remora_mysql::{ErrorCode, TokenKind};
+use remora_mysql::{ErrorCode, TokenKind, messages};
 
 use crate::{
     Error, Result, SqlType,
@@ -39,7 +39,7 @@ impl CellExpr {
                 Value::Json(format!("[{}]", values.join(", ")).into())
             }
             Self::List(_) => {
-                let message = "Operand should contain 1 column(s)";
+                let message = messages::operand_columns(1);
                 return Err(Error::new(ErrorCode::OperandColumns, message));
             }
             Self::Digits(bytes) => match kind.sql {

@@ -200,7 +200,7 @@ impl Iterator for Lines<'_> {
         let mut line = Vec::new();
         loop {
             let (field, ends) = self.field();
-            // A separator at the end of a line is no field more than are used.
+            // A separator at the end of a line does not begin another field.
             let is_end = ends && field.as_ref().is_some_and(Vec::is_empty);
             if line.len() + 1 == self.most_fields && is_end {
                 return Some(line);

@@ -55,7 +55,7 @@ pub(super) fn mentions(
     found
 }
 
-/// Which assignments are evaluated after the others.
+/// Which assignments must be evaluated one after the other, after all others.
 pub(super) fn evaluated_in_turn(
     tokens: &Tokens<'_>,
     named: &Named,
@@ -78,7 +78,8 @@ pub(super) fn evaluated_in_turn(
     in_turn
 }
 
-/// Whether an expression has LAST_INSERT_ID(value), which counts for the changed rows alone, in their order.
+/// Whether an expression calls LAST_INSERT_ID(value), which must be evaluated only for changed rows
+/// and in their order.
 fn gives_last_insert_id(tokens: &Tokens<'_>, range: Range<usize>) -> bool {
     let mut ahead = tokens.within(range.clone());
     while ahead.place() < range.end {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use remora_engine::{Row, Value};
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use crate::{
     Error, Result,
@@ -124,7 +124,7 @@ impl TargetTable {
     /// Error 1062.
     pub(crate) fn duplicate_error(&self, shown: &str, key: &str) -> Error {
         let shown: String = shown.chars().take(64).collect();
-        let message = format!("Duplicate entry '{shown}' for key '{}.{key}'", self.name.table);
+        let message = messages::duplicate_entry(shown, &self.name.table, key);
         Error::new(ErrorCode::DuplicateKey, message)
     }
 
@@ -344,7 +344,7 @@ pub(crate) fn table_of(
     Ok(SqlTable::of(&gathered))
 }
 
-/// Error 1235 for a locking read of a table with rows in other servers.
+/// Error 1235 for a locking read of a table with rows on other servers.
 pub(crate) fn check_lockable(session: &SessionState, name: &TableName) -> Result<()> {
     // The reader itself reports missing rights.
     let may_read = name.check(&session.identity, Verb::Select).is_ok();

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use remora_engine::{Row, Value};
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 use rustc_hash::FxHashSet;
 
 use super::{
@@ -58,7 +58,7 @@ pub(super) async fn update(
     update.change(&named, &targets, &assignments, found).await
 }
 
-/// The SELECT by which UPDATE finds its rows.
+/// The SELECT with which UPDATE finds its rows.
 pub(super) async fn explained_update(
     session: &mut SessionState,
     tokens: &mut Tokens<'_>,
@@ -241,7 +241,6 @@ impl Update<'_, '_> {
     }
 
     /// The assigned expressions, except those evaluated later, if all of them are sums.
-    /// of columns.
     fn sums(
         &self,
         alias: &str,
@@ -450,7 +449,7 @@ impl Changer {
                         return Ok(self.maker.converter.implicit(&spec.kind));
                     }
                     None if spec.not_null => {
-                        let message = format!("Field '{name}' doesn't have a default value");
+                        let message = messages::no_default(name);
                         let implicit = self.maker.converter.implicit(&spec.kind);
                         return self.maker.converter.complain(
                             ErrorCode::NoDefault,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use remora_engine::{Row, Value};
-use remora_mysql::{ErrorCode, SqlMode};
+use remora_mysql::{ErrorCode, SqlMode, messages};
 use rustc_hash::FxHashMap;
 
 use super::{
@@ -63,7 +63,8 @@ impl InsertedRows {
                 evaluate_at_once(session, read, chunk.iter_mut()).await?;
                 continue;
             }
-            // What has a column's name may be a unit or a type: it is a column where it is unknown without the row.
+            // A name may be a unit or a type instead of a column. It is a column if it is unknown
+            // without the row.
             let evaluated = evaluate_at_once(session, read, chunk.iter_mut()).await;
             match evaluated {
                 Err(error) if error.code == ErrorCode::UnknownColumn => {
@@ -76,7 +77,8 @@ impl InsertedRows {
         self.evaluate_rows(session, tokens, parameters, (target, maker)).await
     }
 
-    /// Whether expressions assign variables, and some may name columns: then one after the other is evaluated.
+    /// Whether expressions assign variables while some may name columns. They must then be
+    /// evaluated one by one.
     fn assigns_beside_columns(&self, tokens: &Tokens<'_>, target: &TargetTable) -> bool {
         let ranges = || {
             self.rows.iter().flatten().filter_map(|given| match given {
@@ -88,8 +90,8 @@ impl InsertedRows {
             && ranges().any(|range| names_columns(tokens, range, target))
     }
 
-    /// Replaces expressions that name columns of the table. A column has the value that its row gave it before, or its
-    /// default.
+    /// Evaluates expressions that name columns of the table. A column has the value given earlier
+    /// in its row, or else its default.
     async fn evaluate_rows(
         &mut self,
         session: &mut SessionState,
@@ -120,10 +122,10 @@ impl InsertedRows {
                 };
                 let named =
                     Slot { name: column_name(target, position), kind: &spec.kind, row: number };
-                // What does not fit is an error, or a warning, when the row is made.
+                // A value that does not fit is reported when the row is made.
                 let silent = Converter::silent(session);
                 let value = match given.value(&spec.kind)? {
-                    // The number is not made yet.
+                    // The AUTO_INCREMENT value is generated later.
                     Value::Null if spec.auto_increment => Value::Int(0),
                     value => value,
                 };
@@ -134,7 +136,7 @@ impl InsertedRows {
     }
 }
 
-/// Replaces expressions by their values, by one SELECT.
+/// Evaluates expressions with one SELECT and stores their values.
 async fn evaluate_at_once<'c, 'g: 'c>(
     session: &mut SessionState,
     (tokens, parameters): (&Tokens<'_>, &Parameters<'_>),
@@ -171,7 +173,7 @@ fn assigns(tokens: &Tokens<'_>, range: &Range<usize>) -> bool {
     false
 }
 
-/// Whether an expression may name a column of the table. A name of something else only takes longer.
+/// Whether an expression may name a column of the table. A wrong yes only costs time.
 fn names_columns(tokens: &Tokens<'_>, range: &Range<usize>, target: &TargetTable) -> bool {
     let mut ahead = tokens.within(range.clone());
     while ahead.place() < range.end {
@@ -252,7 +254,7 @@ impl RowMaker {
         Ok(())
     }
 
-    /// The values of a row before it gives any: defaults, and 0 or an empty text where there is none.
+    /// The values of a row before any are given: defaults, or 0 or an empty text.
     fn before_values(&self, session: &SessionState, target: &TargetTable) -> Row {
         let quiet = Converter::quiet(session);
         let columns = target.table.columns.iter().zip(&self.defaults);
@@ -264,7 +266,7 @@ impl RowMaker {
         columns.map(value).collect()
     }
 
-    /// Whether the statement says IGNORE.
+    /// Whether the statement has IGNORE.
     pub(crate) fn is_lenient(&self) -> bool {
         self.lenient
     }
@@ -342,7 +344,7 @@ impl RowMaker {
         strict: bool,
     ) -> Result<Value> {
         let name = column_name(target, position);
-        let message = format!("Column '{name}' cannot be null");
+        let message = messages::column_cannot_be_null(name);
         if strict {
             return Err(Error::new(ErrorCode::ColumnCannotBeNull, message));
         }
@@ -401,7 +403,7 @@ impl RowMaker {
             return Ok(implicit);
         }
         let name = column_name(target, position);
-        let message = format!("Field '{name}' doesn't have a default value");
+        let message = messages::no_default(name);
         self.converter.complain(ErrorCode::NoDefault, message, implicit)
     }
 
@@ -453,7 +455,7 @@ impl RowMaker {
             target.pass_value(session, position, number)?;
         }
         self.given = match &given {
-            // The protocol has no sign for it.
+            // The protocol sends it as unsigned.
             Value::Int(number) => Some(*number as u64),
             _ => number,
         };

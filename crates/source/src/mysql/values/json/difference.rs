@@ -29,7 +29,7 @@ enum PathLeg {
 }
 
 impl<'a> Differences<'a> {
-    /// From the column's bytes in the row image.
+    /// Reads the column's bytes in the row image.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
