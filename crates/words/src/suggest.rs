@@ -52,7 +52,8 @@ impl SuggestOptions {
             "max_edits" => self.max_edits = number(MAX_WORD as u32)?,
             "delta_len" => self.delta_len = number(MAX_WORD as u32)?,
             "max_matches" => self.max_matches = number(MAX_LIMIT)?,
-            // Sphinx ends the search early by it; this search reads every word.
+            // In Sphinx, this option ends the search early. This search reads every word, so the
+            // value is only checked.
             "reject" => drop(number(MAX_LIMIT)?),
             "result_line" => self.result_line = number(1)? == 1,
             "result_stats" => self.result_stats = number(1)? == 1,

@@ -47,7 +47,7 @@ pub(super) fn strip(text: &str, rules: &Rules, out: &mut String) {
         rest = &rest[at..];
         let read = if rest.starts_with('&') { entity(rest, out) } else { mark(rest, rules, out) };
         rest = read.unwrap_or_else(|| {
-            // It is an ordinary character.
+            // This `<` or `&` begins no tag or entity, so it is ordinary text.
             out.push_str(&rest[..1]);
             &rest[1..]
         });
@@ -119,7 +119,7 @@ fn attributes<'t>(text: &'t str, kept: &[String], out: &mut String) -> &'t str {
             return behind;
         }
         let length = rest.find(|c: char| c.is_whitespace() || matches!(c, '=' | '>' | '/'));
-        // A character that fits nowhere is skipped.
+        // A character that no attribute can begin with is skipped.
         let first = rest.chars().next().map_or(0, char::len_utf8);
         let (name, behind) = rest.split_at(length.unwrap_or(rest.len()).max(first));
         rest = behind.trim_start();

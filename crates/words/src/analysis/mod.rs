@@ -89,7 +89,7 @@ impl Analyzer {
         Ok(Self { settings: settings.clone(), rules, dictionary, sequences, html })
     }
 
-    /// Its settings.
+    /// The settings from which it was built.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings

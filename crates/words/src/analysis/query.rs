@@ -109,7 +109,7 @@ impl Iterator for QueryTokens<'_> {
         }
         let positions = match token.kind {
             Kind::Whole => self.tokens.tokenizer.count_parts(&token),
-            // At the start of a query it takes no position.
+            // A word of blended characters only takes no position at the start of a query.
             Kind::Pure => u32::from(token.start > 0),
             Kind::Exception { is_blended: true } => 0,
             _ => 1,

@@ -36,7 +36,7 @@ impl Analyzer {
         });
     }
 
-    /// The same, until `each` returns false.
+    /// Like [`Self::spans`], but stops as soon as `each` returns false.
     pub(crate) fn spans_while(&self, text: &str, each: &mut dyn FnMut(Span<'_>) -> bool) {
         let mut tokens = Tokens::new(Tokenizer::document(&self.rules, text), &self.sequences);
         let (overshort, stop_step) =

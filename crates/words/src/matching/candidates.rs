@@ -7,9 +7,9 @@ use super::step::{Leaf, Repeated, Step, Words};
 pub enum Candidates {
     /// Documents that contain the term.
     Term(usize),
-    /// The intersection.
+    /// Documents that are in every one of the sets.
     All(Vec<Candidates>),
-    /// The union.
+    /// Documents that are in at least one of the sets.
     Any(Vec<Candidates>),
     /// Documents that are in at least so many of the sets.
     AtLeast(Vec<Candidates>, usize),

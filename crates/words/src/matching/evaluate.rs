@@ -10,7 +10,7 @@ use crate::{
     hits::{Found, Hit, PackedPosition},
 };
 
-/// What the caller needs besides whether the document matches.
+/// Which details of a match the caller needs.
 #[derive(Clone, Copy)]
 struct MatchDetail {
     fields: bool,
@@ -121,7 +121,7 @@ fn counted_places(
     Ok(found)
 }
 
-/// A place as [`Hit::at`] has it.
+/// Encodes a place in the form of [`Hit::at`].
 fn place_number(place: PackedPosition) -> u32 {
     u32::from(place.field()) << 24 | place.position()
 }

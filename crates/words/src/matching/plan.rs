@@ -196,8 +196,9 @@ impl Matcher {
         Contributors::of(&self.root, &self.terms)
     }
 
-    /// What a query that is a single phrase or a single proximity asks of places. `None` for any other query, or
-    /// if several terms have one position. A window that is longer than a field may reach into the next one.
+    /// The terms of a query that is a single phrase or a single proximity, and how far apart they
+    /// may be. `None` for any other query, or if several terms have one position. A window that is
+    /// longer than a field may reach into the next one.
     pub fn quoted(&self) -> Option<QuotedTerms> {
         let (words, reach) = match &self.root {
             Step::Phrase(words) => (words, None),

@@ -18,7 +18,7 @@ pub struct Needs {
     pub hits: bool,
 }
 
-/// Upper bounds of what a document can have of a query.
+/// Upper bounds on the matches of a document, from which an upper bound of its weight follows.
 #[derive(Clone, Copy, Debug)]
 pub struct HitBounds<'m> {
     /// For each field: the number of words in a run, counted by query position.
@@ -150,8 +150,9 @@ impl Scorer {
         }
     }
 
-    /// Whether a run has at most as many words as its field has at the places where one shift of the query puts them.
-    /// `are_apart`: no two words of the query can be at one place, where a run could continue from either.
+    /// Whether shifts bound the runs: a run in a field has no more words than occur there at their
+    /// query positions plus one common distance. `are_apart` says that no two words of the query
+    /// can be at one place, from which a run could continue with either.
     pub fn runs_are_shifts(&self, are_apart: bool) -> bool {
         match self.ranker {
             // With repeated words only that many positions are distinguished.

@@ -146,7 +146,7 @@ fn code(text: &str) -> Result<u32, String> {
 const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> =
     CodePointMapData::<GeneralCategory>::new();
 
-/// Whether it is a letter, digit or mark, or `_`.
+/// Whether the character is a letter, digit, mark or `_`.
 fn is_word(c: char) -> bool {
     let category = CATEGORIES.get(c);
     let groups =
@@ -154,7 +154,7 @@ fn is_word(c: char) -> bool {
     c == '_' || groups.iter().any(|group| group.contains(category))
 }
 
-/// The lower case, if that is one character.
+/// The lower case of the character, if that is a single character.
 fn lower_case(c: char) -> char {
     let mut lower = c.to_lowercase();
     match (lower.next(), lower.next()) {

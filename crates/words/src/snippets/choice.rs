@@ -11,9 +11,10 @@ use super::{
     work::Work,
 };
 
-/// How often passages are ranked again by missing words, for a short text.
+/// How often at most passages are ranked again by missing words.
 const MAX_RANKINGS: usize = 64;
-/// The same for a long text; and the pieces read by all rankings, if that allows more.
+/// The number of rankings shrinks with the length of the text, so that all of them together read
+/// about [`RANKED_PIECES`] pieces, but not below this.
 const MIN_RANKINGS: usize = 4;
 const RANKED_PIECES: usize = 1 << 24;
 
@@ -78,7 +79,7 @@ pub(super) fn choose(
             for hit in passage.first..=passage.last {
                 left.get_mut(number_of(hit)).into_iter().for_each(|left| *left = false);
             }
-            // If no word is left, the order stays.
+            // If no word is missing any more, the order stays.
             left != wanted && left.contains(&true)
         });
         if !is_changed {

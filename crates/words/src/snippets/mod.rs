@@ -60,7 +60,7 @@ enum HighlightTarget {
     Words,
     /// The query as a phrase, with everything between its words.
     Phrase(Shape),
-    /// What makes a text match; `None` if nothing is left of the query.
+    /// The parts of the query that make a text match; `None` if nothing is left of the query.
     Query(Option<Shape>),
 }
 

@@ -35,9 +35,9 @@ pub struct SnippetOptions {
 /// How HTML tags in a text are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HtmlStripMode {
-    /// Tags are text.
+    /// Tags are ordinary text.
     None,
-    /// As in the index.
+    /// Tags are removed if the table's settings remove them from indexed texts.
     Index,
     /// Tags are removed.
     Strip,

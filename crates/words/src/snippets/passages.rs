@@ -14,11 +14,11 @@ use super::{pieces::Pieces, work::Work};
 /// The size limits of passages.
 #[derive(Clone, Copy)]
 pub(super) struct Limits<'a> {
-    /// Characters.
+    /// The most characters of a passage.
     pub characters: u64,
-    /// Words, including matches; if `None`, `around` decides.
+    /// The most words of a passage, including matches; if `None`, `around` limits them.
     pub words: Option<u64>,
-    /// Words on each side.
+    /// The most words on each side of the matches.
     pub around: usize,
     /// The pieces at which passages end, ascending.
     pub ends: &'a [usize],
@@ -142,8 +142,9 @@ pub(super) fn find(
         }
         let is_word = pieces.is_word(piece);
         let is_first = !is_full && window.would_overflow();
-        // The first full window includes the word too many, but no character too many. It is considered again after
-        // it was shrunk.
+        // The first window that is full is offered with the word that exceeds the limit of words,
+        // but without one that exceeds the limit of characters. It is offered again after it was
+        // shrunk.
         if is_first && window.would_exceed_characters() {
             window.offer(&mut out);
         }

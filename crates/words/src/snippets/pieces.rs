@@ -142,7 +142,8 @@ impl<'a> Cutter<'a> {
             self.position = span.position;
         }
         if span.start < self.end_byte() {
-            // It is the same text as the word before.
+            // The span lies within the text of the previous word, for example a part of a blended
+            // word.
             if let (Some(number), Some(last)) = (number, self.pieces.pieces.last_mut())
                 && last.kind == WORD
             {

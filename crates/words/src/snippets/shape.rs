@@ -1,4 +1,4 @@
-//! What makes a text match: a query over word numbers.
+//! The shape of a query: a tree over the numbers of its words that decides whether a text matches.
 
 use super::terms::Terms;
 use crate::{

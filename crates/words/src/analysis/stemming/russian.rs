@@ -15,7 +15,7 @@ const ADJECTIVES: [&str; 26] = [
     "им", "ым", "ом", "их", "ых", "ую", "юю", "ая", "яя", "ою", "ею",
 ];
 const PARTICIPLES: [&str; 3] = ["ивш", "ывш", "ующ"];
-/// After а or я, which stay.
+/// Participle endings that are removed only after а or я, which stay.
 const SHORT_PARTICIPLES: [&str; 3] = ["вш", "ющ", "щ"];
 /// Verb endings that look like adjective endings.
 const PRESENT: [&str; 3] = ["аем", "яем", "уем"];
@@ -39,9 +39,9 @@ const DIMINUTIVES: [&str; 2] = ["нк", "чк"];
 
 struct Russian<'w> {
     word: &'w mut String,
-    /// After the first vowel; nothing before it is removed.
+    /// Where the first region starts: after the first vowel. Nothing before it is removed.
     region: usize,
-    /// After the second consonant that follows a vowel.
+    /// Where the second region starts: after the second consonant that follows a vowel.
     second: usize,
     /// Whether a й was removed; then no other one is.
     has_lost_short_i: bool,

@@ -81,7 +81,7 @@ fn nesting(node: &Node, is_within: bool) -> Result<()> {
     node.parts.iter().try_for_each(|part| nesting(part, is_within))
 }
 
-/// What the expression reads, and the numbers of its columns.
+/// The values that the expression reads, and the numbers of its columns.
 pub(super) fn reads(root: &Node) -> (Reads, Vec<usize>) {
     let mut reads =
         Reads { hits: false, closeness: false, field_frequencies: false, window: 1, bm25a: None };
@@ -93,7 +93,7 @@ pub(super) fn reads(root: &Node) -> (Reads, Vec<usize>) {
             reads.closeness |= *factor == Factor::Closeness;
         }
         What::Aggregate(_) => reads.hits = true,
-        // The last one counts for all of them.
+        // The window of the last `max_window_hits` applies to all of them.
         What::MaxWindowHits(window) => reads.window = *window,
         What::Bm25a(saturation, length) => {
             reads.hits = true;

@@ -35,7 +35,8 @@ pub(in crate::rank) struct Collector {
     /// The occurrences of each word in the document, and the words that occur.
     frequencies: Vec<u32>,
     found: Vec<usize>,
-    /// The same per field: all words of field 0, then of field 1, and so on.
+    /// The occurrences of each word in each field: all words of field 0, then of field 1, and so
+    /// on.
     field_frequencies: Vec<u32>,
     /// The distinct words, one bit each.
     word_mask: u32,
