@@ -35,7 +35,7 @@ impl DocSet {
         Self::Bits(Arc::new(Bitmap::full(len)))
     }
 
-    /// How many documents.
+    /// The number of documents.
     pub fn count(&self) -> u32 {
         match self {
             Self::List(docs) => docs.len() as u32,

@@ -15,7 +15,7 @@ pub enum IndexError {
     /// The segment would pass a limit of its format: split the input.
     #[error("segment is full: {0}")]
     Full(&'static str),
-    /// Documents came in an order or a shape the builder does not take: a bug in the caller.
+    /// Documents came in an order or a shape that the builder does not accept: a bug in the caller.
     #[error("segment input is invalid: {0}")]
     Invalid(String),
 }

@@ -48,7 +48,7 @@ struct Kept {
 #[derive(Debug)]
 struct Page {
     bytes: Arc<Vec<u8>>,
-    /// Whether it was used since eviction last passed it.
+    /// Whether the page was used since eviction last passed it.
     is_used: bool,
 }
 
@@ -117,7 +117,7 @@ impl Pages {
         }
     }
 
-    /// How many pages may be kept.
+    /// The most pages that this section may keep.
     fn most(&self) -> usize {
         let open = u128::from(OPEN_BYTES.load(Ordering::Relaxed).max(1));
         let share = u128::from(MOST_BYTES.load(Ordering::Relaxed)) * u128::from(self.bytes) / open;

@@ -12,7 +12,8 @@ pub(crate) fn push(out: &mut Vec<u8>, mut value: u32) {
     out.push(value as u8);
 }
 
-/// The number at an offset, which moves behind it; `None` if it is not complete.
+/// Reads the number at an offset and moves the offset behind it; `None` if the number is
+/// incomplete.
 #[inline]
 pub(crate) fn read(bytes: &[u8], at: &mut usize) -> Option<u32> {
     let mut value = 0;
@@ -27,7 +28,7 @@ pub(crate) fn read(bytes: &[u8], at: &mut usize) -> Option<u32> {
     None
 }
 
-/// Moves an offset behind the number that begins there; `None` if it is not complete.
+/// Moves an offset behind the number that begins there; `None` if the number is incomplete.
 #[inline]
 pub(crate) fn skip(bytes: &[u8], at: &mut usize) -> Option<()> {
     while *bytes.get(*at)? >= 0x80 {
@@ -53,7 +54,7 @@ impl<'a> VarintReader<'a> {
     /// The next number.
     ///
     /// # Errors
-    /// [`crate::IndexError::Corrupt`] if it is not complete.
+    /// [`crate::IndexError::Corrupt`] if the number is incomplete.
     #[inline]
     pub fn next(&mut self) -> Result<u32> {
         match self.bytes.get(self.at) {
@@ -78,7 +79,7 @@ impl<'a> VarintReader<'a> {
         Err(IndexError::corrupt("a variable-length number"))
     }
 
-    /// Where the next number begins.
+    /// The offset of the next number.
     pub fn position(&self) -> usize {
         self.at
     }

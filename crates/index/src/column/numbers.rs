@@ -90,7 +90,7 @@ impl Numbers {
         })
     }
 
-    /// How many numbers.
+    /// The count of numbers.
     #[inline]
     pub fn len(&self) -> u32 {
         self.len
@@ -130,12 +130,12 @@ impl Numbers {
         block.min.wrapping_add(packed::get(packed, block.width, index as usize))
     }
 
-    /// How many blocks.
+    /// The number of blocks.
     pub fn block_count(&self) -> u32 {
         self.len.div_ceil(BLOCK)
     }
 
-    /// How many numbers are in a block.
+    /// The count of numbers in a block.
     pub fn block_len(&self, index: u32) -> u32 {
         self.len.saturating_sub(index * BLOCK).min(BLOCK)
     }

@@ -47,7 +47,8 @@ impl Predicate {
         }
     }
 
-    /// The same for the sort key of a text in an order. `key` is a scratch buffer.
+    /// Whether the sort key of a text, in a text order, satisfies the predicate; otherwise as
+    /// [`Self::matches`]. `key` is a scratch buffer.
     pub fn matches_by_key(&self, order: TextOrder, cell: Cell<'_>, key: &mut Vec<u8>) -> bool {
         match cell {
             Cell::Bytes(text) => {

@@ -40,7 +40,7 @@ impl Values {
         }
     }
 
-    /// How many values.
+    /// The number of values.
     pub fn len(&self) -> u32 {
         match self {
             Self::Ordinal(numbers) => numbers.len(),
@@ -89,7 +89,7 @@ impl Strings {
         }
     }
 
-    /// How many strings.
+    /// The number of strings.
     pub fn len(&self) -> u32 {
         self.offsets.len() - 1
     }

@@ -14,7 +14,7 @@ use crate::{IndexError, Result, Slice};
 const BITS_PER_KEY: usize = 10;
 const LANES: usize = 8;
 const BLOCK_BYTES: usize = LANES * 4;
-/// Odd multipliers, one a lane.
+/// Odd multipliers, one for each lane.
 const SALTS: [u32; LANES] = [
     0x9e37_79b1,
     0x85eb_ca77,
@@ -96,7 +96,7 @@ impl Bloom {
         }
     }
 
-    /// False if certainly no key has the hash.
+    /// Whether a key may have the hash; false means that certainly no key has it.
     #[inline]
     pub fn may_contain(&self, hash: u64) -> bool {
         let (blocks, _) = self.blocks.as_chunks::<BLOCK_BYTES>();

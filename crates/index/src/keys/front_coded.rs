@@ -92,7 +92,7 @@ fn write_varint(mut number: usize, out: &mut Vec<u8>) {
 /// Front-coded keys, read in place.
 #[derive(Clone)]
 pub(super) struct FrontCoded {
-    /// The prefix that all keys share.
+    /// The prefix that all keys of the segment share.
     prefix: Arc<[u8]>,
     heads: Integers,
     offsets: Numbers,
@@ -182,9 +182,10 @@ impl FrontCoded {
 
 /// The place in the block of the first key that is not below `key`, and whether it is `key`.
 ///
-/// No key is put together: `matched` is how many bytes `key` has in common with the key before,
-/// which is below it. A key that shares more with its predecessor is below `key` for the same
-/// reason, one that shares less is above it, and only one that shares as much is looked at.
+/// No key is decoded as a whole. `matched` is the number of bytes that `key` has in common with the
+/// previous key, which is below it. A key that shares more bytes with its predecessor than that
+/// differs from `key` at the same byte, and so is below it too. A key that shares fewer is above
+/// it. Only a key that shares just as many has to be compared.
 fn search_block(entries: Entries<'_>, key: &[u8]) -> (u32, bool) {
     let (mut matched, mut place) = (0, 0);
     for (shared, suffix) in entries.take(BLOCK as usize) {

@@ -48,7 +48,7 @@ impl PathKeys {
         self.bytes.len() + size_of::<usize>() * self.ends.len()
     }
 
-    /// How many paths there are.
+    /// The number of paths.
     pub fn paths(&self) -> usize {
         self.counts.len()
     }

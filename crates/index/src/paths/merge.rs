@@ -59,8 +59,9 @@ impl Input<'_> {
     }
 }
 
-/// A binary min-heap of inputs. Unlike the standard one, it replaces the top without moving it out and in, and what moves
-/// in it is small: the inputs stay where they are. While an input stays the first, it is compared only with the second.
+/// A binary min-heap of inputs. Unlike the standard one, it lets the top advance in place. The
+/// inputs themselves never move; only small entries that stand for them do. As long as an input
+/// stays the first, it is compared only with the second.
 struct Heap<'i> {
     inputs: Vec<Input<'i>>,
     /// The first bytes of each input's value, and which input it is.
@@ -77,7 +78,7 @@ impl<'i> Heap<'i> {
         heap
     }
 
-    /// Visits the entries of the first input as long as it is the first, and goes to the next ones.
+    /// Visits the entries of the first input while it stays the first, and advances past them.
     fn take_run(&mut self, mut visit: impl FnMut(&Input<'i>) -> Result<()>) -> Result<()> {
         let Some(&(_, at)) = self.order.first() else { return Ok(()) };
         let second = self.least_below(0);
@@ -103,7 +104,7 @@ impl<'i> Heap<'i> {
         }
     }
 
-    /// The place of the least of the two entries below a place.
+    /// The place of the lesser of the two entries below a place.
     fn least_below(&self, place: usize) -> Option<usize> {
         let left = 2 * place + 1;
         let first = *self.order.get(left)?;

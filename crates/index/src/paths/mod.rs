@@ -1,5 +1,5 @@
-//! Indexes of paths into JSON documents: which documents have which values at a path, in the order of the
-//! values.
+//! Indexes of paths into JSON documents. They store which documents have which values at a path, in
+//! the order of the values.
 //!
 //! A document has no value at a path, one value, or several (through arrays). A value is bytes in an
 //! order-preserving encoding, which only the engine interprets.
@@ -358,7 +358,7 @@ struct FoundEntry<'i> {
     /// How many bytes of the target its value begins with; the others are `rest`.
     shared: usize,
     rest: &'i [u8],
-    /// The order of its value and the target.
+    /// How its value compares with the target.
     order: Ordering,
 }
 
@@ -393,8 +393,9 @@ impl<'i> PathEntries<'i> {
         Ok(())
     }
 
-    /// Calls `visit` with the document of each entry that has this value. No entry of the current block, which begins
-    /// below the value or with it, may have been read. No value is put together.
+    /// Calls `visit` with the document of each entry that has this value. No entry of the current
+    /// block may have been read yet, and the block must begin at or below the value. Values are not
+    /// decoded.
     fn for_each_equal(&mut self, value: &[u8], visit: &mut dyn FnMut(u32)) -> Result<()> {
         if self.find(value, Ordering::is_ge)?.is_none_or(|found| found.order.is_ne()) {
             return Ok(());
@@ -421,7 +422,7 @@ impl<'i> PathEntries<'i> {
         }
     }
 
-    /// An error if what was just read is no entry of its block.
+    /// Checks that what was just read is an entry within its block.
     fn check(&self) -> Result<()> {
         match self.doc >= self.index.doc_count || self.reader.position() > self.left {
             true => Err(damaged()),
@@ -429,12 +430,12 @@ impl<'i> PathEntries<'i> {
         }
     }
 
-    /// The entry that [`PathEntries::seek`] goes to.
+    /// Finds the entry that [`PathEntries::seek`] goes to.
     ///
-    /// Values before that are not put together. All of them are below the target, so each differs from it at `equal`, the
-    /// length of the prefix that both have. An entry that shares more bytes than that with the one before is below it
-    /// too, and one that shares fewer is above it. Only where it shares just as many is it compared. Their documents
-    /// are passed over.
+    /// Values before it are not decoded. All of them are below the target, so each first differs
+    /// from it behind a common prefix of `equal` bytes. An entry that shares more bytes than that
+    /// with the previous entry is below the target too, and one that shares fewer is above it. Only
+    /// an entry that shares just as many is compared. The documents of passed entries are skipped.
     fn find(
         &mut self,
         target: &[u8],
@@ -450,7 +451,7 @@ impl<'i> PathEntries<'i> {
                 self.check()?;
                 return Ok(Some(entry));
             }
-            // Nothing of the block is left to be read.
+            // The rest of the block is skipped.
             self.reader.go_to(self.left);
         }
         Ok(None)
@@ -510,8 +511,9 @@ impl<'i> PathEntries<'i> {
     }
 }
 
-/// The entry of [`PathEntries::find`] in a block that begins at `at` and ends with `bytes`, its document and where the next
-/// entry begins; `Some(None)` if the block has none, `None` if it is damaged.
+/// Searches a block that begins at `at` and ends with `bytes` for the entry of
+/// [`PathEntries::find`]. Returns the entry, its document and where the next entry begins;
+/// `Some(None)` if the block has no such entry, `None` if it is damaged.
 fn find_in_block<'i>(
     bytes: &'i [u8],
     mut at: usize,
@@ -534,7 +536,7 @@ fn find_in_block<'i>(
             return Some(Some((FoundEntry { shared, rest, order }, doc, at)));
         }
         varint::skip(bytes, &mut at)?;
-        // The next entry with another value.
+        // Skip to the next entry with another value.
         loop {
             if at >= bytes.len() {
                 return Some(None);
@@ -549,8 +551,8 @@ fn find_in_block<'i>(
     }
 }
 
-/// Compares a value whose first `equal` bytes are the target's, and of which these are the rest, with the target; gives
-/// the length of the prefix that both have, and the order.
+/// Compares a value with the target. The first `equal` bytes of both are the same, and `rest` are
+/// the others of the value. Returns the length of the common prefix, and the order.
 fn compare_from(equal: usize, rest: &[u8], target: &[u8]) -> (usize, Ordering) {
     let other = target.get(equal..).unwrap_or_default();
     if let (Some(one), Some(another)) = (rest.first(), other.first())
@@ -562,7 +564,7 @@ fn compare_from(equal: usize, rest: &[u8], target: &[u8]) -> (usize, Ordering) {
     (equal + more, rest.get(more).cmp(&other.get(more)))
 }
 
-/// How many bytes both begin with.
+/// The length of the common prefix in bytes.
 fn common_prefix(one: &[u8], other: &[u8]) -> usize {
     let ((words, _), (others, _)) = (one.as_chunks::<8>(), other.as_chunks::<8>());
     let mut equal = 0;

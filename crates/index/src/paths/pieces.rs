@@ -10,8 +10,8 @@ use crate::{
     text::{GONE, TextBuilder},
 };
 
-/// So many bytes of values and texts, of all paths together, become a piece. Building a piece takes a few
-/// times as much memory.
+/// When the values and texts of all paths together reach this many bytes, they become a piece.
+/// Building a piece takes a few times as much memory.
 pub const PIECE_BYTES: usize = 32 << 20;
 /// What a document adds to that size for each path, besides its values.
 const DOCUMENT_BYTES: usize = 8;
@@ -100,7 +100,8 @@ impl PathsBuilder {
         Self::with_pieces(specs, PIECE_BYTES)
     }
 
-    /// The same, with another size of pieces in bytes; a piece may exceed it by one document.
+    /// As [`PathsBuilder::new`], with another size of pieces in bytes; a piece may exceed it by one
+    /// document.
     pub fn with_pieces(specs: &[PathSpec], piece_bytes: usize) -> Self {
         let collected = |spec: &PathSpec| Collected {
             pieces: PathPieces { spec: spec.clone(), pieces: Vec::new() },
@@ -230,7 +231,8 @@ impl Current {
         }
     }
 
-    /// Builds the index of these documents in memory, outside of a segment, and gives its size in bytes.
+    /// Builds the index of these documents in memory, outside of a segment. Returns it with its
+    /// size in bytes.
     fn finish_alone(self, spec: &PathSpec, doc_count: u32) -> Result<(PathPart, u64)> {
         let mut out = SectionWriter::new();
         self.finish(spec, &mut out)?;

@@ -269,7 +269,8 @@ impl<'s> SegmentIndex<'s> {
         }
     }
 
-    /// The same among documents that are known to be equal to the prefix in the first `known` parts.
+    /// As [`SegmentIndex::range`], among documents that are known to equal the prefix in the first
+    /// `known` parts.
     fn searched(
         &self,
         within: Range<u32>,

@@ -6,7 +6,7 @@
 
 use super::atoms::{AtomKind, first};
 
-/// The kinds of the bytes of a text, a bit for each.
+/// The kinds of the bytes of a text, one bit for each byte and kind.
 pub(super) struct Kinds {
     blocks: Vec<Block>,
     /// The first character of a script without spaces, or the end of the text.
@@ -15,30 +15,30 @@ pub(super) struct Kinds {
 
 #[derive(Clone, Copy, Default)]
 struct Block {
-    /// Bytes of words.
+    /// The bytes of words.
     words: u64,
-    /// Spaces.
+    /// The bytes that are spaces.
     spaces: u64,
 }
 
-/// An atom that is no single space between two words.
+/// An atom that the index has as a term: not a single space between two words.
 pub(super) struct WordOrSeparator {
     pub start: usize,
     pub end: usize,
-    /// A single space stands before it.
+    /// Whether a single space stands before it.
     pub has_space: bool,
 }
 
 const BLOCK_BYTES: usize = u64::BITS as usize;
-/// Bytes that are looked at together.
+/// The number of ASCII bytes that are classified at once.
 const AT_ONCE: usize = 8;
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
 impl Kinds {
-    /// Looks at every byte, up to the first character of a script without spaces.
+    /// Classifies all bytes up to the first character of a script without spaces.
     pub fn of(text: &str) -> Self {
         let bytes = text.as_bytes();
-        // One more, so that each has a next one.
+        // One block more, so that each block has a next one.
         let mut blocks = vec![Block::default(); bytes.len() / BLOCK_BYTES + 2];
         let mut at = 0;
         while at < bytes.len() {
@@ -69,7 +69,8 @@ impl Kinds {
         Self { blocks, end: at }
     }
 
-    /// Visits each atom that has another one behind it; the last one, which is returned, may go on.
+    /// Visits each atom that is followed by another one. The last atom is returned instead, because
+    /// it may continue in text that was not classified.
     #[inline]
     pub fn for_each(&self, mut visit: impl FnMut(WordOrSeparator)) -> WordOrSeparator {
         let mut atom = WordOrSeparator { start: 0, end: self.end, has_space: false };
@@ -98,7 +99,7 @@ impl Kinds {
     }
 }
 
-/// The high bit of each byte from `low` to `high` is set, of ASCII.
+/// Sets the high bit of each byte that is from `low` to `high`. All bytes must be ASCII.
 #[inline]
 fn are_between(eight: u64, low: u8, high: u8) -> u64 {
     let each = |byte: u8| u64::from(byte) * 0x0101_0101_0101_0101;
@@ -116,7 +117,7 @@ fn are_spaces(eight: u64) -> u64 {
     are_between(eight, b' ', b' ')
 }
 
-/// The high bit of each byte, as eight bits.
+/// Gathers the high bits of eight bytes into eight adjacent bits.
 #[inline]
 fn gather(high_bits: u64) -> u64 {
     (high_bits >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56

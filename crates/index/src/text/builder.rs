@@ -133,7 +133,7 @@ impl TextBuilder {
     }
 }
 
-/// One more than the last ordinal of each document.
+/// For each document, one more than its last ordinal.
 fn ordinals(positions: &[u32], doc_ends: &[u32]) -> impl Iterator<Item = u32> {
     let starts = [0].into_iter().chain(doc_ends.iter().copied());
     starts.zip(doc_ends).map(|(start, &end)| match positions.get(start as usize..end as usize) {
@@ -363,7 +363,8 @@ impl Interner {
         self.known(term).unwrap_or_else(|| self.intern_other(term))
     }
 
-    /// The number of a term that is new, long, or among those looked up at once.
+    /// The number of a term that has none yet, is long, or got its number from an earlier term of
+    /// its batch.
     fn intern_other(&mut self, term: &str) -> u32 {
         let Some(key) = short_key(term.as_bytes()) else { return self.intern_long(term) };
         let hash = hash_short(&key);

@@ -89,7 +89,7 @@ impl Characters {
         Ok(Self { firsts, alphabet, seconds, width, terms })
     }
 
-    /// How many terms.
+    /// The number of terms.
     pub fn len(&self) -> u32 {
         self.terms
     }
@@ -111,7 +111,7 @@ impl Characters {
         (character(self.first(behind.saturating_sub(1))), character(self.code(self.second(term))))
     }
 
-    /// The term that is `piece`.
+    /// The term that equals `piece`.
     pub fn find_exact(&self, piece: &str) -> Range<u32> {
         let mut chars = piece.chars();
         match (chars.next(), chars.next(), chars.next()) {

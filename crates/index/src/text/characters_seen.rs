@@ -197,7 +197,7 @@ struct Tracker {
     /// Likewise: set if it may join the character before it.
     marks: Vec<u64>,
     tracks_ascii: bool,
-    /// What tracked characters become.
+    /// The normalised forms of the tracked characters.
     images: HashMap<char, Box<[char]>>,
 }
 

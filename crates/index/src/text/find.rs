@@ -210,7 +210,7 @@ fn append_sums(mut counts: Vec<u64>, out: &mut Vec<(u32, u32)>) {
     }
 }
 
-/// Bytes of the postings of these terms: what reading them costs.
+/// The size of the terms' postings in bytes: the cost of reading them.
 pub(crate) fn postings_cost(text: &TextIndex, terms: &TermSet) -> u64 {
     match terms {
         TermSet::Range(range) => text.postings_bytes(range.clone()),

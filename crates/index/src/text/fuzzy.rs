@@ -17,7 +17,7 @@ use super::{
 const MAX_WORD_CHARS: usize = 64;
 
 thread_local! {
-    /// The tables for each distance, which take milliseconds to build.
+    /// The tables for each distance. Building one takes milliseconds.
     static BUILDERS: RefCell<HashMap<u8, LevenshteinAutomatonBuilder>> = RefCell::default();
 }
 
@@ -91,7 +91,7 @@ fn is_word(term: &[u8]) -> bool {
     first.is_some_and(|(kind, _)| kind == AtomKind::Word)
 }
 
-/// The first term behind `number` that does not begin with `prefix`; `number` does.
+/// The first term after `number` that does not begin with `prefix`; the term `number` does.
 fn behind(vocabulary: &Vocabulary, number: u32, prefix: &[u8]) -> u32 {
     if !vocabulary.word(number + 1).starts_with(prefix) {
         return number + 1;

@@ -1,22 +1,24 @@
 //! Sorts many texts by their first bytes.
 //!
-//! A sort by comparisons takes 20 steps for each of a million texts. Here they are distributed by each byte of
-//! their keys, the last one first (a radix sort). Of suffixes, which are the most, the first two bytes choose a
-//! bucket before, so that each bucket mostly stays in the cache.
+//! A sort by comparisons takes 20 steps for each of a million texts. Instead, texts are distributed
+//! by each byte of their keys, from the last byte to the first (a radix sort). Suffixes are the
+//! most texts. They are first put into buckets by their first two bytes, so that each bucket mostly
+//! stays in the cache.
 
 use super::vocabulary::prefix_key;
 
 /// The first 8 bytes of a text, and its number.
 pub(super) type Keyed = (u64, u32);
 
-/// The bits of a suffix's key that choose its bucket.
+/// The number of leading bits of a suffix's key that choose its bucket.
 const BUCKET_BITS: u32 = 16;
-/// Up to this many are sorted by comparisons.
+/// Up to this many texts are sorted by comparisons.
 const FEW: usize = 512;
-/// So are the suffixes of a blob of up to this many bytes, which stays in the cache.
+/// The suffixes of a blob of up to this many bytes are sorted without buckets, because they stay in
+/// the cache.
 const SMALL_BLOB: usize = 1 << 15;
 
-/// Sorts by key and number; the numbers ascend before.
+/// Sorts by key and number. On input, the numbers must ascend.
 pub(super) fn sort(keyed: &mut [Keyed], scratch: &mut Vec<Keyed>) {
     if keyed.len() <= FEW {
         return keyed.sort_unstable();
@@ -32,7 +34,7 @@ pub(super) fn sort(keyed: &mut [Keyed], scratch: &mut Vec<Keyed>) {
     let (mut from, mut to) = (&mut *keyed, scratch.as_mut_slice());
     let mut is_in_scratch = false;
     for (byte, counts) in counts.iter_mut().enumerate() {
-        // It is the same in all of them.
+        // All keys have the same byte here, so this pass would change nothing.
         if counts.contains(&from.len()) {
             continue;
         }
@@ -50,7 +52,7 @@ pub(super) fn sort(keyed: &mut [Keyed], scratch: &mut Vec<Keyed>) {
     }
 }
 
-/// Turns counts into where each of their parts begins.
+/// Turns the counts of parts into the offsets where the parts begin.
 pub(super) fn begins(counts: &mut [usize]) {
     let mut total = 0;
     for count in counts {

@@ -70,8 +70,8 @@ use vocabulary::Vocabulary;
 pub struct Matches {
     /// The documents, deleted ones included.
     pub docs: DocSet,
-    /// Positions cannot decide (the pattern ends in a single space): `docs` is then a superset, and the
-    /// caller must read the texts of these documents.
+    /// Whether positions cannot decide, because the pattern ends in a single space. Then `docs` is
+    /// a superset, and the caller must read the texts of these documents.
     pub verify: bool,
 }
 

@@ -7,8 +7,9 @@ use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed}
 
 use super::{ascii_runs::ascii_runs, stable::Stable};
 
-/// In shorter texts, such as searches, the characters that stay as they are are not looked up: the first look-up
-/// examines every one.
+/// Texts of fewer bytes, such as search texts, are normalised without looking up the characters
+/// that never change. The first such look-up examines all characters, which a short text does not
+/// repay.
 const LONG_TEXT: usize = 128;
 
 /// How text is normalised before it is cut into atoms, the same for documents and queries.
@@ -28,11 +29,11 @@ pub struct Normalization {
 /// Full-width and half-width forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
-    /// As NFKC left them.
+    /// No conversion after NFKC.
     Keep,
-    /// As ICU's Fullwidth-Halfwidth transform.
+    /// ICU's Fullwidth-Halfwidth transform.
     Narrow,
-    /// As ICU's Halfwidth-Fullwidth transform.
+    /// ICU's Halfwidth-Fullwidth transform.
     Wide,
 }
 
@@ -43,7 +44,8 @@ impl Default for Normalization {
 }
 
 impl Normalization {
-    /// The normalised text. It is borrowed if it is ASCII and unchanged. About 1 GB/s, but 50 MB/s for characters that
+    /// The normalised text, borrowed if it is ASCII and unchanged. Speed: about 1 GB/s, but 50 MB/s
+    /// for characters that normalisation changes.
     /// become others.
     pub fn apply<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.width == Width::Wide {
@@ -74,11 +76,12 @@ impl Normalization {
         Cow::Owned(normalized)
     }
 
-    /// Appends the normalised form of a run that is not ASCII, except for its first character. Characters that
-    /// stay as they are, most of most scripts, are copied.
+    /// Appends the normalised form of a run that is not ASCII, except for its first character.
+    /// Characters that never change are copied; in most scripts these are most characters.
     fn push_rest(&self, rest: &str, stable: Stable, normalized: &mut String) {
         let is_stable = |c: char| c.is_ascii() || stable.has(c);
-        // Where the characters that were not appended yet begin, and the last one that was seen.
+        // Where the characters that were not appended yet begin, and where the last one read
+        // begins.
         let (mut start, mut last) = (0, 0);
         let mut characters = rest.char_indices();
         while let Some((at, c)) = characters.next() {
@@ -86,7 +89,8 @@ impl Normalization {
                 last = at;
                 continue;
             }
-            // It may join the character before it, and no stable one behind it joins it.
+            // The character may join the one before it. No stable character joins one before it, so
+            // the part up to the next stable one can be normalised alone.
             let next = characters.find(|&(_, c)| is_stable(c));
             let end = next.map_or(rest.len(), |(at, _)| at);
             self.push_stable(&rest[start..last], normalized);
@@ -96,7 +100,7 @@ impl Normalization {
         self.push_stable(&rest[start..], normalized);
     }
 
-    /// Appends characters that stay as they are, but for the case of ASCII.
+    /// Appends characters that never change, except for the case of ASCII letters.
     fn push_stable(&self, text: &str, normalized: &mut String) {
         let start = normalized.len();
         normalized.push_str(text);

@@ -72,7 +72,7 @@ pub(crate) struct Offsets {
 }
 
 impl Offsets {
-    /// Opens what [`OffsetsWriter::finish`] made.
+    /// Opens the bytes that [`OffsetsWriter::finish`] returned.
     pub fn open(section: &Slice) -> Result<Self> {
         let strings = read_u32(section, 0)?;
         let groups_end = HEAD_BYTES + (strings as usize / GROUP + 1) * GROUP_BYTES;
@@ -84,7 +84,7 @@ impl Offsets {
         Ok(Self { strings, groups, long })
     }
 
-    /// How many strings.
+    /// The number of strings.
     pub fn len(&self) -> u32 {
         self.strings
     }
@@ -109,7 +109,7 @@ impl Offsets {
         start..start + self.bytes(string)
     }
 
-    /// How many bytes the string has.
+    /// The length of the string in bytes.
     #[inline]
     pub fn bytes(&self, string: u32) -> usize {
         let (_, lengths) = self.group(string / GROUP as u32);

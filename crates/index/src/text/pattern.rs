@@ -21,11 +21,11 @@ pub(crate) type Run<'t> = Vec<(AtomKind, &'t str)>;
 #[derive(Clone, Debug)]
 pub struct Pattern {
     text: String,
-    /// The pattern matches where one of these sequences does.
+    /// The pattern matches where one of these sequences matches.
     pub(crate) alternatives: Vec<Vec<Element>>,
-    /// The parts of it that may have ready-made lists.
+    /// The parts of the pattern that may have precomputed lists.
     pub(crate) chains: Chains,
-    /// The elements match more than the pattern does, so texts must be verified.
+    /// Whether the elements match more than the pattern does, so that texts must be verified.
     pub(crate) verify: bool,
 }
 
@@ -115,7 +115,7 @@ impl Pattern {
     }
 }
 
-/// The parts of a pattern that may have ready-made lists; none if it has alternatives.
+/// The parts of a pattern that may have precomputed lists; none if it has alternatives.
 pub(super) fn chains(alternatives: &[Vec<Element>]) -> Chains {
     match alternatives {
         [elements] => Chains::new(elements),
@@ -180,7 +180,7 @@ fn alternatives(text: &str) -> Option<(Vec<Vec<Element>>, bool)> {
     Some((vec![elements, behind_separator], trailing))
 }
 
-/// Whether the first atom may be the end, and the last the beginning, of a longer one.
+/// Whether the first atom may be the end of a longer one, and the last atom the beginning of one.
 #[derive(Clone, Copy)]
 struct Ends {
     open_start: bool,
@@ -244,9 +244,10 @@ fn is_told(before: &str, piece: &str, previous: Option<&Element>) -> bool {
     matches!(term, Some(TermMatch::Exact(term)) if *term == [before, piece].concat())
 }
 
-/// `previous` is the element of the atom before, if it has one: it tells this character. Every
-/// second pair of a run of characters tells the whole run, since a pair that stands where it must
-/// without a space before it follows the one before directly.
+/// The terms of a character. `previous` is the element of the atom before it, if there is one,
+/// which may already imply this character. Every second pair of a run of characters implies the
+/// whole run: a pair at the right position, without a space before it, directly follows the
+/// previous one.
 fn character_terms(
     atoms: &[(AtomKind, &str)],
     index: usize,
@@ -259,7 +260,7 @@ fn character_terms(
     match kind(index + 1) {
         Some(AtomKind::Character) if told && kind(index + 2) == Some(AtomKind::Character) => None,
         Some(AtomKind::Character) => Some(TermMatch::Exact(joined(atoms, index))),
-        // A prefix of a last word is expensive to look up alone.
+        // The prefix of a last word is expensive to look up alone.
         Some(AtomKind::Word) if told && index + 2 < atoms.len() => None,
         None | Some(AtomKind::Separator) if told => None,
         None if open_end => Some(TermMatch::Prefix(atoms[index].1.to_owned())),

@@ -126,7 +126,7 @@ fn common_documents(
     if matches!(docs, Some(DocSet::List(_))) {
         return Ok(docs);
     }
-    // The same if one set is so rare that its positions can be read at once.
+    // Nothing is intersected either if one set is so rare that its positions can be read at once.
     if docs.is_none() && found[0].cost <= RARE_BYTES {
         return Ok(docs);
     }

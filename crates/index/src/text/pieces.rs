@@ -182,8 +182,8 @@ pub(super) fn for_each_piece(word: &str, mut visit: impl FnMut(PieceKey)) {
     }
 }
 
-/// Visits the pieces of `chars` characters, each with what it is without its last and without its
-/// first character.
+/// Visits the pieces of `chars` characters, each with its substrings without the last and without
+/// the first character.
 fn for_each_piece_of(
     word: &str,
     chars: usize,

@@ -1,4 +1,5 @@
-//! Which characters normalisation leaves as they are, whatever stands before them: one load for each.
+//! Which characters normalisation never changes, whatever stands before them. A look-up costs one
+//! load.
 
 use std::sync::LazyLock;
 
@@ -10,14 +11,14 @@ use super::{
     normalize::{changes_by_folding, is_accent},
 };
 
-/// Case folding changes the character.
+/// The flag of a character that case folding changes.
 const FOLDS: u8 = 1;
-/// Its decomposition has an accent.
+/// The flag of a character whose decomposition has an accent.
 const HAS_ACCENT: u8 = 2;
-/// Composition changes it, or it may join the character before it.
+/// The flag of a character that composition changes, or that may join the character before it.
 const COMPOSES: u8 = 4;
 
-/// What may change each character of the basic multilingual plane.
+/// The flags of each character of the basic multilingual plane: which steps may change it.
 static CHANGES: LazyLock<Box<[u8]>> = LazyLock::new(|| {
     let of = |code| char::from_u32(code).map_or(COMPOSES, changes);
     (0..0x1_0000).map(of).collect()
@@ -34,7 +35,8 @@ fn changes(c: char) -> u8 {
         | flag(!is_composed || is_mark(c), COMPOSES)
 }
 
-/// The characters that stay as they are. One that is not of them may join the one before it, stable or not.
+/// The set of characters that never change. A character outside of it may join the one before it,
+/// even one inside.
 #[derive(Clone, Copy)]
 pub(super) struct Stable {
     changes: &'static [u8],
@@ -42,14 +44,14 @@ pub(super) struct Stable {
 }
 
 impl Stable {
-    /// Those under a normalisation that keeps the width. The first call examines every character.
+    /// The set for a normalisation that keeps the width. The first call examines every character.
     pub fn under(normalization: &Normalization) -> Self {
         let folds = if normalization.fold_case { FOLDS } else { 0 };
         let has_accent = if normalization.fold_accents { HAS_ACCENT } else { 0 };
         Self { changes: &CHANGES, relevant: COMPOSES | folds | has_accent }
     }
 
-    /// Whether the character is one of them.
+    /// Whether the character is in the set.
     #[inline]
     pub fn has(self, c: char) -> bool {
         self.changes.get(c as usize).is_some_and(|changes| changes & self.relevant == 0)

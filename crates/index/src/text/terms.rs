@@ -27,20 +27,20 @@ pub(crate) fn cut<'t>(text: &'t str, first: u32, mut visit: impl FnMut(&'t str, 
         visit(&text[atom.start..atom.end], ordinal * 2 + u32::from(atom.has_space));
         ordinal += 1;
     });
-    // What is left is one atom, or a text with characters.
+    // The rest is a single atom, or a text with characters of scripts without spaces.
     let place = AtomStart { start, ordinal, has_space };
     cut_from(text, place, visit)
 }
 
-/// Where an atom begins that was not visited yet.
+/// The start of the first atom that was not visited yet.
 struct AtomStart {
     start: usize,
     ordinal: u32,
-    /// A single space stands before it.
+    /// Whether a single space stands before it.
     has_space: bool,
 }
 
-/// The same from a place on.
+/// As [`cut`], from a place within the text.
 fn cut_from<'t>(text: &'t str, place: AtomStart, mut visit: impl FnMut(&'t str, u32)) -> u32 {
     let AtomStart { mut start, mut ordinal, has_space: mut space } = place;
     let mut atom = first_atom(&text[start..]);

@@ -1,8 +1,8 @@
 //! Occurrence counts for the precomputed unions.
 //!
-//! To count `a` in a large segment, every term that contains it would be read, but a score needs the count.
-//! So it is stored for each union in half a byte for each document, and read from the file if a score is
-//! computed.
+//! Without them, counting `a` in a large segment would read every term that contains it, and a
+//! score needs that count. So the counts of each union are stored, half a byte for each document,
+//! and are read from the file only when a score is computed.
 //!
 //! ```text
 //! TUNC   := start:u64{unions + 1} counts{unions}
@@ -24,13 +24,13 @@ const ESCAPE: u8 = 15;
 /// Sums the occurrences of one piece, in one byte for each document: documents come in random order, and a
 /// small array stays in the cache.
 pub(crate) struct PieceCounts {
-    /// Up to 255 for each document; the rest is in `excess`.
+    /// The count of each document up to 255; the rest is in `excess`.
     counts: Vec<u8>,
     excess: FxHashMap<u32, u32>,
 }
 
 impl PieceCounts {
-    /// For a segment of `doc_count` documents.
+    /// Counts for a segment of `doc_count` documents.
     pub fn new(doc_count: u32) -> Self {
         Self { counts: vec![0; doc_count as usize], excess: FxHashMap::default() }
     }
@@ -136,7 +136,7 @@ pub(crate) fn append(
     let (start, end) = (read_u64(&starts, 0)?, read_u64(&starts, 8)?);
     let corrupt = || IndexError::corrupt("the counts of a union");
     let length = end.checked_sub(start).and_then(|length| usize::try_from(length).ok());
-    // Half a byte and one escape are the most that a document takes.
+    // A document takes at most half a byte and one escape.
     let length = length.filter(|&length| length <= union.len() as usize * 5).ok_or_else(corrupt)?;
     let bytes = section.read(start, length)?;
     let nibbles = (union.count() as usize).div_ceil(2);

@@ -50,7 +50,7 @@ pub(crate) struct UnionsWriter {
 }
 
 impl UnionsWriter {
-    /// For a segment of `doc_count` documents.
+    /// A writer for a segment of `doc_count` documents.
     pub fn new(doc_count: u32) -> Self {
         Self { doc_count, frequent: FxHashMap::default(), words: Words::default(), term: 0 }
     }

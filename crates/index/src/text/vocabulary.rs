@@ -45,7 +45,7 @@ const SAMPLE_BYTES: usize = 256;
 #[derive(Default)]
 pub(crate) struct VocabularyWriter {
     blob: Vec<u8>,
-    /// Where each term of the blob ends, its NUL included.
+    /// Where each term of the blob ends, including its NUL.
     ends: Vec<u32>,
     offsets: OffsetsWriter,
     characters: CharactersWriter,
@@ -152,7 +152,7 @@ impl<'a> OrderedTerm<'a> {
         Self { number, word: &[] }
     }
 
-    /// The term's bytes; `buffer` takes characters.
+    /// The bytes of the term. Those of a term of characters are written to `buffer`.
     pub fn bytes<'b>(&self, buffer: &'b mut String) -> &'b [u8]
     where
         'a: 'b,
@@ -169,7 +169,7 @@ impl<'a> OrderedTerm<'a> {
     }
 }
 
-/// The first 8 bytes as a number that orders as they do; shorter ones padded with zeros.
+/// The first 8 bytes as a number that sorts like them. Shorter terms are padded with zeros.
 #[inline]
 pub(crate) fn prefix_key(bytes: &[u8]) -> u64 {
     match bytes.first_chunk() {
@@ -207,7 +207,7 @@ pub(crate) enum TermSet {
 }
 
 impl TermSet {
-    /// How many terms.
+    /// The number of terms.
     pub fn len(&self) -> usize {
         match self {
             Self::Range(range) => range.len(),
@@ -245,7 +245,7 @@ impl Vocabulary {
         Ok(Self { blob, offsets, fences, samples, suffixes, characters, words, letters })
     }
 
-    /// How many terms.
+    /// The number of terms.
     pub fn len(&self) -> u32 {
         self.words + self.characters.len()
     }
@@ -392,7 +392,7 @@ impl Vocabulary {
         self.inner(starting, piece, at_end)
     }
 
-    /// The same; `starting` are the terms that begin with the piece.
+    /// As [`Self::find_inner`]; `starting` are the terms that begin with the piece.
     fn inner(&self, starting: Range<u32>, piece: &str, at_end: bool) -> Vec<(u32, u32)> {
         let mut found: Vec<u32> = starting.collect();
         let piece = piece.as_bytes();
@@ -400,7 +400,7 @@ impl Vocabulary {
         // Offsets fit in 32 bits.
         let mut places = Vec::new();
         self.suffixes.for_each(&self.blob, piece, at_end, |offset| places.push(offset as u32));
-        // In term order, so that consecutive terms are near each other in memory.
+        // Term order keeps consecutive terms near each other in memory.
         places.sort_unstable();
         for place in places {
             let offset = place as usize;
@@ -413,7 +413,7 @@ impl Vocabulary {
                 found.push(term);
             }
         }
-        // Two sorted runs, which a stable sort merges.
+        // A stable sort merges these two sorted runs.
         found.sort();
         count_runs(&found)
     }

@@ -11,21 +11,22 @@ use crate::{DocSet, Result};
 /// Most gaps between words for which positions decide the separators.
 const MAX_GAPS: usize = 5;
 
-/// Words to be found behind each other.
+/// Words that must follow each other.
 #[derive(Clone, Debug)]
 pub struct WordPattern {
-    /// Single spaces between the words.
+    /// The pattern with single spaces between all words; positions alone decide it.
     sure: Option<Pattern>,
-    /// Something else between some of them, or words left out: the texts must be read.
+    /// The pattern with another separator at some places, or without the last words if there are
+    /// many. Positions cannot decide it, so the texts must be read.
     doubtful: Option<Pattern>,
     words: Vec<Atom>,
     open_end: bool,
-    /// Most words apart, if they may stand in any order.
+    /// If the words may stand in any order, how far apart they may be.
     apart: Option<Apart>,
     text: String,
 }
 
-/// Words that stand near each other.
+/// Words that must stand near each other, in any order.
 #[derive(Clone, Debug)]
 struct Apart {
     most: usize,
@@ -35,8 +36,8 @@ struct Apart {
 /// An atom of a word, and whether a separator stands before it.
 type Atom = (String, bool);
 
-/// The runs of words and characters of a normalised text, in order: its words, as they are told
-/// apart by separators.
+/// The words of a normalised text in order: its runs of word and character atoms between
+/// separators.
 pub fn word_runs(text: &str) -> Vec<Vec<(AtomKind, &str)>> {
     let atoms: Vec<(AtomKind, &str)> = atoms(text).collect();
     let runs = atoms.split(|atom| atom.0 == AtomKind::Separator);
@@ -44,8 +45,8 @@ pub fn word_runs(text: &str) -> Vec<Vec<(AtomKind, &str)>> {
 }
 
 impl WordPattern {
-    /// Normalises and cuts `text`; the last word may be the beginning of a longer one where
-    /// `open_end`. `None` if there is no word in it.
+    /// Normalises and cuts `text`. With `open_end`, the last word may be the beginning of a longer
+    /// one. `None` if the text has no word.
     pub fn new(text: &str, normalization: &Normalization, open_end: bool) -> Option<Self> {
         let text = normalization.apply(text);
         let runs = word_runs(&text);
@@ -53,7 +54,7 @@ impl WordPattern {
         let all_told = gaps <= MAX_GAPS;
         let told = if all_told { &runs[..] } else { &runs[..=MAX_GAPS] };
         let others = (u32::from(all_told)..1 << gaps.min(MAX_GAPS)).collect::<Vec<_>>();
-        // Words left out may begin right behind: the last one that is told is then followed.
+        // If words were left out, they may follow the last word of the pattern directly.
         let end = open_end || !all_told;
         let doubtful = !others.is_empty();
         let sure = || Pattern::of_runs(&runs, [0], open_end);
@@ -67,8 +68,8 @@ impl WordPattern {
         })
     }
 
-    /// Normalises and cuts `text`: its words in any order, the first and the last of which begin
-    /// at most `apart` words from each other. `None` if there is no word in it.
+    /// Normalises and cuts `text`. Its words may be in any order; the first and the last of them
+    /// must begin at most `apart` words from each other. `None` if the text has no word.
     pub fn near(text: &str, normalization: &Normalization, apart: u32) -> Option<Self> {
         let words = Self::new(text, normalization, false)?;
         let runs = word_runs(&words.text);
@@ -91,13 +92,13 @@ impl WordPattern {
         &self.text
     }
 
-    /// The pattern, if it is all there is to it: a single word.
+    /// The pattern if the index alone decides it, which is so for a single word.
     pub fn as_pattern(&self) -> Option<&Pattern> {
         self.sure.as_ref().filter(|_| self.doubtful.is_none() && self.apart.is_none())
     }
 
-    /// The documents that hold it for sure, and those whose texts [`WordPattern::occurs_in`] must
-    /// be asked about. Deleted ones are among both.
+    /// The documents that certainly match, and those whose texts must be passed to
+    /// [`WordPattern::occurs_in`]. Both may include deleted documents.
     ///
     /// # Errors
     /// The same as those of [`TextIndex::find`].
@@ -116,7 +117,7 @@ impl WordPattern {
         Ok((sure, doubtful))
     }
 
-    /// Whether a normalised text holds it.
+    /// Whether a normalised text matches.
     pub fn occurs_in(&self, text: &str) -> bool {
         if let Some(apart) = &self.apart {
             return apart.occurs_in(text);
@@ -137,7 +138,7 @@ impl WordPattern {
 }
 
 impl Apart {
-    /// The documents that hold each of the words.
+    /// The documents that contain each of the words.
     fn all(&self, index: &TextIndex) -> Result<DocSet> {
         let mut docs: Option<DocSet> = None;
         for (_, pattern) in &self.words {
@@ -150,7 +151,8 @@ impl Apart {
         Ok(docs.unwrap_or_else(DocSet::empty))
     }
 
-    /// Whether some stretch of the text has them all: asked at each word that is one of them.
+    /// Whether all words occur close enough to each other somewhere. This is checked at each
+    /// occurrence of one of them.
     fn occurs_in(&self, text: &str) -> bool {
         let words: Vec<String> = word_runs(text).iter().map(|run| joined(run)).collect();
         let mut last: Vec<Option<usize>> = vec![None; self.words.len()];

@@ -24,7 +24,7 @@ pub(crate) const POSTING_OFFSETS: SectionTag = SectionTag(*b"TPOF");
 pub(crate) const LENGTHS: SectionTag = SectionTag(*b"TLEN");
 pub(crate) const STATISTICS: SectionTag = SectionTag(*b"TSTA");
 
-/// Takes terms in the vocabulary's order and writes what is asked of them later.
+/// Writes the sections of a text index from terms in the vocabulary's order.
 pub(crate) struct TextWriter {
     lengths: Vec<u32>,
     vocabulary: VocabularyWriter,
@@ -38,7 +38,7 @@ pub(crate) struct TextWriter {
 }
 
 impl TextWriter {
-    /// For a segment whose documents have these lengths.
+    /// A writer for a segment whose documents have these lengths.
     pub fn new(lengths: Vec<u32>) -> Self {
         let doc_count = lengths.len() as u32;
         Self {
@@ -59,7 +59,8 @@ impl TextWriter {
         self.neighbours = None;
     }
 
-    /// Tells one more than the last ordinal of each document, which need not be found out then.
+    /// Sets one more than the last ordinal of each document, which would otherwise be derived from
+    /// the positions.
     pub fn know_ordinals(&mut self, ordinals: impl Iterator<Item = u32>) {
         if let Some(neighbours) = &mut self.neighbours {
             neighbours.know_ordinals(ordinals);

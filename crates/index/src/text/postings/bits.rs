@@ -11,21 +11,21 @@ use crate::{IndexError, Result};
 /// The least number of valid bits in one read.
 const SEEN_BITS: u32 = 57;
 
-/// Appends numbers to bytes.
+/// Appends numbers bit by bit to bytes.
 pub(crate) struct BitWriter<'a> {
     out: &'a mut Vec<u8>,
-    /// Fewer than 32 bits that are not in `out` yet.
+    /// The bits that are not in `out` yet, fewer than 32.
     pending: u64,
     bits: u32,
 }
 
 impl<'a> BitWriter<'a> {
-    /// Begins at the end of `out`.
+    /// A writer that appends to `out`.
     pub fn new(out: &'a mut Vec<u8>) -> Self {
         Self { out, pending: 0, bits: 0 }
     }
 
-    /// A number of `bits` bits, up to 32.
+    /// Appends a number of `bits` bits, up to 32.
     #[inline]
     pub fn push(&mut self, value: u32, bits: u32) {
         self.pending |= u64::from(value) << self.bits;
@@ -37,20 +37,20 @@ impl<'a> BitWriter<'a> {
         }
     }
 
-    /// A number by its Rice code; `k` up to 31.
+    /// Appends a number in Rice code; `k` is up to 31.
     #[inline]
     pub fn rice(&mut self, value: u32, k: u32) {
         self.unary_and(value >> k, value & mask(k), k);
     }
 
-    /// A number of at least 1 by its gamma code.
+    /// Appends a number, at least 1, in gamma code.
     #[inline]
     pub fn gamma(&mut self, value: u32) {
         let low_bits = value.max(1).ilog2();
         self.unary_and(low_bits, value & mask(low_bits), low_bits);
     }
 
-    /// So many zeros, a one, and a number of `bits` bits, at once if that fits.
+    /// Appends this many zeros, a one, and a number of `bits` bits; in a single step if they fit.
     #[inline]
     fn unary_and(&mut self, zeros: u32, low: u32, bits: u32) {
         if zeros < u32::BITS && zeros + 1 + bits <= u32::BITS {
@@ -78,7 +78,7 @@ impl<'a> BitWriter<'a> {
     }
 }
 
-/// How many parameters [`best_rice`] compares.
+/// The number of parameters that [`best_rice`] compares.
 const COMPARED: usize = 4;
 
 /// The Rice parameter `k` that gives the shortest code.
@@ -107,7 +107,7 @@ pub(crate) struct BitReader<'a> {
 }
 
 impl<'a> BitReader<'a> {
-    /// Begins at the bit `at`.
+    /// A reader that starts at the bit `at`.
     pub fn new(bytes: &'a [u8], at: usize) -> Self {
         Self { bytes, at }
     }
@@ -117,12 +117,12 @@ impl<'a> BitReader<'a> {
         self.bytes
     }
 
-    /// The next bit's place.
+    /// The place of the next bit.
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// At least [`SEEN_BITS`] bits; zeros past the end.
+    /// At least the next [`SEEN_BITS`] bits, without moving on; zeros past the end.
     #[inline]
     fn see(&self) -> u64 {
         let word = match self.bytes.get(self.at / 8..).and_then(|rest| rest.first_chunk()) {
@@ -138,7 +138,7 @@ impl<'a> BitReader<'a> {
         rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
     }
 
-    /// A number of `bits` bits, up to 32.
+    /// Reads a number of `bits` bits, up to 32.
     #[inline]
     pub fn take(&mut self, bits: u32) -> u32 {
         let seen = self.see() & ((1u64 << bits) - 1);
@@ -146,7 +146,7 @@ impl<'a> BitReader<'a> {
         seen as u32
     }
 
-    /// A number by its Rice code; `k` up to 31.
+    /// Reads a number in Rice code; `k` is up to 31.
     #[inline]
     pub fn rice(&mut self, k: u32) -> Result<u32> {
         let seen = self.see();
@@ -158,7 +158,7 @@ impl<'a> BitReader<'a> {
         Ok(zeros << k | (seen >> (zeros + 1)) as u32 & mask(k))
     }
 
-    /// One bit, then a number by its Rice code.
+    /// Reads one bit, then a number in Rice code.
     #[inline]
     pub fn flag_and_rice(&mut self, k: u32) -> Result<(bool, u32)> {
         let seen = self.see();
@@ -179,7 +179,7 @@ impl<'a> BitReader<'a> {
         u32::try_from(value).map_err(|_| IndexError::corrupt("a number of a posting record"))
     }
 
-    /// A number of at least 1 by its gamma code.
+    /// Reads a number, at least 1, in gamma code.
     #[inline]
     pub fn gamma(&mut self) -> Result<u32> {
         let low_bits = self.unary()?;

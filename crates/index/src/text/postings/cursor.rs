@@ -42,7 +42,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes to a document, in any order, and tells whether the term is in it.
+    /// Goes to a document, in any order. Returns whether the document has the term.
     #[inline]
     pub fn seek(&mut self, doc: u32) -> Result<bool> {
         match self {
@@ -145,13 +145,13 @@ pub(crate) struct LargeCursor<'a> {
     docs: DocsReader<'a>,
     places: Places<'a>,
     index: usize,
-    /// In the bitmap form, the current document while its ordinal is not looked up.
+    /// In the bitmap form, the current document until its ordinal is looked up.
     standing: Option<u32>,
     /// In the bitmap form, the counter for ordinals.
     counted: Counted,
     /// The block for which `starts` is filled in.
     group: Option<u32>,
-    /// Whether its positions were needed before.
+    /// Whether positions of this block were needed before.
     is_known: bool,
     /// Whether all positions of the block are decoded, not only those of one document.
     whole: bool,
@@ -194,7 +194,8 @@ impl<'a> LargeCursor<'a> {
             return Ok(is_there);
         }
         if self.docs.docs().first().is_some_and(|&first| first > doc) {
-            // Before the block: from the first one on, unless the one before ends below.
+            // The document is before the block: search from the first block on, unless the previous
+            // block ends below it.
             let block = self.docs.block().unwrap_or(0);
             if block == 0 || large.last_doc(block - 1)? < doc {
                 return Ok(false);
@@ -260,7 +261,7 @@ impl<'a> LargeCursor<'a> {
             self.load_starts()?;
             (self.group, self.is_known, self.whole) = (Some(block), false, false);
         } else if !self.whole && !self.is_known {
-            // A second document of the block is needed.
+            // Positions of a second document of the block are needed, so those of all are decoded.
             self.is_known = true;
             self.load_group(block)?;
         }

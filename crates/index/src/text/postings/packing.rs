@@ -51,8 +51,8 @@ pub(crate) fn pack(values: &[u32], width: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(&pending.to_le_bytes()[..bits.div_ceil(8) as usize]);
 }
 
-/// Reads `values.len()` numbers of `width` bits from the start of `bytes`; how many bytes they
-/// took.
+/// Reads `values.len()` numbers of `width` bits from the start of `bytes`. Returns how many bytes
+/// they took.
 #[inline]
 pub(crate) fn unpack(bytes: &[u8], width: u8, values: &mut [u32]) -> Result<usize> {
     let length = packed_bytes(values.len(), width);
@@ -94,7 +94,7 @@ pub(crate) fn pack_documents(docs: &[u32; BLOCK], previous: Option<u32>, out: &m
     packer.compress_strictly_sorted(previous, docs, &mut out[start..], width);
 }
 
-/// Reads such a block; how many bytes it took.
+/// Reads a block of [`pack_documents`]. Returns how many bytes it took.
 #[inline]
 pub(crate) fn unpack_documents(
     bytes: &[u8],
@@ -126,7 +126,7 @@ pub(crate) fn pack_frequencies(tfs: &[u32; BLOCK], out: &mut Vec<u8>) {
     pack(&more, more_width, out);
 }
 
-/// Reads such a block from the start of `bytes`.
+/// Reads a block of [`pack_frequencies`] from the start of `bytes`.
 #[inline]
 pub(crate) fn unpack_frequencies(bytes: &[u8], tfs: &mut [u32; BLOCK]) -> Result<()> {
     let corrupt = || IndexError::corrupt("a block of frequencies lies past the end");
@@ -154,7 +154,7 @@ pub(crate) fn unpack_frequencies(bytes: &[u8], tfs: &mut [u32; BLOCK]) -> Result
     Ok(())
 }
 
-/// The frequency at `index` of such a block, without the others.
+/// The frequency at `index` of a block of [`pack_frequencies`], without decoding the others.
 #[inline]
 pub(crate) fn frequency(bytes: &[u8], index: usize) -> Result<u32> {
     let corrupt = || IndexError::corrupt("a block of frequencies lies past the end");
@@ -174,7 +174,8 @@ pub(crate) fn frequency(bytes: &[u8], index: usize) -> Result<u32> {
     Ok(number.saturating_add(2))
 }
 
-/// The number at `index` of `count` that are packed. Those of a whole block lie in four lanes, each the next of its lane.
+/// The number at `index` of `count` packed ones. A whole block is packed in four lanes, and
+/// consecutive numbers are in consecutive lanes.
 #[inline]
 fn number(bytes: &[u8], width: u8, count: usize, index: usize) -> Option<u32> {
     const LANES: usize = 4;

@@ -25,7 +25,7 @@ pub(crate) struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// The places that lie at `start` of the section.
+    /// The places that begin at `start` of the section.
     pub fn new(stored: &'a Stored, start: u32, bytes: u32) -> Self {
         let (start, bytes) = (u64::from(start), bytes as usize);
         Self { stored, start, bytes, window: Vec::new(), window_start: 0, ahead: 0 }

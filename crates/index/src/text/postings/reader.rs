@@ -22,7 +22,7 @@ pub(crate) struct Decoded {
 }
 
 impl Decoded {
-    /// Clears it, and keeps the buffers.
+    /// Clears the list but keeps its buffers.
     pub fn clear(&mut self) {
         self.docs.clear();
         self.tfs.clear();
@@ -40,8 +40,8 @@ impl Decoded {
         }
     }
 
-    /// Checks the invariants of the postings from there on: documents ascend, each has an occurrence,
-    /// positions ascend.
+    /// Checks the invariants of the postings that follow the first `docs` documents and `places`
+    /// places: documents ascend, each has an occurrence, positions ascend.
     fn check(&self, docs: usize, places: usize) -> Result<()> {
         let corrupt = || IndexError::corrupt("postings that no writer wrote");
         let mut places = &self.places[places..];
@@ -59,7 +59,7 @@ impl Decoded {
     }
 }
 
-/// The absolute positions, ascending, of a document with these encoded ones.
+/// Decodes the places of a document to absolute positions, ascending.
 #[inline]
 pub(crate) fn positions(places: &[u32]) -> impl Iterator<Item = u32> {
     places.iter().scan(0u32, |position, place| {
@@ -78,9 +78,9 @@ pub(crate) struct Postings<'a> {
 /// The two forms of a record.
 #[derive(Clone, Copy)]
 pub(super) enum Form<'a> {
-    /// Bits.
+    /// One run of bits, for fewer than 128 documents.
     Small(Small<'a>),
-    /// Blocks.
+    /// Blocks of 128 documents.
     Large(Large<'a>),
 }
 
@@ -123,7 +123,7 @@ impl<'a> Postings<'a> {
         Ok(Self { df, form })
     }
 
-    /// How many documents hold the term.
+    /// The number of documents that contain the term.
     #[inline]
     pub fn df(&self) -> u32 {
         self.df
@@ -133,7 +133,7 @@ impl<'a> Postings<'a> {
         &self.form
     }
 
-    /// Whether decoding all of it is almost free.
+    /// Whether decoding the whole list is almost free.
     #[inline]
     pub fn is_small(&self) -> bool {
         matches!(self.form, Form::Small(_))
@@ -152,7 +152,8 @@ impl<'a> Postings<'a> {
         }
     }
 
-    /// The documents as words of 64 bits, lowest byte first, if they are held so.
+    /// The bitmap of documents in words of 64 bits, lowest byte first, if the documents are stored
+    /// so.
     pub fn bit_words(&self) -> Option<&'a [[u8; 8]]> {
         let Form::Large(Large { bits: Some(bits), .. }) = self.form else { return None };
         Some(bits.words.as_chunks().0)
@@ -211,7 +212,7 @@ impl<'a> Postings<'a> {
         Ok(())
     }
 
-    /// Appends everything to `out`. `positions` is the section of the places that do not stand in
+    /// Appends the whole list to `out`. `positions` is the section of the places that are not in
     /// the records.
     pub fn decode(&self, positions: &Stored, out: &mut Decoded) -> Result<()> {
         let (docs, places) = (out.docs.len(), out.places.len());
@@ -219,12 +220,13 @@ impl<'a> Postings<'a> {
         out.check(docs, places)
     }
 
-    /// Appends everything to `out` without checking invariants.
+    /// Appends the whole list to `out` without checking invariants.
     pub fn decode_unchecked(&self, positions: &Stored, out: &mut Decoded) -> Result<()> {
         self.decode_covering(&(0..=u32::MAX), positions, out)
     }
 
-    /// The same for some documents; nearby ones are included where that is cheaper than leaving them out.
+    /// As [`Postings::decode_unchecked`], but only documents within a range are needed. Nearby ones
+    /// are included where that is cheaper than leaving them out.
     pub fn decode_covering(
         &self,
         documents: &std::ops::RangeInclusive<u32>,
@@ -293,19 +295,19 @@ impl<'a> Large<'a> {
         self.bits.is_some()
     }
 
-    /// The first document of the bits form that is not below `doc`.
+    /// In the bitmap form, the first document that is not below `doc`.
     #[inline]
     pub fn next_of_bits(&self, doc: u32) -> Option<u32> {
         self.bits?.next(doc)
     }
 
-    /// Whether the bits form has the document.
+    /// In the bitmap form, whether the document has the term.
     #[inline]
     pub fn has_bit(&self, doc: u32) -> bool {
         self.bits.is_some_and(|bits| bits.word(doc as usize / 64) >> (doc % 64) & 1 == 1)
     }
 
-    /// See [`BitsForm::ordinal`]; `None` for the list form too.
+    /// See [`BitsForm::ordinal`]; in the list form always `None`.
     #[inline]
     pub fn ordinal(&self, doc: u32, counted: &mut Counted) -> Result<Option<u32>> {
         let ordinal = self.bits.and_then(|bits| bits.ordinal(doc, counted));
@@ -474,7 +476,7 @@ pub(super) struct DocsReader<'a> {
     tfs: [u32; BLOCK],
     /// The start of the block's frequencies; `usize::MAX` once they are decoded.
     tfs_at: usize,
-    /// The next document to visit of the bits form, for sequential loading.
+    /// In the bitmap form, the next document to visit while blocks are loaded in sequence.
     bits_next: u32,
 }
 
@@ -502,7 +504,7 @@ impl<'a> DocsReader<'a> {
         self.block
     }
 
-    /// How many postings it has.
+    /// The number of postings in the block.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -538,7 +540,7 @@ impl<'a> DocsReader<'a> {
         Ok(())
     }
 
-    /// Goes to a block of the bits form without decoding its documents.
+    /// Goes to a block of the bitmap form without decoding its documents.
     pub fn skip_to(&mut self, block: u32) -> Result<()> {
         if self.block == Some(block) {
             return Ok(());
@@ -591,7 +593,7 @@ impl<'a> DocsReader<'a> {
         Ok(())
     }
 
-    /// The frequency at `index` of the loaded block, which costs less than to decode them all.
+    /// The frequency at `index` of the loaded block. Cheaper than decoding all of them.
     #[inline]
     pub fn tf(&mut self, index: usize) -> Result<u32> {
         match self.block {

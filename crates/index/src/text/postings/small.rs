@@ -22,7 +22,8 @@ use crate::{IndexError, Result, bytes::Stored};
 /// From this many documents on, the positions are in TPOS.
 const PLACES_APART: u32 = 16;
 
-/// Appends the record of a term, its places to `positions` if it has many documents.
+/// Appends the record of a term. If the term is in many documents, its places go to `positions`
+/// instead.
 pub(super) fn write(
     term: &Decoded,
     doc_count: u32,
@@ -121,13 +122,14 @@ impl<'a> Small<'a> {
         Ok(Self { df, gap_parameter: gap_parameter(df, doc_count), entries, apart })
     }
 
-    /// How many documents hold the term.
+    /// The number of documents that contain the term.
     #[inline]
     pub fn df(&self) -> u32 {
         self.df
     }
 
-    /// Visits (document, occurrences), ascending; where the entries end.
+    /// Visits each document with its number of occurrences, ascending. Returns the reader at the
+    /// end of the entries.
     #[inline]
     pub fn for_each(&self, mut visit: impl FnMut(u32, u32)) -> Result<BitReader<'a>> {
         let mut reader = self.entries;
@@ -142,7 +144,7 @@ impl<'a> Small<'a> {
         Ok(reader)
     }
 
-    /// Appends everything to `out`.
+    /// Appends the whole list to `out`.
     pub fn decode(&self, positions: &Stored, out: &mut Decoded) -> Result<()> {
         let first = out.tfs.len();
         let end = self.for_each(|doc, tf| {
@@ -168,7 +170,8 @@ pub(super) struct SmallPlaces<'a> {
 }
 
 impl<'a> SmallPlaces<'a> {
-    /// `end` is where the entries end; `repeated`: a document holds the term more than once.
+    /// `end` is where the entries end. `repeated` says whether some document contains the term more
+    /// than once.
     pub fn open(
         small: &Small<'a>,
         end: BitReader<'a>,
@@ -186,7 +189,7 @@ impl<'a> SmallPlaces<'a> {
         Ok(Self { bytes, at, first_k, gap_k })
     }
 
-    /// Visits the places of the next document, which holds the term `tf` times.
+    /// Visits the places of the next document, which contains the term `tf` times.
     #[inline]
     pub fn read(&mut self, tf: u32, mut visit: impl FnMut(u32)) -> Result<()> {
         let mut reader = BitReader::new(&self.bytes, self.at);

@@ -3,26 +3,26 @@
 use super::{Decoded, RANK_DOCS, is_bits, length_code, packing, packing::BLOCK, small};
 use crate::{IndexError, Result, varint};
 
-/// Most bytes of all records, or of all positions, before another term is written.
+/// Another term is refused once all records, or all positions, have more bytes than this.
 const AREA_BYTES_MAX: usize = 2 << 30;
-/// Most places of one term: each takes four bytes at most, so that offsets do not overflow.
+/// The most places of one term. Each takes at most four bytes, so offsets do not overflow.
 const PLACES_MAX: usize = 1 << 28;
 
-/// Writes the record of one term after the other into one buffer.
+/// Writes the records of terms one after the other into one buffer.
 pub(crate) struct PostingsWriter {
     doc_count: u32,
     docs_area: Vec<u8>,
     positions_area: Vec<u8>,
     skips: Vec<u8>,
     chunk_bytes: Vec<u8>,
-    /// The records, one behind the other.
+    /// The records, one after the other.
     pub records: Vec<u8>,
-    /// The places that do not stand in the records.
+    /// The places that are not in the records.
     pub positions: Vec<u8>,
 }
 
 impl PostingsWriter {
-    /// For a segment of `doc_count` documents.
+    /// A writer for a segment of `doc_count` documents.
     pub fn new(doc_count: u32) -> Self {
         Self {
             doc_count,
@@ -37,7 +37,7 @@ impl PostingsWriter {
 
     /// Appends one term's record; `lengths[doc]` is a document's length.
     pub fn write(&mut self, term: &Decoded, lengths: &[u32]) -> Result<()> {
-        // Offsets of 32 bits follow: a segment ends long before those do.
+        // Offsets have 32 bits; a segment reaches its own limits long before.
         let places = term.places.len();
         if places > PLACES_MAX || self.records.len().max(self.positions.len()) > AREA_BYTES_MAX {
             return Err(IndexError::Full("2 GiB of postings"));
