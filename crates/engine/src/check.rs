@@ -1,4 +1,4 @@
-//! The check of a data directory: does the index agree with the rows?
+//! Checks a data directory: whether the index agrees with the rows.
 //!
 //! The directory is recovered as at a start; the report lists what recovery found missing or damaged. Then each row
 //! must be live in exactly one segment, each live document must have its row, and each segment must equal, byte for
@@ -25,7 +25,7 @@ const PROBLEMS_PER_TABLE: usize = 20;
 pub struct CheckReport {
     /// The tables, by name.
     pub tables: Vec<CheckedTable>,
-    /// The problems; empty if there are none.
+    /// The problems that were found.
     pub problems: Vec<Problem>,
     /// What could not be verified because there is nothing to compare it with.
     pub trusted: Vec<String>,
@@ -43,18 +43,18 @@ pub struct Repaired {
 /// A checked table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckedTable {
-    /// Its name.
+    /// The name of the table.
     pub name: String,
-    /// Rows in its view that can be read.
+    /// The number of readable rows in the table's view.
     pub rows: u64,
-    /// Segments.
+    /// The number of segments.
     pub segments: usize,
 }
 
 /// The progress of a check.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckStep<'c> {
-    /// The table.
+    /// The table being checked.
     pub table: &'c str,
     /// The number of the next segment, from 0.
     pub segment: usize,

@@ -17,14 +17,14 @@ pub trait Interrupt: Send + Sync {
     fn ending(&self) -> Option<Ending>;
 }
 
-/// True means interrupted.
+/// The flag is set to interrupt the read.
 impl Interrupt for AtomicBool {
     fn ending(&self) -> Option<Ending> {
         self.load(Ordering::Relaxed).then_some(Ending::Interrupted)
     }
 }
 
-/// Ends a read when its time is over.
+/// Ends a read at an instant.
 pub struct Deadline(Instant);
 
 impl Deadline {
@@ -40,7 +40,7 @@ impl Interrupt for Deadline {
     }
 }
 
-/// An optional interrupt of a read.
+/// What interrupts a read, if anything does.
 #[derive(Clone)]
 pub struct InterruptCheck(Option<Arc<dyn Interrupt>>);
 
@@ -79,12 +79,12 @@ const POSTINGS: usize = if cfg!(test) { 16 } else { 4_096 };
 /// one.
 pub(crate) struct InterruptTicker {
     unless: InterruptCheck,
-    /// Postings left until the next check.
+    /// The number of postings left until the next check.
     left: usize,
 }
 
 impl InterruptTicker {
-    /// Checks at the first step.
+    /// A ticker that checks at the first step.
     pub fn new(unless: &InterruptCheck) -> Self {
         Self { unless: unless.clone(), left: 0 }
     }

@@ -1,4 +1,5 @@
-//! Statistics of keywords over a whole table. A keyword query is planned with them if the rows are in several places.
+//! Statistics of keywords over a whole table. A keyword query is planned with them if the rows are
+//! spread over several tables or servers.
 //!
 //! All are sums over rows, so a table's statistics are the sums of its parts', however it is divided.
 
@@ -34,7 +35,8 @@ pub(crate) const MAX_UNIONS: usize = 65_536;
 
 /// Most wildcards in one request.
 pub const MAX_PATTERNS: usize = 64;
-/// Most keywords that these expand to, and most bytes of those keywords, in a table with parts on other servers.
+/// The most keywords, and the most bytes of them, that these expand to in a table with parts on
+/// other servers.
 pub(crate) const MAX_EXPANDED: usize = 32_768;
 pub(crate) const MAX_EXPANDED_BYTES: usize = 2 << 20;
 
@@ -52,9 +54,9 @@ pub(crate) fn too_many_expanded() -> Error {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WantedStatistics {
-    /// Keywords.
+    /// The keywords whose counts are requested.
     pub keywords: Vec<String>,
-    /// Words with wildcards.
+    /// The words with wildcards to expand.
     pub patterns: Vec<String>,
     /// The number of further sets, after those already known.
     pub unions: usize,

@@ -1,32 +1,34 @@
-//! How much memory this process may use: that of the machine, or of its control group if that is less.
+//! The memory that this process may use: that of the machine, or the limit of its control group if
+//! that is lower.
 //!
-//! A control group counts the pages of files, which the system takes back, and the memory of the process, which it
-//! cannot: a process that takes more than the group allows is killed. So what a database holds by default follows the
-//! limit ([`crate::Options::for_memory`]).
+//! A control group counts cached file pages, which the system can reclaim, and the memory of
+//! processes, which it cannot. A process that exceeds the limit of its group is killed. So the
+//! default limits of a database follow the limit of the group ([`crate::Options::for_memory`]).
 
 use std::{fs, path::Path};
 
-/// The limits of version 1 for "no limit" are numbers that no machine has.
+/// Version 1 of control groups stands for "no limit" with numbers that no machine has; such numbers
+/// are at least this.
 const UNLIMITED_BYTES: u64 = 1 << 60;
 
-/// The least bytes of a share of the memory.
+/// The smallest share of the memory.
 const LEAST_SHARE_BYTES: u64 = 1 << 20;
 
-/// One of so many parts of the memory that this process may use, at least 1 MiB and at most `most_bytes`: the default of
-/// a limit. Cost: as for [`memory_limit_bytes`].
+/// The default of a limit: the memory that this process may use, divided by `parts`, but at least 1
+/// MiB and at most `most_bytes`. Cost: as for [`memory_limit_bytes`].
 pub fn memory_share(parts: u64, most_bytes: u64) -> u64 {
     share_of(memory_limit_bytes().unwrap_or(u64::MAX), parts, most_bytes)
 }
 
-/// The same of a given memory.
+/// As [`memory_share`], of a given amount of memory.
 pub(crate) fn share_of(memory_bytes: u64, parts: u64, most_bytes: u64) -> u64 {
     (memory_bytes / parts.max(1)).clamp(LEAST_SHARE_BYTES, most_bytes.max(LEAST_SHARE_BYTES))
 }
 
-/// Bytes of memory that this process may use; `None` if the system does not tell. Cost: reads a few small files, whose
-/// values may change while the process runs.
+/// The bytes of memory that this process may use; `None` if the system does not tell. Cost: reads a
+/// few small files. Their values may change while the process runs.
 ///
-/// Source: `cgroups(7)`; a group is limited by all groups above it too.
+/// Source: `cgroups(7)`. A group is also limited by all groups above it.
 pub fn memory_limit_bytes() -> Option<u64> {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total_bytes(&text));
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -34,14 +36,15 @@ pub fn memory_limit_bytes() -> Option<u64> {
     machine.into_iter().chain(group).min()
 }
 
-/// The machine's memory, of the text of `/proc/meminfo`.
+/// Parses the machine's memory from the text of `/proc/meminfo`.
 fn total_bytes(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The least limit of the groups that `/proc/self/cgroup` names, and of those above them. A process in a namespace of
-/// its own may be told a path that is not mounted there: then the groups above count, up to the root.
+/// The lowest limit of the groups that `/proc/self/cgroup` names, and of those above them. In a
+/// namespace of its own, a process may be given a path that is not mounted; then only the groups
+/// above it count, up to the root.
 fn group_limit_bytes(groups: &str, mounted: &Path) -> Option<u64> {
     let mut limits = groups.lines().filter_map(|line| {
         let (_, rest) = line.split_once(':')?;
@@ -61,7 +64,7 @@ fn group_limit_bytes(groups: &str, mounted: &Path) -> Option<u64> {
     Some(limits.fold(first, u64::min))
 }
 
-/// The limit in a file of a group: a number, or `max`.
+/// Reads the limit from a file of a group: a number, or `max`.
 fn limit_of(file: &Path) -> Option<u64> {
     let bytes = fs::read_to_string(file).ok()?.trim().parse().ok()?;
     (bytes < UNLIMITED_BYTES).then_some(bytes)

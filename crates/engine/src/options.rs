@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::memory::{memory_limit_bytes, share_of};
 
-/// What a database that serves some dozens of threads takes before it merges.
+/// The memory that a database takes before it merges, when it serves some dozens of threads.
 const BASE_BYTES: u64 = 64 << 20;
 
 /// When a batch becomes durable.
@@ -28,9 +28,11 @@ pub struct Options {
     /// Bytes of a table's rows in memory (memtable) before they are flushed to a file. Up to four memtables of a table
     /// that is written to are in memory.
     pub memtable_bytes: u64,
-    /// Most bytes of changes that wait for the writer. Beyond it, whoever brings more waits; one larger batch may.
+    /// The most bytes of changes in the writer's queue. Beyond it, callers that submit changes
+    /// wait. A single larger batch is allowed.
     pub queue_bytes: usize,
-    /// Most bytes of pages of segment files that this process caches; the database opened last sets it for all.
+    /// The most bytes of segment file pages that this process caches. The limit is shared by all
+    /// databases, and the one opened last sets it.
     pub page_cache_bytes: u64,
     /// A checkpoint is due after this many bytes of indexed text and of changes that are in no file yet.
     pub checkpoint_bytes: u64,
@@ -58,8 +60,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// The default for a process that may use so many bytes of memory: with less than 8 GiB some limits are lower, with
-    /// less than 1 GiB most.
+    /// The defaults for a process that may use so many bytes of memory. With less than 8 GiB some
+    /// limits are lower, with less than 1 GiB most are.
     pub fn for_memory(memory_bytes: u64) -> Self {
         let share = |parts: u64, most: u64| share_of(memory_bytes, parts, most);
         let beyond_base = memory_bytes.saturating_sub(BASE_BYTES);
@@ -83,7 +85,7 @@ impl Options {
     }
 }
 
-/// That for the memory that this process may use ([`memory_limit_bytes`]).
+/// The defaults for the memory that this process may use ([`memory_limit_bytes`]).
 impl Default for Options {
     fn default() -> Self {
         Self::for_memory(memory_limit_bytes().unwrap_or(u64::MAX))

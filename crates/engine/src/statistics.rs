@@ -53,20 +53,20 @@ pub struct TableStatistics {
 /// The progress of building a secondary index: background merges add one that was declared later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexStatistics {
-    /// Its columns: `status, created DESC`.
+    /// The columns of the index: `status, created DESC`.
     pub columns: String,
     /// The number of segments that have it, or a longer one with it as a prefix.
     pub segments: u64,
-    /// The number of rows in those.
+    /// The number of rows in those segments.
     pub rows: u64,
 }
 
 /// The segments of one level (tier). Segments of a level are about eight times as large as those of the level before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelStatistics {
-    /// Its number: 0 has the smallest segments.
+    /// The number of the level; level 0 has the smallest segments.
     pub level: u32,
-    /// Its segments.
+    /// The number of segments.
     pub segments: u64,
     /// Live rows in them.
     pub rows: u64,
@@ -94,7 +94,7 @@ impl TableStatistics {
         self.add_to_level(view);
     }
 
-    /// Fills in the statistics of secondary indexes.
+    /// Fills in the statistics of the secondary indexes.
     pub(crate) fn tell_indexes(&mut self, schema: &Schema, segments: &[SegmentView]) {
         let specs = index_specs(schema);
         let figures = specs.iter().map(|spec| {

@@ -100,7 +100,8 @@ impl Transaction {
             Some(CommitPrecondition { position: self.reader.position(), protected });
         let (waiter, pending) = Pending::new(&shared);
         shared.queue.push(Job::Apply(prepared, waiter))?;
-        // Stays registered until the writer has answered, so that the recorded keys are kept.
+        // The transaction stays registered until the writer has answered, so that the recorded keys
+        // are kept.
         pending.wait()
     }
 }

@@ -1,6 +1,7 @@
-//! Unique paths: which row has a value, and whether two rows share one.
+//! Checks of unique paths: finds the row that has a value, and rows that share one.
 //!
-//! Both use the segments' indexes of the path, which contain every live row: no document is read.
+//! Both use the segments' indexes of the path, which contain every live row, so no document is
+//! read.
 
 use std::{cmp::Reverse, collections::BinaryHeap, ops::Bound};
 

@@ -38,7 +38,7 @@ const MAX_NAME_BYTES: usize = 200;
 /// position. Otherwise those changes would push the feed past its limit and the watcher would lose its place.
 const SKIPPED_PART: u64 = 16;
 
-/// What to watch.
+/// What a watcher asks for.
 #[derive(Clone, Debug, Default)]
 pub struct WatchRequest {
     /// The name under which the position is stored. A watcher without a name starts at the current position and is
@@ -146,7 +146,7 @@ impl WatchStatus {
 pub struct Watch {
     shared: Arc<DatabaseState>,
     watcher: Arc<Watcher>,
-    /// Where to read next: at this batch and part, or at the first entry after it.
+    /// Where to read next: the entry of this batch and part, or the first one after it.
     at: (u64, u32),
     /// Changes read but not yet returned.
     read_ahead: VecDeque<WatchedChange>,
@@ -273,7 +273,7 @@ impl Watch {
         let Some(name) = &self.watcher.name else {
             return refused("a watcher without a name cannot store its position: give it a name");
         };
-        // The position before a partly returned batch is valid too.
+        // The position before a batch that was returned only in part is valid too.
         if position > self.position() || position < self.watcher.since {
             return refused("a watcher can only store a position that it has reached");
         }
@@ -286,7 +286,7 @@ impl Watch {
         (format!("{WATCH_POSITION}{name}"), position.0.to_string())
     }
 
-    /// How far the watcher is: all changes up to this batch were returned.
+    /// The position of the watcher: all changes up to this batch were returned.
     pub fn position(&self) -> Position {
         let next = self.read_ahead.front().map_or(self.at.0, |change| change.batch.0);
         // If a page ended within a batch, the rest of that batch is still to come.
@@ -437,7 +437,8 @@ impl Watch {
             return;
         }
         let sources = self.shared.published.load().sources.clone();
-        // A failure is harmless: it is tried again. The position is not saved while returned changes are not done.
+        // A failure is harmless, because saving is tried again. The position is not saved while
+        // changes that were returned are not done.
         if self.watcher.passed(&sources).0 >= self.last_returned
             && self.save(self.position()).is_ok()
         {

@@ -101,14 +101,15 @@ pub(crate) fn int_of_ordinal(ordinal: u64) -> i64 {
     (ordinal ^ SIGN_BIT) as i64
 }
 
-/// The number of a Float or Double.
+/// The number of a Float or Double from its ordinal.
 #[inline]
 pub(crate) fn float_of_ordinal(ordinal: u64) -> f64 {
     let flip = if ordinal & SIGN_BIT == 0 { u64::MAX } else { SIGN_BIT };
     f64::from_bits(ordinal ^ flip)
 }
 
-/// A decimal times ten to its scale, if it fits into 128 bits, as up to 38 digits do.
+/// A decimal times ten to its scale; `None` if it does not fit into 128 bits. Decimals of up to 38
+/// digits do.
 #[inline]
 pub(crate) fn decimal_of_cell(cell: Cell<'_>) -> Option<i128> {
     match cell {

@@ -16,9 +16,9 @@ pub(crate) enum Document<'t> {
     Null,
     /// `false` or `true`
     Bool(bool),
-    /// A number.
+    /// An integer that fits into 64 signed bits.
     Int(i64),
-    /// A number above those.
+    /// An integer above those that fits into 64 unsigned bits.
     Uint(u64),
     /// Any other number.
     Float(f64),

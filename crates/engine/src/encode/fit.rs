@@ -12,9 +12,9 @@ use crate::{
     value::{TIME_LIMIT_MICROS, TIMESTAMP_RANGE_MICROS},
 };
 
-/// Characters of a value in an error message.
+/// The most characters of a value that an error message shows.
 const SHOWN_CHARS: usize = 60;
-/// Values of so many paths have room at once.
+/// Buffers are reserved for the values of at most this many paths.
 const MAX_RESERVED_PATHS: usize = 8;
 
 /// The value as the column stores it: integers checked against the width, text parsed as the column's type, decimals
@@ -29,7 +29,7 @@ pub(crate) fn fit(column: &ColumnDef, value: &Value) -> Result<Value> {
 pub(crate) struct FittedRow {
     /// The row.
     pub row: Row,
-    /// The values at the table's paths in it.
+    /// The values of the row at the table's paths.
     pub paths: PathKeys,
 }
 
@@ -103,7 +103,7 @@ fn is_of(kind: ColumnType, value: &Value) -> bool {
         (ColumnType::Decimal(precision, scale), Value::Decimal(number)) => {
             number.has_form(precision, scale)
         }
-        // The stored form of a 32-bit float depends on rounding.
+        // A 32-bit float is always converted, because its stored form depends on rounding.
         _ => false,
     }
 }

@@ -29,7 +29,8 @@ const MAX_RANGE_BYTES: usize = 64 << 20;
 /// The entry of a document with too many combinations.
 pub(crate) const TOO_MANY: &[u8] = &[u8::MAX];
 const END: [u8; 2] = [0, 0];
-/// After everything that begins with a part and its end, and before all longer parts.
+/// This suffix sorts after all keys that begin with a part and its end, and before all longer
+/// parts.
 const AFTER_END: [u8; 2] = [0, 1];
 
 /// Adds the combinations of the values at these paths in a document.
@@ -58,7 +59,7 @@ pub(super) fn push_combinations(path: &PathDef, document: &Document<'_>, keys: &
     }
 }
 
-/// The distinct values of a path, or the empty one if there are none.
+/// The distinct values of a path; a single empty value if there are none.
 fn distinct(found: &PathKeys, place: usize) -> Vec<&[u8]> {
     let mut values: Vec<&[u8]> = found.of(place).collect();
     values.sort_unstable();
@@ -69,7 +70,7 @@ fn distinct(found: &PathKeys, place: usize) -> Vec<&[u8]> {
     values
 }
 
-/// Whether there are few enough combinations, and they are short enough.
+/// Whether the combinations are few and short enough to be stored.
 fn fits(of_each: &[Vec<&[u8]>], count: usize) -> bool {
     let bytes = || {
         of_each.iter().fold(0_usize, |all, values| {
@@ -105,14 +106,14 @@ pub(crate) fn range_of_equal(values: &[PathValue]) -> Option<KeyRange> {
     Some(range_of_parts(prefix))
 }
 
-/// The range of all that begin with these whole parts.
+/// The range of all keys that begin with these whole parts.
 pub(crate) fn range_of_parts(prefix: Vec<u8>) -> KeyRange {
     let mut end = prefix.clone();
     end.extend_from_slice(TOO_MANY);
     (Bound::Included(prefix), Bound::Excluded(end))
 }
 
-/// The bytes of so many parts at the beginning of a key; `None` if it has fewer.
+/// The bytes of the first `count` parts of a key; `None` if it has fewer.
 pub(crate) fn first_parts(key: &[u8], count: usize) -> Option<&[u8]> {
     let mut end = 0;
     for _ in 0..count {
@@ -121,7 +122,7 @@ pub(crate) fn first_parts(key: &[u8], count: usize) -> Option<&[u8]> {
     key.get(..end)
 }
 
-/// The length of the first part with its end.
+/// The length of the first part, including its end mark.
 fn part_length(key: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -133,8 +134,9 @@ fn part_length(key: &[u8]) -> Option<usize> {
     }
 }
 
-/// A key of which the bytes of those parts are turned whose greatest values come first: the order of such keys is that of
-/// their bytes, because no part is the beginning of another. The parts in `descending` begin behind the first `leading`.
+/// A key with the bytes of descending parts inverted, so that keys sorted as bytes are in the
+/// requested order. This works because no part is a prefix of another. `descending` describes the
+/// parts behind the first `leading` ones.
 pub(crate) fn turned(key: &[u8], leading: usize, descending: &[bool]) -> Vec<u8> {
     let mut turned = key.to_vec();
     let mut from = first_parts(key, leading).map_or(key.len(), <[u8]>::len);

@@ -1,4 +1,4 @@
-//! Values as bytes: keys, column cells, stored rows, typed literals.
+//! Values as bytes: keys, column cells, stored rows and typed literals.
 
 mod cell;
 mod document;

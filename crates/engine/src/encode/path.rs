@@ -28,7 +28,7 @@ const OBJECT: u8 = 6;
 const NESTED: [u8; 2] = [ARRAY, 0];
 /// Most bytes of a number.
 const NUMBER_BYTES: usize = 11;
-/// Characters of a text in an error message.
+/// The most characters of a text that an error message shows.
 const SHOWN_CHARS: usize = 60;
 
 /// A range of values as bytes.
@@ -48,8 +48,8 @@ pub(super) fn push_values(names: &[String], document: &Document<'_>, keys: &mut 
     });
 }
 
-/// Adds the texts that a path leads to in a document, and those within an array there; and [`NO_TEXT`] once if it leads
-/// to anything else.
+/// Adds the texts at a path in a document, including those within an array there. If there is any
+/// other value, also adds [`NO_TEXT`] once.
 pub(super) fn push_texts(names: &[String], document: &Document<'_>, keys: &mut PathKeys) {
     let mut has_others = false;
     let push = |found: &Document<'_>, keys: &mut PathKeys| {
@@ -86,7 +86,7 @@ fn push_text(text: &str, key: &mut Vec<u8>) {
     key.extend_from_slice(text.as_bytes());
 }
 
-/// Adds a 64-bit integer.
+/// Appends a 64-bit integer.
 fn push_whole(number: i128, key: &mut Vec<u8>) {
     let near = number as f64;
     // A double of this size is an integer, and i128 can hold it.
@@ -97,7 +97,7 @@ fn push_whole(number: i128, key: &mut Vec<u8>) {
 fn push_float(float: f64, rest: u16, key: &mut Vec<u8>) {
     key.push(NUMBER);
     let start = key.len();
-    // There is only one zero.
+    // Adding zero turns -0.0 into 0.0, so that there is only one zero.
     let bits = (float + 0.0).to_bits();
     let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
     key.extend(ordered.to_be_bytes());
@@ -128,7 +128,7 @@ pub(crate) fn is_scalar(key: &[u8]) -> bool {
     matches!(key.first(), Some(&(BOOL | NUMBER | TEXT)))
 }
 
-/// No such value is below this.
+/// The lower bound of these values.
 pub(crate) const FIRST_SCALAR: &[u8] = &[BOOL];
 
 /// A value as an error message shows it.

@@ -1,4 +1,5 @@
-//! What a row has at a table's paths: values, combinations of them, or texts.
+//! Extracts the indexed values of a row's documents: values at paths, combinations of them, or
+//! texts.
 
 use remora_index::paths::PathKeys;
 
@@ -9,8 +10,8 @@ use super::{
 };
 use crate::{PathDef, Value};
 
-/// Collects what the paths lead to in a row's documents. Returns the place of a column with text that is not valid
-/// JSON; its paths get no values.
+/// Collects the values at the given paths in a row's documents. Returns the place of a column with
+/// text that is not valid JSON; its paths get no values.
 pub(crate) fn path_values<'p>(
     paths: impl IntoIterator<Item = &'p PathDef>,
     row: &[Value],

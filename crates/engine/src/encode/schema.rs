@@ -3,8 +3,9 @@
 //! ```text
 //! schema := JSON { "version": 1 | 2 | 3 | 4, "schema": the fields of `Schema` by name }
 //! ```
-//! Version 2 has unique paths. Version 3 has texts of paths, or several paths indexed together: a program that does
-//! not know these must not write such a table. Version 4 has agents: an older program would take the table for empty.
+//! Version 2 has unique paths. Version 3 has texts of paths, or several paths indexed together; a
+//! program that does not know these must not write to such a table. Version 4 has agents; an older
+//! program would treat the table as empty.
 
 use serde::{Deserialize, Serialize};
 

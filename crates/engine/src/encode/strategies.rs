@@ -1,4 +1,4 @@
-//! Random types, values, tables and rows for the tests of this crate.
+//! Random types, values, tables and rows for this crate's tests (strategies of proptest).
 
 use proptest::{prelude::*, sample::Index};
 

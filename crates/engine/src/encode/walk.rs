@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-/// A document that a path can be followed through.
+/// A document through which a path can be followed.
 pub trait Node: Sized {
     /// The member of an object with this name.
     fn member(&self, name: &str) -> Option<&Self>;
@@ -21,8 +21,8 @@ impl Node for Json {
     }
 }
 
-/// Visits the values at a path in a document until a visit returns true; each value at most once for each name of the
-/// path. Returns whether a visit did.
+/// Visits the values at a path in a document until a visit returns true, and returns whether one
+/// did. A value is visited at most once for each name of the path.
 pub fn walk_path<'d, N: Node>(
     names: &[String],
     document: &'d N,
@@ -32,7 +32,8 @@ pub fn walk_path<'d, N: Node>(
     let Some(elements) = document.elements() else {
         return document.member(name).is_some_and(|member| walk_path(below, member, visit));
     };
-    // An index does not lead into the other elements too: one value could then be reached in many ways.
+    // A name that is an element's index leads only to that element. If it also led into the other
+    // elements, a value could be reached in many ways.
     match name.parse().ok().and_then(|place: usize| elements.get(place)) {
         Some(element) => walk_path(below, element, visit),
         None => {

@@ -33,11 +33,13 @@ pub(crate) fn segment_spec(schema: &Schema) -> SegmentSpec {
     }
 }
 
-/// The version of the encoding of path values. Indexes with another version are rebuilt like new paths.
+/// The version of the encoding of path values. Indexes with another version are built again, like
+/// those of new paths.
 const PATH_VALUES: u8 = 2;
-/// The version for texts at paths, with their normalisation. Version 3 did not know which documents have other values.
+/// The version of texts at paths, stored with their normalisation. Version 3 did not record which
+/// documents have other values.
 const TEXTS_OF_PATHS: u8 = 5;
-/// The version for values of several paths together.
+/// The version of the combined values of several paths.
 const JOINT_VALUES: u8 = 4;
 
 /// The specifications of the indexed paths, in the schema's order. A path is identified by its column's id and its
@@ -102,7 +104,7 @@ pub(crate) fn index_specs(schema: &Schema) -> Vec<IndexSpec> {
     placed_specs(schema).into_iter().map(|(_, spec)| spec).collect()
 }
 
-/// The same, each with its position among the table's indexes.
+/// The specifications of [`index_specs`], each with its position among the table's indexes.
 pub(crate) fn placed_specs(schema: &Schema) -> Vec<(TableIndex, IndexSpec)> {
     let mut specs: Vec<(TableIndex, IndexSpec)> = Vec::with_capacity(schema.indexes.len());
     for (place, index) in schema.indexes.iter().enumerate() {
@@ -195,7 +197,7 @@ pub(crate) fn indexed_bytes(schema: &Schema, row: &[Value], paths: &PathKeys) ->
     texts.map(|text| text.len()).sum::<usize>() + paths.bytes()
 }
 
-/// Builds a segment from rows in ascending key order.
+/// Builds a segment from rows, which must come in ascending key order.
 pub(crate) struct RowIndexer<'s> {
     schema: &'s Schema,
     /// The indexed paths.
@@ -226,7 +228,8 @@ impl<'s> RowIndexer<'s> {
         self.builder.reserve_text(bytes);
     }
 
-    /// An indexer that builds what the given segment has: only its paths, and the format of its version.
+    /// An indexer that builds only what the given segment has: its paths, in the format of its
+    /// version.
     pub fn as_in(schema: &'s Schema, segment: &Segment) -> Self {
         let mut indexer = Self::with_paths(schema, |path| segment.has_path(path));
         let mut texts = schema.texts.iter().filter_map(|text| segment.text(text.id));

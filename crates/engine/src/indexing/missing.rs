@@ -9,7 +9,8 @@ use remora_index::{
 
 use crate::{PathDef, Result, Schema, Value, encode::path_values};
 
-/// One in this many bytes of the memory limit is collected before it is sorted into a piece.
+/// The share of the memory limit at which collected values are sorted into a piece: one in this
+/// many bytes.
 const PIECES: u64 = 8;
 
 /// The index under construction for the paths that a segment lacks.
@@ -21,7 +22,7 @@ pub(crate) struct MissingPaths<'s> {
     held_bytes: u64,
 }
 
-/// An error: a document has more at a path than can be indexed.
+/// A document has more at a path than can be indexed.
 #[derive(Clone, Debug)]
 pub(crate) struct TooMuch {
     /// The path.
@@ -49,7 +50,7 @@ impl<'s> MissingPaths<'s> {
         (!specs.is_empty()).then_some(Self { paths, specs, builder, keys, held_bytes })
     }
 
-    /// Starts at this document.
+    /// Sets the number of the first document.
     #[must_use]
     pub fn starting_at(self, first: u32) -> Self {
         Self { builder: self.builder.starting_at(first), ..self }
@@ -82,7 +83,7 @@ impl<'s> MissingPaths<'s> {
         Some(TooMuch { spec: spec.clone(), why })
     }
 
-    /// Sorts what was added since the last piece.
+    /// Sorts the documents added since the last piece into a new piece.
     pub fn order(&mut self) -> Result<()> {
         Ok(self.builder.end_piece()?)
     }

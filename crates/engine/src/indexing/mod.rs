@@ -1,4 +1,4 @@
-//! From rows to segments: which rows and which of their values are indexed, and building the segment.
+//! From rows to segments: chooses the rows and values to index, and builds the segments.
 
 mod bounded;
 mod document;

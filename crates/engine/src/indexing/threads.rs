@@ -58,7 +58,7 @@ impl Indexers {
 }
 
 impl Indexing {
-    /// A segment that is under construction until the sender sends.
+    /// For tests: a segment that is under construction until the sender sends it.
     #[cfg(test)]
     pub fn under_way() -> (Self, Sender<Result<Option<Arc<Segment>>>>) {
         let (segment, outcome) = bounded(1);

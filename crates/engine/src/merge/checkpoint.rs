@@ -35,12 +35,12 @@ pub(crate) fn checkpoint(shared: &DatabaseState) -> Result<()> {
     written
 }
 
-/// The order of the steps must not move:
+/// Writes a checkpoint. The order of the steps must not change:
 /// 1. Write the segment files: a manifest must not name missing files.
 /// 2. Sync the rows: a manifest must not be ahead of them.
 /// 3. Write the manifest.
-/// 4. Trim the log up to the manifest's position, and delete the files it no longer names: until the manifest is
-///    durable, both may be needed.
+/// 4. Trim the log up to the manifest's position, and delete the files that it no longer names.
+///    Until the manifest is durable, both may be needed.
 fn write(shared: &DatabaseState) -> Result<()> {
     let mut files = shared.files.lock();
     let files = files.as_mut().ok_or(Error::Closed)?;

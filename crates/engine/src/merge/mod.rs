@@ -49,8 +49,8 @@ const IDLE: Duration = Duration::from_secs(1);
 /// The delay before a failed checkpoint is retried.
 const CHECKPOINT_RETRY: Duration = Duration::from_secs(5);
 
-/// The niceness (CPU priority) of large merges and checkpoints: below that of small merges. A merge for which searches have
-/// paid has theirs.
+/// The niceness (CPU priority) of large merges and checkpoints: below that of small merges. A merge
+/// that is due because its table was searched often has the priority of searches.
 const LARGE_MERGE_NICENESS: i32 = 10;
 
 /// A table is quiet if nothing was written to it for this long.
@@ -145,7 +145,7 @@ pub(crate) fn run_large(shared: &DatabaseState) {
         }
         if let Some(claim) = shared.published.claim(find) {
             let niceness = if is_asked_often(&claim.table) { 0 } else { LARGE_MERGE_NICENESS };
-            // The failure is recorded and logged in there.
+            // The failure was already recorded and logged.
             let _ = aside(niceness, &|| merge_claimed(shared, &claim));
         }
     }
@@ -155,7 +155,7 @@ pub(crate) fn run_large(shared: &DatabaseState) {
 fn flush(shared: &DatabaseState) {
     let flushed = shared.store().and_then(|store| store.flush(Instant::now()));
     if let Err(error) = flushed {
-        // Nothing is lost, and the next write reports the cause.
+        // Nothing is lost. The next write reports the cause.
         tracing::debug!(%error, "the row store could not be flushed while nothing was written");
     }
 }
@@ -230,7 +230,8 @@ fn merge_chosen(
     choose: impl FnOnce(&Snapshot, &Claims<'_>) -> Option<Choice>,
 ) -> bool {
     let Some(claim) = shared.published.claim(choose) else { return false };
-    // The failure is recorded and logged in there. It affects neither other tables nor other segments of this one.
+    // The failure was already recorded and logged. It affects neither other tables nor other
+    // segments of this one.
     let _ = merge_claimed(shared, &claim);
     true
 }

@@ -20,7 +20,7 @@ use crate::{
 
 /// The interval, in documents, at which the merge checks whether to continue.
 const ASKED_DOCUMENTS: u32 = 1_024;
-/// The same in bytes of rows, because one row may be as large as thousands of others.
+/// The same interval in bytes of rows, because one row may be as large as thousands of others.
 const ASKED_BYTES: usize = 4 << 20;
 
 /// The limits of a merge.
@@ -215,7 +215,8 @@ impl<'v> Portion<'v> {
 }
 
 impl Taken<'_> {
-    /// The remaining documents of the segment, in its present state; `None` if there are none.
+    /// The documents of the segment, as it is now, that remain after this portion; `None` if there
+    /// are none.
     pub fn rest(&self, now: &SegmentView, schema: &Schema) -> Option<SegmentView> {
         if self.docs.end >= now.segment.doc_count() {
             return None;

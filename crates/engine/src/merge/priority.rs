@@ -2,7 +2,7 @@
 
 use std::{panic::resume_unwind, thread};
 
-/// Runs in a thread of its own that has this niceness, and waits for it.
+/// Runs a function in a new thread with this niceness, and waits for it.
 pub(super) fn aside<T: Send>(niceness: i32, run: &(dyn Fn() -> T + Sync)) -> T {
     thread::scope(|scope| {
         let lowered = move || {

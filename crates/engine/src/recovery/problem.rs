@@ -1,4 +1,4 @@
-//! What is wrong with a data directory.
+//! Problems of a data directory that recovery or a check found.
 
 use std::fmt;
 
@@ -11,7 +11,8 @@ pub struct Problem {
     pub table: Option<String>,
     /// What is wrong, and in which file.
     pub what: String,
-    /// Whether the next start or a repair rebuilds it from the rows. If not, only a backup or a source has it.
+    /// Whether the next start or a repair rebuilds it from the rows. If not, only a backup or the
+    /// table's source can restore it.
     pub can_be_rebuilt: bool,
 }
 

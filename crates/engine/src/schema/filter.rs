@@ -42,9 +42,10 @@ pub enum Filter {
     /// normalisation ([`crate::PATH_TEXTS`]). A text that is empty after normalisation matches nothing. The texts of
     /// these paths are indexed together in all segments. Not always exact: [`crate::texts_tell`].
     PathTexts(String, Vec<Vec<String>>, String),
-    /// What any of these paths leads to, in the documents of a column, may hold this text, letter by letter, when it is
-    /// shown as a text. It holds for every row with such a text there, and for every row with a value there that is no
-    /// text: a number, an array. It holds for others too. The texts of those paths together are indexed, in all segments.
+    /// A value at one of these paths in the documents of a column may contain this text, compared
+    /// letter by letter, when the value is shown as text. True for every row with such a text, and
+    /// for every row with a value there that is not a text, such as a number or an array. Also true
+    /// for some other rows. The texts of these paths are indexed together in all segments.
     PathMayHold(String, Vec<Vec<String>>, String),
     /// The value is NULL.
     IsNull(String),
@@ -54,7 +55,7 @@ pub enum Filter {
     And(Vec<Filter>),
     /// At least one of them holds.
     Or(Vec<Filter>),
-    /// The complement: the condition does not hold, for example because of NULL.
+    /// The complement: true where the condition does not hold, also because of NULL.
     Not(Box<Filter>),
 }
 
@@ -115,7 +116,7 @@ pub enum Comparison {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Literal {
-    /// Typed text. For date and time columns ISO text or epoch seconds as an integer.
+    /// Typed text; for date and time columns ISO text, or epoch seconds as an integer.
     Text(String),
     /// A typed value.
     Value(Value),

@@ -93,7 +93,8 @@ impl Schema {
         }
     }
 
-    /// The documents that are put to its rows, which are queries; `None` of any other table.
+    /// For a table whose rows are stored queries, the definition of the documents that are matched
+    /// against them; `None` for any other table.
     pub fn documents(&self) -> Option<&Schema> {
         self.declared.as_ref()?.documents.as_deref()
     }
@@ -106,26 +107,28 @@ impl Schema {
     }
 }
 
-/// A table in SQL's own words, but for its columns. The engine keeps them, and reads the parts alone.
+/// What SQL declared of a table besides its columns. The engine stores it, and interprets only the
+/// parts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeclaredTable {
     /// The lines after the columns in `SHOW CREATE TABLE`, without commas: keys, foreign keys, checks.
     pub keys: Vec<String>,
     /// The text after the closing parenthesis: `ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`.
     pub options: String,
-    /// The parts of a distributed table: the tables, by the engine's names, whose rows it has instead of its own. If
-    /// several have a key, the last one's row counts. Such a table can be read like any other but not written.
+    /// The parts of a distributed table, by the engine's names: it has their rows instead of its
+    /// own. If several parts have a key, the row of the last one counts. Such a table can be read
+    /// like any other but not written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<String>,
-    /// The tables of other servers whose rows come after those of `parts`, as SQL names them. If several have a key,
-    /// the last one's row counts. The engine does not interpret them.
+    /// The tables of other servers whose rows come after those of `parts`, as SQL names them. If
+    /// several have a key, the row of the last one counts. The engine does not interpret them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<String>,
     /// How those servers are queried, by the names of settings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agent_settings: Vec<(String, String)>,
-    /// Of a table whose rows are queries: what the documents are that are put to them. It has no key. The engine reads
-    /// nothing in it.
+    /// For a table whose rows are stored queries, the definition of the documents that are matched
+    /// against them; it has no key. The engine does not interpret it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documents: Option<Box<Schema>>,
 }

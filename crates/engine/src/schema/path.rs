@@ -24,8 +24,9 @@ pub const PATH_TEXTS: Normalization =
 /// highest bit set.
 pub(crate) const FIRST_PATH_TEXTS: u32 = 1 << 30;
 
-/// An indexed path: each segment has its values, sorted. Or several paths: their combinations of values, or their
-/// texts for searches. Segments built before get them by background merges.
+/// An indexed path: each segment stores its values, sorted. Several paths share an index of their
+/// combinations of values, or of their texts for searches. Background merges add the index to older
+/// segments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathDef {
     /// The place in `columns` of a JSON column.
@@ -37,15 +38,15 @@ pub struct PathDef {
     /// Further paths, indexed together with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<Vec<String>>,
-    /// The texts that the paths lead to are searched, those within an array there too. Of other values the index knows
-    /// only which documents have some.
+    /// Whether the texts at the paths are indexed for searches, including those within an array
+    /// there. Of other values, the index records only which documents have some.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub texts: bool,
-    /// No two rows have the same number, text or boolean there, also as elements of an array there. Missing values,
-    /// null, arrays and objects are not compared.
+    /// Whether no two rows may have the same number, text or boolean there, also as an element of
+    /// an array there. Missing values, null, arrays and objects are not compared.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unique: bool,
-    /// The path stays when SQL drops a key that uses it. The engine ignores this.
+    /// Whether the path stays when SQL drops a key that uses it. The engine ignores this.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept: bool,
 }
@@ -69,22 +70,22 @@ impl PathDef {
         Some(Self { texts: false, ..Self::of_texts(column, paths)? })
     }
 
-    /// Its paths, each as its member names.
+    /// The paths, each as its member names.
     pub fn paths(&self) -> impl Iterator<Item = &[String]> {
         std::iter::once(self.names.as_slice()).chain(self.further.iter().map(Vec::as_slice))
     }
 
-    /// Whether it indexes combinations of values of several paths.
+    /// Whether this is an index of combinations of values of several paths.
     pub fn is_joint(&self) -> bool {
         !self.further.is_empty() && !self.texts
     }
 
-    /// Whether it indexes the values of a single path.
+    /// Whether this is an index of the values of a single path.
     pub fn is_plain(&self) -> bool {
         self.further.is_empty() && !self.texts
     }
 
-    /// Whether both index the same; for texts the order of paths does not matter.
+    /// Whether both describe the same index. For texts, the order of paths does not matter.
     pub fn is_along(&self, other: &Self) -> bool {
         let has_all = |one: &Self, other: &Self| {
             other.paths().all(|path| one.paths().any(|mine| mine == path))
@@ -97,12 +98,13 @@ impl PathDef {
     }
 }
 
-/// What an index of texts has in the place of all values of a document at a path that are no texts: a code point that
-/// is no character, so texts have it by mistake only.
+/// The term that stands, in an index of texts, for all values of a document at a path that are not
+/// texts. It is a code point that is not a character, so only malformed text contains it.
 pub(crate) const NO_TEXT: &str = "\u{ffff}";
 
-/// Whether an index of texts tells exactly which of them hold a text. Of one that ends with a single space, and of the
-/// code point U+FFFF alone, [`crate::Filter::PathTexts`] finds rows that do not hold it among those that do.
+/// Whether an index of texts decides exactly which of them contain this text. For a text that ends
+/// with a single space, and for the code point U+FFFF alone, [`crate::Filter::PathTexts`] also
+/// finds rows that do not contain it.
 pub fn texts_tell(text: &str) -> bool {
     let tells = |pattern: &Pattern| !pattern.needs_texts() && pattern.text() != NO_TEXT;
     Pattern::new(text, &PATH_TEXTS).is_none_or(|pattern| tells(&pattern))
@@ -116,11 +118,11 @@ pub enum PathValue {
     Null,
     /// `false` or `true`
     Bool(bool),
-    /// A number.
+    /// An integer that fits into 64 signed bits.
     Int(i64),
-    /// A number above those.
+    /// An integer above those that fits into 64 unsigned bits.
     Uint(u64),
-    /// Another number. Infinities sort above and below all others; NaN equals nothing.
+    /// Any other number. Infinities sort above and below all others; NaN equals nothing.
     Float(f64),
     /// A text.
     Text(String),

@@ -9,7 +9,7 @@ use remora_index::text::Normalization;
 
 use crate::Schema;
 
-/// The groups of a schema's synonyms, by normalised word.
+/// The groups of synonyms in a schema, by normalised word.
 #[derive(Default)]
 pub(crate) struct Synonyms {
     groups: Vec<Arc<[String]>>,

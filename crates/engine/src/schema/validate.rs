@@ -8,14 +8,15 @@ use crate::{
     value::{MAX_PRECISION, MAX_SCALE},
 };
 
-/// Enough for `database.table` in UTF-8, each of 64 of MySQL's characters, with a mark in front.
+/// The most bytes of a table's name: enough for `database.table` in UTF-8, each of 64 characters as
+/// in MySQL, with a mark in front.
 const MAX_NAME_BYTES: usize = 512;
-/// As in MySQL.
+/// The most columns of a table, as in MySQL.
 const MAX_COLUMNS: usize = 4_096;
-/// As in MariaDB; MySQL has 16.
+/// The most parts of a key, as in MariaDB; MySQL has 16.
 pub(super) const MAX_KEY_PARTS: usize = 32;
 const MAX_TEXTS: usize = 64;
-/// As in MySQL.
+/// The most secondary indexes of a table, as in MySQL.
 pub(super) const MAX_INDEXES: usize = 64;
 const MAX_DELIMITER_BYTES: usize = 255;
 /// Deepest nesting of the condition on rows; its stored form stays within the JSON reader's limit.
@@ -25,10 +26,11 @@ const MAX_SYNONYM_GROUPS: usize = 65_536;
 const MAX_SYNONYMS: usize = 256;
 /// Most bytes of the SQL declarations of a table and its columns.
 const MAX_DECLARED_BYTES: usize = 8 << 20;
-/// Most columns with keywords: a query's field limit has as many fields.
+/// The most columns with keywords. The field limit of a query has one bit for each of this many
+/// fields.
 const MAX_FIELDS: usize = 256;
 const MAX_PATHS: usize = 64;
-/// As deep as documents nest in MySQL.
+/// The most names of a path: as deep as MySQL lets documents nest.
 const MAX_PATH_NAMES: usize = 100;
 const MAX_PATH_BYTES: usize = 4_096;
 /// Most paths that are indexed together: as many as a key has parts.

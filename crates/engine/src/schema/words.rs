@@ -17,7 +17,7 @@ use crate::{Error, RequestPart, Result};
 /// The declaration of a table's keywords.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WordsDef {
-    /// Stable number; other settings get another one.
+    /// Stable number. Changed settings get another number.
     pub id: u32,
     /// Places in `columns`: field 0, 1, and so on.
     pub columns: Vec<usize>,
@@ -39,7 +39,7 @@ impl PartialEq for WordsDef {
     }
 }
 
-/// Tells the numbers of keywords in a segment from those of text indexes.
+/// The bit that distinguishes the numbers of keywords in a segment from those of text indexes.
 const WORDS_BIT: u32 = 1 << 31;
 
 impl WordsDef {
@@ -60,7 +60,7 @@ impl WordsDef {
         Ok(words)
     }
 
-    /// The same with another number.
+    /// The same declaration with another number.
     #[must_use]
     pub fn with_id(self, id: u32) -> Self {
         Self { id, ..self }

@@ -1,4 +1,4 @@
-//! A large batch in the writer's queue: its rows are staged, its segments are built.
+//! A large batch in the writer's queue. Its rows are staged, and its segments are built.
 
 use std::{collections::BTreeMap, sync::Arc};
 

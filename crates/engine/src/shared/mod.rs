@@ -38,7 +38,7 @@ use crate::{
     },
 };
 
-/// One open database.
+/// The state of one open database.
 pub(crate) struct DatabaseState {
     /// The data directory.
     pub directory: PathBuf,
@@ -54,14 +54,14 @@ pub(crate) struct DatabaseState {
     pub watchers: Watchers,
     /// The published snapshot.
     pub published: Published,
-    /// Tables that are read as one.
+    /// The cached definitions of tables that are read as one.
     pub united: United,
     /// The segment files. Locked during a checkpoint, so that only one runs at a time; `None` once the directory
     /// is released.
     pub files: Mutex<Option<SegmentFiles>>,
     /// Bytes of indexed text not yet in files, plus bytes of the log since the last checkpoint.
     pub unsaved_bytes: AtomicU64,
-    /// Why the last checkpoint failed; `None` if it did not.
+    /// Why the last checkpoint failed; `None` if it succeeded.
     pub checkpoint_failure: Mutex<Option<String>>,
     /// The number of running merges.
     pub merging: AtomicUsize,
@@ -106,7 +106,7 @@ impl DatabaseState {
         self.store.read().clone().ok_or(Error::Closed)
     }
 
-    /// An error once the database is closed.
+    /// Returns an error once the database is closed.
     pub fn check_open(&self) -> Result<()> {
         if self.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
     }
@@ -139,8 +139,8 @@ impl DatabaseState {
         self.published.stopped().unwrap_or(Error::Closed)
     }
 
-    /// Releases the directory. A running read may continue in what it has pinned, but cannot read the row store
-    /// any more.
+    /// Releases the directory. A running read may continue with the snapshot that it holds, but
+    /// cannot read the row store any more.
     pub fn release(&self) {
         self.closed.store(true, Ordering::Release);
         // Waits for a running checkpoint; a later one finds nothing.

@@ -1,4 +1,4 @@
-//! Segments built for a changed definition before it takes effect: see `write::ahead`.
+//! Segments that are built for a changed definition before it takes effect: see `write::prebuilt`.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl std::fmt::Debug for PrebuiltSegments {
     }
 }
 
-/// While it exists, the keys written since its position are recorded.
+/// Records the keys written since its position, as long as it exists.
 pub(crate) struct KeyRecording {
     shared: Arc<DatabaseState>,
     position: Position,

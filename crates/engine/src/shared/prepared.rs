@@ -46,7 +46,7 @@ pub(crate) struct PreparedTable {
     pub changes: Vec<PreparedChange>,
     /// For a large batch the segment of its rows; the changes then have no [`PreparedChange::row`].
     pub segment: Option<Arc<Segment>>,
-    /// The same while it is being built.
+    /// The segment of a large batch while it is still being built.
     pub indexing: Option<Indexing>,
     /// Bytes of indexed texts and path values.
     pub text_bytes: usize,
@@ -57,7 +57,7 @@ pub(crate) struct PreparedTable {
 /// A value at a unique path. Sorted by path, value and change.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct UniqueValue {
-    /// The position of the path among the table's.
+    /// The position of the path among the table's paths.
     pub path: usize,
     /// The value's bytes.
     pub value: Vec<u8>,
@@ -90,7 +90,7 @@ impl PreparedBatch {
         self.broken.is_some()
     }
 
-    /// Whether its rows are still being indexed.
+    /// Whether its rows are still being indexed by other threads.
     pub fn is_being_indexed(&self) -> bool {
         let mut indexings = self.tables.iter().filter_map(|table| table.indexing.as_ref());
         indexings.any(Indexing::is_under_way)
@@ -106,7 +106,7 @@ impl PreparedBatch {
         Ok(())
     }
 
-    /// Whether an earlier batch of its pipeline was not applied.
+    /// Whether an earlier batch of its pipeline failed.
     pub fn is_behind_failure(&self) -> bool {
         self.broken.as_ref().is_some_and(|broken| broken.load(Ordering::Acquire))
     }
@@ -139,7 +139,8 @@ impl PreparedBatch {
         changed.chain(protected)
     }
 
-    /// Hashes of everything that a later batch may have a precondition on: those keys, and unique values.
+    /// Hashes of everything that a later batch may have a precondition on: the keys of
+    /// [`Self::key_hashes`], and unique values.
     pub fn claims(&self) -> impl Iterator<Item = u64> + '_ {
         let unique = self.tables.iter().flat_map(|table| {
             let of = |one: &UniqueValue| {
@@ -150,7 +151,7 @@ impl PreparedBatch {
         self.key_hashes().chain(unique)
     }
 
-    /// The number of those keys.
+    /// The number of keys that [`Self::key_hashes`] returns.
     pub fn key_count(&self) -> usize {
         let protected = self.precondition.iter().flat_map(|precondition| &precondition.protected);
         let protected: usize = protected.map(|table| table.keys.len()).sum();

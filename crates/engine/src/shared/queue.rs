@@ -52,7 +52,7 @@ pub(crate) enum WatchOrder {
 
 /// Changes of definitions, to be done atomically.
 pub(crate) struct Definitions {
-    /// In order.
+    /// The definitions, in the order in which they are applied.
     pub definitions: Vec<Definition>,
     /// As in [`crate::ChangeBatch::positions`].
     pub positions: Vec<(String, String)>,
@@ -74,7 +74,7 @@ pub(crate) enum Taken {
     Watch(WatchOrder),
     /// As in [`Job::Hold`].
     Hold(Receiver<()>),
-    /// Timeout, or the queue was woken.
+    /// Nothing: the time is over, or the queue was woken.
     Nothing,
     /// The queue is closed and empty.
     Closed,
@@ -82,7 +82,7 @@ pub(crate) enum Taken {
 
 /// The queue: many producers, one consumer.
 pub(crate) struct WriteQueue {
-    /// Most bytes in the queue; a single larger batch is allowed.
+    /// The most bytes in the queue. A single larger batch is allowed.
     most_bytes: usize,
     state: Mutex<State>,
     filled: Condvar,
@@ -184,7 +184,7 @@ impl WriteQueue {
                     waiter.answer(Err(reason.clone()));
                 }
                 Job::Watch(WatchOrder::Forget(_, waiter)) => waiter.answer(Err(reason.clone())),
-                // The caller sees that its channel is closed.
+                // The caller notices that its channel is closed.
                 Job::Watch(WatchOrder::Begin(..)) | Job::Reserve(_) | Job::Hold(_) => {}
             }
         }

@@ -14,7 +14,7 @@ use crate::{
 pub(crate) struct OpenTransactions(Mutex<BTreeMap<Position, usize>>);
 
 impl OpenTransactions {
-    /// Transactions that began at these positions.
+    /// For tests: open transactions that began at these positions.
     #[cfg(test)]
     pub fn at(positions: &[u64]) -> Self {
         let open = Self::default();
@@ -41,7 +41,7 @@ impl OpenTransactions {
         }
     }
 
-    /// The position at which the oldest one began.
+    /// The position at which the oldest open transaction began.
     pub fn oldest(&self) -> Option<Position> {
         self.0.lock().first_key_value().map(|(position, _)| *position)
     }

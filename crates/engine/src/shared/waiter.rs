@@ -9,8 +9,8 @@ use crate::{Position, Result};
 /// The writer's end of a [`crate::Pending`].
 pub(crate) struct Waiter(Arc<Slot>);
 
-/// The receiving end. It sleeps without spinning: many callers wait for one sync, and spinning would take the
-/// cores from working threads.
+/// The receiving end of a [`crate::Pending`]. It sleeps without spinning. Many callers wait for one
+/// sync, and spinning would take the cores from working threads.
 pub(crate) struct Outcome(Arc<Slot>);
 
 #[derive(Default)]
@@ -24,7 +24,7 @@ enum State {
     #[default]
     Open,
     Answered(Result<Position>),
-    /// No outcome will come.
+    /// The writer ended without an outcome.
     Over,
 }
 

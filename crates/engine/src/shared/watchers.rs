@@ -1,4 +1,4 @@
-//! The registered watchers, for whom the writer keeps the feed.
+//! The registered watchers, for which the writer keeps the feed.
 
 use std::{
     collections::BTreeSet,
@@ -26,7 +26,7 @@ pub(crate) struct Watcher {
     pub name: Option<String>,
     /// The tables it watches; `None` for all.
     pub tables: Option<BTreeSet<String>>,
-    /// The batch behind which the feed has its changes.
+    /// The feed has this watcher's changes after this batch.
     pub since: Position,
     /// The position of a watcher without a name.
     pub passed: AtomicU64,
@@ -35,7 +35,7 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// A watcher that begins behind the batch `since`.
+    /// A watcher whose changes begin after the batch `since`.
     pub fn new(name: Option<String>, tables: Option<Vec<String>>, since: Position) -> Self {
         Self {
             name,

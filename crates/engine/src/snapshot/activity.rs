@@ -13,12 +13,13 @@ use remora_index::{BloomCounts, paths::PathSpec, segment::Segment};
 
 use super::SegmentView;
 
-/// The pause before the next merge after a failure, if a segment of the failed merge has gone since.
+/// The pause before the next merge after a failure, if an input segment of the failed merge is gone
+/// since.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause if nothing has changed; the pause doubles with each failure.
 const LAST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Searches tell the merges about every so many asked segments.
+/// Searches wake the merge threads each time they have asked this many segments together.
 const ASKED_STEP: u64 = 1 << 14;
 
 /// Counters of one table, shared by all its views. Updating them takes no lock.
@@ -26,7 +27,7 @@ const ASKED_STEP: u64 = 1 << 14;
 pub(crate) struct Activity {
     bloom_checks: AtomicU64,
     bloom_saves: AtomicU64,
-    /// How often a search asked a segment, and how often before the table's last change or merge.
+    /// How often searches asked a segment, and the same count at the table's last change or merge.
     asked: AtomicU64,
     asked_before: AtomicU64,
     merges: AtomicU64,
@@ -95,21 +96,23 @@ impl Activity {
         }
     }
 
-    /// Counts a search that asks so many segments; returns whether the merges should look at the table.
+    /// Counts a search that asks so many segments. Returns whether the merge threads should be
+    /// woken for the table.
     #[inline]
     pub fn asked(&self, segments: usize) -> bool {
         let before = self.asked.fetch_add(segments as u64, Relaxed);
         before / ASKED_STEP != before.wrapping_add(segments as u64) / ASKED_STEP
     }
 
-    /// Notes that rows were changed or segments merged.
+    /// Records that rows were changed or segments merged.
     pub fn changed(&self) {
         self.asked_before.store(self.asked.load(Relaxed), Relaxed);
     }
 
     /// How often searches have asked a segment since the last change or merge.
     pub fn asked_since_change(&self) -> u64 {
-        // In this order, so that a change in between does not make it negative.
+        // The order of the loads matters: a change in between must not make the difference
+        // negative.
         let before = self.asked_before.load(Relaxed);
         self.asked.load(Relaxed).saturating_sub(before)
     }
@@ -130,7 +133,8 @@ impl Activity {
         self.merge_failure.lock().as_ref().map(|failure| failure.why.clone())
     }
 
-    /// Whether merges skip a segment for now, because a merge of it failed. `segments` are all of the table.
+    /// Whether merges leave this segment out for now, because a merge of it failed. `segments` are
+    /// all segments of the table.
     pub fn holds_back(
         &self,
         segment: &Arc<Segment>,

@@ -10,7 +10,7 @@ use crate::{
     },
 };
 
-/// The rows that are not hidden.
+/// The rows of a table except the hidden ones.
 pub(crate) struct HiddenRows {
     rows: Arc<dyn RowReader>,
     hidden: HashSet<Vec<u8>>,

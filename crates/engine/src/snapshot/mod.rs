@@ -1,5 +1,5 @@
-//! The snapshot that a reader pins, with the state of every table at one position; and the newest snapshot, which the
-//! writer and the merges replace.
+//! The snapshot that a reader holds, with the state of every table at one position; and the newest
+//! snapshot, which the writer and the merges replace.
 
 mod activity;
 mod hidden_rows;
@@ -82,7 +82,8 @@ pub(crate) struct TableView {
     pub parts: Arc<[(String, usize)]>,
     /// The rows at the same position.
     pub rows: Arc<dyn RowReader>,
-    /// The number under which staged rows are stored that are read instead of the table's.
+    /// The number under which rows of the table are staged, if any. A staged row takes precedence
+    /// over the table's own.
     pub staged: Option<u32>,
     /// Its counters of look-ups and merges.
     pub activity: Arc<Activity>,

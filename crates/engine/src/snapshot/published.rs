@@ -30,7 +30,8 @@ pub(crate) struct Published {
 #[derive(Default)]
 struct Gate {
     claimed: Vec<Arc<Segment>>,
-    /// The number of threads that wait until there are no claims; no other thread gets one meanwhile.
+    /// The number of threads that wait until there are no claims. Meanwhile no other thread can
+    /// claim segments.
     waiting_for_all: usize,
     stopped: Option<Error>,
 }
@@ -192,7 +193,7 @@ impl Published {
     }
 }
 
-/// Waits; false if `deadline` has passed.
+/// Waits for a signal. Returns false if `deadline` has passed.
 fn wait(condition: &Condvar, gate: &mut MutexGuard<'_, Gate>, deadline: Option<Instant>) -> bool {
     match deadline {
         None => condition.wait(gate),

@@ -1,4 +1,4 @@
-//! The keys that two segments share: computed once, because neither changes.
+//! The keys that two segments share. They are computed once, because segments never change.
 
 use std::{
     collections::HashMap,
@@ -11,9 +11,10 @@ use remora_index::{Keys, segment::Segment};
 /// Pairs of documents with the same key, of the first and the second segment.
 type Pairs = Arc<[(u32, u32)]>;
 
-/// The cache is cleaned of dropped segments only if it has more pairs of segments than this.
+/// The cache is cleaned of dropped segments only if it has more pairs of segments than this, or more
+/// pairs of documents than [`MANY_DOCUMENTS`].
 const FEW: usize = 1_024;
-/// Or if it has more pairs of documents than this; each takes 8 bytes.
+/// See [`FEW`]. Each pair of documents takes 8 bytes.
 const MANY_DOCUMENTS: usize = 1 << 20;
 
 /// A cache of the shared keys of pairs of segments, while both exist.
@@ -22,7 +23,8 @@ pub(super) struct SameKeys(Mutex<SegmentPairCache>);
 
 #[derive(Default)]
 struct SegmentPairCache {
-    /// By the addresses of the segments, which are not reused while weak references exist.
+    /// The entries, by the addresses of the segments. Addresses are not reused while weak
+    /// references exist.
     pairs: HashMap<(usize, usize), Held>,
     /// The number of entries after the last cleaning.
     left: usize,
@@ -45,8 +47,9 @@ impl Held {
 }
 
 impl SameKeys {
-    /// The documents with the same keys of two segments, ordered by those of the first. Cost: a look-up for each
-    /// key of the smaller segment that lies in the larger one's range; nothing if cached.
+    /// The documents with the same keys in two segments, ordered by those of the first. Cost: a
+    /// look-up for each key of the smaller segment that lies in the range of the larger one; none
+    /// if cached.
     pub fn of(&self, first: &Arc<Segment>, second: &Arc<Segment>) -> Pairs {
         let place = (Arc::as_ptr(first) as usize, Arc::as_ptr(second) as usize);
         if let Some(held) = self.0.lock().pairs.get(&place) {

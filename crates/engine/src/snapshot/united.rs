@@ -1,9 +1,10 @@
-//! Several tables as one: a view of all their segments, without the rows whose keys later tables have.
+//! Several tables read as one: a view of all their segments, without the rows whose keys later
+//! tables have.
 //!
-//! A table is many segments already, so tables that are alike form one view of more segments. The view reads like one
-//! table with the same rows: every count, of rows and of keywords, is of live documents, and a document whose key a
-//! later table has is not live. The keys that two segments share never change; they are computed once and kept
-//! ([`SameKeys`]).
+//! A table consists of many segments anyway, so tables with the same definition form one view of
+//! more segments. The view reads like one table with the same rows: all counts, of rows and of
+//! keywords, are of live documents, and a document whose key a later table has is not live. The
+//! keys that two segments share never change, so they are computed once and cached ([`SameKeys`]).
 
 use std::{
     collections::HashMap,
@@ -51,7 +52,8 @@ impl SegmentIdentity {
     }
 }
 
-/// The live documents of a segment, given these later segments. Does not keep the segment alive.
+/// The deleted documents of a segment, including those that these later segments hide. Does not
+/// keep the segment in memory.
 struct Hidden {
     of: SegmentIdentity,
     later: Arc<[SegmentIdentity]>,

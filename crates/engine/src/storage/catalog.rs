@@ -1,4 +1,4 @@
-//! What the store holds besides rows: definitions, positions, the log of changed keys.
+//! What the store contains besides rows: definitions, positions, and the log of changed keys.
 //!
 //! ```text
 //! meta   "position"          -> u64                 the last batch
@@ -33,9 +33,9 @@ const TABLE: &[u8] = b"table/";
 const HISTORY: &[u8] = b"history/";
 const SOURCE: &[u8] = b"source/";
 const STAGED: &[u8] = b"staged";
-/// The key that an earlier version put there during a large batch.
+/// A key that an earlier version stored during a large batch.
 const UNDO: &[u8] = b"undo";
-/// Bytes of keys at which a log entry ends; more keys go to further entries.
+/// The size at which a log entry ends, in bytes of keys; further keys go to the next entry.
 const LOG_ENTRY_BYTES: usize = 1 << 20;
 
 /// The position of the last committed batch.
@@ -169,12 +169,12 @@ pub(crate) fn read_staged(store: &dyn StoreSnapshot) -> Result<Option<(u32, Posi
     Ok(found)
 }
 
-/// Marks as committed what is staged under a number.
+/// Marks the rows that are staged under a number as committed.
 pub(crate) fn put_staged(batch: &mut StoreBatch, number: u32, position: Position) {
     batch.put(Keyspace::Meta, staged_mark(number), position.0.to_le_bytes());
 }
 
-/// Removes that mark: nothing is staged under the number any more.
+/// Removes the mark of [`put_staged`]: nothing is staged under the number any more.
 pub(crate) fn delete_staged(batch: &mut StoreBatch, number: u32) {
     batch.delete(Keyspace::Meta, staged_mark(number));
 }

@@ -8,8 +8,8 @@ use std::{
 
 use crate::{Error, Result};
 
-/// Replaces a file as a whole: after a crash it has the old bytes or the new ones. The new ones are durable on
-/// return.
+/// Replaces a file as a whole. After a crash it has either the old bytes or the new ones. The new
+/// bytes are durable on return.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let temporary = path.with_extension("tmp");
     let write = || -> std::io::Result<()> {
@@ -20,7 +20,7 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
         path.parent().map_or(Ok(()), sync_directory)
     };
     write().map_err(|error| {
-        // A leftover would only take room; the next attempt overwrites it.
+        // A leftover file would only take space, and the next attempt overwrites it.
         let _ = fs::remove_file(&temporary);
         io_error("write", path, &error)
     })

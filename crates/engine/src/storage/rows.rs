@@ -8,13 +8,13 @@ use super::{
 };
 use crate::{Error, Result, Row, encode::RowFormat};
 
-/// Advice for errors about rows that cannot be read.
+/// Advice in errors about rows that cannot be read.
 pub(crate) const DAMAGED_ROWS: &str = "; stop the server, have `remora check` list what else is damaged, \
                                        then restore a backup, or copy or import the table again";
 
-/// Staged rows that a scan reads at once.
+/// The number of staged rows that a scan reads at once.
 const AHEAD_ROWS: usize = 1_024;
-/// Bytes of staged rows at which such a read ends.
+/// The size, in bytes of staged rows, at which such a read ends early.
 const AHEAD_BYTES: usize = 1 << 20;
 
 /// Reads the rows of one table at one position.
@@ -90,7 +90,7 @@ impl StoredRows {
         Error::Corrupt(format!("{what}, of table {:?}{DAMAGED_ROWS}", self.format.schema().name))
     }
 
-    /// Adds the key of the row as well.
+    /// As [`Self::damaged`], with the key of the row.
     fn damaged_row(&self, error: Error, key: &[u8]) -> Error {
         match error {
             Error::Corrupt(what) => self.damaged(Error::Corrupt(format!("{what}, key {key:02x?}"))),

@@ -1,4 +1,4 @@
-//! The segment files.
+//! The segment files of a data directory.
 //!
 //! A file is renamed to its name after its bytes are durable, and no name is used twice, so a file that the manifest
 //! names is complete. Files are deleted only by [`SegmentFiles::remove_all_but`]: those that a durable manifest does
@@ -31,7 +31,7 @@ pub(crate) struct SegmentFiles {
     next_number: u64,
     /// Live segments that have a file. Weak references, because merges drop segments.
     saved: Vec<(Weak<Segment>, SegmentRecord)>,
-    /// Files of segments that no manifest names yet; kept as long as those segments live.
+    /// Files of segments that no manifest names yet. They are kept as long as those segments exist.
     ahead: Vec<(Weak<Segment>, u64)>,
     /// The manifest on disk, once this process has read or written one.
     manifest: Option<Manifest>,

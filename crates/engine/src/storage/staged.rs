@@ -70,7 +70,7 @@ pub(crate) struct StagedMove {
 }
 
 impl StagedMove {
-    /// Nothing is moved yet.
+    /// The start of the move.
     pub fn new(number: u32, position: Position) -> Self {
         Self { number, position, from: Vec::new(), log_parts: BTreeMap::new() }
     }

@@ -14,9 +14,9 @@ use smallvec::SmallVec;
 pub(crate) const MAX_PRECISION: u8 = 65;
 /// Most digits of the fraction, as in MariaDB; MySQL has 30.
 pub(crate) const MAX_SCALE: u8 = 38;
-/// Beyond this exponent the result is zero or an overflow, whatever the digits.
+/// For exponents beyond this, the result is zero or an overflow, whatever the digits.
 const MAX_EXPONENT: i32 = 10_000;
-/// Longer texts are refused.
+/// Longer texts are refused, in bytes.
 const MAX_TEXT_BYTES: usize = 10_000;
 
 /// An exact decimal as canonical text: an optional `-`, integer digits without leading zeros (at least one), and as
@@ -66,14 +66,14 @@ impl Decimal {
     pub fn from_scaled(scaled: i128, scale: u8) -> Self {
         let scale = usize::from(scale);
         let point = usize::from(scale > 0);
-        // From the last digit to the first.
+        // The digits are written from the last to the first.
         let mut text: SmallVec<[u8; 64]> = SmallVec::new();
         let mut left = scaled.unsigned_abs();
         while left > 0 || text.len() <= scale + point {
             if point > 0 && text.len() == scale {
                 text.push(b'.');
             }
-            // Most fit in 64 bits, which are divided in a fraction of the time.
+            // Most numbers fit into 64 bits, whose division is much faster.
             let digit = match u64::try_from(left) {
                 Ok(narrow) => {
                     left = u128::from(narrow / 10);
@@ -127,8 +127,8 @@ impl fmt::Display for Decimal {
     }
 }
 
-/// By size, for any scales. Numbers that differ only in trailing zeros are ordered by scale, so that equal numbers
-/// have equal text.
+/// Orders by size, whatever the scales. Numbers that differ only in trailing zeros are ordered by
+/// scale, so that equal numbers have equal text.
 impl Ord for Decimal {
     fn cmp(&self, other: &Self) -> Ordering {
         let (negative, integer, fraction) = self.parts();

@@ -1,4 +1,4 @@
-//! Values: what a column of a row holds, their order and their text.
+//! Values: the contents of a row's columns, with their order and their text form.
 
 mod decimal;
 mod stored;
@@ -60,7 +60,7 @@ impl Value {
         matches!(self, Self::Null)
     }
 
-    /// The order among values of different types.
+    /// The order among values of different types, such as NULL before all others.
     fn rank(&self) -> u8 {
         match self {
             Self::Null => 0,

@@ -1,4 +1,4 @@
-//! What a changed definition means for stored rows and segments.
+//! What a changed definition requires of stored rows and segments.
 //!
 //! Rows are never rewritten: the history of their layouts grows (see `encode::layout`). Segments stay if everything
 //! they lack is NULL in all their documents; otherwise the table is indexed again.
@@ -33,7 +33,7 @@ pub(super) fn alter(old: &RowFormat, schema: Schema, fills: &[(u32, Value)]) -> 
     change.check_key()?;
     let mut history = old.history().clone();
     let mut index_anew = schema.required != old.schema().required;
-    // Keyword settings with the same id are the same.
+    // Keyword settings with the same id are equal.
     let number = |schema: &Schema| schema.words.as_ref().map(|words| words.id);
     index_anew |= schema.words.is_some() && number(&schema) != number(old.schema());
     for column in &schema.columns {

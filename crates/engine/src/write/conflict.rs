@@ -1,5 +1,5 @@
-//! Checks what a batch expects of its keys (transaction conflicts). This runs in the writer thread, at the batch's
-//! place in the commit order, so the result is exact and needs no lock.
+//! Checks the preconditions of a batch (transaction conflicts). This runs in the writer thread, at
+//! the batch's place in the commit order, so the result is exact and needs no lock.
 
 use super::{
     prepare::exists,
@@ -14,8 +14,8 @@ use crate::{
 };
 
 impl Writer<'_> {
-    /// Refuses a batch whose expectations do not hold: keys unwritten since its snapshot, unique values free,
-    /// inserted keys absent.
+    /// Refuses a batch whose preconditions do not hold: that its keys were not written since its
+    /// snapshot, that its unique values are free, and that the keys of its inserts are absent.
     pub(super) fn check_expectations(&self, batch: &PreparedBatch) -> Result<()> {
         let current = self.shared.published.load();
         if let Some(precondition) = &batch.precondition {

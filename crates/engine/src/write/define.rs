@@ -106,7 +106,7 @@ impl Writer<'_> {
             catalog::put_sources(&mut commit, positions.iter().map(|(name, at)| (name, at)));
         }
         let feed = self.recorded_defined(&events, position, &mut commit)?;
-        // Always synced: definitions are rare, and all rows depend on them.
+        // Always synced: definitions change rarely, and all rows depend on them.
         self.commit_to_store(commit, true)?;
         if advances_position {
             self.position = position;

@@ -30,10 +30,10 @@ const GENERATIONS: u64 = 8;
 /// Bytes of staged rows that are recorded per commit.
 const STAGED_BYTES: usize = if cfg!(test) { 64 } else { 256 << 10 };
 
-/// The writer's state of the feed.
+/// The feed as the writer knows it.
 #[derive(Clone)]
 pub(super) struct Feed {
-    /// Oldest first; entries are added to the last one.
+    /// The generations, oldest first. Entries are added to the last one.
     generations: VecDeque<Generation>,
     /// For each table number: the definition that the last generation holds, and its number.
     known: FxHashMap<u32, (Arc<RowFormat>, u64)>,
@@ -43,24 +43,24 @@ pub(super) struct Feed {
     pub is_unfinished: bool,
 }
 
-/// The state before the commit that is recorded.
+/// The state before the commit whose changes are recorded.
 pub(super) struct RecordContext<'m> {
     /// The tables.
     pub current: &'m Snapshot,
     /// The rows.
     pub store: &'m Arc<dyn StoreSnapshot>,
-    /// Whose tables are recorded.
+    /// The watchers, whose tables are recorded.
     pub watchers: &'m Watchers,
 }
 
-/// How far the staged rows of a large batch are recorded.
+/// The progress of recording the staged rows of a large batch.
 pub(super) struct StagedCursor {
     from: Vec<u8>,
     entries: Entries,
 }
 
 impl StagedCursor {
-    /// Nothing of the batch at this position is recorded yet.
+    /// A cursor before the first row of the batch at this position.
     pub fn begin(position: Position) -> Self {
         Self { from: Vec::new(), entries: Entries::new(position) }
     }
@@ -151,7 +151,7 @@ impl Feed {
         Ok((position.0, bytes))
     }
 
-    /// Records what a group of batches changes. `first` is the position of the first batch.
+    /// Records the changes of a group of batches. `first` is the position of the first batch.
     pub fn record(
         &mut self,
         batches: &[PreparedBatch],
@@ -164,7 +164,7 @@ impl Feed {
             return Ok(());
         }
         self.rotate(&**context.store, commit)?;
-        // The rows that earlier batches of the group leave.
+        // The rows as earlier batches of the group leave them.
         let mut changed: FxHashMap<(u32, &[u8]), Option<&[u8]>> = FxHashMap::default();
         for (batch, position) in batches.iter().zip((first.0..).map(Position)) {
             let mut entries = Entries::new(position);
@@ -287,7 +287,7 @@ impl Feed {
             }
             generation.put(&mut commit);
         }
-        // The removed entries may include definitions: they are put again.
+        // The removed entries may include definitions, so all are put again when needed.
         self.known.clear();
         self.is_unfinished = !commit.is_empty();
         Ok((!commit.is_empty()).then_some(commit))
@@ -333,8 +333,8 @@ impl<'m> RecordContext<'m> {
     }
 }
 
-/// The stored row before the change. If the segments have all rows of the table, they are asked first whether there
-/// is one.
+/// The stored row before the change. If the segments contain all rows of the table, they are asked
+/// first whether there is such a row.
 fn old_row(view: &TableView, rows: &dyn RowReader, key: &[u8]) -> Result<Option<Vec<u8>>> {
     let knows_all = view.schema.required.is_none();
     if knows_all && !view.segments.iter().any(|segment| segment.has_live(key)) {

@@ -16,7 +16,8 @@ use crate::{
 /// The changes of a group by table number, indexed.
 pub(crate) struct IndexedGroup<'b> {
     pub tables: BTreeMap<u32, Runs<'b>>,
-    /// What the group counts towards the next checkpoint: bytes of text in new segments and of log entries.
+    /// The bytes of text in new segments and of log entries, which count towards the next
+    /// checkpoint.
     pub unsaved_bytes: u64,
 }
 
@@ -35,7 +36,8 @@ struct Run<'b> {
 type Small<'b> = BTreeMap<&'b [u8], &'b PreparedChange>;
 
 impl<'b> IndexedGroup<'b> {
-    /// Indexes what the callers did not: one segment for each table and run of small batches.
+    /// Indexes the rows that callers have not indexed: one segment for each table and run of small
+    /// batches.
     pub fn new(batches: &'b [PreparedBatch]) -> Result<Self> {
         let mut by_table: BTreeMap<u32, Vec<&'b PreparedTable>> = BTreeMap::new();
         let mut unsaved_bytes = 0;

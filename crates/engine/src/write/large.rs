@@ -50,7 +50,7 @@ const STAGED_MOVE_POLL: Duration = Duration::from_millis(100);
 const SEGMENTS: usize = 40;
 /// Most segments merged at once.
 const MERGED_SEGMENTS: usize = 32;
-/// A merge makes no segment larger than about this.
+/// The approximate size limit of segments that a merge makes.
 const MERGED_BYTES: u64 = 256 << 20;
 /// Up to this many documents, the keys of a segment are looked up among the staged rows. For larger segments the
 /// staged rows are looked up in the segment.
@@ -242,7 +242,8 @@ impl LargeBatch {
         store.commit(commit, false).map_err(|error| self.shared.poison(&error))
     }
 
-    /// Does the lookups here that the writer would otherwise do: they take long on large tables.
+    /// Does the look-ups that the writer would otherwise do, because they take long on large
+    /// tables.
     fn find_all_replaced(&mut self) -> Result<()> {
         let current = self.shared.published.load();
         let store = self.shared.store()?.snapshot();
@@ -454,7 +455,8 @@ impl Writer<'_> {
         self.position = position;
         // It is committed, but only a restart can show it: end writing.
         self.publish_large(&mut large).map_err(|error| match error {
-            // `Full` would mean that the caller can try again, which is wrong after the commit.
+            // [`Error::Full`] would invite the caller to try again, which is wrong after the
+            // commit.
             Error::Full(reason) => self.shared.poison(&Error::Poisoned(reason)),
             other => self.shared.poison(&other),
         })?;
@@ -526,7 +528,7 @@ impl Writer<'_> {
         moved.map(|_| ())
     }
 
-    /// Moves some rows; returns what is left to move.
+    /// Moves some rows. Returns the rest of the move; `None` if all rows are moved.
     fn move_staged_part(&mut self, staged_move: StagedMove) -> Result<Option<StagedMove>> {
         let current = self.shared.published.load();
         let is_there = |table: u32| find_table(&current, table).is_some();

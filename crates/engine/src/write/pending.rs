@@ -45,7 +45,7 @@ impl Pipeline {
         Ok(pending)
     }
 
-    /// Whether a batch of it failed.
+    /// Whether a batch of this pipeline failed.
     pub fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Acquire)
     }

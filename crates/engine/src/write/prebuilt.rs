@@ -17,7 +17,7 @@ use crate::{
     snapshot::SegmentView,
 };
 
-/// Segments built ahead, brought up to date.
+/// Prebuilt segments that were brought up to date.
 pub(super) struct RebasedSegments {
     pub number: u32,
     pub schema: Schema,
@@ -54,8 +54,8 @@ pub(crate) fn prebuild_segments(
 }
 
 impl Writer<'_> {
-    /// Updates segments built ahead with the rows written since. `None` if those rows are not known any more or the
-    /// table has changed.
+    /// Updates prebuilt segments with the rows written since. `None` if those rows are not known
+    /// any more or the table has changed.
     pub(super) fn rebase_segments(
         &self,
         ahead: &PrebuiltSegments,

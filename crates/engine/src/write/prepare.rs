@@ -18,15 +18,16 @@ use crate::{
     snapshot::Snapshot,
 };
 
-/// From this many changes of a table on, they get a segment of their own.
+/// A table's changes get a segment of their own if there are at least this many of them, or if their
+/// rows have at least [`LARGE_BYTES`].
 const LARGE_CHANGES: usize = 1_024;
-/// From this many bytes of rows of a table on, likewise.
+/// See [`LARGE_CHANGES`].
 const LARGE_BYTES: usize = 1 << 20;
 
 /// Most bytes of a value that segments hold.
 const MAX_INDEXED_BYTES: usize = remora_index::column::MAX_VALUE_BYTES;
 
-/// Memory that a batch takes besides its changes.
+/// The memory that a batch takes besides its changes, in bytes.
 const BATCH_BYTES: usize = 256;
 
 /// Checks and encodes a batch against the tables of `snapshot`. `row_columns` says which columns its rows contain.
@@ -77,7 +78,7 @@ pub(crate) fn prepare(
     unique
         .map(|table| table.number)
         .try_for_each(|number| wait_for_unique_paths(shared, number))?;
-    // All checks of the rows are done.
+    // All checks of the rows are done, so indexing them is worthwhile.
     tables.iter_mut().for_each(|table| table.index_if_large(&shared.indexers));
     let bytes: usize = tables.iter().map(PreparedTable::bytes).sum();
     let positions = batch.positions;

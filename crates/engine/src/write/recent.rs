@@ -43,7 +43,8 @@ impl RecentWrites {
         }
     }
 
-    /// Records that keys of these tables were written, too many to record each.
+    /// Records that any key of these tables may have been written, because there are too many to
+    /// record each.
     pub fn note_tables(
         &mut self,
         open: &OpenTransactions,
@@ -71,7 +72,7 @@ impl RecentWrites {
         self.keys.len().saturating_add(count) <= MAX_NOTED / 2
     }
 
-    /// Whether a key with this hash was written after `since`, or may have been.
+    /// Whether a key with this hash was, or may have been, written after `since`.
     pub fn is_written(&self, table: u32, hash: u64, since: Position) -> bool {
         let after = |position: Option<&Position>| position.is_some_and(|at| *at > since);
         after(self.keys.get(&hash)) || self.is_table_written(table, since)

@@ -33,7 +33,7 @@ impl Writer<'_> {
     pub(super) fn watch(&mut self, order: WatchOrder) {
         match order {
             WatchOrder::Begin(name, tables, answer) => {
-                // The caller may be gone.
+                // The caller may have stopped waiting.
                 let _ = answer.send(self.begin_watching(name, tables));
             }
             WatchOrder::Forget(name, waiter) => waiter.answer(self.forget_watcher(&name)),
@@ -178,7 +178,8 @@ impl Writer<'_> {
         let Some(mut feed) = feed else { return };
         feed.is_unfinished = false;
         self.feed = Some(feed);
-        // After a full disk it is tried again with the next commit; any other error has ended writing.
+        // After a full disk, trimming is tried again with the next commit. Any other error has
+        // already ended writing.
         let _ = self.trim_feed();
     }
 

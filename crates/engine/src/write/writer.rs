@@ -108,7 +108,7 @@ impl Writer<'_> {
                     waiter.answer(self.define(definitions));
                 }
                 Taken::Reserve(answer) => {
-                    // The caller may be gone.
+                    // The caller may have stopped waiting.
                     let _ = answer.send(self.reserve());
                 }
                 Taken::Large(large, waiter) => waiter.answer(self.commit_large(large)),

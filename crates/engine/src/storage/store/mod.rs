@@ -22,7 +22,7 @@ use crate::Result;
 /// Bytes from the store, shared with its cache: a clone copies nothing.
 pub(crate) type StoredBytes = fjall::Slice;
 
-/// Gets a key and its value; returning false ends the scan.
+/// Called with a key and its value. Returning false ends the scan.
 pub(crate) type EntryVisitor<'v> = dyn FnMut(&[u8], &[u8]) -> Result<bool> + 'v;
 
 /// An ordered map of the store.
@@ -137,8 +137,8 @@ pub(crate) trait Store: Send + Sync {
     fn refusal(&self) -> Option<String> {
         None
     }
-    /// Makes room if it can, and takes writes again if there is room; otherwise returns the refusal. Call it in the
-    /// thread that commits.
+    /// Makes room if it can, and takes writes again if there is room. Otherwise returns the refusal
+    /// as an error. Call it in the thread that commits.
     fn resume(&self) -> Result<()> {
         Ok(())
     }

@@ -11,7 +11,7 @@ pub(crate) struct Poison {
 }
 
 impl Poison {
-    /// [`Error::Poisoned`] once a write has failed.
+    /// Returns [`Error::Poisoned`] once a write has failed.
     pub fn check(&self) -> Result<()> {
         match self.reason.get() {
             Some(reason) => Err(Error::Poisoned(reason.clone())),

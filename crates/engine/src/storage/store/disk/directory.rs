@@ -1,5 +1,5 @@
-//! Checks a directory before fjall opens it: fjall takes missing files for files that never existed, and deletes what
-//! belonged to them.
+//! Checks a directory before fjall opens it. fjall treats missing files as files that never
+//! existed, and deletes the data that belonged to them.
 
 use std::{
     ffi::OsString,
@@ -25,11 +25,11 @@ const TABLES: &str = "tables";
 const FIRST_JOURNAL: &str = "0.jnl";
 /// The extension of fjall's journals.
 pub(super) const JOURNAL: &str = "jnl";
-/// What fjall creates in a new database.
+/// The files and folders that fjall creates in a new database.
 const MADE: [&str; 4] = [FJALL_MARKER, KEYSPACES, FIRST_JOURNAL, "lock"];
 
-/// Refuses a directory that is not ours, or that fjall would open with rows missing. Removes what an interrupted
-/// creation left.
+/// Refuses a directory that is not a store of this program, or that fjall would open with rows
+/// missing. Removes what an interrupted creation left.
 pub(super) fn examine(directory: &Path) -> Result<()> {
     remove_unmade(directory)?;
     refuse_strangers(directory)?;
@@ -38,8 +38,9 @@ pub(super) fn examine(directory: &Path) -> Result<()> {
     refuse_lost_keyspaces(directory)
 }
 
-/// Removes what an interrupted creation left, after a kill or on a full disk: fjall can neither open it nor create it
-/// again. It never had rows: its journal is blank, and there is neither a list of definition files nor such a file.
+/// Removes what an interrupted creation left, after a kill or on a full disk: fjall can neither
+/// open it nor create it again. It never contained rows: its journal is blank, and it has neither a
+/// list of definition files nor such a file.
 fn remove_unmade(directory: &Path) -> Result<()> {
     let failed = |error: std::io::Error| {
         Error::of_system(&error, format!("cannot clear {}: {error}", directory.display()))
@@ -87,12 +88,12 @@ fn names(directory: &Path) -> std::io::Result<Vec<OsString>> {
     }
 }
 
-/// A missing file counts as removed.
+/// Treats a missing file as removed.
 fn absent(error: std::io::Error) -> std::io::Result<()> {
     if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
-/// Whether a journal was never written to: it is created at full length, filled with zeros.
+/// Whether a journal was never written to. A journal is created at full length, filled with zeros.
 fn is_blank(journal: &Path) -> std::io::Result<bool> {
     let mut file = std::fs::File::open(journal)?;
     let mut part = vec![0; 1 << 20];
@@ -117,7 +118,8 @@ fn refuse_strangers(directory: &Path) -> Result<()> {
     if ours { Ok(()) } else { Err(not_ours(directory)) }
 }
 
-/// Refuses a store without a file whose absence makes fjall believe that there never were rows, and remove them.
+/// Refuses a store that lacks a file without which fjall would conclude that there never were rows,
+/// and remove them.
 fn refuse_incomplete(directory: &Path) -> Result<()> {
     if !directory.join(FJALL_MARKER).is_file() {
         return Ok(());
@@ -167,8 +169,9 @@ pub(super) fn not_ours(directory: &Path) -> Error {
     Error::missing(Missing::Path, message)
 }
 
-/// Refuses a store in which a keyspace lacks its list of files: fjall would take it for a dropped one and remove the
-/// rest. A keyspace that was really dropped is not in the definitions any more.
+/// Refuses a store in which a keyspace lacks its list of files. fjall would treat the keyspace as
+/// dropped and remove the rest of it. A keyspace that was really dropped is not in the definitions
+/// any more.
 fn refuse_lost_keyspaces(directory: &Path) -> Result<()> {
     let Ok(keyspaces) = std::fs::read_dir(directory.join(KEYSPACES)) else { return Ok(()) };
     let mut without = keyspaces.filter_map(|entry| {
@@ -188,7 +191,7 @@ fn is_defined(directory: &Path, number: u64) -> Result<bool> {
     let config = Config::new(directory.join(DEFINITIONS), numbers(), numbers());
     let key = [b"n", number.to_be_bytes().as_slice()].concat();
     let look_up = || config.open()?.get(&key, SeqNo::MAX);
-    // fjall panics on damaged data, as when it opens the database.
+    // fjall panics on damaged data, here as well as when it opens the database.
     let found =
         catch_unwind(AssertUnwindSafe(look_up)).unwrap_or(Err(lsm_tree::Error::Unrecoverable));
     found.map(|name| name.is_some()).map_err(|error| store_error(error.into()))

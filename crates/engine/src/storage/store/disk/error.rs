@@ -1,10 +1,10 @@
-//! Translates errors of fjall.
+//! Translates fjall's errors into the engine's.
 
 use std::io::ErrorKind;
 
 use crate::Error;
 
-/// System errors that mean damaged data, not a failing disk.
+/// Kinds of system errors that mean damaged data rather than a failing disk.
 const DAMAGE: [ErrorKind; 4] = [
     ErrorKind::NotFound,
     ErrorKind::UnexpectedEof,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! store/             fjall's own files, of its disk format 3
-//! keyspaces          "meta", "log", "rows-N" for table number N, "small" for small tables (places.rs)
+//! keyspaces          "meta", "log", "rows-N" for table number N, "small" for small tables (placement.rs)
 //! key in a keyspace  the key itself; a key of n zero bytes and nothing else (n from 0) is stored as n + 1
 //!                    zero bytes, because fjall has no empty key. The order of keys stays the same.
 //! ```
@@ -91,7 +91,7 @@ const LAST_PAUSE: Duration = Duration::from_secs(60);
 
 /// The store on disk.
 pub(crate) struct DiskStore {
-    /// `None` after it could not be reopened.
+    /// The open database; `None` if it could not be reopened.
     opened: RwLock<Option<Opened>>,
     directory: PathBuf,
     options: StoreOptions,
@@ -103,7 +103,8 @@ pub(crate) struct DiskStore {
     slots: SnapshotSlots,
     /// Sequence number of the last change of rows. Older snapshots do not show the current rows.
     last_rows: AtomicU64,
-    /// The same for the last drop of a small table's rows, which does not take the lock `writing`.
+    /// The sequence number of the last drop of a small table's rows, which is done without the lock
+    /// `writing`.
     last_drop: AtomicU64,
     /// How often the store was reopened, or rows were dropped to make room.
     reopen_count: AtomicU64,
@@ -115,7 +116,8 @@ pub(crate) struct DiskStore {
 struct Writing {
     /// The number of the last committed batch.
     batches: u64,
-    /// When to reopen a stopped database even without room, and the pause until the time after that.
+    /// When a stopped database is reopened even if the disk is still full, and the pause before the
+    /// time after that.
     next_reopening: Option<Instant>,
     pause: Duration,
     /// Bytes written since old versions were last forgotten.
@@ -157,7 +159,7 @@ impl DiskStore {
         })
     }
 
-    /// An error if it takes no writes.
+    /// Returns an error if the store takes no writes.
     fn check(&self) -> Result<()> {
         self.poison.check()?;
         self.refusal().map_or(Ok(()), |reason| Err(Error::Full(reason)))
@@ -167,7 +169,7 @@ impl DiskStore {
     fn with<T>(&self, run: impl FnOnce(&Opened) -> T) -> Result<T> {
         match &*self.opened.read_recursive() {
             Some(opened) => Ok(run(opened)),
-            // After a full disk the opening is tried again.
+            // After a full disk, opening is tried again later.
             None => Err(self.refusal().map_or_else(not_opened, Error::Full)),
         }
     }
@@ -211,10 +213,11 @@ impl DiskStore {
         Ok(())
     }
 
-    /// Frees the memtables that no snapshot reads; false if the database is in use: then it is tried again after the
+    /// Frees the memtables that no snapshot reads. Returns false if the database is in use; the
+    /// caller tries again after the next batch.
     /// next batch.
     fn forget_versions(&self) -> bool {
-        // Without the lock a snapshot could be opened, or a read without one could begin.
+        // The lock excludes opening a snapshot, and reading without one.
         let Some(opened) = self.opened.try_write() else { return false };
         let snapshots = self.slots.sequence_numbers();
         let trees = opened.as_ref().map(Opened::keyspaces);
@@ -232,8 +235,8 @@ impl DiskStore {
         })
     }
 
-    /// What a failed write means: a full disk refuses writes until there is room; any other error refuses them for
-    /// good.
+    /// Translates the error of a failed write. A full disk makes the store refuse writes until
+    /// there is room; any other error, for good.
     fn failed(&self, error: fjall::Error) -> Error {
         let cause = match &error {
             fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error))
@@ -296,8 +299,8 @@ impl DiskStore {
         Ok(there)
     }
 
-    /// Ends writing because it is unknown whether a batch is there. The error must not invite a retry, whatever kept
-    /// the database from being reopened.
+    /// Ends writing, because it is unknown whether a batch is in the journal. Whatever kept the
+    /// database from being reopened, the error must not invite the caller to retry.
     fn end(&self, error: Error) -> Error {
         self.poison.set(match error {
             Error::Full(what) | Error::Busy(what) => Error::Poisoned(what),
@@ -320,7 +323,7 @@ impl DiskStore {
         writing.next_reopening = Some(Instant::now() + writing.pause);
         writing.pause = writing.pause.saturating_mul(2).min(LAST_PAUSE);
         match self.reopen(None) {
-            // It is tried again.
+            // Reopening is tried again later.
             Ok(_) | Err(Error::Full(_) | Error::Busy(_)) => Ok(()),
             Err(error) => Err(self.poison.set(error)),
         }
@@ -410,7 +413,7 @@ impl Store for DiskStore {
                 Ok(())
             }
             Ok(true) if self.refusal().is_some() => {
-                // The files are deleted with the last snapshot that uses them.
+                // The files are deleted once the last snapshot that uses them is gone.
                 self.reopen_count.fetch_add(1, Ordering::AcqRel);
                 Ok(())
             }

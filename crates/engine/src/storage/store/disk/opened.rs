@@ -33,9 +33,11 @@ use crate::{
 
 const ROW_BLOCK_BYTES: u32 = 4 << 10;
 const SMALL_BLOCK_BYTES: u32 = 4 << 10;
-/// One of this many keys in a block is stored whole; the others store only what differs from the key before.
+/// One in this many keys of a block is stored whole; the others store only their difference from
+/// the previous key.
 const WHOLE_KEYS: u8 = 4;
-/// Bits of a key in the filters. Those of files that come in key order, as a copy writes them, stay in memory.
+/// Bits per key in the bloom filters. Filters of files that were written in key order, for example
+/// by a copy, stay in memory.
 const FILTER_BITS: f32 = 8.0;
 const META: &str = "meta";
 const LOG: &str = "log";
@@ -45,7 +47,7 @@ pub(super) const BATCHES: &[u8] = b"batches";
 /// How long the threads of a dropped database may take to close its journal.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A snapshot: the keyspaces, and the sequence number up to which their changes count.
+/// A snapshot: the keyspaces, and the sequence number up to which their changes are visible.
 pub(super) struct KeyspaceSnapshot {
     pub at: fjall::Snapshot,
     pub keyspaces: Arc<Keyspaces>,
@@ -64,7 +66,7 @@ impl Opened {
     pub fn open(directory: &Path, options: &StoreOptions) -> Result<Self> {
         directory::examine(directory)?;
         let open = || open_database(directory, options);
-        // Recovery panics on damaged data, which must not end the process.
+        // fjall's recovery panics on damaged data. That must not end the process.
         let database = catch_unwind(AssertUnwindSafe(open)).unwrap_or_else(|_| {
             Err(Error::Corrupt("the row store cannot be recovered".to_owned()))
         });
@@ -82,15 +84,17 @@ impl Opened {
         let tables = SmallTables::read(&database, &meta);
         let tables = tables.map_err(|error| in_directory(error, directory))?;
         own.insert(Keyspace::Meta, meta);
-        // A keyspace created for a grown table whose batch did not come: the rows are still in [`SMALL`].
+        // A keyspace that was created for a grown table, but whose batch did not come. The rows are
+        // still in [`SMALL`].
         let is_unfilled = |keyspace: &Keyspace| matches!(*keyspace, Keyspace::Rows(table) if tables.contains(table));
         own.retain(|keyspace, _| !is_unfilled(keyspace));
-        // Creating it now would hide that rows are lost.
+        // Creating the keyspace now would hide that rows are lost.
         if !tables.is_empty() && !database.keyspace_exists(SMALL) {
             let lost = Error::Corrupt("the rows of small tables are missing".to_owned());
             return Err(in_directory(lost, directory));
         }
-        // Created with the first rows for it, so that an empty database stays small.
+        // The keyspace is created with the first rows for it, so that an empty database stays
+        // small.
         let small = match database.keyspace_exists(SMALL) {
             true => Some(open_small(&database, options).map_err(store_error)?),
             false => None,
@@ -143,7 +147,7 @@ impl Opened {
     /// them.
     pub fn drop_own(&self, table: u32, options: &StoreOptions) -> fjall::Result<bool> {
         let rows = Keyspace::Rows(table);
-        // A keyspace created for rows that never came is not in `keyspaces`.
+        // A keyspace that was created for rows which never came is not in `keyspaces`.
         if !self.database.keyspace_exists(&name_of(rows)) {
             return Ok(false);
         }
@@ -183,7 +187,8 @@ impl Opened {
         let touched: BTreeSet<Keyspace> = batch.changes.iter().map(|one| one.keyspace).collect();
         touched.into_iter().try_for_each(|keyspace| {
             let Some(place) = keyspaces.place(keyspace) else { return Ok(()) };
-            // fjall leaves this to a worker. While all of them compact, the memtable would grow.
+            // fjall leaves this to a worker. While all workers compact, the memtable would grow
+            // beyond its limit.
             let most = memtable_bytes_of(keyspace, options);
             if place.tree.tree.active_memtable().size() > most {
                 place.tree.rotate_memtable()?;

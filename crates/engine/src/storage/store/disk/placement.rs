@@ -1,4 +1,5 @@
-//! Where the rows of a table are: in a keyspace of their own, or with those of other small tables.
+//! Where the rows of a table are stored: in a keyspace of their own, or together with those of
+//! other small tables.
 //!
 //! fjall keeps its list of keyspaces in an LSM tree, which it rewrites whenever one is created or dropped. It keeps the
 //! replaced versions, on disk and in memory, until the next opening: it compacts this tree with watermark 0, at which
@@ -99,18 +100,18 @@ pub(super) fn key_of(stored: &[u8], is_small: bool) -> &[u8] {
     if is_small { stored.get(NUMBER_BYTES..).unwrap_or_default() } else { original_key(stored) }
 }
 
-/// The tables whose rows are in [`SMALL`], each with the bytes it had when it was first looked at plus those written
-/// since; `None` before that.
+/// The tables whose rows are in [`SMALL`], each with its bytes: those at the first look plus those
+/// written since. `None` before the first look.
 pub(super) struct SmallTables(Mutex<BTreeMap<u32, Option<u64>>>);
 
-/// How a batch changes the places of rows.
+/// How a batch changes where rows are stored.
 #[derive(Default)]
 pub(super) struct Moves {
     /// New small tables.
     new: Vec<u32>,
-    /// Small tables that it writes to, with their bytes afterwards.
+    /// Small tables that the batch writes to, with their bytes after it.
     stay: BTreeMap<u32, u64>,
-    /// Tables that get a keyspace of their own.
+    /// Tables that the batch moves to a keyspace of their own.
     pub grown: Vec<Grown>,
 }
 
@@ -142,7 +143,7 @@ impl SmallTables {
         self.0.lock().is_empty()
     }
 
-    /// Their numbers.
+    /// The numbers of the small tables.
     pub fn numbers(&self) -> BTreeSet<u32> {
         self.0.lock().keys().copied().collect()
     }
@@ -159,7 +160,7 @@ impl SmallTables {
             Some(Some(bytes)) => return *bytes,
             Some(None) => {}
         }
-        // Damage is reported to those who read the rows.
+        // Damage is reported to those who read the rows later.
         let (rows, _) = rows_of(database, keyspaces, table);
         let bytes = rows.iter().map(|(key, row)| bytes_of(key, row)).sum();
         match self.0.lock().get_mut(&table) {
@@ -194,7 +195,7 @@ impl SmallTables {
                         moves.grown.push(Grown { table, rows, was_small });
                         continue;
                     }
-                    // It is tried again after as many bytes more.
+                    // The move is tried again once the table has grown by the same number of bytes.
                     Some(error) => {
                         tracing::warn!(table, %error, "the rows of a grown table stay with those of small tables");
                         moves.stay.insert(table, 0);
@@ -228,7 +229,7 @@ impl SmallTables {
     ) {
         let (rows, damage) = rows_of(database, keyspaces, table);
         if let Some(error) = damage {
-            // Harmless: no other table gets this number.
+            // Harmless, because no other table gets this number.
             tracing::warn!(table, %error, "rows of a dropped table stay: they cannot be read");
         }
         if let Some(small) = &keyspaces.small {
@@ -244,7 +245,7 @@ impl SmallTables {
 }
 
 impl Moves {
-    /// Whether it writes to small tables.
+    /// Whether the batch writes to small tables.
     pub fn has_small(&self) -> bool {
         !self.stay.is_empty()
     }

@@ -19,12 +19,12 @@ pub(super) fn is_used_up(directory: &Path) -> bool {
     tried(directory).is_err_and(|error| FULL.contains(&error))
 }
 
-/// Whether [`NEEDED_BYTES`] can be written.
+/// Whether [`NEEDED_BYTES`] can be written to the disk.
 pub(super) fn has_room(directory: &Path) -> bool {
     tried(directory).is_ok()
 }
 
-/// Tries it with an unnamed file.
+/// Tries to reserve [`NEEDED_BYTES`] in an unnamed file.
 fn tried(directory: &Path) -> Result<(), Errno> {
     match reserve(directory) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => match free_bytes(directory)? {

@@ -26,7 +26,8 @@ use crate::{
 /// How long to wait for running reads before snapshots are revoked. A scan reads a page at a time, so the time that
 /// its visitor takes does not count.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
-/// Entries of the first page of a scan (many scans end early) and at most of later ones.
+/// The number of entries in the first page of a scan (many scans end early), and the most entries
+/// of later pages.
 const FIRST_PAGE_ENTRIES: usize = 16;
 const PAGE_ENTRIES: usize = 1_024;
 /// Bytes of keys and values at which a page ends.
@@ -35,7 +36,8 @@ const PAGE_BYTES: usize = 1 << 20;
 /// The content of a reader's slot.
 enum SnapshotSlot {
     Held(KeyspaceSnapshot),
-    /// The store was reopened, and rows had changed since the snapshot.
+    /// The snapshot was revoked, because rows had changed since it was taken when the store was
+    /// reopened.
     Past,
     /// The store was closed.
     Closed,
@@ -43,7 +45,7 @@ enum SnapshotSlot {
 
 /// The snapshot that a reader holds.
 pub(super) struct DiskSnapshot {
-    // Read-locked only during a read of the disk. No thread holds two of these locks.
+    // The lock is read-held only during a read from disk. No thread holds two of these locks.
     slot: RwLock<SnapshotSlot>,
     versions: Arc<RowVersions>,
 }

@@ -34,12 +34,13 @@ const SHARDS: usize = 16;
 
 /// Recently read row versions, up to a number of bytes.
 pub(super) struct RowVersions {
-    /// `None` if the limit is too small.
+    /// The cache; `None` if the limit is too small for one.
     cache: Option<Cache<RowVersion, StoredBytes, ByBytes, FxBuildHasher>>,
     bytes: u64,
-    /// Bytes added so far, including replaced versions; counted until the cache has been filled once.
+    /// Bytes added so far, including those of replaced versions. Counted until the cache was filled
+    /// once.
     kept_bytes: AtomicU64,
-    /// Misses since then.
+    /// The number of misses since the cache was filled.
     missed: AtomicU64,
 }
 
@@ -79,7 +80,7 @@ impl RowVersions {
             && row.len() <= MAX_ROW_BYTES
             && self.is_kept(ByBytes.weight(&version, row))
         {
-            // A copy, because the slice that was read keeps its whole block in memory.
+            // A copy is cached, because the slice that was read keeps its whole block in memory.
             cache.insert(version, StoredBytes::from(&**row));
         }
     }
