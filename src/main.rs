@@ -1,11 +1,12 @@
-//! The `remora` command: a table of modes.
+//! The `remora` command, which has several modes.
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use remora_server::cli::{self, CommandLine, Mode};
 
-/// Its threads hand memory to each other without a lock, which a search server does all the time.
+/// mimalloc lets threads free each other's memory without a lock, which a search server does all
+/// the time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use mysql::{Row, Value};
 
-/// Most characters of an answer that are shown.
+/// The most characters of an answer that are printed.
 const SHOWN: usize = 300;
 
 /// Rows as strings, sorted if the statement has no ORDER BY, or an error.
@@ -38,7 +38,7 @@ impl fmt::Display for Answer {
     }
 }
 
-/// The same string for a value from the text protocol and from the binary one.
+/// The string of a value, the same for the text protocol and the binary one.
 fn text(value: Value) -> String {
     match value {
         Value::NULL => "NULL".to_owned(),

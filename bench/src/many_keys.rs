@@ -23,9 +23,9 @@ use crate::{
     table::Table,
 };
 
-/// Runs of a form are repeated until this much time is spent.
+/// The runs of a form are repeated until this much time has passed.
 const BUDGET: Duration = Duration::from_millis(600);
-/// Keys per INSERT, where there are many.
+/// Keys per INSERT, if there are many.
 const KEYS_PER_INSERT: usize = 1_000;
 
 /// Options of `many-keys`.
@@ -61,7 +61,7 @@ enum Form {
     UnionAll,
     /// A join with a temporary table, which is filled by long INSERTs.
     Temporary,
-    /// The same with a primary key.
+    /// The same with a primary key on the temporary table.
     TemporaryKey,
     JsonTable,
 }

@@ -13,7 +13,8 @@ use serde::Serialize;
 
 /// Runs before the first measured one.
 const WARM_UP_RUNS: usize = 2;
-/// Linux counts a process's time in hundredths of a second on every common architecture.
+/// The resolution of a process's CPU time: Linux counts in hundredths of a second on every common
+/// architecture.
 const TICK: Duration = Duration::from_millis(10);
 
 /// How often an operation is run.
@@ -21,7 +22,7 @@ const TICK: Duration = Duration::from_millis(10);
 pub struct RunLimits {
     /// Most measured runs.
     pub runs: usize,
-    /// After this time no further run starts, once three are made.
+    /// After this time no further run starts, once three runs are done.
     pub budget: Duration,
 }
 
@@ -53,11 +54,11 @@ pub struct Once {
 /// The process whose CPU time is counted.
 #[derive(Clone, Copy, Debug)]
 pub enum MeasuredProcess {
-    /// This process's.
+    /// This process.
     Own,
-    /// Another process's.
+    /// Another process, by its id.
     Of(u32),
-    /// None: the server runs on another machine.
+    /// Unknown, because the server runs on another machine.
     Unknown,
 }
 
@@ -75,13 +76,13 @@ impl MeasuredProcess {
     /// CPU time of all threads, including ended ones, in clock ticks.
     pub fn whole(self) -> Option<Duration> {
         let text = fs::read_to_string(format!("/proc/{}/stat", self.process()?)).ok()?;
-        // The second field is a name in parentheses that may hold spaces.
+        // The second field is a name in parentheses that may contain spaces.
         let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
         let ticks = fields.get(11)?.parse::<u32>().ok()? + fields.get(12)?.parse::<u32>().ok()?;
         Some(TICK * ticks)
     }
 
-    /// Both counts now.
+    /// The CPU time spent so far, by both counts.
     pub fn spent(self) -> Option<Spent> {
         Some(Spent { precise: self.precise()?, whole: self.whole()? })
     }
@@ -95,7 +96,7 @@ impl MeasuredProcess {
     }
 }
 
-/// What all processes took that this one started and that have ended.
+/// The CPU time of all processes that this one started and that have ended.
 pub fn children_cpu_time() -> Option<Duration> {
     let text = fs::read_to_string("/proc/self/stat").ok()?;
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
@@ -103,7 +104,7 @@ pub fn children_cpu_time() -> Option<Duration> {
     Some(TICK * ticks)
 }
 
-/// What a process had spent at a moment, by both of the system's counts.
+/// The CPU time that a process had spent at some moment, by both of the system's counts.
 #[derive(Clone, Copy, Debug)]
 pub struct Spent {
     precise: Duration,
@@ -120,7 +121,7 @@ impl Spent {
     }
 }
 
-/// Runs `operation` until the effort is spent.
+/// Runs `operation` until the limits are reached.
 pub fn repeat(
     effort: RunLimits,
     processor: MeasuredProcess,

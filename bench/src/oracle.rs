@@ -1,4 +1,4 @@
-//! The oracle: scans every normalised text completely for every term.
+//! The oracle: answers queries by a full scan of every normalised text.
 
 use aho_corasick::AhoCorasick;
 use anyhow::{Context, Result};
@@ -57,7 +57,7 @@ impl Oracle {
                     result[*row as usize] = true;
                 }
             }
-            // No suite uses these.
+            // No suite uses these queries.
             TextQuery::Piece(_) | TextQuery::Keywords(_) => {}
             TextQuery::And(parts) => {
                 result.fill(true);

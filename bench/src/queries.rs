@@ -17,15 +17,15 @@ use crate::{
 const GAME_FILE: &str = "queries-sbg-en.jsonl.zst";
 /// How many queries are drawn per language and frequency band.
 const DRAWN_PER_BAND: usize = 200;
-/// Terms per language that are counted to find those.
+/// The number of terms per language that are counted to find terms for all bands.
 const CANDIDATES_PER_LANGUAGE: usize = 8_000;
-/// The bands: the most rows that contain a term of the band.
+/// The frequency bands: the most rows that contain a term of the band, and the band's name.
 const BANDS: [(u64, &str); 5] =
     [(10, "1-10"), (100, "11-100"), (1_000, "101-1k"), (10_000, "1k-10k"), (u64::MAX, ">10k")];
 /// The seed of the drawn queries.
 const SEED: u64 = 20_261_121;
 
-/// The eleven, and how many of the 301,450 rows contain each.
+/// The eleven fixed queries, and how many of the 301,450 rows contain each.
 pub const ELEVEN: [(&str, u64); 11] = [
     ("quantum physics", 18),
     ("quantum", 325),
@@ -54,7 +54,7 @@ pub enum QuerySet {
 /// One query of the suite.
 #[derive(Clone, Debug)]
 pub struct Query {
-    /// Its set.
+    /// The set that the query belongs to.
     pub set: QuerySet,
     /// The part of the set: a tag, or a language and a band.
     pub group: String,

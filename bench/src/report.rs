@@ -16,7 +16,7 @@ const NAMED_SLOW: usize = 10;
 /// The results of a run.
 #[derive(Debug, Default, Serialize)]
 pub struct Report {
-    /// What it ran on.
+    /// The machine of the run.
     pub machine: Machine,
     /// Rows of the corpus.
     pub rows: usize,
@@ -86,9 +86,9 @@ pub struct Throughput {
 /// SEARCH of the eleven in turn, idle and under single-row batches.
 #[derive(Debug, Serialize)]
 pub struct UnderWrites {
-    /// Without writes.
+    /// The times without writes.
     pub idle: Timing,
-    /// With them.
+    /// The times with writes.
     pub writing: Timing,
     /// Batches per second that were acknowledged.
     pub batches_per_second: f64,
@@ -105,9 +105,9 @@ pub struct QueryFigures {
     pub truth: u64,
     /// Remora's answer, if it was wrong.
     pub wrong: Option<String>,
-    /// In this process.
+    /// The times in this process.
     pub engine: Operations,
-    /// Over one connection of the line protocol.
+    /// The times over one connection of the line protocol.
     pub trip: Operations,
 }
 
@@ -148,7 +148,7 @@ pub struct PeerQuery {
     pub found: u64,
     /// Whether its count and ids are correct.
     pub is_right: bool,
-    /// What is special about its answer, or why there is none.
+    /// A remark on its answer, or why it has none.
     pub note: Option<String>,
 }
 

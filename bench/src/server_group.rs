@@ -16,7 +16,7 @@ use crate::{
     suite::WorkDirectory,
 };
 
-/// Enough memory for all rows, and no waiting for log writes.
+/// Options for enough memory for all rows, and for no waiting on log writes.
 const OPTIONS: [&str; 4] = [
     "--innodb-buffer-pool-size=2G",
     "--max-connections=300",
@@ -33,7 +33,7 @@ const IDLE_SHARE: u32 = 20;
 const IDLE_STEPS: u32 = 15;
 const MAX_WAIT: Duration = Duration::from_secs(120);
 
-/// Which servers.
+/// The servers to start.
 #[derive(clap::Args, Debug)]
 pub struct ServerGroupOptions {
     /// Measure only Remora and the MariaDB that it replicates from, without MySQL.
@@ -51,19 +51,20 @@ pub type Fill<'f> = &'f (dyn Fn(&DatabaseServer) -> Result<()> + Sync);
 pub struct ServerGroup {
     /// Remora, MariaDB and, if wanted, MySQL.
     pub database_servers: Vec<DatabaseServer>,
-    /// The following process.
+    /// The Remora that follows the source.
     pub remora: Remora,
-    /// Its resident memory with all rows, before the first query.
+    /// Remora's resident memory with all rows, before the first query, in bytes.
     pub resident_at_first: u64,
-    /// The MariaDB that it follows.
+    /// The MariaDB that Remora follows.
     pub source: Server,
     _mysql: Option<Server>,
     _directory: WorkDirectory,
 }
 
 impl ServerGroup {
-    /// Starts the servers and runs `fill`, which creates this many tables. Runs `later` once Remora has copied them,
-    /// and waits until Remora has applied that too.
+    /// Starts the servers. MariaDB and MySQL are filled by `fill`, which creates this many tables,
+    /// and then by `later`, once Remora has copied the tables. Returns when Remora has applied
+    /// everything and all servers are idle.
     pub fn start(
         options: &ServerGroupOptions,
         tables: usize,

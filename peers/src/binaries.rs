@@ -1,4 +1,5 @@
-//! How each server's program is called so that it reads nothing but what it is told.
+//! The command lines of the servers' programs. A server reads no configuration but what it is given
+//! here.
 
 use std::{
     fs::File,
@@ -10,7 +11,7 @@ use anyhow::Result;
 
 use crate::Kind;
 
-/// The server's program over a data directory, its errors appended to a file.
+/// The command that runs a server over a data directory and appends its errors to a file.
 pub fn server(kind: Kind, data: &Path, errors: &Path) -> Result<Command> {
     let root = kind.root()?;
     let path = |name: &str| root.join(name).display().to_string();
@@ -52,7 +53,7 @@ pub fn server(kind: Kind, data: &Path, errors: &Path) -> Result<Command> {
     Ok(command)
 }
 
-/// A program under the loader and the libraries it was unpacked with.
+/// A command that runs a program with the loader and the libraries it was unpacked with.
 fn under_own_loader(root: &Path, program: &str) -> Command {
     let libraries = root.join("lib/x86_64-linux-gnu");
     let mut command = Command::new(libraries.join("ld-linux-x86-64.so.2"));

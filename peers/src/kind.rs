@@ -1,4 +1,4 @@
-//! Which servers there are and where their files lie.
+//! The kinds of servers, and where their files are.
 
 use std::{
     path::{Path, PathBuf},
@@ -21,10 +21,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::MariaDb1011, Self::MariaDb118, Self::MySql97, Self::MySql56];
 
-    /// Its short name: of its folder in the cache, and for `peers/scripts/fetch`.
+    /// The short name, which is that of its folder in the cache and that for `peers/scripts/fetch`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl Kind {
         }
     }
 
-    /// What `SELECT version()` begins with.
+    /// The beginning of the text that `SELECT version()` returns.
     #[must_use]
     pub fn version(self) -> &'static str {
         match self {
@@ -46,13 +46,14 @@ impl Kind {
         }
     }
 
-    /// Whether it is a MariaDB.
+    /// Whether this is a MariaDB.
     #[must_use]
     pub fn is_mariadb(self) -> bool {
         matches!(self, Self::MariaDb1011 | Self::MariaDb118)
     }
 
-    /// Fetches the server's programs unless they are there (a minute, from the network).
+    /// Fetches the server's programs from the network, unless they are present. Takes about a
+    /// minute.
     ///
     /// # Errors
     /// The script cannot be run, or ends with an error.
@@ -60,7 +61,7 @@ impl Kind {
         if self.root().is_ok() { Ok(()) } else { fetch(self.name()) }
     }
 
-    /// Where its programs and messages lie: the folder that a package calls `/usr`.
+    /// The folder of its programs and messages, which a package calls `/usr`.
     pub(crate) fn root(self) -> Result<PathBuf> {
         let (root, program) = match self {
             Self::MariaDb1011 => (PathBuf::from("/usr"), "sbin/mariadbd"),
@@ -82,7 +83,7 @@ impl Kind {
     }
 }
 
-/// Fetches what `peers/scripts/fetch` knows under this name, unless it is there.
+/// Fetches the program that `peers/scripts/fetch` knows by this name, unless it is present.
 ///
 /// # Errors
 /// The script cannot be run, or ends with an error.
@@ -99,7 +100,7 @@ pub fn fetch(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Where servers and loaded corpora are kept between runs.
+/// The directory in which servers and loaded corpora are kept between runs.
 ///
 /// # Errors
 /// Neither `XDG_CACHE_HOME` nor `HOME` is set.

@@ -1,8 +1,8 @@
 //! Real MySQL and MariaDB servers, started on free ports of this machine for tests and measurements.
 //!
-//! Every server has its own data directory, copied from a template that is made once per kind, so
-//! that a start takes about a second. A server that is not there makes a start fail with the one
-//! line that installs it.
+//! Every server has its own data directory, copied from a template that is made once per kind, so a
+//! start takes about a second. If a server's programs are missing, a start fails with an error that
+//! contains the command to install them.
 
 mod binaries;
 mod kind;

@@ -1,4 +1,5 @@
-//! Two servers, one following the other: for fail-overs, and as what an ordinary replica costs.
+//! Replication between two servers: for tests of fail-overs, and to measure what an ordinary
+//! replica costs.
 
 use std::{
     thread::sleep,
@@ -10,11 +11,11 @@ use mysql::{Row, prelude::Queryable};
 
 use crate::{HOST, Kind, Server};
 
-/// Longest wait for a replica to connect.
+/// The longest wait for a replica to connect.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Makes one server the replica of another of its kind, by GTID, from the source's first
-/// transaction on. The servers need different `--server-id` options.
+/// Makes one server the replica of another of the same kind, by GTID, starting with the source's
+/// first transaction. The servers need different `--server-id` options.
 ///
 /// # Errors
 /// A server refuses the connection or a statement, or the replica does not run in time.
@@ -23,7 +24,7 @@ pub fn replicate(source: &Server, replica: &Server) -> Result<()> {
     const GRANT: &str = "GRANT REPLICATION SLAVE ON *.* TO 'replica'@'%'";
     let mut connection = source.connect()?;
     for sql in ["SET sql_log_bin = 0", "DROP USER IF EXISTS 'replica'@'%'", USER, GRANT] {
-        // MySQL 5.6 has no IF EXISTS here; there the user is made once.
+        // MySQL 5.6 has no IF EXISTS here, so its user is created only once.
         if !(source.kind() == Kind::MySql56 && sql.starts_with("DROP")) {
             connection.query_drop(sql)?;
         }

@@ -16,45 +16,46 @@ use tempfile::TempDir;
 
 use crate::{Kind, binaries, template};
 
-/// The address every server listens on.
+/// The address on which every server listens.
 pub const HOST: &str = "127.0.0.1";
-/// A user that every server has and that may do what following it needs, and no more.
+/// A user on every server with the privileges that following it needs, and no others.
 pub const FOLLOWER_USER: &str = "follower";
 /// The password of [`FOLLOWER_USER`].
 pub const FOLLOWER_PASSWORD: &str = "fins-and-scales";
 
-/// Longest wait for a server to start or to stop.
+/// The longest wait for a server to start or to stop.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// How often a start is tried where another process was quicker to take the port.
+/// How often a start is tried if another process takes the port first.
 const ATTEMPTS: usize = 5;
 
-/// A server of one's own. Its process is ended when this is dropped, and its directory removed
-/// unless it was given.
+/// A running server. Dropping it ends the process, and removes the directory unless the caller
+/// provided it.
 pub struct Server {
     kind: Kind,
     options: Vec<String>,
-    /// Holds the socket, and the data unless the caller gave a place for them. Removed last.
+    /// The directory of the socket, and of the data unless the caller provided a directory. Removed
+    /// last.
     run: TempDir,
-    /// Holds `data` and `error.log`.
+    /// The directory with `data` and `error.log`.
     directory: PathBuf,
     port: u16,
     process: Option<Child>,
 }
 
 impl Server {
-    /// Starts a new server with an empty data directory, row-based binlog, full row images and
-    /// GTIDs. Options are arguments of its program; they override what this sets.
+    /// Starts a new server with an empty data directory, a row-based binlog, full row images and
+    /// GTIDs. `options` are arguments of its program and override these settings.
     ///
     /// # Errors
-    /// The server's programs are not there, the system refuses a directory or a process, or the
-    /// server ends at once, does not answer in time or is of another version.
+    /// The server's programs are missing, the system refuses a directory or a process, or the
+    /// server ends at once, does not answer in time or has another version.
     pub fn start(kind: Kind, options: &[&str]) -> Result<Self> {
         let run = tempfile::Builder::new().prefix("remora-peer-").tempdir()?;
         let directory = run.path().to_owned();
         Self::start_with(kind, run, directory, options)
     }
 
-    /// Starts a server over `directory/data`, which is made if it is not there and stays.
+    /// Starts a server over `directory/data`, which is created if it is missing and is not removed.
     ///
     /// # Errors
     /// The same as those of [`Server::start`].
@@ -83,43 +84,43 @@ impl Server {
         Ok(server)
     }
 
-    /// Which server it is.
+    /// The kind of the server.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// The port of [`HOST`] it listens on, the same after a restart.
+    /// The port on [`HOST`], which stays the same after a restart.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Its Unix socket.
+    /// The path of its Unix socket.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.run.path().join("socket")
     }
 
-    /// Its data directory.
+    /// The path of its data directory.
     #[must_use]
     pub fn data(&self) -> PathBuf {
         self.directory.join("data")
     }
 
-    /// The process, while it runs.
+    /// The id of the process, while it runs.
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
         self.process.as_ref().map(Child::id)
     }
 
-    /// A URL for [`FOLLOWER_USER`] and, unless empty, a database.
+    /// A URL with [`FOLLOWER_USER`] and, unless it is empty, a database.
     #[must_use]
     pub fn follower_url(&self, database: &str) -> String {
         format!("mysql://{FOLLOWER_USER}:{FOLLOWER_PASSWORD}@{HOST}:{}/{database}", self.port)
     }
 
-    /// A connection of root, who may do anything, over the socket.
+    /// Opens a connection as root over the socket.
     ///
     /// # Errors
     /// The server does not run or refuses the connection.
@@ -131,7 +132,7 @@ impl Server {
         Ok(Conn::new(options)?)
     }
 
-    /// Asks the server to stop and waits until it has.
+    /// Asks the server to stop and waits until it has stopped.
     ///
     /// # Errors
     /// The server did not stop in time and was killed, or the system does not say whether it has
@@ -152,7 +153,7 @@ impl Server {
         bail!("{} did not stop in {} s and was killed", self.kind.name(), PATIENCE.as_secs());
     }
 
-    /// Kills the process at once, as a crash would.
+    /// Kills the process at once, like a crash.
     ///
     /// # Errors
     /// The system does not let the process be killed.
@@ -164,7 +165,7 @@ impl Server {
         Ok(())
     }
 
-    /// Starts it again, after stopping it if it runs: same data directory, same port.
+    /// Starts the server again on the same data directory and port, after stopping it if it runs.
     ///
     /// # Errors
     /// Those of [`Server::stop`] and [`Server::start`].
@@ -181,11 +182,11 @@ impl Server {
         }
     }
 
-    /// Runs the program and waits until it answers.
+    /// Starts the program and waits until the server answers.
     fn launch(&mut self) -> Result<()> {
         let log = self.error_log();
         let mut command = binaries::server(self.kind, &self.data(), &log)?;
-        // Safe against a killed process, not against a power cut: a test needs no more.
+        // Commits survive a killed process but not a power failure, which is enough for tests.
         command
             .args(["--innodb-flush-log-at-trx-commit=2", "--sync-binlog=0"])
             .args(["--innodb-buffer-pool-size=64M", "--max-allowed-packet=64M"])
@@ -195,7 +196,7 @@ impl Server {
             .arg(format!("--port={}", self.port))
             .arg(format!("--socket={}", self.socket().display()))
             .arg(format!("--pid-file={}", self.run.path().join("pid").display()))
-            // A server that starts clears the place of temporary files, whosever they are.
+            // A starting server clears the directory of temporary files, whoever owns them.
             .arg(format!("--tmpdir={}", self.run.path().display()));
         command.args(match self.kind {
             Kind::MariaDb1011 | Kind::MariaDb118 => {
@@ -245,7 +246,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Nobody reads what a server leaves in its own directory, so it need not stop in order.
+        // The data in a server's own directory is not needed any more, so it may be killed.
         let _ = if self.directory == self.run.path() { self.kill() } else { self.stop() };
     }
 }
@@ -254,7 +255,7 @@ fn free_port() -> Result<u16> {
     Ok(TcpListener::bind((HOST, 0))?.local_addr()?.port())
 }
 
-/// What a log names errors, or its end if it names none.
+/// The errors in a log, or its end if it has none.
 fn complaints(log: &Path) -> String {
     let text = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

@@ -1,4 +1,5 @@
-//! A data directory per kind, made once and copied for every server.
+//! The template of a data directory: one per kind of server, created once and copied for every
+//! server.
 
 use std::{
     fs::{self, File},
@@ -15,21 +16,21 @@ use crate::{
     server::{FOLLOWER_PASSWORD, FOLLOWER_USER, Server},
 };
 
-/// Of the folder in the cache; another recipe is another name.
+/// The name of its folder in the cache. A changed recipe needs another name.
 const NAME: &str = "template-1";
 
-/// Makes the data directory of a new server.
+/// Creates the data directory of a new server.
 pub fn copy_to(kind: Kind, data: &Path) -> Result<()> {
     let template = made(kind)?;
     run(Command::new("cp").args(["-a", "--reflink=auto"]).arg(&template).arg(data))?;
-    // Every server is one of its own.
+    // Every server needs its own UUID, so the template's is removed.
     match fs::remove_file(data.join("auto.cnf")) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
         _ => Ok(()),
     }
 }
 
-/// The template, made first where it is missing, by one process at a time: two MariaDBs that make
+/// The template. If it is missing, one process at a time creates it: two MariaDBs that create
 /// system tables at the same moment disturb each other.
 fn made(kind: Kind) -> Result<PathBuf> {
     let directory = kind.directory()?;
@@ -61,7 +62,7 @@ fn initialise(kind: Kind, work: &Path, data: &Path) -> Result<()> {
             run(Command::new("cp").args(["-r", "--no-preserve=ownership"]).arg(shipped).arg(data))?;
         }
     }
-    // The first start writes what every later one would have to.
+    // The first start writes what every later start would otherwise have to write.
     let options = match kind {
         Kind::MariaDb1011 | Kind::MariaDb118 => &["--skip-log-bin"][..],
         Kind::MySql97 | Kind::MySql56 => &["--skip-log-bin", "--gtid-mode=OFF"],
@@ -81,7 +82,7 @@ fn initialise(kind: Kind, work: &Path, data: &Path) -> Result<()> {
     server.stop()
 }
 
-/// Feeds the statements that make the system tables to a server without them.
+/// Creates the system tables by feeding the statements for them to a server without them.
 fn bootstrap(kind: Kind, data: &Path, errors: &Path) -> Result<()> {
     fs::create_dir_all(data)?;
     let root = kind.root()?;

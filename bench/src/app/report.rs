@@ -9,11 +9,12 @@ use crate::{
 /// Target for the fixed CPU cost of a statement whose plan is cached, in microseconds.
 const ONE_TABLE_CPU_US: f64 = 60.0;
 const THREE_TABLES_CPU_US: f64 = 150.0;
-/// Most time of a statement that reads an index's first rows, relative to the point select.
+/// The most time of a statement that reads the first rows of an index, relative to the point
+/// select.
 const NEAR: f64 = 1.2;
 /// Most slow statements that are named.
 const SHOWN: usize = 12;
-/// Most time of sums over a list of keys, relative to reading the rows of such a list.
+/// The most time of sums over a list of keys, relative to reading the rows of such a list.
 const SUMS: f64 = 1.1;
 /// Target speedup over another server: geometric mean over the statements.
 const MEAN: f64 = 3.0;
@@ -87,7 +88,8 @@ pub fn single(name: &str, unit: &'static str, value: f64, target: Target) -> Fig
     Figure::new(name, unit, Spread::single(value), target)
 }
 
-/// How far statements that an index answers at once are from the point select, both asked alone.
+/// The time of statements that read the first rows of an index, relative to the point select. Both
+/// run while the other servers are idle.
 fn near(statements: &[Figures]) -> Option<Figure> {
     let alone = |one: &Figures| Some(one.alone.as_ref()?.p50_ms);
     let point = alone(statements.iter().find(|one| has(one, "point"))?)?;
@@ -109,7 +111,8 @@ fn own(figures: &Figures) -> Option<f64> {
     Some(figures.times.first()?.as_ref()?.p50_ms)
 }
 
-/// The processor time of statements that have next to nothing to do, asked alone and in turn with the others.
+/// The CPU time of statements that have almost nothing to do: while the other servers are idle, and
+/// in turn with them.
 fn fixed_cost(statements: &[Figures], note: &str, most: f64) -> Vec<Figure> {
     let noted = || statements.iter().filter(|one| has(one, note));
     let alone = noted().filter_map(|one| Some((one.name.as_str(), one.alone.as_ref()?.cpu_us?)));

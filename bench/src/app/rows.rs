@@ -48,7 +48,7 @@ pub const STATUSES: [&str; 6] =
     ["pending", "paid", "shipped", "completed", "cancelled", "refunded"];
 const METHODS: [&str; 4] = ["card", "transfer", "wallet", "voucher"];
 
-/// How many rows there are.
+/// The size of the shop: how many rows of each kind there are.
 #[derive(Clone, Copy, Debug)]
 pub struct Shop {
     pub users: u64,

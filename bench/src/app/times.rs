@@ -15,25 +15,28 @@ use crate::{
     measure::{Spent, microseconds, percentile},
 };
 
-/// Fewest measured runs; the second is for statements that take far longer than the budget.
+/// The fewest measured runs. The second number is for statements that take far longer than the
+/// budget.
 const LEAST_RUNS: usize = 7;
 const LEAST_SLOW_RUNS: usize = 3;
-/// After this many budgets, such slow statements stop too.
+/// Statements that slow stop after this many budgets.
 const SLOW: u32 = 4;
 
-/// Notes of statements whose fixed cost matters: the first server is asked them alone too.
+/// The notes of statements whose fixed cost matters. The first server also runs them while the
+/// others are idle.
 const ALONE: [&str; 4] = ["point", "near", "one-table", "three-tables"];
-/// Runs of such a statement: some before times are taken, the fewest and the most that count, and for how long.
+/// The runs of such a statement: warm-up runs, and then the fewest and the most that count, within
+/// a time.
 const ALONE_WARM_UP: usize = 50;
 const ALONE_RUNS: std::ops::Range<usize> = 200..5_000;
 const ALONE_BUDGET: Duration = Duration::from_millis(500);
 
-/// How much is asked.
+/// The limits of comparing and measuring.
 #[derive(Clone, Copy, Debug)]
 pub struct RunLimits {
     /// Answers that are compared before times are measured.
     pub compared: usize,
-    /// Most measured runs.
+    /// The most measured runs.
     pub runs: usize,
     /// No run starts after this time, once the fewest runs are made.
     pub budget: Duration,
@@ -54,12 +57,13 @@ impl RunLimits {
 pub struct Figures {
     pub name: String,
     pub notes: Vec<String>,
-    /// By server; `None` where the answer was an error.
+    /// The times by server; `None` where the answer was an error.
     pub times: Vec<Option<Times>>,
-    /// Of the first server while the others are idle, for statements whose fixed cost matters. In turn with the
-    /// others, each run begins with the processor's caches full of what they read.
+    /// The times of the first server while the others are idle, for statements whose fixed cost
+    /// matters. In turn with the others, each run begins with the processor's caches full of what
+    /// the others read.
     pub alone: Option<Times>,
-    /// How many of the answers differed.
+    /// The number of answers that differed.
     pub differences: usize,
     /// The first difference.
     pub difference: Option<String>,
@@ -154,7 +158,7 @@ pub fn measure(
     Ok(figures)
 }
 
-/// One server's times, run after run.
+/// Measures one server alone, run after run.
 fn alone(
     template: &Template,
     client: &mut Client<'_>,
@@ -174,7 +178,7 @@ fn alone(
     Ok(Times::of(walls, cpu))
 }
 
-/// Asks all servers the same and notes what differs and who answers.
+/// Runs a statement on all servers, and records the differences and the errors.
 fn compare(
     template: &Template,
     clients: &mut [Client<'_>],

@@ -1,4 +1,5 @@
-//! `remora import` and `remora export` of JSON Lines: the benchmark's documents, from a file into a collection and back.
+//! `remora import` and `remora export` of JSON Lines: the benchmark's documents are imported from a
+//! file into a collection, and exported again.
 
 use std::{
     fs::File,
@@ -14,7 +15,7 @@ use serde::Serialize;
 use super::{PATHS, sample::Sample};
 use crate::{measure, random::SplitMix64, remora};
 
-/// One run of the command.
+/// The figures of one run of a command.
 #[derive(Debug, Serialize)]
 pub(super) struct Transfer {
     pub name: &'static str,
@@ -24,7 +25,8 @@ pub(super) struct Transfer {
     pub cpu_us: f64,
 }
 
-/// Imports so many documents into a collection without an index and into one with six, and exports them.
+/// Imports this many documents into a collection without an index and into one with six indexes,
+/// and exports them.
 pub(super) fn measure_transfers(directory: &Path, documents: u64) -> Result<Vec<Transfer>> {
     let file = directory.join("documents.jsonl");
     let mut random = SplitMix64::new(9);

@@ -1,6 +1,15 @@
-//! The same work twice, in processes of their own: with all memory, and in a control group whose memory is a third of
-//! the data or less. At the end every document and some lookups are compared with what made the documents. Writes are
-//! not synced, and the time of writes includes that of making the documents, which is the same in both runs.
+//! Runs the same work twice, each time in a new process: with all memory, and in a control group
+//! whose memory is a third of the data or less. At the end, every document and some lookups are
+//! compared with what the generator made. Writes are not synced, and their time includes generating
+//! the documents, which is the same in both runs.
+//!
+//! A control group also counts the page cache. A limit of the address space does not: under it,
+//! files are read from memory that nothing counts. With cgroup v2, systemd creates the group
+//! (`systemd-run --scope`). Elsewhere, and with version 1, `--cgroup` names a directory in which a
+//! group is created and removed again.
+//!
+//! The allocator (mimalloc) keeps what each thread freed last. A program with many threads and
+//! little memory tells it to return freed pages at once, and so do both runs.
 //!
 //! A control group counts the page cache too, unlike a limit of the address space, under which files are read from
 //! memory that nothing counts. With cgroup v2 systemd makes the group (`systemd-run --scope`); elsewhere, and with
@@ -24,16 +33,16 @@ use serde::{Deserialize, Serialize};
 use super::{DocumentOptions, PATHS, bytes_of, measured, sample::Sample};
 use crate::{random::SplitMix64, suite::WorkDirectory, table::Table};
 
-/// Data is at least so many times the memory.
+/// The data has at least this many times the size of the memory.
 const LEAST_TIMES: u64 = 3;
-/// Documents of one write.
+/// The number of documents in one write.
 const BATCH: u64 = 100;
-/// Lookups whose answers are compared with a look at all documents.
+/// The number of lookups whose answers are compared with a scan of all documents.
 const CHECKED_LOOKUPS: usize = 200;
-/// One in so many documents is replaced.
+/// One in this many documents is replaced.
 const REPLACED_SHARE: u64 = 10;
 
-/// A document with a text that no index has.
+/// A document with a text that is not indexed.
 #[derive(Serialize)]
 struct DocumentWithBody {
     #[serde(flatten)]
@@ -41,7 +50,7 @@ struct DocumentWithBody {
     body: String,
 }
 
-/// What a run tells, a line each.
+/// What a run reports, one line each.
 #[derive(Debug, Deserialize, Serialize)]
 enum RunReport {
     Phase { name: String, per_second: f64, cpu_us: f64 },
@@ -53,7 +62,7 @@ enum RunReport {
 /// A control group that is removed at the end.
 struct ControlGroup(PathBuf);
 
-/// Runs both and prints them beside each other.
+/// Runs both and prints their figures side by side.
 pub(super) fn limited(options: &DocumentOptions, memory_mib: u64) -> Result<()> {
     let directory = WorkDirectory::new()?;
     let program = std::env::current_exe()?;
@@ -95,7 +104,7 @@ pub(super) fn limited(options: &DocumentOptions, memory_mib: u64) -> Result<()> 
     print(&free, &reports, memory_mib)
 }
 
-/// Runs a command that works at `path`, and gives what it told.
+/// Runs a command that works at `path`, and returns its reports.
 fn run(mut command: Command, path: &Path, options: &DocumentOptions) -> Result<Vec<RunReport>> {
     command.env("MIMALLOC_PURGE_DELAY", "0");
     command.arg("documents").arg("--work").arg(path);
@@ -185,7 +194,7 @@ impl ControlGroup {
         };
         fs::write(limit, bytes.to_string())
             .with_context(|| format!("cannot write {}", limit.display()))?;
-        // Without swap. Not every kernel counts it.
+        // The group gets no swap. Not every kernel accounts for it.
         for (name, most) in [("memory.swap.max", 0), ("memory.memsw.limit_in_bytes", bytes)] {
             let path = group.0.join(name);
             if path.exists() {
@@ -195,7 +204,7 @@ impl ControlGroup {
         Ok(group)
     }
 
-    /// How often the system ended a process for want of memory.
+    /// How often the system killed a process because memory ran out.
     fn kills(&self) -> Option<u64> {
         let mut text = ["memory.events", "memory.oom_control"].iter();
         let text = text.find_map(|name| fs::read_to_string(self.0.join(name)).ok())?;
@@ -211,7 +220,7 @@ impl Drop for ControlGroup {
     }
 }
 
-/// The work itself, in the process that is limited or is not.
+/// The work itself, in the process with or without the limit.
 pub(super) fn work(options: &DocumentOptions, path: &Path) -> Result<()> {
     if let Some(group) = &options.join {
         fs::write(group.join("cgroup.procs"), std::process::id().to_string())?;
@@ -242,7 +251,7 @@ fn report(line: &RunReport) -> Result<()> {
     Ok(())
 }
 
-/// A number that the group of this process shows, by its names in both versions.
+/// A number that this process's control group reports, by its names in both versions.
 fn number_of(group: Option<&Path>, names: [&str; 2]) -> Option<u64> {
     let own = || {
         let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -264,7 +273,7 @@ struct Work<'w> {
 }
 
 impl Work<'_> {
-    /// The document of an id, before it was replaced or behind that.
+    /// The document of an id, before or after it was replaced.
     fn document(&self, id: u64, is_replaced: bool) -> DocumentWithBody {
         let mut random = SplitMix64::new(id * 2 + u64::from(is_replaced));
         let sample = Sample::new(&mut random, self.options.count);
@@ -273,7 +282,7 @@ impl Work<'_> {
         DocumentWithBody { sample, body }
     }
 
-    /// Measures so many operations on so many documents each.
+    /// Measures this many operations on this many documents each.
     fn phase(
         &self,
         name: &'static str,
@@ -295,7 +304,7 @@ impl Work<'_> {
             self.all.upsert_many(ids.map(|id| (id as i64, self.document(id, false))))
         };
         self.phase("insert", (count / BATCH, BATCH), &|_| Ok(batch()?))?;
-        // What is left where the threads have no equal share.
+        // The remaining operations, if the threads have no equal shares.
         while next.load(Ordering::Relaxed) < count {
             batch()?;
         }
@@ -315,7 +324,7 @@ impl Work<'_> {
         self.phase("lookup", (count, 1), &|random| super::look_up(self.all, random, count))
     }
 
-    /// Compares lookups with a look at all documents, as they are after the replacements.
+    /// Compares lookups with a scan of all documents, as they are after the replacements.
     fn check_lookups(&self) -> Result<()> {
         let count = self.options.count;
         let ints = |id: u64| self.document(id, is_replaced(id)).sample.ints;
@@ -349,7 +358,7 @@ impl Work<'_> {
     fn check(&self) -> Result<()> {
         let mut documents = 0;
         for id in 1..=self.options.count {
-            // Members are stored in another order.
+            // JSON values are compared, because stored members are in another order.
             let expected = serde_json::to_value(self.document(id, is_replaced(id)))?;
             let found = self.all.get(id as i64)?;
             ensure!(found == Some(expected), "document {id} is not as it was written");

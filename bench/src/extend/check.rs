@@ -1,6 +1,7 @@
-//! The self-check of generated rows against held-out real ones: the first quarter of the English documents, extended by
-//! generated rows to the full number, is compared with all of them. Lengths are compared with those of that first
-//! quarter, which differ from the whole by more than the bounds allow.
+//! The self-check of generated rows against held-out real ones. The first quarter of the English
+//! documents, extended by generated rows to the full number, is compared with all of them. Lengths
+//! are compared with those of the first quarter, because those of the whole differ from them by
+//! more than the bounds allow.
 
 use std::path::Path;
 

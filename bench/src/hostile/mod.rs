@@ -1,9 +1,9 @@
-//! Statements of malicious clients: each shape at growing size until it is refused or too large, while another
-//! connection reads rows by key; then endless statements, which are ended.
+//! Statements of malicious clients: each shape at growing size until it is refused or too large,
+//! while another connection reads rows by key; then endless statements, which are ended.
 //!
-//! The targets: no statement runs for more than two seconds before it ends or is refused, the other connection does not
-//! wait twice as long as before, and after an end the server is idle within 100 ms and leaves no file behind.
-//! not wait twice as long, and what was ended is silent within a tenth of a second and leaves no file.
+//! The targets: no statement runs for more than two seconds before it ends or is refused, the other
+//! connection does not wait twice as long as before, and after a statement was ended the server is
+//! idle within 100 ms and leaves no file behind.
 
 mod random_shapes;
 mod shapes;
@@ -58,9 +58,9 @@ pub struct HostileOptions {
 /// The smallest size, and the factor to the next one.
 const SMALLEST: usize = 16;
 const FACTOR: usize = 4;
-/// Longer texts are not sent.
+/// Statements with more bytes are not sent.
 const MOST_BYTES: usize = 16 << 20;
-/// Target for the longest statement.
+/// The target for the longest statement.
 const MOST_TIME: Duration = Duration::from_secs(2);
 /// Statements are ended after this time.
 const MAX_WAIT: Duration = Duration::from_secs(15);

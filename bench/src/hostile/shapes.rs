@@ -1,9 +1,9 @@
-//! Statements that grow: each shape is a way to write a statement of any size, of a kind that may cost the server more
-//! than the length of its text suggests.
+//! Statements that grow: each shape is a way to write a statement of any size that may cost the
+//! server more than the length of its text suggests.
 
 /// A way to write a statement of any size.
 pub struct Shape {
-    /// What is repeated.
+    /// The name of the shape: the part that is repeated.
     pub name: String,
     text: Box<dyn Fn(usize) -> String>,
 }

@@ -77,9 +77,10 @@ const END_METHODS: [&str; 4] = ["KILL QUERY", "KILL", "max_execution_time", "cli
 pub struct Figures {
     statement: String,
     way: &'static str,
-    /// From the end until the client has the error; `None` if the client is gone.
+    /// The time from ending it until the client has the error, in milliseconds; `None` if the
+    /// client is gone.
     answered_ms: Option<f64>,
-    /// From the end until the server is idle; `None` if it never was.
+    /// The time from ending it until the server is idle, in milliseconds; `None` if it never was.
     silent_ms: Option<f64>,
     /// Bytes in the spill directory after that.
     spilled_bytes: u64,

@@ -1,4 +1,4 @@
-//! Rows by key without a network: the library, and its SQL.
+//! Rows by key without a network: through the library, and through its SQL.
 
 use std::{
     fmt,

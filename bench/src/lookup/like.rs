@@ -1,5 +1,5 @@
-//! `LIKE '%part%'` over wiki rows: Remora and MySQL hold the same rows with the same collation, run the same statements
-//! and must give the same answers.
+//! `LIKE '%part%'` over wiki rows. Remora and MySQL have the same rows with the same collation, run
+//! the same statements and must give the same answers.
 
 use anyhow::{Context, Result, ensure};
 use mysql::{Conn, prelude::Queryable};
@@ -18,7 +18,7 @@ use crate::{
 
 /// Rows of one INSERT.
 const INSERTED_ROWS: usize = 500;
-/// How often each server is measured; MySQL scans every text each time, so its runs end by time.
+/// How often each statement is measured. MySQL scans every text each time, so its runs end by time.
 const EFFORT: RunLimits = RunLimits { runs: 1_000, budget: std::time::Duration::from_secs(20) };
 
 const STATEMENTS: [&str; 4] = [
@@ -58,7 +58,7 @@ pub fn like(options: &LookupOptions) -> Result<()> {
 fn measure(database_server: &DatabaseServer, documents: &[Document]) -> Result<Figures> {
     eprintln!("loading {} wiki rows into {}", documents.len(), database_server.name);
     let mut connection = database_server.connect(false)?;
-    // Remora's index only: a full-text index of MySQL's would not serve LIKE.
+    // Only Remora gets an index: a full-text index of MySQL would not serve LIKE.
     let index = if database_server.name == "Remora" { ", FULLTEXT KEY (text)" } else { "" };
     connection.query_drop(format!(
         "CREATE TABLE wiki (id BIGINT NOT NULL PRIMARY KEY, title VARCHAR(255) NOT NULL,

@@ -17,7 +17,7 @@ use crate::{
     remora::{announced_sql_port, binary},
 };
 
-/// The database and the table.
+/// The database and the table of the rows.
 pub const DATABASE: &str = "bench";
 
 /// Pause between two checks whether a connection has ended.
@@ -44,7 +44,7 @@ enum RunningServer {
 impl Drop for RunningServer {
     fn drop(&mut self) {
         if let Self::Remora(process) = self {
-            // It may have ended already.
+            // The process may have ended already.
             let _ = process.kill();
             let _ = process.wait();
         }
@@ -79,7 +79,7 @@ impl DatabaseServer {
         let running =
             format!("SELECT id FROM information_schema.processlist WHERE id = {connection}");
         while own.query_first::<u64, _>(&running)?.is_some() {
-            // It may have ended meanwhile.
+            // The connection may have ended meanwhile.
             let _ = own.query_drop(format!("KILL {connection}"));
             std::thread::sleep(KILL_PAUSE);
         }

@@ -39,7 +39,7 @@ pub trait Peer {
     fn search(&mut self, query: &TextQuery) -> Result<Vec<u64>>;
     /// How many rows match.
     fn count(&mut self, query: &TextQuery) -> Result<u64>;
-    /// What is special about its answers to this query.
+    /// A remark on its answers to this query, if something is special about them.
     fn note(&self, _query: &TextQuery) -> Option<&'static str> {
         None
     }
@@ -70,8 +70,8 @@ pub enum Rival {
 }
 
 impl Rival {
-    /// Starts the rival over the corpus, loading it first unless the cache holds it. MySQL gives
-    /// two peers over one server.
+    /// Starts the rival over the corpus. Loads the corpus first unless it is in the cache. MySQL
+    /// yields two peers on one server.
     #[cfg(feature = "rivals")]
     pub fn open(self, corpus: &Corpus) -> Result<(Load, Vec<Box<dyn Peer>>)> {
         Ok(match self {
@@ -82,7 +82,7 @@ impl Rival {
         })
     }
 
-    /// Fails: tells how to build with rivals.
+    /// Fails with a message on how to build with rivals.
     #[cfg(not(feature = "rivals"))]
     pub fn open(self, _corpus: &Corpus) -> Result<(Load, Vec<Box<dyn Peer>>)> {
         anyhow::bail!("this build has no rivals: cargo run --release -p bench --features rivals")

@@ -1,5 +1,5 @@
-//! SQLite's FTS5 with the trigram tokenizer, in this process. A term of fewer than three
-//! characters has no trigram: such queries are answered by LIKE on the same table.
+//! SQLite's FTS5 with the trigram tokenizer, in this process. A term of fewer than three characters
+//! has no trigram; queries with such terms are answered by LIKE on the same table.
 
 use std::path::Path;
 
@@ -30,7 +30,8 @@ impl Sqlite {
             Ok(once(MeasuredProcess::Own, || fill(directory, corpus))?.1)
         })?;
         let connection = Connection::open(directory.join("rows.db"))?;
-        // The cache covers the whole database, as with the other engines' indexes.
+        // The cache covers the whole database, as the memory of the other engines covers their
+        // indexes.
         connection.execute_batch("PRAGMA mmap_size=8589934592; PRAGMA cache_size=-1000000;")?;
         let name = format!("SQLite {} FTS5 trigram", rusqlite::version());
         Ok((load, Self { connection, name }))

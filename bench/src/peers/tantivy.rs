@@ -1,6 +1,6 @@
-//! tantivy, in this process. It finds words, not substrings: where a term is a part of longer words, its counts are
-//! lower and are shown as such. Text without spaces between words is split into characters and found by phrase queries,
-//! which is exact.
+//! tantivy, in this process. It finds words, not substrings: if a term is a part of longer words,
+//! its counts are lower, which the report notes. Text without spaces between words is split into
+//! characters and found by phrase queries, which is exact.
 
 use std::path::Path;
 

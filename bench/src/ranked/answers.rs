@@ -57,7 +57,7 @@ impl Agreement {
         self.side == REMORA || self.side.ends_with("-processes")
     }
 
-    /// Shows it to people.
+    /// Prints the figures.
     pub fn print(&self) {
         let Self { kind, side, queries, different, first } = self;
         println!(
@@ -70,8 +70,8 @@ impl Agreement {
     }
 }
 
-/// Asks the sides the same queries and writes what each answers to a file in the directory; how others agree with the
-/// first side.
+/// Sends the same queries to all sides, and writes the answers of each to a file in the directory.
+/// Returns how far the other sides agree with the first one.
 pub fn compare(
     kind: Kind,
     queries: &[Query],

@@ -36,7 +36,7 @@ const ENDS_US: [(u64, &str); 11] = [
 /// One server's response times for one class of queries.
 #[derive(Debug, Serialize)]
 pub struct Spread {
-    /// Who answered.
+    /// The server that answered.
     pub server: &'static str,
     /// `cold`: each query for the first time since the server started; `warm`: for the second time.
     pub state: &'static str,

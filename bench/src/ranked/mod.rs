@@ -30,7 +30,7 @@ use crate::{
     suite::{WorkDirectory, machine, read_documents},
 };
 
-/// Sent after each query where totals are wanted, and counted with it.
+/// The statement after each query if totals are wanted. Its time counts as that of the query.
 const META: &str = "SHOW META LIKE 'total_found'";
 /// Clients in the experiment with threads, as in the study.
 const THREAD_CLIENTS: usize = 4;
@@ -234,7 +234,7 @@ fn compare(
     Ok(())
 }
 
-/// E10 over processes.
+/// Experiment E10 over several processes.
 fn distribute(
     options: &RankedOptions,
     queries: &[Query],
@@ -259,7 +259,8 @@ fn statements(queries: &[Query], kind: Kind, index: &str, ranker: &str) -> Vec<S
     queries.iter().map(|query| statement(index, &kind.text(query), &options)).collect()
 }
 
-/// E9, and E10 of one index: every kind with every number of clients; servers take turns.
+/// Experiment E9, and E10 of one index: every kind with every number of clients. The servers take
+/// turns.
 fn measure(
     options: &RankedOptions,
     queries: &[Query],
@@ -299,7 +300,8 @@ fn print(title: &str, figures: &[Figures]) {
     println!("\n{title}:\n\n{}\n{}", times::table(figures), times::chart(figures));
 }
 
-/// E2, and E10 of a distributed index: threads for connections (Remora) and for the parts of an index (Sphinx).
+/// Experiment E2, and E10 of a distributed index: threads for connections (Remora) and for the
+/// parts of an index (Sphinx).
 fn threads(
     options: &RankedOptions,
     queries: &[Query],

@@ -1,5 +1,6 @@
-//! E10 over processes: one table whose rows lie in several Remora servers, asked through a distributed table of one more,
-//! beside the same rows in one table. Every answer must be the same.
+//! Experiment E10 over processes: the rows of one table are divided among several Remora servers
+//! and queried through a distributed table of one more server. The answers must be the same as
+//! those of one table with all rows.
 
 use anyhow::Result;
 
@@ -9,14 +10,15 @@ use super::{
     servers::{Files, Server, TABLE},
 };
 
-/// How many servers have the rows, and what that is called.
+/// The numbers of servers among which rows are divided, with their names in the report.
 const PROCESSES: [(usize, &str); 3] = [(2, "2-processes"), (3, "3-processes"), (8, "8-processes")];
 /// The distributed table.
 const PARTS: &str = "parts";
-/// Milliseconds that an answer of all servers may take: their processes share a machine.
+/// The timeout for the answers of all servers, in milliseconds. It is long because all processes
+/// share a machine.
 const TIMEOUT_MS: u32 = 60_000;
 
-/// What is asked, and where answers are written.
+/// What is queried, and where answers are written.
 pub struct ComparisonSettings<'a> {
     /// The query kinds.
     pub kinds: &'a [Kind],
@@ -28,7 +30,8 @@ pub struct ComparisonSettings<'a> {
     pub answers: &'a std::path::Path,
 }
 
-/// Compares the answers of `whole`, which has all rows in one table, with those of the same rows in 2, 3 and 8 servers.
+/// Compares the answers of `whole`, which has all rows in one table, with those of the same rows
+/// divided among 2, 3 and 8 servers.
 pub fn compare(
     files: &Files,
     whole: &Server,

@@ -20,17 +20,17 @@ pub struct Query {
     pub run: Vec<String>,
 }
 
-/// A way to ask for words.
+/// How the words of a query are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// One of the words.
     Any,
-    /// All of them.
+    /// All of the words.
     All,
-    /// Words behind each other.
+    /// The words as a phrase, in order and adjacent.
     Phrase,
-    /// Words near each other.
+    /// The words near each other.
     Proximity,
 }
 

@@ -84,7 +84,8 @@ impl Files {
         self.import("sphinx.conf", &self.data())
     }
 
-    /// Loads a table of its own with every `count`-th row, from row `part` on.
+    /// Loads a table with every `count`-th row, from row `part` on, into a data directory of its
+    /// own.
     pub fn load_part(&self, part: usize, count: usize) -> Result<Duration> {
         let name = format!("part-{count}-{part}.conf");
         let rows = format!("awk 'NR % {count} == {part}' docs.tsv");
@@ -112,12 +113,13 @@ impl Files {
         self.serve("remora.toml", &self.data(), &limits)
     }
 
-    /// Remora with a part of the rows: see [`Files::load_part`].
+    /// Starts a Remora with a part of the rows: see [`Files::load_part`].
     pub fn start_part(&self, part: usize, count: usize) -> Result<Server> {
         self.serve("part.toml", &self.part(part, count), "")
     }
 
-    /// Remora without rows, which asks the servers at these addresses.
+    /// Starts a Remora without rows, whose distributed table reads from the servers at these
+    /// addresses.
     pub fn start_front(&self, count: usize, addresses: &[String]) -> Result<Server> {
         let agents = format!("[agents]\naddresses = {addresses:?}\nuser = \"bench\"\n");
         let data = self.directory.join(format!("remora-front-{count}"));
@@ -177,7 +179,7 @@ impl Files {
         self.directory.join(format!("remora-part-{count}-{part}"))
     }
 
-    /// Runs a program to its end; tells how long that took.
+    /// Runs a program to its end and returns the time.
     fn run(&self, mut command: Command, name: &str) -> Result<Duration> {
         let begun = Instant::now();
         let status = self.prepared(&mut command, name)?.status();
@@ -205,12 +207,12 @@ impl Server {
         Client::connect(self.port).with_context(|| format!("cannot connect to {}", self.name))
     }
 
-    /// Where it takes connections.
+    /// The address of its MySQL protocol.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Whose time its work is.
+    /// The process whose CPU time is measured.
     pub fn processor(&self) -> MeasuredProcess {
         MeasuredProcess::Of(self.process.id())
     }
@@ -238,7 +240,7 @@ impl Server {
         Ok(())
     }
 
-    /// Stops it as an operator would.
+    /// Stops the server by a signal, as an operator would.
     pub fn stop(mut self) -> Result<()> {
         let process = self.process.id().to_string();
         Command::new("kill").args(["-TERM", &process]).status().context("cannot run kill")?;
@@ -253,7 +255,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

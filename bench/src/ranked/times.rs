@@ -47,7 +47,7 @@ const PICKS: [Pick; 4] = [
     ("CPU us", |it| it.cpu_us),
 ];
 
-/// The statements, the number of clients, and what follows each query.
+/// What is measured: the statements, the number of clients, and a statement after each query.
 pub struct Work<'w> {
     pub setting: &'w str,
     pub kind: Kind,
@@ -111,7 +111,7 @@ pub fn measure(server: &Server, work: &Work<'_>, round: usize) -> Result<Figures
     })
 }
 
-/// What the figures of one server in all rounds have in common.
+/// What identifies the figures of one server over all rounds.
 type Key = (String, Kind, usize, &'static str);
 
 fn key(figures: &Figures) -> Key {

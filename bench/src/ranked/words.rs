@@ -2,9 +2,9 @@
 
 use crate::{corpus::Document, random::SplitMix64};
 
-/// Sphinx cuts longer keywords.
+/// The longest word that is used, in characters; Sphinx cuts longer ones.
 const LONGEST_WORD: usize = 42;
-/// Draws after which the texts count as too small.
+/// After this many draws the texts count as too small.
 const MOST_DRAWS: usize = 100_000;
 
 /// The occurrences of words in the texts.

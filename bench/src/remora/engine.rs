@@ -52,7 +52,8 @@ impl Engine {
         })
     }
 
-    /// Loads all documents as `remora import` does: a batch is built while others are indexed.
+    /// Loads all documents as `remora import` does: batches are built while earlier ones are
+    /// indexed.
     fn load(&self, corpus: &Corpus) -> Result<()> {
         let sink = DatabaseSink::new(&self.database);
         for part in corpus.documents.chunks(ROWS_PER_BATCH) {

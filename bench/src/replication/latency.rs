@@ -26,9 +26,9 @@ const MAX_WAIT: Duration = Duration::from_secs(30);
 pub struct Probe {
     /// How long latencies are measured.
     pub time: Duration,
-    /// Pause between two commits.
+    /// The pause between two commits.
     pub pause: Duration,
-    /// Pause between two searches; a latency may be measured too long by this much.
+    /// The pause between two searches. A measured latency may be too long by this much.
     pub look: Duration,
 }
 

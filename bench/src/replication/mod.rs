@@ -1,8 +1,8 @@
 //! The replication suite: how fast a real server's changes are applied, how soon they are searchable,
 //! and what following costs the source.
 //!
-//! Remora is `remora serve --mysql` with its default settings, a process beside this one; where
-//! something is applied, the changes are in the binlog before it begins to read them.
+//! Remora runs as `remora serve --mysql` with its default settings, in a process of its own. Where
+//! applying is measured, the changes are in the binlog before Remora begins to read them.
 
 mod backlog;
 mod conditions;
@@ -71,9 +71,9 @@ enum Part {
     Large,
     /// A recorded TPC-C binlog.
     Apply,
-    /// From a commit until it is found.
+    /// The time from a commit until a search finds it.
     Latency,
-    /// What the source's TPC-C loses, beside an ordinary replica.
+    /// How much TPC-C on the source slows down, compared with an ordinary replica.
     Cost,
     /// TPC-C's conditions at positions that readers see.
     Conditions,

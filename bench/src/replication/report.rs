@@ -9,9 +9,9 @@ use crate::{report::Machine, suite::machine, table::Table};
 /// The results of a run.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// What it ran on.
+    /// The machine of the run.
     machine: Machine,
-    /// The load average when it ended.
+    /// The load average at the end of the run.
     load_at_end: f64,
     /// The source server.
     server: String,
@@ -36,9 +36,9 @@ pub struct Spread {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
-    /// At least this.
+    /// At least this value.
     AtLeast(f64),
-    /// At most this.
+    /// At most this value.
     AtMost(f64),
     /// No target.
     None,
@@ -49,7 +49,7 @@ pub enum Target {
 pub struct Figure {
     /// What was measured.
     pub name: String,
-    /// What it is counted in.
+    /// The unit of the value.
     pub unit: &'static str,
     /// The measured value.
     pub value: Spread,
@@ -59,7 +59,7 @@ pub struct Figure {
     pub wall_s: f64,
     /// CPU time of Remora in all runs, in seconds; `None` if the process did other work too.
     pub cpu_s: Option<f64>,
-    /// The same by thread, the busiest first, without threads that have ended.
+    /// The CPU time of each thread in seconds, the busiest first, without threads that have ended.
     pub threads: Vec<(String, f64)>,
     /// A remark.
     pub note: String,

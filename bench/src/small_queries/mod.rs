@@ -1,5 +1,5 @@
-//! Distinct queries over tables of a few rows, where parsing and planning dominate. All servers have the same tables
-//! and get the same queries; answers are compared before times are.
+//! Distinct queries over tables of a few rows, where parsing and planning dominate. All servers
+//! have the same tables and run the same queries. Answers are compared before times are.
 
 mod generate;
 

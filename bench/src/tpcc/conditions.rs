@@ -1,4 +1,4 @@
-//! The twelve consistency conditions, each as a query that counts the violations.
+//! TPC-C's twelve consistency conditions, each as a query that counts the violations.
 
 use anyhow::{Context, Result};
 use mysql::{Conn, prelude::Queryable};
@@ -8,11 +8,12 @@ const FRESH_ONLY: usize = 11;
 
 /// The conditions, in TPC-C's order.
 pub const CONDITIONS: [&str; 12] = [
-    // A warehouse's year to date is its districts'.
+    // A warehouse's year-to-date amount is the sum of its districts' amounts.
     "SELECT COUNT(*) FROM (
        SELECT w_id FROM warehouse JOIN district ON d_w_id = w_id
        GROUP BY w_id, w_ytd HAVING w_ytd <> SUM(d_ytd)) x",
-    // The next order's number follows the newest order and, where there are any, new order.
+    // The number of a district's next order follows that of its newest order and of its newest new
+    // order, if it has any.
     "SELECT COUNT(*) FROM district
        JOIN (SELECT o_w_id, o_d_id, MAX(o_id) newest FROM oorder GROUP BY o_w_id, o_d_id) o
          ON o_w_id = d_w_id AND o_d_id = d_id
@@ -24,7 +25,7 @@ pub const CONDITIONS: [&str; 12] = [
     "SELECT COUNT(*) FROM (
        SELECT no_w_id FROM new_order GROUP BY no_w_id, no_d_id
        HAVING MAX(no_o_id) - MIN(no_o_id) + 1 <> COUNT(*)) x",
-    // A district's orders say how many lines it has.
+    // A district's orders state as many lines as it has.
     "SELECT COUNT(*) FROM
        (SELECT o_w_id, o_d_id, SUM(o_ol_cnt) said FROM oorder GROUP BY o_w_id, o_d_id) o
        JOIN (SELECT ol_w_id, ol_d_id, COUNT(*) lines_ FROM order_line GROUP BY ol_w_id, ol_d_id) l
@@ -34,7 +35,7 @@ pub const CONDITIONS: [&str; 12] = [
     "SELECT COUNT(*) FROM oorder
        LEFT JOIN new_order ON no_w_id = o_w_id AND no_d_id = o_d_id AND no_o_id = o_id
      WHERE (o_carrier_id IS NULL) <> (no_o_id IS NOT NULL)",
-    // An order says how many lines it has.
+    // An order states as many lines as it has.
     "SELECT COUNT(*) FROM oorder
        LEFT JOIN (SELECT ol_w_id, ol_d_id, ol_o_id, COUNT(*) lines_ FROM order_line
                   GROUP BY ol_w_id, ol_d_id, ol_o_id) l
@@ -44,16 +45,16 @@ pub const CONDITIONS: [&str; 12] = [
     "SELECT COUNT(*) FROM order_line
        JOIN oorder ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id = ol_o_id
      WHERE (ol_delivery_d IS NULL) <> (o_carrier_id IS NULL)",
-    // A warehouse's year to date is its history's.
+    // A warehouse's year-to-date amount is the sum of its payments.
     "SELECT COUNT(*) FROM warehouse
        JOIN (SELECT h_w_id, SUM(h_amount) paid FROM history GROUP BY h_w_id) h ON h_w_id = w_id
      WHERE w_ytd <> paid",
-    // A district's too.
+    // A district's year-to-date amount is the sum of its payments.
     "SELECT COUNT(*) FROM district
        JOIN (SELECT h_w_id, h_d_id, SUM(h_amount) paid FROM history GROUP BY h_w_id, h_d_id) h
          ON h_w_id = d_w_id AND h_d_id = d_id
      WHERE d_ytd <> paid",
-    // A customer owes what was delivered and is not paid.
+    // A customer's balance is what was delivered minus what was paid.
     "SELECT COUNT(*) FROM customer
        LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, SUM(ol_amount) delivered FROM oorder
                     JOIN order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id
@@ -63,14 +64,14 @@ pub const CONDITIONS: [&str; 12] = [
                   GROUP BY h_c_w_id, h_c_d_id, h_c_id) h
          ON h_c_w_id = c_w_id AND h_c_d_id = c_d_id AND h_c_id = c_id
      WHERE c_balance <> COALESCE(delivered, 0) - COALESCE(paid, 0)",
-    // Seven in ten of the first orders are delivered.
+    // Seven in ten of the initial orders are delivered.
     "SELECT COUNT(*) FROM
        (SELECT o_w_id, o_d_id, COUNT(*) orders_ FROM oorder GROUP BY o_w_id, o_d_id) o
        JOIN (SELECT no_w_id, no_d_id, COUNT(*) waiting FROM new_order
              GROUP BY no_w_id, no_d_id) n
          ON no_w_id = o_w_id AND no_d_id = o_d_id
      WHERE orders_ - waiting <> FLOOR(orders_ * 7 / 10)",
-    // What a customer owes and has paid is what was delivered.
+    // A customer's balance plus what was paid is what was delivered.
     "SELECT COUNT(*) FROM customer
        LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, SUM(ol_amount) delivered FROM oorder
                     JOIN order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id

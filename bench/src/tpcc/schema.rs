@@ -1,6 +1,6 @@
-//! The nine tables.
+//! The nine tables of TPC-C.
 
-/// The statements that create them.
+/// The statements that create the tables.
 pub const TABLES: [&str; 9] = [
     "CREATE TABLE warehouse (
        w_id INT NOT NULL PRIMARY KEY, w_ytd DECIMAL(12,2), w_tax DECIMAL(4,4), w_name VARCHAR(10),

@@ -1,4 +1,4 @@
-//! The five transactions, statement by statement.
+//! The five transactions of TPC-C, statement by statement.
 
 use mysql::{Result, prelude::Queryable};
 
@@ -172,7 +172,8 @@ fn payment(terminal: &mut Terminal) -> Result<bool> {
     Ok(true)
 }
 
-/// The middle one, by first name, of the customers with a random last name; a random customer if there is none.
+/// The customer in the middle, by first name, of those with a random last name; a random customer
+/// if there is none.
 fn customer_by_name(terminal: &mut Terminal, district: u32) -> Result<u32> {
     let name = terminal.values.last_name(terminal.scale.customers);
     let found: Vec<u32> = terminal.connection.exec(

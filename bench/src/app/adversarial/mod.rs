@@ -36,7 +36,7 @@ const LEAST_RUNS: usize = 8;
 /// A statement, and variants that force an access path.
 struct Case {
     name: String,
-    /// The first is the statement without hints.
+    /// The variants. The first is the statement without hints.
     ways: Vec<(String, Template)>,
 }
 
@@ -116,7 +116,7 @@ fn measure_case(
         let chosen = filled.first().context("a case has a statement")?;
         let (truth, took) = source.execute(chosen)?;
         source_walls.push(took);
-        // The variants take turns at being first: the first one finds no row in a cache.
+        // The variants take turns at being first, because the first one finds no row in a cache.
         for turn in 0..filled.len() {
             let at = (run + turn) % filled.len();
             let (answer, took) = remora.execute(&filled[at])?;
