@@ -159,7 +159,7 @@ mod tests {
     fn reads_equal_the_file_and_the_cache_is_bounded() {
         let bytes: Vec<u8> = (0..PAGE * 5 + 100).map(|at| ((at * 31) >> 5) as u8).collect();
         let pages = Pages::new(bytes.len() as u64);
-        // As if other sections took nearly all there is.
+        // Other sections that take nearly the whole cache.
         let others = Pages::new((64 << 20) * bytes.len() as u64 / (3 * PAGE));
         let mut read = 0;
         for (at, length) in

@@ -64,8 +64,8 @@ fn pool(kind: ColumnKind, size: usize) -> BoxedStrategy<Vec<Owned>> {
     }
 }
 
-/// A column: few or many distinct values, sorted or not, without NULLs, with some, with runs of
-/// them at the start, or with nothing else.
+/// A column with few or many distinct values, sorted or not; without NULLs, with some of them, with
+/// runs of them at the start, or with NULLs only.
 fn columns() -> impl Strategy<Value = (ColumnKind, Vec<Owned>)> {
     let lengths = prop_oneof![0usize..10, 60usize..70, 1020usize..1030, 0usize..3500];
     (any_kind(), lengths, prop_oneof![1usize..6, 20usize..60, Just(3000)])
@@ -94,7 +94,7 @@ fn columns() -> impl Strategy<Value = (ColumnKind, Vec<Owned>)> {
         })
 }
 
-/// Conditions built from two values, present ones and ones beside them.
+/// Conditions built from two values, from values that occur and from values next to them.
 fn predicates(a: &Owned, b: &Owned, values: &[Owned]) -> Vec<Predicate> {
     let mut all = vec![Predicate::IsNull];
     let some: BTreeSet<&Owned> = values.iter().step_by(11).chain([a, b]).collect();
@@ -134,7 +134,7 @@ fn bounds<T: Clone>(value: T) -> [Bound<T>; 3] {
     [Bound::Included(value.clone()), Bound::Excluded(value), Bound::Unbounded]
 }
 
-/// The meaning of a condition, spelt out.
+/// The meaning of a condition, written out.
 fn holds(predicate: &Predicate, value: &Owned) -> bool {
     fn within<T: Ord>(low: &Bound<T>, high: &Bound<T>, value: &T) -> bool {
         let above = match low {
@@ -163,7 +163,7 @@ fn value_of(kind: ColumnKind) -> impl Strategy<Value = Owned> {
     pool(kind, 1).prop_map(|pool| pool.into_iter().next().unwrap())
 }
 
-/// A column and two values, present where they can be.
+/// A column and two values, which occur in it if it has values.
 fn questions() -> impl Strategy<Value = (ColumnKind, Vec<Owned>, Owned, Owned)> {
     columns().prop_flat_map(|(kind, values)| {
         let present = values.clone();

@@ -45,7 +45,7 @@ fn numbers(keys: BTreeSet<u64>, factor: u64) -> BTreeSet<Vec<u8>> {
     keys.into_iter().map(|key| key.wrapping_mul(factor).to_be_bytes().to_vec()).collect()
 }
 
-/// The key itself and keys beside it, most of them absent.
+/// The key itself, and keys next to it, most of which are absent.
 fn neighbours(key: &[u8]) -> Vec<Vec<u8>> {
     let mut all = vec![key.to_vec(), [key, &[0]].concat(), [key, &[0xff]].concat()];
     if let Some((last, head)) = key.split_last() {

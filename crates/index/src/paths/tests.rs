@@ -18,7 +18,7 @@ fn spec() -> PathSpec {
     PathSpec { id: 7, label: b"doc.year".to_vec(), kind: PathKind::Values }
 }
 
-/// What a path leads to in documents, collected in pieces of so many bytes.
+/// The values at a path in these documents, collected in pieces of this many bytes.
 fn collected<V: AsRef<[u8]>>(
     spec: PathSpec,
     documents: &[Vec<V>],
@@ -35,14 +35,14 @@ fn collected<V: AsRef<[u8]>>(
     builder
 }
 
-/// The bytes of a segment that has the paths alone.
+/// The bytes of a segment that contains only these paths.
 fn written(paths: PathsBuilder) -> Vec<u8> {
     let mut out = SectionWriter::new();
     paths.finish(&mut out).unwrap();
     out.finish()
 }
 
-/// The values of documents.
+/// The index of the values of these documents.
 fn built(documents: &[Vec<Vec<u8>>]) -> PathIndex {
     let bytes = written(collected(spec(), documents, PIECE_BYTES));
     let sections = crate::Sections::open(bytes).unwrap();
@@ -64,7 +64,8 @@ fn expected(documents: &[Vec<Vec<u8>>]) -> BTreeSet<(Vec<u8>, u32)> {
     (0..).zip(documents).flat_map(of).collect()
 }
 
-/// Few values, so that blocks begin within one; and long ones.
+/// Documents with few distinct values, so that some blocks begin within the entries of one value,
+/// and with some long values.
 fn any_documents() -> impl Strategy<Value = Vec<Vec<Vec<u8>>>> {
     let few = prop::collection::vec(0_u8..3, 0..3);
     let wide = prop::collection::vec(any::<u8>(), 0..40);
@@ -148,7 +149,7 @@ proptest! {
             let count = all.iter().filter(is_found).count() as u64;
             prop_assert!((count..=count + 256).contains(&index.most_within(from, to).unwrap()));
         }
-        // Each value that is there, and one that may be missing.
+        // Look up each value that occurs, and one that may be missing.
         let mut values: BTreeSet<&[u8]> = all.iter().map(|(value, _)| value.as_slice()).collect();
         values.insert(&[1, 3]);
         for value in values {
@@ -212,7 +213,7 @@ fn texts_spec() -> PathSpec {
     PathSpec { id: 9, label: b"doc.title".to_vec(), kind }
 }
 
-/// What a path has of documents, of which those from a place on and those that are gone are left out, merged of pieces.
+/// Merges the pieces of a path for the live documents; the others are left out.
 fn of_pieces(
     spec: &PathSpec,
     pieces: &PathPieces,
@@ -232,7 +233,8 @@ fn of_pieces(
 }
 
 proptest! {
-    /// Values in pieces are those that are put in order at once, to the byte; what is collected at once is bounded.
+    /// Values collected in pieces result in the same bytes as values collected at once, and the
+    /// size of the collected values is bounded.
     #[test]
     fn values_added_in_pieces_equal_whole_values(
         documents in any_documents(),
@@ -249,7 +251,7 @@ proptest! {
         let most = pieces.most_collected_bytes();
         prop_assert!(most < piece_bytes + largest.max(1), "{} {} {}", most, piece_bytes, largest);
         prop_assert_eq!(written(whole), written(pieces));
-        // The first documents alone, some of which are gone.
+        // Only the first documents are in pieces, and some of them are gone.
         let taken = taken.min(documents.len());
         let found = collected(spec(), &documents[..taken], piece_bytes).finish_pieces().unwrap();
         let is_live = |doc: usize| doc < taken && !gone[doc];
@@ -257,14 +259,15 @@ proptest! {
         let left: Vec<_> = left.map(|(_, values)| values.clone()).collect();
         let merged = of_pieces(&spec(), &found[0], is_live, documents.len()).unwrap();
         prop_assert_eq!(merged, written(collected(spec(), &left, usize::MAX)));
-        // A document that is there and in no piece is no less than an error.
+        // If a live document is in no piece, the merge is an error.
         if taken < documents.len() {
             let all = of_pieces(&spec(), &found[0], |doc| doc <= taken, documents.len());
             prop_assert!(all.is_err());
         }
     }
 
-    /// The same of texts, which find what reading all of them finds.
+    /// Texts collected in pieces result in the same bytes too, and a search finds the same
+    /// documents as a scan.
     #[test]
     fn texts_added_in_pieces_equal_whole_texts(
         documents in prop::collection::vec(prop::collection::vec("[abB é]{0,5}", 0..3), 1..40),
@@ -291,7 +294,7 @@ proptest! {
     }
 }
 
-/// Several paths have their pieces at the same documents, and share the bound.
+/// The pieces of all paths end at the same documents, and the limit applies to all paths together.
 #[test]
 fn paths_share_the_memory_limit_of_one_collection() {
     let other = PathSpec { id: 8, label: b"doc.name".to_vec(), kind: PathKind::Values };
@@ -309,7 +312,7 @@ fn paths_share_the_memory_limit_of_one_collection() {
         }
         builder.add(&keys).unwrap();
         whole.add(&keys).unwrap();
-        // The largest of these documents counts 3 * (3 + 8 + 8).
+        // The largest of these documents counts as 3 * (3 + 8 + 8) bytes.
         assert!(builder.most_collected_bytes() < 1_000 + 57);
     }
     assert!(builder.bytes() > 0 && whole.most_collected_bytes() > 10_000);
@@ -327,7 +330,8 @@ fn invalid_text_is_refused() {
     assert!(texts.add(&keys).is_err());
 }
 
-/// Values of whole blocks, so that a search behind the last one begins in the middle of none.
+/// The values fill whole blocks, so that a search behind the last one does not begin within a
+/// block.
 #[test]
 fn search_behind_all_values_finds_nothing() {
     for count in [1_u8, 2, 31, 32, 33, 90] {

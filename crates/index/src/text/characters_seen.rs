@@ -372,7 +372,7 @@ mod tests {
         assert_eq!(holding(&seen, '…'), [1]);
         assert_eq!(holding(&seen, 'ß'), [3]);
         assert_eq!(holding(&seen, '🅐'), [4]);
-        // It joins the Latin letter and stays apart from the Cyrillic one.
+        // The mark joins the Latin letter but not the Cyrillic one.
         assert_eq!(holding(&seen, '\u{301}'), [2]);
         let all: Vec<u32> = seen.documents(&mut |_| true).unwrap().iter().collect();
         assert_eq!(all, [1, 2, 3, 4]);

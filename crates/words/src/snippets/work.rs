@@ -53,7 +53,7 @@ mod tests {
         let steps = (0..).take_while(|_| work.goes_on(1)).count();
         assert_eq!((asked.get(), steps), (3, 3 * (STEPS + 1) - 1));
         assert!(!work.goes_on(1) && work.is_over() && !work.goes_on(10 * STEPS));
-        // Many steps at once are checked at once.
+        // Many steps counted together lead to a single check.
         asked.set(2);
         assert!(!Work::new(&is_ended).goes_on(STEPS + 1));
     }

@@ -640,7 +640,7 @@ mod tests {
         text::postings::{Cursor, PostingsWriter},
     };
 
-    /// Documents with their positions.
+    /// The positions of the term in each document.
     type Model = BTreeMap<u32, Vec<u32>>;
 
     fn model(doc_count: u32, one_in: u32, seed: u64) -> Model {

@@ -101,7 +101,7 @@ fn queries_have_the_words_of_sphinx() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Pseudorandom numbers, the same each time.
+/// Pseudorandom numbers, the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -194,7 +194,7 @@ fn any_text_passes_the_analyzer() {
             keywords(&analyzer, &text);
             words(&analyzer, &text);
             let mut tokens = analyzer.query(&text);
-            // A parser may seek anywhere.
+            // A parser may continue at any place.
             for _ in 0..10 {
                 let at = random.below(text.len() + 1);
                 if text.is_char_boundary(at) {
