@@ -277,7 +277,8 @@ mod tests {
             "8333 [5000-10000]",
         ];
         assert_eq!(cells(&rows, 1), one);
-        // 10, 3 and 8 times; processor time 10 and 10 times, unknown in a round.
+        // The first server took 10, 3 and 8 times as long; its CPU time was 10 times that in two
+        // rounds and unknown in one.
         let ratio = [
             "wiki",
             "any",

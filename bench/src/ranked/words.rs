@@ -124,7 +124,7 @@ mod tests {
             let run = words.run(&mut random, 2).unwrap().join(" ");
             seen.insert(run);
         }
-        // Not across the ends of a field, nor across what no query may contain.
+        // Neither across the ends of a field, nor across words that no query may contain.
         assert_eq!(
             seen.into_iter().collect::<Vec<_>>(),
             ["five six", "three two", "two four", "two three"]

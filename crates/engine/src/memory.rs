@@ -91,10 +91,10 @@ mod tests {
         assert_eq!(limit("0::/other\n"), None);
         write("a/b/memory.max", "209715200\n");
         assert_eq!(limit("0::/a/b\n"), Some(100 << 20));
-        // Of a path outside of the namespace, the mounted root is known.
+        // A path outside of the namespace is not mounted, but the root is.
         write("memory.max", "209715200\n");
         assert_eq!(limit("0::/not/mounted\n"), Some(200 << 20));
-        // Version 1, with its number for no limit.
+        // Version 1, with its number for "no limit".
         write("memory/c/memory.limit_in_bytes", "9223372036854771712\n");
         assert_eq!(limit("12:cpu,cpuacct:/c\n4:memory:/c\n"), None);
         write("memory/c/memory.limit_in_bytes", "52428800\n");

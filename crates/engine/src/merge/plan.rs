@@ -256,8 +256,8 @@ mod tests {
         assert_eq!(tiers.map(tier), [0, 0, 1, 1, 2]);
     }
 
-    /// Appends segments and merges as planned: how many there were at most, and how often each
-    /// byte was merged.
+    /// Appends segments and merges as planned. Returns the greatest number of segments, and how
+    /// often each byte was merged.
     fn append(appended: u64, bytes: u64) -> (usize, f64) {
         let (mut segments, mut merged, mut most) = (Vec::new(), 0, 0);
         for _ in 0..appended {
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(count(&[100, 90, 110, 95, 105]), Some(5));
         assert_eq!(count(&[1_000, 249]), None);
         assert_eq!(count(&[1_000, 250]), Some(2));
-        // The largest is left alone, not the others.
+        // The largest segment is left out, and the others are merged.
         assert_eq!(count(&[10_000, 90, 110]), Some(2));
         assert_eq!(similar(&[10_000, 110, 90]), Some(vec![2, 1]));
     }
@@ -321,7 +321,7 @@ mod tests {
     fn small_merges_bound_the_segment_count() {
         let mut segments = Vec::new();
         let mut most = 0;
-        // Three minutes of a batch every 8 ms.
+        // A batch every 8 ms for three minutes.
         for _ in 0..22_500 {
             segments.push(3_000);
             while let Some(mut chosen) = full_tier(&segments, Size::Small, segments.len()) {

@@ -64,7 +64,7 @@ fn a_log_of_many_pages_is_replayed() {
     assert_eq!(check(older.path(), &*survived, &mut |_| {}).unwrap().problems, []);
 }
 
-/// The same with the older manifest, so that its segments lose documents page by page.
+/// The same log with the older manifest, so that its segments lose documents page by page.
 #[test]
 fn a_log_of_many_pages_deletes_from_segments() {
     let directory = tempfile::tempdir().unwrap();
@@ -219,7 +219,7 @@ fn repair_finds_rows_after_damage_by_the_replaced_segments() {
     assert_eq!(count(&database), 58);
 }
 
-/// The same with more damage than is reported.
+/// The same table with more damage than is listed.
 #[test]
 fn problems_that_are_not_listed_are_rebuilt_too() {
     let directory = tempfile::tempdir().unwrap();

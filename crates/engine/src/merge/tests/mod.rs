@@ -1,4 +1,4 @@
-//! What happens to a table while one of its merges runs.
+//! Changes of a table while one of its merges runs, and failures of merges.
 
 mod paths;
 
@@ -57,7 +57,7 @@ fn deletions_and_replacements_during_a_merge_are_carried_over() {
     database.apply(batch(vec![delete(3)])).unwrap();
     let shared = database.shared();
     let claim = shared.published.claim_all("t").unwrap().unwrap();
-    // One segment loses some documents, one all of them, and then the writer drops it.
+    // One segment loses some of its documents. Another loses all of them, and the writer drops it.
     database.apply(batch(vec![delete(4), delete(21)])).unwrap();
     database.apply(put(5, "new")).unwrap();
     database.apply(batch((10..20).map(delete).collect())).unwrap();
@@ -85,8 +85,8 @@ fn a_merge_of_a_dropped_table_is_thrown_away() {
     assert_eq!((live(&database), count(&database)), (vec![3], 1));
 }
 
-/// Nobody merges while a claim is held and another waits for all: the writer must stop at the
-/// limit, and go on when the merges do.
+/// While one thread holds a claim and another waits for all segments, nobody can merge. The writer
+/// must stop at the limit, and continue once merges do.
 #[test]
 fn the_writer_waits_for_the_merges() {
     let directory = tempfile::tempdir().unwrap();
@@ -131,7 +131,7 @@ fn table_becomes_idle_after_its_last_change() {
     assert_eq!(last_changes.size(other, start + QUIET_TIME), Size::Idle);
     assert_eq!(last_changes.size(changed, start + QUIET_TIME + QUIET_TIME / 2), Size::Large);
     assert_eq!(last_changes.size(changed, start + 2 * QUIET_TIME), Size::Idle);
-    // A table that is gone is forgotten.
+    // A table that no longer exists is forgotten.
     last_changes.look([other].into_iter(), start + 3 * QUIET_TIME);
     assert_eq!(last_changes.size(changed, start + 9 * QUIET_TIME), Size::Large);
 }
@@ -155,7 +155,7 @@ fn table_is_merged_once_searches_have_cost_as_much() {
     assert!(!asked());
     view().activity.asked(1);
     assert!(asked());
-    // After a change the cost starts again, and so after the merge.
+    // After a change the cost is counted from zero, and after the merge too.
     database.apply(put(3, "old")).unwrap();
     assert!(!asked());
     view().activity.asked(2 * enough);
@@ -187,7 +187,7 @@ fn searches_are_counted_for_merges() {
     assert_eq!(asked(), 6);
 }
 
-/// Deletions fill the log as insertions do: they lead to checkpoints, which trim it.
+/// Deletions fill the log as insertions do, so they must lead to checkpoints, which trim it.
 #[test]
 fn deletions_lead_to_checkpoints() {
     let directory = tempfile::tempdir().unwrap();
@@ -211,7 +211,7 @@ fn deletions_lead_to_checkpoints() {
         entries
     };
     assert_eq!(logged(), 0);
-    // Each alone has an entry of its own.
+    // Each deletion is a batch of its own with its own log entry.
     (0..rows).for_each(|id| _ = database.apply(batch(vec![delete(id)])).unwrap());
     let bytes_of_one = 64 + 8;
     let deadline = Instant::now() + std::time::Duration::from_secs(300);
@@ -222,8 +222,8 @@ fn deletions_lead_to_checkpoints() {
     assert_eq!(count(&database), 0);
 }
 
-/// Merges of a table fail, whatever they merge: it takes writes until it has too many segments, and
-/// then refuses them. The other table is written and merged all the same.
+/// All merges of a table fail. It takes writes until it has too many segments, and then refuses
+/// them. The other table is written and merged nevertheless.
 #[test]
 fn failed_merge_affects_only_its_table() {
     let directory = tempfile::tempdir().unwrap();
@@ -234,7 +234,7 @@ fn failed_merge_affects_only_its_table() {
         batch.tables[0].table = Arc::from("other");
         batch
     };
-    // None is tried again for as long as this test runs.
+    // No failed merge is tried again while this test runs.
     let later = Instant::now() + std::time::Duration::from_secs(3_600);
     let refused = (0..).find_map(|id| {
         let view = database.view("t");
@@ -257,15 +257,15 @@ fn failed_merge_affects_only_its_table() {
     assert!(failure.contains("\"t\"") && failure.contains("made to fail"), "{failure}");
     let of = |table: &str| database.statistics(table).unwrap().merge_failure;
     assert_eq!((of("t").as_deref(), of("other")), (Some("made to fail"), None));
-    // What is asked for is tried at once, and then all is well.
+    // A requested merge is tried at once. It succeeds, and the failure is cleared.
     database.optimize(Some("t")).unwrap();
     assert_eq!((database.merge_failures(), of("t")), (Vec::new(), None));
     database.apply(put(written, "x")).unwrap();
     assert_eq!(count(&database), SEGMENTS_MAX as u64 + 1);
 }
 
-/// A merge that failed once does not refuse writes while another of the table runs: when that ends there
-/// may be room.
+/// After a failed merge, writes are not refused while another merge of the table runs, because that
+/// one may make room.
 #[test]
 fn writes_wait_for_a_merge_that_runs() {
     let directory = tempfile::tempdir().unwrap();
@@ -283,7 +283,7 @@ fn writes_wait_for_a_merge_that_runs() {
     let (sender, answer) = crossbeam_channel::bounded(1);
     std::thread::scope(|scope| {
         scope.spawn(|| sender.send(database.apply(put(-1, "x"))));
-        // Long enough for an answer that would come at once.
+        // Long enough for a refusal to arrive.
         let early = answer.recv_timeout(std::time::Duration::from_millis(200));
         assert!(early.is_err(), "{early:?}");
         merge_claimed(database.shared(), &claim).unwrap();
@@ -293,8 +293,8 @@ fn writes_wait_for_a_merge_that_runs() {
     assert_eq!(count(&database), SEGMENTS_MAX as u64 + 1);
 }
 
-/// Segments that no failed merge was of are merged meanwhile, those that one was of when their pause is
-/// over, at once when one of them is gone.
+/// Segments that were not inputs of a failed merge are merged as usual. The inputs of the failed
+/// merge are merged after a pause, or at once if one of them is gone.
 #[test]
 fn segments_of_a_failed_merge_are_left_alone_for_a_while() {
     let directory = tempfile::tempdir().unwrap();
@@ -309,7 +309,7 @@ fn segments_of_a_failed_merge_are_left_alone_for_a_while() {
         activity.holds_back(&segments[0].segment, &view.segments, then)
     };
     assert!(!holds(0));
-    // The pause doubles up to a minute; the same failure is told once.
+    // The pause doubles, up to a minute. A repeated failure is reported once.
     for (times, seconds) in [1, 2, 4, 8, 16, 32, 60, 60].into_iter().enumerate() {
         let is_news = activity.merge_failed("why".to_owned(), &segments[..1], now);
         assert_eq!(is_news, times == 0);

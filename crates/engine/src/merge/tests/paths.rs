@@ -1,4 +1,5 @@
-//! Paths that segments lack: how much is held of them, what happens to a table between two portions, and who ends it.
+//! Merges that add missing paths to segments: their memory, changes of the table between two
+//! portions, and their cancellation.
 
 use std::{cell::Cell, path::Path, sync::Arc};
 
@@ -65,7 +66,7 @@ fn delete(id: i64) -> Change {
     Change::Delete(vec![Value::Int(id)])
 }
 
-/// A table with documents of which some are gone, in one segment.
+/// A table with documents in one segment, some of which are deleted.
 fn start(directory: &Path, path_index_bytes: u64) -> Database {
     let durability = Durability::None;
     let options = Options { durability, path_index_bytes, ..Options::default() };
@@ -83,16 +84,18 @@ fn define(database: &Database, paths: Vec<PathDef>) {
     database.define(vec![definition], Vec::new()).unwrap();
 }
 
-/// Takes portions as a merge does until nothing is left, and looks at how much each of them holds.
+/// Takes portions as a merge does until nothing is left, and checks the memory that each of them
+/// uses.
 #[test]
 fn the_memory_of_path_indexes_is_bounded() {
     let directory = tempfile::tempdir().unwrap();
     let database = start(directory.path(), 1 << 28);
     let (view, schema) = (database.view("notes"), schema(paths()));
     let specs = path_specs(&schema);
-    // The values of the largest document: of three paths, and eight bytes beside each.
+    // The size of the largest document's values: those of three paths, and eight bytes for each
+    // path.
     let largest = 700;
-    // An index of texts has so many bytes however few texts are in it, and so may have a piece.
+    // The least size of an index of texts, and of a piece, however few texts it has.
     let smallest_index = 3_000;
     for (held_bytes, limit_bytes, fewest) in
         [(20_000, u64::MAX, 8), (100_000, u64::MAX, 1), (1 << 28, 50_000, 5)]
@@ -135,7 +138,7 @@ fn the_memory_of_path_indexes_is_bounded() {
     }
 }
 
-/// A portion that is full at the end of a segment takes nothing of the next.
+/// A portion that is full at the end of a segment takes no documents of the next segment.
 #[test]
 fn a_portion_that_ends_with_a_segment_is_full() {
     let directory = tempfile::tempdir().unwrap();
@@ -157,9 +160,9 @@ fn a_portion_that_ends_with_a_segment_is_full() {
         (ends, portion.is_whole)
     };
     let counts: Vec<u32> = view.segments.iter().map(|one| one.segment.doc_count()).collect();
-    // The document that goes beyond the limit is the last of the first segment.
+    // The document that exceeds the limit is the last one of the first segment.
     assert_eq!(taken_with(live[0] - 1), (vec![counts[0]], false));
-    // It is the last of all.
+    // The document that exceeds the limit is the last one of all.
     assert_eq!(taken_with(live[0] + live[1] - 1), (counts.clone(), true));
     assert_eq!(taken_with(u64::MAX), (counts, true));
 }
@@ -170,8 +173,8 @@ fn of_five() -> Selection {
     Selection { table: "notes".to_owned(), filter, ..Selection::default() }
 }
 
-/// The claim keeps the threads away, so that a portion is taken while documents are written that it has, and some that it
-/// leaves.
+/// The claim keeps the merge threads away while a portion is taken. Meanwhile documents are
+/// changed, some in the portion and some not.
 #[test]
 fn changes_during_a_portion_are_carried_over() {
     let directory = tempfile::tempdir().unwrap();
@@ -180,7 +183,7 @@ fn changes_during_a_portion_are_carried_over() {
     let claim = shared.published.claim_all("notes").unwrap().unwrap();
     define(&database, paths());
     let table = database.view("notes");
-    // The first documents are those of the portion.
+    // The portion has the first documents.
     apply(&database, vec![delete(4), delete(5), put(6), delete(DOCUMENTS - 1), put(1)]);
     assert_eq!(merge_inputs(shared, &table, &claim.views, Deletions::Stay).unwrap(), Extent::Part);
     let now = database.view("notes");
@@ -208,8 +211,8 @@ fn changes_during_a_portion_are_carried_over() {
     assert_eq!(database.count(&of_five()).unwrap().count, fives as u64);
 }
 
-/// Between documents it is asked whether anybody wants the paths: not once they are dropped, the table is, or the
-/// database is closed. What was claimed is as it was.
+/// Between documents the merge asks whether it is still wanted. It is cancelled if the paths or the
+/// table were dropped, or the database is closed; the claimed segments then stay unchanged.
 #[test]
 fn unneeded_merge_is_cancelled() {
     let directory = tempfile::tempdir().unwrap();
@@ -261,8 +264,9 @@ fn unneeded_merge_is_cancelled() {
     assert!(!may_continue(shared, &database.view("notes")));
 }
 
-/// That a segment is left without a path is known of it when documents of it are replaced, and when a checkpoint has
-/// exchanged it for what its file holds: it is not made again.
+/// A segment that is left without a path stays so recorded when some of its documents are replaced,
+/// and when a checkpoint has replaced it by one opened from its file. It is not merged again for
+/// the path.
 #[test]
 fn documents_without_a_path_are_known_after_a_checkpoint() {
     let directory = tempfile::tempdir().unwrap();
@@ -273,7 +277,7 @@ fn documents_without_a_path_are_known_after_a_checkpoint() {
     let path = PathDef::new(1, vec!["n".to_owned()]);
     let texts = PathDef::of_texts(1, vec![vec!["text".to_owned()]]).unwrap();
     database.create_table(schema(vec![path.clone()])).unwrap();
-    // Of different values so many that the segment is one of those that are left in files.
+    // The values differ and are long, so that the segment is large enough to be left in its file.
     let of_many_bytes = |id: i64| {
         let value = format!("{:016x}", id.wrapping_mul(0x1e37_79b9_7f4a_7c15));
         let text = "word ".repeat(if id == 0 { 1_000 } else { 1 });
@@ -308,7 +312,7 @@ fn documents_without_a_path_are_known_after_a_checkpoint() {
     assert_eq!(database.merge_failures().len(), 1);
     let is_new = |view: &SegmentView| view.is_of(&new.segment) && view.deleted_count == 2;
     assert!(database.view("notes").segments.iter().any(is_new), "it is as it was");
-    // Who asks for it has freed what deletions left.
+    // A requested merge frees the space of the deleted documents.
     database.optimize(Some("notes")).unwrap();
     let freed = database.view("notes");
     assert_eq!((freed.segments.len(), freed.segments[0].deleted_count), (1, 0));

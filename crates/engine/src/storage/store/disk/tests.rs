@@ -47,7 +47,7 @@ fn text(value: Option<StoredBytes>) -> Option<String> {
     value.map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
 }
 
-/// What every store must do.
+/// The behaviour that every store must have.
 fn behaves_as_a_store(store: &dyn Store) {
     let mut batch = put(ROWS, &[("b", "2"), ("a", "1"), ("c", "3")]);
     batch.put(Keyspace::Meta, "position", "1");
@@ -266,7 +266,7 @@ fn readers_continue_while_a_store_is_reopened() {
     let before = store.snapshot();
     store.commit(put(ROWS, &[("b", "2")]), true).unwrap();
     let last = store.snapshot();
-    // A change outside of rows outdates no snapshot.
+    // A change that is not of rows outdates no snapshot.
     store.commit(put(Keyspace::Log, &[("x", "y")]), false).unwrap();
     for opening in 0..3u64 {
         assert_eq!(store.reopen_count(), opening);
@@ -338,7 +338,7 @@ fn a_keyspace_without_its_list_of_files_is_refused_unless_it_was_dropped() {
     assert_eq!(text(store.snapshot().get(ROWS, b"a").unwrap()).as_deref(), Some("1"));
     store.drop_rows(7).unwrap();
     drop(store);
-    // As a kill in the middle of deleting its files leaves it.
+    // The state that a kill leaves while its files are being deleted.
     std::fs::create_dir_all(directory.path().join("keyspaces/3/tables")).unwrap();
     std::fs::write(directory.path().join("keyspaces/3/tables/1"), "left").unwrap();
     let store = open(directory.path());
@@ -367,7 +367,8 @@ fn forbid_room(directory: &Path) {
     std::fs::create_dir(directory.join("room")).unwrap();
 }
 
-/// Files that come and go change fjall's own numbers; they do not tell whether a batch is there.
+/// Files that come and go also advance fjall's own numbers, so these do not tell whether a batch
+/// was written.
 #[test]
 fn failed_batch_exists_only_with_its_number() {
     let directory = tempfile::tempdir().unwrap();
@@ -493,7 +494,7 @@ fn rows_are_dropped_while_the_disk_is_full() {
     assert_eq!(entries(&*held, ROWS, b"").len(), 1);
     drop(held);
     assert!(!directory.path().join("keyspaces/3").exists());
-    // A table that could not be dropped at that time.
+    // A table whose rows could not be dropped earlier.
     store.undropped.lock().insert(8);
     store.resume().unwrap();
     assert_eq!(store.row_tables(), [9]);

@@ -1,4 +1,5 @@
-//! Snapshots read what they showed at first, and keep no more memtables than they read.
+//! Snapshots keep reading what they showed at first, and keep no more memtables in memory than they
+//! read.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +44,7 @@ fn shows(snapshot: &dyn StoreSnapshot, model: &Model) {
     }
 }
 
-/// The memtables of a table in memory, and its versions.
+/// The size of a table's memtables, and the number of its versions.
 fn history(store: &DiskStore) -> (u64, usize) {
     let opened = store.opened.read();
     let keyspaces = opened.as_ref().unwrap().keyspaces();
@@ -68,7 +69,7 @@ fn a_held_snapshot_keeps_only_what_it_reads() {
         );
     }
     let (bytes, versions) = history(&store);
-    // Three that are sealed, the active one, and as many of the snapshot; 3.3 MB were written.
+    // Three sealed memtables, the active one, and as many of the snapshot. 3.3 MB were written.
     assert!(bytes <= 10 * MEMTABLE_BYTES, "{bytes} bytes of memtables in {versions} versions");
     shows(&*held, &held_model);
     shows(&*store.snapshot(), &model);
