@@ -20,7 +20,7 @@ const TICK: Duration = Duration::from_millis(10);
 /// How often an operation is run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunLimits {
-    /// Most measured runs.
+    /// The most measured runs.
     pub runs: usize,
     /// After this time no further run starts, once three runs are done.
     pub budget: Duration,
@@ -35,7 +35,7 @@ pub struct Timing {
     pub p50_us: f64,
     /// 99th percentile of the wall time, in microseconds.
     pub p99_us: f64,
-    /// Shortest wall time, in microseconds.
+    /// The shortest wall time, in microseconds.
     pub min_us: f64,
     /// Mean CPU time of a run, in microseconds: of the server's process or, for an engine in this process, of this one.
     /// `None` if the system does not report it.

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::corpus::Corpus;
 
-/// Most ids that an answer lists.
+/// The most ids that an answer lists.
 pub const NEWEST: usize = 100;
 
 /// The rows that contain each term of a set of queries.

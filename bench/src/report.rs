@@ -10,7 +10,7 @@ use crate::{
 
 /// Target for the engine's slowest query, in microseconds.
 const SLOW_US: f64 = 5_000.0;
-/// Most slow queries that are named.
+/// The most slow queries that are named.
 const NAMED_SLOW: usize = 10;
 
 /// The results of a run.

@@ -40,7 +40,7 @@ use crate::{
 
 const SCHEMA: &str = include_str!("schema.sql");
 const STATEMENTS: &str = include_str!("statements.sql");
-/// Most memory that Remora may need, as a share of the size of the source's data.
+/// The most memory that Remora may need, as a share of the size of the source's data.
 const MEMORY: f64 = 0.8;
 
 /// Options of `app`.

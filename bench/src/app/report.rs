@@ -12,7 +12,7 @@ const THREE_TABLES_CPU_US: f64 = 150.0;
 /// The most time of a statement that reads the first rows of an index, relative to the point
 /// select.
 const NEAR: f64 = 1.2;
-/// Most slow statements that are named.
+/// The most slow statements that are named.
 const SHOWN: usize = 12;
 /// The most time of sums over a list of keys, relative to reading the rows of such a list.
 const SUMS: f64 = 1.1;

@@ -11,7 +11,7 @@ pub const CATEGORIES: u64 = 60;
 const PARENTS: u64 = 10;
 /// Number of forums.
 pub const FORUMS: u64 = 20;
-/// Most items of an order.
+/// The most items of an order.
 const ITEMS: u64 = 3;
 /// First names.
 const NAMES: [&str; 40] = [

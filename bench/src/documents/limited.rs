@@ -10,13 +10,6 @@
 //!
 //! The allocator (mimalloc) keeps what each thread freed last. A program with many threads and
 //! little memory tells it to return freed pages at once, and so do both runs.
-//!
-//! A control group counts the page cache too, unlike a limit of the address space, under which files are read from
-//! memory that nothing counts. With cgroup v2 systemd makes the group (`systemd-run --scope`); elsewhere, and with
-//! version 1, `--cgroup` names a directory in which a group is made and removed again.
-//!
-//! The allocator (mimalloc) keeps for each thread what it freed last. A program with many threads and little memory tells
-//! it to give freed pages back at once, and so do both runs.
 
 use std::{
     fs,

@@ -11,8 +11,8 @@ use super::rename::Names;
 const WINDOW: usize = 256;
 /// How many sentences the last one of a row is chosen from.
 const LAST_CHOICE: usize = 12;
-/// Largest distance between two documents, ordered by the length of their first sentences, at which one may take the
-/// other's length.
+/// The largest distance between two documents, ordered by the length of their first sentences, at
+/// which one may take the other's length.
 const NEAR_IN_LENGTH: usize = 200;
 
 /// The documents of one language.

@@ -68,7 +68,7 @@ const MAX_WAIT: Duration = Duration::from_secs(15);
 const IDLE: Duration = Duration::from_secs(5);
 /// Pause between two of its statements.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Most shapes that are shown.
+/// The most shapes that are shown.
 const SHOWN: usize = 30;
 
 /// The results of a shape.

@@ -66,7 +66,7 @@ const RUN_TIME: Duration = Duration::from_millis(700);
 /// The interval at which the server's CPU time is read, and the most it uses in that interval while idle.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 const MAX_IDLE_CPU: Duration = Duration::from_micros(1_500);
-/// Longest wait until the server is idle.
+/// The longest wait until the server is idle.
 const MAX_WAIT: Duration = Duration::from_secs(20);
 
 /// How a statement is ended.

@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use remora_engine::TextQuery;
 
-/// Longest wait for a reply.
+/// The longest wait for a reply.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// One connection.

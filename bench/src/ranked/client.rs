@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// Longest wait for an answer.
+/// The longest wait for an answer.
 const MAX_WAIT: Duration = Duration::from_secs(120);
 /// Protocol 4.1 with a length before the authentication response.
 const CAPABILITIES: u32 = 0x8200;

@@ -25,7 +25,7 @@ pub const SHARDED: &str = "shards";
 pub const REMORA: &str = "Remora";
 pub const SPHINX: &str = "searchd";
 
-/// Longest wait for a server to start, to stop or to become idle.
+/// The longest wait for a server to start, to stop or to become idle.
 const MAX_WAIT: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_millis(50);
 /// Attempts to start on a free port: another program may take the port first.

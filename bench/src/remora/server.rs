@@ -22,7 +22,7 @@ use crate::{
 const ANNOUNCEMENT: &str = "line protocol: ";
 /// The text before the address of the MySQL protocol.
 const SQL_ANNOUNCEMENT: &str = "MySQL protocol: ";
-/// Longest wait for the server to end after SIGTERM.
+/// The longest wait for the server to end after SIGTERM.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 /// The query cache is off, so that every reply is computed; the log is quiet.
 const SETTINGS: &str = "[listen]\nline = \"127.0.0.1:0\"\nhttp = \"\"\nsql = \"\"\n\n\

@@ -28,7 +28,7 @@ use crate::tpcc::{
 
 /// Rows of one batch of a scan.
 const BATCH_ROWS: usize = 8_192;
-/// Longest wait for a copy or a position.
+/// The longest wait for a copy or a position.
 const MAX_WAIT: Duration = Duration::from_secs(1_200);
 /// Polling interval where no time is measured.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);

@@ -18,7 +18,7 @@ use crate::measure::MeasuredProcess;
 
 /// Measurements with each of them.
 const ROUNDS: usize = 3;
-/// Longest wait for the replica to have applied everything.
+/// The longest wait for the replica to have applied everything.
 const MAX_WAIT: Duration = Duration::from_secs(1_200);
 
 /// Measures with Remora and with the replica by turns. `write` runs TPC-C and returns the transactions per minute.

@@ -18,7 +18,7 @@ use crate::{measure::percentile, peers::LineClient};
 pub const CREATE: &str =
     "CREATE TABLE IF NOT EXISTS probe (id INT AUTO_INCREMENT PRIMARY KEY, token VARCHAR(40))";
 const TABLE: &str = "tpcc.probe";
-/// Longest wait for one row.
+/// The longest wait for one row.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// How a latency is measured.

@@ -21,7 +21,7 @@ use crate::{
 /// No query cache, so that every reply is computed; HTTP does not listen.
 const SETTINGS: &str = "[listen]\nline = \"127.0.0.1:0\"\nhttp = \"\"\nsql = \"127.0.0.1:0\"\n\n\
                         [cache]\nenabled = false\n\n[logging]\nlevel = \"warn\"\n";
-/// Longest wait for a copy or a position.
+/// The longest wait for a copy or a position.
 const MAX_WAIT: Duration = Duration::from_secs(1_200);
 /// Seconds of one WAIT; less than the client's read timeout.
 const WAIT_SECONDS: u32 = 60;

@@ -40,7 +40,7 @@ pub struct SmallQueryOptions {
     json: PathBuf,
 }
 
-/// Most differences that are shown.
+/// The most differences that are shown.
 const SHOWN: usize = 20;
 
 /// The figures of one server.

@@ -17,7 +17,7 @@ use crate::{
     unique::{are_indexed, check_paths, unique_places},
 };
 
-/// Most problems listed for one table; further ones are only counted.
+/// The most problems listed for one table; further ones are only counted.
 const PROBLEMS_PER_TABLE: usize = 20;
 
 /// The result of a check.
@@ -156,7 +156,7 @@ fn check_tables(
     Ok((report, wrong))
 }
 
-/// What the check cannot verify.
+/// Descriptions of what the check could not verify.
 fn not_verified(recovered: &Recovered) -> Vec<String> {
     let mut trusted = Vec::new();
     let end = recovered.snapshot.position;

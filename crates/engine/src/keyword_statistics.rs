@@ -30,10 +30,10 @@ pub struct KeywordStatistics {
     pub totals: Option<Vec<u64>>,
 }
 
-/// Most sets of keywords that planning asks for: several for each word of the query.
+/// The most sets of keywords that planning asks for: several for each word of the query.
 pub(crate) const MAX_UNIONS: usize = 65_536;
 
-/// Most wildcards in one request.
+/// The most wildcards in one request.
 pub const MAX_PATTERNS: usize = 64;
 /// The most keywords, and the most bytes of them, that these expand to in a table with parts on
 /// other servers.

@@ -36,24 +36,25 @@ pub struct Options {
     pub page_cache_bytes: u64,
     /// A checkpoint is due after this many bytes of indexed text and of changes that are in no file yet.
     pub checkpoint_bytes: u64,
-    /// Most changes of one batch.
+    /// The most changes of one batch.
     pub max_batch_changes: usize,
-    /// Most bytes of one row.
+    /// The most bytes of one row.
     pub max_row_bytes: usize,
-    /// Most bytes of rows that a large batch stages on disk.
+    /// The most bytes of rows that a large batch stages on disk.
     pub max_large_batch_bytes: u64,
-    /// Most bytes of a table's text that one batch indexes: they become one segment.
+    /// The most bytes of a table's text that one batch indexes: they become one segment.
     pub max_batch_text_bytes: u64,
-    /// Most bytes of a segment that a merge creates; a merge takes up to three times as much memory.
+    /// The most bytes of a segment that a merge creates; a merge takes up to three times as much memory.
     pub max_segment_bytes: u64,
-    /// Most documents of a segment that a merge creates.
+    /// The most documents of a segment that a merge creates.
     pub max_segment_documents: u64,
-    /// Most bytes of path values that a merge holds in memory when it indexes existing rows by a new path; an eighth
-    /// of them unsorted. Larger amounts are indexed by several merges, which leave several segments. One document may
-    /// have as many bytes in addition. If it has more, its segment stays without the path, which
-    /// [`crate::Database::merge_failures`] reports.
+    /// The most bytes of path values that a merge holds in memory when it indexes existing rows by
+    /// a new path; an eighth of them unsorted. Larger amounts are indexed by several merges, which
+    /// leave several segments. One document may have as many bytes in addition. If it has more, its
+    /// segment stays without the path, which [`crate::Database::merge_failures`] reports.
     pub path_index_bytes: u64,
-    /// Most bytes of changes kept for watchers, plus one transaction. A watcher that is further behind gets an error.
+    /// The most bytes of changes kept for watchers, plus one transaction. A watcher that is further
+    /// behind gets an error.
     pub max_watch_bytes: u64,
     /// The parameters k1 and b of BM25.
     pub bm25: (f64, f64),

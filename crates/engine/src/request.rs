@@ -147,7 +147,7 @@ pub enum PieceMatch {
 pub struct SortKey {
     /// The value to sort by.
     pub by: SortBy,
-    /// Largest first. NULL is the smallest.
+    /// Whether the greatest value comes first. NULL is the smallest.
     pub descending: bool,
 }
 
@@ -194,7 +194,7 @@ pub struct Highlight {
     pub close: String,
     /// Characters of a snippet.
     pub snippet_chars: usize,
-    /// Most fragments of a snippet.
+    /// The most fragments of a snippet.
     pub max_fragments: usize,
 }
 
@@ -259,7 +259,7 @@ pub struct ValuesRequest {
     pub column: String,
     /// The number of the text order (see [`SortBy::TextKey`]); `None` for byte order.
     pub keyed: Option<u32>,
-    /// Greatest first.
+    /// Whether the greatest value comes first.
     pub descending: bool,
     /// How many values to return.
     pub limit: usize,
@@ -318,13 +318,13 @@ pub struct ScanRequest {
     /// Text conditions whose scores are returned as further columns of doubles: 0 for a row that does not match.
     /// Conditions with factors return columns of texts, empty for such a row.
     pub scores: Vec<TextQuery>,
-    /// Most rows of a batch. A batch with many megabytes of strings is returned earlier.
+    /// The most rows of a batch. A batch with many megabytes of strings is returned earlier.
     pub batch_rows: usize,
     /// A batch with this many bytes of strings is returned early. `None` means 16 MiB, which is the maximum.
     pub batch_bytes: Option<usize>,
     /// Whether all rows are in key order; otherwise only those of each segment are.
     pub in_key_order: bool,
-    /// Most rows in all.
+    /// The most rows in all.
     pub limit: Option<u64>,
     /// The rows that are needed. Others may be left out; if the table cannot tell which those are, it leaves out none.
     pub best: Option<BestRows>,

@@ -30,9 +30,9 @@ use crate::{
 
 /// Bytes of feed entries read at once.
 const PAGE_BYTES: usize = if cfg!(test) { 300 } else { 1 << 20 };
-/// Most table definitions kept in memory; beyond that all are read again.
+/// The most table definitions kept in memory; beyond that all are read again.
 const MAX_FORMATS: usize = 1_024;
-/// Longest name of a watcher, in bytes.
+/// The longest name of a watcher, in bytes.
 const MAX_NAME_BYTES: usize = 200;
 /// After skipping `max_watch_bytes / SKIPPED_PART` bytes of changes to other tables, a named watcher saves its
 /// position. Otherwise those changes would push the feed past its limit and the watcher would lose its place.
@@ -330,7 +330,8 @@ impl Watch {
         }
     }
 
-    /// The generations of the feed. An error if they do not reach back to what is read next.
+    /// The generations of the feed. Returns an error if they do not reach back to the next change
+    /// to be read.
     fn generations(&self, store: &dyn StoreSnapshot) -> Result<Vec<Generation>> {
         let generations = read_generations(store)?;
         match generations.first() {

@@ -111,7 +111,7 @@ fn front_code(numbers: &[u64]) -> FrontCodedWriter {
     writer
 }
 
-/// The number an integer key stands for.
+/// The number whose big-endian bytes are the key; `None` if the key does not have eight bytes.
 #[inline]
 fn key_number(key: &[u8]) -> Option<u64> {
     key.try_into().ok().map(u64::from_be_bytes)
@@ -133,7 +133,7 @@ pub struct Keys {
     len: u32,
 }
 
-/// How often bloom filters were asked for a key.
+/// Counts of look-ups in bloom filters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BloomCounts {
     /// Look-ups in the filter.

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 
 use crate::Result;
 
-/// Most bytes cached, over all sections.
+/// The most bytes cached, over all sections.
 static MOST_BYTES: AtomicU64 = AtomicU64::new(64 << 20);
 /// Bytes of a page.
 const PAGE: u64 = 16 << 10;

@@ -6,7 +6,7 @@ use crate::{Result, WordsError, analysis::Analyzer};
 
 /// The longest word for which similar ones are searched, in characters.
 const MAX_WORD: usize = crate::settings::MAX_WORD as usize;
-/// Most words returned.
+/// The most words returned.
 const MAX_LIMIT: u32 = 10_000;
 
 /// The options of suggestions.

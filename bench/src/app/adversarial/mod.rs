@@ -25,10 +25,10 @@ use crate::{
 
 pub const SCHEMA: &str = include_str!("schema.sql");
 const STATEMENTS: &str = include_str!("statements.sql");
-/// Most time of the chosen path, relative to the best forced one.
+/// The most time of the chosen path, relative to the best forced one.
 pub const BOUND: f64 = 3.0;
 
-/// Most runs of a case, the first ones that do not count, and the fewest even when the budget is spent.
+/// The most runs of a case, the first ones that do not count, and the fewest even when the budget is spent.
 const RUNS: usize = 60;
 const UNCOUNTED_RUNS: usize = 3;
 const LEAST_RUNS: usize = 8;

@@ -17,7 +17,7 @@ use crate::{
 /// Bytes of encoded rows per batch of a restore. Each batch becomes one segment, so large batches leave little to
 /// merge.
 const RESTORE_BATCH_BYTES: usize = 16 << 20;
-/// Most rows of such a batch.
+/// The most rows of such a batch.
 const RESTORE_BATCH_ROWS: usize = 100_000;
 
 impl Database {

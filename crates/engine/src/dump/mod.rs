@@ -38,7 +38,8 @@ const SECTION_FRAME_BYTES: u64 = 9;
 
 /// Rows are collected up to this many bytes, then compressed.
 const BLOCK_BYTES: usize = 1 << 20;
-/// Most bytes of a section, and of the rows of one section before compression: more than any row may have.
+/// The most bytes of a section, and of the rows of one section before compression: more than any
+/// row may have.
 const MAX_SECTION_BYTES: usize = 256 << 20;
 
 /// Section tags.

@@ -18,13 +18,14 @@ use super::{
 };
 use crate::{PathDef, PathTest, PathValue};
 
-/// Most combinations of a document.
+/// The most combinations of a document.
 const MAX_COMBINATIONS: usize = 1_000;
-/// Most bytes of a document's combinations if there are several: they are in memory while a segment is built.
+/// The most bytes of a document's combinations if there are several: they are in memory while a
+/// segment is built.
 const MAX_BYTES: usize = 64 << 10;
-/// Most ranges of a condition.
+/// The most ranges of a condition.
 const MAX_RANGES: usize = 100_000;
-/// Most bytes of those ranges.
+/// The most bytes of those ranges.
 const MAX_RANGE_BYTES: usize = 64 << 20;
 /// The entry of a document with too many combinations.
 pub(crate) const TOO_MANY: &[u8] = &[u8::MAX];

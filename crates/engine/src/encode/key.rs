@@ -23,8 +23,9 @@ use super::{
 };
 use crate::{ColumnDef, ColumnType, Error, KeyValues, RequestPart, Result, Schema, Value};
 
-/// Most bytes of an encoded key. A key of MySQL has at most 3,072 bytes in its character sets; in UTF-8 a byte of it
-/// may become three, a zero byte before the last column two, and a number eight.
+/// The most bytes of an encoded key. A key of MySQL has at most 3,072 bytes in its character sets;
+/// in UTF-8 a byte of it may become three, a zero byte before the last column two, and a number
+/// eight.
 const MAX_KEY_BYTES: usize = 16_384;
 
 /// Encodes a primary key given as the values of its parts, which are first converted to the types of their columns.

@@ -26,7 +26,7 @@ const TEXT: u8 = 4;
 const ARRAY: u8 = 5;
 const OBJECT: u8 = 6;
 const NESTED: [u8; 2] = [ARRAY, 0];
-/// Most bytes of a number.
+/// The most bytes of a number.
 const NUMBER_BYTES: usize = 11;
 /// The most characters of a text that an error message shows.
 const SHOWN_CHARS: usize = 60;

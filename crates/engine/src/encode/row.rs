@@ -1,4 +1,4 @@
-//! Rows as the row store holds them.
+//! The encoding of rows in the row store.
 //!
 //! ```text
 //! row    := version:u8 count:varint nulls value*

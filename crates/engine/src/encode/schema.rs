@@ -1,4 +1,4 @@
-//! Table definitions as the row store and dumps hold them.
+//! The encoding of table definitions in the row store and in dumps.
 //!
 //! ```text
 //! schema := JSON { "version": 1 | 2 | 3 | 4, "schema": the fields of `Schema` by name }

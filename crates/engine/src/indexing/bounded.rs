@@ -13,7 +13,7 @@ use crate::{Result, Row, Schema};
 /// A segment is finished once it has this many bytes of text, which bounds the memory of building. The last row may
 /// exceed it.
 const SEGMENT_TEXT_BYTES: usize = 16 << 20;
-/// Most documents in one segment.
+/// The most documents in one segment.
 const SEGMENT_DOCUMENTS: usize = 100_000;
 
 /// Builds segments of bounded size from rows in key order.

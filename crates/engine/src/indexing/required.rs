@@ -12,7 +12,7 @@ use crate::{
     encode::{encode_cell, fit, parse_literal},
 };
 
-/// Deepest nesting of a filter.
+/// The deepest nesting of a filter.
 const MAX_DEPTH: usize = 64;
 
 /// The required filter of a table, with names and literals resolved.

@@ -12,7 +12,7 @@ use crate::{Error, Result, Schema, encode::FittedRow};
 
 /// How long an idle thread waits before it ends.
 const IDLE: Duration = Duration::from_secs(1);
-/// Most threads of the pool.
+/// The most threads of the pool.
 const THREADS_MAX: usize = 16;
 
 /// The pool. Its threads end when it is dropped and no task waits.

@@ -28,7 +28,7 @@ const ASKED_BYTES: usize = 4 << 20;
 pub(super) struct Bounds {
     /// The size limit of its output.
     pub limit: Limit,
-    /// Most bytes of path values held in memory, see [`crate::Options::path_index_bytes`].
+    /// The most bytes of path values held in memory, see [`crate::Options::path_index_bytes`].
     pub held_bytes: u64,
 }
 

@@ -30,7 +30,7 @@ pub struct Computing {
 
 static COMPUTING: OnceLock<Computing> = OnceLock::new();
 
-/// Most definitions whose failures are remembered.
+/// The most definitions whose failures are remembered.
 const MAX_FAILED: usize = 1_024;
 
 /// Why keys of a definition could not be computed for a row, by [`Schema::computed_by`].
@@ -99,7 +99,8 @@ impl Schema {
         }
     }
 
-    /// What the computed columns depend on, whatever the table's name: its keys and visible columns.
+    /// The keys and visible columns, on which the computed columns depend. The table's name does
+    /// not matter.
     fn computed_by(&self) -> Option<Vec<String>> {
         let keys = self.declared.as_ref()?.keys.iter().cloned();
         let columns = self.columns.iter().take(self.given_columns());

@@ -205,7 +205,7 @@ pub struct IndexDef {
 pub struct IndexColumn {
     /// Its place in `columns`; segments must hold the column.
     pub column: usize,
-    /// Greatest first.
+    /// Whether the greatest value comes first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub descending: bool,
     /// The number of its text order ([`register_text_key`]); `None` for byte order.

@@ -6,10 +6,10 @@ use crate::{Error, RequestPart, Result};
 /// Separates the tables in a name that stands for several; no table name contains it.
 const BETWEEN: char = '\0';
 
-/// Most tables read as one.
+/// The most tables read as one.
 pub const MAX_PARTS: usize = 64;
 
-/// Most bytes of the declaration of one agent.
+/// The most bytes of the declaration of one agent.
 const MAX_AGENT_BYTES: usize = 4_096;
 
 /// The name under which a [`crate::Reader`] reads these tables as one, like a table that declares them as its parts.

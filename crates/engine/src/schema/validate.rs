@@ -19,12 +19,12 @@ const MAX_TEXTS: usize = 64;
 /// The most secondary indexes of a table, as in MySQL.
 pub(super) const MAX_INDEXES: usize = 64;
 const MAX_DELIMITER_BYTES: usize = 255;
-/// Deepest nesting of the condition on rows; its stored form stays within the JSON reader's limit.
+/// The deepest nesting of the condition on rows; its stored form stays within the JSON reader's limit.
 const MAX_FILTER_DEPTH: usize = 32;
 const MAX_FILTER_PARTS: usize = 10_000;
 const MAX_SYNONYM_GROUPS: usize = 65_536;
 const MAX_SYNONYMS: usize = 256;
-/// Most bytes of the SQL declarations of a table and its columns.
+/// The most bytes of the SQL declarations of a table and its columns.
 const MAX_DECLARED_BYTES: usize = 8 << 20;
 /// The most columns with keywords. The field limit of a query has one bit for each of this many
 /// fields.
@@ -33,7 +33,7 @@ const MAX_PATHS: usize = 64;
 /// The most names of a path: as deep as MySQL lets documents nest.
 const MAX_PATH_NAMES: usize = 100;
 const MAX_PATH_BYTES: usize = 4_096;
-/// Most paths that are indexed together: as many as a key has parts.
+/// The most paths that are indexed together: as many as a key has parts.
 const MAX_JOINT_PATHS: usize = MAX_KEY_PARTS;
 
 impl Schema {

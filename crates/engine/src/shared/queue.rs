@@ -18,11 +18,11 @@ use super::{
 };
 use crate::{Definition, Error, Result};
 
-/// Most batches in the queue.
+/// The most batches in the queue.
 const QUEUE_JOBS: usize = 4_096;
-/// Most bytes of one group commit: about what a disk writes in the time of a few syncs.
+/// The most bytes of one group commit: about what a disk writes in the time of a few syncs.
 const GROUP_BYTES: usize = 8 << 20;
-/// Most batches of one group.
+/// The most batches of one group.
 const GROUP_JOBS: usize = 1_024;
 
 /// A job of the writer.

@@ -29,9 +29,9 @@ use crate::{
     schema::{MAX_PARTS, Synonyms, united_names},
 };
 
-/// Most cached views of a snapshot; others are built again when needed.
+/// The most cached views of a snapshot; others are built again when needed.
 const MAX_VIEWS: usize = 64;
-/// Most cached definitions. A definition that is built again counts as a new one for cached plans.
+/// The most cached definitions. A definition that is built again counts as a new one for cached plans.
 const MAX_DEFINITIONS: usize = 1_024;
 
 /// A segment and its deletions, as weak references, so that their addresses are not reused.

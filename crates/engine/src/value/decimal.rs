@@ -10,9 +10,9 @@ use std::{cmp::Ordering, fmt};
 
 use smallvec::SmallVec;
 
-/// Most digits of a decimal, as in MySQL.
+/// The most digits of a decimal, as in MySQL.
 pub(crate) const MAX_PRECISION: u8 = 65;
-/// Most digits of the fraction, as in MariaDB; MySQL has 30.
+/// The most digits of the fraction, as in MariaDB; MySQL has 30.
 pub(crate) const MAX_SCALE: u8 = 38;
 /// For exponents beyond this, the result is zero or an overflow, whatever the digits.
 const MAX_EXPONENT: i32 = 10_000;

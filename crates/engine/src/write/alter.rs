@@ -13,7 +13,7 @@ use crate::{
     indexing::RequiredRows,
 };
 
-/// Most row layouts in the history of a table.
+/// The most row layouts in the history of a table.
 const MAX_LAYOUTS: usize = 10_000;
 
 /// A changed definition.

@@ -37,7 +37,7 @@ pub(super) struct Feed {
     generations: VecDeque<Generation>,
     /// For each table number: the definition that the last generation holds, and its number.
     known: FxHashMap<u32, (Arc<RowFormat>, u64)>,
-    /// Most bytes of all generations together.
+    /// The most bytes of all generations together.
     limit: u64,
     /// Whether it may have entries of a batch that was not committed.
     pub is_unfinished: bool,

@@ -48,7 +48,7 @@ const COMMIT_BYTES: usize = 256 << 10;
 const STAGED_MOVE_POLL: Duration = Duration::from_millis(100);
 /// At this many segments of a table the smaller ones are merged.
 const SEGMENTS: usize = 40;
-/// Most segments merged at once.
+/// The most segments merged at once.
 const MERGED_SEGMENTS: usize = 32;
 /// The approximate size limit of segments that a merge makes.
 const MERGED_BYTES: u64 = 256 << 20;

@@ -24,7 +24,7 @@ const LARGE_CHANGES: usize = 1_024;
 /// See [`LARGE_CHANGES`].
 const LARGE_BYTES: usize = 1 << 20;
 
-/// Most bytes of a value that segments hold.
+/// The most bytes of a value that segments hold.
 const MAX_INDEXED_BYTES: usize = remora_index::column::MAX_VALUE_BYTES;
 
 /// The memory that a batch takes besides its changes, in bytes.

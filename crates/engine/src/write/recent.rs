@@ -12,7 +12,7 @@ use crate::{
     shared::{OpenTransactions, PreparedBatch},
 };
 
-/// Most keys that are recorded: about 30 MB.
+/// The most keys that are recorded: about 30 MB.
 const MAX_NOTED: usize = 1 << 20;
 
 /// The keys that were written while transactions were open.

@@ -30,7 +30,7 @@ use crate::{
 
 /// How long to wait for merges before checking again what can be done.
 const MERGE_WAIT: Duration = Duration::from_millis(20);
-/// Longest delay between a pipeline batch's commit and its sync.
+/// The longest delay between a pipeline batch's commit and its sync.
 const PIPELINE_SYNC: Duration = Duration::from_millis(100);
 /// How often a full disk is checked for room.
 const ROOM_POLL: Duration = Duration::from_secs(1);

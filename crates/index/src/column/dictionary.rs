@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{Bitmap, DocSet, IndexError, Result, Slice, TextOrder};
 
-/// Most values of a dictionary: codes have at most 16 bits, and one code is NULL.
+/// The most values of a dictionary: codes have at most 16 bits, and one code is NULL.
 pub(super) const MAX_VALUES: u32 = u16::MAX as u32;
 
 /// Up to this many values, sort keys are computed to see whether they are distinct.

@@ -47,7 +47,7 @@ pub(crate) const HEAD: SectionTag = SectionTag(*b"PHED");
 const ENTRIES: SectionTag = SectionTag(*b"PENT");
 const HEAD_BYTES: usize = 24;
 const SINGLE: u8 = 1;
-/// Most entries of a block; on average a look-up decodes half a block for each bound.
+/// The most entries of a block; on average a look-up decodes half a block for each bound.
 const BLOCK_ENTRIES: usize = 32;
 
 /// One path to be indexed.

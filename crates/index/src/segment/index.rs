@@ -29,7 +29,7 @@ use crate::{
 };
 
 pub(super) const INDEX: SectionTag = SectionTag(*b"SIDX");
-/// Most parts of an index.
+/// The most parts of an index.
 const MAX_PARTS: usize = 32;
 const DESCENDING: u8 = 1;
 const ORDERED: u8 = 2;
@@ -68,7 +68,8 @@ pub(super) struct StoredIndex {
     parts: Vec<StoredPart>,
     docs: Slice,
     width: u32,
-    /// The first position of each value of the first column, if they are few. Found when first asked for.
+    /// The first position of each value of the first column, if they are few. Computed at first
+    /// use.
     starts: OnceLock<Option<Box<[u32]>>>,
 }
 

@@ -36,7 +36,7 @@ pub use merge::merge;
 /// ```
 const SPEC: SectionTag = SectionTag(*b"SPEC");
 
-/// Most documents of one segment: twice a document number must fit in 32 bits.
+/// The most documents of one segment: twice a document number must fit in 32 bits.
 const MAX_DOCUMENTS: u32 = (1 << 31) - 1;
 
 /// What a segment indexes; derived from a table's schema.

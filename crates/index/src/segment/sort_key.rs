@@ -15,9 +15,9 @@ use std::{
 
 use crate::{TextOrder, column::Cell};
 
-/// Most documents whose keys are held at once.
+/// The most documents whose keys are held at once.
 const RUN: usize = 1 << 20;
-/// Most bytes of these keys; the last one may go beyond.
+/// The most bytes of these keys; the last one may go beyond.
 const RUN_BYTES: usize = 64 << 20;
 
 /// Appends a value to a sort key. `text` is a scratch buffer.

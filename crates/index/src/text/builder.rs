@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{IndexError, Result, SectionWriter};
 
-/// Longest text of one document, in bytes: positions stay below 2^31.
+/// The longest text of one document, in bytes: positions stay below 2^31.
 const MAX_TEXT_BYTES: usize = 1 << 29;
 
 /// Terms are looked up in batches of this size, so that the cache misses of independent look-ups overlap.

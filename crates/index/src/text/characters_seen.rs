@@ -1,4 +1,5 @@
-//! Posting lists of special characters: those whose normalised form does not tell the original.
+//! Posting lists of special characters: those whose normalised form does not determine the
+//! original.
 //!
 //! Most characters normalise to their own lower case, one by one. If a document has only such characters, its
 //! normalised text equals the original up to case, and the index alone can decide exact matches. For all

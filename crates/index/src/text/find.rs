@@ -48,7 +48,7 @@ pub(crate) fn documents(
     Ok(all.unwrap_or_else(DocSet::empty))
 }
 
-/// The documents that hold the elements next to each other.
+/// The documents that contain the elements next to each other.
 fn sequence(text: &TextIndex, elements: &[Element], among: Option<&DocSet>) -> Result<DocSet> {
     let mut docs = Vec::new();
     phrase::for_each(text, elements, among, MatchDetail::Document, &mut |doc, _| docs.push(doc))?;

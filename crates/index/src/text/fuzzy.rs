@@ -13,7 +13,7 @@ use super::{
     vocabulary::Vocabulary,
 };
 
-/// Longest word for which similar ones are searched, in code points; a longer one matches only itself.
+/// The longest word for which similar ones are searched, in code points; a longer one matches only itself.
 const MAX_WORD_CHARS: usize = 64;
 
 thread_local! {

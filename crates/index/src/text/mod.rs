@@ -92,7 +92,7 @@ pub struct TextIndex {
     total_length: u64,
 }
 
-/// What a text index holds, for reports.
+/// Statistics of a text index, for reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TextStatistics {
     /// Distinct terms.

@@ -1,4 +1,4 @@
-//! A search text, cut into the term sets that the index is asked for.
+//! A search text, cut into the term sets that are looked up in the index.
 //!
 //! A substring has the atoms of its text, except at its ends: its first word may be the end of a longer one,
 //! its last word the beginning of one, and likewise separators. So a pattern becomes elements at fixed

@@ -7,7 +7,7 @@
 
 use rustc_hash::FxHashMap;
 
-/// Longest piece, in bytes and in code points.
+/// The longest piece, in bytes and in code points.
 const MAX_PIECE_BYTES: usize = 7;
 const MAX_PIECE_CHARS: usize = 4;
 

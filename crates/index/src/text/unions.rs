@@ -33,7 +33,7 @@ const MIN_WEIGHED_DOCUMENTS: u32 = 1 << 15;
 const SHARE: usize = 11;
 /// Opening a posting list costs about as much as reading this many postings.
 const TERM_COST: u64 = 60;
-/// A piece that is itself a frequent word is asked for more often than others.
+/// A piece that is itself a frequent word is searched more often than others.
 const FREQUENT_WORD_WEIGHT: u64 = 8;
 /// Unions that cost less than one posting for each this many documents are not stored.
 const MIN_COST_SHARE: u64 = 8;
@@ -168,7 +168,7 @@ struct SmallPostings {
     entries: Vec<Entry>,
 }
 
-/// Most postings that are kept decoded (64 MiB); those of later terms are decoded for each union.
+/// The most postings that are kept decoded (64 MiB); those of later terms are decoded for each union.
 const MOST_ENTRIES: usize = 1 << 24;
 
 /// A posting packed into 32 bits: a document below 2^28 with fewer than 16 occurrences.

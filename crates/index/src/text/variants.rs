@@ -12,7 +12,7 @@ use super::{
     pattern::{Pattern, TermMatch, chains},
 };
 
-/// Most spellings of one piece that are enumerated at a time.
+/// The most spellings of one piece that are enumerated at a time.
 const MAX_SPELLINGS: usize = 4_096;
 
 impl TextIndex {

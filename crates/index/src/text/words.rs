@@ -8,7 +8,7 @@
 use super::{AtomKind, Normalization, Pattern, TextIndex, atoms, pattern::Run};
 use crate::{DocSet, Result};
 
-/// Most gaps between words for which positions decide the separators.
+/// The most gaps between words for which positions decide the separators.
 const MAX_GAPS: usize = 5;
 
 /// Words that must follow each other.

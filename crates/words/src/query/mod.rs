@@ -25,9 +25,9 @@ pub use parser::{Parsed, parse};
 pub use tree::{FieldMask, Limit, Node, Quoted, QuotedKind, Word};
 pub use wildcard::Wildcard;
 
-/// Deepest nesting of a query's parentheses.
+/// The deepest nesting of a query's parentheses.
 pub const MAX_DEPTH: usize = 256;
-/// Most words of a query.
+/// The most words of a query.
 pub const MAX_WORDS: usize = 4096;
-/// Greatest position of a word in a query; stars and stop words count.
+/// The greatest position of a word in a query; stars and stop words count.
 pub const MAX_QUERY_POSITION: u32 = 65_535;

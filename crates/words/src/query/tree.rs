@@ -21,7 +21,7 @@ pub enum Node {
     Near {
         /// The operands.
         parts: Vec<Node>,
-        /// Greatest distance from the end of one to the start of the next, in words.
+        /// The greatest distance from the end of one to the start of the next, in words.
         distance: u32,
     },
 }
@@ -72,7 +72,7 @@ pub enum QuotedKind {
 pub struct Limit {
     /// The fields.
     pub fields: FieldMask,
-    /// Greatest position that counts; 0 for no limit.
+    /// The greatest position that counts; 0 for no limit.
     pub last_position: u32,
 }
 

@@ -41,7 +41,7 @@ use crate::{
 
 /// The longest text that is read, in bytes; the rest is ignored.
 const MAX_TEXT: usize = 16 << 20;
-/// Most parts joined by `<<` and `NEAR` in a query: the occurrences of all are in memory together.
+/// The most parts joined by `<<` and `NEAR` in a query: the occurrences of all are in memory together.
 const MAX_JOINED: usize = 32;
 
 /// Makes excerpts for one query.

@@ -2,9 +2,9 @@
 
 use crate::{Result, WordsError};
 
-/// Longest mark in bytes: an excerpt has one per match.
+/// The longest mark in bytes: an excerpt has one per match.
 const MAX_MARK_BYTES: usize = 256;
-/// Most words on each side of a match; this limits the size of a passage.
+/// The most words on each side of a match; this limits the size of a passage.
 const MAX_AROUND: u32 = 256;
 
 /// Sphinx's options of excerpts, with its defaults.
@@ -13,11 +13,11 @@ pub struct SnippetOptions {
     pub(super) before_match: String,
     pub(super) after_match: String,
     pub(super) chunk_separator: String,
-    /// Most characters; 0: no limit.
+    /// The most characters; 0: no limit.
     pub(super) limit: u32,
-    /// Most passages; 0: no limit.
+    /// The most passages; 0: no limit.
     pub(super) limit_passages: u32,
-    /// Most words; 0: no limit.
+    /// The most words; 0: no limit.
     pub(super) limit_words: u32,
     /// Words on each side of a match.
     pub(super) around: u32,

@@ -34,7 +34,7 @@ pub(super) struct Leaf {
     pub position: u32,
     pub at_start: bool,
     pub at_end: bool,
-    /// Greatest position that counts; 0 for no limit.
+    /// The greatest position that counts; 0 for no limit.
     pub last_position: u32,
 }
 

@@ -9,9 +9,9 @@ use crate::{
     query::{MAX_WORDS, Word},
 };
 
-/// Most words with wildcards: each one is tried on every word of a text.
+/// The most words with wildcards: each one is tried on every word of a text.
 const MAX_WILDCARDS: usize = 64;
-/// Most places in the query that are kept per word.
+/// The most places in the query that are kept per word.
 const MAX_PLACES: usize = 4;
 
 /// The distinct words of a query.

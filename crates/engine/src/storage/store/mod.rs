@@ -57,7 +57,8 @@ pub(crate) struct RowVersion {
     pub doc: u32,
 }
 
-/// Most bytes of a key. fjall allows 65,535; a table's number may be added in front, or a zero byte at the end.
+/// The most bytes of a key. fjall allows 65,535; a table's number may be added in front, or a zero
+/// byte at the end.
 pub(crate) const MAX_KEY_BYTES: usize = 65_530;
 
 /// Puts and deletes that become visible and durable together. The last of several changes of a key wins.

@@ -7,7 +7,7 @@ use crate::{IndexError, Result, bytes::Stored};
 
 /// Positions of a term up to this many bytes are read at once: one read costs more than the bytes.
 const WHOLE_BYTES: usize = 1 << 15;
-/// Most bytes read ahead.
+/// The most bytes read ahead.
 const AHEAD_BYTES: usize = 1 << 16;
 
 /// The positions of one term.

@@ -36,9 +36,9 @@ use crate::{Result, WordsError};
 use evaluate::Scope;
 use node::{Kind, Node, What};
 
-/// Longest text of an expression, in bytes.
+/// The longest text of an expression, in bytes.
 pub const MAX_LENGTH: usize = 64 << 10;
-/// Deepest nesting of an expression, including chains of operators.
+/// The deepest nesting of an expression, including chains of operators.
 pub const MAX_DEPTH: usize = 256;
 
 /// What a ranking expression reads of a document, and parameters of its factors.

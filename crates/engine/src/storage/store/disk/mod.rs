@@ -215,7 +215,6 @@ impl DiskStore {
 
     /// Frees the memtables that no snapshot reads. Returns false if the database is in use; the
     /// caller tries again after the next batch.
-    /// next batch.
     fn forget_versions(&self) -> bool {
         // The lock excludes opening a snapshot, and reading without one.
         let Some(opened) = self.opened.try_write() else { return false };
