@@ -44,11 +44,11 @@ pub struct Machine {
 /// Remora's figures that belong to no query.
 #[derive(Debug, Default, Serialize)]
 pub struct Remora {
-    /// Loading all rows.
+    /// The cost of loading all rows.
     pub apply: Once,
-    /// The checkpoint after it.
+    /// The cost of the checkpoint after loading.
     pub checkpoint: Once,
-    /// Merging all segments into one.
+    /// The cost of merging all segments into one.
     pub optimize: Once,
     /// The number of segments before that.
     pub segments: u64,
@@ -58,15 +58,15 @@ pub struct Remora {
     pub store_bytes: u64,
     /// Bytes of the data directory.
     pub disk_bytes: u64,
-    /// From the start of the process to its first answer, in milliseconds.
+    /// The time from the start of the process to its first answer, in milliseconds.
     pub start_ms: f64,
     /// Resident memory of the server after its first answer, in bytes.
     pub resident_at_start: u64,
     /// Resident memory after all queries, in bytes.
     pub resident_after: u64,
-    /// Queries per second.
+    /// The rates of queries per second over several connections.
     pub throughput: Vec<Throughput>,
-    /// SEARCH while rows are written.
+    /// The times of SEARCH while rows are written.
     pub writes: Option<UnderWrites>,
 }
 
@@ -125,13 +125,13 @@ pub struct Operations {
 /// One rival's figures.
 #[derive(Debug, Serialize)]
 pub struct PeerFigures {
-    /// Its name.
+    /// The name of the rival.
     pub name: String,
     /// Whether it ran in this process.
     pub in_process: bool,
     /// Loading; `None` if the data was there already.
     pub load: Option<Load>,
-    /// Query by query.
+    /// The figures for each query.
     pub queries: Vec<PeerQuery>,
 }
 

@@ -309,7 +309,7 @@ impl WorkDirectory {
         Ok(Self(path))
     }
 
-    /// Its path.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.0
     }

@@ -63,7 +63,7 @@ pub struct SysbenchOptions {
 #[derive(Serialize)]
 struct Rates {
     server: String,
-    /// By round.
+    /// The rates in queries per second, by round.
     queries_per_second: Vec<f64>,
     cpu_us_per_query: Vec<f64>,
 }

@@ -77,7 +77,7 @@ impl Kind {
         Ok(root)
     }
 
-    /// Its folder in the cache.
+    /// The folder of this kind in the cache.
     pub(crate) fn directory(self) -> Result<PathBuf> {
         Ok(cache_directory()?.join(self.name()))
     }

@@ -29,7 +29,7 @@ use crate::{corpus::Corpus, measure::MeasuredProcess};
 
 /// An engine with the corpus.
 pub trait Peer {
-    /// Its name, its version and how it is queried.
+    /// The name and version of the engine, and how it is queried.
     fn name(&self) -> &str;
     /// Whether it runs in this process (no round trip).
     fn in_process(&self) -> bool;
@@ -37,7 +37,7 @@ pub trait Peer {
     fn processor(&self) -> MeasuredProcess;
     /// The newest ids that match, at most [`crate::oracle::NEWEST`], descending.
     fn search(&mut self, query: &TextQuery) -> Result<Vec<u64>>;
-    /// How many rows match.
+    /// The number of rows that match.
     fn count(&mut self, query: &TextQuery) -> Result<u64>;
     /// A remark on its answers to this query, if something is special about them.
     fn note(&self, _query: &TextQuery) -> Option<&'static str> {
@@ -94,7 +94,7 @@ fn one<P: Peer + 'static>((load, peer): (Load, P)) -> (Load, Vec<Box<dyn Peer>>)
     (load, vec![Box::new(peer)])
 }
 
-/// How an engine writes a condition.
+/// The syntax in which an engine writes conditions.
 #[cfg(feature = "rivals")]
 struct Syntax<'s> {
     term: &'s dyn Fn(&str) -> String,

@@ -28,7 +28,7 @@ pub struct Answer {
 pub struct SearchTarget<'s> {
     /// The server.
     pub server: &'s Server,
-    /// Its table or index.
+    /// The table or index that is queried.
     pub index: &'s str,
     /// The statement's `OPTION` clause.
     pub options: String,
@@ -36,7 +36,7 @@ pub struct SearchTarget<'s> {
     pub label: &'s str,
 }
 
-/// How far two sides agree.
+/// The agreement of one side's answers with the first side's.
 #[derive(Debug, Serialize)]
 pub struct Agreement {
     /// The kind of query.

@@ -35,7 +35,7 @@ pub struct Server {
     _output: BufReader<ChildStdout>,
     address: String,
     client: LineClient,
-    /// From the start of the process to its first answer.
+    /// The time from the start of the process to its first answer.
     pub start: Duration,
 }
 

@@ -73,9 +73,9 @@ impl Default for Allowed {
 /// them. Look-ups of rows by full key are always allowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AllowedIndexes {
-    /// To find the rows that satisfy a condition.
+    /// The indexes for finding the rows that satisfy a condition.
     pub find: Allowed,
-    /// To read rows in an order.
+    /// The indexes for reading rows in an order.
     pub order: Allowed,
 }
 

@@ -51,7 +51,7 @@ pub enum Definition {
     Rename {
         /// The name of a table.
         from: String,
-        /// Its new name.
+        /// The new name of the table.
         to: String,
     },
     /// Changes the definition of the table with the schema's name; its rows stay as they are. Columns and text

@@ -10,11 +10,11 @@ const BASE_BYTES: u64 = 64 << 20;
 /// When a batch becomes durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// Before the acknowledgement (fsync).
+    /// Before it is acknowledged (fsync).
     Always,
     /// At this interval (fsync).
     Interval(Duration),
-    /// When the operating system writes it.
+    /// When the operating system writes it; no fsync.
     None,
 }
 

@@ -81,7 +81,7 @@ pub struct FactorsForm {
 /// The parts of a keyword query.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KeywordReport {
-    /// Its keywords with their counts of rows and occurrences.
+    /// The keywords with their counts of rows and occurrences.
     pub words: Vec<PlannedWord>,
     /// A warning about what was ignored or changed.
     pub warning: Option<String>,

@@ -54,9 +54,9 @@ pub struct WatchRequest {
 /// A named watcher and its saved position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchStatus {
-    /// Its name.
+    /// The name of the watcher.
     pub name: String,
-    /// Its tables; `None`: all.
+    /// The tables that it watches; `None` for all.
     pub tables: Option<Vec<String>>,
     /// The saved position: changes up to this batch are done.
     pub saved: Position,

@@ -124,13 +124,14 @@ impl SectionWriter {
 /// Bytes of a section that are in memory, or were verified and left in the file.
 #[derive(Clone, Debug)]
 pub(crate) enum Stored {
-    /// In memory.
+    /// The bytes are in memory.
     Memory(Slice),
-    /// In the file, and read on demand: about 1 us if the page is in the system's cache.
+    /// The bytes are in the file and are read on demand, in about 1 us if the page is in the
+    /// system's cache.
     File {
         /// The segment's file; nothing ever writes to it.
         file: Arc<File>,
-        /// Where the section lies.
+        /// The range of the section in the file.
         range: Range<u64>,
         /// The cache of its pages, if it has one.
         pages: Option<Arc<Pages>>,

@@ -52,7 +52,7 @@ enum Tag {
     Footer = b'F' as isize,
 }
 
-/// Where and when a dump was taken.
+/// The position and the time of a dump.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DumpMeta {
     /// The position of the snapshot in the change log.
@@ -66,7 +66,7 @@ pub struct DumpMeta {
 /// What a dump contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DumpInfo {
-    /// Where and when it was taken.
+    /// The position and the time of the dump.
     pub meta: DumpMeta,
     /// The tables in the order of the file.
     pub tables: Vec<DumpTable>,
@@ -81,9 +81,9 @@ pub struct DumpInfo {
 /// One table of a dump.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DumpTable {
-    /// Its name.
+    /// The name of the table.
     pub name: String,
-    /// Its rows.
+    /// The number of its rows.
     pub rows: u64,
 }
 

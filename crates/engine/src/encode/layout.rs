@@ -53,7 +53,7 @@ pub(crate) struct RowFormat {
 #[derive(Debug)]
 struct StoredColumn {
     kind: ColumnType,
-    /// Its place in the current definition, if it still exists.
+    /// The place of the column in the current definition, if it still exists.
     now: Option<usize>,
 }
 

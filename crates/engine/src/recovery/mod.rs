@@ -58,7 +58,7 @@ pub(crate) enum Purpose<'a> {
     /// To check it: damage of the row store is listed and the readable rows are read. Nothing is changed, because
     /// what is here may be the last copy.
     Check,
-    /// To check and repair it.
+    /// To check it and to repair it.
     Repair {
         /// Tables whose segments must not be used.
         distrusted: &'a BTreeSet<u32>,

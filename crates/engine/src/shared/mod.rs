@@ -42,7 +42,7 @@ use crate::{
 pub(crate) struct DatabaseState {
     /// The data directory.
     pub directory: PathBuf,
-    /// Its settings.
+    /// The settings of the database.
     pub options: Options,
     /// The queue of the writer.
     pub queue: WriteQueue,

@@ -26,7 +26,7 @@ pub(crate) struct PreparedBatch {
     pub tables: Vec<PreparedTable>,
     /// As in [`crate::ChangeBatch::positions`].
     pub positions: Vec<(String, String)>,
-    /// Its approximate size in memory, in bytes.
+    /// The approximate size of the batch in memory, in bytes.
     pub bytes: usize,
     /// Set when a batch of its pipeline has failed.
     pub broken: Option<Arc<AtomicBool>>,
@@ -38,7 +38,7 @@ pub(crate) struct PreparedBatch {
 pub(crate) struct PreparedTable {
     /// The table's number; the writer checks that the table still exists.
     pub number: u32,
-    /// Its definition.
+    /// The definition of the table.
     pub schema: Arc<Schema>,
     /// The version of the definition: see `TableView::defined`.
     pub defined: Position,

@@ -59,7 +59,7 @@ pub(crate) struct CommitPrecondition {
 pub(crate) struct ProtectedKeys {
     /// The table's number.
     pub number: u32,
-    /// Its definition.
+    /// The definition of the table.
     pub schema: Arc<Schema>,
     /// The version of the definition: see `TableView::defined`.
     pub defined: Position,

@@ -50,7 +50,7 @@ struct UnindexedPath {
 #[derive(Debug)]
 struct MergeFailure {
     why: String,
-    /// Its input segments.
+    /// The input segments of the failed merge.
     inputs: Vec<Weak<Segment>>,
     at: Instant,
     /// The number of consecutive failures.

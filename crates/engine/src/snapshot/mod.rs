@@ -85,9 +85,9 @@ pub(crate) struct TableView {
     /// The number under which rows of the table are staged, if any. A staged row takes precedence
     /// over the table's own.
     pub staged: Option<u32>,
-    /// Its counters of look-ups and merges.
+    /// The table's counters of look-ups and merges.
     pub activity: Arc<Activity>,
-    /// Its usage counters of indexes.
+    /// The table's usage counters of indexes.
     pub usage: Arc<UsageCounters>,
 }
 

@@ -14,9 +14,9 @@ use crate::{FoundBy, IndexAnswers, IndexUsage, Schema, TableIndex, indexing::pla
 #[derive(Debug, Default)]
 pub(crate) struct UsageCounters {
     key: Arc<Counters>,
-    /// By their positions in the definition.
+    /// The counters of secondary indexes, by position in the definition.
     secondary: Vec<Option<(IndexSpec, Arc<Counters>)>>,
-    /// By their numbers.
+    /// The counters of text indexes, by number.
     texts: Vec<(u32, Arc<Counters>)>,
 }
 

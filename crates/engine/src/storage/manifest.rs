@@ -35,7 +35,7 @@ pub(crate) struct Manifest {
 pub(crate) struct TableRecord {
     /// The table's number.
     pub number: u32,
-    /// Its segments, each with its deleted documents.
+    /// The segments of the table, each with its deleted documents.
     pub segments: Vec<(SegmentRecord, Bitmap)>,
 }
 

@@ -57,7 +57,7 @@ struct Drafted {
     must_store: bool,
     /// Whether existing rows read differently from before.
     altered: bool,
-    /// Its segments, if they change.
+    /// The new segments of the table; `None` if they do not change.
     segments: Option<Vec<SegmentView>>,
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct TextBuilder {
     /// The term and position of each occurrence, document by document.
     occurrence_terms: Vec<u32>,
     occurrence_positions: Vec<u32>,
-    /// Where each document's occurrences end.
+    /// The end of each document's occurrences.
     doc_ends: Vec<u32>,
     lengths: Vec<u32>,
     seen: Option<SeenWriter>,

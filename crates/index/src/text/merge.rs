@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{IndexError, Result, SectionWriter, Slice, bytes::Stored};
 
-/// In a map of new document numbers: the document is deleted.
+/// The entry for a deleted document in a map of new document numbers.
 pub(crate) const GONE: u32 = u32::MAX;
 
 /// One input of a merge.
@@ -133,7 +133,7 @@ fn merged_lengths(sources: &[TextSource<'_>], doc_count: u32) -> Vec<u32> {
 enum Renumbering<'a> {
     /// All `documents` are kept and get consecutive numbers from `first` on.
     Shift { first: u32, documents: u32 },
-    /// By a map from old to new numbers.
+    /// Each document gets the number that this map has for it, or is deleted ([`GONE`]).
     Map(&'a [u32]),
 }
 

@@ -45,7 +45,7 @@ const SAMPLE_BYTES: usize = 256;
 #[derive(Default)]
 pub(crate) struct VocabularyWriter {
     blob: Vec<u8>,
-    /// Where each term of the blob ends, including its NUL.
+    /// The end of each term in the blob, including its NUL.
     ends: Vec<u32>,
     offsets: OffsetsWriter,
     characters: CharactersWriter,

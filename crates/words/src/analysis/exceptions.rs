@@ -15,7 +15,7 @@ pub(super) struct Exceptions {
 
 /// An exception found in a text.
 pub(super) struct Found<'e> {
-    /// Its end.
+    /// The end of the exception in the text.
     pub end: usize,
     pub keyword: &'e str,
     /// Whether the part before its first separator has a blended character.

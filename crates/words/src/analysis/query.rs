@@ -9,13 +9,14 @@ use super::{
 /// A token of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryToken {
-    /// Its start in the query, in bytes.
+    /// The start of the token in the query, in bytes.
     pub start: usize,
-    /// Its end. For the replacement of a sequence of words, the end of the sequence.
+    /// The end of the token. For the replacement of a sequence of words, it is the end of the
+    /// sequence.
     pub end: usize,
     /// The positions taken by too short words before it.
     pub skipped: u32,
-    /// Its kind.
+    /// The kind of the token.
     pub kind: QueryTokenKind,
 }
 

@@ -12,18 +12,18 @@ use super::{
 /// A word at its place in a text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span<'w> {
-    /// Its bytes in the text.
+    /// The range of the word in the text, in bytes.
     pub start: usize,
     pub end: usize,
-    /// Its position, from 1, as the index counts.
+    /// The position of the word, from 1, as the index counts.
     pub position: u32,
     /// The number of stop words before it.
     pub stops: u32,
     /// Whether it is a blended word whose parts follow.
     pub is_whole: bool,
-    /// The word folded, but not stemmed.
+    /// The folded word, before stemming.
     pub written: &'w str,
-    /// Its keyword in the index; `None` for a stop word.
+    /// The keyword in the index; `None` for a stop word.
     pub keyword: Option<&'w str>,
 }
 

@@ -70,7 +70,7 @@ pub(super) enum Kind {
 pub(super) struct Token {
     pub start: usize,
     pub end: usize,
-    /// Where to continue: the separator that ends a word is skipped with it.
+    /// The place to continue at. The separator that ends a word is skipped with it.
     pub resume: usize,
     /// The number of too short words before it.
     pub skipped: u32,

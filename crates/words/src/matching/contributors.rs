@@ -12,7 +12,7 @@ pub struct Contributor {
     pub term: usize,
     /// The factor of its contribution to the sum.
     pub idf: f32,
-    /// Its position in the query.
+    /// The position of the word in the query.
     pub position: u32,
 }
 

@@ -41,7 +41,7 @@ pub struct QuotedTerms {
 pub struct Expansion {
     /// The keyword.
     pub keyword: String,
-    /// Its counts.
+    /// The counts of the keyword.
     pub counts: Counts,
 }
 
@@ -94,7 +94,7 @@ pub struct Term {
 pub struct PlannedWord {
     /// The keyword in the index; for a wildcard the word as written.
     pub word: String,
-    /// Its counts.
+    /// The counts of the keyword, or of the wildcard as a whole.
     pub counts: Counts,
 }
 

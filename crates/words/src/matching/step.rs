@@ -26,7 +26,7 @@ pub(crate) enum Step {
     Before(Vec<Step>),
     /// NEAR: each operand close to the one before.
     Near {
-        /// In the order of the query.
+        /// The operands, in the order of the query.
         parts: Vec<Step>,
         /// The order in which their sums are added.
         order: Vec<usize>,
@@ -42,7 +42,7 @@ pub(crate) enum Step {
 pub(crate) struct Leaf {
     /// The number of the term.
     pub term: usize,
-    /// Its position in the query.
+    /// The position of the term in the query.
     pub query_position: u32,
     /// The factor of its contribution to the sum; 0 if the word occurred in the query before.
     pub idf: f32,
@@ -76,7 +76,8 @@ impl Leaf {
 /// The words of a phrase.
 #[derive(Clone, Debug)]
 pub(crate) struct Words {
-    /// In the order in which their sums are added. A wildcard has several at one position.
+    /// The words, in the order in which their sums are added. A wildcard has several at one
+    /// position.
     pub leaves: Vec<Step>,
     /// Their positions in the query, ascending.
     pub positions: Vec<u32>,

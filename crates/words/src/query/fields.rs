@@ -7,7 +7,7 @@ use crate::{Result, WordsError};
 pub(super) struct Fields {
     /// The limit; `None` if the `@` has no effect.
     pub limit: Option<Limit>,
-    /// Where the text continues.
+    /// The place at which the text continues.
     pub end: usize,
     /// The last unknown field name, if the query is relaxed.
     pub unknown: Option<String>,

@@ -33,7 +33,7 @@ pub(super) enum Token {
 }
 
 impl Token {
-    /// Its name in Sphinx's error messages.
+    /// The token's name in Sphinx's error messages.
     pub(super) fn name(&self) -> String {
         match self {
             Self::End => "$end".to_owned(),

@@ -31,7 +31,7 @@ pub enum Node {
 pub struct Word {
     /// The word as tokenized: folded, before stemming. May contain the wildcards `*`, `?` and `%`.
     pub text: String,
-    /// Its position in the query, from 1; stop words count.
+    /// The position of the word in the query, from 1; stop words count.
     pub position: u32,
     /// `=word`: matches only this form, not its stem.
     pub is_exact: bool,

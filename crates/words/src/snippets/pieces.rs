@@ -9,7 +9,7 @@ const WORD: u32 = u32::MAX - 1;
 /// A piece of a text. It begins where the previous one ends.
 #[derive(Clone, Copy)]
 struct Piece {
-    /// Its end in bytes of the text, and in characters.
+    /// The end of the piece in the text, in bytes and in characters.
     end: u32,
     end_character: u32,
     kind: u32,

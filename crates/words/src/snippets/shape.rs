@@ -30,7 +30,7 @@ pub(super) enum Shape {
 pub(super) struct Leaf {
     /// Its number; `None` for a word that matches no text.
     pub term: Option<u32>,
-    /// Its position in the query.
+    /// The position of the word in the query.
     pub position: u32,
     pub at_start: bool,
     pub at_end: bool,

@@ -82,7 +82,7 @@ const THIRD: [(&str, &str); 7] = [
     ("ness", ""),
     ("ful", ""),
 ];
-/// Of suffixes with the same end the longest comes first.
+/// Of suffixes with the same end, the longest comes first.
 const FOURTH: [&str; 18] = [
     "ement", "ment", "ance", "ence", "able", "ible", "ant", "ent", "ism", "ate", "iti", "ous",
     "ive", "ize", "ion", "al", "er", "ic",

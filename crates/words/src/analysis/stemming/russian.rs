@@ -39,9 +39,9 @@ const DIMINUTIVES: [&str; 2] = ["нк", "чк"];
 
 struct Russian<'w> {
     word: &'w mut String,
-    /// Where the first region starts: after the first vowel. Nothing before it is removed.
+    /// The start of the first region: after the first vowel. Nothing before it is removed.
     region: usize,
-    /// Where the second region starts: after the second consonant that follows a vowel.
+    /// The start of the second region: after the second consonant that follows a vowel.
     second: usize,
     /// Whether a й was removed; then no other one is.
     has_lost_short_i: bool,

@@ -54,7 +54,7 @@ pub(super) enum Token {
 }
 
 impl Token {
-    /// Its name in Sphinx's error messages.
+    /// The token's name in Sphinx's error messages.
     pub fn name(&self) -> String {
         let name = match self {
             Self::Symbol(symbol) => return format!("'{symbol}'"),

@@ -243,7 +243,7 @@ pub(super) enum What {
     MaxWindowHits(i32),
     Bm25a(f32, f32),
     Bm25f {
-        /// Its number within the expression.
+        /// The number of this `bm25f` within the expression.
         number: usize,
         parameters: (f32, f32),
         weights: Vec<(String, i32)>,

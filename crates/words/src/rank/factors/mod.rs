@@ -67,7 +67,7 @@ pub struct WordFactors {
     pub number: usize,
     /// The number of its hits in the document.
     pub tf: u32,
-    /// Its idf.
+    /// The idf of the word.
     pub idf: f32,
 }
 
