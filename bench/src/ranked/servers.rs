@@ -118,8 +118,7 @@ impl Files {
         self.serve("part.toml", &self.part(part, count), "")
     }
 
-    /// Starts a Remora without rows, whose distributed table reads from the servers at these
-    /// addresses.
+    /// Starts a Remora without rows that may read from the servers at these addresses.
     pub fn start_front(&self, count: usize, addresses: &[String]) -> Result<Server> {
         let agents = format!("[agents]\naddresses = {addresses:?}\nuser = \"bench\"\n");
         let data = self.directory.join(format!("remora-front-{count}"));

@@ -14,8 +14,8 @@ pub(super) type Keyed = (u64, u32);
 const BUCKET_BITS: u32 = 16;
 /// Up to this many texts are sorted by comparisons.
 const FEW: usize = 512;
-/// The suffixes of a blob of up to this many bytes are sorted without buckets, because they stay in
-/// the cache.
+/// The suffixes of a blob of up to this many bytes are sorted by comparisons too, because they stay
+/// in the cache.
 const SMALL_BLOB: usize = 1 << 15;
 
 /// Sorts by key and number. On input, the numbers must ascend.
