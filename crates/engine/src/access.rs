@@ -40,7 +40,7 @@ impl IndexSet {
         self.0 & Self::bit(index) != 0
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }

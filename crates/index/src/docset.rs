@@ -43,7 +43,7 @@ impl DocSet {
         }
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::List(docs) => docs.is_empty(),

@@ -175,7 +175,7 @@ impl Keys {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -12,7 +12,7 @@ pub(crate) fn push(out: &mut Vec<u8>, mut value: u32) {
     out.push(value as u8);
 }
 
-/// Reads the number at an offset and moves the offset behind it; `None` if the number is
+/// Reads the number at an offset and moves the offset past it; `None` if the number is
 /// incomplete.
 #[inline]
 pub(crate) fn read(bytes: &[u8], at: &mut usize) -> Option<u32> {
@@ -28,7 +28,7 @@ pub(crate) fn read(bytes: &[u8], at: &mut usize) -> Option<u32> {
     None
 }
 
-/// Moves an offset behind the number that begins there; `None` if the number is incomplete.
+/// Moves an offset past the number that begins there; `None` if the number is incomplete.
 #[inline]
 pub(crate) fn skip(bytes: &[u8], at: &mut usize) -> Option<()> {
     while *bytes.get(*at)? >= 0x80 {

@@ -87,7 +87,7 @@ pub struct Found {
     pub sum: f32,
 }
 
-/// The positions behind the first one, ascending, as bits by distance; at most 32.
+/// The positions after the first one, ascending, as bits by distance; at most 32.
 pub(crate) fn others(positions: &[u32]) -> u32 {
     let (first, others) = positions.split_first().unwrap_or((&0, &[]));
     let bit = |position: &u32| 1u32.checked_shl(position - first).unwrap_or(0);

@@ -137,7 +137,7 @@ fn part_length(key: &[u8]) -> Option<usize> {
 
 /// A key with the bytes of descending parts inverted, so that keys sorted as bytes are in the
 /// requested order. This works because no part is a prefix of another. `descending` describes the
-/// parts behind the first `leading` ones.
+/// parts after the first `leading` ones.
 pub(crate) fn turned(key: &[u8], leading: usize, descending: &[bool]) -> Vec<u8> {
     let mut turned = key.to_vec();
     let mut from = first_parts(key, leading).map_or(key.len(), <[u8]>::len);

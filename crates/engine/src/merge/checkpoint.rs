@@ -1,7 +1,7 @@
 //! Checkpoints: write segments from memory to files, so that the next start is quick.
 //!
 //! Only the time of recovery depends on checkpoints. If one fails half-way (for example on a full disk), the last
-//! manifest, its files and the log behind it remain valid.
+//! manifest, its files and the log after it remain valid.
 
 use std::{
     path::Path,

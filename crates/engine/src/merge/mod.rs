@@ -5,7 +5,7 @@
 //! itself. A merge claims its segments, reads them without locks, and then replaces them by its output in one
 //! step; documents deleted in the meantime are deleted in the output too. If segments lack indexes of paths, the
 //! merge builds them from the rows. If that is much, it takes only the first documents of a segment
-//! (`portion.rs`), which are deleted there in the same step; the next merge continues behind them.
+//! (`portion.rs`), which are deleted there in the same step; the next merge continues after them.
 
 mod checkpoint;
 mod plan;

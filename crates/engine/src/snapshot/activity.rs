@@ -19,7 +19,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause if nothing has changed; the pause doubles with each failure.
 const LAST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Searches wake the merge threads each time they have asked this many segments together.
+/// Searches wake the merge threads each time they have looked into this many more segments.
 const ASKED_STEP: u64 = 1 << 14;
 
 /// Counters of one table, shared by all its views. Updating them takes no lock.
@@ -27,7 +27,8 @@ const ASKED_STEP: u64 = 1 << 14;
 pub(crate) struct Activity {
     bloom_checks: AtomicU64,
     bloom_saves: AtomicU64,
-    /// How often searches asked a segment, and the same count at the table's last change or merge.
+    /// The number of segments that searches looked into, and that number at the table's last change
+    /// or merge.
     asked: AtomicU64,
     asked_before: AtomicU64,
     merges: AtomicU64,
@@ -96,8 +97,8 @@ impl Activity {
         }
     }
 
-    /// Counts a search that asks so many segments. Returns whether the merge threads should be
-    /// woken for the table.
+    /// Counts a search of so many segments. Returns whether the merge threads should be woken for
+    /// the table.
     #[inline]
     pub fn asked(&self, segments: usize) -> bool {
         let before = self.asked.fetch_add(segments as u64, Relaxed);
@@ -109,7 +110,7 @@ impl Activity {
         self.asked_before.store(self.asked.load(Relaxed), Relaxed);
     }
 
-    /// How often searches have asked a segment since the last change or merge.
+    /// The number of segment look-ups by searches since the last change or merge.
     pub fn asked_since_change(&self) -> u64 {
         // The order of the loads matters: a change in between must not make the difference
         // negative.

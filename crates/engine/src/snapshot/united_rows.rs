@@ -19,7 +19,7 @@ pub(super) struct UnitedRows {
     parts: Vec<Arc<TableView>>,
     /// Whether tables store rows that are not in their views.
     has_others: bool,
-    /// The number of columns that all have; behind them are the hidden columns of key expressions.
+    /// The number of columns that all have; after them are the hidden columns of key expressions.
     columns: usize,
 }
 

@@ -110,8 +110,8 @@ impl Dictionary {
         (0..self.value_count()).map(|code| self.value(code))
     }
 
-    /// Whether all values have distinct sort keys in this order. Also false if there are too many values to
-    /// check. The answer is cached for the first order asked for.
+    /// Whether all values have distinct sort keys in this order. Also false if there are too many
+    /// values to check. The answer is cached for the first order that is requested.
     pub fn has_distinct_keys(&self, order: TextOrder) -> bool {
         let first = self.distinct_keys.get_or_init(|| (order.number, self.are_distinct(order)));
         if first.0 == order.number { first.1 } else { self.are_distinct(order) }

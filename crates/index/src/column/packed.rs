@@ -25,7 +25,7 @@ pub(crate) fn is_width(width: u32) -> bool {
     width <= 56 || width == 64
 }
 
-/// The size of `count` packed values without the padding behind them.
+/// The size of `count` packed values without the padding after them.
 pub(crate) fn packed_bytes(count: u32, width: u32) -> usize {
     (count as usize).div_ceil(GROUP) * GROUP / 8 * width as usize
 }

@@ -9,7 +9,7 @@
 //! varint := seven bits a byte, lowest first, high bit set while more follow; at most three bytes
 //! ```
 //! A key is the first `shared` bytes of the key before it (none for the first key of a block) and the bytes
-//! that follow. The head of a block is taken from its first key: the eight bytes behind the prefix that all
+//! that follow. The head of a block is taken from its first key: the eight bytes after the prefix that all
 //! keys of the segment share, as a big-endian number (missing bytes are zero). A search interpolates among
 //! the heads and compares keys only where heads are equal.
 

@@ -13,7 +13,7 @@
 //! entry := 0 ahead:varint | suffix_length:varint shared:varint suffix doc:varint
 //! ```
 //! Entries ascend by value, then by document; none occurs twice. The first entry of a block stores its whole
-//! value. The others are front-coded: they store the bytes behind the prefix shared with the entry before. If
+//! value. The others are front-coded: they store the bytes after the prefix shared with the entry before. If
 //! the value is the same, an entry stores only the distance to the next document. The flag *single* says that
 //! no document has two entries. The label identifies the path.
 
@@ -457,7 +457,7 @@ impl<'i> PathEntries<'i> {
         Ok(None)
     }
 
-    /// Goes to the next block; false behind the last.
+    /// Goes to the next block; false after the last.
     fn begin_block(&mut self) -> Result<bool> {
         if self.block >= self.index.block_count {
             return Ok(false);

@@ -330,7 +330,7 @@ fn invalid_text_is_refused() {
     assert!(texts.add(&keys).is_err());
 }
 
-/// The values fill whole blocks, so that a search behind the last one does not begin within a
+/// The values fill whole blocks, so that a search after the last one does not begin within a
 /// block.
 #[test]
 fn search_behind_all_values_finds_nothing() {

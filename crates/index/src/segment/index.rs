@@ -199,7 +199,7 @@ impl<'s> SegmentIndex<'s> {
         self.doc_count
     }
 
-    /// Whether there are none.
+    /// Whether the index has no documents.
     pub fn is_empty(&self) -> bool {
         self.doc_count == 0
     }
@@ -240,7 +240,7 @@ impl<'s> SegmentIndex<'s> {
     /// bounds. Bounds of a part with a text order are sort keys. Cost: two binary searches. The first reads
     /// the columns log2(documents) times, the second gallops from its result: 2 log2(positions) times. If all
     /// documents are below or all are above the range, two comparisons are enough. If the first part has few
-    /// values, only documents with the one asked for are searched.
+    /// values, only documents with the requested one are searched.
     pub fn range(
         &self,
         prefix: &[Cell<'_>],
@@ -397,7 +397,7 @@ impl<'s> SegmentIndex<'s> {
     }
 
     /// The partition point: the first position for whose document `holds` is false. It must be true for all
-    /// positions before it and false for all behind it.
+    /// positions before it and false for all after it.
     pub fn partition_point(&self, within: Range<u32>, holds: impl Fn(u32) -> bool) -> u32 {
         let (mut low, mut high) = (within.start, within.end);
         while low < high {
@@ -410,7 +410,7 @@ impl<'s> SegmentIndex<'s> {
         low
     }
 
-    /// Compares a document's parts behind the first `known` ones with these values, in the order of the index.
+    /// Compares a document's parts after the first `known` ones with these values, in the order of the index.
     fn compare_with(
         &self,
         doc: u32,

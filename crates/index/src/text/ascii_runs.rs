@@ -1,7 +1,7 @@
 //! Splits a text into ASCII and other runs. Most text is ASCII, which needs little normalisation.
 
-/// The text as pairs of an ASCII run and the rest behind it. The rest is not ASCII, except for its first
-/// character: combining marks may join that one. No character combines with an ASCII character behind it, so
+/// The text as pairs of an ASCII run and the rest after it. The rest is not ASCII, except for its first
+/// character: combining marks may join that one. No character combines with an ASCII character after it, so
 /// each rest can be normalised alone.
 pub(super) fn ascii_runs(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = text;

@@ -277,7 +277,7 @@ impl Tracker {
         }
     }
 
-    /// Reports the marks of a cluster (a character with marks behind it) that is not normalised character by
+    /// Reports the marks of a cluster (a character with marks after it) that is not normalised character by
     /// character, and its other tracked characters.
     fn joined(&self, cluster: &str, note: &mut impl FnMut(char)) {
         let Some(normalization) = &self.normalization else { return };

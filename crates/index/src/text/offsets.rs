@@ -117,7 +117,7 @@ impl Offsets {
         if bytes == LONG { bytes + self.more(string..string + 1) } else { bytes }
     }
 
-    /// The string that covers the byte `offset`, and its range. It must be at or behind the first one of
+    /// The string that covers the byte `offset`, and its range. It must be at or after the first one of
     /// `group`. O(distance).
     #[inline]
     pub fn covering(&self, group: u32, offset: usize) -> (u32, Range<usize>) {

@@ -2,9 +2,9 @@
 //!
 //! Atoms are numbered in order (*ordinals*), and exactly one term begins at every atom. A term is the atom;
 //! if a character of a script without spaces is involved, also what directly follows. A character or word is
-//! indexed together with the character behind it, a character together with the first code point of the word
-//! behind it (`東京`, `2010年`, `第1`). So a few characters, including digits, need one look-up. A single space
-//! between two atoms, by far the most frequent separator, has no ordinal; the atom behind it has a flag
+//! indexed together with the character after it, a character together with the first code point of the word
+//! after it (`東京`, `2010年`, `第1`). So a few characters, including digits, need one look-up. A single space
+//! between two atoms, by far the most frequent separator, has no ordinal; the atom after it has a flag
 //! instead.
 //!
 //! ```text

@@ -69,7 +69,7 @@ pub(crate) fn unpack(bytes: &[u8], width: u8, values: &mut [u32]) -> Result<usiz
 
 fn unpack_short(bytes: &[u8], width: u8, values: &mut [u32]) {
     let mask = (1u64 << width) - 1;
-    // Numbers that begin in the last eight bytes are read from a copy with zeros behind it.
+    // Numbers that begin in the last eight bytes are read from a copy with zeros after it.
     let end = bytes.len().saturating_sub(8);
     let mut last = [0; 16];
     last[..bytes.len() - end].copy_from_slice(&bytes[end..]);
