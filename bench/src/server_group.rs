@@ -33,7 +33,7 @@ const IDLE_SHARE: u32 = 20;
 const IDLE_STEPS: u32 = 15;
 const MAX_WAIT: Duration = Duration::from_secs(120);
 
-/// The servers to start.
+/// Which servers.
 #[derive(clap::Args, Debug)]
 pub struct ServerGroupOptions {
     /// Measure only Remora and the MariaDB that it replicates from, without MySQL.

@@ -20,17 +20,17 @@ pub struct Query {
     pub run: Vec<String>,
 }
 
-/// How the words of a query are combined.
+/// A way to ask for words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// One of the words.
     Any,
-    /// All of the words.
+    /// All of them.
     All,
-    /// The words as a phrase, in order and adjacent.
+    /// Words behind each other.
     Phrase,
-    /// The words near each other.
+    /// Words near each other.
     Proximity,
 }
 

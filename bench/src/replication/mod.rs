@@ -71,9 +71,9 @@ enum Part {
     Large,
     /// A recorded TPC-C binlog.
     Apply,
-    /// The time from a commit until a search finds it.
+    /// From a commit until it is found.
     Latency,
-    /// How much TPC-C on the source slows down, compared with an ordinary replica.
+    /// What the source's TPC-C loses, beside an ordinary replica.
     Cost,
     /// TPC-C's conditions at positions that readers see.
     Conditions,
