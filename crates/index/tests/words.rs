@@ -298,3 +298,28 @@ proptest! {
         prop_assert!(may_be_right || !is_right.is_ok_and(|is_right| is_right));
     }
 }
+
+#[test]
+fn texts_of_many_words_have_lists_at_each_distance() {
+    let mut state = 9u64;
+    let mut below = |most: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) % most
+    };
+    let mut word = || match below(5) {
+        0 => ["coral", "reef", "x1"][below(3) as usize].to_owned(),
+        _ => format!("x{}", 2 + below(600)),
+    };
+    let mut text = |words: u64| (0..words).map(|_| word()).collect::<Vec<_>>().join(" ");
+    let rows: Rows = (0..100).map(|key| (key, [3, 60, 20].map(&mut text))).collect();
+    let analyzer = analyzer();
+    let segment = build(&rows, &analyzer);
+    check(&segment, &rows, &analyzer);
+    let words = segment.words(ID).unwrap();
+    let pair = ["coral", "reef"].map(|keyword| words.find(keyword).unwrap());
+    for distance in 1..=4 {
+        let docs = words.documents_apart((pair[0], pair[1]), distance).unwrap().unwrap();
+        assert!((5..95).contains(&docs.count()), "{distance}: {}", docs.count());
+    }
+    assert!(words.documents_apart((pair[0], pair[1]), 5).unwrap().is_none());
+}
