@@ -46,6 +46,9 @@ fn main() -> Outcome<()> {
     let segments = database.statistics(TABLE)?.segments;
     println!("{} rows, {segments} segments", reader.row_count(TABLE)?);
     let asked = rest.get(2).map(String::as_str);
+    if let Some(query) = asked.and_then(|asked| asked.strip_prefix('=')) {
+        return measure(&reader, "query", &Ranker::ProximityBm25, &[query.to_owned()]);
+    }
     for (class, ranker, queries) in classes(data)? {
         if asked.is_none_or(|asked| class.contains(asked)) {
             measure(&reader, &class, &ranker, &queries)?;
@@ -192,6 +195,68 @@ fn by_occurrences(data: &Path) -> Outcome<Vec<Vec<String>>> {
     Ok(drawn)
 }
 
+/// How many of 1,000 queries of the study have one word, two words and so on: 3.1 on average.
+const STUDY_LENGTHS: [usize; 10] = [178, 260, 230, 140, 90, 50, 25, 15, 6, 6];
+/// Queries of each kind of the study.
+const STUDY_QUERIES: usize = 1_000;
+/// Longer keywords are not drawn.
+const LONGEST_WORD: usize = 42;
+
+/// The queries of the benchmark of ranked search: words drawn by their occurrences in all texts, and as many
+/// different words that stand behind each other.
+fn of_the_study(data: &Path) -> Outcome<Vec<(Vec<String>, Vec<String>)>> {
+    let is_letter =
+        |c: char| c.is_ascii_alphanumeric() || c == '_' || ('\u{410}'..='\u{44f}').contains(&c);
+    let (mut fields, mut ends, mut count) = (Vec::new(), Vec::new(), 0);
+    for path in wiki_files(data)? {
+        for line in lines(&path)? {
+            let line = line?;
+            for name in ["title", "text"] {
+                let field = text(&line, name).to_owned();
+                let words = field.split(|c| !is_letter(c)).filter(|word| !word.is_empty());
+                count += words.count();
+                ends.push(count);
+                fields.push(field);
+            }
+        }
+    }
+    let from = |place: usize| {
+        let field = ends.partition_point(|end| *end <= place);
+        let before = if field == 0 { 0 } else { ends[field - 1] };
+        let words = fields[field].split(move |c| !is_letter(c)).filter(|word| !word.is_empty());
+        words.skip(place - before)
+    };
+    let keyword = |word: &str| {
+        (word.is_ascii() && word.len() <= LONGEST_WORD).then(|| word.to_ascii_lowercase())
+    };
+    let mut random = Random(17);
+    let mut queries = Vec::new();
+    while queries.len() < STUDY_QUERIES {
+        let mut place = random.below(1_000);
+        let length = STUDY_LENGTHS.iter().position(|&share| {
+            let is_it = place < share;
+            place = place.saturating_sub(share);
+            is_it
+        });
+        let length = length.unwrap_or(0) + 1;
+        let mut words: Vec<String> = Vec::new();
+        while words.len() < length {
+            let word = from(random.below(count)).next().and_then(keyword);
+            words.extend(word.filter(|word| !words.contains(word)));
+        }
+        let run = loop {
+            let run = from(random.below(count)).take(length).map_while(keyword);
+            let run: Vec<String> = run.collect();
+            let is_new = |at: usize| !run[..at].contains(&run[at]);
+            if run.len() == length && (0..length).all(is_new) {
+                break run;
+            }
+        };
+        queries.push((words, run));
+    }
+    Ok(queries)
+}
+
 type Class = (String, Ranker, Vec<String>);
 
 fn classes(data: &Path) -> Outcome<Vec<Class>> {
@@ -228,6 +293,19 @@ fn classes(data: &Path) -> Outcome<Vec<Class>> {
     classes.push(("any bm25".to_owned(), Ranker::Bm25, drawn.iter().map(any).collect()));
     classes.push(("any matchany".to_owned(), Ranker::MatchAny, drawn.iter().map(any).collect()));
     classes.push(("any sph04".to_owned(), Ranker::Sph04, drawn.iter().map(any).collect()));
+    if std::env::args().nth(5).is_some_and(|class| class.starts_with("study")) {
+        let queries = of_the_study(data)?;
+        let plain = Ranker::ProximityBm25;
+        let each = |of: &dyn Fn(&[String], &[String]) -> String| -> Vec<String> {
+            queries.iter().map(|(words, run)| of(words, run)).collect()
+        };
+        classes.push(("study any".into(), plain.clone(), each(&|words, _| words.join(" | "))));
+        classes.push(("study all".into(), plain.clone(), each(&|words, _| words.join(" "))));
+        let phrase = each(&|_, run| format!("\"{}\"", run.join(" ")));
+        classes.push(("study phrase".into(), plain.clone(), phrase));
+        let near = each(&|_, run| format!("\"{}\"~5", run.join(" ")));
+        classes.push(("study proximity".into(), plain, near));
+    }
     Ok(classes)
 }
 
@@ -267,6 +345,9 @@ fn measure(reader: &Reader, class: &str, ranker: &Ranker, queries: &[String]) ->
                     };
                     for hit in &hits {
                         sum = sum.wrapping_mul(31).wrapping_add(hit.score.unwrap_or(0.0) as u64);
+                        if let Some(Value::Uint(key)) = hit.key.first() {
+                            sum = sum.wrapping_mul(31).wrapping_add(*key);
+                        }
                     }
                 }
                 if counts {
@@ -290,6 +371,13 @@ fn measure(reader: &Reader, class: &str, ranker: &Ranker, queries: &[String]) ->
         if std::env::var_os("SLOWEST").is_some() && page == "100" {
             for (time, query) in ordered.iter().rev().take(12) {
                 println!("    {:.3} {query}", milliseconds(*time));
+            }
+        }
+        if let Some(path) = std::env::var_os("TIMES").filter(|_| page == "100") {
+            use std::io::Write;
+            let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
+            for (time, query) in &ordered {
+                writeln!(file, "{class}\t{time}\t{query}")?;
             }
         }
     }

@@ -8,7 +8,7 @@
 use std::{collections::BTreeSet, path::Path};
 
 use crate::{
-    Error, Position, Result, Row, Schema,
+    Error, Position, Result, Row, Schema, WordsDef,
     indexing::{RequiredRows, RowIndexer, index_specs, path_specs},
     merge::{merge_views, write_recovered},
     recovery::{Problem, Purpose, Recovered, recover, scan_readable},
@@ -302,7 +302,21 @@ fn check_segment(
             Err(error) => problems.add(format!("segment {number}: {error}")),
         }
     }
+    check_pairs(table, number, view, problems);
     Ok(())
+}
+
+/// Checks the lists of pairs of a segment's words against their postings.
+fn check_pairs(table: &TableView, number: usize, view: &SegmentView, problems: &mut Problems<'_>) {
+    let id = table.schema.words.as_ref().map(WordsDef::segment_id);
+    let Some(words) = id.and_then(|id| view.segment.words(id)) else { return };
+    match words.has_right_pairs() {
+        Ok(true) => {}
+        Ok(false) => {
+            problems.add(format!("segment {number} has lists of pairs that do not match its words"))
+        }
+        Err(error) => problems.add(format!("segment {number}: {error}")),
+    }
 }
 
 /// The problems of one table; only a limited number is listed.

@@ -2,12 +2,17 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    ops::ControlFlow,
+    sync::{Arc, OnceLock},
+};
 
 use proptest::prelude::*;
 use remora_index::{
-    Bitmap,
+    Bitmap, SectionWriter, Sections,
     segment::{Document, MergeInput, Segment, SegmentBuilder, SegmentSpec, WordsSpec, merge},
+    words::WordsIndex,
 };
 use remora_words::{
     analysis::{Analyzer, Scratch},
@@ -119,6 +124,53 @@ fn check(segment: &Segment, rows: &Rows, analyzer: &Analyzer) {
         );
     }
     assert_eq!(words.find("nothing of this name"), None);
+    check_pairs(words, &all, rows.len());
+}
+
+/// Compares the lists of pairs with the places of both keywords.
+fn check_pairs(words: &WordsIndex, all: &[(String, u32)], documents: usize) {
+    // Of few documents there are none.
+    if !words.has_pairs() {
+        assert!(documents < 64 || all.is_empty());
+        return;
+    }
+    let places_of = |number: u32| -> BTreeMap<u32, Vec<u32>> {
+        let mut cursor = words.cursor(number).unwrap();
+        let mut places = BTreeMap::new();
+        while let Some(doc) = cursor.advance(places.len() as u32).unwrap() {
+            let mut at = 0;
+            let place = |step: &u32| {
+                at += step;
+                at
+            };
+            places.extend((places.len() as u32..doc).map(|doc| (doc, Vec::new())));
+            places.insert(doc, cursor.steps().unwrap().iter().map(place).collect());
+        }
+        places
+    };
+    let places: BTreeMap<u32, _> =
+        all.iter().map(|&(_, number)| (number, places_of(number))).collect();
+    let mut listed = 0;
+    for &(_, left) in all {
+        for &(_, right) in all {
+            for distance in 0..7 {
+                let Some(found) = words.documents_apart((left, right), distance).unwrap() else {
+                    continue;
+                };
+                listed += 1;
+                let is_there = |doc: &u32| {
+                    let (left, right) = (places[&left].get(doc), places[&right].get(doc));
+                    let is_behind =
+                        |at: &u32| right.is_some_and(|it| it.contains(&(at + distance)));
+                    left.is_some_and(|it| it.iter().any(is_behind))
+                };
+                let expected: Vec<u32> = (0..documents as u32).filter(is_there).collect();
+                let found: Vec<u32> = found.iter().collect();
+                assert_eq!(found, expected, "{left} {right} {distance}");
+            }
+        }
+    }
+    assert!(listed > 0 && words.has_right_pairs().unwrap());
 }
 
 fn rows() -> impl Strategy<Value = Rows> {
@@ -173,4 +225,101 @@ proptest! {
         let built = build(&live, &analyzer);
         prop_assert_eq!(merged.bytes().unwrap(), built.bytes().unwrap());
     }
+}
+
+/// A segment whose lists of pairs are changed, with correct checksums; without any if `changes` is `None`.
+fn changed(segment: &Segment, nth: usize, changes: Option<&[(usize, u8)]>, cut: usize) -> Vec<u8> {
+    let sections = Sections::open(segment.bytes().unwrap().into_owned()).unwrap();
+    let (mut out, mut seen) = (SectionWriter::new(), 0);
+    for (tag, id, _) in sections.sizes() {
+        let mut bytes = sections.get(tag, id).unwrap().to_vec();
+        if tag.0.starts_with(b"TPR") {
+            let Some(changes) = changes else { continue };
+            if seen == nth % 3 && !bytes.is_empty() {
+                let length = bytes.len();
+                changes.iter().for_each(|&(at, value)| bytes[at % length] = value);
+                bytes.truncate(length - cut % length);
+            }
+            seen += 1;
+        }
+        out.add(tag, id, &bytes);
+    }
+    assert!(seen == 3 || changes.is_none());
+    out.finish()
+}
+
+fn many_rows() -> Rows {
+    let words = ["coral", "reef", "x1", "runs", "日本"];
+    let text = |key: u64, field: u64| {
+        let word = |nth| words[((key * 7 + field * 3 + nth * nth) % 11 % 5) as usize];
+        (0..(key + field) % 9).map(word).collect::<Vec<_>>().join(" ")
+    };
+    (0..300).map(|key| (key, [0, 1, 2].map(|field| text(key, field)))).collect()
+}
+
+#[test]
+fn segments_without_lists_of_pairs_get_them_by_a_merge() {
+    let (rows, analyzer) = (many_rows(), analyzer());
+    let built = build(&rows, &analyzer);
+    assert!(built.words(ID).unwrap().has_pairs());
+    check(&built, &rows, &analyzer);
+    let old = Segment::open(changed(&built, 0, None, 0)).unwrap();
+    let words = old.words(ID).unwrap();
+    assert!(!words.has_pairs() && words.has_right_pairs().unwrap());
+    assert!(words.documents_apart((0, 0), 1).unwrap().is_none());
+    let input = MergeInput { segment: Arc::new(old), deleted: None, paths: Vec::new() };
+    let merged = merge(&[input], &spec(&analyzer)).unwrap();
+    assert_eq!(merged.bytes().unwrap(), built.bytes().unwrap());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+    #[test]
+    fn damaged_lists_of_pairs_never_panic(
+        nth: usize,
+        changes in prop::collection::vec((any::<usize>(), any::<u8>()), 1..5),
+        cut in prop_oneof![3 => Just(0usize), 1 => any::<usize>()],
+    ) {
+        static SOUND: OnceLock<Segment> = OnceLock::new();
+        let sound = SOUND.get_or_init(|| build(&many_rows(), &analyzer()));
+        let bytes = changed(sound, nth, Some(&changes), cut);
+        let Ok(segment) = Segment::open(bytes.clone()) else { return Ok(()) };
+        let words = segment.words(ID).unwrap();
+        for (left, right, distance) in (0..20).flat_map(|left| {
+            (0..20).flat_map(move |right| (0..6).map(move |distance| (left, right, distance)))
+        }) {
+            if let Ok(Some(docs)) = words.documents_apart((left, right), distance) {
+                prop_assert!(docs.iter().all(|doc| doc < segment.doc_count()));
+            }
+        }
+        let is_right = words.has_right_pairs();
+        // Not every byte of offsets counts.
+        let may_be_right = nth % 3 == 1 || bytes == *sound.bytes().unwrap();
+        prop_assert!(may_be_right || !is_right.is_ok_and(|is_right| is_right));
+    }
+}
+
+#[test]
+fn texts_of_many_words_have_lists_at_each_distance() {
+    let mut state = 9u64;
+    let mut below = |most: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) % most
+    };
+    let mut word = || match below(5) {
+        0 => ["coral", "reef", "x1"][below(3) as usize].to_owned(),
+        _ => format!("x{}", 2 + below(600)),
+    };
+    let mut text = |words: u64| (0..words).map(|_| word()).collect::<Vec<_>>().join(" ");
+    let rows: Rows = (0..100).map(|key| (key, [3, 60, 20].map(&mut text))).collect();
+    let analyzer = analyzer();
+    let segment = build(&rows, &analyzer);
+    check(&segment, &rows, &analyzer);
+    let words = segment.words(ID).unwrap();
+    let pair = ["coral", "reef"].map(|keyword| words.find(keyword).unwrap());
+    for distance in 1..=4 {
+        let docs = words.documents_apart((pair[0], pair[1]), distance).unwrap().unwrap();
+        assert!((5..95).contains(&docs.count()), "{distance}: {}", docs.count());
+    }
+    assert!(words.documents_apart((pair[0], pair[1]), 5).unwrap().is_none());
 }

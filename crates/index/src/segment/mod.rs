@@ -23,7 +23,7 @@ use crate::{
     column::{Cell, Column, ColumnKind},
     paths::{PathIndex, PathKeys, PathPart, PathPieces, PathSpec},
     text::{NEIGHBOUR_LISTS, Normalization, POSITIONS, TextIndex, UNION_COUNTS},
-    words::{WORDS, WordsIndex},
+    words::{PAIR_LISTS, WORDS, WordsIndex},
 };
 
 pub use builder::SegmentBuilder;
@@ -125,15 +125,18 @@ impl Segment {
         Self::read(Sections::open(bytes)?)
     }
 
-    /// Opens a segment's file and verifies every checksum. Three kinds of sections stay in the file and are
-    /// read on demand: positions and lists of neighbours, which only phrases need, and occurrence counts,
-    /// which only scores need. Everything else is read into memory.
+    /// Opens a segment's file and verifies every checksum. Some kinds of sections stay in the file and are
+    /// read on demand: positions and lists of neighbours, which only phrases and ranked queries need, and occurrence
+    /// counts, which only scores need. Everything else is read into memory.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if a checksum is wrong, or a part that the segment should have is
     /// missing or damaged. [`IndexError::Io`] if the file cannot be read.
     pub fn open_file(file: File) -> Result<Self> {
-        Self::read(Sections::open_file(file, &[POSITIONS, UNION_COUNTS, NEIGHBOUR_LISTS])?)
+        Self::read(Sections::open_file(
+            file,
+            &[POSITIONS, UNION_COUNTS, NEIGHBOUR_LISTS, PAIR_LISTS],
+        )?)
     }
 
     fn read(sections: Sections) -> Result<Self> {

@@ -49,6 +49,7 @@ pub(crate) mod parts {
     pub(crate) use super::{
         builder::{Gathered, Interner, Ordered},
         merge::{TermInput, merge_terms},
+        neighbours::lists,
         offsets::{Offsets, OffsetsWriter},
         postings::{Cursor, Decoded, Postings, PostingsWriter, positions},
         vocabulary::{Vocabulary, VocabularyWriter, prefix_key},

@@ -10,6 +10,7 @@
 //!                        the last position of each field, and its keywords where that is another number
 //! WSTA := postings:u64 hits:u64 total:u64{fields}         total: keywords of each field
 //! TFLD := see `fields`
+//! TPRK TPRO TPRL: see `pairs`
 //! ```
 //! The other sections are those of a text index, under the id of the keyword index.
 
@@ -17,6 +18,8 @@ mod builder;
 mod fields;
 mod lengths;
 mod merge;
+mod pairs;
+mod pairs_writer;
 mod writer;
 
 use std::{cell::Cell, ops::ControlFlow};
@@ -24,11 +27,12 @@ use std::{cell::Cell, ops::ControlFlow};
 pub(crate) use builder::WordsBuilder;
 pub use fields::MOST_FIELDS;
 pub(crate) use merge::{WordsSource, merge};
+pub(crate) use pairs::PAIR_LISTS;
 use remora_words::hits::PackedPosition;
 pub(crate) use writer::STATISTICS as WORDS;
 
 use crate::{
-    Bitmap, DocSet, IndexError, Result, Sections, Slice,
+    Bitmap, DocSet, IndexError, Result, SectionWriter, Sections, Slice,
     bytes::Stored,
     text::{
         POSITIONS,
@@ -37,6 +41,8 @@ use crate::{
 };
 use fields::{FIELDS, Fields, LEAST_DOCUMENTS, documents_of};
 use lengths::Lengths;
+use pairs::Pairs;
+use pairs_writer::PairsWriter;
 
 /// A union of several keywords is built as a list if it has at most one in this many documents.
 const FEW_SHARE: u32 = 128;
@@ -51,9 +57,12 @@ pub struct WordsIndex {
     positions: Stored,
     lengths: Lengths,
     totals: Vec<u64>,
+    hit_count: u64,
     /// Posting lists by field; `None` with one field or more than [`MOST_FIELDS`], or if the segment was
     /// written before they existed.
     lists: Option<Fields>,
+    /// Lists of pairs of frequent keywords; `None` for few documents, or if the segment was written before they existed.
+    pairs: Option<Pairs>,
 }
 
 impl WordsIndex {
@@ -69,12 +78,14 @@ impl WordsIndex {
         Ok(Some(Self {
             doc_count,
             totals: writer::totals(statistics, lengths.fields())?,
+            hit_count: writer::hits(statistics)?,
             vocabulary,
             posting_offsets,
             records: sections.require(writer::POSTINGS, id)?.clone(),
             positions: sections.require_stored(POSITIONS, id)?.paged(),
             lengths,
             lists: sections.get(FIELDS, id).map(Fields::open).transpose()?,
+            pairs: Pairs::open(sections, id)?,
         }))
     }
 
@@ -223,6 +234,48 @@ impl WordsIndex {
             next = cursor.advance(doc + 1)?;
         }
         Ok(Some(DocSet::ascending(docs, self.doc_count)))
+    }
+
+    /// Whether there are lists of pairs ([`WordsIndex::documents_apart`]).
+    pub fn has_pairs(&self) -> bool {
+        self.pairs.is_some()
+    }
+
+    /// Checks the lists of pairs, if there are any, against the postings.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if postings or lists are damaged; [`IndexError::Io`] if they cannot be read.
+    pub fn has_right_pairs(&self) -> Result<bool> {
+        let Some(pairs) = &self.pairs else { return Ok(true) };
+        let fields = self.fields();
+        let of_document = |doc| (0..fields).map(|field| self.count(doc, field)).sum();
+        let lengths: Vec<u32> = (0..self.doc_count).map(of_document).collect();
+        let mut writer = PairsWriter::new(lengths.len());
+        for keyword in 0..self.vocabulary.words() {
+            writer.push(self.document_count(keyword)?, self.posting_offsets.start(keyword));
+        }
+        let positions = self.positions.read_all()?;
+        let bytes = self.records.len() + positions.len();
+        let postings = (&self.records[..], &Stored::Memory(positions));
+        let Some(made) = writer.finish(postings, bytes, &lengths, self.hit_count)? else {
+            return Ok(false);
+        };
+        let mut out = SectionWriter::new();
+        made.add(0, &mut out);
+        match Pairs::open(&Sections::open(out.finish())?, 0)? {
+            Some(made) => pairs.is_same(&made),
+            None => Ok(false),
+        }
+    }
+
+    /// The documents in which a place of the second keyword is the first one's plus `distance`, where places are those of
+    /// concatenated fields; `None` if no list tells, as for keywords that are not frequent.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if the lists are damaged; [`IndexError::Io`] if they cannot be read.
+    pub fn documents_apart(&self, keywords: (u32, u32), distance: u32) -> Result<Option<DocSet>> {
+        let Some(pairs) = &self.pairs else { return Ok(None) };
+        pairs.documents(keywords, distance, self.doc_count)
     }
 
     /// The documents that contain the keyword as a bitmap, in words of 64 bits with the lowest byte first;

@@ -3,10 +3,11 @@
 use super::{
     fields::{FIELDS, FieldsWriter},
     lengths,
+    pairs_writer::PairsWriter,
 };
 use crate::{
     IndexError, Result, SectionTag, SectionWriter, Slice,
-    bytes::read_u64,
+    bytes::{Stored, read_u64},
     text::{
         POSITIONS,
         parts::{Decoded, OffsetsWriter, PostingsWriter, VocabularyWriter},
@@ -35,6 +36,7 @@ pub(super) struct WordsWriter {
     postings: PostingsWriter,
     offsets: OffsetsWriter,
     fields: Option<FieldsWriter>,
+    pairs: PairsWriter,
     posting_count: u64,
     hit_count: u64,
 }
@@ -49,6 +51,7 @@ impl WordsWriter {
             postings: PostingsWriter::new(of_documents.len() as u32),
             offsets: OffsetsWriter::default(),
             fields: FieldsWriter::new(&lengths, of_documents.len() as u32),
+            pairs: PairsWriter::new(of_documents.len()),
             posting_count: 0,
             hit_count: 0,
             lengths,
@@ -65,6 +68,7 @@ impl WordsWriter {
             return Err(IndexError::corrupt(what));
         }
         self.vocabulary.push_word(keyword)?;
+        self.pairs.push(postings.docs.len() as u32, self.postings.records.len());
         self.postings.write(postings, &self.of_documents)?;
         self.offsets.push(self.postings.records.len(), "4 GiB of postings")?;
         if let Some(fields) = &mut self.fields {
@@ -94,7 +98,14 @@ impl WordsWriter {
         if let Some(fields) = self.fields {
             out.add(FIELDS, id, &fields.finish());
         }
-        out.add(POSITIONS, id, &self.postings.positions);
+        let positions = Slice::new(self.postings.positions);
+        out.add(POSITIONS, id, &positions);
+        let bytes = self.postings.records.len() + positions.len();
+        let postings = (&self.postings.records[..], &Stored::Memory(positions));
+        let pairs = self.pairs.finish(postings, bytes, &self.of_documents, self.hit_count)?;
+        if let Some(pairs) = pairs {
+            pairs.add(id, out);
+        }
         Ok(())
     }
 }
@@ -102,4 +113,9 @@ impl WordsWriter {
 /// The total length of each field, from the statistics section.
 pub(super) fn totals(statistics: &[u8], fields: usize) -> Result<Vec<u64>> {
     (0..fields).map(|field| read_u64(statistics, 16 + field * 8)).collect()
+}
+
+/// The number of occurrences of all keywords, from the same section.
+pub(super) fn hits(statistics: &[u8]) -> Result<u64> {
+    read_u64(statistics, 8)
 }

@@ -5,7 +5,8 @@
 //! Documents with more of the words are taken first ([`super::tiers`]), among them those with words in several fields.
 //! Documents below the threshold ([`super::top_k`]) are skipped. Within a tier, occurrences alone give BM25, so
 //! positions are read only of documents that can still win; they bound the length of runs ([`super::shifts`]), so that
-//! few more documents are weighed than become one of the best. No answer depends on any of this.
+//! few more documents are weighed than become one of the best. For frequent words, lists of pairs bound runs before that
+//! ([`super::neighbours`]). No answer depends on any of this.
 
 use std::{cell::RefCell, cmp::Reverse, ops::ControlFlow};
 
@@ -15,6 +16,7 @@ use remora_words::matching::{Candidates, Contributors, Matcher, Term};
 use super::{
     Ranked, RankedRequest, Weighing, Weights,
     bounds::{Bounds, DocumentFacts, Keyword, MAX_FIELDS, Points},
+    neighbours::Neighbours,
     passes::{Needed, Pass, TierSelection},
     shifts::Shifts,
     tiers::{MAX_WORDS, Set, Tiers},
@@ -103,6 +105,7 @@ impl Ranked {
         let candidates = view.segments.iter().map(|view| match view.segment.words(self.id) {
             Some(words) => {
                 let docs = self.set(matcher, words, &candidates, view.segment.doc_count())?;
+                let docs = if is_exact { docs } else { self.narrowed(matcher, words, docs)? };
                 Ok(docs.without(view.deleted.as_ref()))
             }
             None => Ok(DocSet::empty()),
@@ -262,6 +265,8 @@ impl<'a> Segment<'a> {
             true => Tiers::same(documents, count),
             false => self.tiers(documents)?,
         };
+        let neighbours = if is_few { None } else { self.neighbours(&tiers)? };
+        let neighbours = neighbours.as_ref();
         let least = if is_same { count } else { 1 };
         for count in (least..=count).rev() {
             // The loop goes on: because of negative idf, documents with fewer words can weigh more.
@@ -275,12 +280,21 @@ impl<'a> Segment<'a> {
                 &[TierSelection::Every]
             };
             for &part in parts {
-                let pass =
-                    Pass { tiers: &tiers, count, among: docs, deleted, levels: of_fields, part };
+                let pass = Pass {
+                    tiers: &tiers,
+                    count,
+                    among: docs,
+                    deleted,
+                    levels: of_fields,
+                    part,
+                    neighbours,
+                };
                 let points = RefCell::new(Points::new(count));
                 let walk = Walk { pass, levels: levels.as_ref(), points };
                 let is_listed = matches!(among, CandidateDocs::Docs(DocSet::List(_)));
-                if count == 1 && !is_listed && self.is_plain() {
+                // Few documents have words in another field.
+                let is_with = part == TierSelection::With;
+                if count == 1 && !is_listed && !is_with && self.is_plain() {
                     self.by_occurrences(&walk, &mut top)?;
                 } else {
                     self.walk(&walk, &mut top)?;
@@ -306,6 +320,19 @@ impl<'a> Segment<'a> {
         let sets: Vec<Set<'a>> = self.bounds.terms.iter().map(of).collect::<Result<_>>()?;
         let times: Vec<usize> = self.bounds.terms.iter().map(|&(_, times)| times).collect();
         Ok(Tiers::new(documents, sets, &times))
+    }
+
+    /// Counts the pairs of words that documents may have, if that bounds runs.
+    fn neighbours(&self, tiers: &Tiers<'_>) -> Result<Option<Neighbours>> {
+        if self.shifts.is_none() {
+            return Ok(None);
+        }
+        let number = |&(term, _): &(usize, usize)| {
+            let keywords = self.matcher.terms().get(term).map(|term| &term.keywords[..]);
+            keywords.and_then(|keywords| self.words.find(keywords.first()?))
+        };
+        let numbers: Vec<Option<u32>> = self.bounds.terms.iter().map(number).collect();
+        Neighbours::new(self.words, self.bounds, &numbers, tiers, &self.ranked.unless)
     }
 
     /// Looks up which fields contain which words, if weights depend on that.
@@ -435,20 +462,33 @@ impl<'a> Segment<'a> {
         let words = walk.pass.count;
         let mut fields = walk.fields(doc, bounds);
         let most = |run| bounds.with(walk.points(bounds, fields.as_ref(), run), words, rest);
-        if !top.may_win(most(words as u32), doc) {
+        let longest = walk.pass.neighbours.map_or(u32::MAX, |it| it.longest(doc, &self.present));
+        let longest = longest.min(words as u32);
+        if !top.may_win(most(longest), doc) {
             return Ok(());
         }
-        let by_runs = words > 1 && self.shifts.is_some() && !top.may_win(most(1), doc);
+        let by_runs = longest > 1 && self.shifts.is_some() && !top.may_win(most(1), doc);
         self.weighing.document.go_to(doc);
-        let found =
-            self.read(walk, fields.as_ref(), by_runs, rest, |most| top.may_win(most, doc))?;
+        let found = self
+            .read(walk, fields.as_ref(), (by_runs, longest), rest, |most| top.may_win(most, doc))?;
         let Some(Read { occurrences, sum, longest }) = found else { return Ok(()) };
-        let longest = walk.known_longest(longest);
+        let known = fields;
         walk.limit(&mut fields, occurrences);
         let fields = fields.as_ref().map(|fields| &fields[..bounds.fields()]);
-        if !top.may_win(bounds.of(DocumentFacts { words, fields, longest, occurrences, sum }), doc)
-        {
+        let most = |run| {
+            let longest = walk.known_longest(run);
+            bounds.of(DocumentFacts { words, fields, longest, occurrences, sum })
+        };
+        if !top.may_win(most(longest), doc) {
             return Ok(());
+        }
+        if longest > 1 && !by_runs && self.shifts.is_some() && !top.may_win(most(1), doc) {
+            // With the occurrences known only a run can win.
+            let may_win = |most| top.may_win(most, doc);
+            match self.read(walk, known.as_ref(), (true, longest), rest, may_win)? {
+                Some(Read { longest, .. }) if top.may_win(most(longest), doc) => {}
+                _ => return Ok(()),
+            }
         }
         if let Some(weight) = self.weighing.weight(doc)? {
             top.take(weight, doc);
@@ -480,13 +520,13 @@ impl<'a> Segment<'a> {
     }
 
     /// Reads the words of the current document one after the other: how often they occur, and, if `by_runs`, their
-    /// positions. Stops with `None` as soon as the document cannot win any more. `rest` is an upper bound of what the
-    /// words add to the sum.
+    /// positions. Stops with `None` as soon as the document cannot win any more. No run has more than `longest` words;
+    /// `rest` is an upper bound of what the words add to the sum.
     fn read(
         &mut self,
         walk: &Walk<'_>,
         fields: Option<&Fields>,
-        by_runs: bool,
+        (by_runs, longest): (bool, u32),
         mut rest: f32,
         may_win: impl Fn(i64) -> bool,
     ) -> Result<Option<Read>> {
@@ -495,7 +535,7 @@ impl<'a> Segment<'a> {
         if let Some(shifts) = &mut shifts {
             shifts.begin();
         }
-        let mut read = Read { occurrences: 0, sum: 0.0, longest: words as u32 };
+        let mut read = Read { occurrences: 0, sum: 0.0, longest };
         let mut points = walk.points(bounds, fields, read.longest);
         let (mut last, mut placed, mut reached) = (None, 0, 0);
         for (nth, &at) in self.present.iter().enumerate() {
@@ -620,6 +660,29 @@ impl Walk<'_> {
         }
     }
 
+    /// Finds for each number of words in the only other field how long a run must be.
+    fn look_by_field(
+        &self,
+        bounds: &Bounds<'_>,
+        top: &TopRows<'_>,
+        first: u32,
+        needed: &mut Needed,
+    ) {
+        needed.runs.clear();
+        let words = self.pass.count;
+        let is_single = self.levels.is_some_and(|levels| levels.fields.len() == 1);
+        if !is_single || self.pass.part != TierSelection::With {
+            return;
+        }
+        for in_field in needed.least.max(1)..=words {
+            let fields = self.fields_with(words, in_field);
+            let fields = fields.as_ref().map(|fields| &fields[..bounds.fields()]);
+            let may_win = |run: &u32| top.may_win(bounds.of_run(words, fields, *run), first);
+            let run = (needed.run.max(1)..words as u32).find(may_win);
+            needed.runs.push(run.unwrap_or(words as u32));
+        }
+    }
+
     /// Finds what documents from `first` on must have to reach the threshold; breaks if none can reach it.
     fn look(
         &self,
@@ -647,6 +710,12 @@ impl Walk<'_> {
                 top.may_win(bounds.of_words(words, fields), first)
             })
             .unwrap_or(words);
+        if self.pass.neighbours.is_some() {
+            let mut shorter = needed.run.max(1)..words as u32;
+            let may_win = |run: &u32| top.may_win(bounds.of_run(words, fields, *run), first);
+            needed.run = shorter.find(may_win).unwrap_or(words as u32);
+            self.look_by_field(bounds, top, first, needed);
+        }
         if self.pass.tiers.words() > 0 {
             bounds.needed(words, fields, top.threshold(), &mut needed.words);
         }

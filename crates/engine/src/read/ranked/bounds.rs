@@ -173,8 +173,13 @@ impl<'q> Bounds<'q> {
 
     /// An upper bound of the weight of a document that contains so many of the words.
     pub fn of_words(&self, words: usize, fields: Option<&[u32]>) -> i64 {
+        self.of_run(words, fields, u32::MAX)
+    }
+
+    /// The same if no run has more than `longest` words.
+    pub fn of_run(&self, words: usize, fields: Option<&[u32]>, longest: u32) -> i64 {
         let sum = self.sums.get(words).or(self.sums.last()).copied().unwrap_or(0.0);
-        self.of(DocumentFacts { words, fields, longest: u32::MAX, occurrences: u32::MAX, sum })
+        self.of(DocumentFacts { words, fields, longest, occurrences: u32::MAX, sum })
     }
 
     /// The terms, by their indexes, of which a document with so many words must contain at least one to weigh `floor`.

@@ -9,6 +9,7 @@ mod best;
 mod bounds;
 mod document;
 mod known_vocabulary;
+mod neighbours;
 mod passes;
 mod pretest;
 mod shifts;
@@ -23,7 +24,7 @@ use remora_index::{DocSet, segment::Segment, words::WordsIndex};
 use remora_words::{
     WordsError,
     hits::Hit,
-    matching::{Candidates, Counts, Document, Matcher},
+    matching::{Candidates, Counts, Document, Matcher, QuotedTerms},
     query::{self, Parsed},
     rank::{self, Needs, Ranker, Scorer},
 };
@@ -64,6 +65,9 @@ pub(crate) struct Ranked {
 
 /// If the wanted documents are fewer than one in so many of a word, they are looked up one by one.
 const FEW_SHARE: usize = 16;
+
+/// The positions of so few documents are read without looking for lists of pairs.
+const FEW_NARROWED: u32 = if cfg!(test) { 1 } else { 32 };
 
 /// The number of documents or keywords that are merged between two checks for an interruption.
 const UNITED_DOCUMENTS: u64 = if cfg!(test) { 64 } else { 1 << 20 };
@@ -228,6 +232,7 @@ impl Ranked {
         if is_exact {
             return Ok(docs);
         }
+        let docs = self.narrowed(matcher, words, docs)?;
         let docs = docs.without(view.deleted.as_ref());
         let mut document = SegmentDocument::new(self, matcher, words, view)?;
         let nothing = Needs { fields: false, hits: false };
@@ -252,6 +257,38 @@ impl Ranked {
             Ok(())
         })?;
         Ok(DocSet::ascending(found, count))
+    }
+
+    /// The documents of `docs` that the lists of pairs leave, if the query is a phrase.
+    fn narrowed(&self, matcher: &Matcher, words: &WordsIndex, mut docs: DocSet) -> Result<DocSet> {
+        let Some(QuotedTerms { mut terms, reach: None, .. }) = matcher.quoted() else {
+            return Ok(docs);
+        };
+        if !words.has_pairs() {
+            return Ok(docs);
+        }
+        terms.sort_unstable_by_key(|&(_, position)| position);
+        let number = |term: usize| match matcher.terms().get(term).map(|term| &term.keywords[..]) {
+            Some([keyword]) => words.find(keyword),
+            _ => None,
+        };
+        let words_at: Vec<(Option<u32>, u32)> =
+            terms.into_iter().map(|(term, position)| (number(term), position)).collect();
+        for step in 1..words_at.len() {
+            for (left, right) in words_at.iter().zip(words_at.iter().skip(step)) {
+                if docs.count() <= FEW_NARROWED {
+                    return Ok(docs);
+                }
+                self.unless.check()?;
+                let (&(Some(first), before), &(Some(second), behind)) = (left, right) else {
+                    continue;
+                };
+                if let Some(listed) = words.documents_apart((first, second), behind - before)? {
+                    docs = docs.intersect(&listed);
+                }
+            }
+        }
+        Ok(docs)
     }
 
     fn set(

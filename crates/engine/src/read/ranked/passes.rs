@@ -4,7 +4,10 @@ use std::ops::ControlFlow;
 
 use remora_index::{Bitmap, DocSet};
 
-use super::tiers::{CHUNK, Tiers, copy_words, words_of};
+use super::{
+    neighbours::Neighbours,
+    tiers::{CHUNK, Tiers, copy_words, words_of},
+};
 
 /// The number of listed documents between two calls of `look`. Documents that are no list are walked in chunks.
 const CHUNK_DOCS: usize = if cfg!(test) { 4 } else { 256 };
@@ -31,6 +34,8 @@ pub(super) struct Pass<'p> {
     /// The words in each field but the longest.
     pub levels: &'p [Tiers<'p>],
     pub part: TierSelection,
+    /// Bounds of the runs of documents, if lists tell.
+    pub neighbours: Option<&'p Neighbours>,
 }
 
 /// What a document must have to reach the threshold, from some document on.
@@ -40,6 +45,10 @@ pub(super) struct Needed {
     pub words: Vec<usize>,
     /// At least so many words in the only field that is not the longest.
     pub least: usize,
+    /// A run of at least so many words.
+    pub run: u32,
+    /// The same for documents with `least` words in that field, with one more, and so on; empty if that is not known.
+    pub runs: Vec<u32>,
 }
 
 impl Pass<'_> {
@@ -103,7 +112,9 @@ impl Pass<'_> {
     /// Whether a listed document belongs to the walk.
     fn is_asked(&self, doc: u32, needed: &Needed) -> bool {
         let is_needed = |word: &usize| self.tiers.has_word(*word, doc);
+        let may_run = |it: &Neighbours| needed.run < 2 || it.longest_of_all(doc) >= needed.run;
         self.is_of_tier(doc)
+            && self.neighbours.is_none_or(may_run)
             && (needed.words.len() >= self.tiers.words() || needed.words.iter().any(is_needed))
     }
 
@@ -140,6 +151,9 @@ impl Pass<'_> {
         }
         match self.part {
             TierSelection::Every => {}
+            TierSelection::With if self.levels.len() == 1 && needed.runs.len() > 1 => {
+                self.find_by_field(start, needed, found, mask);
+            }
             TierSelection::With => {
                 fields.at_least(needed.least.max(1), start, mask);
                 keep(found, mask);
@@ -149,10 +163,37 @@ impl Pass<'_> {
                 remove(found, mask);
             }
         }
+        if let Some(neighbours) = self.neighbours.filter(|_| needed.run > 1) {
+            neighbours.keep(needed.run, start, found);
+        }
         if needed.words.len() < self.tiers.words() {
             self.tiers.words_of_any(&needed.words, start, mask);
             keep(found, mask);
         }
+    }
+}
+
+impl Pass<'_> {
+    /// Keeps the documents of a chunk whose runs are long enough for their words in the only other field.
+    fn find_by_field(
+        &self,
+        start: usize,
+        needed: &Needed,
+        found: &mut [u64],
+        mask: &mut [u64; CHUNK],
+    ) {
+        let mut kept = [0; CHUNK];
+        let Some(mask) = mask.get_mut(..found.len()) else { return };
+        for (words, &run) in (needed.least.max(1)..).zip(&needed.runs) {
+            let Some(level) = self.levels.first() else { return };
+            level.words_with(words, start, mask);
+            keep(mask, found);
+            if let Some(neighbours) = self.neighbours.filter(|_| run > 1) {
+                neighbours.keep(run, start, mask);
+            }
+            kept.iter_mut().zip(&*mask).for_each(|(kept, word)| *kept |= word);
+        }
+        keep(found, &kept);
     }
 }
 

@@ -120,6 +120,19 @@ impl<'s> Tiers<'s> {
         Self { documents, sets: Vec::new(), counts: Counts::Same(count) }
     }
 
+    /// Whether documents are merged as lists.
+    pub(super) fn are_lists(&self) -> bool {
+        matches!(self.counts, Counts::Lists(_))
+    }
+
+    /// The documents that contain both words; `None` if that is not known.
+    pub(super) fn both(&self, first: usize, second: usize) -> Option<Bitmap> {
+        let (first, second) = (self.sets.get(first)?, self.sets.get(second)?);
+        let words =
+            (0..self.documents.div_ceil(64) as usize).map(|at| first.word(at) & second.word(at));
+        (!self.are_lists()).then(|| Bitmap::from_words(self.documents, words))
+    }
+
     /// The number of documents of the segment.
     pub(super) fn documents(&self) -> u32 {
         self.documents

@@ -1,6 +1,9 @@
 //! Queries by keywords: the best rows are the first of all, whatever was not weighed, and however rows lie.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
+use remora_index::{SectionWriter, Sections, segment::Segment};
 use remora_words::{rank::Ranker, settings::Settings};
 
 use super::{
@@ -11,7 +14,7 @@ use super::{
 use crate::{
     Hit, KeywordQuery, Row, Schema, SearchRequest, SortBy, SortKey, TextQuery, WordsDef,
     read::search::{best, count as counted, search},
-    snapshot::TableView,
+    snapshot::{SegmentView, TableView},
 };
 
 const WORDS: [&str; 6] = ["a", "b", "c", "d", "rare", "often"];
@@ -167,6 +170,25 @@ proptest! {
     }
 }
 
+/// The same rows where the chosen segments were written before there were lists of pairs.
+fn without_pairs(view: &TableView, is_chosen: impl Fn(usize) -> bool) -> TableView {
+    let mut view = view.clone();
+    let words = view.schema.words.as_ref().unwrap().segment_id();
+    for (_, one) in view.segments.iter_mut().enumerate().filter(|(nth, _)| is_chosen(*nth)) {
+        let sections = Sections::open(one.segment.bytes().unwrap().into_owned()).unwrap();
+        let mut out = SectionWriter::new();
+        for (tag, id, _) in sections.sizes().filter(|(tag, ..)| !tag.0.starts_with(b"TPR")) {
+            out.add(tag, id, sections.get(tag, id).unwrap());
+        }
+        let segment = Segment::open(out.finish()).unwrap();
+        assert!(one.segment.words(words).unwrap().has_pairs());
+        assert!(!segment.words(words).unwrap().has_pairs());
+        let deleted = one.deleted.as_deref().cloned();
+        *one = SegmentView::new(Arc::new(segment), deleted, &view.schema);
+    }
+    view
+}
+
 /// Words of which some stand at one place: of one stem, a form beside its stem, a blended word and its parts.
 const PLACED: [&str; 10] =
     ["the", "of", "in", "run", "running", "=running", "s&t", "s", "t", "rare"];
@@ -258,6 +280,7 @@ proptest! {
             .collect();
         let one = view(schema.clone(), spread(&mut random, &rows, 1));
         let three = view(schema, spread(&mut random, &rows, 3));
+        let (bare, mixed) = (without_pairs(&one, |_| true), without_pairs(&three, |nth| nth == 1));
         let mut compared = 0;
         for _ in 0..40 {
             let run = &runs[random.below(runs.len())];
@@ -269,7 +292,7 @@ proptest! {
             compared += 1;
             request.limit = 1 + random.below(12);
             let expected = &all.hits[..all.hits.len().min(request.limit)];
-            for view in [&one, &three] {
+            for view in [&one, &three, &bare, &mixed] {
                 let (hits, _) = best(view, &request, moment()).unwrap().expect("a query by keywords");
                 prop_assert_eq!(&hits, expected, "{:?}", &request.selection.text);
                 let some = answer(view, &request);

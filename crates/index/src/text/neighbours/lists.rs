@@ -23,7 +23,7 @@ pub(super) const HEAD_BYTES: usize = 6;
 
 /// A growing list of ascending documents, whose gaps lie elsewhere; about one byte each.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Growing {
+pub(crate) struct Growing {
     next: u32,
     count: u32,
 }
@@ -47,7 +47,7 @@ impl Growing {
 }
 
 /// A list of documents.
-pub(super) struct DocumentGaps {
+pub(crate) struct DocumentGaps {
     count: u32,
     gaps: Vec<u8>,
 }
@@ -106,7 +106,7 @@ pub(super) fn count(head: &[u8], doc_count: u32) -> Result<u32> {
 }
 
 /// The documents of a list.
-pub(super) fn read(list: &[u8], doc_count: u32) -> Result<DocSet> {
+pub(crate) fn read(list: &[u8], doc_count: u32) -> Result<DocSet> {
     let count = count(list, doc_count)?;
     let mut head = VarintReader::new(list, 0);
     head.next()?;

@@ -23,7 +23,7 @@
 //! opened from one. A text index that was written before these sections existed has none; TNBC may be absent, which tells nothing.
 
 mod gathering;
-mod lists;
+pub(crate) mod lists;
 mod pairs;
 mod runs;
 mod sketch;
