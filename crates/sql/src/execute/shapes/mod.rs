@@ -14,6 +14,7 @@ mod explain;
 mod fold;
 mod join;
 mod keys;
+mod leaves;
 mod lift;
 mod of_condition;
 mod of_tree;

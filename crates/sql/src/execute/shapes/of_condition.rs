@@ -4,7 +4,7 @@ use datafusion::sql::sqlparser::ast::{self, BinaryOperator, Expr, SearchModifier
 
 use super::{
     fold::{Parsed, REPEATED, group_of},
-    of_tree::{Call, column, column_named, literal, parts_of},
+    leaves::{Call, chain, column, column_named, comparison, list_of, literal, parts_of},
     shape::{ColumnName, Comparison, Condition, Group, Keywords, Match},
 };
 use crate::parse::KEYWORDS;
@@ -52,35 +52,6 @@ pub(super) fn condition(parsed: &Parsed<'_>, expr: &Expr, depth: usize) -> Optio
     }
 }
 
-/// The operands of a chain of AND or OR.
-pub(super) fn chain<'t>(expr: &'t Expr, wanted: &BinaryOperator) -> Vec<&'t Expr> {
-    // With a work list instead of recursion: there may be thousands.
-    let (mut left, mut operands) = (vec![expr], Vec::new());
-    while let Some(expr) = left.pop() {
-        match expr {
-            Expr::BinaryOp { left: one, op, right: other } if op == wanted => {
-                left.push(other);
-                left.push(one);
-            }
-            expr => operands.push(expr),
-        }
-    }
-    operands
-}
-
-/// How an operator compares.
-pub(super) fn comparison(op: &BinaryOperator) -> Option<Comparison> {
-    Some(match op {
-        BinaryOperator::Eq => Comparison::Equal,
-        BinaryOperator::NotEq => Comparison::NotEqual,
-        BinaryOperator::Lt => Comparison::Less,
-        BinaryOperator::LtEq => Comparison::LessOrEqual,
-        BinaryOperator::Gt => Comparison::Greater,
-        BinaryOperator::GtEq => Comparison::GreaterOrEqual,
-        _ => return None,
-    })
-}
-
 /// The condition, or what it denies.
 pub(super) fn negated_if(negated: bool, condition: Condition) -> Condition {
     if negated { Condition::Not(Box::new(condition)) } else { condition }
@@ -110,15 +81,6 @@ fn position(expr: &Expr) -> Option<(ColumnName, Group)> {
         return Some((column(first)?, literal(second)?));
     }
     if call.is("LOCATE") { Some((column(second)?, literal(first)?)) } else { None }
-}
-
-/// The group of a list of literals, or of tuples of so many.
-pub(super) fn list_of(list: &[Expr], arity: usize) -> Option<Group> {
-    let [only] = list else { return None };
-    let Expr::Tuple(members) = only else { return literal(only).filter(|_| arity == 1) };
-    let group = literal(members.first()?)?;
-    let same = members.iter().all(|member| literal(member) == Some(group));
-    (same && members.len() == arity && arity > 1).then_some(group)
 }
 
 /// A call that is a condition: a query by keywords, or an operand of OR that is repeated.

@@ -8,8 +8,8 @@ use datafusion::sql::sqlparser::ast::{
 use super::{Chain, Items, JoinCondition, JoinPredicate, LiteralOffset, Named, Shape};
 use crate::execute::shapes::{
     fold::Parsed,
-    of_condition::{chain, comparison, list_of},
-    of_tree::{Call, SelectParts, alias_of, column, literal, named, table, written},
+    leaves::{Call, chain, column, comparison, list_of, literal},
+    of_tree::{SelectParts, alias_of, named, table, written},
     shape::{ColumnName, Comparison, Group},
 };
 

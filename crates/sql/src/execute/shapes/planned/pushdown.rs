@@ -11,9 +11,9 @@ use super::{
     super::{
         condition::Tests,
         constant::Constant,
+        leaves::{self, comparison},
         lift::{Constants, FIRST_SUM, LiteralKind, ParameterizedText},
-        of_condition::{comparison, negated_if},
-        of_tree,
+        of_condition::negated_if,
         shape::{ColumnName, Comparison, Condition, Group},
         table::Table,
     },
@@ -385,6 +385,6 @@ impl Reading<'_> {
 fn column(expr: &Expr) -> Option<ColumnName> {
     match expr {
         Expr::Nested(inner) => column(inner),
-        expr => of_tree::column(expr),
+        expr => leaves::column(expr),
     }
 }
