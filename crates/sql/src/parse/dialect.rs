@@ -143,10 +143,10 @@ impl Dialect for MySql {
             Keyword::INTERVAL => interval,
             Keyword::CASE => |parser| parser.parse_case_expr(),
             Keyword::NOT => |parser| parser.parse_not(),
+            Keyword::MATCH => matching,
             _ if parser.peek_nth_token_ref(1).token != Token::LParen => return None,
             Keyword::CHAR => characters,
             Keyword::EXTRACT => extract,
-            Keyword::MATCH => matching,
             Keyword::EXISTS => |parser| parser.parse_exists_expr(false),
             Keyword::CAST if self.is_kept => |parser| parser.parse_cast_expr(CastKind::Cast),
             Keyword::CONVERT if self.is_kept => |parser| parser.parse_convert_expr(false),
@@ -213,6 +213,8 @@ impl Dialect for MySql {
             Token::Assignment => ASSIGNMENT,
             Token::ShiftLeft | Token::ShiftRight => 28,
             Token::Word(word) if is_word(word, "MOD") => self.prec_value(Precedence::MulDivModOp),
+            // The parser knows `a NOT NULL`, which MySQL does not.
+            Token::Word(word) if word.keyword == Keyword::NOT && is_null_next(parser) => 0,
             _ if sounds_like(parser) => self.prec_value(Precedence::Like),
             _ => return None,
         };
@@ -297,6 +299,12 @@ fn list_of_queries(parser: &mut Parser, expr: &Expr) -> Result<Expr, ParserError
 
 fn is_word(word: &Word, wanted: &str) -> bool {
     word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted)
+}
+
+/// Whether NULL stands behind the next token.
+fn is_null_next(parser: &Parser) -> bool {
+    let behind = &parser.peek_nth_token_ref(1).token;
+    matches!(behind, Token::Word(word) if word.keyword == Keyword::NULL)
 }
 
 fn sounds_like(parser: &Parser) -> bool {
@@ -406,14 +414,16 @@ fn position(parser: &mut Parser) -> Result<Expr, ParserError> {
 }
 
 /// `(column, …) AGAINST (sought [mode])`: of a literal as the parser has it, of any other expression and of texts at
-/// paths as a function.
+/// paths as a function. The columns may stand without parentheses.
 fn matching(parser: &mut Parser) -> Result<Expr, ParserError> {
-    let is_query = match &parser.peek_nth_token_ref(1).token {
-        Token::SingleQuotedString(_) | Token::Number(..) => true,
-        // A parameter without a value too.
-        Token::Word(word) => word.keyword == Keyword::NULL && word.quote_style.is_none(),
-        _ => false,
-    };
+    let is_enclosed = parser.peek_token_ref().token == Token::LParen;
+    let is_query = is_enclosed
+        && match &parser.peek_nth_token_ref(1).token {
+            Token::SingleQuotedString(_) | Token::Number(..) => true,
+            // A parameter without a value too.
+            Token::Word(word) => word.keyword == Keyword::NULL && word.quote_style.is_none(),
+            _ => false,
+        };
     if is_query {
         return keywords(parser);
     }
@@ -427,7 +437,10 @@ fn matching(parser: &mut Parser) -> Result<Expr, ParserError> {
         args.extend(paths);
         return Ok(function_call(MATCH_OF_PATHS, args));
     }
-    let columns = parser.parse_parenthesized_qualified_column_list(Mandatory, false)?;
+    let columns = match is_enclosed {
+        true => parser.parse_parenthesized_qualified_column_list(Mandatory, false)?,
+        false => parser.parse_comma_separated(|parser| parser.parse_object_name(true))?,
+    };
     let (sought, mode) = against(parser)?;
     if let Expr::Value(match_value) = sought {
         return Ok(Expr::MatchAgainst { columns, match_value, opt_search_modifier: mode });

@@ -25,12 +25,68 @@ pub(crate) const KEYWORDS: &str = "match_keywords";
 /// A ranker whose parameter has no value yet.
 pub(crate) const UNKNOWN_RANKER: &str = "?";
 
+/// The value of an option.
+#[derive(Debug)]
+pub(crate) enum OptionValue {
+    /// A name or a number, as it is written.
+    Word(String),
+    Text(Known),
+    /// `(title=10, body=3)`.
+    List(Vec<(String, Known)>),
+    /// `expr('…')`.
+    Call(String, Known),
+}
+
+/// What a text or a parameter says; `None` while the parameter has no value.
+pub(crate) type Known = Option<String>;
+
+/// The options of a statement by their names, in lower case.
+pub(crate) type NamedOptions = Vec<(String, OptionValue)>;
+
+impl OptionValue {
+    /// The value as one text: a list as `name=number,name=number`; `None` if a parameter of it has no value.
+    fn into_text(self) -> Known {
+        match self {
+            Self::Word(word) => Some(word),
+            Self::Text(text) => text,
+            Self::List(parts) => {
+                let parts = parts.into_iter().map(|(name, number)| Some((name, number?)));
+                let parts: Option<Vec<_>> = parts.collect();
+                let shown = |(name, number)| format!("{name}={number}");
+                Some(parts?.into_iter().map(shown).collect::<Vec<_>>().join(","))
+            }
+            Self::Call(name, inner) => inner.map(|inner| format!("{name}({inner})")),
+        }
+    }
+}
+
 /// Where the OPTION clause of a statement begins, and its options, one a line. Options whose parameters have no values
 /// yet are left out, but for the ranker.
 pub(super) fn option_clause(
     source: &Source,
     parameters: &[Bound],
 ) -> Result<Option<(usize, String)>> {
+    let Some((start, options)) = named_options(source, parameters)? else { return Ok(None) };
+    let mut lines = Vec::new();
+    for (name, value) in options {
+        match value.into_text() {
+            Some(value) => {
+                options::check(source, &name, &value)?;
+                lines.push(format!("{name}={}", value.replace(['\n', '\r'], " ")));
+            }
+            // What may be asked beside it depends on it, and is not refused before it is known.
+            None if name == "ranker" => lines.push(format!("{name}={UNKNOWN_RANKER}")),
+            None => {}
+        }
+    }
+    Ok(Some((start, lines.join("\n"))))
+}
+
+/// Where the OPTION clause of a statement begins, and its options, whatever they are.
+pub(crate) fn named_options(
+    source: &Source,
+    parameters: &[Bound],
+) -> Result<Option<(usize, NamedOptions)>> {
     let is_option = |at: &usize| {
         source.is_word(*at, "OPTION")
             && source.is(at + 2, "=")
@@ -40,27 +96,20 @@ pub(super) fn option_clause(
     let Some(start) = (1..source.tokens.len()).rev().find(is_option) else { return Ok(None) };
     let is_parameter = |token: &&Token| token.kind == TokenKind::Parameter;
     let passed = source.tokens.iter().take(start).filter(is_parameter).count();
-    let tokens = Tokens::new(&source.text, &source.tokens[start + 1..], source.mode);
+    let tokens = source.tokens.get(start + 1..).unwrap_or_default();
+    let tokens = Tokens::new(&source.text, tokens, source.mode);
     let mut clause = Options { tokens, parameters: parameters.get(passed..).unwrap_or(&[]) };
-    let mut lines = Vec::new();
+    let mut options = Vec::new();
     loop {
         let name = clause.tokens.name()?.to_lowercase();
         clause.tokens.need("=")?;
-        match clause.value()? {
-            Some(value) => {
-                options::check(source, &name, &value)?;
-                lines.push(format!("{name}={}", value.replace(['\n', '\r'], " ")));
-            }
-            // What may be asked beside it depends on it, and is not refused before it is known.
-            None if name == "ranker" => lines.push(format!("{name}={UNKNOWN_RANKER}")),
-            None => {}
-        }
+        options.push((name, clause.value()?));
         if !clause.tokens.take(",") {
             break;
         }
     }
     clause.tokens.expect_end()?;
-    Ok(Some((start, lines.join("\n"))))
+    Ok(Some((start, options)))
 }
 
 /// What stands behind OPTION, and the values of its parameters.
@@ -70,26 +119,25 @@ struct Options<'t> {
 }
 
 impl Options<'_> {
-    /// The value of an option: a list as `name=number,name=number`; `None` if a parameter of it has no value.
-    fn value(&mut self) -> Result<Option<String>> {
+    fn value(&mut self) -> Result<OptionValue> {
         if let Some(value) = self.parameter() {
-            return Ok(value);
+            return Ok(OptionValue::Text(value));
         }
         let tokens = &mut self.tokens;
         if tokens.is_text() {
-            return tokens.utf8().map(Some);
+            return tokens.utf8().map(|text| OptionValue::Text(Some(text)));
         }
         if !tokens.take("(") {
             let Some(token) = tokens.next() else { return Err(tokens.syntax_error()) };
-            let value = String::from_utf8_lossy(tokens.bytes(token)).into_owned();
+            let word = String::from_utf8_lossy(tokens.bytes(token)).into_owned();
             if !tokens.take("(") {
-                return Ok(Some(value));
+                return Ok(OptionValue::Word(word));
             }
             let inner = self.inner()?;
             self.tokens.need(")")?;
-            return Ok(inner.map(|inner| format!("{value}({inner})")));
+            return Ok(OptionValue::Call(word, inner));
         }
-        let mut parts = Some(Vec::new());
+        let mut parts = Vec::new();
         loop {
             let name = self.tokens.name()?;
             self.tokens.need("=")?;
@@ -97,20 +145,17 @@ impl Options<'_> {
                 Some(value) => value,
                 None => Some(self.tokens.number()?.to_string()),
             };
-            match (&mut parts, number) {
-                (Some(parts), Some(number)) => parts.push(format!("{name}={number}")),
-                _ => parts = None,
-            }
+            parts.push((name, number));
             if !self.tokens.take(",") {
                 break;
             }
         }
         self.tokens.need(")")?;
-        Ok(parts.map(|parts| parts.join(",")))
+        Ok(OptionValue::List(parts))
     }
 
     /// The text between the parentheses of `expr('…')`.
-    fn inner(&mut self) -> Result<Option<String>> {
+    fn inner(&mut self) -> Result<Known> {
         match self.parameter() {
             Some(value) => Ok(value),
             None if self.tokens.is_text() => self.tokens.utf8().map(Some),
@@ -119,7 +164,7 @@ impl Options<'_> {
     }
 
     /// Takes `?`: its value, where it has one.
-    fn parameter(&mut self) -> Option<Option<String>> {
+    fn parameter(&mut self) -> Option<Known> {
         let next = self.tokens.peek()?;
         if next.kind != TokenKind::Parameter {
             return None;

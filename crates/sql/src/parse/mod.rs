@@ -42,7 +42,7 @@ pub(crate) use factors::FACTORS;
 pub(crate) use groups::{GroupRows, take_group_rows};
 pub(crate) use highlight::{BETWEEN_OPTIONS, HIGHLIGHT};
 pub(crate) use json_value::{DEFAULT, ERROR, JSON_VALUE_OF};
-pub(crate) use keywords::{KEYWORDS, UNKNOWN_RANKER};
+pub(crate) use keywords::{KEYWORDS, NamedOptions, OptionValue, UNKNOWN_RANKER, named_options};
 pub(crate) use lex::{near, sent_bytes, tokens};
 pub(crate) use options::{MAX_MATCHES, MAX_QUERY_TIME, PARTIAL, check_option};
 use remora_mysql::{LexMode, Token, TokenKind, unquoted};

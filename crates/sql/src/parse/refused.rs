@@ -1,11 +1,15 @@
 //! What the parser takes and MySQL refuses, by the tokens that stand there.
 
+use remora_mysql::TokenKind;
+
 use super::Source;
 use crate::{Error, Result};
 
 /// Words before a query.
 const BEFORE_QUERY: [&str; 8] =
     ["ALL", "AS", "DISTINCT", "EXCEPT", "FROM", "INTERSECT", "JOIN", "UNION"];
+/// Words before an item of a SELECT.
+const BEFORE_ITEM: [&str; 4] = ["ALL", "DISTINCT", "DISTINCTROW", "SELECT"];
 /// Literals that look like a column's name.
 const LITERALS: [&str; 3] = ["NULL", "TRUE", "FALSE"];
 
@@ -18,6 +22,9 @@ pub(super) fn check(source: &Source, at: usize) -> Result<()> {
     }
     if is("VALUES") {
         return values(source, at);
+    }
+    if source.is(at, "(") && source.is(at + 1, "*") && source.is(at + 2, ")") {
+        return every_row(source, at);
     }
     if is("FETCH") && ["FIRST", "NEXT"].iter().any(|word| source.is_word(at + 1, word)) {
         return Err(source.syntax_error(at));
@@ -49,6 +56,17 @@ pub(super) fn is_offset(source: &Source, at: usize) -> bool {
     at >= 2 && source.is_word(at - 2, "LIMIT")
 }
 
+/// `(*)` is of a function.
+fn every_row(source: &Source, open: usize) -> Result<()> {
+    let before = open.checked_sub(1).and_then(|before| source.tokens.get(before));
+    let is_name = before.is_some_and(|token| {
+        let is_word = |word: &&str| token.is_word(&source.text, word);
+        matches!(token.kind, TokenKind::Word | TokenKind::Quoted)
+            && !BEFORE_ITEM.iter().any(is_word)
+    });
+    if is_name { Ok(()) } else { Err(source.syntax_error(open + 1)) }
+}
+
 /// `VALUES ROW(…), ROW(…)`: each row says so. `VALUES(column)` is a function.
 fn values(source: &Source, at: usize) -> Result<()> {
     if source.is_word(at + 1, "ROW") {
@@ -78,10 +96,10 @@ fn values(source: &Source, at: usize) -> Result<()> {
 /// Whether the parentheses hold a column's name alone.
 fn is_of_column(source: &Source, open: usize) -> bool {
     let is_name = |at: usize| {
-        let is_word = source.tokens.get(at).is_some_and(|token| {
-            use remora_mysql::TokenKind::{Quoted, Word};
-            matches!(token.kind, Word | Quoted)
-        });
+        let is_word = source
+            .tokens
+            .get(at)
+            .is_some_and(|token| matches!(token.kind, TokenKind::Word | TokenKind::Quoted));
         is_word && !LITERALS.iter().any(|word| source.is_word(at, word))
     };
     let mut at = open + 1;

@@ -560,6 +560,7 @@ mod tests {
         };
         same("select a mod b", "select a % b");
         same("select a || b && c", "select a or b and c");
+        same("select match a, t.b against ('x')", "select match (a, t.b) against ('x')");
         assert!(shown("select 7 DIV 2 + 1").contains("op: Plus, right: Value"));
         assert!(shown("select 1 | 2 & 3").contains("op: BitwiseOr, right: BinaryOp"));
         assert!(shown("select 2 ^ 3 * 4").contains("op: Multiply, right: Value"));
@@ -595,6 +596,12 @@ mod tests {
         assert!(error("select 1 from").ends_with("near '' at line 1"));
         assert!(error("select 1\nfrom t limit 1 where a").ends_with("near 'where a' at line 2"));
         assert!(error("select 1 2").ends_with("near '2' at line 1"));
+        let every = error("select 1, ( * ) from t");
+        assert!(every.ends_with("near '* ) from t' at line 1"), "{every}");
+        assert!(error("select (*) from t").ends_with("near '*) from t' at line 1"));
+        let null = error("select a from t where a not null");
+        assert!(null.ends_with("near 'not null' at line 1"), "{null}");
+        assert!(parsed("select not null, count( * ) from t where not null", &[]).is_ok());
         let order = error("select a from t order by a nulls last");
         assert!(order.ends_with("near 'nulls last' at line 1"), "{order}");
         let group = error("select group_concat(a order by a nulls first) from t");

@@ -48,7 +48,7 @@ fn found(
         return None;
     }
     let reader = session.reader();
-    let shape = AnyShape::of(text, mode, &lifted.pieces);
+    let shape = AnyShape::of(text, mode, &lifted.pieces, &session.interrupted);
     let plan = shape.and_then(|shape| AnyPlan::new(&shape, session, &reader, database));
     Some((lifted, reader, plan))
 }

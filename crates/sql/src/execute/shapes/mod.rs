@@ -1,20 +1,26 @@
 //! Statements answered without planning (shapes): by key, by keys, search, count, facet, joins by key.
 //!
 //! [`lift`] separates a text from its literals. The rest of the text finds a cached plan ([`crate::shared::Plans`]), or
-//! has a shape ([`shape`]; of several tables [`join`]) that becomes a plan ([`plan`]). The plan is filled with the
-//! literals ([`constant`]) and sent to the engine ([`run`]). A statement without a shape, or with a literal that needs
-//! one of MySQL's conversions, takes the general path: it is planned by DataFusion. Both paths return the same columns
-//! and rows. A table with rows in other servers is opened first ([`elsewhere`]).
+//! is parsed as any statement ([`fold`]). From its syntax tree ([`of_tree`]) comes a shape ([`shape`]; of several tables
+//! [`join`]) that becomes a plan ([`plan`]). The plan is filled with the literals ([`constant`]) and sent to the engine
+//! ([`run`]). A statement without a shape, or with a literal that needs one of MySQL's conversions, takes the general
+//! path: it is planned by DataFusion. Both paths return the same columns and rows. A table with rows in other servers is
+//! opened first ([`elsewhere`]).
 
 mod condition;
 mod constant;
 mod elsewhere;
 mod explain;
+mod fold;
 mod join;
 mod keys;
+mod leaves;
 mod lift;
+mod of_condition;
+mod of_tree;
+#[cfg(test)]
+mod of_tree_tests;
 mod output;
-mod parse;
 mod plan;
 mod planned;
 mod run;
@@ -23,7 +29,13 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use std::{cell::Cell, sync::Arc};
+use std::{
+    cell::Cell,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
 
 use elsewhere::Way;
 pub(crate) use explain::{Explained, analyze, explain};
@@ -110,18 +122,10 @@ async fn run_lifted<R: Reply>(
     // The kind is Select even if comments come first.
     session.begin_reading(Kind::Select).await?;
     let reader = session.reader();
-    let plans = &session.shared.plans;
-    let known = if lifted.has_key { plans.get(&lifted.key) } else { None };
-    let known = match known {
-        Some(CachedStatement::Plan(plan)) => plan.downcast::<AnyPlan>().ok(),
-        Some(CachedStatement::Seen) => {
-            Some(Arc::new(AnyPlan::Planned(planned::ShapePlans::default())))
-        }
-        None => None,
-    };
+    let known = cached(session, lifted);
     let remember = |known| {
         if lifted.has_key {
-            plans.put(&lifted.key, known);
+            session.shared.plans.put(&lifted.key, known);
         }
     };
     let constants = lifted.constants(text, mode, &[], session);
@@ -129,7 +133,16 @@ async fn run_lifted<R: Reply>(
     let plan = match &known {
         Some(plan) if plan.is_current(way.reader(&reader)) => Arc::clone(plan),
         _ => {
-            let shape = AnyShape::of(text, mode, &lifted.pieces);
+            let planned = known.filter(|known| known.is_planned());
+            let shape = match &planned {
+                Some(known) if known.has_no_shape() => None,
+                _ => AnyShape::of(text, mode, &lifted.pieces, &session.interrupted),
+            };
+            if let (None, Some(AnyPlan::Planned(kept))) = (&shape, planned.as_deref())
+                && !session.interrupted.load(Relaxed)
+            {
+                kept.say_that_no_shape_is_there();
+            }
             let database = session.database.as_deref();
             way = Way::of_shape(shape.as_ref(), session, &reader, database, &constants)?;
             if way.is_general() {
@@ -137,7 +150,6 @@ async fn run_lifted<R: Reply>(
             }
             let made = |shape| AnyPlan::new(&shape, session, way.reader(&reader), database);
             let made = shape.and_then(made);
-            let planned = known.filter(|known| known.is_planned());
             let Some(plan) = made.map(Arc::new).or(planned) else {
                 // A SELECT with FACET is several statements.
                 if !lifted.has_word(text, "FACET") {
@@ -208,23 +220,69 @@ async fn run_part<R: Reply>(
     if !lifted.read(text, source.mode, session.database.as_deref()) {
         return Ok(None);
     }
-    let Some(shape) = AnyShape::of(text, source.mode, &lifted.pieces) else {
-        return Ok(None);
-    };
     let reader = session.reader();
-    let database = session.database.as_deref();
     let constants = lifted.constants(text, source.mode, statement.parameters, session);
-    let way = Way::of_shape(Some(&shape), session, &reader, database, &constants)?;
-    if way.is_general() {
-        return Ok(None);
-    }
-    let Some(plan) = AnyPlan::new(&shape, session, way.reader(&reader), database) else {
+    let Some((plan, way)) = plan_of_shape(session, &lifted, &reader, &constants)? else {
         return Ok(None);
     };
     let outcome = plan.run(session, way.reader(&reader), &constants, reply).await?;
     // The FACETs behind are tried for themselves.
     let _ = session.take_given_up();
     Ok(outcome)
+}
+
+/// What the cache has for a text.
+fn cached(session: &SessionState, lifted: &ParameterizedText) -> Option<Arc<AnyPlan>> {
+    if !lifted.has_key {
+        return None;
+    }
+    match session.shared.plans.get(&lifted.key)? {
+        CachedStatement::Plan(plan) => plan.downcast::<AnyPlan>().ok(),
+        CachedStatement::Seen => Some(Arc::new(AnyPlan::Planned(planned::ShapePlans::default()))),
+    }
+}
+
+/// The plan of a statement's shape, cached or new, and how its tables are read.
+fn plan_of_shape(
+    session: &SessionState,
+    lifted: &ParameterizedText,
+    reader: &Reader,
+    constants: &Constants<'_>,
+) -> Result<Option<(Arc<AnyPlan>, Way)>> {
+    let known = cached(session, lifted);
+    let way = Way::of_plan(known.as_deref(), session, reader, constants)?;
+    match known {
+        Some(plan) if !plan.is_planned() && plan.is_current(way.reader(reader)) => {
+            return Ok(Some((plan, way)));
+        }
+        Some(plan) if plan.has_no_shape() => return Ok(None),
+        _ => {}
+    }
+    let Constants { text, mode, .. } = *constants;
+    let shape = AnyShape::of(text, mode, &lifted.pieces, &session.interrupted);
+    let Some(shape) = shape else {
+        let is_kept = lifted.has_key && !lifted.has_word(text, "FACET");
+        if is_kept && !session.interrupted.load(Relaxed) {
+            let plans = planned::ShapePlans::without_shape();
+            let plan: Arc<AnyPlan> = Arc::new(AnyPlan::Planned(plans));
+            session.shared.plans.put(&lifted.key, CachedStatement::Plan(plan));
+        }
+        return Ok(None);
+    };
+    let database = session.database.as_deref();
+    let way = Way::of_shape(Some(&shape), session, reader, database, constants)?;
+    if way.is_general() {
+        return Ok(None);
+    }
+    let plan = AnyPlan::new(&shape, session, way.reader(reader), database).map(Arc::new);
+    if let Some(plan) = &plan
+        && lifted.has_key
+        && plan.is_current(way.reader(reader))
+    {
+        let plan = CachedStatement::Plan(Arc::<AnyPlan>::clone(plan));
+        session.shared.plans.put(&lifted.key, plan);
+    }
+    Ok(plan.map(|plan| (plan, way)))
 }
 
 /// What to keep of a prepared statement.
@@ -238,7 +296,7 @@ pub(crate) fn prepare(
     if !lifted.read(&source.text, source.mode, database.as_deref()) {
         return Ok(PreparedShape::default());
     }
-    let shape = AnyShape::of(&source.text, source.mode, &lifted.pieces);
+    let shape = AnyShape::of(&source.text, source.mode, &lifted.pieces, &session.interrupted);
     let plan = parking_lot::Mutex::new(None);
     Ok(PreparedShape { prepared: Some(PreparedPlan { lifted, shape, database, plan }) })
 }
@@ -300,18 +358,20 @@ pub(crate) fn named_keys(
         return Ok(None);
     }
     let reader = session.reader();
-    let shape = parse::shape(text, mode, &lifted.pieces);
-    let plan = shape.and_then(|shape| Plan::new(&shape, database, &session.shared, &reader));
-    let Some(plan) = plan.filter(|plan| plan.limit.is_none() && plan.offset.is_none()) else {
+    let constants = lifted.constants(text, mode, parameters, session);
+    let Some((plan, _)) = plan_of_shape(session, &lifted, &reader, &constants)? else {
         return Ok(None);
     };
+    let AnyPlan::One(plan) = &*plan else { return Ok(None) };
+    if plan.limit.is_some() || plan.offset.is_some() {
+        return Ok(None);
+    }
     let Work::Keys(work) = &plan.work else { return Ok(None) };
     if work.test.by_bytes {
         return Ok(None);
     }
     plan.table.check(session)?;
     let mut named = Vec::new();
-    let constants = lifted.constants(text, mode, parameters, session);
     let filled = work.test.fill(&constants, work.branches, &mut named);
     keys::sort(&mut named);
     Ok(filled.map(|()| named))
@@ -319,9 +379,17 @@ pub(crate) fn named_keys(
 
 impl AnyShape {
     /// The shape of a statement, if it has one.
-    fn of(text: &[u8], mode: LexMode, pieces: &[Piece]) -> Option<Self> {
-        let one = || Some(Self::One(Box::new(parse::shape(text, mode, pieces)?)));
-        one().or_else(|| join::shape(text, mode, pieces).map(Self::Joined))
+    fn of(
+        text: &[u8],
+        mode: LexMode,
+        pieces: &[Piece],
+        interrupted: &Arc<AtomicBool>,
+    ) -> Option<Self> {
+        run_blocking_if_long(text.len() > LONG_BYTES, || {
+            let parsed = fold::parsed(text, mode, pieces, interrupted)?;
+            let one = of_tree::shape(&parsed).map(|shape| Self::One(Box::new(shape)));
+            one.or_else(|| join::shape(&parsed).map(Self::Joined))
+        })
     }
 }
 
@@ -354,6 +422,11 @@ impl AnyPlan {
     /// Whether these are cached plans of statements without a shape.
     fn is_planned(&self) -> bool {
         matches!(self, Self::Planned(_))
+    }
+
+    /// Whether it is known that the statement has no shape.
+    fn has_no_shape(&self) -> bool {
+        matches!(self, Self::Planned(kept) if kept.has_no_shape())
     }
 
     async fn run<R: Reply>(

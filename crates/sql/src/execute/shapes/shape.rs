@@ -15,7 +15,8 @@
 //! match     := "MATCH" "(" column, … ")" "AGAINST" "(" literal mode? ")"
 //! keywords  := "MATCH" "(" literal ("," table)? ")"        with OPTION at the end of the SELECT
 //! ```
-//! A statement outside this grammar has no shape and takes the general path.
+//! A statement outside this grammar has no shape and takes the general path. The grammar is that of syntax trees
+//! ([`super::of_tree`]): the parser of all statements reads the text.
 
 /// The number of a group of literals. A group is one literal or a list.
 pub(super) type Group = usize;

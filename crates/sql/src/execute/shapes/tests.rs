@@ -631,6 +631,28 @@ fn the_shape_of_a_text_does_not_depend_on_its_literals() {
     assert_eq!(fixture.session.shared.plans.len(), 1);
 }
 
+#[test]
+fn writes_by_key_share_the_plan_of_their_shape() {
+    let mut fixture = fixture();
+    fixture.run("CREATE TABLE counted (id INT PRIMARY KEY, n INT)");
+    fixture.run("INSERT INTO counted VALUES (1, 10), (2, 20), (3, 30), (4, 40)");
+    let before = fixture.session.shared.plans.len();
+    for id in 1..=3 {
+        fixture.run(&format!("UPDATE counted SET n = n + 1 WHERE id = {id}"));
+    }
+    assert_eq!(fixture.session.shared.plans.len(), before + 1);
+    for id in 4..=9 {
+        fixture.run(&format!("DELETE FROM counted WHERE id = {id}"));
+    }
+    assert!(fixture.session.shared.plans.len() <= before + 2);
+    // The plan is made anew for another definition of the table.
+    fixture.run("ALTER TABLE counted ADD COLUMN m INT NOT NULL DEFAULT 3 FIRST");
+    fixture.run("UPDATE counted SET m = m + 1 WHERE id = 2");
+    let rows = fixture.general("SELECT m, id, n FROM counted ORDER BY id").rows;
+    let row = |m, id, n| [m, id, n].map(|number: i64| format!("Int({number})"));
+    assert_eq!(rows, [row(3, 1, 11), row(4, 2, 21), row(3, 3, 31)]);
+}
+
 fn kinds(accesses: Vec<Access>) -> Vec<(String, &'static str)> {
     let kind = |access: Access| (access.table.unwrap(), access.kind.unwrap());
     accesses.into_iter().map(kind).collect()

@@ -19,13 +19,13 @@
 //! path.
 
 mod explain;
-mod parse;
+mod of_tree;
 mod plan;
 mod read;
 mod run;
 
 pub(super) use explain::explain;
-pub(super) use parse::shape;
+pub(super) use of_tree::shape;
 pub(super) use plan::Plan;
 pub(super) use run::run;
 

@@ -30,7 +30,7 @@ mod window;
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU32, Ordering::Relaxed},
+    atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
 };
 
 use jiff::tz::TimeZone;
@@ -72,6 +72,8 @@ pub(super) struct ShapePlans {
     plans: RwLock<Vec<Arc<Plan>>>,
     made: AtomicU32,
     used: AtomicU32,
+    /// Whether the statement was parsed and has no shape of its own.
+    has_no_shape: AtomicBool,
 }
 
 /// A cached plan.
@@ -185,6 +187,21 @@ impl ShapePlans {
     /// Whether there is a plan for the tables' current definitions.
     pub fn is_current(&self, reader: &Reader) -> bool {
         self.plans.read().iter().any(|plan| plan.is_current(reader))
+    }
+
+    /// Whether no statement of this text needs to be parsed for a shape of its own: that does not depend on literals.
+    pub fn has_no_shape(&self) -> bool {
+        self.has_no_shape.load(Relaxed)
+    }
+
+    /// Remembers that.
+    pub fn say_that_no_shape_is_there(&self) {
+        self.has_no_shape.store(true, Relaxed);
+    }
+
+    /// No plans yet, of a statement that has no shape of its own.
+    pub fn without_shape() -> Self {
+        Self { has_no_shape: AtomicBool::new(true), ..Self::default() }
     }
 
     /// Runs a statement of the shape. `source` gives its text if it must be planned. `None` if it takes the general

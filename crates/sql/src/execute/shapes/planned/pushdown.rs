@@ -11,7 +11,9 @@ use super::{
     super::{
         condition::Tests,
         constant::Constant,
+        leaves::{self, comparison},
         lift::{Constants, FIRST_SUM, LiteralKind, ParameterizedText},
+        of_condition::negated_if,
         shape::{ColumnName, Comparison, Condition, Group},
         table::Table,
     },
@@ -271,13 +273,7 @@ impl Reading<'_> {
                 return Some(Condition::And(vec![self.condition(left)?, self.condition(right)?]));
             }
             BinaryOperator::Or => return self.either(left, right),
-            BinaryOperator::Eq => Comparison::Equal,
-            BinaryOperator::NotEq => Comparison::NotEqual,
-            BinaryOperator::Lt => Comparison::Less,
-            BinaryOperator::LtEq => Comparison::LessOrEqual,
-            BinaryOperator::Gt => Comparison::Greater,
-            BinaryOperator::GtEq => Comparison::GreaterOrEqual,
-            _ => return None,
+            op => comparison(op)?,
         };
         if let (Expr::Tuple(left), Expr::Tuple(right)) = (left, right) {
             return self.row(left, comparison, right);
@@ -385,25 +381,10 @@ impl Reading<'_> {
     }
 }
 
-fn negated_if(negated: bool, condition: Condition) -> Condition {
-    if negated { Condition::Not(Box::new(condition)) } else { condition }
-}
-
 /// The column that an expression is, qualified or not.
 fn column(expr: &Expr) -> Option<ColumnName> {
     match expr {
         Expr::Nested(inner) => column(inner),
-        Expr::Identifier(name) => {
-            Some(ColumnName { table: None, name: name.value.clone(), hidden: None })
-        }
-        Expr::CompoundIdentifier(names) => match names.as_slice() {
-            [table, name] => Some(ColumnName {
-                table: Some(table.value.clone()),
-                name: name.value.clone(),
-                hidden: None,
-            }),
-            _ => None,
-        },
-        _ => None,
+        expr => leaves::column(expr),
     }
 }
