@@ -258,6 +258,27 @@ fn many_rows() -> Rows {
 }
 
 #[test]
+fn a_huge_document_is_in_the_lists_of_all_its_pairs() {
+    let (mut rows, analyzer) = (many_rows(), analyzer());
+    rows.insert(1_000, ["coral reef x1 ".repeat(100_000), String::new(), String::new()]);
+    let built = build(&rows, &analyzer);
+    let words = built.words(ID).unwrap();
+    let number = |keyword: &str| words.find(keyword).unwrap();
+    let huge = rows.len() as u32 - 1;
+    let mut listed = 0;
+    for (left, right) in ["coral", "reef", "x1"]
+        .iter()
+        .flat_map(|left| ["coral", "reef", "x1"].map(|right| (*left, right)))
+    {
+        let found = words.documents_apart((number(left), number(right)), 1).unwrap();
+        let Some(found) = found else { continue };
+        listed += 1;
+        assert!(found.iter().any(|doc| doc == huge), "{left} {right}");
+    }
+    assert!(listed > 3 && words.has_right_pairs().unwrap());
+}
+
+#[test]
 fn segments_without_lists_of_pairs_get_them_by_a_merge() {
     let (rows, analyzer) = (many_rows(), analyzer());
     let built = build(&rows, &analyzer);

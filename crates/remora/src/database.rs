@@ -392,7 +392,7 @@ impl Database {
 
     /// Runs a statement and returns its rows as Arrow: batches of up to 8,192 rows, or one empty
     /// batch. Integers have 64 bits; decimals have 128 bits, or are texts above 38 digits; dates
-    /// and times have microseconds; JSON is text, vectors are bytes.
+    /// are days, times have microseconds; JSON is text, vectors are bytes.
     ///
     /// # Errors
     /// Those of [`Database::query`], and [`Error::Request`] if Arrow cannot represent a value, such

@@ -42,6 +42,7 @@ use crate::{
 use fields::{FIELDS, Fields, LEAST_DOCUMENTS, documents_of};
 use lengths::Lengths;
 use pairs::Pairs;
+pub use pairs_writer::MOST_DISTANCE as MOST_PAIR_DISTANCE;
 use pairs_writer::PairsWriter;
 
 /// A union of several keywords is built as a list if it has at most one in this many documents.
@@ -269,7 +270,8 @@ impl WordsIndex {
     }
 
     /// The documents in which a place of the second keyword is the first one's plus `distance`, where places are those of
-    /// concatenated fields; `None` if no list tells, as for keywords that are not frequent.
+    /// concatenated fields, and huge documents with both keywords; `None` if no list tells, as for keywords that are not
+    /// frequent.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if the lists are damaged; [`IndexError::Io`] if they cannot be read.

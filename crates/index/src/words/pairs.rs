@@ -11,7 +11,8 @@
 //! TPRL := list*              see `text/neighbours/lists`
 //! ```
 //! A pair stands at a distance if a place of the right keyword is the left one's plus the distance. Fields are
-//! concatenated, so a list can also have documents in which the two stand on either side of a border of fields.
+//! concatenated, so a list can also have documents in which the two stand on either side of a border of fields. A document of
+//! more than 2^18 keywords is in the lists of all its pairs.
 //! The greater the distance, the fewer keywords have lists. `TPRL` stays in the file of a segment that was opened from
 //! one. Few documents have no lists, and so have segments that were written before the lists existed.
 

@@ -1,7 +1,8 @@
 //! Makes the lists of pairs of frequent keywords ([`super::pairs`]) from postings.
 //!
 //! The documents are gone through once, some at a time: their places of frequent keywords are sorted, and each is
-//! compared with the few behind it. Memory is about that of the finished lists.
+//! compared with the few after it. Memory is about that of the finished lists. The places of a document with very many
+//! keywords would take more, so it is put into the lists of all pairs of its frequent keywords.
 
 use super::pairs::{PAIR_KEYWORDS, PAIR_LISTS, PAIR_OFFSETS};
 use crate::{
@@ -14,8 +15,8 @@ use crate::{
     },
 };
 
-/// The greatest distance of a pair.
-pub(super) const MOST_DISTANCE: u32 = 4;
+/// The greatest distance of two keywords that have a list.
+pub const MOST_DISTANCE: u32 = 4;
 /// At the distance `d`, keywords have lists that at least `d` of so many documents contain.
 const SHARE: u64 = 48;
 /// Segments of fewer documents have no lists.
@@ -129,6 +130,17 @@ struct AtDistance {
     bytes: usize,
 }
 
+impl AtDistance {
+    #[inline]
+    fn add(&mut self, pair: usize, doc: u32) {
+        if let Some(pair) = self.pairs.get_mut(pair) {
+            let before = pair.gaps.len();
+            pair.list.add(doc, &mut pair.gaps);
+            self.bytes += pair.gaps.len() - before;
+        }
+    }
+}
+
 /// The pairs found so far, by distance from 1 on.
 struct Found(Vec<AtDistance>);
 
@@ -159,6 +171,14 @@ impl Found {
                 is_first || keywords <= CHUNK_KEYWORDS
             });
             let end = start + some.by_ref().count();
+            // A huge document is the last of its chunk, after documents without keywords.
+            let last =
+                lengths.get(end - 1).is_some_and(|&length| u64::from(length) > CHUNK_KEYWORDS);
+            if last {
+                self.add_huge(&mut cursors, &mut next, end as u32 - 1)?;
+                start = end;
+                continue;
+            }
             places.clear();
             for (rank, (cursor, next)) in (0..).zip(cursors.iter_mut().zip(&mut next)) {
                 while let Some(doc) = next.filter(|&doc| (doc as usize) < end) {
@@ -175,6 +195,32 @@ impl Found {
             start = end;
             while self.0.len() > 1 && self.0.iter().map(|it| it.bytes).sum::<usize>() > most_bytes {
                 self.0.pop();
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a document to the lists of all pairs of its keywords.
+    fn add_huge(
+        &mut self,
+        cursors: &mut [Cursor<'_>],
+        next: &mut [Option<u32>],
+        doc: u32,
+    ) -> Result<()> {
+        let mut ranks = Vec::new();
+        for (rank, (cursor, next)) in cursors.iter_mut().zip(next).enumerate() {
+            if *next == Some(doc) {
+                ranks.push(rank);
+                *next = cursor.advance(doc + 1)?;
+            }
+        }
+        for all in &mut self.0 {
+            let ranks = ranks.get(..ranks.partition_point(|&rank| rank < all.side));
+            let ranks = ranks.unwrap_or_default();
+            for (left, right) in
+                ranks.iter().flat_map(|&left| ranks.iter().map(move |&right| (left, right)))
+            {
+                all.add(left * all.side + right, doc);
             }
         }
         Ok(())
@@ -197,13 +243,8 @@ impl Found {
                 if left_rank.max(right_rank) >= all.side {
                     continue;
                 }
-                let Some(pair) = all.pairs.get_mut(left_rank * all.side + right_rank) else {
-                    continue;
-                };
-                let before = pair.gaps.len();
                 let doc = first + (left >> RANK_BITS >> u32::BITS) as u32;
-                pair.list.add(doc, &mut pair.gaps);
-                all.bytes += pair.gaps.len() - before;
+                all.add(left_rank * all.side + right_rank, doc);
             }
         }
     }

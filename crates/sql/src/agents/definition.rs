@@ -83,8 +83,9 @@ pub(crate) struct Mirror {
 }
 
 impl Agent {
-    /// Applies the OPTION of a statement. Anyone who may read the table can set it, so the values
-    /// are capped by the table's own or by small fixed limits.
+    /// Applies the OPTION of a statement. Anyone who may read the table can set it, so retries
+    /// and pauses are capped by the table's own or by small fixed limits, and the time of a query by
+    /// an hour.
     fn asked(mut self, asked: AgentOptions) -> Self {
         let most_retries = self.retries.max(MAX_ASKED_RETRIES);
         let pauses = |it: &Self| {

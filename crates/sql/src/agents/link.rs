@@ -106,7 +106,8 @@ struct LinkState {
     waited_for: AtomicUsize,
 }
 
-/// An open connection. Dropping it closes the connection, even while an answer is awaited.
+/// An open connection. Dropping it ends what the server does for the statement: the connection is
+/// closed, or kept for reuse if that is asked for and no answer is awaited.
 pub(super) struct Link {
     commands: Sender<Command>,
     shared: Arc<LinkState>,

@@ -26,6 +26,9 @@ pub(super) fn check(source: &Source, at: usize) -> Result<()> {
     if source.is(at, "(") && source.is(at + 1, "*") && source.is(at + 2, ")") {
         return every_row(source, at);
     }
+    if is("LIMIT") && source.is_word(at + 1, "ALL") {
+        return Err(source.syntax_error(at + 1));
+    }
     if is("FETCH") && ["FIRST", "NEXT"].iter().any(|word| source.is_word(at + 1, word)) {
         return Err(source.syntax_error(at));
     }

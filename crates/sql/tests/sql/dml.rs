@@ -19,7 +19,7 @@ use remora_peers::{Kind, Server as Peer};
 use remora_sql::Session;
 
 /// The scripts.
-const SCRIPTS: [&str; 21] = [
+const SCRIPTS: [&str; 22] = [
     "insert",
     "last_insert_id",
     "derived",
@@ -41,6 +41,7 @@ const SCRIPTS: [&str; 21] = [
     "frames",
     "truths",
     "set",
+    "ends",
 ];
 
 /// A statement, MySQL's result, and whether the result is known to differ.

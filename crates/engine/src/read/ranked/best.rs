@@ -265,7 +265,7 @@ impl<'a> Segment<'a> {
             true => Tiers::same(documents, count),
             false => self.tiers(documents)?,
         };
-        let neighbours = if is_few { None } else { self.neighbours(&tiers)? };
+        let neighbours = if is_few { None } else { self.neighbours(&tiers, among)? };
         let neighbours = neighbours.as_ref();
         let least = if is_same { count } else { 1 };
         for count in (least..=count).rev() {
@@ -323,7 +323,15 @@ impl<'a> Segment<'a> {
     }
 
     /// Counts the pairs of words that documents may have, if that bounds runs.
-    fn neighbours(&self, tiers: &Tiers<'_>) -> Result<Option<Neighbours>> {
+    fn neighbours(
+        &self,
+        tiers: &Tiers<'_>,
+        among: &CandidateDocs<'_>,
+    ) -> Result<Option<Neighbours>> {
+        let candidates = match among {
+            CandidateDocs::Docs(docs) => docs.count(),
+            CandidateDocs::Any => tiers.documents(),
+        };
         if self.shifts.is_none() {
             return Ok(None);
         }
@@ -332,7 +340,8 @@ impl<'a> Segment<'a> {
             keywords.and_then(|keywords| self.words.find(keywords.first()?))
         };
         let numbers: Vec<Option<u32>> = self.bounds.terms.iter().map(number).collect();
-        Neighbours::new(self.words, self.bounds, &numbers, tiers, &self.ranked.unless)
+        let unless = &self.ranked.unless;
+        Neighbours::new(self.words, self.bounds, &numbers, (tiers, candidates), unless)
     }
 
     /// Looks up which fields contain which words, if weights depend on that.

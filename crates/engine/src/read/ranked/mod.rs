@@ -20,7 +20,11 @@ mod vocabulary;
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use remora_index::{DocSet, segment::Segment, words::WordsIndex};
+use remora_index::{
+    DocSet,
+    segment::Segment,
+    words::{MOST_PAIR_DISTANCE, WordsIndex},
+};
 use remora_words::{
     WordsError,
     hits::Hit,
@@ -28,6 +32,7 @@ use remora_words::{
     query::{self, Parsed},
     rank::{self, Needs, Ranker, Scorer},
 };
+use rustc_hash::FxHashSet;
 
 use crate::{
     Error, FactorsForm, KeywordQuery, KeywordReport, RequestPart, Result, Schema, WordsDef,
@@ -274,17 +279,23 @@ impl Ranked {
         };
         let words_at: Vec<(Option<u32>, u32)> =
             terms.into_iter().map(|(term, position)| (number(term), position)).collect();
-        for step in 1..words_at.len() {
+        let (mut left_over, mut seen) = (docs.count(), FxHashSet::default());
+        // Keywords that are farther apart have no lists.
+        for step in 1..words_at.len().min(MOST_PAIR_DISTANCE as usize + 1) {
             for (left, right) in words_at.iter().zip(words_at.iter().skip(step)) {
-                if docs.count() <= FEW_NARROWED {
+                if left_over <= FEW_NARROWED {
                     return Ok(docs);
                 }
-                self.unless.check()?;
                 let (&(Some(first), before), &(Some(second), behind)) = (left, right) else {
                     continue;
                 };
+                if !seen.insert((first, second, behind - before)) {
+                    continue;
+                }
+                self.unless.check()?;
                 if let Some(listed) = words.documents_apart((first, second), behind - before)? {
                     docs = docs.intersect(&listed);
+                    left_over = docs.count();
                 }
             }
         }

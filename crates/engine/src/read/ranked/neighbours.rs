@@ -20,7 +20,9 @@ use crate::{Result, interrupt::InterruptCheck};
 /// Queries of more words are not bounded by their pairs, which are too many.
 const MOST_WORDS: usize = 12;
 /// The most bytes of the pairs of a query in a segment.
-const MOST_BYTES: u64 = 64 << 20;
+const MOST_BYTES: u64 = 32 << 20;
+/// Reading the positions of a document costs as much as reading this many bytes of lists.
+const BYTES_PER_DOCUMENT: u64 = 1 << 10;
 
 /// For each two words of a query, the documents of a segment in which they may stand as in the query.
 pub(super) struct Neighbours {
@@ -37,19 +39,21 @@ enum Pair {
 
 impl Neighbours {
     /// Finds the pairs; `None` if no list tells anything, or if there are too many. `numbers` are those of the keywords
-    /// of `bounds.terms` in the segment. Runs must be shifts of the query ([`Bounds::runs_are_shifts`]).
+    /// of `bounds.terms` in the segment. Runs must be shifts of the query ([`Bounds::runs_are_shifts`]). The lists are not
+    /// read for `candidates` documents whose positions are sooner read.
     pub fn new(
         index: &WordsIndex,
         bounds: &Bounds<'_>,
         numbers: &[Option<u32>],
-        tiers: &Tiers<'_>,
+        (tiers, candidates): (&Tiers<'_>, u32),
         unless: &InterruptCheck,
     ) -> Result<Option<Self>> {
         let words = bounds.contributors.words.len();
         let documents = tiers.documents();
         let bytes = (words * words / 2) as u64 * u64::from(documents) / 8;
         let is_useful = index.has_pairs() && (2..=MOST_WORDS).contains(&words);
-        if !is_useful || tiers.are_lists() || bytes > MOST_BYTES {
+        let most_bytes = MOST_BYTES.min(u64::from(candidates) * BYTES_PER_DOCUMENT);
+        if !is_useful || tiers.are_lists() || bytes > most_bytes {
             return Ok(None);
         }
         let at = bounds.contributors.words.iter().zip(&bounds.shares);
@@ -123,48 +127,64 @@ impl Neighbours {
     /// Keeps the documents of a chunk in which a run can have so many words. Each word of `found` is 64 documents.
     pub fn keep(&self, run: u32, start: usize, found: &mut [u64]) {
         let mut kept = [0; CHUNK];
-        if let Some(kept) = kept.get_mut(..found.len()) {
-            self.extend(&mut Vec::new(), run as usize, start, found, kept);
+        let Some(kept) = kept.get_mut(..found.len()) else { return };
+        if found.iter().any(|word| *word != 0) {
+            let all = &*found;
+            let mut chunk = ChunkRuns { run: run as usize, start, found: all, kept: &mut *kept };
+            self.extend(&mut Vec::new(), all, &mut chunk);
             found.copy_from_slice(kept);
         }
     }
 
-    /// Adds to `kept` the documents of `found` that have all pairs of `chosen` and further words, `run` in all.
-    fn extend(
-        &self,
-        chosen: &mut Vec<usize>,
-        run: usize,
-        start: usize,
-        found: &[u64],
-        kept: &mut [u64],
-    ) {
-        if chosen.len() >= run {
-            kept.iter_mut().zip(found).for_each(|(kept, found)| *kept |= found);
-            return;
+    /// Adds to those kept the documents `with` that have all pairs of `chosen` and further words, the words of a run in
+    /// all. Returns whether all that were found are kept.
+    fn extend(&self, chosen: &mut Vec<usize>, with: &[u64], chunk: &mut ChunkRuns<'_>) -> bool {
+        if chosen.len() >= chunk.run {
+            chunk.kept.iter_mut().zip(with).for_each(|(kept, with)| *kept |= with);
+            return !has_others(chunk.found, chunk.kept);
         }
-        let wanted = run - chosen.len();
+        let wanted = chunk.run - chosen.len();
         let first = chosen.last().map_or(0, |last| last + 1);
         for next in first..(self.words + 1).saturating_sub(wanted) {
             let mut with_next = [0; CHUNK];
-            let Some(with_next) = with_next.get_mut(..found.len()) else { return };
-            with_next.copy_from_slice(found);
+            let Some(with_next) = with_next.get_mut(..with.len()) else { return false };
+            with_next.copy_from_slice(with);
             let mut are_there = chosen.iter();
             let are_there = are_there.all(|&other| match self.pair(other, next) {
                 Pair::Nowhere => false,
                 Pair::Everywhere => true,
                 Pair::In(docs) => {
-                    let docs = docs.words().get(start..).unwrap_or_default();
+                    let docs = docs.words().get(chunk.start..).unwrap_or_default();
                     with_next.iter_mut().zip(docs).for_each(|(all, docs)| *all &= docs);
-                    with_next.iter().any(|word| *word != 0)
+                    true
                 }
             });
-            if are_there {
+            if are_there && has_others(with_next, chunk.kept) {
                 chosen.push(next);
-                self.extend(chosen, run, start, with_next, kept);
+                let is_done = self.extend(chosen, with_next, chunk);
                 chosen.pop();
+                if is_done {
+                    return true;
+                }
             }
         }
+        false
     }
+}
+
+/// The documents of a chunk whose runs are looked at.
+struct ChunkRuns<'c> {
+    /// The words of a run.
+    run: usize,
+    /// Where the chunk begins, in words of 64 documents.
+    start: usize,
+    found: &'c [u64],
+    kept: &'c mut [u64],
+}
+
+/// Whether some documents of `one` are not in `other`.
+fn has_others(one: &[u64], other: &[u64]) -> bool {
+    one.iter().zip(other).any(|(one, other)| one & !other != 0)
 }
 
 /// How many of `all` (bits) at most are paired each with each. `paired` has for each those with lower numbers.

@@ -1,7 +1,7 @@
 //! Makes the syntax tree of a statement without its literals. What is repeated with other literals is parsed once.
 //!
-//! A literal becomes a text that names its group ([`group_of`]). No statement can hold such a text, so that it is found
-//! again wherever the parser puts it. A list of literals becomes one member. Of `a OR b OR c`, where they differ only in
+//! A literal becomes a text that names its group ([`group_of`]). The texts of a statement do not reach the parser, so that
+//! it is found again wherever the parser puts it. A list of literals becomes one member. Of `a OR b OR c`, where they differ only in
 //! their literals, `a` is parsed as the first argument of a call of [`REPEATED`]; of a UNION of such SELECTs the first
 //! one is parsed.
 
@@ -31,7 +31,8 @@ const ADDED: &[u8] = b"`#repeated`(,)?";
 const MAX_NESTING: usize = 64;
 
 /// The first character of a text that stands for a group of literals, and of one that stands for a [`Repeated`].
-/// MySQL allows neither of them in names, and no literal reaches the parser.
+/// Only texts are looked at, and the texts of a statement do not reach the parser, but for the table of MATCH, which
+/// [`group_of`] leaves alone.
 const GROUP: char = '\0';
 const REPETITION: char = '\u{1}';
 

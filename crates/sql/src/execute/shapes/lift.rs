@@ -14,7 +14,7 @@ use remora_mysql::{LexMode, Lexer, Token, TokenKind};
 use crate::state::SessionState;
 
 /// The longest key that is cached.
-const MAX_KEY_BYTES: usize = 4_096;
+const MAX_KEY_BYTES: usize = 16 << 10;
 /// The most members of a tuple.
 const MAX_ARITY: usize = 64;
 

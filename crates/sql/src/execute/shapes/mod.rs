@@ -56,6 +56,9 @@ use crate::{
     state::SessionState,
 };
 
+/// A longer text that is not cached is not looked at for a shape: each run would parse it twice.
+const MAX_UNCACHED_BYTES: usize = 64 << 10;
+
 /// A shape of one table or of several.
 enum AnyShape {
     One(Box<Shape>),
@@ -119,6 +122,10 @@ async fn run_lifted<R: Reply>(
     if !is_read || lifted.has_parameters() {
         return Ok(None);
     }
+    // It is parsed once only, by the general path.
+    if !lifted.has_key && text.len() > MAX_UNCACHED_BYTES {
+        return Ok(None);
+    }
     // The kind is Select even if comments come first.
     session.begin_reading(Kind::Select).await?;
     let reader = session.reader();
@@ -148,12 +155,16 @@ async fn run_lifted<R: Reply>(
             if way.is_general() {
                 return Ok(None);
             }
+            let has_no_shape = shape.is_none() && !session.interrupted.load(Relaxed);
             let made = |shape| AnyPlan::new(&shape, session, way.reader(&reader), database);
             let made = shape.and_then(made);
             let Some(plan) = made.map(Arc::new).or(planned) else {
                 // A SELECT with FACET is several statements.
                 if !lifted.has_word(text, "FACET") {
-                    remember(CachedStatement::Seen);
+                    remember(match has_no_shape {
+                        true => CachedStatement::Plan(AnyPlan::without_shape()),
+                        false => CachedStatement::Seen,
+                    });
                 }
                 return Ok(None);
             };
@@ -217,7 +228,8 @@ async fn run_part<R: Reply>(
     let source = &statement.source;
     let text = source.text.get(..end).unwrap_or_default();
     let mut lifted = ParameterizedText::default();
-    if !lifted.read(text, source.mode, session.database.as_deref()) {
+    // What is too long to be cached was tried before it was parsed, or is not worth it.
+    if !lifted.read(text, source.mode, session.database.as_deref()) || !lifted.has_key {
         return Ok(None);
     }
     let reader = session.reader();
@@ -263,9 +275,7 @@ fn plan_of_shape(
     let Some(shape) = shape else {
         let is_kept = lifted.has_key && !lifted.has_word(text, "FACET");
         if is_kept && !session.interrupted.load(Relaxed) {
-            let plans = planned::ShapePlans::without_shape();
-            let plan: Arc<AnyPlan> = Arc::new(AnyPlan::Planned(plans));
-            session.shared.plans.put(&lifted.key, CachedStatement::Plan(plan));
+            session.shared.plans.put(&lifted.key, CachedStatement::Plan(AnyPlan::without_shape()));
         }
         return Ok(None);
     };
@@ -408,6 +418,11 @@ impl AnyPlan {
                 Self::Joined(join::Plan::new(shape, session, reader, database)?)
             }
         })
+    }
+
+    /// That a statement has no shape.
+    fn without_shape() -> Arc<Self> {
+        Arc::new(Self::Planned(planned::ShapePlans::without_shape()))
     }
 
     /// Whether the plan's tables are unchanged.

@@ -490,14 +490,36 @@ pub(super) fn is_rest(tokens: &Tokens<'_>) -> bool {
     ["WHERE", "ORDER", "LIMIT"].iter().any(|word| tokens.is_word(word))
 }
 
-/// Consumes the rest of the statement.
+/// Words that a SELECT can have after its conditions, and a write cannot.
+const OF_QUERIES: [&str; 10] = [
+    "UNION",
+    "EXCEPT",
+    "INTERSECT",
+    "GROUP",
+    "HAVING",
+    "WINDOW",
+    "INTO",
+    "FOR",
+    "LOCK",
+    "PROCEDURE",
+];
+
+/// Consumes the rest of the statement: WHERE, ORDER BY, and LIMIT with one number. It becomes the end of a SELECT, so what
+/// only a SELECT may have there is refused.
 pub(super) fn rest(tokens: &mut Tokens<'_>) -> Result<Range<usize>> {
     if !tokens.at_end() && !is_rest(tokens) {
         return Err(tokens.syntax_error());
     }
-    let rest = tokens.skip_until(|_| false)?;
+    let start = tokens.place();
+    let ends = |tokens: &Tokens<'_>| {
+        tokens.is_word("LIMIT") || OF_QUERIES.iter().any(|word| tokens.is_word(word))
+    };
+    tokens.skip_until(ends)?;
+    if tokens.accept("LIMIT") {
+        tokens.next();
+    }
     tokens.expect_end()?;
-    Ok(rest)
+    Ok(start..tokens.place())
 }
 
 /// The tables of a FROM clause and their aliases, without derived tables.

@@ -15,37 +15,37 @@
 //! versions but the latest are removed, those to keep are added again after it, and then the latest
 //! one.
 
+use std::path::Path;
+
 use fjall::{AbstractTree, SeqNo};
 
-/// Histories of at most this many versions are left unchanged.
-const SPARED_VERSIONS: usize = 2;
+/// A directory that does not exist. To find that out no disk is read, so it cannot fail.
+const NOWHERE: &str = "/proc/self/nowhere";
 
 /// Forgets the versions of a tree that neither existing nor new snapshots read. `snapshots` are the
-/// sequence numbers of all open snapshots, ascending and distinct. Meanwhile no snapshot may be
-/// opened, and no read without a snapshot may run.
+/// sequence numbers of all open snapshots that can read the tree, ascending and distinct. Meanwhile
+/// no snapshot may be opened, and no read without a snapshot may run.
 pub(super) fn forget_versions(tree: &fjall::Keyspace, snapshots: &[SeqNo]) {
     let mut history = tree.tree.get_version_history_lock();
     // A snapshot at 0 reads the first version, whatever its number.
-    if history.len() <= SPARED_VERSIONS || snapshots.first() == Some(&0) {
+    if history.len() <= 1 || snapshots.first() == Some(&0) {
         return;
     }
-    // Removing a version also deletes its file. With a path that has no such file, that cannot
-    // fail.
-    let (path, nowhere) = (tree.path(), tree.path().join("none"));
+    // Removing a version deletes its file, unless it is looked for where there is none.
+    let (path, nowhere) = (tree.path(), Path::new(NOWHERE));
     let latest = history.latest_version();
     let mut kept = Vec::new();
-    let mut left = None;
+    let (mut left, mut has_failed) = (None, false);
     for &at in snapshots.iter().chain([&SeqNo::MAX]) {
         let version = history.get_version_for_snapshot(at);
-        // If the file cannot be deleted now, the next start deletes it.
-        if history.maintenance(path, at).is_err() {
-            history.maintenance(&nowhere, at).ok();
-        }
+        // A file that cannot be deleted now is deleted at the next start.
+        has_failed |=
+            history.maintenance(path, at).is_err() && history.maintenance(nowhere, at).is_err();
         match history.len() {
-            // Only the latest version is left, which later snapshots read.
+            // The latest one: later snapshots read it too.
             1 => break,
-            // The previous snapshot reads the same version, which is kept already.
-            same if left == Some(same) => {}
+            // The version of the snapshot before, unless removing has failed.
+            same if left == Some(same) && !has_failed => {}
             fewer => {
                 left = Some(fewer);
                 kept.push(version);
@@ -53,13 +53,13 @@ pub(super) fn forget_versions(tree: &fjall::Keyspace, snapshots: &[SeqNo]) {
         }
     }
     let Some(&first) = snapshots.first().filter(|_| !kept.is_empty()) else { return };
-    // At this point, the latest version is alone only if the last snapshot reads it.
-    if history.len() > 1 && history.maintenance(path, SeqNo::MAX).is_err() {
-        history.maintenance(&nowhere, SeqNo::MAX).ok();
+    // Now the latest version is alone only if the last snapshot reads it.
+    if history.maintenance(path, SeqNo::MAX).is_err() {
+        history.maintenance(nowhere, SeqNo::MAX).ok();
     }
     kept.into_iter().for_each(|version| history.append_version(version));
     history.append_version(latest);
-    // Removes the latest version from the old end, where it precedes the kept ones. Its file must
-    // stay.
-    history.maintenance(&nowhere, first).ok();
+    // Removes the latest version from the front, where it is before the first one kept. Its file
+    // must stay.
+    history.maintenance(nowhere, first).ok();
 }

@@ -176,7 +176,7 @@ impl DiskStore {
 
     /// Writes the batch to the operating system; with `sync` it is durable on return.
     fn write(&self, mut batch: StoreBatch, sync: bool) -> Result<()> {
-        let ready = self.with(|opened| opened.wait_for_backlog(&batch, &self.options))?;
+        let ready = self.wait_for_backlog(&batch)?;
         // Wait for the current writer: it may be finding out why fjall has stopped.
         let mut writing = self.writing.lock();
         ready.map_err(|error| self.failed(error))?;
@@ -213,15 +213,32 @@ impl DiskStore {
         Ok(())
     }
 
+    /// Waits until fjall can take the changes of a batch. No lock is held between two looks.
+    fn wait_for_backlog(&self, batch: &StoreBatch) -> Result<fjall::Result<()>> {
+        let touched: BTreeSet<Keyspace> = batch.changes.iter().map(|one| one.keyspace).collect();
+        loop {
+            match self.with(|opened| opened.is_ready(&touched, &self.options))? {
+                Ok(false) => std::thread::sleep(BACKLOG_POLL),
+                ready => return Ok(ready.map(drop)),
+            }
+        }
+    }
+
     /// Frees the memtables that no snapshot reads. Returns false if the database is in use; the
     /// caller tries again after the next batch.
     fn forget_versions(&self) -> bool {
         // The lock excludes opening a snapshot, and reading without one.
         let Some(opened) = self.opened.try_write() else { return false };
-        let snapshots = self.slots.sequence_numbers();
-        let trees = opened.as_ref().map(Opened::keyspaces);
-        let trees = trees.iter().flat_map(|keyspaces| keyspaces.trees());
-        trees.for_each(|tree| history::forget_versions(tree, &snapshots));
+        let snapshots = self.slots.held();
+        if let Some(keyspaces) = opened.as_ref().map(Opened::keyspaces) {
+            keyspaces.each_tree(&mut |tree, is_in| {
+                // A snapshot cannot read a tree that was created after it.
+                let readers = snapshots.iter().filter(|(_, keyspaces)| is_in(keyspaces));
+                let mut numbers: Vec<SeqNo> = readers.map(|(number, _)| *number).collect();
+                numbers.dedup();
+                history::forget_versions(tree, &numbers);
+            });
+        }
         true
     }
 

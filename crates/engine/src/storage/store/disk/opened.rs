@@ -168,7 +168,9 @@ impl Opened {
         }
         let keyspaces = self.keyspaces();
         for tree in keyspaces.own.get(&Keyspace::Meta).into_iter().chain(&keyspaces.small) {
-            self.wait_for_tree(tree)?;
+            while !self.is_tree_ready(tree)? {
+                std::thread::sleep(BACKLOG_POLL);
+            }
         }
         let mut writes = self.database.batch().durability(Some(PersistMode::Buffer));
         self.small.drop_rows(&self.database, &keyspaces, table, &mut writes);
@@ -177,35 +179,36 @@ impl Opened {
         Ok(true)
     }
 
-    /// Waits until fjall can take changes of these keyspaces.
-    pub fn wait_for_backlog(
+    /// Whether fjall can take changes of these keyspaces now.
+    pub fn is_ready(
         &self,
-        batch: &StoreBatch,
+        touched: &BTreeSet<Keyspace>,
         options: &StoreOptions,
-    ) -> fjall::Result<()> {
+    ) -> fjall::Result<bool> {
         let keyspaces = self.keyspaces();
-        let touched: BTreeSet<Keyspace> = batch.changes.iter().map(|one| one.keyspace).collect();
-        touched.into_iter().try_for_each(|keyspace| {
-            let Some(place) = keyspaces.place(keyspace) else { return Ok(()) };
+        for &keyspace in touched {
+            let Some(place) = keyspaces.place(keyspace) else { continue };
             // fjall leaves this to a worker. While all workers compact, the memtable would grow
             // beyond its limit.
             let most = memtable_bytes_of(keyspace, options);
             if place.tree.tree.active_memtable().size() > most {
                 place.tree.rotate_memtable()?;
             }
-            self.wait_for_tree(place.tree)
-        })
+            if !self.is_tree_ready(place.tree)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
-    fn wait_for_tree(&self, tree: &fjall::Keyspace) -> fjall::Result<()> {
-        while tree.sealed_memtable_count() >= MAX_SEALED_MEMTABLES
-            || tree.l0_table_count() >= MAX_FIRST_LEVEL_FILES
-        {
+    fn is_tree_ready(&self, tree: &fjall::Keyspace) -> fjall::Result<bool> {
+        let is_ready = tree.sealed_memtable_count() < MAX_SEALED_MEMTABLES
+            && tree.l0_table_count() < MAX_FIRST_LEVEL_FILES;
+        if !is_ready {
             // Returns an error if the workers have failed: then the backlog never shrinks.
             self.database.persist(PersistMode::Buffer)?;
-            std::thread::sleep(BACKLOG_POLL);
         }
-        Ok(())
+        Ok(is_ready)
     }
 
     /// Writes the batch to the operating system. One thread at a time.

@@ -64,6 +64,16 @@ impl Keyspaces {
     pub fn trees(&self) -> impl Iterator<Item = &fjall::Keyspace> {
         self.own.values().chain(self.small.as_ref())
     }
+
+    /// Calls `visit` with each tree and a test whether other keyspaces have the same tree.
+    pub fn each_tree(&self, visit: &mut dyn FnMut(&fjall::Keyspace, &dyn Fn(&Self) -> bool)) {
+        for (keyspace, tree) in &self.own {
+            visit(tree, &|other| other.own.get(keyspace) == Some(tree));
+        }
+        if let Some(small) = &self.small {
+            visit(small, &|other| other.small.as_ref() == Some(small));
+        }
+    }
 }
 
 /// Where a keyspace's entries are.

@@ -4,7 +4,6 @@
 //! snapshot, which the store can empty: when it is closed, and when it is reopened while readers hold snapshots.
 
 use std::{
-    collections::BTreeSet,
     sync::{Arc, Weak},
     time::{Duration, Instant},
 };
@@ -15,7 +14,7 @@ use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 use super::{
     error::store_error,
     opened::{KeyspaceSnapshot, Opened},
-    placement::key_of,
+    placement::{Keyspaces, key_of},
     versions::RowVersions,
 };
 use crate::{
@@ -210,14 +209,16 @@ impl SnapshotSlots {
         self.held.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// The sequence numbers of all snapshots, ascending, each once. No snapshot may be handed out meanwhile.
-    pub fn sequence_numbers(&self) -> Vec<SeqNo> {
-        let number = |snapshot: &Arc<DiskSnapshot>| match &*snapshot.slot.read_recursive() {
-            SnapshotSlot::Held(snapshot) => Some(snapshot.at.seqno()),
+    /// The sequence numbers of all snapshots with the trees that each can read, ascending. No
+    /// snapshot may be handed out meanwhile.
+    pub fn held(&self) -> Vec<(SeqNo, Arc<Keyspaces>)> {
+        let held = |snapshot: &Arc<DiskSnapshot>| match &*snapshot.slot.read_recursive() {
+            SnapshotSlot::Held(held) => Some((held.at.seqno(), Arc::clone(&held.keyspaces))),
             SnapshotSlot::Past | SnapshotSlot::Closed => None,
         };
-        let numbers: BTreeSet<SeqNo> = self.live().iter().filter_map(number).collect();
-        numbers.into_iter().collect()
+        let mut all: Vec<_> = self.live().iter().filter_map(held).collect();
+        all.sort_unstable_by_key(|(number, _)| *number);
+        all
     }
 
     /// Revokes all snapshots for good. A read that does not end keeps its own.

@@ -45,10 +45,10 @@ fn shows(snapshot: &dyn StoreSnapshot, model: &Model) {
 }
 
 /// The size of a table's memtables, and the number of its versions.
-fn history(store: &DiskStore) -> (u64, usize) {
+fn history(store: &DiskStore, keyspace: Keyspace) -> (u64, usize) {
     let opened = store.opened.read();
     let keyspaces = opened.as_ref().unwrap().keyspaces();
-    let tree = &keyspaces.own[&ROWS].tree;
+    let tree = &keyspaces.own[&keyspace].tree;
     let versions = tree.get_version_history_lock().len();
     (tree.version_memtable_size_sum(), versions)
 }
@@ -68,13 +68,37 @@ fn a_held_snapshot_keeps_only_what_it_reads() {
             b'b' + (round % 20) as u8,
         );
     }
-    let (bytes, versions) = history(&store);
+    let (bytes, versions) = history(&store, ROWS);
     // Three sealed memtables, the active one, and as many of the snapshot. 3.3 MB were written.
     assert!(bytes <= 10 * MEMTABLE_BYTES, "{bytes} bytes of memtables in {versions} versions");
     shows(&*held, &held_model);
     shows(&*store.snapshot(), &model);
     drop((held, store));
     shows(&*open_small_memtables(directory.path()).snapshot(), &model);
+}
+
+#[test]
+fn a_held_snapshot_keeps_nothing_of_a_table_that_is_created_later() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open_small_memtables(directory.path());
+    let mut model = Model::new();
+    write(&store, &mut model, 0..8, b'a');
+    let held = store.snapshot();
+    let later = Keyspace::Rows(8);
+    for round in 0..50_u32 {
+        let mut batch = StoreBatch::new();
+        (0..8).for_each(|it| batch.put(later, key(round * 8 + it), [b'b'; 1_000]));
+        store.commit(batch, false).unwrap();
+    }
+    // A flush or a compaction that still runs makes another version.
+    let has_one = |_| {
+        assert!(store.forget_versions());
+        std::thread::sleep(Duration::from_millis(10));
+        history(&store, later).1 == 1
+    };
+    assert!((0..1_000).any(has_one), "{:?}", history(&store, later));
+    assert_eq!(held.get(later, &key(1)).unwrap(), None);
+    shows(&*held, &model);
 }
 
 #[derive(Clone, Debug)]
