@@ -40,7 +40,10 @@ use std::{
 use fjall::{PersistMode, SeqNo};
 use parking_lot::{Mutex, RwLock};
 
-use self::{error::store_error, opened::Opened, snapshots::SnapshotSlots, versions::RowVersions};
+use self::{
+    error::store_error, opened::Opened, placement::Keyspaces, snapshots::SnapshotSlots,
+    versions::RowVersions,
+};
 use super::{
     Keyspace, MAX_KEY_BYTES, Store, StoreBatch, StoreChange, StoreSnapshot, poison::Poison,
 };
@@ -230,14 +233,15 @@ impl DiskStore {
         // The lock excludes opening a snapshot, and reading without one.
         let Some(opened) = self.opened.try_write() else { return false };
         let snapshots = self.slots.held();
-        if let Some(keyspaces) = opened.as_ref().map(Opened::keyspaces) {
-            keyspaces.each_tree(&mut |tree, is_in| {
-                // A snapshot cannot read a tree that was created after it.
-                let readers = snapshots.iter().filter(|(_, keyspaces)| is_in(keyspaces));
-                let mut numbers: Vec<SeqNo> = readers.map(|(number, _)| *number).collect();
-                numbers.dedup();
-                history::forget_versions(tree, &numbers);
-            });
+        let Some(keyspaces) = opened.as_ref().map(Opened::keyspaces) else { return true };
+        let own = keyspaces.own.iter().map(|(keyspace, tree)| (Some(*keyspace), tree));
+        for (keyspace, tree) in own.chain(keyspaces.small.iter().map(|tree| (None, tree))) {
+            // A snapshot cannot read a tree that was created after it.
+            let can_read = |other: &Keyspaces| keyspaces.shares(keyspace, other);
+            let readers = snapshots.iter().filter(|(_, keyspaces)| can_read(keyspaces));
+            let mut numbers: Vec<SeqNo> = readers.map(|(number, _)| *number).collect();
+            numbers.dedup();
+            history::forget_versions(tree, &numbers);
         }
         true
     }

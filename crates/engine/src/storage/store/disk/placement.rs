@@ -65,14 +65,13 @@ impl Keyspaces {
         self.own.values().chain(self.small.as_ref())
     }
 
-    /// Calls `visit` with each tree and a test whether other keyspaces have the same tree.
-    pub fn each_tree(&self, visit: &mut dyn FnMut(&fjall::Keyspace, &dyn Fn(&Self) -> bool)) {
-        for (keyspace, tree) in &self.own {
-            visit(tree, &|other| other.own.get(keyspace) == Some(tree));
-        }
-        if let Some(small) = &self.small {
-            visit(small, &|other| other.small.as_ref() == Some(small));
-        }
+    /// Whether the tree of a keyspace, or that of small tables for `None`, is the same in others.
+    pub fn shares(&self, keyspace: Option<Keyspace>, other: &Self) -> bool {
+        let tree = |all: &Self| match keyspace {
+            Some(keyspace) => all.own.get(&keyspace).cloned(),
+            None => all.small.clone(),
+        };
+        tree(self) == tree(other)
     }
 }
 
