@@ -238,6 +238,7 @@ impl<K: DocumentId> Find<K> {
         let scan =
             asked.reader.scan(asked.request(vec![0, DOC_PLACE], None)).map_err(Error::from)?;
         for batch in scan {
+            asked.reader.ending().check().map_err(Error::from)?;
             let batch = batch.map_err(Error::from)?;
             for place in 0..batch.rows {
                 let mut row = batch.columns.iter().map(|column| column.value(place));
@@ -416,6 +417,7 @@ impl PreparedFind {
         let request = ScanRequest { filter, ..self.request(vec![0], Some(limit)) };
         let mut ids = Vec::new();
         for batch in self.reader.scan(request)? {
+            self.reader.ending().check()?;
             let batch = batch?;
             for place in 0..batch.rows {
                 let id = batch.columns.first().map(|column| column.value(place));

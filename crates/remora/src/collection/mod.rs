@@ -512,6 +512,7 @@ fn each_document<K: DocumentId>(
     visit: &mut dyn FnMut(Document<K>),
 ) -> Result<()> {
     for batch in reader.scan(request)? {
+        reader.ending().check()?;
         let batch = batch?;
         for place in 0..batch.rows {
             let values: Vec<Value> =

@@ -106,6 +106,7 @@ impl<K: DocumentId> Moment<K> {
             ..ScanRequest::default()
         };
         for batch in self.reader.scan(request)? {
+            self.reader.ending().check()?;
             let batch = batch?;
             for place in 0..batch.rows {
                 passed += 1;

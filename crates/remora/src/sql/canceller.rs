@@ -15,13 +15,13 @@ use remora_sql::Session;
 /// let mut connection = db.connection();
 /// let canceller = connection.canceller()?;
 /// std::thread::spawn(move || {
-/// The statement may not have started yet.
+///     // The statement may not have started yet.
 ///     loop {
 ///         std::thread::sleep(std::time::Duration::from_millis(50));
 ///         canceller.cancel();
 ///     }
 /// });
-/// SLEEP returns 1 if it is cancelled; a statement that is cancelled before it sleeps is an error.
+/// // SLEEP returns 1 if it is cancelled; a statement that is cancelled before it sleeps is an error.
 /// match connection.query("SELECT SLEEP(60)", []) {
 ///     Ok(rows) => assert_eq!(rows.one::<i32>()?, 1),
 ///     Err(error) => assert!(matches!(error, remora::Error::Busy(_))),

@@ -56,9 +56,6 @@ use crate::{
     state::SessionState,
 };
 
-/// A longer text that is not cached is not looked at for a shape: each run would parse it twice.
-const MAX_UNCACHED_BYTES: usize = 64 << 10;
-
 /// A shape of one table or of several.
 enum AnyShape {
     One(Box<Shape>),
@@ -120,10 +117,6 @@ async fn run_lifted<R: Reply>(
         lifted.read(text, mode, session.database.as_deref())
     });
     if !is_read || lifted.has_parameters() {
-        return Ok(None);
-    }
-    // It is parsed once only, by the general path.
-    if !lifted.has_key && text.len() > MAX_UNCACHED_BYTES {
         return Ok(None);
     }
     // The kind is Select even if comments come first.
@@ -228,8 +221,7 @@ async fn run_part<R: Reply>(
     let source = &statement.source;
     let text = source.text.get(..end).unwrap_or_default();
     let mut lifted = ParameterizedText::default();
-    // What is too long to be cached was tried before it was parsed, or is not worth it.
-    if !lifted.read(text, source.mode, session.database.as_deref()) || !lifted.has_key {
+    if !lifted.read(text, source.mode, session.database.as_deref()) {
         return Ok(None);
     }
     let reader = session.reader();

@@ -31,7 +31,7 @@ use datafusion::{
 use futures::{StreamExt, TryStreamExt};
 
 use super::super::watch;
-use crate::meaning::{ASSIGN_VARIABLE, READ_VARIABLE};
+use crate::meaning::{ASSIGN_VARIABLE, GIVE_LAST_INSERT_ID, READ_VARIABLE};
 
 /// The approximate most bytes of values in an output batch: a text may grow with each row.
 const BATCH_BYTES: usize = 1 << 20;
@@ -162,8 +162,14 @@ impl ExecutionPlan for RowByRowExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let steps = self.exprs.iter().map(|(expr, is_asked)| match is_asked {
-            true => Step::of(expr),
+        // The id that counts is that of the last row: a batch as a whole would be given by one call after the other.
+        let given: usize = self.exprs.iter().map(|(expr, _)| ids_given(expr)).sum();
+        let is_stepped: fn(&Arc<dyn PhysicalExpr>) -> bool = match given > 1 {
+            true => |expr| uses_variables(expr) || ids_given(expr) > 0,
+            false => uses_variables,
+        };
+        let steps = self.exprs.iter().map(|(expr, is_asked)| match *is_asked || given > 1 {
+            true => Step::of(expr, is_stepped),
             false => Step::Whole(Arc::clone(expr)),
         });
         let steps: Arc<[Step]> = steps.collect();
@@ -236,7 +242,7 @@ impl Iterator for Turned {
 
 /// How an expression is evaluated for one row: its parts in order, without those that MySQL skips.
 enum Step {
-    /// It uses no variables, so it is evaluated for the whole batch.
+    /// Nothing of it depends on the rows before, so it is evaluated for the whole batch.
     Whole(Arc<dyn PhysicalExpr>),
     /// All parts are evaluated.
     Each(Arc<dyn PhysicalExpr>, Vec<Step>),
@@ -255,29 +261,31 @@ struct Case {
 }
 
 impl Step {
-    fn of(expr: &Arc<dyn PhysicalExpr>) -> Self {
-        if !uses_variables(expr) {
+    /// Of an expression of which the parts for which `is_stepped` holds are evaluated for each row.
+    fn of(expr: &Arc<dyn PhysicalExpr>, is_stepped: fn(&Arc<dyn PhysicalExpr>) -> bool) -> Self {
+        let of = |expr: &Arc<dyn PhysicalExpr>| Self::of(expr, is_stepped);
+        if !is_stepped(expr) {
             return Self::Whole(Arc::clone(expr));
         }
         let any: &dyn std::any::Any = expr.as_ref();
         if let Some(case) = any.downcast_ref::<CaseExpr>() {
             let branch = |(when, then): &(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)| {
-                (Self::of(when), Self::of(then))
+                (of(when), of(then))
             };
             return Self::Case(Box::new(Case {
-                operand: case.expr().map(Self::of),
+                operand: case.expr().map(of),
                 branches: case.when_then_expr().iter().map(branch).collect(),
-                otherwise: case.else_expr().map(Self::of),
+                otherwise: case.else_expr().map(of),
                 expr: Arc::clone(expr),
             }));
         }
         if let Some(binary) = any.downcast_ref::<BinaryExpr>()
             && matches!(binary.op(), Operator::And | Operator::Or)
         {
-            let sides = [Self::of(binary.left()), Self::of(binary.right())];
+            let sides = [of(binary.left()), of(binary.right())];
             return Self::Both(Arc::clone(expr), sides.into(), *binary.op() == Operator::Or);
         }
-        let parts = expr.children().into_iter().map(Self::of).collect();
+        let parts = expr.children().into_iter().map(of).collect();
         match function_name(expr) {
             Some("coalesce" | "ifnull") => Self::First(Arc::clone(expr), parts),
             _ => Self::Each(Arc::clone(expr), parts),
@@ -354,6 +362,12 @@ impl Case {
 fn function_name(expr: &Arc<dyn PhysicalExpr>) -> Option<&str> {
     let any: &dyn std::any::Any = expr.as_ref();
     any.downcast_ref::<ScalarFunctionExpr>().map(|call| call.fun().name())
+}
+
+/// How often an expression calls `LAST_INSERT_ID(value)`.
+fn ids_given(expr: &Arc<dyn PhysicalExpr>) -> usize {
+    let own = usize::from(function_name(expr) == Some(GIVE_LAST_INSERT_ID));
+    own + expr.children().into_iter().map(ids_given).sum::<usize>()
 }
 
 /// Whether an expression uses variables.
