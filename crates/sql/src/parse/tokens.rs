@@ -107,6 +107,12 @@ impl<'t> Tokens<'t> {
         self.peek().is_some_and(|next| next.is_word(self.text, word))
     }
 
+    /// Whether a reserved word is next. After a period it is a name (`t.limit`).
+    pub(crate) fn is_reserved(&self, word: &str) -> bool {
+        let before = self.at.checked_sub(1).and_then(|before| self.tokens.get(before));
+        self.is_word(word) && !before.is_some_and(|before| before.is(self.text, "."))
+    }
+
     /// Takes the next token if it is this word.
     pub(crate) fn accept(&mut self, word: &str) -> bool {
         let is = self.is_word(word);

@@ -18,31 +18,44 @@ use mysql::{Conn, prelude::Queryable};
 use remora_peers::{Kind, Server as Peer};
 use remora_sql::Session;
 
-/// The scripts.
-const SCRIPTS: [&str; 22] = [
-    "insert",
-    "last_insert_id",
-    "derived",
-    "duplicate",
-    "update",
-    "transactions",
-    "define",
-    "rebuild",
-    "functional",
-    "plans",
-    "distinct",
-    "json_table",
-    "json_table_columns",
-    "functions",
-    "keys",
-    "views",
-    "modes",
-    "bytes",
-    "frames",
-    "truths",
-    "set",
-    "ends",
-];
+/// The scripts, each with the test that runs it.
+macro_rules! scripts {
+    ($($test:ident: $script:literal,)*) => {
+        const SCRIPTS: &[&str] = &[$($script),*];
+        $(
+            #[tokio::test(flavor = "multi_thread")]
+            async fn $test() {
+                check($script).await;
+            }
+        )*
+    };
+}
+
+scripts! {
+    inserts: "insert",
+    values_given_to_last_insert_id: "last_insert_id",
+    updates_beside_rows_of_no_table: "derived",
+    duplicates: "duplicate",
+    updates_and_deletes: "update",
+    transactions: "transactions",
+    definitions: "define",
+    tables_made_anew: "rebuild",
+    unique_keys_over_expressions: "functional",
+    // Statements that are planned without the optimizer, and subqueries that are not joins.
+    plans_of_small_tables: "plans",
+    distinct_rows_and_their_order: "distinct",
+    columns_of_json_table: "json_table",
+    json_table_of_documents_that_rows_have: "json_table_columns",
+    functions_over_documents_and_positions: "functions",
+    keys_that_are_not_unique: "keys",
+    views: "views",
+    what_tables_keep_in_any_sql_mode: "modes",
+    bytes_beside_texts: "bytes",
+    frames_of_windows_over_moments: "frames",
+    truths_in_documents: "truths",
+    variables_set_by_one_statement: "set",
+    updates_and_deletes_end_as_in_mysql: "ends",
+}
 
 /// A statement, MySQL's result, and whether the result is known to differ.
 struct Step {
@@ -198,110 +211,4 @@ fn scripts_say_what_mysql_did() {
         }
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn updates_beside_rows_of_no_table() {
-    check("derived").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn inserts() {
-    check("insert").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn truths_in_documents() {
-    check("truths").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn variables_set_by_one_statement() {
-    check("set").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn values_given_to_last_insert_id() {
-    check("last_insert_id").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn duplicates() {
-    check("duplicate").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn updates_and_deletes() {
-    check("update").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn transactions() {
-    check("transactions").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn definitions() {
-    check("define").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn tables_made_anew() {
-    check("rebuild").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn unique_keys_over_expressions() {
-    check("functional").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn keys_that_are_not_unique() {
-    check("keys").await;
-}
-
-/// Statements that are planned without the optimizer, and subqueries that are not joins.
-#[tokio::test(flavor = "multi_thread")]
-async fn plans_of_small_tables() {
-    check("plans").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn distinct_rows_and_their_order() {
-    check("distinct").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn columns_of_json_table() {
-    check("json_table").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn json_table_of_documents_that_rows_have() {
-    check("json_table_columns").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn functions_over_documents_and_positions() {
-    check("functions").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn views() {
-    check("views").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_tables_keep_in_any_sql_mode() {
-    check("modes").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn bytes_beside_texts() {
-    check("bytes").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn frames_of_windows_over_moments() {
-    check("frames").await;
 }

@@ -487,7 +487,7 @@ pub(super) fn key_query(named: &Named, target: &TargetTable) -> Query {
 }
 
 pub(super) fn is_rest(tokens: &Tokens<'_>) -> bool {
-    ["WHERE", "ORDER", "LIMIT"].iter().any(|word| tokens.is_word(word))
+    ["WHERE", "ORDER", "LIMIT"].iter().any(|word| tokens.is_reserved(word))
 }
 
 /// Words that a SELECT can have after its conditions, and a write cannot.
@@ -512,10 +512,14 @@ pub(super) fn rest(tokens: &mut Tokens<'_>) -> Result<Range<usize>> {
     }
     let start = tokens.place();
     let ends = |tokens: &Tokens<'_>| {
-        tokens.is_word("LIMIT") || OF_QUERIES.iter().any(|word| tokens.is_word(word))
+        tokens.is_reserved("LIMIT") || OF_QUERIES.iter().any(|word| tokens.is_reserved(word))
     };
     tokens.skip_until(ends)?;
     if tokens.accept("LIMIT") {
+        // As a SELECT it would be refused too, with a text that is not the client's.
+        if tokens.is_word("ALL") {
+            return Err(tokens.syntax_error());
+        }
         tokens.next();
     }
     tokens.expect_end()?;
