@@ -185,6 +185,9 @@ pub(crate) fn ranges(test: &PathTest) -> Vec<KeyRange> {
         PathTest::Nested => {
             vec![(Bound::Included(NESTED.to_vec()), Bound::Included(NESTED.to_vec()))]
         }
+        PathTest::Container => {
+            vec![(Bound::Included(vec![ARRAY]), Bound::Excluded(vec![OBJECT + 1]))]
+        }
     }
 }
 

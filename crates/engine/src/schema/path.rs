@@ -143,4 +143,6 @@ pub enum PathTest {
     Begins(String),
     /// The value is an array within an array.
     Nested,
+    /// The value is an array or an object.
+    Container,
 }

@@ -141,6 +141,7 @@ fn tests(value: &Json, test: &PathTest) -> bool {
             kind(low) && kind(high) && above && below
         }
         PathTest::Nested => false,
+        PathTest::Container => value.is_array() || value.is_object(),
     }
 }
 
@@ -153,8 +154,9 @@ fn holds(document: &Json, path: &[String], test: &PathTest) -> bool {
 
 fn any_test(random: &mut Random) -> PathTest {
     let value = any_scalar(random);
-    match random.below(7) {
+    match random.below(8) {
         0 => PathTest::Exists,
+        7 => PathTest::Container,
         1 => PathTest::Begins("x".to_owned()),
         2 => PathTest::Within(Bound::Excluded(value), Bound::Unbounded),
         3 => PathTest::Within(Bound::Unbounded, Bound::Excluded(value)),

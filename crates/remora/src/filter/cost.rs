@@ -60,7 +60,7 @@ impl Size {
                 };
                 (1, Some(bytes(low).max(bytes(high))))
             }
-            PathTest::Exists | PathTest::Nested => (1, None),
+            PathTest::Exists | PathTest::Nested | PathTest::Container => (1, None),
         };
         Self { values, longest: longest.unwrap_or_default() }
     }

@@ -269,6 +269,30 @@ fn paths_together_are_told_and_used() -> Tested {
     Ok(())
 }
 
+/// SQL finds documents by the first of several paths.
+#[test]
+fn sql_uses_the_first_of_paths_together() -> Tested {
+    let db = Database::in_memory()?;
+    let all = books(&db)?;
+    wait_until_ready(&all)?;
+    for (condition, found) in [
+        ("doc->>'$.author.name' = 'author 7'", 100),
+        ("doc->>'$.author.name' IN ('author 7', 'author 8', 'x')", 200),
+        ("doc->'$.author.name' > 'author 28'", 800),
+        ("doc->>'$.author.name' < 'author 1'", 100),
+        ("doc->'$.year' BETWEEN 7 AND 9", 90),
+        ("doc->>'$.year' > 97", 60),
+        ("doc->'$.year' = 7 AND doc->>'$.author.name' = 'author 7'", 10),
+    ] {
+        let condition = format!("SELECT COUNT(*) FROM books WHERE {condition}");
+        assert_eq!(db.query(&condition, [])?.one::<i64>()?, found, "{condition}");
+        let plan = db.query(&format!("EXPLAIN {condition}"), [])?;
+        let plan = format!("{:?}", plan.iter().collect::<Vec<_>>());
+        assert!(plan.contains("doc->'$.") && !plan.contains("\"ALL\""), "{condition}: {plan}");
+    }
+    Ok(())
+}
+
 #[test]
 fn more_than_an_index_is_asked_for_is_read() -> Tested {
     let db = Database::in_memory()?;

@@ -35,6 +35,8 @@ const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
 const DEEPEST: usize = 8;
 /// The most alternatives of a list.
 const MOST_LISTED: usize = 1_000;
+/// The most bytes of texts in a list that are looked up among several paths.
+const MOST_LISTED_BYTES: usize = 1 << 20;
 /// The collation of the results of `->>`. Its keys are the text and a space.
 const TEXTS_OF_DOCUMENTS: i64 = 46;
 
@@ -130,12 +132,21 @@ fn by_value(asked: &IndexedTable<'_>, filter: &Expr, depth: usize) -> Option<Fil
 /// An indexed path and its document column.
 struct Indexed {
     column: String,
-    names: Vec<String>,
+    /// The path alone, or the paths that are indexed together with it, itself first.
+    paths: Vec<Vec<String>>,
 }
 
 impl Indexed {
     fn test(&self, test: PathTest) -> Filter {
-        Filter::Path(self.column.clone(), self.names.clone(), test)
+        let column = self.column.clone();
+        match self.paths.as_slice() {
+            [names] => Filter::Path(column, names.clone(), test),
+            // The engine refuses more bytes than it will look up.
+            paths if is_long(&test) => {
+                Filter::PathsTogether(column, paths.to_vec(), vec![PathTest::Exists])
+            }
+            paths => Filter::PathsTogether(column, paths.to_vec(), vec![test]),
+        }
     }
 
     /// The path that an expression reads from a document by one of `functions`.
@@ -165,11 +176,21 @@ impl Indexed {
 
     fn along(asked: &IndexedTable<'_>, document: &Expr, names: Vec<String>) -> Option<Self> {
         let (column, position) = asked.documents(document)?;
-        asked
-            .paths_of(position)
-            .any(|it| it.is_plain() && it.names == names)
-            .then(|| Self { column: column.to_owned(), names })
+        let begins = |index: &&PathDef| !index.texts && index.names == names;
+        let index = asked.paths_of(position).filter(begins).min_by_key(|it| it.further.len())?;
+        let paths = index.paths().map(<[String]>::to_vec).collect();
+        Some(Self { column: column.to_owned(), paths })
     }
+}
+
+/// Whether the values of a list are too long to be looked up among several paths.
+fn is_long(test: &PathTest) -> bool {
+    let PathTest::In(values) = test else { return false };
+    let bytes = |value: &PathValue| match value {
+        PathValue::Text(text) => text.len(),
+        _ => 0,
+    };
+    values.len() > 1 && values.iter().map(bytes).sum::<usize>() > MOST_LISTED_BYTES
 }
 
 fn compared(asked: &IndexedTable<'_>, binary: &BinaryExpr, depth: usize) -> Option<Filter> {
@@ -227,17 +248,17 @@ fn function_compared(
     let Expr::Literal(value, _) = literal else { return None };
     match (call.name(), call.args.as_slice(), value) {
         ("match_score", [of], _) if is_of_matches(op, value) => by_value(asked, of, DEEPEST),
-        ("json_order", [a, b], ScalarValue::Int64(Some(0))) if op == Operator::Eq => {
+        ("json_order", [a, b], ScalarValue::Int64(Some(0))) => {
             let sides = (
                 Indexed::of(asked, a, &["json_extract"]),
                 Indexed::of(asked, b, &["json_extract"]),
             );
-            let (path, value) = match sides {
-                (Some(path), None) => (path, b),
-                (None, Some(path)) => (path, a),
+            let (path, op, value) = match sides {
+                (Some(path), None) => (path, op, b),
+                (None, Some(path)) => (path, op.swap()?, a),
                 _ => return None,
             };
-            Some(path.test(PathTest::In(vec![path_value(&json_of(value)?)?])))
+            ordered(&path, op, path_value(&json_of(value)?)?)
         }
         ("to_double", [of], ScalarValue::Float64(Some(number))) => {
             let path = Indexed::of(asked, of, &["->>", "json_value"])?;
@@ -253,7 +274,13 @@ fn function_compared(
             "collation_key",
             [of, Expr::Literal(ScalarValue::Int64(Some(TEXTS_OF_DOCUMENTS)), _)],
             key,
-        ) if op == Operator::Eq => text(&Indexed::of(asked, of, &["->>"])?, key),
+        ) => {
+            let path = Indexed::of(asked, of, &["->>"])?;
+            match op {
+                Operator::Eq => text(&path, key),
+                _ => texts_beyond(&path, op, key),
+            }
+        }
         _ => None,
     }
 }
@@ -295,10 +322,10 @@ fn numbers(path: &Indexed, op: Operator, number: f64, (low, high): (f64, f64)) -
     let tests = [
         PathTest::Within(low, high),
         PathTest::Within(Excluded(PathValue::Float(i64::MAX as f64 / 2.0)), Unbounded),
-        PathTest::Begins(String::new()),
-        PathTest::In(vec![PathValue::Bool(false), PathValue::Bool(true)]),
+        every_text(),
+        truths(),
     ];
-    Some(Filter::Or(tests.into_iter().map(|test| path.test(test)).collect()))
+    Some(any(path, tests))
 }
 
 /// Documents with the text that has this key. `None` if the text is also that of another JSON value.
@@ -307,6 +334,85 @@ fn text(path: &Indexed, key: &ScalarValue) -> Option<Filter> {
     let text = std::str::from_utf8(key.strip_suffix(b" ")?).ok()?;
     let is_of_another = serde_json::from_str::<serde_json::Value>(text).is_ok();
     (!is_of_another).then(|| path.test(PathTest::Begins(text.to_owned())))
+}
+
+/// Documents with a value before or behind a number or a text in the order of JSON values: null, numbers, texts, objects,
+/// arrays, truths. A value beyond 64 bits is compared as the nearest double, so bounds are the neighbouring doubles.
+fn ordered(path: &Indexed, op: Operator, value: PathValue) -> Option<Filter> {
+    let (low, high) = match &value {
+        PathValue::Int(number) => neighbours(*number as f64),
+        PathValue::Uint(number) => neighbours(*number as f64),
+        PathValue::Float(number) => neighbours(*number),
+        PathValue::Text(_) => (value.clone(), value.clone()),
+        PathValue::Null | PathValue::Bool(_) => return equal(path, op, value),
+    };
+    let is_text = matches!(value, PathValue::Text(_));
+    let tests = match op {
+        Operator::Eq => return equal(path, op, value),
+        Operator::Lt | Operator::LtEq => {
+            let numbers = is_text.then(every_number);
+            let before = [PathTest::Within(Unbounded, Included(high)), null()];
+            before.into_iter().chain(numbers).collect::<Vec<_>>()
+        }
+        Operator::Gt | Operator::GtEq => {
+            let texts = (!is_text).then(every_text);
+            let behind =
+                [PathTest::Within(Included(low), Unbounded), PathTest::Container, truths()];
+            behind.into_iter().chain(texts).collect()
+        }
+        _ => return None,
+    };
+    Some(any(path, tests))
+}
+
+fn equal(path: &Indexed, op: Operator, value: PathValue) -> Option<Filter> {
+    (op == Operator::Eq).then(|| path.test(PathTest::In(vec![value])))
+}
+
+fn neighbours(number: f64) -> (PathValue, PathValue) {
+    (PathValue::Float(number.next_down()), PathValue::Float(number.next_up()))
+}
+
+/// Documents with a text before or behind another, or with a value that is not a text: `->>` shows it as one. Texts are
+/// compared as if spaces followed them; `None` if the text has a character below the space, which would sort before
+/// the end of a shorter text.
+fn texts_beyond(path: &Indexed, op: Operator, key: &ScalarValue) -> Option<Filter> {
+    let ScalarValue::BinaryView(Some(key)) = key else { return None };
+    let text = std::str::from_utf8(key.strip_suffix(b" ")?).ok()?.trim_end_matches(' ');
+    if text.bytes().any(|byte| byte < b' ') {
+        return None;
+    }
+    let texts = match op {
+        // No text that sorts up to this one is longer by a character above the space.
+        Operator::Lt | Operator::LtEq => {
+            PathTest::Within(Unbounded, Excluded(PathValue::Text(format!("{text}!"))))
+        }
+        Operator::Gt | Operator::GtEq => {
+            PathTest::Within(Included(PathValue::Text(text.to_owned())), Unbounded)
+        }
+        _ => return None,
+    };
+    Some(any(path, [texts, every_number(), null(), truths(), PathTest::Container]))
+}
+
+fn any(path: &Indexed, tests: impl IntoIterator<Item = PathTest>) -> Filter {
+    Filter::Or(tests.into_iter().map(|test| path.test(test)).collect())
+}
+
+fn null() -> PathTest {
+    PathTest::In(vec![PathValue::Null])
+}
+
+fn truths() -> PathTest {
+    PathTest::In(vec![PathValue::Bool(false), PathValue::Bool(true)])
+}
+
+fn every_number() -> PathTest {
+    PathTest::Within(Included(PathValue::Float(f64::NEG_INFINITY)), Unbounded)
+}
+
+fn every_text() -> PathTest {
+    PathTest::Begins(String::new())
 }
 
 fn listed(asked: &IndexedTable<'_>, list: &InList) -> Option<Filter> {
@@ -418,10 +524,8 @@ fn contains(path: &Indexed, candidate: &Expr) -> Option<Filter> {
         Json::Array(values) => values.iter().take(MOST_LISTED).filter_map(path_value).collect(),
         value => vec![path_value(&value)?],
     };
-    let parts = values.into_iter().map(|value| {
-        let tests = [PathTest::In(vec![value]), PathTest::Nested];
-        Filter::Or(tests.into_iter().map(|test| path.test(test)).collect())
-    });
+    let parts =
+        values.into_iter().map(|value| any(path, [PathTest::In(vec![value]), PathTest::Nested]));
     let parts: Vec<Filter> = parts.collect();
     (!parts.is_empty()).then_some(Filter::And(parts))
 }
