@@ -3,7 +3,8 @@
 use std::{cell::RefCell, sync::Arc};
 
 use super::{
-    Document, IndexSpec, MAX_DOCUMENTS, SPEC, Segment, SegmentSpec, encode_spec, index, sort_key,
+    Document, IndexSpec, MAX_DOCUMENTS, SPEC, Segment, SegmentSpec, encode_spec, fences::Ordered,
+    index, sort_key,
 };
 use crate::{
     IndexError, KeysWriter, Result, SectionWriter,
@@ -119,18 +120,19 @@ impl SegmentBuilder {
     }
 
     /// The documents in the order of an index.
-    fn order(&self, index: &IndexSpec) -> Vec<u32> {
+    fn order(&self, index: &IndexSpec) -> Ordered {
         let parts = index.parts.iter().map(|part| {
             let column = self.columns.iter().find(|column| column.id() == part.column);
             (column, (part.descending, part.order))
         });
         let parts: Vec<_> = parts.collect();
         let text = RefCell::new(Vec::new());
-        sort_key::sorted(0..self.doc_count, |doc, key| {
+        let write_key = |doc: u32, key: &mut Vec<u8>| {
             for (column, by) in &parts {
                 let cell = column.map_or(Cell::Null, |column| column.cell(doc));
                 sort_key::push_part(cell, *by, &mut text.borrow_mut(), key);
             }
-        })
+        };
+        Ordered::new(sort_key::sorted(0..self.doc_count, write_key), write_key)
     }
 }

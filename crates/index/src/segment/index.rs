@@ -9,7 +9,7 @@
 //! Documents are sorted by the first part, then by the second, and so on; documents that are equal in all
 //! parts are in key order. The section stores no values: they are in the columns. NULL is the least value. A
 //! column that the segment does not have is NULL everywhere. Texts are in byte order or in that of their sort
-//! keys ([`TextOrder`]); sort keys are not stored but computed for each comparison.
+//! keys ([`TextOrder`]); sort keys are not stored but computed for each comparison. [`super::fences`] leave few comparisons.
 
 use std::{
     cell,
@@ -18,7 +18,11 @@ use std::{
     sync::OnceLock,
 };
 
-use super::{Segment, sort_key::push_part};
+use super::{
+    Segment,
+    fences::{Fences, Ordered},
+    sort_key::push_part,
+};
 use crate::{
     IndexError, Result, SectionTag, SectionWriter, Sections, Slice, TextOrder,
     column::{
@@ -29,6 +33,7 @@ use crate::{
 };
 
 pub(super) const INDEX: SectionTag = SectionTag(*b"SIDX");
+const FENCES: SectionTag = SectionTag(*b"SIDF");
 /// The most parts of an index.
 const MAX_PARTS: usize = 32;
 const DESCENDING: u8 = 1;
@@ -68,6 +73,8 @@ pub(super) struct StoredIndex {
     parts: Vec<StoredPart>,
     docs: Slice,
     width: u32,
+    /// `None` in segments of earlier versions, and for few documents.
+    fences: Option<Fences>,
     /// The first position of each value of the first column, if they are few. Computed at first
     /// use.
     starts: OnceLock<Option<Box<[u32]>>>,
@@ -97,7 +104,9 @@ impl StoredIndex {
         }
         let docs = cursor.slice(packed::packed_bytes(doc_count, width) + PADDING_BYTES)?;
         cursor.finish()?;
-        Ok(Some(Self { parts, docs, width, starts: OnceLock::new() }))
+        let fences = sections.get(FENCES, id);
+        let fences = fences.map(|section| Fences::open(section, doc_count)).transpose()?;
+        Ok(Some(Self { parts, docs, width, fences, starts: OnceLock::new() }))
     }
 
     /// Whether the index has exactly these parts.
@@ -114,8 +123,9 @@ fn width_of(doc_count: u32) -> u32 {
     packed::width_for(u64::from(doc_count.saturating_sub(1)))
 }
 
-/// Writes the section of an index. `docs` are all documents, in the order of the index.
-pub(super) fn write(spec: &IndexSpec, docs: &[u32], out: &mut SectionWriter) -> Result<()> {
+/// Writes the sections of an index. `order` has all documents.
+pub(super) fn write(spec: &IndexSpec, order: &Ordered, out: &mut SectionWriter) -> Result<()> {
+    let docs = &order.docs;
     if spec.parts.is_empty() || spec.parts.len() > MAX_PARTS {
         return Err(IndexError::Invalid(format!("an index has 1 to {MAX_PARTS} parts")));
     }
@@ -131,6 +141,9 @@ pub(super) fn write(spec: &IndexSpec, docs: &[u32], out: &mut SectionWriter) -> 
     packed::pack(docs.iter().map(|&doc| u64::from(doc)), width, &mut section);
     section.extend([0; PADDING_BYTES]);
     out.add(INDEX, spec.id, &section);
+    if !order.fences.is_empty() {
+        out.add(FENCES, spec.id, &order.fences);
+    }
     Ok(())
 }
 
@@ -188,6 +201,16 @@ impl<'s> ReadPart<'s> {
     }
 }
 
+/// The value of a bound, and whether documents with that value come before it: before the start of a range, or before
+/// its end.
+fn boundary(bound: Bound<Cell<'_>>, is_end: bool) -> (Option<Cell<'_>>, bool) {
+    match bound {
+        Bound::Included(cell) => (Some(cell), is_end),
+        Bound::Excluded(cell) => (Some(cell), !is_end),
+        Bound::Unbounded => (None, is_end),
+    }
+}
+
 impl<'s> SegmentIndex<'s> {
     pub(super) fn new(segment: &'s Segment, stored: &'s StoredIndex, spec: &IndexSpec) -> Self {
         let parts = spec.parts.iter().map(|part| ReadPart::new(segment, part)).collect();
@@ -237,10 +260,10 @@ impl<'s> SegmentIndex<'s> {
     }
 
     /// The positions of the documents whose first parts equal `prefix` and whose next part lies within the
-    /// bounds. Bounds of a part with a text order are sort keys. Cost: two binary searches. The first reads
-    /// the columns log2(documents) times, the second gallops from its result: 2 log2(positions) times. If all
-    /// documents are below or all are above the range, two comparisons are enough. If the first part has few
-    /// values, only documents with the requested one are searched.
+    /// bounds. Bounds of a part with a text order are sort keys. Cost: two binary searches. With fences each
+    /// reads the columns some six times; without them the first reads log2(documents) times, the second gallops from
+    /// its result: 2 log2(positions) times. If all documents are below or all are above the range, two comparisons
+    /// are enough. If the first part has few values, only documents with the requested one are searched.
     pub fn range(
         &self,
         prefix: &[Cell<'_>],
@@ -281,19 +304,55 @@ impl<'s> SegmentIndex<'s> {
     ) -> Range<u32> {
         let is_open =
             |bound: Bound<Cell<'_>>| known == prefix.len() && matches!(bound, Bound::Unbounded);
+        let mut key = Vec::new();
         let start = match is_open(first) {
             true => within.start,
-            false => self.first_without(within.clone(), |doc| {
-                self.is_before(doc, known, prefix, first, false)
-            }),
+            false => {
+                let is_before = |doc| self.is_before(doc, known, prefix, first, false);
+                match self.around(&within, prefix, (first, false), &mut key) {
+                    Some(near) if near.start > within.start && near.end < within.end => {
+                        self.partition_point(near, is_before)
+                    }
+                    // Nothing may be as low or as high.
+                    near => self.first_without(near.unwrap_or_else(|| within.clone()), is_before),
+                }
+            }
         };
         let end = match is_open(last) {
             true => within.end,
-            false => self.near_first_without(start..within.end, |doc| {
-                self.is_before(doc, known, prefix, last, true)
-            }),
+            false => {
+                let is_before = |doc| self.is_before(doc, known, prefix, last, true);
+                let rest = start..within.end;
+                match self.around(&rest, prefix, (last, true), &mut key) {
+                    Some(near) if near.start > start => self.partition_point(near, is_before),
+                    near => self.near_first_without(
+                        start..near.map_or(rest.end, |near| near.end),
+                        is_before,
+                    ),
+                }
+            }
         };
         start..end
+    }
+
+    /// By the fences: the part of a range in which, or at whose end, the first document is that does not come before a bound.
+    fn around(
+        &self,
+        within: &Range<u32>,
+        prefix: &[Cell<'_>],
+        (bound, is_end): (Bound<Cell<'_>>, bool),
+        key: &mut Vec<u8>,
+    ) -> Option<Range<u32>> {
+        let fences = self.stored.fences.as_ref()?;
+        let (cell, is_past_equal) = boundary(bound, is_end);
+        key.clear();
+        for (part, wanted) in self.parts.iter().zip(prefix.iter().copied().chain(cell)) {
+            // What is compared with a text of a text order is a sort key already.
+            push_part(wanted, (part.descending, None), &mut Vec::new(), key);
+        }
+        let (start, end) = fences.around(key, is_past_equal, self.doc_count);
+        let within_it = |position: u32| position.clamp(within.start, within.end);
+        Some(within_it(start)..within_it(end))
     }
 
     /// Whether a document comes before a bound of a range: its start, or its end if `is_end`.
@@ -305,11 +364,7 @@ impl<'s> SegmentIndex<'s> {
         bound: Bound<Cell<'_>>,
         is_end: bool,
     ) -> bool {
-        let (cell, is_past_equal) = match bound {
-            Bound::Included(cell) => (Some(cell), is_end),
-            Bound::Excluded(cell) => (Some(cell), !is_end),
-            Bound::Unbounded => (None, is_end),
-        };
+        let (cell, is_past_equal) = boundary(bound, is_end);
         match self.compare_with(doc, known, prefix, cell) {
             Ordering::Equal => is_past_equal,
             ordering => ordering.is_lt(),
@@ -436,7 +491,8 @@ impl<'s> SegmentIndex<'s> {
         Ordering::Equal
     }
 
-    /// Checks that every document occurs once and in its place. Reads the whole index and its columns.
+    /// Checks that every document occurs once and in its place, and that the fences are those of the documents. Reads the
+    /// whole index and its columns.
     pub fn is_right(&self) -> bool {
         let mut seen = crate::Bitmap::new(self.doc_count);
         let once = (0..self.doc_count).all(|position| {
@@ -444,14 +500,25 @@ impl<'s> SegmentIndex<'s> {
             doc < self.doc_count && seen.insert(doc)
         });
         let (mut text, mut last, mut next) = (Vec::new(), (Vec::new(), 0), (Vec::new(), 0));
-        once && (0..self.doc_count).all(|position| {
-            let doc = self.doc(position);
-            next.0.clear();
-            self.parts.iter().for_each(|part| part.push_key(doc, &mut text, &mut next.0));
-            next.1 = doc;
-            let is_right = position == 0 || last < next;
-            std::mem::swap(&mut last, &mut next);
-            is_right
-        })
+        once && self.has_right_fences()
+            && (0..self.doc_count).all(|position| {
+                let doc = self.doc(position);
+                next.0.clear();
+                self.parts.iter().for_each(|part| part.push_key(doc, &mut text, &mut next.0));
+                next.1 = doc;
+                let is_right = position == 0 || last < next;
+                std::mem::swap(&mut last, &mut next);
+                is_right
+            })
+    }
+
+    fn has_right_fences(&self) -> bool {
+        let Some(fences) = &self.stored.fences else { return true };
+        let docs = (0..self.doc_count).map(|position| self.doc(position)).collect();
+        let text = cell::RefCell::new(Vec::new());
+        let made = Ordered::new(docs, |doc, key| {
+            self.parts.iter().for_each(|part| part.push_key(doc, &mut text.borrow_mut(), key));
+        });
+        fences.are(&made.fences)
     }
 }

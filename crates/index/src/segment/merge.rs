@@ -5,6 +5,7 @@ use std::cell::RefCell;
 
 use super::{
     IndexSpec, MAX_DOCUMENTS, MergeInput, SPEC, Segment, SegmentSpec, encode_spec,
+    fences::Ordered,
     index::{self, ReadPart},
     sort_key,
 };
@@ -120,7 +121,7 @@ impl MergeOrder {
     }
 
     /// The new documents in the order of an index. An input that has the index is a sorted run already.
-    fn sorted(&self, inputs: &[MergeInput], spec: &IndexSpec) -> Vec<u32> {
+    fn sorted(&self, inputs: &[MergeInput], spec: &IndexSpec) -> Ordered {
         let of_input = inputs.iter().map(|input| {
             spec.parts.iter().map(|part| ReadPart::new(&input.segment, part)).collect()
         });
@@ -141,7 +142,7 @@ impl MergeOrder {
                 }
             },
         );
-        sort_key::merged(runs.collect(), write_key)
+        Ordered::new(sort_key::merged(runs.collect(), write_key), write_key)
     }
 
     fn push(&mut self, input: u32, doc: u32) {

@@ -1,6 +1,7 @@
 //! Segments: immutable runs of documents in key order, with everything that is indexed about them.
 
 mod builder;
+mod fences;
 mod index;
 mod merge;
 mod sort_key;
