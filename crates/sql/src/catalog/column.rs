@@ -1,102 +1,17 @@
-//! A column's declaration, as it stands after its name in SHOW CREATE TABLE.
-//!
-//! ```text
-//! declaration := type attribute*
-//! attribute   := ["NOT"] "NULL" | "DEFAULT" default | "ON" "UPDATE" now | "AUTO_INCREMENT"
-//!              | "COMMENT" text | "COLLATE" name | ["PRIMARY" | "UNIQUE"] "KEY" | "INVISIBLE"
-//!              | ["GENERATED" "ALWAYS"] "AS" "(" expression ")" ["VIRTUAL" | "STORED"]
-//!              | ["CONSTRAINT" name?] "CHECK" "(" expression ")" ["NOT"? "ENFORCED"]
-//! default     := literal | "NULL" | now | "(" expression ")"
-//! now         := ("CURRENT_TIMESTAMP" | "NOW" | …) ["(" digits? ")"]
-//! ```
+//! A column's declaration: what it means, and how SHOW CREATE TABLE prints it after the column's name.
 
-use remora_mysql::{Collation, TokenKind};
+use remora_mysql::Collation;
 
-use super::{
-    key::{Check, parse_check_words, quoted_name},
-    kind::{Charset, TypeSpec, check_length, parse_charset, parse_type, resolve_collation},
-    stored_text::{parenthesised, respelled},
+use super::kind::{TypeSpec, check_length};
+use crate::{
+    Column, Result, SqlType,
+    parse::define::{ColumnDefinition, Declaration, DefaultSpec, quoted_name, quoted_text},
 };
-use crate::{Column, Result, SqlType, parse::Tokens};
 
 /// A column's declaration, without its name.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ColumnSpec {
-    /// Its type.
-    pub kind: TypeSpec,
-    /// Whether NULL is refused.
-    pub not_null: bool,
-    /// Its DEFAULT.
-    pub default: DefaultSpec,
-    /// ON UPDATE CURRENT_TIMESTAMP.
-    pub on_update_now: bool,
-    /// Whether it is AUTO_INCREMENT.
-    pub auto_increment: bool,
-    /// Its expression, if it is a generated column.
-    pub generated: Option<Generated>,
-    /// Whether `*` omits it.
-    pub invisible: bool,
-    /// COMMENT.
-    pub comment: String,
-}
-
-/// The DEFAULT of a column.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) enum DefaultSpec {
-    /// Not declared: NULL if that is permitted, else a value must be given.
-    #[default]
-    None,
-    /// NULL, declared.
-    Null,
-    /// A constant, as text.
-    Constant(Vec<u8>),
-    /// A constant of type BIT or of bytes, as it is written: `b'101'`.
-    Bits(String),
-    /// CURRENT_TIMESTAMP.
-    Now,
-    /// An expression, as text.
-    Expression(String),
-}
-
-/// The expression of a generated column.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Generated {
-    /// The expression, as text.
-    pub expression: String,
-    /// STORED: computed when the row is written. Otherwise VIRTUAL, which MySQL computes when the row is read.
-    pub stored: bool,
-}
-
-/// The parts of a column's declaration that belong to the table.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct ColumnExtras {
-    /// It is the primary key.
-    pub primary: bool,
-    /// It is a unique key.
-    pub unique: bool,
-    /// CHECK conditions.
-    pub checks: Vec<Check>,
-    /// NULL is declared explicitly.
-    pub nullable: bool,
-    /// The text after REFERENCES, as SHOW CREATE TABLE prints it.
-    pub references: Option<String>,
-}
+pub(crate) type ColumnSpec = Declaration<TypeSpec>;
 
 impl ColumnSpec {
-    /// A column with this type and no other attributes.
-    pub(crate) fn plain(kind: TypeSpec) -> Self {
-        Self {
-            kind,
-            not_null: false,
-            default: DefaultSpec::None,
-            on_update_now: false,
-            auto_increment: false,
-            generated: None,
-            invisible: false,
-            comment: String::new(),
-        }
-    }
-
     /// The declaration of a column for a query's results.
     pub(crate) fn of_result(column: &Column, table: Collation) -> Self {
         let collation = Collation(column.collation);
@@ -150,79 +65,31 @@ impl ColumnSpec {
         spec
     }
 
-    /// Parses the declaration after a column's name. `table` is the table's collation.
-    pub(crate) fn parse(
-        tokens: &mut Tokens<'_>,
-        name: &str,
-        table: Collation,
-    ) -> Result<(Self, ColumnExtras)> {
-        let (column, extras) = Self::read(tokens, name, table)?;
-        check_length(&column.kind, name)?;
-        Ok((column, extras))
+    /// The declaration of a new column, in a table with this collation.
+    ///
+    /// # Errors
+    /// Those of its type's lengths, character set and collation.
+    pub(crate) fn of(column: &ColumnDefinition, table: Collation) -> Result<Self> {
+        let spec = Self::accepted(column, table)?;
+        check_length(&spec.kind, &column.name)?;
+        Ok(spec)
     }
 
-    /// Parses a declaration that a server has accepted.
-    pub(crate) fn read(
-        tokens: &mut Tokens<'_>,
-        name: &str,
-        table: Collation,
-    ) -> Result<(Self, ColumnExtras)> {
-        let mut charset = Charset::default();
-        let serial = tokens.is_word("SERIAL");
-        let mut column = Self::plain(parse_type(tokens, name, &mut charset)?);
-        let mut extras = ColumnExtras::default();
-        if serial {
-            column.set_serial(&mut extras);
-        }
-        while column.parse_attribute(tokens, &mut charset, &mut extras)? {}
-        resolve_collation(&mut column.kind, &charset, table)?;
-        // A set without numbers is empty, not NULL.
-        column.not_null |= extras.primary || column.kind.multi().is_some();
-        Ok((column, extras))
-    }
-
-    fn set_serial(&mut self, extras: &mut ColumnExtras) {
-        self.not_null = true;
-        self.auto_increment = true;
-        extras.unique = true;
-    }
-
-    fn parse_attribute(
-        &mut self,
-        tokens: &mut Tokens<'_>,
-        charset: &mut Charset,
-        extras: &mut ColumnExtras,
-    ) -> Result<bool> {
-        if tokens.accept_all("NOT NULL") {
-            self.not_null = true;
-        } else if tokens.accept("NULL") {
-            self.not_null = false;
-            extras.nullable = true;
-        } else if tokens.accept_all("SERIAL DEFAULT VALUE") {
-            self.set_serial(extras);
-        } else if tokens.accept("DEFAULT") {
-            self.default = parse_default(tokens)?;
-        } else if tokens.accept_all("ON UPDATE") {
-            self.on_update_now = accept_now(tokens)?;
-            if !self.on_update_now {
-                return Err(tokens.syntax_error());
-            }
-        } else if tokens.accept("AUTO_INCREMENT") {
-            self.auto_increment = true;
-            self.not_null = true;
-        } else if tokens.accept("COMMENT") {
-            self.comment = tokens.utf8()?;
-        } else if tokens.accept("INVISIBLE") {
-            self.invisible = true;
-        } else if tokens.accept_any(&["VISIBLE", "VIRTUAL"]) {
-        } else if tokens.accept_all("GENERATED ALWAYS") || tokens.is_word("AS") {
-            self.generated = Some(parse_generated(tokens)?);
-        } else {
-            return Ok(parse_charset(tokens, charset)?
-                || parse_key_word(tokens, extras)?
-                || parse_storage_word(tokens)?);
-        }
-        Ok(true)
+    /// The declaration of a column that a server has accepted.
+    pub(crate) fn accepted(column: &ColumnDefinition, table: Collation) -> Result<Self> {
+        let written = column.declared.clone();
+        let kind = TypeSpec::of(&written.kind, &column.name, table)?;
+        Ok(Self {
+            // A set without numbers is empty, not NULL.
+            not_null: written.not_null || column.extras.primary || kind.multi().is_some(),
+            kind,
+            default: written.default,
+            on_update_now: written.on_update_now,
+            auto_increment: written.auto_increment,
+            generated: written.generated,
+            invisible: written.invisible,
+            comment: written.comment,
+        })
     }
 
     /// The declaration as SHOW CREATE TABLE prints it, in a table with this collation.
@@ -299,155 +166,6 @@ impl ColumnSpec {
             digits => format!("CURRENT_TIMESTAMP({digits})"),
         }
     }
-}
-
-fn parse_key_word(tokens: &mut Tokens<'_>, extras: &mut ColumnExtras) -> Result<bool> {
-    if tokens.accept("PRIMARY") {
-        tokens.accept("KEY");
-        extras.primary = true;
-    } else if tokens.accept("UNIQUE") {
-        tokens.accept("KEY");
-        extras.unique = true;
-    } else if tokens.accept("KEY") {
-        extras.primary = true;
-    } else if tokens.is_word("CONSTRAINT") || tokens.is_word("CHECK") {
-        let mut ahead = *tokens;
-        let named = ahead.accept("CONSTRAINT") && !ahead.is_word("CHECK");
-        let name = if named { Some(ahead.name()?) } else { None };
-        if !ahead.accept("CHECK") {
-            return Ok(false);
-        }
-        *tokens = ahead;
-        let expression = parenthesised(tokens)?;
-        let enforced = parse_check_words(tokens);
-        let name = name.unwrap_or_default();
-        extras.checks.push(Check { name, expression, enforced });
-    } else if tokens.accept("REFERENCES") {
-        extras.references = Some(super::key::parse_references(tokens)?);
-    } else {
-        return Ok(false);
-    }
-    Ok(true)
-}
-
-/// Skips storage attributes, which have no effect here.
-fn parse_storage_word(tokens: &mut Tokens<'_>) -> Result<bool> {
-    if tokens.accept_any(&["COLUMN_FORMAT", "STORAGE"]) {
-        tokens.name()?;
-    } else if tokens.accept_any(&["ENGINE_ATTRIBUTE", "SECONDARY_ENGINE_ATTRIBUTE"]) {
-        tokens.take("=");
-        tokens.text()?;
-    } else if tokens.accept("SRID") {
-        tokens.number()?;
-    } else {
-        return Ok(tokens.accept_all("NOT SECONDARY"));
-    }
-    Ok(true)
-}
-
-fn parse_generated(tokens: &mut Tokens<'_>) -> Result<Generated> {
-    tokens.expect("AS")?;
-    let expression = parenthesised(tokens)?;
-    let stored = tokens.accept_any(&["STORED", "PERSISTENT"]);
-    if !stored {
-        tokens.accept("VIRTUAL");
-    }
-    Ok(Generated { expression, stored })
-}
-
-/// Reads `DEFAULT …`.
-pub(crate) fn parse_default_clause(tokens: &mut Tokens<'_>) -> Result<DefaultSpec> {
-    tokens.expect("DEFAULT")?;
-    parse_default(tokens)
-}
-
-fn parse_default(tokens: &mut Tokens<'_>) -> Result<DefaultSpec> {
-    if tokens.accept("NULL") {
-        return Ok(DefaultSpec::Null);
-    }
-    if tokens.accept("TRUE") {
-        return Ok(DefaultSpec::Constant(b"1".to_vec()));
-    }
-    if tokens.accept("FALSE") {
-        return Ok(DefaultSpec::Constant(b"0".to_vec()));
-    }
-    if tokens.is("(") {
-        return Ok(DefaultSpec::Expression(parenthesised(tokens)?));
-    }
-    if accept_now(tokens)? {
-        return Ok(DefaultSpec::Now);
-    }
-    let negative = tokens.take("-");
-    if !negative {
-        tokens.take("+");
-    }
-    let Some(next) = tokens.peek() else { return Err(tokens.syntax_error()) };
-    match next.kind {
-        TokenKind::Integer | TokenKind::Decimal | TokenKind::Float => {
-            tokens.next();
-            let sign: &[u8] = if negative { b"-" } else { b"" };
-            Ok(DefaultSpec::Constant([sign, tokens.bytes(next)].concat()))
-        }
-        TokenKind::Text | TokenKind::National if !negative => {
-            Ok(DefaultSpec::Constant(tokens.text()?))
-        }
-        TokenKind::Hex | TokenKind::Bits if !negative => {
-            tokens.next();
-            Ok(DefaultSpec::Bits(String::from_utf8_lossy(tokens.bytes(next)).into_owned()))
-        }
-        TokenKind::Word if !negative => parse_default_word(tokens),
-        _ => Err(tokens.syntax_error()),
-    }
-}
-
-/// `_utf8mb4'x'`, `DATE'…'`, and MariaDB's functions without parentheses.
-fn parse_default_word(tokens: &mut Tokens<'_>) -> Result<DefaultSpec> {
-    let start = tokens.place();
-    let word = tokens.name()?;
-    let literals = ["DATE", "TIME", "TIMESTAMP"];
-    let introduces =
-        word.starts_with('_') || literals.iter().any(|literal| word.eq_ignore_ascii_case(literal));
-    if introduces && tokens.is_text() {
-        return Ok(DefaultSpec::Constant(tokens.text()?));
-    }
-    if !tokens.is("(") {
-        return Err(tokens.syntax_error());
-    }
-    tokens.parenthesised()?;
-    Ok(DefaultSpec::Expression(respelled(tokens, start..tokens.place())?))
-}
-
-/// Consumes CURRENT_TIMESTAMP or a synonym.
-fn accept_now(tokens: &mut Tokens<'_>) -> Result<bool> {
-    const NAMES: [&str; 4] = ["CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"];
-    if !tokens.accept_any(&NAMES) {
-        return Ok(false);
-    }
-    if tokens.take("(") {
-        if tokens.is_kind(TokenKind::Integer) {
-            tokens.number()?;
-        }
-        tokens.need(")")?;
-    }
-    Ok(true)
-}
-
-/// A text as an SQL literal.
-pub(crate) fn quoted_text(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('\'');
-    for character in text.chars() {
-        match character {
-            '\'' => out.push_str("''"),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\0' => out.push_str("\\0"),
-            other => out.push(other),
-        }
-    }
-    out.push('\'');
-    out
 }
 
 fn quoted_bytes(bytes: &[u8]) -> String {

@@ -1,20 +1,19 @@
 //! Functional keys as queries use them. A query that repeats a key's expression reads the hidden column that holds its
 //! values.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     self, BinaryOperator, CastKind, CharacterLength, DataType, ExactNumberInfo, Expr, FunctionArg,
-    FunctionArgExpr, FunctionArguments, ObjectName, Query, SelectItem, SetExpr, Value, Visitor,
-    VisitorMut,
+    FunctionArgExpr, FunctionArguments, ObjectName, Query, Value, Visitor, VisitorMut,
 };
 use jiff::tz::{Offset, TimeZone};
-use remora_mysql::{Collation, LexMode, SqlMode};
+use remora_mysql::{Collation, SqlMode};
 
 use super::{PartOf, SqlTable, TypeSpec};
 use crate::{
     SqlType,
-    parse::{Source, Statement, Tokens, Visit, VisitMut, function_named, read, tokens},
+    parse::{Visit, VisitMut, define::stored_expression, function_named},
 };
 
 /// Functions with the same result in every session.
@@ -121,7 +120,7 @@ impl ExpressionKey {
     ) -> Option<Self> {
         // The row was computed in the zone and mode of the session that wrote it.
         let key = Self::of(table, expression, position)?;
-        let mut expr = parsed(expression)?;
+        let mut expr = stored_expression(expression)?;
         while let Expr::Nested(inner) = expr {
             expr = *inner;
         }
@@ -177,7 +176,7 @@ impl RoundedKey {
             let expression = &spec.generated.as_ref()?.expression;
             let bits = spec.kind.integer_bits().filter(|_| table.leads_index(position))?;
             let key = ExpressionKey::of(table, expression, position)?;
-            let mut expr = parsed(expression)?;
+            let mut expr = stored_expression(expression)?;
             while let Expr::Nested(inner) = expr {
                 expr = *inner;
             }
@@ -270,7 +269,7 @@ pub(crate) fn deterministic(
     if expression.contains('\\') || expression.contains("||") {
         return Err("it has \\ or ||, which modes of SQL read differently".to_owned());
     }
-    let expr = parsed(expression).ok_or("it is not understood here")?;
+    let expr = stored_expression(expression).ok_or("it is not understood here")?;
     let mut seeking =
         SessionDependence { table, follows_connection: false, of_zone: false, of_dates: false };
     if let ControlFlow::Break(part) = Visit::visit(&expr, &mut seeking) {
@@ -287,43 +286,9 @@ pub(crate) fn deterministic(
     Ok(DeterministicExpr { expr, follows_connection, of_zone, of_dates })
 }
 
-/// An expression without the character sets that MySQL's SHOW CREATE TABLE adds to each text and CAST. Those that are
-/// not Unicode stay.
-fn as_asked(expression: &str) -> Option<String> {
-    let asked = read(expression, |tokens| {
-        let mut asked = String::with_capacity(expression.len());
-        while !tokens.at_end() {
-            let place = tokens.place();
-            if !passes_charset(tokens) {
-                asked.push_str(&tokens.gap_before(place));
-                asked.push_str(&tokens.shown(place..place + 1));
-                tokens.next();
-            }
-        }
-        Ok(asked)
-    });
-    asked.ok()
-}
-
-/// Skips a character set if one is next.
-fn passes_charset(tokens: &mut Tokens<'_>) -> bool {
-    let mut ahead = *tokens;
-    let is_introducer = ahead.accept_any(&["_utf8mb4", "_utf8mb3", "_utf8"]) && ahead.is_text();
-    let mut behind = *tokens;
-    let is_of_cast = (behind.accept("CHARSET") || behind.accept_all("CHARACTER SET"))
-        && behind.accept("utf8mb4")
-        && behind.is(")");
-    match (is_introducer, is_of_cast) {
-        (true, _) => *tokens = ahead,
-        (_, true) => *tokens = behind,
-        _ => {}
-    }
-    is_introducer || is_of_cast
-}
-
 /// The column and the path of a multi-valued key, `CAST(column->'path' AS … ARRAY)`.
 pub(crate) fn array_path(expression: &str) -> Option<(String, String)> {
-    let mut expr = parsed(expression)?;
+    let mut expr = stored_expression(expression)?;
     while let Expr::Nested(inner) = expr {
         expr = *inner;
     }
@@ -349,23 +314,6 @@ pub(crate) fn array_path(expression: &str) -> Option<(String, String)> {
     };
     let Expr::Value(path) = path else { return None };
     Some((column, path.value.into_string()?))
-}
-
-/// The syntax tree of an expression.
-pub(super) fn parsed(expression: &str) -> Option<Expr> {
-    let text = format!("SELECT ({})", as_asked(expression)?).into_bytes();
-    let mode = LexMode::default();
-    let read = tokens(&text, mode).ok()?;
-    // The text comes from a stored table and an earlier version may have written it, so it is read
-    // leniently.
-    let source = Source { is_kept: true, ..Source::new(text, read, mode) };
-    let parsed = Statement { source: Arc::new(source), parameters: &[] }.parse().ok()?;
-    let ast::Statement::Query(query) = parsed else { return None };
-    let SetExpr::Select(select) = *query.body else { return None };
-    match select.projection.into_iter().next()? {
-        SelectItem::UnnamedExpr(expr) => Some(expr),
-        _ => None,
-    }
 }
 
 /// A normalized text of an expression without outer parentheses and without its table's name, and that name. `None` if
@@ -667,13 +615,13 @@ mod tests {
 
     #[test]
     fn what_earlier_versions_stored_is_understood() {
-        let text = plain_text(&parsed("CAST(doc->>'$.a' AS VARCHAR(20))").unwrap());
+        let text = plain_text(&stored_expression("CAST(doc->>'$.a' AS VARCHAR(20))").unwrap());
         assert!(text.is_some(), "clients may not say it any more");
     }
 
     #[test]
     fn spellings_of_an_expression_are_one() {
-        let text = |expression| plain_text(&parsed(expression)?);
+        let text = |expression| plain_text(&stored_expression(expression)?);
         let plain = |expression: &str| Some((None, expression.to_owned()));
         let of_table = Some((Some("T".to_owned()), "lower(`name`)".to_owned()));
         let path = |expression| array_path(expression);

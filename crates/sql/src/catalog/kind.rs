@@ -1,17 +1,15 @@
-//! A column's declared type, with its attributes.
-//!
-//! ```text
-//! type := name ["(" number ["," number] ")"] ("UNSIGNED" | "SIGNED" | "ZEROFILL" | "BINARY"
-//!         | ("CHARACTER" "SET" | "CHARSET") name | "COLLATE" name | "ASCII" | "UNICODE")*
-//!       | ("ENUM" | "SET") "(" text ("," text)* ")" …
-//! ```
+//! What a column's declared type means: lengths, signs, collations, and what MySQL prints of them.
 
 use std::{fmt::Write as _, sync::Arc};
 
 use remora_engine::ColumnType;
 use remora_mysql::{CharsetInfo, Collation, ErrorCode, charset_default, messages};
 
-use crate::{Error, Result, SqlType, multi::Multi, parse::Tokens};
+use crate::{
+    Error, Result, SqlType,
+    multi::Multi,
+    parse::define::{CharsetClause, TypeName},
+};
 
 /// The most bytes of the TEXT and BLOB types, by size.
 const BLOBS: [(SqlType, u64); 4] = [
@@ -57,17 +55,6 @@ const YEAR: &str = "year";
 /// The spellings of sets of 32-bit and of 64-bit integers.
 const MULTI: [&str; 2] = ["multi", "multi64"];
 
-/// The character set clauses of a column.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Charset {
-    /// The default collation of `CHARACTER SET`.
-    pub(super) charset: Option<Collation>,
-    /// `COLLATE`.
-    pub(super) collation: Option<Collation>,
-    /// BINARY after the type: the `_bin` collation.
-    pub(super) binary: bool,
-}
-
 impl TypeSpec {
     /// A type without attributes.
     pub(crate) fn plain(sql: SqlType) -> Self {
@@ -82,6 +69,26 @@ impl TypeSpec {
             labels: Arc::default(),
             spelling: None,
         }
+    }
+
+    /// The type that a declaration names, in a table with this collation; `column` is for errors.
+    ///
+    /// # Errors
+    /// Those of lengths, character sets and collations.
+    pub(super) fn of(written: &TypeName, column: &str, table: Collation) -> Result<Self> {
+        let mut kind = match written.name.as_str() {
+            "enum" | "set" => labelled(written, column)?,
+            "serial" => Self { unsigned: true, ..Self::plain(SqlType::BigInt) },
+            "bool" | "boolean" => Self { length: 1, ..Self::plain(SqlType::TinyInt) },
+            _ => sized(written, column)?,
+        };
+        kind.unsigned = written.unsigned.unwrap_or(kind.unsigned);
+        kind.zerofill |= written.zerofill;
+        if kind.zerofill && kind.length == 0 {
+            kind.length = default_width(&kind);
+        }
+        resolve_collation(&mut kind, &written.charset, table)?;
+        Ok(kind)
     }
 
     /// The type of an engine's column without a declaration.
@@ -307,83 +314,15 @@ impl TypeSpec {
     }
 }
 
-/// Parses a type. Its character set clauses go to `charset`, for [`resolve_collation`] at the end of the column.
-pub(super) fn parse_type(
-    tokens: &mut Tokens<'_>,
-    column: &str,
-    charset: &mut Charset,
-) -> Result<TypeSpec> {
-    let unknown = tokens.syntax_error();
-    let name = tokens.name()?.to_ascii_lowercase();
-    let mut kind = match name.as_str() {
-        "enum" | "set" => labelled(tokens, &name, column)?,
-        "serial" => TypeSpec { unsigned: true, ..TypeSpec::plain(SqlType::BigInt) },
-        "bool" | "boolean" => TypeSpec { length: 1, ..TypeSpec::plain(SqlType::TinyInt) },
-        _ => sized(tokens, &name, column, charset, unknown)?,
-    };
-    parse_type_words(tokens, &mut kind, charset)?;
-    if kind.zerofill && kind.length == 0 {
-        kind.length = default_width(&kind);
-    }
-    Ok(kind)
-}
-
-fn parse_type_words(
-    tokens: &mut Tokens<'_>,
-    kind: &mut TypeSpec,
-    charset: &mut Charset,
-) -> Result<()> {
-    loop {
-        if tokens.accept("UNSIGNED") {
-            kind.unsigned = true;
-        } else if tokens.accept("ZEROFILL") {
-            kind.zerofill = true;
-            kind.unsigned = true;
-        } else if tokens.accept("SIGNED") {
-            kind.unsigned = false;
-        } else if tokens.accept("BINARY") {
-            charset.binary = true;
-        } else if tokens.accept("ASCII") {
-            charset.charset = Some(named_charset("latin1")?);
-        } else if tokens.accept("UNICODE") {
-            charset.charset = Some(named_charset("ucs2")?);
-        } else if !parse_charset(tokens, charset)? {
-            return Ok(());
-        }
-    }
-}
-
-/// Parses `CHARACTER SET x` or `COLLATE x` if it is next.
-pub(super) fn parse_charset(tokens: &mut Tokens<'_>, charset: &mut Charset) -> Result<bool> {
-    if tokens.accept_any(&["CHARSET"]) || tokens.accept_all("CHARACTER SET") {
-        tokens.take("=");
-        charset.charset = Some(named_charset(&text_or_name(tokens)?)?);
-        return Ok(true);
-    }
-    if tokens.accept("COLLATE") {
-        tokens.take("=");
-        charset.collation = Some(named_collation(&text_or_name(tokens)?)?);
-        return Ok(true);
-    }
-    Ok(false)
-}
-
-/// Parses a name that may also be written as a text.
-pub(super) fn text_or_name(tokens: &mut Tokens<'_>) -> Result<String> {
-    if tokens.is_text() { tokens.utf8() } else { tokens.name() }
-}
-
 /// Sets the collation of a text type: the column's, else the table's.
-pub(super) fn resolve_collation(
-    kind: &mut TypeSpec,
-    said: &Charset,
-    table: Collation,
-) -> Result<()> {
+fn resolve_collation(kind: &mut TypeSpec, said: &CharsetClause, table: Collation) -> Result<()> {
+    let charset = said.charset.as_deref().map(named_charset).transpose()?;
+    let collation = said.collation.as_deref().map(named_collation).transpose()?;
     let textual = kind.collation != Collation::BINARY || kind.has_labels();
     if !textual {
         return Ok(());
     }
-    if let (Some(charset), Some(collation)) = (said.charset, said.collation)
+    if let (Some(charset), Some(collation)) = (charset, collation)
         && charset.charset() != collation.charset()
     {
         return Err(Error::new(
@@ -391,13 +330,13 @@ pub(super) fn resolve_collation(
             messages::collation_charset_mismatch(collation.name(), charset.charset()),
         ));
     }
-    let mut collation = said.collation.or(said.charset).unwrap_or(table);
-    if said.binary && said.collation.is_none() {
-        collation = named_collation(&format!("{}_bin", collation.charset())).unwrap_or(collation);
+    let mut resolved = collation.or(charset).unwrap_or(table);
+    if said.binary && collation.is_none() {
+        resolved = named_collation(&format!("{}_bin", resolved.charset())).unwrap_or(resolved);
     }
-    kind.collation = collation;
-    kind.collation_said = said.charset.is_some() || collation != table;
-    if collation == Collation::BINARY && matches!(kind.sql, SqlType::Char | SqlType::VarChar) {
+    kind.collation = resolved;
+    kind.collation_said = charset.is_some() || resolved != table;
+    if resolved == Collation::BINARY && matches!(kind.sql, SqlType::Char | SqlType::VarChar) {
         kind.spelling = None;
     }
     Ok(())
@@ -425,35 +364,22 @@ pub(crate) fn named_collation(name: &str) -> Result<Collation> {
         .ok_or_else(|| Error::new(ErrorCode::UnknownCollation, messages::unknown_collation(name)))
 }
 
-fn labelled(tokens: &mut Tokens<'_>, name: &str, column: &str) -> Result<TypeSpec> {
-    tokens.need("(")?;
-    let mut labels: Vec<Arc<str>> = Vec::new();
-    loop {
-        // Trailing spaces of labels are removed.
-        labels.push(tokens.utf8()?.trim_end_matches(' ').into());
-        if !tokens.take(",") {
-            break;
-        }
-    }
-    tokens.need(")")?;
-    if name == "set" && labels.len() > MAX_MEMBERS {
+fn labelled(written: &TypeName, column: &str) -> Result<TypeSpec> {
+    let is_set = written.name == "set";
+    if is_set && written.labels.len() > MAX_MEMBERS {
         let message = format!("Too many strings for column {column} and SET");
         return Err(Error::new(ErrorCode::TooBigSet, message));
     }
-    let sql = if name == "enum" { SqlType::Enum } else { SqlType::Set };
-    Ok(TypeSpec { labels: labels.into(), ..TypeSpec::plain(sql) })
+    // Trailing spaces of labels are removed.
+    let labels = written.labels.iter().map(|label| Arc::from(label.trim_end_matches(' ')));
+    let sql = if is_set { SqlType::Set } else { SqlType::Enum };
+    Ok(TypeSpec { labels: labels.collect(), ..TypeSpec::plain(sql) })
 }
 
 /// A type by its name, with the numbers in parentheses after it.
-fn sized(
-    tokens: &mut Tokens<'_>,
-    name: &str,
-    column: &str,
-    charset: &mut Charset,
-    unknown: Error,
-) -> Result<TypeSpec> {
-    let name = long_name(tokens, name, charset)?;
-    let size = size(tokens)?;
+fn sized(written: &TypeName, column: &str) -> Result<TypeSpec> {
+    let TypeName { name, size, .. } = written;
+    let size = *size;
     let first = size.map(|(first, _)| first);
     let small = |number: u64| u8::try_from(number).unwrap_or(u8::MAX);
     let text = |sql, length| TypeSpec {
@@ -489,9 +415,9 @@ fn sized(
         "datetime" => TypeSpec::plain(SqlType::DateTime(fraction(first, column)?)),
         "timestamp" => TypeSpec::plain(SqlType::Timestamp(fraction(first, column)?)),
         "char" => text(SqlType::Char, limited(first.unwrap_or(1), MAX_CHAR, column)?),
-        "varchar" => text(SqlType::VarChar, first.ok_or(unknown)?),
+        "varchar" => text(SqlType::VarChar, first.unwrap_or(0)),
         "binary" => bytes(SqlType::Char, limited(first.unwrap_or(1), MAX_CHAR, column)?),
-        "varbinary" => bytes(SqlType::VarChar, first.ok_or(unknown)?),
+        "varbinary" => bytes(SqlType::VarChar, first.unwrap_or(0)),
         "tinytext" => text(BLOBS[0].0, BLOBS[0].1),
         "text" => blob(first.map(|length| length.saturating_mul(4)), &text),
         "mediumtext" | "long" => text(BLOBS[2].0, BLOBS[2].1),
@@ -507,8 +433,8 @@ fn sized(
         "multi" | "mva" => TypeSpec::of_multi(false),
         "multi64" | "multi_64" | "mva64" => TypeSpec::of_multi(true),
         "vector" => TypeSpec { length: first.unwrap_or(2_048), ..TypeSpec::plain(SqlType::Vector) },
-        "uuid" | "inet4" | "inet6" => foreign(&name),
-        _ => geometry(&name).ok_or(unknown)?,
+        "uuid" | "inet4" | "inet6" => foreign(name),
+        _ => geometry(name),
     })
 }
 
@@ -521,49 +447,6 @@ fn foreign(name: &str) -> TypeSpec {
     };
     let collation = Collation::UTF8MB4_0900_AI_CI;
     TypeSpec { length, collation, spelling: Some(spelling), ..TypeSpec::plain(SqlType::Char) }
-}
-
-/// Replaces a name of several words by that of one word.
-fn long_name(tokens: &mut Tokens<'_>, name: &str, charset: &mut Charset) -> Result<String> {
-    let national = name == "national" || name == "nchar" || name == "nvarchar";
-    if national {
-        charset.charset = Some(named_charset("utf8mb3")?);
-    }
-    let mut name = match name {
-        "national" => tokens.name()?.to_ascii_lowercase(),
-        "nchar" => "char".to_owned(),
-        "nvarchar" => "varchar".to_owned(),
-        _ => name.to_owned(),
-    };
-    if name == "character" {
-        "char".clone_into(&mut name);
-    }
-    if name == "char" && tokens.accept("VARYING") {
-        "varchar".clone_into(&mut name);
-    }
-    if name == "long" {
-        let bytes = tokens.accept_any(&["VARBINARY", "BYTE"]);
-        if !tokens.accept("VARCHAR") && tokens.accept_any(&["CHAR", "CHARACTER"]) {
-            tokens.expect("VARYING")?;
-        }
-        let long = if bytes { "mediumblob" } else { "mediumtext" };
-        long.clone_into(&mut name);
-    }
-    if name == "double" {
-        tokens.accept("PRECISION");
-    }
-    Ok(name)
-}
-
-fn size(tokens: &mut Tokens<'_>) -> Result<Option<(u64, Option<u64>)>> {
-    if !tokens.take("(") {
-        return Ok(None);
-    }
-    // `varchar(30,2)` does not occur; `float(7,2)` is `7` `,` `2`.
-    let first = tokens.number()?;
-    let second = tokens.take(",").then(|| tokens.number()).transpose()?;
-    tokens.need(")")?;
-    Ok(Some((first, second)))
 }
 
 fn decimal(size: Option<(u64, Option<u64>)>, column: &str) -> Result<TypeSpec> {
@@ -629,7 +512,7 @@ fn blob(bytes: Option<u64>, make: &dyn Fn(SqlType, u64) -> TypeSpec) -> TypeSpec
     make(sql, most)
 }
 
-fn geometry(name: &str) -> Option<TypeSpec> {
+fn geometry(name: &str) -> TypeSpec {
     const NAMES: [&str; 8] = [
         "geometry",
         "point",
@@ -641,8 +524,8 @@ fn geometry(name: &str) -> Option<TypeSpec> {
         "geomcollection",
     ];
     let name = if name == "geometrycollection" { "geomcollection" } else { name };
-    let spelling = NAMES.into_iter().find(|known| *known == name)?;
-    Some(TypeSpec { spelling: Some(spelling), ..TypeSpec::plain(SqlType::Geometry) })
+    let spelling = NAMES.into_iter().find(|known| *known == name);
+    TypeSpec { spelling, ..TypeSpec::plain(SqlType::Geometry) }
 }
 
 /// The default display width of an integer type.

@@ -9,14 +9,11 @@ mod kind;
 mod names;
 mod options;
 mod origin;
-mod stored_text;
 mod table;
 mod text_key;
 mod view;
 
-pub(crate) use column::{
-    ColumnExtras, ColumnSpec, DefaultSpec, Generated, column_line, parse_default_clause,
-};
+pub(crate) use column::{ColumnSpec, column_line};
 pub(crate) use databases::{
     SYSTEM_DATABASES, check_database, check_seen, database_collation, database_denied,
     database_exists, database_position, databases, may_see,
@@ -25,17 +22,19 @@ pub(crate) use expression_key::{
     DeterministicExpr, ExpressionKey, ExpressionSettings, RoundedKey, array_path, deterministic,
     plain_text,
 };
-pub(crate) use key::{
-    Check, Key, KeyKind, KeyPart, Line, PartOf, column_list, parse_key, parse_line, quoted_name,
-};
 pub(crate) use kind::TypeSpec;
 pub(crate) use names::{TableName, Verb};
-pub(crate) use options::{DISTRIBUTED, TableOptions, WORDS};
+pub(crate) use options::TableOptions;
 pub(crate) use origin::Origin;
 pub(crate) use table::{
     ROW_NUMBER, SqlTable, key_column, parse_column, percolate_columns, row_number_column,
 };
-pub(crate) use view::{View, ViewHead, not_a_table, not_a_view};
+pub(crate) use view::{View, not_a_table, not_a_view};
+
+pub(crate) use crate::parse::define::{
+    Check, ColumnExtras, DefaultSpec, ForeignKey, Generated, Key, KeyKind, KeyPart, Line, PartOf,
+    WORDS, quoted_name,
+};
 
 /// A snapshot that statements read.
 pub(crate) type Reader = remora_engine::Reader;

@@ -1,22 +1,14 @@
-//! A table's options, as they are after the closing parenthesis in SHOW CREATE TABLE.
-//!
-//! ```text
-//! options := (option [","])*
-//! option  := ["DEFAULT"] ("CHARSET" | "CHARACTER" "SET" | "COLLATE") ["="] name
-//!          | "AUTO_INCREMENT" ["="] number | "COMMENT" ["="] text | "ENGINE" ["="] name
-//!          | word_setting ["="] (text | number)      morphology='stem_en', words='title,body'
-//!          | name ["="] (name | number | text)        of no meaning here, but kept
-//! ```
+//! A table's options: what they mean, and how SHOW CREATE TABLE prints them after the closing parenthesis.
 
 use remora_engine::{ColumnDef, WordsDef};
-use remora_mysql::{Collation, ErrorCode, TokenKind};
+use remora_mysql::{Collation, ErrorCode};
 use remora_words::{WordsError, settings::Settings};
 
-use super::{
-    column::quoted_text,
-    kind::{named_charset, named_collation, text_or_name},
+use super::kind::{named_charset, named_collation};
+use crate::{
+    Error, Result,
+    parse::define::{DISTRIBUTED, TableOption, WORDS, quoted_text},
 };
-use crate::{Error, Result, parse::Tokens};
 
 /// A table's options.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,89 +45,45 @@ impl Default for TableOptions {
 }
 
 impl TableOptions {
-    /// Parses all options that follow.
-    pub(crate) fn parse(&mut self, tokens: &mut Tokens<'_>) -> Result<()> {
-        let mut charset = None;
-        while self.parse_one(tokens, &mut charset)? {
-            tokens.take(",");
-        }
-        Ok(())
+    /// Sets what options say, one after the other.
+    ///
+    /// # Errors
+    /// 1115 and 1273 for unknown character sets and collations, 1064 and 1235 for settings of ranked search.
+    pub(crate) fn set_all(&mut self, options: &[TableOption]) -> Result<()> {
+        options.iter().try_for_each(|option| self.set(option))
     }
 
-    /// Parses an option if one is next.
-    pub(crate) fn parse_one(
-        &mut self,
-        tokens: &mut Tokens<'_>,
-        charset: &mut Option<Collation>,
-    ) -> Result<bool> {
-        const OTHERS: [&str; 18] = [
-            "AUTOEXTEND_SIZE",
-            "AVG_ROW_LENGTH",
-            "CHECKSUM",
-            "COMPRESSION",
-            "CONNECTION",
-            "DELAY_KEY_WRITE",
-            "ENCRYPTION",
-            "INSERT_METHOD",
-            "KEY_BLOCK_SIZE",
-            "MAX_ROWS",
-            "MIN_ROWS",
-            "PACK_KEYS",
-            "PASSWORD",
-            "ROW_FORMAT",
-            "STATS_AUTO_RECALC",
-            "STATS_PERSISTENT",
-            "STATS_SAMPLE_PAGES",
-            "TABLESPACE",
-        ];
-        let mut ahead = *tokens;
-        ahead.accept("DEFAULT");
-        if ahead.accept("CHARSET") || ahead.accept_all("CHARACTER SET") {
-            ahead.take("=");
-            let named = named_charset(&text_or_name(&mut ahead)?)?;
-            *charset = Some(named);
-            if !(self.collation_said && self.collation.charset() == named.charset()) {
-                self.collation = named;
+    fn set(&mut self, option: &TableOption) -> Result<()> {
+        match option {
+            TableOption::Charset(name) => {
+                let named = named_charset(name)?;
+                if !(self.collation_said && self.collation.charset() == named.charset()) {
+                    self.collation = named;
+                }
+                self.collation_said = true;
             }
-            self.collation_said = true;
-            *tokens = ahead;
-            return Ok(true);
-        }
-        if ahead.accept("COLLATE") {
-            ahead.take("=");
-            self.collation = named_collation(&text_or_name(&mut ahead)?)?;
-            self.collation_said = true;
-            *tokens = ahead;
-            return Ok(true);
-        }
-        let is_type = tokens.is_word("TYPE");
-        if tokens.accept("ENGINE") || tokens.accept("TYPE") {
-            tokens.take("=");
-            let kind = text_or_name(tokens)?;
-            let is = |name: &&str| kind.eq_ignore_ascii_case(name);
-            self.is_percolate |= is_type && PERCOLATE.iter().any(is);
-            if kind.eq_ignore_ascii_case(DISTRIBUTED) {
-                let message = "type='distributed' stands alone, with local='table' for each part: its \
-                               columns are theirs";
-                return Err(Error::new(ErrorCode::ParseError, message));
+            TableOption::Collation(name) => {
+                self.collation = named_collation(name)?;
+                self.collation_said = true;
             }
-        } else if tokens.accept("AUTO_INCREMENT") {
-            tokens.take("=");
-            self.auto_increment = Some(tokens.number()?);
-        } else if tokens.accept("COMMENT") {
-            tokens.take("=");
-            self.comment = tokens.utf8()?;
-        } else if OTHERS.iter().any(|name| tokens.is_word(name)) {
-            let name = tokens.name()?.to_uppercase();
-            tokens.take("=");
-            let value = option_value(tokens)?;
-            if matches!(name.as_str(), "ROW_FORMAT" | "MAX_ROWS" | "MIN_ROWS") {
-                self.others.push(format!("{name}={value}"));
+            TableOption::Engine(name) | TableOption::Type(name) => {
+                if name.eq_ignore_ascii_case(DISTRIBUTED) {
+                    let message = "type='distributed' stands alone, with local='table' for each part: its \
+                                   columns are theirs";
+                    return Err(Error::new(ErrorCode::ParseError, message));
+                }
+                self.is_percolate |= option.is_percolate();
             }
-        } else {
-            return self.word_setting(tokens);
+            TableOption::AutoIncrement(next) => self.auto_increment = Some(*next),
+            TableOption::Comment(comment) => self.comment.clone_from(comment),
+            TableOption::Other { name, value } => {
+                if matches!(name.as_str(), "ROW_FORMAT" | "MAX_ROWS" | "MIN_ROWS") {
+                    self.others.push(format!("{name}={value}"));
+                }
+            }
+            TableOption::Words { name, value } => self.set_words(name, value)?,
         }
-        Ok(true)
+        Ok(())
     }
 
     /// The settings of ranked search as options.
@@ -146,18 +94,8 @@ impl TableOptions {
         std::iter::once(columns).chain(words.settings.iter().cloned()).collect()
     }
 
-    /// Parses a setting of ranked search if one is next.
-    pub(crate) fn word_setting(&mut self, tokens: &mut Tokens<'_>) -> Result<bool> {
-        let mut ahead = *tokens;
-        let Some(name) = ahead.accept_name().map(|name| name.to_lowercase()) else {
-            return Ok(false);
-        };
-        if name != WORDS && !Settings::is_setting(&name) {
-            return Ok(false);
-        }
-        ahead.take("=");
-        let value = if ahead.is_text() { ahead.utf8()? } else { option_value(&mut ahead)? };
-        if FILES.contains(&name.as_str()) {
+    fn set_words(&mut self, name: &str, value: &str) -> Result<()> {
+        if FILES.contains(&name) {
             let message = format!(
                 "{name} names a file of the server: give the list itself as {name}_list, or \
                  declare the words in remora.toml"
@@ -167,16 +105,14 @@ impl TableOptions {
         if name == WORDS && value.trim().is_empty() {
             // Removes ranked search. Settings after this declare it anew.
             self.words.clear();
-            *tokens = ahead;
-            return Ok(true);
+            return Ok(());
         }
         if name != WORDS {
-            Settings::default().set(&name, &value).map_err(|error| wrong_setting(&error))?;
+            Settings::default().set(name, value).map_err(|error| wrong_setting(&error))?;
         }
-        self.words.retain(|(other, _)| *other != name);
-        self.words.push((name, value));
-        *tokens = ahead;
-        Ok(true)
+        self.words.retain(|(other, _)| other != name);
+        self.words.push((name.to_owned(), value.to_owned()));
+        Ok(())
     }
 
     /// The settings of ranked search.
@@ -217,27 +153,10 @@ impl TableOptions {
     }
 }
 
-/// The type of a distributed table.
-pub(crate) const DISTRIBUTED: &str = "distributed";
-/// The type of a table whose rows are queries.
-const PERCOLATE: [&str; 2] = ["pq", "percolate"];
-/// The option that names the columns whose words are searched.
-pub(crate) const WORDS: &str = "words";
 /// Settings with file names.
 const FILES: [&str; 3] = ["stopwords", "wordforms", "exceptions"];
 
 /// Error 1064 with the reason.
 fn wrong_setting(error: &WordsError) -> Error {
     Error::new(ErrorCode::ParseError, error.to_string())
-}
-
-fn option_value(tokens: &mut Tokens<'_>) -> Result<String> {
-    match tokens.peek() {
-        Some(next) if matches!(next.kind, TokenKind::Integer | TokenKind::Word) => {
-            tokens.next();
-            Ok(String::from_utf8_lossy(tokens.bytes(next)).to_uppercase())
-        }
-        Some(_) if tokens.is_text() => Ok(quoted_text(&tokens.utf8()?)),
-        _ => Err(tokens.syntax_error()),
-    }
 }

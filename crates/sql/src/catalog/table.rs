@@ -11,11 +11,14 @@ use remora_engine::{ColumnDef, ColumnType, DeclaredTable, Schema};
 use remora_mysql::Collation;
 use rustc_hash::FxHashMap;
 
-use super::{
-    Check, ColumnSpec, ExpressionKey, Key, KeyKind, KeyPart, Line, PartOf, RoundedKey,
-    TableOptions, TypeSpec, column::quoted_text, column_line, parse_line, quoted_name,
+use super::{ColumnSpec, ExpressionKey, RoundedKey, TableOptions, TypeSpec, column_line};
+use crate::{
+    identity::STORED_POINT,
+    parse::define::{
+        Check, ForeignKey, Key, KeyKind, Line, PartOf, quoted_name, quoted_text, stored_column,
+        stored_line, stored_options,
+    },
 };
-use crate::{Result, identity::STORED_POINT, parse::read};
 
 /// The name of the hidden key column of a table without a primary key.
 pub(crate) const ROW_NUMBER: &str = remora_engine::HIDDEN_KEY;
@@ -60,8 +63,8 @@ pub(crate) struct SqlTable {
     pub keys: Vec<Key>,
     /// CHECK conditions.
     pub checks: Vec<Check>,
-    /// Foreign keys, which are not enforced, as lines.
-    pub foreign: Vec<Line>,
+    /// Foreign keys, which are not enforced.
+    pub foreign: Vec<ForeignKey>,
     /// Its options.
     pub options: TableOptions,
     /// The expressions of its functional keys.
@@ -119,7 +122,7 @@ impl SqlTable {
             match line {
                 Line::Key(key) => table.keys.push(key),
                 Line::Check(check) => table.checks.push(check),
-                foreign @ Line::Foreign { .. } => table.foreign.push(foreign),
+                Line::Foreign(key) => table.foreign.push(key),
             }
         }
         // A distributed table has nothing declared but its parts.
@@ -261,28 +264,8 @@ impl SqlTable {
     /// The lines after the columns, in the order in which they are printed.
     pub(crate) fn lines(&self) -> Vec<Line> {
         let keys = self.keys.iter().cloned().map(Line::Key);
-        let foreign = self.foreign.iter().cloned();
+        let foreign = self.foreign.iter().cloned().map(Line::Foreign);
         keys.chain(foreign).chain(self.checks.iter().cloned().map(Line::Check)).collect()
-    }
-}
-
-impl Key {
-    /// A key over columns without other attributes.
-    pub(crate) fn over(kind: KeyKind, name: &str, columns: &[String]) -> Self {
-        let part = |column: &String| KeyPart {
-            of: PartOf::Column(column.clone()),
-            prefix: None,
-            descending: false,
-        };
-        Self {
-            kind,
-            name: name.to_owned(),
-            parts: columns.iter().map(part).collect(),
-            comment: String::new(),
-            invisible: false,
-            parser: None,
-            using: None,
-        }
     }
 }
 
@@ -300,20 +283,15 @@ fn read_column(column: &ColumnDef, collation: Collation) -> ColumnSpec {
 
 /// Parses a column's declaration, in a table with this collation.
 pub(crate) fn parse_column(text: &str, collation: Collation) -> Option<ColumnSpec> {
-    let parsed = read(text, |tokens| {
-        let (spec, _) = ColumnSpec::read(tokens, "", collation)?;
-        tokens.expect_end()?;
-        Ok(spec)
-    });
-    parsed.ok()
+    ColumnSpec::accepted(&stored_column("", text).ok()?, collation).ok()
 }
 
 /// Parses the declaration of a table. Unknown lines are skipped.
 fn read_table(declared: &DeclaredTable) -> (Vec<Line>, TableOptions) {
-    let lines = declared.keys.iter().filter_map(|line| read(line, parse_line).ok().flatten());
+    let lines = declared.keys.iter().filter_map(|line| stored_line(line));
     let mut options = TableOptions::default();
-    // Unknown text, such as partitioning, ends the options.
-    let _: Result<()> = read(&declared.options, |tokens| options.parse(tokens));
+    // An option that is not understood ends them.
+    let _ = options.set_all(&stored_options(&declared.options));
     (lines.collect(), options)
 }
 

@@ -4,7 +4,8 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
 };
 
-use super::{Key, KeyKind, KeyPart, expression_key::parsed};
+use super::{Key, KeyKind, KeyPart};
+use crate::parse::define::stored_expression;
 
 impl Key {
     /// The document column and the paths of a text index. `None` if this is another kind of key, if
@@ -24,7 +25,7 @@ impl Key {
 
 /// The column and the path of `column->>'path'`, in any spelling.
 fn text_path(expression: &str) -> Option<(String, String)> {
-    let (document, path) = match plain(parsed(expression)?) {
+    let (document, path) = match plain(stored_expression(expression)?) {
         Expr::BinaryOp { left, op: BinaryOperator::LongArrow, right } => (*left, *right),
         Expr::Function(unquote) if has_name(&unquote, "json_unquote") => {
             let [inner] = <[Expr; 1]>::try_from(arguments(unquote)?).ok()?;
@@ -70,15 +71,12 @@ fn arguments(function: Function) -> Option<Vec<Expr>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{
-        catalog::{Line, parse_line},
-        parse::read,
-    };
+    use crate::parse::define::{Line, stored_line};
 
     #[test]
     fn spellings_of_texts_at_paths_are_one() {
         let texts = |parts: &str| {
-            let line = read(&format!("FULLTEXT KEY ft ({parts})"), parse_line).ok()??;
+            let line = stored_line(&format!("FULLTEXT KEY ft ({parts})"))?;
             let Line::Key(key) = line else { return None };
             key.texts_at_paths()
         };

@@ -1,46 +1,17 @@
-//! Views: the clauses around their SELECT, and where they are stored.
-//!
-//! ```text
-//! view := ["OR" "REPLACE"] ["ALGORITHM" "=" word] ["DEFINER" "=" user] ["SQL" "SECURITY" word]
-//!         "VIEW" ["IF" "NOT" "EXISTS"] name ["(" column ("," column)* ")"] "AS" select
-//!         ["WITH" ["CASCADED" | "LOCAL"] "CHECK" "OPTION"]
-//! ```
+//! Views: how they are printed, and where they are stored.
 //!
 //! A view is stored as a position, under a source name that begins with `#view.`, in the same commits as table
 //! definitions.
 
-use std::ops::Range;
-
 use remora_engine::DeclaredView;
-use remora_mysql::{Collation, ErrorCode, TokenKind};
+use remora_mysql::{Collation, ErrorCode};
 
-use super::{Reader, TableName, quoted_name};
+use super::{Reader, TableName};
 use crate::{
     Error, Result,
     identity::STORED_POINT,
-    parse::{Tokens, read},
+    parse::define::{ViewHead, quoted_name, stored_view},
 };
-
-/// A view's definition without its SELECT.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ViewHead {
-    /// OR REPLACE.
-    pub replaces: bool,
-    /// IF NOT EXISTS.
-    pub lenient: bool,
-    /// UNDEFINED, MERGE or TEMPTABLE: stored, without effect.
-    pub algorithm: Option<&'static str>,
-    /// The definer's user and host; `None` for the user who creates the view.
-    pub definer: Option<(String, String)>,
-    /// DEFINER or INVOKER: stored, but readers always need their own rights.
-    pub security: Option<&'static str>,
-    /// Its name, with the database if one is given.
-    pub name: (Option<String>, String),
-    /// The names of its columns, if they are listed.
-    pub columns: Vec<String>,
-    /// CASCADED or LOCAL.
-    pub check: Option<&'static str>,
-}
 
 /// A stored view.
 #[derive(Clone, Debug)]
@@ -55,70 +26,7 @@ pub(crate) struct View {
     pub declared: DeclaredView,
 }
 
-const ALGORITHMS: [&str; 3] = ["UNDEFINED", "MERGE", "TEMPTABLE"];
-const SECURITIES: [&str; 2] = ["DEFINER", "INVOKER"];
-
 impl ViewHead {
-    /// Whether a view's definition follows, after CREATE or ALTER.
-    pub(crate) fn is_next(tokens: &Tokens<'_>) -> bool {
-        let mut ahead = *tokens;
-        ahead.accept_all("OR REPLACE");
-        let words = ["VIEW", "ALGORITHM", "DEFINER", "SQL"];
-        words.iter().any(|word| ahead.is_word(word)) && Self::read_options(&mut ahead).is_ok()
-    }
-
-    /// Parses a definition after CREATE or ALTER. Also returns the tokens of the SELECT.
-    pub(crate) fn read(tokens: &mut Tokens<'_>) -> Result<(Self, Range<usize>)> {
-        let replaces = tokens.accept_all("OR REPLACE");
-        let mut head = Self { replaces, ..Self::read_options(tokens)? };
-        head.lenient = tokens.accept_all("IF NOT EXISTS");
-        let first = tokens.name()?;
-        head.name = match tokens.take(".") {
-            true => (Some(first), tokens.name()?),
-            false => (None, first),
-        };
-        if tokens.take("(") {
-            head.columns.push(tokens.name()?);
-            while tokens.take(",") {
-                head.columns.push(tokens.name()?);
-            }
-            tokens.need(")")?;
-        }
-        tokens.expect("AS")?;
-        let select = tokens.skip_until(|tokens| {
-            let mut ahead = *tokens;
-            read_check(&mut ahead).is_some()
-        })?;
-        if select.is_empty() {
-            return Err(tokens.syntax_error());
-        }
-        head.check = read_check(tokens);
-        tokens.expect_end()?;
-        Ok((head, select))
-    }
-
-    /// Parses the clauses before the name.
-    fn read_options(tokens: &mut Tokens<'_>) -> Result<Self> {
-        let one_of = |tokens: &mut Tokens<'_>, words: &[&'static str]| {
-            let found = words.iter().find(|word| tokens.accept(word)).copied();
-            found.ok_or_else(|| tokens.syntax_error())
-        };
-        let mut head = Self::default();
-        if tokens.accept("ALGORITHM") {
-            tokens.need("=")?;
-            head.algorithm = Some(one_of(tokens, &ALGORITHMS)?);
-        }
-        if tokens.accept("DEFINER") {
-            tokens.need("=")?;
-            head.definer = read_user(tokens)?;
-        }
-        if tokens.accept_all("SQL SECURITY") {
-            head.security = Some(one_of(tokens, &SECURITIES)?);
-        }
-        tokens.expect("VIEW")?;
-        Ok(head)
-    }
-
     /// The whole statement as SHOW CREATE VIEW prints it when `database` is the current one.
     pub(crate) fn written(&self, name: &TableName, select: &str, database: Option<&str>) -> String {
         let (user, host) = self.definer.clone().unwrap_or_default();
@@ -140,35 +48,6 @@ impl ViewHead {
             self.security.unwrap_or("DEFINER"),
         )
     }
-}
-
-/// `WITH [CASCADED | LOCAL] CHECK OPTION`.
-fn read_check(tokens: &mut Tokens<'_>) -> Option<&'static str> {
-    let forms = [
-        ("WITH CHECK OPTION", "CASCADED"),
-        ("WITH CASCADED CHECK OPTION", "CASCADED"),
-        ("WITH LOCAL CHECK OPTION", "LOCAL"),
-    ];
-    forms.into_iter().find(|(words, _)| tokens.accept_all(words)).map(|(_, meant)| meant)
-}
-
-/// Parses a user with a host; `None` for the current user.
-fn read_user(tokens: &mut Tokens<'_>) -> Result<Option<(String, String)>> {
-    if tokens.accept("CURRENT_USER") {
-        if tokens.take("(") {
-            tokens.need(")")?;
-        }
-        return Ok(None);
-    }
-    let user = if tokens.is_text() { tokens.utf8()? } else { tokens.name()? };
-    let host = match tokens.peek() {
-        Some(token) if token.kind == TokenKind::UserVariable => {
-            tokens.next();
-            tokens.variable_name(token)
-        }
-        _ => "%".to_owned(),
-    };
-    Ok(Some((user, host)))
 }
 
 impl View {
@@ -209,12 +88,7 @@ impl View {
             let message = format!("The view '{name}' cannot be read here: {reason}");
             return Err(Error::new(ErrorCode::ViewInvalid, message));
         }
-        let (head, select) = read(&declared.statement, |tokens| {
-            tokens.expect("CREATE")?;
-            let (head, select) = ViewHead::read(tokens)?;
-            Ok((head, tokens.shown(select)))
-        })
-        .map_err(|_| unread())?;
+        let (head, select) = stored_view(&declared.statement).map_err(|_| unread())?;
         Ok(Self { name: name.clone(), select, head, declared })
     }
 
@@ -283,31 +157,9 @@ mod tests {
             "CREATE ALGORITHM=MERGE DEFINER=`a``b`@`h` SQL SECURITY INVOKER VIEW `shop`.`v` (`x`,`y`) AS \
              (with `c` as (select 1) select * from `c`) WITH LOCAL CHECK OPTION",
         ] {
-            let (head, select) = read(statement, |tokens| {
-                tokens.expect("CREATE")?;
-                assert!(ViewHead::is_next(tokens));
-                let (head, select) = ViewHead::read(tokens)?;
-                Ok((head, tokens.shown(select)))
-            })
-            .unwrap();
-            let (database, table) = head.name.clone();
-            let name = TableName::new(database.unwrap(), table);
+            let (head, select) = stored_view(statement).unwrap();
+            let name = TableName::new(head.name.database.clone().unwrap(), &*head.name.name);
             assert_eq!(head.written(&name, &select, None), statement);
         }
-    }
-
-    #[test]
-    fn what_is_short_means_what_is_usual() {
-        let head = |text: &str| read(text, ViewHead::read).map(|(head, _)| head);
-        let plain = head("view v as select 1").unwrap();
-        assert_eq!((plain.definer, plain.check), (None, None));
-        let full = head("or replace definer=root@localhost view v as select 1 with check option");
-        let full = full.unwrap();
-        assert!(full.replaces);
-        assert_eq!(full.definer, Some(("root".to_owned(), "localhost".to_owned())));
-        assert_eq!(full.check, Some("CASCADED"));
-        assert!(head("view v as").is_err() && head("view v () as select 1").is_err());
-        let trigger = "definer=root@localhost trigger t before insert on a for each row set @x=1";
-        assert!(read(trigger, |tokens| Ok(!ViewHead::is_next(tokens))).unwrap());
     }
 }

@@ -240,6 +240,15 @@ impl<'t> Tokens<'t> {
         Ok(String::from_utf8_lossy(&self.text()?).into_owned())
     }
 
+    /// Takes one or more of something, separated by commas.
+    pub(crate) fn list<T>(&mut self, one: impl Fn(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        let mut all = vec![one(self)?];
+        while self.take(",") {
+            all.push(one(self)?);
+        }
+        Ok(all)
+    }
+
     /// Takes an unsigned integer.
     pub(crate) fn number(&mut self) -> Result<u64> {
         let next = self.peek().filter(|next| next.kind == TokenKind::Integer);
@@ -274,9 +283,25 @@ impl<'t> Tokens<'t> {
         if depth > 0 { Err(self.syntax_error()) } else { Ok(start..self.at) }
     }
 
+    /// The place of the next token.
+    pub(crate) fn here(&self) -> Place {
+        Place(self.syntax_error())
+    }
+
     /// 1064 at the next token.
     pub(crate) fn syntax_error(&self) -> Error {
         near(self.text, self.peek().map_or(self.text.len(), |next| next.start))
+    }
+}
+
+/// Where a part of a statement begins: what its error quotes.
+#[derive(Clone, Debug)]
+pub(crate) struct Place(Error);
+
+impl Place {
+    /// 1064 at this place.
+    pub(crate) fn error(&self) -> Error {
+        self.0.clone()
     }
 }
 

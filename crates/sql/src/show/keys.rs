@@ -4,12 +4,13 @@ use remora_engine::{TableIndex, Value};
 
 use super::{
     grid::{maybe, number, text, yes},
-    tables::{CATALOG, Foreign, ListedTable},
+    tables::{CATALOG, ListedTable},
 };
 use crate::{
     Result,
-    catalog::{Key, KeyKind, Line, PartOf},
+    catalog::{ForeignKey, Key, KeyKind, PartOf, TableName},
     error::from_engine,
+    parse::define::QualifiedName,
     state::SessionState,
 };
 
@@ -131,13 +132,23 @@ fn text_index(known: &ListedTable, key: &Key) -> Option<usize> {
     known.table.schema.texts.iter().position(|text| text.columns == columns)
 }
 
-/// The foreign keys of a table with their names and columns.
-fn foreign(known: &ListedTable) -> impl Iterator<Item = (String, &[String], Foreign)> {
-    known.table.foreign.iter().enumerate().filter_map(|(index, line)| {
-        let Line::Foreign { name, columns, text, .. } = line else { return None };
+/// A foreign key to be listed.
+struct ListedForeignKey<'k> {
+    name: String,
+    key: &'k ForeignKey,
+    /// The table that it references.
+    parent: TableName,
+}
+
+/// The foreign keys of a table.
+fn foreign(known: &ListedTable) -> impl Iterator<Item = ListedForeignKey<'_>> {
+    let keys = known.table.foreign.iter().enumerate();
+    keys.filter(|(_, key)| !key.references.columns.is_empty()).map(|(index, key)| {
         let numbered = || format!("{}_ibfk_{}", known.name.table, index + 1);
-        let name = name.clone().unwrap_or_else(numbered);
-        Some((name, columns.as_slice(), Foreign::read(text, &known.name.database)?))
+        let QualifiedName { database, name } = &key.references.table;
+        let database = database.as_ref().unwrap_or(&known.name.database);
+        let parent = TableName::new(database, name);
+        ListedForeignKey { name: key.name.clone().unwrap_or_else(numbered), key, parent }
     })
 }
 
@@ -162,7 +173,7 @@ pub(super) fn constraints(known: &ListedTable) -> Vec<Vec<Value>> {
             _ => {}
         }
     }
-    rows.extend(foreign(known).map(|(name, ..)| row(&name, "FOREIGN KEY", false)));
+    rows.extend(foreign(known).map(|it| row(&it.name, "FOREIGN KEY", false)));
     let checks = known.table.checks.iter();
     rows.extend(checks.map(|check| row(&check.name, "CHECK", check.enforced)));
     rows
@@ -181,7 +192,7 @@ pub(super) fn checks(known: &ListedTable) -> Vec<Vec<Value>> {
 /// The rows of KEY_COLUMN_USAGE.
 pub(super) fn column_usage(known: &ListedTable) -> Vec<Vec<Value>> {
     let database = &known.name.database;
-    let row = |name: &str, column: &str, place: u64, to: Option<(&Foreign, u64, &str)>| {
+    let row = |name: &str, column: &str, place: u64, to: Option<(&TableName, u64, &str)>| {
         vec![
             text(CATALOG),
             text(database),
@@ -192,8 +203,8 @@ pub(super) fn column_usage(known: &ListedTable) -> Vec<Vec<Value>> {
             text(column),
             Value::Uint(place),
             number(to.map(|(_, place, _)| place)),
-            maybe(to.map(|(foreign, ..)| &foreign.table.database)),
-            maybe(to.map(|(foreign, ..)| &foreign.table.table)),
+            maybe(to.map(|(parent, ..)| &parent.database)),
+            maybe(to.map(|(parent, ..)| &parent.table)),
             maybe(to.map(|(.., column)| column)),
         ]
     };
@@ -208,9 +219,10 @@ pub(super) fn column_usage(known: &ListedTable) -> Vec<Vec<Value>> {
             }
         }
     }
-    for (name, columns, foreign) in foreign(known) {
-        for ((column, to), place) in columns.iter().zip(&foreign.columns).zip(1_u64..) {
-            rows.push(row(&name, column, place, Some((&foreign, place, to))));
+    for ListedForeignKey { name, key, parent } in foreign(known) {
+        let pairs = key.columns.iter().zip(&key.references.columns);
+        for ((column, to), place) in pairs.zip(1_u64..) {
+            rows.push(row(&name, column, place, Some((&parent, place, to))));
         }
     }
     rows
@@ -218,34 +230,34 @@ pub(super) fn column_usage(known: &ListedTable) -> Vec<Vec<Value>> {
 
 /// The rows of REFERENTIAL_CONSTRAINTS. `all` are the tables that a foreign key may reference.
 pub(super) fn references(known: &ListedTable, all: &[ListedTable]) -> Vec<Vec<Value>> {
-    let row = |(name, _, foreign): (String, &[String], Foreign)| {
+    let row = |foreign: ListedForeignKey<'_>| {
         vec![
             text(CATALOG),
             text(&known.name.database),
-            text(name),
+            text(&foreign.name),
             text(CATALOG),
-            text(&foreign.table.database),
+            text(&foreign.parent.database),
             maybe(referenced_key(&foreign, all)),
             text("NONE"),
-            text(foreign.on_update),
-            text(foreign.on_delete),
+            text(foreign.key.references.on_update),
+            text(foreign.key.references.on_delete),
             text(&known.name.table),
-            text(&foreign.table.table),
+            text(&foreign.parent.table),
         ]
     };
     foreign(known).map(row).collect()
 }
 
 /// The unique key that starts with the columns that a foreign key references.
-fn referenced_key<'k>(foreign: &Foreign, all: &'k [ListedTable]) -> Option<&'k str> {
-    let parent = all.iter().find(|known| known.name == foreign.table)?;
+fn referenced_key<'k>(foreign: &ListedForeignKey<'_>, all: &'k [ListedTable]) -> Option<&'k str> {
+    let parent = all.iter().find(|known| known.name == foreign.parent)?;
     let begins = |key: &&Key| {
         let same = |(part, column): (&crate::catalog::KeyPart, &String)| match &part.of {
             PartOf::Column(name) => name.eq_ignore_ascii_case(column),
             PartOf::Expression(_) => false,
         };
         matches!(key.kind, KeyKind::Primary | KeyKind::Unique)
-            && key.parts.iter().zip(&foreign.columns).all(same)
+            && key.parts.iter().zip(&foreign.key.references.columns).all(same)
     };
     let keys = parent.ordered_keys();
     keys.into_iter().find(|key| begins(key)).map(|key| key.name.as_str())

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use remora_engine::{TableStatistics, Value};
-use remora_mysql::LexMode;
 
 use super::{
     grid::{maybe, number, text, yes},
@@ -14,7 +13,6 @@ use crate::{
     catalog::{ColumnSpec, DefaultSpec, Key, KeyKind, PartOf, Reader, SqlTable, TableName, Verb},
     error::from_engine,
     meaning::types::bytes_per_character,
-    parse::split,
     state::SessionState,
 };
 
@@ -338,49 +336,4 @@ pub(super) fn extra(spec: &ColumnSpec) -> String {
         words.push("INVISIBLE".to_owned());
     }
     words.join(" ")
-}
-
-/// A parsed foreign key.
-pub(super) struct Foreign {
-    /// The referenced table.
-    pub(super) table: TableName,
-    /// The referenced columns.
-    pub(super) columns: Vec<String>,
-    /// ON UPDATE.
-    pub(super) on_update: &'static str,
-    /// ON DELETE.
-    pub(super) on_delete: &'static str,
-}
-
-impl Foreign {
-    /// Parses the text after FOREIGN KEY: `(columns) REFERENCES table (columns) …`.
-    pub(super) fn read(line: &str, database: &str) -> Option<Self> {
-        let mut sources = split(line.as_bytes(), false, LexMode::default()).ok()?;
-        let source = sources.pop()?;
-        let count = source.tokens.len();
-        let mut at = (0..count).find(|at| source.is_word(*at, "REFERENCES"))? + 1;
-        let first = source.plain(at)?;
-        let table = if source.is(at + 1, ".") {
-            at += 2;
-            TableName::new(first, source.plain(at)?)
-        } else {
-            TableName::new(database, first)
-        };
-        let close = (at..count).find(|at| source.is(*at, ")"))?;
-        let names = (at + 2..close).filter(|at| !source.is(*at, ","));
-        let columns = names.filter_map(|at| source.plain(at)).collect();
-        let rule = |event: &str| {
-            let on = (close..count)
-                .find(|at| source.is_word(*at, "ON") && source.is_word(*at + 1, event));
-            let Some(on) = on else { return "NO ACTION" };
-            match () {
-                () if source.is_word(on + 2, "CASCADE") => "CASCADE",
-                () if source.is_word(on + 2, "RESTRICT") => "RESTRICT",
-                () if source.is_word(on + 3, "NULL") => "SET NULL",
-                () if source.is_word(on + 3, "DEFAULT") => "SET DEFAULT",
-                () => "NO ACTION",
-            }
-        };
-        Some(Self { table, columns, on_update: rule("UPDATE"), on_delete: rule("DELETE") })
-    }
 }

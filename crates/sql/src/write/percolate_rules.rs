@@ -8,13 +8,14 @@ use remora_mysql::ErrorCode;
 use rustc_hash::FxHashSet;
 
 use super::{
-    define::{Owner, check_stored, is_parenthesised},
+    define::{Owner, check_stored},
     rows::{RowMaker, TargetTable, computed::conditions_over, literal::CellExpr},
 };
 use crate::{
     Error, Result,
     catalog::{SqlTable, TableName},
     error::from_engine,
+    parse::define::is_parenthesised,
     state::SessionState,
     transaction::TableStorage,
 };

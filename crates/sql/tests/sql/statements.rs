@@ -536,6 +536,39 @@ async fn clauses_behind_a_table_are_refused() {
 }
 
 #[tokio::test]
+async fn a_definition_with_a_syntax_error_does_nothing() {
+    let server = Server::new();
+    let mut session = filled(&server).await;
+    let near = |text: &str| {
+        format!(
+            "1064 You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version \
+             for the right syntax to use near '{text}' at line 1"
+        )
+    };
+    for (statement, place) in [
+        ("CREATE TABLE IF NOT EXISTS t (a INT, b INTEGRE)", "INTEGRE)"),
+        ("CREATE TABLE u (a INT) AS SELEC 1", "SELEC 1"),
+        ("CREATE TABLE u (a VARCHAR, b INT)", "VARCHAR, b INT)"),
+        ("ALTER TABLE t DROP COLUMN nope, ADD x INT, AD y INT", "AD y INT"),
+        ("ALTER TABLE t ADD x INT FIRST LAST", "LAST"),
+        ("ALTER TABLE t local=5", "local=5"),
+        ("CREATE INDEX i ON nope (s) USING", ""),
+        ("CREATE VIEW IF NOT EXISTS t AS SELECT 1 FROM", ""),
+        ("DROP TABLE t, t u", "u"),
+        ("ALTER TABLE t local='u'", "local='u'"),
+    ] {
+        run(&mut session, "BEGIN").await.unwrap();
+        run(&mut session, "INSERT INTO t VALUES (9, 'z')").await.unwrap();
+        assert_eq!(rows(&mut session, statement).await, near(place), "{statement}");
+        run(&mut session, "ROLLBACK").await.unwrap();
+        let left = rows(&mut session, "SELECT COUNT(*) FROM t").await;
+        // Whether a table is distributed, and has such options, is known only when the statement runs.
+        let committed = statement.ends_with("local='u'");
+        assert_eq!(left, if committed { "5" } else { "4" }, "{statement}");
+    }
+}
+
+#[tokio::test]
 async fn a_global_default_is_what_a_variable_begins_with() {
     let server = Server::new();
     let mut session = server.session();

@@ -18,24 +18,23 @@ use super::{
     foreign::{self, Moved, check_needed},
     hidden_tables,
     key_columns::{add_key_columns, check_named_columns},
-    percolate,
+    named, percolate,
     rebuild::rebuild,
     temporary,
 };
 use crate::{
     Error, Outcome, Result,
     catalog::{
-        ColumnSpec, DefaultSpec, Key, KeyKind, Line, SqlTable, TableName, Verb, parse_key,
-        parse_line,
+        Check, ColumnSpec, DefaultSpec, ForeignKey, Key, KeyKind, Line, SqlTable, TableName, Verb,
     },
     error::from_engine_write,
-    parse::Tokens,
+    parse::define::{
+        AlterAction, AlterTable, Alteration, ColumnDefinition, ColumnPosition, QualifiedName,
+        TableOption,
+    },
     state::SessionState,
     transaction::TableStorage,
-    write::{
-        convert::Slot,
-        rows::{TargetTable, table_name},
-    },
+    write::{convert::Slot, rows::TargetTable},
 };
 
 /// What an ALTER TABLE asks for besides the new definition.
@@ -45,17 +44,19 @@ struct AlterRequest {
     changed: bool,
 }
 
-/// Runs ALTER TABLE. `tokens` are at the table's name.
-pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
-    let name = table_name(tokens, session)?;
-    if let Some(outcome) = followed_words::alter(session, &name, tokens).await? {
+/// Runs ALTER TABLE.
+pub(super) async fn run(session: &mut SessionState, table: AlterTable) -> Result<Outcome> {
+    let AlterTable { name, actions } = table;
+    let name = named(session, &name)?;
+    if let Some(outcome) = followed_words::alter(session, &name, &actions).await? {
         return Ok(outcome);
     }
     if let Some(engine_name) = distributed::find(session, &name) {
-        return distributed::alter(session, name, engine_name, tokens).await;
+        return distributed::alter(session, name, engine_name, &actions).await;
     }
+    let adds_texts = |action: &AlterAction| matches!(&action.what, Alteration::AddLine(Line::Key(key)) if key.texts_at_paths().is_some());
     let target = TargetTable::find(session, &name, Verb::Alter);
-    let target = target.map_err(|error| match adds_texts(*tokens) {
+    let target = target.map_err(|error| match actions.iter().any(adds_texts) {
         true => with_mend(error),
         false => error,
     })?;
@@ -63,13 +64,9 @@ pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> 
     draft.name_foreign(&name)?;
     let mut asked = AlterRequest::default();
     let default_next = draft.options.auto_increment.take();
-    loop {
-        parse_action(session, tokens, &target, &mut draft, &mut asked)?;
-        if !tokens.take(",") {
-            break;
-        }
+    for AlterAction { what, .. } in actions {
+        act(session, what, &target, &mut draft, &mut asked)?;
     }
-    tokens.expect_end()?;
     let next = draft.options.auto_increment.take();
     draft.options.auto_increment = default_next;
     let mut records = 0;
@@ -108,17 +105,6 @@ pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> 
     Ok(Outcome { affected_rows: records, info, ..Outcome::default() })
 }
 
-/// Whether an ALTER TABLE may add a text index over documents.
-fn adds_texts(mut tokens: Tokens<'_>) -> bool {
-    let (mut is_fulltext, mut is_at_path) = (false, false);
-    while !tokens.at_end() {
-        is_fulltext |= tokens.is_word("FULLTEXT");
-        is_at_path |= tokens.is("->>");
-        tokens.next();
-    }
-    is_fulltext && is_at_path
-}
-
 /// For a followed table, adds to error 1290 how such an index is declared.
 fn with_mend(error: Error) -> Error {
     if error.code != ErrorCode::OptionPreventsStatement {
@@ -129,31 +115,13 @@ fn with_mend(error: Error) -> Error {
     Error { message: format!("{}; {mend}", error.message), ..error }
 }
 
-/// Runs CREATE INDEX. `tokens` are after CREATE.
+/// Runs CREATE INDEX.
 pub(super) async fn create_index(
     session: &mut SessionState,
-    tokens: &mut Tokens<'_>,
+    table: &QualifiedName,
+    key: Key,
 ) -> Result<Outcome> {
-    let kinds = [
-        ("UNIQUE", KeyKind::Unique),
-        ("FULLTEXT", KeyKind::Fulltext),
-        ("SPATIAL", KeyKind::Spatial),
-        ("VECTOR", KeyKind::Vector),
-    ];
-    let kind = kinds.into_iter().find(|(word, _)| tokens.accept(word));
-    if !tokens.accept("INDEX") {
-        return Err(Error::unsupported("CREATE of anything but databases, tables and indexes"));
-    }
-    let name = tokens.name()?;
-    if tokens.accept("USING") {
-        tokens.name()?;
-    }
-    tokens.expect("ON")?;
-    let table = table_name(tokens, session)?;
-    let mut key = parse_key(tokens, kind.map_or(KeyKind::Plain, |(_, kind)| kind))?;
-    key.name = name;
-    skip_algorithm(tokens)?;
-    tokens.expect_end()?;
+    let table = named(session, table)?;
     let target = TargetTable::find(session, &table, Verb::Index);
     let target = target.map_err(|error| match key.texts_at_paths() {
         Some(_) => with_mend(error),
@@ -161,31 +129,30 @@ pub(super) async fn create_index(
     })?;
     let mut draft = Draft::of(&target.table);
     draft.add_line(Line::Key(key))?;
-    draft.finish(&table)?;
-    let copied = apply(session, &target, &draft).await?;
-    // Only for a temporary table are the copied rows reported.
-    let records = if target.engine_name().is_none() { copied } else { 0 };
-    let warnings = session.warnings.count();
-    let info = messages::records_info(records, 0, warnings);
-    Ok(Outcome { affected_rows: records, info, ..Outcome::default() })
+    finish_index(session, &target, draft).await
 }
 
-/// Runs DROP INDEX. `tokens` are at the index's name.
+/// Runs DROP INDEX.
 pub(super) async fn drop_index(
     session: &mut SessionState,
-    tokens: &mut Tokens<'_>,
+    table: &QualifiedName,
+    index: &str,
 ) -> Result<Outcome> {
-    let name = tokens.name()?;
-    tokens.expect("ON")?;
-    let table = table_name(tokens, session)?;
-    skip_algorithm(tokens)?;
-    tokens.expect_end()?;
+    let table = named(session, table)?;
     let target = TargetTable::find(session, &table, Verb::Index)?;
     let mut draft = Draft::of(&target.table);
-    drop_key(&mut draft, &name)?;
+    drop_key(&mut draft, index)?;
     check_needed(session, &target.table, &draft)?;
-    draft.finish(&table)?;
-    let copied = apply(session, &target, &draft).await?;
+    finish_index(session, &target, draft).await
+}
+
+async fn finish_index(
+    session: &mut SessionState,
+    target: &TargetTable,
+    mut draft: Draft,
+) -> Result<Outcome> {
+    draft.finish(&target.name)?;
+    let copied = apply(session, target, &draft).await?;
     // Only for a temporary table are the copied rows reported.
     let records = if target.engine_name().is_none() { copied } else { 0 };
     let warnings = session.warnings.count();
@@ -193,177 +160,99 @@ pub(super) async fn drop_index(
     Ok(Outcome { affected_rows: records, info, ..Outcome::default() })
 }
 
-fn skip_algorithm(tokens: &mut Tokens<'_>) -> Result<bool> {
-    let mut any = false;
-    while tokens.accept_any(&["ALGORITHM", "LOCK"]) {
-        tokens.take("=");
-        tokens.name()?;
-        any = true;
-    }
-    Ok(any)
-}
-
-fn parse_action(
+fn act(
     session: &SessionState,
-    tokens: &mut Tokens<'_>,
+    what: Alteration,
     target: &TargetTable,
     draft: &mut Draft,
     asked: &mut AlterRequest,
 ) -> Result<()> {
-    if skip_algorithm(tokens)? {
-        return Ok(());
-    }
-    for nothing in ["ENABLE KEYS", "DISABLE KEYS", "WITH VALIDATION", "WITHOUT VALIDATION", "FORCE"]
-    {
-        if tokens.accept_all(nothing) {
-            return Ok(());
+    asked.changed |= !matches!(what, Alteration::Nothing | Alteration::RenameTable(_));
+    match what {
+        Alteration::Nothing => {}
+        Alteration::RenameTable(to) => asked.rename = Some(named(session, &to)?),
+        Alteration::RenameColumn(old, new) => {
+            let place = draft.known_column(&old, "table definition")?;
+            rename_column(draft, place, new)?;
+        }
+        Alteration::RenameKey(old, new) => match key_named(draft, &old) {
+            Some(key) => key.name = new,
+            None => {
+                let message = format!("Key '{old}' doesn't exist in table");
+                return Err(Error::new(ErrorCode::KeyMissing, message));
+            }
+        },
+        Alteration::AddColumn(column, position) => {
+            draft.add_column(*column, position)?;
+        }
+        Alteration::AddLine(line) => draft.add_line(line)?,
+        Alteration::ChangeColumn(old, column, position) => {
+            change_column(draft, target, &old, *column, position)?;
+        }
+        Alteration::DropColumn(name) => drop_column(draft, &name)?,
+        Alteration::DropKey(name) => drop_key(draft, &name)?,
+        Alteration::DropCheck(name) => {
+            if !drop_check(draft, &name) {
+                return Err(check_missing(&name));
+            }
+        }
+        Alteration::DropForeignKey(name) => {
+            let before = draft.foreign.len();
+            drop_foreign(draft, &name);
+            if before == draft.foreign.len() {
+                return Err(cannot_drop(&name));
+            }
+        }
+        Alteration::DropConstraint(name) => drop_constraint(draft, &name)?,
+        Alteration::SetKeyVisible(name, is_visible) => {
+            let key = key_named(draft, &name).ok_or_else(|| cannot_drop(&name))?;
+            key.invisible = !is_visible;
+        }
+        Alteration::SetEnforced(name, is_enforced) => {
+            let is_it = |check: &&mut Check| check.name.eq_ignore_ascii_case(&name);
+            let check = draft.checks.iter_mut().find(is_it);
+            check.ok_or_else(|| check_missing(&name))?.enforced = is_enforced;
+        }
+        Alteration::SetDefault(name, default) => set_default(draft, target, &name, default)?,
+        Alteration::Convert(options) => convert(draft, &options)?,
+        Alteration::Options(options) => draft.options.set_all(&options)?,
+        Alteration::Parts(parts) => {
+            let place = parts.first().map(|part| part.place.error());
+            place.map_or(Ok(()), Err)?;
         }
     }
-    if tokens.accept_all("ORDER BY") {
-        tokens.skip_until(|tokens| tokens.is(","))?;
-        return Ok(());
-    }
-    if tokens.accept("RENAME") {
-        return rename_action(session, tokens, draft, asked);
-    }
-    asked.changed = true;
-    if tokens.accept("ADD") {
-        add(tokens, draft)
-    } else if tokens.accept("DROP") {
-        drop_action(tokens, draft)
-    } else if tokens.accept("MODIFY") {
-        tokens.accept("COLUMN");
-        let name = tokens.name()?;
-        change_column(tokens, draft, target, &name, name.clone())
-    } else if tokens.accept("CHANGE") {
-        tokens.accept("COLUMN");
-        let old = tokens.name()?;
-        let new = tokens.name()?;
-        change_column(tokens, draft, target, &old, new)
-    } else if tokens.accept("ALTER") {
-        alter_action(tokens, draft, target)
-    } else if tokens.accept_all("CONVERT TO") {
-        convert_action(tokens, draft)
-    } else if draft.options.parse_one(tokens, &mut None)? {
-        // No commas are needed between options.
-        while draft.options.parse_one(tokens, &mut None)? {}
-        Ok(())
-    } else {
-        Err(tokens.syntax_error())
-    }
-}
-
-fn rename_action(
-    session: &SessionState,
-    tokens: &mut Tokens<'_>,
-    draft: &mut Draft,
-    asked: &mut AlterRequest,
-) -> Result<()> {
-    if tokens.accept("COLUMN") {
-        asked.changed = true;
-        let (old, new) = renamed(tokens)?;
-        let place = column_place(draft, &old)?;
-        if draft.column(&new).is_some_and(|other| other != place) {
-            let message = messages::duplicate_column(new);
-            return Err(Error::new(ErrorCode::DuplicateColumn, message));
-        }
-        foreign::rename_column(draft, place, new);
-        return Ok(());
-    }
-    if tokens.accept_any(&["INDEX", "KEY"]) {
-        asked.changed = true;
-        let (old, new) = renamed(tokens)?;
-        let key = draft.keys.iter_mut().find(|key| key.name.eq_ignore_ascii_case(&old));
-        let Some(key) = key else {
-            let message = format!("Key '{old}' doesn't exist in table");
-            return Err(Error::new(ErrorCode::KeyMissing, message));
-        };
-        key.name = new;
-        return Ok(());
-    }
-    if !tokens.accept("TO") {
-        tokens.accept("AS");
-    }
-    asked.rename = Some(table_name(tokens, session)?);
     Ok(())
 }
 
-fn renamed(tokens: &mut Tokens<'_>) -> Result<(String, String)> {
-    let old = tokens.name()?;
-    tokens.expect("TO")?;
-    Ok((old, tokens.name()?))
+fn key_named<'d>(draft: &'d mut Draft, name: &str) -> Option<&'d mut Key> {
+    draft.keys.iter_mut().find(|key| key.name.eq_ignore_ascii_case(name))
 }
 
-fn add(tokens: &mut Tokens<'_>, draft: &mut Draft) -> Result<()> {
-    if !tokens.accept("COLUMN")
-        && let Some(line) = parse_line(tokens)?
-    {
-        return draft.add_line(line);
-    }
-    if tokens.take("(") {
-        loop {
-            match parse_line(tokens)? {
-                Some(line) => draft.add_line(line)?,
-                None => add_column(tokens, draft)?,
-            }
-            if !tokens.take(",") {
-                return tokens.need(")");
-            }
-        }
-    }
-    add_column(tokens, draft)
-}
-
-fn add_column(tokens: &mut Tokens<'_>, draft: &mut Draft) -> Result<()> {
-    let name = tokens.name()?;
-    let collation = draft.options.collation;
-    let (spec, extras) = ColumnSpec::parse(tokens, &name, collation)?;
-    let place = position(tokens, draft)?.unwrap_or(usize::MAX);
-    draft.add_column(place, name, spec, extras)
-}
-
-/// Parses FIRST or AFTER a column.
-fn position(tokens: &mut Tokens<'_>, draft: &Draft) -> Result<Option<usize>> {
-    if tokens.accept("FIRST") {
-        return Ok(Some(0));
-    }
-    if !tokens.accept("AFTER") {
-        return Ok(None);
-    }
-    let name = tokens.name()?;
-    Ok(Some(column_place(draft, &name)? + 1))
-}
-
-fn column_place(draft: &Draft, name: &str) -> Result<usize> {
-    draft.column(name).ok_or_else(|| {
-        let message = messages::unknown_column(name, "table definition");
-        Error::new(ErrorCode::UnknownColumn, message)
-    })
-}
-
-fn change_column(
-    tokens: &mut Tokens<'_>,
-    draft: &mut Draft,
-    target: &TargetTable,
-    old: &str,
-    new: String,
-) -> Result<()> {
-    let place = draft.column(old).ok_or_else(|| {
-        let message = messages::unknown_column(old, &target.name.table);
-        Error::new(ErrorCode::UnknownColumn, message)
-    })?;
-    let (spec, extras) = ColumnSpec::parse(tokens, &new, draft.options.collation)?;
+/// Renames a column; error 1060 if another one has the name.
+fn rename_column(draft: &mut Draft, place: usize, new: String) -> Result<()> {
     if draft.column(&new).is_some_and(|other| other != place) {
         let message = messages::duplicate_column(new);
         return Err(Error::new(ErrorCode::DuplicateColumn, message));
     }
-    foreign::rename_column(draft, place, new.clone());
+    foreign::rename_column(draft, place, new);
+    Ok(())
+}
+
+fn change_column(
+    draft: &mut Draft,
+    target: &TargetTable,
+    old: &str,
+    column: ColumnDefinition,
+    position: Option<ColumnPosition>,
+) -> Result<()> {
+    let place = draft.known_column(old, &target.name.table)?;
+    let spec = ColumnSpec::of(&column, draft.options.collation)?;
+    rename_column(draft, place, column.name.clone())?;
     if let Some(column) = draft.columns.get_mut(place) {
         column.spec = spec;
     }
-    draft.add_extras(&new, extras)?;
-    let before = draft.clone();
-    if let Some(to) = position(tokens, &before)? {
+    draft.add_extras(&column.name, column.extras)?;
+    if let Some(to) = draft.place_of(position)? {
         let column = draft.columns.remove(place);
         let to = if to > place { to - 1 } else { to };
         draft.columns.insert(to.min(draft.columns.len()), column);
@@ -371,42 +260,15 @@ fn change_column(
     Ok(())
 }
 
-fn drop_action(tokens: &mut Tokens<'_>, draft: &mut Draft) -> Result<()> {
-    if tokens.accept_all("PRIMARY KEY") {
-        return drop_key(draft, "PRIMARY");
-    }
-    if tokens.accept_any(&["INDEX", "KEY"]) {
-        let name = tokens.name()?;
-        return drop_key(draft, &name);
-    }
-    if tokens.accept("CHECK") {
-        let name = tokens.name()?;
-        return match drop_check(draft, &name) {
-            true => Ok(()),
-            false => Err(check_missing(&name)),
-        };
-    }
-    if tokens.accept("CONSTRAINT") {
-        let name = tokens.name()?;
-        return drop_constraint(draft, &name);
-    }
-    if tokens.accept_all("FOREIGN KEY") {
-        let name = tokens.name()?;
-        let before = draft.foreign.len();
-        drop_foreign(draft, &name);
-        return if before == draft.foreign.len() { Err(cannot_drop(&name)) } else { Ok(()) };
-    }
-    tokens.accept("COLUMN");
-    let name = tokens.name()?;
-    tokens.accept_any(&["RESTRICT", "CASCADE"]);
-    let place = draft.column(&name).ok_or_else(|| cannot_drop(&name))?;
+fn drop_column(draft: &mut Draft, name: &str) -> Result<()> {
+    let place = draft.column(name).ok_or_else(|| cannot_drop(name))?;
     if draft.columns.len() == 1 {
         let message = "You can't delete all columns with ALTER TABLE; use DROP TABLE instead";
         return Err(Error::new(ErrorCode::CannotRemoveAllFields, message));
     }
     draft.columns.remove(place);
     for key in &mut draft.keys {
-        key.parts.retain(|part| !part.column().is_some_and(|c| c.eq_ignore_ascii_case(&name)));
+        key.parts.retain(|part| !part.column().is_some_and(|c| c.eq_ignore_ascii_case(name)));
     }
     draft.keys.retain(|key| !key.parts.is_empty());
     Ok(())
@@ -421,7 +283,7 @@ fn drop_constraint(draft: &mut Draft, name: &str) -> Result<()> {
     };
     let keys = draft.keys.iter().filter(is_key).count();
     let checks = draft.checks.iter().filter(|it| it.name.eq_ignore_ascii_case(name)).count();
-    let foreign = draft.foreign.iter().filter(|line| is_foreign_key(line, name)).count();
+    let foreign = draft.foreign.iter().filter(|key| is_called(key, name)).count();
     match keys + checks + foreign {
         0 => {
             let message = format!("Constraint '{name}' does not exist.");
@@ -457,12 +319,12 @@ fn check_missing(name: &str) -> Error {
 /// Drops the foreign key of this name, if there is one.
 fn drop_foreign(draft: &mut Draft, name: &str) {
     let known = draft.foreign.iter().take(draft.known_foreign);
-    draft.known_foreign = known.filter(|line| !is_foreign_key(line, name)).count();
-    draft.foreign.retain(|line| !is_foreign_key(line, name));
+    draft.known_foreign = known.filter(|key| !is_called(key, name)).count();
+    draft.foreign.retain(|key| !is_called(key, name));
 }
 
-fn is_foreign_key(line: &Line, wanted: &str) -> bool {
-    matches!(line, Line::Foreign { name: Some(name), .. } if name.eq_ignore_ascii_case(wanted))
+fn is_called(key: &ForeignKey, wanted: &str) -> bool {
+    key.name.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(wanted))
 }
 
 fn drop_key(draft: &mut Draft, name: &str) -> Result<()> {
@@ -476,50 +338,25 @@ fn cannot_drop(name: &str) -> Error {
     Error::new(ErrorCode::CannotDropField, message)
 }
 
-/// `ALTER [COLUMN] a SET DEFAULT x | DROP DEFAULT`, `ALTER INDEX a [IN]VISIBLE`, `ALTER CHECK`.
-fn alter_action(tokens: &mut Tokens<'_>, draft: &mut Draft, target: &TargetTable) -> Result<()> {
-    if tokens.accept_any(&["INDEX", "KEY"]) {
-        let name = tokens.name()?;
-        let key = draft.keys.iter_mut().find(|key| key.name.eq_ignore_ascii_case(&name));
-        let key = key.ok_or_else(|| cannot_drop(&name))?;
-        key.invisible = tokens.accept("INVISIBLE");
-        return if key.invisible { Ok(()) } else { tokens.expect("VISIBLE") };
-    }
-    if tokens.accept_any(&["CHECK", "CONSTRAINT"]) {
-        let name = tokens.name()?;
-        let check = draft.checks.iter_mut().find(|check| check.name.eq_ignore_ascii_case(&name));
-        let check = check.ok_or_else(|| check_missing(&name))?;
-        check.enforced = !tokens.accept("NOT");
-        return tokens.expect("ENFORCED");
-    }
-    tokens.accept("COLUMN");
-    let name = tokens.name()?;
-    let place = draft.column(&name).ok_or_else(|| {
-        let message = messages::unknown_column(&name, &target.name.table);
-        Error::new(ErrorCode::UnknownColumn, message)
-    })?;
+/// Gives a column another default, or none.
+fn set_default(
+    draft: &mut Draft,
+    target: &TargetTable,
+    name: &str,
+    default: Option<DefaultSpec>,
+) -> Result<()> {
+    let place = draft.known_column(name, &target.name.table)?;
     let Some(column) = draft.columns.get_mut(place) else { return Ok(()) };
-    if tokens.accept_all("DROP DEFAULT") {
-        column.spec.default = DefaultSpec::None;
-        return Ok(());
+    if default.is_some() && column.spec.auto_increment {
+        return Err(invalid_default(name));
     }
-    if tokens.accept_all("SET INVISIBLE") || tokens.accept_all("SET VISIBLE") {
-        return Err(Error::unsupported("ALTER COLUMN ... SET VISIBLE"));
-    }
-    tokens.expect("SET")?;
-    if !tokens.is_word("DEFAULT") {
-        return Err(tokens.syntax_error());
-    }
-    column.spec.default = crate::catalog::parse_default_clause(tokens)?;
-    if column.spec.auto_increment {
-        return Err(invalid_default(&name));
-    }
+    column.spec.default = default.unwrap_or_default();
     Ok(())
 }
 
 /// `CONVERT TO CHARACTER SET x [COLLATE y]`.
-fn convert_action(tokens: &mut Tokens<'_>, draft: &mut Draft) -> Result<()> {
-    while draft.options.parse_one(tokens, &mut None)? {}
+fn convert(draft: &mut Draft, options: &[TableOption]) -> Result<()> {
+    draft.options.set_all(options)?;
     let collation = draft.options.collation;
     for column in &mut draft.columns {
         if column.spec.kind.is_text() {

@@ -252,7 +252,8 @@ impl Draft {
     fn declared(&self) -> DeclaredTable {
         let keys = self.keys.iter().cloned().map(Line::Key);
         let checks = self.checks.iter().cloned().map(Line::Check);
-        let lines = keys.chain(self.foreign.iter().cloned()).chain(checks);
+        let foreign = self.foreign.iter().cloned().map(Line::Foreign);
+        let lines = keys.chain(foreign).chain(checks);
         let keys = lines.map(|line| line.written()).collect();
         let documents = self.documents.clone().map(Box::new);
         let options = self.options.written(None);

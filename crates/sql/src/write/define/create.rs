@@ -1,10 +1,4 @@
 //! CREATE TABLE, except distributed tables (`distributed.rs`).
-//!
-//! ```text
-//! create := "CREATE" ["TEMPORARY"] "TABLE" ["IF" "NOT" "EXISTS"] table
-//!           ("LIKE" table | "(" "LIKE" table ")" | ["(" (column | line),* ")"] options
-//!           ["PARTITION" "BY" …] [["IGNORE" | "REPLACE"] ["AS"] query])
-//! ```
 
 use std::sync::Arc;
 
@@ -15,34 +9,28 @@ use super::{
     define, distributed,
     draft::{Draft, DraftColumn},
     key_columns::add_key_columns,
-    percolate, table_exists,
+    named, percolate, table_exists,
 };
 use crate::{
     Access, Column, Error, Outcome, Result,
     catalog::{
         ColumnSpec, SYSTEM_DATABASES, SqlTable, TableName, Verb, View, database_collation,
-        database_denied, database_exists, parse_line,
+        database_denied, database_exists,
     },
-    parse::Tokens,
+    parse::define::{QualifiedName, QueryDefinition, TableBody, TableDefinition},
     shared::position_name,
     state::SessionState,
     transaction::{Overlay, TableStorage, TemporaryTable, TransactionCharacteristics},
     write::{
-        rows::{Query, TargetTable, table_name, table_of},
+        rows::{TargetTable, query_rows, table_of},
         unique::{UniqueKey, hidden_schema},
     },
 };
 
-/// Runs CREATE TABLE. `tokens` are after CREATE.
-pub(super) async fn run(
-    session: &mut SessionState,
-    tokens: &mut Tokens<'_>,
-    parameters: &[Value],
-) -> Result<Outcome> {
-    let temporary = tokens.accept("TEMPORARY");
-    tokens.expect("TABLE")?;
-    let lenient = tokens.accept_all("IF NOT EXISTS");
-    let name = table_name(tokens, session)?;
+/// Runs CREATE TABLE.
+pub(super) async fn run(session: &mut SessionState, table: TableDefinition) -> Result<Outcome> {
+    let TableDefinition { temporary, lenient, name, body } = table;
+    let name = named(session, &name)?;
     match temporary {
         true => check_temporary_name(session, &name)?,
         false => check_name(session, &name)?,
@@ -50,46 +38,32 @@ pub(super) async fn run(
     if exists(session, &name, temporary) {
         return already(session, table_exists(&name.table), lenient);
     }
-    if !temporary && distributed::is_next(tokens) {
-        return match distributed::create(session, &name, tokens).await {
-            Ok(()) => Ok(Outcome::default()),
-            Err(error) => already(session, error, lenient),
-        };
-    }
+    let (elements, options, ignores, query) = match body {
+        TableBody::Elements { elements, options, ignores, query } => {
+            (elements, options, ignores, query)
+        }
+        TableBody::Like(like) => {
+            return create_like(session, &name, &like, temporary, lenient).await;
+        }
+        TableBody::Distributed(parts) => {
+            return match distributed::create(session, &name, &parts).await {
+                Ok(()) => Ok(Outcome::default()),
+                Err(error) => already(session, error, lenient),
+            };
+        }
+    };
     let mut draft = Draft::default();
-    if let Some(like) = like(tokens, session)? {
-        tokens.expect_end()?;
-        let table = table_of(session, &like, Verb::Alter)?;
-        draft = Draft::of(&table);
-        draft.columns.iter_mut().for_each(|column| column.id = None);
-        draft.row_number = None;
-        draft.options.auto_increment = None;
-        draft.foreign.clear();
-        draft.checks.iter_mut().for_each(|check| check.name.clear());
-        draft.finish(&name)?;
-        return made(session, &name, &draft, temporary, lenient).await;
-    }
-    parse_definition(session, &name.database, tokens, &mut draft)?;
+    draft.options.collation = database_collation(&session.shared, &name.database);
+    // Options come after the columns but affect their meaning.
+    draft.options.set_all(&options)?;
+    elements.into_iter().try_for_each(|element| draft.add(element))?;
     if draft.options.is_percolate {
-        return of_queries(session, &name, draft, temporary, lenient, tokens).await;
+        return of_queries(session, &name, draft, temporary, lenient).await;
     }
-    let ignores = tokens.accept("IGNORE");
-    tokens.accept("REPLACE");
-    tokens.accept("AS");
     let mut rows = None;
-    if !tokens.at_end() {
-        let query = tokens.skip_until(|_| false)?;
-        tokens.expect_end()?;
-        let mut select = Query::new("");
-        let places = Vec::new();
-        select.push_tokens(
-            tokens,
-            query,
-            &crate::write::rows::literal::Parameters { values: &[], places },
-        );
-        select.bind(parameters);
+    if let Some(QueryDefinition { source, query }) = query {
         session.refuses_warnings = session.variables.sql_mode.is_strict() && !ignores;
-        let found = select.table(session).await;
+        let found = query_rows(session, *query, &source).await;
         session.refuses_warnings = false;
         let (columns, found) = found?;
         let positions = add_selected(&mut draft, &columns)?;
@@ -107,6 +81,25 @@ pub(super) async fn run(
     fill(session, &name, positions, rows).await
 }
 
+/// Creates a table with the definition of another.
+async fn create_like(
+    session: &mut SessionState,
+    name: &TableName,
+    like: &QualifiedName,
+    temporary: bool,
+    lenient: bool,
+) -> Result<Outcome> {
+    let table = table_of(session, &named(session, like)?, Verb::Alter)?;
+    let mut draft = Draft::of(&table);
+    draft.columns.iter_mut().for_each(|column| column.id = None);
+    draft.row_number = None;
+    draft.options.auto_increment = None;
+    draft.foreign.clear();
+    draft.checks.iter_mut().for_each(|check| check.name.clear());
+    draft.finish(name)?;
+    made(session, name, &draft, temporary, lenient).await
+}
+
 const TEMPORARY_PERCOLATE: &str = "a temporary percolate table";
 
 /// Creates a percolate table for documents of this definition.
@@ -116,13 +109,12 @@ async fn of_queries(
     mut documents: Draft,
     temporary: bool,
     lenient: bool,
-    tokens: &Tokens<'_>,
 ) -> Result<Outcome> {
     if temporary {
         return Err(Error::unsupported(TEMPORARY_PERCOLATE));
     }
     documents.settle_defaults(session)?;
-    let queries = percolate::queries(name, documents, tokens)?;
+    let queries = percolate::queries(name, documents)?;
     made(session, name, &queries, false, lenient).await
 }
 
@@ -193,64 +185,6 @@ async fn fill(
             Err(error)
         }
     }
-}
-
-/// `LIKE table`.
-fn like(tokens: &mut Tokens<'_>, session: &SessionState) -> Result<Option<TableName>> {
-    let mut ahead = *tokens;
-    let parenthesis = ahead.take("(");
-    if !ahead.accept("LIKE") {
-        return Ok(None);
-    }
-    let name = table_name(&mut ahead, session)?;
-    if parenthesis {
-        ahead.need(")")?;
-    }
-    *tokens = ahead;
-    Ok(Some(name))
-}
-
-/// Parses columns, keys and options.
-fn parse_definition(
-    session: &SessionState,
-    database: &str,
-    tokens: &mut Tokens<'_>,
-    draft: &mut Draft,
-) -> Result<()> {
-    let mut ahead = *tokens;
-    let query = ahead.take("(") && (ahead.is_word("SELECT") || ahead.is_word("WITH"));
-    let listed = tokens.is("(") && !query;
-    // Options come after the columns but affect how they are read, so they are parsed first.
-    let mut options = *tokens;
-    if listed {
-        options.parenthesised()?;
-    }
-    draft.options.collation = database_collation(&session.shared, database);
-    draft.options.parse(&mut options)?;
-    if listed {
-        tokens.need("(")?;
-        loop {
-            match parse_line(tokens)? {
-                Some(line) => draft.add_line(line)?,
-                None => {
-                    let name = tokens.name()?;
-                    let collation = draft.options.collation;
-                    let (spec, extras) = ColumnSpec::parse(tokens, &name, collation)?;
-                    draft.add_column(usize::MAX, name, spec, extras)?;
-                }
-            }
-            if !tokens.take(",") {
-                break;
-            }
-        }
-        tokens.need(")")?;
-    }
-    *tokens = options;
-    if tokens.accept_all("PARTITION BY") {
-        // Partitioning affects only where rows are stored, so it is skipped.
-        tokens.skip_until(|tokens| tokens.is_word("AS") || tokens.is_word("SELECT"))?;
-    }
-    Ok(())
 }
 
 /// Whether a table of this name may be created by this user.

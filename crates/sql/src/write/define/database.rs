@@ -1,7 +1,7 @@
 //! CREATE, ALTER and DROP DATABASE.
 
 use remora_engine::Definition;
-use remora_mysql::{Collation, ErrorCode, messages};
+use remora_mysql::{ErrorCode, messages};
 
 use super::{define, hidden_tables};
 use crate::{
@@ -11,18 +11,23 @@ use crate::{
         database_exists, database_position, databases,
     },
     identity::STORED_POINT,
-    parse::Tokens,
+    parse::define::TableOption,
     shared::position_name,
     state::SessionState,
     transaction::TableStorage,
     write::rows::check_local,
 };
 
-/// Runs CREATE DATABASE. `tokens` are at its name.
-pub(super) async fn create(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
-    let lenient = tokens.accept_all("IF NOT EXISTS");
-    let name = tokens.name()?;
-    let collation = options(tokens)?.unwrap_or(Collation::UTF8MB4_0900_AI_CI);
+/// Runs CREATE DATABASE.
+pub(super) async fn create(
+    session: &mut SessionState,
+    lenient: bool,
+    name: String,
+    options: &[TableOption],
+) -> Result<Outcome> {
+    let mut set = TableOptions::default();
+    set.set_all(options)?;
+    let collation = set.collation;
     let wrong = name.is_empty() || name.contains('#') || name.contains(STORED_POINT);
     if wrong || name.ends_with(' ') || name.chars().count() > 64 {
         let message = format!("Incorrect database name '{name}'");
@@ -43,9 +48,12 @@ pub(super) async fn create(session: &mut SessionState, tokens: &mut Tokens<'_>) 
 }
 
 /// Runs ALTER DATABASE. Its options are checked but have no effect.
-pub(super) fn alter(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
-    if !tokens.is_word("CHARACTER") && !tokens.is_word("COLLATE") && !tokens.is_word("DEFAULT") {
-        let name = tokens.name()?;
+pub(super) fn alter(
+    session: &mut SessionState,
+    name: Option<String>,
+    options: &[TableOption],
+) -> Result<Outcome> {
+    if let Some(name) = name {
         check_database(&session.identity, &name)?;
         if !database_exists(&session.shared, &name) {
             return Err(Error::new(ErrorCode::UnknownDatabase, messages::unknown_database(name)));
@@ -53,29 +61,16 @@ pub(super) fn alter(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Resu
     } else {
         check_database(&session.identity, session.current_database()?)?;
     }
-    options(tokens)?;
+    TableOptions::default().set_all(options)?;
     Ok(Outcome { affected_rows: 1, ..Outcome::default() })
 }
 
-fn options(tokens: &mut Tokens<'_>) -> Result<Option<Collation>> {
-    let mut options = TableOptions::default();
-    loop {
-        if tokens.accept_all("DEFAULT ENCRYPTION") || tokens.accept("ENCRYPTION") {
-            tokens.take("=");
-            tokens.text()?;
-        } else if tokens.at_end() {
-            return Ok(options.collation_said.then_some(options.collation));
-        } else if !options.parse_one(tokens, &mut None)? {
-            return Err(tokens.syntax_error());
-        }
-    }
-}
-
-/// Runs DROP DATABASE. `tokens` are at its name.
-pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
-    let lenient = tokens.accept_all("IF EXISTS");
-    let name = tokens.name()?;
-    tokens.expect_end()?;
+/// Runs DROP DATABASE.
+pub(super) async fn drop(
+    session: &mut SessionState,
+    lenient: bool,
+    name: String,
+) -> Result<Outcome> {
     check_database(&session.identity, &name)?;
     if SYSTEM_DATABASES.iter().any(|system| system.eq_ignore_ascii_case(&name)) {
         return Err(database_denied(&session.identity, &name));

@@ -1,10 +1,5 @@
 //! CREATE and ALTER TABLE for distributed tables, whose rows are those of other tables.
 //!
-//! ```text
-//! distributed := "CREATE" "TABLE" ["IF" "NOT" "EXISTS"] name "TYPE" ["="] 'distributed' option*
-//! altered     := "ALTER" "TABLE" name (option+ | "RENAME" ["TO" | "AS"] name)
-//! option      := "LOCAL" ["="] '[database.]table' | ("AGENT" | "AGENT_PERSISTENT") ["="] 'agent' | setting ["="] value
-//! ```
 //! ALTER replaces all parts. [`crate::agents`] defines agents and their settings. No other server is asked here.
 
 use std::sync::Arc;
@@ -12,48 +7,24 @@ use std::sync::Arc;
 use remora_engine::{Definition, MAX_PARTS, Schema};
 use remora_mysql::ErrorCode;
 
-use super::{create::check_name, define, drop::rename_all, table_exists};
+use super::{create::check_name, define, drop::rename_all, named, table_exists};
 use crate::{
     Error, Outcome, Result,
     agents::{check_named, check_setting, normalised},
-    catalog::{DISTRIBUTED, TableName, Verb},
+    catalog::{TableName, Verb},
     error::from_engine,
-    parse::Tokens,
+    parse::define::{AGENT, AGENT_PERSISTENT, AlterAction, Alteration, LOCAL, PartOption},
     state::SessionState,
-    write::rows::table_name,
 };
 
-/// The option that names a local part.
-const LOCAL: &str = "local";
-/// The option that names a part on other servers.
-const AGENT: &str = "agent";
-/// Likewise, with persistent connections.
-const AGENT_PERSISTENT: &str = "agent_persistent";
-
-/// Whether the options of a distributed table follow. Consumes `TYPE = 'distributed'`.
-pub(super) fn is_next(tokens: &mut Tokens<'_>) -> bool {
-    let mut ahead = *tokens;
-    let is_type = ahead.accept("TYPE");
-    ahead.take("=");
-    let named = match ahead.is_text() {
-        true => ahead.utf8().ok(),
-        false => ahead.accept_name(),
-    };
-    let is_it = is_type && named.is_some_and(|named| named.eq_ignore_ascii_case(DISTRIBUTED));
-    if is_it {
-        *tokens = ahead;
-    }
-    is_it
-}
-
-/// Creates a distributed table. `tokens` are after its type.
+/// Creates a distributed table.
 pub(super) async fn create(
     session: &SessionState,
     name: &TableName,
-    tokens: &mut Tokens<'_>,
+    options: &[PartOption],
 ) -> Result<()> {
     // In a dump the table may come before its parts, because tables are sorted by name.
-    let parts = Parts::read(session, name, true, tokens)?;
+    let parts = Parts::of(session, name, true, options)?;
     let shared = Arc::clone(&session.shared);
     let _alone = session.wait_for(shared.naming.lock()).await?;
     check_name(session, name)?;
@@ -77,22 +48,27 @@ pub(super) fn find(session: &SessionState, name: &TableName) -> Option<String> {
     schema.is_distributed().then_some(engine_name)
 }
 
-/// Runs ALTER TABLE on a distributed table. `tokens` are after its name.
+/// Runs ALTER TABLE on a distributed table.
 pub(super) async fn alter(
     session: &mut SessionState,
     name: TableName,
     engine_name: String,
-    tokens: &mut Tokens<'_>,
+    actions: &[AlterAction],
 ) -> Result<Outcome> {
     name.check(&session.identity, Verb::Alter)?;
-    if tokens.accept("RENAME") {
-        tokens.accept_any(&["TO", "AS"]);
-        let to = table_name(tokens, session)?;
-        tokens.expect_end()?;
+    if let [AlterAction { what: Alteration::RenameTable(to), .. }] = actions {
+        let to = named(session, to)?;
         rename_all(session, vec![(name, to)]).await?;
         return Ok(Outcome::default());
     }
-    let schema = Parts::read(session, &name, false, tokens)?.schema(engine_name);
+    let mut options = Vec::new();
+    for AlterAction { word, what } in actions {
+        match what {
+            Alteration::Parts(parts) => options.extend(parts),
+            _ => check_named(word)?,
+        }
+    }
+    let schema = Parts::of(session, &name, false, options)?.schema(engine_name);
     define(session, vec![Definition::Alter { schema, fills: Vec::new() }], Vec::new()).await?;
     Ok(Outcome::default())
 }
@@ -107,30 +83,27 @@ struct Parts {
 }
 
 impl Parts {
-    /// Reads options to the end. Missing parts are an error, or a warning if `may_lack`.
-    fn read(
+    /// The parts that options name. Missing ones are an error, or a warning if `may_lack`.
+    fn of<'o>(
         session: &SessionState,
         name: &TableName,
         may_lack: bool,
-        tokens: &mut Tokens<'_>,
+        options: impl IntoIterator<Item = &'o PartOption>,
     ) -> Result<Self> {
         let mut parts = Self::default();
         let mut present: Vec<String> = Vec::new();
-        while !tokens.at_end() {
-            let option = tokens.name()?.to_lowercase();
+        for PartOption { name: option, value, .. } in options {
             // The limit bounds the comparison of each name with those before, and the warnings.
             let is_part = matches!(option.as_str(), LOCAL | AGENT | AGENT_PERSISTENT);
             if is_part && parts.locals.len() + parts.agents.len() == MAX_PARTS {
                 let message = format!("a distributed table has up to {MAX_PARTS} parts");
                 return Err(Error::new(ErrorCode::NotSupported, message));
             }
-            tokens.take("=");
             match option.as_str() {
                 LOCAL => {
-                    let named = tokens.utf8()?;
-                    let part = match named.split_once('.') {
+                    let part = match value.split_once('.') {
                         Some((database, table)) => TableName::new(database, table),
-                        None => TableName::new(name.database.as_str(), named),
+                        None => TableName::new(name.database.as_str(), value.as_str()),
                     };
                     let may_lack = may_lack && part != *name;
                     let (part, is_there) = part_of(session, &part, &parts.locals, may_lack)?;
@@ -139,21 +112,15 @@ impl Parts {
                 }
                 AGENT | AGENT_PERSISTENT => {
                     check_may_declare_agents(session)?;
-                    let is_kept = option == AGENT_PERSISTENT;
-                    parts.agents.push(normalised(&tokens.utf8()?, &name.database, is_kept)?);
+                    let is_kept = option.as_str() == AGENT_PERSISTENT;
+                    parts.agents.push(normalised(value, &name.database, is_kept)?);
                 }
                 setting => {
-                    check_named(setting)?;
-                    let value = match tokens.is_text() {
-                        true => tokens.utf8()?,
-                        false => tokens.number().map(|number| number.to_string())?,
-                    };
-                    check_setting(setting, &value)?;
+                    check_setting(setting, value)?;
                     parts.settings.retain(|(known, _)| known != setting);
-                    parts.settings.push((option, value));
+                    parts.settings.push((option.clone(), value.clone()));
                 }
             }
-            tokens.take(",");
         }
         if parts.locals.is_empty() && parts.agents.is_empty() {
             let message = format!(

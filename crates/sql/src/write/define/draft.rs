@@ -11,10 +11,10 @@ use super::{
 use crate::{
     Error, Result, SqlType,
     catalog::{
-        Check, ColumnExtras, ColumnSpec, DefaultSpec, Key, KeyKind, Line, PartOf, SqlTable,
-        TableName, TableOptions, quoted_name,
+        Check, ColumnExtras, ColumnSpec, DefaultSpec, ForeignKey, Key, KeyKind, Line, PartOf,
+        SqlTable, TableName, TableOptions,
     },
-    parse::Tokens,
+    parse::define::{ColumnDefinition, ColumnPosition, TableElement, is_parenthesised},
 };
 
 /// A draft of a definition.
@@ -27,7 +27,7 @@ pub(super) struct Draft {
     /// CHECK conditions.
     pub checks: Vec<Check>,
     /// Foreign keys.
-    pub foreign: Vec<Line>,
+    pub foreign: Vec<ForeignKey>,
     /// The number of foreign keys that the table already had.
     pub known_foreign: usize,
     /// Options.
@@ -82,22 +82,48 @@ impl Draft {
         self.columns.iter().position(|column| column.name.to_lowercase() == lower)
     }
 
-    /// Adds a parsed column at a position.
+    /// Adds what CREATE TABLE lists.
+    pub(super) fn add(&mut self, element: TableElement) -> Result<()> {
+        match element {
+            TableElement::Column(column) => self.add_column(*column, None),
+            TableElement::Line(line) => self.add_line(line),
+        }
+    }
+
+    /// Adds a column: at its position, or as the last one.
     pub(super) fn add_column(
         &mut self,
-        place: usize,
-        name: String,
-        spec: ColumnSpec,
-        extras: ColumnExtras,
+        column: ColumnDefinition,
+        position: Option<ColumnPosition>,
     ) -> Result<()> {
+        let spec = ColumnSpec::of(&column, self.options.collation)?;
+        let place = self.place_of(position)?.unwrap_or(self.columns.len());
+        let ColumnDefinition { name, extras, .. } = column;
         if self.column(&name).is_some() {
             let message = messages::duplicate_column(name);
             return Err(Error::new(ErrorCode::DuplicateColumn, message));
         }
         self.add_extras(&name, extras)?;
-        let place = place.min(self.columns.len());
         self.columns.insert(place, DraftColumn { name, spec, id: None });
         Ok(())
+    }
+
+    /// The position that FIRST or AFTER names.
+    pub(super) fn place_of(&self, position: Option<ColumnPosition>) -> Result<Option<usize>> {
+        Ok(match position {
+            None => None,
+            Some(ColumnPosition::First) => Some(0),
+            Some(ColumnPosition::After(name)) => {
+                Some(self.known_column(&name, "table definition")? + 1)
+            }
+        })
+    }
+
+    /// The position of a column; error 1054 if `whole` does not have it.
+    pub(super) fn known_column(&self, name: &str, whole: &str) -> Result<usize> {
+        self.column(name).ok_or_else(|| {
+            Error::new(ErrorCode::UnknownColumn, messages::unknown_column(name, whole))
+        })
     }
 
     /// Adds the keys and conditions in a column's declaration.
@@ -110,10 +136,9 @@ impl Draft {
             self.add_key(Key::over(KeyKind::Unique, "", &columns))?;
         }
         self.checks.extend(extras.checks);
-        if let Some(to) = extras.references {
-            let text = format!("({}) REFERENCES {to}", quoted_name(name));
+        if let Some(references) = extras.references {
             let columns = columns.to_vec();
-            self.foreign.push(Line::Foreign { name: None, index: None, columns, text });
+            self.foreign.push(ForeignKey { name: None, index: None, columns, references });
         }
         if extras.nullable {
             self.nullable.push(name.to_lowercase());
@@ -126,7 +151,7 @@ impl Draft {
         match line {
             Line::Key(key) => self.add_key(key)?,
             Line::Check(check) => self.checks.push(check),
-            foreign @ Line::Foreign { .. } => self.foreign.push(foreign),
+            Line::Foreign(key) => self.foreign.push(key),
         }
         Ok(())
     }
@@ -202,8 +227,7 @@ impl Draft {
         let prefix = format!("{}_ibfk_", table.table);
         let mut names: FxHashSet<String> = FxHashSet::default();
         let mut last = 0_u64;
-        for line in &self.foreign {
-            let Line::Foreign { name: Some(name), .. } = line else { continue };
+        for name in self.foreign.iter().filter_map(|key| key.name.as_ref()) {
             let number = name.strip_prefix(&prefix).and_then(|number| number.parse().ok());
             last = last.max(number.filter(|_| self.known_foreign > 0).unwrap_or(0));
             if !names.insert(name.to_lowercase()) {
@@ -212,26 +236,20 @@ impl Draft {
             }
         }
         for at in 0..self.foreign.len() {
-            let Some(Line::Foreign { name, index, columns, .. }) = self.foreign.get_mut(at) else {
-                continue;
-            };
-            let wanted = name.clone().or_else(|| index.take());
-            let columns = columns.clone();
-            if name.is_none() {
+            let Some(key) = self.foreign.get_mut(at) else { continue };
+            let wanted = key.name.clone().or_else(|| key.index.take());
+            let columns = key.columns.clone();
+            if key.name.is_none() {
                 let mut numbers = last.saturating_add(1)..;
                 let free = numbers.find(|number| !names.contains(&format!("{prefix}{number}")));
                 last = free.unwrap_or(last);
-                *name = Some(format!("{prefix}{last}"));
+                key.name = Some(format!("{prefix}{last}"));
             }
             if at >= self.known_foreign && !self.has_index_over(&columns) {
                 self.keys.push(Key::over(KeyKind::Plain, &wanted.unwrap_or_default(), &columns));
             }
         }
-        let name = |line: &Line| match line {
-            Line::Foreign { name, .. } => name.clone(),
-            _ => None,
-        };
-        self.foreign.sort_by_key(name);
+        self.foreign.sort_by(|one, other| one.name.cmp(&other.name));
         self.known_foreign = self.foreign.len();
         Ok(())
     }
@@ -391,15 +409,6 @@ impl Draft {
         }
         Ok(())
     }
-}
-
-/// Whether a text is one expression in parentheses.
-pub(in crate::write) fn is_parenthesised(text: &str) -> bool {
-    let whole = crate::parse::read(text, |tokens: &mut Tokens<'_>| {
-        tokens.parenthesised()?;
-        tokens.expect_end()
-    });
-    text.starts_with('(') && whole.is_ok()
 }
 
 fn check_column(column: &DraftColumn) -> Result<()> {

@@ -10,34 +10,27 @@ use super::{
     create::check_name,
     define, dropping,
     foreign::{Moved, follow},
-    hidden_tables, table_exists, view,
+    hidden_tables, named, table_exists, view,
 };
 use crate::{
     Error, Outcome, Result,
     catalog::{TableName, Verb, View},
-    parse::Tokens,
+    parse::define::QualifiedName,
     shared::position_name,
     state::SessionState,
     transaction::{Overlay, TableStorage, TemporaryTable},
-    write::{
-        rows::{TargetTable, table_name},
-        unique::UniqueKey,
-    },
+    write::{rows::TargetTable, unique::UniqueKey},
 };
 
-/// Runs DROP [TEMPORARY] TABLE. `tokens` are after DROP.
-pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
-    let temporary = tokens.accept("TEMPORARY");
-    if tokens.accept("VIEW") && !temporary {
-        return view::drop(session, tokens).await;
-    }
-    if !tokens.accept_any(&["TABLE", "TABLES"]) {
-        return Err(Error::unsupported("DROP of anything but tables, views and databases"));
-    }
-    let lenient = tokens.accept_all("IF EXISTS");
-    let names = names(session, tokens)?;
-    tokens.accept_any(&["RESTRICT", "CASCADE"]);
-    tokens.expect_end()?;
+/// Runs DROP [TEMPORARY] TABLE.
+pub(super) async fn drop(
+    session: &mut SessionState,
+    temporary: bool,
+    lenient: bool,
+    names: &[QualifiedName],
+) -> Result<Outcome> {
+    let names: Vec<TableName> =
+        names.iter().map(|name| named(session, name)).collect::<Result<_>>()?;
     let mut definitions = Vec::new();
     let mut positions = Vec::new();
     let mut missing = Vec::new();
@@ -100,31 +93,9 @@ fn drop_temporary(session: &mut SessionState, name: &TableName) -> Result<()> {
     Ok(())
 }
 
-fn names(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Vec<TableName>> {
-    let mut names = Vec::new();
-    loop {
-        names.push(table_name(tokens, session)?);
-        if !tokens.take(",") {
-            return Ok(names);
-        }
-    }
-}
-
-/// Runs TRUNCATE, which replaces the table by an empty one. `tokens` are after TRUNCATE.
-pub(super) async fn truncate(
-    session: &mut SessionState,
-    tokens: &mut Tokens<'_>,
-) -> Result<Outcome> {
-    // Sphinx's form is `TRUNCATE RTINDEX name`. A table may be called `RTINDEX`.
-    let mut ahead = *tokens;
-    if ahead.accept("RTINDEX") && !ahead.at_end() && !ahead.is(".") {
-        *tokens = ahead;
-    } else {
-        tokens.accept("TABLE");
-    }
-    let name = table_name(tokens, session)?;
-    tokens.expect_end()?;
-    let target = TargetTable::find(session, &name, Verb::Drop)?;
+/// Runs TRUNCATE, which replaces the table by an empty one.
+pub(super) async fn truncate(session: &mut SessionState, name: &QualifiedName) -> Result<Outcome> {
+    let target = TargetTable::find(session, &named(session, name)?, Verb::Drop)?;
     target.check_rows_of_its_own("TRUNCATE")?;
     if let TableStorage::Temporary(name) = &target.place {
         let uniques = UniqueKey::of(&target.table, &target.place).into_iter();
@@ -155,21 +126,13 @@ pub(super) async fn truncate(
     Ok(Outcome::default())
 }
 
-/// Runs RENAME TABLE. `tokens` are after RENAME.
-pub(super) async fn rename(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
-    if !tokens.accept_any(&["TABLE", "TABLES"]) {
-        return Err(Error::unsupported("RENAME of anything but tables"));
-    }
-    let mut pairs = Vec::new();
-    loop {
-        let from = table_name(tokens, session)?;
-        tokens.expect("TO")?;
-        pairs.push((from, table_name(tokens, session)?));
-        if !tokens.take(",") {
-            break;
-        }
-    }
-    tokens.expect_end()?;
+/// Runs RENAME TABLE.
+pub(super) async fn rename(
+    session: &mut SessionState,
+    pairs: &[(QualifiedName, QualifiedName)],
+) -> Result<Outcome> {
+    let both = |(from, to): &(_, _)| Ok((named(session, from)?, named(session, to)?));
+    let pairs: Vec<(TableName, TableName)> = pairs.iter().map(both).collect::<Result<_>>()?;
     if let [(from, to)] = &pairs[..]
         && let Some(view) = view::renamed(session, from)?
     {

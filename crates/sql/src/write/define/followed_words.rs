@@ -9,12 +9,11 @@ use remora_mysql::{ErrorCode, messages};
 use crate::{
     Error, Outcome, Result, TableWords,
     catalog::{SqlTable, TableName, TableOptions, Verb, WORDS},
-    parse::Tokens,
+    parse::define::{AlterAction, Alteration, TableOption},
     state::SessionState,
 };
 
-/// Runs the statement if the table is followed and only its ranked search is altered; otherwise `None`. `tokens` are
-/// after the table's name.
+/// Runs the statement if the table is followed and only its ranked search is altered; otherwise `None`.
 ///
 /// # Errors
 /// 1142 if the table may not be altered, 1072 if a column does not exist or is not text, 1064 if settings contradict
@@ -22,7 +21,7 @@ use crate::{
 pub(super) async fn alter(
     session: &mut SessionState,
     name: &TableName,
-    tokens: &mut Tokens<'_>,
+    actions: &[AlterAction],
 ) -> Result<Option<Outcome>> {
     if session.transaction.temporary(name).is_some() {
         return Ok(None);
@@ -35,7 +34,7 @@ pub(super) async fn alter(
     name.check(&session.identity, Verb::Alter)?;
     let Ok(schema) = session.reader().schema(&engine_name) else { return Ok(None) };
     let table = SqlTable::of(&schema);
-    let Some(options) = altered(&table, tokens)? else { return Ok(None) };
+    let Some(options) = altered(&table, actions)? else { return Ok(None) };
     let words = declared(&table, &options)?;
     let shared = Arc::clone(&session.shared);
     let done = tokio::task::spawn_blocking(move || shared.host.declare_words(&engine_name, words));
@@ -45,23 +44,16 @@ pub(super) async fn alter(
 }
 
 /// The table's options with the new settings; `None` if the statement changes anything else.
-fn altered(table: &SqlTable, tokens: &mut Tokens<'_>) -> Result<Option<TableOptions>> {
-    let mut ahead = *tokens;
-    let words = table.options.words.clone();
-    let mut options = TableOptions { words, ..TableOptions::default() };
-    loop {
-        if !options.word_setting(&mut ahead)? {
-            return Ok(None);
-        }
-        let goes_on = ahead.take(",");
-        if ahead.at_end() {
-            if goes_on {
-                return Err(ahead.syntax_error());
-            }
-            break;
+fn altered(table: &SqlTable, actions: &[AlterAction]) -> Result<Option<TableOptions>> {
+    let is_words = |option: &TableOption| matches!(option, TableOption::Words { .. });
+    let mut options =
+        TableOptions { words: table.options.words.clone(), ..TableOptions::default() };
+    for AlterAction { what, .. } in actions {
+        match what {
+            Alteration::Options(set) if set.iter().all(is_words) => options.set_all(set)?,
+            _ => return Ok(None),
         }
     }
-    *tokens = ahead;
     Ok(Some(options))
 }
 

@@ -6,16 +6,17 @@ use remora_mysql::ErrorCode;
 use super::draft::Draft;
 use crate::{
     Error, Result,
-    catalog::{Line, PartOf, SqlTable, TableName, column_list, quoted_name},
+    catalog::{ForeignKey, Line, PartOf, SqlTable, TableName, quoted_name},
     error::from_engine_write,
+    parse::define::{QualifiedName, References},
     state::SessionState,
 };
 
 /// Error 1828 or 1553 if a foreign key of the table loses a column or its last index.
 pub(super) fn check_needed(session: &SessionState, table: &SqlTable, draft: &Draft) -> Result<()> {
     let is_checked = session.system_variable("foreign_key_checks")? != Value::Int(0);
-    for line in draft.foreign.iter().take(draft.known_foreign) {
-        let Line::Foreign { name: Some(name), columns, .. } = line else { continue };
+    for key in draft.foreign.iter().take(draft.known_foreign) {
+        let ForeignKey { name: Some(name), columns, .. } = key else { continue };
         if let Some(column) = columns.iter().find(|column| draft.column(column).is_none()) {
             let message = format!(
                 "Cannot drop column '{column}': needed in a foreign key constraint '{name}'"
@@ -44,14 +45,9 @@ pub(super) fn rename_column(draft: &mut Draft, place: usize, new: String) {
             part.of = PartOf::Column(new.clone());
         }
     }
-    for line in &mut draft.foreign {
-        let Line::Foreign { columns, text, .. } = line else { continue };
-        let before = column_list(columns);
-        for column in columns.iter_mut().filter(|column| column.eq_ignore_ascii_case(&old)) {
+    for column in draft.foreign.iter_mut().flat_map(|key| &mut key.columns) {
+        if column.eq_ignore_ascii_case(&old) {
             new.clone_into(column);
-        }
-        if let Some(rest) = text.strip_prefix(&before) {
-            *text = format!("{}{rest}", column_list(columns));
         }
     }
     if old != new {
@@ -70,82 +66,41 @@ pub(super) struct Moved<'n> {
 }
 
 impl Moved<'_> {
-    /// The new text of a foreign key after its columns, for a table in `database`; `None` if it references another
-    /// table.
-    fn references(&self, text: &str, database: &str) -> Option<String> {
-        let written = |name: &TableName| match name.database == database {
-            true => quoted_name(&name.table),
-            false => format!("{}.{}", quoted_name(&name.database), quoted_name(&name.table)),
-        };
-        let full =
-            format!("{}.{}", quoted_name(&self.from.database), quoted_name(&self.from.table));
-        let known = [written(self.from), full];
-        let rest = text.strip_prefix(" REFERENCES ")?;
-        let rest = known.iter().find_map(|name| rest.strip_prefix(name)?.strip_prefix(" ("))?;
-        let (columns, behind) = names(rest)?;
-        let column = |name: String| {
-            let moved = self.columns.iter().find(|(old, _)| old.eq_ignore_ascii_case(&name));
-            moved.map_or(name, |(_, new)| new.clone())
-        };
-        let columns: Vec<String> = columns.into_iter().map(column).collect();
-        Some(format!(" REFERENCES {} {}{behind}", written(self.to), column_list(&columns)))
+    /// Adapts a foreign key of a table in `database`, if it references this table.
+    fn adapt(&self, key: &mut ForeignKey, database: &str) {
+        let References { table, columns, .. } = &mut key.references;
+        let referenced = table.database.as_deref().unwrap_or(database);
+        if referenced != self.from.database || table.name != self.from.table {
+            return;
+        }
+        for column in columns {
+            let mut renamed = self.columns.iter();
+            if let Some((_, new)) = renamed.find(|(old, _)| old.eq_ignore_ascii_case(column)) {
+                new.clone_into(column);
+            }
+        }
+        let other = (self.to.database != database).then(|| self.to.database.clone());
+        *table = QualifiedName { database: other, name: self.to.table.clone() };
     }
 
     /// Adapts the foreign keys of the table itself.
     pub(super) fn follow_own(&self, draft: &mut Draft) {
-        for line in &mut draft.foreign {
-            let Line::Foreign { columns, text, .. } = line else { continue };
-            let own = column_list(columns);
-            let rest = text.strip_prefix(&own);
-            if let Some(new) = rest.and_then(|rest| self.references(rest, &self.from.database)) {
-                *text = format!("{own}{new}");
-            }
-        }
+        draft.foreign.iter_mut().for_each(|key| self.adapt(key, &self.from.database));
     }
 
     /// The changed lines of another table's definition: the prefix that identifies each, and its new text.
     fn followed(&self, table: &SqlTable, database: &str) -> Vec<(String, String)> {
         let mut changed = Vec::new();
-        for line in &table.foreign {
-            let Line::Foreign { name: Some(name), columns, text, .. } = line else { continue };
-            let own = column_list(columns);
-            let Some(rest) = text.strip_prefix(&own) else { continue };
-            let Some(new) = self.references(rest, database) else { continue };
-            let begin = format!("CONSTRAINT {} FOREIGN KEY ", quoted_name(name));
-            if new != *rest {
-                let all = format!("{begin}{own}{new}");
-                changed.push((begin, all));
+        for key in &table.foreign {
+            let Some(name) = &key.name else { continue };
+            let mut new = key.clone();
+            self.adapt(&mut new, database);
+            if new != *key {
+                let begin = format!("CONSTRAINT {} FOREIGN KEY ", quoted_name(name));
+                changed.push((begin, Line::Foreign(new).written()));
             }
         }
         changed
-    }
-}
-
-/// Parses quoted names separated by commas up to the closing parenthesis; returns them with the rest of the text.
-fn names(text: &str) -> Option<(Vec<String>, &str)> {
-    let (mut found, mut rest) = (Vec::new(), text);
-    loop {
-        let mut name = String::new();
-        rest = rest.strip_prefix('`')?;
-        loop {
-            let (part, behind) = rest.split_once('`')?;
-            name.push_str(part);
-            match behind.strip_prefix('`') {
-                Some(more) => {
-                    name.push('`');
-                    rest = more;
-                }
-                None => {
-                    rest = behind;
-                    break;
-                }
-            }
-        }
-        found.push(name);
-        match rest.strip_prefix(", ") {
-            Some(more) => rest = more,
-            None => return Some((found, rest.strip_prefix(')')?)),
-        }
     }
 }
 

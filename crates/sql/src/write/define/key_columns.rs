@@ -1,8 +1,12 @@
 //! Functional keys. As in MySQL, a hidden column holds the value of the expression and is computed when a row is
 //! written, so such a key is checked and indexed like any other. The column has the type of the expression.
 
-use std::sync::Arc;
+use std::{
+    ops::ControlFlow::{Break, Continue},
+    sync::Arc,
+};
 
+use datafusion::sql::sqlparser::ast::Expr;
 use remora_engine::{ColumnDef, ColumnType, HIDDEN_PREFIX, PathDef};
 use remora_mysql::{Collation, ErrorCode, messages};
 
@@ -14,7 +18,7 @@ use crate::{
         array_path, key_column, quoted_name,
     },
     meaning::json::Path,
-    parse::read,
+    parse::{define::stored_expression, visit_expressions},
     scan::paths::texts_of,
     state::SessionState,
     transaction::{Overlay, TemporaryTable},
@@ -36,7 +40,7 @@ pub(super) async fn add_key_columns(
     {
         for (nth, part) in key.parts.iter().enumerate() {
             if let PartOf::Expression(expression) = &part.of
-                && !(key.kind == KeyKind::Plain && is_of_arrays(expression)?)
+                && !(key.kind == KeyKind::Plain && is_of_arrays(expression))
             {
                 wanted.push((key_column(&key.name, nth), expression.clone()));
             }
@@ -139,16 +143,14 @@ pub(super) fn collection_paths(previous: &SqlTable, columns: &[ColumnDef]) -> Ve
 }
 
 /// Whether a key is multi-valued: then its values are those of a path, not of a column.
-fn is_of_arrays(expression: &str) -> Result<bool> {
-    read(expression, |tokens| {
-        while !tokens.at_end() {
-            if tokens.accept("ARRAY") && tokens.is(")") {
-                return Ok(true);
-            }
-            tokens.next();
-        }
-        Ok(false)
-    })
+fn is_of_arrays(expression: &str) -> bool {
+    has_part(expression, |part| matches!(part, Expr::Cast { array: true, .. }))
+}
+
+/// Whether a part of an expression is of this kind.
+fn has_part(expression: &str, is_it: impl Fn(&Expr) -> bool) -> bool {
+    let each = |part: &Expr| if is_it(part) { Break(()) } else { Continue(()) };
+    stored_expression(expression).is_some_and(|expr| visit_expressions(&expr, each).is_break())
 }
 
 /// Error 3837 if a functional key names a column that the draft no longer has.
@@ -158,7 +160,7 @@ pub(super) fn check_named_columns(old: &SqlTable, draft: &Draft) -> Result<()> {
         let parts = draft.keys.iter().flat_map(|key| &key.parts);
         for part in parts {
             if let PartOf::Expression(expression) = &part.of
-                && names(expression, &column.name)?
+                && names(expression, &column.name)
             {
                 let message = format!(
                     "Column '{}' has a functional index dependency and cannot be dropped or renamed.",
@@ -171,19 +173,15 @@ pub(super) fn check_named_columns(old: &SqlTable, draft: &Draft) -> Result<()> {
     Ok(())
 }
 
-/// Whether an expression names a column. A name before a parenthesis is a function.
-fn names(expression: &str, column: &str) -> Result<bool> {
-    read(expression, |tokens| {
-        while !tokens.at_end() {
-            let mut ahead = *tokens;
-            if ahead.name().is_ok_and(|name| name.to_lowercase() == column.to_lowercase())
-                && !ahead.is("(")
-            {
-                return Ok(true);
-            }
-            tokens.next();
-        }
-        Ok(false)
+/// Whether an expression names a column.
+fn names(expression: &str, column: &str) -> bool {
+    has_part(expression, |part| {
+        let name = match part {
+            Expr::Identifier(name) => Some(name),
+            Expr::CompoundIdentifier(names) => names.last(),
+            _ => None,
+        };
+        name.is_some_and(|name| name.value.to_lowercase() == column.to_lowercase())
     })
 }
 

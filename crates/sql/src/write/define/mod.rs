@@ -1,6 +1,6 @@
 //! Definitions: CREATE, ALTER, DROP, RENAME, TRUNCATE.
 //!
-//! A statement becomes a [`Draft`], and the draft becomes the engine's definition. A table and the hidden tables of its
+//! A statement's tree becomes a [`Draft`](draft::Draft), and the draft becomes the engine's definition. A table and the hidden tables of its
 //! unique keys change in one step.
 
 mod alter;
@@ -20,7 +20,6 @@ mod stored;
 mod temporary;
 mod view;
 
-pub(super) use draft::is_parenthesised;
 pub(crate) use followed_keys::COMPUTING;
 pub use percolate::percolate_table;
 pub(super) use stored::{Owner, check_stored};
@@ -33,9 +32,12 @@ use remora_mysql::ErrorCode;
 use super::{rows::TargetTable, unique::UniqueKey};
 use crate::{
     Error, Outcome, Result,
-    catalog::{SqlTable, TableName, ViewHead},
+    catalog::{SqlTable, TableName},
     error::from_engine_write,
-    parse::{Statement, Tokens},
+    parse::{
+        Statement,
+        define::{DefinitionStatement, QualifiedName},
+    },
     shared::position_name,
     state::SessionState,
     transaction::{TableStorage, read_only_transaction},
@@ -43,13 +45,9 @@ use crate::{
 
 /// Runs a definition. All except those of temporary tables commit the open transaction.
 pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -> Result<Outcome> {
-    let source = &statement.source;
-    let mut tokens = Tokens::new(&source.text, &source.tokens, source.mode);
-    let temporary = {
-        let mut ahead = tokens;
-        ahead.next();
-        ahead.is_word("TEMPORARY")
-    };
+    use DefinitionStatement as Of;
+    let definition = statement.definition()?;
+    let temporary = definition.is_temporary();
     if !temporary {
         session.commit().await?;
         // SET TRANSACTION applied to this implicit transaction.
@@ -60,71 +58,40 @@ pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -
     if session.transaction.only_reads().unwrap_or(session_reads) {
         return Err(read_only_transaction());
     }
-    let creates_table = {
-        let mut ahead = tokens;
-        ahead.accept("CREATE") && (ahead.is_word("TABLE") || ahead.is_word("TEMPORARY"))
-    };
-    if creates_table {
-        tokens.next();
-        return create::run(session, &mut tokens, statement.parameters).await;
-    }
-    if let Some(alters) = takes_view(&mut tokens) {
-        return view::create(session, &mut tokens, alters).await;
-    }
+    let may_wait_for_query = matches!(definition, Of::CreateTable(_) | Of::CreateView(_));
     let shared = Arc::clone(&session.shared);
     // Temporary tables need no lock on names: no other session sees them.
-    let _alone = if temporary { None } else { Some(session.wait_for(shared.naming.lock()).await?) };
-    run_alone(session, statement, &mut tokens).await
+    let _alone = match temporary || may_wait_for_query {
+        true => None,
+        false => Some(session.wait_for(shared.naming.lock()).await?),
+    };
+    match definition {
+        Of::CreateTable(table) => create::run(session, *table).await,
+        Of::CreateView(view) => view::create(session, *view).await,
+        Of::CreateIndex(table, key) => alter::create_index(session, &table, key).await,
+        Of::CreateDatabase { lenient, name, options } => {
+            database::create(session, lenient, name, &options).await
+        }
+        Of::AlterTable(table) => alter::run(session, table).await,
+        Of::AlterDatabase { name, options } => database::alter(session, name, &options),
+        Of::DropTables { temporary, lenient, names } => {
+            drop::drop(session, temporary, lenient, &names).await
+        }
+        Of::DropViews { lenient, names } => view::drop(session, lenient, &names).await,
+        Of::DropIndex(table, index) => alter::drop_index(session, &table, &index).await,
+        Of::DropDatabase { lenient, name } => database::drop(session, lenient, name).await,
+        Of::RenameTables(pairs) => drop::rename(session, &pairs).await,
+        Of::Truncate(name) => drop::truncate(session, &name).await,
+    }
 }
 
-/// Consumes CREATE or ALTER if a view's definition follows; returns whether it is ALTER.
-fn takes_view(tokens: &mut Tokens<'_>) -> Option<bool> {
-    let mut ahead = *tokens;
-    let alters = ahead.accept("ALTER");
-    if !(alters || ahead.accept("CREATE")) || !ViewHead::is_next(&ahead) {
-        return None;
-    }
-    *tokens = ahead;
-    Some(alters)
-}
-
-/// Runs any definition except CREATE TABLE and CREATE VIEW, which may wait for a query. No other definition runs
-/// meanwhile.
-async fn run_alone(
-    session: &mut SessionState,
-    statement: &Statement<'_>,
-    tokens: &mut Tokens<'_>,
-) -> Result<Outcome> {
-    if tokens.accept("CREATE") {
-        if tokens.accept_any(&["DATABASE", "SCHEMA"]) {
-            return database::create(session, tokens).await;
-        }
-        return alter::create_index(session, tokens).await;
-    }
-    if tokens.accept("DROP") {
-        if tokens.accept_any(&["DATABASE", "SCHEMA"]) {
-            return database::drop(session, tokens).await;
-        }
-        if tokens.accept("INDEX") {
-            return alter::drop_index(session, tokens).await;
-        }
-        return drop::drop(session, tokens).await;
-    }
-    if tokens.accept("ALTER") {
-        if tokens.accept("TABLE") {
-            return alter::run(session, tokens).await;
-        }
-        if tokens.accept_any(&["DATABASE", "SCHEMA"]) {
-            return database::alter(session, tokens);
-        }
-    }
-    if tokens.accept("TRUNCATE") {
-        return drop::truncate(session, tokens).await;
-    }
-    if tokens.accept("RENAME") {
-        return drop::rename(session, tokens).await;
-    }
-    Err(Error::unsupported(statement.source.shown()))
+/// The table that a statement names. The default database is the session's.
+fn named(session: &SessionState, name: &QualifiedName) -> Result<TableName> {
+    let database = match &name.database {
+        Some(database) => database.as_str(),
+        None => session.current_database()?,
+    };
+    Ok(TableName::new(database, name.name.as_str()))
 }
 
 /// The definitions that drop a table and everything that belongs to it.

@@ -7,20 +7,18 @@
 //! are always the same.
 
 use remora_engine::Schema;
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::ErrorCode;
 
 use super::draft::{Draft, DraftColumn};
 use crate::{
     Error, Result, SqlType,
-    catalog::{ColumnSpec, DefaultSpec, TableName, WORDS, percolate_columns},
-    parse::Tokens,
+    catalog::{DefaultSpec, TableName, WORDS, percolate_columns},
+    parse::define::stored_column,
 };
 
 /// The draft of a percolate table for documents with this draft.
-pub(super) fn queries(name: &TableName, documents: Draft, tokens: &Tokens<'_>) -> Result<Draft> {
-    tokens.expect_end()?;
+pub(super) fn queries(name: &TableName, mut documents: Draft) -> Result<Draft> {
     check(&documents)?;
-    let mut documents = documents;
     if documents.options.words.iter().all(|(setting, _)| setting != WORDS) {
         let fields = documents.columns.iter().filter(|column| is_field(column));
         let fields: Vec<&str> = fields.map(|column| column.name.as_str()).collect();
@@ -76,10 +74,7 @@ fn with_columns(mut queries: Draft, name: &TableName) -> Result<Draft> {
 }
 
 fn add_column(draft: &mut Draft, name: &str, declared: &str) -> Result<()> {
-    let (spec, extras) = crate::parse::read(declared, |tokens| {
-        ColumnSpec::parse(tokens, name, Collation::UTF8MB4_0900_AI_CI)
-    })?;
-    draft.add_column(usize::MAX, name.to_owned(), spec, extras)
+    draft.add_column(stored_column(name, declared)?, None)
 }
 
 /// Whether a column is a field if `words` is not given: TEXT is, STRING is an attribute.

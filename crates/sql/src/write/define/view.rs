@@ -4,33 +4,29 @@ use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast;
 use remora_engine::Definition;
-use remora_mysql::{ErrorCode, LexMode, TokenKind, messages};
+use remora_mysql::{ErrorCode, LexMode, messages};
 
 use super::{
     create::{check_place, check_spelling},
-    define, table_exists,
+    define, named, table_exists,
 };
 use crate::{
     Error, Outcome, Result,
-    catalog::{TableName, Verb, View, ViewHead, not_a_view},
+    catalog::{TableName, Verb, View, not_a_view},
     execute,
-    parse::{Source, Statement, Tokens, split},
+    parse::{
+        Source, Statement,
+        define::{QualifiedName, QueryDefinition, ViewDefinition, ViewHead},
+        split,
+    },
     resolve::{SessionCatalog, check_column_name, view_text},
     state::SessionState,
-    write::rows::table_name,
 };
 
-/// Runs CREATE VIEW or ALTER VIEW. `tokens` are after CREATE or ALTER.
-pub(super) async fn create(
-    session: &mut SessionState,
-    tokens: &mut Tokens<'_>,
-    alters: bool,
-) -> Result<Outcome> {
-    let (mut head, select) = ViewHead::read(tokens)?;
-    let name = match head.name.clone() {
-        (Some(database), table) => TableName::new(database, table),
-        (None, table) => TableName::new(session.current_database()?, table),
-    };
+/// Runs CREATE VIEW or ALTER VIEW.
+pub(super) async fn create(session: &mut SessionState, view: ViewDefinition) -> Result<Outcome> {
+    let ViewDefinition { alters, mut head, select } = view;
+    let name = named(session, &head.name)?;
     check_spelling(&name)?;
     name.check(&session.identity, Verb::CreateView)?;
     check_place(session, &name)?;
@@ -41,8 +37,8 @@ pub(super) async fn create(
         return Ok(outcome);
     }
     head.columns.iter().try_for_each(|column| check_column_name(column))?;
-    let source = Arc::new(select_source(tokens, select)?);
-    let select = kept_select(session, &source, &name, &head.columns)?;
+    let QueryDefinition { source, query } = select;
+    let select = kept_select(session, *query, &source, &name, &head.columns)?;
     check_plan(session, &name, &head, &select).await?;
     execute::warn_of_marks(session, &source);
     let variables = &session.variables;
@@ -103,48 +99,14 @@ fn check_local(view: &View) -> Result<()> {
     Err(Error::new(ErrorCode::OptionPreventsStatement, message))
 }
 
-/// The SELECT as a statement of its own; errors 1350 and 1351 for clauses that a view may not have.
-fn select_source(tokens: &Tokens<'_>, select: std::ops::Range<usize>) -> Result<Source> {
-    let mode = tokens.mode();
-    let mut made = split(tokens.slice(select), false, mode)?;
-    let source = made.pop().ok_or_else(|| tokens.syntax_error())?;
-    let varies = |kind: TokenKind| {
-        matches!(kind, TokenKind::UserVariable | TokenKind::SystemVariable | TokenKind::Parameter)
-    };
-    for (at, token) in source.tokens.iter().enumerate() {
-        if varies(token.kind) {
-            let message = "View's SELECT contains a variable or parameter";
-            return Err(Error::new(ErrorCode::ViewVariable, message));
-        }
-        if source.is_word(at, "INTO") && !(at > 0 && source.is(at - 1, ".")) {
-            let message = "View's SELECT contains a 'INTO' clause";
-            return Err(Error::new(ErrorCode::ViewClause, message));
-        }
-        if mode.pipes_as_concat && source.is(at, "||") {
-            return Err(Error::unsupported("|| in a view with PIPES_AS_CONCAT: write CONCAT"));
-        }
-        let is_introducer = source.bytes(token).first() == Some(&b'_')
-            && source.tokens.get(at + 1).is_some_and(|next| next.kind == TokenKind::Text);
-        if is_introducer && !mode.client.is_utf8() {
-            let what = "a text with a character set in a view, of a client whose own is not UTF-8";
-            return Err(Error::unsupported(what));
-        }
-    }
-    Ok(source)
-}
-
 /// The stored text of the SELECT.
 fn kept_select(
     session: &SessionState,
+    query: ast::Query,
     source: &Arc<Source>,
     name: &TableName,
     columns: &[String],
 ) -> Result<String> {
-    let statement = Statement { source: Arc::clone(source), parameters: &[] };
-    let query = match statement.parse()? {
-        ast::Statement::Query(query) => *query,
-        other => return Err(Error::unsupported(other)),
-    };
     if !query.locks.is_empty() {
         return Err(Error::unsupported("FOR UPDATE or FOR SHARE in a view"));
     }
@@ -174,15 +136,14 @@ async fn check_plan(
     Ok(())
 }
 
-/// Runs DROP VIEW. `tokens` are after VIEW.
-pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
-    let lenient = tokens.accept_all("IF EXISTS");
-    let mut names = vec![table_name(tokens, session)?];
-    while tokens.take(",") {
-        names.push(table_name(tokens, session)?);
-    }
-    tokens.accept_any(&["RESTRICT", "CASCADE"]);
-    tokens.expect_end()?;
+/// Runs DROP VIEW.
+pub(super) async fn drop(
+    session: &mut SessionState,
+    lenient: bool,
+    names: &[QualifiedName],
+) -> Result<Outcome> {
+    let names: Vec<TableName> =
+        names.iter().map(|name| named(session, name)).collect::<Result<_>>()?;
     let reader = session.shared.database.reader();
     let (mut forgotten, mut missing) = (Vec::new(), Vec::new());
     for name in &names {

@@ -135,17 +135,26 @@ impl Query {
             ast::Statement::Query(query) => *query,
             other => return Err(Error::unsupported(other)),
         };
-        if session.refuses_warnings {
-            session.warnings.watch();
-        }
-        let collected = Box::pin(execute::collect(session, query, &source)).await;
-        session.warnings.refused()?;
-        let rows = collected?;
-        let mut values = Vec::new();
-        for batch in &rows.batches {
-            values.extend(output::rows(batch, &rows.columns));
-            session.check_interrupted()?;
-        }
-        Ok((rows.columns, values))
+        query_rows(session, query, &source).await
     }
+}
+
+/// The columns and rows of a query with this text. If warnings are refused, the first one is an error.
+pub(crate) async fn query_rows(
+    session: &mut SessionState,
+    query: ast::Query,
+    source: &Source,
+) -> Result<(Vec<Column>, Vec<Vec<Value>>)> {
+    if session.refuses_warnings {
+        session.warnings.watch();
+    }
+    let collected = Box::pin(execute::collect(session, query, source)).await;
+    session.warnings.refused()?;
+    let rows = collected?;
+    let mut values = Vec::new();
+    for batch in &rows.batches {
+        values.extend(output::rows(batch, &rows.columns));
+        session.check_interrupted()?;
+    }
+    Ok((rows.columns, values))
 }

@@ -23,11 +23,11 @@ mod values;
 
 use remora_engine::Value;
 
-pub(crate) use evaluate::Query;
+pub(crate) use evaluate::{Query, query_rows};
 pub(crate) use explained::explain;
 pub(crate) use preparable::check;
 use remora_mysql::TokenKind;
-pub(crate) use target::{TargetTable, check_local, table_name, table_of};
+pub(crate) use target::{TargetTable, check_local, table_of};
 pub(crate) use values::{RowMaker, column_name};
 
 use crate::{

@@ -1,13 +1,16 @@
 //! Expressions stored with a table. The text is respelled so that the default `sql_mode` reads it
 //! as the session's mode read the original. It then means the same in any session and after a
-//! restart.
+//! restart. Its tree is parsed by the entry for statements.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
-use remora_mysql::{Token, TokenKind};
+use datafusion::sql::sqlparser::ast::{self, Expr, SelectItem, SetExpr};
+use remora_mysql::{LexMode, Token, TokenKind};
 
-use super::{column::quoted_text, key::quoted_name};
-use crate::{Error, Result, parse::Tokens};
+use crate::{
+    Error, Result,
+    parse::{Source, Statement, Tokens, read, tokens},
+};
 
 /// Consumes `( … )` and returns the expression in between.
 pub(super) fn parenthesised(tokens: &mut Tokens<'_>) -> Result<String> {
@@ -107,6 +110,89 @@ fn spelled(at: &Tokens<'_>, token: &Token, before: TokenClass) -> Result<(TokenC
     }
 }
 
+/// A text as an SQL literal.
+pub(crate) fn quoted_text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('\'');
+    for character in text.chars() {
+        match character {
+            '\'' => out.push_str("''"),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\0' => out.push_str("\\0"),
+            other => out.push(other),
+        }
+    }
+    out.push('\'');
+    out
+}
+
+/// A name in backquotes.
+pub(crate) fn quoted_name(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// Whether a text is one expression in parentheses.
+pub(crate) fn is_parenthesised(text: &str) -> bool {
+    let whole = read(text, |tokens| {
+        tokens.parenthesised()?;
+        tokens.expect_end()
+    });
+    text.starts_with('(') && whole.is_ok()
+}
+
+/// The syntax tree of a stored expression; `None` if it is not understood here.
+pub(crate) fn stored_expression(expression: &str) -> Option<Expr> {
+    let text = format!("SELECT ({})", as_asked(expression)?).into_bytes();
+    let mode = LexMode::default();
+    let read = tokens(&text, mode).ok()?;
+    // The text comes from a stored table and an earlier version may have written it, so it is read
+    // leniently.
+    let source = Source { is_kept: true, ..Source::new(text, read, mode) };
+    let parsed = Statement { source: Arc::new(source), parameters: &[] }.parse().ok()?;
+    let ast::Statement::Query(query) = parsed else { return None };
+    let SetExpr::Select(select) = *query.body else { return None };
+    match select.projection.into_iter().next()? {
+        SelectItem::UnnamedExpr(expr) => Some(expr),
+        _ => None,
+    }
+}
+
+/// An expression without the character sets that MySQL's SHOW CREATE TABLE adds to each text and CAST. Those that are
+/// not Unicode stay.
+fn as_asked(expression: &str) -> Option<String> {
+    let asked = read(expression, |tokens| {
+        let mut asked = String::with_capacity(expression.len());
+        while !tokens.at_end() {
+            let place = tokens.place();
+            if !passes_charset(tokens) {
+                asked.push_str(&tokens.gap_before(place));
+                asked.push_str(&tokens.shown(place..place + 1));
+                tokens.next();
+            }
+        }
+        Ok(asked)
+    });
+    asked.ok()
+}
+
+/// Skips a character set if one is next.
+fn passes_charset(tokens: &mut Tokens<'_>) -> bool {
+    let mut ahead = *tokens;
+    let is_introducer = ahead.accept_any(&["_utf8mb4", "_utf8mb3", "_utf8"]) && ahead.is_text();
+    let mut behind = *tokens;
+    let is_of_cast = (behind.accept("CHARSET") || behind.accept_all("CHARACTER SET"))
+        && behind.accept("utf8mb4")
+        && behind.is(")");
+    match (is_introducer, is_of_cast) {
+        (true, _) => *tokens = ahead,
+        (_, true) => *tokens = behind,
+        _ => {}
+    }
+    is_introducer || is_of_cast
+}
+
 /// Whether a character set is not a superset of ASCII.
 fn is_wide(introducer: &str) -> bool {
     let wide = ["_utf16", "_utf16le", "_utf32", "_ucs2"];
@@ -115,10 +201,9 @@ fn is_wide(introducer: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use remora_mysql::{Comments, LexMode, SqlMode};
+    use remora_mysql::{Comments, SqlMode};
 
     use super::*;
-    use crate::parse::tokens;
 
     fn kept(mode: &str, expression: &str) -> String {
         let mode = SqlMode::parse(mode).unwrap();

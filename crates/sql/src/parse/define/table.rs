@@ -1,0 +1,130 @@
+//! CREATE TABLE.
+//!
+//! ```text
+//! create := "CREATE" ["TEMPORARY"] "TABLE" ["IF" "NOT" "EXISTS"] table
+//!           ("LIKE" table | "(" "LIKE" table ")" | ["(" (column | line),* ")"] options
+//!           ["PARTITION" "BY" …] [["IGNORE" | "REPLACE"] ["AS"] query])
+//!         | "CREATE" "TABLE" ["IF" "NOT" "EXISTS"] table "TYPE" ["="] 'distributed' part*
+//! ```
+
+use remora_engine::Value;
+
+use super::{
+    ColumnDefinition, Line, PartOption, QualifiedName, QueryDefinition, TableOption,
+    key::read_line, options::accept_distributed,
+};
+use crate::{Result, parse::Tokens};
+
+/// A table's definition.
+#[derive(Debug)]
+pub(crate) struct TableDefinition {
+    /// TEMPORARY.
+    pub temporary: bool,
+    /// IF NOT EXISTS.
+    pub lenient: bool,
+    /// Its name.
+    pub name: QualifiedName,
+    /// What it consists of.
+    pub body: TableBody,
+}
+
+/// What a table consists of.
+#[derive(Debug)]
+pub(crate) enum TableBody {
+    /// What this table consists of.
+    Like(QualifiedName),
+    /// Parts elsewhere.
+    Distributed(Vec<PartOption>),
+    /// Columns, keys and options.
+    Elements {
+        /// Columns and lines, in the order of the text.
+        elements: Vec<TableElement>,
+        /// The options.
+        options: Vec<TableOption>,
+        /// IGNORE: rows of the query that do not fit are changed or left out.
+        ignores: bool,
+        /// The query whose columns and rows it gets.
+        query: Option<QueryDefinition>,
+    },
+}
+
+/// A part of the list in parentheses.
+#[derive(Clone, Debug)]
+pub(crate) enum TableElement {
+    /// A column.
+    Column(Box<ColumnDefinition>),
+    /// Anything else.
+    Line(Line),
+}
+
+impl TableDefinition {
+    /// Reads a definition after CREATE.
+    pub(super) fn read(tokens: &mut Tokens<'_>, parameters: &[Value]) -> Result<Self> {
+        let temporary = tokens.accept("TEMPORARY");
+        tokens.expect("TABLE")?;
+        let lenient = tokens.accept_all("IF NOT EXISTS");
+        let name = QualifiedName::read(tokens)?;
+        let body = if !temporary && accept_distributed(tokens) {
+            TableBody::Distributed(PartOption::all(tokens)?)
+        } else if let Some(like) = like(tokens)? {
+            TableBody::Like(like)
+        } else {
+            elements(tokens, parameters)?
+        };
+        Ok(Self { temporary, lenient, name, body })
+    }
+}
+
+impl TableElement {
+    /// Reads a column, a key, a condition or a foreign key.
+    pub(super) fn read(tokens: &mut Tokens<'_>) -> Result<Self> {
+        if let Some(line) = read_line(tokens)? {
+            return Ok(Self::Line(line));
+        }
+        ColumnDefinition::read(tokens).map(|column| Self::Column(Box::new(column)))
+    }
+}
+
+/// `LIKE table`.
+fn like(tokens: &mut Tokens<'_>) -> Result<Option<QualifiedName>> {
+    let mut ahead = *tokens;
+    let parenthesis = ahead.take("(");
+    if !ahead.accept("LIKE") {
+        return Ok(None);
+    }
+    let name = QualifiedName::read(&mut ahead)?;
+    if parenthesis {
+        ahead.need(")")?;
+    }
+    ahead.expect_end()?;
+    Ok(Some(name))
+}
+
+fn elements(tokens: &mut Tokens<'_>, parameters: &[Value]) -> Result<TableBody> {
+    let mut ahead = *tokens;
+    let is_query = ahead.take("(") && (ahead.is_word("SELECT") || ahead.is_word("WITH"));
+    let mut elements = Vec::new();
+    if !is_query && tokens.take("(") {
+        elements = tokens.list(TableElement::read)?;
+        tokens.need(")")?;
+    }
+    let options = TableOption::all(tokens)?;
+    if tokens.accept_all("PARTITION BY") {
+        // Partitioning affects only where rows are stored, so it is skipped.
+        tokens.skip_until(|tokens| tokens.is_word("AS") || tokens.is_word("SELECT"))?;
+    }
+    if options.iter().any(TableOption::is_percolate) {
+        tokens.expect_end()?;
+    }
+    let ignores = tokens.accept("IGNORE");
+    tokens.accept("REPLACE");
+    tokens.accept("AS");
+    let mut query = None;
+    if !tokens.at_end() {
+        let range = tokens.skip_until(|_| false)?;
+        tokens.expect_end()?;
+        let source = QueryDefinition::source_of(tokens, range)?;
+        query = Some(QueryDefinition::read(source, parameters)?);
+    }
+    Ok(TableBody::Elements { elements, options, ignores, query })
+}
