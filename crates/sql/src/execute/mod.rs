@@ -16,6 +16,7 @@ mod wide;
 
 use std::sync::Arc;
 
+use datafusion::sql::sqlparser::ast;
 use remora_engine::Value;
 
 use crate::{
@@ -182,10 +183,19 @@ pub(crate) async fn columns(
     session: &mut SessionState,
     statement: &Statement<'_>,
 ) -> Result<Vec<Column>> {
-    match wide::WideRow::of(run::parsed(statement)?, &statement.source) {
+    columns_of(session, run::parsed(statement)?, &statement.source).await
+}
+
+/// The columns that a query of a statement will have.
+pub(crate) async fn columns_of(
+    session: &mut SessionState,
+    query: ast::Query,
+    source: &Source,
+) -> Result<Vec<Column>> {
+    match wide::WideRow::of(query, source) {
         Ok(wide) => wide.columns(session).await,
-        Err(parsed) => {
-            let mut query = run::Query::new(session, *parsed, &statement.source).await?;
+        Err(query) => {
+            let mut query = run::Query::new(session, *query, source).await?;
             query.columns(session).await
         }
     }

@@ -146,7 +146,7 @@ impl Query {
         }
         against::settle(session, &mut query, source).await?;
         let is_client = matches!(purpose, Purpose::Run | Purpose::Explain);
-        let catalog = SessionCatalog::new(session, source);
+        let catalog = SessionCatalog::of(session, &query);
         let catalog = if is_client { catalog.for_client() } else { catalog };
         if catalog.is_in_turn() && purpose == Purpose::Keep {
             // Types are those of the variables at that moment.

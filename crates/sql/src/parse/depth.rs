@@ -5,9 +5,12 @@
 //! answer walks everything below: a level costs the square of its depth. One deep expression is planned quickly;
 //! thousands are not.
 
+use std::ops::{ControlFlow, Range};
+
+use datafusion::sql::sqlparser::ast::{Expr, Visitor};
 use remora_mysql::{ErrorCode, TokenKind};
 
-use super::Source;
+use super::{Source, Visit};
 use crate::{Error, Result};
 
 /// The deepest tree: of what nests, and of chains of operators.
@@ -211,7 +214,7 @@ impl Level {
         self.chain = 0;
         self.operand = 0;
         match word {
-            "SELECT" => self.is_selected = true,
+            "SELECT" | "SET" => self.is_selected = true,
             "FROM" | "WHERE" | "HAVING" => {
                 self.conditions.forget(self.is_selected);
                 self.is_selected = false;
@@ -232,9 +235,10 @@ fn square(depth: usize) -> u64 {
     (depth as u64).saturating_pow(2)
 }
 
-/// Refuses a statement whose tree may be too deep, or whose plan would cost too much.
-pub(super) fn check(source: &Source) -> Result<()> {
-    check_parts(source)?;
+/// Refuses tokens of a statement whose tree may be too deep, or whose plan would cost too much. What is in several
+/// ranges is planned together.
+pub(super) fn check(source: &Source, ranges: &[Range<usize>]) -> Result<()> {
+    check_parts(source, ranges)?;
     let is_any = |at: usize, words: &[&str]| words.iter().any(|word| source.is_word(at, word));
     let which = |at: usize, words: &[&'static str]| {
         words.iter().find(|word| source.is_word(at, word)).copied()
@@ -242,12 +246,18 @@ pub(super) fn check(source: &Source) -> Result<()> {
     let mut outer: Vec<Level> = Vec::new();
     let mut level = Level::default();
     let (mut cost, mut fits) = (0_u64, true);
-    for (at, token) in source.tokens.iter().enumerate() {
+    let all = ranges.iter().flat_map(|range| range.clone().map(|at| (range.start, at)));
+    for (start, at) in all {
+        let Some(token) = source.tokens.get(at) else { break };
+        if at == start {
+            (level, outer) = (Level::default(), Vec::new());
+        }
         match token.kind {
             TokenKind::Operator => match source.bytes(token) {
                 b"(" => {
                     // The first of several counts for all of them.
-                    let run = if at > 0 && source.is(at - 1, "(") { 1 } else { run_at(source, at) };
+                    let is_behind = at > start && source.is(at - 1, "(");
+                    let run = if is_behind { 1 } else { run_at(source, at) };
                     let inner = level.within(run);
                     outer.push(std::mem::replace(&mut level, inner));
                     if level.readings > MOST_READINGS {
@@ -292,17 +302,54 @@ pub(super) fn check(source: &Source) -> Result<()> {
             }
             _ => {}
         }
-        if !fits {
-            return Err(too_many_conditions());
-        }
-        if level.depth() + level.sets > MAX_DEPTH {
-            return Err(too_deep());
-        }
-        if cost > MAX_COST {
-            return Err(too_costly());
-        }
+        check_limits(&level, cost, fits)?;
     }
     Ok(())
+}
+
+fn check_limits(level: &Level, cost: u64, fits: bool) -> Result<()> {
+    if !fits {
+        return Err(too_many_conditions());
+    }
+    if level.depth() + level.sets > MAX_DEPTH {
+        return Err(too_deep());
+    }
+    if cost > MAX_COST {
+        return Err(too_costly());
+    }
+    Ok(())
+}
+
+/// The number of parts of an expression that was put together; 1038 if it is too deep.
+pub(crate) fn checked_parts(expr: &Expr) -> Result<usize> {
+    let mut parts = Parts { depth: 0, count: 0 };
+    match expr.visit(&mut parts) {
+        ControlFlow::Continue(()) => Ok(parts.count),
+        ControlFlow::Break(()) => Err(too_deep()),
+    }
+}
+
+struct Parts {
+    depth: usize,
+    count: usize,
+}
+
+impl Visitor for Parts {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
+        self.depth += 1;
+        self.count += 1;
+        match self.depth > MAX_DEPTH {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn post_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
 }
 
 /// Whether what is before this token is compared with what is behind it.
@@ -314,9 +361,10 @@ fn is_compared(source: &Source, at: usize) -> bool {
 }
 
 /// Refuses more windows, aggregates and common table expressions than are planned soon.
-fn check_parts(source: &Source) -> Result<()> {
+fn check_parts(source: &Source, ranges: &[Range<usize>]) -> Result<()> {
     let (mut windows, mut aggregates, mut expressions) = (0, 0, 0);
-    for (at, token) in source.tokens.iter().enumerate() {
+    for at in ranges.iter().cloned().flatten() {
+        let Some(token) = source.tokens.get(at) else { break };
         if token.kind != TokenKind::Word {
             continue;
         }
@@ -366,7 +414,7 @@ fn too_many_conditions() -> Error {
 }
 
 /// 1038 for deep expressions that are too many.
-fn too_costly() -> Error {
+pub(crate) fn too_costly() -> Error {
     let message = "The statement's expressions are too deep, or too many of them are: use shorter chains of \
                    operators, fewer levels of calls, or several statements";
     Error::new(ErrorCode::OutOfMemory, message)
@@ -381,7 +429,7 @@ mod tests {
 
     fn fits(text: &str) -> bool {
         let source = split(text.as_bytes(), false, LexMode::default()).unwrap().remove(0);
-        check(&source).is_ok()
+        check(&source, std::slice::from_ref(&(0..source.tokens.len()))).is_ok()
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! value   := name | number | text | "(" name "=" number ("," name "=" number)* ")" | name "(" text ")"
 //! ```
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, SetExpr, Setting,
@@ -60,13 +60,15 @@ impl OptionValue {
     }
 }
 
-/// Where the OPTION clause of a statement begins, and its options, one a line. Options whose parameters have no values
-/// yet are left out, but for the ranker.
+/// Where the OPTION clause begins of the statement that these tokens are, and its options, one a line. Options whose
+/// parameters have no values yet are left out, but for the ranker.
 pub(super) fn option_clause(
     source: &Source,
+    tokens: &Range<usize>,
     parameters: &[Bound],
 ) -> Result<Option<(usize, String)>> {
-    let Some((start, options)) = named_options(source, parameters)? else { return Ok(None) };
+    let found = named_options_within(source, tokens, parameters)?;
+    let Some((start, options)) = found else { return Ok(None) };
     let mut lines = Vec::new();
     for (name, value) in options {
         match value.into_text() {
@@ -87,16 +89,25 @@ pub(crate) fn named_options(
     source: &Source,
     parameters: &[Bound],
 ) -> Result<Option<(usize, NamedOptions)>> {
+    named_options_within(source, &(0..source.tokens.len()), parameters)
+}
+
+fn named_options_within(
+    source: &Source,
+    tokens: &Range<usize>,
+    parameters: &[Bound],
+) -> Result<Option<(usize, NamedOptions)>> {
     let is_option = |at: &usize| {
         source.is_word(*at, "OPTION")
             && source.is(at + 2, "=")
             && *at > 0
             && !source.is(at - 1, ".")
     };
-    let Some(start) = (1..source.tokens.len()).rev().find(is_option) else { return Ok(None) };
+    let Some(start) = tokens.clone().rev().find(is_option) else { return Ok(None) };
     let is_parameter = |token: &&Token| token.kind == TokenKind::Parameter;
-    let passed = source.tokens.iter().take(start).filter(is_parameter).count();
-    let tokens = source.tokens.get(start + 1..).unwrap_or_default();
+    let before = source.tokens.get(tokens.start..start).unwrap_or_default();
+    let passed = before.iter().filter(is_parameter).count();
+    let tokens = source.tokens.get(start + 1..tokens.end).unwrap_or_default();
     let tokens = Tokens::new(&source.text, tokens, source.mode);
     let mut clause = Options { tokens, parameters: parameters.get(passed..).unwrap_or(&[]) };
     let mut options = Vec::new();
@@ -181,8 +192,15 @@ impl Options<'_> {
     }
 }
 
+/// Gives the options to the queries by keywords of a statement, or else keeps them with it; says whether one of both
+/// could be done.
+pub(super) fn set_options(statement: &mut ast::Statement, options: &str) -> bool {
+    let is_given = give_options(statement, options);
+    keep_options(statement, options) || is_given
+}
+
 /// Gives the options to each query by keywords of a statement; says whether there is one.
-pub(super) fn give_options(statement: &mut ast::Statement, options: &str) -> bool {
+fn give_options(statement: &mut ast::Statement, options: &str) -> bool {
     let mut giving = Giving { options, is_given: false };
     let _ = statement.visit(&mut giving);
     giving.is_given
@@ -209,7 +227,7 @@ impl VisitorMut for Giving<'_> {
 }
 
 /// Keeps the options with a query of tables, for what they say of the whole statement. Whether it is one.
-pub(super) fn keep_options(statement: &mut ast::Statement, options: &str) -> bool {
+fn keep_options(statement: &mut ast::Statement, options: &str) -> bool {
     let ast::Statement::Query(query) = statement else { return false };
     let setting = |line: &str| {
         let (name, value) = line.split_once('=')?;

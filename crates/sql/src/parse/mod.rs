@@ -23,9 +23,11 @@ mod syntax;
 mod tokens;
 mod unit;
 mod visit;
+pub(crate) mod write;
 
 use std::{
     borrow::Cow,
+    ops::Range,
     sync::{Arc, atomic::AtomicBool},
 };
 
@@ -37,6 +39,7 @@ pub(crate) use call::{
 };
 pub(crate) use classify::Kind;
 pub(crate) use count_query::{CountQuery, count_query};
+pub(crate) use depth::{checked_parts, too_costly};
 pub(crate) use dialect::SOUNDS_LIKE;
 pub(crate) use facets::{Faceted, faceted};
 pub(crate) use factors::FACTORS;
@@ -48,6 +51,8 @@ pub(crate) use lex::{near, sent_bytes, tokens};
 pub(crate) use options::{MAX_MATCHES, MAX_QUERY_TIME, PARTIAL, check_option};
 use remora_mysql::{LexMode, Token, TokenKind, unquoted};
 pub(crate) use split::split;
+#[cfg(test)]
+pub(crate) use syntax::PARSES;
 use tokens::Place;
 pub(crate) use tokens::{Tokens, read};
 pub(crate) use unit::Unit;
@@ -159,5 +164,14 @@ impl Statement<'_> {
     /// Costs tens of microseconds.
     pub(crate) fn parse(&self) -> Result<ast::Statement> {
         syntax::statement(&self.source, self.parameters)
+    }
+
+    /// The syntax tree of a statement that stands within this one, from these tokens. `parameters` are those of its `?`.
+    pub(crate) fn parse_within(
+        &self,
+        tokens: Range<usize>,
+        parameters: &[Value],
+    ) -> Result<ast::Statement> {
+        syntax::statement_within(&self.source, tokens, parameters)
     }
 }

@@ -1,7 +1,7 @@
 //! Converts our tokens to the parser's, adapting MySQL syntax that it does not know, and converts its errors to
 //! MySQL's. A token's position is its first byte, so that errors can quote it.
 
-use std::sync::atomic::Ordering;
+use std::{ops::Range, sync::atomic::Ordering};
 
 use datafusion::sql::sqlparser::{
     ast,
@@ -23,49 +23,96 @@ const MAX_NESTING: usize = 200;
 /// What the parser's errors begin with where MySQL takes what is refused.
 pub(super) const UNSUPPORTED: &str = "unsupported: ";
 
+#[cfg(test)]
+thread_local! {
+    /// How often this thread gave something to the parser.
+    pub(crate) static PARSES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// The syntax tree of a statement.
 pub(super) fn statement(source: &Source, parameters: &[Value]) -> Result<ast::Statement> {
-    depth::check(source)?;
-    let options = keywords::option_clause(source, parameters)?;
-    let end = options.as_ref().map_or(source.tokens.len(), |(start, _)| *start);
-    let tokens = Converter::new(source, parameters).convert(end)?;
-    let dialect = MySql::new(tokens.len(), &source.interrupted, source.is_kept);
-    let mut parser =
-        Parser::new(&dialect).with_recursion_limit(MAX_NESTING).with_tokens_with_locations(tokens);
-    let mut parsed =
-        parser.parse_statement().map_err(|error| syntax_error(source, &parser, &error))?;
-    if parser.peek_token_ref().token != Out::EOF {
-        return Err(near(&source.text, place(source, &parser)));
-    }
-    if let Some((start, options)) = options {
-        let is_given = keywords::give_options(&mut parsed, &options);
-        if !keywords::keep_options(&mut parsed, &options) && !is_given {
-            return Err(source.syntax_error(start));
-        }
+    statement_within(source, 0..source.tokens.len(), parameters)
+}
+
+/// The syntax tree of a statement that stands within another, from these tokens. `parameters` are those of its own `?`.
+pub(super) fn statement_within(
+    source: &Source,
+    tokens: Range<usize>,
+    parameters: &[Value],
+) -> Result<ast::Statement> {
+    depth::check(source, std::slice::from_ref(&tokens))?;
+    let options = keywords::option_clause(source, &tokens, parameters)?;
+    let mut parsed = None;
+    let end = options.as_ref().map_or(tokens.end, |(start, _)| *start);
+    let read = Part { tokens: tokens.start..end, end: tokens.end };
+    read.read(source, parameters, &mut |parser| {
+        parsed = Some(parser.parse_statement()?);
+        Ok(())
+    })?;
+    let mut parsed = parsed.ok_or_else(|| source.syntax_error(tokens.start))?;
+    if let Some((start, options)) = options
+        && !keywords::set_options(&mut parsed, &options)
+    {
+        return Err(source.syntax_error(start));
     }
     Ok(parsed)
 }
 
-/// Where the parser stands.
-fn place(source: &Source, parser: &Parser<'_>) -> usize {
-    let column = parser.peek_token_ref().span.start.column;
-    if column == 0 { source.text.len() } else { column as usize - 1 }
+/// The tokens of a statement that the parser reads.
+pub(super) struct Part {
+    /// Which it reads.
+    pub tokens: Range<usize>,
+    /// Where an error is said to be that is found behind them.
+    pub end: usize,
 }
 
-fn syntax_error(source: &Source, parser: &Parser<'_>, error: &ParserError) -> Error {
-    let message = match error {
-        ParserError::RecursionLimitExceeded if source.interrupted.load(Ordering::Relaxed) => {
-            return Error::interrupted();
+impl Part {
+    /// Hands the tokens to the parser. 1064 unless `read` takes all of them. `parameters` are the values of the `?` among
+    /// them; where they are not known yet, `?` is NULL.
+    pub(super) fn read(
+        &self,
+        source: &Source,
+        parameters: &[Value],
+        read: &mut dyn FnMut(&mut Parser<'_>) -> std::result::Result<(), ParserError>,
+    ) -> Result<()> {
+        #[cfg(test)]
+        PARSES.set(PARSES.get() + 1);
+        let tokens = Converter::new(source, parameters).convert(&self.tokens)?;
+        let dialect = MySql::new(tokens.len(), &source.interrupted, source.is_kept);
+        let mut parser = Parser::new(&dialect)
+            .with_recursion_limit(MAX_NESTING)
+            .with_tokens_with_locations(tokens);
+        read(&mut parser).map_err(|error| self.syntax_error(source, &parser, &error))?;
+        match parser.peek_token_ref().token {
+            Out::EOF => Ok(()),
+            _ => Err(near(&source.text, self.place(source, &parser))),
         }
-        ParserError::RecursionLimitExceeded => return depth::too_deep(),
-        ParserError::ParserError(message) | ParserError::TokenizerError(message) => message,
-    };
-    if let Some(what) = message.strip_prefix(UNSUPPORTED) {
-        return Error::unsupported(what);
     }
-    let told = message.rsplit_once("Column: ").and_then(|(_, column)| column.parse().ok());
-    let place = told.map_or_else(|| place(source, parser), |column: usize| column.max(1) - 1);
-    near(&source.text, place)
+
+    /// Where the parser stands.
+    fn place(&self, source: &Source, parser: &Parser<'_>) -> usize {
+        match parser.peek_token_ref().span.start.column {
+            0 => source.tokens.get(self.end).map_or(source.text.len(), |token| token.start),
+            column => column as usize - 1,
+        }
+    }
+
+    fn syntax_error(&self, source: &Source, parser: &Parser<'_>, error: &ParserError) -> Error {
+        let message = match error {
+            ParserError::RecursionLimitExceeded if source.interrupted.load(Ordering::Relaxed) => {
+                return Error::interrupted();
+            }
+            ParserError::RecursionLimitExceeded => return depth::too_deep(),
+            ParserError::ParserError(message) | ParserError::TokenizerError(message) => message,
+        };
+        if let Some(what) = message.strip_prefix(UNSUPPORTED) {
+            return Error::unsupported(what);
+        }
+        let told = message.rsplit_once("Column: ").and_then(|(_, column)| column.parse().ok());
+        let place =
+            told.map_or_else(|| self.place(source, parser), |column: usize| column.max(1) - 1);
+        near(&source.text, place)
+    }
 }
 
 struct Converter<'a> {
@@ -73,8 +120,8 @@ struct Converter<'a> {
     parameters: std::slice::Iter<'a, Value>,
     /// Where queries end that are made the FROM of another.
     wrapped: Vec<usize>,
-    /// Where the statement ends.
-    end: usize,
+    /// The tokens that are converted.
+    tokens: Range<usize>,
     /// Where orders within groups end.
     ordered: Vec<usize>,
     /// Where `ROLLUP(…)` among the groups ends.
@@ -84,16 +131,17 @@ struct Converter<'a> {
 
 impl<'a> Converter<'a> {
     fn new(source: &'a Source, parameters: &'a [Value]) -> Self {
-        let out = Vec::with_capacity(source.tokens.len() + 1);
-        let (wrapped, ordered, end) = (Vec::new(), Vec::new(), source.tokens.len());
+        let out = Vec::new();
+        let (wrapped, ordered, tokens) = (Vec::new(), Vec::new(), 0..source.tokens.len());
         let rollups = Vec::new();
-        Self { source, parameters: parameters.iter(), wrapped, end, ordered, rollups, out }
+        Self { source, parameters: parameters.iter(), wrapped, tokens, ordered, rollups, out }
     }
 
-    /// Converts the tokens before that place.
-    fn convert(mut self, end: usize) -> Result<Vec<TokenWithSpan>> {
-        let mut at = 0;
-        self.end = end;
+    /// Converts these tokens.
+    fn convert(mut self, tokens: &Range<usize>) -> Result<Vec<TokenWithSpan>> {
+        let (mut at, end) = (tokens.start, tokens.end);
+        self.tokens = tokens.clone();
+        self.out.reserve(tokens.len() + 1);
         while let Some(token) = self.source.tokens.get(at).filter(|_| at < end) {
             self.end_orders(at, token);
             at += self.one(at, token)?;
@@ -173,7 +221,7 @@ impl<'a> Converter<'a> {
 
     /// A bracket of `j.list[0]`, which Sphinx's dialect takes in a SELECT.
     fn bracket(&self, at: usize, bytes: &[u8]) -> Option<Out> {
-        if self.source.kind != Kind::Select {
+        if !matches!(self.source.kind, Kind::Select | Kind::Rows) {
             return None;
         }
         let before = at.checked_sub(1)?;
@@ -207,7 +255,7 @@ impl<'a> Converter<'a> {
         if locks && let Some(taken) = self.lock_of(at, token) {
             return Some(taken);
         }
-        if at == 0 && words(&["TABLE"]) {
+        if at == self.tokens.start && words(&["TABLE"]) {
             for word in [Out::make_keyword("SELECT"), Out::Mul, Out::make_keyword("FROM")] {
                 self.push(token, word);
             }
@@ -234,7 +282,7 @@ impl<'a> Converter<'a> {
             return Some(1);
         }
         let groups::TokenReplacement { taken, tokens, closes_at } =
-            groups::replacement(source, at, self.end)?;
+            groups::replacement(source, at, self.tokens.end)?;
         tokens.into_iter().for_each(|each| self.push(token, each));
         self.ordered.extend(closes_at);
         Some(taken)
@@ -293,7 +341,7 @@ impl<'a> Converter<'a> {
     fn union_in_parentheses(&self, at: usize) -> Option<usize> {
         const QUERIES: [&str; 7] = ["FROM", "JOIN", "LATERAL", "IN", "EXISTS", "UNION", "EXCEPT"];
         let source = self.source;
-        if at == 0 || !source.is(at, "(") || !source.is(at + 1, "(") {
+        if at == self.tokens.start || !source.is(at, "(") || !source.is(at + 1, "(") {
             return None;
         }
         let after_query = QUERIES.iter().any(|word| source.is_word(at - 1, word));

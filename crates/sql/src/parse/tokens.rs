@@ -1,5 +1,5 @@
-//! A cursor over the tokens of a statement, with which definitions and writes are parsed. Their expressions are passed
-//! on as text.
+//! A cursor over the tokens of a statement, with which definitions are parsed, and of writes what needs no syntax tree.
+//! Expressions of definitions are passed on as text.
 
 use std::ops::Range;
 
@@ -23,11 +23,6 @@ impl<'t> Tokens<'t> {
     /// The beginning of a statement.
     pub(crate) fn new(text: &'t [u8], tokens: &'t [Token], mode: LexMode) -> Self {
         Self { text, tokens, mode, at: 0 }
-    }
-
-    /// No statement.
-    pub(crate) fn none() -> Self {
-        Self { text: &[], tokens: &[], mode: LexMode::default(), at: 0 }
     }
 
     /// The next token.
@@ -286,6 +281,12 @@ impl<'t> Tokens<'t> {
     /// The place of the next token.
     pub(crate) fn here(&self) -> Place {
         Place(self.syntax_error())
+    }
+
+    /// Takes all tokens that are left.
+    pub(crate) fn take_rest(&mut self) -> Range<usize> {
+        let start = std::mem::replace(&mut self.at, self.tokens.len());
+        start..self.at
     }
 
     /// 1064 at the next token.

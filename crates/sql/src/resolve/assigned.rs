@@ -14,9 +14,9 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident,
-    OrderByExpr, OrderByOptions, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins,
-    Value, VisitorMut,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
+    Ident, OrderByExpr, OrderByOptions, Query, Select, SelectItem, SetExpr, TableFactor,
+    TableWithJoins, Value, VisitorMut,
 };
 use remora_engine::Value as EngineValue;
 
@@ -145,8 +145,23 @@ fn uses_variables(node: &impl Visit) -> bool {
     })
 }
 
+/// The variables that a query assigns with `:=`, before it is resolved, as [`plain_name`] writes them.
+pub(super) fn assigned_in(query: &Query) -> Vec<String> {
+    let mut names = Vec::new();
+    let _: ControlFlow<()> = visit_expressions(query, |each| {
+        if let Expr::BinaryOp { left, op: BinaryOperator::Assignment, .. } = each
+            && let Expr::Identifier(name) = left.as_ref()
+            && name.value.starts_with('@')
+        {
+            names.push(plain_name(&name.value));
+        }
+        ControlFlow::Continue(())
+    });
+    names
+}
+
 /// Whether a node contains `LAST_INSERT_ID(value)`.
-fn gives_id(node: &impl Visit) -> bool {
+pub(super) fn gives_id(node: &impl Visit) -> bool {
     has_call(node, |function| {
         let has_value =
             matches!(&function.args, FunctionArguments::List(list) if !list.args.is_empty());

@@ -37,8 +37,8 @@ const ENDS: [&str; 14] = [
 
 /// The texts of the select items of the SELECT at this position.
 pub(crate) fn texts(source: &Source, place: usize) -> Vec<String> {
-    let begins = |token: &remora_mysql::Token| token.start == place;
-    let Some(select) = source.tokens.iter().position(begins) else { return Vec::new() };
+    let found = source.tokens.binary_search_by_key(&place, |token| token.start);
+    let Ok(select) = found else { return Vec::new() };
     let mut at = select + 1;
     while is_modifier(source, at) {
         at += 1;

@@ -57,7 +57,7 @@ use datafusion::{
 use crate::{
     Error, Result,
     catalog::{ExpressionSettings, TableName, View},
-    parse::{Source, Visit, visit_expressions},
+    parse::{Source, Visit, visit_expressions, write::query_of},
     show::RequestedTables,
 };
 
@@ -621,20 +621,4 @@ fn alias(name: &str) -> TableAlias {
 /// Error 1473.
 fn too_nested() -> Error {
     Error::new(ErrorCode::NestingTooDeep, "Too high level of nesting for select")
-}
-
-/// A query that consists of a body only.
-fn query_of(body: SetExpr) -> Query {
-    Query {
-        with: None,
-        body: Box::new(body),
-        order_by: None,
-        limit_clause: None,
-        fetch: None,
-        locks: Vec::new(),
-        for_clause: None,
-        settings: None,
-        format_clause: None,
-        pipe_operators: Vec::new(),
-    }
 }

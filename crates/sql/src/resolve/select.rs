@@ -4,8 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, GroupByExpr, GroupByWithModifier, ObjectName, OrderByExpr,
-    OrderByOptions, Select, SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind, Value,
-    ValueWithSpan, helpers::attached_token::AttachedToken,
+    OrderByOptions, Select, SelectItem, SelectItemQualifiedWildcardKind, Value, ValueWithSpan,
 };
 use remora_mysql::{ErrorCode, messages};
 
@@ -23,7 +22,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    parse::{function_call, take_group_rows},
+    parse::{function_call, take_group_rows, write::select_from},
 };
 
 /// The most columns of a SELECT, as for a table in MySQL. Planning compares each with all others.
@@ -541,30 +540,5 @@ pub(super) fn item(expr: Expr, name: &str) -> SelectItem {
 
 /// A SELECT of nothing.
 pub(super) fn empty_select() -> Select {
-    Select {
-        select_token: AttachedToken::empty(),
-        optimizer_hints: Vec::new(),
-        distinct: None,
-        select_modifiers: None,
-        top: None,
-        top_before_distinct: false,
-        projection: Vec::new(),
-        exclude: None,
-        into: None,
-        from: Vec::new(),
-        lateral_views: Vec::new(),
-        prewhere: None,
-        selection: None,
-        connect_by: Vec::new(),
-        group_by: GroupByExpr::Expressions(Vec::new(), Vec::new()),
-        cluster_by: Vec::new(),
-        distribute_by: Vec::new(),
-        sort_by: Vec::new(),
-        having: None,
-        named_window: Vec::new(),
-        qualify: None,
-        window_before_qualify: false,
-        value_table_mode: None,
-        flavor: SelectFlavor::Standard,
-    }
+    select_from(Vec::new(), Vec::new())
 }

@@ -5,13 +5,13 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use datafusion::catalog::TableProvider;
+use datafusion::{catalog::TableProvider, sql::sqlparser::ast::Query};
 use parking_lot::Mutex;
 use remora_engine::Value;
 use remora_mysql::{ErrorCode, SqlMode, TokenKind, messages};
 use rustc_hash::FxHashMap;
 
-use super::{Catalog, views::recursive};
+use super::{Catalog, assigned, views::recursive};
 use crate::{
     Error, Result,
     catalog::{ExpressionSettings, Reader, TableName, Verb, View, database_exists},
@@ -68,8 +68,17 @@ pub(crate) struct SessionCatalog<'a> {
 }
 
 impl<'a> SessionCatalog<'a> {
+    /// For a statement of which only the text is known.
     pub(crate) fn new(session: &'a SessionState, source: &Source) -> Self {
-        let (assigned, gives_id) = (assigned_names(source), gives_id(source));
+        Self::with(session, assigned_names(source), gives_id(source))
+    }
+
+    /// For a query, which may be a part of a statement. Costs a walk through it.
+    pub(crate) fn of(session: &'a SessionState, query: &Query) -> Self {
+        Self::with(session, assigned::assigned_in(query), assigned::gives_id(query))
+    }
+
+    fn with(session: &'a SessionState, assigned: Vec<String>, gives_id: bool) -> Self {
         let reader = session.reading();
         let has_remote_parts = AtomicBool::new(false);
         let (known, rows) = (Mutex::default(), Mutex::default());

@@ -223,6 +223,32 @@ async fn memory_has_limits() {
     .await;
 }
 
+/// Beside a derived table, a column that is assigned twice is put into what is assigned to it then. Each time the
+/// expression would become twice as long.
+#[tokio::test]
+async fn assignments_that_double_are_refused() {
+    let server = Server::new();
+    let mut session = server.session();
+    run(&mut session, "CREATE TABLE t (id INT PRIMARY KEY, a BIGINT, b BIGINT)").await.unwrap();
+    run(&mut session, "INSERT INTO t VALUES (1, 1, 0)").await.unwrap();
+    let doubled = |times| {
+        let list = vec!["a = a + a"; times].join(", ");
+        format!(
+            "UPDATE t, (SELECT 1 AS x) AS d SET {list}, b = a + (SELECT a FROM (SELECT 7 AS a) AS e)"
+        )
+    };
+    expect(
+        &mut session,
+        &[
+            (&doubled(3), ""),
+            ("SELECT a, b FROM t", "8|15"),
+            (&doubled(60), "1038"),
+            ("SELECT a, b FROM t", "8|15"),
+        ],
+    )
+    .await;
+}
+
 #[tokio::test]
 async fn temporary_tables_have_room_of_a_session_and_of_all() {
     let server = Server::new();

@@ -506,6 +506,38 @@ async fn marks_without_values_are_errors() {
     assert_eq!(rows(&mut session, "SELECT '?', s FROM t WHERE id = 1 -- ?").await, "?|a");
 }
 
+/// What is near the error is the client's own text, also where a part of the statement is evaluated alone.
+#[tokio::test]
+async fn writes_name_the_place_of_a_syntax_error() {
+    let server = Server::new();
+    let mut session = filled(&server).await;
+    for (statement, place) in [
+        ("INSERT INTO t VALUES (5 +, 'x')", ", 'x')"),
+        ("INSERT INTO t VALUES (5, UPPER('x' 'y' z))", "z))"),
+        ("INSERT INTO t SET id = 5, s = UPPER('x'", ""),
+        ("INSERT INTO t SELECT 5, FROM t ON DUPLICATE KEY UPDATE s = 'x'", "FROM t ON DUPLICATE"),
+        ("INSERT INTO t (id) VALUES (1) ON DUPLICATE KEY UPDATE s = s s", "s"),
+        ("REPLACE INTO t SELECT 5, 'x' FROM t t t", "t"),
+        ("UPDATE t SET s = (s WHERE id = 1", "WHERE id = 1"),
+        ("UPDATE t SET s = s +, id = 2 WHERE id = 1", ", id = 2 WHERE id = 1"),
+        ("UPDATE t SET s = 'x' WHERE id = 1 AND", ""),
+        ("UPDATE t JOIN t AS u ON t.id = SET t.s = 'x'", "SET t.s = 'x'"),
+        ("DELETE FROM t WHERE id = (1 + 2", ""),
+        ("DELETE t FROM t JOIN t AS u USING id", "id"),
+        ("DELETE FROM t WHERE id IN (1, 2,)", ")"),
+    ] {
+        let near = format!("near '{place}");
+        let error = run(&mut session, statement).await.unwrap_err();
+        assert_eq!(error.code.number(), 1064, "{statement}: {error:?}");
+        assert!(error.message.contains(&near), "{statement}: {error:?}");
+        if !statement.contains(" VALUES ") && !statement.contains(" SET id") {
+            let error = session.prepare(statement.as_bytes()).await.err().unwrap();
+            assert!(error.message.contains(&near), "{statement}: {error:?}");
+        }
+    }
+    assert_eq!(rows(&mut session, "SELECT GROUP_CONCAT(s) FROM t").await, "a,b,c");
+}
+
 /// Clauses after a table that the parser knows from other databases: none is ignored.
 #[tokio::test]
 async fn clauses_behind_a_table_are_refused() {

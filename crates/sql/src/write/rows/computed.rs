@@ -3,13 +3,21 @@
 
 use std::sync::Arc;
 
+use datafusion::sql::sqlparser::ast::Expr;
 use remora_engine::{ColumnDef, ColumnType, Row, Schema, Value};
 use remora_mysql::ErrorCode;
 
-use super::{Query, RowMaker, TargetTable};
+use super::{
+    Query, RowMaker, TargetTable,
+    evaluate::{TreeQuery, stored_expression},
+};
 use crate::{
     Error, Result, SqlType,
     catalog::{ROW_NUMBER, SqlTable, TableName, quoted_name},
+    parse::{
+        Source,
+        write::{column_named, query_from, query_in_order, table_named},
+    },
     state::SessionState,
     transaction::{Key, Overlay, TemporaryTable},
     write::{
@@ -121,34 +129,33 @@ impl Computed {
         rows: &[Row],
         expression: &str,
     ) -> Result<Vec<Value>> {
-        let expression = Query::kept(expression);
-        values_over(session, target, &target.name.table, rows, &[], &expression).await
+        let (expression, source) = stored_expression(expression)?;
+        let expression = (&expression, &*source);
+        values_over(session, target, &target.name.table, rows, &[], expression).await
     }
 
-    /// Evaluates an expression over one row each of some tables with the target's definition. In all but the first
-    /// table, column names begin with [`NEW_COLUMN`].
+    /// Evaluates an expression of a statement over one row each of some tables with the target's definition. In all but
+    /// the first table, column names begin with [`NEW_COLUMN`].
     pub(crate) async fn expression(
         &self,
         session: &mut SessionState,
         target: &TargetTable,
         rows: &[(&str, &Row)],
-        expression: &str,
-        parameters: &[Value],
+        (expression, source): (&Expr, &Source),
     ) -> Result<Value> {
         let database = &target.name.database;
         let mut hidden = Vec::with_capacity(rows.len());
         let mut from = Vec::with_capacity(rows.len());
         for (place, (name, row)) in rows.iter().enumerate() {
             let name = TableName::new(database.clone(), (*name).to_owned());
-            from.push(format!("{}.{}", quoted_name(database), quoted_name(&name.table)));
+            from.push(table_named(&[database.as_str(), name.table.as_str()], None));
             let prefix = if place == 0 { "" } else { NEW_COLUMN };
             let table = numbered(&target.table, std::slice::from_ref(*row), prefix, &[]);
             let before = session.transaction.put_temporary(name.clone(), table);
             hidden.push((name, before));
         }
-        let mut query = Query::new(&format!("SELECT {expression} FROM {}", from.join(",")));
-        query.bind(parameters);
-        let found = query.rows(session).await;
+        let query = query_from(vec![expression.clone()], from);
+        let found = TreeQuery { query, source }.rows(session).await;
         for (name, before) in hidden.into_iter().rev() {
             restore(session, name, before);
         }
@@ -172,29 +179,22 @@ impl VariableColumn {
     }
 }
 
-/// Evaluates an expression for each of some rows of a table, under this name.
+/// Evaluates an expression of a statement for each of some rows of a table, under this name.
 pub(crate) async fn values_over(
     session: &mut SessionState,
     target: &TargetTable,
     alias: &str,
     rows: &[Row],
     beside: &[VariableColumn],
-    expression: &Query,
+    (expression, source): (&Expr, &Source),
 ) -> Result<Vec<Value>> {
     let database = &target.name.database;
     let name = TableName::new(database.clone(), ROWS.to_owned());
     let table = numbered(&target.table, rows, "", beside);
-    let mut query = Query::new("SELECT ");
-    query.push_query(expression);
-    query.push(&format!(
-        " FROM {}.{} AS {} ORDER BY {}",
-        quoted_name(database),
-        quoted_name(ROWS),
-        quoted_name(alias),
-        quoted_name(ROW_NUMBER)
-    ));
+    let from = table_named(&[database.as_str(), ROWS], Some(alias));
+    let query = query_in_order(expression.clone(), from, column_named(&[ROW_NUMBER]));
     let hidden = session.transaction.put_temporary(name.clone(), table);
-    let found = query.rows(session).await;
+    let found = TreeQuery { query, source }.rows(session).await;
     restore(session, name, hidden);
     let values = found?.into_iter().map(|row| row.into_iter().next().unwrap_or(Value::Null));
     Ok(values.collect())

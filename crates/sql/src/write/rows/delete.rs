@@ -1,44 +1,50 @@
 //! DELETE from one table or from several: a SELECT finds the keys, then the rows are deleted one by one.
 //!
-//! ```text
-//! delete := "DELETE" word* ["IGNORE"] ("FROM" table [["AS"] alias] rest
-//!           | table,* "FROM" tables rest | "FROM" table,* "USING" tables rest)
-//! rest   := ["WHERE" …] ["ORDER" "BY" …] ["LIMIT" …]
-//! ```
+//! The statement is parsed once ([`crate::parse::write`]). A DELETE from one table by its key is not parsed: its tokens
+//! and the cached plan of its key are enough.
 
-use std::ops::Range;
-
+use datafusion::sql::sqlparser::ast::Expr;
 use remora_mysql::{ErrorCode, messages};
 
 use super::{
-    evaluate::Query,
+    evaluate::{Query, StatementText, TreeQuery},
     explained::Explained,
-    literal::Parameters,
-    target::{TargetTable, table_name},
-    update::{Named, changed, is_rest, key_items, key_of, key_query, named_tables, rest},
+    named::{Named, conditions, key_items, keys_text, named_tables, one_table},
+    target::TargetTable,
+    update::key_of,
 };
 use crate::{
-    Error, Outcome, Result, catalog::Verb, parse::Tokens, state::SessionState, transaction::Key,
+    Error, Outcome, Result,
+    blocking::run_blocking_if_long,
+    catalog::Verb,
+    parse::write::{self, ChangedRows, Listed},
+    state::SessionState,
+    transaction::Key,
 };
 
 /// Runs DELETE.
-pub(super) async fn delete(
-    session: &mut SessionState,
-    tokens: &mut Tokens<'_>,
-    parameters: &Parameters<'_>,
-) -> Result<Outcome> {
-    let (named, targets, from) = read_delete(session, tokens, parameters)?;
-    if let ([named], [Some(target)]) = (&named[..], &targets[..]) {
-        let mut query = key_query(named, target);
-        query.push_query(&from);
-        if let Some(keys) = query.keys(session, target)? {
-            return delete_keys(session, target, &keys);
-        }
+pub(super) async fn delete(session: &mut SessionState, text: StatementText<'_>) -> Result<Outcome> {
+    let known = ReadDelete::by_key(session, text);
+    let is_sought = known.is_some();
+    if let Some(read) = known
+        && let Some(outcome) = read.delete_by_key(session, text)?
+    {
+        return Ok(outcome);
     }
-    let found = deleted_query(&named, &targets, &from).rows(session).await?;
+    let read = ReadDelete::of(session, text)?;
+    if !is_sought
+        && read.rows.may_name_keys()
+        && let Some(outcome) = read.delete_by_key(session, text)?
+    {
+        return Ok(outcome);
+    }
+    let items: Vec<Expr> =
+        read.changed().flat_map(|(named, target)| key_items(named, target)).collect();
+    let query = TreeQuery { query: read.rows.select(items), source: text.source() };
+    let found = query.rows(session).await?;
     let mut deleted = 0;
     let mut at = 0;
-    for target in targets.iter().flatten() {
+    for target in read.targets.iter().flatten() {
         let length = target.table.schema.primary_key.len();
         for row in &found {
             let Some(key) = key_of(row, at, length) else { continue };
@@ -56,46 +62,76 @@ pub(super) async fn delete(
 /// The SELECT with which DELETE finds its rows.
 pub(super) fn explained_delete(
     session: &mut SessionState,
-    tokens: &mut Tokens<'_>,
-    parameters: &Parameters<'_>,
+    text: StatementText<'_>,
 ) -> Result<Explained> {
-    let (named, targets, from) = read_delete(session, tokens, parameters)?;
-    let query = Some(deleted_query(&named, &targets, &from));
-    Ok(Explained { verb: "DELETE", targets: changed(&named, &targets), query })
+    let read = ReadDelete::of(session, text)?;
+    let targets = read.changed().map(|(named, _)| named.alias.clone()).collect();
+    Ok(Explained { verb: "DELETE", targets, query: Some(read.text_of_keys(text)) })
 }
 
-/// The tables of a DELETE, those of them whose rows are deleted, and the tokens after FROM.
-fn read_delete(
-    session: &mut SessionState,
-    tokens: &mut Tokens<'_>,
-    parameters: &Parameters<'_>,
-) -> Result<(Vec<Named>, Vec<Option<TargetTable>>, Query)> {
-    tokens.expect("DELETE")?;
-    while tokens.accept_any(&["LOW_PRIORITY", "QUICK"]) {}
-    session.refuses_warnings &= !tokens.accept("IGNORE");
-    let (listed, tables) = deleted_tables(session, tokens)?;
-    let named = named_tables(session, tokens, tables.clone())?;
-    let rest = rest(tokens)?;
-    let targets = deleted_targets(session, &named, listed.as_deref())?;
-    let mut from = Query::default();
-    from.push_tokens(tokens, tables, parameters);
-    from.push_tokens(tokens, rest, parameters);
-    Ok((named, targets, from))
+/// A DELETE that was read.
+struct ReadDelete {
+    ignore: bool,
+    named: Vec<Named>,
+    /// The tables of `named` whose rows are deleted.
+    targets: Vec<Option<TargetTable>>,
+    /// If it was not parsed, only where its tables and conditions stand.
+    rows: ChangedRows,
 }
 
-/// The SELECT of the keys to delete.
-fn deleted_query(named: &[Named], targets: &[Option<TargetTable>], from: &Query) -> Query {
-    let mut query = Query::new("SELECT ");
-    let items = named.iter().zip(targets).flat_map(|(named, target)| {
-        target.iter().flat_map(|target| key_items(named, target)).collect::<Vec<_>>()
-    });
-    for (index, item) in items.enumerate() {
-        query.push(if index > 0 { "," } else { "" });
-        query.push_query(&item);
+impl ReadDelete {
+    /// Parses the statement.
+    fn of(session: &mut SessionState, text: StatementText<'_>) -> Result<Self> {
+        let parse = || write::delete(text.statement);
+        let parsed = run_blocking_if_long(text.source().is_long(), parse)?;
+        let write::Delete { ignore, listed, rows } = parsed;
+        session.refuses_warnings &= !ignore;
+        let named = named_tables(session, &rows.tables)?;
+        let targets = deleted_targets(session, &named, listed.as_deref())?;
+        Ok(Self { ignore, named, targets, rows })
     }
-    query.push(" FROM ");
-    query.push_query(from);
-    query
+
+    /// Reads the tokens of a DELETE from one table with WHERE; `None` if it is any other statement, or has an error.
+    fn by_key(session: &SessionState, text: StatementText<'_>) -> Option<Self> {
+        let mut tokens = text.tokens();
+        tokens.expect("DELETE").ok()?;
+        while tokens.accept_any(&["LOW_PRIORITY", "QUICK"]) {}
+        let ignore = tokens.accept("IGNORE");
+        tokens.expect("FROM").ok()?;
+        let start = tokens.place();
+        let named = vec![one_table(session, &mut tokens)?];
+        let rows = ChangedRows::at(start..tokens.place(), conditions(&mut tokens)?);
+        let targets = deleted_targets(session, &named, None).ok()?;
+        Some(Self { ignore, named, targets, rows })
+    }
+
+    /// The tables whose rows are deleted.
+    fn changed(&self) -> impl Iterator<Item = (&Named, &TargetTable)> {
+        let pairs = self.named.iter().zip(&self.targets);
+        pairs.filter_map(|(named, target)| Some((named, target.as_ref()?)))
+    }
+
+    /// The text of the SELECT of the keys.
+    fn text_of_keys(&self, text: StatementText<'_>) -> Query {
+        let tokens = text.tokens();
+        let mut query = keys_text(self.changed());
+        query.push(" FROM ");
+        query.push_tokens(&tokens, self.rows.tables_at.clone(), text.parameters);
+        query.push_tokens(&tokens, self.rows.rest_at.clone(), text.parameters);
+        query
+    }
+
+    /// Deletes the rows, if the condition does nothing but name keys of the only table.
+    fn delete_by_key(
+        &self,
+        session: &mut SessionState,
+        text: StatementText<'_>,
+    ) -> Result<Option<Outcome>> {
+        let ([_], [Some(target)]) = (&self.named[..], &self.targets[..]) else { return Ok(None) };
+        let Some(keys) = self.text_of_keys(text).keys(session, target)? else { return Ok(None) };
+        session.refuses_warnings &= !self.ignore;
+        delete_keys(session, target, &keys).map(Some)
+    }
 }
 
 /// Deletes the rows with these keys.
@@ -109,36 +145,6 @@ fn delete_keys(session: &mut SessionState, target: &TargetTable, keys: &[Key]) -
         }
     }
     Ok(Outcome { affected_rows: deleted, ..Outcome::default() })
-}
-
-/// A listed table: database and name.
-pub(super) type Listed = (Option<String>, String);
-
-/// The tables to delete from, if they are listed separately, and the tokens of the tables that are read.
-pub(super) fn deleted_tables(
-    session: &SessionState,
-    tokens: &mut Tokens<'_>,
-) -> Result<(Option<Vec<Listed>>, Range<usize>)> {
-    let first_from = tokens.accept("FROM");
-    let mut ahead = *tokens;
-    table_name(&mut ahead, session)?;
-    if ahead.take(".") {
-        ahead.need("*")?;
-    }
-    if first_from && !ahead.is(",") && !ahead.is_word("USING") {
-        return Ok((None, tokens.skip_until(is_rest)?));
-    }
-    let mut listed = Vec::new();
-    loop {
-        listed.push(listed_table(tokens)?);
-        if !tokens.take(",") {
-            break;
-        }
-    }
-    if !tokens.accept("USING") {
-        tokens.expect("FROM")?;
-    }
-    Ok((Some(listed), tokens.skip_until(is_rest)?))
 }
 
 /// Whether a listed table is this one.
@@ -164,17 +170,4 @@ fn deleted_targets(
     };
     let target = |named: &Named| TargetTable::find(session, &named.name, Verb::Delete);
     named.iter().map(|named| wanted(named).then(|| target(named)).transpose()).collect()
-}
-
-/// `[db.]table[.*]`.
-fn listed_table(tokens: &mut Tokens<'_>) -> Result<Listed> {
-    let first = tokens.name()?;
-    if !tokens.take(".") || tokens.take("*") {
-        return Ok((None, first));
-    }
-    let table = tokens.name()?;
-    if tokens.take(".") {
-        tokens.need("*")?;
-    }
-    Ok((Some(first), table))
 }

@@ -4,22 +4,27 @@
 //! Both are one-row temporary tables of the session meanwhile. The most common expressions, a constant or a column of
 //! the new row, need no evaluation.
 
-use std::ops::Range;
+use std::ops::ControlFlow;
 
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart, VisitorMut,
+};
 use remora_engine::{Row, Value};
 use remora_mysql::ErrorCode;
 
 use super::{
-    evaluate::Query,
-    insert::{Alias, column},
-    literal::{CellExpr, Parameters, given},
+    evaluate::{StatementText, TreeQuery},
+    insert::{Alias, column_of},
+    literal::{CellExpr, given},
     target::{Duplicate, TargetTable},
     values::{RowMaker, column_name},
 };
 use crate::{
     Result,
-    catalog::quoted_name,
-    parse::Tokens,
+    parse::{
+        Source, Tokens, VisitMut, visit_expressions,
+        write::{Assigned, column_named, query_from, table_named},
+    },
     state::SessionState,
     write::rows::computed::{Computed, NEW_COLUMN},
 };
@@ -44,15 +49,15 @@ enum From {
     /// A column of the new row.
     New(usize),
     /// An expression.
-    Query(String, Vec<Value>),
+    Expression(Box<Expr>),
 }
 
 impl OnDuplicate {
-    /// Reads the assignments, if there are any.
+    /// Reads the assignments, if there are any, to the end of the statement.
     pub(super) fn parse(
         session: &SessionState,
+        text: StatementText<'_>,
         tokens: &mut Tokens<'_>,
-        parameters: &Parameters<'_>,
         target: &TargetTable,
         alias: Option<Alias>,
     ) -> Result<Option<Self>> {
@@ -62,119 +67,131 @@ impl OnDuplicate {
         let nobody =
             || Alias { name: NEW_ROW.to_owned(), columns: Vec::new(), positions: Vec::new() };
         let mut made = Self { assignments: Vec::new(), alias: alias.unwrap_or_else(nobody) };
-        loop {
-            let column = column(tokens, target)?;
-            tokens.need("=")?;
-            let from = match given(tokens, parameters, |_| false)? {
-                CellExpr::Expression(range) => {
-                    warn_of_values(session, tokens, range.clone());
-                    made.expression(tokens, parameters, target, range)
-                }
+        for Assigned { path, value, value_at } in text.assignments(tokens)? {
+            let column = column_of(&path, target)?;
+            let from = match given(&mut tokens.within(value_at), text.parameters, |_| false)? {
+                CellExpr::Expression(_) => made.expression(session, target, value),
                 given => From::Given(given),
             };
             made.assignments.push(Assignment { column, from });
-            if !tokens.take(",") {
-                return Ok(Some(made));
-            }
         }
+        Ok(Some(made))
     }
 
     /// Checks the expressions over an existing and a new row: 1054 for an unknown column.
     pub(super) async fn check(
         self,
         session: &mut SessionState,
+        text: StatementText<'_>,
         target: &TargetTable,
     ) -> Result<()> {
-        let (database, table) = (quoted_name(&target.name.database), &target.name.table);
+        let (database, table) = (target.name.database.as_str(), target.name.table.as_str());
         for assignment in self.assignments {
-            let From::Query(text, parameters) = assignment.from else { continue };
+            let From::Expression(expr) = assignment.from else { continue };
             // Expressions that name the new row by its alias are checked when they run.
-            if text.contains(&quoted_name(&self.alias.name)) {
+            let names_new_row = visit_expressions(expr.as_ref(), |each| match each {
+                Expr::CompoundIdentifier(path)
+                    if path.last().is_some_and(|name| name.value.starts_with(NEW_COLUMN)) =>
+                {
+                    ControlFlow::Break(())
+                }
+                _ => ControlFlow::Continue(()),
+            });
+            if names_new_row.is_break() {
                 continue;
             }
-            let mut query =
-                Query::new(&format!("SELECT {text} FROM {database}.{}", quoted_name(table)));
-            query.bind(&parameters);
-            query.check(session).await?;
+            let query = query_from(vec![*expr], vec![table_named(&[database, table], None)]);
+            TreeQuery { query, source: text.source() }.check(session).await?;
         }
         Ok(())
     }
 
-    fn expression(
-        &self,
-        tokens: &Tokens<'_>,
-        parameters: &Parameters<'_>,
-        target: &TargetTable,
-        range: Range<usize>,
-    ) -> From {
-        let end = range.end;
-        let mut ahead = tokens.within(range.clone());
-        let mut text = String::new();
-        let mut only = None;
-        let mut parts = 0;
-        while ahead.place() < end {
-            let place = ahead.place();
-            if place > range.start {
-                text.push_str(&tokens.gap_before(place));
-            }
-            if let Some(new) = self.new_column(&mut ahead, target) {
-                let name = format!("{NEW_COLUMN}{}", column_name(target, new));
-                text.push_str(&format!("{}.{}", quoted_name(&self.alias.name), quoted_name(&name)));
-                only = Some(new);
-            } else {
-                ahead.next();
-                text.push_str(&tokens.shown(place..place + 1));
-            }
-            parts += 1;
+    /// An expression with the columns of the new row in the place of what names them. Warns that VALUES() is deprecated in
+    /// MySQL.
+    fn expression(&self, session: &SessionState, target: &TargetTable, mut value: Expr) -> From {
+        if let Some(new) = self.new_column(&value, target) {
+            warn_of_values(session, &value);
+            return From::New(new);
         }
-        match only.filter(|_| parts == 1) {
-            Some(new) => From::New(new),
-            None => From::Query(text, parameters.within(range).to_vec()),
-        }
+        let mut replacing = NewColumns { on_duplicate: self, session, target };
+        let _ = value.visit(&mut replacing);
+        From::Expression(Box::new(value))
     }
 
-    /// Consumes `VALUES(column)` or `alias.column`, or a column alias.
-    fn new_column(&self, tokens: &mut Tokens<'_>, target: &TargetTable) -> Option<usize> {
-        let mut ahead = *tokens;
-        if ahead.accept("VALUES") && ahead.take("(") {
-            let column = column(&mut ahead, target).ok()?;
-            ahead.need(")").ok()?;
-            *tokens = ahead;
-            return Some(column);
-        }
-        let mut ahead = *tokens;
-        let name = ahead.accept_name()?;
+    /// The column that `VALUES(column)`, `alias.column` or a column alias is.
+    fn new_column(&self, expr: &Expr, target: &TargetTable) -> Option<usize> {
         let renamed = |name: &str| {
-            let place =
-                self.alias.columns.iter().position(|known| known.eq_ignore_ascii_case(name));
-            place.and_then(|place| self.alias.positions.get(place)).copied()
+            let mut columns = self.alias.columns.iter();
+            let place = columns.position(|known| known.eq_ignore_ascii_case(name))?;
+            self.alias.positions.get(place).copied()
         };
-        let column = if name == self.alias.name && ahead.take(".") {
-            let name = ahead.name().ok()?;
-            if self.alias.columns.is_empty() { target.table.column(&name) } else { renamed(&name) }
-        } else {
-            renamed(&name).filter(|_| !ahead.is("(") && !ahead.is("."))
-        };
-        let column = column?;
-        *tokens = ahead;
-        Some(column)
+        match expr {
+            Expr::Function(function) if is_values(function) => {
+                let FunctionArguments::List(list) = &function.args else { return None };
+                let [FunctionArg::Unnamed(FunctionArgExpr::Expr(column))] = list.args.as_slice()
+                else {
+                    return None;
+                };
+                match column {
+                    Expr::Identifier(name) => target.table.column(&name.value),
+                    Expr::CompoundIdentifier(path) => target.table.column(&path.last()?.value),
+                    _ => None,
+                }
+            }
+            Expr::CompoundIdentifier(path) => match path.as_slice() {
+                [alias, name] if alias.value == self.alias.name => {
+                    match self.alias.columns.is_empty() {
+                        true => target.table.column(&name.value),
+                        false => renamed(&name.value),
+                    }
+                }
+                _ => None,
+            },
+            Expr::Identifier(name) => renamed(&name.value),
+            _ => None,
+        }
     }
 }
 
-/// Warns that VALUES() is deprecated in MySQL.
-fn warn_of_values(session: &SessionState, tokens: &Tokens<'_>, range: Range<usize>) {
-    let end = range.end;
-    let mut ahead = tokens.within(range);
-    while ahead.place() < end {
-        if ahead.accept("VALUES") && ahead.is("(") {
-            session.warn(
-                ErrorCode::DeprecatedSyntax,
-                "'VALUES function' is deprecated and will be removed in a future release. Please \
-                 use an alias (INSERT INTO ... VALUES (...) AS alias) and replace VALUES(col) in \
-                 the ON DUPLICATE KEY UPDATE clause with alias.col instead",
-            );
+/// Whether this is a call of VALUES.
+fn is_values(function: &Function) -> bool {
+    match function.name.0.as_slice() {
+        [ObjectNamePart::Identifier(name)] => {
+            name.quote_style.is_none() && name.value.eq_ignore_ascii_case("VALUES")
         }
-        ahead.next();
+        _ => false,
+    }
+}
+
+/// Replaces what names columns of the new row.
+struct NewColumns<'n> {
+    on_duplicate: &'n OnDuplicate,
+    session: &'n SessionState,
+    target: &'n TargetTable,
+}
+
+impl VisitorMut for NewColumns<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        warn_of_values(self.session, expr);
+        if let Some(new) = self.on_duplicate.new_column(expr, self.target) {
+            let name = format!("{NEW_COLUMN}{}", column_name(self.target, new));
+            *expr = column_named(&[self.on_duplicate.alias.name.as_str(), name.as_str()]);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Warns if this is a call of VALUES.
+fn warn_of_values(session: &SessionState, expr: &Expr) {
+    if matches!(expr, Expr::Function(function) if is_values(function)) {
+        session.warn(
+            ErrorCode::DeprecatedSyntax,
+            "'VALUES function' is deprecated and will be removed in a future release. Please \
+             use an alias (INSERT INTO ... VALUES (...) AS alias) and replace VALUES(col) in \
+             the ON DUPLICATE KEY UPDATE clause with alias.col instead",
+        );
     }
 }
 
@@ -185,7 +202,7 @@ pub(super) async fn update_duplicate(
     target: &TargetTable,
     maker: &RowMaker,
     computed: &Computed,
-    on_duplicate: &OnDuplicate,
+    (on_duplicate, source): (&OnDuplicate, &Source),
     duplicate: &Duplicate,
     new: &Row,
     lenient: bool,
@@ -200,9 +217,10 @@ pub(super) async fn update_duplicate(
             }
             From::Given(given) => Some(given.value(&spec.kind)?),
             From::New(column) => new.get(*column).cloned(),
-            From::Query(text, parameters) => {
+            From::Expression(expr) => {
                 let rows = [(target.name.table.as_str(), &row), (&on_duplicate.alias.name, new)];
-                Some(computed.expression(session, target, &rows, text, parameters).await?)
+                let expression = (expr.as_ref(), source);
+                Some(computed.expression(session, target, &rows, expression).await?)
             }
         };
         let value = value.unwrap_or(Value::Null);

@@ -1,18 +1,127 @@
-//! Expressions in statements that write are evaluated as SELECTs, so they have the same meaning.
+//! Expressions in statements that write are evaluated by SELECTs, so they have the same meaning. The SELECT is a syntax
+//! tree made of the statement's own parts; it is a text where an expression was stored with a table as one, and where its
+//! text finds a cached plan.
 
 use std::{ops::Range, sync::Arc};
 
-use datafusion::sql::sqlparser::ast;
+use datafusion::sql::sqlparser::ast::{self, Expr, SelectItem, SetExpr, TableWithJoins};
 use remora_engine::Value;
 use remora_mysql::LexMode;
 
 use super::{literal::Parameters, target::TargetTable};
 use crate::{
-    Column, Error, Result, execute, output,
-    parse::{Source, Statement, Tokens, split},
+    Column, Error, Result,
+    blocking::run_blocking_if_long,
+    execute, output,
+    parse::{
+        Source, Statement, Tokens, split,
+        write::{Assigned, assignments, expressions, tables},
+    },
     state::SessionState,
     transaction::Key,
 };
+
+/// A statement that writes, as the client sent it.
+#[derive(Clone, Copy)]
+pub(super) struct StatementText<'s> {
+    /// The statement.
+    pub statement: &'s Statement<'s>,
+    /// The values of its `?`.
+    pub parameters: &'s Parameters<'s>,
+}
+
+impl<'s> StatementText<'s> {
+    /// Its text.
+    pub(super) fn source(&self) -> &'s Source {
+        &self.statement.source
+    }
+
+    /// A cursor at its first token.
+    pub(super) fn tokens(&self) -> Tokens<'s> {
+        let source = self.source();
+        Tokens::new(&source.text, &source.tokens, source.mode)
+    }
+
+    /// The assignments that the rest of it is.
+    pub(super) fn assignments(&self, tokens: &mut Tokens<'_>) -> Result<Vec<Assigned>> {
+        let (source, range) = (self.source(), tokens.take_rest());
+        let parameters = self.parameters.within(range.clone());
+        let parse = || assignments(source, range, parameters);
+        run_blocking_if_long(source.is_long(), parse)
+    }
+
+    /// The tables of the FROM clause that these tokens of it are.
+    pub(super) fn tables(&self, tokens: Range<usize>) -> Result<Vec<TableWithJoins>> {
+        let parameters = self.parameters.within(tokens.clone());
+        tables(self.source(), tokens, parameters)
+    }
+
+    /// Expressions of it, by their tokens, to be planned together.
+    pub(super) fn expressions(&self, ranges: &[Range<usize>]) -> Result<Vec<Expr>> {
+        let all: Vec<_> = ranges
+            .iter()
+            .map(|range| (range.clone(), self.parameters.within(range.clone())))
+            .collect();
+        expressions(self.source(), &all)
+    }
+
+    /// The query that these tokens of it are.
+    pub(super) fn query(&self, tokens: Range<usize>) -> Result<TreeQuery<'s>> {
+        let source = self.source();
+        let parameters = self.parameters.within(tokens.clone());
+        let parse = || self.statement.parse_within(tokens, parameters);
+        match run_blocking_if_long(source.is_long(), parse)? {
+            ast::Statement::Query(query) => Ok(TreeQuery { query: *query, source }),
+            other => Err(Error::unsupported(other)),
+        }
+    }
+}
+
+/// A SELECT made of parts of a statement.
+pub(super) struct TreeQuery<'s> {
+    /// The SELECT.
+    pub query: ast::Query,
+    /// The statement whose parts it has.
+    pub source: &'s Source,
+}
+
+impl TreeQuery<'_> {
+    /// Plans it without running it. Reports its errors, including missing rights.
+    pub(super) async fn check(self, session: &mut SessionState) -> Result<()> {
+        self.columns(session).await.map(|_| ())
+    }
+
+    /// Its columns, without running it.
+    pub(super) async fn columns(self, session: &mut SessionState) -> Result<Vec<Column>> {
+        Box::pin(execute::columns_of(session, self.query, self.source)).await
+    }
+
+    /// Its rows. If warnings are refused, the first one is an error.
+    pub(super) async fn rows(self, session: &mut SessionState) -> Result<Vec<Vec<Value>>> {
+        self.table(session).await.map(|(_, rows)| rows)
+    }
+
+    /// Its columns and rows.
+    async fn table(self, session: &mut SessionState) -> Result<(Vec<Column>, Vec<Vec<Value>>)> {
+        query_rows(session, self.query, self.source).await
+    }
+}
+
+/// An expression that was stored with a table, maybe by an earlier version, and its text, in which its places are.
+pub(super) fn stored_expression(text: &str) -> Result<(Expr, Arc<Source>)> {
+    let query = Query { is_kept: true, ..Query::stored(&format!("SELECT {text}")) };
+    let (parsed, source) = query.parsed(LexMode::default())?;
+    let item = match *parsed.body {
+        SetExpr::Select(mut select) => select.projection.pop(),
+        _ => None,
+    };
+    match item {
+        Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => {
+            Ok((expr, source))
+        }
+        _ => Err(Error::unsupported(text)),
+    }
+}
 
 /// The text of a SELECT, and the values of its `?`.
 #[derive(Default)]
@@ -37,13 +146,8 @@ impl Query {
         Self { mode: Some(LexMode::default()), ..Self::new(text) }
     }
 
-    /// A text stored with a table, which an earlier version may have written.
-    pub(crate) fn kept(text: &str) -> Self {
-        Self { is_kept: true, ..Self::stored(text) }
-    }
-
     /// Appends a text.
-    pub(crate) fn push(&mut self, text: &str) {
+    pub(super) fn push(&mut self, text: &str) {
         self.text.extend_from_slice(text.as_bytes());
     }
 
@@ -60,15 +164,6 @@ impl Query {
         self.parameters.extend_from_slice(parameters.within(range));
     }
 
-    /// Appends another query. All is then read in that query's mode, so the text around it must
-    /// mean the same in every mode.
-    pub(crate) fn push_query(&mut self, other: &Self) {
-        self.text.extend_from_slice(&other.text);
-        self.parameters.extend_from_slice(&other.parameters);
-        self.is_kept |= other.is_kept;
-        self.mode = self.mode.or(other.mode);
-    }
-
     /// Appends values of `?`.
     pub(crate) fn bind(&mut self, parameters: &[Value]) {
         self.parameters.extend_from_slice(parameters);
@@ -76,7 +171,7 @@ impl Query {
 
     /// The keys that its condition names, in key order, if the condition does nothing else. For a SELECT of a table's
     /// key only.
-    pub(crate) fn keys(
+    pub(super) fn keys(
         &self,
         session: &SessionState,
         target: &TargetTable,
@@ -101,18 +196,10 @@ impl Query {
         (self.text, self.parameters)
     }
 
-    /// Plans it without running it. Reports its errors, including missing rights.
-    pub(crate) async fn check(self, session: &mut SessionState) -> Result<()> {
-        self.columns(session).await.map(|_| ())
-    }
-
     /// Its columns, without running it.
     pub(super) async fn columns(&self, session: &mut SessionState) -> Result<Vec<Column>> {
-        let sources = split(&self.text, false, self.mode.unwrap_or_else(|| session.lex_mode()))?;
-        let Some(source) = sources.into_iter().next() else { return Ok(Vec::new()) };
-        let source = Source { is_kept: self.is_kept, ..source };
-        let statement = Statement { source: Arc::new(source), parameters: &self.parameters };
-        Box::pin(execute::columns(session, &statement)).await
+        let (query, source) = self.parsed(session.lex_mode())?;
+        TreeQuery { query, source: &source }.columns(session).await
     }
 
     /// Its rows. If warnings are refused, the first one is an error.
@@ -125,17 +212,21 @@ impl Query {
         self,
         session: &mut SessionState,
     ) -> Result<(Vec<Column>, Vec<Vec<Value>>)> {
-        let sources = split(&self.text, false, self.mode.unwrap_or_else(|| session.lex_mode()))?;
+        let (query, source) = self.parsed(session.lex_mode())?;
+        TreeQuery { query, source: &source }.table(session).await
+    }
+
+    /// Its syntax tree, and the text as a statement. `mode` is how it is read if nothing else is said.
+    fn parsed(&self, mode: LexMode) -> Result<(ast::Query, Arc<Source>)> {
+        let sources = split(&self.text, false, self.mode.unwrap_or(mode))?;
         let source = sources.into_iter().next();
         let source = source.ok_or_else(|| Error::unsupported("an empty query"))?;
         let source = Arc::new(Source { is_kept: self.is_kept, ..source });
-        let parameters = &self.parameters;
-        let statement = Statement { source: Arc::clone(&source), parameters };
-        let query = match statement.parse()? {
-            ast::Statement::Query(query) => *query,
-            other => return Err(Error::unsupported(other)),
-        };
-        query_rows(session, query, &source).await
+        let statement = Statement { source: Arc::clone(&source), parameters: &self.parameters };
+        match run_blocking_if_long(source.is_long(), || statement.parse())? {
+            ast::Statement::Query(query) => Ok((*query, source)),
+            other => Err(Error::unsupported(other)),
+        }
     }
 }
 

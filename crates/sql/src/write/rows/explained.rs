@@ -1,12 +1,17 @@
-//! EXPLAIN of statements that write: explains the SELECT by which they find their rows. Nothing is run.
+//! EXPLAIN of statements that write: explains the SELECT by which they find their rows. Nothing is run. That SELECT is a
+//! text here, because a plan by its shape is found by its text.
 
 use std::sync::Arc;
 
-use super::{delete, evaluate::Query, insert, parameters, update};
+use super::{
+    delete,
+    evaluate::{Query, StatementText},
+    insert, parameters, update,
+};
 use crate::{
     Error, Outcome, Reply, Result,
     execute::{self, Writing},
-    parse::{Kind, Statement, Tokens, split},
+    parse::{Kind, Statement, split},
     state::SessionState,
 };
 
@@ -50,18 +55,14 @@ async fn explain_statement(
     statement: &Statement<'_>,
 ) -> Result<Explained> {
     let source = &statement.source;
-    let parameters = parameters(statement);
-    let mut tokens = Tokens::new(&source.text, &source.tokens, source.mode);
+    let text = StatementText { statement, parameters: &parameters(statement) };
+    let tokens = text.tokens();
     match () {
         () if tokens.is_word("INSERT") || tokens.is_word("REPLACE") => {
-            insert::explained(session, &mut tokens, &parameters).await
+            insert::explained(session, text).await
         }
-        () if tokens.is_word("UPDATE") => {
-            update::explained_update(session, &mut tokens, &parameters).await
-        }
-        () if tokens.is_word("DELETE") => {
-            delete::explained_delete(session, &mut tokens, &parameters)
-        }
+        () if tokens.is_word("UPDATE") => update::explained_update(session, text).await,
+        () if tokens.is_word("DELETE") => delete::explained_delete(session, text),
         () if tokens.is_word("LOAD") => Err(source.syntax_error(0)),
         () => Err(Error::unsupported(source.shown())),
     }

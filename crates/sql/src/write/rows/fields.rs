@@ -2,22 +2,25 @@
 //! batch become rows of a temporary table with the user variables as additional columns, so that one SELECT evaluates
 //! an expression for all of them.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, ops::ControlFlow};
 
+use datafusion::sql::sqlparser::ast::{Expr, VisitorMut};
 use remora_engine::Value;
 use remora_mysql::{ErrorCode, TokenKind};
 
 use super::{
-    evaluate::Query,
-    insert::column,
-    literal::{CellExpr, Parameters, given},
+    evaluate::StatementText,
+    insert::{column, column_of},
+    literal::{CellExpr, given},
     target::TargetTable,
     values::{InsertedRows, RowMaker},
 };
 use crate::{
     Error, Result,
-    catalog::quoted_name,
-    parse::Tokens,
+    parse::{
+        Source, Tokens, VisitMut,
+        write::{Assigned, column_named},
+    },
     state::SessionState,
     write::rows::computed::{VariableColumn, values_over},
 };
@@ -28,7 +31,14 @@ pub(super) type Line = Vec<Option<Vec<u8>>>;
 /// The targets of a line's fields, and the SET clause.
 pub(super) struct Fields {
     fields: Vec<Field>,
-    assignments: Vec<(usize, CellExpr)>,
+    assignments: Vec<Assignment>,
+}
+
+/// A column, the value that SET gives it, and the syntax tree of that.
+struct Assignment {
+    column: usize,
+    given: CellExpr,
+    value: Expr,
 }
 
 enum Field {
@@ -39,8 +49,8 @@ enum Field {
 impl Fields {
     /// `["(" (column | @variable),* ")"] ["SET" (column "=" expression),*]`
     pub(super) fn parse(
+        text: StatementText<'_>,
         tokens: &mut Tokens<'_>,
-        parameters: &Parameters<'_>,
         target: &TargetTable,
     ) -> Result<Self> {
         let mut fields = Vec::new();
@@ -60,15 +70,10 @@ impl Fields {
         }
         let mut assignments = Vec::new();
         if tokens.accept("SET") {
-            loop {
-                let assigned = column(tokens, target)?;
-                if !tokens.take("=") {
-                    tokens.need(":=")?;
-                }
-                assignments.push((assigned, given(tokens, parameters, |_| false)?));
-                if !tokens.take(",") {
-                    break;
-                }
+            for Assigned { path, value, value_at } in text.assignments(tokens)? {
+                let column = column_of(&path, target)?;
+                let given = given(&mut tokens.within(value_at), text.parameters, |_| false)?;
+                assignments.push(Assignment { column, given, value });
             }
         }
         Ok(Self { fields, assignments })
@@ -83,7 +88,7 @@ impl Fields {
     pub(super) async fn rows(
         &self,
         session: &mut SessionState,
-        (tokens, parameters): (&Tokens<'_>, &Parameters<'_>),
+        source: &Source,
         target: &TargetTable,
         maker: &RowMaker,
         lines: Vec<Line>,
@@ -102,8 +107,8 @@ impl Fields {
         for (number, line) in (before + 1..).zip(lines) {
             loading.line(self, maker, line, number)?;
         }
-        for (assigned, given) in &self.assignments {
-            loading.set(session, (tokens, parameters), maker, (*assigned, given), before).await?;
+        for assignment in &self.assignments {
+            loading.set(session, source, maker, assignment, before).await?;
         }
         for VariableColumn { name, values } in &loading.variables {
             if let Some(last) = values.last() {
@@ -151,7 +156,7 @@ impl Fields {
         };
         let fields = self.fields.iter().filter_map(of_field);
         let mut columns: Vec<usize> = Vec::new();
-        for place in fields.chain(self.assignments.iter().map(|(place, _)| *place)) {
+        for place in fields.chain(self.assignments.iter().map(|each| each.column)) {
             if !columns.contains(&place) || self.assignments.is_empty() {
                 columns.push(place);
             }
@@ -176,9 +181,13 @@ impl Fields {
 /// Consumes a user variable and returns its name in lower case.
 fn variable(tokens: &mut Tokens<'_>) -> Option<String> {
     let token = tokens.peek().filter(|token| token.kind == TokenKind::UserVariable)?;
-    let name = String::from_utf8_lossy(tokens.bytes(token)).to_lowercase();
     tokens.next();
-    Some(name.trim_start_matches('@').trim_matches(['`', '\'', '"']).to_owned())
+    Some(plain_name(&String::from_utf8_lossy(tokens.bytes(token))))
+}
+
+/// The name of a user variable in lower case, without `@` and quotes.
+fn plain_name(name: &str) -> String {
+    name.trim_start_matches('@').trim_matches(['`', '\'', '"']).to_lowercase()
 }
 
 /// The values of a line. Missing fields become defaults; surplus fields are dropped.
@@ -273,52 +282,47 @@ impl<'l> Loading<'l> {
     async fn set(
         &mut self,
         session: &mut SessionState,
-        (tokens, parameters): (&Tokens<'_>, &Parameters<'_>),
+        source: &Source,
         maker: &RowMaker,
-        (place, given): (usize, &CellExpr),
+        Assignment { column, given, value }: &Assignment,
         before: u64,
     ) -> Result<()> {
         let values: Vec<CellExpr> = match given {
-            CellExpr::Expression(range) => {
-                let expression = self.expression(tokens, parameters, range.clone());
+            CellExpr::Expression(_) => {
+                let mut value = value.clone();
+                let _ = value.visit(&mut VariablesOfLines { known: &self.variables });
                 let (target, alias) = (self.target, &self.target.name.table);
-                let beside = &self.variables;
-                let values =
-                    values_over(session, target, alias, &self.rows, beside, &expression).await?;
+                let (beside, value) = (&self.variables, (&value, source));
+                let values = values_over(session, target, alias, &self.rows, beside, value).await?;
                 values.into_iter().map(CellExpr::Value).collect()
             }
             given => vec![given.clone(); self.rows.len()],
         };
         for ((row, given), number) in values.into_iter().enumerate().zip(before + 1..) {
-            self.put(maker, row, place, given, number)?;
+            self.put(maker, row, *column, given, number)?;
         }
         Ok(())
     }
+}
 
-    /// An expression with its variables replaced by their columns.
-    fn expression(
-        &self,
-        tokens: &Tokens<'_>,
-        parameters: &Parameters<'_>,
-        range: std::ops::Range<usize>,
-    ) -> Query {
-        let mut query = Query::new("(");
-        let mut ahead = tokens.within(range.clone());
-        let mut begin = range.start;
-        while ahead.place() < range.end {
-            let place = ahead.place();
-            let Some(name) = variable(&mut ahead) else {
-                ahead.next();
-                continue;
-            };
-            if let Some(known) = self.variables.iter().find(|variable| variable.name == name) {
-                query.push_tokens(tokens, begin..place, parameters);
-                query.push(&quoted_name(&known.column()));
-                begin = ahead.place();
+/// Replaces the variables of lines by their columns.
+struct VariablesOfLines<'v> {
+    known: &'v [VariableColumn],
+}
+
+impl VisitorMut for VariablesOfLines<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Identifier(name) = expr
+            && name.quote_style.is_none()
+            && name.value.starts_with('@')
+        {
+            let name = plain_name(&name.value);
+            if let Some(known) = self.known.iter().find(|variable| variable.name == name) {
+                *expr = column_named(&[known.column()]);
             }
         }
-        query.push_tokens(tokens, begin..range.end, parameters);
-        query.push(")");
-        query
+        ControlFlow::Continue(())
     }
 }

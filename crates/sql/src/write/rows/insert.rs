@@ -6,23 +6,31 @@
 //!           ["ON" "DUPLICATE" "KEY" "UPDATE" assignment,*]
 //! row    := ["ROW"] "(" (expression | "DEFAULT"),* ")"
 //! ```
+//!
+//! Literals and `?` are read from the tokens ([`super::literal`]): there may be millions, and a syntax tree of them
+//! would cost several times as much. Everything else is parsed: the query, the expressions of rows as they are evaluated,
+//! the assignments of ON DUPLICATE KEY UPDATE.
+
+use std::ops::Range;
 
 use remora_engine::{Row, Value};
 use remora_mysql::{ErrorCode, messages};
 
 use super::{
     duplicate::{OnDuplicate, update_duplicate},
-    evaluate::Query,
+    evaluate::{Query, StatementText, TreeQuery},
     explained::Explained,
     literal::{CellExpr, Parameters, given},
     target::{TargetTable, table_name},
-    update::queries_within,
     values::{InsertedRows, RowMaker},
 };
 use crate::{
     Error, Outcome, Result,
-    catalog::{Verb, quoted_name},
-    parse::Tokens,
+    catalog::Verb,
+    parse::{
+        Source, Tokens,
+        write::{query_from, table_named},
+    },
     state::SessionState,
     transaction::Key,
     write::rows::computed::Computed,
@@ -51,37 +59,36 @@ pub(super) struct Tally {
 }
 
 /// Runs INSERT or REPLACE.
-pub(super) async fn run(
-    session: &mut SessionState,
-    tokens: &mut Tokens<'_>,
-    parameters: &Parameters<'_>,
-) -> Result<Outcome> {
-    let Head { policy, ignore, target, columns } = Head::read(session, tokens)?;
-    let source = read_source(tokens, parameters, &target, columns)?;
-    let Source { rows, alias, several, from_query } = source;
-    let rows = rows.given(session).await?;
-    let on_duplicate = OnDuplicate::parse(session, tokens, parameters, &target, alias)?;
+pub(super) async fn run(session: &mut SessionState, text: StatementText<'_>) -> Result<Outcome> {
+    let mut tokens = text.tokens();
+    let Head { policy, ignore, target, columns } = Head::read(session, &mut tokens)?;
+    let source = read_source(&mut tokens, text.parameters, &target, columns)?;
+    let RowSource { rows, alias, several, from_query } = source;
+    let rows = rows.given(session, text).await?;
+    let on_duplicate = OnDuplicate::parse(session, text, &mut tokens, &target, alias)?;
     tokens.expect_end()?;
     let mut inserter = Inserter::new(session, &target, policy, ignore).await?;
     inserter.on_duplicate = on_duplicate;
     inserter.from_query = from_query;
-    inserter.insert(session, tokens, parameters, rows).await?;
+    inserter.insert(session, text, rows).await?;
     Ok(inserter.outcome(session, several))
 }
 
 /// For EXPLAIN: the source of the rows. Errors in column names are reported as if it ran.
 pub(super) async fn explained(
     session: &mut SessionState,
-    tokens: &mut Tokens<'_>,
-    parameters: &Parameters<'_>,
+    text: StatementText<'_>,
 ) -> Result<Explained> {
-    let Head { policy, target, columns, .. } = Head::read(session, tokens)?;
-    let source = read_source(tokens, parameters, &target, columns)?;
-    let on_duplicate = OnDuplicate::parse(session, tokens, parameters, &target, source.alias)?;
+    let mut tokens = text.tokens();
+    let Head { policy, target, columns, .. } = Head::read(session, &mut tokens)?;
+    let source = read_source(&mut tokens, text.parameters, &target, columns)?;
+    let on_duplicate = OnDuplicate::parse(session, text, &mut tokens, &target, source.alias)?;
     tokens.expect_end()?;
     let verb = if policy == Policy::Replace { "REPLACE" } else { "INSERT" };
     let query = match source.rows {
-        Rows::Read(query, columns) => {
+        Rows::Read(range, columns) => {
+            let mut query = Query::default();
+            query.push_tokens(&tokens, range, text.parameters);
             if query.columns(session).await?.len() != columns.len() {
                 return Err(count_error(1));
             }
@@ -90,12 +97,12 @@ pub(super) async fn explained(
         Rows::Given(given) => {
             // Checking plans a SELECT from the table, for which the user needs the right.
             if target.name.check(&session.identity, Verb::Select).is_ok() {
-                check_given(session, tokens, parameters, (&target, &given)).await?;
+                check_given(session, text, (&target, &given)).await?;
                 if let Some(on_duplicate) = on_duplicate {
-                    on_duplicate.check(session, &target).await?;
+                    on_duplicate.check(session, text, &target).await?;
                 }
             }
-            queries_of(tokens, parameters, &given)
+            queries_of(text, &given)
         }
     };
     Ok(Explained { verb, targets: vec![target.name.table], query })
@@ -107,8 +114,7 @@ const CHECKED_AT_ONCE: usize = 64;
 /// Checks the expressions of rows: 1054 for a column that the table does not have.
 async fn check_given(
     session: &mut SessionState,
-    tokens: &Tokens<'_>,
-    parameters: &Parameters<'_>,
+    text: StatementText<'_>,
     (target, given): (&TargetTable, &InsertedRows),
 ) -> Result<()> {
     let ranges = given.rows.iter().flatten().filter_map(|given| match given {
@@ -116,36 +122,30 @@ async fn check_given(
         _ => None,
     });
     let ranges: Vec<_> = ranges.collect();
+    let name = [target.name.database.as_str(), target.name.table.as_str()];
     for some in ranges.chunks(CHECKED_AT_ONCE) {
-        let mut query = Query::new("SELECT 1");
-        for range in some {
-            query.push(",");
-            query.push_tokens(tokens, range.clone(), parameters);
-        }
-        query.push(&format!(
-            " FROM {}.{}",
-            quoted_name(&target.name.database),
-            quoted_name(&target.name.table)
-        ));
-        query.check(session).await?;
+        let query = query_from(text.expressions(some)?, vec![table_named(&name, None)]);
+        TreeQuery { query, source: text.source() }.check(session).await?;
     }
     Ok(())
 }
 
 /// The subqueries among the rows' expressions, as items of one SELECT without a table.
-fn queries_of(
-    tokens: &Tokens<'_>,
-    parameters: &Parameters<'_>,
-    given: &InsertedRows,
-) -> Option<Query> {
+fn queries_of(text: StatementText<'_>, given: &InsertedRows) -> Option<Query> {
+    const BEGIN: [&str; 4] = ["SELECT", "WITH", "VALUES", "TABLE"];
+    let tokens = text.tokens();
     let mut query = Query::new("SELECT 1");
     let mut reads = false;
     for given in given.rows.iter().flatten() {
         let CellExpr::Expression(range) = given else { continue };
-        if !queries_within(tokens, range.clone()).is_empty() {
+        let is_query = |place: usize| {
+            let mut inner = tokens.within(place..range.end);
+            inner.take("(") && BEGIN.iter().any(|word| inner.is_word(word))
+        };
+        if range.clone().any(is_query) {
             reads = true;
             query.push(",");
-            query.push_tokens(tokens, range.clone(), parameters);
+            query.push_tokens(&tokens, range.clone(), text.parameters);
         }
     }
     reads.then_some(query)
@@ -183,7 +183,7 @@ impl Head {
 }
 
 /// The rows of a statement.
-struct Source {
+struct RowSource {
     rows: Rows,
     alias: Option<Alias>,
     /// Whether the reply reports the number of records.
@@ -196,18 +196,22 @@ struct Source {
 enum Rows {
     /// Rows in the statement's text.
     Given(InsertedRows),
-    /// Rows of a query, for these columns.
-    Read(Query, Vec<usize>),
+    /// Rows of the query that these tokens are, for these columns.
+    Read(Range<usize>, Vec<usize>),
 }
 
 impl Rows {
     /// Runs the query, if there is one, and returns the rows.
-    async fn given(self, session: &mut SessionState) -> Result<InsertedRows> {
-        let (query, columns) = match self {
+    async fn given(
+        self,
+        session: &mut SessionState,
+        text: StatementText<'_>,
+    ) -> Result<InsertedRows> {
+        let (range, columns) = match self {
             Self::Given(given) => return Ok(given),
-            Self::Read(query, columns) => (query, columns),
+            Self::Read(range, columns) => (range, columns),
         };
-        let found = query.rows(session).await?;
+        let found = text.query(range)?.rows(session).await?;
         if found.first().is_some_and(|row| row.len() != columns.len()) {
             return Err(count_error(1));
         }
@@ -232,12 +236,12 @@ fn read_source(
     parameters: &Parameters<'_>,
     target: &TargetTable,
     columns: Option<Vec<usize>>,
-) -> Result<Source> {
+) -> Result<RowSource> {
     if columns.is_none() && tokens.accept("SET") {
         let (columns, row) = assignments(tokens, parameters, target)?;
         let alias = alias(tokens, &columns)?;
         let rows = Rows::Given(InsertedRows { columns, rows: vec![row] });
-        return Ok(Source { rows, alias, several: false, from_query: false });
+        return Ok(RowSource { rows, alias, several: false, from_query: false });
     }
     let columns = columns.unwrap_or_else(|| all_columns(target));
     let begins_rows = tokens.accept_any(&["VALUES", "VALUE"]);
@@ -246,7 +250,7 @@ fn read_source(
         let alias = alias(tokens, &columns)?;
         let several = rows.len() > 1;
         let rows = Rows::Given(InsertedRows { columns, rows });
-        return Ok(Source { rows, alias, several, from_query: false });
+        return Ok(RowSource { rows, alias, several, from_query: false });
     }
     let query = tokens.skip_until(|tokens| {
         let mut ahead = *tokens;
@@ -255,10 +259,8 @@ fn read_source(
     if query.is_empty() {
         return Err(tokens.syntax_error());
     }
-    let mut select = Query::new("");
-    select.push_tokens(tokens, query, parameters);
-    let rows = Rows::Read(select, columns);
-    Ok(Source { rows, alias: None, several: true, from_query: true })
+    let rows = Rows::Read(query, columns);
+    Ok(RowSource { rows, alias: None, several: true, from_query: true })
 }
 
 /// The default column list: all visible columns.
@@ -304,9 +306,13 @@ pub(super) fn column(tokens: &mut Tokens<'_>, target: &TargetTable) -> Result<us
     while tokens.take(".") {
         name = tokens.name()?;
     }
-    target.table.column(&name).ok_or_else(|| {
-        Error::new(ErrorCode::UnknownColumn, messages::unknown_column(name, "field list"))
-    })
+    column_of(&[name], target)
+}
+
+/// The column of the target table that has this name, qualified or not.
+pub(super) fn column_of(path: &[String], target: &TargetTable) -> Result<usize> {
+    let name = path.last().map_or("", String::as_str);
+    check_found(target.table.column(name), name)
 }
 
 /// `a = 1, b = DEFAULT`.
@@ -329,7 +335,7 @@ fn assignments(
     }
 }
 
-pub(super) fn ends_assignments(tokens: &Tokens<'_>) -> bool {
+fn ends_assignments(tokens: &Tokens<'_>) -> bool {
     let mut ahead = *tokens;
     ahead.accept_all("ON DUPLICATE KEY") || ahead.is_word("AS")
 }
@@ -435,12 +441,22 @@ impl Inserter {
     pub(super) async fn insert(
         &mut self,
         session: &mut SessionState,
-        tokens: &Tokens<'_>,
-        parameters: &Parameters<'_>,
+        text: StatementText<'_>,
         mut given: InsertedRows,
     ) -> Result<()> {
         let target = self.target.clone();
-        given.evaluate(session, tokens, parameters, (&target, &self.maker)).await?;
+        given.evaluate(session, text, (&target, &self.maker)).await?;
+        self.insert_values(session, text.source(), given).await
+    }
+
+    /// Makes the rows of values and inserts them. The source is of ON DUPLICATE KEY UPDATE.
+    async fn insert_values(
+        &mut self,
+        session: &mut SessionState,
+        source: &Source,
+        given: InsertedRows,
+    ) -> Result<()> {
+        let target = self.target.clone();
         let count = given.rows.len();
         self.maker.single = count == 1 && !self.from_query;
         self.maker.expect_rows(session, &target, &given.valued(), count).await?;
@@ -454,7 +470,7 @@ impl Inserter {
             self.tally.records += 1;
             session.check_progress()?;
             if keep {
-                self.put(session, row, counted).await?;
+                self.put(session, source, row, counted).await?;
             }
         }
         Ok(())
@@ -464,6 +480,7 @@ impl Inserter {
     async fn put(
         &mut self,
         session: &mut SessionState,
+        source: &Source,
         row: Row,
         (made, given): (Option<u64>, Option<u64>),
     ) -> Result<()> {
@@ -477,7 +494,7 @@ impl Inserter {
                     &target,
                     &self.maker,
                     &self.computed,
-                    on_duplicate,
+                    (on_duplicate, source),
                     &duplicate,
                     &row,
                     self.policy == Policy::Ignore,
@@ -560,7 +577,7 @@ pub(super) async fn fill(
     let mut inserter = Inserter::new(session, target, Policy::Refuse, false).await?;
     let given = |row: Vec<Value>| row.into_iter().map(CellExpr::Value).collect();
     let given = InsertedRows { columns, rows: rows.into_iter().map(given).collect() };
-    let (tokens, parameters) = (Tokens::none(), Parameters { values: &[], places: Vec::new() });
-    inserter.insert(session, &tokens, &parameters, given).await?;
+    let no_text = Source::new(Vec::new(), Vec::new(), session.lex_mode());
+    inserter.insert_values(session, &no_text, given).await?;
     Ok(inserter.tally.records)
 }

@@ -1,4 +1,5 @@
-//! Literal values in statements, which need no planning.
+//! Literal values in statements, which need no planning. They are read from the tokens, not by the parser: an INSERT may
+//! have millions of them, and a syntax tree of every literal costs several times as much time and memory.
 
 use remora_engine::{Date, DateTime, Decimal, Value};
 use remora_mysql::{ErrorCode, TokenKind, messages};
@@ -22,7 +23,7 @@ pub(crate) enum CellExpr {
     List(Vec<Value>),
     /// DEFAULT.
     Default,
-    /// An expression: the tokens it is made of.
+    /// An expression: the tokens it is made of, which are parsed when it is evaluated.
     Expression(std::ops::Range<usize>),
 }
 

@@ -13,9 +13,9 @@ use std::sync::Arc;
 use remora_mysql::ErrorCode;
 
 use super::{
+    evaluate::StatementText,
     fields::{Fields, Line},
     insert::{Inserter, Policy},
-    literal::Parameters,
     target::{TargetTable, table_name},
 };
 use crate::{Error, Outcome, Result, catalog::Verb, parse::Tokens, state::SessionState};
@@ -46,11 +46,8 @@ impl Default for Format {
 }
 
 /// Runs LOAD DATA.
-pub(super) async fn run(
-    session: &mut SessionState,
-    tokens: &mut Tokens<'_>,
-    parameters: &Parameters<'_>,
-) -> Result<Outcome> {
+pub(super) async fn run(session: &mut SessionState, text: StatementText<'_>) -> Result<Outcome> {
+    let tokens = &mut text.tokens();
     tokens.expect("LOAD DATA")?;
     while tokens.accept_any(&["LOW_PRIORITY", "CONCURRENT"]) {}
     let local = tokens.accept("LOCAL");
@@ -67,7 +64,7 @@ pub(super) async fn run(
     }
     let format = Format::parse(tokens)?;
     let skipped = lines_to_skip(tokens)?;
-    let fields = Fields::parse(tokens, parameters, &target)?;
+    let fields = Fields::parse(text, tokens, &target)?;
     tokens.expect_end()?;
     let content = content(session, local)?;
     let policy = match (replace, ignore) {
@@ -89,9 +86,9 @@ pub(super) async fn run(
         }
         session.check_interrupted()?;
         let (maker, before) = (inserter.maker(), inserter.tally.records);
-        let read = (&*tokens, parameters);
-        let rows = fields.rows(session, read, &target, maker, some, before).await?;
-        inserter.insert(session, tokens, parameters, rows).await?;
+        let source = text.source();
+        let rows = fields.rows(session, source, &target, maker, some, before).await?;
+        inserter.insert(session, text, rows).await?;
     }
     let mut outcome = inserter.outcome(session, true);
     let records = inserter.tally.records;

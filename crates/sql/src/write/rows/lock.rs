@@ -2,10 +2,10 @@
 //! session changed one of them.
 
 use super::{
-    evaluate::Query,
-    literal::Parameters,
+    evaluate::StatementText,
+    named::{keys_text, named_tables, one_table},
     target::{TargetTable, check_lockable, table_of},
-    update::{key_items, key_of, named_tables},
+    update::key_of,
 };
 use crate::{Result, catalog::Verb, parse::Tokens, state::SessionState, transaction::TableStorage};
 
@@ -20,11 +20,8 @@ pub(super) fn locks(tokens: &Tokens<'_>) -> bool {
 }
 
 /// Protects the rows of the tables in FROM that satisfy WHERE.
-pub(super) async fn protect(
-    session: &mut SessionState,
-    tokens: &mut Tokens<'_>,
-    parameters: &Parameters<'_>,
-) -> Result<()> {
+pub(super) async fn protect(session: &mut SessionState, text: StatementText<'_>) -> Result<()> {
+    let (mut tokens, parameters) = (text.tokens(), text.parameters);
     tokens.skip_until(|tokens| tokens.is_word("FROM") || begins_lock(tokens))?;
     if !tokens.accept("FROM") {
         return Ok(());
@@ -33,7 +30,11 @@ pub(super) async fn protect(
         CLAUSES.iter().any(|word| tokens.is_word(word)) || begins_lock(tokens)
     };
     let tables = tokens.skip_until(ends)?;
-    let named = named_tables(session, tokens, tables.clone())?;
+    let mut only = tokens.within(tables.clone());
+    let named = match one_table(session, &mut only).filter(|_| only.at_end()) {
+        Some(one) => vec![one],
+        None => named_tables(session, &text.tables(tables.clone())?)?,
+    };
     let start = tokens.place();
     let grouped = |tokens: &Tokens<'_>| {
         ["GROUP", "HAVING", "WINDOW", "INTO"].iter().any(|word| tokens.is_word(word))
@@ -48,14 +49,10 @@ pub(super) async fn protect(
         let is_temporary = session.transaction.temporary(&one.name).is_some();
         let target = TargetTable::at(one.name.clone(), place, table);
         let Some(engine_name) = target.engine_name().filter(|_| !is_temporary) else { continue };
-        let mut query = Query::new("SELECT ");
-        for (index, item) in key_items(one, &target).iter().enumerate() {
-            query.push(if index > 0 { "," } else { "" });
-            query.push_query(item);
-        }
+        let mut query = keys_text([(one, &target)]);
         query.push(" FROM ");
-        query.push_tokens(tokens, tables.clone(), parameters);
-        query.push_tokens(tokens, rest.clone(), parameters);
+        query.push_tokens(&tokens, tables.clone(), parameters);
+        query.push_tokens(&tokens, rest.clone(), parameters);
         if let ([_], Some(keys)) = (&named[..], query.keys(session, &target)?) {
             for key in keys {
                 session.transaction.protect(engine_name, &key.0)?;

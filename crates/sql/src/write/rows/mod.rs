@@ -14,15 +14,19 @@ mod insert;
 pub(crate) mod literal;
 mod load;
 mod lock;
+mod named;
 mod preparable;
 mod sequential;
 mod sum;
 mod target;
+#[cfg(test)]
+mod tests;
 mod update;
 mod values;
 
 use remora_engine::Value;
 
+use evaluate::StatementText;
 pub(crate) use evaluate::{Query, query_rows};
 pub(crate) use explained::explain;
 pub(crate) use preparable::check;
@@ -39,11 +43,12 @@ use crate::{
 /// Protects the rows of a SELECT … FOR UPDATE or FOR SHARE, if a transaction is open.
 pub(crate) async fn protect(session: &mut SessionState, statement: &Statement<'_>) -> Result<()> {
     let source = &statement.source;
-    let mut tokens = Tokens::new(&source.text, &source.tokens, source.mode);
+    let tokens = Tokens::new(&source.text, &source.tokens, source.mode);
     if !session.transaction.is_open() || !lock::locks(&tokens) {
         return Ok(());
     }
-    lock::protect(session, &mut tokens, &parameters(statement)).await
+    let text = StatementText { statement, parameters: &parameters(statement) };
+    lock::protect(session, text).await
 }
 
 fn parameters<'p>(statement: &'p Statement<'_>) -> literal::Parameters<'p> {
@@ -55,18 +60,17 @@ fn parameters<'p>(statement: &'p Statement<'_>) -> literal::Parameters<'p> {
 
 /// Runs the statement in the open transaction.
 pub(crate) async fn run(session: &mut SessionState, statement: &Statement<'_>) -> Result<Outcome> {
-    let source = &statement.source;
-    let parameters = parameters(statement);
-    let mut tokens = Tokens::new(&source.text, &source.tokens, source.mode);
+    let text = StatementText { statement, parameters: &parameters(statement) };
+    let tokens = text.tokens();
     session.refuses_warnings = session.variables.sql_mode.is_strict();
     let done = match () {
         () if tokens.is_word("INSERT") || tokens.is_word("REPLACE") => {
-            insert::run(session, &mut tokens, &parameters).await
+            insert::run(session, text).await
         }
-        () if tokens.is_word("UPDATE") => update::update(session, &mut tokens, &parameters).await,
-        () if tokens.is_word("DELETE") => delete::delete(session, &mut tokens, &parameters).await,
-        () if tokens.is_word("LOAD") => load::run(session, &mut tokens, &parameters).await,
-        () => Err(crate::Error::unsupported(source.shown())),
+        () if tokens.is_word("UPDATE") => update::update(session, text).await,
+        () if tokens.is_word("DELETE") => delete::delete(session, text).await,
+        () if tokens.is_word("LOAD") => load::run(session, text).await,
+        () => Err(crate::Error::unsupported(statement.source.shown())),
     };
     session.refuses_warnings = false;
     done

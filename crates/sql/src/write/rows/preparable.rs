@@ -1,33 +1,38 @@
-//! Checks a prepared statement that changes rows: its tables exist, and the user may read and write their rows.
+//! Checks a prepared statement that changes rows: its syntax, but for the rows of VALUES; its tables exist, and the user
+//! may read and write their rows.
 //!
 //! Other errors are reported when it runs. Its subqueries are planned only for accounts with limited rights; for others
 //! that would find nothing more.
 
 use std::ops::Range;
 
+use datafusion::sql::sqlparser::ast::Expr;
+
 use super::{
-    delete::{deleted_tables, is_deleted},
-    evaluate::Query,
+    delete::is_deleted,
+    evaluate::{StatementText, TreeQuery},
     literal::Parameters,
+    named::{Named, assigned_column, named_tables},
     target::{table_name, table_of},
-    update::{Named, assigned_column, is_rest, named_tables},
 };
 use crate::{
     Result,
     catalog::{TableName, Verb},
-    parse::{Statement, Tokens},
+    parse::{Statement, Tokens, write},
     state::SessionState,
 };
 
-/// Errors 1142, 1146, and those of column names.
+/// Errors 1064, 1142, 1146, and those of column names.
 pub(crate) async fn check(session: &mut SessionState, statement: &Statement<'_>) -> Result<()> {
-    let source = &statement.source;
-    let mut tokens = Tokens::new(&source.text, &source.tokens, source.mode);
+    // Their values are unknown yet.
+    let parameters = Parameters { values: &[], places: Vec::new() };
+    let text = StatementText { statement, parameters: &parameters };
+    let mut tokens = text.tokens();
     let reads = match () {
-        () if tokens.accept("INSERT") => inserted(session, &mut tokens, Verb::Insert)?,
-        () if tokens.accept("REPLACE") => inserted(session, &mut tokens, Verb::Replace)?,
-        () if tokens.accept("UPDATE") => updated(session, &mut tokens)?,
-        () if tokens.accept("DELETE") => deleted(session, &mut tokens)?,
+        () if tokens.accept("INSERT") => inserted(session, text, &mut tokens, Verb::Insert)?,
+        () if tokens.accept("REPLACE") => inserted(session, text, &mut tokens, Verb::Replace)?,
+        () if tokens.accept("UPDATE") => Some(updated(session, text)?),
+        () if tokens.accept("DELETE") => Some(deleted(session, text)?),
         () => return Ok(()),
     };
     match reads {
@@ -44,11 +49,21 @@ fn check_target(session: &SessionState, name: &TableName, verb: Verb) -> Result<
 }
 
 /// INSERT and REPLACE. Returns the SELECT of their reads.
-fn inserted(session: &SessionState, tokens: &mut Tokens<'_>, verb: Verb) -> Result<Option<Query>> {
+fn inserted<'s>(
+    session: &SessionState,
+    text: StatementText<'s>,
+    tokens: &mut Tokens<'_>,
+    verb: Verb,
+) -> Result<Option<TreeQuery<'s>>> {
     while tokens.accept_any(&["LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE"]) {}
     tokens.accept("INTO");
     let name = table_name(tokens, session)?;
     check_target(session, &name, verb)?;
+    query_of_rows(tokens)?.map(|range| text.query(range)).transpose()
+}
+
+/// The tokens of the query that gives the rows, if there is one.
+fn query_of_rows(tokens: &mut Tokens<'_>) -> Result<Option<Range<usize>>> {
     let begins_query =
         |tokens: &Tokens<'_>| ["SELECT", "WITH", "TABLE"].iter().any(|word| tokens.is_word(word));
     let mut inner = *tokens;
@@ -61,56 +76,40 @@ fn inserted(session: &SessionState, tokens: &mut Tokens<'_>, verb: Verb) -> Resu
     if !begins_query(&first) {
         return Ok(None);
     }
-    let range = tokens.skip_until(|tokens| {
+    let ends = |tokens: &Tokens<'_>| {
         let mut ahead = *tokens;
         ahead.accept_all("ON DUPLICATE KEY")
-    })?;
-    let mut query = Query::new("");
-    query.push_tokens(tokens, range, &nothing());
-    Ok(Some(query))
+    };
+    tokens.skip_until(ends).map(Some)
 }
 
 /// UPDATE. Returns the SELECT of its reads.
-fn updated(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Option<Query>> {
-    while tokens.accept_any(&["LOW_PRIORITY", "IGNORE"]) {}
-    let tables = tokens.skip_until(|tokens| tokens.is_word("SET"))?;
-    let named = named_tables(session, tokens, tables.clone())?;
-    tokens.expect("SET")?;
+fn updated<'s>(session: &SessionState, text: StatementText<'s>) -> Result<TreeQuery<'s>> {
+    let write::Update { rows, assignments, .. } = write::update(text.statement)?;
+    let named = named_tables(session, &rows.tables)?;
     if let [one] = &named[..] {
         // The right to write is checked before anything about the table is revealed.
         check_target(session, &one.name, Verb::Update)?;
     }
-    let mut query = Query::new("SELECT 1");
-    loop {
-        let mut path = vec![tokens.name()?];
-        while tokens.take(".") {
-            path.push(tokens.name()?);
-        }
+    let mut items = Vec::with_capacity(assignments.len());
+    for write::Assigned { path, value, value_at } in assignments {
         let (table, _) = assigned_column(session, &path, &named)?;
         if let Some(one) = named.get(table) {
             check_target(session, &one.name, Verb::Update)?;
         }
-        if !tokens.take("=") {
-            tokens.need(":=")?;
-        }
-        let value = tokens.skip_until(|tokens| tokens.is(",") || is_rest(tokens))?;
-        if value.len() > 1 {
-            query.push(",");
-            query.push_tokens(tokens, value, &nothing());
-        }
-        if !tokens.take(",") {
-            break;
+        // DEFAULT and `()` are no expressions, and what is one token reads nothing that matters.
+        let is_empty = matches!(&value, Expr::Tuple(parts) if parts.is_empty());
+        if value_at.len() > 1 && !is_empty {
+            items.push(value);
         }
     }
-    push_rows(&mut query, tokens, tables)?;
-    Ok(Some(query))
+    Ok(TreeQuery { query: rows.select_with_one(items), source: text.source() })
 }
 
 /// DELETE. Returns the SELECT of its reads.
-fn deleted(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Option<Query>> {
-    while tokens.accept_any(&["LOW_PRIORITY", "QUICK", "IGNORE"]) {}
-    let (listed, tables) = deleted_tables(session, tokens)?;
-    let named = named_tables(session, tokens, tables.clone())?;
+fn deleted<'s>(session: &SessionState, text: StatementText<'s>) -> Result<TreeQuery<'s>> {
+    let write::Delete { listed, rows, .. } = write::delete(text.statement)?;
+    let named = named_tables(session, &rows.tables)?;
     let wanted = |named: &&Named| {
         listed.as_ref().is_none_or(|all| all.iter().any(|listed| is_deleted(named, listed)))
     };
@@ -118,21 +117,5 @@ fn deleted(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Option<Que
         .iter()
         .filter(wanted)
         .try_for_each(|one| check_target(session, &one.name, Verb::Delete))?;
-    let mut query = Query::new("SELECT 1");
-    push_rows(&mut query, tokens, tables)?;
-    Ok(Some(query))
-}
-
-/// Appends the tables and the conditions.
-fn push_rows(query: &mut Query, tokens: &mut Tokens<'_>, tables: Range<usize>) -> Result<()> {
-    query.push(" FROM ");
-    query.push_tokens(tokens, tables, &nothing());
-    let rest = tokens.skip_until(|_| false)?;
-    query.push_tokens(tokens, rest, &nothing());
-    Ok(())
-}
-
-/// No parameters: their values are unknown yet.
-fn nothing() -> Parameters<'static> {
-    Parameters { values: &[], places: Vec::new() }
+    Ok(TreeQuery { query: rows.select_with_one(Vec::new()), source: text.source() })
 }

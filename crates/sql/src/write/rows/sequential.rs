@@ -1,63 +1,43 @@
 //! Assignments of an UPDATE that read columns assigned earlier in the same UPDATE. They see the new values, so they are
 //! evaluated one after the other.
 
-use std::{ops::Range, sync::Arc};
+use std::{ops::ControlFlow, sync::Arc};
 
+use datafusion::sql::sqlparser::ast::{Expr, FunctionArguments};
 use remora_engine::{Row, Value};
 
 use super::{
-    evaluate::Query,
-    literal::{CellExpr, Parameters},
+    literal::CellExpr,
+    named::{Named, fits},
     target::TargetTable,
-    update::{Assignment, Changer, Named, key_of},
+    update::{Assignment, Changer, key_of},
 };
-use crate::{Result, parse::Tokens, state::SessionState, write::rows::computed::values_over};
+use crate::{
+    Result,
+    parse::{Source, visit_expressions},
+    state::SessionState,
+    write::rows::computed::values_over,
+};
 
 /// Rows in a batch.
 const ROWS_AT_ONCE: usize = 1_000;
 
-/// A mention of a column of the changed table in an expression.
-pub(super) struct Mention {
-    /// The tokens of the name, with its qualifiers.
-    pub tokens: Range<usize>,
-    /// The column.
-    pub column: usize,
-}
-
-/// The mentions of a table's columns in an expression. A name inside a subquery may belong to another table.
-pub(super) fn mentions(
-    tokens: &Tokens<'_>,
-    range: Range<usize>,
-    named: &Named,
-    target: &TargetTable,
-) -> Vec<Mention> {
-    let mut ahead = tokens.within(range.clone());
-    let mut found = Vec::new();
-    while ahead.place() < range.end {
-        let place = ahead.place();
-        let Some(first) = ahead.accept_name() else {
-            ahead.next();
-            continue;
-        };
-        let mut path = vec![first];
-        while ahead.place() < range.end && ahead.take(".") {
-            path.extend(ahead.accept_name());
+/// The column of a table that an expression is. Inside a subquery it may belong to another table.
+pub(super) fn mentioned(expr: &Expr, named: &Named, target: &TargetTable) -> Option<usize> {
+    match expr {
+        Expr::Identifier(name) => target.table.column(&name.value),
+        Expr::CompoundIdentifier(path) => {
+            let path: Vec<&str> = path.iter().map(|part| part.value.as_str()).collect();
+            let (name, qualifiers) = path.split_last()?;
+            fits(qualifiers, named).then(|| target.table.column(name))?
         }
-        let fits = match path.as_slice() {
-            [_] => !ahead.is("("),
-            [alias, _] => *alias == named.alias,
-            [database, alias, _] => *alias == named.alias && *database == named.name.database,
-            _ => false,
-        };
-        let column = path.last().filter(|_| fits).and_then(|name| target.table.column(name));
-        found.extend(column.map(|column| Mention { tokens: place..ahead.place(), column }));
+        _ => None,
     }
-    found
 }
 
-/// Which assignments must be evaluated one after the other, after all others.
+/// Which assignments must be evaluated one after the other, after all others: those that mention a column assigned
+/// before, and those with LAST_INSERT_ID(value), which is evaluated only for changed rows and in their order.
 pub(super) fn evaluated_in_turn(
-    tokens: &Tokens<'_>,
     named: &Named,
     target: &TargetTable,
     assignments: &[Assignment],
@@ -65,11 +45,17 @@ pub(super) fn evaluated_in_turn(
     let mut before: Vec<usize> = Vec::new();
     let mut in_turn = Vec::with_capacity(assignments.len());
     for assignment in assignments {
-        in_turn.push(match &assignment.given {
-            CellExpr::Expression(range) if gives_last_insert_id(tokens, range.clone()) => true,
-            CellExpr::Expression(range) => {
-                let mentions = mentions(tokens, range.clone(), named, target);
-                mentions.iter().any(|mention| before.contains(&mention.column))
+        let is_in_turn = |expr: &Expr| {
+            let mention = mentioned(expr, named, target);
+            mention.is_some_and(|column| before.contains(&column)) || gives_last_insert_id(expr)
+        };
+        in_turn.push(match (&assignment.given, &assignment.value) {
+            (CellExpr::Expression(_), Some(value)) => {
+                visit_expressions(value, |expr| match is_in_turn(expr) {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                })
+                .is_break()
             }
             _ => false,
         });
@@ -78,34 +64,27 @@ pub(super) fn evaluated_in_turn(
     in_turn
 }
 
-/// Whether an expression calls LAST_INSERT_ID(value), which must be evaluated only for changed rows
-/// and in their order.
-fn gives_last_insert_id(tokens: &Tokens<'_>, range: Range<usize>) -> bool {
-    let mut ahead = tokens.within(range.clone());
-    while ahead.place() < range.end {
-        let is_named = ahead.is_word("LAST_INSERT_ID");
-        ahead.next();
-        if is_named && ahead.take("(") && !ahead.is(")") {
-            return true;
-        }
-    }
-    false
+/// Whether this is a call of LAST_INSERT_ID with a value.
+fn gives_last_insert_id(expr: &Expr) -> bool {
+    let Expr::Function(function) = expr else { return false };
+    let has_value =
+        matches!(&function.args, FunctionArguments::List(list) if !list.args.is_empty());
+    has_value && function.name.to_string().eq_ignore_ascii_case("LAST_INSERT_ID")
 }
 
 /// A row, and the values that were found with it.
 type Old<'f> = (Arc<Row>, &'f [Value]);
 
 /// The changed rows of one table, and the assignments that are evaluated after the others.
-pub(super) struct SequentialAssignments<'u, 't> {
-    pub tokens: &'u Tokens<'t>,
-    pub parameters: &'u Parameters<'u>,
+pub(super) struct SequentialAssignments<'u> {
+    pub source: &'u Source,
     pub named: &'u Named,
     pub target: &'u TargetTable,
     pub assignments: &'u [Assignment],
     pub in_turn: &'u [bool],
 }
 
-impl SequentialAssignments<'_, '_> {
+impl SequentialAssignments<'_> {
     /// Changes the rows that were found. Each is given by its key and the values of the other assignments. Returns how
     /// many there are, and how many changed.
     pub(super) async fn change(
@@ -158,17 +137,14 @@ impl SequentialAssignments<'_, '_> {
         let mut rows: Vec<Row> = old.iter().map(|(row, _)| Row::clone(row)).collect();
         let mut place = 0;
         for (assignment, in_turn) in self.assignments.iter().zip(self.in_turn) {
-            let evaluated: Vec<Option<Value>> = match &assignment.given {
-                CellExpr::Expression(range) if *in_turn => {
-                    let mut expression = Query::new("(");
-                    expression.push_tokens(self.tokens, range.clone(), self.parameters);
-                    expression.push(")");
-                    let alias = &self.named.alias;
+            let evaluated: Vec<Option<Value>> = match (&assignment.given, &assignment.value) {
+                (CellExpr::Expression(_), Some(value)) if *in_turn => {
+                    let (alias, expression) = (&self.named.alias, (value, self.source));
                     let values =
-                        values_over(session, self.target, alias, &rows, &[], &expression).await?;
+                        values_over(session, self.target, alias, &rows, &[], expression).await?;
                     values.into_iter().map(Some).collect()
                 }
-                CellExpr::Expression(_) => {
+                (CellExpr::Expression(_), _) => {
                     place += 1;
                     old.iter().map(|(_, values)| values.get(place - 1).cloned()).collect()
                 }

@@ -52,6 +52,11 @@ impl Sum {
         (tokens.place() == range.end).then_some(Self { column, added: Some((subtracted, added)) })
     }
 
+    /// The column.
+    pub(super) fn column(&self) -> usize {
+        self.column
+    }
+
     /// The value in a row; `None` if planning might report an error or a warning.
     pub(super) fn value(&self, row: &[Value]) -> Option<Value> {
         let value = row.get(self.column)?;

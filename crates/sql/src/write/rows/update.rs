@@ -1,235 +1,237 @@
 //! UPDATE of one table or of several: a SELECT finds the keys and the new values, then the rows are changed one by one.
 //!
-//! ```text
-//! update := "UPDATE" ["LOW_PRIORITY"] ["IGNORE"] tables "SET" assignment,* rest
-//! rest   := ["WHERE" …] ["ORDER" "BY" …] ["LIMIT" …]
-//! ```
+//! The statement is parsed once ([`crate::parse::write`]). An UPDATE of one table by its key that assigns literals and
+//! sums is not parsed: its tokens and the cached plan of its key are enough ([`ReadUpdate::by_key`]).
 
-use std::ops::Range;
+use std::ops::ControlFlow;
 
+use datafusion::sql::sqlparser::ast::{self, Expr, VisitorMut};
 use remora_engine::{Row, Value};
 use remora_mysql::{ErrorCode, messages};
 use rustc_hash::FxHashSet;
 
 use super::{
     derived::check_assigned,
-    evaluate::Query,
+    evaluate::{StatementText, TreeQuery},
     explained::Explained,
-    insert::check_found,
-    literal::{CellExpr, Parameters, given},
-    sequential::{SequentialAssignments, evaluated_in_turn, mentions},
+    literal::{CellExpr, given},
+    named::{Named, assigned_column, conditions, key_items, keys_text, named_tables, one_table},
+    sequential::{SequentialAssignments, evaluated_in_turn, mentioned},
     sum::Sum,
-    target::{TargetTable, table_name},
+    target::TargetTable,
     values::{RowMaker, column_name, default_value},
 };
 use crate::{
-    Error, Outcome, Result,
-    catalog::{TableName, Verb, quoted_name},
-    parse::Tokens,
+    Outcome, Result,
+    blocking::run_blocking_if_long,
+    catalog::Verb,
+    parse::{
+        Tokens, VisitMut, checked_parts, too_costly,
+        write::{self, ChangedRows},
+    },
     state::SessionState,
     transaction::Key,
     write::rows::computed::Computed,
 };
 
-/// A table and its alias in a statement.
-#[derive(Clone)]
-pub(super) struct Named {
-    pub(super) name: TableName,
-    pub(super) alias: String,
-}
-
 /// `column = value`.
 pub(super) struct Assignment {
     table: usize,
     pub(super) column: usize,
+    /// The value, or the tokens of an expression.
     pub(super) given: CellExpr,
+    /// What is assigned; `None` in a statement that was not parsed.
+    pub(super) value: Option<Expr>,
 }
 
 /// Runs UPDATE.
-pub(super) async fn update(
-    session: &mut SessionState,
-    tokens: &mut Tokens<'_>,
-    parameters: &Parameters<'_>,
-) -> Result<Outcome> {
-    let read = ReadUpdate::of(session, tokens, parameters).await?;
-    let ReadUpdate { ignore, named, targets, assignments, in_turn, tables, rest } = read;
-    let mut update = Update { session, tokens, parameters, ignore, in_turn };
-    let found = update.find(&named, &targets, &assignments, tables, rest).await?;
-    update.change(&named, &targets, &assignments, found).await
+pub(super) async fn update(session: &mut SessionState, text: StatementText<'_>) -> Result<Outcome> {
+    let known = ReadUpdate::by_key(session, text);
+    let is_sought = known.is_some();
+    if let Some(read) = known
+        && let Some(found) = read.find_by_key(session, text)?
+    {
+        session.refuses_warnings &= !read.ignore;
+        return read.change(session, text, found).await;
+    }
+    let read = ReadUpdate::of(session, text).await?;
+    let may_name_keys = !is_sought && read.rows.may_name_keys();
+    let found = if may_name_keys { read.find_by_key(session, text)? } else { None };
+    let found = match found {
+        Some(found) => found,
+        None => TreeQuery { query: read.query()?, source: text.source() }.rows(session).await?,
+    };
+    read.change(session, text, found).await
 }
 
 /// The SELECT with which UPDATE finds its rows.
 pub(super) async fn explained_update(
     session: &mut SessionState,
-    tokens: &mut Tokens<'_>,
-    parameters: &Parameters<'_>,
+    text: StatementText<'_>,
 ) -> Result<Explained> {
-    let read = ReadUpdate::of(session, tokens, parameters).await?;
-    let ReadUpdate { ignore, named, targets, assignments, in_turn, tables, rest } = read;
-    let update = Update { session, tokens, parameters, ignore, in_turn };
-    let query = update.query(&named, &targets, &assignments, tables, rest);
-    Ok(Explained { verb: "UPDATE", targets: changed(&named, &targets), query: Some(query) })
+    let read = ReadUpdate::of(session, text).await?;
+    let tokens = text.tokens();
+    let mut query = keys_text(read.changed());
+    for (assignment, in_turn) in read.assignments.iter().zip(&read.in_turn) {
+        let CellExpr::Expression(range) = &assignment.given else { continue };
+        if !in_turn {
+            query.push(",(");
+            query.push_tokens(&tokens, range.clone(), text.parameters);
+            query.push(")");
+        }
+    }
+    query.push(" FROM ");
+    query.push_tokens(&tokens, read.rows.tables_at.clone(), text.parameters);
+    query.push_tokens(&tokens, read.rows.rest_at.clone(), text.parameters);
+    let targets = read.changed().map(|(named, _)| named.alias.clone()).collect();
+    Ok(Explained { verb: "UPDATE", targets, query: Some(query) })
 }
 
-/// The names or aliases of the changed tables.
-pub(super) fn changed(named: &[Named], targets: &[Option<TargetTable>]) -> Vec<String> {
-    let pairs = named.iter().zip(targets);
-    pairs.filter(|(_, target)| target.is_some()).map(|(named, _)| named.alias.clone()).collect()
-}
-
-/// A parsed UPDATE.
+/// An UPDATE that was read.
 struct ReadUpdate {
     ignore: bool,
     named: Vec<Named>,
+    /// The tables of `named` that are changed.
     targets: Vec<Option<TargetTable>>,
     assignments: Vec<Assignment>,
+    /// Which assignments are evaluated after the others.
     in_turn: Vec<bool>,
-    tables: Range<usize>,
-    rest: Range<usize>,
+    /// If it was not parsed, only where its tables and conditions stand.
+    rows: ChangedRows,
 }
 
+/// The name of a column, what is assigned to it, and the syntax tree of that.
+type Said = (Vec<String>, CellExpr, Option<Expr>);
+
 impl ReadUpdate {
-    async fn of(
-        session: &mut SessionState,
-        tokens: &mut Tokens<'_>,
-        parameters: &Parameters<'_>,
-    ) -> Result<Self> {
-        tokens.expect("UPDATE")?;
-        tokens.accept("LOW_PRIORITY");
-        let ignore = tokens.accept("IGNORE");
+    /// Parses the statement.
+    async fn of(session: &mut SessionState, text: StatementText<'_>) -> Result<Self> {
+        let source = text.source();
+        let parse = || write::update(text.statement);
+        let parsed = run_blocking_if_long(source.is_long(), parse)?;
+        let write::Update { ignore, rows, assignments } = parsed;
         session.refuses_warnings &= !ignore;
-        let tables = tokens.skip_until(|tokens| tokens.is_word("SET"))?;
-        let named = named_tables(session, tokens, tables.clone())?;
-        tokens.expect("SET")?;
-        check_assigned(session, tokens, parameters, tables.clone(), &named).await?;
-        let mut targets: Vec<Option<TargetTable>> = vec![None; named.len()];
-        let assignments = assignments(session, tokens, parameters, &named, &mut targets)?;
-        let rest = rest(tokens)?;
+        let named = named_tables(session, &rows.tables)?;
+        check_assigned(session, source, &rows, &assignments, &named).await?;
+        let tokens = text.tokens();
+        let mut said = Vec::with_capacity(assignments.len());
+        for write::Assigned { path, value, value_at } in assignments {
+            let mut tokens = tokens.within(value_at);
+            said.push((path, given(&mut tokens, text.parameters, |_| false)?, Some(value)));
+        }
+        let (targets, assignments) = resolved(session, &named, said)?;
         let in_turn = match (&named[..], &targets[..]) {
-            ([named], [Some(target)]) if is_one_table(tokens, tables.clone()) => {
-                evaluated_in_turn(tokens, named, target, &assignments)
+            ([named], [Some(target)]) if rows.is_one_table() => {
+                evaluated_in_turn(named, target, &assignments)
             }
             _ => vec![false; assignments.len()],
         };
-        Ok(Self { ignore, named, targets, assignments, in_turn, tables, rest })
-    }
-}
-
-/// The tokens of the subqueries in an expression.
-pub(super) fn queries_within(tokens: &Tokens<'_>, range: Range<usize>) -> Vec<Range<usize>> {
-    const BEGIN: [&str; 4] = ["SELECT", "WITH", "VALUES", "TABLE"];
-    let mut ahead = tokens.within(range.clone());
-    let mut found = Vec::new();
-    while ahead.place() < range.end {
-        let place = ahead.place();
-        let mut inner = ahead;
-        let opens = inner.take("(") && BEGIN.iter().any(|word| inner.is_word(word));
-        if opens && ahead.parenthesised().is_ok() {
-            found.push(place..ahead.place());
-        } else {
-            ahead.next();
-        }
-    }
-    found
-}
-
-/// Whether a FROM clause is a single table.
-fn is_one_table(tokens: &Tokens<'_>, range: Range<usize>) -> bool {
-    let places = range.clone();
-    let at = |place: usize| tokens.within(place..range.end);
-    let joins = |ahead: Tokens<'_>| {
-        ahead.is(",") || ahead.is("(") || ahead.is_word("JOIN") || ahead.is_word("STRAIGHT_JOIN")
-    };
-    places.into_iter().all(|place| !joins(at(place)))
-}
-
-struct Update<'u, 't> {
-    session: &'u mut SessionState,
-    tokens: &'u Tokens<'t>,
-    parameters: &'u Parameters<'u>,
-    ignore: bool,
-    /// Which assignments are evaluated after the others.
-    in_turn: Vec<bool>,
-}
-
-impl Update<'_, '_> {
-    /// Finds the keys of the rows to change and the values of the assigned expressions, row by row.
-    async fn find(
-        &mut self,
-        named: &[Named],
-        targets: &[Option<TargetTable>],
-        assignments: &[Assignment],
-        tables: Range<usize>,
-        rest: Range<usize>,
-    ) -> Result<Vec<Vec<Value>>> {
-        let quick = self.find_by_key(named, targets, assignments, tables.clone(), rest.clone())?;
-        if let Some(found) = quick {
-            return Ok(found);
-        }
-        self.query(named, targets, assignments, tables, rest).rows(self.session).await
+        Ok(Self { ignore, named, targets, assignments, in_turn, rows })
     }
 
-    /// The SELECT for [`Update::find`].
-    fn query(
-        &self,
-        named: &[Named],
-        targets: &[Option<TargetTable>],
-        assignments: &[Assignment],
-        tables: Range<usize>,
-        rest: Range<usize>,
-    ) -> Query {
-        let mut query = Query::new("SELECT ");
-        let mut items: Vec<Query> = Vec::new();
-        for (named, target) in named.iter().zip(targets) {
-            items.extend(target.iter().flat_map(|target| key_items(named, target)));
+    /// Reads the tokens of an UPDATE of one table with WHERE that assigns literals and sums of a column and a literal, all
+    /// of which see the row as it was; `None` if it is any other statement, or has an error.
+    fn by_key(session: &SessionState, text: StatementText<'_>) -> Option<Self> {
+        let mut tokens = text.tokens();
+        tokens.expect("UPDATE").ok()?;
+        tokens.accept("LOW_PRIORITY");
+        let ignore = tokens.accept("IGNORE");
+        let start = tokens.place();
+        let named = vec![one_table(session, &mut tokens)?];
+        let tables = start..tokens.place();
+        tokens.expect("SET").ok()?;
+        let mut said = Vec::new();
+        loop {
+            let mut path = vec![tokens.name().ok()?];
+            while tokens.take(".") {
+                path.push(tokens.name().ok()?);
+            }
+            if !tokens.take("=") {
+                tokens.need(":=").ok()?;
+            }
+            let ends = |tokens: &Tokens<'_>| tokens.is_reserved("WHERE");
+            said.push((path, given(&mut tokens, text.parameters, ends).ok()?, None));
+            if !tokens.take(",") {
+                break;
+            }
         }
+        let rows = ChangedRows::at(tables, conditions(&mut tokens)?);
+        let (targets, assignments) = resolved(session, &named, said).ok()?;
+        let in_turn = vec![false; assignments.len()];
+        let read = Self { ignore, named, targets, assignments, in_turn, rows };
+        let ([named], [Some(target)]) = (&read.named[..], &read.targets[..]) else { return None };
+        let assigned: Vec<usize> = read.assignments.iter().map(|each| each.column).collect();
+        for (place, assignment) in read.assignments.iter().enumerate() {
+            let CellExpr::Expression(range) = &assignment.given else { continue };
+            let tokens = text.tokens();
+            let sum = Sum::of(&tokens, range.clone(), text.parameters, &named.alias, target)?;
+            if assigned.iter().take(place).any(|column| *column == sum.column()) {
+                return None;
+            }
+        }
+        Some(read)
+    }
+
+    /// The changed tables.
+    fn changed(&self) -> impl Iterator<Item = (&Named, &TargetTable)> {
+        let pairs = self.named.iter().zip(&self.targets);
+        pairs.filter_map(|(named, target)| Some((named, target.as_ref()?)))
+    }
+
+    /// The SELECT of the keys of the rows to change and of the values of the assigned expressions, row by row.
+    fn query(&self) -> Result<ast::Query> {
+        let mut items: Vec<Expr> =
+            self.changed().flat_map(|(named, target)| key_items(named, target)).collect();
         // A later assignment sees the columns that earlier ones assigned.
-        let mut made: Vec<(usize, usize, Query)> = Vec::new();
-        for (assignment, in_turn) in assignments.iter().zip(&self.in_turn) {
+        let mut earlier = Earlier { made: Vec::new(), within: 0, room: MOST_PARTS };
+        for (assignment, in_turn) in self.assignments.iter().zip(&self.in_turn) {
+            let Some(value) = assignment.value.as_ref().filter(|_| !in_turn) else { continue };
+            match &assignment.given {
+                CellExpr::Value(_) => earlier.made.push((assignment.column, value.clone(), 1)),
+                CellExpr::Expression(_) => {
+                    let expression = match (&self.named[..], &self.targets[..]) {
+                        ([named], [Some(target)]) => {
+                            earlier.substituted(value, named, target, assignment.column)?
+                        }
+                        _ => value.clone(),
+                    };
+                    items.push(expression);
+                }
+                _ => {}
+            }
+        }
+        Ok(self.rows.select(items))
+    }
+
+    /// The rows that [`ReadUpdate::query`] finds, if the condition names keys and no expression needs a plan.
+    fn find_by_key(
+        &self,
+        session: &SessionState,
+        text: StatementText<'_>,
+    ) -> Result<Option<Vec<Vec<Value>>>> {
+        let ([named], [Some(target)]) = (&self.named[..], &self.targets[..]) else {
+            return Ok(None);
+        };
+        let (tokens, parameters) = (text.tokens(), text.parameters);
+        let mut sums = Vec::new();
+        for (assignment, in_turn) in self.assignments.iter().zip(&self.in_turn) {
+            let CellExpr::Expression(range) = &assignment.given else { continue };
             if *in_turn {
                 continue;
             }
-            if let CellExpr::Value(value) = &assignment.given {
-                let mut constant = Query::new("?");
-                constant.bind(std::slice::from_ref(value));
-                made.push((assignment.table, assignment.column, constant));
+            match Sum::of(&tokens, range.clone(), parameters, &named.alias, target) {
+                Some(sum) => sums.push(sum),
+                None => return Ok(None),
             }
-            let CellExpr::Expression(range) = &assignment.given else { continue };
-            let expression = self.substituted(range.clone(), named, targets, &made);
-            let mut item = Query::new("(");
-            item.push_query(&expression);
-            item.push(")");
-            made.push((assignment.table, assignment.column, expression));
-            items.push(item);
         }
-        for (index, item) in items.iter().enumerate() {
-            query.push(if index > 0 { "," } else { "" });
-            query.push_query(item);
-        }
+        let mut query = keys_text([(named, target)]);
         query.push(" FROM ");
-        query.push_tokens(self.tokens, tables, self.parameters);
-        query.push_tokens(self.tokens, rest, self.parameters);
-        query
-    }
-
-    /// The same as [`Update::find`], if the condition names keys and no expression needs a plan.
-    fn find_by_key(
-        &self,
-        named: &[Named],
-        targets: &[Option<TargetTable>],
-        assignments: &[Assignment],
-        tables: Range<usize>,
-        rest: Range<usize>,
-    ) -> Result<Option<Vec<Vec<Value>>>> {
-        let ([named], [Some(target)]) = (named, targets) else { return Ok(None) };
-        let Some(sums) = self.sums(&named.alias, target, assignments) else { return Ok(None) };
-        let mut query = key_query(named, target);
-        query.push_tokens(self.tokens, tables, self.parameters);
-        query.push_tokens(self.tokens, rest, self.parameters);
-        let Some(keys) = query.keys(self.session, target)? else { return Ok(None) };
+        query.push_tokens(&tokens, self.rows.tables_at.clone(), parameters);
+        query.push_tokens(&tokens, self.rows.rest_at.clone(), parameters);
+        let Some(keys) = query.keys(session, target)? else { return Ok(None) };
         let mut found = Vec::with_capacity(keys.len());
         for key in keys {
-            let Some(row) = target.row(self.session, &key)? else { continue };
+            let Some(row) = target.row(session, &key)? else { continue };
             let mut values = key.0.to_vec();
             for sum in &sums {
                 let Some(value) = sum.value(&row) else { return Ok(None) };
@@ -240,68 +242,22 @@ impl Update<'_, '_> {
         Ok(Some(found))
     }
 
-    /// The assigned expressions, except those evaluated later, if all of them are sums.
-    fn sums(
-        &self,
-        alias: &str,
-        target: &TargetTable,
-        assignments: &[Assignment],
-    ) -> Option<Vec<Sum>> {
-        let mut sums = Vec::new();
-        for (assignment, in_turn) in assignments.iter().zip(&self.in_turn) {
-            let CellExpr::Expression(range) = &assignment.given else { continue };
-            if !in_turn {
-                sums.push(Sum::of(self.tokens, range.clone(), self.parameters, alias, target)?);
-            }
-        }
-        Some(sums)
-    }
-
-    /// An expression with columns that were assigned earlier replaced by their new values.
-    fn substituted(
-        &self,
-        range: Range<usize>,
-        named: &[Named],
-        targets: &[Option<TargetTable>],
-        made: &[(usize, usize, Query)],
-    ) -> Query {
-        let mut query = Query::new("");
-        let mut begin = range.start;
-        if let ([named], [Some(target)]) = (named, targets) {
-            let queries = queries_within(self.tokens, range.clone());
-            for mention in mentions(self.tokens, range.clone(), named, target) {
-                // Inside a subquery the name may belong to another table.
-                if queries.iter().any(|query| query.contains(&mention.tokens.start)) {
-                    continue;
-                }
-                let mut earlier = made.iter().rev();
-                let earlier = earlier.find(|(_, column, _)| *column == mention.column);
-                let Some((.., expression)) = earlier else { continue };
-                query.push_tokens(self.tokens, begin..mention.tokens.start, self.parameters);
-                query.push("(");
-                query.push_query(expression);
-                query.push(")");
-                begin = mention.tokens.end;
-            }
-        }
-        query.push_tokens(self.tokens, begin..range.end, self.parameters);
-        query
-    }
-
+    /// Changes the rows that were found.
     async fn change(
-        &mut self,
-        named: &[Named],
-        targets: &[Option<TargetTable>],
-        assignments: &[Assignment],
+        &self,
+        session: &mut SessionState,
+        text: StatementText<'_>,
         found: Vec<Vec<Value>>,
     ) -> Result<Outcome> {
-        if let ([named], [Some(target)], true) = (named, targets, self.in_turn.contains(&true)) {
-            let (tokens, parameters, in_turn) = (self.tokens, self.parameters, &self.in_turn);
-            let change =
-                SequentialAssignments { tokens, parameters, named, target, assignments, in_turn };
-            let mut changer = Changer::new(self.session, target, self.ignore).await?;
-            let (matched, changed) = change.change(self.session, &mut changer, &found).await?;
-            return Ok(self.outcome(matched, changed));
+        let (targets, assignments, in_turn) = (&self.targets, &self.assignments, &self.in_turn);
+        if let ([named], [Some(target)], true) =
+            (&self.named[..], &targets[..], in_turn.contains(&true))
+        {
+            let source = text.source();
+            let change = SequentialAssignments { source, named, target, assignments, in_turn };
+            let mut changer = Changer::new(session, target, self.ignore).await?;
+            let (matched, changed) = change.change(session, &mut changer, &found).await?;
+            return Ok(outcome(session, matched, changed));
         }
         let (mut matched, mut changed) = (0_u64, 0_u64);
         let keys: Vec<usize> = targets.iter().map(key_length).collect();
@@ -309,29 +265,102 @@ impl Update<'_, '_> {
         for (index, target) in targets.iter().enumerate() {
             let Some(target) = target else { continue };
             let length = keys.get(index).copied().unwrap_or(0);
-            let mut changer = Changer::new(self.session, target, self.ignore).await?;
+            let mut changer = Changer::new(session, target, self.ignore).await?;
             for row in &found {
                 let Some(key) = key_of(row, at, length) else { continue };
                 if !changer.is_new(&key) {
                     continue;
                 }
                 let values = row.get(keys.iter().sum::<usize>()..).unwrap_or_default();
-                let own = (index, assignments, values);
-                self.session.check_progress()?;
-                changed += u64::from(changer.change(self.session, &key, own).await?);
+                session.check_progress()?;
+                let own = (index, &assignments[..], values);
+                changed += u64::from(changer.change(session, &key, own).await?);
                 matched = matched.saturating_add(1);
             }
             at += length;
         }
-        Ok(self.outcome(matched, changed))
+        Ok(outcome(session, matched, changed))
+    }
+}
+
+fn outcome(session: &SessionState, matched: u64, changed: u64) -> Outcome {
+    let affected_rows = if session.counts_found_rows { matched } else { changed };
+    let warnings = session.warnings.count();
+    let info = format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}");
+    let last_insert_id = session.last_insert_id.given().unwrap_or(0);
+    Outcome { affected_rows, info, last_insert_id, ..Outcome::default() }
+}
+
+/// The most parts that the expressions of a statement may have after columns were replaced in them.
+const MOST_PARTS: usize = 100_000;
+
+/// The columns that earlier assignments assigned, in an UPDATE of one table beside derived tables: these have no rows over
+/// which a later assignment could be evaluated, so the columns that it names are replaced by what they were assigned.
+struct Earlier {
+    /// The columns with their new values, and how many parts these have.
+    made: Vec<(usize, Expr, usize)>,
+    /// In how many queries within an expression a name stands: there it may belong to another table.
+    within: usize,
+    /// How many parts expressions may still get.
+    room: usize,
+}
+
+impl Earlier {
+    /// An expression with the columns that were assigned earlier replaced by their new values; it is the new value of the
+    /// column. 1038 if that makes it too large.
+    fn substituted(
+        &mut self,
+        value: &Expr,
+        named: &Named,
+        target: &TargetTable,
+        column: usize,
+    ) -> Result<Expr> {
+        let mut value = value.clone();
+        if value.visit(&mut Replacing { earlier: self, named, target }).is_break() {
+            return Err(too_costly());
+        }
+        let parts = checked_parts(&value)?;
+        self.made.push((column, value.clone(), parts));
+        Ok(value)
+    }
+}
+
+struct Replacing<'r> {
+    earlier: &'r mut Earlier,
+    named: &'r Named,
+    target: &'r TargetTable,
+}
+
+impl VisitorMut for Replacing<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &mut ast::Query) -> ControlFlow<()> {
+        self.earlier.within += 1;
+        ControlFlow::Continue(())
     }
 
-    fn outcome(&self, matched: u64, changed: u64) -> Outcome {
-        let affected_rows = if self.session.counts_found_rows { matched } else { changed };
-        let warnings = self.session.warnings.count();
-        let info = format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}");
-        let last_insert_id = self.session.last_insert_id.given().unwrap_or(0);
-        Outcome { affected_rows, info, last_insert_id, ..Outcome::default() }
+    fn post_visit_query(&mut self, _: &mut ast::Query) -> ControlFlow<()> {
+        self.earlier.within -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if self.earlier.within > 0 {
+            return ControlFlow::Continue(());
+        }
+        let Some(column) = mentioned(expr, self.named, self.target) else {
+            return ControlFlow::Continue(());
+        };
+        let mut made = self.earlier.made.iter().rev();
+        let Some((_, value, parts)) = made.find(|(known, ..)| *known == column) else {
+            return ControlFlow::Continue(());
+        };
+        let Some(room) = self.earlier.room.checked_sub(*parts) else {
+            return ControlFlow::Break(());
+        };
+        *expr = Expr::Nested(Box::new(value.clone()));
+        self.earlier.room = room;
+        ControlFlow::Continue(())
     }
 }
 
@@ -475,145 +504,6 @@ impl Changer {
     }
 }
 
-/// A SELECT of a table's key, up to its FROM.
-pub(super) fn key_query(named: &Named, target: &TargetTable) -> Query {
-    let mut query = Query::new("SELECT ");
-    for (index, item) in key_items(named, target).iter().enumerate() {
-        query.push(if index > 0 { "," } else { "" });
-        query.push_query(item);
-    }
-    query.push(" FROM ");
-    query
-}
-
-pub(super) fn is_rest(tokens: &Tokens<'_>) -> bool {
-    ["WHERE", "ORDER", "LIMIT"].iter().any(|word| tokens.is_reserved(word))
-}
-
-/// Words that a SELECT can have after its conditions, and a write cannot.
-const OF_QUERIES: [&str; 10] = [
-    "UNION",
-    "EXCEPT",
-    "INTERSECT",
-    "GROUP",
-    "HAVING",
-    "WINDOW",
-    "INTO",
-    "FOR",
-    "LOCK",
-    "PROCEDURE",
-];
-
-/// Consumes the rest of the statement: WHERE, ORDER BY, and LIMIT with one number. It becomes the end of a SELECT, so what
-/// only a SELECT may have there is refused.
-pub(super) fn rest(tokens: &mut Tokens<'_>) -> Result<Range<usize>> {
-    if !tokens.at_end() && !is_rest(tokens) {
-        return Err(tokens.syntax_error());
-    }
-    let start = tokens.place();
-    let ends = |tokens: &Tokens<'_>| {
-        tokens.is_reserved("LIMIT") || OF_QUERIES.iter().any(|word| tokens.is_reserved(word))
-    };
-    tokens.skip_until(ends)?;
-    if tokens.accept("LIMIT") {
-        // As a SELECT it would be refused too, with a text that is not the client's.
-        if tokens.is_word("ALL") {
-            return Err(tokens.syntax_error());
-        }
-        tokens.next();
-    }
-    tokens.expect_end()?;
-    Ok(start..tokens.place())
-}
-
-/// The tables of a FROM clause and their aliases, without derived tables.
-pub(super) fn named_tables(
-    session: &SessionState,
-    tokens: &Tokens<'_>,
-    range: Range<usize>,
-) -> Result<Vec<Named>> {
-    const NO_ALIAS: [&str; 13] = [
-        "JOIN",
-        "INNER",
-        "LEFT",
-        "RIGHT",
-        "CROSS",
-        "STRAIGHT_JOIN",
-        "NATURAL",
-        "ON",
-        "USING",
-        "USE",
-        "FORCE",
-        "IGNORE",
-        "SET",
-    ];
-    let end = range.end;
-    let mut ahead = tokens.within(range);
-    let mut named = Vec::new();
-    let mut expects_table = true;
-    while ahead.place() < end {
-        if expects_table && let Some(behind) = behind_rows(&ahead)? {
-            ahead = behind;
-            expects_table = false;
-            continue;
-        }
-        if expects_table && ahead.is("(") {
-            ahead.next();
-            continue;
-        }
-        if expects_table {
-            let name = table_name(&mut ahead, session)?;
-            if ahead.place() < end && ahead.is_word("PARTITION") {
-                return Err(Error::unsupported("PARTITION (…) of a table"));
-            }
-            let mut alias = name.table.clone();
-            let said = ahead.accept("AS");
-            let is_alias = said || !NO_ALIAS.iter().any(|word| ahead.is_word(word));
-            if ahead.place() < end
-                && is_alias
-                && let Some(said) = ahead.accept_name()
-            {
-                alias = said;
-            }
-            named.push(Named { name, alias });
-            expects_table = false;
-            continue;
-        }
-        let joins = ahead.is(",") || ahead.is_word("JOIN") || ahead.is_word("STRAIGHT_JOIN");
-        if ahead.is("(") {
-            ahead.parenthesised()?;
-        } else {
-            ahead.next();
-        }
-        expects_table = joins;
-    }
-    Ok(named)
-}
-
-/// The tokens after a derived table or a JSON_TABLE, if one comes next.
-pub(super) fn behind_rows<'t>(tokens: &Tokens<'t>) -> Result<Option<Tokens<'t>>> {
-    const BEGIN: [&str; 3] = ["SELECT", "WITH", "VALUES"];
-    let mut inner = *tokens;
-    inner.next();
-    let is_query = tokens.is("(") && BEGIN.iter().any(|word| inner.is_word(word));
-    let is_function = tokens.is_word("JSON_TABLE") && inner.is("(");
-    if !is_query && !is_function {
-        return Ok(None);
-    }
-    let mut behind = if is_function { inner } else { *tokens };
-    behind.parenthesised()?;
-    Ok(Some(behind))
-}
-
-/// The key's columns of a table, for a SELECT.
-pub(super) fn key_items(named: &Named, target: &TargetTable) -> Vec<Query> {
-    let schema = &target.table.schema;
-    let parts = schema.primary_key.iter().filter_map(|&part| schema.columns.get(part));
-    let item =
-        |name: &str| Query::new(&format!("{}.{}", quoted_name(&named.alias), quoted_name(name)));
-    parts.map(|column| item(&column.name)).collect()
-}
-
 fn key_length(target: &Option<TargetTable>) -> usize {
     target.as_ref().map_or(0, |target| target.table.schema.primary_key.len())
 }
@@ -625,24 +515,16 @@ pub(super) fn key_of(row: &[Value], at: usize, length: usize) -> Option<Key> {
     present.then(|| Key(parts.iter().cloned().collect()))
 }
 
-fn assignments(
+/// The assigned columns with their tables, which are found as the first column of each is.
+fn resolved(
     session: &SessionState,
-    tokens: &mut Tokens<'_>,
-    parameters: &Parameters<'_>,
     named: &[Named],
-    targets: &mut [Option<TargetTable>],
-) -> Result<Vec<Assignment>> {
-    let mut assignments = Vec::new();
-    loop {
-        let mut path = vec![tokens.name()?];
-        while tokens.take(".") {
-            path.push(tokens.name()?);
-        }
+    said: Vec<Said>,
+) -> Result<(Vec<Option<TargetTable>>, Vec<Assignment>)> {
+    let mut targets: Vec<Option<TargetTable>> = vec![None; named.len()];
+    let mut assignments = Vec::with_capacity(said.len());
+    for (path, given, value) in said {
         let (table, column) = assigned_column(session, &path, named)?;
-        if !tokens.take("=") {
-            tokens.need(":=")?;
-        }
-        let given = given(tokens, parameters, is_rest)?;
         if let (Some(slot), Some(named)) = (targets.get_mut(table), named.get(table))
             && slot.is_none()
         {
@@ -656,39 +538,7 @@ fn assignments(
             // Reported even if no row is found.
             given.value(kind)?;
         }
-        assignments.push(Assignment { table, column, given });
-        if !tokens.take(",") {
-            return Ok(assignments);
-        }
+        assignments.push(Assignment { table, column, given, value });
     }
-}
-
-/// The table whose column is assigned.
-pub(super) fn assigned_column(
-    session: &SessionState,
-    path: &[String],
-    named: &[Named],
-) -> Result<(usize, usize)> {
-    let name = path.last().map_or("", String::as_str);
-    let mut found = None;
-    for (index, table) in named.iter().enumerate() {
-        let fits = match path {
-            [_] => true,
-            [alias, _] => *alias == table.alias,
-            [database, alias, _] => *alias == table.alias && *database == table.name.database,
-            _ => false,
-        };
-        if !fits {
-            continue;
-        }
-        let known = super::target::table_of(session, &table.name, Verb::Update)?;
-        if let Some(column) = known.column(name) {
-            if found.is_some() {
-                let message = format!("Column '{name}' in field list is ambiguous");
-                return Err(Error::new(ErrorCode::AmbiguousColumn, message));
-            }
-            found = Some((index, column));
-        }
-    }
-    check_found(found, &path.join("."))
+    Ok((targets, assignments))
 }

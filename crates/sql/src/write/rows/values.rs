@@ -8,14 +8,14 @@ use rustc_hash::FxHashMap;
 
 use super::{
     computed::values_over,
-    evaluate::Query,
-    literal::{CellExpr, Parameters},
+    evaluate::{Query, StatementText, TreeQuery},
+    literal::CellExpr,
     target::TargetTable,
 };
 use crate::{
     Error, Result,
     catalog::{ColumnSpec, DefaultSpec},
-    parse::Tokens,
+    parse::{Tokens, write::query_from},
     state::SessionState,
     write::convert::{Converter, Slot},
 };
@@ -41,40 +41,39 @@ impl InsertedRows {
     }
 
     /// Replaces expressions by their values.
-    pub(crate) async fn evaluate(
+    pub(super) async fn evaluate(
         &mut self,
         session: &mut SessionState,
-        tokens: &Tokens<'_>,
-        parameters: &Parameters<'_>,
+        text: StatementText<'_>,
         (target, maker): (&TargetTable, &RowMaker),
     ) -> Result<()> {
-        if self.assigns_beside_columns(tokens, target) {
-            return self.evaluate_rows(session, tokens, parameters, (target, maker)).await;
+        let tokens = text.tokens();
+        if self.assigns_beside_columns(&tokens, target) {
+            return self.evaluate_rows(session, text, (target, maker)).await;
         }
         let is_open = |given: &&mut CellExpr| matches!(given, CellExpr::Expression(_));
         let mut open: Vec<&mut CellExpr> = self.rows.iter_mut().flatten().filter(is_open).collect();
-        let read = (tokens, parameters);
         for chunk in open.chunks_mut(EXPRESSIONS_AT_ONCE) {
             let may_name = |given: &CellExpr| match given {
-                CellExpr::Expression(range) => names_columns(tokens, range, target),
+                CellExpr::Expression(range) => names_columns(&tokens, range, target),
                 _ => false,
             };
             if !chunk.iter().any(|given| may_name(given)) {
-                evaluate_at_once(session, read, chunk.iter_mut()).await?;
+                evaluate_at_once(session, text, chunk.iter_mut()).await?;
                 continue;
             }
             // A name may be a unit or a type instead of a column. It is a column if it is unknown
             // without the row.
-            let evaluated = evaluate_at_once(session, read, chunk.iter_mut()).await;
+            let evaluated = evaluate_at_once(session, text, chunk.iter_mut()).await;
             match evaluated {
                 Err(error) if error.code == ErrorCode::UnknownColumn => {
                     let alone = chunk.iter_mut().filter(|given| !may_name(given));
-                    evaluate_at_once(session, read, alone).await?;
+                    evaluate_at_once(session, text, alone).await?;
                 }
                 evaluated => evaluated?,
             }
         }
-        self.evaluate_rows(session, tokens, parameters, (target, maker)).await
+        self.evaluate_rows(session, text, (target, maker)).await
     }
 
     /// Whether expressions assign variables while some may name columns. They must then be
@@ -95,8 +94,7 @@ impl InsertedRows {
     async fn evaluate_rows(
         &mut self,
         session: &mut SessionState,
-        tokens: &Tokens<'_>,
-        parameters: &Parameters<'_>,
+        text: StatementText<'_>,
         (target, maker): (&TargetTable, &RowMaker),
     ) -> Result<()> {
         let is_open = |given: &CellExpr| matches!(given, CellExpr::Expression(_));
@@ -108,12 +106,8 @@ impl InsertedRows {
             let mut known = maker.before_values(session, target);
             for (&position, given) in self.columns.iter().zip(row) {
                 if let CellExpr::Expression(range) = given {
-                    let mut query = Query::new("(");
-                    query.push_tokens(tokens, range.clone(), parameters);
-                    query.push(")");
-                    let (alias, rows) = (&target.name.table, std::slice::from_ref(&known));
-                    let found = values_over(session, target, alias, rows, &[], &query).await?;
-                    *given = CellExpr::Value(found.into_iter().next().unwrap_or(Value::Null));
+                    let value = value_over(session, text, range.clone(), target, &known).await?;
+                    *given = CellExpr::Value(value);
                 }
                 let Some(spec) = target.table.columns.get(position) else { continue };
                 let (Some(slot), false) = (known.get_mut(position), *given == CellExpr::Default)
@@ -136,24 +130,37 @@ impl InsertedRows {
     }
 }
 
+/// The value of an expression that may name columns of a row.
+async fn value_over(
+    session: &mut SessionState,
+    text: StatementText<'_>,
+    range: Range<usize>,
+    target: &TargetTable,
+    row: &Row,
+) -> Result<Value> {
+    let (alias, rows) = (&target.name.table, std::slice::from_ref(row));
+    let Some(expr) = text.expressions(&[range])?.pop() else { return Ok(Value::Null) };
+    let found = values_over(session, target, alias, rows, &[], (&expr, text.source())).await?;
+    Ok(found.into_iter().next().unwrap_or(Value::Null))
+}
+
 /// Evaluates expressions with one SELECT and stores their values.
 async fn evaluate_at_once<'c, 'g: 'c>(
     session: &mut SessionState,
-    (tokens, parameters): (&Tokens<'_>, &Parameters<'_>),
+    text: StatementText<'_>,
     given: impl Iterator<Item = &'c mut &'g mut CellExpr>,
 ) -> Result<()> {
     let mut given: Vec<&mut &mut CellExpr> = given.collect();
-    if given.is_empty() {
+    let range = |given: &&mut &mut CellExpr| match &***given {
+        CellExpr::Expression(range) => Some(range.clone()),
+        _ => None,
+    };
+    let ranges: Vec<Range<usize>> = given.iter().filter_map(range).collect();
+    if ranges.is_empty() {
         return Ok(());
     }
-    let mut query = Query::new("SELECT ");
-    for (index, given) in given.iter().enumerate() {
-        query.push(if index > 0 { "," } else { "" });
-        if let CellExpr::Expression(range) = &***given {
-            query.push_tokens(tokens, range.clone(), parameters);
-        }
-    }
-    let rows = query.rows(session).await?;
+    let query = query_from(text.expressions(&ranges)?, Vec::new());
+    let rows = TreeQuery { query, source: text.source() }.rows(session).await?;
     let values = rows.into_iter().next().unwrap_or_default();
     for (given, value) in given.iter_mut().zip(values) {
         ***given = CellExpr::Value(value);
