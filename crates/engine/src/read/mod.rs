@@ -5,7 +5,8 @@
 //! `select` finds the matching documents of each segment (`matching`, `filter`; `narrow` finds candidates by keys,
 //! `key_ranges`, or indexes, `index_ranges`). `score` computes scores if the order needs them, by `bm25` or by keywords
 //! (`ranked`); `occurrences` and `asked` count terms, and `best` drops rows that cannot be on the page. `page` takes
-//! the rows of the page, along an index if one has its order (`index_order`), and `output` makes the reply. COUNT stops
+//! the rows of the page, along an index if one has its order (`index_order`), passes over the rows of a large OFFSET
+//! (`offset`, `live_walk`), and `output` makes the reply. COUNT stops
 //! after `select`, or earlier if an index can count (`index_count`). `facet` counts values; `runs` takes the first
 //! values from an index. `search` puts SEARCH and COUNT together.
 //!
@@ -37,6 +38,7 @@ mod key_page;
 mod key_ranges;
 mod letters;
 mod literal;
+mod live_walk;
 mod local_part;
 mod matching;
 mod merge;

@@ -305,7 +305,10 @@ fn compare(database: &Database, random: &mut Random, orders: &[Order], times: us
             selection,
             sort: keys,
             limit: 1 + random.below(40) as usize,
-            offset: random.below(3) as usize * 7,
+            offset: match random.below(4) {
+                3 => 1_000 + random.below(9_000) as usize,
+                few => few as usize * 7,
+            },
             fields: vec![COLUMNS[0].to_owned()],
             ..SearchRequest::default()
         };
@@ -363,7 +366,10 @@ fn compare_values_in_order(
         column: COLUMNS[column].to_owned(),
         keyed: (column == 3 && random.below(2) == 0).then_some(FOLDED),
         descending: random.below(2) == 0,
-        limit: random.below(90) as usize,
+        limit: match random.below(4) {
+            0 => usize::MAX,
+            _ => random.below(90) as usize,
+        },
         values_only: random.below(2) == 0,
         ends: (0..random.below(3)).map(|_| any_end(random, column)).collect(),
     };
@@ -579,6 +585,58 @@ fn the_first_values_of_a_column_are_taken_from_an_index() {
         };
         let reply = database.reader().values_in_order(&request).unwrap().unwrap();
         compare_first_values(&request, reply, &orders.iter().collect::<Vec<_>>(), 1);
+        change(&database, &mut random, &mut orders);
+    }
+}
+
+/// An update leaves a deleted row in a segment, and the page behind an OFFSET is still found without reading the rows
+/// before it.
+#[test]
+fn a_far_page_is_found_in_segments_with_deleted_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut random = Random::seeded();
+    let database = Database::open(directory.path(), quick()).unwrap();
+    let mut orders = filled(&database, &mut random, vec![index(&[(2, false)])]);
+    let more: Vec<Order> = (9_000..24_000).map(|id| random_order(&mut random, id)).collect();
+    apply_orders(&database, more.iter().map(|order| Change::Put(row(order))).collect());
+    orders.extend(more);
+    let above = |amount: i64| Filter::Compare {
+        column: COLUMNS[2].to_owned(),
+        comparison: Comparison::Greater,
+        literal: Literal::Value(Value::Int(amount)),
+    };
+    for _ in 0..4 {
+        for (by, amount) in [(Some(2), None), (Some(2), Some(100)), (None, None)] {
+            for (descending, offset) in [(false, 15_000), (true, 12_345), (true, usize::MAX)] {
+                let by = match by {
+                    Some(column) => SortBy::Column(COLUMNS[column].to_owned()),
+                    None => SortBy::Key,
+                };
+                let request = SearchRequest {
+                    selection: Selection {
+                        table: ORDERS.to_owned(),
+                        filter: amount.map(above),
+                        ..Selection::default()
+                    },
+                    sort: vec![SortKey { by, descending }],
+                    limit: 7,
+                    offset,
+                    fields: vec![COLUMNS[0].to_owned()],
+                    ..SearchRequest::default()
+                };
+                let holds = |order: &&Order| amount.is_none_or(|amount| order.2 > amount);
+                let mut wanted: Vec<&Order> = orders.iter().filter(holds).collect();
+                wanted.sort_by(|a, b| compare_by(&request.sort, a, b));
+                let wanted = wanted.iter().skip(offset).take(7).map(|order| order.0);
+                let wanted: Vec<i64> = wanted.collect();
+                let hits = database.reader().first_page(&request).unwrap();
+                let hits = hits.expect("the page is found along the order");
+                let ids: Vec<i64> = hits.iter().map(|hit| id_of(&hit.fields)).collect();
+                assert_eq!(ids, wanted, "{request:?}");
+                let path = database.reader().first_access(&request).unwrap().unwrap();
+                assert_eq!(path.examined as usize, wanted.len(), "{request:?}");
+            }
+        }
         change(&database, &mut random, &mut orders);
     }
 }

@@ -2,6 +2,7 @@
 
 mod builder;
 mod index;
+mod live;
 mod merge;
 mod sort_key;
 
@@ -29,6 +30,7 @@ use crate::{
 pub use builder::SegmentBuilder;
 use index::{INDEX, StoredIndex};
 pub use index::{IndexPart, IndexSpec, SegmentIndex};
+pub use live::LiveRanks;
 pub use merge::merge;
 
 /// ```text
