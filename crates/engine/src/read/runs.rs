@@ -1,16 +1,16 @@
 //! Distinct values of a column in order, along an index (loose index scan).
 //!
 //! Equal values are a run of an index, and two binary searches find its end: rows within a run are not read. The
-//! segments' runs are merged by value. The length of a run counts its rows; in a segment with deleted rows the rows are
-//! read. Conditions may fix the columns before to one value each, and restrict the column itself; any other condition
+//! segments' runs are merged by value. The length of a run counts its rows; in a segment with deleted rows the ranks of
+//! live documents do, or the rows are read while that costs less. Conditions may fix the columns before to one value each, and restrict the column itself; any other condition
 //! would have to be evaluated on each row. The least and greatest values of the next column are at the ends of a run.
 
-use std::{cmp::Reverse, ops::Range, time::Instant};
+use std::{cmp::Reverse, ops::Range, sync::Arc, time::Instant};
 
 use remora_index::{
     TextOrder,
     column::{Cell, Column},
-    segment::{IndexSpec, SegmentIndex},
+    segment::{IndexSpec, LiveRanks, SegmentIndex},
 };
 
 use super::{
@@ -37,6 +37,8 @@ const UNESTIMATED: usize = 64;
 /// The most rows of a run whose texts are compared, if texts with equal sort keys count as one
 /// value.
 const MAX_COMPARED: u32 = 4_096;
+/// In a segment with deleted rows, so many rows of a run are read rather than counted.
+const FEW_ROWS: u32 = 64;
 
 /// The first values of a column in order; `None` if no index has them.
 pub(crate) fn values_in_order(
@@ -181,6 +183,8 @@ struct Runs<'v> {
     ranges: Vec<Range<u32>>,
     /// The next run, with its value as the index compares it.
     next: Option<(OwnedCell, Range<u32>)>,
+    /// Where its live documents are, once that was worth its cost.
+    ranks: Option<Arc<LiveRanks>>,
 }
 
 impl<'v> Runs<'v> {
@@ -213,6 +217,7 @@ impl<'v> Runs<'v> {
             reversed,
             ranges,
             next: None,
+            ranks: None,
         };
         this.advance();
         Some(this)
@@ -235,25 +240,93 @@ impl<'v> Runs<'v> {
         });
     }
 
-    /// Whether [`Runs::live`] reads each row of a run.
-    fn is_looked_at(&self, run: &Range<u32>) -> bool {
-        self.view.deleted.is_some() || !self.is_plain && run.len() as u32 <= MAX_COMPARED
+    /// Prepares to count the rows of all remaining runs.
+    fn count_all(&mut self) {
+        let next = self.next.as_ref().map_or(0, |(_, run)| run.len() as u32);
+        let rest: u32 = self.ranges.iter().map(|range| range.len() as u32).sum();
+        self.ranks(next.saturating_add(rest));
+    }
+
+    /// The ranks of live documents; `None` if reading so many rows costs less, or if no row is deleted.
+    fn ranks(&mut self, rows: u32) -> Option<&LiveRanks> {
+        if self.ranks.is_none() && rows > FEW_ROWS {
+            let deleted = self.view.deleted.as_ref();
+            self.ranks = deleted.and_then(|it| self.index.live_ranks(it, u64::from(rows)));
+        }
+        self.ranks.as_deref()
     }
 
     /// The number of live rows of a run (with `values_only`, only whether there are any). `None` if their texts
     /// are not all the same bytes, or are too many to compare.
-    fn live(&self, run: &Range<u32>, values_only: bool) -> Option<u64> {
-        if !self.is_plain && !self.is_of_one_text(run) {
-            return None;
+    fn live(
+        &mut self,
+        run: &Range<u32>,
+        values_only: bool,
+        looks: &mut InterruptTicker,
+    ) -> Result<Option<u64>> {
+        let length = run.len() as u32;
+        if !self.is_plain {
+            looks.steps(length.min(MAX_COMPARED) as usize)?;
+            if !self.is_of_one_text(run) {
+                return Ok(None);
+            }
         }
         if self.view.deleted.is_none() {
-            return Some(run.len() as u64);
+            return Ok(Some(u64::from(length)));
         }
-        let mut live = run.clone().filter(|at| !self.view.is_deleted(self.index.doc(*at)));
-        Some(match values_only {
-            true => u64::from(live.next().is_some()),
-            false => live.count() as u64,
-        })
+        if values_only {
+            return Ok(Some(u64::from(self.first_live(run.clone(), false, looks)?.is_some())));
+        }
+        if let Some(ranks) = self.ranks(length) {
+            return Ok(Some(u64::from(ranks.count(run))));
+        }
+        looks.steps(run.len())?;
+        let live = run.clone().filter(|at| !self.view.is_deleted(self.index.doc(*at)));
+        Ok(Some(live.count() as u64))
+    }
+
+    /// The first live row of some positions, from their end if `at_end`.
+    fn first_live(
+        &mut self,
+        within: Range<u32>,
+        at_end: bool,
+        looks: &mut InterruptTicker,
+    ) -> Result<Option<u32>> {
+        let Range { start, end } = within;
+        // Mostly it is one of the first.
+        let few = FEW_ROWS.min(end.saturating_sub(start));
+        let (near, far) = match at_end {
+            true => (end - few..end, start..end - few),
+            false => (start..start + few, start + few..end),
+        };
+        if let Some(found) = self.read_first(near, at_end, looks)? {
+            return Ok(Some(found));
+        }
+        let Some(ranks) = self.ranks(far.len() as u32) else {
+            return self.read_first(far, at_end, looks);
+        };
+        let (before, count) = (ranks.before(far.start), ranks.count(&far));
+        let nth = count.checked_sub(1).map(|last| before + if at_end { last } else { 0 });
+        Ok(nth.and_then(|nth| ranks.nth(nth)))
+    }
+
+    fn read_first(
+        &self,
+        mut within: Range<u32>,
+        at_end: bool,
+        looks: &mut InterruptTicker,
+    ) -> Result<Option<u32>> {
+        let mut steps = 0;
+        let is_live = |at: &u32| {
+            steps += 1;
+            !self.view.is_deleted(self.index.doc(*at))
+        };
+        let found = match at_end {
+            true => within.rfind(is_live),
+            false => within.find(is_live),
+        };
+        looks.steps(steps)?;
+        Ok(found)
     }
 
     fn is_of_one_text(&self, run: &Range<u32>) -> bool {
@@ -265,31 +338,22 @@ impl<'v> Runs<'v> {
 
     /// The least or greatest value of the next column among live rows of a run; NULL if all are NULL.
     fn end(
-        &self,
+        &mut self,
         run: &Range<u32>,
         greatest: bool,
         looks: &mut InterruptTicker,
     ) -> Result<OwnedCell> {
         let Some(column) = self.next_column else { return Ok(OwnedCell::Null) };
-        let cell = |at: u32| column.get(self.index.doc(at));
         // NULL sorts first.
         let is_null = |doc: u32| column.get(doc) == Cell::Null;
         let range = match self.is_next_descending {
             false => self.index.partition_point(run.clone(), is_null)..run.end,
             true => run.start..self.index.partition_point(run.clone(), |doc| !is_null(doc)),
         };
-        let is_live = |at: &u32| !self.view.is_deleted(self.index.doc(*at));
-        let mut steps = 0;
-        let mut counted = |at: &u32| {
-            steps += 1;
-            is_live(at)
-        };
-        let found = match greatest == self.is_next_descending {
-            true => range.into_iter().find(&mut counted),
-            false => range.into_iter().rev().find(&mut counted),
-        };
-        looks.steps(steps)?;
-        Ok(found.map_or(OwnedCell::Null, |at| OwnedCell::new(cell(at))))
+        let at_end = greatest != self.is_next_descending;
+        let found = self.first_live(range, at_end, looks)?;
+        let cell = |at: u32| OwnedCell::new(column.get(self.index.doc(at)));
+        Ok(found.map_or(OwnedCell::Null, cell))
     }
 
     /// The value of a run as it is stored.
@@ -325,6 +389,13 @@ impl RunRequest<'_> {
         looks: &mut InterruptTicker,
     ) -> Result<Option<Vec<ValueRow>>> {
         let (mut values, mut read) = (Vec::new(), 0);
+        let counts_all = !self.request.values_only && self.request.limit > MAX_VALUES;
+        if counts_all
+            && self.view.segments.iter().any(|segment| segment.deleted.is_some())
+            && self.along.is_of_few(self.view, self.request)
+        {
+            segments.iter_mut().for_each(Runs::count_all);
+        }
         while values.len() < self.request.limit {
             if read == UNESTIMATED && !self.along.is_of_few(self.view, self.request) {
                 return Ok(None);
@@ -366,8 +437,9 @@ impl RunRequest<'_> {
         let mut group = Group { value: None, count: 0, ends };
         for runs in segments {
             let Some((_, run)) = runs.next.take_if(|(own, _)| own == key) else { continue };
-            looks.steps(1 + if runs.is_looked_at(&run) { run.len() } else { 0 })?;
-            let Some(live) = runs.live(&run, self.request.values_only) else { return Ok(None) };
+            looks.step()?;
+            let values_only = self.request.values_only;
+            let Some(live) = runs.live(&run, values_only, looks)? else { return Ok(None) };
             if live > 0 {
                 let mine = runs.value(&run);
                 if group.value.as_ref().is_some_and(|value| *value != mine) {
