@@ -291,6 +291,15 @@ pub(crate) fn access(
     Ok(Plan::new(view, selection, unless)?.access(view)?.0)
 }
 
+/// The access path of [`count`].
+pub(crate) fn count_access(
+    view: &TableView,
+    selection: &Selection,
+    unless: &InterruptCheck,
+) -> Result<AccessPath> {
+    Plan::new(view, selection, unless)?.count_access(view)
+}
+
 /// Runs COUNT. `position` is the view's.
 pub(crate) fn count(
     view: &TableView,

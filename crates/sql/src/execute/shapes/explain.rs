@@ -225,9 +225,12 @@ impl ShapeRun<'_> {
         if selection.text.is_none() && selection.filter.is_none() {
             return Ok(Some(Access::of_no_table("Select tables optimized away")));
         }
-        let path = self.reader.access(&selection).map_err(failed)?;
+        let path = self.reader.count_access(&selection).map_err(failed)?;
         let wanted = AccessRequest { in_order: false, has_condition: selection.filter.is_some() };
         let mut access = self.access(&selection, &path, wanted);
+        if !path.found_by.is_empty() && !path.by_text && path.matching == path.examined {
+            access.add_extra("Using index");
+        }
         access.add_extra("Count, no row is read");
         Ok(Some(access))
     }
