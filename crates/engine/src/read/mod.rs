@@ -6,9 +6,8 @@
 //! `key_ranges`, or indexes, `index_ranges`). `score` computes scores if the order needs them, by `bm25` or by keywords
 //! (`ranked`); `occurrences` and `asked` count terms, and `best` drops rows that cannot be on the page. `page` takes
 //! the rows of the page, along an index if one has its order (`index_order`), passes over the rows of a large OFFSET
-//! (`offset`, `live_walk`), and `output` makes the reply. COUNT stops
-//! after `select`, or earlier if an index can count (`index_count`). `facet` counts values; `runs` takes the first
-//! values from an index. `search` puts SEARCH and COUNT together.
+//! (`offset`, `live_walk`), and `output` makes the reply. COUNT stops after `select`, or earlier if an index can count
+//! (`index_count`). `facet` counts values; `runs` takes the first values from an index. `search` puts SEARCH and COUNT together.
 //!
 //! `get` reads rows by key, `scan` reads columns of all matching rows in batches (`column_batch`), or of those that are
 //! first in an order (`scan_best`), `key_page` reads keys in order; `source` says where the values of a column are read. `distinct` estimates cardinality. A `reader` is

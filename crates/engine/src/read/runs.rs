@@ -1,9 +1,10 @@
-//! Distinct values of a column in order, along an index (loose index scan).
+//! Distinct values of a column, or of several, in order, along an index (loose index scan).
 //!
 //! Equal values are a run of an index, and two binary searches find its end: rows within a run are not read. The
 //! segments' runs are merged by value. The length of a run counts its rows; in a segment with deleted rows the ranks of
-//! live documents do, or the rows are read while that costs less. Conditions may fix the columns before to one value each, and restrict the column itself; any other condition
-//! would have to be evaluated on each row. The least and greatest values of the next column are at the ends of a run.
+//! live documents do, or the rows are read while that costs less. Conditions may fix the columns before to one value
+//! each, and restrict the first column itself; any other condition would have to be evaluated on each row. The least and
+//! greatest values of the next column are at the ends of a run.
 
 use std::{cmp::Reverse, ops::Range, sync::Arc, time::Instant};
 
@@ -12,6 +13,7 @@ use remora_index::{
     column::{Cell, Column},
     segment::{IndexSpec, LiveRanks, SegmentIndex},
 };
+use smallvec::SmallVec;
 
 use super::{
     columns::indexed,
@@ -40,14 +42,16 @@ const MAX_COMPARED: u32 = 4_096;
 /// In a segment with deleted rows, so many rows of a run are read rather than counted.
 const FEW_ROWS: u32 = 64;
 
-/// The first values of a column in order; `None` if no index has them.
+/// The first values of columns in order; `None` if no index has them.
 pub(crate) fn values_in_order(
     view: &TableView,
     request: &ValuesRequest,
     (position, unless): (Position, &InterruptCheck),
 ) -> Result<Option<ValuesReply>> {
     let started = Instant::now();
-    let column = indexed(&view.schema, &request.column, RequestPart::Facet)?;
+    let columns = request.columns.iter();
+    let columns = columns.map(|(name, _)| indexed(&view.schema, name, RequestPart::Facet));
+    let columns: Vec<&ColumnDef> = columns.collect::<Result<_>>()?;
     let ends = request.ends.iter();
     let ends = ends.map(|(name, greatest)| {
         Ok(End { column: indexed(&view.schema, name, RequestPart::Facet)?, greatest: *greatest })
@@ -58,7 +62,7 @@ pub(crate) fn values_in_order(
     let mut along = match plan.expression {
         None => allowed_specs(&view.schema, allowed)
             .into_iter()
-            .filter_map(|(index, spec)| DistinctIndex::of(index, spec, column, &plan, request))
+            .filter_map(|(index, spec)| DistinctIndex::of(index, spec, &columns, &plan, request))
             .filter(|along| ends.iter().all(|end| along.has(end))),
         Some(_) => return Ok(None),
     };
@@ -69,8 +73,9 @@ pub(crate) fn values_in_order(
     };
     let mut looks = InterruptTicker::new(unless);
     let condition = plan.condition.as_ref().filter(|_| along.is_tested);
-    let mut test = condition.and_then(|condition| ValueTest::new(condition, column.id));
-    let wanted = RunRequest { view, along: &along, column, ends: &ends, request };
+    let tested = condition.zip(columns.first());
+    let mut test = tested.and_then(|(condition, column)| ValueTest::new(condition, column.id));
+    let wanted = RunRequest { view, along: &along, columns: &columns, ends: &ends, request };
     let Some(values) = wanted.merged(&mut segments, &mut test, &mut looks)? else {
         return Ok(None);
     };
@@ -95,9 +100,11 @@ struct DistinctIndex {
     spec: IndexSpec,
     /// The index ranges of the condition; `None` for all rows.
     asked: Option<ConditionRanges>,
-    /// Whether the condition must be evaluated on each value; it is about this column only.
+    /// Whether the condition must be evaluated on each value; it is about the first column only.
     is_tested: bool,
-    /// The number of its parts up to and including the column.
+    /// The number of its parts before the columns.
+    before: usize,
+    /// The number of its parts up to and including the columns.
     parts: usize,
     /// Whether the index is walked backwards.
     reversed: bool,
@@ -108,13 +115,20 @@ impl DistinctIndex {
     fn of(
         index: TableIndex,
         spec: IndexSpec,
-        column: &ColumnDef,
+        columns: &[&ColumnDef],
         plan: &Plan,
         request: &ValuesRequest,
     ) -> Option<Self> {
-        let at = spec.parts.iter().position(|part| part.column == column.id)?;
-        let part = spec.parts.get(at)?;
-        if part.order.map(|order| order.number) != request.keyed {
+        let first = columns.first()?.id;
+        let at = spec.parts.iter().position(|part| part.column == first)?;
+        let parts = spec.parts.get(at..at + columns.len())?;
+        let descending = parts.first()?.descending;
+        let mut wanted = parts.iter().zip(columns).zip(&request.columns);
+        let is_wanted = wanted.all(|((part, column), (_, keyed))| {
+            let number = part.order.map(|order| order.number);
+            (part.column, part.descending, number) == (column.id, descending, *keyed)
+        });
+        if !is_wanted {
             return None;
         }
         let (asked, is_tested) = match &plan.condition {
@@ -122,10 +136,11 @@ impl DistinctIndex {
             None if at == 0 => (None, false),
             None => return None,
         };
-        let reversed = part.descending != request.descending;
+        let reversed = descending != request.descending;
         let all = FoundBy { index, columns: 0, is_bounded: false, is_single: true };
         let found_by = asked.as_ref().map_or(all, ConditionRanges::found_by);
-        Some(Self { parts: at + 1, spec, asked, is_tested, reversed, found_by })
+        let (before, parts) = (at, at + columns.len());
+        Some(Self { spec, asked, is_tested, before, parts, reversed, found_by })
     }
 
     /// The index ranges of a condition. It must fix each part before `at` to one value and restrict the part at
@@ -164,14 +179,33 @@ impl DistinctIndex {
     }
 }
 
-/// The remaining runs of a segment.
-struct Runs<'v> {
-    view: &'v SegmentView,
-    index: SegmentIndex<'v>,
+/// The values of the columns.
+type Cells = SmallVec<[OwnedCell; 2]>;
+
+/// A column in a segment.
+struct RunColumn<'v> {
     /// `None` if all its values are NULL.
     column: Option<&'v Column>,
     /// The order of its texts.
     order: Option<TextOrder>,
+}
+
+impl<'v> RunColumn<'v> {
+    fn get(&self, doc: u32) -> Cell<'v> {
+        self.column.map_or(Cell::Null, |column| column.get(doc))
+    }
+
+    fn is_plain(&self) -> bool {
+        let ordered = self.order.zip(self.column);
+        ordered.is_none_or(|(order, column)| column.has_distinct_keys(order))
+    }
+}
+
+/// The remaining runs of a segment.
+struct Runs<'v> {
+    view: &'v SegmentView,
+    index: SegmentIndex<'v>,
+    columns: SmallVec<[RunColumn<'v>; 2]>,
     /// Whether different texts are always different values.
     is_plain: bool,
     /// The next column of the index.
@@ -181,8 +215,8 @@ struct Runs<'v> {
     reversed: bool,
     /// The ranges of positions, the next one last.
     ranges: Vec<Range<u32>>,
-    /// The next run, with its value as the index compares it.
-    next: Option<(OwnedCell, Range<u32>)>,
+    /// The next run, with its values as the index compares them.
+    next: Option<(Cells, Range<u32>)>,
     /// Where its live documents are, once that was worth its cost.
     ranks: Option<Arc<LiveRanks>>,
 }
@@ -200,17 +234,16 @@ impl<'v> Runs<'v> {
             ranges.reverse();
         }
         let (parts, reversed) = (along.parts, along.reversed);
-        let part = along.spec.parts.get(parts.checked_sub(1)?)?;
-        let (column, order) = (view.segment.column(part.column), part.order);
+        let columns = along.spec.parts.get(along.before..parts)?.iter();
+        let columns =
+            columns.map(|it| RunColumn { column: view.segment.column(it.column), order: it.order });
+        let columns: SmallVec<[RunColumn<'v>; 2]> = columns.collect();
         let next = along.spec.parts.get(parts);
         let mut this = Self {
             view,
             index,
-            column,
-            order,
-            is_plain: order
-                .zip(column)
-                .is_none_or(|(order, column)| column.has_distinct_keys(order)),
+            is_plain: columns.iter().all(RunColumn::is_plain),
+            columns,
             next_column: next.and_then(|part| view.segment.column(part.column)),
             is_next_descending: next.is_some_and(|part| part.descending),
             parts,
@@ -235,8 +268,8 @@ impl<'v> Runs<'v> {
                 self.ranges.push(rest);
             }
             let doc = self.index.doc(run.start);
-            let cell = self.column.map_or(Cell::Null, |column| column.get(doc));
-            (OwnedCell::keyed(cell, self.order), run)
+            let keys = self.columns.iter().map(|it| OwnedCell::keyed(it.get(doc), it.order));
+            (keys.collect(), run)
         });
     }
 
@@ -330,10 +363,10 @@ impl<'v> Runs<'v> {
     }
 
     fn is_of_one_text(&self, run: &Range<u32>) -> bool {
-        let Some(column) = self.column else { return true };
-        let first = column.get(self.index.doc(run.start));
-        let mut others = run.clone().skip(1).map(|at| column.get(self.index.doc(at)));
-        run.len() as u32 <= MAX_COMPARED && others.all(|other| other == first)
+        let first = self.index.doc(run.start);
+        let is_same = |doc: u32| self.columns.iter().all(|it| it.get(doc) == it.get(first));
+        let mut others = run.clone().skip(1).map(|at| self.index.doc(at));
+        run.len() as u32 <= MAX_COMPARED && others.all(is_same)
     }
 
     /// The least or greatest value of the next column among live rows of a run; NULL if all are NULL.
@@ -356,10 +389,10 @@ impl<'v> Runs<'v> {
         Ok(found.map_or(OwnedCell::Null, cell))
     }
 
-    /// The value of a run as it is stored.
-    fn value(&self, run: &Range<u32>) -> OwnedCell {
+    /// The values of a run as they are stored.
+    fn values(&self, run: &Range<u32>) -> Cells {
         let doc = self.index.doc(run.start);
-        self.column.map_or(OwnedCell::Null, |column| OwnedCell::new(column.get(doc)))
+        self.columns.iter().map(|it| OwnedCell::new(it.get(doc))).collect()
     }
 }
 
@@ -367,14 +400,14 @@ impl<'v> Runs<'v> {
 struct RunRequest<'w> {
     view: &'w TableView,
     along: &'w DistinctIndex,
-    column: &'w ColumnDef,
+    columns: &'w [&'w ColumnDef],
     ends: &'w [End<'w>],
     request: &'w ValuesRequest,
 }
 
-/// The live rows of one value.
+/// The live rows of one combination of values.
 struct Group {
-    value: Option<OwnedCell>,
+    values: Option<Cells>,
     count: u64,
     ends: Vec<OwnedCell>,
 }
@@ -408,8 +441,9 @@ impl RunRequest<'_> {
             };
             let Some(first) = first else { break };
             let Some(group) = self.group(&first, segments, looks)? else { return Ok(None) };
-            let Some(value) = group.value else { continue };
-            if test.as_mut().is_some_and(|test| !test.holds(value.as_cell())) {
+            let Some(cells) = group.values else { continue };
+            let mut tests = test.iter_mut().zip(&cells);
+            if tests.any(|(test, first)| !test.holds(first.as_cell())) {
                 continue;
             }
             if values.len() == MAX_VALUES {
@@ -417,8 +451,10 @@ impl RunRequest<'_> {
             }
             let ends = self.ends.iter().zip(group.ends);
             let ends = ends.map(|(end, cell)| decode_cell(end.column.kind, cell.as_cell()));
+            let of_columns = self.columns.iter().zip(&cells);
+            let of_columns = of_columns.map(|(it, cell)| decode_cell(it.kind, cell.as_cell()));
             values.push(ValueRow {
-                value: decode_cell(self.column.kind, value.as_cell()),
+                values: of_columns.collect(),
                 count: group.count,
                 ends: ends.collect(),
             });
@@ -429,23 +465,23 @@ impl RunRequest<'_> {
     /// Takes the runs of one value from all segments; `None` if its texts are not the same bytes.
     fn group(
         &self,
-        key: &OwnedCell,
+        key: &Cells,
         segments: &mut [Runs<'_>],
         looks: &mut InterruptTicker,
     ) -> Result<Option<Group>> {
         let ends = vec![OwnedCell::Null; self.ends.len()];
-        let mut group = Group { value: None, count: 0, ends };
+        let mut group = Group { values: None, count: 0, ends };
         for runs in segments {
             let Some((_, run)) = runs.next.take_if(|(own, _)| own == key) else { continue };
             looks.step()?;
             let values_only = self.request.values_only;
             let Some(live) = runs.live(&run, values_only, looks)? else { return Ok(None) };
             if live > 0 {
-                let mine = runs.value(&run);
-                if group.value.as_ref().is_some_and(|value| *value != mine) {
+                let mine = runs.values(&run);
+                if group.values.as_ref().is_some_and(|values| *values != mine) {
                     return Ok(None);
                 }
-                (group.count, group.value) = (group.count + live, Some(mine));
+                (group.count, group.values) = (group.count + live, Some(mine));
                 for (end, known) in self.ends.iter().zip(&mut group.ends) {
                     let mine = runs.end(&run, end.greatest, looks)?;
                     let is_better = match end.greatest {

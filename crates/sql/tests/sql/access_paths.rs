@@ -39,7 +39,8 @@ const COLUMNS: [(&str, &str); 17] = [
 
 /// The columns and the keys that every table has. The keys continue the numbers of the random ones.
 const OTHERS: &str = "r TEXT, doc JSON, FULLTEXT KEY (r)";
-const KEYS: [&str; 4] = [
+const KEYS: [&str; 5] = [
+    "KEY @ (b, i, k)",
     "UNIQUE KEY @ (u)",
     "KEY @ ((LOWER(f)), a)",
     "KEY @ ((CAST(doc->>'$.y' AS SIGNED)) DESC)",
@@ -155,7 +156,7 @@ fn statement(random: &mut Random) -> String {
     let plain = random.choose(&PLAIN);
     let ordered = random.choose(&ORDERED);
     let (id, limit) = (random.below(ROWS), 1 + random.below(30));
-    match random.below(13) {
+    match random.below(14) {
         0 => format!("SELECT COUNT(*), SUM(a), MIN(d), MAX(c) FROM t @ WHERE {filter}"),
         1 => format!("SELECT id, {plain} FROM t @ WHERE {filter} ORDER BY id{way}"),
         2 => format!("SELECT DISTINCT {ordered} FROM t @ WHERE {filter} ORDER BY {ordered}{way}"),
@@ -200,6 +201,20 @@ fn statement(random: &mut Random) -> String {
             format!(
                 "SELECT {ordered}, {what} FROM t @{filter} GROUP BY {ordered} ORDER BY {ordered}{way}{limit}"
             )
+        }
+        11 => {
+            let by = random.choose(&["b, i", "i, b", "b, i, k", "k, i"]);
+            let ordered = format!("{by}{way}").replace(',', &format!("{way},"));
+            let limit = random.choose(&["", " LIMIT 9"]);
+            match random.below(3) {
+                0 => format!("SELECT DISTINCT {by} FROM t @ ORDER BY {ordered}{limit}"),
+                1 => {
+                    format!("SELECT {by}, MAX(k) FROM t @ GROUP BY {by} ORDER BY {ordered}{limit}")
+                }
+                _ => format!(
+                    "SELECT COUNT(*), {by} FROM t @ GROUP BY i, {by} ORDER BY {ordered}{limit}"
+                ),
+            }
         }
         _ => {
             let second = random.choose(&["", "", "b, ", "d, "]);

@@ -207,6 +207,28 @@ async fn first_values_are_taken_from_an_index() {
     let found = rows(session, &by_index).await;
     assert_eq!(found, rows(session, &ends.replace('@', "IGNORE INDEX (user_made)")).await);
     assert!(found.starts_with("1999|2026-05-"), "{found}");
+    for (two, is_loose) in [
+        ("SELECT DISTINCT user, made FROM orders @ ORDER BY user DESC, made DESC LIMIT 7", true),
+        (
+            "SELECT made, COUNT(*), user FROM orders @ GROUP BY made, user ORDER BY user, made LIMIT 50",
+            true,
+        ),
+        (
+            "SELECT user, made FROM orders @ GROUP BY user, made ORDER BY user, made DESC LIMIT 9",
+            false,
+        ),
+        (
+            "SELECT user, state FROM orders @ GROUP BY user, state ORDER BY user, state LIMIT 9",
+            false,
+        ),
+        ("SELECT DISTINCT user, user FROM orders @ ORDER BY user LIMIT 9", false),
+    ] {
+        let by_index = two.replace('@', "");
+        let extra = explained(session, &by_index).await.remove(0).remove(10);
+        assert_eq!(extra.contains("Using index for group-by"), is_loose, "{two}: {extra}");
+        let scanned = rows(session, &two.replace('@', "IGNORE INDEX (user_made)")).await;
+        assert_eq!(rows(session, &by_index).await, scanned, "{two}");
+    }
     let without = "SELECT user, COUNT(*) FROM orders WHERE user > 1200 AND total >= 0 GROUP BY user ORDER BY user LIMIT 4";
     let extra = explained(session, without).await.remove(0).remove(10);
     assert!(!extra.contains("Using index for group-by"), "{extra}");

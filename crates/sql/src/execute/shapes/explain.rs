@@ -10,7 +10,7 @@ use super::{
     join,
     keys::{distinct, sort},
     lift::{Constants, ParameterizedText},
-    plan::{FacetOrder, FacetWork, KeyOrder, KeyWork, PageWork, Plan, Work},
+    plan::{FacetColumn, FacetOrder, FacetWork, KeyOrder, KeyWork, PageWork, Plan, Work},
     planned::ShapePlans,
     run::{ShapeRun, by_keys, failed},
 };
@@ -257,11 +257,11 @@ impl ShapeRun<'_> {
             access.add_extra("Using index for group-by");
             return Ok(Some(access));
         }
-        if !work.ends.is_empty() {
+        let ([FacetColumn { name, collation }], []) = (&*work.columns, &*work.ends) else {
             return Ok(None);
-        }
-        if let Some(collation) = work.collation {
-            let (selection, column) = (selection.clone(), work.column.clone());
+        };
+        if let Some(collation) = *collation {
+            let (selection, column) = (selection.clone(), name.clone());
             let request =
                 FacetRequest { selection, column, limit: usize::MAX, ..FacetRequest::default() };
             let found = self.reader.facet(&request).map_err(failed)?;
