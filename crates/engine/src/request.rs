@@ -250,18 +250,16 @@ pub struct FacetRequest {
     pub values_only: bool,
 }
 
-/// A request for the distinct values of a column in order, each with its number of rows.
+/// A request for the distinct values of a column, or of several together, in order, each with its number of rows.
 #[derive(Clone, Debug, Default)]
 pub struct ValuesRequest {
     /// The rows.
     pub selection: Selection,
-    /// The column.
-    pub column: String,
-    /// The number of the text order (see [`SortBy::TextKey`]); `None` for byte order.
-    pub keyed: Option<u32>,
-    /// Whether the greatest value comes first.
+    /// The columns, each with the number of its text order (see [`SortBy::TextKey`]); `None` for byte order.
+    pub columns: Vec<(String, Option<u32>)>,
+    /// Whether the greatest value comes first, of all columns.
     pub descending: bool,
-    /// How many values to return.
+    /// How many values, or combinations of values, to return.
     pub limit: usize,
     /// Whether only the values are needed: the counts may then be any numbers above 0.
     pub values_only: bool,
@@ -269,12 +267,12 @@ pub struct ValuesRequest {
     pub ends: Vec<(String, bool)>,
 }
 
-/// A distinct value of a column.
+/// A distinct value of a column, or combination of values of several.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueRow {
-    /// The value.
-    pub value: Value,
-    /// How many rows have it.
+    /// The value of each column.
+    pub values: Vec<Value>,
+    /// How many rows have them.
     pub count: u64,
     /// The values requested by [`ValuesRequest::ends`]; NULL if its rows have no value.
     pub ends: Vec<Value>,

@@ -104,6 +104,12 @@ impl Bitmap {
         self.words.iter_mut().zip(&other.words).for_each(|(mine, theirs)| *mine &= !theirs);
     }
 
+    /// `self ∆= other`: documents of one of them alone.
+    pub fn toggle(&mut self, other: &Bitmap) {
+        self.words.iter_mut().zip(&other.words).for_each(|(mine, theirs)| *mine ^= theirs);
+        self.clear_tail();
+    }
+
     /// The complement within `0..len`.
     pub fn invert(&mut self) {
         self.words.iter_mut().for_each(|word| *word = !*word);

@@ -4,8 +4,8 @@
 //! a condition. It knows bytes and document numbers, but no SQL, no sockets and no MySQL.
 //!
 //! All values are read from buffers and files whose checksums were verified once ([`Sections`]). Readers take
-//! no locks, except for a short one around the page cache of sections that stay in a file, and can be shared
-//! between threads.
+//! no locks, except for short ones around the page cache of sections that stay in a file and around the ranks of deleted
+//! documents in an index, and can be shared between threads.
 
 #![warn(missing_docs)]
 

@@ -322,3 +322,67 @@ proptest! {
         prop_assert_eq!(index.group(3..3, 1, false), 3..3);
     }
 }
+
+/// Deletes these documents of a version.
+fn without(deleted: &Bitmap, gone: impl IntoIterator<Item = u32>) -> Arc<Bitmap> {
+    let mut deleted = deleted.clone();
+    gone.into_iter().for_each(|doc| {
+        deleted.insert(doc);
+    });
+    Arc::new(deleted)
+}
+
+#[test]
+fn ranks_of_live_documents_follow_deletions() {
+    const COUNT: u32 = 20_000;
+    let segment = many(COUNT);
+    let mixed = |number: u32| number.wrapping_mul(0x9e37_79b9).rotate_left(15) % COUNT;
+    let mut versions = vec![Arc::new(Bitmap::new(COUNT))];
+    // One document, some, many, those of a whole range, and all.
+    for gone in [1, 4, 9, 6_000, 2, 3, COUNT] {
+        let last = versions.last().unwrap();
+        let numbered = (0..gone).map(|number| mixed(number + last.count()));
+        versions.push(without(last, numbered));
+    }
+    versions.push(without(&versions[2], 7_000..9_000));
+    // An older version again, as of a long transaction.
+    versions.push(Arc::clone(&versions[3]));
+    for spec in indexes() {
+        let index = segment.index(&spec).unwrap();
+        for deleted in &versions {
+            let ranks = index.live_ranks(deleted, u64::MAX).unwrap();
+            let is_live = |position: &u32| !deleted.contains(index.doc(*position));
+            let live: Vec<u32> = (0..COUNT).filter(is_live).collect();
+            assert_eq!(ranks.count(&(0..COUNT)) as usize, live.len(), "{spec:?}");
+            for number in 0..40 {
+                let (one, other) = (mixed(number), mixed(number + 40));
+                let range = one.min(other)..one.max(other);
+                let within = live.iter().filter(|position| range.contains(position)).count();
+                assert_eq!(ranks.count(&range) as usize, within, "{spec:?} {range:?}");
+                assert_eq!(ranks.nth(one), live.get(one as usize).copied(), "{spec:?} {one}");
+                assert_eq!(ranks.is_live(one), is_live(&one));
+            }
+        }
+    }
+}
+
+#[test]
+fn ranks_are_made_once_reading_cost_as_much() {
+    const COUNT: u32 = 20_000;
+    let segment = many(COUNT);
+    let index = segment.index(&indexes()[0]).unwrap();
+    let deleted = without(&Bitmap::new(COUNT), [3, 700, 12_345]);
+    let asked = |deleted: &Arc<Bitmap>, reads: u64| {
+        (1..).find(|_| index.live_ranks(deleted, reads).is_some()).unwrap_or(0)
+    };
+    assert_eq!(asked(&deleted, 1_000), 20);
+    assert_eq!(asked(&deleted, 0), 1);
+    // One more costs a search, not the whole index.
+    let more = without(&deleted, [19_999]);
+    assert!((2..10).contains(&asked(&more, 100)));
+    assert_eq!(asked(&more, 0), 1);
+    // Many more cost the whole index.
+    let many = without(&more, 4_000..5_000);
+    assert_eq!(asked(&many, 1_000), 20);
+    assert_eq!(index.live_ranks(&many, 0).unwrap().count(&(0..COUNT)), COUNT - 1_004);
+}

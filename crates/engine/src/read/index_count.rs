@@ -1,8 +1,9 @@
 //! Counts rows by an index without reading them.
 //!
 //! If a condition is only about leading columns of one index, or is an OR of such conditions, the matching rows are
-//! ranges of that index. Their lengths are the count; deleted rows, which are still in the index, are subtracted if
-//! they match.
+//! ranges of that index. Their lengths are the count. Deleted rows are still in the index: the ranks of its live documents
+//! leave them out. While making those costs more, the rows of the ranges are read, or the condition is evaluated on the
+//! deleted rows.
 
 use std::ops::Range;
 
@@ -65,9 +66,12 @@ impl IndexCount {
         let Some((counting, (index, ranges))) = counted else { return Ok(None) };
         let count: u64 = ranges.iter().map(|range| range.len() as u64).sum();
         add(counting.found_by(), found);
-        let Some(deleted) = view.deleted.as_deref().filter(|_| count > 0) else {
+        let Some(deleted) = view.deleted.as_ref().filter(|_| count > 0) else {
             return Ok(Some(count));
         };
+        if let Some(ranks) = index.live_ranks(deleted, count.min(view.deleted_count.into())) {
+            return Ok(Some(ranges.iter().map(|range| u64::from(ranks.count(range))).sum()));
+        }
         if count <= u64::from(view.deleted_count) {
             let docs = ranges.into_iter().flatten().map(|at| index.doc(at));
             return Ok(Some(docs.filter(|doc| !deleted.contains(*doc)).count() as u64));

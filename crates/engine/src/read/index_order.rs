@@ -17,6 +17,7 @@ use super::{
     filter::{Condition, Conjunct, Equality},
     index_ranges::ConditionRanges,
     literal::OwnedCell,
+    live_walk::LiveWalk,
     order::{Order, PageStart, PartBy, SegmentOrder},
     walk::{self, MIN_CHUNK, Walked},
 };
@@ -60,28 +61,6 @@ enum Ties {
     Walked,
     /// Another order: rows that are equal in the first `parts` columns of the index are sorted by key.
     Sorted { parts: usize, descending: bool },
-}
-
-/// The documents of a segment in the order of an index.
-pub(super) struct IndexWalk<'v> {
-    index: SegmentIndex<'v>,
-    range: Range<u32>,
-    reversed: bool,
-}
-
-impl IndexWalk<'_> {
-    /// The number of documents.
-    pub fn len(&self) -> u32 {
-        self.range.end.saturating_sub(self.range.start)
-    }
-
-    /// The document at a position of the walk.
-    pub fn doc(&self, place: u32) -> u32 {
-        match self.reversed {
-            true => self.index.doc(self.range.end - 1 - place),
-            false => self.index.doc(self.range.start + place),
-        }
-    }
 }
 
 impl IndexOrder {
@@ -197,11 +176,12 @@ impl IndexOrder {
         self.along.iter().all(|along| along.is_all)
     }
 
-    /// The documents of a segment to walk; `None` if the segment lacks the index.
-    pub fn walk<'v>(&self, view: &'v SegmentView) -> Option<IndexWalk<'v>> {
+    /// The live documents of a segment to walk; `None` if the segment lacks the index, or if reading them, `reads` in
+    /// number, is cheaper.
+    pub fn walk<'v>(&self, view: &'v SegmentView, reads: u64) -> Option<LiveWalk<'v>> {
         let (along, index) = self.of(view)?;
         let range = along.range(&index);
-        Some(IndexWalk { index, range, reversed: along.reversed })
+        LiveWalk::along(view, index, (range, along.reversed), reads)
     }
 
     /// The first of the indexes that a segment has.

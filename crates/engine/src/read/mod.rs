@@ -5,9 +5,9 @@
 //! `select` finds the matching documents of each segment (`matching`, `filter`; `narrow` finds candidates by keys,
 //! `key_ranges`, or indexes, `index_ranges`). `score` computes scores if the order needs them, by `bm25` or by keywords
 //! (`ranked`); `occurrences` and `asked` count terms, and `best` drops rows that cannot be on the page. `page` takes
-//! the rows of the page, along an index if one has its order (`index_order`), and `output` makes the reply. COUNT stops
-//! after `select`, or earlier if an index can count (`index_count`). `facet` counts values; `runs` takes the first
-//! values from an index. `search` puts SEARCH and COUNT together.
+//! the rows of the page, along an index if one has its order (`index_order`), passes over the rows of a large OFFSET
+//! (`offset`, `live_walk`), and `output` makes the reply. COUNT stops after `select`, or earlier if an index can count
+//! (`index_count`). `facet` counts values; `runs` takes the first values from an index. `search` puts SEARCH and COUNT together.
 //!
 //! `get` reads rows by key, `scan` reads columns of all matching rows in batches (`column_batch`), or of those that are
 //! first in an order (`scan_best`), `key_page` reads keys in order; `source` says where the values of a column are read. `distinct` estimates cardinality. A `reader` is
@@ -37,6 +37,7 @@ mod key_page;
 mod key_ranges;
 mod letters;
 mod literal;
+mod live_walk;
 mod local_part;
 mod matching;
 mod merge;

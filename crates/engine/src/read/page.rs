@@ -5,8 +5,9 @@ use std::cmp::Ordering;
 use super::{
     docs::Docs,
     filter::Condition,
-    index_order::{IndexOrder, IndexWalk},
+    index_order::IndexOrder,
     key_order::KeyWalk,
+    live_walk::LiveWalk,
     merge::Merge,
     offset,
     order::{DocumentAddress, KeyPosition, PageStart, SegmentOrder},
@@ -16,7 +17,7 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// The most rows that a request may skip and return together.
+/// The most rows that a request may return, together with those it skips by reading them.
 const MAX_ROWS: usize = 10_000_000;
 
 /// If a request skips at least this many rows, they are counted rather than read.
@@ -26,16 +27,25 @@ const MAX_WALKED: usize = 10_000;
 
 /// Rejects pages that would need unbounded memory.
 pub(super) fn check(request: &SearchRequest) -> Result<()> {
-    let (limit, offset) = (request.limit, request.offset);
-    let (part, name) = match limit.checked_add(offset) {
-        Some(..=MAX_ROWS) => return Ok(()),
-        _ if limit > MAX_ROWS => (RequestPart::Limit, "LIMIT"),
-        _ => (RequestPart::Offset, "OFFSET"),
-    };
-    Err(Error::request(
-        part,
-        format!("{name} reaches past row {MAX_ROWS}; page with the cursor of the last reply"),
-    ))
+    check_limit(request)?;
+    match request.limit.checked_add(request.offset) {
+        Some(..=MAX_ROWS) => Ok(()),
+        _ => Err(too_far(RequestPart::Offset, "OFFSET")),
+    }
+}
+
+/// Rejects pages that have too many rows themselves.
+pub(super) fn check_limit(request: &SearchRequest) -> Result<()> {
+    match request.limit {
+        ..=MAX_ROWS => Ok(()),
+        _ => Err(too_far(RequestPart::Limit, "LIMIT")),
+    }
+}
+
+fn too_far(part: RequestPart, name: &str) -> Error {
+    let message =
+        format!("{name} reaches past row {MAX_ROWS}; page with the cursor of the last reply");
+    Error::request(part, message)
 }
 
 /// The page of a selection in key order. Reads no more documents of a segment than the page needs, and none before
@@ -109,20 +119,14 @@ pub(super) fn walked(
     index: &IndexOrder,
     request: &SearchRequest,
 ) -> Result<Option<(Vec<DocumentAddress>, u64)>> {
-    let wanted = request.limit + request.offset;
     if request.limit == 0 {
         return Ok(Some((Vec::new(), 0)));
     }
-    if passes_over(view, request) && index.is_all() {
-        let places = skipped_along(view, orders, index, request);
-        return Ok(places.map(|places| {
-            let count = places.len() as u64;
-            (places, count)
-        }));
+    if let Some(places) = skipped_along(view, orders, index, request) {
+        let count = places.len() as u64;
+        return Ok(Some((places, count)));
     }
-    if wanted > MAX_WALKED {
-        return Ok(None);
-    }
+    let Some(wanted) = wanted(request) else { return Ok(None) };
     let (mut firsts, mut looked_at) = (Vec::with_capacity(view.segments.len()), 0);
     for segment in 0..view.segments.len() {
         let Some((first, count)) = index.walked((view, segment), condition, wanted)? else {
@@ -137,7 +141,7 @@ pub(super) fn walked(
 /// The number of rows needed for a page, including skipped ones; `None` if it is zero, or too many to read one by
 /// one.
 pub(super) fn wanted(request: &SearchRequest) -> Option<usize> {
-    let wanted = request.limit + request.offset;
+    let wanted = request.limit.saturating_add(request.offset);
     (request.limit > 0 && wanted <= MAX_WALKED).then_some(wanted)
 }
 
@@ -159,10 +163,9 @@ pub(super) fn walked_by_key(
     Ok(Some((merged_by_key(view, streams, descending, request), looked_at)))
 }
 
-/// Whether OFFSET is so large that the skipped rows are counted instead of read. That needs segments without
-/// deleted rows.
-pub(super) fn passes_over(view: &TableView, request: &SearchRequest) -> bool {
-    request.offset >= MIN_SKIPPED && view.segments.iter().all(|segment| segment.deleted.is_none())
+/// Whether OFFSET is so large that the skipped rows are counted instead of read.
+pub(super) fn passes_over(request: &SearchRequest) -> bool {
+    request.offset >= MIN_SKIPPED
 }
 
 /// The page behind an offset of all rows in key order.
@@ -171,54 +174,51 @@ pub(super) fn skipped_by_key(
     descending: bool,
     request: &SearchRequest,
 ) -> Vec<DocumentAddress> {
-    let lengths: Vec<u32> = view.segments.iter().map(|it| it.segment.doc_count()).collect();
-    let address = |(segment, place): (usize, u32)| {
-        let last = lengths[segment] - 1;
-        DocumentAddress { segment, doc: if descending { last - place } else { place } }
-    };
-    let keys = |place: DocumentAddress| view.segments[place.segment].segment.keys();
+    let walks = view.segments.iter().map(|it| LiveWalk::by_key(it, descending));
+    let keys = |place: &DocumentAddress| view.segments[place.segment].segment.keys();
     let compare = |a: &DocumentAddress, b: &DocumentAddress| {
-        let ordering = keys(*a).compare(a.doc, keys(*b), b.doc);
+        let ordering = keys(a).compare(a.doc, keys(b), b.doc);
         if descending { ordering.reverse() } else { ordering }
     };
-    skipped(&lengths, address, compare, request)
+    skipped(&walks.collect::<Vec<_>>(), compare, request)
 }
 
-/// The page behind an offset in an index range; `None` if a segment lacks the index.
-fn skipped_along(
+/// The page behind an offset of all rows within the bounds of an index. `None` if rows there are not selected, if a
+/// segment lacks the index, or if reading the skipped rows is cheaper.
+pub(super) fn skipped_along(
     view: &TableView,
     orders: &[SegmentOrder<'_>],
     index: &IndexOrder,
     request: &SearchRequest,
 ) -> Option<Vec<DocumentAddress>> {
-    let walks: Option<Vec<_>> = view.segments.iter().map(|it| index.walk(it)).collect();
-    let walks = walks?;
-    let lengths: Vec<u32> = walks.iter().map(IndexWalk::len).collect();
-    let address = |(segment, place): (usize, u32)| {
-        let doc = walks.get(segment).map_or(0, |walk| walk.doc(place));
-        DocumentAddress { segment, doc }
-    };
+    if !passes_over(request) || !index.is_all() {
+        return None;
+    }
+    // Farther pages are read by sorting all rows.
+    let reads = wanted(request).map_or(u64::MAX, |wanted| wanted as u64);
+    let walks = view.segments.iter().map(|it| index.walk(it, reads));
+    let walks: Vec<LiveWalk<'_>> = walks.collect::<Option<_>>()?;
     let compare = |a: &DocumentAddress, b: &DocumentAddress| {
         orders[a.segment].compare_across(a.doc, &orders[b.segment], b.doc)
     };
-    Some(skipped(&lengths, address, compare, request))
+    Some(skipped(&walks, compare, request))
 }
 
-/// The page behind an offset in the merge of several sequences. Their lengths are given; `address` gives the row
-/// at an index.
+/// The page behind an offset in the merge of several walks.
 fn skipped(
-    lengths: &[u32],
-    address: impl Fn((usize, u32)) -> DocumentAddress,
+    walks: &[LiveWalk<'_>],
     compare: impl Fn(&DocumentAddress, &DocumentAddress) -> Ordering,
     request: &SearchRequest,
 ) -> Vec<DocumentAddress> {
+    let lengths: Vec<u32> = walks.iter().map(LiveWalk::len).collect();
+    let address = |(segment, nth): (usize, u32)| {
+        let doc = walks.get(segment).map_or(0, |walk| walk.nth(nth));
+        DocumentAddress { segment, doc }
+    };
     let ordered = |a, b| compare(&address(a), &address(b));
-    let starts = offset::split(lengths, request.offset as u64, ordered);
-    let limit = u32::try_from(request.limit).unwrap_or(u32::MAX);
-    let address = &address;
-    let streams = starts.into_iter().zip(lengths).enumerate().map(|(segment, (start, length))| {
-        let end = start.saturating_add(limit).min(*length);
-        (start..end).map(move |place| address((segment, place)))
+    let starts = offset::split(&lengths, request.offset as u64, ordered);
+    let streams = walks.iter().zip(starts).enumerate().map(|(segment, (walk, start))| {
+        walk.from(start).map(move |doc| DocumentAddress { segment, doc })
     });
     Merge::new(streams, compare).take(request.limit).collect()
 }

@@ -14,7 +14,7 @@ use super::{
     ranked::Ranked,
     runs::values_in_order,
     scan::{Scan, ViewScan},
-    search::{access, best, count, first, first_access, search, search_access},
+    search::{access, best, count, count_access, first, first_access, search, search_access},
 };
 use crate::{
     AccessPath, CountReply, Error, FacetReply, FacetRequest, Hit, IndexUsage, KeyValues,
@@ -510,27 +510,27 @@ impl Reader {
         Ok(Some((hits, report)))
     }
 
-    /// The access path that [`Reader::count`], [`Reader::facet`], [`Reader::scan`] and [`Reader::scan_within`] use
-    /// for a selection now. Cost: that of a count.
+    /// The access path that [`Reader::facet`], [`Reader::scan`] and [`Reader::scan_within`] use for a selection now.
+    /// Cost: that of a count.
     ///
     /// # Errors
     /// As in [`Reader::count`].
     pub fn access(&self, selection: &Selection) -> Result<AccessPath> {
         if let Some(gathered) = self.gathered(&selection.table)? {
-            // The access path needs no answer of other servers.
-            let (by_text, matching) = (selection.text.is_some(), gathered.rows());
-            let examined = matching;
-            let segments = gathered.part_count();
-            return Ok(AccessPath {
-                by_text,
-                examined,
-                matching,
-                segments,
-                ..AccessPath::default()
-            });
+            return Ok(gathered.access(selection));
         }
-        let found = self.table(&selection.table)?;
-        access(&found, selection, &self.unless)
+        access(&*self.table(&selection.table)?, selection, &self.unless)
+    }
+
+    /// The access path that [`Reader::count`] uses for a selection now. Cost: that of a count.
+    ///
+    /// # Errors
+    /// As in [`Reader::count`].
+    pub fn count_access(&self, selection: &Selection) -> Result<AccessPath> {
+        if let Some(gathered) = self.gathered(&selection.table)? {
+            return Ok(gathered.access(selection));
+        }
+        count_access(&*self.table(&selection.table)?, selection, &self.unless)
     }
 
     /// The access path that [`Reader::first_page`] uses now. Cost: the same, without reading the rows.

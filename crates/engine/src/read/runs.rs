@@ -1,17 +1,19 @@
-//! Distinct values of a column in order, along an index (loose index scan).
+//! Distinct values of a column, or of several, in order, along an index (loose index scan).
 //!
 //! Equal values are a run of an index, and two binary searches find its end: rows within a run are not read. The
-//! segments' runs are merged by value. The length of a run counts its rows; in a segment with deleted rows the rows are
-//! read. Conditions may fix the columns before to one value each, and restrict the column itself; any other condition
-//! would have to be evaluated on each row. The least and greatest values of the next column are at the ends of a run.
+//! segments' runs are merged by value. The length of a run counts its rows; in a segment with deleted rows the ranks of
+//! live documents do, or the rows are read while that costs less. Conditions may fix the columns before to one value
+//! each, and restrict the first column itself; any other condition would have to be evaluated on each row. The least and
+//! greatest values of the next column are at the ends of a run.
 
-use std::{cmp::Reverse, ops::Range, time::Instant};
+use std::{cmp::Reverse, ops::Range, sync::Arc, time::Instant};
 
 use remora_index::{
     TextOrder,
     column::{Cell, Column},
-    segment::{IndexSpec, SegmentIndex},
+    segment::{IndexSpec, LiveRanks, SegmentIndex},
 };
+use smallvec::SmallVec;
 
 use super::{
     columns::indexed,
@@ -37,15 +39,19 @@ const UNESTIMATED: usize = 64;
 /// The most rows of a run whose texts are compared, if texts with equal sort keys count as one
 /// value.
 const MAX_COMPARED: u32 = 4_096;
+/// In a segment with deleted rows, so many rows of a run are read rather than counted.
+const FEW_ROWS: u32 = 64;
 
-/// The first values of a column in order; `None` if no index has them.
+/// The first values of columns in order; `None` if no index has them.
 pub(crate) fn values_in_order(
     view: &TableView,
     request: &ValuesRequest,
     (position, unless): (Position, &InterruptCheck),
 ) -> Result<Option<ValuesReply>> {
     let started = Instant::now();
-    let column = indexed(&view.schema, &request.column, RequestPart::Facet)?;
+    let columns = request.columns.iter();
+    let columns = columns.map(|(name, _)| indexed(&view.schema, name, RequestPart::Facet));
+    let columns: Vec<&ColumnDef> = columns.collect::<Result<_>>()?;
     let ends = request.ends.iter();
     let ends = ends.map(|(name, greatest)| {
         Ok(End { column: indexed(&view.schema, name, RequestPart::Facet)?, greatest: *greatest })
@@ -56,7 +62,7 @@ pub(crate) fn values_in_order(
     let mut along = match plan.expression {
         None => allowed_specs(&view.schema, allowed)
             .into_iter()
-            .filter_map(|(index, spec)| DistinctIndex::of(index, spec, column, &plan, request))
+            .filter_map(|(index, spec)| DistinctIndex::of(index, spec, &columns, &plan, request))
             .filter(|along| ends.iter().all(|end| along.has(end))),
         Some(_) => return Ok(None),
     };
@@ -67,8 +73,9 @@ pub(crate) fn values_in_order(
     };
     let mut looks = InterruptTicker::new(unless);
     let condition = plan.condition.as_ref().filter(|_| along.is_tested);
-    let mut test = condition.and_then(|condition| ValueTest::new(condition, column.id));
-    let wanted = RunRequest { view, along: &along, column, ends: &ends, request };
+    let tested = condition.zip(columns.first());
+    let mut test = tested.and_then(|(condition, column)| ValueTest::new(condition, column.id));
+    let wanted = RunRequest { view, along: &along, columns: &columns, ends: &ends, request };
     let Some(values) = wanted.merged(&mut segments, &mut test, &mut looks)? else {
         return Ok(None);
     };
@@ -93,9 +100,11 @@ struct DistinctIndex {
     spec: IndexSpec,
     /// The index ranges of the condition; `None` for all rows.
     asked: Option<ConditionRanges>,
-    /// Whether the condition must be evaluated on each value; it is about this column only.
+    /// Whether the condition must be evaluated on each value; it is about the first column only.
     is_tested: bool,
-    /// The number of its parts up to and including the column.
+    /// The number of its parts before the columns.
+    before: usize,
+    /// The number of its parts up to and including the columns.
     parts: usize,
     /// Whether the index is walked backwards.
     reversed: bool,
@@ -106,13 +115,20 @@ impl DistinctIndex {
     fn of(
         index: TableIndex,
         spec: IndexSpec,
-        column: &ColumnDef,
+        columns: &[&ColumnDef],
         plan: &Plan,
         request: &ValuesRequest,
     ) -> Option<Self> {
-        let at = spec.parts.iter().position(|part| part.column == column.id)?;
-        let part = spec.parts.get(at)?;
-        if part.order.map(|order| order.number) != request.keyed {
+        let first = columns.first()?.id;
+        let at = spec.parts.iter().position(|part| part.column == first)?;
+        let parts = spec.parts.get(at..at + columns.len())?;
+        let descending = parts.first()?.descending;
+        let mut wanted = parts.iter().zip(columns).zip(&request.columns);
+        let is_wanted = wanted.all(|((part, column), (_, keyed))| {
+            let number = part.order.map(|order| order.number);
+            (part.column, part.descending, number) == (column.id, descending, *keyed)
+        });
+        if !is_wanted {
             return None;
         }
         let (asked, is_tested) = match &plan.condition {
@@ -120,10 +136,11 @@ impl DistinctIndex {
             None if at == 0 => (None, false),
             None => return None,
         };
-        let reversed = part.descending != request.descending;
+        let reversed = descending != request.descending;
         let all = FoundBy { index, columns: 0, is_bounded: false, is_single: true };
         let found_by = asked.as_ref().map_or(all, ConditionRanges::found_by);
-        Some(Self { parts: at + 1, spec, asked, is_tested, reversed, found_by })
+        let (before, parts) = (at, at + columns.len());
+        Some(Self { spec, asked, is_tested, before, parts, reversed, found_by })
     }
 
     /// The index ranges of a condition. It must fix each part before `at` to one value and restrict the part at
@@ -162,14 +179,33 @@ impl DistinctIndex {
     }
 }
 
-/// The remaining runs of a segment.
-struct Runs<'v> {
-    view: &'v SegmentView,
-    index: SegmentIndex<'v>,
+/// The values of the columns.
+type Cells = SmallVec<[OwnedCell; 2]>;
+
+/// A column in a segment.
+struct RunColumn<'v> {
     /// `None` if all its values are NULL.
     column: Option<&'v Column>,
     /// The order of its texts.
     order: Option<TextOrder>,
+}
+
+impl<'v> RunColumn<'v> {
+    fn get(&self, doc: u32) -> Cell<'v> {
+        self.column.map_or(Cell::Null, |column| column.get(doc))
+    }
+
+    fn is_plain(&self) -> bool {
+        let ordered = self.order.zip(self.column);
+        ordered.is_none_or(|(order, column)| column.has_distinct_keys(order))
+    }
+}
+
+/// The remaining runs of a segment.
+struct Runs<'v> {
+    view: &'v SegmentView,
+    index: SegmentIndex<'v>,
+    columns: SmallVec<[RunColumn<'v>; 2]>,
     /// Whether different texts are always different values.
     is_plain: bool,
     /// The next column of the index.
@@ -179,8 +215,10 @@ struct Runs<'v> {
     reversed: bool,
     /// The ranges of positions, the next one last.
     ranges: Vec<Range<u32>>,
-    /// The next run, with its value as the index compares it.
-    next: Option<(OwnedCell, Range<u32>)>,
+    /// The next run, with its values as the index compares them.
+    next: Option<(Cells, Range<u32>)>,
+    /// Where its live documents are, once that was worth its cost.
+    ranks: Option<Arc<LiveRanks>>,
 }
 
 impl<'v> Runs<'v> {
@@ -196,23 +234,23 @@ impl<'v> Runs<'v> {
             ranges.reverse();
         }
         let (parts, reversed) = (along.parts, along.reversed);
-        let part = along.spec.parts.get(parts.checked_sub(1)?)?;
-        let (column, order) = (view.segment.column(part.column), part.order);
+        let columns = along.spec.parts.get(along.before..parts)?.iter();
+        let columns =
+            columns.map(|it| RunColumn { column: view.segment.column(it.column), order: it.order });
+        let columns: SmallVec<[RunColumn<'v>; 2]> = columns.collect();
         let next = along.spec.parts.get(parts);
         let mut this = Self {
             view,
             index,
-            column,
-            order,
-            is_plain: order
-                .zip(column)
-                .is_none_or(|(order, column)| column.has_distinct_keys(order)),
+            is_plain: columns.iter().all(RunColumn::is_plain),
+            columns,
             next_column: next.and_then(|part| view.segment.column(part.column)),
             is_next_descending: next.is_some_and(|part| part.descending),
             parts,
             reversed,
             ranges,
             next: None,
+            ranks: None,
         };
         this.advance();
         Some(this)
@@ -230,72 +268,131 @@ impl<'v> Runs<'v> {
                 self.ranges.push(rest);
             }
             let doc = self.index.doc(run.start);
-            let cell = self.column.map_or(Cell::Null, |column| column.get(doc));
-            (OwnedCell::keyed(cell, self.order), run)
+            let keys = self.columns.iter().map(|it| OwnedCell::keyed(it.get(doc), it.order));
+            (keys.collect(), run)
         });
     }
 
-    /// Whether [`Runs::live`] reads each row of a run.
-    fn is_looked_at(&self, run: &Range<u32>) -> bool {
-        self.view.deleted.is_some() || !self.is_plain && run.len() as u32 <= MAX_COMPARED
+    /// Prepares to count the rows of all remaining runs.
+    fn count_all(&mut self) {
+        let next = self.next.as_ref().map_or(0, |(_, run)| run.len() as u32);
+        let rest: u32 = self.ranges.iter().map(|range| range.len() as u32).sum();
+        self.ranks(next.saturating_add(rest));
+    }
+
+    /// The ranks of live documents; `None` if reading so many rows costs less, or if no row is deleted.
+    fn ranks(&mut self, rows: u32) -> Option<&LiveRanks> {
+        if self.ranks.is_none() && rows > FEW_ROWS {
+            let deleted = self.view.deleted.as_ref();
+            self.ranks = deleted.and_then(|it| self.index.live_ranks(it, u64::from(rows)));
+        }
+        self.ranks.as_deref()
     }
 
     /// The number of live rows of a run (with `values_only`, only whether there are any). `None` if their texts
     /// are not all the same bytes, or are too many to compare.
-    fn live(&self, run: &Range<u32>, values_only: bool) -> Option<u64> {
-        if !self.is_plain && !self.is_of_one_text(run) {
-            return None;
+    fn live(
+        &mut self,
+        run: &Range<u32>,
+        values_only: bool,
+        looks: &mut InterruptTicker,
+    ) -> Result<Option<u64>> {
+        let length = run.len() as u32;
+        if !self.is_plain {
+            looks.steps(length.min(MAX_COMPARED) as usize)?;
+            if !self.is_of_one_text(run) {
+                return Ok(None);
+            }
         }
         if self.view.deleted.is_none() {
-            return Some(run.len() as u64);
+            return Ok(Some(u64::from(length)));
         }
-        let mut live = run.clone().filter(|at| !self.view.is_deleted(self.index.doc(*at)));
-        Some(match values_only {
-            true => u64::from(live.next().is_some()),
-            false => live.count() as u64,
-        })
+        if values_only {
+            return Ok(Some(u64::from(self.first_live(run.clone(), false, looks)?.is_some())));
+        }
+        if let Some(ranks) = self.ranks(length) {
+            return Ok(Some(u64::from(ranks.count(run))));
+        }
+        looks.steps(run.len())?;
+        let live = run.clone().filter(|at| !self.view.is_deleted(self.index.doc(*at)));
+        Ok(Some(live.count() as u64))
+    }
+
+    /// The first live row of some positions, from their end if `at_end`.
+    fn first_live(
+        &mut self,
+        within: Range<u32>,
+        at_end: bool,
+        looks: &mut InterruptTicker,
+    ) -> Result<Option<u32>> {
+        let Range { start, end } = within;
+        // Mostly it is one of the first.
+        let few = FEW_ROWS.min(end.saturating_sub(start));
+        let (near, far) = match at_end {
+            true => (end - few..end, start..end - few),
+            false => (start..start + few, start + few..end),
+        };
+        if let Some(found) = self.read_first(near, at_end, looks)? {
+            return Ok(Some(found));
+        }
+        let Some(ranks) = self.ranks(far.len() as u32) else {
+            return self.read_first(far, at_end, looks);
+        };
+        let (before, count) = (ranks.before(far.start), ranks.count(&far));
+        let nth = count.checked_sub(1).map(|last| before + if at_end { last } else { 0 });
+        Ok(nth.and_then(|nth| ranks.nth(nth)))
+    }
+
+    fn read_first(
+        &self,
+        mut within: Range<u32>,
+        at_end: bool,
+        looks: &mut InterruptTicker,
+    ) -> Result<Option<u32>> {
+        let mut steps = 0;
+        let is_live = |at: &u32| {
+            steps += 1;
+            !self.view.is_deleted(self.index.doc(*at))
+        };
+        let found = match at_end {
+            true => within.rfind(is_live),
+            false => within.find(is_live),
+        };
+        looks.steps(steps)?;
+        Ok(found)
     }
 
     fn is_of_one_text(&self, run: &Range<u32>) -> bool {
-        let Some(column) = self.column else { return true };
-        let first = column.get(self.index.doc(run.start));
-        let mut others = run.clone().skip(1).map(|at| column.get(self.index.doc(at)));
-        run.len() as u32 <= MAX_COMPARED && others.all(|other| other == first)
+        let first = self.index.doc(run.start);
+        let is_same = |doc: u32| self.columns.iter().all(|it| it.get(doc) == it.get(first));
+        let mut others = run.clone().skip(1).map(|at| self.index.doc(at));
+        run.len() as u32 <= MAX_COMPARED && others.all(is_same)
     }
 
     /// The least or greatest value of the next column among live rows of a run; NULL if all are NULL.
     fn end(
-        &self,
+        &mut self,
         run: &Range<u32>,
         greatest: bool,
         looks: &mut InterruptTicker,
     ) -> Result<OwnedCell> {
         let Some(column) = self.next_column else { return Ok(OwnedCell::Null) };
-        let cell = |at: u32| column.get(self.index.doc(at));
         // NULL sorts first.
         let is_null = |doc: u32| column.get(doc) == Cell::Null;
         let range = match self.is_next_descending {
             false => self.index.partition_point(run.clone(), is_null)..run.end,
             true => run.start..self.index.partition_point(run.clone(), |doc| !is_null(doc)),
         };
-        let is_live = |at: &u32| !self.view.is_deleted(self.index.doc(*at));
-        let mut steps = 0;
-        let mut counted = |at: &u32| {
-            steps += 1;
-            is_live(at)
-        };
-        let found = match greatest == self.is_next_descending {
-            true => range.into_iter().find(&mut counted),
-            false => range.into_iter().rev().find(&mut counted),
-        };
-        looks.steps(steps)?;
-        Ok(found.map_or(OwnedCell::Null, |at| OwnedCell::new(cell(at))))
+        let at_end = greatest != self.is_next_descending;
+        let found = self.first_live(range, at_end, looks)?;
+        let cell = |at: u32| OwnedCell::new(column.get(self.index.doc(at)));
+        Ok(found.map_or(OwnedCell::Null, cell))
     }
 
-    /// The value of a run as it is stored.
-    fn value(&self, run: &Range<u32>) -> OwnedCell {
+    /// The values of a run as they are stored.
+    fn values(&self, run: &Range<u32>) -> Cells {
         let doc = self.index.doc(run.start);
-        self.column.map_or(OwnedCell::Null, |column| OwnedCell::new(column.get(doc)))
+        self.columns.iter().map(|it| OwnedCell::new(it.get(doc))).collect()
     }
 }
 
@@ -303,14 +400,14 @@ impl<'v> Runs<'v> {
 struct RunRequest<'w> {
     view: &'w TableView,
     along: &'w DistinctIndex,
-    column: &'w ColumnDef,
+    columns: &'w [&'w ColumnDef],
     ends: &'w [End<'w>],
     request: &'w ValuesRequest,
 }
 
-/// The live rows of one value.
+/// The live rows of one combination of values.
 struct Group {
-    value: Option<OwnedCell>,
+    values: Option<Cells>,
     count: u64,
     ends: Vec<OwnedCell>,
 }
@@ -325,6 +422,13 @@ impl RunRequest<'_> {
         looks: &mut InterruptTicker,
     ) -> Result<Option<Vec<ValueRow>>> {
         let (mut values, mut read) = (Vec::new(), 0);
+        let counts_all = !self.request.values_only && self.request.limit > MAX_VALUES;
+        if counts_all
+            && self.view.segments.iter().any(|segment| segment.deleted.is_some())
+            && self.along.is_of_few(self.view, self.request)
+        {
+            segments.iter_mut().for_each(Runs::count_all);
+        }
         while values.len() < self.request.limit {
             if read == UNESTIMATED && !self.along.is_of_few(self.view, self.request) {
                 return Ok(None);
@@ -337,8 +441,9 @@ impl RunRequest<'_> {
             };
             let Some(first) = first else { break };
             let Some(group) = self.group(&first, segments, looks)? else { return Ok(None) };
-            let Some(value) = group.value else { continue };
-            if test.as_mut().is_some_and(|test| !test.holds(value.as_cell())) {
+            let Some(cells) = group.values else { continue };
+            let mut tests = test.iter_mut().zip(&cells);
+            if tests.any(|(test, first)| !test.holds(first.as_cell())) {
                 continue;
             }
             if values.len() == MAX_VALUES {
@@ -346,8 +451,10 @@ impl RunRequest<'_> {
             }
             let ends = self.ends.iter().zip(group.ends);
             let ends = ends.map(|(end, cell)| decode_cell(end.column.kind, cell.as_cell()));
+            let of_columns = self.columns.iter().zip(&cells);
+            let of_columns = of_columns.map(|(it, cell)| decode_cell(it.kind, cell.as_cell()));
             values.push(ValueRow {
-                value: decode_cell(self.column.kind, value.as_cell()),
+                values: of_columns.collect(),
                 count: group.count,
                 ends: ends.collect(),
             });
@@ -358,22 +465,23 @@ impl RunRequest<'_> {
     /// Takes the runs of one value from all segments; `None` if its texts are not the same bytes.
     fn group(
         &self,
-        key: &OwnedCell,
+        key: &Cells,
         segments: &mut [Runs<'_>],
         looks: &mut InterruptTicker,
     ) -> Result<Option<Group>> {
         let ends = vec![OwnedCell::Null; self.ends.len()];
-        let mut group = Group { value: None, count: 0, ends };
+        let mut group = Group { values: None, count: 0, ends };
         for runs in segments {
             let Some((_, run)) = runs.next.take_if(|(own, _)| own == key) else { continue };
-            looks.steps(1 + if runs.is_looked_at(&run) { run.len() } else { 0 })?;
-            let Some(live) = runs.live(&run, self.request.values_only) else { return Ok(None) };
+            looks.step()?;
+            let values_only = self.request.values_only;
+            let Some(live) = runs.live(&run, values_only, looks)? else { return Ok(None) };
             if live > 0 {
-                let mine = runs.value(&run);
-                if group.value.as_ref().is_some_and(|value| *value != mine) {
+                let mine = runs.values(&run);
+                if group.values.as_ref().is_some_and(|values| *values != mine) {
                     return Ok(None);
                 }
-                (group.count, group.value) = (group.count + live, Some(mine));
+                (group.count, group.values) = (group.count + live, Some(mine));
                 for (end, known) in self.ends.iter().zip(&mut group.ends) {
                     let mine = runs.end(&run, end.greatest, looks)?;
                     let is_better = match end.greatest {

@@ -55,18 +55,7 @@ pub(crate) fn search(
             SegmentOrder::new(&order, &view.segments[at], scores)
         })
         .collect();
-    let places = if order.is_by_key() {
-        page::by_key(view, docs, order.key_descending, after.as_ref(), request)
-    } else {
-        let allowed = request.selection.indexes.order;
-        let index = IndexOrder::find(view, &order, plan.condition.as_ref(), allowed);
-        let (places, is_walked) =
-            page::by_value(view, docs, &orders, index.as_ref(), after.as_ref(), request);
-        if let (Some(index), true) = (index, is_walked) {
-            view.usage.ordered(index.index());
-        }
-        places
-    };
+    let places = places(view, (&plan, &order, docs), &orders, after.as_ref(), request);
     let hits = output.hits(view, &places, scores.as_deref(), unless)?;
     let last = places.last();
     let cursor =
@@ -80,6 +69,37 @@ pub(crate) fn search(
         cursor,
         report: selected.report,
     })
+}
+
+/// The page of the selected documents.
+fn places(
+    view: &TableView,
+    (plan, order, docs): (&Plan, &Order, &[Docs]),
+    orders: &[SegmentOrder<'_>],
+    after: Option<&PageStart>,
+    request: &SearchRequest,
+) -> Vec<DocumentAddress> {
+    let may_pass = plan.expression.is_none() && after.is_none();
+    if order.is_by_key() {
+        let descending = order.key_descending;
+        let passes = may_pass && plan.condition.is_none() && page::passes_over(request);
+        return match passes {
+            true => page::skipped_by_key(view, descending, request),
+            false => page::by_key(view, docs, descending, after, request),
+        };
+    }
+    let allowed = request.selection.indexes.order;
+    let index = IndexOrder::find(view, order, plan.condition.as_ref(), allowed);
+    let passed = index.as_ref().filter(|_| may_pass);
+    let passed = passed.and_then(|index| page::skipped_along(view, orders, index, request));
+    let (places, is_walked) = match passed {
+        Some(places) => (places, true),
+        None => page::by_value(view, docs, orders, index.as_ref(), after, request),
+    };
+    if let (Some(index), true) = (index, is_walked) {
+        view.usage.ordered(index.index());
+    }
+    places
 }
 
 /// The rows of a page along the key or an index with its order, without their keys and total; `None` if that is not
@@ -164,7 +184,7 @@ struct FirstPage {
 
 impl FirstPage {
     fn find(view: &TableView, request: &SearchRequest) -> Result<Option<Self>> {
-        page::check(request)?;
+        page::check_limit(request)?;
         let selection = &request.selection;
         if selection.text.is_some() || request.after.is_some() || request.highlight.is_some() {
             return Ok(None);
@@ -188,7 +208,7 @@ impl FirstPage {
                         page::walked_by_key(view, &walk, descending, request)
                     })?
                 }
-                None => page::passes_over(view, request).then(|| {
+                None => page::passes_over(request).then(|| {
                     let places = page::skipped_by_key(view, descending, request);
                     let count = places.len() as u64;
                     (places, count)
@@ -199,7 +219,7 @@ impl FirstPage {
         let allowed = selection.indexes.order;
         let index = IndexOrder::find(view, &order, condition, allowed);
         let Some(index) = index.filter(|index| {
-            let wanted = request.limit + request.offset;
+            let wanted = request.limit.saturating_add(request.offset);
             allowed.forced || index.passes_none() || plan.is_walked(view, index.rows(view), wanted)
         }) else {
             return Ok(None);
@@ -269,6 +289,15 @@ pub(crate) fn access(
     unless: &InterruptCheck,
 ) -> Result<AccessPath> {
     Ok(Plan::new(view, selection, unless)?.access(view)?.0)
+}
+
+/// The access path of [`count`].
+pub(crate) fn count_access(
+    view: &TableView,
+    selection: &Selection,
+    unless: &InterruptCheck,
+) -> Result<AccessPath> {
+    Plan::new(view, selection, unless)?.count_access(view)
 }
 
 /// Runs COUNT. `position` is the view's.

@@ -83,6 +83,18 @@ impl Narrowed {
 /// A walk over so few rows is always cheap enough.
 const MIN_LOOKED_AT: u64 = 64;
 
+/// Rows that indexes counted.
+#[derive(Default)]
+struct IndexCounted {
+    total: u64,
+    /// The indexes that counted them, or found them in a segment where that is cheaper.
+    found: Found,
+    /// The number of rows counted or read.
+    examined: u64,
+    /// The number of segments of which all rows are read.
+    scanned: usize,
+}
+
 /// The number of rows of a selection, and the report.
 type Counted = (u64, QueryReport);
 
@@ -231,18 +243,42 @@ impl Plan {
         indexes
     }
 
-    /// The access path and the matching documents. Ignores the order.
-    pub fn access(&self, view: &TableView) -> Result<(AccessPath, Vec<Docs>)> {
-        let mut path = AccessPath {
+    /// What is known of the access path before any row is found.
+    fn path(&self, view: &TableView) -> AccessPath {
+        let asked = self.condition.as_ref().and_then(Condition::paths).unwrap_or_default();
+        let is_asked = |&place: &usize| view.paths.get(place).is_some_and(|it| asked.contains(&it));
+        AccessPath {
             by_text: self.expression.is_some(),
+            by_paths: (0..view.paths.len()).filter(is_asked).collect(),
             possible: self.possible(),
             segments: view.segments.len(),
             ..AccessPath::default()
+        }
+    }
+
+    /// The access path of [`Plan::count`].
+    pub fn count_access(&self, view: &TableView) -> Result<AccessPath> {
+        let Some(IndexCounted { total, found, examined, scanned }) = self.count_by_index(view)?
+        else {
+            return Ok(self.access(view)?.0);
         };
-        let asked = self.condition.as_ref().and_then(Condition::paths).unwrap_or_default();
-        path.by_paths = (0..view.paths.len())
-            .filter(|&place| view.paths.get(place).is_some_and(|spec| asked.contains(&spec)))
-            .collect();
+        let is_union = found.len() > 1 && self.narrowing().is_some_and(Narrowing::is_union);
+        let (found_by, matching) = (found.into_vec(), total);
+        let path = self.path(view);
+        Ok(AccessPath {
+            found_by,
+            is_union,
+            examined,
+            matching,
+            scanned,
+            by_paths: Vec::new(),
+            ..path
+        })
+    }
+
+    /// The access path and the matching documents. Ignores the order.
+    pub fn access(&self, view: &TableView) -> Result<(AccessPath, Vec<Docs>)> {
+        let mut path = self.path(view);
         let mut report = QueryReport::default();
         let (mut all, mut found) = (Vec::with_capacity(view.segments.len()), Found::new());
         for segment in &view.segments {
@@ -289,11 +325,12 @@ impl Plan {
 
     /// The number of rows. For a single term the text index may know it without the documents.
     pub fn count(&self, view: &TableView, position: Position, started: Instant) -> Result<Counted> {
-        if let Some(counted) = self.count_by_index(view)? {
+        if let Some(IndexCounted { total, found, .. }) = self.count_by_index(view)? {
+            view.usage.found(&found);
             let mut report = self.report(view, position);
-            report.after_filters = counted;
+            report.after_filters = total;
             report.index_time = started.elapsed();
-            return Ok((counted, report));
+            return Ok((total, report));
         }
         let pattern = self.expression.as_ref().and_then(Expression::only_pattern);
         let (Some(pattern), [text], None) = (pattern, &view.schema.texts[..], &self.condition)
@@ -324,23 +361,24 @@ impl Plan {
     }
 
     /// The number of rows that satisfy the condition, if indexes can count them in some segment.
-    fn count_by_index(&self, view: &TableView) -> Result<Option<u64>> {
+    fn count_by_index(&self, view: &TableView) -> Result<Option<IndexCounted>> {
         let (None, Some(condition)) = (&self.expression, &self.condition) else { return Ok(None) };
         let Some(counting) = IndexCount::new(&view.schema, condition, self.allowed) else {
             return Ok(None);
         };
-        let (mut total, mut found) = (0, Found::new());
+        let mut counted = IndexCounted::default();
         for segment in &view.segments {
-            total += match counting.count(segment, condition, &mut found)? {
-                Some(count) => count,
-                None => {
-                    let docs = self.narrowed(segment, Docs::Every, &mut found);
-                    docs.satisfying(condition, segment)?.count_live(segment)
-                }
-            };
+            if let Some(count) = counting.count(segment, condition, &mut counted.found)? {
+                counted.total += count;
+                counted.examined += count;
+                continue;
+            }
+            let left = self.narrowed(segment, Docs::Every, &mut counted.found);
+            counted.scanned += usize::from(matches!(left.docs, Docs::Every));
+            counted.examined += left.docs.count_live(segment);
+            counted.total += left.satisfying(condition, segment)?.count_live(segment);
         }
-        view.usage.found(&found);
-        Ok(Some(total))
+        Ok(Some(counted))
     }
 
     /// Updates the usage counters of the text indexes that are searched.

@@ -15,16 +15,17 @@ use std::{
     cell,
     cmp::Ordering,
     ops::{Bound, Range},
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
 };
 
 use super::{
     Segment,
     fences::{Fences, Ordered},
+    live::{KeptRanks, LiveRanks, RanksCache},
     sort_key::push_part,
 };
 use crate::{
-    IndexError, Result, SectionTag, SectionWriter, Sections, Slice, TextOrder,
+    Bitmap, IndexError, Result, SectionTag, SectionWriter, Sections, Slice, TextOrder,
     column::{
         Cell, Column,
         cursor::Cursor,
@@ -40,6 +41,10 @@ const DESCENDING: u8 = 1;
 const ORDERED: u8 = 2;
 /// If the first column has at most this many values, the places where they begin are remembered.
 const MAX_STARTS: u32 = 64;
+/// Finding the position of a document costs about as much as reading this many positions; in an index with a text
+/// order, which makes sort keys, the second number.
+const POSITION_COST: u64 = 256;
+const KEYED_POSITION_COST: u64 = 2_048;
 
 /// One index to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +83,8 @@ pub(super) struct StoredIndex {
     /// The first position of each value of the first column, if they are few. Computed at first
     /// use.
     starts: OnceLock<Option<Box<[u32]>>>,
+    /// Where deleted documents are.
+    ranks: RanksCache,
 }
 
 impl StoredIndex {
@@ -106,7 +113,8 @@ impl StoredIndex {
         cursor.finish()?;
         let fences = sections.get(FENCES, id);
         let fences = fences.map(|section| Fences::open(section, doc_count)).transpose()?;
-        Ok(Some(Self { parts, docs, width, fences, starts: OnceLock::new() }))
+        let (starts, ranks) = (OnceLock::new(), RanksCache::default());
+        Ok(Some(Self { parts, docs, width, fences, starts, ranks }))
     }
 
     /// Whether the index has exactly these parts.
@@ -231,6 +239,93 @@ impl<'s> SegmentIndex<'s> {
     #[inline]
     pub fn doc(&self, position: u32) -> u32 {
         packed::get(&self.stored.docs, self.stored.width, position as usize) as u32
+    }
+
+    /// Rank and select over the live documents of the index. `deleted` are the deleted ones of a version of the segment,
+    /// `reads` is the number of positions that the request has to read without. `None` if the requests so far together
+    /// read fewer than making the ranks costs: that reads all positions, or finds the position of each document that
+    /// was deleted since. The last ones are kept.
+    pub fn live_ranks(&self, deleted: &Arc<Bitmap>, reads: u64) -> Option<Arc<LiveRanks>> {
+        let kept = self.stored.ranks.kept();
+        if let Some(kept) = &kept
+            && Arc::ptr_eq(&kept.deleted, deleted)
+        {
+            return Some(Arc::clone(&kept.ranks));
+        }
+        let (cache, all) = (&self.stored.ranks, u64::from(self.doc_count));
+        let comparing = all / u64::from(u64::BITS);
+        let (read, least) =
+            (cache.note(reads.min(all)), if kept.is_some() { comparing } else { all });
+        if read < least.max(cache.cost()) {
+            return None;
+        }
+        let changed = kept.map(|kept| {
+            let mut changed = Bitmap::clone(&kept.deleted);
+            changed.toggle(deleted);
+            (kept.ranks, changed)
+        });
+        let is_keyed = self.parts.iter().any(|part| part.order.is_some());
+        let each = if is_keyed { KEYED_POSITION_COST } else { POSITION_COST };
+        let moving = |changed: &Bitmap| u64::from(changed.count()) * each + comparing;
+        let changed = changed.filter(|(_, changed)| moving(changed) < all);
+        let cost = changed.as_ref().map_or(all, |(_, changed)| moving(changed));
+        if read < cost {
+            cache.set_cost(cost);
+            return None;
+        }
+        let gone = changed.and_then(|(ranks, changed)| self.moved(&ranks, &changed));
+        let gone = gone.unwrap_or_else(|| self.gone(deleted));
+        let ranks = Arc::new(LiveRanks::new(Arc::new(gone)));
+        let kept = KeptRanks { deleted: Arc::clone(deleted), ranks: Arc::clone(&ranks) };
+        cache.keep(kept);
+        Some(ranks)
+    }
+
+    /// The positions of deleted documents.
+    fn gone(&self, deleted: &Bitmap) -> Bitmap {
+        let mut words = vec![0; self.doc_count.div_ceil(u64::BITS) as usize];
+        let is_gone = |doc: u64| deleted.contains(doc as u32);
+        packed::scan(&self.stored.docs, self.stored.width, is_gone, &mut words);
+        Bitmap::from_words(self.doc_count, words)
+    }
+
+    /// The positions of deleted documents after the documents `changed` were deleted, or were not yet. `None` if the
+    /// index is damaged.
+    fn moved(&self, before: &LiveRanks, changed: &Bitmap) -> Option<Bitmap> {
+        let mut positions = Bitmap::new(self.doc_count);
+        for doc in changed.iter() {
+            positions.insert(self.position(doc)?);
+        }
+        positions.toggle(before.gone());
+        Some(positions)
+    }
+
+    /// The position of a document; `None` if the index is damaged. Cost: log2(documents) comparisons.
+    fn position(&self, doc: u32) -> Option<u32> {
+        let is_before = |other: u32| self.compare(other, doc).then(other.cmp(&doc)).is_lt();
+        let position = self.partition_point(0..self.doc_count, is_before);
+        (position < self.doc_count && self.doc(position) == doc).then_some(position)
+    }
+
+    /// Compares two documents in all parts.
+    fn compare(&self, one: u32, other: u32) -> Ordering {
+        let (mut text, mut mine, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
+        for part in &self.parts {
+            let Some(column) = part.column else { continue };
+            let mut ordering = column.compare(one, other);
+            if part.order.is_some() && ordering.is_ne() {
+                mine.clear();
+                theirs.clear();
+                let undirected = ReadPart { descending: false, ..*part };
+                undirected.push_key(one, &mut text, &mut mine);
+                undirected.push_key(other, &mut text, &mut theirs);
+                ordering = mine.cmp(&theirs);
+            }
+            if ordering.is_ne() {
+                return if part.descending { ordering.reverse() } else { ordering };
+            }
+        }
+        Ordering::Equal
     }
 
     /// The first position of each value of the first part, if they are few and their sort keys differ.

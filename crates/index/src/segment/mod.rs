@@ -3,6 +3,7 @@
 mod builder;
 mod fences;
 mod index;
+mod live;
 mod merge;
 mod sort_key;
 
@@ -30,6 +31,7 @@ use crate::{
 pub use builder::SegmentBuilder;
 use index::{INDEX, StoredIndex};
 pub use index::{IndexPart, IndexSpec, SegmentIndex};
+pub use live::LiveRanks;
 pub use merge::merge;
 
 /// ```text

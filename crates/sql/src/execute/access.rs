@@ -93,15 +93,7 @@ impl Access {
     /// Fills in the type, the keys and their length.
     fn find(&mut self, table: &SqlTable, path: &AccessPath, wanted: AccessRequest) {
         if path.by_text {
-            self.kind = Some("fulltext");
-            let is_of_columns =
-                |key: &&Key| key.kind == KeyKind::Fulltext && key.columns().is_some();
-            let mut keys = table.keys.iter().filter(is_of_columns);
-            self.key = keys.next().map(|key| key.name.clone());
-            self.possible.extend(self.key.clone());
-            self.key_len = Some("0".to_owned());
-            self.compared = Some("const".to_owned());
-            return;
+            return self.find_by_text(table, path, wanted);
         }
         match path.found_by.as_slice() {
             [] if !path.by_paths.is_empty() => {
@@ -139,6 +131,34 @@ impl Access {
                     false => "the key that leaves the fewest rows of each segment".to_owned(),
                 });
             }
+        }
+    }
+
+    /// The same if a text index finds the rows first, and keys may leave some of them.
+    fn find_by_text(&mut self, table: &SqlTable, path: &AccessPath, wanted: AccessRequest) {
+        let is_of_columns = |key: &&Key| key.kind == KeyKind::Fulltext && key.columns().is_some();
+        let text = table.keys.iter().find(is_of_columns).map(|key| key.name.clone());
+        self.possible.extend(text.clone());
+        self.kind = Some("fulltext");
+        if path.found_by.is_empty() {
+            (self.key, self.key_len) = (text, Some("0".to_owned()));
+            self.compared = Some("const".to_owned());
+        } else {
+            let used: Vec<_> = path.found_by.iter().map(|one| (one.index, used(one))).collect();
+            self.by(table, &used);
+            if let Some(text) = text {
+                let with = |of: &Option<String>, first: &str| {
+                    of.as_ref().map(|of| format!("{first},{of}"))
+                };
+                self.kind = Some("index_merge");
+                self.key = with(&self.key, &text);
+                self.key_len = with(&self.key_len, "0");
+            }
+            self.add_extra(format!("Using intersect({})", self.key.as_deref().unwrap_or_default()));
+        }
+        if let Some(index @ TableIndex::Secondary(_)) = path.ordered_by.filter(|_| wanted.in_order)
+        {
+            self.add_extra(format!("read in the order of key {}", name_of(table, index)));
         }
     }
 

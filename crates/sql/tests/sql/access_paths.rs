@@ -1,7 +1,8 @@
 //! Every access path returns the same rows in the same order: statements over random tables, indexes and data run
-//! without a hint, with each key forced in turn, and with all keys ignored, which leaves a scan.
+//! without a hint, with some keys forced, and with all keys ignored, which leaves a scan. What a text index finds is
+//! compared with a LIKE that no index answers.
 //!
-//! `REMORA_STATEMENTS` sets the total number of statements.
+//! `REMORA_STATEMENTS` sets the total number of statements, each of which runs once for each of its access paths.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -15,8 +16,8 @@ const STATEMENTS: usize = 400;
 const TABLES: usize = 2;
 const ROWS: u64 = 4_000;
 
-/// The columns, with their types.
-const COLUMNS: [(&str, &str); 11] = [
+/// The columns that keys are over, with their types.
+const COLUMNS: [(&str, &str); 17] = [
     ("a", "INT"),
     ("b", "TINYINT"),
     ("c", "BIGINT UNSIGNED"),
@@ -28,13 +29,34 @@ const COLUMNS: [(&str, &str); 11] = [
     ("i", "DATE"),
     ("k", "SMALLINT"),
     ("l", "ENUM('mid', 'low', 'top', 'high')"),
+    ("m", "TIMESTAMP NULL"),
+    ("n", "TIME"),
+    ("o", "DOUBLE"),
+    ("p", "BINARY(4)"),
+    ("q", "SET('z', 'x', 'y')"),
+    ("u", "INT"),
 ];
 
-/// Columns in which equal values are written identically.
-const PLAIN: [&str; 8] = ["a", "b", "c", "d", "e", "f", "i", "k"];
+/// The columns and the keys that every table has. The keys continue the numbers of the random ones.
+const OTHERS: &str = "r TEXT, doc JSON, FULLTEXT KEY (r)";
+const KEYS: [&str; 5] = [
+    "KEY @ (b, i, k)",
+    "UNIQUE KEY @ (u)",
+    "KEY @ ((LOWER(f)), a)",
+    "KEY @ ((CAST(doc->>'$.y' AS SIGNED)) DESC)",
+    "KEY @ ((CAST(doc->'$.tags' AS UNSIGNED ARRAY)))",
+];
+/// The access paths of a statement beside a scan.
+const PATHS: usize = 4;
+/// Encloses the column and the word of a text condition until it is known what answers it.
+const TEXT: char = '\u{a7}';
 
-/// Columns with a defined order; the labels of `l` do not ascend like their numbers.
-const ORDERED: [&str; 9] = ["a", "b", "c", "d", "e", "f", "i", "k", "l"];
+/// Columns in which equal values are written identically.
+const PLAIN: [&str; 13] = ["a", "b", "c", "d", "e", "f", "i", "k", "m", "n", "o", "p", "u"];
+
+/// Columns with a defined order; the labels of `l` and `q` do not ascend like their numbers.
+const ORDERED: [&str; 15] =
+    ["a", "b", "c", "d", "e", "f", "i", "k", "l", "m", "n", "o", "p", "q", "u"];
 
 fn value(random: &mut Random, column: &str) -> String {
     match column {
@@ -52,6 +74,17 @@ fn value(random: &mut Random, column: &str) -> String {
         "h" => format!("'{}'", random.choose(&["ab", "AB", "b", "b ", "c", "é", "E"])),
         "i" => format!("'2026-03-{:02}'", 1 + random.below(28)),
         "l" => format!("'{}'", random.choose(&["mid", "low", "top", "high"])),
+        "m" => format!("'2026-02-{:02} {:02}:00:07'", 1 + random.below(28), random.below(24)),
+        "n" => format!(
+            "'{}{}:{:02}:00'",
+            random.choose(&["", "-"]),
+            random.below(30),
+            random.below(60)
+        ),
+        "o" => random.choose(&["-1e300", "-2.5", "0e0", "0.1", "7", "1e-9", "3e12"]).to_owned(),
+        "p" => format!("X'0{}FF000{}'", random.below(3), random.below(9)),
+        "q" => format!("'{}'", random.choose(&["", "x", "z,x", "x,y", "z,x,y", "y"])),
+        "u" => (random.below(ROWS) * 3 + random.below(3)).to_string(),
         _ => random.below(2_000).to_string(),
     }
 }
@@ -60,10 +93,44 @@ fn column(random: &mut Random) -> &'static str {
     COLUMNS[random.below(COLUMNS.len() as u64) as usize].0
 }
 
+/// A text of which each word is found by itself.
+fn text(random: &mut Random) -> String {
+    let words = (0..random.below(5)).map(|_| word(random));
+    format!("'a {}'", words.collect::<Vec<_>>().join(" "))
+}
+
+/// A word that is no part of another. Some are frequent.
+fn word(random: &mut Random) -> String {
+    let bound = random.choose(&[4, 90]);
+    format!("w{:02}x", random.below(bound))
+}
+
+fn document(random: &mut Random) -> String {
+    match random.below(9) {
+        0 => "{}".to_owned(),
+        1 => "{\"y\": null, \"tags\": 7}".to_owned(),
+        _ => format!(
+            "{{\"y\": {}, \"tags\": [{}, {}]}}",
+            random.below(60),
+            random.below(40),
+            random.below(40)
+        ),
+    }
+}
+
 fn comparison(random: &mut Random, of: &str) -> String {
     let column = column(random);
     let (one, other) = (value(random, column), value(random, column));
-    match random.below(9) {
+    let number = random.below(60);
+    match random.below(15) {
+        9 | 10 => format!("{TEXT}{of}r{TEXT}{}{TEXT}", word(random)),
+        11 => format!("{of}u = {}", value(random, "u")),
+        12 => format!("LOWER({of}f) = 'n{number}'"),
+        13 => {
+            let comparison = random.choose(&["=", ">", "<="]);
+            format!("CAST({of}doc->>'$.y' AS SIGNED) {comparison} {number}")
+        }
+        14 => format!("{number} MEMBER OF({of}doc->'$.tags')"),
         0..4 => format!("{of}{column} = {one}"),
         4 => format!("{of}{column} IN ({one}, {other})"),
         5 => format!("{of}{column} BETWEEN {one} AND {other}"),
@@ -89,7 +156,7 @@ fn statement(random: &mut Random) -> String {
     let plain = random.choose(&PLAIN);
     let ordered = random.choose(&ORDERED);
     let (id, limit) = (random.below(ROWS), 1 + random.below(30));
-    match random.below(13) {
+    match random.below(14) {
         0 => format!("SELECT COUNT(*), SUM(a), MIN(d), MAX(c) FROM t @ WHERE {filter}"),
         1 => format!("SELECT id, {plain} FROM t @ WHERE {filter} ORDER BY id{way}"),
         2 => format!("SELECT DISTINCT {ordered} FROM t @ WHERE {filter} ORDER BY {ordered}{way}"),
@@ -135,6 +202,20 @@ fn statement(random: &mut Random) -> String {
                 "SELECT {ordered}, {what} FROM t @{filter} GROUP BY {ordered} ORDER BY {ordered}{way}{limit}"
             )
         }
+        11 => {
+            let by = random.choose(&["b, i", "i, b", "b, i, k", "k, i"]);
+            let ordered = format!("{by}{way}").replace(',', &format!("{way},"));
+            let limit = random.choose(&["", " LIMIT 9"]);
+            match random.below(3) {
+                0 => format!("SELECT DISTINCT {by} FROM t @ ORDER BY {ordered}{limit}"),
+                1 => {
+                    format!("SELECT {by}, MAX(k) FROM t @ GROUP BY {by} ORDER BY {ordered}{limit}")
+                }
+                _ => format!(
+                    "SELECT COUNT(*), {by} FROM t @ GROUP BY i, {by} ORDER BY {ordered}{limit}"
+                ),
+            }
+        }
         _ => {
             let second = random.choose(&["", "", "b, ", "d, "]);
             let by = format!("{plain}, {second}id").replace(',', &format!("{way},"));
@@ -166,15 +247,37 @@ fn keys(random: &mut Random) -> Vec<String> {
         });
         format!("KEY k{number} ({})", parts.collect::<Vec<_>>().join(", "))
     };
-    (0..count).map(key).collect()
+    let mut all: Vec<String> = (0..count).map(key).collect();
+    for key in KEYS {
+        all.push(key.replace('@', &format!("k{}", all.len())));
+    }
+    all
+}
+
+/// A statement with its text conditions as MATCH or LIKE, or as LIKE of an expression, which no index answers.
+fn with_texts(statement: &str, form: usize) -> String {
+    let mut pieces = statement.split(TEXT);
+    let mut whole = pieces.next().unwrap_or_default().to_owned();
+    while let (Some(column), Some(word)) = (pieces.next(), pieces.next()) {
+        whole += &match form {
+            0 => format!("CONCAT({column}, '') LIKE '%{word}%'"),
+            1 => format!("{column} LIKE '%{word}%'"),
+            _ => format!("MATCH({column}) AGAINST('+{word}' IN BOOLEAN MODE)"),
+        };
+        whole += pieces.next().unwrap_or_default();
+    }
+    whole
 }
 
 async fn insert(session: &mut Session, random: &mut Random, from: u64, to: u64) {
     let mut text = "REPLACE INTO t VALUES ".to_owned();
     for id in from..to {
-        let mut values = COLUMNS.map(|(column, _)| value(random, column));
+        let mut values = COLUMNS.map(|(column, _)| value(random, column)).to_vec();
+        values[COLUMNS.len() - 1] = (id * 3 + random.below(3)).to_string();
+        values.extend([text(random), format!("'{}'", document(random))]);
         if random.below(6) == 0 {
-            values[random.below(COLUMNS.len() as u64) as usize] = "NULL".to_owned();
+            let at = random.below(values.len() as u64) as usize;
+            values[at] = "NULL".to_owned();
         }
         let comma = if id == from { "" } else { "," };
         write!(text, "{comma}({id},{})", values.join(",")).unwrap();
@@ -184,8 +287,14 @@ async fn insert(session: &mut Session, random: &mut Random, from: u64, to: u64) 
 
 async fn change(session: &mut Session, random: &mut Random) {
     for _ in 0..6 {
-        let (id, column) = (random.below(ROWS), column(random));
-        let value = value(random, column);
+        let id = random.below(ROWS);
+        let (column, value) = match (random.below(8), column(random)) {
+            (0, _) => ("r", text(random)),
+            (1, _) => ("doc", format!("'{}'", document(random))),
+            // It is unique.
+            (_, "u") => ("u", format!("id * 3 + {}", random.below(3))),
+            (_, column) => (column, value(random, column)),
+        };
         let update =
             format!("UPDATE t SET {column} = {value} WHERE id BETWEEN {id} AND {}", id + 40);
         run(session, &update).await.unwrap();
@@ -202,15 +311,20 @@ async fn compare(session: &mut Session, random: &mut Random, keys: usize, statem
     let all = format!("IGNORE INDEX (PRIMARY, {})", names.join(", "));
     for _ in 0..statements {
         let statement = statement(random);
-        let scanned = statement.replace('@', &all);
+        let scanned = with_texts(&statement.replace('@', &all), 0);
         let expected = run(session, &scanned).await;
         let expected = expected.unwrap_or_else(|error| panic!("{scanned}: {error}"));
         let expected = expected.sets[0].text();
-        let forced = names.iter().map(|name| format!("FORCE INDEX ({name})"));
-        let others =
-            ["".to_owned(), "USE INDEX (PRIMARY)".to_owned(), "FORCE INDEX (PRIMARY)".to_owned()];
-        for hint in others.into_iter().chain(forced) {
-            let hinted = statement.replace('@', &hint);
+        let mut hints = vec!["".to_owned()];
+        for _ in 1..PATHS {
+            hints.push(match random.below(6) {
+                0 => "USE INDEX (PRIMARY)".to_owned(),
+                1 => "FORCE INDEX (PRIMARY)".to_owned(),
+                _ => format!("FORCE INDEX (k{})", random.below(keys as u64)),
+            });
+        }
+        for (number, hint) in hints.into_iter().enumerate() {
+            let hinted = with_texts(&statement.replace('@', &hint), 1 + number % 2);
             let found = rows(session, &hinted).await;
             if found != expected {
                 let explained = rows(session, &format!("EXPLAIN {hinted}")).await;
@@ -232,8 +346,10 @@ async fn every_access_path_gives_the_same_rows() {
             let server = Server::at(directory.path());
             let mut session = server.session();
             let columns = COLUMNS.map(|(name, declared)| format!("{name} {declared}")).join(", ");
-            let table =
-                format!("CREATE TABLE t (id INT PRIMARY KEY, {columns}, {})", keys.join(", "));
+            let table = format!(
+                "CREATE TABLE t (id INT PRIMARY KEY, {columns}, {OTHERS}, {})",
+                keys.join(", ")
+            );
             run(&mut session, &table).await.unwrap();
             for from in (0..ROWS).step_by(1_000) {
                 insert(&mut session, &mut random, from, from + 1_000).await;

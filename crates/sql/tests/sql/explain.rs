@@ -69,7 +69,7 @@ async fn check(session: &mut Session, statement: &str, expected: &[ExpectedRow<'
 
 /// Statements with one table, and what EXPLAIN shows of it.
 #[rustfmt::skip]
-const OF_ONE_TABLE: [(&str, ExpectedRow<'_>); 11] = [
+const OF_ONE_TABLE: [(&str, ExpectedRow<'_>); 12] = [
     ("SELECT * FROM users WHERE id = 7",
         ["users", "const", "PRIMARY", "PRIMARY", "4", "const", "1", "100"]),
     ("SELECT * FROM users u WHERE mail = 'u9@x'",
@@ -85,8 +85,10 @@ const OF_ONE_TABLE: [(&str, ExpectedRow<'_>); 11] = [
         ["orders", "ref", "user_made", "user_made", "4", "const", "3", "100"]),
     ("SELECT id FROM orders ORDER BY made DESC, id DESC LIMIT 20",
         ["orders", "index", NULL, "made", "5", NULL, "20", "100"]),
-    // One state has almost all rows.
+    // One state has almost all rows. The index counts them, but other statements read all rows.
     ("SELECT COUNT(*) FROM orders WHERE state = 2",
+        ["orders", "ref", "state", "state", "2", "const", "29700", "100"]),
+    ("SELECT user FROM orders WHERE state = 2",
         ["orders", "ALL", "state", NULL, NULL, NULL, "30000", "99"]),
     ("SELECT COUNT(*) FROM orders WHERE state = 1",
         ["orders", "ref", "state", "state", "2", "const", "300", "100"]),
@@ -205,6 +207,28 @@ async fn first_values_are_taken_from_an_index() {
     let found = rows(session, &by_index).await;
     assert_eq!(found, rows(session, &ends.replace('@', "IGNORE INDEX (user_made)")).await);
     assert!(found.starts_with("1999|2026-05-"), "{found}");
+    for (two, is_loose) in [
+        ("SELECT DISTINCT user, made FROM orders @ ORDER BY user DESC, made DESC LIMIT 7", true),
+        (
+            "SELECT made, COUNT(*), user FROM orders @ GROUP BY made, user ORDER BY user, made LIMIT 50",
+            true,
+        ),
+        (
+            "SELECT user, made FROM orders @ GROUP BY user, made ORDER BY user, made DESC LIMIT 9",
+            false,
+        ),
+        (
+            "SELECT user, state FROM orders @ GROUP BY user, state ORDER BY user, state LIMIT 9",
+            false,
+        ),
+        ("SELECT DISTINCT user, user FROM orders @ ORDER BY user LIMIT 9", false),
+    ] {
+        let by_index = two.replace('@', "");
+        let extra = explained(session, &by_index).await.remove(0).remove(10);
+        assert_eq!(extra.contains("Using index for group-by"), is_loose, "{two}: {extra}");
+        let scanned = rows(session, &two.replace('@', "IGNORE INDEX (user_made)")).await;
+        assert_eq!(rows(session, &by_index).await, scanned, "{two}");
+    }
     let without = "SELECT user, COUNT(*) FROM orders WHERE user > 1200 AND total >= 0 GROUP BY user ORDER BY user LIMIT 4";
     let extra = explained(session, without).await.remove(0).remove(10);
     assert!(!extra.contains("Using index for group-by"), "{extra}");
@@ -228,6 +252,40 @@ async fn the_rows_that_are_looked_at_are_those_of_the_key() {
     run(&mut session, "INSERT INTO orders VALUES (90001, 5, 1, '2026-06-01', 1)").await.unwrap();
     let told = explained(&mut session, "SELECT * FROM orders WHERE user = 5").await;
     assert!(told[0][10].contains("1 rows of the session"), "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_key_beside_a_text_search_is_shown() {
+    let server = Server::new();
+    let mut session = server.session();
+    let session = &mut session;
+    let table = "CREATE TABLE notes (id INT PRIMARY KEY, user INT, body TEXT, KEY user (user), FULLTEXT KEY words (body))";
+    run(session, table).await.unwrap();
+    let body = |id| match (id % 600, id % 3) {
+        (0, _) => "rare note",
+        (_, 0) => "a note",
+        _ => "nothing",
+    };
+    let notes = (0..6_000).map(|id| format!("({id},{},'{}')", id % 100, body(id)));
+    let notes: Vec<String> = notes.collect();
+    run(session, &format!("INSERT INTO notes VALUES {}", notes.join(","))).await.unwrap();
+    run(session, "OPTIMIZE TABLE notes").await.unwrap();
+    let matching = |word: &str| {
+        format!("SELECT id FROM notes WHERE MATCH(body) AGAINST('+{word}' IN BOOLEAN MODE)")
+    };
+    // Of 2,000 notes, the key leaves 20.
+    let both = format!("{} AND user = 5", matching("note"));
+    let told = ["notes", "index_merge", "user,words", "words,user", "0,5", NULL, "20", "100"];
+    check(session, &both, &[told]).await;
+    let extra = explained(session, &both).await.remove(0).remove(10);
+    assert!(extra.contains("Using intersect(words,user)"), "{extra}");
+    // Few rows are tested without the key.
+    let told = ["notes", "fulltext", "user,words", "words", "0", "const", "10", "0"];
+    check(session, &format!("{} AND user = 5", matching("rare")), &[told]).await;
+    let sorted = format!("{} ORDER BY user LIMIT 5", matching("note"));
+    let told = explained(session, &sorted).await.remove(0);
+    assert_eq!((&*told[3], &*told[5]), ("fulltext", "words"), "{told:?}");
+    assert!(told[10].contains("read in the order of key user"), "{told:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -411,3 +411,45 @@ async fn a_moment_begins_with_any_statement_that_reads() {
         }
     }
 }
+
+/// FOR UPDATE and FOR SHARE protect the rows that a secondary index finds, and no others.
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_found_by_a_secondary_index_are_locked() {
+    let server = Server::new();
+    let (mut one, mut two) = (server.session(), server.session());
+    let table = "CREATE TABLE account (id INT PRIMARY KEY, owner INT, money INT, KEY (owner))";
+    run(&mut one, table).await.unwrap();
+    let accounts: Vec<String> = (0..6_000).map(|id| format!("({id},{},100)", id % 1_000)).collect();
+    let inserted = format!("INSERT INTO account VALUES {}", accounts.join(","));
+    run(&mut one, &inserted).await.unwrap();
+    // A row that the index still has, and one in a segment of its own.
+    run(
+        &mut one,
+        "DELETE FROM account WHERE id = 7; UPDATE account SET money = 50 WHERE id = 1007",
+    )
+    .await
+    .unwrap();
+    let explained = rows(&mut one, "EXPLAIN SELECT money FROM account WHERE owner = 7").await;
+    assert!(explained.contains("|ref|owner|owner|"), "{explained}");
+    for (by, locking) in [
+        ("owner = 7", "FOR UPDATE"),
+        ("owner = 7", "FOR SHARE"),
+        ("owner = 7 AND money <= 100 ORDER BY money LIMIT 5", "FOR UPDATE"),
+        ("owner BETWEEN 7 AND 9", "FOR UPDATE"),
+    ] {
+        for (id, is_locked) in [(1007, true), (5007, true), (10, false), (1010, false)] {
+            let read = format!("BEGIN; SELECT id FROM account WHERE {by} {locking}");
+            let found = run(&mut one, &read).await.unwrap();
+            assert!(found.sets[0].rows.len() >= 5, "{by}: {found:?}");
+            run(&mut two, &format!("UPDATE account SET money = money - 1 WHERE id = {id}"))
+                .await
+                .unwrap();
+            let done =
+                run(&mut one, "UPDATE account SET money = money + 1 WHERE id = 3; COMMIT").await;
+            match is_locked {
+                true => assert_eq!(done.unwrap_err().code, ErrorCode::Deadlock, "{by} {id}"),
+                false => assert!(done.is_ok(), "{by} {id}: {done:?}"),
+            }
+        }
+    }
+}

@@ -27,8 +27,8 @@ pub(super) use rows::GatheredRows;
 
 use super::ranked::Ranked;
 use crate::{
-    Error, KeywordCounts, KeywordQuery, KeywordReport, KeywordStatistics, RequestPart, Result,
-    ScanRequest, Schema, Selection, TextQuery, WantedStatistics,
+    AccessPath, Error, KeywordCounts, KeywordQuery, KeywordReport, KeywordStatistics, RequestPart,
+    Result, ScanRequest, Schema, Selection, TextQuery, WantedStatistics,
     interrupt::InterruptCheck,
     keyword_statistics::{
         MAX_EXPANDED, MAX_EXPANDED_BYTES, MAX_PATTERNS, MAX_UNIONS, too_many_expanded,
@@ -116,9 +116,15 @@ impl GatheredTable {
         self.rows
     }
 
-    /// The number of parts.
-    pub(super) fn part_count(&self) -> usize {
+    fn part_count(&self) -> usize {
         self.parts.len()
+    }
+
+    /// The access path of a selection. It needs no answer of other servers.
+    pub(super) fn access(&self, selection: &Selection) -> AccessPath {
+        let (by_text, segments) = (selection.text.is_some(), self.part_count());
+        let (examined, matching) = (self.rows, self.rows);
+        AccessPath { by_text, examined, matching, segments, ..AccessPath::default() }
     }
 
     /// The version of the rows. Equal versions mean equal rows.

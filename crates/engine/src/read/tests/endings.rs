@@ -230,8 +230,7 @@ fn values_along_an_index_of_texts_end_within_a_few_rows() {
     let view = Arc::new(single(Schema { indexes, ..schema(false) }, rows.collect()));
     let form: Form = ("the first values", |view, _, unless| {
         let request = ValuesRequest {
-            column: "category".to_owned(),
-            keyed: Some(3),
+            columns: vec![("category".to_owned(), Some(3))],
             limit: VALUES as usize,
             ..ValuesRequest::default()
         };

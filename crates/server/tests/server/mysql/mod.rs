@@ -13,6 +13,7 @@ mod display;
 mod following;
 mod limits;
 mod login;
+mod metrics;
 mod prepared;
 mod protocols;
 mod rights;

@@ -10,7 +10,7 @@ use super::{
     join,
     keys::{distinct, sort},
     lift::{Constants, ParameterizedText},
-    plan::{FacetOrder, FacetWork, KeyOrder, KeyWork, PageWork, Plan, Work},
+    plan::{FacetColumn, FacetOrder, FacetWork, KeyOrder, KeyWork, PageWork, Plan, Work},
     planned::ShapePlans,
     run::{ShapeRun, by_keys, failed},
 };
@@ -225,9 +225,12 @@ impl ShapeRun<'_> {
         if selection.text.is_none() && selection.filter.is_none() {
             return Ok(Some(Access::of_no_table("Select tables optimized away")));
         }
-        let path = self.reader.access(&selection).map_err(failed)?;
+        let path = self.reader.count_access(&selection).map_err(failed)?;
         let wanted = AccessRequest { in_order: false, has_condition: selection.filter.is_some() };
         let mut access = self.access(&selection, &path, wanted);
+        if !path.found_by.is_empty() && !path.by_text && path.matching == path.examined {
+            access.add_extra("Using index");
+        }
         access.add_extra("Count, no row is read");
         Ok(Some(access))
     }
@@ -254,11 +257,11 @@ impl ShapeRun<'_> {
             access.add_extra("Using index for group-by");
             return Ok(Some(access));
         }
-        if !work.ends.is_empty() {
+        let ([FacetColumn { name, collation }], []) = (&*work.columns, &*work.ends) else {
             return Ok(None);
-        }
-        if let Some(collation) = work.collation {
-            let (selection, column) = (selection.clone(), work.column.clone());
+        };
+        if let Some(collation) = *collation {
+            let (selection, column) = (selection.clone(), name.clone());
             let request =
                 FacetRequest { selection, column, limit: usize::MAX, ..FacetRequest::default() };
             let found = self.reader.facet(&request).map_err(failed)?;

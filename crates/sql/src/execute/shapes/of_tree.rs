@@ -173,20 +173,18 @@ fn select(parsed: &Parsed<'_>, query: &Query) -> Option<Select> {
         Some(expr) => Some(condition(parsed, expr, 0)?),
         None => None,
     };
-    let group = match parts.groups {
-        [] => None,
-        [group] => Some(column(group)?),
-        _ => return None,
-    };
-    let group = match (parts.distinct, items.as_slice(), &group) {
-        (false, ..) => group,
-        // DISTINCT of a column is the same as GROUP BY it.
-        (true, [Item::One(Value::Column(column), _)], None) => Some(column.clone()),
-        (true, ..) => return None,
-    };
+    let mut groups = parts.groups.iter().map(column).collect::<Option<Vec<_>>>()?;
+    if parts.distinct {
+        // DISTINCT of columns is the same as GROUP BY them.
+        let named = items.iter().map(|item| match item {
+            Item::One(Value::Column(column), _) => Some(column.clone()),
+            _ => None,
+        });
+        groups = named.collect::<Option<_>>().filter(|_| groups.is_empty())?;
+    }
     let order = order(query)?;
     let (limit, offset) = limit(query)?;
-    Some(Select { items, database, table, alias, joined, condition, group, order, limit, offset })
+    Some(Select { items, database, table, alias, joined, condition, groups, order, limit, offset })
 }
 
 /// The database, the table and its alias.

@@ -1,6 +1,6 @@
 //! A shape bound to a table: the engine request, with places for literals.
 
-use remora_engine::{ColumnType, SortBy, SortKey};
+use remora_engine::{ColumnType, IndexColumn, SortBy, SortKey};
 use remora_mysql::Collation;
 
 use super::{
@@ -128,10 +128,8 @@ pub(super) struct MinOrMax {
 #[derive(Debug)]
 pub(super) struct FacetWork {
     pub tests: Tests,
-    /// The grouped column.
-    pub column: String,
-    /// The collation by which its texts compare; `None` if they compare by bytes.
-    pub collation: Option<Collation>,
+    /// The grouped columns; several if an index has their values in this order.
+    pub columns: Vec<FacetColumn>,
     /// What is selected.
     pub items: Vec<FacetItem>,
     /// The columns of which the least value is selected, or the greatest if the flag is set.
@@ -139,10 +137,26 @@ pub(super) struct FacetWork {
     pub order: FacetOrder,
 }
 
+/// A grouped column.
+#[derive(Clone, Debug)]
+pub(super) struct FacetColumn {
+    pub name: String,
+    /// The collation by which its texts compare; `None` if they compare by bytes.
+    pub collation: Option<Collation>,
+}
+
+impl FacetColumn {
+    /// The number of the order of its texts in an index.
+    pub fn text_order(&self) -> Option<u32> {
+        self.collation.map(|collation| u32::from(collation.0))
+    }
+}
+
 /// A selected value of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FacetItem {
-    Value,
+    /// The value of the column with this number.
+    Value(usize),
     Count,
     /// The least or greatest value with this number.
     MinOrMax(usize),
@@ -218,7 +232,9 @@ impl Plan {
             Work::Keys(_) => false,
             Work::Page(work) => work.tests.is_by_keywords() && work.scores.is_empty(),
             Work::Count(tests) | Work::Ends(tests, _) => tests.is_by_keywords(),
-            Work::Facet(work) => work.tests.is_by_keywords() && work.ends.is_empty(),
+            Work::Facet(work) => {
+                work.tests.is_by_keywords() && work.ends.is_empty() && work.columns.len() == 1
+            }
         };
         let (limit, offset) = (select.limit, select.offset);
         is_asked.then_some(Self { table, columns, work, limit, offset })
@@ -276,7 +292,7 @@ impl Plan {
 /// What is done if aggregates are selected, `None` within if that is not supported here; `None` if rows are selected.
 fn aggregated(select: &Select, table: &Table) -> Option<Option<(Work, Vec<Column>)>> {
     Some(match &select.items[..] {
-        items if select.group.is_some() => facet(select, items, table),
+        items if !select.groups.is_empty() => facet(select, items, table),
         [Item::One(Value::CountRows | Value::CountValues(_), _), ..] => count(select, table),
         [Item::One(Value::Least(_) | Value::Greatest(_), _), ..] => ends(select, table),
         _ => return None,
@@ -333,7 +349,7 @@ fn fields_and_members(
 
 /// Rows by the keys that JSON_TABLE gives. Repeated keys give repeated rows.
 fn joined(select: &Select, keys: &JsonKeys, table: &Table) -> Option<(Work, Vec<Column>)> {
-    let plain = select.condition.is_none() && select.group.is_none() && select.order.is_empty();
+    let plain = select.condition.is_none() && select.groups.is_empty() && select.order.is_empty();
     let may_be_keys = |item: &Item| match item {
         Item::Every(name) => name.is_none(),
         Item::One(Value::Column(ColumnName { table: None, name, .. }), _) => {
@@ -488,30 +504,104 @@ fn end(item: &Item, table: &Table) -> Option<(MinOrMax, Column)> {
     Some((MinOrMax { column, nullable, sort: SortKey { by, descending: greatest } }, described))
 }
 
-/// Whether an index has, for each value of the grouped column, the rows in the order of another column.
-fn has_ends(grouped: usize, end: &str, table: &Table) -> bool {
+/// Whether an index has, for each value of the grouped columns, the rows in the order of another column.
+fn has_ends(grouped: &[usize], end: &str, table: &Table) -> bool {
     let schema = table.schema();
-    schema.indexes.iter().any(|index| match index.columns.as_slice() {
-        [first, next, ..] => {
-            let is_end = schema.columns.get(next.column).is_some_and(|column| column.name == end);
-            first.column == grouped && is_end && next.order.is_none()
+    schema.indexes.iter().any(|index| {
+        let columns = index.columns.iter().map(|part| part.column);
+        let next = index.columns.get(grouped.len()).filter(|next| next.order.is_none());
+        let next = next.and_then(|next| schema.columns.get(next.column));
+        next.is_some_and(|next| next.name == end)
+            && columns.take(grouped.len()).eq(grouped.iter().copied())
+    })
+}
+
+/// Several grouped columns in the order in which an index has their values, all in one direction; `None` if none has.
+/// `first` are the columns that must come first.
+fn in_index_order(grouped: &[usize], first: &[usize], table: &Table) -> Option<Vec<usize>> {
+    table.schema().indexes.iter().find_map(|index| {
+        let parts = index.columns.get(..grouped.len())?;
+        let columns: Vec<usize> = parts.iter().map(|part| part.column).collect();
+        let descending = parts.first().is_some_and(|part| part.descending);
+        let is_sorted = |part: &IndexColumn| {
+            let operand = table.asked_at(part.column).filter(|_| part.descending == descending);
+            operand.is_some_and(|it| part.order == it.collation.map(|it| u32::from(it.0)))
+        };
+        let fits = columns.starts_with(first)
+            && grouped.iter().all(|column| columns.contains(column))
+            && columns.iter().all(|column| grouped.contains(column))
+            && parts.iter().all(is_sorted);
+        fits.then_some(columns)
+    })
+}
+
+/// The grouped columns, in the order of their values.
+fn grouped(select: &Select, table: &Table) -> Option<Vec<usize>> {
+    let grouped = select.groups.iter().map(|column| table.position(column));
+    let grouped: Vec<usize> = grouped.collect::<Option<_>>()?;
+    // A row with a set belongs to one group for each of its numbers.
+    if grouped.iter().any(|position| table.is_set(*position)) {
+        return None;
+    }
+    if grouped.len() == 1 {
+        return Some(grouped);
+    }
+    // Only without a condition is it known beforehand that an index has these values.
+    if select.condition.is_some() {
+        return None;
+    }
+    let position = |(by, _): &(OrderBy, bool)| match ordered(by, select, table)? {
+        Ordered::Column(position) => Some(position),
+        _ => None,
+    };
+    let first: Vec<usize> = select.order.iter().map(position).collect::<Option<_>>()?;
+    in_index_order(&grouped, &first, table)
+}
+
+/// The order of the groups; `None` if that is not supported here.
+fn facet_order(
+    select: &Select,
+    grouped: &[usize],
+    has_ends: bool,
+    table: &Table,
+) -> Option<FacetOrder> {
+    let [only] = grouped else {
+        // The columns are in the order of the ORDER BY.
+        let descending = select.order.first().is_some_and(|(_, descending)| *descending);
+        let is_one_way = select.order.iter().all(|(_, it)| *it == descending);
+        return is_one_way.then_some(FacetOrder::Value(descending));
+    };
+    Some(match select.order.as_slice() {
+        [] if !has_ends => FacetOrder::Frequent,
+        [] => FacetOrder::Value(false),
+        [(by, descending)] => match ordered(by, select, table)? {
+            Ordered::Count if *descending => FacetOrder::Frequent,
+            Ordered::Column(position) if position == *only => FacetOrder::Value(*descending),
+            _ => return None,
+        },
+        [(first, true), (second, false)] => {
+            let first = ordered(first, select, table)?;
+            let second = ordered(second, select, table)?;
+            match (first, second) {
+                (Ordered::Count, Ordered::Column(position)) if position == *only => {
+                    FacetOrder::Frequent
+                }
+                _ => return None,
+            }
         }
-        _ => false,
+        _ => return None,
     })
 }
 
 fn facet(select: &Select, items: &[Item], table: &Table) -> Option<(Work, Vec<Column>)> {
     let tests = Tests::new(select.condition.as_ref(), table)?;
-    let grouped = table.position(select.group.as_ref()?)?;
     // Values that are equal in SQL must be identical in the engine, or `run` checks that they are.
-    if table.is_set(grouped) {
-        // A row with a set belongs to one group for each of its numbers.
-        return None;
-    }
-    let collation = table.asked(select.group.as_ref()?)?.collation;
+    let grouped = grouped(select, table)?;
     // SQL orders labels (ENUM, SET) by their numbers, the engine by their texts.
-    let has_labels = table.sql.columns.get(grouped)?.kind.has_labels();
-    if has_labels && !select.order.is_empty() {
+    let is_of_labels =
+        |position: &usize| table.sql.columns.get(*position).is_none_or(|it| it.kind.has_labels());
+    let has_labels = grouped.iter().any(is_of_labels);
+    if has_labels && (!select.order.is_empty() || grouped.len() > 1) {
         return None;
     }
     let (mut selected, mut ends, mut columns) = (Vec::new(), Vec::new(), Vec::new());
@@ -520,7 +610,7 @@ fn facet(select: &Select, items: &[Item], table: &Table) -> Option<(Work, Vec<Co
             // Only without a condition is it known beforehand that an index has these values.
             Item::One(Value::Least(_) | Value::Greatest(_), _) if select.condition.is_none() => {
                 let (end, described) = end(item, table)?;
-                if !has_ends(grouped, &end.column, table) {
+                if !has_ends(&grouped, &end.column, table) {
                     return None;
                 }
                 selected.push(FacetItem::MinOrMax(ends.len()));
@@ -531,39 +621,26 @@ fn facet(select: &Select, items: &[Item], table: &Table) -> Option<(Work, Vec<Co
                 selected.push(FacetItem::Count);
                 columns.push(ExprType::int(21).not_null().column_named(name));
             }
-            Item::One(Value::Column(column), _) if table.position(column)? == grouped => {
+            Item::One(Value::Column(column), _) => {
+                let position = table.position(column)?;
+                let place = grouped.iter().position(|grouped| *grouped == position)?;
                 let (_, mut described) = fields(std::slice::from_ref(item), table)?;
-                selected.push(FacetItem::Value);
+                selected.push(FacetItem::Value(place));
                 columns.append(&mut described);
             }
             _ => return None,
         }
     }
-    let order = match select.order.as_slice() {
-        [] if ends.is_empty() => FacetOrder::Frequent,
-        [] => FacetOrder::Value(false),
-        [(by, descending)] => match ordered(by, select, table)? {
-            Ordered::Count if *descending => FacetOrder::Frequent,
-            Ordered::Column(position) if position == grouped => FacetOrder::Value(*descending),
-            _ => return None,
-        },
-        [(first, true), (second, false)] => {
-            let first = ordered(first, select, table)?;
-            let second = ordered(second, select, table)?;
-            match (first, second) {
-                (Ordered::Count, Ordered::Column(position)) if position == grouped => {
-                    FacetOrder::Frequent
-                }
-                _ => return None,
-            }
-        }
-        _ => return None,
-    };
+    let order = facet_order(select, &grouped, !ends.is_empty(), table)?;
     if !ends.is_empty() && (has_labels || order == FacetOrder::Frequent) {
         return None;
     }
-    let column = table.schema().columns.get(grouped)?.name.clone();
-    let work = FacetWork { tests, column, collation, items: selected, ends, order };
+    let column = |position: &usize| {
+        let name = table.schema().columns.get(*position)?.name.clone();
+        Some(FacetColumn { name, collation: table.asked_at(*position)?.collation })
+    };
+    let of_columns = grouped.iter().map(column).collect::<Option<_>>()?;
+    let work = FacetWork { tests, columns: of_columns, items: selected, ends, order };
     Some((Work::Facet(work), columns))
 }
 

@@ -17,8 +17,8 @@ use super::{
     lift::Constants,
     output::send,
     plan::{
-        FacetItem, FacetOrder, FacetWork, KeyOrder, KeyWork, MAX_PAGE_ROWS, Member, MinOrMax,
-        PageField, PageWork, Plan, Work,
+        FacetColumn, FacetItem, FacetOrder, FacetWork, KeyOrder, KeyWork, MAX_PAGE_ROWS, Member,
+        MinOrMax, PageField, PageWork, Plan, Work,
     },
 };
 use crate::{
@@ -499,13 +499,13 @@ impl ShapeRun<'_> {
         reply: &mut R,
     ) -> Sent {
         let Some(selection) = self.selection(&work.tests) else { return Ok(None) };
-        let by_count = work.order == FacetOrder::Frequent && work.collation.is_none();
+        let is_by_bytes = work.columns.iter().all(|column| column.collation.is_none());
+        let by_count = work.order == FacetOrder::Frequent && is_by_bytes;
         let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let (limit, offset) = match by_count {
             true => (number(self.page.limit), number(self.page.offset)),
             false => (usize::MAX, 0),
         };
-        let column = work.column.clone();
         let is_elsewhere = self.plan.table.is_elsewhere();
         if !is_elsewhere
             && let Some(request) = self.values_request(work, &selection)
@@ -517,17 +517,17 @@ impl ShapeRun<'_> {
             session.note_best(&selection, &found.report);
             return Ok(Some(sent));
         }
-        if !work.ends.is_empty() {
+        let ([FacetColumn { name, collation }], []) = (&*work.columns, &*work.ends) else {
             return Ok(None);
-        }
-        let values_only = work.values_only();
+        };
+        let (column, values_only) = (name.clone(), work.values_only());
         let request = FacetRequest { selection, column, limit, offset, values_only };
         let found = match is_elsewhere {
             true => self.ask(|reader| reader.facet_few(&request, MAX_FACET_VALUES)),
             false => self.reader.facet(&request).map(Some),
         };
         let Some(mut found) = found.map_err(failed)? else { return Ok(None) };
-        if let Some(collation) = work.collation {
+        if let Some(collation) = *collation {
             let Some(sorted) = by_keys(found.values, collation, work.order) else {
                 return Ok(None);
             };
@@ -543,7 +543,8 @@ impl ShapeRun<'_> {
             found.values = found.values.drain(page).collect();
         }
         let values = found.values.into_iter();
-        let values = values.map(|(value, count)| ValueRow { value, count, ends: Vec::new() });
+        let values =
+            values.map(|(value, count)| ValueRow { values: vec![value], count, ends: Vec::new() });
         let sent = self.send_values(session, work, values.collect(), reply).await?;
         session.note_search(&request.selection, &found.report, found.matched);
         Ok(Some(sent))
@@ -555,8 +556,7 @@ impl ShapeRun<'_> {
         let last = self.page.offset.saturating_add(self.page.limit);
         Some(ValuesRequest {
             selection: selection.clone(),
-            column: work.column.clone(),
-            keyed: work.collation.map(|collation| u32::from(collation.0)),
+            columns: work.columns.iter().map(|it| (it.name.clone(), it.text_order())).collect(),
             descending,
             limit: usize::try_from(last).unwrap_or(usize::MAX),
             values_only: work.values_only(),
@@ -577,7 +577,9 @@ impl ShapeRun<'_> {
         for chunk in values.chunks(CHUNK) {
             for of_value in chunk {
                 let item = |item: &FacetItem| match item {
-                    FacetItem::Value => of_value.value.clone(),
+                    FacetItem::Value(place) => {
+                        of_value.values.get(*place).cloned().unwrap_or(Value::Null)
+                    }
                     FacetItem::Count => {
                         Value::Int(i64::try_from(of_value.count).unwrap_or(i64::MAX))
                     }

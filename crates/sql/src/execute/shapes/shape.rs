@@ -3,7 +3,7 @@
 //! ```text
 //! statement := select ("UNION" "ALL"? select)*     each of them may stand in parentheses
 //! select    := "SELECT" "DISTINCT"? item ("," item)* "FROM" (table | joined) ("WHERE" condition)?
-//!              ("GROUP" "BY" column)? ("ORDER" "BY" order ("," order)*)? ("LIMIT" …)?
+//!              ("GROUP" "BY" column ("," column)*)? ("ORDER" "BY" order ("," order)*)? ("LIMIT" …)?
 //! joined    := json "JOIN" table "ON" column "=" column | table "JOIN" json "ON" column "=" column
 //! json      := "JSON_TABLE" "(" literal "," literal "COLUMNS" "(" name integer "PATH" literal "))"
 //!              "AS"? name
@@ -51,7 +51,8 @@ pub(super) struct Select {
     /// The JSON_TABLE that it is joined with.
     pub joined: Option<JsonKeys>,
     pub condition: Option<Condition>,
-    pub group: Option<ColumnName>,
+    /// The columns of GROUP BY, or of DISTINCT.
+    pub groups: Vec<ColumnName>,
     pub order: Vec<(OrderBy, bool)>,
     pub limit: Option<Group>,
     pub offset: Option<Group>,
@@ -199,7 +200,7 @@ impl Select {
     /// Whether the SELECT consists of items, a table and a condition only.
     pub fn is_plain(&self) -> bool {
         let limited = self.limit.is_some() || self.offset.is_some();
-        self.group.is_none()
+        self.groups.is_empty()
             && self.joined.is_none()
             && self.order.is_empty()
             && !limited

@@ -144,7 +144,12 @@ impl Table {
 
     /// A column that compares with literals, by its values or by its texts' collation keys.
     pub fn asked(&self, column: &ColumnName) -> Option<Operand> {
-        let operand = self.tested(column)?;
+        self.asked_at(self.position(column)?)
+    }
+
+    /// The same for the column at a position.
+    pub fn asked_at(&self, position: usize) -> Option<Operand> {
+        let operand = self.operand(position)?;
         (operand.comparable.is_some() || operand.collation.is_some()).then_some(operand)
     }
 
