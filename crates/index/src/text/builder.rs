@@ -9,6 +9,7 @@ use super::{
     Normalization,
     characters_seen::SeenWriter,
     keyed_order::{self, Keyed},
+    neighbours::Occurrences,
     postings::Decoded,
     terms::{TEXT_GAP, cut},
     vocabulary::order_key,
@@ -18,6 +19,9 @@ use crate::{IndexError, Result, SectionWriter};
 
 /// The longest text of one document, in bytes: positions stay below 2^31.
 const MAX_TEXT_BYTES: usize = 1 << 29;
+
+/// Up to so many occurrences (64 MiB) are kept until the lists of neighbours are made.
+const MOST_KEPT: usize = 1 << 23;
 
 /// Terms are looked up in batches of this size, so that the cache misses of independent look-ups overlap.
 const LOOKED_UP_AT_ONCE: usize = 16;
@@ -119,17 +123,24 @@ impl TextBuilder {
         } else {
             writer.forget_neighbours();
         }
-        drop((occurrence_terms, occurrence_positions));
+        let occurrences = (occurrence_terms, occurrence_positions);
+        let occurrences = (occurrences.0.len() <= MOST_KEPT).then_some(occurrences);
         let mut gathered = Gathered::default();
         ordered.for_each_part(|ranks, part| {
             gathered.gather(&terms, &order[ranks]);
             part.for_each(|at, postings| writer.push(gathered.term(at).as_bytes(), postings))
         })?;
-        drop((ordered, order, terms));
+        drop((ordered, terms));
         if let Some(seen) = seen {
             seen.finish(id, out);
         }
-        writer.finish(id, out)
+        let occurrences = occurrences.as_ref().map(|(terms, positions)| Occurrences {
+            terms,
+            positions,
+            doc_ends: &doc_ends,
+            order: &order,
+        });
+        writer.finish(id, occurrences, out)
     }
 }
 
