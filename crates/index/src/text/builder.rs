@@ -289,17 +289,26 @@ impl Gathered {
     }
 }
 
+/// Whether an occurrence is the first of its document is random, and a branch would be mispredicted: all numbers are
+/// written, and their place moves on only where a document ends.
 fn decode(occurrences: &[(u32, u32)], out: &mut Decoded) {
     out.clear();
-    for doc in occurrences.chunk_by(|a, b| a.0 == b.0) {
-        out.docs.push(doc[0].0);
-        out.tfs.push(doc.len() as u32);
-        let mut previous = 0;
-        for &(_, position) in doc {
-            out.places.push(position - previous);
-            previous = position;
-        }
+    let Some(&(first, _)) = occurrences.first() else { return };
+    let Decoded { docs, tfs, places } = out;
+    docs.resize(occurrences.len(), 0);
+    tfs.resize(occurrences.len(), 0);
+    places.resize(occurrences.len(), 0);
+    let (mut at, mut tf, mut before) = (0, 0, (first, 0));
+    for (place, &(doc, position)) in places.iter_mut().zip(occurrences) {
+        let is_same = doc == before.0;
+        at += usize::from(!is_same);
+        tf = if is_same { tf + 1 } else { 1 };
+        *place = position - if is_same { before.1 } else { 0 };
+        (docs[at], tfs[at]) = (doc, tf);
+        before = (doc, position);
     }
+    docs.truncate(at + 1);
+    tfs.truncate(at + 1);
 }
 
 /// Gives each distinct term a number.
