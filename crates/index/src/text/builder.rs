@@ -32,7 +32,8 @@ const BYTES_OF_TERM: usize = 3;
 /// Collects the texts of a segment's documents in order.
 ///
 /// Every occurrence is kept as 8 bytes until [`TextBuilder::finish`] sorts them by term, which takes
-/// 12 bytes more, so memory is about 20 bytes a word.
+/// 12 bytes more, so memory is about 20 bytes a word. Those of up to [`MOST_KEPT`] words stay until the lists of neighbours
+/// are made of them.
 pub(crate) struct TextBuilder {
     normalization: Normalization,
     terms: Interner,
