@@ -9,6 +9,7 @@ use super::{
     Normalization,
     characters_seen::SeenWriter,
     keyed_order::{self, Keyed},
+    neighbours::Occurrences,
     postings::Decoded,
     terms::{TEXT_GAP, cut},
     vocabulary::order_key,
@@ -19,6 +20,9 @@ use crate::{IndexError, Result, SectionWriter};
 /// The longest text of one document, in bytes: positions stay below 2^31.
 const MAX_TEXT_BYTES: usize = 1 << 29;
 
+/// Up to so many occurrences (64 MiB) are kept until the lists of neighbours are made.
+const MOST_KEPT: usize = 1 << 23;
+
 /// Terms are looked up in batches of this size, so that the cache misses of independent look-ups overlap.
 const LOOKED_UP_AT_ONCE: usize = 16;
 /// The assumed bytes of text per term, used to reserve capacity: three, as for a Han character. Most words have
@@ -28,7 +32,8 @@ const BYTES_OF_TERM: usize = 3;
 /// Collects the texts of a segment's documents in order.
 ///
 /// Every occurrence is kept as 8 bytes until [`TextBuilder::finish`] sorts them by term, which takes
-/// 12 bytes more, so memory is about 20 bytes a word.
+/// 12 bytes more, so memory is about 20 bytes a word. Those of up to [`MOST_KEPT`] words stay until the lists of neighbours
+/// are made of them.
 pub(crate) struct TextBuilder {
     normalization: Normalization,
     terms: Interner,
@@ -87,18 +92,18 @@ impl TextBuilder {
             length += text.chars().count() as u32;
             let (terms, numbers) = (&mut self.terms, &mut self.occurrence_terms);
             let positions = &mut self.occurrence_positions;
-            let (mut waiting, mut count) = ([""; LOOKED_UP_AT_ONCE], 0);
+            let (mut waiting, mut count) = ([Waiting::default(); LOOKED_UP_AT_ONCE], 0);
             ordinal = TEXT_GAP
                 + cut(&text, ordinal, |term, position| {
                     positions.push(position);
-                    waiting[count] = term;
+                    waiting[count] = Waiting::new(&text, term);
                     count += 1;
                     if count == LOOKED_UP_AT_ONCE {
-                        terms.intern_all(&waiting, numbers);
+                        terms.intern_all(&text, &waiting, numbers);
                         count = 0;
                     }
                 });
-            terms.intern_all(&waiting[..count], numbers);
+            terms.intern_all(&text, &waiting[..count], numbers);
         }
         let end = u32::try_from(self.occurrence_terms.len());
         self.doc_ends.push(end.map_err(|_| IndexError::Full("2^32 words in one batch"))?);
@@ -119,17 +124,24 @@ impl TextBuilder {
         } else {
             writer.forget_neighbours();
         }
-        drop((occurrence_terms, occurrence_positions));
+        let occurrences = (occurrence_terms, occurrence_positions);
+        let occurrences = (occurrences.0.len() <= MOST_KEPT).then_some(occurrences);
         let mut gathered = Gathered::default();
         ordered.for_each_part(|ranks, part| {
             gathered.gather(&terms, &order[ranks]);
             part.for_each(|at, postings| writer.push(gathered.term(at).as_bytes(), postings))
         })?;
-        drop((ordered, order, terms));
+        drop((ordered, terms));
         if let Some(seen) = seen {
             seen.finish(id, out);
         }
-        writer.finish(id, out)
+        let occurrences = occurrences.as_ref().map(|(terms, positions)| Occurrences {
+            terms,
+            positions,
+            doc_ends: &doc_ends,
+            order: &order,
+        });
+        writer.finish(id, occurrences, out)
     }
 }
 
@@ -278,17 +290,26 @@ impl Gathered {
     }
 }
 
+/// Whether an occurrence is the first of its document is random, and a branch would be mispredicted: all numbers are
+/// written, and their place moves on only where a document ends.
 fn decode(occurrences: &[(u32, u32)], out: &mut Decoded) {
     out.clear();
-    for doc in occurrences.chunk_by(|a, b| a.0 == b.0) {
-        out.docs.push(doc[0].0);
-        out.tfs.push(doc.len() as u32);
-        let mut previous = 0;
-        for &(_, position) in doc {
-            out.places.push(position - previous);
-            previous = position;
-        }
+    let Some(&(first, _)) = occurrences.first() else { return };
+    let Decoded { docs, tfs, places } = out;
+    docs.resize(occurrences.len(), 0);
+    tfs.resize(occurrences.len(), 0);
+    places.resize(occurrences.len(), 0);
+    let (mut at, mut tf, mut before) = (0, 0, (first, 0));
+    for (place, &(doc, position)) in places.iter_mut().zip(occurrences) {
+        let is_same = doc == before.0;
+        at += usize::from(!is_same);
+        tf = if is_same { tf + 1 } else { 1 };
+        *place = position - if is_same { before.1 } else { 0 };
+        (docs[at], tfs[at]) = (doc, tf);
+        before = (doc, position);
     }
+    docs.truncate(at + 1);
+    tfs.truncate(at + 1);
 }
 
 /// Gives each distinct term a number.
@@ -308,6 +329,8 @@ pub(crate) struct Interner {
 type ShortKey = (u64, u64);
 /// The key of no term.
 const NO_KEY: ShortKey = (u64::MAX, u64::MAX);
+/// Looked up for a longer term, and never found.
+const LONG_KEY: ShortKey = (u64::MAX, u64::MAX - 1);
 /// The size of the table of recently used terms.
 const RECENT: usize = 1 << 12;
 
@@ -332,21 +355,22 @@ impl Interner {
         term_of(&self.arena, &self.ends, number)
     }
 
-    /// Appends the numbers of up to [`LOOKED_UP_AT_ONCE`] terms.
-    fn intern_all(&mut self, terms: &[&str], numbers: &mut Vec<u32>) {
+    /// Appends the numbers of up to [`LOOKED_UP_AT_ONCE`] terms of the text.
+    fn intern_all(&mut self, text: &str, terms: &[Waiting], numbers: &mut Vec<u32>) {
         let mut known = [None; LOOKED_UP_AT_ONCE];
         for (known, term) in known.iter_mut().zip(terms) {
-            *known = self.known(term);
+            *known = self.known(term.key);
         }
         for (known, term) in known.into_iter().zip(terms) {
-            numbers.push(known.unwrap_or_else(|| self.intern_other(term)));
+            let range = term.start..term.end;
+            let term = || text.get(range).unwrap_or_default();
+            numbers.push(known.unwrap_or_else(|| self.intern_other(term())));
         }
     }
 
     /// The number of a short term that has one.
     #[inline]
-    fn known(&mut self, term: &str) -> Option<u32> {
-        let key = short_key(term.as_bytes())?;
+    fn known(&mut self, key: ShortKey) -> Option<u32> {
         let hash = hash_short(&key);
         let recent = &mut self.recent[hash as usize % RECENT];
         if recent.0 == key {
@@ -360,7 +384,8 @@ impl Interner {
     /// The number of a term.
     #[inline]
     pub fn intern(&mut self, term: &str) -> u32 {
-        self.known(term).unwrap_or_else(|| self.intern_other(term))
+        let known = short_key(term.as_bytes()).and_then(|key| self.known(key));
+        known.unwrap_or_else(|| self.intern_other(term))
     }
 
     /// The number of a term that has none yet, is long, or got its number from an earlier term of
@@ -435,6 +460,45 @@ fn short_key(term: &[u8]) -> Option<ShortKey> {
     Some((bytes, tag))
 }
 
+/// A term of a text, to be looked up.
+#[derive(Clone, Copy, Default)]
+struct Waiting {
+    start: usize,
+    end: usize,
+    /// [`LONG_KEY`] for a long one.
+    key: ShortKey,
+}
+
+impl Waiting {
+    /// The term that these bytes of the text are. Terms of all lengths are read alike, for the lengths are random and
+    /// a branch would be mispredicted.
+    #[inline]
+    fn new(text: &str, term: Range<usize>) -> Self {
+        let Range { start, end } = term;
+        let seen = text.as_bytes().get(start..).and_then(|rest| rest.first_chunk());
+        let key = match (seen, LENGTHS.get(term.len())) {
+            (Some(seen), Some(&(low, high, tag))) => {
+                let seen = u128::from_le_bytes(*seen);
+                (seen as u64 & low, (seen >> 64) as u64 & high | tag)
+            }
+            _ => text.as_bytes().get(term).and_then(short_key).unwrap_or(LONG_KEY),
+        };
+        Self { start, end, key }
+    }
+}
+
+/// For each length of a short term, which of 16 bytes belong to it, and the tag of its key.
+static LENGTHS: [(u64, u64, u64); 16] = {
+    let mut lengths = [(0, 0, 0); 16];
+    let mut length = 0;
+    while length < 16 {
+        let bytes = (1u128 << (8 * length)) - 1;
+        lengths[length] = (bytes as u64, (bytes >> 64) as u64, (length as u64) << 56);
+        length += 1;
+    }
+    lengths
+};
+
 #[inline]
 fn hash_short(key: &ShortKey) -> u64 {
     let mut hasher = FxHasher::default();
@@ -466,8 +530,14 @@ mod tests {
             let mut model: HashMap<String, u32> = HashMap::new();
             let (mut numbers, mut expected) = (Vec::new(), Vec::new());
             for some in terms.chunks(LOOKED_UP_AT_ONCE) {
-                let borrowed: Vec<&str> = some.iter().map(String::as_str).collect();
-                interner.intern_all(&borrowed, &mut numbers);
+                let text = some.concat();
+                let mut end = 0;
+                let term = |term: &String| {
+                    let start = std::mem::replace(&mut end, end + term.len());
+                    Waiting::new(&text, start..end)
+                };
+                let waiting: Vec<Waiting> = some.iter().map(term).collect();
+                interner.intern_all(&text, &waiting, &mut numbers);
             }
             for term in &terms {
                 let next = model.len() as u32;

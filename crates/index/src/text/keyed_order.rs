@@ -53,7 +53,7 @@ pub(super) fn sort(keyed: &mut [Keyed], scratch: &mut Vec<Keyed>) {
 }
 
 /// Turns the counts of parts into the offsets where the parts begin.
-pub(super) fn begins(counts: &mut [usize]) {
+pub(crate) fn begins(counts: &mut [usize]) {
     let mut total = 0;
     for count in counts {
         (total, *count) = (total + *count, total);

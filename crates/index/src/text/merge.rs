@@ -47,7 +47,7 @@ pub(crate) fn merge(
     merge_terms(inputs.collect(), |term, postings| writer.push(term, postings))?;
     let known = sources.iter().filter_map(|source| Some((source.text?.seen.as_ref(), source.map)));
     characters_seen::merge(known, GONE, id, out)?;
-    writer.finish(id, out)
+    writer.finish(id, None, out)
 }
 
 /// The terms of one input of a merge.

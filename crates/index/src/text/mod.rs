@@ -48,6 +48,7 @@ pub(crate) use writer::POSITIONS;
 pub(crate) mod parts {
     pub(crate) use super::{
         builder::{Gathered, Interner, Ordered},
+        keyed_order::begins,
         merge::{TermInput, merge_terms},
         neighbours::lists,
         offsets::{Offsets, OffsetsWriter},

@@ -13,18 +13,20 @@
 //! Two atoms are adjacent in the text if and only if their ordinals are. Then the flag tells whether a single
 //! space or nothing is between them. So adjacency is decided without the text.
 
+use std::ops::Range;
+
 use super::{
     atoms::{AtomKind, first_atom},
     boundaries::{Kinds, WordOrSeparator},
 };
 
-/// Calls `visit(term, position)` for each term of a normalised text, ascending. Returns the ordinal behind
-/// the last atom.
-pub(crate) fn cut<'t>(text: &'t str, first: u32, mut visit: impl FnMut(&'t str, u32)) -> u32 {
+/// Calls `visit(range, position)` for each term of a normalised text, ascending, with the range of its bytes. Returns
+/// the ordinal behind the last atom.
+pub(crate) fn cut(text: &str, first: u32, mut visit: impl FnMut(Range<usize>, u32)) -> u32 {
     let kinds = Kinds::of(text);
     let mut ordinal = first;
     let WordOrSeparator { start, has_space, .. } = kinds.for_each(|atom| {
-        visit(&text[atom.start..atom.end], ordinal * 2 + u32::from(atom.has_space));
+        visit(atom.start..atom.end, ordinal * 2 + u32::from(atom.has_space));
         ordinal += 1;
     });
     // The rest is a single atom, or a text with characters of scripts without spaces.
@@ -41,7 +43,7 @@ struct AtomStart {
 }
 
 /// As [`cut`], from a place within the text.
-fn cut_from<'t>(text: &'t str, place: AtomStart, mut visit: impl FnMut(&'t str, u32)) -> u32 {
+fn cut_from(text: &str, place: AtomStart, mut visit: impl FnMut(Range<usize>, u32)) -> u32 {
     let AtomStart { mut start, mut ordinal, has_space: mut space } = place;
     let mut atom = first_atom(&text[start..]);
     while let Some((kind, bytes)) = atom {
@@ -53,7 +55,7 @@ fn cut_from<'t>(text: &'t str, place: AtomStart, mut visit: impl FnMut(&'t str, 
         } else {
             let next = next.map(|(kind, bytes)| (kind, &text[end..end + bytes]));
             let joined = joined_bytes(kind, next.as_ref());
-            visit(&text[start..end + joined], ordinal * 2 + u32::from(space));
+            visit(start..end + joined, ordinal * 2 + u32::from(space));
             ordinal += 1;
             space = false;
         }
@@ -109,8 +111,9 @@ mod tests {
     #[test]
     fn one_term_begins_at_every_atom() {
         let mut terms = Vec::new();
-        let end = cut("to be, 東京都 府 2年10", 10, |term, position| {
-            terms.push((term, position / 2, position % 2));
+        let text = "to be, 東京都 府 2年10";
+        let end = cut(text, 10, |term, position| {
+            terms.push((&text[term], position / 2, position % 2));
         });
         let expected = [
             ("to", 10, 0),

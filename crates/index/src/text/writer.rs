@@ -10,7 +10,7 @@
 //! ```
 
 use super::{
-    neighbours::NeighboursWriter,
+    neighbours::{NeighboursWriter, Occurrences},
     offsets::{Offsets, OffsetsWriter},
     postings::{Decoded, PostingsWriter, is_bits},
     unions::UnionsWriter,
@@ -88,8 +88,14 @@ impl TextWriter {
         Ok(())
     }
 
-    /// Writes the sections of the text index `id`.
-    pub fn finish(self, id: u32, out: &mut SectionWriter) -> Result<()> {
+    /// Writes the sections of the text index `id`. If the occurrences that the postings were made of are given, the
+    /// lists of neighbours are made of them, at less cost.
+    pub fn finish(
+        self,
+        id: u32,
+        occurrences: Option<Occurrences<'_>>,
+        out: &mut SectionWriter,
+    ) -> Result<()> {
         let total: u64 = self.lengths.iter().map(|&length| u64::from(length)).sum();
         let statistics = [self.posting_count, self.position_count, self.bitmap_count, total];
         let statistics = statistics.iter().flat_map(|number| number.to_le_bytes());
@@ -99,7 +105,8 @@ impl TextWriter {
         let positions = Slice::new(self.postings.positions);
         if let Some(neighbours) = self.neighbours {
             let postings = (self.postings.records.as_slice(), &Offsets::open(&offsets)?);
-            neighbours.finish(id, self.vocabulary.words(), postings, positions.clone(), out)?;
+            let occurred = (positions.clone(), occurrences);
+            neighbours.finish(id, self.vocabulary.words(), postings, occurred, out)?;
         }
         self.vocabulary.finish(id, out)?;
         out.reserve(offsets.len() + self.postings.records.len() + positions.len());

@@ -1,15 +1,18 @@
 //! Makes the lists of pairs of frequent keywords ([`super::pairs`]) from postings.
 //!
 //! The documents are gone through once, some at a time: their places of frequent keywords are sorted, and each is
-//! compared with the few after it. Memory is about that of the finished lists. The places of a document with very many
+//! compared with the few after it. The pairs found are sorted too, for there are so many lists that each addition would
+//! miss the cache. Memory is about that of the finished lists. The places of a document with very many
 //! keywords would take more, so it is put into the lists of all pairs of its frequent keywords.
+
+use std::ops::Range;
 
 use super::pairs::{PAIR_KEYWORDS, PAIR_LISTS, PAIR_OFFSETS};
 use crate::{
     Result, SectionWriter,
     bytes::Stored,
     text::parts::{
-        Cursor, OffsetsWriter, Postings,
+        Cursor, OffsetsWriter, Postings, begins,
         lists::{DocumentGaps, Growing},
         positions,
     },
@@ -29,8 +32,11 @@ const OCCURRENCES_PER_PAIR: u64 = 32;
 /// The lists have at most so small a part of the bytes of postings; those of the greatest distances are left out if not.
 const BYTES_SHARE: usize = 4;
 /// The documents that are gone through together, at most, and their keywords.
-const CHUNK_DOCUMENTS: usize = 1 << 10;
+const CHUNK_DOCUMENTS: usize = 1 << 12;
 const CHUNK_KEYWORDS: u64 = 1 << 18;
+
+/// Numbers are sorted by so many bits at a time.
+const SORTED_BITS: u32 = 11;
 
 /// A keyword that may have lists.
 #[derive(Clone, Copy)]
@@ -128,9 +134,23 @@ struct AtDistance {
     side: usize,
     pairs: Vec<Pair>,
     bytes: usize,
+    /// The pairs of the current documents, each with its document; these ascend.
+    log: Vec<u64>,
 }
 
 impl AtDistance {
+    /// Adds the pairs of the log.
+    fn take_log(&mut self, scratch: &mut Vec<u64>) {
+        let mut log = std::mem::take(&mut self.log);
+        let pairs = (self.side * self.side).max(1).ilog2() + 1;
+        sort_by_bits(&mut log, scratch, u32::BITS..u32::BITS + pairs);
+        for one in &log {
+            self.add((one >> u32::BITS) as usize, *one as u32);
+        }
+        log.clear();
+        self.log = log;
+    }
+
     #[inline]
     fn add(&mut self, pair: usize, doc: u32) {
         if let Some(pair) = self.pairs.get_mut(pair) {
@@ -148,7 +168,7 @@ impl Found {
     fn new(sides: Vec<usize>) -> Self {
         let of_side = |side: usize| {
             let pairs = std::iter::repeat_with(Pair::default).take(side * side).collect();
-            AtDistance { side, pairs, bytes: 0 }
+            AtDistance { side, pairs, bytes: 0, log: Vec::new() }
         };
         Self(sides.into_iter().map(of_side).collect())
     }
@@ -162,7 +182,7 @@ impl Found {
     ) -> Result<()> {
         let first = cursors.iter_mut().map(|cursor| cursor.advance(0));
         let mut next: Vec<Option<u32>> = first.collect::<Result<_>>()?;
-        let (mut places, mut start) = (Vec::new(), 0);
+        let (mut places, mut scratch, mut start) = (Vec::new(), Vec::new(), 0);
         while start < lengths.len() {
             let mut keywords = 0;
             let mut some = lengths[start..].iter().take(CHUNK_DOCUMENTS).take_while(|&&length| {
@@ -190,8 +210,9 @@ impl Found {
                     *next = cursor.advance(doc + 1)?;
                 }
             }
-            places.sort_unstable();
+            sort_places(&mut places, &mut scratch);
             self.add(&places, start as u32);
+            self.0.iter_mut().for_each(|all| all.take_log(&mut scratch));
             start = end;
             while self.0.len() > 1 && self.0.iter().map(|it| it.bytes).sum::<usize>() > most_bytes {
                 self.0.pop();
@@ -226,7 +247,7 @@ impl Found {
         Ok(())
     }
 
-    /// Adds the pairs of some documents. `places` are ascending: document less `first`, place, rank.
+    /// Logs the pairs of some documents. `places` are ascending: document less `first`, place, rank.
     fn add(&mut self, places: &[u64], first: u32) {
         let farthest = self.0.len() as u64;
         for (at, &left) in places.iter().enumerate() {
@@ -243,8 +264,9 @@ impl Found {
                 if left_rank.max(right_rank) >= all.side {
                     continue;
                 }
-                let doc = first + (left >> RANK_BITS >> u32::BITS) as u32;
-                all.add(left_rank * all.side + right_rank, doc);
+                let doc = u64::from(first) + (left >> RANK_BITS >> u32::BITS);
+                let pair = (left_rank * all.side + right_rank) as u64;
+                all.log.push(pair << u32::BITS | doc);
             }
         }
     }
@@ -261,5 +283,61 @@ impl Found {
             offsets.push(lists.len(), "4 GiB of pairs")?;
         }
         Ok(Some(PairSections { keys, offsets: offsets.finish(), lists }))
+    }
+}
+
+/// Sorts places: document, place, rank. They come rank by rank, ascending.
+fn sort_places(places: &mut Vec<u64>, scratch: &mut Vec<u64>) {
+    let all = places.iter().fold(0, |all, place| all | place) >> RANK_BITS;
+    let of_places = u32::BITS - (all as u32).leading_zeros();
+    let of_documents = u32::BITS - ((all >> u32::BITS) as u32).leading_zeros();
+    sort_by_bits(places, scratch, RANK_BITS..RANK_BITS + of_places);
+    let documents = RANK_BITS + u32::BITS;
+    sort_by_bits(places, scratch, documents..documents + of_documents);
+}
+
+/// Sorts by these bits; numbers with the same ones stay in their order (a radix sort).
+fn sort_by_bits(numbers: &mut Vec<u64>, scratch: &mut Vec<u64>, bits: Range<u32>) {
+    for shift in bits.clone().step_by(SORTED_BITS as usize) {
+        let mask = (1 << SORTED_BITS.min(bits.end - shift)) - 1;
+        let digit = |number: u64| (number >> shift) as usize & mask;
+        let mut places = [0usize; 1 << SORTED_BITS];
+        numbers.iter().for_each(|&number| places[digit(number)] += 1);
+        begins(&mut places);
+        scratch.clear();
+        scratch.resize(numbers.len(), 0);
+        for &number in numbers.iter() {
+            let place = &mut places[digit(number)];
+            scratch[*place] = number;
+            *place += 1;
+        }
+        std::mem::swap(numbers, scratch);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_sorted_by_document_then_place_then_rank() {
+        let mut state = 7u64;
+        let mut random = move |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        for most in [1, 5, 2_000, 1 << 22, 1 << 31] {
+            let mut places: Vec<u64> = Vec::new();
+            for rank in 0..MOST_KEYWORDS {
+                let mut of_rank: Vec<u64> =
+                    (0..random(9)).map(|_| random(4_096) << 32 | random(most)).collect();
+                of_rank.sort_unstable();
+                places.extend(of_rank.iter().map(|place| place << RANK_BITS | rank));
+            }
+            let mut expected = places.clone();
+            expected.sort_unstable();
+            sort_places(&mut places, &mut Vec::new());
+            assert!(places == expected, "{most}");
+        }
     }
 }

@@ -31,6 +31,7 @@ mod stream;
 mod words;
 mod writer;
 
+pub(crate) use stream::Occurrences;
 pub(crate) use writer::{MIN_DOCUMENTS, NeighboursWriter};
 
 use super::{
@@ -325,7 +326,7 @@ pub(crate) fn are_right(text: &TextIndex) -> Result<bool> {
     let words = (0..text.vocabulary.words()).map(|word| text.vocabulary.word(word));
     let postings = (&*text.records, &text.posting_offsets);
     let mut out = SectionWriter::new();
-    writer.finish(0, words, postings, text.positions.read_all()?, &mut out)?;
+    writer.finish(0, words, postings, (text.positions.read_all()?, None), &mut out)?;
     let made = Sections::open(out.finish())?;
     let (keys, lists) = (made.require(KEYS, 0)?, made.require(NEIGHBOUR_LISTS, 0)?);
     let entries = Offsets::open(made.require(LISTS_OFFSETS, 0)?)?;

@@ -12,7 +12,7 @@ use super::{
     pairs::{self, Pair, Pairs},
     runs::{self, LongRunLists, Run, TrigramLists},
     sketch::{FrequentPairs, Sketch},
-    stream::{Needed, Slot, Source, Stream},
+    stream::{Needed, Occurrences, Slot, Source, Stream},
     two_characters,
     words::FrequentWords,
 };
@@ -123,13 +123,13 @@ impl NeighboursWriter {
     }
 
     /// Writes the sections of the text index `id`: `words` are all words and separators, `records` and `offsets` the
-    /// finished postings with their `positions`.
+    /// finished postings with their `positions`, which were made of `occurrences`, if these are still there.
     pub fn finish<'a>(
         self,
         id: u32,
         words: impl Iterator<Item = &'a [u8]> + Clone,
         (records, offsets): (&[u8], &Offsets),
-        positions: Slice,
+        (positions, occurrences): (Slice, Option<Occurrences<'_>>),
         out: &mut SectionWriter,
     ) -> Result<()> {
         let ordinals = match self.ordinals {
@@ -141,7 +141,8 @@ impl NeighboursWriter {
         let (frequent, mut terms) = FrequentWords::new(self.words, words);
         let symbols = self.characters.iter().zip(0..);
         terms.extend(symbols.map(|(&(term, _), number)| (term, Slot::characters(number))));
-        let source = Source { records, offsets, positions: Stored::Memory(positions), terms };
+        let positions = Stored::Memory(positions);
+        let source = Source { records, offsets, positions, terms, occurrences };
         if let Some(mut stream) = Stream::new(&ordinals, source) {
             let made = Making { frequent: &frequent, symbols: &self.characters, terms: self.term };
             made.write(&mut stream, &mut lists)?;
@@ -170,7 +171,7 @@ impl Making<'_> {
         let slots = stream.slots();
         let (mut of_words, mut of_runs) = (Sketch::new(slots), Sketch::new(slots));
         let (has_words, has_runs) = (!self.frequent.is_empty(), !self.symbols.is_empty());
-        stream.for_each(Needed::Frequent, |_, slots| {
+        stream.for_each_in_any_order(Needed::Frequent, |_, slots| {
             if has_words {
                 pairs::count(&mut of_words, slots);
             }
