@@ -70,8 +70,8 @@ impl Reader {
     }
 
     /// The most frequent scalars at a path of documents, with the numbers of rows that have them. A row counts once
-    /// for each of its distinct values. `None` if the path is not indexed alone in all segments. Cost: reads each entry of the
-    /// index, some 20 ns each, and no row.
+    /// for each of its distinct values. `None` if the path is not indexed alone in all segments. Cost: reads each entry of the index,
+    /// and no row.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Request`] if the filter is not one,

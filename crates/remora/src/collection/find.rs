@@ -201,8 +201,9 @@ impl<K: DocumentId> Find<K> {
 
     /// Adds this many of the most frequent values at a path: nulls, booleans, numbers and texts, also
     /// the elements of arrays. A document counts once for each of its distinct values. Counts are
-    /// exact. Cost: about 20 ns for each value in the index of the path, if it has one of its own, and
-    /// indexes answer the filter exactly or there is none; otherwise the documents found are read.
+    /// exact. Cost: each value in the index of the path is read, and no document, if the path has an index
+    /// of its own and indexes answer the filter exactly or there is none; otherwise, or if few documents
+    /// are found, these are read.
     pub fn facet_of(mut self, path: impl Into<Field>, values: usize) -> Self {
         self.facets.push((path.into(), values));
         self
