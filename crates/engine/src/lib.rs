@@ -41,7 +41,7 @@ pub use access::{
 pub use change::{Change, ChangeBatch, Definition, Position, SourcePositions, TableChanges};
 pub use check::{CheckReport, CheckStep, CheckedTable, Repaired};
 pub use database::Database;
-pub use encode::{Node, decode_rows, encode_rows, walk_path};
+pub use encode::{Node, decode_rows, encode_rows, from_url_base64, to_url_base64, walk_path};
 pub use error::{Ending, Error, Missing, RequestPart, Result};
 pub use indexing::RequiredRows;
 pub use interrupt::{Deadline, Interrupt, InterruptCheck};
@@ -58,15 +58,15 @@ pub use remora_index::text::{Normalization, Width, WordPattern, word_runs};
 pub use remora_words::matching::Counts as KeywordCounts;
 pub use request::{
     BestRows, ColumnLetters, CountReply, FacetReply, FacetRequest, FactorsForm, Highlight, Hit,
-    KeywordQuery, KeywordReport, LetterClasses, PathOrder, Piece, PieceMatch, QueryReport,
-    ScanRequest, SearchReply, SearchRequest, Selection, SortBy, SortKey, TextQuery, ValueRow,
-    ValuesReply, ValuesRequest,
+    KeywordQuery, KeywordReport, LetterClasses, PathFacetReply, PathFacetRequest, PathOrder,
+    PathStart, Piece, PieceMatch, QueryReport, ScanRequest, SearchReply, SearchRequest, Selection,
+    SortBy, SortKey, TextQuery, ValueRow, ValuesReply, ValuesRequest,
 };
 pub use schema::{
     ColumnDef, ColumnType, Comparison, ComputeRow, Computing, DeclaredTable, DeclaredView, Filter,
     HIDDEN_KEY, HIDDEN_PREFIX, IndexColumn, IndexDef, Literal, MAX_PARTS, PATH_TEXTS, PathDef,
-    PathTest, PathValue, Schema, TextDef, WordsDef, is_computed_name, register_computing,
-    register_text_key, texts_tell, united_name, united_names,
+    PathPlace, PathTest, PathValue, Schema, TextDef, WordsDef, is_computed_name,
+    register_computing, register_text_key, texts_tell, united_name, united_names,
 };
 pub use shared::PrebuiltSegments;
 pub use statistics::{IndexStatistics, LevelStatistics, TableStatistics};

@@ -9,7 +9,7 @@ use remora_words::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AllowedIndexes, Filter, FoundBy, KeyValues, KeywordStatistics, PathValue, Position,
+    AllowedIndexes, Filter, FoundBy, KeyValues, KeywordStatistics, PathPlace, PathValue, Position,
     SourcePositions, Value,
 };
 
@@ -358,8 +358,44 @@ pub struct PathOrder {
     pub filter: Option<Filter>,
     /// For each path that the order is by, whether its greatest values come first.
     pub descending: Vec<bool>,
+    /// The row behind which the first row is; `None` for the first of all.
+    pub after: Option<PathStart>,
     /// How many rows to return.
     pub limit: usize,
+}
+
+/// A row in an order of paths: its place, whether the row exists or not.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathStart {
+    /// Its values at the paths that the order is by.
+    pub values: Vec<PathPlace>,
+    /// Its key.
+    pub key: KeyValues,
+}
+
+/// A request for the most frequent values at a path of documents.
+#[derive(Clone, Debug, Default)]
+pub struct PathFacetRequest {
+    /// The table.
+    pub table: String,
+    /// A column of documents.
+    pub column: String,
+    /// The path as its names from the outside in. All segments must have an index of it alone.
+    pub path: Vec<String>,
+    /// The condition on rows.
+    pub filter: Option<Filter>,
+    /// The most values to return.
+    pub limit: usize,
+}
+
+/// The values at a path.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PathFacetReply {
+    /// Scalars with the numbers of rows that have them, the most frequent first, then in the order of values. Whole
+    /// numbers within 64 bits are integers.
+    pub values: Vec<(PathValue, u64)>,
+    /// The number of distinct scalars.
+    pub distinct: u64,
 }
 
 /// Measurements of one query, for DEBUG.

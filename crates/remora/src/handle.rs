@@ -12,7 +12,7 @@ use crate::sessions::Sessions;
 use crate::{Error, Result, directory::TemporaryDirectory, ids::Ids};
 
 /// How often a change is retried after another writer was faster.
-const MAX_TRIES: usize = 100;
+pub(crate) const MAX_TRIES: usize = 100;
 
 /// Closes the engine when its last owner is dropped, unless the engine belongs to the program.
 pub(crate) struct Handle {
@@ -98,7 +98,8 @@ impl Handle {
     }
 }
 
-fn batch(table: &Arc<str>, changes: Vec<Change>) -> ChangeBatch {
+/// A batch of changes of one table.
+pub(crate) fn batch(table: &Arc<str>, changes: Vec<Change>) -> ChangeBatch {
     let tables = vec![TableChanges { table: Arc::clone(table), changes }];
     ChangeBatch { tables, positions: Vec::new() }
 }

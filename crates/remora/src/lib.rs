@@ -50,8 +50,8 @@ mod watch;
 pub use arrow;
 pub use batch::Batch;
 pub use collection::{
-    Collection, Document, DocumentId, Find, FindPlan, FoundDocuments, IndexKind, Moment, PathIndex,
-    Version,
+    Collection, Document, DocumentId, Find, FindPlan, FoundDocuments, IndexKind, Moment, PathFacet,
+    PathIndex, Version,
 };
 pub use database::Database;
 pub use error::{Detail, Error, Result};

@@ -14,9 +14,9 @@ use remora_index::paths::PathKeys;
 
 use super::{
     document::Document,
-    path::{KeyRange, push_values, ranges},
+    path::{KeyRange, push_values, ranges, sorted_key},
 };
-use crate::{PathDef, PathTest, PathValue};
+use crate::{PathDef, PathPlace, PathTest, PathValue};
 
 /// The most combinations of a document.
 const MAX_COMBINATIONS: usize = 1_000;
@@ -105,6 +105,15 @@ pub(crate) fn range_of_equal(values: &[PathValue]) -> Option<KeyRange> {
         push_part(only, &mut prefix);
     }
     Some(range_of_parts(prefix))
+}
+
+/// The entry of a document with these values in the first paths and these in the others.
+pub(crate) fn joint_key(first: &[PathValue], others: &[PathPlace]) -> Option<Vec<u8>> {
+    let (Bound::Included(mut key), _) = range_of_equal(first)? else { return None };
+    for place in others {
+        push_part(&sorted_key(place).unwrap_or_default(), &mut key);
+    }
+    Some(key)
 }
 
 /// The range of all keys that begin with these whole parts.

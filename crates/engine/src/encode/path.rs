@@ -17,7 +17,7 @@ use super::{
     document::Document,
     walk::{Node, walk_path},
 };
-use crate::{PathTest, PathValue, schema::NO_TEXT};
+use crate::{PathPlace, PathTest, PathValue, schema::NO_TEXT};
 
 const NULL: u8 = 1;
 const BOOL: u8 = 2;
@@ -122,6 +122,36 @@ fn key_of(value: &PathValue) -> Option<Vec<u8>> {
     Some(key)
 }
 
+/// Encodes what an order sees of a value; `None` if there is none, or it is NaN.
+pub(crate) fn sorted_key(place: &PathPlace) -> Option<Vec<u8>> {
+    match place {
+        PathPlace::Missing => None,
+        PathPlace::Scalar(value) => key_of(value),
+        PathPlace::Array => Some(vec![ARRAY]),
+        PathPlace::Object => Some(vec![OBJECT]),
+    }
+}
+
+/// The upper bound, exclusive, of all scalars.
+pub(crate) const AFTER_SCALARS: &[u8] = &[ARRAY];
+
+/// The scalar with these bytes; `None` if they are of another value.
+pub(crate) fn scalar_of(key: &[u8]) -> Option<PathValue> {
+    let (kind, rest) = key.split_first()?;
+    Some(match *kind {
+        NULL => PathValue::Null,
+        BOOL => PathValue::Bool(rest == [1]),
+        NUMBER => {
+            let (float, whole) = number_of(rest);
+            let int = whole.and_then(|whole| i64::try_from(whole).ok()).map(PathValue::Int);
+            let uint = || whole.and_then(|whole| u64::try_from(whole).ok()).map(PathValue::Uint);
+            int.or_else(uint).unwrap_or(PathValue::Float(float))
+        }
+        TEXT => PathValue::Text(String::from_utf8_lossy(rest).into_owned()),
+        _ => return None,
+    })
+}
+
 /// Whether a value is a boolean, a number or a text: only these can be unique, because the bytes of arrays and
 /// objects do not contain their contents.
 pub(crate) fn is_scalar(key: &[u8]) -> bool {
@@ -149,6 +179,15 @@ pub(crate) fn shown(key: &[u8]) -> String {
 }
 
 fn shown_number(bytes: &[u8]) -> String {
+    match number_of(bytes) {
+        (_, Some(whole)) => whole.to_string(),
+        (float, None) => format!("{float:?}"),
+    }
+}
+
+/// A number: the greatest double that is not above it, and the number itself if it is whole and
+/// about 64 bits.
+fn number_of(bytes: &[u8]) -> (f64, Option<i128>) {
     let mut padded = [0; 10];
     padded.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
     let [a, b, c, d, e, f, g, h, rest @ ..] = padded;
@@ -156,10 +195,8 @@ fn shown_number(bytes: &[u8]) -> String {
     let bits = if ordered >> 63 == 1 { ordered ^ 1 << 63 } else { !ordered };
     let float = f64::from_bits(bits);
     // Exact for 64-bit integers.
-    match float.fract() == 0.0 && float.abs() <= 2_f64.powi(64) {
-        true => (float as i128 + i128::from(u16::from_be_bytes(rest))).to_string(),
-        false => format!("{float:?}"),
-    }
+    let is_whole = float.fract() == 0.0 && float.abs() <= 2_f64.powi(64);
+    (float, is_whole.then(|| float as i128 + i128::from(u16::from_be_bytes(rest))))
 }
 
 /// The ranges of values that satisfy a test; they do not overlap.

@@ -2,7 +2,8 @@
 //!
 //! Each segment returns up to `limit` rows from one end of its ordered values; the first of all
 //! those are the result. If the directions of several paths differ, groups of values that are equal
-//! in the leading paths are walked one way, and the values within each group the other way.
+//! in the leading paths are walked one way, and the values within each group the other way. A page
+//! that begins behind a row begins each walk at that row's values.
 
 use std::{
     cmp::Ordering,
@@ -17,8 +18,11 @@ use super::{
     filter::Condition,
 };
 use crate::{
-    KeyValues, PathOrder, Result,
-    encode::{KeyRange, TOO_MANY, decode_key, first_parts, range_of_equal, range_of_parts, turned},
+    KeyValues, PathOrder, PathStart, PathValue, Result,
+    encode::{
+        KeyRange, TOO_MANY, decode_key, encode_key, first_parts, joint_key, range_of_equal,
+        range_of_parts, sorted_key, turned,
+    },
     snapshot::{SegmentView, TableView},
 };
 
@@ -31,16 +35,25 @@ struct Candidate {
     key: Vec<u8>,
 }
 
+/// The row behind which the page begins.
+struct Start {
+    /// Its value as the index has it; `None` if it has none.
+    value: Option<Vec<u8>>,
+    key: Vec<u8>,
+}
+
 /// The keys of the first rows; `None` if no index has the order, or a document has several values at the path.
 pub(super) fn first_by_path(view: &TableView, asked: &PathOrder) -> Result<Option<Vec<KeyValues>>> {
-    let PathOrder { column, paths, equal, filter, descending, limit, .. } = asked;
+    let PathOrder { column, paths, equal, filter, descending, limit, after, .. } = asked;
     let (place, within) = match (&paths[..], equal.is_empty()) {
         ([names], true) => (path_place(&view.schema, column, names), None),
         _ => (joint_place(&view.schema, column, paths), range_of_equal(equal)),
     };
     let is_joint = paths.len() > 1;
     let stretches = stretches(descending);
+    let is_start = after.as_ref().is_none_or(|after| after.values.len() == descending.len());
     if is_joint && within.is_none()
+        || !is_start
         || descending.is_empty()
         || equal.len() + descending.len() != paths.len()
     {
@@ -61,6 +74,7 @@ pub(super) fn first_by_path(view: &TableView, asked: &PathOrder) -> Result<Optio
             }
         }
     }
+    let after = after.as_ref().map(|after| start(view, equal, after, is_joint)).transpose()?;
     let condition = filter.as_ref().map(|filter| Condition::new(view, filter)).transpose()?;
     let is_by_groups = stretches.len() > 1;
     let within = within.as_ref();
@@ -69,7 +83,11 @@ pub(super) fn first_by_path(view: &TableView, asked: &PathOrder) -> Result<Optio
     };
     let mut best = Vec::new();
     for ((segment, index), docs) in view.segments.iter().zip(indexes).zip(selected) {
-        let of_segment = OfSegment { view: segment, index, docs, within, limit: *limit };
+        let after = after.as_ref().map(|after| StartOfSegment {
+            value: after.value.as_deref(),
+            doc: segment.segment.keys().lower_bound(&[&after.key[..], &[0]].concat()),
+        });
+        let of_segment = OfSegment { view: segment, index, docs, within, limit: *limit, after };
         match stretches[..] {
             [only] => of_segment.take(only.descending, &mut best)?,
             _ => of_segment.take_groups(equal.len(), &stretches, &mut best)?,
@@ -87,6 +105,20 @@ pub(super) fn first_by_path(view: &TableView, asked: &PathOrder) -> Result<Optio
     best.truncate(*limit);
     let keys = best.iter().map(|candidate| decode_key(&view.schema, &candidate.key));
     keys.collect::<Result<Vec<_>>>().map(Some)
+}
+
+/// The row behind which the page begins, as an index has it.
+fn start(
+    view: &TableView,
+    equal: &[PathValue],
+    after: &PathStart,
+    is_joint: bool,
+) -> Result<Start> {
+    let value = match is_joint {
+        true => joint_key(equal, &after.values),
+        false => after.values.first().and_then(sorted_key),
+    };
+    Ok(Start { value, key: encode_key(&view.schema, &after.key)? })
 }
 
 /// The selected documents of each segment; `None` if sorting them is cheaper. A walk by groups
@@ -143,6 +175,14 @@ fn compare(one: &Candidate, other: &Candidate, descending: bool) -> Ordering {
     by_value.then_with(|| one.key.cmp(&other.key))
 }
 
+/// Where the page begins in one segment.
+struct StartOfSegment<'s> {
+    /// The value of the row behind which it begins; `None` if that row has none.
+    value: Option<&'s [u8]>,
+    /// The first document behind the row among those of the same value.
+    doc: u32,
+}
+
 /// The rows of one segment.
 struct OfSegment<'v> {
     view: &'v SegmentView,
@@ -152,34 +192,37 @@ struct OfSegment<'v> {
     /// The range of their values, if known. Each of them has an entry then.
     within: Option<&'v KeyRange>,
     limit: usize,
+    /// Where the page begins; `None` at the first row.
+    after: Option<StartOfSegment<'v>>,
 }
 
 impl OfSegment<'_> {
-    /// Takes up to `limit` rows, and those equal to the last one.
+    /// Takes up to `limit` rows.
     fn take(&self, descending: bool, best: &mut Vec<Candidate>) -> Result<()> {
-        let mut taken = 0;
-        if !descending && self.within.is_none() {
-            taken += self.take_others(best, self.limit)?;
+        // The value at which the walk begins, and whether the page begins among the rows without one.
+        let (begin, is_among_others) = match &self.after {
+            Some(after) => (after.value, after.value.is_none()),
+            None => (None, false),
+        };
+        let has_others = self.within.is_none();
+        let mut page = Page::new(self, best);
+        if !descending && has_others && begin.is_none() {
+            page.taken += self.take_others(page.best, self.limit)?;
         }
-        let mut last: Option<Vec<u8>> = None;
-        let within = self.within.map_or((Bound::Unbounded, Bound::Unbounded), |(low, high)| {
-            (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice))
-        });
-        self.index.walk(within, descending, &mut |value, doc| {
-            if taken >= self.limit && last.as_deref() != Some(value) {
-                return ControlFlow::Break(());
-            }
-            if self.docs.contains(doc) {
-                taken += 1;
-                if last.as_deref() != Some(value) {
-                    last = Some(value.to_vec());
-                }
-                best.push(self.candidate(Some(value.to_vec()), doc));
-            }
-            ControlFlow::Continue(())
-        })?;
-        if descending && self.within.is_none() {
-            self.take_others(best, self.limit.saturating_sub(taken))?;
+        if !descending || !is_among_others {
+            let everything = (Bound::Unbounded, Bound::Unbounded);
+            let (low, high) = self.within.unwrap_or(&everything);
+            let (low, high) = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
+            let within = match begin {
+                None => (low, high),
+                Some(begin) if descending => (low, Bound::Included(begin)),
+                Some(begin) => (Bound::Included(begin), high),
+            };
+            page.walk(within, descending)?;
+        }
+        let left = self.limit.saturating_sub(page.taken);
+        if descending && has_others {
+            self.take_others(best, left)?;
         }
         Ok(())
     }
@@ -194,8 +237,8 @@ impl OfSegment<'_> {
     ) -> Result<()> {
         let everything = (Bound::Unbounded, Bound::Unbounded);
         let within = self.within.unwrap_or(&everything);
-        let mut page = Page { rows: self, taken: 0, last: None, is_full: false, best };
-        page.take_groups(within, leading, stretches)
+        let begin = self.after.as_ref().and_then(|after| after.value);
+        Page::new(self, best).take_groups(within, leading, stretches, begin)
     }
 
     /// Takes up to `limit` rows without a value; returns how many.
@@ -206,12 +249,22 @@ impl OfSegment<'_> {
         }
         let with = self.index.select([(Bound::Unbounded, Bound::Unbounded)])?;
         let without = self.docs.clone().subtract(&with);
+        let first = match &self.after {
+            Some(StartOfSegment { value: None, doc }) => *doc,
+            _ => 0,
+        };
         let mut taken = 0;
-        for doc in (0..documents).filter(|doc| without.contains(*doc)).take(limit) {
+        for doc in (first..documents).filter(|doc| without.contains(*doc)).take(limit) {
             best.push(self.candidate(None, doc));
             taken += 1;
         }
         Ok(taken)
+    }
+
+    /// Whether a document with this value is selected and not before the page.
+    fn is_wanted(&self, value: &[u8], doc: u32) -> bool {
+        let is_before = |after: &StartOfSegment<'_>| doc < after.doc && after.value == Some(value);
+        self.docs.contains(doc) && !self.after.as_ref().is_some_and(is_before)
     }
 
     fn candidate(&self, value: Option<Vec<u8>>, doc: u32) -> Candidate {
@@ -225,31 +278,50 @@ impl OfSegment<'_> {
 struct Page<'p, 'v> {
     rows: &'p OfSegment<'v>,
     taken: usize,
-    /// The value of the last row taken.
-    last: Option<Vec<u8>>,
+    /// The value that is being walked, and its wanted documents in the order of the walk.
+    value: Vec<u8>,
+    docs: Vec<u32>,
     /// Whether enough rows were taken.
     is_full: bool,
     best: &'p mut Vec<Candidate>,
 }
 
-impl Page<'_, '_> {
+impl<'p, 'v> Page<'p, 'v> {
+    fn new(rows: &'p OfSegment<'v>, best: &'p mut Vec<Candidate>) -> Self {
+        let (value, docs) = (Vec::new(), Vec::new());
+        Self { rows, taken: 0, value, docs, is_full: false, best }
+    }
+
     /// Takes the rows within a range in which the first `leading` paths are equal, in the order of
-    /// the remaining paths.
+    /// the remaining paths. `begin` is the value at which the page begins, if that is in the range.
     fn take_groups(
         &mut self,
         (low, high): &KeyRange,
         leading: usize,
         stretches: &[Stretch],
+        begin: Option<&[u8]>,
     ) -> Result<()> {
         let Some((first, rest)) = stretches.split_first() else { return Ok(()) };
         let index = self.rows.index;
         let (mut low, mut high) = (low.clone(), high.clone());
         if rest.is_empty() {
+            match begin {
+                Some(begin) if first.descending => high = Bound::Included(begin.to_vec()),
+                Some(begin) => low = Bound::Included(begin.to_vec()),
+                None => {}
+            }
             let within = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
-            index.walk(within, first.descending, &mut |value, doc| self.take(value, doc))?;
-            return Ok(());
+            return self.walk(within, first.descending);
         }
         let parts = leading + first.paths;
+        let begin_group = begin.and_then(|begin| first_parts(begin, parts));
+        if let Some(group) = begin_group {
+            let (from, to) = range_of_parts(group.to_vec());
+            match first.descending {
+                true => high = to,
+                false => low = from,
+            }
+        }
         while !self.is_full {
             let mut group = None;
             let within = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
@@ -258,8 +330,9 @@ impl Page<'_, '_> {
                 ControlFlow::Break(())
             })?;
             let Some(group) = group else { break };
+            let begin = begin.filter(|_| begin_group == Some(group.as_slice()));
             let range = range_of_parts(group);
-            self.take_groups(&range, parts, rest)?;
+            self.take_groups(&range, parts, rest, begin)?;
             match (first.descending, range) {
                 (true, (Bound::Included(begin), _)) => high = Bound::Excluded(begin),
                 (false, (_, Bound::Excluded(end))) => low = Bound::Included(end),
@@ -269,19 +342,41 @@ impl Page<'_, '_> {
         Ok(())
     }
 
-    fn take(&mut self, value: &[u8], doc: u32) -> ControlFlow<()> {
-        let is_new = self.last.as_deref() != Some(value);
-        if self.taken >= self.rows.limit && is_new {
-            self.is_full = true;
-            return ControlFlow::Break(());
-        }
-        if self.rows.docs.contains(doc) {
-            self.taken += 1;
-            if is_new {
-                self.last = Some(value.to_vec());
+    /// Takes the rows of the values within a range.
+    fn walk(&mut self, within: (Bound<&[u8]>, Bound<&[u8]>), descending: bool) -> Result<()> {
+        let index = self.rows.index;
+        index.walk(within, descending, &mut |value, doc| {
+            if self.value != value {
+                self.end_value(descending);
+                self.value.clear();
+                self.value.extend_from_slice(value);
             }
-            self.best.push(self.rows.candidate(Some(value.to_vec()), doc));
+            // Walked backwards, the documents of one value come in reverse order: the first come last.
+            let taken = self.taken + if descending { 0 } else { self.docs.len() };
+            if taken >= self.rows.limit {
+                return ControlFlow::Break(());
+            }
+            if self.rows.is_wanted(value, doc) {
+                self.docs.push(doc);
+            }
+            ControlFlow::Continue(())
+        })?;
+        self.end_value(descending);
+        Ok(())
+    }
+
+    /// Takes the first documents of the value.
+    fn end_value(&mut self, descending: bool) {
+        if descending {
+            self.docs.reverse();
         }
-        ControlFlow::Continue(())
+        let left = self.rows.limit.saturating_sub(self.taken);
+        let value = &self.value;
+        let rows = self.rows;
+        let taken = self.docs.iter().take(left);
+        self.best.extend(taken.map(|doc| rows.candidate(Some(value.clone()), *doc)));
+        self.taken += self.docs.len().min(left);
+        self.docs.clear();
+        self.is_full = self.taken >= self.rows.limit;
     }
 }

@@ -20,7 +20,7 @@ pub use filter::{Comparison, Filter, Literal};
 pub(crate) use parts::is_united;
 pub use parts::{MAX_PARTS, united_name, united_names};
 pub(crate) use path::{FIRST_PATH_TEXTS, NO_TEXT};
-pub use path::{PATH_TEXTS, PathDef, PathTest, PathValue, texts_tell};
+pub use path::{PATH_TEXTS, PathDef, PathPlace, PathTest, PathValue, texts_tell};
 pub(crate) use synonyms::Synonyms;
 pub use text_order::register_text_key;
 pub(crate) use text_order::text_order;

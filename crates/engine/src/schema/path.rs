@@ -128,6 +128,19 @@ pub enum PathValue {
     Text(String),
 }
 
+/// What an order by paths sees of a document at a path.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PathPlace {
+    /// There is no value.
+    Missing,
+    /// The value is a scalar.
+    Scalar(PathValue),
+    /// The value is an array. All are equal.
+    Array,
+    /// The value is an object. All are equal.
+    Object,
+}
+
 /// A condition on the values at a path. At an array its elements are values too. It holds if it holds for one of the
 /// values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -22,6 +22,8 @@ pub const ZERO_TIMESTAMP_MICROS: i64 = -62_167_219_200_000_001;
 pub(crate) const TIMESTAMP_RANGE_MICROS: RangeInclusive<i64> =
     ZERO_TIMESTAMP_MICROS..=253_402_300_799_999_999;
 
+/// No text of an instant has more bytes.
+const LONGEST_INSTANT: usize = 64;
 const ZERO_DATE: Date = Date { year: 0, month: 0, day: 0 };
 
 /// A calendar date as in MySQL: parts may be zero (`2024-00-00`, `0000-00-00`).
@@ -94,6 +96,19 @@ impl DateTime {
     /// Parses a date with or without a time of day, and without an offset.
     pub fn parse(text: &str) -> Option<Self> {
         parse_date_time(text)
+    }
+
+    /// Parses an ISO 8601 date, or a date and a time of day with or without `Z` or an offset, into an instant in
+    /// microseconds; UTC without an offset. `None` for other texts, and for dates that no calendar has.
+    pub fn parse_instant(text: &str) -> Option<i64> {
+        // Most texts are none.
+        if !text.as_bytes().first().is_some_and(u8::is_ascii_digit) || text.len() > LONGEST_INSTANT
+        {
+            return None;
+        }
+        let date = parse_date(text.get(..10)?)?;
+        let is_of_calendar = Date::from_epoch_days(date.to_epoch_days()?) == Some(date);
+        if is_of_calendar { parse_timestamp(text) } else { None }
     }
 
     /// Parses seconds since 1970 into an instant in microseconds.
@@ -311,6 +326,26 @@ mod tests {
         let rounded =
             parse_date_time("2024-02-29 23:59:59.9999996").map(|moment| moment.to_string());
         assert_eq!(rounded.as_deref(), Some("2024-03-01 00:00:00"));
+    }
+
+    #[test]
+    fn instants_are_dates_of_the_calendar() {
+        let midnight = parse_timestamp("2024-02-29").unwrap();
+        for text in ["2024-02-29", "2024-02-29T00:00:00Z", "2024-02-28T23:00-01:00"] {
+            assert_eq!(DateTime::parse_instant(text), Some(midnight), "{text:?}");
+        }
+        for text in [
+            "2023-02-29",
+            "2024-02-30T00:00:00Z",
+            "2024-00-00",
+            "0000-00-00",
+            "2024-02",
+            "",
+            "x",
+            "5",
+        ] {
+            assert_eq!(DateTime::parse_instant(text), None, "{text:?}");
+        }
     }
 
     #[test]

@@ -4,8 +4,9 @@
 use std::{cmp::Ordering, collections::BTreeMap, ops::Bound, sync::Arc};
 
 use remora_engine::{
-    Change, ChangeBatch, ColumnDef, ColumnType, Database, Definition, Filter, PathDef, PathOrder,
-    PathTest, PathValue, Schema, Selection, TableChanges, Value, walk_path,
+    Change, ChangeBatch, ColumnDef, ColumnType, Database, Definition, Filter, KeyValues, PathDef,
+    PathOrder, PathPlace, PathStart, PathTest, PathValue, Schema, Selection, TableChanges, Value,
+    walk_path,
 };
 use serde_json::{Value as Json, json};
 
@@ -243,16 +244,20 @@ impl Notes {
     }
 
     fn compare_order(&self, paths: &[Vec<String>], equal: Vec<PathValue>, descending: &[bool]) {
-        let found = self.database.reader().first_by_path(&PathOrder {
-            table: NOTES.to_owned(),
-            column: "doc".to_owned(),
-            paths: paths.to_vec(),
-            equal: equal.clone(),
-            filter: None,
-            descending: descending.to_vec(),
-            limit: 7,
-        });
-        let Some(found) = found.unwrap() else {
+        let page = |after: Option<PathStart>| {
+            let order = PathOrder {
+                table: NOTES.to_owned(),
+                column: "doc".to_owned(),
+                paths: paths.to_vec(),
+                equal: equal.clone(),
+                filter: None,
+                descending: descending.to_vec(),
+                after,
+                limit: 7,
+            };
+            self.database.reader().first_by_path(&order).unwrap()
+        };
+        let Some(first_page) = page(None) else {
             assert!(!self.plain, "documents without arrays have one combination each");
             return;
         };
@@ -282,11 +287,37 @@ impl Notes {
             });
             by.fold(Ordering::Equal, Ordering::then).then(one_id.cmp(other_id))
         });
+        let keys = |page: Vec<KeyValues>| page.into_iter().map(|key| key.to_vec());
+        let mut found: Vec<Vec<Value>> = keys(first_page).collect();
+        // The pages behind it, each behind the last row of the page before.
+        while !found.is_empty() && found.len() < expected.len() && found.len().is_multiple_of(7) {
+            let Some((id, document)) = expected.get(found.len() - 1) else { break };
+            let sorted = paths.iter().skip(equal.len());
+            let values = sorted.map(|path| place(first(document, path))).collect();
+            let start = PathStart { values, key: KeyValues::from_iter([Value::Int(**id)]) };
+            found.extend(keys(page(Some(start)).unwrap()));
+        }
         let expected: Vec<Vec<Value>> =
-            expected.iter().take(7).map(|(id, _)| vec![Value::Int(**id)]).collect();
-        let found: Vec<Vec<Value>> = found.into_iter().map(|key| key.to_vec()).collect();
+            expected.iter().map(|(id, _)| vec![Value::Int(**id)]).collect();
         assert_eq!(found, expected, "{paths:?} {equal:?} {descending:?}");
     }
+}
+
+/// What an order sees of a value.
+fn place(value: Option<Json>) -> PathPlace {
+    let Some(value) = value else { return PathPlace::Missing };
+    PathPlace::Scalar(match &value {
+        Json::Null => PathValue::Null,
+        Json::Bool(truth) => PathValue::Bool(*truth),
+        Json::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(number), _) => PathValue::Int(number),
+            (_, Some(number)) => PathValue::Uint(number),
+            _ => PathValue::Float(number.as_f64().unwrap()),
+        },
+        Json::String(text) => PathValue::Text(text.clone()),
+        Json::Array(_) => return PathPlace::Array,
+        Json::Object(_) => return PathPlace::Object,
+    })
 }
 
 #[test]

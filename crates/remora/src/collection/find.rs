@@ -1,26 +1,22 @@
 //! Finds documents by their content.
 
-use std::{cmp::Ordering, marker::PhantomData, sync::Arc};
+use std::{marker::PhantomData, sync::Arc};
 
-use remora_engine::{
-    Filter as EngineFilter, KeyValues, PathDef, PathOrder, Reader, ScanRequest, Selection, Value,
-};
+use remora_engine::{Filter as EngineFilter, KeyValues, PathStart, Reader, Value};
 use serde::de::DeserializeOwned;
-use serde_json::Value as Json;
 
 use super::{
-    BATCH_ROWS, DOC, DOC_PLACE, Document, DocumentId, FindPlan, IndexKind, Moment, each_document,
-    indexes::shown, other_row, parse, read,
+    DOC_PLACE, Document, DocumentId, FindPlan, IndexKind, Moment, PathFacet, cursor::SortPlace,
+    facets::Tally, fields::KeptFields, indexes::shown, other_row, parse, prepared::PreparedFind,
 };
 use crate::{
-    Error, Field, Filter, IntoFilter, Result, field,
-    filter::{
-        Condition, PathFilter, ReadyPath, constrains, equal_value, first_at, matches, order,
-        path_filter,
-    },
+    Error, Field, Filter, IntoFilter, Paths, Result, field,
+    filter::{Condition, check_depth, matches},
     handle::Handle,
 };
 
+/// The default number of values of a facet.
+const DEFAULT_FACET: usize = 100;
 /// How many candidates beyond the page are kept before the worst are dropped.
 const SLACK: usize = 1_024;
 
@@ -34,6 +30,9 @@ pub struct Find<K: DocumentId = i64> {
     sort: Vec<(Field, bool)>,
     limit: usize,
     offset: usize,
+    after: Option<String>,
+    fields: Option<KeptFields>,
+    facets: Vec<(Field, usize)>,
     wrong: Option<Error>,
     /// The moment at which it reads; `None` means the time of execution.
     at: Option<Reader>,
@@ -47,12 +46,27 @@ pub struct FoundDocuments<K: DocumentId = i64> {
     pub total: u64,
     /// The documents of the page.
     pub documents: Vec<Document<K>>,
+    /// The facets, in the order in which they were requested.
+    pub facets: Vec<PathFacet>,
+    /// The argument of [`Find::after`] for the next page; `None` if the page is empty, or if the
+    /// sort values of its last document take more than 700 KiB.
+    pub cursor: Option<String>,
 }
 
-/// A document that satisfies the filter, with its sort values.
+/// A document that satisfies the filter, with its place in the order.
 struct Candidate<K: DocumentId> {
-    keys: Vec<Option<Json>>,
+    place: SortPlace<K>,
     document: Document<K>,
+}
+
+/// Which of the documents that satisfy the filter are returned, and what of them.
+struct Page<K: DocumentId> {
+    sort: Vec<(Field, bool)>,
+    /// The place behind which the page begins.
+    start: Option<SortPlace<K>>,
+    limit: usize,
+    offset: usize,
+    fields: Option<KeptFields>,
 }
 
 impl<K: DocumentId> Find<K> {
@@ -65,6 +79,9 @@ impl<K: DocumentId> Find<K> {
             sort,
             limit: usize::MAX,
             offset: 0,
+            after: None,
+            fields: None,
+            facets: Vec::new(),
             wrong: None,
             at: None,
             ids: PhantomData,
@@ -110,9 +127,85 @@ impl<K: DocumentId> Find<K> {
         self
     }
 
-    /// Skips this many documents.
+    /// Skips this many documents. For deep pages [`Find::after`] is cheaper.
     pub fn offset(mut self, documents: usize) -> Self {
         self.offset = documents;
+        self
+    }
+
+    /// Continues behind the page that had this [`FoundDocuments::cursor`], in the same order. A
+    /// cursor is a place in the order, so no document is missed or repeated because others come, go
+    /// or are equal in the order. Each page is as of its own moment, unless [`Find::at`] says one.
+    /// Cost: that of a first page, if an index has the order; otherwise all documents found are
+    /// read for each page.
+    ///
+    /// ```
+    /// let db = remora::Database::in_memory()?;
+    /// let books = db.collection("books")?;
+    /// books.insert_many((0..5).map(|n| serde_json::json!({"year": 1990 + n % 2})))?;
+    /// let (mut found, mut cursor) = (0, None::<String>);
+    /// loop {
+    ///     let mut page = books.all().sort_by_desc("year").limit(2);
+    ///     if let Some(cursor) = &cursor {
+    ///         page = page.after(cursor);
+    ///     }
+    ///     let page = page.run()?;
+    ///     found += page.documents.len();
+    ///     cursor = page.cursor;
+    ///     if cursor.is_none() {
+    ///         break;
+    ///     }
+    /// }
+    /// assert_eq!(found, 5);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    pub fn after(mut self, cursor: &str) -> Self {
+        self.after = Some(cursor.to_owned());
+        self
+    }
+
+    /// Returns only the values at these paths, with the objects and arrays around them: of
+    /// `{"a": {"b": 1, "c": 2}}` the path `a.b` leaves `{"a": {"b": 1}}`. A path leads into each
+    /// element of an array, a number to one of them; elements without such a value are left out.
+    /// Cost: documents are read whole, and only what is left is kept in memory.
+    ///
+    /// ```
+    /// let db = remora::Database::in_memory()?;
+    /// let orders = db.collection("orders")?;
+    /// orders.insert_json(r#"{"items": [{"sku": "x", "qty": 1}, {"sku": "y"}], "note": "…"}"#)?;
+    /// let found = orders.all().fields(["items.sku"]).run()?;
+    /// assert_eq!(found.documents[0].doc, serde_json::json!({"items": [{"sku": "x"}, {"sku": "y"}]}));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    pub fn fields(mut self, paths: impl Into<Paths>) -> Self {
+        self.fields = Some(KeptFields::new(paths.into()));
+        self
+    }
+
+    /// Adds the hundred most frequent values at a path among all documents that satisfy the filter,
+    /// regardless of the page.
+    ///
+    /// ```
+    /// let db = remora::Database::in_memory()?;
+    /// let books = db.collection("books")?;
+    /// for text in [r#"{"tags": ["sea", "ice", "sea"]}"#, r#"{"tags": "sea"}"#, "{}"] {
+    ///     books.insert_json(text)?;
+    /// }
+    /// let found = books.all().facet("tags").limit(0).run()?;
+    /// assert_eq!(found.facets[0].values, [("sea".into(), 2), ("ice".into(), 1)]);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    pub fn facet(self, path: impl Into<Field>) -> Self {
+        self.facet_of(path, DEFAULT_FACET)
+    }
+
+    /// Adds this many of the most frequent values at a path: nulls, booleans, numbers and texts, also
+    /// the elements of arrays. A document counts once for each of its distinct values. Counts are
+    /// exact. Cost: each value in the index of the path is read, and no document, if the path has an index
+    /// of its own and indexes answer the filter exactly or there is none; otherwise, or if few documents
+    /// are found, these are read.
+    pub fn facet_of(mut self, path: impl Into<Field>, values: usize) -> Self {
+        self.facets.push((path.into(), values));
         self
     }
 
@@ -122,38 +215,34 @@ impl<K: DocumentId> Find<K> {
     /// in each document.
     ///
     /// # Errors
-    /// [`Error::Request`] if the filter is wrong, [`Error::NotFound`] if the collection was dropped,
+    /// [`Error::Request`] if the filter or the cursor is wrong, [`Error::NotFound`] if the collection
+    /// was dropped, [`Error::Busy`] if the distinct values of a facet take more than 256 MiB,
     /// [`Error::Corrupt`], [`Error::Io`] or [`Error::Closed`] if it cannot be read.
     pub fn run(mut self) -> Result<FoundDocuments<K>> {
-        let wanted = self.limit.saturating_add(self.offset);
-        let (mut kept, mut total) = (Vec::new(), 0_u64);
         let asked = self.asked()?;
-        let sort = std::mem::take(&mut self.sort);
-        if sort.is_empty() && asked.is_exact() {
-            let mut documents = Vec::new();
-            asked.documents(Some(wanted as u64), &mut |document| documents.push(document))?;
-            documents.drain(..self.offset.min(documents.len()));
-            return Ok(FoundDocuments { total: asked.count()?, documents });
-        }
-        if let Some((_, page)) = asked.first(&sort, wanted)? {
-            let page = page.iter().skip(self.offset).map(|key| asked.document(key));
-            let documents = page.collect::<Result<_>>()?;
-            return Ok(FoundDocuments { total: asked.count()?, documents });
-        }
-        asked.matching(&mut |document: Document<K>| {
-            total += 1;
-            if sort.is_empty() && kept.len() >= wanted {
-                return;
+        let page = self.page()?;
+        let facets = std::mem::take(&mut self.facets).into_iter();
+        let mut tallies: Vec<Tally> =
+            facets.map(|(path, values)| Tally::new(path, values)).collect();
+        tallies.iter_mut().try_for_each(|tally| tally.ask_index(&asked))?;
+        let (total, candidates) = match page.by_index(&asked)? {
+            Some(candidates) => {
+                if tallies.iter().any(Tally::is_open) {
+                    asked.matching(None, &mut |document: Document<K>| {
+                        tallies.iter_mut().try_for_each(|tally| tally.add(&document.doc))
+                    })?;
+                }
+                (asked.count()?, candidates)
             }
-            let key = |(path, _): &(Field, bool)| first_at(path, &document.doc).cloned();
-            kept.push(Candidate { keys: sort.iter().map(key).collect(), document });
-            if !sort.is_empty() && kept.len() / 2 > wanted.saturating_add(SLACK) {
-                keep_best(&mut kept, wanted, &sort);
-            }
-        })?;
-        keep_best(&mut kept, wanted, &sort);
-        let page = kept.into_iter().skip(self.offset).map(|candidate| candidate.document);
-        Ok(FoundDocuments { total, documents: page.collect() })
+            None => page.by_reading(&asked, &mut tallies)?,
+        };
+        let last = candidates.last().map(|candidate| &candidate.place);
+        Ok(FoundDocuments {
+            total,
+            cursor: last.and_then(|place| place.to_cursor(&self.collection, &page.sort)),
+            documents: candidates.into_iter().map(|candidate| candidate.document).collect(),
+            facets: tallies.into_iter().map(Tally::finish).collect(),
+        })
     }
 
     /// Executes the search and deserializes the documents.
@@ -164,7 +253,7 @@ impl<K: DocumentId> Find<K> {
         self.run()?.documents.iter().map(Document::deserialize).collect()
     }
 
-    /// The exact number of matching documents.
+    /// The exact number of matching documents, regardless of the page.
     ///
     /// # Errors
     /// Those of [`Find::run`].
@@ -174,7 +263,10 @@ impl<K: DocumentId> Find<K> {
             return asked.count();
         }
         let mut total = 0;
-        asked.matching(&mut |_: Document<K>| total += 1)?;
+        asked.matching(None, &mut |_: Document<K>| {
+            total += 1;
+            Ok(())
+        })?;
         Ok(total)
     }
 
@@ -190,17 +282,19 @@ impl<K: DocumentId> Find<K> {
             return Ok(found.documents.into_iter().map(|document| document.id).collect());
         }
         let asked = self.asked()?;
-        let wanted = self.limit.saturating_add(self.offset);
+        let page = self.page()?;
+        let (wanted, start) = (page.wanted(), page.start_id());
         let mut ids = Vec::new();
         match asked.is_exact() {
-            true => ids = asked.into_ids(wanted as u64)?,
-            false => asked.matching(&mut |document: Document<K>| {
+            true => ids = asked.ids(start, wanted)?,
+            false => asked.matching(start, &mut |document: Document<K>| {
                 if ids.len() < wanted {
                     ids.push(document.id);
                 }
+                Ok(())
             })?,
         }
-        ids.drain(..self.offset.min(ids.len()));
+        ids.drain(..page.offset.min(ids.len()));
         Ok(ids)
     }
 
@@ -233,11 +327,10 @@ impl<K: DocumentId> Find<K> {
             return Err(Error::request("documents are visited by id: leave the order out").into());
         }
         let asked = self.asked()?;
-        let condition = if asked.is_exact() { None } else { asked.condition.as_ref() };
-        let (mut passed, mut left) = (0, self.limit);
-        let scan =
-            asked.reader.scan(asked.request(vec![0, DOC_PLACE], None)).map_err(Error::from)?;
-        for batch in scan {
+        let page = self.page()?;
+        let (mut passed, mut left) = (0, page.limit);
+        let request = asked.request(vec![0, DOC_PLACE], page.start_id(), None);
+        for batch in asked.reader.scan(request).map_err(Error::from)? {
             asked.reader.ending().check().map_err(Error::from)?;
             let batch = batch.map_err(Error::from)?;
             for place in 0..batch.rows {
@@ -246,20 +339,26 @@ impl<K: DocumentId> Find<K> {
                     return Err(other_row().into());
                 };
                 let id = K::of(&id).ok_or_else(other_row)?;
-                if let Some(condition) = condition
+                if let Some(condition) = asked.open_condition()
                     && !matches(condition, &parse(id.given(), &text)?)
                 {
                     continue;
                 }
                 passed += 1;
-                if passed <= self.offset {
+                if passed <= page.offset {
                     continue;
                 }
                 if left == 0 {
                     return Ok(());
                 }
                 left -= 1;
-                visit(id, &text)?;
+                match &page.fields {
+                    Some(fields) => {
+                        let document = fields.keep(parse(id.given(), &text)?);
+                        visit(id, &document.to_string())?;
+                    }
+                    None => visit(id, &text)?,
+                }
             }
         }
         Ok(())
@@ -277,7 +376,7 @@ impl<K: DocumentId> Find<K> {
             plan.is_exact = path_filter.is_exact;
         }
         if self.limit < usize::MAX
-            && let Some((index, _)) = asked.first(&self.sort, 0)?
+            && let Some((index, _)) = asked.first(&self.sort, None, 0)?
         {
             plan.order = Some(shown(IndexKind::Values, index.paths()));
         }
@@ -297,154 +396,94 @@ impl<K: DocumentId> Find<K> {
                 Some(Condition::And(all.map(|filter| filter.0).collect()))
             }
         };
+        if let Some(condition) = &condition {
+            check_depth(condition)?;
+        }
         let reader = self.at.take().unwrap_or_else(|| self.handle.engine.reader());
-        let schema = reader.schema(&self.collection)?;
-        let ready = match schema.paths.is_empty() {
-            true => Vec::new(),
-            false => reader.ready_paths(&self.collection)?,
-        };
-        let mut indexes = Vec::with_capacity(ready.len());
-        for place in ready {
-            let path = schema.paths.get(place).filter(|path| path.column == DOC_PLACE);
-            let Some(path) = path else { continue };
-            // Finding out whether an index is complete looks at every segment, so only do it for
-            // indexes that the condition uses.
-            let is_asked = || condition.as_ref().is_some_and(|it| constrains(it, &path.names));
-            let is_whole = !path.is_joint()
-                || is_asked() && reader.has_all_combinations(&self.collection, place)?;
-            indexes.push(ReadyPath { path, is_whole });
-        }
-        let path_filter = condition.as_ref().and_then(|it| path_filter(it, DOC, &indexes));
-        let orders = indexes.iter().map(|index| index.path).filter(|path| !path.texts);
-        let orders: Vec<PathDef> = match self.sort.is_empty() {
-            true => Vec::new(),
-            false => orders.cloned().collect(),
-        };
-        let collection = Arc::clone(&self.collection);
-        Ok(PreparedFind { reader, collection, condition, path_filter, orders })
+        let needs_indexes = !self.sort.is_empty() || !self.facets.is_empty();
+        PreparedFind::new(reader, Arc::clone(&self.collection), condition, needs_indexes)
+    }
+
+    fn page(&mut self) -> Result<Page<K>> {
+        let sort = std::mem::take(&mut self.sort);
+        let start = self.after.take();
+        let start = start
+            .map(|cursor| SortPlace::of_cursor(&cursor, &self.collection, &sort))
+            .transpose()?;
+        let (limit, offset) = (self.limit, self.offset);
+        Ok(Page { sort, start, limit, offset, fields: self.fields.take() })
     }
 }
 
-/// A search, prepared to read at one moment.
-struct PreparedFind {
-    reader: Reader,
-    collection: Arc<str>,
-    condition: Option<Condition>,
-    /// The part of the condition that indexes answer.
-    path_filter: Option<PathFilter>,
-    /// The indexes that can provide an order, if one is requested.
-    orders: Vec<PathDef>,
-}
+impl<K: DocumentId> Page<K> {
+    /// How many documents from the start on are needed.
+    fn wanted(&self) -> usize {
+        self.limit.saturating_add(self.offset)
+    }
 
-impl PreparedFind {
-    /// Whether the indexes answer the condition exactly, so that no document has to be tested.
-    fn is_exact(&self) -> bool {
-        match (&self.condition, &self.path_filter) {
-            (None, _) => true,
-            (Some(_), path_filter) => path_filter.as_ref().is_some_and(|it| it.is_exact),
+    /// The id behind which a page in the order of ids begins.
+    fn start_id(&self) -> Option<&K> {
+        self.start.as_ref().map(|start| &start.id)
+    }
+
+    /// The documents, if only these have to be read.
+    fn by_index(&self, asked: &PreparedFind) -> Result<Option<Vec<Candidate<K>>>> {
+        if self.wanted() == 0 && asked.is_exact() {
+            return Ok(Some(Vec::new()));
         }
-    }
-
-    fn filter(&self) -> Option<EngineFilter> {
-        self.path_filter.as_ref().map(|it| it.filter.clone())
-    }
-
-    /// The number of documents that the indexes find.
-    fn count(&self) -> Result<u64> {
-        let (table, filter) = (self.collection.to_string(), self.filter());
-        Ok(self.reader.count(&Selection { table, filter, ..Selection::default() })?.count)
-    }
-
-    /// The keys of the first documents in a sort order, and the index that provides it; `None` if
-    /// none does.
-    fn first(
-        &self,
-        sort: &[(Field, bool)],
-        wanted: usize,
-    ) -> Result<Option<(&PathDef, Vec<KeyValues>)>> {
-        if !self.is_exact() || wanted == usize::MAX {
+        if self.sort.is_empty() && asked.is_exact() {
+            let documents = asked.documents(self.start_id(), self.wanted())?;
+            let page = documents.into_iter().skip(self.offset);
+            return Ok(Some(page.map(|document| self.candidate(document)).collect()));
+        }
+        let start: Option<PathStart> = self.start.as_ref().map(SortPlace::to_start);
+        let Some((_, keys)) = asked.first(&self.sort, start.as_ref(), self.wanted())? else {
             return Ok(None);
-        }
-        for index in &self.orders {
-            let Some(order) = self.order_by(index, sort, wanted) else { continue };
-            if let Some(keys) = self.reader.first_by_path(&order)? {
-                return Ok(Some((index, keys)));
-            }
-        }
-        Ok(None)
+        };
+        let document = |key: &KeyValues| Ok(self.candidate(asked.document(key)?));
+        keys.iter().skip(self.offset).map(document).collect::<Result<_>>().map(Some)
     }
 
-    /// The sort order by this index. Its last paths must be the sorted ones, and each path before
-    /// them must lead to one value that the condition requires.
-    fn order_by(&self, index: &PathDef, sort: &[(Field, bool)], limit: usize) -> Option<PathOrder> {
-        let paths: Vec<Vec<String>> = index.paths().map(<[String]>::to_vec).collect();
-        let (leading, behind) = paths.split_at(paths.len().checked_sub(sort.len())?);
-        let mut ordered = behind.iter().zip(sort);
-        if sort.is_empty() || !ordered.all(|(names, (field, _))| *names == field.parts) {
-            return None;
-        }
-        let equal = leading.iter().map(|names| equal_value(self.condition.as_ref()?, names));
-        Some(PathOrder {
-            table: self.collection.to_string(),
-            column: DOC.to_owned(),
-            equal: equal.collect::<Option<_>>()?,
-            filter: self.filter(),
-            descending: sort.iter().map(|(_, descending)| *descending).collect(),
-            limit,
-            paths,
-        })
-    }
-
-    /// The document with a key that exists at this moment.
-    fn document<K: DocumentId>(&self, key: &[Value]) -> Result<Document<K>> {
-        read(&self.reader.get(&self.collection, key)?.ok_or_else(other_row)?)
-    }
-
-    /// Visits the documents that satisfy the condition, by id.
-    fn matching<K: DocumentId>(&self, visit: &mut dyn FnMut(Document<K>)) -> Result<()> {
-        let is_exact = self.is_exact();
-        self.documents(None, &mut |document: Document<K>| {
-            let holds = |condition| matches(condition, &document.doc);
-            if is_exact || self.condition.as_ref().is_none_or(holds) {
-                visit(document);
-            }
-        })
-    }
-
-    /// The first ids that the indexes find.
-    fn into_ids<K: DocumentId>(mut self, limit: u64) -> Result<Vec<K>> {
-        let filter = self.path_filter.take().map(|it| it.filter);
-        let request = ScanRequest { filter, ..self.request(vec![0], Some(limit)) };
-        let mut ids = Vec::new();
-        for batch in self.reader.scan(request)? {
-            self.reader.ending().check()?;
-            let batch = batch?;
-            for place in 0..batch.rows {
-                let id = batch.columns.first().map(|column| column.value(place));
-                ids.push(id.and_then(|id| K::of(&id)).ok_or_else(other_row)?);
-            }
-        }
-        Ok(ids)
-    }
-
-    /// Visits the first documents that the indexes find, by id.
-    fn documents<K: DocumentId>(
+    /// How many documents satisfy the condition, and those of the page, after reading all that the
+    /// indexes leave. Each is counted.
+    fn by_reading(
         &self,
-        limit: Option<u64>,
-        visit: &mut dyn FnMut(Document<K>),
-    ) -> Result<()> {
-        each_document(&self.reader, self.request(vec![0, DOC_PLACE], limit), visit)
+        asked: &PreparedFind,
+        tallies: &mut [Tally],
+    ) -> Result<(u64, Vec<Candidate<K>>)> {
+        let wanted = self.wanted();
+        let (mut kept, mut total) = (Vec::new(), 0_u64);
+        asked.matching(None, &mut |document: Document<K>| {
+            total += 1;
+            tallies.iter_mut().try_for_each(|tally| tally.add(&document.doc))?;
+            if wanted == 0 || self.sort.is_empty() && kept.len() >= wanted {
+                return Ok(());
+            }
+            let place = SortPlace::of(&document.doc, &document.id, &self.sort);
+            if self.start.as_ref().is_some_and(|start| place.compare(start, &self.sort).is_le()) {
+                return Ok(());
+            }
+            kept.push(Candidate { place, document: self.reduced(document) });
+            if !self.sort.is_empty() && kept.len() / 2 > wanted.saturating_add(SLACK) {
+                keep_best(&mut kept, wanted, &self.sort);
+            }
+            Ok(())
+        })?;
+        keep_best(&mut kept, wanted, &self.sort);
+        kept.drain(..self.offset.min(kept.len()));
+        Ok((total, kept))
     }
 
-    fn request(&self, columns: Vec<usize>, limit: Option<u64>) -> ScanRequest {
-        ScanRequest {
-            table: self.collection.to_string(),
-            filter: self.filter(),
-            columns,
-            batch_rows: BATCH_ROWS,
-            in_key_order: true,
-            limit,
-            ..ScanRequest::default()
+    fn candidate(&self, document: Document<K>) -> Candidate<K> {
+        let place = SortPlace::of(&document.doc, &document.id, &self.sort);
+        Candidate { place, document: self.reduced(document) }
+    }
+
+    /// The document with the requested fields.
+    fn reduced(&self, document: Document<K>) -> Document<K> {
+        match &self.fields {
+            Some(fields) => Document { id: document.id, doc: fields.keep(document.doc) },
+            None => document,
         }
     }
 }
@@ -475,17 +514,7 @@ fn paths_of(filter: &EngineFilter, paths: &mut Vec<String>) {
 /// Sorts the candidates and keeps the first ones.
 fn keep_best<K: DocumentId>(kept: &mut Vec<Candidate<K>>, wanted: usize, sort: &[(Field, bool)]) {
     if !sort.is_empty() {
-        kept.sort_by(|a, b| compare(a, b, sort));
+        kept.sort_by(|a, b| a.place.compare(&b.place, sort));
     }
     kept.truncate(wanted);
-}
-
-fn compare<K: DocumentId>(a: &Candidate<K>, b: &Candidate<K>, sort: &[(Field, bool)]) -> Ordering {
-    let keys = a.keys.iter().zip(&b.keys).zip(sort);
-    let ordered = keys.map(|((a, b), (_, descending))| {
-        let order = order(a.as_ref(), b.as_ref());
-        if *descending { order.reverse() } else { order }
-    });
-    let mut unequal = ordered.filter(|order| order.is_ne());
-    unequal.next().unwrap_or_else(|| a.document.id.cmp(&b.document.id))
 }

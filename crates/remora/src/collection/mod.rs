@@ -1,11 +1,16 @@
 //! Collections: JSON documents with generated or given ids.
 
+mod changes;
+mod cursor;
+mod facets;
+mod fields;
 mod find;
 mod id;
 mod indexes;
 mod merge_patch;
 mod moment;
 mod patch;
+mod prepared;
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -17,6 +22,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value as Json;
 use xxhash_rust::xxh3::xxh3_64;
 
+pub use facets::PathFacet;
 pub use find::{Find, FoundDocuments};
 pub use id::DocumentId;
 pub use indexes::{FindPlan, IndexKind, PathIndex};
@@ -389,6 +395,26 @@ impl<K: DocumentId> Collection<K> {
         Ok(documents)
     }
 
+    /// At most `limit` ids in their order, after the id `after`, as [`Collection::page`] has the documents. Cost: some
+    /// 100 ns for each; reads no document.
+    ///
+    /// ```
+    /// let db = remora::Database::in_memory()?;
+    /// let books = db.keyed_collection("books")?;
+    /// books.upsert_many(["a", "b", "c"].map(|id| (id, 1)))?;
+    /// assert_eq!(books.ids(Some("a"), 10)?, ["b", "c"]);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Collection::get`].
+    pub fn ids(&self, after: Option<K::Given<'_>>, limit: usize) -> Result<Vec<K>> {
+        let after = after.map(K::sought);
+        let after = after.as_ref().map(std::slice::from_ref);
+        let keys = self.handle.engine.reader().keys_after(&self.name, after, limit)?;
+        keys.iter().map(|key| key.first().and_then(K::of).ok_or_else(other_row)).collect()
+    }
+
     /// The collection as of now, unaffected by later writes.
     pub fn now(&self) -> Moment<K> {
         Moment::of(self.handle.engine.reader(), &self.name)
@@ -505,11 +531,11 @@ pub(crate) fn row(id: Value, text: String) -> Vec<Value> {
     vec![id, Value::Json(text.into())]
 }
 
-/// Visits the documents that a scan of both columns returns.
+/// Visits the documents that a scan of both columns returns. The first error of `visit` ends it.
 fn each_document<K: DocumentId>(
     reader: &Reader,
     request: ScanRequest,
-    visit: &mut dyn FnMut(Document<K>),
+    visit: &mut dyn FnMut(Document<K>) -> Result<()>,
 ) -> Result<()> {
     for batch in reader.scan(request)? {
         reader.ending().check()?;
@@ -517,7 +543,7 @@ fn each_document<K: DocumentId>(
         for place in 0..batch.rows {
             let values: Vec<Value> =
                 batch.columns.iter().map(|column| column.value(place)).collect();
-            visit(read(&values)?);
+            visit(read(&values)?)?;
         }
     }
     Ok(())

@@ -34,6 +34,11 @@ pub(crate) fn of_table(condition: &Condition, schema: &Schema) -> Result<EngineF
                 "MATCHES searches documents of collections: search a table with Table::search";
             return Err(Error::request(message));
         }
+        Condition::Has(..) => {
+            return Err(Error::request(
+                "HAS is of arrays in documents, which a table's columns are not",
+            ));
+        }
         Condition::And(parts) => EngineFilter::And(all(parts)?),
         Condition::Or(parts) => EngineFilter::Or(all(parts)?),
         Condition::Not(inner) => EngineFilter::Not(Box::new(of_table(inner, schema)?)),

@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
-use remora_engine::{Decimal, PATH_TEXTS, Value, walk_path};
+use remora_engine::{DateTime, Decimal, PATH_TEXTS, Value, walk_path};
 use serde_json::{Number, Value as Json};
 
-use super::{Condition, Field, Test};
+use super::{Condition, Field, Test, dates::instant};
 
 /// Whether the condition holds for the document. The document is walked once for each part of the condition.
 pub(crate) fn matches(condition: &Condition, document: &Json) -> bool {
@@ -29,6 +29,14 @@ pub(crate) fn matches(condition: &Condition, document: &Json) -> bool {
         Condition::Exists(field) => any(field, document, &mut |_| true),
         Condition::IsNull(field) => any(field, document, &mut Json::is_null),
         Condition::Matches(fields, text) => holds_text(fields, document, text),
+        Condition::Has(field, inner) => {
+            walk_path(&field.parts, document, &mut |found| match found {
+                Json::Array(elements) => {
+                    elements.iter().any(|element| !element.is_array() && matches(inner, element))
+                }
+                one => matches(inner, one),
+            })
+        }
         Condition::And(parts) => parts.iter().all(|part| matches(part, document)),
         Condition::Or(parts) => parts.iter().any(|part| matches(part, document)),
         Condition::Not(inner) => !matches(inner, document),
@@ -84,10 +92,10 @@ fn compare(found: &Json, literal: &Value) -> Option<Ordering> {
         (Json::Number(number), Value::Decimal(decimal)) => compare_with_decimal(number, decimal),
         (Json::Number(number), _) => compare_numbers(number, &number_of(literal)?),
         (Json::String(text), Value::Text(other)) => Some((**text).cmp(other)),
-        (
-            Json::String(text),
-            Value::Date(_) | Value::DateTime(_) | Value::Time(_) | Value::Timestamp(_),
-        ) => Some(text.as_str().cmp(&literal.to_string())),
+        (Json::String(text), Value::Time(_)) => Some(text.as_str().cmp(&literal.to_string())),
+        (Json::String(text), Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_)) => {
+            Some(DateTime::parse_instant(text)?.cmp(&instant(literal)?))
+        }
         (_, Value::Json(text)) => {
             let other: Json = serde_json::from_str(text).ok()?;
             (*found == other).then_some(Ordering::Equal)

@@ -2,7 +2,9 @@
 
 mod columns;
 mod cost;
+mod dates;
 mod documents;
+mod elements;
 mod parse;
 mod path_test;
 mod paths;
@@ -13,6 +15,7 @@ use serde_json::Value as Json;
 
 pub(crate) use columns::of_table;
 pub(crate) use documents::{first_at, matches, order};
+pub(crate) use elements::check_depth;
 pub(crate) use path_test::equal_value;
 pub(crate) use paths::{PathFilter, ReadyPath, constrains, path_filter};
 pub use several::Paths;
@@ -25,12 +28,14 @@ use crate::{IntoValue, Result};
 /// filter    := and ("OR" and)*
 /// and       := part ("AND" part)*
 /// part      := "NOT" part | "(" filter ")" | field test | fields ["NOT"] "MATCHES" "'" text "'"
+///            | field "HAS" "(" filter ")"
 /// fields    := field | "(" field ("," field)* ")"
 /// test      := ("=" | "!=" | "<>" | "<" | "<=" | ">" | ">=") literal | ["NOT"] "IN" "(" literal ("," literal)* ")"
 ///            | ["NOT"] "BETWEEN" literal "AND" literal | ["NOT"] "BEGINS" "'" text "'"
 ///            | "IS" ["NOT"] "NULL" | "EXISTS"
 /// field     := name ("." name)*                name := letters, digits, _ or any text in `…` or "…"
 /// literal   := number | "'" text "'" | "true" | "false"        ('' is ' within a text)
+///            | "DATE" "'" date "'" | "TIMESTAMP" "'" date and time, with Z or an offset or neither "'"
 /// ```
 ///
 /// A field of a table is a column. A field of a document is a path; a number in it is an array
@@ -41,6 +46,14 @@ use crate::{IntoValue, Result};
 /// paths, or an element of an array there, contains the text, ignoring case: NFKC and case folding
 /// are applied to both. An empty text is contained in none. Tables are searched with
 /// [`crate::Table::search`] instead.
+///
+/// `items HAS (sku = 'x' AND qty > 3)` holds if one and the same element of the array at `items`, or the value there
+/// if it is no array, satisfies the whole filter in parentheses, whose paths begin at the element. Elements that are
+/// arrays themselves are passed over. It nests at most 16 deep.
+///
+/// A date, or a date and time, compares with the texts of documents that are one in the form of ISO 8601
+/// (`2024-05-01`, `2024-05-01T12:30:00Z`, `2024-05-01 14:30:00.5+02:00`), by instants: a date is its midnight, and what
+/// has no offset is UTC. Other texts are of another type. A literal that is a text compares by bytes, with dates too.
 ///
 /// ```
 /// use remora::{Filter, field};
@@ -64,6 +77,8 @@ pub(crate) enum Condition {
     Exists(Field),
     IsNull(Field),
     Matches(Vec<Field>, String),
+    /// One element of the array at the path satisfies the condition.
+    Has(Field, Box<Condition>),
     And(Vec<Condition>),
     Or(Vec<Condition>),
     Not(Box<Condition>),
@@ -170,6 +185,20 @@ impl Field {
     /// The column is NULL, or the path leads to a null of the document.
     pub fn is_null(self) -> Filter {
         Filter(Condition::IsNull(self))
+    }
+
+    /// One and the same element of the array at the path, or the value there if it is no array, satisfies this
+    /// filter, whose paths begin at the element.
+    ///
+    /// ```
+    /// use remora::{Filter, field};
+    ///
+    /// let one = field("items").has(field("sku").equals("x") & field("qty").greater_than(3));
+    /// assert_eq!(one, Filter::parse("items HAS (sku = 'x' AND qty > 3)")?);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    pub fn has(self, element: Filter) -> Filter {
+        Filter(Condition::Has(self, Box::new(element.0)))
     }
 
     /// One of the texts at the path contains this text, as [`Filter::matches`] defines it.

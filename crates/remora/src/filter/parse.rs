@@ -1,6 +1,6 @@
 //! Parses the text of a filter.
 
-use remora_engine::{Decimal, Value};
+use remora_engine::{DateTime, Decimal, Value};
 
 use super::{Condition, Field, Test};
 use crate::{Error, Result};
@@ -22,6 +22,11 @@ const SIGNS: [(&str, Test); 7] = [
     ("<", Test::Less),
     (">", Test::Greater),
 ];
+
+/// Reads the text of a literal; `None` if it is none.
+type ReadText = fn(&str) -> Option<Value>;
+/// The words before dates and times.
+const DATES: [(&str, ReadText); 2] = [("DATE", date), ("TIMESTAMP", timestamp)];
 
 /// Parses a filter.
 pub(super) fn parse(text: &str) -> Result<Condition> {
@@ -117,7 +122,22 @@ impl<'t> Reader<'t> {
             };
         }
         let field = self.field()?;
-        self.test(field)
+        match self.takes_word("HAS") {
+            true => self.has(field, depth),
+            false => self.test(field),
+        }
+    }
+
+    /// The condition on an element.
+    fn has(&mut self, field: Field, depth: usize) -> Result<Condition> {
+        if !self.takes("(") {
+            return Err(self.expected("( after HAS"));
+        }
+        let inner = self.any_of(depth + 1)?;
+        match self.takes(")") {
+            true => Ok(Condition::Has(field, Box::new(inner))),
+            false => Err(self.expected("AND, OR or )")),
+        }
     }
 
     /// Several fields in parentheses; `None` if the parentheses contain something else.
@@ -239,7 +259,7 @@ impl<'t> Reader<'t> {
             }
             return Ok(perhaps_not(negated, Condition::Begins(field, self.quoted('\'')?)));
         }
-        Err(self.expected("a comparison, IN, BETWEEN, BEGINS, MATCHES, IS or EXISTS"))
+        Err(self.expected("a comparison, IN, BETWEEN, BEGINS, MATCHES, HAS, IS or EXISTS"))
     }
 
     fn list(&mut self) -> Result<Vec<Value>> {
@@ -262,6 +282,17 @@ impl<'t> Reader<'t> {
                 return Ok(Value::Bool(truth));
             }
         }
+        for (word, parse) in DATES {
+            if self.takes_word(word) {
+                if !self.rest().starts_with('\'') {
+                    return Err(self.expected("a date in '…'"));
+                }
+                let begin = self.at;
+                let value = parse(&self.quoted('\'')?);
+                self.at = if value.is_some() { self.at } else { begin };
+                return value.ok_or_else(|| self.expected(&format!("a {word} of ISO 8601")));
+            }
+        }
         let rest = self.rest();
         let is_of_number =
             |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '+');
@@ -276,6 +307,16 @@ impl<'t> Reader<'t> {
 
 fn is_of_name(letter: char) -> bool {
     letter.is_alphanumeric() || matches!(letter, '_' | '$' | '#')
+}
+
+fn date(text: &str) -> Option<Value> {
+    let micros = DateTime::parse_instant(text).filter(|_| text.len() == "2024-05-01".len())?;
+    Some(Value::Date(DateTime::from_timestamp(micros)?.date))
+}
+
+/// A date and time in UTC.
+fn timestamp(text: &str) -> Option<Value> {
+    DateTime::from_timestamp(DateTime::parse_instant(text)?).map(Value::DateTime)
 }
 
 fn number(text: &str) -> Option<Value> {
@@ -347,6 +388,14 @@ mod tests {
             field("a").begins_with("x") & !field("a").begins_with("xy")
         });
         assert_eq!(read("((a = 1))"), field("a").equals(1));
+        assert_eq!(read("a.b HAS (c = 1 OR NOT d has (has = 2)) AND e = 3"), {
+            let inner = field("c").equals(1) | !field("d").has(field("has").equals(2));
+            field("a.b").has(inner) & field("e").equals(3)
+        });
+        let date = remora_engine::Date { year: 2024, month: 2, day: 29 };
+        assert_eq!(read("date >= DATE '2024-02-29'"), field("date").at_least(date));
+        let noon = DateTime { date, micros: 43_200_000_000 };
+        assert_eq!(read("a IN (timestamp '2024-02-29T14:00+02:00')"), field("a").is_in([noon]));
         assert_eq!(read("a not matches 'it''s'"), !field("a").matches("it's"));
         assert_eq!(read("NOT (a.b, `c,d` ) MATCHES 'x'"), {
             !Filter::matches([path(["a", "b"]), path(["c,d"])], "x")
@@ -413,6 +462,11 @@ mod tests {
             ("(a, b MATCHES 'x'", "where , or ) was expected"),
             ("a MATCHES 5", "where a text in '…' was expected"),
             ("a = --1", "where a number, a text"),
+            ("a = DATE '2023-02-29'", "where a DATE of ISO 8601 was expected, at character 10"),
+            ("a = DATE '2024-02-29T00:00'", "where a DATE of ISO 8601"),
+            ("a = TIMESTAMP 5", "where a date in '…'"),
+            ("a HAS b = 1", "where ( after HAS"),
+            ("a HAS (b = 1", "where AND, OR or )"),
         ] {
             assert!(told(text).contains(words), "{text}: {}", told(text));
         }

@@ -69,7 +69,7 @@ fn compared(test: Test, value: &Value) -> Option<PathTest> {
 }
 
 /// The scalar of a document that equals a literal: one, or none if no scalar can be equal. `None` if the literal is an
-/// array or object, or a decimal that has to be compared with each document's number.
+/// array or object, or a decimal or a date that has to be compared with each document's value.
 pub(super) fn scalar(value: &Value) -> Option<Vec<PathValue>> {
     let scalar = match value {
         Value::Null => PathValue::Null,
@@ -88,9 +88,9 @@ pub(super) fn scalar(value: &Value) -> Option<Vec<PathValue>> {
             Err(_) => return Some(Vec::new()),
         },
         Value::Text(text) => PathValue::Text(text.to_string()),
-        Value::Date(_) | Value::DateTime(_) | Value::Time(_) | Value::Timestamp(_) => {
-            PathValue::Text(value.to_string())
-        }
+        Value::Time(_) => PathValue::Text(value.to_string()),
+        // Texts of other bytes may be the same instant.
+        Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_) => return None,
         Value::Json(text) => match serde_json::from_str::<Json>(text) {
             Ok(Json::Array(_) | Json::Object(_)) => return None,
             Ok(Json::Null) => PathValue::Null,

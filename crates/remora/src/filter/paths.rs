@@ -11,6 +11,8 @@ use remora_engine::{Filter as EngineFilter, PathDef, PathTest, texts_tell};
 use super::{
     Condition, Field, Test,
     cost::{Cost, Lists, Size},
+    dates::date_test,
+    elements::on_documents,
     path_test::{path_test, scalar},
 };
 
@@ -39,6 +41,8 @@ struct PathCondition {
     place: usize,
     test: PathTest,
     size: Size,
+    /// Whether the test holds for no document for which the part does not.
+    is_exact: bool,
 }
 
 /// The tests of the parts of an AND, by path.
@@ -83,7 +87,16 @@ fn constrains_within(condition: &Condition, names: &[String], depth: usize) -> b
         | Condition::IsNull(field) => field.parts == names,
         // An index of texts answers it.
         Condition::Matches(..) => false,
+        Condition::Has(field, inner) => on_documents(field, inner, MAX_DEPTH)
+            .is_some_and(|(condition, _)| constrains_within(&condition, names, depth + 1)),
     }
+}
+
+/// The path of a condition, a test of its values that holds if the condition does, and whether it holds for nothing
+/// else.
+fn any_path_test(condition: &Condition) -> Option<(&Field, PathTest, bool)> {
+    let exact = path_test(condition).map(|(field, test)| (field, test, true));
+    exact.or_else(|| date_test(condition).map(|(field, test)| (field, test, false)))
 }
 
 /// The part of a condition that the indexes of paths of the documents in `column` answer; `None` if they answer
@@ -144,7 +157,16 @@ impl PathSearch<'_> {
                 })
             }
             Condition::Matches(fields, text) => self.texts(fields, text),
-            one => path_test(one).and_then(|(field, test)| self.path(field, test)),
+            Condition::Has(field, inner) => {
+                let (condition, is_exact) = on_documents(field, inner, MAX_DEPTH)?;
+                let found = self.of(&condition, depth + 1)?;
+                Some(PathFilter { is_exact: found.is_exact && is_exact, ..found })
+            }
+            one => {
+                let (field, test, is_exact) = any_path_test(one)?;
+                let found = self.path(field, test)?;
+                Some(PathFilter { is_exact: found.is_exact && is_exact, ..found })
+            }
         }
     }
 
@@ -203,11 +225,13 @@ impl PathSearch<'_> {
     fn asked_together(&self, together: &JointIndexPlan<'_>) -> Option<(PathFilter, Vec<usize>)> {
         let (index, leading) = (together.index, &together.leading);
         let (mut filters, mut answered) = (Vec::new(), Vec::new());
+        let mut is_exact = index.is_whole && leading.iter().all(|ask| ask.is_exact);
         for (ask, lists) in &together.last {
             let tests = leading.iter().copied().chain([*ask]).map(|ask| &ask.test);
             if let Some(filter) = self.together(index, tests, *lists) {
                 filters.push(filter);
                 answered.push(ask.place);
+                is_exact &= ask.is_exact;
             }
         }
         if together.last.is_empty() {
@@ -218,10 +242,7 @@ impl PathSearch<'_> {
             return None;
         }
         answered.extend(leading.iter().map(|ask| ask.place));
-        Some((
-            PathFilter { filter: EngineFilter::And(filters), is_exact: index.is_whole },
-            answered,
-        ))
+        Some((PathFilter { filter: EngineFilter::And(filters), is_exact }, answered))
     }
 
     fn together<'t>(
@@ -309,13 +330,10 @@ impl JointIndexPlan<'_> {
 fn conditions_by_path(parts: &[Condition]) -> ConditionsByPath<'_> {
     let mut asks = ConditionsByPath::new();
     for (place, part) in parts.iter().enumerate() {
-        if let Some((field, test)) = path_test(part) {
+        if let Some((field, test, is_exact)) = any_path_test(part) {
             let size = Size::of(&test);
-            asks.entry(field.parts.as_slice()).or_default().push(PathCondition {
-                place,
-                test,
-                size,
-            });
+            let condition = PathCondition { place, test, size, is_exact };
+            asks.entry(field.parts.as_slice()).or_default().push(condition);
         }
     }
     asks
