@@ -1,5 +1,6 @@
 //! The library, used like by a program.
 
+mod declared;
 mod documents;
 mod joint_paths;
 mod keyed;
@@ -14,6 +15,7 @@ mod replica_keys;
 mod sessions;
 mod statements;
 mod tables;
+mod transactions;
 mod unique;
 mod watching;
 

@@ -22,6 +22,7 @@ mod view;
 
 pub(super) use draft::is_parenthesised;
 pub(crate) use followed_keys::COMPUTING;
+pub use key_columns::is_declared_path;
 pub use percolate::percolate_table;
 pub(super) use stored::{Owner, check_stored};
 
