@@ -5,6 +5,7 @@ mod documents;
 mod joint_paths;
 mod keyed;
 mod kills;
+mod mixed_kills;
 mod opening;
 mod path_texts;
 mod paths;
