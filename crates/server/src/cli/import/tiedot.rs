@@ -82,7 +82,8 @@ fn load(database: &Database, source: &tiedot::Collection, left: &mut u64) -> Res
     let library = remora::Database::over(database.clone());
     let is_new = library.find_collection(name)?.is_none();
     let collection = library.collection(name)?;
-    refuse_declared(&database.schema(name)?)?;
+    let schema = database.schema(name)?;
+    refuse_declared(&schema)?;
     let loaded = index(&collection, source).and_then(|()| {
         let mut loading = Loading::new(database, name, left);
         let read = Reader::new(source)
