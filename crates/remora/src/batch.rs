@@ -4,14 +4,21 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use remora_engine::{Change as EngineChange, ChangeBatch, TableChanges, Watch};
 use serde::Serialize;
+use serde_json::Value as Json;
 
 use crate::{
-    Change, Collection, DocumentId, Error, IntoKey, Result, Table, collection::row as document_row,
-    handle::Handle, json::to_text, table::encode,
+    Change, Collection, DocumentId, Error, IntoFilter, IntoKey, Result, Table, Version,
+    collection::row as document_row,
+    handle::{Handle, Keeper},
+    json::{to_document, to_text},
+    keyed::KeyedRows,
+    table::encode,
 };
 
 /// Changes of several tables and collections that become durable and visible together, or not at
-/// all. Dropping it without [`Batch::commit`] changes nothing.
+/// all. Dropping it without [`Batch::commit`] changes nothing. Changes apply in their order; those
+/// that depend on a document's state read it at the commit, with the changes before them. For
+/// statements among the changes, and to read between them, take `Database::transaction`.
 ///
 /// ```
 /// use remora::Database;
@@ -28,13 +35,25 @@ use crate::{
 /// ```
 pub struct Batch {
     handle: Arc<Handle>,
-    tables: BTreeMap<Arc<str>, Vec<EngineChange>>,
+    steps: Vec<Step>,
+    /// Whether SQL keeps one of the tables.
+    keeper: Keeper,
     positions: Vec<(String, String)>,
+}
+
+/// A change that reads what it changes.
+type Edit = Box<dyn FnMut(&mut dyn KeyedRows) -> Result<()> + Send>;
+
+/// One change.
+enum Step {
+    /// A change of a row of this table, whatever is there.
+    Change(Arc<str>, EngineChange),
+    Edit(Edit),
 }
 
 impl Batch {
     pub(crate) fn new(handle: Arc<Handle>) -> Self {
-        Self { handle, tables: BTreeMap::new(), positions: Vec::new() }
+        Self { handle, steps: Vec::new(), keeper: Keeper::Engine, positions: Vec::new() }
     }
 
     /// Inserts a row. No row with its key may exist.
@@ -70,34 +89,151 @@ impl Batch {
         Ok(())
     }
 
+    /// Inserts a document and returns its generated id.
+    ///
+    /// # Errors
+    /// [`Error::Request`] if the value is not a valid document, if the collection belongs to
+    /// another database, or if it follows a source; [`Error::NotFound`] if it was dropped.
+    pub fn insert_document<T: Serialize + ?Sized>(
+        &mut self,
+        collection: &Collection,
+        document: &T,
+    ) -> Result<i64> {
+        self.check_collection(collection)?;
+        let text = to_text(document)?;
+        let id = collection.reserve_ids(1)?;
+        let row = document_row(remora_engine::Value::Int(id), text);
+        self.push(&collection.name, EngineChange::Insert(row));
+        Ok(id)
+    }
+
+    /// Inserts a document with an id that the caller gives. No document with this id may exist.
+    ///
+    /// # Errors
+    /// Those of [`Batch::insert_document`].
+    pub fn insert_document_as<K: DocumentId, T: Serialize + ?Sized>(
+        &mut self,
+        collection: &Collection<K>,
+        id: K::Given<'_>,
+        document: &T,
+    ) -> Result<()> {
+        self.check_collection(collection)?;
+        let row = document_row(K::value(id)?, to_text(document)?);
+        self.push(&collection.name, EngineChange::Insert(row));
+        Ok(())
+    }
+
     /// Inserts a document, or replaces the document with its id.
     ///
     /// # Errors
-    /// [`Error::Request`] if the value is not a valid document, or if the collection belongs to
-    /// another database; [`Error::NotFound`] if it was dropped.
+    /// Those of [`Batch::insert_document`].
     pub fn upsert_document<K: DocumentId, T: Serialize + ?Sized>(
         &mut self,
         collection: &Collection<K>,
         id: K::Given<'_>,
         document: &T,
     ) -> Result<()> {
-        self.writable(&collection.handle, &collection.name)?;
-        let text = to_text(document)?;
-        self.push(&collection.name, EngineChange::Put(document_row(K::value(id)?, text)));
+        self.check_collection(collection)?;
+        let row = document_row(K::value(id)?, to_text(document)?);
+        self.push(&collection.name, EngineChange::Put(row));
         Ok(())
+    }
+
+    /// Replaces a document. At the commit it must exist.
+    ///
+    /// # Errors
+    /// Those of [`Batch::insert_document`].
+    pub fn replace_document<K: DocumentId, T: Serialize + ?Sized>(
+        &mut self,
+        collection: &Collection<K>,
+        id: K::Given<'_>,
+        document: &T,
+    ) -> Result<()> {
+        let text = to_text(document)?;
+        self.edit(collection, id, move |collection, rows, id| {
+            collection.replace_in(rows, id, text.clone())
+        })
+    }
+
+    /// Replaces a document if it has this version at the commit. Returns its new version.
+    ///
+    /// # Errors
+    /// Those of [`Batch::insert_document`].
+    pub fn replace_document_if<K: DocumentId, T: Serialize + ?Sized>(
+        &mut self,
+        collection: &Collection<K>,
+        id: K::Given<'_>,
+        version: Version,
+        document: &T,
+    ) -> Result<Version> {
+        let text = to_text(document)?;
+        let new = Version::of(&text);
+        self.edit(collection, id, move |collection, rows, id| {
+            collection.replace_if_in(rows, id, version, text.clone()).map(drop)
+        })?;
+        Ok(new)
+    }
+
+    /// Applies a JSON Merge Patch (RFC 7396) to a document. At the commit it must exist.
+    ///
+    /// # Errors
+    /// Those of [`Batch::insert_document`].
+    pub fn merge_patch_document<K: DocumentId, T: Serialize + ?Sized>(
+        &mut self,
+        collection: &Collection<K>,
+        id: K::Given<'_>,
+        patch: &T,
+    ) -> Result<()> {
+        let patch: Json = to_document(patch)?;
+        self.edit(collection, id, move |collection, rows, id| {
+            collection.merge_patch_in(rows, id, &patch).map(drop)
+        })
+    }
+
+    /// Applies a JSON Patch (RFC 6902) to a document. At the commit it must exist.
+    ///
+    /// # Errors
+    /// Those of [`Batch::insert_document`].
+    pub fn patch_document<K: DocumentId, T: Serialize + ?Sized>(
+        &mut self,
+        collection: &Collection<K>,
+        id: K::Given<'_>,
+        patch: &T,
+    ) -> Result<()> {
+        let patch: Json = to_document(patch)?;
+        self.edit(collection, id, move |collection, rows, id| {
+            collection.patch_in(rows, id, &patch).map(drop)
+        })
     }
 
     /// Deletes the document with this id, if there is one.
     ///
     /// # Errors
-    /// Those of [`Batch::upsert_document`].
+    /// Those of [`Batch::insert_document`].
     pub fn delete_document<K: DocumentId>(
         &mut self,
         collection: &Collection<K>,
         id: K::Given<'_>,
     ) -> Result<()> {
-        self.writable(&collection.handle, &collection.name)?;
+        self.check_collection(collection)?;
         self.push(&collection.name, EngineChange::Delete(vec![K::value(id)?]));
+        Ok(())
+    }
+
+    /// Deletes the documents that satisfy a filter at the commit.
+    ///
+    /// # Errors
+    /// Those of [`Batch::insert_document`]; [`Error::Request`] if the filter is wrong.
+    pub fn delete_found_documents<K: DocumentId>(
+        &mut self,
+        collection: &Collection<K>,
+        filter: impl IntoFilter,
+    ) -> Result<()> {
+        self.check_collection(collection)?;
+        let (collection, filter) = (collection.clone(), filter.into_filter()?);
+        let edit =
+            move |rows: &mut dyn KeyedRows| collection.delete_found_in(rows, &filter).map(drop);
+        self.steps.push(Step::Edit(Box::new(edit)));
         Ok(())
     }
 
@@ -118,13 +254,27 @@ impl Batch {
     /// Commits the batch. On return it is durable and visible.
     ///
     /// # Errors
-    /// [`Error::Exists`] if an inserted row's key exists, [`Error::Request`] if there are more than
-    /// a million changes, [`Error::NotFound`] or [`Error::Conflict`] if a table was dropped or
-    /// altered in the meantime; [`Error::Full`], [`Error::ReadOnly`], [`Error::Busy`] or
-    /// [`Error::Closed`] if it cannot be written.
-    pub fn commit(self) -> Result<()> {
-        let tables =
-            self.tables.into_iter().map(|(table, changes)| TableChanges { table, changes });
+    /// [`Error::Exists`] if an inserted row's key exists, [`Error::NotFound`] if a document that is
+    /// replaced or patched does not exist, [`Error::Changed`] if it has another version or fails a
+    /// patch's `test`; [`Error::Request`] if there are more than a million changes, or a patch
+    /// cannot be applied; [`Error::NotFound`] or [`Error::Conflict`] if a table was dropped or
+    /// altered in the meantime, or if others changed the same documents a hundred times;
+    /// [`Error::Full`], [`Error::ReadOnly`], [`Error::Busy`] or [`Error::Closed`] if it cannot be
+    /// written.
+    pub fn commit(mut self) -> Result<()> {
+        let reads = self.steps.iter().any(|step| matches!(step, Step::Edit(_)));
+        if reads || self.keeper == Keeper::Sql {
+            let (keeper, positions) = (self.keeper, std::mem::take(&mut self.positions));
+            let steps = &mut self.steps;
+            return self.handle.transact(keeper, &positions, &mut |rows| run(steps, rows));
+        }
+        let mut tables: BTreeMap<Arc<str>, Vec<EngineChange>> = BTreeMap::new();
+        for step in self.steps {
+            if let Step::Change(table, change) = step {
+                tables.entry(table).or_default().push(change);
+            }
+        }
+        let tables = tables.into_iter().map(|(table, changes)| TableChanges { table, changes });
         let batch = ChangeBatch { tables: tables.collect(), positions: self.positions };
         if batch.tables.is_empty() && batch.positions.is_empty() {
             return Ok(());
@@ -138,6 +288,15 @@ impl Batch {
         self.handle.writable(table)
     }
 
+    /// Checks that a collection can be written, and notes who keeps it.
+    fn check_collection<K: DocumentId>(&mut self, collection: &Collection<K>) -> Result<()> {
+        self.check(&collection.handle)?;
+        if self.handle.keeper(&collection.name)? == Keeper::Sql {
+            self.keeper = Keeper::Sql;
+        }
+        Ok(())
+    }
+
     fn check(&self, handle: &Arc<Handle>) -> Result<()> {
         match Arc::ptr_eq(handle, &self.handle) {
             true => Ok(()),
@@ -147,7 +306,50 @@ impl Batch {
         }
     }
 
-    fn push(&mut self, table: &Arc<str>, change: EngineChange) {
-        self.tables.entry(Arc::clone(table)).or_default().push(change);
+    /// Adds a change of one document that reads it.
+    fn edit<K: DocumentId>(
+        &mut self,
+        collection: &Collection<K>,
+        id: K::Given<'_>,
+        mut edit: impl FnMut(&Collection<K>, &mut dyn KeyedRows, K::Given<'_>) -> Result<()>
+        + Send
+        + 'static,
+    ) -> Result<()> {
+        self.check_collection(collection)?;
+        let id =
+            K::of(&K::value(id)?).ok_or_else(|| Error::request("the id is of another type"))?;
+        let collection = collection.clone();
+        let edit = move |rows: &mut dyn KeyedRows| edit(&collection, rows, id.given());
+        self.steps.push(Step::Edit(Box::new(edit)));
+        Ok(())
     }
+
+    fn push(&mut self, table: &Arc<str>, change: EngineChange) {
+        self.steps.push(Step::Change(Arc::clone(table), change));
+    }
+}
+
+/// Makes the changes in their order. Those of one table that follow each other are written together.
+fn run(steps: &mut [Step], rows: &mut dyn KeyedRows) -> Result<()> {
+    let mut together: Option<(Arc<str>, Vec<EngineChange>)> = None;
+    for step in steps {
+        match (step, &mut together) {
+            (Step::Change(table, change), Some((of, changes))) if of == table => {
+                changes.push(change.clone());
+            }
+            (Step::Change(table, change), last) => {
+                if let Some((of, changes)) = last.replace((Arc::clone(table), vec![change.clone()]))
+                {
+                    rows.write(&of, changes)?;
+                }
+            }
+            (Step::Edit(edit), last) => {
+                if let Some((of, changes)) = last.take() {
+                    rows.write(&of, changes)?;
+                }
+                edit(rows)?;
+            }
+        }
+    }
+    together.map_or(Ok(()), |(of, changes)| rows.write(&of, changes))
 }

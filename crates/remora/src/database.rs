@@ -182,6 +182,11 @@ impl Database {
         Table::new(Arc::clone(&self.handle), name)
     }
 
+    /// The name of the source that a table follows; `None` if it follows none.
+    pub fn source_of(&self, table: &str) -> Option<String> {
+        self.handle.source_of(table)
+    }
+
     /// The names of all tables and collections, sorted.
     pub fn tables(&self) -> Vec<String> {
         self.handle.engine.tables()
@@ -314,13 +319,15 @@ impl Database {
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none of this name, [`Error::Exists`] if the new name is in
-    /// use, [`Error::Request`] if it is invalid; [`Error::Full`], [`Error::ReadOnly`] or
+    /// use, [`Error::Request`] if it is invalid, or if SQL declared keys or conditions of the collection; [`Error::Full`], [`Error::ReadOnly`] or
     /// [`Error::Closed`] if it cannot be written.
     pub fn rename_collection(&self, from: &str, to: &str) -> Result<()> {
         let _alone = self.handle.definitions.lock();
         if self.find_collection(from)?.is_none() && self.find_keyed_collection(from)?.is_none() {
             return Err(Error::NotFound(format!("there is no collection {from:?}").into()));
         }
+        // Only SQL renames what belongs to its keys.
+        self.handle.writable(from)?;
         let engine = &self.handle.engine;
         let definitions = vec![
             Definition::Vacant(to.to_owned()),

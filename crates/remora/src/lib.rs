@@ -18,8 +18,8 @@
 //! `follow` (off by default) copies and follows tables of a MySQL or MariaDB: `Database::follow`.
 //!
 //! Modules import only those before them: `error`, `options`, `value`, `json`, `row`, `filter`;
-//! `directory`, `ids`, `runtime` and `sessions` (which run statements); `handle`, which all others
-//! share; `table`, `collection`, `sql`, `watch`, `batch`, `follow`; `database`.
+//! `directory`, `ids`, `keyed`, `overlaid`, `runtime` and `sessions` (which run statements); `handle`, which all others
+//! share; `table`, `collection`, `sql`, `watch`, `documents`, `batch`, `follow`; `database`.
 
 #![warn(missing_docs)]
 
@@ -27,6 +27,8 @@ mod batch;
 mod collection;
 mod database;
 mod directory;
+#[cfg(feature = "sql")]
+mod documents;
 mod error;
 mod filter;
 #[cfg(feature = "follow")]
@@ -34,7 +36,9 @@ mod follow;
 mod handle;
 mod ids;
 mod json;
+mod keyed;
 mod options;
+mod overlaid;
 mod row;
 #[cfg(feature = "sql")]
 mod runtime;
@@ -54,10 +58,13 @@ pub use collection::{
     PathIndex, Version,
 };
 pub use database::Database;
+#[cfg(feature = "sql")]
+pub use documents::Documents;
 pub use error::{Detail, Error, Result};
 pub use filter::{Field, Filter, IntoFilter, Paths, field, path};
 #[cfg(feature = "follow")]
 pub use follow::{FollowState, FollowStatus, FollowedTable, Replica, TableState};
+pub use json::parse_document;
 pub use options::{Durability, Options};
 pub use remora_engine::{Date, DateTime, Decimal, Value};
 pub use row::{Column, Row, Type};

@@ -1,4 +1,5 @@
-//! SQL sessions of a database: idle sessions kept for the next statement, and prepared statements.
+//! SQL sessions of a database: idle sessions kept for the next statement, prepared statements, and rows that are
+//! changed by key within a session's transaction.
 
 use std::{
     collections::HashMap,
@@ -11,13 +12,19 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use remora_engine::Database;
+use remora_engine::{Change, Database, Value};
 use remora_sql::{EmbeddedHost, Identity, Instance, Session, Settings};
 
-use crate::{Error, Options, Result, runtime};
+use crate::{
+    Error, Options, Result,
+    keyed::{Decide, KeyedRows, View},
+    runtime,
+};
 
 /// `@@version`: that of the MySQL whose behaviour SQL follows.
 const VERSION: &str = concat!("9.7.0-remora-", env!("CARGO_PKG_VERSION"));
+/// How often a transaction of one change is tried after another writer was faster.
+const MAX_TRIES: usize = 100;
 /// The most idle sessions that are kept.
 const MAX_IDLE: usize = 32;
 /// The most prepared statements that are kept.
@@ -102,6 +109,94 @@ where
     let (lent, ran) = runtime::wait(is_deep, run(lent))?;
     *session = Some(lent);
     Ok(ran?)
+}
+
+/// Runs work in the open transaction of the session, or else in one of its own, which is tried again if another writer
+/// was faster.
+pub(crate) fn in_transaction<T>(
+    session: &mut Option<Session>,
+    mut work: impl FnMut(&mut Option<Session>) -> Result<T>,
+) -> Result<T> {
+    let status = session.as_ref().ok_or(Error::Closed)?.status();
+    if status.in_transaction || !status.autocommit {
+        return work(session);
+    }
+    for _ in 0..MAX_TRIES {
+        lend(session, false, async move |mut session| {
+            let begun = session.begin_transaction().await;
+            (session, begun)
+        })?;
+        let done = work(session).and_then(|done| {
+            lend(session, false, async move |mut session| {
+                let committed = session.commit_transaction().await;
+                (session, committed)
+            })?;
+            Ok(done)
+        });
+        if done.is_err()
+            && let Some(open) = session.as_mut()
+        {
+            open.roll_back();
+        }
+        match done {
+            Err(Error::Conflict(_)) => {}
+            done => return done,
+        }
+    }
+    Err(Error::conflict("the rows are changed by others again and again: try again"))
+}
+
+impl KeyedRows for Option<Session> {
+    fn write(&mut self, table: &Arc<str>, changes: Vec<Change>) -> Result<()> {
+        let changes: Arc<[Change]> = changes.into();
+        in_transaction(self, |session| change_rows(session, table, &changes))
+    }
+
+    fn change(&mut self, table: &Arc<str>, key: &[Value], decide: Decide<'_>) -> Result<bool> {
+        in_transaction(self, |session| {
+            let found = begin_reading(session)?.row(table, key)?;
+            let Some(change) = decide(found)? else { return Ok(false) };
+            change_rows(session, table, &[change].into())?;
+            Ok(true)
+        })
+    }
+
+    fn change_unread(
+        &mut self,
+        table: &Arc<str>,
+        key: &[Value],
+        make: &mut dyn FnMut() -> Change,
+    ) -> Result<bool> {
+        self.change(table, key, &mut |found| Ok(found.map(|_| make())))
+    }
+
+    fn view(&mut self, table: &Arc<str>) -> Result<View> {
+        let session = begin_reading(self)?;
+        Ok(View { reader: session.reader(), changed: session.changed_rows(table) })
+    }
+}
+
+/// The session at the beginning of a read.
+pub(crate) fn begin_reading(session: &mut Option<Session>) -> Result<&Session> {
+    lend(session, false, async move |mut session| {
+        let begun = session.begin_reading().await;
+        (session, begun)
+    })?;
+    session.as_ref().ok_or(Error::Closed)
+}
+
+/// Changes rows by a session. Expressions of keys may nest deep.
+fn change_rows(
+    session: &mut Option<Session>,
+    table: &Arc<str>,
+    changes: &Arc<[Change]>,
+) -> Result<()> {
+    let (table, changes) = (Arc::clone(table), Arc::clone(changes));
+    lend(session, true, async move |mut session| {
+        let changed = session.change_rows(&table, &changes).await;
+        (session, changed)
+    })?;
+    Ok(())
 }
 
 /// Prepares a statement.

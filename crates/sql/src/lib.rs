@@ -57,4 +57,4 @@ pub use reply::{Outcome, Reply, ResultCharset};
 pub use session::{Prepared, Session, Status};
 pub use shared::{MAX_DIRECT_ROWS, Settings, Usage};
 pub use state::Encryption;
-pub use write::percolate_table;
+pub use write::{is_declared_path, percolate_table};

@@ -139,7 +139,7 @@ impl<K: DocumentId> Collection<K> {
     /// those of [`Collection::index`].
     pub fn index_unique(&self, path: impl Into<Field>) -> Result<bool> {
         let path = PathDef::new(DOC_PLACE, path.into().parts);
-        let schema = self.handle.writable(&self.name)?;
+        let schema = self.handle.engine.schema(&self.name)?;
         if schema.paths.iter().any(|one| one.unique && one.is_along(&path)) {
             return Ok(false);
         }
@@ -222,12 +222,7 @@ impl<K: DocumentId> Collection<K> {
     /// # Errors
     /// Those of [`Collection::index_text`].
     pub fn drop_index_text(&self, paths: impl Into<Paths>) -> Result<bool> {
-        let texts = texts_of(paths.into())?;
-        self.define(|paths| {
-            let before = paths.len();
-            paths.retain(|one| !one.is_along(&texts));
-            paths.len() < before
-        })
+        self.drop_path(&texts_of(paths.into())?)
     }
 
     fn is_indexed(&self, path: &PathDef) -> Result<bool> {
@@ -239,12 +234,29 @@ impl<K: DocumentId> Collection<K> {
     /// Returns whether it existed.
     ///
     /// # Errors
-    /// Those of [`Collection::index`].
+    /// Those of [`Collection::index`], and [`crate::Error::Request`] if it belongs to a key that SQL
+    /// declared.
     pub fn drop_index(&self, paths: impl Into<Paths>) -> Result<bool> {
-        let path = values_of(paths.into())?;
+        self.drop_path(&values_of(paths.into())?)
+    }
+
+    fn drop_path(&self, path: &PathDef) -> Result<bool> {
+        #[cfg(feature = "sql")]
+        {
+            let schema = self.handle.engine.schema(&self.name)?;
+            if schema.declared.is_some() && remora_sql::is_declared_path(&schema, path) {
+                let kind = if path.texts { IndexKind::Texts } else { IndexKind::Values };
+                let message = format!(
+                    "a key that SQL declared of {:?} has the index of {}: drop the key with DROP INDEX",
+                    self.name,
+                    shown(kind, path.paths())
+                );
+                return Err(Error::request(message));
+            }
+        }
         self.define(|paths| {
             let before = paths.len();
-            paths.retain(|one| !one.is_along(&path));
+            paths.retain(|one| !one.is_along(path));
             paths.len() < before
         })
     }
@@ -265,7 +277,8 @@ impl<K: DocumentId> Collection<K> {
 
     fn try_define(&self, change: impl FnOnce(&mut Vec<PathDef>) -> Result<bool>) -> Result<bool> {
         let _alone = self.handle.definitions.lock();
-        let schema = self.handle.writable(&self.name)?;
+        self.handle.keeper(&self.name)?;
+        let schema = self.handle.engine.schema(&self.name)?;
         if !super::is_collection::<K>(&schema) {
             return Err(super::other_row());
         }

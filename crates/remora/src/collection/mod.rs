@@ -11,12 +11,12 @@ mod merge_patch;
 mod moment;
 mod patch;
 mod prepared;
+mod writes;
 
 use std::{marker::PhantomData, sync::Arc};
 
 use remora_engine::{
-    Change, ColumnDef, ColumnType, Definition, Error as EngineError, Reader, ScanRequest, Schema,
-    Value,
+    ColumnDef, ColumnType, Definition, Error as EngineError, Reader, ScanRequest, Schema, Value,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value as Json;
@@ -92,6 +92,13 @@ pub struct Document<K: DocumentId = i64> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Version(pub u64);
 
+impl Version {
+    /// The version of a document with this text.
+    pub(crate) fn of(text: &str) -> Self {
+        Self(xxh3_64(text.as_bytes()))
+    }
+}
+
 impl<K: DocumentId> Document<K> {
     /// Deserializes the document.
     ///
@@ -115,7 +122,7 @@ impl<K: DocumentId> Collection<K> {
             Ok(_) => {
                 let message = format!(
                     "table {name:?} is no collection with ids of this type: it has other columns than id and doc, or \
-                     SQL defined it"
+                     another key"
                 );
                 return Err(Error::Exists(message.into()));
             }
@@ -153,8 +160,7 @@ impl<K: DocumentId> Collection<K> {
     /// # Errors
     /// Those of [`Collection::insert`], and [`Error::Exists`] if a document with the id exists.
     pub fn insert_as<T: Serialize + ?Sized>(&self, id: K::Given<'_>, document: &T) -> Result<()> {
-        let text = to_text(document)?;
-        self.write(vec![Change::Insert(row(K::value(id)?, text))])
+        self.insert_in(&mut self.rows(), id, to_text(document)?)
     }
 
     /// Inserts or replaces documents in one durable step: all of them or none. If an id occurs
@@ -175,14 +181,7 @@ impl<K: DocumentId> Collection<K> {
         &self,
         documents: impl IntoIterator<Item = (K::Given<'i>, T)>,
     ) -> Result<()> {
-        let put = |(id, document): (K::Given<'i>, T)| {
-            Ok(Change::Put(row(K::value(id)?, to_text(&document)?)))
-        };
-        let changes: Vec<Change> = documents.into_iter().map(put).collect::<Result<_>>()?;
-        match changes.is_empty() {
-            true => Ok(()),
-            false => self.write(changes),
-        }
+        self.upsert_many_in(&mut self.rows(), documents)
     }
 
     /// Inserts a document, or replaces the document with this id.
@@ -190,8 +189,7 @@ impl<K: DocumentId> Collection<K> {
     /// # Errors
     /// Those of [`Collection::insert`].
     pub fn upsert<T: Serialize + ?Sized>(&self, id: K::Given<'_>, document: &T) -> Result<()> {
-        let text = to_text(document)?;
-        self.write(vec![Change::Put(row(K::value(id)?, text))])
+        self.upsert_in(&mut self.rows(), id, to_text(document)?)
     }
 
     /// Replaces a document.
@@ -199,12 +197,7 @@ impl<K: DocumentId> Collection<K> {
     /// # Errors
     /// Those of [`Collection::insert`], and [`Error::NotFound`] if no document has the id.
     pub fn replace<T: Serialize + ?Sized>(&self, id: K::Given<'_>, document: &T) -> Result<()> {
-        let text = to_text(document)?;
-        let key = K::value(id)?;
-        self.handle.writable(&self.name)?;
-        let put = || Change::Put(row(key.clone(), text.clone()));
-        let is_there = self.handle.change_unread(&self.name, std::slice::from_ref(&key), put)?;
-        self.found(id, is_there)
+        self.replace_in(&mut self.rows(), id, to_text(document)?)
     }
 
     /// Replaces a document if it still has this version. Returns its new version.
@@ -217,17 +210,7 @@ impl<K: DocumentId> Collection<K> {
         version: Version,
         document: &T,
     ) -> Result<Version> {
-        let text = to_text(document)?;
-        let new = version_of(&text);
-        self.change(id, |old| {
-            if version_of(old) != version {
-                let message =
-                    format!("document {id:?} of {:?} has changed since it was read", self.name);
-                return Err(Error::Changed(message.into()));
-            }
-            Ok(text.clone())
-        })?;
-        Ok(new)
+        self.replace_if_in(&mut self.rows(), id, version, to_text(document)?)
     }
 
     /// Applies a JSON Merge Patch (RFC 7396). Returns the resulting document.
@@ -235,11 +218,7 @@ impl<K: DocumentId> Collection<K> {
     /// # Errors
     /// Those of [`Collection::replace`].
     pub fn merge_patch<T: Serialize + ?Sized>(&self, id: K::Given<'_>, patch: &T) -> Result<Json> {
-        let patch = to_document(patch)?;
-        self.update(id, |document| {
-            merge_patch::merge(document, patch.clone());
-            Ok(())
-        })
+        self.merge_patch_in(&mut self.rows(), id, &to_document(patch)?)
     }
 
     /// Applies a JSON Patch (RFC 6902): all its operations or none. Returns the resulting document.
@@ -248,8 +227,7 @@ impl<K: DocumentId> Collection<K> {
     /// Those of [`Collection::replace`]; [`Error::Request`] with the operation that cannot be
     /// applied, [`Error::Changed`] with the `test` that fails.
     pub fn patch<T: Serialize + ?Sized>(&self, id: K::Given<'_>, patch: &T) -> Result<Json> {
-        let patch = to_document(patch)?;
-        self.update(id, |document| patch::apply(document, &patch))
+        self.patch_in(&mut self.rows(), id, &to_document(patch)?)
     }
 
     /// Changes a document in place and returns the result. If another writer changes the document
@@ -263,40 +241,7 @@ impl<K: DocumentId> Collection<K> {
         id: K::Given<'_>,
         mut change: impl FnMut(&mut Json) -> Result<()>,
     ) -> Result<Json> {
-        let mut changed = Json::Null;
-        self.change(id, |old| {
-            changed = parse(id, old)?;
-            change(&mut changed)?;
-            to_text(&changed)
-        })?;
-        Ok(changed)
-    }
-
-    /// Replaces a document's text by a changed one.
-    fn change(
-        &self,
-        id: K::Given<'_>,
-        mut change: impl FnMut(&str) -> Result<String>,
-    ) -> Result<()> {
-        self.handle.writable(&self.name)?;
-        let key = K::value(id)?;
-        let changed =
-            self.handle.change(&self.name, std::slice::from_ref(&key), |found| match found {
-                Some(found) => Ok(Some(Change::Put(row(key.clone(), change(text_of(&found)?)?)))),
-                None => Ok(None),
-            })?;
-        self.found(id, changed)
-    }
-
-    /// Returns an error if the document does not exist.
-    fn found(&self, id: K::Given<'_>, is_there: bool) -> Result<()> {
-        match is_there {
-            true => Ok(()),
-            false => {
-                let message = format!("there is no document {id:?} in {:?}", self.name);
-                Err(Error::NotFound(message.into()))
-            }
-        }
+        self.update_in(&mut self.rows(), id, &mut change)
     }
 
     /// Deletes a document. Returns whether it existed.
@@ -304,8 +249,27 @@ impl<K: DocumentId> Collection<K> {
     /// # Errors
     /// Those of [`Collection::get`], and those of [`Collection::insert`] about writing.
     pub fn delete(&self, id: K::Given<'_>) -> Result<bool> {
-        self.handle.writable(&self.name)?;
-        self.handle.delete(&self.name, &[K::sought(id)])
+        self.delete_in(&mut self.rows(), id)
+    }
+
+    /// Deletes the documents that satisfy a filter, in one durable step: all of them or none. Returns
+    /// their number. Documents that others change meanwhile are deleted only if they still satisfy it.
+    ///
+    /// ```
+    /// let db = remora::Database::in_memory()?;
+    /// let votes = db.collection("votes")?;
+    /// votes.insert_json(r#"{"for": 7}"#)?;
+    /// assert_eq!((votes.delete_found("for = 7")?, votes.delete_found("for = 7")?), (1, 0));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Find::run`], and those of [`Collection::insert`] about writing; [`Error::Request`]
+    /// for more than a million documents.
+    pub fn delete_found(&self, filter: impl IntoFilter) -> Result<u64> {
+        let filter = filter.into_filter()?;
+        let keeper = self.handle.keeper(&self.name)?;
+        self.handle.transact(keeper, &[], &mut |rows| self.delete_found_in(rows, &filter))
     }
 
     /// The document with this id; `None` if there is none. Cost: a read of the row store, and
@@ -357,7 +321,7 @@ impl<K: DocumentId> Collection<K> {
             return Ok(None);
         };
         let text = text_of(&row)?;
-        Ok(Some((parse(id, text)?, version_of(text))))
+        Ok(Some((parse(id, text)?, Version::of(text))))
     }
 
     /// The exact number of documents. Cost: reads no document.
@@ -430,11 +394,6 @@ impl<K: DocumentId> Collection<K> {
     pub fn all(&self) -> Find<K> {
         Find::new(Arc::clone(&self.handle), Arc::clone(&self.name))
     }
-
-    fn write(&self, changes: Vec<Change>) -> Result<()> {
-        self.handle.writable(&self.name)?;
-        self.handle.write(&self.name, changes)
-    }
 }
 
 impl Collection {
@@ -448,22 +407,15 @@ impl Collection {
     /// - [`Error::NotFound`]: the collection was dropped.
     /// - [`Error::Full`], [`Error::ReadOnly`], [`Error::Busy`] or [`Error::Closed`]: it cannot be written.
     pub fn insert<T: Serialize + ?Sized>(&self, document: &T) -> Result<i64> {
-        self.insert_text(to_text(document)?)
+        self.insert_made_in(&mut self.rows(), to_text(document)?)
     }
 
     /// Inserts a document given as JSON text and returns its generated id.
     ///
     /// # Errors
-    /// Those of [`Collection::insert`]; [`Error::Request`] if the text is not JSON or has an
-    /// unpaired surrogate.
+    /// Those of [`Collection::insert`], and of [`parse_document`](crate::parse_document).
     pub fn insert_json(&self, text: &str) -> Result<i64> {
-        self.insert_text(json::text(&json::parse(text)?)?)
-    }
-
-    fn insert_text(&self, text: String) -> Result<i64> {
-        let id = self.handle.ids.take(&self.handle.engine, &self.name, 1)?;
-        self.write(vec![Change::Insert(row(Value::Int(id), text))])?;
-        Ok(id)
+        self.insert_made_in(&mut self.rows(), json::text(&json::parse_document(text)?)?)
     }
 
     /// Inserts documents in one durable step: all of them or none. Returns their ids in order.
@@ -474,18 +426,7 @@ impl Collection {
         &self,
         documents: impl IntoIterator<Item = T>,
     ) -> Result<Vec<i64>> {
-        let texts: Result<Vec<String>> =
-            documents.into_iter().map(|document| to_text(&document)).collect();
-        let texts = texts?;
-        if texts.is_empty() {
-            return Ok(Vec::new());
-        }
-        let first = self.handle.ids.take(&self.handle.engine, &self.name, texts.len())?;
-        let ids: Vec<i64> = (first..).take(texts.len()).collect();
-        let rows =
-            ids.iter().zip(texts).map(|(id, text)| Change::Insert(row(Value::Int(*id), text)));
-        self.write(rows.collect())?;
-        Ok(ids)
+        self.insert_many_in(&mut self.rows(), documents)
     }
 
     /// Reserves consecutive ids that nobody else gets, and returns the first. For programs that
@@ -522,8 +463,24 @@ fn schema<K: DocumentId>(name: &str) -> Schema {
     }
 }
 
+/// Whether a table has the columns and the key of a collection. Besides, SQL may have declared keys, whose expressions
+/// are in hidden columns, and conditions.
 fn is_collection<K: DocumentId>(found: &Schema) -> bool {
-    found.declared.is_none() && found.means(&schema::<K>(&found.name))
+    let wanted = schema::<K>(&found.name);
+    let given = found.given_columns();
+    let mut columns = found.columns.iter().take(given).zip(&wanted.columns);
+    let is_same = |(found, wanted): (&ColumnDef, &ColumnDef)| {
+        let types = found.kind == wanted.kind && found.nullable == wanted.nullable;
+        types && found.name == wanted.name && found.indexed == wanted.indexed
+    };
+    given == wanted.columns.len()
+        && columns.all(is_same)
+        && found.primary_key == wanted.primary_key
+        && found.texts.is_empty()
+        && found.words.is_none()
+        && found.required.is_none()
+        && found.documents().is_none()
+        && !found.is_distributed()
 }
 
 /// The row of a document.
@@ -551,15 +508,17 @@ fn each_document<K: DocumentId>(
 
 /// The document of a row.
 fn read<K: DocumentId>(row: &[Value]) -> Result<Document<K>> {
-    let [id, Value::Json(text)] = row else { return Err(other_row()) };
+    // Keys of SQL have hidden columns behind these.
+    let [id, Value::Json(text), ..] = row else { return Err(other_row()) };
     let id = K::of(id).ok_or_else(other_row)?;
     let doc = parse(id.given(), text)?;
     Ok(Document { id, doc })
 }
 
-fn text_of(row: &[Value]) -> Result<&str> {
+/// The text of a document's row.
+pub(crate) fn text_of(row: &[Value]) -> Result<&str> {
     match row {
-        [_, Value::Json(text)] => Ok(text),
+        [_, Value::Json(text), ..] => Ok(text),
         _ => Err(other_row()),
     }
 }
@@ -568,11 +527,8 @@ fn other_row() -> Error {
     Error::request("the collection was replaced by a table that SQL defined: use SQL for it")
 }
 
-fn parse(id: impl std::fmt::Debug, text: &str) -> Result<Json> {
+/// The stored document with this id.
+pub(crate) fn parse(id: impl std::fmt::Debug, text: &str) -> Result<Json> {
     serde_json::from_str(text)
         .map_err(|error| Error::Corrupt(format!("document {id:?} is no JSON: {error}").into()))
-}
-
-fn version_of(text: &str) -> Version {
-    Version(xxh3_64(text.as_bytes()))
 }

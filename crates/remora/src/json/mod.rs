@@ -4,6 +4,7 @@
 //! level), and at most 16 MiB of text. Its numbers are 64-bit integers or finite doubles.
 
 mod serialize;
+mod strict;
 
 use serde_json::Value as Json;
 
@@ -16,25 +17,26 @@ pub(crate) const MAX_DEPTH: usize = 100;
 /// The most bytes of a document's text.
 pub(crate) const MAX_BYTES: usize = 16 << 20;
 
-/// Parses a document.
+/// Parses the text of a document, as [`crate::Collection::insert_json`] does: nothing of it is dropped or changed in
+/// silence.
+///
+/// ```
+/// let twice = remora::parse_document(r#"{"author": {"name": "Ann", "name": "Bo"}}"#);
+/// let message = twice.map_err(|error| error.to_string());
+/// assert!(message.is_err_and(|it| it.contains(r#"the name "name" comes twice in an object: keep one, in author"#)));
+/// ```
 ///
 /// # Errors
-/// [`Error::Request`] if the text is not JSON, has an unpaired surrogate or a number beyond the
-/// range of doubles, is nested too deep, or is too long.
-pub(crate) fn parse(text: &str) -> Result<Json> {
+/// [`Error::Request`], with the line and the column, if the text is not JSON, has a name twice in an
+/// object, half of a surrogate pair, a number beyond the range of doubles or an integer beyond 64
+/// bits that a double would shorten, or nests deeper than 100 levels; and if it takes more than 16
+/// MiB.
+pub fn parse_document(text: &str) -> Result<Json> {
     if text.len() > MAX_BYTES {
-        return Err(too_long());
+        return Err(too_long().at(format!("a text of {} bytes", text.len())));
     }
-    let parsed: Json = serde_json::from_str(text).map_err(|error| match error.classify() {
-        serde_json::error::Category::Syntax if error.to_string().contains("recursion") => {
-            too_deep()
-        }
-        _ => Error::request(format!("the text is no JSON document: {error}")),
-    })?;
-    match depth(&parsed) > MAX_DEPTH {
-        true => Err(too_deep()),
-        false => Ok(parsed),
-    }
+    strict::parse(text)
+        .map_err(|error| Error::request(format!("the text is no JSON document: {error}")))
 }
 
 /// The text of a document that was checked before.
@@ -85,9 +87,9 @@ mod tests {
 
     #[test]
     fn depth_is_counted_as_mysql_counts_it() {
-        assert_eq!(depth(&parse(&nested(100)).unwrap()), 100);
+        assert_eq!(depth(&parse_document(&nested(100)).unwrap()), 100);
         for levels in [101, 127, 128, 129, 100_000] {
-            let error = parse(&nested(levels)).unwrap_err().to_string();
+            let error = parse_document(&nested(levels)).unwrap_err().to_string();
             assert!(error.contains("deeper than 100"), "{levels}: {error}");
         }
     }
@@ -95,11 +97,11 @@ mod tests {
     #[test]
     fn what_is_no_document_is_refused() {
         for text in ["", "{", "NaN", "1e999", "\"\\ud800\"", "[1] 2", "{a:1}", "'a'"] {
-            let error = parse(text).unwrap_err();
+            let error = parse_document(text).unwrap_err();
             assert!(matches!(error, Error::Request(_)), "{text}");
             assert!(error.to_string().contains("no JSON document"), "{text}: {error}");
         }
         let long = format!("\"{}\"", "x".repeat(MAX_BYTES));
-        assert!(parse(&long).unwrap_err().to_string().contains("more than 16 MiB"));
+        assert!(parse_document(&long).unwrap_err().to_string().contains("more than 16 MiB"));
     }
 }

@@ -48,6 +48,19 @@ impl Connection {
         Self { session, statements: Statements::default(), canceller: None, handle }
     }
 
+    /// The session, for work without a statement.
+    pub(crate) fn session(&mut self) -> &mut Option<Session> {
+        if let Some(canceller) = &self.canceller {
+            canceller.begin();
+        }
+        &mut self.session
+    }
+
+    /// What the database shares.
+    pub(crate) fn handle(&self) -> &Arc<Handle> {
+        &self.handle
+    }
+
     /// Runs a statement and returns its effect.
     ///
     /// # Errors

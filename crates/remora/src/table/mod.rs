@@ -126,7 +126,7 @@ impl Table {
         let changes = changes?;
         let count = changes.len() as u64;
         if count > 0 {
-            self.handle.write(&self.name, changes)?;
+            self.handle.apply(&self.name, changes)?;
         }
         Ok(count)
     }

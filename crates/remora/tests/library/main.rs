@@ -1,9 +1,11 @@
 //! The library, used like by a program.
 
+mod declared;
 mod documents;
 mod joint_paths;
 mod keyed;
 mod kills;
+mod mixed_kills;
 mod opening;
 mod path_texts;
 mod paths;
@@ -14,6 +16,7 @@ mod replica_keys;
 mod sessions;
 mod statements;
 mod tables;
+mod transactions;
 mod unique;
 mod watching;
 

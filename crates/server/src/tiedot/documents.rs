@@ -65,9 +65,9 @@ fn missing(id: i64) -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, format!("No such document ID {id}."))
 }
 
-/// Parses a document. The collection checks its depth and size.
+/// Parses a document.
 fn document(text: &str) -> Result<Json, Refusal> {
-    let why = match serde_json::from_str(text) {
+    let why = match remora::parse_document(text) {
         Ok(document @ Json::Object(_)) => return Ok(document),
         Ok(_) => "A document is an object.".to_owned(),
         Err(error) => error.to_string(),

@@ -397,6 +397,54 @@ fn too_large_and_too_deep_requests_are_refused() {
 }
 
 #[test]
+fn a_document_of_almost_16_mib_is_stored_grown_and_read() {
+    const LIMIT: usize = 16 << 20;
+    let server =
+        start("[http]\nmax_body_bytes = 40000000\n[limits]\nwrite_queue_bytes = 40000000\n");
+    assert_eq!(get(&server, "/create?col=a").status, 201);
+    // Its text takes this many bytes.
+    let document = |bytes: usize| format!("{{\"t\":\"{}\"}}", "x".repeat(bytes - 8));
+    let path = "/insert?col=a";
+    let id = post(&server, path, "application/json", &document(LIMIT - 1_000));
+    let id = body_text(&id, 201).to_owned();
+    let path = format!("/update?col=a&id={id}");
+    assert_eq!(post(&server, &path, "application/json", &document(LIMIT)).status, 200);
+    let refused = post(&server, &path, "application/json", &document(LIMIT + 1));
+    assert!(body_text(&refused, 400).contains("more than 16 MiB"), "{}", refused.body.len());
+    let server = server.restart();
+    let found = get(&server, &format!("/get?col=a&id={id}"));
+    assert!(found.status == 200 && found.body == document(LIMIT), "{}", found.body.len());
+    assert_eq!(body_text(&get(&server, "/approxdoccount?col=a"), 200), "1");
+}
+
+#[test]
+fn what_is_no_document_is_refused_with_its_place() {
+    let server = start("");
+    assert_eq!(get(&server, "/create?col=a").status, 201);
+    let id = insert(&server, "a", &json!({"n": 1}));
+    let deep = format!("{{\"a\": {}1{}}}", "[".repeat(100), "]".repeat(100));
+    for (text, words) in [
+        (
+            "{\"a\": {\"b\": 1, \"b\": 2}}",
+            "the name \"b\" comes twice in an object: keep one, in a at line 1",
+        ),
+        ("{\"a\": \"\\ud83d\"}", "hex escape at line 1 column"),
+        ("{\"a\": 18446744073709551616}", "beyond 64 bits"),
+        ("{\"a\": 1e999}", "number out of range at line 1 column"),
+        ("{\"a\": [1, 2", "EOF while parsing a list at line 1 column"),
+        (deep.as_str(), "deeper than 100 levels"),
+        ("[1]", "A document is an object"),
+    ] {
+        for path in ["/insert?col=a".to_owned(), format!("/update?col=a&id={id}")] {
+            let refused = post(&server, &path, "application/json", text);
+            assert!(body_text(&refused, 400).contains(words), "{text}: {}", refused.body);
+        }
+    }
+    assert_eq!(body_text(&get(&server, "/approxdoccount?col=a"), 200), "1");
+    assert_eq!(get(&server, &format!("/get?col=a&id={id}")).json(), json!({"n": 1}));
+}
+
+#[test]
 fn cross_origin_pages_are_refused_without_login() {
     let server = start("");
     let ask = |headers: &str| request(&server, "GET /create?col=a", headers, "").status;

@@ -7,6 +7,7 @@ mod local_file;
 mod part;
 mod percolate;
 mod prepared;
+mod rows;
 mod set;
 
 use std::{

@@ -71,8 +71,10 @@ struct OpenTransaction {
     savepoints: Vec<(String, usize)>,
     /// Whether a temporary table was dropped in it.
     dropped_temporary: bool,
-    /// AUTO_INCREMENT counters that are committed with it.
+    /// AUTO_INCREMENT counters that are committed with its changes.
     positions: FxHashMap<String, String>,
+    /// Positions that are committed with it, also without changes.
+    kept_positions: Vec<(String, String)>,
 }
 
 impl OpenTransaction {
@@ -84,6 +86,7 @@ impl OpenTransaction {
     fn is_bound(&self) -> bool {
         self.protects
             || !self.positions.is_empty()
+            || !self.kept_positions.is_empty()
             || self.tables.values().any(|overlay| overlay.len() > 0)
     }
 
@@ -228,6 +231,7 @@ impl TransactionState {
             savepoints: Vec::new(),
             dropped_temporary: false,
             positions: FxHashMap::default(),
+            kept_positions: Vec::new(),
         });
     }
 
@@ -369,6 +373,13 @@ impl TransactionState {
         }
     }
 
+    /// Stores a position with the transaction, even if it changes nothing. Rolling back to a savepoint keeps it.
+    pub(crate) fn keep_position(&mut self, name: String, position: String) {
+        if let Some(open) = &mut self.open {
+            open.kept_positions.push((name, position));
+        }
+    }
+
     /// The current position in the undo log.
     pub(crate) fn mark(&self) -> usize {
         self.open.as_ref().map_or(0, |open| open.undo.len())
@@ -438,13 +449,13 @@ impl TransactionState {
     /// COMMIT: durable and visible on return. Error 1213 on a conflict.
     pub(crate) async fn commit(&mut self) -> Result<()> {
         let Some(open) = self.open.take() else { return Ok(()) };
-        let OpenTransaction { engine, manner, tables, positions, .. } = open;
+        let OpenTransaction { engine, manner, tables, positions, kept_positions, .. } = open;
         let changed = tables.into_iter().filter(|(_, overlay)| overlay.len() > 0);
         let tables: Vec<TableChanges> = changed
             .map(|(table, overlay)| TableChanges { table, changes: overlay.changes() })
             .collect();
-        let positions =
-            if tables.is_empty() { Vec::new() } else { positions.into_iter().collect() };
+        let counters = positions.into_iter().filter(|_| !tables.is_empty());
+        let positions = counters.chain(kept_positions).collect();
         let batch = ChangeBatch { tables, positions };
         // The engine waits for the disk, which must not block a thread that other sessions use.
         let committed = tokio::task::spawn_blocking(move || engine.commit_computed(batch)).await;

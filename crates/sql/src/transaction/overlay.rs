@@ -87,6 +87,11 @@ impl Overlay {
         self.changed.contains_key(key)
     }
 
+    /// All changes, in key order. `None` is a deleted row.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&Key, Option<&Arc<Row>>)> {
+        self.changed.iter().map(|(key, row)| (key, row.as_ref()))
+    }
+
     /// The existing rows, in key order.
     pub(crate) fn rows(&self) -> impl DoubleEndedIterator<Item = &Arc<Row>> {
         self.changed.values().flatten()

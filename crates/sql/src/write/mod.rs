@@ -8,11 +8,14 @@ mod transaction;
 mod unique;
 
 pub(crate) use define::COMPUTING;
-pub use define::percolate_table;
+pub use define::{is_declared_path, percolate_table};
 pub(crate) use percolate_rules::{
     Documents, FILTERS, ID, QUERY, TAGS, check_filters, refused, text_of,
 };
 pub(crate) use rows::{check, explain, protect};
+
+use remora_engine::{Change, Value};
+use rows::RowWork;
 
 use crate::{
     Outcome, Result,
@@ -23,8 +26,31 @@ use crate::{
 /// Runs a statement that changes rows or definitions, or begins or ends a transaction.
 pub(crate) async fn run(session: &mut SessionState, statement: &Statement<'_>) -> Result<Outcome> {
     match statement.kind() {
-        Kind::Rows => transaction::run_rows(session, statement).await,
+        Kind::Rows => transaction::run_rows(session, RowWork::Statement(statement)).await,
         Kind::Transaction => transaction::run_transaction(session, statement).await,
         _ => define::run(session, statement).await,
     }
+}
+
+/// Changes rows of a table by key, in the open transaction or in one of their own. `table` is the engine's name.
+pub(crate) async fn change_rows(
+    session: &mut SessionState,
+    table: &str,
+    changes: &[Change],
+) -> Result<Outcome> {
+    transaction::run_rows(session, RowWork::Changes(table, changes)).await
+}
+
+/// Inserts rows into a table, each in place of the one with its key. `None` means a column's default.
+pub(crate) async fn put_rows(
+    session: &mut SessionState,
+    table: &str,
+    rows: &[Vec<Option<Value>>],
+) -> Result<Outcome> {
+    transaction::run_rows(session, RowWork::Given(table, rows)).await
+}
+
+/// Begins a transaction with the session's characteristics.
+pub(crate) async fn begin_transaction(session: &mut SessionState) -> Result<()> {
+    transaction::begin_next(session).await
 }

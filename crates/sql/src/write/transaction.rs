@@ -3,7 +3,7 @@
 
 use remora_mysql::ErrorCode;
 
-use super::rows;
+use super::rows::{self, RowWork};
 use crate::{
     Error, Outcome, Result,
     parse::{Statement, Tokens},
@@ -14,15 +14,12 @@ use crate::{
 /// How often a statement outside a transaction is retried after a conflict.
 const MOST_ATTEMPTS: u32 = 1_000;
 
-/// Runs a statement that changes rows: completely, or without any effect.
-pub(super) async fn run_rows(
-    session: &mut SessionState,
-    statement: &Statement<'_>,
-) -> Result<Outcome> {
+/// Changes rows, by a statement or by key: completely, or without any effect.
+pub(super) async fn run_rows(session: &mut SessionState, work: RowWork<'_>) -> Result<Outcome> {
     session.ensure_begun();
     if session.transaction.is_begun() {
         let mark = session.transaction.mark();
-        let result = rows::run(session, statement).await;
+        let result = rows::run(session, work).await;
         if result.is_err() {
             session.transaction.go_back(mark);
         }
@@ -38,7 +35,7 @@ pub(super) async fn run_rows(
             ..TransactionCharacteristics::default()
         };
         session.transaction.begin(&shared, manner);
-        let result = rows::run(session, statement).await;
+        let result = rows::run(session, work).await;
         let outcome = match result {
             Ok(outcome) => outcome,
             Err(error) => {
@@ -74,8 +71,7 @@ pub(super) async fn run_transaction(
     if tokens.accept("BEGIN") {
         tokens.accept("WORK");
         tokens.expect_end()?;
-        let manner = session.next_characteristics();
-        begin(session, manner).await?;
+        begin_next(session).await?;
     } else if tokens.accept_all("START TRANSACTION") {
         let said = characteristics(&mut tokens)?;
         let next = session.next_characteristics();
@@ -135,6 +131,12 @@ fn characteristics(tokens: &mut Tokens<'_>) -> Result<Option<bool>> {
         }
     }
     Ok(read_only)
+}
+
+/// Begins a transaction with the characteristics of the next one.
+pub(super) async fn begin_next(session: &mut SessionState) -> Result<()> {
+    let manner = session.next_characteristics();
+    begin(session, manner).await
 }
 
 /// Begins a transaction. An open one is committed first.

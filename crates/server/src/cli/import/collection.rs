@@ -37,12 +37,24 @@ pub(super) fn into_collection(
         library.keyed_collection(name)?;
     }
     let schema = database.schema(name)?;
+    refuse_declared(&schema)?;
     let sink = CollectionSink { rows: DatabaseSink::new(database), ids };
     let report = run(&sink, schema, options, files::ImportOptions::default(), inputs);
     if is_new && report.is_err() {
         drop_empty(database, name)?;
     }
     report
+}
+
+/// Refuses a collection of which SQL declared keys or conditions: rows that are imported would bypass them.
+pub(super) fn refuse_declared(schema: &Schema) -> Result<()> {
+    match schema.declared {
+        None => Ok(()),
+        Some(_) => Err(Error::Usage(format!(
+            "SQL declared keys or conditions of collection {:?}: its rows are written by SQL (LOAD DATA)",
+            schema.name
+        ))),
+    }
 }
 
 /// Whether a server's table has the columns of a collection.

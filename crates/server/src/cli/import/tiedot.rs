@@ -8,7 +8,7 @@ use remora_source::{
     tiedot::{self, Directory, Found, Reader},
 };
 
-use super::{open, progress::Display};
+use super::{collection::refuse_declared, open, progress::Display};
 use crate::{
     Error, Result,
     cli::{
@@ -82,6 +82,8 @@ fn load(database: &Database, source: &tiedot::Collection, left: &mut u64) -> Res
     let library = remora::Database::over(database.clone());
     let is_new = library.find_collection(name)?.is_none();
     let collection = library.collection(name)?;
+    let schema = database.schema(name)?;
+    refuse_declared(&schema)?;
     let loaded = index(&collection, source).and_then(|()| {
         let mut loading = Loading::new(database, name, left);
         let read = Reader::new(source)

@@ -148,6 +148,14 @@ impl TestServer {
         self.runtime.block_on(asked)
     }
 
+    /// Stops the server, and starts one with the same settings over the same data.
+    pub fn restart(mut self) -> Self {
+        let directory = std::mem::replace(&mut self.directory, tempfile::tempdir().unwrap());
+        drop(self);
+        let path = directory.path().join("remora.toml");
+        Self::start_with(&path, directory)
+    }
+
     /// Stops the server like SIGTERM.
     pub fn stop(mut self) {
         let server = self.server.take().unwrap();

@@ -7,7 +7,7 @@ use std::{
 };
 
 use datafusion::sql::sqlparser::ast::Expr;
-use remora_engine::{ColumnDef, ColumnType, HIDDEN_PREFIX, PathDef};
+use remora_engine::{ColumnDef, ColumnType, HIDDEN_PREFIX, PathDef, Schema};
 use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::draft::{Draft, DraftColumn};
@@ -81,6 +81,11 @@ pub(super) fn declared_paths(draft: &Draft) -> Vec<PathDef> {
         texts_of(key, |name| draft.column(name)).into_iter().for_each(&mut add);
     }
     paths
+}
+
+/// Whether a key or a text index that SQL declared of a table needs this path.
+pub fn is_declared_path(schema: &Arc<Schema>, path: &PathDef) -> bool {
+    declared_paths(&Draft::of(&SqlTable::of(schema))).iter().any(|one| one.is_along(path))
 }
 
 /// Checks the expressions of a text index over documents: error 1235 for other expressions, 1054 or

@@ -21,6 +21,7 @@ mod temporary;
 mod view;
 
 pub(crate) use followed_keys::COMPUTING;
+pub use key_columns::is_declared_path;
 pub use percolate::percolate_table;
 pub(super) use stored::{Owner, check_stored};
 

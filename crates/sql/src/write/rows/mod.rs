@@ -10,6 +10,7 @@ mod duplicate;
 mod evaluate;
 mod explained;
 mod fields;
+mod given;
 mod insert;
 pub(crate) mod literal;
 mod load;
@@ -24,7 +25,7 @@ mod tests;
 mod update;
 mod values;
 
-use remora_engine::Value;
+use remora_engine::{Change, Value};
 
 use evaluate::StatementText;
 pub(crate) use evaluate::{Query, query_rows};
@@ -58,12 +59,33 @@ fn parameters<'p>(statement: &'p Statement<'_>) -> literal::Parameters<'p> {
     literal::Parameters { values: statement.parameters, places }
 }
 
-/// Runs the statement in the open transaction.
-pub(crate) async fn run(session: &mut SessionState, statement: &Statement<'_>) -> Result<Outcome> {
+/// What changes rows.
+#[derive(Clone, Copy)]
+pub(crate) enum RowWork<'w> {
+    /// A statement.
+    Statement(&'w Statement<'w>),
+    /// Changes of a table by key. The name is the engine's.
+    Changes(&'w str, &'w [Change]),
+    /// Rows for a table, with defaults for `None`, each in place of the one with its key.
+    Given(&'w str, &'w [Vec<Option<Value>>]),
+}
+
+/// Does the work in the open transaction.
+pub(crate) async fn run(session: &mut SessionState, work: RowWork<'_>) -> Result<Outcome> {
+    session.refuses_warnings = session.variables.sql_mode.is_strict();
+    let done = match work {
+        RowWork::Statement(statement) => run_statement(session, statement).await,
+        RowWork::Changes(table, changes) => given::change(session, table, changes).await,
+        RowWork::Given(table, rows) => given::insert(session, table, rows).await,
+    };
+    session.refuses_warnings = false;
+    done
+}
+
+async fn run_statement(session: &mut SessionState, statement: &Statement<'_>) -> Result<Outcome> {
     let text = StatementText { statement, parameters: &parameters(statement) };
     let tokens = text.tokens();
-    session.refuses_warnings = session.variables.sql_mode.is_strict();
-    let done = match () {
+    match () {
         () if tokens.is_word("INSERT") || tokens.is_word("REPLACE") => {
             insert::run(session, text).await
         }
@@ -71,9 +93,7 @@ pub(crate) async fn run(session: &mut SessionState, statement: &Statement<'_>) -
         () if tokens.is_word("DELETE") => delete::delete(session, text).await,
         () if tokens.is_word("LOAD") => load::run(session, text).await,
         () => Err(crate::Error::unsupported(statement.source.shown())),
-    };
-    session.refuses_warnings = false;
-    done
+    }
 }
 
 /// Inserts the rows of a query into a table that was just created, by position.

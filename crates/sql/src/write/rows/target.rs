@@ -52,6 +52,11 @@ impl TargetTable {
             let table = SqlTable::of(&temporary.schema);
             return Ok(Self::new(name.clone(), TableStorage::Temporary(name.clone()), table));
         }
+        Self::stored(session, name, verb)
+    }
+
+    /// The table of this name in the engine, whatever temporary table has the same name.
+    pub(crate) fn stored(session: &SessionState, name: &TableName, verb: Verb) -> Result<Self> {
         name.check(&session.identity, verb)?;
         let engine_name = name.engine_name(&session.shared);
         let schema = session.reader().schema(&engine_name);

@@ -1,0 +1,303 @@
+//! Documents within the transaction of a connection, beside statements.
+
+use std::sync::Arc;
+
+use remora_engine::Watch;
+use remora_sql::Session;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value as Json;
+
+use crate::{
+    Change, Collection, Connection, Document, DocumentId, Error, IntoFilter, Result, Version,
+    collection::{parse, text_of},
+    handle::Handle,
+    json::{self, to_document, to_text},
+    sessions::{begin_reading, in_transaction},
+};
+
+/// The documents of a collection as a connection sees them: at the moment at which its transaction began, with the
+/// transaction's own changes. Statements of the connection see the changes too. Everything is committed together with
+/// them, or not at all. Without an open transaction each call is one of its own. Made by [`Connection::documents`].
+///
+/// ```
+/// use remora::{Database, params};
+/// use serde_json::json;
+///
+/// let db = Database::in_memory()?;
+/// db.execute("CREATE TABLE accounts (id INT PRIMARY KEY, balance INT)", params![])?;
+/// db.execute("INSERT INTO accounts VALUES (7, 100)", params![])?;
+/// let orders = db.collection("orders")?;
+/// let order = db.transaction(|tx| {
+///     tx.execute("UPDATE accounts SET balance = balance - 30 WHERE id = 7", params![])?;
+///     let id = tx.documents(&orders)?.insert(&json!({"account": 7, "price": 30}))?;
+///     tx.documents(&orders)?.merge_patch(id, &json!({"paid": true}))?;
+///     let sum = tx.query("SELECT SUM(doc->'$.price') FROM orders", params![])?.one::<i64>()?;
+///     if sum > 1_000 { Err(remora::Error::Request("too much".to_owned().into())) } else { Ok(id) }
+/// })?;
+/// assert_eq!(orders.get(order)?, Some(json!({"account": 7, "price": 30, "paid": true})));
+/// # Ok::<(), remora::Error>(())
+/// ```
+pub struct Documents<'c, K: DocumentId = i64> {
+    connection: &'c mut Connection,
+    collection: Collection<K>,
+}
+
+impl Connection {
+    /// The documents of a collection within this connection's transaction.
+    ///
+    /// # Errors
+    /// [`Error::Request`] if the collection belongs to another database.
+    pub fn documents<K: DocumentId>(
+        &mut self,
+        collection: &Collection<K>,
+    ) -> Result<Documents<'_, K>> {
+        self.check_database(&collection.handle)?;
+        Ok(Documents { connection: self, collection: collection.clone() })
+    }
+
+    /// Stores with the open transaction, even if it changes nothing, that a named watcher has processed everything up
+    /// to this change, as [`Batch::done`](crate::Batch::done) does.
+    ///
+    /// # Errors
+    /// [`Error::Request`] if no transaction is open, or if the watcher has no name or is of another database.
+    pub fn done(&mut self, change: &Change) -> Result<()> {
+        self.check_database(&change.handle)?;
+        let place = remora_engine::Position(change.position());
+        let (name, position) = Watch::position_of(change.watcher_name()?, place);
+        let session = self.session().as_mut().ok_or(Error::Closed)?;
+        Ok(session.store_position(name, position)?)
+    }
+
+    fn check_database(&self, handle: &Arc<Handle>) -> Result<()> {
+        match Arc::ptr_eq(handle, self.handle()) {
+            true => Ok(()),
+            false => Err(Error::request(
+                "the connection belongs to another database: make it with the database that it changes",
+            )),
+        }
+    }
+}
+
+impl<K: DocumentId> Documents<'_, K> {
+    /// The document with this id; `None` if there is none.
+    ///
+    /// # Errors
+    /// Those of [`Collection::get`].
+    pub fn get(&mut self, id: K::Given<'_>) -> Result<Option<Json>> {
+        let text = self.get_json(id)?;
+        text.map(|text| parse(id, &text)).transpose()
+    }
+
+    /// The text of the document with this id.
+    ///
+    /// # Errors
+    /// Those of [`Collection::get`].
+    pub fn get_json(&mut self, id: K::Given<'_>) -> Result<Option<String>> {
+        let collection = &self.collection;
+        let session = begin_reading(self.connection.session())?;
+        let row = session.row(&collection.name, &[K::sought(id)])?;
+        row.map(|row| text_of(&row).map(str::to_owned)).transpose()
+    }
+
+    /// The document with this id, deserialized.
+    ///
+    /// # Errors
+    /// Those of [`Collection::get_as`].
+    pub fn get_as<T: DeserializeOwned>(&mut self, id: K::Given<'_>) -> Result<Option<T>> {
+        let Some(doc) = self.get(id)? else { return Ok(None) };
+        T::deserialize(doc)
+            .map(Some)
+            .map_err(|error| Error::request(format!("document {id:?}: {error}")))
+    }
+
+    /// The document with this id and its version, for [`Documents::replace_if`].
+    ///
+    /// # Errors
+    /// Those of [`Collection::get`].
+    pub fn get_versioned(&mut self, id: K::Given<'_>) -> Result<Option<(Json, Version)>> {
+        let Some(text) = self.get_json(id)? else { return Ok(None) };
+        Ok(Some((parse(id, &text)?, Version::of(&text))))
+    }
+
+    /// The documents that satisfy a filter, in the order of their ids. Cost: that of [`crate::Find::run`], and a test of
+    /// each document that the transaction has changed.
+    ///
+    /// # Errors
+    /// Those of [`crate::Find::run`].
+    pub fn find(&mut self, filter: impl IntoFilter) -> Result<Vec<Document<K>>> {
+        self.collection.found_in(self.connection.session(), &filter.into_filter()?)
+    }
+
+    /// Inserts a document with an id that the caller gives.
+    ///
+    /// # Errors
+    /// Those of [`Collection::insert_as`]. A value at a unique path ([`Collection::index_unique`]) is compared at the
+    /// commit, a unique key of SQL at once.
+    pub fn insert_as<T: Serialize + ?Sized>(
+        &mut self,
+        id: K::Given<'_>,
+        document: &T,
+    ) -> Result<()> {
+        self.collection.insert_in(
+            writing(self.connection, &self.collection)?,
+            id,
+            to_text(document)?,
+        )
+    }
+
+    /// Inserts a document, or replaces the document with this id.
+    ///
+    /// # Errors
+    /// Those of [`Documents::insert_as`] except that the id exists.
+    pub fn upsert<T: Serialize + ?Sized>(&mut self, id: K::Given<'_>, document: &T) -> Result<()> {
+        self.collection.upsert_in(
+            writing(self.connection, &self.collection)?,
+            id,
+            to_text(document)?,
+        )
+    }
+
+    /// Inserts or replaces documents: all of them or none.
+    ///
+    /// # Errors
+    /// Those of [`Documents::upsert`].
+    pub fn upsert_many<'i, T: Serialize>(
+        &mut self,
+        documents: impl IntoIterator<Item = (K::Given<'i>, T)>,
+    ) -> Result<()> {
+        self.collection.upsert_many_in(writing(self.connection, &self.collection)?, documents)
+    }
+
+    /// Replaces a document.
+    ///
+    /// # Errors
+    /// Those of [`Documents::upsert`], and [`Error::NotFound`] if no document has the id.
+    pub fn replace<T: Serialize + ?Sized>(&mut self, id: K::Given<'_>, document: &T) -> Result<()> {
+        self.collection.replace_in(
+            writing(self.connection, &self.collection)?,
+            id,
+            to_text(document)?,
+        )
+    }
+
+    /// Replaces a document if it has this version. Returns its new version.
+    ///
+    /// # Errors
+    /// Those of [`Documents::replace`], and [`Error::Changed`] if the version is another.
+    pub fn replace_if<T: Serialize + ?Sized>(
+        &mut self,
+        id: K::Given<'_>,
+        version: Version,
+        document: &T,
+    ) -> Result<Version> {
+        let text = to_text(document)?;
+        self.collection.replace_if_in(
+            writing(self.connection, &self.collection)?,
+            id,
+            version,
+            text,
+        )
+    }
+
+    /// Changes a document in place and returns the result. Without an open transaction, `change` is called again if
+    /// another writer was faster.
+    ///
+    /// # Errors
+    /// Those of [`Documents::replace`], and the error of `change`.
+    pub fn update(
+        &mut self,
+        id: K::Given<'_>,
+        mut change: impl FnMut(&mut Json) -> Result<()>,
+    ) -> Result<Json> {
+        self.collection.update_in(writing(self.connection, &self.collection)?, id, &mut change)
+    }
+
+    /// Applies a JSON Merge Patch (RFC 7396). Returns the resulting document.
+    ///
+    /// # Errors
+    /// Those of [`Documents::replace`].
+    pub fn merge_patch<T: Serialize + ?Sized>(
+        &mut self,
+        id: K::Given<'_>,
+        patch: &T,
+    ) -> Result<Json> {
+        self.collection.merge_patch_in(
+            writing(self.connection, &self.collection)?,
+            id,
+            &to_document(patch)?,
+        )
+    }
+
+    /// Applies a JSON Patch (RFC 6902): all its operations or none. Returns the resulting document.
+    ///
+    /// # Errors
+    /// Those of [`Collection::patch`].
+    pub fn patch<T: Serialize + ?Sized>(&mut self, id: K::Given<'_>, patch: &T) -> Result<Json> {
+        self.collection.patch_in(
+            writing(self.connection, &self.collection)?,
+            id,
+            &to_document(patch)?,
+        )
+    }
+
+    /// Deletes a document. Returns whether it existed.
+    ///
+    /// # Errors
+    /// Those of [`Collection::delete`].
+    pub fn delete(&mut self, id: K::Given<'_>) -> Result<bool> {
+        self.collection.delete_in(writing(self.connection, &self.collection)?, id)
+    }
+
+    /// Deletes the documents that satisfy a filter: all of them or none. Returns their number. Without an open
+    /// transaction, documents that are changed meanwhile are deleted only if they still satisfy it.
+    ///
+    /// # Errors
+    /// Those of [`Documents::find`] and [`Documents::delete`].
+    pub fn delete_found(&mut self, filter: impl IntoFilter) -> Result<u64> {
+        let filter = filter.into_filter()?;
+        let collection = &self.collection;
+        in_transaction(writing(self.connection, collection)?, |rows| {
+            collection.delete_found_in(rows, &filter)
+        })
+    }
+}
+
+impl Documents<'_> {
+    /// Inserts a document and returns its generated id. An id of a transaction that is rolled back is not given again.
+    ///
+    /// # Errors
+    /// Those of [`Collection::insert`] and [`Documents::insert_as`].
+    pub fn insert<T: Serialize + ?Sized>(&mut self, document: &T) -> Result<i64> {
+        self.collection
+            .insert_made_in(writing(self.connection, &self.collection)?, to_text(document)?)
+    }
+
+    /// Inserts a document given as JSON text and returns its generated id.
+    ///
+    /// # Errors
+    /// Those of [`Collection::insert_json`] and [`Documents::insert_as`].
+    pub fn insert_json(&mut self, text: &str) -> Result<i64> {
+        let text = json::text(&json::parse_document(text)?)?;
+        self.collection.insert_made_in(writing(self.connection, &self.collection)?, text)
+    }
+
+    /// Inserts documents: all of them or none. Returns their ids in order.
+    ///
+    /// # Errors
+    /// Those of [`Documents::insert`].
+    pub fn insert_many<T: Serialize>(
+        &mut self,
+        documents: impl IntoIterator<Item = T>,
+    ) -> Result<Vec<i64>> {
+        self.collection.insert_many_in(writing(self.connection, &self.collection)?, documents)
+    }
+}
+
+/// The session of a connection, for a write to this collection.
+fn writing<'c, K: DocumentId>(
+    connection: &'c mut Connection,
+    collection: &Collection<K>,
+) -> Result<&'c mut Option<Session>> {
+    connection.handle().keeper(&collection.name)?;
+    Ok(connection.session())
+}
