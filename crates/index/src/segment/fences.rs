@@ -14,8 +14,6 @@
 //! block. So the documents of a block whose fence differs from the one before may begin with a fence of a later block,
 //! but its first document does not.
 
-use std::cmp::Ordering;
-
 use crate::{IndexError, Result, Slice, bytes::read_u32, column::cursor::Cursor};
 
 /// Documents between two fences.
