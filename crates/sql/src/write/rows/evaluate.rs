@@ -164,11 +164,6 @@ impl Query {
         self.parameters.extend_from_slice(parameters.within(range));
     }
 
-    /// Appends values of `?`.
-    pub(crate) fn bind(&mut self, parameters: &[Value]) {
-        self.parameters.extend_from_slice(parameters);
-    }
-
     /// The keys that its condition names, in key order, if the condition does nothing else. For a SELECT of a table's
     /// key only.
     pub(super) fn keys(
