@@ -270,7 +270,7 @@ fn with_texts(statement: &str, form: usize) -> String {
 }
 
 async fn insert(session: &mut Session, random: &mut Random, from: u64, to: u64) {
-    let mut text = "REPLACE INTO t VALUES ".to_owned();
+    let mut statement = "REPLACE INTO t VALUES ".to_owned();
     for id in from..to {
         let mut values = COLUMNS.map(|(column, _)| value(random, column)).to_vec();
         values[COLUMNS.len() - 1] = (id * 3 + random.below(3)).to_string();
@@ -280,9 +280,9 @@ async fn insert(session: &mut Session, random: &mut Random, from: u64, to: u64) 
             values[at] = "NULL".to_owned();
         }
         let comma = if id == from { "" } else { "," };
-        write!(text, "{comma}({id},{})", values.join(",")).unwrap();
+        write!(statement, "{comma}({id},{})", values.join(",")).unwrap();
     }
-    run(session, &text).await.unwrap();
+    run(session, &statement).await.unwrap();
 }
 
 async fn change(session: &mut Session, random: &mut Random) {
