@@ -202,20 +202,7 @@ fn statement(random: &mut Random) -> String {
                 "SELECT {ordered}, {what} FROM t @{filter} GROUP BY {ordered} ORDER BY {ordered}{way}{limit}"
             )
         }
-        11 => {
-            let by = random.choose(&["b, i", "i, b", "b, i, k", "k, i"]);
-            let ordered = format!("{by}{way}").replace(',', &format!("{way},"));
-            let limit = random.choose(&["", " LIMIT 9"]);
-            match random.below(3) {
-                0 => format!("SELECT DISTINCT {by} FROM t @ ORDER BY {ordered}{limit}"),
-                1 => {
-                    format!("SELECT {by}, MAX(k) FROM t @ GROUP BY {by} ORDER BY {ordered}{limit}")
-                }
-                _ => format!(
-                    "SELECT COUNT(*), {by} FROM t @ GROUP BY i, {by} ORDER BY {ordered}{limit}"
-                ),
-            }
-        }
+        11 => of_several(random, way),
         _ => {
             let second = random.choose(&["", "", "b, ", "d, "]);
             let by = format!("{plain}, {second}id").replace(',', &format!("{way},"));
@@ -227,6 +214,20 @@ fn statement(random: &mut Random) -> String {
                 "SELECT id, {plain} FROM t @{filter} ORDER BY {by}{way} LIMIT {limit} OFFSET {offset}"
             )
         }
+    }
+}
+
+/// DISTINCT or GROUP BY of several columns.
+fn of_several(random: &mut Random, way: &str) -> String {
+    let by = random.choose(&["b, i", "i, b", "b, i, k", "k, i"]);
+    let ordered = format!("{by}{way}").replace(',', &format!("{way},"));
+    let limit = random.choose(&["", " LIMIT 9"]);
+    match random.below(3) {
+        0 => format!("SELECT DISTINCT {by} FROM t @ ORDER BY {ordered}{limit}"),
+        1 => {
+            format!("SELECT {by}, MAX(k) FROM t @ GROUP BY {by} ORDER BY {ordered}{limit}")
+        }
+        _ => format!("SELECT COUNT(*), {by} FROM t @ GROUP BY i, {by} ORDER BY {ordered}{limit}"),
     }
 }
 
