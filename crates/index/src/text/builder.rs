@@ -533,7 +533,8 @@ mod tests {
                 let text = some.concat();
                 let mut end = 0;
                 let term = |term: &String| {
-                    let start = std::mem::replace(&mut end, end + term.len());
+                    let start = end;
+                    end += term.len();
                     Waiting::new(&text, start..end)
                 };
                 let waiting: Vec<Waiting> = some.iter().map(term).collect();

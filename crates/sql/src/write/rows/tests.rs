@@ -63,7 +63,8 @@ impl Fixture {
         let source = split(text.as_bytes(), false, LexMode::default()).unwrap().pop().unwrap();
         let statement = Statement { source: Arc::new(source), parameters: &[] };
         let before = PARSES.get();
-        let run = self.session.run(&statement, false, &mut Nobody);
+        let mut reply = Nobody;
+        let run = self.session.run(&statement, false, &mut reply);
         self.runtime.block_on(run).unwrap_or_else(|error| panic!("{text}: {error}"));
         PARSES.get() - before
     }
