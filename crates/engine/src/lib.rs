@@ -41,7 +41,10 @@ pub use access::{
 pub use change::{Change, ChangeBatch, Definition, Position, SourcePositions, TableChanges};
 pub use check::{CheckReport, CheckStep, CheckedTable, Repaired};
 pub use database::Database;
-pub use encode::{Node, decode_rows, encode_rows, from_url_base64, to_url_base64, walk_path};
+pub use encode::{
+    Node, decode_rows, encode_rows, fitted_row, from_url_base64, key_bytes, to_url_base64,
+    walk_path,
+};
 pub use error::{Ending, Error, Missing, RequestPart, Result};
 pub use indexing::RequiredRows;
 pub use interrupt::{Deadline, Interrupt, InterruptCheck};

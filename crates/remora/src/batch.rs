@@ -1,6 +1,9 @@
 //! Atomic changes of several tables and collections.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use remora_engine::{Change as EngineChange, ChangeBatch, TableChanges, Watch};
 use serde::Serialize;
@@ -36,8 +39,8 @@ use crate::{
 pub struct Batch {
     handle: Arc<Handle>,
     steps: Vec<Step>,
-    /// Whether SQL keeps one of the tables.
-    keeper: Keeper,
+    /// The tables that are changed.
+    tables: BTreeSet<Arc<str>>,
     positions: Vec<(String, String)>,
 }
 
@@ -53,7 +56,7 @@ enum Step {
 
 impl Batch {
     pub(crate) fn new(handle: Arc<Handle>) -> Self {
-        Self { handle, steps: Vec::new(), keeper: Keeper::Engine, positions: Vec::new() }
+        Self { handle, steps: Vec::new(), tables: BTreeSet::new(), positions: Vec::new() }
     }
 
     /// Inserts a row. No row with its key may exist.
@@ -220,7 +223,8 @@ impl Batch {
         Ok(())
     }
 
-    /// Deletes the documents that satisfy a filter at the commit.
+    /// Deletes the documents that satisfy a filter as of one moment at the commit. One that begins to satisfy it while the
+    /// batch is committed may stay.
     ///
     /// # Errors
     /// Those of [`Batch::insert_document`]; [`Error::Request`] if the filter is wrong.
@@ -263,8 +267,9 @@ impl Batch {
     /// written.
     pub fn commit(mut self) -> Result<()> {
         let reads = self.steps.iter().any(|step| matches!(step, Step::Edit(_)));
-        if reads || self.keeper == Keeper::Sql {
-            let (keeper, positions) = (self.keeper, std::mem::take(&mut self.positions));
+        let keeper = self.keeper()?;
+        if reads || keeper == Keeper::Sql {
+            let positions = std::mem::take(&mut self.positions);
             let steps = &mut self.steps;
             return self.handle.transact(keeper, &positions, &mut |rows| run(steps, rows));
         }
@@ -283,18 +288,31 @@ impl Batch {
         Ok(())
     }
 
-    fn writable(&self, handle: &Arc<Handle>, table: &str) -> Result<Arc<remora_engine::Schema>> {
+    fn writable(
+        &mut self,
+        handle: &Arc<Handle>,
+        table: &Arc<str>,
+    ) -> Result<Arc<remora_engine::Schema>> {
         self.check(handle)?;
+        self.tables.insert(Arc::clone(table));
         self.handle.writable(table)
     }
 
-    /// Checks that a collection can be written, and notes who keeps it.
+    /// Checks that a collection can be written.
     fn check_collection<K: DocumentId>(&mut self, collection: &Collection<K>) -> Result<()> {
         self.check(&collection.handle)?;
-        if self.handle.keeper(&collection.name)? == Keeper::Sql {
-            self.keeper = Keeper::Sql;
+        self.tables.insert(Arc::clone(&collection.name));
+        self.handle.keeper(&collection.name).map(drop)
+    }
+
+    /// Who keeps the tables now: SQL may have declared keys of one since a change of it was added.
+    fn keeper(&self) -> Result<Keeper> {
+        for table in &self.tables {
+            if self.handle.keeper(table)? == Keeper::Sql {
+                return Ok(Keeper::Sql);
+            }
         }
-        Ok(())
+        Ok(Keeper::Engine)
     }
 
     fn check(&self, handle: &Arc<Handle>) -> Result<()> {

@@ -14,7 +14,7 @@ use crate::{
     directory::TemporaryDirectory,
     ids::Ids,
     keyed::{Decide, KeyedRows, View},
-    overlaid::Overlaid,
+    overlaid::{Overlaid, check_kept_by_engine},
 };
 
 /// How often a change is retried after another writer was faster.
@@ -113,6 +113,7 @@ impl Handle {
     ) -> Result<bool> {
         for _ in 0..MAX_TRIES {
             let transaction = self.engine.begin();
+            check_kept_by_engine(&*transaction.reader().schema(table)?)?;
             let Some(change) = make(transaction.reader())? else { return Ok(false) };
             match transaction.commit(batch(table, vec![change])) {
                 Ok(_) => return Ok(true),

@@ -2,7 +2,9 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use remora_engine::{Change, ChangeBatch, Row, Schema, TableChanges, Transaction, Value};
+use remora_engine::{
+    Change, ChangeBatch, Row, Schema, TableChanges, Transaction, Value, key_bytes,
+};
 
 use crate::{
     Error, Result,
@@ -20,8 +22,8 @@ pub(crate) struct Overlaid {
 struct ChangedRows {
     /// Keys and rows, each key once; `None` is a deleted row.
     rows: Vec<(Vec<Value>, Option<Arc<Row>>)>,
-    /// Where a key is in `rows`, by its text: values of one column that differ have different texts.
-    places: HashMap<String, usize>,
+    /// Where a key is in `rows`, by its bytes: values of several types may be the same key.
+    places: HashMap<Vec<u8>, usize>,
 }
 
 impl Overlaid {
@@ -47,23 +49,53 @@ impl Overlaid {
     }
 
     fn row(&self, table: &Arc<str>, key: &[Value]) -> Result<Option<Arc<Row>>> {
+        let bytes = key_bytes(&*self.schema(table)?, key)?;
         let changed = self.tables.get(table);
-        let known = changed.and_then(|it| it.rows.get(*it.places.get(&format!("{key:?}"))?));
+        let known = changed.and_then(|it| it.rows.get(*it.places.get(&bytes)?));
         match known {
             Some((_, row)) => Ok(row.clone()),
             None => Ok(self.transaction.reader().get(table, key)?.map(Arc::new)),
         }
     }
 
-    fn set(&mut self, table: &Arc<str>, key: Vec<Value>, row: Option<Row>) {
+    fn set(
+        &mut self,
+        table: &Arc<str>,
+        schema: &Schema,
+        key: Vec<Value>,
+        row: Option<Row>,
+    ) -> Result<()> {
+        let bytes = key_bytes(schema, &key)?;
         let changed = self.tables.entry(Arc::clone(table)).or_default();
         let next = changed.rows.len();
-        let place = *changed.places.entry(format!("{key:?}")).or_insert(next);
+        let place = *changed.places.entry(bytes).or_insert(next);
         let row = row.map(Arc::new);
         match changed.rows.get_mut(place) {
             Some((_, known)) => *known = row,
             None => changed.rows.push((key, row)),
         }
+        Ok(())
+    }
+
+    /// The definition of a table. SQL may have declared keys of it since the work was given to the engine.
+    fn schema(&self, table: &Arc<str>) -> Result<Arc<Schema>> {
+        let schema = self.transaction.reader().schema(table)?;
+        check_kept_by_engine(&schema)?;
+        Ok(schema)
+    }
+}
+
+/// Checks that the engine alone keeps what was declared of a table.
+///
+/// # Errors
+/// [`Error::Conflict`] if SQL declared keys or conditions of it.
+pub(crate) fn check_kept_by_engine(schema: &Schema) -> Result<()> {
+    match schema.declared {
+        None => Ok(()),
+        Some(_) => Err(Error::conflict(format!(
+            "SQL has just declared keys or conditions of {:?}: try again",
+            schema.name
+        ))),
     }
 }
 
@@ -73,18 +105,18 @@ fn key_of(schema: &Schema, row: &[Value]) -> Vec<Value> {
 
 impl KeyedRows for Overlaid {
     fn write(&mut self, table: &Arc<str>, changes: Vec<Change>) -> Result<()> {
-        let schema = self.transaction.reader().schema(table)?;
+        let schema = self.schema(table)?;
         for change in changes {
             match change {
-                Change::Delete(key) => self.set(table, key, None),
-                Change::Put(row) => self.set(table, key_of(&schema, &row), Some(row)),
+                Change::Delete(key) => self.set(table, &schema, key, None)?,
+                Change::Put(row) => self.set(table, &schema, key_of(&schema, &row), Some(row))?,
                 Change::Insert(row) => {
                     let key = key_of(&schema, &row);
                     if self.row(table, &key)?.is_some() {
                         let message = format!("table {table:?} has a row with the key {key:?}");
                         return Err(Error::Exists(message.into()));
                     }
-                    self.set(table, key, Some(row));
+                    self.set(table, &schema, key, Some(row))?;
                 }
             }
         }

@@ -4,6 +4,7 @@
 use std::{
     collections::HashMap,
     future::Future,
+    panic::AssertUnwindSafe,
     path::PathBuf,
     sync::{
         Arc,
@@ -126,7 +127,15 @@ pub(crate) fn in_transaction<T>(
             let begun = session.begin_transaction().await;
             (session, begun)
         })?;
-        let done = work(session).and_then(|done| {
+        // A panic of the work must not leave the transaction open, which nobody began.
+        let worked = std::panic::catch_unwind(AssertUnwindSafe(|| work(session)));
+        let worked = worked.unwrap_or_else(|panic| {
+            if let Some(open) = session.as_mut() {
+                open.roll_back();
+            }
+            std::panic::resume_unwind(panic)
+        });
+        let done = worked.and_then(|done| {
             lend(session, false, async move |mut session| {
                 let committed = session.commit_transaction().await;
                 (session, committed)

@@ -17,6 +17,14 @@ const SHOWN_CHARS: usize = 60;
 /// Buffers are reserved for the values of at most this many paths.
 const MAX_RESERVED_PATHS: usize = 8;
 
+/// A row with its values as the engine stores them.
+///
+/// # Errors
+/// [`crate::Error::Request`] if a value does not fit its column.
+pub fn fitted_row(schema: &Schema, row: &[Value]) -> Result<Row> {
+    schema.columns.iter().zip(row).map(|(column, value)| fit(column, value)).collect()
+}
+
 /// The value as the column stores it: integers checked against the width, text parsed as the column's type, decimals
 /// rounded to the scale. An error of [`RequestPart::Row`] names column and value.
 pub(crate) fn fit(column: &ColumnDef, value: &Value) -> Result<Value> {

@@ -28,6 +28,15 @@ use crate::{ColumnDef, ColumnType, Error, KeyValues, RequestPart, Result, Schema
 /// eight.
 const MAX_KEY_BYTES: usize = 16_384;
 
+/// The bytes of a primary key. Keys that lead to the same row have the same bytes, whatever types their values are given
+/// in.
+///
+/// # Errors
+/// [`crate::Error::Request`] if the values are not those of a key.
+pub fn key_bytes(schema: &Schema, parts: &[Value]) -> Result<Vec<u8>> {
+    encode_key(schema, parts)
+}
+
 /// Encodes a primary key given as the values of its parts, which are first converted to the types of their columns.
 pub(crate) fn encode_key(schema: &Schema, parts: &[Value]) -> Result<Vec<u8>> {
     let mut key = Vec::with_capacity(8 * parts.len());

@@ -20,10 +20,12 @@ pub(crate) use cell::{
     column_kind, decimal_of_cell, decode_cell, encode_cell, float_of_ordinal, int_of_ordinal,
     unpack_date, unpack_date_time,
 };
+pub use fit::fitted_row;
 pub(crate) use fit::{FittedRow, fit, fit_in_place, fit_row};
 pub(crate) use joint::{
     TOO_MANY, first_parts, joint_key, joint_ranges, range_of_equal, range_of_parts, turned,
 };
+pub use key::key_bytes;
 pub(crate) use key::{append_key, decode_key, encode_key};
 pub(crate) use layout::{History, RowFormat, layout_of};
 pub(crate) use literal::parse_literal;

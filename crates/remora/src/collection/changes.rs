@@ -8,8 +8,9 @@ use super::{Collection, DocumentId, Moment, merge_patch, parse, row};
 use crate::{
     Filter, IntoFilter, Result,
     filter::{Condition, matches},
-    handle::{MAX_TRIES, batch},
+    handle::{Keeper, MAX_TRIES, batch},
     json::{to_document, to_text},
+    overlaid::check_kept_by_engine,
 };
 
 /// The most documents of a step.
@@ -31,7 +32,7 @@ impl<K: DocumentId> Collection<K> {
     ///
     /// Only documents that satisfy it when the call begins, and still do when they are deleted, are
     /// deleted: none that is written or changed later, whatever other writers do meanwhile. Up to
-    /// 10,000 documents are deleted in one durable step: all of them or none. More are deleted in such
+    /// 10,000 documents are deleted in one durable step: all of them or none (all of a collection of which SQL declared keys). More are deleted in such
     /// steps, in the order of their ids; after an error those of earlier steps are gone. A step with
     /// which another writer interferes is repeated. Cost: that of [`Collection::find`], some
     /// microseconds for each document, a sync for each step; the ids of all are in memory.
@@ -67,7 +68,8 @@ impl<K: DocumentId> Collection<K> {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Collection::delete_where`]; [`crate::Error::Request`] if a patched document exceeds the
+    /// Those of [`Collection::delete_where`]; [`crate::Error::Request`] for a collection of which SQL declared keys, which
+    /// UPDATE with JSON_MERGE_PATCH changes, and if a patched document exceeds the
     /// limits of one, [`crate::Error::Exists`] if it has the value of another at a unique path.
     pub fn merge_patch_where<T: Serialize + ?Sized>(
         &self,
@@ -78,7 +80,11 @@ impl<K: DocumentId> Collection<K> {
     }
 
     fn change_where(&self, filter: Filter, work: &Work) -> Result<u64> {
-        self.handle.writable(&self.name)?;
+        match (work, self.handle.keeper(&self.name)?) {
+            (Work::Delete, Keeper::Sql) => return self.delete_found(filter),
+            (Work::MergePatch(_), Keeper::Sql) => drop(self.handle.writable(&self.name)?),
+            (_, Keeper::Engine) => {}
+        }
         let engine = &self.handle.engine;
         let transaction = engine.begin();
         let moment = Moment::of(transaction.reader().clone(), &self.name);
@@ -90,6 +96,7 @@ impl<K: DocumentId> Collection<K> {
             // At the moment of the search the documents need no test.
             let condition = if first.is_some() { None } else { Some(&filter.0) };
             let transaction = first.take().unwrap_or_else(|| engine.begin());
+            check_kept_by_engine(&*transaction.reader().schema(&self.name)?)?;
             let (changes, used) = self.step(transaction.reader(), rest, condition, work)?;
             let count = changes.len() as u64;
             match transaction.commit(batch(&self.name, changes)) {

@@ -17,8 +17,8 @@ pub(crate) const MAX_DEPTH: usize = 100;
 /// The most bytes of a document's text.
 pub(crate) const MAX_BYTES: usize = 16 << 20;
 
-/// Parses the text of a document, as [`crate::Collection::insert_json`] does: nothing of it is dropped or changed in
-/// silence.
+/// Parses the text of a document, as [`crate::Collection::insert_json`] does: nothing of it is dropped and no integer is
+/// changed in silence. Other numbers become the nearest double.
 ///
 /// ```
 /// let twice = remora::parse_document(r#"{"author": {"name": "Ann", "name": "Bo"}}"#);

@@ -1,4 +1,5 @@
-//! Parses the text of a document strictly: nothing of it is dropped or changed in silence, and each error names the place.
+//! Parses the text of a document strictly: nothing of it is dropped and no integer is changed in silence, and each error
+//! names the place. Other numbers become the nearest double.
 
 use std::fmt;
 

@@ -4,8 +4,9 @@
 //! ```text
 //! update := "UPDATE" ["LOW_PRIORITY"] ["IGNORE"] table,* "SET" assignment,* rest
 //! delete := "DELETE" ("LOW_PRIORITY" | "QUICK")* ["IGNORE"]
-//!           ("FROM" table,* rest | listed,* "FROM" table,* rest | "FROM" listed,* "USING" table,* rest)
-//! rest   := ["WHERE" condition] ["ORDER" "BY" order,*] ["LIMIT" value]
+//!           ("FROM" named rest | listed,* "FROM" table,* where | "FROM" listed,* "USING" table,* where)
+//! rest   := where ["ORDER" "BY" order,*] ["LIMIT" value]
+//! where  := ["WHERE" condition]
 //! listed := [database "."] name ["." "*"]
 //! assignment := [[database "."] table "."] column ("=" | ":=") (value | "()")
 //! ```
@@ -270,8 +271,17 @@ pub(crate) fn delete(statement: &Statement<'_>) -> Result<Delete> {
                 parser.expect_keyword_is(Keyword::FROM)?;
             }
         }
-        reading.tables(parser, rows)?;
-        reading.rest(parser, rows)
+        // Without a list it is one table, and only then are rows counted.
+        match listed.is_some() {
+            true => {
+                reading.tables(parser, rows)?;
+                reading.condition(parser, rows)
+            }
+            false => {
+                reading.one_table(parser, rows)?;
+                reading.rest(parser, rows)
+            }
+        }
     })?;
     Ok(Delete { ignore, listed, rows })
 }
@@ -369,11 +379,30 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn rest(&self, parser: &mut Parser<'_>, rows: &mut ChangedRows) -> Parsed<()> {
+    /// The only table of a statement, with an alias or not.
+    fn one_table(&self, parser: &mut Parser<'_>, rows: &mut ChangedRows) -> Parsed<()> {
+        let start = self.at(parser);
+        if parser.peek_token_ref().token == Token::LParen {
+            return parser.expected_ref("a table", parser.peek_token_ref());
+        }
+        let relation = parser.parse_table_factor()?;
+        rows.tables = vec![TableWithJoins { relation, joins: Vec::new() }];
+        rows.tables_at = start..self.at(parser);
+        Ok(())
+    }
+
+    fn condition(&self, parser: &mut Parser<'_>, rows: &mut ChangedRows) -> Parsed<()> {
         let start = self.at(parser);
         if parser.parse_keyword(Keyword::WHERE) {
             rows.condition = Some(parser.parse_expr()?);
         }
+        rows.rest_at = start..self.at(parser);
+        Ok(())
+    }
+
+    fn rest(&self, parser: &mut Parser<'_>, rows: &mut ChangedRows) -> Parsed<()> {
+        self.condition(parser, rows)?;
+        let start = rows.rest_at.start;
         if parser.parse_keywords(&[Keyword::ORDER, Keyword::BY]) {
             rows.order = parser.parse_comma_separated(Parser::parse_order_by_expr)?;
         }

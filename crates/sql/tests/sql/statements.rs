@@ -615,3 +615,79 @@ async fn a_global_default_is_what_a_variable_begins_with() {
     run(&mut session, "SET sql_mode = DEFAULT").await.unwrap();
     assert_eq!(rows(&mut session, "SELECT @@sql_mode").await, first);
 }
+
+/// What MySQL 9.7 says to these; rows that the statement does not name stay.
+#[tokio::test]
+async fn writes_change_what_they_name_and_nothing_else() {
+    let server = Server::new();
+    let mut session = server.session();
+    for statement in [
+        "CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(20), n INT)",
+        "CREATE TABLE u (id INT PRIMARY KEY, m INT)",
+        "INSERT INTO t VALUES (1, 'a', 1), (2, 'a', 2), (3, 'b', 3)",
+        "INSERT INTO u VALUES (1, 10), (2, 20)",
+    ] {
+        run(&mut session, statement).await.unwrap();
+    }
+    let near = |place: &str| {
+        format!(
+            "1064 You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version \
+             for the right syntax to use near '{place}' at line 1"
+        )
+    };
+    let near = [
+        near("JOIN u ON u.id = t.id"),
+        near(", u"),
+        near("LIMIT 1"),
+        near("ON DUPLICATE KEY UPDATE n = 1"),
+        near(")"),
+        near(") VALUES (1)"),
+        near("(SELECT 1) d"),
+    ];
+    let [join, comma, limit, duplicate, value, column, derived] =
+        near.each_ref().map(String::as_str);
+    expect(
+        &mut session,
+        &[
+            ("DELETE FROM t JOIN u ON u.id = t.id", join),
+            ("DELETE FROM t, u", comma),
+            ("DELETE FROM (SELECT 1) d", derived),
+            ("DELETE t FROM t JOIN u ON u.id = t.id LIMIT 1", limit),
+            ("UPDATE t JOIN u ON u.id = t.id SET n = 0 LIMIT 1", "1221 Incorrect usage of UPDATE and LIMIT"),
+            (
+                "UPDATE t JOIN u ON u.id = t.id SET n = 0 ORDER BY t.id",
+                "1221 Incorrect usage of UPDATE and ORDER BY",
+            ),
+            ("REPLACE INTO t VALUES (1, 'x', 9) ON DUPLICATE KEY UPDATE n = 1", duplicate),
+            ("INSERT INTO u VALUES (3, 1,)", value),
+            ("INSERT INTO u (id,) VALUES (1)", column),
+            ("DELETE main.t FROM t AS t2 JOIN u ON u.id = t2.id", "1109 Unknown table 't' in MULTI DELETE"),
+            ("SELECT COUNT(*), SUM(n) FROM t", "3|6"),
+            // Of a self-join only the listed one.
+            ("DELETE t FROM t JOIN t AS x ON t.s = x.s AND t.id > x.id", ""),
+            ("SELECT id FROM t ORDER BY id", "1\n3"),
+            // A name in a subquery may be that of its table.
+            ("INSERT INTO t VALUES (1, 'a', 5) AS new(m, s2, n2) ON DUPLICATE KEY UPDATE n = (SELECT MAX(m) FROM u)", ""),
+            ("SELECT n FROM t WHERE id = 1", "20"),
+            ("CREATE TABLE d (id INT, vector JSON)", ""),
+        ],
+    )
+    .await;
+}
+
+/// A prepared statement is read as it was when it was prepared, whatever the mode is when it runs.
+#[tokio::test]
+async fn a_prepared_key_keeps_its_meaning() {
+    let server = Server::new();
+    let mut session = server.session();
+    for statement in [
+        "CREATE TABLE t (k VARCHAR(20) PRIMARY KEY)",
+        r"INSERT INTO t VALUES ('a\\b'), ('a\\\\b')",
+        r#"PREPARE p FROM 'DELETE FROM t WHERE k = "a\\\\b"'"#,
+        "SET sql_mode = 'NO_BACKSLASH_ESCAPES'",
+        "EXECUTE p",
+    ] {
+        run(&mut session, statement).await.unwrap();
+    }
+    assert_eq!(rows(&mut session, "SELECT HEX(k) FROM t").await, "615C5C62");
+}

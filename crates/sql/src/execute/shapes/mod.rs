@@ -348,13 +348,13 @@ pub(crate) async fn run_prepared<R: Reply>(
 }
 
 /// The distinct keys that the condition of a SELECT names, in key order, if it does nothing but name keys. Rows with
-/// these keys need not exist.
+/// these keys need not exist. `mode` is how the text is read.
 pub(crate) fn named_keys(
     session: &SessionState,
-    text: &[u8],
+    (text, mode): (&[u8], LexMode),
     parameters: &[Value],
 ) -> Result<Option<Vec<KeyValues>>> {
-    let (mode, database) = (session.lex_mode(), session.database.as_deref());
+    let database = session.database.as_deref();
     let mut lifted = ParameterizedText::default();
     if !lifted.read(text, mode, database) {
         return Ok(None);

@@ -217,8 +217,15 @@ pub(super) fn accept_kind(tokens: &mut Tokens<'_>) -> KeyKind {
         ("SPATIAL", KeyKind::Spatial),
         ("VECTOR", KeyKind::Vector),
     ];
-    let named = kinds.into_iter().find(|(word, _)| tokens.accept(word));
-    named.map_or(KeyKind::Plain, |(_, kind)| kind)
+    let is_there = |(word, kind): &(&str, KeyKind)| {
+        let mut ahead = *tokens;
+        // VECTOR may be the name of a column.
+        let is_key = |ahead: &Tokens<'_>| ahead.is_word("KEY") || ahead.is_word("INDEX");
+        ahead.accept(word) && (*kind != KeyKind::Vector || is_key(&ahead))
+    };
+    let Some((word, kind)) = kinds.into_iter().find(is_there) else { return KeyKind::Plain };
+    tokens.accept(word);
+    kind
 }
 
 /// Reads a key from its name on.

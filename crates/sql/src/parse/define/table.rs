@@ -13,7 +13,7 @@ use super::{
     ColumnDefinition, Line, PartOption, QualifiedName, QueryDefinition, TableOption,
     key::read_line, options::accept_distributed,
 };
-use crate::{Result, parse::Tokens};
+use crate::{Error, Result, parse::Tokens};
 
 /// A table's definition.
 #[derive(Debug)]
@@ -117,7 +117,9 @@ fn elements(tokens: &mut Tokens<'_>, parameters: &[Value]) -> Result<TableBody> 
         tokens.expect_end()?;
     }
     let ignores = tokens.accept("IGNORE");
-    tokens.accept("REPLACE");
+    if tokens.is_word("REPLACE") {
+        return Err(Error::unsupported("CREATE TABLE with REPLACE of a query's rows"));
+    }
     tokens.accept("AS");
     let mut query = None;
     if !tokens.at_end() {

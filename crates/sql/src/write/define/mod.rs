@@ -33,6 +33,7 @@ use remora_mysql::ErrorCode;
 use super::{rows::TargetTable, unique::UniqueKey};
 use crate::{
     Error, Outcome, Result,
+    blocking::run_blocking_if_long,
     catalog::{SqlTable, TableName},
     error::from_engine_write,
     parse::{
@@ -47,7 +48,8 @@ use crate::{
 /// Runs a definition. All except those of temporary tables commit the open transaction.
 pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -> Result<Outcome> {
     use DefinitionStatement as Of;
-    let definition = statement.definition()?;
+    let is_long = statement.source.is_long();
+    let definition = run_blocking_if_long(is_long, || statement.definition())?;
     let temporary = definition.is_temporary();
     if !temporary {
         session.commit().await?;

@@ -147,10 +147,12 @@ fn delete_keys(session: &mut SessionState, target: &TargetTable, keys: &[Key]) -
     Ok(Outcome { affected_rows: deleted, ..Outcome::default() })
 }
 
-/// Whether a listed table is this one.
+/// Whether a listed table is this one. A table with an alias is listed by that alone, so that of the two tables of a
+/// self-join only one is meant.
 pub(super) fn is_deleted(named: &Named, (database, table): &Listed) -> bool {
-    let same = *table == named.alias || *table == named.name.table;
-    same && database.as_ref().is_none_or(|database| *database == named.name.database)
+    let has_alias = named.alias != named.name.table;
+    let is_of = |database: &String| !has_alias && *database == named.name.database;
+    *table == named.alias && database.as_ref().is_none_or(is_of)
 }
 
 /// The targets among the tables that are read: those listed, or all.

@@ -7,7 +7,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart, VisitorMut,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart, Query,
+    VisitorMut,
 };
 use remora_engine::{Row, Value};
 use remora_mysql::ErrorCode;
@@ -113,7 +114,7 @@ impl OnDuplicate {
             warn_of_values(session, &value);
             return From::New(new);
         }
-        let mut replacing = NewColumns { on_duplicate: self, session, target };
+        let mut replacing = NewColumns { on_duplicate: self, session, target, within: 0 };
         let _ = value.visit(&mut replacing);
         From::Expression(Box::new(value))
     }
@@ -168,13 +169,28 @@ struct NewColumns<'n> {
     on_duplicate: &'n OnDuplicate,
     session: &'n SessionState,
     target: &'n TargetTable,
+    /// In how many queries within the expression a name stands: there a name alone may belong to another table.
+    within: usize,
 }
 
 impl VisitorMut for NewColumns<'_> {
     type Break = ();
 
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.within += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.within = self.within.saturating_sub(1);
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         warn_of_values(self.session, expr);
+        if self.within > 0 && matches!(expr, Expr::Identifier(_)) {
+            return ControlFlow::Continue(());
+        }
         if let Some(new) = self.on_duplicate.new_column(expr, self.target) {
             let name = format!("{NEW_COLUMN}{}", column_name(self.target, new));
             *expr = column_named(&[self.on_duplicate.alias.name.as_str(), name.as_str()]);

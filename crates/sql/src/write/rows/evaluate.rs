@@ -158,6 +158,8 @@ impl Query {
         range: Range<usize>,
         parameters: &Parameters<'_>,
     ) {
+        // A prepared statement is read as it was when it was prepared.
+        self.mode = self.mode.or(Some(tokens.mode()));
         self.text.push(b' ');
         self.text.extend_from_slice(tokens.slice(range.clone()));
         self.text.push(b' ');
@@ -174,7 +176,8 @@ impl Query {
         if target.engine_name().is_none() {
             return Ok(None);
         }
-        let Some(named) = execute::named_keys(session, &self.text, &self.parameters)? else {
+        let text = (self.text.as_slice(), self.mode.unwrap_or_else(|| session.lex_mode()));
+        let Some(named) = execute::named_keys(session, text, &self.parameters)? else {
             return Ok(None);
         };
         let mut keys = Vec::with_capacity(named.len());

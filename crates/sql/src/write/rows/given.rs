@@ -3,12 +3,13 @@
 //! They keep what SQL declared, as INSERT, UPDATE and DELETE do: keys over expressions, unique keys, conditions, types
 //! and counters. Documents stay the texts that the program gave; a statement would store MySQL's form of them.
 
-use remora_engine::{Change, Row, Value};
+use remora_engine::{Change, Row, Value, fitted_row};
 
 use super::{RowMaker, TargetTable, computed::Computed, literal::CellExpr, values::InsertedRows};
 use crate::{
     Error, Outcome, Result, SqlType,
     catalog::{TableName, Verb},
+    error::from_engine_write,
     state::SessionState,
     transaction::Key,
 };
@@ -93,6 +94,10 @@ fn whole(target: &TargetTable, maker: &RowMaker, row: &Row, number: u64) -> Resu
     if table.row_number.is_some() || row.len() != table.schema.given_columns() {
         let what = format!("rows without names of columns for table {:?}", table.schema.name);
         return Err(Error::unsupported(what));
+    }
+    // What a value becomes does not depend on which other tables are changed together.
+    if table.schema.declared.is_none() {
+        return fitted_row(&table.schema, row).map_err(from_engine_write);
     }
     let mut made = Vec::with_capacity(table.columns.len());
     for (position, spec) in table.columns.iter().enumerate() {

@@ -65,7 +65,10 @@ pub(super) async fn run(session: &mut SessionState, text: StatementText<'_>) -> 
     let source = read_source(&mut tokens, text.parameters, &target, columns)?;
     let RowSource { rows, alias, several, from_query } = source;
     let rows = rows.given(session, text).await?;
-    let on_duplicate = OnDuplicate::parse(session, text, &mut tokens, &target, alias)?;
+    let on_duplicate = match policy {
+        Policy::Replace => None,
+        _ => OnDuplicate::parse(session, text, &mut tokens, &target, alias)?,
+    };
     tokens.expect_end()?;
     let mut inserter = Inserter::new(session, &target, policy, ignore).await?;
     inserter.on_duplicate = on_duplicate;
@@ -82,7 +85,10 @@ pub(super) async fn explained(
     let mut tokens = text.tokens();
     let Head { policy, target, columns, .. } = Head::read(session, &mut tokens)?;
     let source = read_source(&mut tokens, text.parameters, &target, columns)?;
-    let on_duplicate = OnDuplicate::parse(session, text, &mut tokens, &target, source.alias)?;
+    let on_duplicate = match policy {
+        Policy::Replace => None,
+        _ => OnDuplicate::parse(session, text, &mut tokens, &target, source.alias)?,
+    };
     tokens.expect_end()?;
     let verb = if policy == Policy::Replace { "REPLACE" } else { "INSERT" };
     let query = match source.rows {
@@ -278,10 +284,11 @@ fn column_list(tokens: &mut Tokens<'_>, target: &TargetTable) -> Result<Option<V
     }
     tokens.need("(")?;
     let mut columns = Vec::new();
-    while !tokens.take(")") {
+    if !tokens.take(")") {
         columns.push(column(tokens, target)?);
-        if !tokens.is(")") {
+        while !tokens.take(")") {
             tokens.need(",")?;
+            columns.push(column(tokens, target)?);
         }
     }
     check_once(&columns, target)?;
@@ -350,10 +357,11 @@ fn rows(
         tokens.accept("ROW");
         tokens.need("(")?;
         let mut row = Vec::with_capacity(columns);
-        while !tokens.take(")") {
+        if !tokens.take(")") {
             row.push(given(tokens, parameters, |_| false)?);
-            if !tokens.is(")") {
+            while !tokens.take(")") {
                 tokens.need(",")?;
+                row.push(given(tokens, parameters, |_| false)?);
             }
         }
         // `()` means the default for every column.

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use remora_mysql::ErrorCode;
+use remora_mysql::{Charset, ErrorCode, messages};
 
 use super::{
     evaluate::StatementText,
@@ -45,6 +45,16 @@ impl Default for Format {
     }
 }
 
+/// Files are read as UTF-8: 1235 for another character set, 1115 for one that does not exist.
+fn check_charset(name: &str) -> Result<()> {
+    match Charset::named(name).map(|it| it.name()) {
+        Some("utf8mb4" | "utf8mb3" | "ascii") => Ok(()),
+        Some(other) => Err(Error::unsupported(format!("LOAD DATA with CHARACTER SET {other}"))),
+        None if name.eq_ignore_ascii_case("binary") => Ok(()),
+        None => Err(Error::new(ErrorCode::UnknownCharset, messages::unknown_charset(name))),
+    }
+}
+
 /// Runs LOAD DATA.
 pub(super) async fn run(session: &mut SessionState, text: StatementText<'_>) -> Result<Outcome> {
     let tokens = &mut text.tokens();
@@ -60,7 +70,7 @@ pub(super) async fn run(session: &mut SessionState, text: StatementText<'_>) -> 
     let table = table_name(tokens, session)?;
     let target = TargetTable::find(session, &table, Verb::Insert)?;
     if tokens.accept_all("CHARACTER SET") {
-        tokens.name()?;
+        check_charset(&tokens.name()?)?;
     }
     let format = Format::parse(tokens)?;
     let skipped = lines_to_skip(tokens)?;

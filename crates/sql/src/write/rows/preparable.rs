@@ -14,6 +14,7 @@ use super::{
     literal::Parameters,
     named::{Named, assigned_column, named_tables},
     target::{table_name, table_of},
+    update::check_clauses,
 };
 use crate::{
     Result,
@@ -86,6 +87,7 @@ fn query_of_rows(tokens: &mut Tokens<'_>) -> Result<Option<Range<usize>>> {
 /// UPDATE. Returns the SELECT of its reads.
 fn updated<'s>(session: &SessionState, text: StatementText<'s>) -> Result<TreeQuery<'s>> {
     let write::Update { rows, assignments, .. } = write::update(text.statement)?;
+    check_clauses(&rows)?;
     let named = named_tables(session, &rows.tables)?;
     if let [one] = &named[..] {
         // The right to write is checked before anything about the table is revealed.

@@ -5,6 +5,7 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use datafusion::sql::sqlparser::ast::{Expr, FunctionArguments};
 use remora_engine::{Row, Value};
+use rustc_hash::FxHashSet;
 
 use super::{
     literal::CellExpr,
@@ -42,7 +43,7 @@ pub(super) fn evaluated_in_turn(
     target: &TargetTable,
     assignments: &[Assignment],
 ) -> Vec<bool> {
-    let mut before: Vec<usize> = Vec::new();
+    let mut before = FxHashSet::default();
     let mut in_turn = Vec::with_capacity(assignments.len());
     for assignment in assignments {
         let is_in_turn = |expr: &Expr| {
@@ -59,7 +60,7 @@ pub(super) fn evaluated_in_turn(
             }
             _ => false,
         });
-        before.push(assignment.column);
+        before.insert(assignment.column);
     }
     in_turn
 }

@@ -22,7 +22,7 @@ use super::{
     values::{RowMaker, column_name, default_value},
 };
 use crate::{
-    Outcome, Result,
+    Error, Outcome, Result,
     blocking::run_blocking_if_long,
     catalog::Verb,
     parse::{
@@ -110,6 +110,7 @@ impl ReadUpdate {
         let parse = || write::update(text.statement);
         let parsed = run_blocking_if_long(source.is_long(), parse)?;
         let write::Update { ignore, rows, assignments } = parsed;
+        check_clauses(&rows)?;
         session.refuses_warnings &= !ignore;
         let named = named_tables(session, &rows.tables)?;
         check_assigned(session, source, &rows, &assignments, &named).await?;
@@ -160,6 +161,10 @@ impl ReadUpdate {
         let in_turn = vec![false; assignments.len()];
         let read = Self { ignore, named, targets, assignments, in_turn, rows };
         let ([named], [Some(target)]) = (&read.named[..], &read.targets[..]) else { return None };
+        // More of them are compared where they can be interrupted.
+        if read.assignments.len() > target.table.schema.columns.len() {
+            return None;
+        }
         let assigned: Vec<usize> = read.assignments.iter().map(|each| each.column).collect();
         for (place, assignment) in read.assignments.iter().enumerate() {
             let CellExpr::Expression(range) = &assignment.given else { continue };
@@ -281,6 +286,17 @@ impl ReadUpdate {
         }
         Ok(outcome(session, matched, changed))
     }
+}
+
+/// 1221 for clauses that only an UPDATE of one table has: over several they would count rows of the join.
+pub(super) fn check_clauses(rows: &ChangedRows) -> Result<()> {
+    let clause = match rows {
+        _ if rows.is_one_table() => return Ok(()),
+        ChangedRows { order, .. } if !order.is_empty() => "ORDER BY",
+        ChangedRows { limit: Some(_), .. } => "LIMIT",
+        _ => return Ok(()),
+    };
+    Err(Error::new(ErrorCode::WrongUsage, format!("Incorrect usage of UPDATE and {clause}")))
 }
 
 fn outcome(session: &SessionState, matched: u64, changed: u64) -> Outcome {
