@@ -108,7 +108,8 @@ fn word(random: &mut Random) -> String {
 fn document(random: &mut Random) -> String {
     match random.below(9) {
         0 => "{}".to_owned(),
-        1 => "{\"y\": null, \"tags\": 7}".to_owned(),
+        // A JSON null is the text 'null' for the key over y, which strict mode refuses as a number.
+        1 => "{\"tags\": 7}".to_owned(),
         _ => format!(
             "{{\"y\": {}, \"tags\": [{}, {}]}}",
             random.below(60),

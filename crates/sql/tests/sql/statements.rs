@@ -515,7 +515,10 @@ async fn writes_name_the_place_of_a_syntax_error() {
         ("INSERT INTO t VALUES (5 +, 'x')", ", 'x')"),
         ("INSERT INTO t VALUES (5, UPPER('x' 'y' z))", "z))"),
         ("INSERT INTO t SET id = 5, s = UPPER('x'", ""),
-        ("INSERT INTO t SELECT 5, FROM t ON DUPLICATE KEY UPDATE s = 'x'", "FROM t ON DUPLICATE"),
+        (
+            "INSERT INTO t SELECT 5 5 FROM t ON DUPLICATE KEY UPDATE s = 'x'",
+            "5 FROM t ON DUPLICATE",
+        ),
         ("INSERT INTO t (id) VALUES (1) ON DUPLICATE KEY UPDATE s = s s", "s"),
         ("REPLACE INTO t SELECT 5, 'x' FROM t t t", "t"),
         ("UPDATE t SET s = (s WHERE id = 1", "WHERE id = 1"),
@@ -637,7 +640,7 @@ async fn writes_change_what_they_name_and_nothing_else() {
     };
     let near = [
         near("JOIN u ON u.id = t.id"),
-        near(", u"),
+        near(""),
         near("LIMIT 1"),
         near("ON DUPLICATE KEY UPDATE n = 1"),
         near(")"),

@@ -128,7 +128,7 @@ const WITHOUT_SHAPE: [&str; 62] = [
     "SELECT a INTO @a FROM t WHERE id = 1",
     "SELECT a FROM t WHERE id = 1 INTO @a",
     "SELECT a FROM t GROUP BY a WITH ROLLUP",
-    "SELECT a FROM t GROUP BY a, b",
+    "SELECT a FROM t GROUP BY a, b + 1",
     "SELECT a FROM t GROUP BY a HAVING a = 1",
     "SELECT a FROM t PARTITION (p) WHERE id = 1",
     "SELECT a FROM t USE INDEX (a) WHERE id = 1",
