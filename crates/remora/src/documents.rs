@@ -31,8 +31,8 @@ use crate::{
 ///     tx.execute("UPDATE accounts SET balance = balance - 30 WHERE id = 7", params![])?;
 ///     let id = tx.documents(&orders)?.insert(&json!({"account": 7, "price": 30}))?;
 ///     tx.documents(&orders)?.merge_patch(id, &json!({"paid": true}))?;
-///     let sum = tx.query("SELECT SUM(doc->'$.price') FROM orders", params![])?.one::<i64>()?;
-///     if sum > 1_000 { Err(remora::Error::Request("too much".to_owned().into())) } else { Ok(id) }
+///     let sum = tx.query("SELECT SUM(doc->'$.price') FROM orders", params![])?.one::<f64>()?;
+///     if sum > 1_000.0 { Err(remora::Error::Request("too much".to_owned().into())) } else { Ok(id) }
 /// })?;
 /// assert_eq!(orders.get(order)?, Some(json!({"account": 7, "price": 30, "paid": true})));
 /// # Ok::<(), remora::Error>(())

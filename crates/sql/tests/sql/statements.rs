@@ -524,7 +524,7 @@ async fn writes_name_the_place_of_a_syntax_error() {
         ("UPDATE t SET s = (s WHERE id = 1", "WHERE id = 1"),
         ("UPDATE t SET s = s +, id = 2 WHERE id = 1", ", id = 2 WHERE id = 1"),
         ("UPDATE t SET s = 'x' WHERE id = 1 AND", ""),
-        ("UPDATE t JOIN t AS u ON t.id = SET t.s = 'x'", "SET t.s = 'x'"),
+        ("UPDATE t JOIN t AS u ON t.id = ) SET t.s = 'x'", ") SET t.s = 'x'"),
         ("DELETE FROM t WHERE id = (1 + 2", ""),
         ("DELETE t FROM t JOIN t AS u USING id", "id"),
         ("DELETE FROM t WHERE id IN (1, 2,)", ")"),
