@@ -30,6 +30,7 @@ mod snapshot;
 mod statistics;
 mod storage;
 mod transaction;
+mod uncommitted;
 mod unique;
 mod value;
 mod watch;

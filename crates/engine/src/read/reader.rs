@@ -120,6 +120,16 @@ impl Reader {
         &self.unless
     }
 
+    /// The snapshot of another reader of the same database, with the interrupt and the remote tables of this one.
+    pub fn reading_as(&self, other: &Self) -> Self {
+        self.at(Arc::clone(&other.snapshot))
+    }
+
+    /// Another snapshot, read in the same manner, without hidden rows.
+    pub(crate) fn at(&self, snapshot: Arc<Snapshot>) -> Self {
+        Self { snapshot, narrowed: None, ..self.clone() }
+    }
+
     /// The same snapshot with this interrupt.
     pub(crate) fn with(&self, unless: &InterruptCheck) -> Self {
         Self { unless: unless.clone(), ..self.clone() }

@@ -34,6 +34,7 @@ mod writer;
 pub(crate) mod tests;
 
 pub(crate) use computed::RowColumns;
+pub(crate) use group::IndexedGroup;
 pub use large::LargeBatch;
 pub use pending::{Pending, Pipeline};
 pub(crate) use prebuilt::prebuild_segments;

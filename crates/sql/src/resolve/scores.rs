@@ -142,6 +142,9 @@ impl Scores<'_> {
         };
         self.searched.extend(scoring.keywords());
         if is_condition {
+            if let Some(changed) = table.with_own_rows()? {
+                *provider = Arc::new(changed);
+            }
             return Ok(None);
         }
         if scoring.score_count() > MAX_SCORES {

@@ -143,19 +143,22 @@ impl<'a> SessionCatalog<'a> {
         }
         name.check(&self.session.identity, Verb::Select)?;
         let engine_name = name.engine_name(shared);
+        let mut reader = self.reader.clone();
+        let mut changed = None;
         for part in self.reader.parts(&engine_name) {
             let table = TableName::of_engine(&part, shared);
             table.check(&self.session.identity, Verb::Select)?;
-            if transaction.overlay(&part).is_some() {
-                let what = "a distributed table after changes of its parts: commit first";
-                return Err(Error::unsupported(what));
-            }
+            changed = changed.or_else(|| transaction.overlay(&part));
+        }
+        if changed.is_some() {
+            reader = self.session.reading_own()?;
         }
         if self.reader.has_remote_parts(&engine_name) {
             self.has_remote_parts.store(true, Ordering::Relaxed);
         }
         let overlay = transaction.overlay(&engine_name);
-        match EngineTable::new(self.reader.clone(), name, engine_name, overlay, zone) {
+        let own = overlay.is_some().then(|| transaction.own_changes()).flatten();
+        match EngineTable::new(reader, name, engine_name, (overlay, own), zone) {
             Ok(table) => {
                 *self.rows.lock() += table.rows();
                 Ok(Arc::new(table))

@@ -300,12 +300,8 @@ impl ScanShape {
 impl ScanExec {
     /// The snapshot's rows that the session has not changed, then the session's own rows.
     fn overlaid(&self, overlay: &Overlaid) -> Result<BoxStream<'static, Result<RecordBatch>>> {
-        if self.scores.iter().any(|query| matches!(query, TextQuery::Keywords(_))) {
-            let what = "MATCH('…') of a table that the transaction has changed: commit first";
-            return Err(DataFusionError::External(Box::new(crate::Error::unsupported(what))));
-        }
         let (schema, zone) = (Arc::clone(&self.schema), self.zone.clone());
-        let own = overlay.own_rows(&self.columns, &self.scores);
+        let own = overlay.own_rows(&self.columns);
         let own = match own.rows {
             0 => None,
             _ => Some(record_batch(placed(own, &self.places), &schema, &zone)),

@@ -5,14 +5,11 @@ use std::sync::Arc;
 use datafusion::arrow::array::BooleanArray;
 use remora_engine::{
     ColumnBatch, ColumnData, ColumnType, ColumnValues, Date, DateTime, Decimal, Row, Schema,
-    Strings, TextQuery, Validity, Value,
+    Strings, Validity, Value,
 };
 
 use super::EngineTable;
-use crate::{
-    search::PreparedQuery,
-    transaction::{Key, Overlay},
-};
+use crate::transaction::{Key, Overlay};
 
 const NO_DATE: Date = Date { year: 0, month: 0, day: 0 };
 /// Decimals with at most this many digits are stored as 128-bit integers.
@@ -48,23 +45,15 @@ impl Overlaid {
         (0..rows).map(|row| Some(!self.overlay.hides(&key(row)))).collect()
     }
 
-    /// The session's rows. They are not indexed, so a row's score is the number of the query's words that it contains.
-    pub(super) fn own_rows(&self, columns: &[usize], scores: &[TextQuery]) -> ColumnBatch {
+    /// The session's rows. A table with scores has none: see [`EngineTable::scoring`].
+    pub(super) fn own_rows(&self, columns: &[usize]) -> ColumnBatch {
         let rows: Vec<&Arc<Row>> = self.overlay.rows().collect();
         let made = columns.iter().map(|position| {
             let kind = self.schema.columns.get(*position).map(|column| column.kind);
             let values = rows.iter().map(|row| row.get(*position).unwrap_or(&Value::Null));
             column(kind.unwrap_or(ColumnType::Text), values, rows.len())
         });
-        let mut made: Vec<ColumnValues> = made.collect();
-        made.extend(scores.iter().map(|query| self.own_scores(query, &rows)));
-        ColumnBatch { rows: rows.len(), columns: made }
-    }
-
-    fn own_scores(&self, query: &TextQuery, rows: &[&Arc<Row>]) -> ColumnValues {
-        let prepared = PreparedQuery::new(query);
-        let score = |row: &&Arc<Row>| prepared.score_of_row(query, &self.schema, row);
-        ColumnValues { valid: None, data: ColumnData::Float(rows.iter().map(score).collect()) }
+        ColumnBatch { rows: rows.len(), columns: made.collect() }
     }
 }
 

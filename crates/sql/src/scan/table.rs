@@ -21,13 +21,14 @@ use super::{
 };
 use crate::{
     catalog::{ColumnSpec, ExpressionKey, Origin, Reader, SqlTable, TableName},
+    error::from_engine,
     meaning::{
         expr_type,
         types::{ExprType, UNBOUNDED},
     },
     search,
     state::Context,
-    transaction::{Overlay, TemporaryTable},
+    transaction::{Overlay, OwnChanges, TemporaryTable},
 };
 
 /// The prefix of score columns; a number follows.
@@ -44,6 +45,8 @@ pub(crate) struct EngineTable {
     pub(super) engine_name: String,
     /// The session's uncommitted rows.
     pub(super) overlay: Option<Arc<Overlay>>,
+    /// The changes of the session's transaction, if this table has some.
+    own: Option<Arc<OwnChanges>>,
     pub(super) table: Arc<SqlTable>,
     /// For each column of the schema, its position in the engine.
     pub(super) positions: Vec<usize>,
@@ -71,15 +74,15 @@ impl EngineTable {
         reader: Reader,
         name: &TableName,
         engine_name: String,
-        overlay: Option<Arc<Overlay>>,
+        (overlay, own): (Option<Arc<Overlay>>, Option<Arc<OwnChanges>>),
         zone: TimeZone,
     ) -> remora_engine::Result<Self> {
         let table = SqlTable::of(&reader.schema(&engine_name)?);
         let rows = usize::try_from(reader.row_count(&engine_name)?).unwrap_or(usize::MAX);
-        let own = overlay.as_ref().map_or(0, |overlay| overlay.row_count());
-        let rows = rows.saturating_add(own);
+        let own_rows = overlay.as_ref().map_or(0, |overlay| overlay.row_count());
+        let rows = rows.saturating_add(own_rows);
         let made = Self::of(reader, name, table, zone);
-        Ok(Self { engine_name, overlay, rows, ..made })
+        Ok(Self { engine_name, overlay, own, rows, ..made })
     }
 
     /// A session's temporary table.
@@ -113,6 +116,7 @@ impl EngineTable {
             reader,
             engine_name: String::new(),
             overlay: None,
+            own: None,
             table,
             positions,
             schema,
@@ -217,10 +221,6 @@ impl EngineTable {
         if self.engine_name.is_empty() {
             return Ok(None);
         }
-        if self.overlay.is_some() && mode.starts_with(search::KEYWORDS_MODE) {
-            let what = "MATCH('…') of a table that the transaction has changed: commit first";
-            return Err(crate::Error::unsupported(what));
-        }
         let position = |name: &String| {
             let index = self.schema.index_of(name).ok()?;
             self.positions.get(index).copied()
@@ -233,7 +233,7 @@ impl EngineTable {
         if let Some(known) = known {
             return Ok(Some((name(known), self.clone())));
         }
-        let mut made = self.clone();
+        let mut made = self.with_own_rows()?.unwrap_or_else(|| self.clone());
         let name = name(made.scores.len());
         let mut fields: Vec<Arc<Field>> = made.schema.fields().iter().cloned().collect();
         let kind = match tells_factors(&query) {
@@ -253,6 +253,16 @@ fn tells_factors(query: &TextQuery) -> bool {
 }
 
 impl EngineTable {
+    /// The table with the session's changes as rows like all others, which a text search needs: scores depend on the
+    /// words of all rows. `None` if the session has not changed it.
+    pub(crate) fn with_own_rows(&self) -> crate::Result<Option<Self>> {
+        let Some(own) = &self.own else { return Ok(None) };
+        let reader = own.seen_by(&self.reader)?;
+        let rows = reader.row_count(&self.engine_name).map_err(|error| from_engine(&error))?;
+        let rows = usize::try_from(rows).unwrap_or(usize::MAX);
+        Ok(Some(Self { reader, overlay: None, own: None, rows, ..self.clone() }))
+    }
+
     /// Error 1191 for MATCH of texts at paths that no text indexes of the table have.
     pub(crate) fn check_paths(&self, column: &str, paths: &[&str]) -> crate::Result<()> {
         path_texts::check(self, column, paths)

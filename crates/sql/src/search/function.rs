@@ -20,7 +20,7 @@ use datafusion::{
         ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
     },
 };
-use remora_engine::{Normalization, Piece, PieceMatch, Row, Schema, TextQuery, Value, WordPattern};
+use remora_engine::{Normalization, Piece, PieceMatch, TextQuery, WordPattern};
 
 use super::{
     KEYWORDS_MODE,
@@ -66,7 +66,7 @@ impl ScalarUDFImpl for MatchFunction {
         };
         if mode.starts_with(KEYWORDS_MODE) {
             let message = "MATCH('…') is answered by a table's words, not for rows of a \
-                           transaction, of a derived table or of an outer query; of a transaction, commit first";
+                           derived table or of an outer query";
             return Err(DataFusionError::Execution(message.to_owned()));
         }
         let query = parsed(&query, is_boolean(&mode))
@@ -125,20 +125,6 @@ impl PreparedQuery {
         }
     }
 
-    /// Like [`PreparedQuery::score`], for the texts of a row whose indexes the query names.
-    pub(crate) fn score_of_row(&self, query: &TextQuery, schema: &Schema, row: &Row) -> f64 {
-        let texts = schema.texts.iter().filter(|text| asked(query, text.id));
-        let columns = texts.flat_map(|text| &text.columns);
-        let normalization = Normalization::default();
-        let text = |column: &usize| match row.get(*column) {
-            Some(Value::Text(text) | Value::Json(text)) => {
-                Some(normalization.apply(text).into_owned())
-            }
-            _ => None,
-        };
-        self.score(&columns.filter_map(text).collect::<Vec<String>>())
-    }
-
     /// How many of the words the texts contain; 0 if they do not match.
     pub(super) fn score(&self, texts: &[String]) -> f64 {
         match self {
@@ -153,17 +139,6 @@ impl PreparedQuery {
             }
             Self::Not(part) => f64::from(u8::from(part.score(texts) == 0.0)),
         }
-    }
-}
-
-/// Whether a query names this text index.
-fn asked(query: &TextQuery, text: u32) -> bool {
-    match query {
-        TextQuery::And(parts) | TextQuery::Or(parts) => parts.iter().any(|part| asked(part, text)),
-        TextQuery::Not(part) => asked(part, text),
-        TextQuery::Piece(piece) => piece.texts.is_empty() || piece.texts.contains(&text),
-        TextQuery::Term(_) => true,
-        TextQuery::Keywords(_) => false,
     }
 }
 

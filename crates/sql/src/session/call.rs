@@ -201,7 +201,7 @@ fn call_keywords<R: Reply>(
     // Each keyword is counted once, however often the text contains it.
     let mut counts: FxHashMap<&str, KeywordCounts> = FxHashMap::default();
     if is_counted {
-        let reader = session.reading();
+        let reader = session.reading_own()?;
         for keyword in &found {
             if counts.contains_key(keyword.normalized.as_str()) {
                 continue;

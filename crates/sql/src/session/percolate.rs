@@ -51,15 +51,11 @@ pub(super) async fn call<R: Reply>(
     let texts = arguments.texts()?;
     let options = Options::read(arguments)?;
     let engine_name = name.engine_name(&session.shared);
-    let reader = session.reader();
+    let reader = session.reading_own()?;
     let schema = reader.schema(&engine_name).map_err(|_| name.missing())?;
     let documents = Documents::of(&name, &schema).ok_or_else(|| no_rules(&name))?;
     if schema.is_distributed() {
         return Err(Error::unsupported("CALL PQ of a distributed table: call it for each part"));
-    }
-    if session.transaction.overlay(&engine_name).is_some() {
-        let what = "CALL PQ of a table that the transaction has changed: commit first";
-        return Err(Error::unsupported(what));
     }
     let rules = rules_of(session, &reader, &name, &engine_name, &documents).await?;
     let given = CallDocuments::read(session, texts, &options, documents.table())?;

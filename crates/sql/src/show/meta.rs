@@ -90,7 +90,7 @@ fn keywords(session: &mut SessionState, meta: &Meta) -> Result<Vec<(String, Stri
         figures.push(("time".to_owned(), format!("{seconds:.3}")));
     }
     session.ask_agents(meta.asked);
-    let reader = session.reading();
+    let reader = session.reading_own()?;
     let (mut warnings, mut number) = (Vec::new(), 0);
     for query in &meta.words {
         let TextQuery::Keywords(query) = query else { continue };

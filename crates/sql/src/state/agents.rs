@@ -6,6 +6,7 @@ use remora_mysql::ErrorCode;
 
 use super::{Level, SessionState, Warning};
 use crate::{
+    Result,
     agents::{AgentOptions, Agents, OmissionCallback},
     catalog::Reader,
 };
@@ -17,6 +18,18 @@ impl SessionState {
         let reader = self.reader();
         let known = self.agents.lock().clone();
         reader.with_remote_tables(known.unwrap_or_else(|| self.ask_agents(AgentOptions::default())))
+    }
+
+    /// Like [`SessionState::reading`], with the uncommitted changes of the session as part of the tables.
+    ///
+    /// # Errors
+    /// Those of [`OwnChanges::seen_by`](crate::transaction::OwnChanges::seen_by).
+    pub(crate) fn reading_own(&self) -> Result<Reader> {
+        let reader = self.reading();
+        match self.transaction.own_changes() {
+            Some(own) => own.seen_by(&reader),
+            None => Ok(reader),
+        }
     }
 
     /// Sets the statement's options for other servers. It must come before the first read.

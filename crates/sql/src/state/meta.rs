@@ -78,7 +78,7 @@ impl SessionState {
 
     /// Warns of keyword queries that were changed before they ran.
     fn warn_of_keywords(&mut self, meta: &Meta) -> Result<()> {
-        let reader = self.reading();
+        let reader = self.reading_own()?;
         for query in &meta.words {
             let TextQuery::Keywords(query) = query else { continue };
             match reader.keyword_warning(&meta.table, query) {

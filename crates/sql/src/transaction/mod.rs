@@ -5,9 +5,10 @@
 //! its own. It is retried after a conflict.
 
 mod overlay;
+mod own;
 mod temporary;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use remora_engine::{
     ChangeBatch, Error as EngineError, Missing, Row, TableChanges, Transaction, Value,
@@ -15,6 +16,7 @@ use remora_engine::{
 use rustc_hash::FxHashMap;
 
 pub(crate) use overlay::{Key, Overlay, change_bytes};
+pub(crate) use own::OwnChanges;
 use remora_mysql::ErrorCode;
 pub(crate) use temporary::TemporaryTable;
 use temporary::TemporaryTables;
@@ -64,6 +66,9 @@ struct OpenTransaction {
     /// Whether rows are protected.
     protects: bool,
     tables: FxHashMap<Arc<str>, Arc<Overlay>>,
+    /// The changes as they are now, once a statement has asked for them. Every change empties it first, so that nobody
+    /// shares a table's changes while they are written.
+    own: OnceLock<Arc<OwnChanges>>,
     /// The previous state of each changed row, for rollback.
     undo: Vec<Undo>,
     /// The approximate memory of the changes.
@@ -170,6 +175,19 @@ impl TransactionState {
         self.open.as_ref()?.tables.get(table).filter(|overlay| overlay.len() > 0).cloned()
     }
 
+    /// The session's uncommitted changes to all tables of the engine; `None` if there are none.
+    pub(crate) fn own_changes(&self) -> Option<Arc<OwnChanges>> {
+        let open = self.open.as_ref()?;
+        let changed = open.tables.iter().filter(|(_, overlay)| overlay.len() > 0);
+        let changed = changed.map(|(table, overlay)| (Arc::clone(table), Arc::clone(overlay)));
+        let changed: Vec<(Arc<str>, Arc<Overlay>)> = changed.collect();
+        if changed.is_empty() {
+            return None;
+        }
+        let make = || Arc::new(OwnChanges::new(changed, open.reader().clone()));
+        Some(Arc::clone(open.own.get_or_init(make)))
+    }
+
     /// A temporary table.
     pub(crate) fn temporary(&self, name: &TableName) -> Option<&TemporaryTable> {
         self.temporary.get(name)
@@ -226,6 +244,7 @@ impl TransactionState {
             latest: None,
             protects: false,
             tables: FxHashMap::default(),
+            own: OnceLock::new(),
             undo: Vec::new(),
             bytes: 0,
             savepoints: Vec::new(),
@@ -242,6 +261,7 @@ impl TransactionState {
         if !open.manner.begins_anew() {
             return;
         }
+        open.own.take();
         if open.is_bound() {
             let latest = shared.database.reader();
             // If a changed table was redefined, the old snapshot stays; the commit will fail.
@@ -319,6 +339,7 @@ impl TransactionState {
         let before = match place {
             TableStorage::Engine(name) => match &mut self.open {
                 Some(open) => {
+                    open.own.take();
                     let overlay = open.tables.entry(Arc::clone(name)).or_default();
                     Arc::make_mut(overlay).set(key.clone(), row)
                 }
@@ -388,6 +409,7 @@ impl TransactionState {
     /// Undoes all changes since the mark.
     pub(crate) fn go_back(&mut self, mark: usize) {
         let Some(open) = &mut self.open else { return };
+        open.own.take();
         while open.undo.len() > mark {
             let Some(Undo { table, key, before, bytes }) = open.undo.pop() else { return };
             open.bytes = open.bytes.saturating_sub(bytes);

@@ -14,7 +14,7 @@ use remora_index::{DocSet, words::WordsIndex};
 use remora_words::matching::{Candidates, Contributors, Matcher, Term};
 
 use super::{
-    Ranked, RankedRequest, Weighing, Weights,
+    Ranked, RankedRequest, Weighing, Weights, beside,
     bounds::{Bounds, DocumentFacts, Keyword, MAX_FIELDS, Points},
     neighbours::Neighbours,
     passes::{Needed, Pass, TierSelection},
@@ -150,22 +150,33 @@ impl Ranked {
         wanted: RankedRequest,
     ) -> Result<Vec<Weights>> {
         let bounds = Bounds::new(contributors, &self.scorer, self.table_weight, self.fields);
-        let mut top = TopWeights::new(wanted.rows.unwrap_or(usize::MAX), wanted.by_key);
-        let mut best: Vec<Weights> = vec![Weights::new(); among.len()];
+        let top = TopWeights::new(wanted.rows.unwrap_or(usize::MAX), wanted.by_key);
+        let postings = among.iter().map(|among| match among {
+            CandidateDocs::Docs(docs) => u64::from(docs.count()),
+            CandidateDocs::Any => 0,
+        });
+        let postings = match among.first() {
+            Some(CandidateDocs::Any) => matcher.terms().iter().map(|term| term.documents).sum(),
+            _ => postings.sum(),
+        };
         // The segment with the most documents first, so that the threshold is high for the others.
         let mut order: Vec<usize> = (0..among.len()).collect();
         order.sort_by_cached_key(|&at| match &among[at] {
             CandidateDocs::Docs(docs) => Reverse(docs.count()),
             CandidateDocs::Any => Reverse(view.segments[at].segment.doc_count()),
         });
-        for at in order {
+        let found = beside::each(order.len(), postings, |nth| {
+            let at = order[nth];
             let view = &view.segments[at];
-            let Some(words) = view.segment.words(self.id) else { continue };
-            let mut segment = Segment::new(self, view, (matcher, words), &bounds)?;
-            best[at] = segment.best(&among[at], &mut top)?;
-        }
+            let Some(words) = view.segment.words(self.id) else { return Ok(Weights::new()) };
+            Segment::new(self, view, (matcher, words), &bounds)?.best(&among[at], &top)
+        })?;
         let threshold = top.threshold();
-        best.iter_mut().for_each(|best| best.retain(|&(_, weight)| i64::from(weight) >= threshold));
+        let mut best: Vec<Weights> = vec![Weights::new(); among.len()];
+        for (&at, mut found) in order.iter().zip(found) {
+            found.retain(|&(_, weight)| i64::from(weight) >= threshold);
+            best[at] = found;
+        }
         Ok(best)
     }
 }
@@ -248,7 +259,7 @@ impl<'a> Segment<'a> {
         })
     }
 
-    fn best(&mut self, among: &CandidateDocs<'_>, top: &mut TopWeights) -> Result<Weights> {
+    fn best(&mut self, among: &CandidateDocs<'_>, top: &TopWeights) -> Result<Weights> {
         let mut top = TopRows::new(top);
         let documents = self.view.segment.doc_count();
         let contributors = &self.bounds.contributors;

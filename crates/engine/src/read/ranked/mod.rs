@@ -5,6 +5,7 @@
 //! or if its weight is wanted.
 
 mod batch;
+mod beside;
 mod best;
 mod bounds;
 mod document;

@@ -72,6 +72,7 @@ pub(super) async fn run<R: Reply>(
     }
     if plan.work.keywords().is_some() {
         session.warn_of_search();
+        session.note_returned(rows);
     }
     session.found_rows = rows;
     Ok(Some(Outcome::default()))

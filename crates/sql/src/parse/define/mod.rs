@@ -214,6 +214,10 @@ fn create_index(tokens: &mut Tokens<'_>) -> Result<DefinitionStatement> {
     }
     tokens.expect("ON")?;
     let table = QualifiedName::read(tokens)?;
+    // In ALTER TABLE the name stands here, which would hide a second one.
+    if !tokens.is("(") {
+        return Err(tokens.syntax_error());
+    }
     let key = Key { name, ..key::read_key(tokens, kind)? };
     alter::passes_algorithm(tokens)?;
     tokens.expect_end()?;
