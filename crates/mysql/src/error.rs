@@ -418,6 +418,8 @@ error_codes! {
     WindowRangeTemporal = 3588 "HY000",
     /// A RANGE frame with an INTERVAL over numbers.
     WindowRangeNumeric = 3589 "HY000",
+    /// A window function outside the select list and ORDER BY.
+    WindowMisplaced = 3593 "HY000",
     /// A ROWS frame with an INTERVAL.
     WindowRowsInterval = 3596 "HY000",
     /// A longitude outside (-180, 180] degrees.

@@ -8,6 +8,11 @@ use std::fmt::Display;
 
 /// With `EmptyQuery`.
 pub const EMPTY_QUERY: &str = "Query was empty";
+/// With `WindowMisplaced`. The quotation mark at the end is MySQL's.
+pub fn misplaced_window(name: &str) -> String {
+    format!("You cannot use the window function '{name}' in this context.'")
+}
+
 /// With `InvalidGroupFunction`.
 pub const INVALID_GROUP_FUNCTION: &str = "Invalid use of group function";
 /// With `JsonNullKey`.

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, Ident, Query, Values, VisitorMut,
+    BinaryOperator, Expr, Function, Ident, Query, Values, Visitor, VisitorMut,
 };
 use remora_mysql::{ErrorCode, messages};
 
@@ -18,7 +18,7 @@ use super::{
 use crate::{
     Error, Result,
     meaning::COUNT_NUMBERS,
-    parse::{VisitMut, visit_expressions},
+    parse::{Visit, VisitMut, visit_expressions},
 };
 
 /// The aggregate functions.
@@ -164,6 +164,11 @@ impl VisitorMut for Walk<'_, '_> {
             }
             Ok(None) => {}
             Err(error) => return ControlFlow::Break(error),
+        }
+        if !matches!(self.place.clause, Clause::Fields | Clause::Order)
+            && let Some(error) = misplaced_window(expr)
+        {
+            return ControlFlow::Break(error);
         }
         if is_aggregate(expr) {
             if self.aggregates > 0 || !self.place.aggregates {
@@ -415,6 +420,52 @@ fn aggregates(function: &Function) -> bool {
     let name = function.name.to_string().to_lowercase();
     let windowed = matches!(name.as_str(), "first_value" | "last_value" | "nth_value" | "grouping");
     function.over.is_none() && !windowed && is_aggregate_name(&name)
+}
+
+/// Error 3593 for a window function.
+fn misplaced_window(expr: &Expr) -> Option<Error> {
+    let Expr::Function(function) = expr else { return None };
+    function.over.as_ref()?;
+    let name = function.name.to_string().to_lowercase();
+    Some(Error::new(ErrorCode::WindowMisplaced, messages::misplaced_window(&name)))
+}
+
+/// Errors 1111 and 3593 for what only a SELECT evaluates, aggregates and window functions, outside of the queries in an
+/// expression of another statement.
+pub(crate) fn check_of_one_row(expr: &Expr) -> Result<()> {
+    match expr.visit(&mut OfOneRow { queries: 0 }) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+struct OfOneRow {
+    queries: usize,
+}
+
+impl Visitor for OfOneRow {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<Error> {
+        self.queries += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<Error> {
+        self.queries -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Error> {
+        if self.queries > 0 {
+            return ControlFlow::Continue(());
+        }
+        if is_aggregate(expr) {
+            let message = messages::INVALID_GROUP_FUNCTION;
+            return ControlFlow::Break(Error::new(ErrorCode::InvalidGroupFunction, message));
+        }
+        misplaced_window(expr).map_or(ControlFlow::Continue(()), ControlFlow::Break)
+    }
 }
 
 /// Whether a function of this name, in lower case, is an aggregate.

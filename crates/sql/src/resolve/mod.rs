@@ -35,7 +35,7 @@ mod values;
 mod view_text;
 mod views;
 
-pub(crate) use expr::is_aggregate_name;
+pub(crate) use expr::{check_of_one_row, is_aggregate_name};
 pub(crate) use items::texts;
 pub(crate) use places::{SelectKind, StatementTable};
 pub(crate) use select::MAX_COLUMNS;

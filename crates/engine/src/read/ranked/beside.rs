@@ -28,6 +28,12 @@ static FREE: LazyLock<AtomicUsize> = LazyLock::new(|| {
     AtomicUsize::new(if cfg!(test) { 8 } else { processors - 1 })
 });
 
+#[cfg(test)]
+thread_local! {
+    /// Set by tests that count what a query does: its queries run on the caller's thread alone.
+    pub(crate) static ALONE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
 /// Permission to start some threads, given back when it is dropped.
 struct Permits(usize);
 
@@ -61,6 +67,8 @@ pub(super) fn each<T: Send>(
 ) -> Result<Vec<T>> {
     let by_postings = usize::try_from(postings / POSTINGS_PER_THREAD).unwrap_or(MOST_BESIDE);
     let wanted = by_postings.min(items.saturating_sub(1)).min(MOST_BESIDE);
+    #[cfg(test)]
+    let wanted = if ALONE.get() { 0 } else { wanted };
     let permits = Permits::take(wanted);
     if permits.0 == 0 {
         return (0..items).map(work).collect();

@@ -41,6 +41,8 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 pub use batch::DocumentBatch;
+#[cfg(test)]
+pub(crate) use beside::ALONE;
 use document::SegmentDocument;
 use known_vocabulary::{KnownVocabulary, incomplete};
 use pretest::{Pretest, Verdict};

@@ -22,7 +22,7 @@ use crate::{
     interrupt::InterruptCheck,
     read::{
         facet::facet,
-        ranked::Ranked,
+        ranked::{ALONE, Ranked},
         runs::values_in_order,
         scan::ViewScan,
         search::{access, best, count, search},
@@ -136,8 +136,9 @@ const TOLD: [Form; 3] = [
 ];
 
 /// Runs it whole, and again with an end after each of so many looks. It looks `least` times or more, and never again
-/// once it was told to end.
+/// once it was told to end. It runs on one thread, so that it looks as often each time.
 fn check(view: &Arc<TableView>, (name, run): Form, query: &KeywordQuery, least: usize) {
+    ALONE.set(true);
     let after = |most| {
         let after = Arc::new(After { looks: AtomicUsize::new(0), most });
         let interrupt: Arc<dyn Interrupt> = Arc::<After>::clone(&after);
@@ -192,6 +193,27 @@ fn interrupted_read_reads_no_further_block() {
     }
     for form in TOLD {
         check(&view, form, &asked("often a", "bm25"), all / 2 / POSTINGS);
+    }
+}
+
+/// Of several threads each may look once after the end.
+#[test]
+fn threads_of_a_read_end_with_it() {
+    let view = table();
+    let query = asked("often | a | b", "proximity_bm25");
+    for most in 0..200 {
+        ALONE.set(false);
+        let after = Arc::new(After { looks: AtomicUsize::new(0), most });
+        let interrupt: Arc<dyn Interrupt> = Arc::<After>::clone(&after);
+        let ended = WEIGHED[0].1(&view, &query, &InterruptCheck::new(interrupt));
+        let looks = after.looks.load(Ordering::Relaxed);
+        match ended {
+            Ok(()) => assert!(looks <= most, "{looks} looks, told to end after {most}"),
+            Err(error) => {
+                assert!(matches!(error, Error::Ended(Ending::Interrupted)), "{error:?}");
+                assert!(looks <= most + 16, "{looks} looks, told to end after {most}");
+            }
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
     explained::Explained,
     named::{Named, conditions, key_items, keys_text, named_tables, one_table},
     target::TargetTable,
-    update::key_of,
+    update::{check_clauses, key_of},
 };
 use crate::{
     Error, Outcome, Result,
@@ -85,6 +85,7 @@ impl ReadDelete {
         let parse = || write::delete(text.statement);
         let parsed = run_blocking_if_long(text.source().is_long(), parse)?;
         let write::Delete { ignore, listed, rows } = parsed;
+        check_clauses(&rows)?;
         session.refuses_warnings &= !ignore;
         let named = named_tables(session, &rows.tables)?;
         let targets = deleted_targets(session, &named, listed.as_deref())?;

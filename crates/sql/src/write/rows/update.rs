@@ -29,6 +29,7 @@ use crate::{
         Tokens, VisitMut, checked_parts, too_costly,
         write::{self, ChangedRows},
     },
+    resolve::check_of_one_row,
     state::SessionState,
     transaction::Key,
     write::rows::computed::Computed,
@@ -111,6 +112,7 @@ impl ReadUpdate {
         let parsed = run_blocking_if_long(source.is_long(), parse)?;
         let write::Update { ignore, rows, assignments } = parsed;
         check_clauses(&rows)?;
+        assignments.iter().try_for_each(|assigned| check_of_one_row(&assigned.value))?;
         session.refuses_warnings &= !ignore;
         let named = named_tables(session, &rows.tables)?;
         check_assigned(session, source, &rows, &assignments, &named).await?;
@@ -288,8 +290,10 @@ impl ReadUpdate {
     }
 }
 
-/// 1221 for clauses that only an UPDATE of one table has: over several they would count rows of the join.
+/// 1221 for clauses that only an UPDATE of one table has: over several they would count rows of the join. 1111 and 3593 for
+/// an order that no single row has.
 pub(super) fn check_clauses(rows: &ChangedRows) -> Result<()> {
+    rows.order.iter().try_for_each(|by| check_of_one_row(&by.expr))?;
     let clause = match rows {
         _ if rows.is_one_table() => return Ok(()),
         ChangedRows { order, .. } if !order.is_empty() => "ORDER BY",
