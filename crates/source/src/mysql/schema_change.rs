@@ -106,7 +106,8 @@ fn stay(
             changed = true;
             continue;
         };
-        if alteration.dropped.iter().any(|name| name.eq_ignore_ascii_case(&column.name)) {
+        let is_it = |name: &String| name.to_lowercase() == column.name.to_lowercase();
+        if alteration.dropped.iter().any(is_it) {
             return Err(format!("column {:?} was dropped and added again", column.name));
         }
         check_column(column, found)?;

@@ -174,6 +174,60 @@ fn a_chain_through_a_table_that_is_not_followed_is_refused(kind: Kind) {
     });
 }
 
+/// It is unknown which rows of the second table changed, so nobody knows which of the tables behind it did.
+fn tables_behind_unknown_changes_are_copied_too(kind: Kind) {
+    let mut pair = Pair::start(kind, &CHAINS);
+    pair.compare();
+    for statements in UNKNOWN_CHANGES {
+        for statement in statements.split("; ") {
+            println!("{statement}");
+            pair.run(statement);
+        }
+        pair.compare();
+    }
+}
+
+const CHAINS: [&str; 15] = [
+    "CREATE TABLE p (id VARCHAR(9) PRIMARY KEY)",
+    "CREATE TABLE c (id INT PRIMARY KEY, pid VARCHAR(9),
+     FOREIGN KEY (pid) REFERENCES p (id) ON DELETE CASCADE)",
+    "CREATE TABLE gc (id INT PRIMARY KEY, cid INT,
+     FOREIGN KEY (cid) REFERENCES c (id) ON DELETE CASCADE)",
+    "CREATE TABLE ggc (id INT PRIMARY KEY, gcid INT,
+     FOREIGN KEY (gcid) REFERENCES gc (id) ON DELETE CASCADE)",
+    "INSERT INTO p VALUES ('a'), ('b')",
+    "INSERT INTO c VALUES (1, 'a'), (2, 'b')",
+    "INSERT INTO gc VALUES (1, 1), (2, 2)",
+    "INSERT INTO ggc VALUES (1, 1), (2, 2)",
+    "CREATE TABLE k (id INT PRIMARY KEY)",
+    "CREATE TABLE keyless (a INT, b INT, KEY (a), KEY (b),
+     FOREIGN KEY (b) REFERENCES k (id) ON DELETE CASCADE)",
+    "CREATE TABLE of_keyless (id INT PRIMARY KEY, a INT,
+     FOREIGN KEY (a) REFERENCES keyless (a) ON DELETE CASCADE)",
+    "INSERT INTO k VALUES (1), (2), (3), (4)",
+    "INSERT INTO keyless VALUES (1, 1), (2, 2), (3, 3), (4, 4)",
+    "INSERT INTO of_keyless VALUES (1, 1), (2, 2), (3, 3), (4, 4)",
+    "CREATE TABLE plain (id INT PRIMARY KEY)",
+];
+
+/// The values of the keys are equal in a collation only, or the table has no key, or its parent is not known for a while.
+const UNKNOWN_CHANGES: [&str; 4] = [
+    "DELETE FROM p WHERE id = 'a'",
+    "DELETE FROM k WHERE id = 1",
+    "RENAME TABLE k TO k2; DELETE FROM k2 WHERE id = 2; RENAME TABLE k2 TO k",
+    "ALTER TABLE k ADD y INT; DELETE FROM k WHERE id = 3; ALTER TABLE k MODIFY y VARCHAR(5)",
+];
+
+#[test]
+fn mariadb_11_8_copies_what_is_behind_unknown_changes() {
+    tables_behind_unknown_changes_are_copied_too(Kind::MariaDb118);
+}
+
+#[test]
+fn mysql_5_6_copies_what_is_behind_unknown_changes() {
+    tables_behind_unknown_changes_are_copied_too(Kind::MySql56);
+}
+
 const FAMILY: [&str; 4] = [
     "CREATE TABLE heads (id INT PRIMARY KEY)",
     "CREATE TABLE members (id INT PRIMARY KEY, head INT, second INT, note VARCHAR(20), KEY (head),

@@ -180,3 +180,48 @@ fn statement_based_row_changes_cause_a_copy() {
     let moved: Option<i32> = pair.conn.query_first("SELECT price FROM goods WHERE id = 2").unwrap();
     assert_eq!(moved, Some(21));
 }
+
+fn texts_and_names_are_those_of_the_source(kind: Kind) {
+    let tables = [
+        "CREATE TABLE names (id INT PRIMARY KEY, `ä` INT, b INT)",
+        "INSERT INTO names VALUES (1, 5, 6), (2, 7, 8)",
+        "CREATE TABLE padded (id INT PRIMARY KEY, c CHAR(10))",
+        "INSERT INTO padded VALUES (1, 'a'), (2, '')",
+    ];
+    let mut pair = Pair::start(kind, &tables);
+    pair.run("CREATE DATABASE other");
+    pair.compare();
+    for statement in [
+        // A new column, although its name differs only in case.
+        "ALTER TABLE names DROP COLUMN `Ä`, ADD COLUMN `ä` INT",
+        // The spaces become part of the values.
+        "SET sql_mode = 'PAD_CHAR_TO_FULL_LENGTH'",
+        "ALTER TABLE padded MODIFY c VARCHAR(20)",
+        "SET sql_mode = DEFAULT",
+    ] {
+        println!("{statement}");
+        pair.run(statement);
+        pair.compare();
+    }
+    // Character sets without collations: MariaDB states which collations it chose.
+    let copied = |pair: &Pair| {
+        let tables = pair.status().tables.into_iter();
+        tables.map(|table| table.copied.map_or(0, |it| it.times)).sum::<u64>()
+    };
+    let before = copied(&pair);
+    pair.run("CREATE TABLE other.sets (a CHAR(3) CHARACTER SET latin1) CHARSET utf8mb4");
+    pair.run("ALTER TABLE other.sets ADD b CHAR(3) CHARSET ascii");
+    pair.run("ALTER TABLE names ADD c CHAR(3) CHARSET latin1, COMMENT 'more'");
+    pair.compare();
+    assert_eq!(copied(&pair), before, "{:#?}", pair.status());
+}
+
+#[test]
+fn mariadb_11_8_texts_and_names() {
+    texts_and_names_are_those_of_the_source(Kind::MariaDb118);
+}
+
+#[test]
+fn mysql_9_7_texts_and_names() {
+    texts_and_names_are_those_of_the_source(Kind::MySql97);
+}

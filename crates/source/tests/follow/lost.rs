@@ -241,3 +241,42 @@ fn mariadb_10_11_stops_at_a_lost_position() {
 fn mysql_9_7_stops_at_a_lost_position() {
     lost_position_with_stop_copies_nothing(Kind::MySql97);
 }
+
+/// A position of GTIDs passes over what was logged without one.
+#[test]
+fn transactions_without_a_gtid_are_not_passed_over() {
+    let mut pair = Pair::start(Kind::MySql97, &TABLES);
+    compare_copied(&mut pair, 1);
+    let off = ["ON_PERMISSIVE", "OFF_PERMISSIVE"];
+    let on = ["ON_PERMISSIVE", "ON"];
+    for (round, is_open) in [(2, true), (3, false)] {
+        if !is_open {
+            pair.close();
+        }
+        let set = |pair: &mut Pair, modes: [&str; 2]| {
+            modes.iter().for_each(|mode| pair.run(&format!("SET GLOBAL gtid_mode = {mode}")));
+        };
+        set(&mut pair, off);
+        pair.run(&format!("INSERT INTO goods VALUES ({round}, 'without')"));
+        pair.run("UPDATE others SET id = id + 100");
+        set(&mut pair, on);
+        pair.run(&format!("INSERT INTO goods VALUES ({round}0, 'with')"));
+        if !is_open {
+            pair.open();
+        }
+        // Until the loss is noticed the tables can be live without the rows.
+        let start = Instant::now();
+        while copies(&pair).iter().any(|copies| *copies < round) {
+            assert!(start.elapsed() < PATIENCE, "{:#?}", pair.status());
+            sleep(Duration::from_millis(20));
+        }
+        pair.compare();
+    }
+    // Nothing is copied once more.
+    pair.close();
+    pair.run("FLUSH BINARY LOGS");
+    pair.open();
+    pair.run("INSERT INTO goods VALUES (99, 'more')");
+    pair.compare();
+    assert!(copies(&pair).iter().all(|copies| *copies <= 3), "{:#?}", pair.status());
+}

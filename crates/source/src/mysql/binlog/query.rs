@@ -30,6 +30,8 @@ mod variable {
     pub(super) const MICROSECONDS: u8 = 13;
     pub(super) const EXPLICIT_TIMESTAMPS: u8 = 16;
     pub(super) const DEFINITION_TRANSACTION: u8 = 17;
+    /// MariaDB 11.3 and later.
+    pub(super) const COLLATIONS_OF_CHARACTER_SETS: u8 = 131;
 }
 
 /// In place of the number of databases: there were too many to list.
@@ -52,6 +54,8 @@ pub struct Query {
     pub is_exact: bool,
     /// The lexer mode.
     pub mode: LexMode,
+    /// Whether CHAR values were read with the spaces that fill them: PAD_CHAR_TO_FULL_LENGTH.
+    pub pads_char: bool,
     /// Whether the source stated the mode in a known form.
     pub is_mode_known: bool,
     /// Its error number, 0 for none.
@@ -120,6 +124,7 @@ impl Query {
             other_sql: None,
             is_exact: true,
             mode: LexMode { comments: Comments::All, ..LexMode::default() },
+            pads_char: false,
             is_mode_known: true,
             error: 0,
             in_dictionary: false,
@@ -146,7 +151,8 @@ impl Query {
         let is_mode_known = variables.is_ok();
         let Variables { sql_mode, collation, in_dictionary } = variables.unwrap_or_default();
         let client = charset_of_collation(collation).unwrap_or_default();
-        let mode = LexMode::of_sql_mode(SqlMode::from_bits(sql_mode), client, comments);
+        let sql_mode = SqlMode::from_bits(sql_mode);
+        let mode = LexMode::of_sql_mode(sql_mode, client, comments);
         let sql = client.decode(&text).into_owned();
         let mut again = Vec::with_capacity(text.len());
         client.encode(&sql, &mut again);
@@ -159,6 +165,7 @@ impl Query {
             other_sql,
             is_exact,
             mode,
+            pads_char: sql_mode.has(SqlMode::PAD_CHAR_TO_FULL_LENGTH),
             is_mode_known,
             error,
             in_dictionary,
@@ -264,6 +271,11 @@ impl Variables {
             }
             variable::MICROSECONDS => reader.skip(3)?,
             variable::EXPLICIT_TIMESTAMPS => reader.skip(1)?,
+            variable::COLLATIONS_OF_CHARACTER_SETS => {
+                // Pairs of a character set and its default collation.
+                let count = usize::from(reader.u8()?);
+                reader.skip(4 * count)?;
+            }
             variable::DEFINITION_TRANSACTION => {
                 reader.skip(8)?;
                 self.in_dictionary = true;
@@ -343,6 +355,13 @@ mod tests {
         assert!(!read(&[200, 1], b"x").is_mode_known);
         assert!(read(&[6, 3, b's', b't', b'd', 4, 8, 0, 8, 0, 8, 0, 0x81], b"x").is_mode_known);
         assert!(!read(&[6, 3, b's', b't', b'd', 0x81], b"x").is_mode_known);
+        let collations = [0x83, 2, 0x21, 0, 0, 8, 0x23, 0, 0, 10, 4, 8, 0, 8, 0, 8, 0];
+        let named = read(&collations, b"\xe4");
+        assert_eq!((named.sql.as_str(), named.is_mode_known), ("ä", true));
+        assert!(!read(&collations[..8], b"x").is_mode_known);
+        let mut pads = vec![1];
+        pads.extend((1_u64 << 31).to_le_bytes());
+        assert!(read(&pads, b"x").pads_char && !read(&variables, b"x").pads_char);
     }
 
     #[test]

@@ -90,8 +90,15 @@ impl Applier {
             };
             match reaction {
                 ReferentialAction::Nothing => {}
-                _ if is_uncertain => self.mark_rows_lost(&child.table),
-                _ => self.stop_child_of_unfollowed(parent, child),
+                _ if is_uncertain => self.lose_rows(
+                    &child.table,
+                    "rows that they reference were changed by a definition that is not known",
+                ),
+                _ => {
+                    for table in self.with_reacting(&child.table) {
+                        self.stop_child_of_unfollowed(parent, &table);
+                    }
+                }
             }
         }
     }
@@ -114,9 +121,7 @@ impl Applier {
             for child in children {
                 match effect(&source, child, &before, after.as_ref()) {
                     ActionEffect::Nothing => {}
-                    ActionEffect::Unknown => {
-                        self.mark_rows_lost_because(&child.table, UNKNOWN_COLUMNS)
-                    }
+                    ActionEffect::Unknown => self.lose_rows(&child.table, UNKNOWN_COLUMNS),
                     ActionEffect::Change { old_values, new_values } => {
                         self.apply_actions(&source, child, vec![old_values], new_values, depth)?;
                     }
@@ -139,9 +144,7 @@ impl Applier {
             for (before, _) in deleted {
                 match effect(source, child, before, None) {
                     ActionEffect::Nothing => {}
-                    ActionEffect::Unknown => {
-                        self.mark_rows_lost_because(&child.table, UNKNOWN_COLUMNS)
-                    }
+                    ActionEffect::Unknown => self.lose_rows(&child.table, UNKNOWN_COLUMNS),
                     ActionEffect::Change { old_values, new_values } => {
                         all.push(old_values);
                         last = new_values;
@@ -166,43 +169,39 @@ impl Applier {
         let Some(followed) = self.tables.get(&child.table) else { return Ok(()) };
         let source = Arc::clone(&followed.source);
         if source.is_keyless() {
-            // With equal rows it is unknown which of them was referenced.
-            self.mark_rows_lost(&child.table);
+            self.lose_rows(
+                &child.table,
+                "of equal rows without a key it is not known which was referenced",
+            );
             return Ok(());
         }
         let whole = followed.visible == Visible::Current;
         let (visible, hidden) = followed.targets();
         let Some(name) = visible.or(hidden) else {
-            self.mark_rows_lost(&child.table);
+            self.lose_rows(&child.table, "they were not read yet when a foreign key changed them");
             return Ok(());
         };
         let Some(places) = exact_places(parent, &source, &child.key) else {
-            self.mark_rows_lost_because(
-                &child.table,
-                "values of a foreign key are equal in a collation only",
-            );
+            self.lose_rows(&child.table, "values of a foreign key are equal in a collation only");
             return Ok(());
         };
         let moves_key = places.iter().any(|place| source.key.contains(place));
         if !whole && new_values.is_some() && moves_key {
-            self.mark_rows_lost_because(
+            self.lose_rows(
                 &child.table,
                 "a foreign key changed keys of rows that are being copied",
             );
             return Ok(());
         }
         if depth >= MAX_DEPTH {
-            self.mark_rows_lost_because(&child.table, "a chain of foreign keys is too long");
+            self.lose_rows(&child.table, "a chain of foreign keys is too long");
             return Ok(());
         }
         let old_values = ReferencedValues { places, values };
         let cascades = Cascades::new(&old_values, new_values);
         let referencing_rows = match self.referencing_rows(&name, &source, &old_values) {
             Err(Error::Engine(remora_engine::Error::Request { .. })) => {
-                self.mark_rows_lost_because(
-                    &child.table,
-                    "its rows cannot be looked up by its foreign key",
-                );
+                self.lose_rows(&child.table, "its rows cannot be looked up by its foreign key");
                 return Ok(());
             }
             referencing_rows => referencing_rows?,
@@ -216,9 +215,7 @@ impl Applier {
         if !whole {
             // Rows of it that are not copied yet changed as well.
             let why = "rows that are being copied were changed by a foreign key";
-            children
-                .iter()
-                .for_each(|grandchild| self.mark_rows_lost_because(&grandchild.table, why));
+            children.iter().for_each(|grandchild| self.lose_rows(&grandchild.table, why));
             return Ok(());
         }
         if children.is_empty() {
@@ -266,11 +263,28 @@ impl Applier {
         }
     }
 
-    /// As [`Applier::mark_rows_lost`], with a warning in the log.
-    fn mark_rows_lost_because(&mut self, table: &TableName, why: &str) {
-        let TableName { database, table: name } = table;
-        tracing::warn!("{database}.{name} is copied anew: {why}");
-        self.mark_rows_lost(table);
+    /// It is unknown which rows of a table a foreign key changed: it is copied again, and so is every table that reacts to
+    /// its rows, directly or through others, because the source has changed rows there too. Warns in the log.
+    fn lose_rows(&mut self, table: &TableName, why: &str) {
+        for table in self.with_reacting(table) {
+            let TableName { database, table: name } = &table;
+            tracing::warn!("{database}.{name} is copied anew: {why}");
+            self.mark_rows_lost(&table);
+        }
+    }
+
+    /// A table and all whose rows change with its rows, directly or through others.
+    fn with_reacting(&mut self, table: &TableName) -> Vec<TableName> {
+        let (mut all, mut next) = (vec![table.clone()], 0);
+        while let Some(parent) = all.get(next).cloned() {
+            next += 1;
+            for child in self.children_of(&parent).iter() {
+                if !all.contains(&child.table) {
+                    all.push(child.table.clone());
+                }
+            }
+        }
+        all
     }
 
     /// The rows of a table are unknown from now on: it is copied again, which the next commit stores.
@@ -298,34 +312,34 @@ impl Applier {
     }
 
     /// Stops a table whose rows change with those of a table that is not followed.
-    fn stop_child_of_unfollowed(&mut self, parent: &TableName, child: &Child) {
+    fn stop_child_of_unfollowed(&mut self, parent: &TableName, child: &TableName) {
         let TableName { database, table: name } = parent;
         let reason = format!(
             "rows of {database}.{name} changed, and by a foreign key rows of this table, which \
              the binlog does not tell: follow {database}.{name} too, then SYNC this table"
         );
         let source = self.shared.settings.name.clone();
-        let Some(followed) = self.tables.get_mut(&child.table) else { return };
+        let Some(followed) = self.tables.get_mut(child) else { return };
         if followed.stopped.is_some() {
             return;
         }
         let name = followed.name.to_string();
         tracing::warn!(table = name, "not followed: {reason}");
         followed.uncertainty = None;
-        self.copying.retain(|other| *other != child.table);
+        self.copying.retain(|other| *other != *child);
         if followed.copy.take().is_some() {
             self.with_next.push((copy_key(&source, &name), String::new()));
             self.with_next.push((copied_key(&source, &name), String::new()));
         }
         self.routes.clear();
         if followed.visible == Visible::Absent {
-            self.tables.remove(&child.table);
+            self.tables.remove(child);
             self.shared.board.set_table(&name, TableState::Refused(reason));
             return;
         }
         (followed.visible, followed.stopped) = (Visible::Frozen, Some(reason));
         self.with_next.push((table_key(&source, &name), STALE.to_owned()));
-        self.show(&child.table);
+        self.show(child);
     }
 }
 

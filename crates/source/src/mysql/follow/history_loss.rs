@@ -11,7 +11,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{positions::BinlogFile, shared::FollowState, status::now_us};
+use super::{
+    positions::{BinlogFile, binlog_key},
+    shared::FollowState,
+    status::now_us,
+};
 use crate::{
     Error, Result,
     mysql::{
@@ -49,6 +53,45 @@ pub(super) fn check_history(shared: &FollowState, source: &mut Connection) -> Re
         Some(message) => Err(Error::BackInTime { message }),
         None => Ok(executed),
     }
+}
+
+/// The events of a binlog file in which a transaction is looked for.
+const FIRST_EVENTS: usize = 100;
+/// The type of the event that begins a transaction without a GTID.
+const WITHOUT_GTID: &str = "Anonymous_Gtid";
+
+/// Checks that a MySQL whose `gtid_mode` is ON has logged nothing without a GTID since the position. While the mode was
+/// OFF or OFF_PERMISSIVE it did, and a position of GTIDs passes such transactions over. Each change of the mode begins a
+/// new file, so the first transactions of a file tell what is in it.
+///
+/// # Errors
+/// `Purged` if it has.
+pub(super) fn check_all_named(
+    shared: &FollowState,
+    source: &mut Connection,
+    applied: &GtidSet,
+) -> Result<()> {
+    let stored = shared.database.source_position(&binlog_key(&shared.settings.name))?;
+    let last = stored.as_deref().and_then(BinlogFile::parse);
+    let last = last.filter(|file| file.uuid == source.server.uuid);
+    let (Flavor::MySql, Some(last)) = (source.server.flavor, last) else { return Ok(()) };
+    let column = |row: &mysql::Row, place| row.get_opt::<String, _>(place)?.ok();
+    let files: Vec<mysql::Row> = source.rows("SHOW BINARY LOGS")?;
+    let files: Vec<String> = files.iter().filter_map(|row| column(row, 0)).collect();
+    // If that file was purged, all that are left are newer.
+    let first = files.iter().position(|file| *file == last.name).unwrap_or(0);
+    for file in files.iter().skip(first) {
+        let events = format!(
+            "SHOW BINLOG EVENTS IN '{}' LIMIT {FIRST_EVENTS}",
+            file.replace('\\', "\\\\").replace('\'', "''")
+        );
+        let events: Vec<mysql::Row> = source.rows(&events)?;
+        if events.iter().any(|row| column(row, 2).as_deref() == Some(WITHOUT_GTID)) {
+            let message = format!("gtid_mode was off: {file} has transactions without a GTID");
+            return Err(Error::Purged { position: applied.to_string(), message });
+        }
+    }
+    Ok(())
 }
 
 /// Checks that this binlog file is the stored one and not another of the same name, because names start again after a

@@ -59,6 +59,9 @@ pub(super) fn run(shared: &Arc<FollowState>, start_over: &mut bool) -> Result<()
         true => executed,
         false => position(shared, &source)?.unwrap_or(executed),
     };
+    if !*start_over {
+        history_loss::check_all_named(shared, &mut source, &applied)?;
+    }
     let stream = SourceStream::open(settings, &applied)?;
     let mut commit = DefinitionCommit::default();
     let (synced, obeyed) = shared.requested_copies();

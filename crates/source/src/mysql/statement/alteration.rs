@@ -324,7 +324,7 @@ impl ClauseReader<'_, '_> {
     }
 
     fn rename_column(&mut self, from: String, to: String) {
-        if !from.eq_ignore_ascii_case(&to) {
+        if from.to_lowercase() != to.to_lowercase() {
             self.found.alteration.renamed.push((from, to));
         }
     }

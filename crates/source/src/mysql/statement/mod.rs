@@ -111,7 +111,8 @@ impl Statement {
     fn read(query: &Query, sql: &str, folds_names: bool) -> Self {
         let scan = Scan::of(sql, query.mode).filter(|_| query.is_mode_known);
         let Some(scan) = scan else { return Self::Unknown };
-        let mut parser = Parser { scan, database: &query.database, folds_names };
+        let (database, pads_char) = (&query.database, query.pads_char);
+        let mut parser = Parser { scan, database, folds_names, pads_char };
         let read = parser.statement(sql).unwrap_or(Self::Unknown);
         // A name with bytes that are not text cannot be represented.
         let is_garbled = !query.is_exact && read.tables().iter().any(TableName::is_garbled);
@@ -191,6 +192,8 @@ struct Parser<'q> {
     scan: Scan<'q>,
     database: &'q str,
     folds_names: bool,
+    /// Whether CHAR values may be read with the spaces that fill them.
+    pads_char: bool,
 }
 
 impl Parser<'_> {
@@ -240,6 +243,7 @@ impl Parser<'_> {
             if sets_mode && sql.contains(['"', '\\']) {
                 return None;
             }
+            self.pads_char |= sets_mode;
         }
         Some(())
     }
@@ -374,6 +378,9 @@ impl Parser<'_> {
         let Clauses { mut alteration, renamed, others } = clauses;
         if drops_rows {
             alteration.moves_rows = Some("rows that did not fit were dropped");
+        }
+        if self.pads_char && !(alteration.declared.is_empty() && alteration.added.is_empty()) {
+            alteration.moves_rows = Some("spaces may have been added (PAD_CHAR_TO_FULL_LENGTH)");
         }
         Some(Statement::Alter { table, renamed, alteration, others })
     }
@@ -526,6 +533,29 @@ mod tests {
         );
         assert_eq!(parse("SET STATEMENT sql_mode='' FOR TRUNCATE \"t\""), Statement::Unknown);
         assert_eq!(parse("SET STATEMENT a=1"), Statement::Unknown);
+    }
+
+    #[test]
+    fn padded_texts_are_new_values() {
+        let moves = |sql: &str, pads_char| {
+            let query = Query { pads_char, ..query(sql, 0) };
+            match Statement::of(&query, false) {
+                Statement::Alter { alteration, .. } => alteration.moves_rows.is_some(),
+                other => panic!("{sql}: {other:?}"),
+            }
+        };
+        for (sql, is_moved) in [
+            ("ALTER TABLE t MODIFY c VARCHAR(20)", true),
+            ("ALTER TABLE t CHANGE c d TEXT", true),
+            ("ALTER TABLE t ADD g TEXT AS (CONCAT(c, 'x')) STORED", true),
+            ("ALTER TABLE t DROP c", false),
+            ("ALTER TABLE t RENAME TO u", false),
+        ] {
+            assert_eq!((moves(sql, true), moves(sql, false)), (is_moved, false), "{sql}");
+        }
+        let set =
+            "SET STATEMENT sql_mode='PAD_CHAR_TO_FULL_LENGTH' FOR ALTER TABLE t MODIFY c TEXT";
+        assert!(moves(set, false));
     }
 
     #[test]
