@@ -30,7 +30,8 @@ pub(crate) use key::{append_key, decode_key, encode_key};
 pub(crate) use layout::{History, RowFormat, layout_of};
 pub(crate) use literal::parse_literal;
 pub(crate) use path::{
-    AFTER_SCALARS, FIRST_SCALAR, KeyRange, is_scalar, ranges, scalar_of, shown, sorted_key,
+    AFTER_SCALARS, FIRST_SCALAR, KeyRange, ScalarKind, has_value_at, is_scalar, range_of_kind,
+    ranges, scalar_of, shown, sorted_key,
 };
 pub(crate) use row::{decode_row, encode_row};
 pub(crate) use row_paths::path_values;

@@ -15,6 +15,7 @@ mod metadata;
 mod modes;
 mod path_letters;
 mod path_matches;
+mod path_order;
 mod positions;
 mod scores;
 mod select;
