@@ -11,6 +11,7 @@ mod json_rows;
 mod late;
 pub(crate) mod outer;
 mod overlaid;
+mod path_rows;
 mod path_texts;
 pub(crate) mod paths;
 pub(crate) mod settled;
@@ -21,6 +22,7 @@ pub(crate) use cached::{CachedRows, CachedScan, ScalarSort, ScanLimits, joined};
 pub(crate) use exec::ScanExec;
 pub(crate) use json_rows::JsonSource;
 pub(crate) use late::LateColumns;
+pub(crate) use path_rows::indexes_path;
 pub(crate) use table::EngineTable;
 
 /// The prefix of a plan's line for a table scan.
