@@ -23,7 +23,8 @@ pub(crate) use cell::{
 pub use fit::fitted_row;
 pub(crate) use fit::{FittedRow, fit, fit_in_place, fit_row};
 pub(crate) use joint::{
-    TOO_MANY, first_parts, joint_key, joint_ranges, range_of_equal, range_of_parts, turned,
+    TOO_MANY, are_scalars, first_parts, joint_key, joint_ranges, range_of_equal, range_of_parts,
+    shown_parts, turned,
 };
 pub use key::key_bytes;
 pub(crate) use key::{append_key, decode_key, encode_key};
