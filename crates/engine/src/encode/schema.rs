@@ -151,9 +151,9 @@ mod tests {
         assert!(encode_schema(&schema).is_err());
         schema.columns[0].nullable = false;
         let stored = String::from_utf8(encode_schema(&schema).unwrap()).unwrap();
-        let other = stored.replace("\"version\":1", "\"version\":5");
+        let other = stored.replace("\"version\":1", "\"version\":6");
         let error = decode_schema(other.as_bytes()).unwrap_err().to_string();
-        assert!(error.contains("version 5"), "{error}");
+        assert!(error.contains("version 6"), "{error}");
         let invalid = stored.replace("\"primary_key\":[0]", "\"primary_key\":[7]");
         assert!(decode_schema(invalid.as_bytes()).is_err());
         assert!(decode_schema(b"").is_err());

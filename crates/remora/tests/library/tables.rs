@@ -272,7 +272,8 @@ fn searches_are_refused_by_what_is_wrong() -> Tested {
 fn with_documents(db: &Database) -> Tested {
     db.execute(
         "CREATE TABLE p (id INT PRIMARY KEY, n INT, name VARCHAR(20), doc JSON, \
-         KEY ((CAST(doc->'$.year' AS CHAR(20) ARRAY))), KEY (n))",
+         KEY ((CAST(doc->'$.year' AS CHAR(20) ARRAY))), \
+         KEY ((CAST(doc->'$.items.sku' AS CHAR(20) ARRAY))), KEY (n))",
         [],
     )?;
     let document = |id: i64| match (id % 5, 1990 + id % 30) {
