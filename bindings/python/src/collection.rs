@@ -213,11 +213,17 @@ impl Collection {
         self.lend(py, |it| it.index(paths))
     }
 
-    /// Indexes what a path leads to, and lets no two documents have the same value there; says whether it was not unique
-    /// before.
-    fn index_unique(&self, py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let path = field_of(path)?;
-        self.lend(py, |it| it.index_unique(path))
+    /// Indexes what a path leads to, or several together, and lets no two documents have the same value there, or the
+    /// same values; says whether they were not unique before.
+    #[pyo3(signature = (*paths, path=None))]
+    fn index_unique(
+        &self,
+        py: Python<'_>,
+        paths: &Bound<'_, PyTuple>,
+        path: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        let paths = fields_of(paths, path)?;
+        self.lend(py, |it| it.index_unique(paths))
     }
 
     /// Drops the index of a path, or of several together; says whether there was one.

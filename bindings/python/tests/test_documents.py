@@ -114,6 +114,11 @@ def test_unique_paths(con: remora.Connection) -> None:
     with pytest.raises(remora.IntegrityError, match="email"):
         users.insert({"email": "ann"})
     assert len(users) == 1
+    assert users.index_unique("team", "number") and not users.index_unique(["team", "number"])
+    users.insert({"team": "red", "number": 7})
+    users.insert({"team": "red"})
+    with pytest.raises(remora.IntegrityError, match="team, number"):
+        users.insert({"team": "red", "number": 7})
 
 
 def test_names_of_collections(con: remora.Connection) -> None:

@@ -106,6 +106,8 @@ pub struct AccessPath {
     pub by_paths: Vec<usize>,
     /// The index that has the requested order; `None` if rows are sorted.
     pub ordered_by: Option<TableIndex>,
+    /// The path whose index has the requested order, by its position in [`crate::Schema::paths`].
+    pub ordered_by_path: Option<usize>,
     /// The indexes that could be used for the condition.
     pub possible: Vec<TableIndex>,
     /// The number of rows examined.

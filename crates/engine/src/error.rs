@@ -43,7 +43,7 @@ pub enum Error {
         /// The primary key's values.
         key: KeyValues,
     },
-    /// Two rows would have the same value at a unique path.
+    /// Two rows would have the same value at a unique path, or the same values at several paths that are unique together.
     #[error(
         "path {path:?} of table {table:?} is unique, and the rows with the keys ({}) and ({}) both have {value} there",
         list(&keys[0]), list(&keys[1])
@@ -51,7 +51,7 @@ pub enum Error {
     NotUnique {
         /// The table's name.
         table: String,
-        /// The path's names with points between.
+        /// The path's names with points between; of several paths with commas between.
         path: String,
         /// The value, shortened if it is long.
         value: String,

@@ -63,8 +63,8 @@ pub use remora_words::matching::Counts as KeywordCounts;
 pub use request::{
     BestRows, ColumnLetters, CountReply, FacetReply, FacetRequest, FactorsForm, Highlight, Hit,
     KeywordQuery, KeywordReport, LetterClasses, PathFacetReply, PathFacetRequest, PathOrder,
-    PathStart, Piece, PieceMatch, QueryReport, ScanRequest, SearchReply, SearchRequest, Selection,
-    SortBy, SortKey, TextQuery, ValueRow, ValuesReply, ValuesRequest,
+    PathStart, Piece, PieceMatch, QueryReport, ScalarOrder, ScalarRows, ScanRequest, SearchReply,
+    SearchRequest, Selection, SortBy, SortKey, TextQuery, ValueRow, ValuesReply, ValuesRequest,
 };
 pub use schema::{
     ColumnDef, ColumnType, Comparison, ComputeRow, Computing, DeclaredTable, DeclaredView, Filter,

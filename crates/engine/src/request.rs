@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AllowedIndexes, Filter, FoundBy, KeyValues, KeywordStatistics, PathPlace, PathValue, Position,
-    SourcePositions, Value,
+    Row, SourcePositions, Value,
 };
 
 /// A selection: the rows that a request is about.
@@ -371,6 +371,39 @@ pub struct PathStart {
     pub values: Vec<PathPlace>,
     /// Its key.
     pub key: KeyValues,
+}
+
+/// A request for the first rows in the order that SQL gives to the JSON values at a path: null, numbers, texts by
+/// bytes, false, true. Objects alone lead to a value, no arrays.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ScalarOrder {
+    /// The table.
+    pub table: String,
+    /// A column of documents.
+    pub column: String,
+    /// The path as its names from the outside in. All segments must have an index of it alone.
+    pub path: Vec<String>,
+    /// The condition on rows.
+    pub filter: Option<Filter>,
+    /// Whether the greatest values come first.
+    pub descending: bool,
+    /// Whether the values are ordered as texts, as if spaces followed them. There may be no others at the path.
+    pub only_texts: bool,
+    /// The columns of the rows to return, by their positions.
+    pub columns: Vec<usize>,
+    /// The most rows to return.
+    pub limit: usize,
+}
+
+/// The first rows in the order of the values at a path.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ScalarRows {
+    /// The requested columns of the rows. If they are fewer than the request's limit, no other row has a value.
+    pub rows: Vec<Row>,
+    /// The number of rows read.
+    pub examined: u64,
+    /// The position of the path in [`crate::Schema::paths`].
+    pub path: usize,
 }
 
 /// A request for the most frequent values at a path of documents.

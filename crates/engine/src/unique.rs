@@ -8,8 +8,11 @@ use std::{cmp::Reverse, collections::BinaryHeap, ops::Bound};
 use remora_index::paths::{PathEntries, PathIndex, PathSpec};
 
 use crate::{
-    Error, Result, Schema,
-    encode::{FIRST_SCALAR, decode_key, is_scalar, shown},
+    Error, PathDef, RequestPart, Result, Schema,
+    encode::{
+        AFTER_SCALARS, FIRST_SCALAR, TOO_MANY, are_scalars, decode_key, is_scalar, shown,
+        shown_parts,
+    },
     indexing::path_specs,
     snapshot::{SegmentView, TableView},
 };
@@ -18,6 +21,38 @@ use crate::{
 pub(crate) fn unique_places(schema: &Schema) -> impl Iterator<Item = usize> + '_ {
     let paths = schema.paths.iter().enumerate();
     paths.filter(|(_, path)| path.unique).map(|(place, _)| place)
+}
+
+/// Whether an entry of a path's index, or of an index of several paths, is compared with those of other rows.
+pub(crate) fn is_compared(path: &PathDef, value: &[u8]) -> bool {
+    match path.is_joint() {
+        true => are_scalars(value),
+        false => is_scalar(value),
+    }
+}
+
+/// Refuses a row that has so many combinations of values at unique paths that its entry has none of them.
+pub(crate) fn check_combinations(
+    schema: &Schema,
+    path: &PathDef,
+    value: &[u8],
+    key: &[u8],
+) -> Result<()> {
+    if !path.is_joint() || value != TOO_MANY {
+        return Ok(());
+    }
+    let key: Vec<String> = decode_key(schema, key)?.iter().map(ToString::to_string).collect();
+    let message = format!(
+        "the document ({}) of {:?} has too many combinations of values at {} to be unique",
+        key.join(", "),
+        schema.name,
+        names_of(path)
+    );
+    Err(Error::request(RequestPart::Row, message))
+}
+
+fn names_of(path: &PathDef) -> String {
+    path.paths().map(|names| names.join(".")).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether every segment has the indexes of these paths.
@@ -81,10 +116,14 @@ fn check_path(
     new: &[SegmentView],
     others: &[SegmentView],
 ) -> Result<()> {
+    let Some(path) = schema.paths.get(place) else { return Ok(()) };
     let mut walks = Vec::with_capacity(new.len());
     for view in new {
+        if path.is_joint() {
+            check_all_combinations(schema, path, spec, view)?;
+        }
         let entries = index_of(view, spec)?.from(Bound::Included(FIRST_SCALAR))?;
-        walks.push(Walk { view, entries });
+        walks.push(Walk { view, path, entries });
     }
     let mut heap = BinaryHeap::with_capacity(walks.len());
     for (at, walk) in walks.iter_mut().enumerate() {
@@ -118,19 +157,35 @@ fn check_path(
     Ok(())
 }
 
+/// Refuses a live row of a segment that has too many combinations of values.
+fn check_all_combinations(
+    schema: &Schema,
+    path: &PathDef,
+    spec: &PathSpec,
+    view: &SegmentView,
+) -> Result<()> {
+    let too_many = (Bound::Included(TOO_MANY), Bound::Unbounded);
+    let without = index_of(view, spec)?.select([too_many])?;
+    let Some(doc) = without.iter().find(|doc| !view.is_deleted(*doc)) else { return Ok(()) };
+    let mut key = Vec::new();
+    view.segment.keys().read(doc, &mut key);
+    check_combinations(schema, path, TOO_MANY, &key)
+}
+
 /// Iterates over a segment's values of a path in live rows.
 struct Walk<'v> {
     view: &'v SegmentView,
+    path: &'v PathDef,
     entries: PathEntries<'v>,
 }
 
 impl Walk<'_> {
     fn next(&mut self) -> Result<Option<(Vec<u8>, u32)>> {
         while let Some((value, doc)) = self.entries.next()? {
-            if !is_scalar(value) {
+            if value >= AFTER_SCALARS {
                 return Ok(None);
             }
-            if !self.view.is_deleted(doc) {
+            if is_compared(self.path, value) && !self.view.is_deleted(doc) {
                 return Ok(Some((value.to_vec(), doc)));
             }
         }
@@ -146,13 +201,18 @@ fn index_of<'v>(view: &'v SegmentView, spec: &PathSpec) -> Result<&'v PathIndex>
 
 /// The error for two rows with the same value.
 pub(crate) fn not_unique(schema: &Schema, place: usize, value: &[u8], keys: [&[u8]; 2]) -> Error {
-    let path = schema.paths.get(place).map(|path| path.names.join("."));
+    let path = schema.paths.get(place);
+    let shown = match path.is_some_and(PathDef::is_joint) {
+        true => shown_parts(value),
+        false => shown(value),
+    };
+    let path = path.map(names_of);
     let [one, other] = keys.map(|key| decode_key(schema, key));
     match (one, other) {
         (Ok(one), Ok(other)) => Error::NotUnique {
             table: schema.name.clone(),
             path: path.unwrap_or_default(),
-            value: shown(value),
+            value: shown,
             keys: Box::new([one, other]),
         },
         (Err(error), _) | (_, Err(error)) => error,

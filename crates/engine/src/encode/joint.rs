@@ -14,7 +14,7 @@ use remora_index::paths::PathKeys;
 
 use super::{
     document::Document,
-    path::{KeyRange, push_values, ranges, sorted_key},
+    path::{KeyRange, is_scalar, push_values, ranges, shown, sorted_key},
 };
 use crate::{PathDef, PathPlace, PathTest, PathValue};
 
@@ -130,6 +130,39 @@ pub(crate) fn first_parts(key: &[u8], count: usize) -> Option<&[u8]> {
         end += part_length(key.get(end..)?)?;
     }
     key.get(..end)
+}
+
+/// Whether each part of a key is a boolean, a number or a text, so that the combination can be unique.
+pub(crate) fn are_scalars(key: &[u8]) -> bool {
+    let mut rest = key;
+    while !rest.is_empty() {
+        let Some(length) = part_length(rest) else { return false };
+        if !is_scalar(rest) {
+            return false;
+        }
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    !key.is_empty()
+}
+
+/// The values of a key as an error message shows them.
+pub(crate) fn shown_parts(key: &[u8]) -> String {
+    let (mut rest, mut all) = (key, Vec::new());
+    while let Some(length) = part_length(rest) {
+        let part = rest.get(..length.saturating_sub(END.len())).unwrap_or_default();
+        let mut value = Vec::with_capacity(part.len());
+        let mut bytes = part.iter();
+        while let Some(byte) = bytes.next() {
+            value.push(*byte);
+            if *byte == 0 {
+                // The mark of a zero that is part of the value.
+                bytes.next();
+            }
+        }
+        all.push(shown(&value));
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    all.join(", ")
 }
 
 /// The length of the first part, including its end mark.

@@ -23,14 +23,16 @@ pub(crate) use cell::{
 pub use fit::fitted_row;
 pub(crate) use fit::{FittedRow, fit, fit_in_place, fit_row};
 pub(crate) use joint::{
-    TOO_MANY, first_parts, joint_key, joint_ranges, range_of_equal, range_of_parts, turned,
+    TOO_MANY, are_scalars, first_parts, joint_key, joint_ranges, range_of_equal, range_of_parts,
+    shown_parts, turned,
 };
 pub use key::key_bytes;
 pub(crate) use key::{append_key, decode_key, encode_key};
 pub(crate) use layout::{History, RowFormat, layout_of};
 pub(crate) use literal::parse_literal;
 pub(crate) use path::{
-    AFTER_SCALARS, FIRST_SCALAR, KeyRange, is_scalar, ranges, scalar_of, shown, sorted_key,
+    AFTER_SCALARS, FIRST_SCALAR, KeyRange, ScalarKind, has_value_at, is_scalar, range_of_kind,
+    ranges, scalar_of, shown, sorted_key,
 };
 pub(crate) use row::{decode_row, encode_row};
 pub(crate) use row_paths::path_values;

@@ -31,6 +31,15 @@ const NUMBER_BYTES: usize = 11;
 /// The most characters of a text that an error message shows.
 const SHOWN_CHARS: usize = 60;
 
+/// A kind of scalar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ScalarKind {
+    Null,
+    Bool,
+    Number,
+    Text,
+}
+
 /// A range of values as bytes.
 pub(crate) type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
@@ -130,6 +139,28 @@ pub(crate) fn sorted_key(place: &PathPlace) -> Option<Vec<u8>> {
         PathPlace::Array => Some(vec![ARRAY]),
         PathPlace::Object => Some(vec![OBJECT]),
     }
+}
+
+/// The range of the values of a kind.
+pub(crate) fn range_of_kind(kind: ScalarKind) -> KeyRange {
+    let first = match kind {
+        ScalarKind::Null => NULL,
+        ScalarKind::Bool => BOOL,
+        ScalarKind::Number => NUMBER,
+        ScalarKind::Text => TEXT,
+    };
+    (Bound::Included(vec![first]), Bound::Excluded(vec![first + 1]))
+}
+
+/// Whether objects alone lead along a path in a document to the value with these bytes.
+pub(crate) fn has_value_at(document: &str, names: &[String], key: &[u8]) -> bool {
+    let Some(document) = Document::parse(document) else { return false };
+    let found = names.iter().try_fold(&document, |found, name| found.member(name));
+    found.is_some_and(|found| {
+        let mut mine = Vec::with_capacity(key.len());
+        push_document(found, &mut mine);
+        mine == key
+    })
 }
 
 /// The upper bound, exclusive, of all scalars.

@@ -1,11 +1,11 @@
 //! The encoding of table definitions in the row store and in dumps.
 //!
 //! ```text
-//! schema := JSON { "version": 1 | 2 | 3 | 4, "schema": the fields of `Schema` by name }
+//! schema := JSON { "version": 1 | 2 | 3 | 4 | 5, "schema": the fields of `Schema` by name }
 //! ```
 //! Version 2 has unique paths. Version 3 has texts of paths, or several paths indexed together; a
 //! program that does not know these must not write to such a table. Version 4 has agents; an older
-//! program would treat the table as empty.
+//! program would treat the table as empty. Version 5 has several paths that are unique together.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,7 @@ const VERSION: u32 = 1;
 const VERSION_OF_UNIQUE_PATHS: u32 = 2;
 const VERSION_OF_JOINT_PATHS: u32 = 3;
 const VERSION_OF_AGENTS: u32 = 4;
+const VERSION_OF_UNIQUE_TOGETHER: u32 = 5;
 
 #[derive(Serialize)]
 struct Stored<'a> {
@@ -39,12 +40,11 @@ pub(crate) fn encode_schema(schema: &Schema) -> Result<Vec<u8>> {
     let versions = schema.paths.iter().map(|path| match (path.is_plain(), path.unique) {
         (true, false) => VERSION,
         (true, true) => VERSION_OF_UNIQUE_PATHS,
-        (false, _) => VERSION_OF_JOINT_PATHS,
+        (false, false) => VERSION_OF_JOINT_PATHS,
+        (false, true) => VERSION_OF_UNIQUE_TOGETHER,
     });
-    let version = match schema.agents().is_empty() {
-        true => versions.max().unwrap_or(VERSION),
-        false => VERSION_OF_AGENTS,
-    };
+    let of_agents = if schema.agents().is_empty() { VERSION } else { VERSION_OF_AGENTS };
+    let version = versions.max().unwrap_or(VERSION).max(of_agents);
     let stored = Stored { version, schema };
     serde_json::to_vec(&stored).map_err(|error| corrupt(&error.to_string()))
 }
@@ -53,9 +53,9 @@ pub(crate) fn encode_schema(schema: &Schema) -> Result<Vec<u8>> {
 pub(crate) fn decode_schema(bytes: &[u8]) -> Result<Schema> {
     let parsed = serde_json::from_slice::<Version>(bytes);
     let version = parsed.map_err(|error| corrupt(&error.to_string()))?.version;
-    if !(VERSION..=VERSION_OF_AGENTS).contains(&version) {
+    if !(VERSION..=VERSION_OF_UNIQUE_TOGETHER).contains(&version) {
         let message = format!(
-            "it has version {version}, this program reads up to {VERSION_OF_AGENTS}: use a newer program"
+            "it has version {version}, this program reads up to {VERSION_OF_UNIQUE_TOGETHER}: use a newer program"
         );
         return Err(corrupt(&message));
     }
@@ -151,9 +151,9 @@ mod tests {
         assert!(encode_schema(&schema).is_err());
         schema.columns[0].nullable = false;
         let stored = String::from_utf8(encode_schema(&schema).unwrap()).unwrap();
-        let other = stored.replace("\"version\":1", "\"version\":5");
+        let other = stored.replace("\"version\":1", "\"version\":6");
         let error = decode_schema(other.as_bytes()).unwrap_err().to_string();
-        assert!(error.contains("version 5"), "{error}");
+        assert!(error.contains("version 6"), "{error}");
         let invalid = stored.replace("\"primary_key\":[0]", "\"primary_key\":[7]");
         assert!(decode_schema(invalid.as_bytes()).is_err());
         assert!(decode_schema(b"").is_err());
@@ -190,6 +190,13 @@ mod tests {
         let stored = encode_schema(&schema).unwrap();
         assert!(stored.starts_with(b"{\"version\":3,"));
         assert_eq!(decode_schema(&stored).unwrap(), schema);
+        for (unique, version) in [(false, 3), (true, 5)] {
+            let together = PathDef::together(1, vec![plain.names.clone(), Vec::new()]).unwrap();
+            schema.paths = vec![PathDef { unique, ..together }];
+            let stored = encode_schema(&schema).unwrap();
+            assert!(stored.starts_with(format!("{{\"version\":{version},").as_bytes()));
+            assert_eq!(decode_schema(&stored).unwrap(), schema);
+        }
         schema.paths = vec![plain];
         let stored = String::from_utf8(encode_schema(&schema).unwrap()).unwrap();
         assert!(stored.contains(r#""paths":[{"column":1,"names":["a"]}]"#), "{stored}");

@@ -1,15 +1,23 @@
 //! What a reader says of paths into documents: which are indexed, whether values are unique, and rows in the order of
 //! values.
 
+use std::{collections::BTreeSet, ops::ControlFlow};
+
 use remora_index::paths::PathSpec;
 
 use super::{
+    columns::path_place,
     path_facet::path_facet,
     path_order::{first_by_path, has_all},
+    path_scalars::first_by_scalar,
     reader::Reader,
 };
 use crate::{
-    KeyValues, PathDef, PathFacetReply, PathFacetRequest, PathOrder, Result, unique::check_paths,
+    KeyValues, PathDef, PathFacetReply, PathFacetRequest, PathOrder, PathValue, Result, Row,
+    ScalarOrder, ScalarRows,
+    encode::{ScalarKind, range_of_kind, scalar_of},
+    interrupt::InterruptTicker,
+    unique::check_paths,
 };
 
 impl Reader {
@@ -67,6 +75,71 @@ impl Reader {
     pub fn first_by_path(&self, asked: &PathOrder) -> Result<Option<Vec<KeyValues>>> {
         let found = self.table(&asked.table)?;
         first_by_path(&found, asked)
+    }
+
+    /// The first rows in the order that SQL gives to the values at a path; equal rows are in key order. Rows without a value are not among them.
+    /// `None` if the path is not indexed alone in all segments, if a document has an array, an object or a number of 2^53
+    /// or more there (or, for an order of texts, something else, a text that ends with a space or one with a character before the
+    /// space), or if reading all rows of the filter is cheaper. Cost: the entries up to the last returned row, and those rows.
+    ///
+    /// # Errors
+    /// Those of [`Reader::first_by_path`], [`crate::Error::Ended`] if it was interrupted.
+    pub fn first_by_scalar(&self, asked: &ScalarOrder) -> Result<Option<ScalarRows>> {
+        let found = self.table(&asked.table)?;
+        let read = |keys: &[KeyValues],
+                    columns: &[usize],
+                    visit: &mut dyn FnMut(usize, &mut Row) -> Result<()>| {
+            self.get_many(&asked.table, keys, columns, visit)
+        };
+        first_by_scalar(&found, asked, &read, self.ending())
+    }
+
+    /// The distinct texts at a path of documents that `is_wanted` accepts, in order, of deleted rows too. `None` if the path is not indexed
+    /// alone in all segments, or if more than `most` are accepted. Cost: reads each text of the index.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Corrupt`] if the index is damaged,
+    /// [`crate::Error::Ended`] if it was interrupted.
+    pub fn texts_at_path(
+        &self,
+        table: &str,
+        (column, path): (&str, &[String]),
+        is_wanted: &mut dyn FnMut(&str) -> bool,
+        most: usize,
+    ) -> Result<Option<Vec<String>>> {
+        let found = self.table(table)?;
+        let place = path_place(&found.schema, column, path);
+        let Some(spec) = place.and_then(|place| found.paths.get(place)) else { return Ok(None) };
+        let (mut texts, mut ticker) = (BTreeSet::new(), InterruptTicker::new(self.ending()));
+        for view in &found.segments {
+            let Some(index) = view.segment.path(spec) else { return Ok(None) };
+            let (low, high) = range_of_kind(ScalarKind::Text);
+            let within = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
+            let (mut last, mut ending) = (Vec::new(), Ok(()));
+            index.walk(within, false, &mut |value, _| {
+                ending = ticker.step();
+                if ending.is_err() {
+                    return ControlFlow::Break(());
+                }
+                if last != value {
+                    last = value.to_vec();
+                    if let Some(PathValue::Text(text)) = scalar_of(value)
+                        && is_wanted(&text)
+                    {
+                        texts.insert(text);
+                    }
+                }
+                match texts.len() > most {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                }
+            })?;
+            ending?;
+            if texts.len() > most {
+                return Ok(None);
+            }
+        }
+        Ok(Some(texts.into_iter().collect()))
     }
 
     /// The most frequent scalars at a path of documents, with the numbers of rows that have them. A row counts once

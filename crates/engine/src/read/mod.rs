@@ -10,7 +10,7 @@
 //! (`index_count`). `facet` counts values; `runs` takes the first values from an index. `search` puts SEARCH and COUNT together.
 //!
 //! `get` reads rows by key, `scan` reads columns of all matching rows in batches (`column_batch`), or of those that are
-//! first in an order (`scan_best`), `key_page` reads keys in order; `path_order` and `path_facet` read the order and the
+//! first in an order (`scan_best`), `key_page` reads keys in order; `path_order`, `path_scalars` and `path_facet` read the order and the
 //! counts of values at a path of documents (asked through `at_paths`); `source` says where the values of a column are read. `distinct` estimates cardinality. A `reader` is
 //! one moment in a caller's hands. `gathered` reads tables with parts in several servers.
 //!
@@ -51,6 +51,7 @@ mod output;
 mod page;
 mod path_facet;
 mod path_order;
+mod path_scalars;
 mod prefix;
 mod ranked;
 mod reader;

@@ -30,9 +30,9 @@ use crate::{
 const FEW_OF_GROUPS: u64 = 16;
 
 /// A row, with its value if it has one.
-struct Candidate {
-    value: Option<Vec<u8>>,
-    key: Vec<u8>,
+pub(super) struct Candidate {
+    pub value: Option<Vec<u8>>,
+    pub key: Vec<u8>,
 }
 
 /// The row behind which the page begins.
@@ -169,14 +169,14 @@ pub(super) fn has_all(index: &PathIndex) -> Result<bool> {
 }
 
 /// Rows without a value come first, or last if descending. Equal rows are in key order.
-fn compare(one: &Candidate, other: &Candidate, descending: bool) -> Ordering {
+pub(super) fn compare(one: &Candidate, other: &Candidate, descending: bool) -> Ordering {
     let by_value = one.value.cmp(&other.value);
     let by_value = if descending { by_value.reverse() } else { by_value };
     by_value.then_with(|| one.key.cmp(&other.key))
 }
 
 /// Where the page begins in one segment.
-struct StartOfSegment<'s> {
+pub(super) struct StartOfSegment<'s> {
     /// The value of the row behind which it begins; `None` if that row has none.
     value: Option<&'s [u8]>,
     /// The first document behind the row among those of the same value.
@@ -184,21 +184,21 @@ struct StartOfSegment<'s> {
 }
 
 /// The rows of one segment.
-struct OfSegment<'v> {
-    view: &'v SegmentView,
-    index: &'v PathIndex,
+pub(super) struct OfSegment<'v> {
+    pub view: &'v SegmentView,
+    pub index: &'v PathIndex,
     /// The selected documents.
-    docs: DocSet,
-    /// The range of their values, if known. Each of them has an entry then.
-    within: Option<&'v KeyRange>,
-    limit: usize,
+    pub docs: DocSet,
+    /// The range of the values to walk, if known. Rows without a value in it are not taken then.
+    pub within: Option<&'v KeyRange>,
+    pub limit: usize,
     /// Where the page begins; `None` at the first row.
-    after: Option<StartOfSegment<'v>>,
+    pub after: Option<StartOfSegment<'v>>,
 }
 
 impl OfSegment<'_> {
     /// Takes up to `limit` rows.
-    fn take(&self, descending: bool, best: &mut Vec<Candidate>) -> Result<()> {
+    pub fn take(&self, descending: bool, best: &mut Vec<Candidate>) -> Result<()> {
         // The value at which the walk begins, and whether the page begins among the rows without one.
         let (begin, is_among_others) = match &self.after {
             Some(after) => (after.value, after.value.is_none()),

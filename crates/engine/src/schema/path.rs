@@ -43,7 +43,8 @@ pub struct PathDef {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub texts: bool,
     /// Whether no two rows may have the same number, text or boolean there, also as an element of
-    /// an array there. Missing values, null, arrays and objects are not compared.
+    /// an array there. Missing values, null, arrays and objects are not compared. Of several paths, no two rows may
+    /// have the same combination of values; a row without a value to compare at one of them is not compared.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unique: bool,
     /// Whether the path stays when SQL drops a key that uses it. The engine ignores this.

@@ -249,8 +249,8 @@ impl Schema {
         })?;
         let distinct: HashSet<&[String]> = path.paths().collect();
         ensure(distinct.len() == count, || format!("paths {shown:?} name one of them twice"))?;
-        ensure(path.is_plain() || !path.unique, || {
-            format!("paths {shown:?} cannot be unique together: only a single path can")
+        ensure(!path.texts || !path.unique, || {
+            format!("texts at {shown:?} cannot be unique: only values can")
         })?;
         let has_room = !path.texts || self.texts.iter().all(|text| text.id < FIRST_PATH_TEXTS);
         ensure(has_room, || {

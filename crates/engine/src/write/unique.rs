@@ -19,11 +19,14 @@ use remora_index::paths::{PathKeys, PathSpec};
 use super::writer::{Writer, find_table};
 use crate::{
     Error, PathDef, RequestPart, Result, Schema,
-    encode::{is_scalar, path_values},
+    encode::path_values,
     indexing::path_specs,
     shared::{Built, DatabaseState, LargeCommit, PreparedTable, UniqueValue},
     snapshot::{SegmentView, Snapshot, TableView},
-    unique::{are_indexed, check_segments, holder, not_unique, unique_places},
+    unique::{
+        are_indexed, check_combinations, check_segments, holder, is_compared, not_unique,
+        unique_places,
+    },
 };
 
 /// How long to wait for merges before checking whether they fail.
@@ -37,8 +40,8 @@ impl PreparedTable {
             return Ok(());
         }
         for (change, row) in self.changes.iter().enumerate() {
-            if let Some(row) = &row.row {
-                push_unique(&self.schema, change, &row.paths, &mut self.unique);
+            if let Some(fitted) = &row.row {
+                push_unique(&self.schema, (change, &row.key), &fitted.paths, &mut self.unique)?;
             }
         }
         self.normalize_unique()
@@ -76,10 +79,12 @@ impl PreparedTable {
             }
             let Some(stored) = row.stored.as_ref().filter(|_| has_unique) else { continue };
             match &row.row {
-                Some(fitted) => push_unique(schema, change, &fitted.paths, &mut self.unique),
+                Some(fitted) => {
+                    push_unique(schema, (change, &row.key), &fitted.paths, &mut self.unique)?;
+                }
                 None => {
                     let _ = path_values(&schema.paths, &view.format.decode(stored)?, &mut keys);
-                    push_unique(schema, change, &keys, &mut self.unique);
+                    push_unique(schema, (change, &row.key), &keys, &mut self.unique)?;
                 }
             }
         }
@@ -102,11 +107,23 @@ impl PreparedTable {
     }
 }
 
-fn push_unique(schema: &Schema, change: usize, keys: &PathKeys, unique: &mut Vec<UniqueValue>) {
+/// Appends the values of a change, whose key is given, at unique paths.
+fn push_unique(
+    schema: &Schema,
+    (change, key): (usize, &[u8]),
+    keys: &PathKeys,
+    unique: &mut Vec<UniqueValue>,
+) -> Result<()> {
     for path in unique_places(schema) {
-        let values = keys.of(path).filter(|value| is_scalar(value));
-        unique.extend(values.map(|value| UniqueValue { path, value: value.to_vec(), change }));
+        let Some(definition) = schema.paths.get(path) else { continue };
+        for value in keys.of(path) {
+            check_combinations(schema, definition, value, key)?;
+            if is_compared(definition, value) {
+                unique.push(UniqueValue { path, value: value.to_vec(), change });
+            }
+        }
     }
+    Ok(())
 }
 
 impl Writer<'_> {

@@ -19,7 +19,7 @@ pub struct PathIndex {
     /// Whether searches use it, because it contains all documents that existed before it was
     /// created.
     pub is_ready: bool,
-    /// Whether it is unique: no two documents have the same value at the path.
+    /// Whether it is unique: no two documents have the same value at the path, or the same values at all paths.
     pub is_unique: bool,
 }
 
@@ -102,7 +102,10 @@ impl<K: DocumentId> Collection<K> {
     /// [`crate::Error::Full`], [`crate::Error::ReadOnly`], [`crate::Error::Busy`] or
     /// [`crate::Error::Closed`] if it cannot be written.
     pub fn index(&self, paths: impl Into<Paths>) -> Result<bool> {
-        let path = values_of(paths.into())?;
+        self.index_values(values_of(paths.into())?)
+    }
+
+    fn index_values(&self, path: PathDef) -> Result<bool> {
         self.define(|paths| {
             let is_new = !paths.iter().any(|one| one.is_along(&path));
             if is_new {
@@ -122,6 +125,12 @@ impl<K: DocumentId> Collection<K> {
     /// documents have the same value, the path is as it was before. If the process ends in the
     /// meantime, an index that is not unique may remain.
     ///
+    /// Several paths, up to 32, can be unique together: no two documents can have the same combination
+    /// of values. A document that lacks a number, text or boolean at one of the paths is not compared.
+    /// Through arrays, each combination of a document's elements counts. A document with more than
+    /// 1,000 combinations, or more than 64 KiB of them, is refused then. The index serves searches as
+    /// that of [`Collection::index`] does.
+    ///
     /// ```
     /// let db = remora::Database::in_memory()?;
     /// let users = db.collection("users")?;
@@ -131,19 +140,23 @@ impl<K: DocumentId> Collection<K> {
     /// assert!(again.is_err_and(|it| matches!(it, remora::Error::Exists(_))));
     /// users.delete(ann)?;
     /// users.insert_json(r#"{"email": "ann@example.org"}"#)?;
+    /// users.index_unique(["team", "number"])?;
+    /// users.insert_json(r#"{"team": "red", "number": 7}"#)?;
+    /// assert!(users.insert_json(r#"{"team": "red", "number": 7}"#).is_err());
+    /// users.insert_json(r#"{"team": "blue", "number": 7}"#)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// [`crate::Error::Exists`] with the path, a value and the ids of two documents that have it;
     /// those of [`Collection::index`].
-    pub fn index_unique(&self, path: impl Into<Field>) -> Result<bool> {
-        let path = PathDef::new(DOC_PLACE, path.into().parts);
+    pub fn index_unique(&self, paths: impl Into<Paths>) -> Result<bool> {
+        let path = values_of(paths.into())?;
         let schema = self.handle.engine.schema(&self.name)?;
         if schema.paths.iter().any(|one| one.unique && one.is_along(&path)) {
             return Ok(false);
         }
-        let is_new = self.index(Field { parts: path.names.clone() })?;
+        let is_new = self.index_values(path.clone())?;
         let made = self.make_unique(&path);
         if made.is_err() && is_new {
             // The earlier error is reported. Another caller may have made the index unique in the

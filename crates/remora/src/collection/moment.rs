@@ -1,8 +1,15 @@
 //! A collection as of one moment.
 
-use std::{marker::PhantomData, sync::Arc, time::Duration};
+use std::{
+    marker::PhantomData,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
-use remora_engine::{Deadline, KeyValues, Reader, ScanRequest, Value};
+use remora_engine::{
+    Deadline, Ending, Error as EngineError, Interrupt, InterruptCheck, KeyValues, Reader,
+    ScanRequest, Value,
+};
 
 use super::{BATCH_ROWS, DOC_PLACE, DocumentId, PathIndex, indexes::paths_of, other_row};
 use crate::Result;
@@ -51,11 +58,41 @@ impl<K: DocumentId> Moment<K> {
     #[must_use]
     pub fn within(self, limit: Duration) -> Self {
         match Deadline::after(limit) {
-            Some(deadline) => {
-                Self { reader: self.reader.with_interrupt(Arc::new(deadline)), ..self }
-            }
+            Some(deadline) => self.ending_with(Arc::new(deadline)),
             None => self,
         }
+    }
+
+    /// The same moment for questions that end with [`crate::Error::Busy`] once this flag is set, by any thread.
+    ///
+    /// ```
+    /// use std::sync::{Arc, atomic::{AtomicBool, Ordering}};
+    ///
+    /// let db = remora::Database::in_memory()?;
+    /// let votes = db.collection("votes")?;
+    /// votes.insert_json(r#"{"for": 7}"#)?;
+    /// let stop = Arc::new(AtomicBool::new(false));
+    /// let now = votes.now().until(Arc::clone(&stop));
+    /// assert_eq!(votes.find("for = 7").at(&now).ids()?.len(), 1);
+    /// stop.store(true, Ordering::Relaxed);
+    /// assert!(matches!(votes.delete_where_at(&now, "for = 7"), Err(remora::Error::Busy(_))));
+    /// assert_eq!(votes.len()?, 1);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    #[must_use]
+    pub fn until(self, stop: Arc<AtomicBool>) -> Self {
+        self.ending_with(stop)
+    }
+
+    /// The same moment, which this ends too.
+    fn ending_with(self, interrupt: Arc<dyn Interrupt>) -> Self {
+        let either = Either { before: self.reader.ending().clone(), interrupt };
+        Self { reader: self.reader.with_interrupt(Arc::new(either)), ..self }
+    }
+
+    /// What ends its questions.
+    pub(super) fn ending(&self) -> &InterruptCheck {
+        self.reader.ending()
     }
 
     pub(super) fn reader(&self) -> &Reader {
@@ -170,5 +207,21 @@ impl<K: DocumentId> Moment<K> {
             }
         }
         failed.map_or(Ok(()), Err)
+    }
+}
+
+/// Two interrupts as one.
+struct Either {
+    before: InterruptCheck,
+    interrupt: Arc<dyn Interrupt>,
+}
+
+impl Interrupt for Either {
+    fn ending(&self) -> Option<Ending> {
+        let ended = || match self.before.check() {
+            Err(EngineError::Ended(ending)) => Some(ending),
+            _ => None,
+        };
+        self.interrupt.ending().or_else(ended)
     }
 }

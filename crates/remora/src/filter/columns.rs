@@ -65,7 +65,7 @@ fn column(field: &Field, schema: &Schema) -> Result<String> {
             Ok(found.map_or(name, |column| &column.name).clone())
         }
         _ => Err(Error::request(format!(
-            "{:?} is a path into a document: a filter of a table is on its columns; read paths with SQL",
+            "{:?} is a path, and the table has no column of JSON documents with the name it begins with",
             field.shown()
         ))),
     }

@@ -8,6 +8,7 @@ mod elements;
 mod parse;
 mod path_test;
 mod paths;
+mod rows;
 mod several;
 
 use remora_engine::Value;
@@ -18,6 +19,7 @@ pub(crate) use documents::{first_at, matches, order};
 pub(crate) use elements::check_depth;
 pub(crate) use path_test::equal_value;
 pub(crate) use paths::{PathFilter, ReadyPath, constrains, path_filter};
+pub(crate) use rows::of_rows;
 pub use several::Paths;
 
 use crate::{IntoValue, Result};
@@ -38,7 +40,8 @@ use crate::{IntoValue, Result};
 ///            | "DATE" "'" date "'" | "TIMESTAMP" "'" date and time, with Z or an offset or neither "'"
 /// ```
 ///
-/// A field of a table is a column. A field of a document is a path; a number in it is an array
+/// A field of a table is a column, or a path into a column of JSON documents that begins with the column's name
+/// (`doc.author.name`). A field of a document is a path; a number in it is an array
 /// index. If a path leads through an array, a test holds if it holds for one of the elements.
 /// Values are compared by type: 5 does not equal '5'. Missing values and values of another type
 /// satisfy only `!=` and NOT. `IS NULL` tests for NULL in a column and for null in a document; a

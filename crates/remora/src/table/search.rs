@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     Error, Filter, IntoFilter, Result,
-    filter::of_table,
+    filter::of_rows,
     handle::Handle,
     row::{Column, Row, columns_named},
 };
@@ -282,9 +282,10 @@ impl Search {
             return Err(error);
         }
         let schema = reader.schema(&self.request.selection.table)?;
-        let filters: Result<Vec<EngineFilter>> =
-            self.filters.iter().map(|filter| of_table(&filter.0, &schema)).collect();
-        self.request.selection.filter = EngineFilter::all_of(filters?);
+        if let Some(all) = std::mem::take(&mut self.filters).into_iter().reduce(|a, b| a & b) {
+            let filter = of_rows(&all.0, reader, &self.request.selection)?;
+            self.request.selection.filter = Some(filter);
+        }
         match self.computed_column() {
             None => Ok(schema),
             Some(name) => {

@@ -274,3 +274,26 @@ fn threads_count_in_a_document_with_keys() -> Tested {
     assert_eq!(by_key(&db, 30)?, [counter]);
     Ok(())
 }
+
+#[test]
+fn a_patch_of_what_a_filter_finds_keeps_what_sql_declared() -> Tested {
+    let db = Database::in_memory()?;
+    let all = db.collection("c")?;
+    all.insert_many((0..12_000).map(|n| json!({"n": n % 3, "mail": format!("{n}@x")})))?;
+    db.execute(KEY, [])?;
+    db.execute("CREATE UNIQUE INDEX mail ON c ((CAST(doc->>'$.mail' AS CHAR(50))))", [])?;
+    db.execute("ALTER TABLE c ADD CHECK (doc->>'$.n' < 10)", [])?;
+    assert_eq!(all.merge_patch_where("n = 1", &json!({"n": 7, "new": true}))?, 4_000);
+    assert_eq!((by_key(&db, 1)?, by_key(&db, 7)?.len()), (Vec::new(), 4_000));
+    assert_eq!(all.find("new = true AND n = 7").count()?, 4_000);
+    // More than one step.
+    assert_eq!(all.merge_patch_where("n EXISTS", &json!({"new": null}))?, 12_000);
+    let refused = all.merge_patch_where("n = 7", &json!({"n": 10}));
+    assert_eq!(refused.err().and_then(|it| it.mysql_code()), Some(3819));
+    let refused = all.merge_patch_where("n = 7", &json!({"mail": "0@x"}));
+    assert!(matches!(refused, Err(Error::Exists(_))), "{refused:?}");
+    assert_eq!(by_key(&db, 7)?.len(), 4_000);
+    assert_eq!((all.delete_where("n = 7")?, by_key(&db, 7)?), (4_000, Vec::new()));
+    assert_eq!(all.delete_where("n EXISTS")?, 8_000);
+    Ok(())
+}

@@ -2,7 +2,7 @@
 
 use remora::{Database, Error, Value, field};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use crate::Tested;
 
@@ -256,7 +256,7 @@ fn searches_are_refused_by_what_is_wrong() -> Tested {
         (products.all().filter("price = 'x'"), "price"),
         (products.all().filter("id = '5'"), "without quotes"),
         (products.all().filter(field("id").equals(f64::NAN)), "NaN"),
-        (products.all().filter("brand.name = 'x'"), "a path into a document"),
+        (products.all().filter("brand.name = 'x'"), "is a path"),
         (products.all().order_by("colour"), "colour"),
         (products.all().facet("name"), "name"),
         (products.all().after("nonsense"), "cursor"),
@@ -265,5 +265,74 @@ fn searches_are_refused_by_what_is_wrong() -> Tested {
         let error = search.run().err().ok_or(words)?.to_string();
         assert!(error.contains(words), "{words}: {error}");
     }
+    Ok(())
+}
+
+/// A table with numbers, and documents of which some are NULL.
+fn with_documents(db: &Database) -> Tested {
+    db.execute(
+        "CREATE TABLE p (id INT PRIMARY KEY, n INT, name VARCHAR(20), doc JSON, \
+         KEY ((CAST(doc->'$.year' AS CHAR(20) ARRAY))), \
+         KEY ((CAST(doc->'$.items.sku' AS CHAR(20) ARRAY))), KEY (n))",
+        [],
+    )?;
+    let document = |id: i64| match (id % 5, 1990 + id % 30) {
+        (0, _) => "NULL".to_owned(),
+        (1, year) => format!(r#"'{{"year": {year}, "tags": ["sea", {id}]}}'"#),
+        (2, year) => format!(r#"'{{"year": [{year}, 2050], "author": {{"name": "Ann"}}}}'"#),
+        (3, _) => r#"'{"items": [{"sku": "x", "qty": 1}, {"sku": "y", "qty": 5}]}'"#.to_owned(),
+        _ => r#"'{"year": "2000", "author": null}'"#.to_owned(),
+    };
+    let row = |id| format!("({id}, {}, 'n{}', {})", id % 7, id % 3, document(id));
+    let values: Vec<String> = (0..1_000).map(row).collect();
+    db.execute(&format!("INSERT INTO p VALUES {}", values.join(", ")), [])?;
+    Ok(())
+}
+
+#[test]
+fn filters_of_a_table_test_columns_and_paths_of_its_documents() -> Tested {
+    let db = Database::in_memory()?;
+    with_documents(&db)?;
+    let table = db.table("p")?;
+    let all: Vec<(i64, i64, Option<Json>)> =
+        db.query("SELECT id, n, doc FROM p ORDER BY id", [])?.deserialize()?;
+    // A collection says which documents satisfy a condition on documents.
+    let docs = db.collection("docs")?;
+    docs.upsert_many(all.iter().map(|(id, _, doc)| (*id, doc.clone().unwrap_or(Json::Null))))?;
+    for path in [
+        "@year >= 2000",
+        "@year = 1995",
+        "@tags = 'sea'",
+        "@author.name = 'Ann'",
+        "NOT @year < 2010",
+        "@items HAS (sku = 'x' AND qty > 3)",
+        "@items HAS (sku = 'y' AND qty > 3)",
+        "@author IS NULL",
+        "@year IN (1991, 2050) OR @author EXISTS",
+        "@tags MATCHES 'EA'",
+    ] {
+        let satisfying = docs.find(&path.replace('@', "")).ids()?;
+        let own = path.replace('@', "DOC.");
+        for (filter, joined) in [
+            (own.clone(), ' '),
+            (format!("n = 3 AND ({own})"), '&'),
+            (format!("n = 3 OR ({own})"), '|'),
+        ] {
+            let is_wanted = |id: &i64, n: i64| match joined {
+                '&' => n == 3 && satisfying.contains(id),
+                '|' => n == 3 || satisfying.contains(id),
+                _ => satisfying.contains(id),
+            };
+            let wanted = all.iter().filter(|(id, n, _)| is_wanted(id, *n)).map(|(id, ..)| *id);
+            let wanted: Vec<i64> = wanted.collect();
+            let found = table.all().filter(&*filter).order_by_key().limit(2_000).run()?;
+            let ids = found.rows.iter().map(|row| row.row.get("id"));
+            let ids: Vec<i64> = ids.collect::<Result<_, _>>()?;
+            assert_eq!((&ids, found.total), (&wanted, wanted.len() as u64), "{filter}");
+            assert_eq!(table.all().filter(&*filter).count()?, found.total, "{filter}");
+        }
+    }
+    let refused = table.all().filter("name.first = 'x'").count();
+    assert!(matches!(refused, Err(Error::Request(_))), "{refused:?}");
     Ok(())
 }

@@ -162,3 +162,80 @@ fn what_sql_drops_leaves_the_indexes_of_a_collection() -> Tested {
     assert_eq!(inserted.err().and_then(|error| error.mysql_code()), Some(1062));
     Ok(())
 }
+
+#[test]
+fn several_paths_are_unique_together() -> Tested {
+    let directory = tempfile::tempdir()?;
+    let place = directory.path().join("db");
+    let db = Database::open(&place)?;
+    let users = db.collection("users")?;
+    users.insert_many([json!({"team": "red", "n": 1}), json!({"team": "red", "n": 2})])?;
+    assert!(users.index_unique(["team", "n"])? && !users.index_unique(["team", "n"])?);
+    let red = users.find("team = 'red' AND n = 1").ids()?;
+    for _ in 0..2 {
+        // What lacks a value at one of the paths is not compared.
+        users.insert(&json!({"team": "red"}))?;
+        users.insert(&json!({"n": 1, "team": null}))?;
+        users.insert(&json!({"team": {"name": "red"}, "n": 1}))?;
+        users.insert(&json!({"team": [["red"]], "n": [1, [2]]}))?;
+    }
+    users.insert(&json!({"team": "blue", "n": 1}))?;
+    is_refused(users.insert(&json!({"team": "red", "n": 1.0})));
+    is_refused(users.insert(&json!({"team": ["green", "red"], "n": [5, 2]})));
+    is_refused(users.insert_many([json!({"team": "x", "n": 1}), json!({"team": "x", "n": 1})]));
+    is_refused(users.merge_patch(red[0], &json!({"n": 2})));
+    let told = users.insert(&json!({"team": "red", "n": 1})).unwrap_err().to_string();
+    assert!(told.contains("team, n") && told.contains("\"red\", 1"), "{told}");
+    // Too many combinations to be compared.
+    let many: Vec<u32> = (0..2_000).collect();
+    let told = users.insert(&json!({"team": many, "n": 1})).unwrap_err();
+    assert!(matches!(told, Error::Request(_)), "{told:?}");
+    users.merge_patch(red[0], &json!({"n": 3}))?;
+    users.insert(&json!({"team": "red", "n": 1}))?;
+    drop((users, db));
+    let report = remora_engine::Database::check(&place, &mut |_| {})?;
+    assert_eq!(report.problems, []);
+    let db = Database::open(&place)?;
+    let users = db.collection("users")?;
+    assert!(users.indexes()?.iter().any(|it| it.is_unique && it.further.len() == 1));
+    is_refused(users.insert(&json!({"team": "blue", "n": 1})));
+    let inserted = db.execute("INSERT INTO users VALUES (1, '{\"team\": \"red\", \"n\": 1}')", []);
+    assert_eq!(inserted.err().and_then(|error| error.mysql_code()), Some(1062));
+    let refused = db.transaction(|tx| {
+        tx.documents(&users)?.insert(&json!({"team": "new", "n": 1}))?;
+        tx.documents(&users)?.insert(&json!({"team": "blue", "n": 1}))
+    });
+    is_refused(refused);
+    assert_eq!(users.find("team = 'new'").count()?, 0);
+    assert!(users.drop_index(["team", "n"])?);
+    users.insert(&json!({"team": "blue", "n": 1}))?;
+    Ok(())
+}
+
+#[test]
+fn duplicates_of_several_paths_are_named_and_writers_race() -> Tested {
+    let db = Database::in_memory()?;
+    let all = db.collection("all")?;
+    for id in [1, 2] {
+        all.insert_as(id, &json!({"a": 1, "b": "twice"}))?;
+    }
+    let told = all.index_unique(["a", "b"]).unwrap_err().to_string();
+    assert!(told.contains("a, b") && told.contains("(1)") && told.contains("(2)"), "{told}");
+    assert_eq!(all.indexes()?, []);
+    all.delete(2)?;
+    all.index_unique(["a", "b"])?;
+    let written: usize = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..4)
+            .map(|_| {
+                let all = &all;
+                scope.spawn(move || {
+                    let write = |n: u32| all.insert(&json!({"a": n / 20, "b": n % 20})).is_ok();
+                    (0..400).filter(|n| write(*n)).count()
+                })
+            })
+            .collect();
+        writers.into_iter().map(|writer| writer.join().unwrap()).sum()
+    });
+    assert_eq!((written, all.len()?), (400, 401));
+    Ok(())
+}

@@ -2,7 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use remora::{Database, Error};
 use serde_json::json;
@@ -75,6 +81,46 @@ fn documents_that_others_change_meanwhile_are_spared() -> Tested {
         left.reverse();
         assert_eq!(left, spared, "round {round}");
         all.delete_where("old = false")?;
+    }
+    Ok(())
+}
+
+#[test]
+fn changes_at_a_moment_can_be_stopped() -> Tested {
+    let db = Database::in_memory()?;
+    let plain = db.collection("plain")?;
+    let kept = db.collection("kept")?;
+    db.execute("CREATE INDEX n ON kept ((CAST(doc->>'$.n' AS SIGNED)))", [])?;
+    for all in [&plain, &kept] {
+        let id = all.insert(&json!({"n": 1}))?;
+        let before = all.now();
+        let first = all.insert_many((0..25_000).map(|_| json!({"n": 1})))?[0];
+        // What came after the moment is not changed.
+        assert_eq!(all.merge_patch_where_at(&before, "n = 1", &json!({"n": 2}))?, 1);
+        assert_eq!(
+            (all.find("n = 2").ids()?, all.delete_where_at(&before, "n = 1")?),
+            (vec![id], 0)
+        );
+        let over = all.now().within(Duration::ZERO);
+        assert!(matches!(all.delete_where_at(&over, "n = 1"), Err(Error::Busy(_))));
+        let stop = Arc::new(AtomicBool::new(false));
+        // A limit in addition changes nothing of the flag.
+        let now = all.now().until(Arc::clone(&stop)).within(Duration::from_secs(600));
+        let stopped = std::thread::scope(|scope| {
+            let changing =
+                scope.spawn(|| all.merge_patch_where_at(&now, "n = 1", &json!({"m": 1})));
+            while !all.get_json(first).unwrap().unwrap().contains("m") {
+                std::thread::yield_now();
+            }
+            stop.store(true, Ordering::Relaxed);
+            changing.join().unwrap()
+        });
+        assert!(matches!(stopped, Err(Error::Busy(_))), "{stopped:?}");
+        assert_eq!(all.find("m = 1").count()?, 10_000);
+        assert!(matches!(all.delete_where_at(&now, "n = 1"), Err(Error::Busy(_))));
+        assert_eq!(all.len()?, 25_001);
+        let other = db.collection("other")?.now();
+        assert!(matches!(all.delete_where_at(&other, "n = 1"), Err(Error::Request(_))));
     }
     Ok(())
 }

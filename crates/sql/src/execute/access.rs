@@ -76,8 +76,13 @@ impl Access {
         if wanted.has_condition && (whole || path.matching < path.examined) {
             this.add_extra("Using where");
         }
-        if wanted.in_order && path.ordered_by.is_none() {
-            this.add_extra("Using filesort");
+        match (path.ordered_by, path.ordered_by_path) {
+            (None, None) if wanted.in_order => this.add_extra("Using filesort"),
+            (None, Some(place)) if this.kind != Some("index") => {
+                let key = path_name(table, place).unwrap_or_default();
+                this.add_extra(format!("read in the order of key {key}"));
+            }
+            _ => {}
         }
         let unused = unused(table);
         if this.kind == Some("ALL") && !unused.is_empty() {
@@ -107,12 +112,16 @@ impl Access {
                     self.compared = Some("const".to_owned());
                 }
             }
-            [] => match path.ordered_by.filter(|_| wanted.in_order) {
-                Some(index) => {
+            [] => match (path.ordered_by.filter(|_| wanted.in_order), path.ordered_by_path) {
+                (Some(index), _) => {
                     self.kind = Some("index");
                     self.by(table, &[(index, usize::MAX)]);
                 }
-                None => self.kind = Some("ALL"),
+                (None, Some(place)) => {
+                    self.kind = Some("index");
+                    self.key = path_name(table, place);
+                }
+                (None, None) => self.kind = Some("ALL"),
             },
             [one] => {
                 self.kind = Some(kind(table, one));

@@ -25,7 +25,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     QueryClass, best, direct, functions,
-    json_table::JsonTables,
+    json_table::{JsonTables, NarrowedDocuments},
     keys::SidesWithoutKeys,
     late,
     lateral::Laterals,
@@ -92,6 +92,7 @@ fn base() -> PlanState {
     ];
     analyzing.extend(meaning::analyzer_rules());
     analyzing.push(Arc::new(Subqueries));
+    analyzing.push(Arc::new(NarrowedDocuments));
     analyzing.push(Arc::new(SidesWithoutKeys));
     analyzing.extend(Analyzer::new().rules);
     SessionStateBuilder::new()

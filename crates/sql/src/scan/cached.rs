@@ -18,7 +18,7 @@ use datafusion::{
 };
 use jiff::tz::TimeZone;
 use remora_engine::{
-    AllowedIndexes, ColumnBatch, ColumnType, Filter, Hit, Literal, Scan, ScanRequest,
+    AllowedIndexes, ColumnBatch, ColumnType, Filter, Hit, Literal, ScalarOrder, Scan, ScanRequest,
     SearchRequest, Selection, SortBy, SortKey, Value,
 };
 
@@ -65,6 +65,19 @@ pub(crate) struct CachedScan {
     /// The most rows that satisfy all conditions.
     limit: Option<u64>,
     indexes: AllowedIndexes,
+}
+
+/// An order by the JSON values at a path of documents.
+#[derive(Clone, Debug)]
+pub(crate) struct ScalarSort {
+    /// The column of the documents.
+    pub column: String,
+    /// The path's names from the outside in.
+    pub names: Vec<String>,
+    /// Whether the order is that of the values' texts.
+    pub only_texts: bool,
+    /// Whether the greatest values come first.
+    pub descending: bool,
 }
 
 /// An iterator over the batches of a scan.
@@ -185,13 +198,57 @@ impl CachedScan {
             Ok(None) | Err(remora_engine::Error::Request { .. }) => return Ok(None),
             Err(error) => return Err(external(error)),
         };
-        let of_hits = |(at, (kind, _)): (usize, &(ColumnType, String))| {
-            let values = hits.iter().map(|hit| hit.fields.get(at).unwrap_or(&Value::Null));
-            column(*kind, values, hits.len())
+        let rows: Vec<&[Value]> = hits.iter().map(|hit| hit.fields.as_slice()).collect();
+        self.batch_of(&rows, columns.iter().map(|(kind, _)| *kind), zone).map(Some)
+    }
+
+    /// Rows of the scan's columns, which have these types, as a batch.
+    fn batch_of(
+        &self,
+        rows: &[&[Value]],
+        kinds: impl Iterator<Item = ColumnType>,
+        zone: &TimeZone,
+    ) -> PlanResult<RecordBatch> {
+        let of_rows = |(at, kind): (usize, ColumnType)| {
+            let values = rows.iter().map(|row| row.get(at).unwrap_or(&Value::Null));
+            column(kind, values, rows.len())
         };
-        let columns = columns.iter().enumerate().map(of_hits).collect();
-        let batch = ColumnBatch { rows: hits.len(), columns };
-        record_batch(placed(batch, &self.places), &self.schema, zone).map(Some)
+        let batch =
+            ColumnBatch { rows: rows.len(), columns: kinds.enumerate().map(of_rows).collect() };
+        record_batch(placed(batch, &self.places), &self.schema, zone)
+    }
+
+    /// The first rows in the order of the values at a path that also satisfy `filter`, in one batch, and the position of
+    /// the path in the table's definition. Rows without a value are not among them. `None` if the path's index does not
+    /// have the order, or if reading all rows is cheaper.
+    pub(crate) fn first_by_scalar(
+        &self,
+        reader: &Reader,
+        filter: Option<Filter>,
+        (sort, limit): (&ScalarSort, usize),
+        zone: &TimeZone,
+    ) -> PlanResult<Option<(RecordBatch, usize)>> {
+        if self.limit.is_some() {
+            return Ok(None);
+        }
+        let schema = reader.schema(&self.table).map_err(external)?;
+        let asked = ScalarOrder {
+            table: self.table.clone(),
+            column: sort.column.clone(),
+            path: sort.names.clone(),
+            filter: self.with(filter),
+            descending: sort.descending,
+            only_texts: sort.only_texts,
+            columns: self.columns.clone(),
+            limit,
+        };
+        let Some(found) = reader.first_by_scalar(&asked).map_err(external)? else {
+            return Ok(None);
+        };
+        let rows: Vec<&[Value]> = found.rows.iter().map(Vec::as_slice).collect();
+        let columns = self.columns.iter().filter_map(|position| schema.columns.get(*position));
+        let batch = self.batch_of(&rows, columns.map(|column| column.kind), zone)?;
+        Ok(Some((batch, found.path)))
     }
 
     /// The rows that also satisfy `filter`, as a request to the engine.

@@ -23,6 +23,7 @@ use super::{EngineTable, paths::by_paths};
 use crate::{
     SqlType,
     meaning::{
+        ROWS_MAY_HAVE,
         temporal::{Moment, only_moment},
         types::ExprType,
     },
@@ -47,6 +48,7 @@ pub(super) fn support(table: &EngineTable, filter: &Expr) -> TableProviderFilter
             Answer::Exact(_) => true,
             Answer::Superset(_) => false,
             Answer::Scan if beginning(table, filter).is_some() => false,
+            Answer::Scan if is_called(filter, ROWS_MAY_HAVE) => false,
             // A path that is not indexed yet may be by the time of the scan.
             Answer::Scan if by_paths(table, &table.paths(), filter).is_some() => false,
             Answer::Scan => return TableProviderFilterPushDown::Unsupported,
@@ -57,6 +59,10 @@ pub(super) fn support(table: &EngineTable, filter: &Expr) -> TableProviderFilter
         true => TableProviderFilterPushDown::Exact,
         false => TableProviderFilterPushDown::Inexact,
     }
+}
+
+fn is_called(filter: &Expr, name: &str) -> bool {
+    matches!(filter, Expr::ScalarFunction(call) if call.name() == name)
 }
 
 /// Translates a conjunction of conditions as far as possible.

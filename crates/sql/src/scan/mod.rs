@@ -11,16 +11,18 @@ mod json_rows;
 mod late;
 pub(crate) mod outer;
 mod overlaid;
+mod path_rows;
 mod path_texts;
 pub(crate) mod paths;
 pub(crate) mod settled;
 mod table;
 
 pub(crate) use arrays::array;
-pub(crate) use cached::{CachedRows, CachedScan, ScanLimits, joined};
+pub(crate) use cached::{CachedRows, CachedScan, ScalarSort, ScanLimits, joined};
 pub(crate) use exec::ScanExec;
 pub(crate) use json_rows::JsonSource;
 pub(crate) use late::LateColumns;
+pub(crate) use path_rows::indexes_path;
 pub(crate) use table::EngineTable;
 
 /// The prefix of a plan's line for a table scan.

@@ -15,13 +15,13 @@ use datafusion::{
 use remora_engine::{ColumnType, Filter, PathDef, PathTest, PathValue};
 
 use super::{
-    EngineTable,
+    EngineTable, path_rows,
     path_texts::{by_letters, by_words},
 };
 use crate::{
     catalog::{Key, SqlTable, array_path},
     meaning::{
-        NUMBERS_OF,
+        NUMBERS_OF, ROWS_MAY_HAVE,
         json::{Json, Path},
         types::ExprType,
     },
@@ -395,6 +395,11 @@ fn texts_beyond(path: &Indexed, op: Operator, key: &ScalarValue) -> Option<Filte
     Some(any(path, [texts, every_number(), null(), truths(), PathTest::Container]))
 }
 
+/// Documents with a value at a path that passes one of the tests. The path must be indexed alone.
+pub(super) fn any_of(column: &str, names: &[String], tests: Vec<PathTest>) -> Filter {
+    any(&Indexed { column: column.to_owned(), paths: vec![names.to_vec()] }, tests)
+}
+
 fn any(path: &Indexed, tests: impl IntoIterator<Item = PathTest>) -> Filter {
     Filter::Or(tests.into_iter().map(|test| path.test(test)).collect())
 }
@@ -403,15 +408,15 @@ fn null() -> PathTest {
     PathTest::In(vec![PathValue::Null])
 }
 
-fn truths() -> PathTest {
+pub(super) fn truths() -> PathTest {
     PathTest::In(vec![PathValue::Bool(false), PathValue::Bool(true)])
 }
 
-fn every_number() -> PathTest {
+pub(super) fn every_number() -> PathTest {
     PathTest::Within(Included(PathValue::Float(f64::NEG_INFINITY)), Unbounded)
 }
 
-fn every_text() -> PathTest {
+pub(super) fn every_text() -> PathTest {
     PathTest::Begins(String::new())
 }
 
@@ -440,6 +445,7 @@ fn called(asked: &IndexedTable<'_>, call: &ScalarFunction, depth: usize) -> Opti
         (NUMBERS_OF, [set, name, values @ ..]) => {
             numbers_of(&Indexed::of_set(asked, set)?, &search::text(name)?, values)
         }
+        (ROWS_MAY_HAVE, args) => path_rows::may_have(asked, args),
         ("member of", [value, document @ Expr::Column(_)]) => {
             let path = Indexed::of_set(asked, document)?;
             Some(path.test(PathTest::In(vec![path_value(&json_of(value)?)?])))

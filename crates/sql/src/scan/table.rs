@@ -303,7 +303,14 @@ impl EngineTable {
         limit: Option<usize>,
         options: &ConfigOptions,
     ) -> Result<ScanExec> {
-        let translated = filter::translate_all(self, conditions);
+        // The scan stops with its statement.
+        let reader = self.reader.clone();
+        let reader = match Context::of_options(options) {
+            Some(context) => reader.with_interrupt(context.interrupt()),
+            None => reader,
+        };
+        let table = Self { reader, ..self.clone() };
+        let translated = filter::translate_all(&table, conditions);
         let shape = ScanShape {
             // Rows may only be limited if no filter follows.
             limit: limit.filter(|_| translated.exact && self.overlay.is_none()),
@@ -317,13 +324,7 @@ impl EngineTable {
             // With several threads the order is lost anyway.
             in_key_order: execution.target_partitions == 1,
         };
-        // The scan stops with its statement.
-        let reader = self.reader.clone();
-        let reader = match Context::of_options(options) {
-            Some(context) => reader.with_interrupt(context.interrupt()),
-            None => reader,
-        };
-        ScanExec::new(&Self { reader, ..self.clone() }, shape, batches)
+        ScanExec::new(&table, shape, batches)
     }
 }
 

@@ -35,6 +35,13 @@ fn with_path(unique: bool) -> Schema {
     Schema { paths: vec![path], ..table() }
 }
 
+/// The same with two paths that are unique together.
+fn with_two_paths() -> Schema {
+    let paths = vec![vec!["a".to_owned()], vec!["c".to_owned()]];
+    let path = PathDef { unique: true, ..PathDef::together(1, paths).unwrap() };
+    Schema { paths: vec![path], ..table() }
+}
+
 fn alter(database: &Database, schema: Schema) -> crate::Result<crate::Position> {
     database.define(vec![Definition::Alter { schema, fills: Vec::new() }], Vec::new())
 }
@@ -59,22 +66,35 @@ fn value_text(value: u64) -> String {
     }
 }
 
-/// Values as the unique path compares them: some values are equal, and null does not count.
-fn compared(values: &[u64]) -> BTreeSet<u64> {
+/// The value at `c`, which a document may lack.
+fn second(values: &[u64]) -> Option<u64> {
+    let sum: u64 = values.iter().sum();
+    (sum % 3 < 2).then_some(sum % 3)
+}
+
+/// Values as the unique path compares them: some values are equal, and null does not count. With two paths, they are
+/// compared together with the second value, and not at all without one.
+fn compared(values: &[u64], are_two: bool) -> BTreeSet<u64> {
     let one = |value: &u64| match value % 4 {
         1 => Some(value - 1),
         3 => None,
         _ => Some(*value),
     };
-    values.iter().filter_map(one).collect()
+    let values_of_first = values.iter().filter_map(one);
+    match (are_two, second(values)) {
+        (false, _) => values_of_first.collect(),
+        (true, Some(second)) => values_of_first.map(|value| value * 2 + second).collect(),
+        (true, None) => BTreeSet::new(),
+    }
 }
 
 fn text_of(values: &[u64]) -> String {
     let texts: Vec<String> = values.iter().map(|value| value_text(*value)).collect();
+    let second = second(values).map(|value| format!(",\"c\":{value}")).unwrap_or_default();
     match texts.as_slice() {
         [] => r#"{"b":1}"#.to_owned(),
-        [one] => format!("{{\"a\":{one}}}"),
-        many => format!("{{\"a\":[{},[1],{{\"a\":1}}]}}", many.join(",")),
+        [one] => format!("{{\"a\":{one}{second}}}"),
+        many => format!("{{\"a\":[{},[1],{{\"a\":1}}]{second}}}", many.join(",")),
     }
 }
 
@@ -88,11 +108,11 @@ fn random_changes(random: &mut Random) -> Changes {
 }
 
 /// The model after the changes; `None` if two documents would share a value.
-fn after(model: &Model, changes: &Changes) -> Option<Model> {
+fn after(model: &Model, changes: &Changes, are_two: bool) -> Option<Model> {
     let mut model = model.clone();
     for (id, values) in changes {
         match values {
-            Some(values) => _ = model.insert(*id, (text_of(values), compared(values))),
+            Some(values) => _ = model.insert(*id, (text_of(values), compared(values, are_two))),
             None => _ = model.remove(id),
         }
     }
@@ -120,8 +140,12 @@ fn compare(database: &Database, model: &Model) {
 
 /// Checks the outcome of changes against the model and applies them to it; returns whether they were written.
 #[track_caller]
-fn apply_to_model(model: &mut Model, changes: &Changes, outcome: Result<(), Error>) -> bool {
-    match (after(model, changes), outcome) {
+fn apply_to_model(
+    model: &mut Model,
+    (changes, are_two): (&Changes, bool),
+    outcome: Result<(), Error>,
+) -> bool {
+    match (after(model, changes, are_two), outcome) {
         (Some(changed), Ok(())) => {
             *model = changed;
             true
@@ -146,13 +170,22 @@ fn write_in_parts(database: &Database, changes: &[Change]) -> Result<(), Error> 
 
 #[test]
 fn a_naive_model_refuses_the_same_batches() {
+    compare_with_model(false);
+}
+
+#[test]
+fn a_naive_model_refuses_the_same_batches_with_two_paths() {
+    compare_with_model(true);
+}
+
+fn compare_with_model(are_two: bool) {
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
     let seed = std::env::var("REMORA_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or(clock);
     println!("REMORA_SEED={seed}");
     let mut random = Random(seed);
     let (directory, mut store, mut database) = new_database();
-    database.create_table(with_path(true)).unwrap();
+    database.create_table(if are_two { with_two_paths() } else { with_path(true) }).unwrap();
     let (mut model, mut written, mut refused) = (Model::new(), 0, 0);
     for _ in 0..600 {
         let changes = random_changes(&mut random);
@@ -164,11 +197,13 @@ fn a_naive_model_refuses_the_same_batches() {
         match random.below(5) {
             0 => {
                 let outcome = database.begin().commit(batch(for_engine)).map(drop);
-                count(apply_to_model(&mut model, &changes, outcome));
+                count(apply_to_model(&mut model, (&changes, are_two), outcome));
             }
-            1 => {
-                count(apply_to_model(&mut model, &changes, write_in_parts(&database, &for_engine)))
-            }
+            1 => count(apply_to_model(
+                &mut model,
+                (&changes, are_two),
+                write_in_parts(&database, &for_engine),
+            )),
             2 => {
                 // Two batches wait together: the second sees the first one's values.
                 let others = random_changes(&mut random);
@@ -176,12 +211,12 @@ fn a_naive_model_refuses_the_same_batches() {
                     .map(|changes| database.submit(batch(changes)));
                 for (pending, changes) in pending.into_iter().zip([changes, others]) {
                     let outcome = pending.and_then(Pending::wait).map(drop);
-                    count(apply_to_model(&mut model, &changes, outcome));
+                    count(apply_to_model(&mut model, (&changes, are_two), outcome));
                 }
             }
             _ => {
                 let outcome = database.apply(batch(for_engine)).map(drop);
-                count(apply_to_model(&mut model, &changes, outcome));
+                count(apply_to_model(&mut model, (&changes, are_two), outcome));
             }
         }
         compare(&database, &model);

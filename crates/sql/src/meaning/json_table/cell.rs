@@ -102,7 +102,7 @@ pub(crate) fn is_year(kind: &DataType) -> bool {
 }
 
 /// The range of an integer type.
-fn whole_range(kind: &DataType) -> Option<(i128, i128)> {
+pub(super) fn whole_range(kind: &DataType) -> Option<(i128, i128)> {
     let signed = |bits: u32| (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1);
     let unsigned = |bits: u32| (0, (1i128 << bits) - 1);
     Some(match kind {

@@ -3,6 +3,7 @@
 
 mod cell;
 mod documents;
+mod indexed;
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -17,6 +18,7 @@ use crate::{Error, Result};
 
 pub(crate) use cell::is_year;
 pub(crate) use documents::Documents;
+pub(crate) use indexed::ValueKind;
 
 /// The most columns, since planning compares each with all others.
 const MAX_COLUMNS: usize = 1_024;

@@ -18,8 +18,19 @@ use crate::{Error, Result, SqlType};
 /// A placeholder condition for JSON_TABLE's rows. Its argument is the document.
 pub(crate) const JSON_ROWS: &str = "#json_rows";
 
+/// A necessary condition for a row of JSON_TABLE, which an index may answer. Its arguments are the document, the number of
+/// names of a path, these names, and a test of the values there.
+pub(crate) const ROWS_MAY_HAVE: &str = "#rows_may_have";
+
+/// A call of [`ROWS_MAY_HAVE`].
+pub(crate) fn rows_may_have(args: Vec<Expr>) -> Option<Expr> {
+    let udf = Function::udf(ROWS_MAY_HAVE, Dialect::default())?;
+    Some(Expr::ScalarFunction(ScalarFunction::new_udf(udf, args)))
+}
+
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::truth(JSON_ROWS, 1, 1, rows),
+    Definition::truth(ROWS_MAY_HAVE, 3, MANY, |_, _| Ok(SqlValue::truth(true))),
     Definition::new("json_extract", 2, MANY, json_type, extract),
     Definition::new("->>", 2, 2, long_text, extract_unquoted),
     Definition::new("json_unquote", 1, 1, unquote_type, unquote).expanding(expand_unquote),

@@ -37,7 +37,7 @@ pub(crate) use comparison::{compared_sides, text_key};
 pub(crate) use control::{common_type, converted, typed};
 pub(crate) use groups::GROUP_KEY;
 pub(crate) use intervals::interval_of_text;
-pub(crate) use json::{JSON_ROWS, extracted, extracted_type};
+pub(crate) use json::{JSON_ROWS, ROWS_MAY_HAVE, extracted, extracted_type, rows_may_have};
 pub(crate) use json_truth::IN_DOCUMENT;
 pub(crate) use multi::{EACH, NUMBERS_OF, UNFOLD, check_sought};
 pub(crate) use session::{ASSIGN_VARIABLE, GIVE_LAST_INSERT_ID, READ_VARIABLE};

@@ -9,6 +9,7 @@
 //! ```
 //! Without a join it gives the rows of one document, which is a constant or comes from a row of an outer query.
 
+mod narrow;
 mod node;
 mod rows;
 
@@ -37,6 +38,7 @@ use crate::{
     scan::JsonSource,
 };
 
+pub(super) use narrow::NarrowedDocuments;
 pub(super) use node::{JsonRows, planned};
 pub(crate) use rows::JsonRowsExec;
 

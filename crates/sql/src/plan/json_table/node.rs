@@ -79,6 +79,17 @@ impl JsonRows {
         Self::new(input, Arc::clone(&self.table), self.made.clone(), document)
     }
 
+    /// The node over fewer rows of its input.
+    pub(super) fn over_fewer(&self, input: LogicalPlan) -> Result<Self> {
+        let made = self.over(input, self.document.clone())?;
+        Ok(Self { keeps: self.keeps, condition: self.condition.clone(), ..made })
+    }
+
+    /// The definition of the rows.
+    pub(super) fn table(&self) -> &JsonTable {
+        &self.table
+    }
+
     /// The node as a LEFT JOIN with a condition.
     ///
     /// # Errors

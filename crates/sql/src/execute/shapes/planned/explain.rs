@@ -29,7 +29,7 @@ pub(super) fn accesses(plan: &Plan, reader: &Reader, reads: &[ReadRows]) -> Resu
             made.push(not_read(plan, of));
         }
     }
-    let is_sorted = reads.iter().any(|read| read.page.is_some());
+    let is_sorted = reads.iter().any(ReadRows::is_in_order);
     let (mut groups, mut sorts) = (false, false);
     steps(&plan.root, &mut |step| match step {
         Step::Group(grouping) => groups |= grouping.has_keys(),
@@ -136,7 +136,7 @@ fn access(
         path.matching = path.examined;
     }
     let has_condition = of.scan.selection(read.filter.clone()).filter.is_some();
-    let wanted = AccessRequest { in_order: read.page.is_some(), has_condition };
+    let wanted = AccessRequest { in_order: read.is_in_order(), has_condition };
     let mut access =
         Access::of(&table.sql, table.called(), &path, wanted).placed(of.place.as_ref());
     if is_first {
@@ -194,6 +194,11 @@ fn column_name(plan: &Plan, keys: &Keys) -> Option<String> {
 }
 
 fn path(of: &Read, reader: &Reader, read: &ReadRows) -> Result<AccessPath> {
+    if read.by_path.is_some() {
+        let path = reader.access(&of.scan.selection(read.whole_filter()))?;
+        let (examined, ordered_by_path) = (read.rows, read.by_path);
+        return Ok(AccessPath { examined, matching: examined, ordered_by_path, ..path });
+    }
     let Some((sort, limit)) = &read.page else {
         return reader.access(&of.scan.selection(read.whole_filter()));
     };

@@ -15,6 +15,7 @@ use super::{
     fixed,
     from::Tables,
     page_fill::PageFillEstimate,
+    path_order::PathOrder,
     pure::is_pure,
     pushdown::PushedConditions,
     steps,
@@ -85,6 +86,7 @@ async fn made(
     let of_scan = |scan: usize| tables.of_relation(tree.scans.get(scan)?.relation()?);
     let table = |scan: usize| tables.all.get(of_scan(scan)?);
     let order = steps::order(&tree, &tree.root, table);
+    let by_path = PathOrder::of(&tree, &tree.root, table);
     let orders: Vec<_> =
         tree.queries.iter().map(|query| steps::first_of(&tree, &query.plan, table)).collect();
     let groups = 0..lifted.ends.len();
@@ -109,6 +111,7 @@ async fn made(
         reads,
         root,
         order,
+        by_path,
         settled,
         queries,
         calls,

@@ -16,6 +16,7 @@ mod group;
 mod join;
 mod make;
 mod page_fill;
+mod path_order;
 mod pure;
 mod pushdown;
 mod read;
@@ -56,6 +57,7 @@ use crate::{
 };
 use by_row::RowQuery;
 use page_fill::PageFillEstimate;
+use path_order::PathOrder;
 use pushdown::Sum;
 use tree::PlanNode;
 use views::NamedView;
@@ -94,6 +96,8 @@ pub(super) struct Plan {
     /// The scan whose rows decide the order of the result, and that order, if the engine has it. Steps and joins keep
     /// the order of that scan's rows.
     order: Option<(usize, Vec<SortKey>)>,
+    /// The path of documents whose values decide the order of the result.
+    by_path: Option<PathOrder>,
     /// The constants that each run computes first, by number.
     settled: Vec<RunConstant<PlanNode>>,
     /// The correlated subqueries, by number.

@@ -15,12 +15,13 @@ use datafusion::{
 };
 use futures::future::BoxFuture;
 use jiff::tz::TimeZone;
-use remora_engine::{Filter, SortKey};
+use remora_engine::Filter;
 
 use super::{
     super::{explain::Explained, lift::Constants, plan::MAX_PAGE_ROWS},
     Plan, Read, explain,
     page_fill::more_rows,
+    path_order::PathOrder,
     read::Reading,
     steps::{Expression, Step, evaluated, one_row},
     trace::{ReadRows, Trace, TraceRecords},
@@ -34,7 +35,7 @@ use crate::{
     execute::runtime::Running,
     output,
     plan::{Figures, RunConstant},
-    scan::{CachedScan, ScanLimits, joined},
+    scan::{ScanLimits, joined},
     state::{Context, SessionState},
 };
 
@@ -49,14 +50,16 @@ const WALKS: usize = 4;
 /// How long a run may occupy its thread.
 pub(super) const SLICE: Duration = Duration::from_millis(10);
 
-/// A function that reads the first rows of an order.
-type First = fn(
-    &CachedScan,
-    &Reader,
-    Option<Filter>,
-    (&[SortKey], usize),
-    &TimeZone,
-) -> PlanResult<Option<RecordBatch>>;
+/// How the first rows of an order are read.
+#[derive(Clone, Copy)]
+enum First {
+    /// Only along the key or an index.
+    Along,
+    /// Also by sorting columns.
+    Sorted,
+    /// Along the index of a path of documents.
+    ByPath,
+}
 
 /// LIMIT and OFFSET.
 #[derive(Clone, Copy)]
@@ -210,6 +213,14 @@ impl Plan {
         last.map_or(0, |last| last + 1)
     }
 
+    /// The scan whose first rows are read; `None` if the engine does not have the order.
+    fn ordered_scan(&self, first: First) -> Option<usize> {
+        match first {
+            First::ByPath => self.by_path.as_ref().map(PathOrder::scan),
+            First::Along | First::Sorted => self.order.as_ref().map(|(scan, _)| *scan),
+        }
+    }
+
     /// Whether there are conditions on tables other than the one that has the order.
     fn asks_others(&self) -> bool {
         let ordered = self.order.as_ref().map(|(scan, _)| *scan);
@@ -348,12 +359,14 @@ impl PlannedRun {
 
     /// The rows of a plan over one table, computed in this thread.
     async fn here(&self) -> PlanResult<Option<RecordBatch>> {
-        if let Some(batch) = self.first_rows(CachedScan::first_along)? {
-            return Ok(Some(batch));
+        for first in [First::Along, First::ByPath] {
+            if let Some(batch) = self.first_rows(first)? {
+                return Ok(Some(batch));
+            }
         }
         match self.evaluated(ScanLimits::IN_CONNECTION_THREAD).await? {
             Some(batch) => Ok(Some(batch)),
-            None => self.first_rows(CachedScan::first),
+            None => self.first_rows(First::Sorted),
         }
     }
 
@@ -365,7 +378,7 @@ impl PlannedRun {
             return self.joined(of, ScanLimits::IN_CONNECTION_THREAD);
         }
         let asks_others = self.plan.asks_others();
-        if !asks_others && let Some(batch) = self.first_rows(CachedScan::first)? {
+        if !asks_others && let Some(batch) = self.first_rows(First::Sorted)? {
             return Ok(Some(batch));
         }
         let mut reading = Reading::new(self, of, ScanLimits::IN_CONNECTION_THREAD, None)?;
@@ -373,7 +386,7 @@ impl PlannedRun {
         if asks_others
             && reading.fewest() > few
             && self.is_walked(&reading, last)?
-            && let Some(batch) = self.first_rows(CachedScan::first)?
+            && let Some(batch) = self.first_rows(First::Sorted)?
         {
             return Ok(Some(batch));
         }
@@ -469,31 +482,48 @@ impl PlannedRun {
         Ok(Some(if cut == steps.len() { self.page.of(&batch) } else { batch }))
     }
 
-    /// A page made of the first rows of an order that the engine has. `find` finds those rows; `None` if they do not
-    /// fill the page.
-    fn first_rows(&self, find: First) -> PlanResult<Option<RecordBatch>> {
+    /// The first `count` rows of an order, and how they were read; `None` if the engine does not have the order.
+    fn first_of(&self, first: First, count: usize) -> PlanResult<Option<(RecordBatch, ReadRows)>> {
+        let Some(scan) = self.plan.ordered_scan(first) else { return Ok(None) };
+        let Some(read) = self.plan.reads.get(scan) else { return Ok(None) };
+        let filter = self.filters.get(scan).cloned().flatten();
+        let made = ReadRows::of(scan, filter.clone());
+        if let (First::ByPath, Some(by)) = (first, &self.plan.by_path) {
+            let found = by.first(&read.scan, &self.reader, filter, count, &self.zone)?;
+            return Ok(found.map(|(batch, path)| (batch, ReadRows { by_path: Some(path), ..made })));
+        }
+        let Some((_, order)) = &self.plan.order else { return Ok(None) };
+        let page = (order.as_slice(), count);
+        let found = match first {
+            First::Along => read.scan.first_along(&self.reader, filter, page, &self.zone),
+            First::Sorted | First::ByPath => {
+                read.scan.first(&self.reader, filter, page, &self.zone)
+            }
+        };
+        let page = Some((order.clone(), count));
+        Ok(found?.map(|batch| (batch, ReadRows { page, ..made })))
+    }
+
+    /// A page made of the first rows of an order that the engine has; `None` if they do not fill the page.
+    fn first_rows(&self, first: First) -> PlanResult<Option<RecordBatch>> {
         let last = self.page.offset.saturating_add(self.page.limit);
-        let (Some((scan, order)), true) = (&self.plan.order, last <= MAX_PAGE_ROWS) else {
+        let (Some(scan), true) = (self.plan.ordered_scan(first), last <= MAX_PAGE_ROWS) else {
             return Ok(None);
         };
-        let Some(read) = self.plan.reads.get(*scan) else { return Ok(None) };
         let each_is_shown = self.plan.each_is_shown();
         let mut count = if each_is_shown { last } else { self.plan.likely.rows(last) };
         for walk in 0..WALKS {
-            let filter = self.filters.get(*scan).cloned().flatten();
-            let sort = (order.as_slice(), count as usize);
             let started = self.started();
-            let first = find(&read.scan, &self.reader, filter.clone(), sort, &self.zone)?;
-            let Some(first) = first else { return Ok(self.cannot_read(count, last)) };
-            let of_page = || Some((order.clone(), count as usize));
-            self.note(0, || ReadRows { page: of_page(), ..ReadRows::of(*scan, filter) });
-            self.has_read(*scan, first.num_rows() as u64, started);
-            let is_all = (first.num_rows() as u64) < count;
+            let found = self.first_of(first, count as usize)?;
+            let Some((found, read)) = found else { return Ok(self.cannot_read(count, last)) };
+            self.note(0, || read);
+            self.has_read(scan, found.num_rows() as u64, started);
+            let is_all = (found.num_rows() as u64) < count;
             let batch = match &self.plan.root.of {
-                RowSource::Scan(_) => Some(first),
+                RowSource::Scan(_) => Some(found),
                 of => {
-                    Reading::new(self, of, ScanLimits::IN_CONNECTION_THREAD, Some((*scan, first)))?
-                        .all(of)?
+                    let most = ScanLimits::IN_CONNECTION_THREAD;
+                    Reading::new(self, of, most, Some((scan, found)))?.all(of)?
                 }
             };
             let Some(batch) = batch else { return Ok(self.cannot_read(count, last)) };

@@ -39,6 +39,8 @@ pub(super) struct ReadRows {
     pub limit: Option<u64>,
     /// The order in which its first rows were read, and how many.
     pub page: Option<(Vec<SortKey>, usize)>,
+    /// The path in whose order they were read, by its position in the table's definition.
+    pub by_path: Option<usize>,
     /// The number of rows it gave, and the time it took.
     pub rows: u64,
     pub time: Duration,
@@ -60,7 +62,12 @@ impl ReadRows {
     /// A read by the statement's own conditions only.
     pub fn of(scan: usize, filter: Option<Filter>) -> Self {
         let (keys, rows, time) = (Vec::new(), 0, Duration::ZERO);
-        Self { scan, filter, keys, limit: None, page: None, rows, time }
+        Self { scan, filter, keys, limit: None, page: None, by_path: None, rows, time }
+    }
+
+    /// Whether its first rows were read in the order of the statement.
+    pub fn is_in_order(&self) -> bool {
+        self.page.is_some() || self.by_path.is_some()
     }
 
     /// All conditions of the read together.
