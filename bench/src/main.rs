@@ -14,6 +14,7 @@
 //! cargo run --release -p bench -- tpcc --server mysql97 --terminals 2
 //! cargo run --release -p bench -- tpcc-reads
 //! cargo run --release -p bench -- app --scale 0.1
+//! cargo run --release -p bench -- app --indexes --scale 0.2
 //! cargo run --release -p bench -- sysbench --threads 1,8
 //! cargo run --release -p bench -- replication --server mysql97 --seconds 30 --rows 100000
 //! ```

@@ -44,6 +44,13 @@ pub struct ServerGroupOptions {
     remora: Option<PathBuf>,
 }
 
+impl ServerGroupOptions {
+    /// The remora program to measure.
+    pub fn program(&self) -> Result<PathBuf> {
+        self.remora.clone().map_or_else(crate::remora::binary, Ok)
+    }
+}
+
 /// Writes rows to a server.
 pub type Fill<'f> = &'f (dyn Fn(&DatabaseServer) -> Result<()> + Sync);
 
@@ -71,9 +78,9 @@ impl ServerGroup {
         fill: Fill<'_>,
         later: Fill<'_>,
     ) -> Result<Self> {
-        let program = options.remora.clone().map_or_else(crate::remora::binary, Ok)?;
+        let program = options.program()?;
         let directory = WorkDirectory::new()?;
-        let source = start(Kind::MariaDb1011, &MARIADB_OPTIONS)?;
+        let source = start_source()?;
         let mysql = match options.without_mysql {
             true => None,
             false => Some(start(Kind::MySql97, &MYSQL_OPTIONS)?),
@@ -132,6 +139,11 @@ fn wait_until_idle(database_servers: &[DatabaseServer]) -> Result<()> {
         before = after;
     }
     Ok(())
+}
+
+/// Starts an empty MariaDB to follow.
+pub fn start_source() -> Result<Server> {
+    start(Kind::MariaDb1011, &MARIADB_OPTIONS)
 }
 
 /// Starts an empty server that is accessed over TCP.

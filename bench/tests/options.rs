@@ -32,9 +32,17 @@ fn every_suite_tells_its_options() {
         assert!(help(&[suite, "--help"]).contains("--help"));
     }
     let app = help(&["app", "--help"]);
-    for option in
-        ["--scale", "--seed", "--prepared", "--part", "--without-mysql", "--remora", "--json"]
-    {
+    for option in [
+        "--scale",
+        "--seed",
+        "--prepared",
+        "--part",
+        "--indexes",
+        "--rounds",
+        "--without-mysql",
+        "--remora",
+        "--json",
+    ] {
         assert!(app.contains(option), "{option} is missing in {app}");
     }
     let ranked = help(&["ranked", "--help"]);

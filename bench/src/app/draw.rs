@@ -89,7 +89,7 @@ impl<'s> LiteralGenerator<'s> {
             "country" => &COUNTRIES,
             "city" => &CITIES,
             "color" => &COLORS,
-            "holds" => &WORDS,
+            "holds" | "word" => &WORDS,
             _ => &[],
         };
         if !list.is_empty() {
@@ -101,6 +101,11 @@ impl<'s> LiteralGenerator<'s> {
         let family = rest.split(' ').next().unwrap_or_default();
         Ok(text(match marker {
             "coupon_prefix" => format!("{:.3}%", coupon(self.below("coupon", 500))),
+            "rare" => rare_word(self.below("rare", 500)),
+            "word_and_rare" => {
+                let word = WORDS[self.random.below(WORDS.len())];
+                format!("+{word} +{}", rare_word(self.below("rare", 500)))
+            }
             "holds_rare" => format!("%{}%", rare_word(self.below("rare", 500))),
             "name_prefix" => format!("{first} {family:.2}%"),
             "email_prefix" => format!("{first}.{family:.2}%"),

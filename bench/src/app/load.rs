@@ -28,6 +28,14 @@ pub fn create(connection: &mut Conn, schema: &str) -> Result<()> {
     Ok(())
 }
 
+/// Creates the views of a file.
+pub fn create_views(connection: &mut Conn, views: &str) -> Result<()> {
+    for view in views.split(";\n").map(str::trim).filter(|view| !view.is_empty()) {
+        connection.query_drop(view).context(view.to_owned())?;
+    }
+    Ok(())
+}
+
 /// The table definitions of a schema file, without the closing parenthesis.
 pub fn definitions(schema: &str) -> impl Iterator<Item = &str> {
     schema.split(");\n").map(str::trim).filter(|table| !table.is_empty())

@@ -3,11 +3,14 @@
 //!
 //! Every run of a statement has its own literals, so that plan caches help and result caches do not. Answers are
 //! compared before times are measured, and the servers take turns.
+//!
+//! With `--indexes` it measures instead what secondary keys cost while they are followed (`key_cost`).
 
 mod adversarial;
 mod calendar;
 mod client;
 mod draw;
+mod key_cost;
 mod load;
 mod report;
 mod rows;
@@ -24,7 +27,7 @@ use self::{
     adversarial::CaseTimes,
     client::Client,
     draw::LiteralGenerator,
-    load::{Share, analyze, create, definitions, fill},
+    load::{Share, analyze, create, create_views, definitions, fill},
     report::single,
     rows::Shop,
     template::Template,
@@ -39,6 +42,7 @@ use crate::{
 };
 
 const SCHEMA: &str = include_str!("schema.sql");
+const VIEWS: &str = include_str!("views.sql");
 const STATEMENTS: &str = include_str!("statements.sql");
 /// The most memory that Remora may need, as a share of the size of the source's data.
 const MEMORY: f64 = 0.8;
@@ -77,6 +81,13 @@ pub struct AppOptions {
     /// Timeout of a statement in seconds. It then counts as failed.
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     limit: u64,
+    /// Measure what three secondary keys per table cost, instead of statements: copy and apply rate, start-up time and
+    /// memory with the keys declared at the MariaDB, relative to the same rows without keys.
+    #[arg(long)]
+    indexes: bool,
+    /// Number of rounds with --indexes. Each measures both, in alternating order.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    rounds: usize,
     /// Time in seconds that the servers keep running at the end, for other tools.
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     linger: u64,
@@ -126,6 +137,14 @@ impl AppOptions {
 /// Runs the suite; fails on a wrong answer, not on a slow one.
 pub fn app(options: &AppOptions) -> Result<()> {
     let shop = Shop::new(options.scale);
+    if options.indexes {
+        let program = options.server_group.program()?;
+        let mut report = Report::new(machine(), "MariaDB 10.11");
+        key_cost::measure(&program, &shop, options.rounds, &mut report)?;
+        report.machine_at_end();
+        println!("{report}");
+        return write(options, &["Remora"], &report, &[], &[]);
+    }
     let server_group = start(options, &shop)?;
     let names: Vec<&str> = server_group
         .database_servers
@@ -178,6 +197,7 @@ fn start(options: &AppOptions, shop: &Shop) -> Result<ServerGroup> {
         if share == Share::Most {
             create(&mut connection, SCHEMA)?;
             create(&mut connection, adversarial::SCHEMA)?;
+            create_views(&mut connection, VIEWS)?;
         }
         fill(&mut connection, &rows::TABLES, shop, share)?;
         fill(&mut connection, &adversarial::TABLES, shop, share)
@@ -320,6 +340,21 @@ mod tests {
             templates.iter().filter(|one| one.notes.contains(&"point".to_owned())).count(),
             1
         );
+    }
+
+    #[test]
+    fn all_that_an_application_asks_is_asked() {
+        for asked in [
+            "MATCH(",
+            "FORCE INDEX (",
+            " EXISTS (",
+            " OVER (",
+            "(created_at, id) < (",
+            "FROM open_orders",
+            "FROM product_ratings",
+        ] {
+            assert!(STATEMENTS.contains(asked), "{asked}");
+        }
     }
 
     #[test]

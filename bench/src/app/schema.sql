@@ -103,6 +103,7 @@ CREATE TABLE reviews (
   KEY reviews_product (product_id, created_at DESC),
   KEY reviews_user (user_id),
   KEY reviews_rating (rating),
+  FULLTEXT KEY reviews_body (body),
   CONSTRAINT reviews_product FOREIGN KEY (product_id) REFERENCES products (id),
   CONSTRAINT reviews_user FOREIGN KEY (user_id) REFERENCES users (id)
 );
@@ -115,6 +116,7 @@ CREATE TABLE topics (
   views INT UNSIGNED NOT NULL,
   last_post_at DATETIME NOT NULL,
   KEY topics_forum (forum_id, is_pinned, last_post_at),
+  FULLTEXT KEY topics_title (title),
   CONSTRAINT topics_user FOREIGN KEY (user_id) REFERENCES users (id)
 );
 CREATE TABLE posts (

@@ -387,3 +387,37 @@ SELECT token, ip FROM sessions WHERE user_id = {user} AND expires_at > {day} ORD
 -- users in a city with their shipping addresses
 SELECT u.id, u.name, a.street, a.postcode FROM addresses a JOIN users u ON u.id = a.user_id
 WHERE a.city = {city} AND a.kind = 'shipping' ORDER BY u.id, a.id LIMIT 20;
+
+-- newest reviews that match a word
+SELECT id, title, rating FROM reviews WHERE MATCH(body) AGAINST ({rare} IN BOOLEAN MODE) ORDER BY id DESC LIMIT 20;
+
+-- reviews that match two words, by rating
+SELECT rating, COUNT(*) FROM reviews WHERE MATCH(body) AGAINST ({word_and_rare} IN BOOLEAN MODE)
+GROUP BY rating ORDER BY rating;
+
+-- a user's reviews that match a word
+SELECT id, title, rating FROM reviews WHERE user_id = {user} AND MATCH(body) AGAINST ({word} IN BOOLEAN MODE) ORDER BY id;
+
+-- a forum's topics whose title matches
+SELECT id, title, last_post_at FROM topics WHERE forum_id = {forum} AND MATCH(title) AGAINST ({word} IN BOOLEAN MODE)
+ORDER BY last_post_at DESC, id DESC LIMIT 25;
+
+-- newest open orders, of a view
+SELECT id, total, created_at, name, email FROM open_orders ORDER BY created_at DESC LIMIT 20;
+
+-- a user's open orders, of a view
+SELECT id, status, total, created_at, email FROM open_orders WHERE user_id = {user} ORDER BY id;
+
+-- an open order by its key, of a view
+SELECT id, status, total, name FROM open_orders WHERE id = {order};
+
+-- a category's ratings, of a view
+SELECT id, name, reviews, rating FROM product_ratings WHERE category_id = {category} ORDER BY id LIMIT 24;
+
+-- a user's orders of a status by a forced index
+SELECT id, total, created_at FROM orders FORCE INDEX (orders_user) WHERE user_id = {user} AND status = {status}
+ORDER BY created_at DESC LIMIT 10;
+
+-- a month's orders of a status by a forced index
+SELECT COUNT(*), SUM(total) FROM orders FORCE INDEX (orders_status)
+WHERE status = {status} AND created_at >= {month} AND created_at < {next_month};

@@ -21,6 +21,16 @@ pub struct Applied {
 }
 
 impl Applied {
+    /// Row changes.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// CPU time with the background work left behind, in seconds.
+    pub fn cpu_s(&self) -> f64 {
+        self.time.cpu_s.unwrap_or(0.0) + self.after_s
+    }
+
     /// Wall time, in seconds.
     pub fn wall_s(&self) -> f64 {
         self.time.wall_s

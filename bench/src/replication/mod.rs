@@ -4,7 +4,7 @@
 //! Remora runs as `remora serve --mysql` with its default settings, in a process of its own. Where
 //! applying is measured, the changes are in the binlog before Remora begins to read them.
 
-mod backlog;
+pub mod backlog;
 mod conditions;
 mod cost;
 mod large;

@@ -11,6 +11,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
     measure::MeasuredProcess,
@@ -45,8 +46,17 @@ pub struct Remora {
 /// CPU time by thread name, in seconds.
 pub type Threads = BTreeMap<String, f64>;
 
+/// How a process ends before it is started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It is asked to stop and writes what it has in memory.
+    Stop,
+    /// It is killed, like by a crash.
+    Kill,
+}
+
 impl Remora {
-    /// Starts Remora on a new data directory, which must not exist yet.
+    /// Starts Remora over a data directory, which is new or was left by another process.
     pub fn start(program: &Path, directory: &Path, url: &str) -> Result<Self> {
         fs::create_dir_all(directory)?;
         let settings = directory.join("remora.toml");
@@ -78,6 +88,22 @@ impl Remora {
                 Err(error.context("Remora did not come up"))
             }
         }
+    }
+
+    /// Ends the process and starts it again over its data. Returns the time from its start until it answers.
+    pub fn restart(&mut self, program: &Path, url: &str, ending: Ending) -> Result<Duration> {
+        match ending {
+            Ending::Stop => kill_process(Pid::from_child(&self.process), Signal::TERM)?,
+            Ending::Kill => self.process.kill()?,
+        }
+        self.process.wait()?;
+        let mut next = Self::start(program, &self.directory, url)?;
+        next.client.request(b"INFO\r\n")?;
+        let took = next.started.elapsed();
+        std::mem::swap(self, &mut next);
+        // The data belongs to the process that runs.
+        next.directory = PathBuf::new();
+        Ok(took)
     }
 
     /// Opens another connection.

@@ -1,377 +1,139 @@
 //! Every access path returns the same rows in the same order: statements over random tables, indexes and data run
-//! without a hint, with some keys forced, and with all keys ignored, which leaves a scan. What a text index finds is
-//! compared with a LIKE that no index answers.
+//! without a hint, with each key forced that can serve them, and with all keys ignored, which leaves a scan. What a text
+//! index finds is compared with a LIKE that no index answers.
 //!
-//! `REMORA_STATEMENTS` sets the total number of statements, each of which runs once for each of its access paths.
+//! `REMORA_STATEMENTS` sets the number of statements, each of which is compared on all its access paths.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::fmt::Write;
+mod statements;
+
+use std::time::{Duration, Instant};
 
 use crate::support::random::Random;
 use crate::support::{Server, rows, run};
 use remora_sql::Session;
+use statements::{
+    FEW, ROWS, Table, filled, shape, statements_of, table, update, with_texts, written,
+};
 
-const STATEMENTS: usize = 400;
-const TABLES: usize = 2;
-const ROWS: u64 = 4_000;
+const STATEMENTS: usize = 10_000;
+const TABLES: usize = 4;
+/// The states of a table in which statements are compared, without that of an open transaction.
+const STATES: usize = 4;
+/// The share of statements for a transaction that has changed the table: each is planned.
+const CHANGING: usize = 8;
+/// What was compared.
+#[derive(Default)]
+struct Compared {
+    statements: usize,
+    answers: usize,
+    took: Duration,
+}
 
-/// The columns that keys are over, with their types.
-const COLUMNS: [(&str, &str); 17] = [
-    ("a", "INT"),
-    ("b", "TINYINT"),
-    ("c", "BIGINT UNSIGNED"),
-    ("d", "DATETIME"),
-    ("e", "DECIMAL(8,2)"),
-    ("f", "VARCHAR(20) COLLATE utf8mb4_0900_bin"),
-    ("g", "VARCHAR(20) COLLATE utf8mb4_0900_ai_ci"),
-    ("h", "CHAR(6) COLLATE utf8mb4_general_ci"),
-    ("i", "DATE"),
-    ("k", "SMALLINT"),
-    ("l", "ENUM('mid', 'low', 'top', 'high')"),
-    ("m", "TIMESTAMP NULL"),
-    ("n", "TIME"),
-    ("o", "DOUBLE"),
-    ("p", "BINARY(4)"),
-    ("q", "SET('z', 'x', 'y')"),
-    ("u", "INT"),
-];
-
-/// The columns and the keys that every table has. The keys continue the numbers of the random ones.
-const OTHERS: &str = "r TEXT, doc JSON, FULLTEXT KEY (r)";
-const KEYS: [&str; 5] = [
-    "KEY @ (b, i, k)",
-    "UNIQUE KEY @ (u)",
-    "KEY @ ((LOWER(f)), a)",
-    "KEY @ ((CAST(doc->>'$.y' AS SIGNED)) DESC)",
-    "KEY @ ((CAST(doc->'$.tags' AS UNSIGNED ARRAY)))",
-];
-/// The access paths of a statement beside a scan.
-const PATHS: usize = 4;
-/// Encloses the column and the word of a text condition until it is known what answers it.
-const TEXT: char = '\u{a7}';
-
-/// Columns in which equal values are written identically.
-const PLAIN: [&str; 13] = ["a", "b", "c", "d", "e", "f", "i", "k", "m", "n", "o", "p", "u"];
-
-/// Columns with a defined order; the labels of `l` and `q` do not ascend like their numbers.
-const ORDERED: [&str; 15] =
-    ["a", "b", "c", "d", "e", "f", "i", "k", "l", "m", "n", "o", "p", "q", "u"];
-
-fn value(random: &mut Random, column: &str) -> String {
-    match column {
-        "a" => (random.below(300) as i64 - 150).to_string(),
-        // Most rows have the same value.
-        "b" => (if random.below(8) > 0 { 1 } else { random.below(5) }).to_string(),
-        "c" => (random.below(40) * 3_000_000_000).to_string(),
-        "d" => {
-            let (day, hour) = (1 + random.below(28), random.below(24));
-            format!("'2026-0{}-{day:02} {hour:02}:30:00'", 1 + random.below(9))
+/// Compares this many statements, maybe within a transaction that has changed the table.
+async fn compare(
+    session: &mut Session,
+    random: &mut Random,
+    table: &Table,
+    statements: usize,
+    is_changing: bool,
+    compared: &mut Compared,
+) {
+    let begun = Instant::now();
+    let mut left = statements;
+    while left > 0 {
+        let shape = shape(random);
+        let paths = table.paths(&shape, random);
+        // A transaction with changes plans each statement.
+        let most = if is_changing { FEW } else { left };
+        let of_shape = statements_of(&shape).min(most).min(left);
+        // The only statement of a shape runs again by its cached plan.
+        let runs = if of_shape == 1 { FEW } else { of_shape };
+        for _ in 0..runs {
+            compare_paths(session, table, &filled(&shape, random), &paths).await;
         }
-        "e" => format!("{}.{:02}", random.below(60), random.below(4) * 25),
-        "f" => format!("'n{}'", random.below(120)),
-        "g" => format!("'{}{}'", random.choose(&["Ki", "ki", "KÍ", "kj"]), random.below(50)),
-        "h" => format!("'{}'", random.choose(&["ab", "AB", "b", "b ", "c", "é", "E"])),
-        "i" => format!("'2026-03-{:02}'", 1 + random.below(28)),
-        "l" => format!("'{}'", random.choose(&["mid", "low", "top", "high"])),
-        "m" => format!("'2026-02-{:02} {:02}:00:07'", 1 + random.below(28), random.below(24)),
-        "n" => format!(
-            "'{}{}:{:02}:00'",
-            random.choose(&["", "-"]),
-            random.below(30),
-            random.below(60)
-        ),
-        "o" => random.choose(&["-1e300", "-2.5", "0e0", "0.1", "7", "1e-9", "3e12"]).to_owned(),
-        "p" => format!("X'0{}FF000{}'", random.below(3), random.below(9)),
-        "q" => format!("'{}'", random.choose(&["", "x", "z,x", "x,y", "z,x,y", "y"])),
-        "u" => (random.below(ROWS) * 3 + random.below(3)).to_string(),
-        _ => random.below(2_000).to_string(),
+        left -= of_shape;
+        compared.answers += of_shape * paths.len();
     }
+    compared.statements += statements;
+    compared.took += begun.elapsed();
 }
 
-fn column(random: &mut Random) -> &'static str {
-    COLUMNS[random.below(COLUMNS.len() as u64) as usize].0
-}
-
-/// A text of which each word is found by itself.
-fn text(random: &mut Random) -> String {
-    let words = (0..random.below(5)).map(|_| word(random));
-    format!("'a {}'", words.collect::<Vec<_>>().join(" "))
-}
-
-/// A word that is no part of another. Some are frequent.
-fn word(random: &mut Random) -> String {
-    let bound = random.choose(&[4, 90]);
-    format!("w{:02}x", random.below(bound))
-}
-
-fn document(random: &mut Random) -> String {
-    match random.below(9) {
-        0 => "{}".to_owned(),
-        // A JSON null is the text 'null' for the key over y, which strict mode refuses as a number.
-        1 => "{\"tags\": 7}".to_owned(),
-        _ => format!(
-            "{{\"y\": {}, \"tags\": [{}, {}]}}",
-            random.below(60),
-            random.below(40),
-            random.below(40)
-        ),
-    }
-}
-
-fn comparison(random: &mut Random, of: &str) -> String {
-    let column = column(random);
-    let (one, other) = (value(random, column), value(random, column));
-    let number = random.below(60);
-    match random.below(15) {
-        9 | 10 => format!("{TEXT}{of}r{TEXT}{}{TEXT}", word(random)),
-        11 => format!("{of}u = {}", value(random, "u")),
-        12 => format!("LOWER({of}f) = 'n{number}'"),
-        13 => {
-            let comparison = random.choose(&["=", ">", "<="]);
-            format!("CAST({of}doc->>'$.y' AS SIGNED) {comparison} {number}")
-        }
-        14 => format!("{number} MEMBER OF({of}doc->'$.tags')"),
-        0..4 => format!("{of}{column} = {one}"),
-        4 => format!("{of}{column} IN ({one}, {other})"),
-        5 => format!("{of}{column} BETWEEN {one} AND {other}"),
-        6 => format!("{of}{column} IS NULL"),
-        7 => format!("{of}f LIKE 'n{}%'", random.below(12)),
-        _ => format!("{of}{column} {} {one}", random.choose(&["<", ">=", "<>"])),
-    }
-}
-
-fn condition(random: &mut Random, of: &str) -> String {
-    match random.below(6) {
-        0..3 => comparison(random, of),
-        3 => format!("{} AND {}", comparison(random, of), comparison(random, of)),
-        4 => format!("({} OR {})", comparison(random, of), comparison(random, of)),
-        _ => format!("{of}id < {} AND {}", random.below(ROWS), comparison(random, of)),
-    }
-}
-
-/// A statement, with `@` in place of the table and its hint.
-fn statement(random: &mut Random) -> String {
-    let filter = condition(random, "");
-    let way = random.choose(&["", " DESC"]);
-    let plain = random.choose(&PLAIN);
-    let ordered = random.choose(&ORDERED);
-    let (id, limit) = (random.below(ROWS), 1 + random.below(30));
-    match random.below(14) {
-        0 => format!("SELECT COUNT(*), SUM(a), MIN(d), MAX(c) FROM t @ WHERE {filter}"),
-        1 => format!("SELECT id, {plain} FROM t @ WHERE {filter} ORDER BY id{way}"),
-        2 => format!("SELECT DISTINCT {ordered} FROM t @ WHERE {filter} ORDER BY {ordered}{way}"),
-        3 => format!(
-            "SELECT {ordered}, COUNT(*), MIN(id) FROM t @ WHERE {filter} GROUP BY {ordered} ORDER BY {ordered}"
-        ),
-        4 => format!("SELECT MIN({plain}), MAX({plain}) FROM t @"),
-        5 => format!("SELECT MIN({plain}), MAX(id) FROM t @ WHERE {filter}"),
-        6 => {
-            let by = random.choose(&PLAIN);
-            format!(
-                "SELECT x.id, y.id FROM t x @ JOIN t y @ ON y.{by} = x.{by} WHERE x.id BETWEEN {id} AND {} AND {} \
-                 ORDER BY x.id, y.id LIMIT 60",
-                id + 4,
-                condition(random, "y.")
-            )
-        }
-        7 => format!(
-            "SELECT id FROM t @ WHERE {filter} AND a IN (SELECT a FROM t @ WHERE id < {}) ORDER BY id",
-            random.below(40)
-        ),
-        8 => {
-            let from = random.below(300) as i64 - 150;
-            format!(
-                "SELECT a, id FROM t @ WHERE (a, id) > ({from}, {id}) ORDER BY a, id LIMIT {limit}"
-            )
-        }
-        9 => {
-            let (one, other) = (value(random, plain), value(random, plain));
-            let filter = random.choose(&["1 = 1", "b = 1", "# >= @1", "# BETWEEN @1 AND @2"]);
-            let filter = filter.replace('#', plain).replace("@1", &one).replace("@2", &other);
-            format!(
-                "SELECT DISTINCT {plain} FROM t @ WHERE {filter} ORDER BY {plain}{way} LIMIT {limit}"
-            )
-        }
-        10 => {
-            let filter = random.choose(&["", " WHERE b = 1", " WHERE b IN (0, 1)"]);
-            let by = random.choose(&PLAIN);
-            let what = random.choose(&["COUNT(*)", "MIN(#), MAX(#)", "MAX(#), COUNT(*)"]);
-            let what = what.replace('#', by);
-            let limit = random.choose(&["", " LIMIT 9"]);
-            format!(
-                "SELECT {ordered}, {what} FROM t @{filter} GROUP BY {ordered} ORDER BY {ordered}{way}{limit}"
-            )
-        }
-        11 => of_several(random, way),
-        _ => {
-            let second = random.choose(&["", "", "b, ", "d, "]);
-            let by = format!("{plain}, {second}id").replace(',', &format!("{way},"));
-            let (filter, offset) = match random.below(3) {
-                0 => (String::new(), random.choose(&[0, 7, 1_500])),
-                _ => (format!(" WHERE {filter}"), random.choose(&[0, 0, 20])),
-            };
-            format!(
-                "SELECT id, {plain} FROM t @{filter} ORDER BY {by}{way} LIMIT {limit} OFFSET {offset}"
-            )
+/// Compares what a statement answers on its access paths with what a scan answers.
+async fn compare_paths(session: &mut Session, table: &Table, statement: &str, paths: &[String]) {
+    let scanned = with_texts(&statement.replace('@', &table.scan()), 0);
+    let expected = run(session, &scanned).await;
+    let expected = expected.unwrap_or_else(|error| panic!("{scanned}: {error}"));
+    let expected = expected.sets[0].text();
+    for (number, hint) in paths.iter().enumerate() {
+        let hinted = with_texts(&statement.replace('@', hint), 1 + number % 2);
+        let found = rows(session, &hinted).await;
+        if found != expected {
+            let explained = rows(session, &format!("EXPLAIN {hinted}")).await;
+            panic!("{hinted}\n{found}\n  instead of\n{expected}\n{explained}");
         }
     }
 }
 
-/// DISTINCT or GROUP BY of several columns.
-fn of_several(random: &mut Random, way: &str) -> String {
-    let by = random.choose(&["b, i", "i, b", "b, i, k", "k, i"]);
-    let ordered = format!("{by}{way}").replace(',', &format!("{way},"));
-    let limit = random.choose(&["", " LIMIT 9"]);
-    match random.below(3) {
-        0 => format!("SELECT DISTINCT {by} FROM t @ ORDER BY {ordered}{limit}"),
-        1 => {
-            format!("SELECT {by}, MAX(k) FROM t @ GROUP BY {by} ORDER BY {ordered}{limit}")
-        }
-        _ => format!("SELECT COUNT(*), {by} FROM t @ GROUP BY i, {by} ORDER BY {ordered}{limit}"),
-    }
-}
-
-/// Some random keys of one to three columns.
-fn keys(random: &mut Random) -> Vec<String> {
-    let count = 3 + random.below(3);
-    let key = |number| {
-        let mut columns: Vec<&str> = Vec::new();
-        for _ in 0..=random.below(3) {
-            let column = column(random);
-            if !columns.contains(&column) {
-                columns.push(column);
-            }
-        }
-        let parts = columns.iter().map(|column| {
-            let prefix = if *column == "g" && random.below(2) == 0 { "(3)" } else { "" };
-            format!("{column}{prefix}{}", random.choose(&["", " DESC"]))
-        });
-        format!("KEY k{number} ({})", parts.collect::<Vec<_>>().join(", "))
-    };
-    let mut all: Vec<String> = (0..count).map(key).collect();
-    for key in KEYS {
-        all.push(key.replace('@', &format!("k{}", all.len())));
-    }
-    all
-}
-
-/// A statement with its text conditions as MATCH or LIKE, or as LIKE of an expression, which no index answers.
-fn with_texts(statement: &str, form: usize) -> String {
-    let mut pieces = statement.split(TEXT);
-    let mut whole = pieces.next().unwrap_or_default().to_owned();
-    while let (Some(column), Some(word)) = (pieces.next(), pieces.next()) {
-        whole += &match form {
-            0 => format!("CONCAT({column}, '') LIKE '%{word}%'"),
-            1 => format!("{column} LIKE '%{word}%'"),
-            _ => format!("MATCH({column}) AGAINST('+{word}' IN BOOLEAN MODE)"),
-        };
-        whole += pieces.next().unwrap_or_default();
-    }
-    whole
-}
-
-async fn insert(session: &mut Session, random: &mut Random, from: u64, to: u64) {
-    let mut statement = "REPLACE INTO t VALUES ".to_owned();
-    for id in from..to {
-        let mut values = COLUMNS.map(|(column, _)| value(random, column)).to_vec();
-        values[COLUMNS.len() - 1] = (id * 3 + random.below(3)).to_string();
-        values.extend([text(random), format!("'{}'", document(random))]);
-        if random.below(6) == 0 {
-            let at = random.below(values.len() as u64) as usize;
-            values[at] = "NULL".to_owned();
-        }
-        let comma = if id == from { "" } else { "," };
-        write!(statement, "{comma}({id},{})", values.join(",")).unwrap();
-    }
-    run(session, &statement).await.unwrap();
-}
-
+/// Updates, deletes and replaces some rows.
 async fn change(session: &mut Session, random: &mut Random) {
     for _ in 0..6 {
+        run(session, &update(random)).await.unwrap();
         let id = random.below(ROWS);
-        let (column, value) = match (random.below(8), column(random)) {
-            (0, _) => ("r", text(random)),
-            (1, _) => ("doc", format!("'{}'", document(random))),
-            // It is unique.
-            (_, "u") => ("u", format!("id * 3 + {}", random.below(3))),
-            (_, column) => (column, value(random, column)),
-        };
-        let update =
-            format!("UPDATE t SET {column} = {value} WHERE id BETWEEN {id} AND {}", id + 40);
-        run(session, &update).await.unwrap();
+        let delete = format!("DELETE FROM t WHERE id BETWEEN {id} AND {}", id + 5);
+        run(session, &delete).await.unwrap();
         let id = random.below(ROWS);
-        run(session, &format!("DELETE FROM t WHERE id BETWEEN {id} AND {}", id + 25))
-            .await
-            .unwrap();
-        insert(session, random, id, id + 3).await;
-    }
-}
-
-async fn compare(session: &mut Session, random: &mut Random, keys: usize, statements: usize) {
-    let names: Vec<String> = (0..keys).map(|number| format!("k{number}")).collect();
-    let all = format!("IGNORE INDEX (PRIMARY, {})", names.join(", "));
-    for _ in 0..statements {
-        let statement = statement(random);
-        let scanned = with_texts(&statement.replace('@', &all), 0);
-        let expected = run(session, &scanned).await;
-        let expected = expected.unwrap_or_else(|error| panic!("{scanned}: {error}"));
-        let expected = expected.sets[0].text();
-        let mut hints = vec!["".to_owned()];
-        for _ in 1..PATHS {
-            hints.push(match random.below(6) {
-                0 => "USE INDEX (PRIMARY)".to_owned(),
-                1 => "FORCE INDEX (PRIMARY)".to_owned(),
-                _ => format!("FORCE INDEX (k{})", random.below(keys as u64)),
-            });
-        }
-        for (number, hint) in hints.into_iter().enumerate() {
-            let hinted = with_texts(&statement.replace('@', &hint), 1 + number % 2);
-            let found = rows(session, &hinted).await;
-            if found != expected {
-                let explained = rows(session, &format!("EXPLAIN {hinted}")).await;
-                panic!("{hinted}\n{found}\n  instead of\n{expected}\n{explained}");
-            }
-        }
+        run(session, &written(random, "REPLACE", id, id + 3)).await.unwrap();
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_access_path_gives_the_same_rows() {
     let mut random = Random::seeded();
+    let begun = Instant::now();
     let statements = std::env::var("REMORA_STATEMENTS").ok().and_then(|it| it.parse().ok());
-    let statements = statements.unwrap_or(STATEMENTS) / (TABLES * 5);
+    let statements: usize = statements.unwrap_or(STATEMENTS);
+    let in_state = statements.div_ceil(TABLES * STATES);
+    let mut compared = Compared::default();
     for _ in 0..TABLES {
-        let directory = tempfile::tempdir().unwrap();
-        let keys = keys(&mut random);
-        {
-            let server = Server::at(directory.path());
-            let mut session = server.session();
-            let columns = COLUMNS.map(|(name, declared)| format!("{name} {declared}")).join(", ");
-            let table = format!(
-                "CREATE TABLE t (id INT PRIMARY KEY, {columns}, {OTHERS}, {})",
-                keys.join(", ")
-            );
-            run(&mut session, &table).await.unwrap();
-            for from in (0..ROWS).step_by(1_000) {
-                insert(&mut session, &mut random, from, from + 1_000).await;
-            }
-            compare(&mut session, &mut random, keys.len(), statements).await;
-            change(&mut session, &mut random).await;
-            compare(&mut session, &mut random, keys.len(), statements).await;
-            run(&mut session, "BEGIN").await.unwrap();
-            change(&mut session, &mut random).await;
-            compare(&mut session, &mut random, keys.len(), statements).await;
-            run(&mut session, "COMMIT").await.unwrap();
-            run(&mut session, "OPTIMIZE TABLE t").await.unwrap();
-            compare(&mut session, &mut random, keys.len(), statements).await;
-            change(&mut session, &mut random).await;
-            server.database.close().unwrap();
-        }
+        compare_states(&mut random, in_state, &mut compared).await;
+    }
+    let Compared { statements, answers, took } = compared;
+    println!(
+        "{statements} statements on {answers} access paths: {took:?} of {:?}",
+        begun.elapsed()
+    );
+    assert!(answers > statements * 2, "{answers} access paths of {statements} statements");
+}
+
+/// Compares statements in each state of a table: as it was filled, after changes, in a transaction that has changed it,
+/// merged, and changed and started again.
+async fn compare_states(random: &mut Random, statements: usize, compared: &mut Compared) {
+    let directory = tempfile::tempdir().unwrap();
+    let table = table(random);
+    {
         let server = Server::at(directory.path());
         let mut session = server.session();
-        compare(&mut session, &mut random, keys.len(), statements).await;
+        run(&mut session, &table.definition).await.unwrap();
+        for from in (0..ROWS).step_by(100) {
+            run(&mut session, &written(random, "INSERT", from, from + 100)).await.unwrap();
+        }
+        compare(&mut session, random, &table, statements, false, compared).await;
+        change(&mut session, random).await;
+        compare(&mut session, random, &table, statements, false, compared).await;
+        run(&mut session, "BEGIN").await.unwrap();
+        change(&mut session, random).await;
+        compare(&mut session, random, &table, statements / CHANGING, true, compared).await;
+        run(&mut session, "COMMIT").await.unwrap();
+        run(&mut session, "OPTIMIZE TABLE t").await.unwrap();
+        compare(&mut session, random, &table, statements, false, compared).await;
+        change(&mut session, random).await;
+        server.database.close().unwrap();
     }
+    let server = Server::at(directory.path());
+    let mut session = server.session();
+    compare(&mut session, random, &table, statements, false, compared).await;
 }
 
 /// MySQL orders ENUM values by their numbers, with and without a key.
