@@ -1,11 +1,12 @@
 //! The encoding of table definitions in the row store and in dumps.
 //!
 //! ```text
-//! schema := JSON { "version": 1 | 2 | 3 | 4, "schema": the fields of `Schema` by name }
+//! schema := JSON { "version": 1 | 2 | 3 | 4 | 5, "schema": the fields of `Schema` by name }
 //! ```
 //! Version 2 has unique paths. Version 3 has texts of paths, or several paths indexed together; a
 //! program that does not know these must not write to such a table. Version 4 has agents; an older
-//! program would treat the table as empty.
+//! program would treat the table as empty. Version 5 has prefixes in indexes; an older program would take
+//! a prefix for the whole value.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,7 @@ const VERSION: u32 = 1;
 const VERSION_OF_UNIQUE_PATHS: u32 = 2;
 const VERSION_OF_JOINT_PATHS: u32 = 3;
 const VERSION_OF_AGENTS: u32 = 4;
+const VERSION_OF_PREFIXES: u32 = 5;
 
 #[derive(Serialize)]
 struct Stored<'a> {
@@ -41,7 +43,9 @@ pub(crate) fn encode_schema(schema: &Schema) -> Result<Vec<u8>> {
         (true, true) => VERSION_OF_UNIQUE_PATHS,
         (false, _) => VERSION_OF_JOINT_PATHS,
     });
+    let mut parts = schema.indexes.iter().flat_map(|index| &index.columns);
     let version = match schema.agents().is_empty() {
+        _ if parts.any(|part| part.prefix.is_some()) => VERSION_OF_PREFIXES,
         true => versions.max().unwrap_or(VERSION),
         false => VERSION_OF_AGENTS,
     };
@@ -53,9 +57,9 @@ pub(crate) fn encode_schema(schema: &Schema) -> Result<Vec<u8>> {
 pub(crate) fn decode_schema(bytes: &[u8]) -> Result<Schema> {
     let parsed = serde_json::from_slice::<Version>(bytes);
     let version = parsed.map_err(|error| corrupt(&error.to_string()))?.version;
-    if !(VERSION..=VERSION_OF_AGENTS).contains(&version) {
+    if !(VERSION..=VERSION_OF_PREFIXES).contains(&version) {
         let message = format!(
-            "it has version {version}, this program reads up to {VERSION_OF_AGENTS}: use a newer program"
+            "it has version {version}, this program reads up to {VERSION_OF_PREFIXES}: use a newer program"
         );
         return Err(corrupt(&message));
     }

@@ -17,7 +17,7 @@ const TABLES: usize = 2;
 const ROWS: u64 = 4_000;
 
 /// The columns that keys are over, with their types.
-const COLUMNS: [(&str, &str); 17] = [
+const COLUMNS: [(&str, &str); 21] = [
     ("a", "INT"),
     ("b", "TINYINT"),
     ("c", "BIGINT UNSIGNED"),
@@ -34,17 +34,29 @@ const COLUMNS: [(&str, &str); 17] = [
     ("o", "DOUBLE"),
     ("p", "BINARY(4)"),
     ("q", "SET('z', 'x', 'y')"),
+    // Keys over these have prefixes, since segments do not hold them.
+    ("s", "BLOB"),
+    ("v", "VARCHAR(300) COLLATE utf8mb4_0900_ai_ci"),
+    ("w", "TEXT COLLATE utf8mb4_general_ci"),
+    ("z", "TEXT COLLATE utf8mb4_0900_bin"),
     ("u", "INT"),
 ];
 
 /// The columns and the keys that every table has. The keys continue the numbers of the random ones.
 const OTHERS: &str = "r TEXT, doc JSON, FULLTEXT KEY (r)";
-const KEYS: [&str; 5] = [
+const KEYS: [&str; 12] = [
     "KEY @ (b, i, k)",
     "UNIQUE KEY @ (u)",
     "KEY @ ((LOWER(f)), a)",
     "KEY @ ((CAST(doc->>'$.y' AS SIGNED)) DESC)",
     "KEY @ ((CAST(doc->'$.tags' AS UNSIGNED ARRAY)))",
+    "KEY @ (w(20), a)",
+    "KEY @ (b, v(30) DESC)",
+    "KEY @ (z(12))",
+    "KEY @ (z(30), k)",
+    "KEY @ (s(40))",
+    "KEY @ (a)",
+    "KEY @ (k)",
 ];
 /// The access paths of a statement beside a scan.
 const PATHS: usize = 4;
@@ -52,11 +64,12 @@ const PATHS: usize = 4;
 const TEXT: char = '\u{a7}';
 
 /// Columns in which equal values are written identically.
-const PLAIN: [&str; 13] = ["a", "b", "c", "d", "e", "f", "i", "k", "m", "n", "o", "p", "u"];
+const PLAIN: [&str; 15] =
+    ["a", "b", "c", "d", "e", "f", "i", "k", "m", "n", "o", "p", "s", "u", "z"];
 
 /// Columns with a defined order; the labels of `l` and `q` do not ascend like their numbers.
-const ORDERED: [&str; 15] =
-    ["a", "b", "c", "d", "e", "f", "i", "k", "l", "m", "n", "o", "p", "q", "u"];
+const ORDERED: [&str; 17] =
+    ["a", "b", "c", "d", "e", "f", "i", "k", "l", "m", "n", "o", "p", "q", "s", "u", "z"];
 
 fn value(random: &mut Random, column: &str) -> String {
     match column {
@@ -84,9 +97,21 @@ fn value(random: &mut Random, column: &str) -> String {
         "o" => random.choose(&["-1e300", "-2.5", "0e0", "0.1", "7", "1e-9", "3e12"]).to_owned(),
         "p" => format!("X'0{}FF000{}'", random.below(3), random.below(9)),
         "q" => format!("'{}'", random.choose(&["", "x", "z,x", "x,y", "z,x,y", "y"])),
+        "s" | "v" | "w" | "z" => long(random),
         "u" => (random.below(ROWS) * 3 + random.below(3)).to_string(),
         _ => random.below(2_000).to_string(),
     }
+}
+
+/// A text whose prefixes of several lengths are those of others. Some differ in characters that are equal to others, or
+/// to several, in a collation.
+fn long(random: &mut Random) -> String {
+    let host = random.choose(&["", "Ab ", "https://example.com/", "HTTPS://EXAMPLE.COM/"]);
+    let path = random.choose(&["", "stra\u{df}e/", "strasse/", "STRASSE/", "e\u{301}/", "\u{e9}/"]);
+    let space = random.choose(&["", "", "  "]);
+    let rest =
+        random.choose(&["", "/a/very/long/path/that/no/prefix/of/forty/characters/contains"]);
+    format!("'{host}{path}{}{rest}{space}'", random.below(12))
 }
 
 fn column(random: &mut Random) -> &'static str {
@@ -123,13 +148,19 @@ fn comparison(random: &mut Random, of: &str) -> String {
     let column = column(random);
     let (one, other) = (value(random, column), value(random, column));
     let number = random.below(60);
-    match random.below(15) {
+    match random.below(16) {
         9 | 10 => format!("{TEXT}{of}r{TEXT}{}{TEXT}", word(random)),
         11 => format!("{of}u = {}", value(random, "u")),
         12 => format!("LOWER({of}f) = 'n{number}'"),
         13 => {
             let comparison = random.choose(&["=", ">", "<="]);
             format!("CAST({of}doc->>'$.y' AS SIGNED) {comparison} {number}")
+        }
+        15 => {
+            let column = random.choose(&["v", "w", "z"]);
+            let pattern =
+                random.choose(&["https://example.com/s%", "ab %", "stra%1%", "%9", "HTTPS%/1"]);
+            format!("{of}{column} LIKE '{pattern}'")
         }
         14 => format!("{number} MEMBER OF({of}doc->'$.tags')"),
         0..4 => format!("{of}{column} = {one}"),
@@ -142,7 +173,9 @@ fn comparison(random: &mut Random, of: &str) -> String {
 }
 
 fn condition(random: &mut Random, of: &str) -> String {
-    match random.below(6) {
+    match random.below(8) {
+        6 => format!("{of}a = {} AND {of}k < {}", value(random, "a"), value(random, "k")),
+        7 => format!("{of}k > {} AND {}", value(random, "k"), comparison(random, of)),
         0..3 => comparison(random, of),
         3 => format!("{} AND {}", comparison(random, of), comparison(random, of)),
         4 => format!("({} OR {})", comparison(random, of), comparison(random, of)),
@@ -244,7 +277,12 @@ fn keys(random: &mut Random) -> Vec<String> {
             }
         }
         let parts = columns.iter().map(|column| {
-            let prefix = if *column == "g" && random.below(2) == 0 { "(3)" } else { "" };
+            let prefix = match *column {
+                "g" => random.choose(&["", "(3)"]),
+                "v" => random.choose(&["", "(10)", "(40)"]),
+                "s" | "w" | "z" => random.choose(&["(4)", "(10)", "(20)", "(191)"]),
+                _ => "",
+            };
             format!("{column}{prefix}{}", random.choose(&["", " DESC"]))
         });
         format!("KEY k{number} ({})", parts.collect::<Vec<_>>().join(", "))
@@ -319,9 +357,14 @@ async fn compare(session: &mut Session, random: &mut Random, keys: usize, statem
         let expected = expected.sets[0].text();
         let mut hints = vec!["".to_owned()];
         for _ in 1..PATHS {
-            hints.push(match random.below(6) {
+            hints.push(match random.below(7) {
                 0 => "USE INDEX (PRIMARY)".to_owned(),
                 1 => "FORCE INDEX (PRIMARY)".to_owned(),
+                2 => format!(
+                    "FORCE INDEX (k{}, k{})",
+                    keys - 1 - random.below(2) as usize,
+                    random.below(keys as u64)
+                ),
                 _ => format!("FORCE INDEX (k{})", random.below(keys as u64)),
             });
         }

@@ -424,6 +424,30 @@ async fn indexes_count_their_answers() {
     assert!(told.contains("user_made equality 2"), "{told}");
 }
 
+/// The plan of such a statement counts rows by the index, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn planning_does_not_count_as_an_answer() {
+    let server = Server::new();
+    let mut session = server.session();
+    let session = &mut session;
+    let table = "CREATE TABLE f (id INT PRIMARY KEY, a VARCHAR(20), b VARCHAR(300), t TEXT, KEY low ((LOWER(a))), \
+                 KEY b (b), FULLTEXT KEY t (t))";
+    run(session, table).await.unwrap();
+    let numbers = "INSERT INTO f WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 900) \
+                   SELECT i, CONCAT('A', i), CONCAT('b', i), CONCAT('word', i) FROM n";
+    run(session, numbers).await.unwrap();
+    for statement in [
+        "SELECT id FROM f WHERE LOWER(a) = 'a7'",
+        "SELECT id FROM f WHERE b = 'b7'",
+        "SELECT CONCAT(id, 'x') FROM f WHERE MATCH(t) AGAINST('word7') AND id + 1 = 8",
+    ] {
+        assert_eq!(rows(session, statement).await.lines().count(), 1, "{statement}");
+    }
+    let usage = "SELECT CONCAT_WS(' ', INDEX_NAME, KIND, ANSWERS) AS u FROM remora.index_usage \
+                 WHERE TABLE_NAME = 'f' AND ANSWERS > 0 AND INDEX_NAME <> 'PRIMARY'";
+    assert_eq!(rows(session, usage).await, "low equality 1\nb equality 1\nt text 1");
+}
+
 /// The columns select_type, table, type, key and Extra of each row, as one text.
 async fn written(session: &mut Session, statement: &str) -> String {
     let found = explained(session, statement).await;

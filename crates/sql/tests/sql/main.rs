@@ -16,6 +16,7 @@ mod modes;
 mod path_letters;
 mod path_matches;
 mod positions;
+mod prefix_keys;
 mod scores;
 mod select;
 mod sets;
