@@ -174,7 +174,11 @@ fn comparison(random: &mut Random, of: &str) -> String {
 
 fn condition(random: &mut Random, of: &str) -> String {
     match random.below(8) {
-        6 => format!("{of}a = {} AND {of}k < {}", value(random, "a"), value(random, "k")),
+        // Both keys find too many to be used alone.
+        6 => {
+            let (from, below) = (random.below(270) as i64 - 150, random.below(300));
+            format!("{of}a BETWEEN {from} AND {} AND {of}k < {below}", from + 30)
+        }
         7 => format!("{of}k > {} AND {}", value(random, "k"), comparison(random, of)),
         0..3 => comparison(random, of),
         3 => format!("{} AND {}", comparison(random, of), comparison(random, of)),
