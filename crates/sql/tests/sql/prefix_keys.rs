@@ -74,7 +74,7 @@ fn statements() -> Vec<(String, &'static str)> {
         ("WHERE raw < X'0000000010'".to_owned(), key_of_raw),
         (
             "WHERE raw = X'0000000010' OR url = 'https://example.com/strasse/20'".to_owned(),
-            "url,raw",
+            "raw,url",
         ),
         ("WHERE raw IS NULL AND id < 400".to_owned(), "PRIMARY"),
     ]
