@@ -76,7 +76,7 @@ fn statements() -> Vec<(String, &'static str)> {
             "WHERE raw = X'0000000010' OR url = 'https://example.com/strasse/20'".to_owned(),
             "raw,url",
         ),
-        ("WHERE raw IS NULL AND id < 400".to_owned(), "PRIMARY"),
+        ("WHERE raw IS NULL AND id < 400".to_owned(), key_of_raw),
     ]
 }
 
