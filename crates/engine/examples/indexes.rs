@@ -96,7 +96,7 @@ fn schema(indexes: usize) -> Schema {
     let index = |columns: &&[usize]| IndexDef {
         columns: columns
             .iter()
-            .map(|&column| IndexColumn { column, descending: false, order: None })
+            .map(|&column| IndexColumn { column, descending: false, order: None, prefix: None })
             .collect(),
     };
     Schema {

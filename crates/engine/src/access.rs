@@ -90,6 +90,8 @@ pub struct FoundBy {
     pub is_bounded: bool,
     /// Whether there is a single combination of values; otherwise several are looked up.
     pub is_single: bool,
+    /// Whether its rows were intersected with those of another index.
+    pub is_intersected: bool,
 }
 
 /// The access path of a request: how its rows are found.
@@ -97,8 +99,8 @@ pub struct FoundBy {
 pub struct AccessPath {
     /// The key and secondary indexes used to find rows; empty if there are none, as in a full scan.
     pub found_by: Vec<FoundBy>,
-    /// Whether several indexes are the alternatives of an OR. Otherwise several mean that segments differ in which
-    /// index is the most selective.
+    /// Whether several indexes are the alternatives of an OR. Otherwise several mean that their rows are intersected
+    /// ([`FoundBy::is_intersected`]), or that segments differ in which index is the most selective.
     pub is_union: bool,
     /// Whether a text index finds the rows first.
     pub by_text: bool,

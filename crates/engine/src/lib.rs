@@ -69,7 +69,7 @@ pub use request::{
 pub use schema::{
     ColumnDef, ColumnType, Comparison, ComputeRow, Computing, DeclaredTable, DeclaredView, Filter,
     HIDDEN_KEY, HIDDEN_PREFIX, IndexColumn, IndexDef, Literal, MAX_PARTS, PATH_TEXTS, PathDef,
-    PathPlace, PathTest, PathValue, Schema, TextDef, WordsDef, is_computed_name,
+    PathPlace, PathTest, PathValue, Schema, TextDef, WordsDef, is_computed_name, prefix_size,
     register_computing, register_text_key, texts_tell, united_name, united_names,
 };
 pub use shared::PrebuiltSegments;

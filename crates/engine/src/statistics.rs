@@ -6,6 +6,7 @@ use crate::{
     Schema,
     indexing::{index_for, index_specs},
     merge,
+    schema::PrefixColumn,
     snapshot::{Done, SegmentView},
 };
 
@@ -136,10 +137,16 @@ impl TableStatistics {
 
 /// The columns of an index as text.
 fn named(schema: &Schema, spec: &IndexSpec) -> String {
+    let prefixes = PrefixColumn::all(schema);
     let parts = spec.parts.iter().map(|part| {
+        let descending = if part.descending { " DESC" } else { "" };
+        if let Some(prefix) = prefixes.iter().find(|prefix| prefix.id == part.column) {
+            let name = schema.shown_name(prefix.column);
+            return format!("{name} to {} bytes{descending}", prefix.bytes);
+        }
         let place = schema.columns.iter().position(|column| column.id == part.column);
         let name = place.map(|place| schema.shown_name(place)).unwrap_or_default();
-        format!("{name}{}", if part.descending { " DESC" } else { "" })
+        format!("{name}{descending}")
     });
     parts.collect::<Vec<String>>().join(", ")
 }

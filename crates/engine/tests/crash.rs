@@ -207,7 +207,12 @@ fn define_indexes(database: &Database) {
     let by = |columns: &[(usize, bool)]| IndexDef {
         columns: columns
             .iter()
-            .map(|&(column, descending)| IndexColumn { column, descending, order: None })
+            .map(|&(column, descending)| IndexColumn {
+                column,
+                descending,
+                order: None,
+                prefix: None,
+            })
             .collect(),
     };
     let all = [by(&[(1, false)]), by(&[(1, true), (0, false)]), by(&[(1, false), (0, true)])];

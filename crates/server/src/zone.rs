@@ -134,7 +134,7 @@ fn rewrite(zone: &Zone, schema: &Schema, filter: &mut Filter) {
         Filter::And(parts) | Filter::Or(parts) => {
             parts.iter_mut().for_each(|part| rewrite(zone, schema, part));
         }
-        Filter::Not(part) => rewrite(zone, schema, part),
+        Filter::Not(part) | Filter::Prefix(part) => rewrite(zone, schema, part),
     }
 }
 

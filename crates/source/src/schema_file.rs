@@ -145,9 +145,12 @@ pub enum WidthName {
 /// The suffix of a column that is indexed in descending order.
 const DESCENDING: &str = " DESC";
 
-/// The column names of an index in a file, up to its first hidden column.
+/// The column names of an index in a file, up to its first hidden column or prefix.
 fn index_names(schema: &Schema, index: &IndexDef) -> Vec<String> {
-    let shown = index.columns.iter().take_while(|part| !schema.is_computed(part.column));
+    let shown = index
+        .columns
+        .iter()
+        .take_while(|part| !schema.is_computed(part.column) && part.prefix.is_none());
     let name = |part: &IndexColumn| {
         let column = schema.columns.get(part.column)?;
         Some(format!("{}{}", column.name, if part.descending { DESCENDING } else { "" }))
@@ -271,6 +274,7 @@ impl SchemaFile {
                 column,
                 descending,
                 order: None,
+                prefix: None,
             }))
         };
         let columns = parts.iter().map(part).collect::<Result<Vec<_>>>()?;
@@ -427,7 +431,7 @@ any = [{ column = "price", op = "between", values = [1, 2.5] }, { column = "pric
         column.id = 99;
         column.name = format!("{}0.low", remora_engine::HIDDEN_PREFIX);
         schema.columns.push(column);
-        let part = |column| IndexColumn { column, descending: false, order: None };
+        let part = |column| IndexColumn { column, descending: false, order: None, prefix: None };
         let before = schema.indexes.len();
         schema.indexes.push(IndexDef { columns: vec![part(computed)] });
         schema.indexes.push(IndexDef { columns: vec![part(1), part(computed), part(2)] });

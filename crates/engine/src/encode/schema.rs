@@ -5,7 +5,8 @@
 //! ```
 //! Version 2 has unique paths. Version 3 has texts of paths, or several paths indexed together; a
 //! program that does not know these must not write to such a table. Version 4 has agents; an older
-//! program would treat the table as empty. Version 5 has several paths that are unique together.
+//! program would treat the table as empty. Version 5 has several paths that are unique together. Version 6
+//! has prefixes in indexes; an older program would take a prefix for the whole value.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +17,7 @@ const VERSION_OF_UNIQUE_PATHS: u32 = 2;
 const VERSION_OF_JOINT_PATHS: u32 = 3;
 const VERSION_OF_AGENTS: u32 = 4;
 const VERSION_OF_UNIQUE_TOGETHER: u32 = 5;
+const VERSION_OF_PREFIXES: u32 = 6;
 
 #[derive(Serialize)]
 struct Stored<'a> {
@@ -44,7 +46,10 @@ pub(crate) fn encode_schema(schema: &Schema) -> Result<Vec<u8>> {
         (false, true) => VERSION_OF_UNIQUE_TOGETHER,
     });
     let of_agents = if schema.agents().is_empty() { VERSION } else { VERSION_OF_AGENTS };
-    let version = versions.max().unwrap_or(VERSION).max(of_agents);
+    let mut parts = schema.indexes.iter().flat_map(|index| &index.columns);
+    let has_prefixes = parts.any(|part| part.prefix.is_some());
+    let of_prefixes = if has_prefixes { VERSION_OF_PREFIXES } else { VERSION };
+    let version = versions.max().unwrap_or(VERSION).max(of_agents).max(of_prefixes);
     let stored = Stored { version, schema };
     serde_json::to_vec(&stored).map_err(|error| corrupt(&error.to_string()))
 }
@@ -53,9 +58,9 @@ pub(crate) fn encode_schema(schema: &Schema) -> Result<Vec<u8>> {
 pub(crate) fn decode_schema(bytes: &[u8]) -> Result<Schema> {
     let parsed = serde_json::from_slice::<Version>(bytes);
     let version = parsed.map_err(|error| corrupt(&error.to_string()))?.version;
-    if !(VERSION..=VERSION_OF_UNIQUE_TOGETHER).contains(&version) {
+    if !(VERSION..=VERSION_OF_PREFIXES).contains(&version) {
         let message = format!(
-            "it has version {version}, this program reads up to {VERSION_OF_UNIQUE_TOGETHER}: use a newer program"
+            "it has version {version}, this program reads up to {VERSION_OF_PREFIXES}: use a newer program"
         );
         return Err(corrupt(&message));
     }
@@ -151,9 +156,9 @@ mod tests {
         assert!(encode_schema(&schema).is_err());
         schema.columns[0].nullable = false;
         let stored = String::from_utf8(encode_schema(&schema).unwrap()).unwrap();
-        let other = stored.replace("\"version\":1", "\"version\":6");
+        let other = stored.replace("\"version\":1", "\"version\":7");
         let error = decode_schema(other.as_bytes()).unwrap_err().to_string();
-        assert!(error.contains("version 6"), "{error}");
+        assert!(error.contains("version 7"), "{error}");
         let invalid = stored.replace("\"primary_key\":[0]", "\"primary_key\":[7]");
         assert!(decode_schema(invalid.as_bytes()).is_err());
         assert!(decode_schema(b"").is_err());

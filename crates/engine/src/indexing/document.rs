@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use remora_index::{
-    column::Cell,
+    column::{Cell, ColumnKind},
     paths::{PathKeys, PathKind, PathSpec},
     segment::{
         ColumnSpec, Document, IndexPart, IndexSpec, Segment, SegmentBuilder, SegmentIndex,
@@ -14,7 +14,9 @@ use remora_index::{
 use crate::{
     ColumnDef, IndexSet, PathDef, Result, Schema, TableIndex, TextDef, Value, WordsDef,
     encode::{FittedRow, column_kind, encode_cell, path_values},
-    schema::{FIRST_PATH_TEXTS, PATH_TEXTS, text_order},
+    schema::{
+        FIRST_PATH_TEXTS, PATH_TEXTS, PrefixColumn, is_prefix_column, text_order, without_absent,
+    },
 };
 
 /// The specification of a table's segments.
@@ -22,6 +24,9 @@ pub(crate) fn segment_spec(schema: &Schema) -> SegmentSpec {
     let columns = indexed_columns(schema);
     let columns =
         columns.map(|(_, column)| ColumnSpec { id: column.id, kind: column_kind(column.kind) });
+    let prefixes = PrefixColumn::all(schema).into_iter();
+    let columns =
+        columns.chain(prefixes.map(|it| ColumnSpec { id: it.id, kind: ColumnKind::Bytes }));
     let texts = schema.texts.iter();
     let texts = texts.map(|text| TextSpec { id: text.id, normalization: text.normalization });
     SegmentSpec {
@@ -109,6 +114,10 @@ pub(crate) fn placed_specs(schema: &Schema) -> Vec<(TableIndex, IndexSpec)> {
     let mut specs: Vec<(TableIndex, IndexSpec)> = Vec::with_capacity(schema.indexes.len());
     for (place, index) in schema.indexes.iter().enumerate() {
         let parts = index.columns.iter().map_while(|part| {
+            if part.prefix.is_some() {
+                let (column, descending) = (PrefixColumn::of(schema, part)?.id, part.descending);
+                return Some(IndexPart { column, descending, order: None });
+            }
             let column = schema.columns.get(part.column)?.id;
             let order = match part.order {
                 Some(number) => Some(text_order(number)?),
@@ -137,9 +146,13 @@ pub(crate) fn placed_specs(schema: &Schema) -> Vec<(TableIndex, IndexSpec)> {
     specs
 }
 
-/// Whether the segment lacks one of the stored indexes, because it was built before that was declared.
+/// Whether the segment lacks one of the stored indexes, because it was built before that was declared, and a merge can
+/// add it.
 pub(crate) fn lacks_an_index(segment: &Segment, stored: &[IndexSpec]) -> bool {
-    stored.iter().any(|spec| segment.index(spec).is_none())
+    let has_column =
+        |part: &IndexPart| !is_prefix_column(part.column) || segment.column(part.column).is_some();
+    let can_be_added = |spec: &&IndexSpec| spec.parts.iter().all(has_column);
+    stored.iter().filter(can_be_added).any(|spec| segment.index(spec).is_none())
 }
 
 /// The index of a segment that serves one of the table's indexes: itself, or a longer one that has it as a prefix.
@@ -202,6 +215,8 @@ pub(crate) struct RowIndexer<'s> {
     schema: &'s Schema,
     /// The indexed paths.
     paths: Vec<&'s PathDef>,
+    /// The prefix columns.
+    prefixes: Vec<PrefixColumn>,
     builder: SegmentBuilder,
     documents: usize,
     /// The values at the paths in a row.
@@ -211,16 +226,17 @@ pub(crate) struct RowIndexer<'s> {
 impl<'s> RowIndexer<'s> {
     /// An empty segment of the table.
     pub fn new(schema: &'s Schema) -> Self {
-        Self::with_paths(schema, |_| true)
+        Self::of_spec(schema, segment_spec(schema), |_| true)
     }
 
-    fn with_paths(schema: &'s Schema, has: impl Fn(&PathSpec) -> bool) -> Self {
-        let mut spec = segment_spec(schema);
+    fn of_spec(schema: &'s Schema, mut spec: SegmentSpec, has: impl Fn(&PathSpec) -> bool) -> Self {
+        let mut prefixes = PrefixColumn::all(schema);
+        prefixes.retain(|prefix| spec.columns.iter().any(|column| column.id == prefix.id));
         let paths = spec.paths.iter().zip(&schema.paths);
         let paths = paths.filter(|(path, _)| has(path)).map(|(_, path)| path).collect();
         spec.paths.retain(has);
         let (builder, path_keys) = (SegmentBuilder::new(&spec), PathKeys::default());
-        Self { schema, paths, builder, documents: 0, path_keys }
+        Self { schema, paths, prefixes, builder, documents: 0, path_keys }
     }
 
     /// Reserves capacity for rows with so many bytes of text.
@@ -228,10 +244,12 @@ impl<'s> RowIndexer<'s> {
         self.builder.reserve_text(bytes);
     }
 
-    /// An indexer that builds only what the given segment has: its paths, in the format of its
-    /// version.
+    /// An indexer that builds only what the given segment has: its paths and prefix columns, in the
+    /// format of its version.
     pub fn as_in(schema: &'s Schema, segment: &Segment) -> Self {
-        let mut indexer = Self::with_paths(schema, |path| segment.has_path(path));
+        let mut spec = segment_spec(schema);
+        without_absent(&mut spec, std::iter::once(segment));
+        let mut indexer = Self::of_spec(schema, spec, |path| segment.has_path(path));
         let mut texts = schema.texts.iter().filter_map(|text| segment.text(text.id));
         if !texts.all(|text| text.knows_characters()) {
             indexer.builder.forget_characters();
@@ -255,7 +273,7 @@ impl<'s> RowIndexer<'s> {
     }
 
     fn add_with(&mut self, key: &[u8], row: &[Value], paths: &PathKeys) -> Result<()> {
-        let scratch = byte_cells(self.schema, row);
+        let scratch = byte_cells(self.schema, &self.prefixes, row);
         let columns: Vec<Cell<'_>> = scratch.iter().map(ScratchCell::as_cell).collect();
         let texts: Vec<Vec<Cow<'_, str>>> =
             self.schema.texts.iter().map(|text| indexed_texts(text, row)).collect();
@@ -302,7 +320,7 @@ impl ScratchCell {
     }
 }
 
-fn byte_cells(schema: &Schema, row: &[Value]) -> Vec<ScratchCell> {
+fn byte_cells(schema: &Schema, prefixes: &[PrefixColumn], row: &[Value]) -> Vec<ScratchCell> {
     let cells = indexed_columns(schema).map(|(position, column)| {
         let mut scratch = Vec::new();
         let value = row.get(position).unwrap_or(&Value::Null);
@@ -312,7 +330,9 @@ fn byte_cells(schema: &Schema, row: &[Value]) -> Vec<ScratchCell> {
             Cell::Bytes(bytes) => ScratchCell::Bytes(bytes.to_vec()),
         }
     });
-    cells.collect()
+    let prefixes = prefixes.iter();
+    let prefixes = prefixes.map(|it| it.value(row).map_or(ScratchCell::Null, ScratchCell::Bytes));
+    cells.chain(prefixes).collect()
 }
 
 /// The columns that the segments hold, with their positions in a row.
@@ -326,7 +346,8 @@ mod tests {
     use crate::{ColumnType, IndexColumn, encode::strategies::table};
 
     fn index(schema: &mut Schema, columns: &[(usize, bool)]) {
-        let column = |&(column, descending)| IndexColumn { column, descending, order: None };
+        let column =
+            |&(column, descending)| IndexColumn { column, descending, order: None, prefix: None };
         schema.add_index(columns.iter().map(column));
     }
 

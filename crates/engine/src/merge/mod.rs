@@ -30,6 +30,7 @@ use remora_index::{
 use crate::{
     Error, Position, Result, Schema,
     indexing::{lacks_an_index, segment_spec, stored_indexes},
+    schema::without_absent,
     shared::{DatabaseState, PoisonOnPanic},
     snapshot::{Claim, Claims, SegmentView, Snapshot, TableView},
     storage::manifest::SegmentRecord,
@@ -474,7 +475,9 @@ fn merge_live(schema: &Schema, inputs: &[MergeInput]) -> Result<Option<Arc<Segme
     if inputs.iter().all(is_gone) {
         return Ok(None);
     }
-    Ok(Some(Arc::new(merge(inputs, &segment_spec(schema))?)))
+    let mut spec = segment_spec(schema);
+    without_absent(&mut spec, inputs.iter().map(|input| &*input.segment));
+    Ok(Some(Arc::new(merge(inputs, &spec)?)))
 }
 
 /// The snapshot with the inputs replaced by the merge's output; `None` if the table was dropped.

@@ -18,7 +18,7 @@ use remora_index::{
 };
 
 use super::{
-    columns::{indexed, joint_place, path_place, texts_place},
+    columns::{indexed, joint_place, path_place, position, texts_place},
     docs::Docs,
     letters::LetterTerm,
     literal::{self, Bounds, OwnedCell},
@@ -28,7 +28,7 @@ use crate::{
     ColumnDef, ColumnType, Comparison, Error, Filter, Literal, PathTest, RequestPart, Result,
     Schema,
     encode::{KeyRange, joint_ranges, ranges},
-    schema::{NO_TEXT, PATH_TEXTS, text_order},
+    schema::{NO_TEXT, PATH_TEXTS, is_prefix_column, text_order},
     snapshot::TableView,
 };
 
@@ -86,7 +86,8 @@ pub(super) struct Equality {
 impl Condition {
     /// Resolves a filter of a table.
     pub fn new(view: &TableView, filter: &Filter) -> Result<Self> {
-        Compiler { schema: &view.schema, in_values: 0, paths: &view.paths }.condition(filter, 1)
+        let (schema, paths) = (&*view.schema, &*view.paths);
+        Compiler { schema, in_values: 0, paths, of_prefixes: false }.condition(filter, 1)
     }
 
     /// The conjuncts: conditions on columns that must all be true.
@@ -241,7 +242,7 @@ impl Condition {
             Self::Never => Ok(DocSet::empty()),
             Self::Column { id, predicate } => match segment.column(*id) {
                 Some(column) => Ok(column.select(predicate)?),
-                None if holds_for_null(predicate) => Ok(DocSet::all(len)),
+                None if holds_if_absent(*id, predicate) => Ok(DocSet::all(len)),
                 None => Ok(DocSet::empty()),
             },
             Self::Keyed { id, order, predicate } => match segment.column(*id) {
@@ -273,7 +274,11 @@ impl Condition {
     fn retain(&self, segment: &Segment, docs: &mut Vec<u32>) -> Result<()> {
         match self {
             Self::Never => docs.clear(),
-            Self::Column { id, predicate } => retain_column(segment.column(*id), predicate, docs),
+            Self::Column { id, predicate } => match segment.column(*id) {
+                Some(column) => column.retain(docs, predicate),
+                None if holds_if_absent(*id, predicate) => {}
+                None => docs.clear(),
+            },
             Self::Keyed { id, order, predicate } => match segment.column(*id) {
                 Some(column) => column.retain_by_key(docs, *order, predicate),
                 None => docs.clear(),
@@ -438,14 +443,6 @@ fn not_everywhere() -> Error {
     invalid("The path is not indexed in all segments yet; ask again later".to_owned())
 }
 
-fn retain_column(column: Option<&Column>, predicate: &Predicate, docs: &mut Vec<u32>) {
-    match column {
-        Some(column) => column.retain(docs, predicate),
-        None if holds_for_null(predicate) => {}
-        None => docs.clear(),
-    }
-}
-
 fn retain_letters(column: Option<&Column>, letters: &CollatedPrefix, docs: &mut Vec<u32>) {
     let mut scratch = Scratch::default();
     docs.retain(|&doc| match column.map(|column| column.get(doc)) {
@@ -454,8 +451,10 @@ fn retain_letters(column: Option<&Column>, letters: &CollatedPrefix, docs: &mut 
     });
 }
 
-fn holds_for_null(predicate: &Predicate) -> bool {
-    matches!(predicate, Predicate::IsNull)
+/// Whether all documents of a segment without the column satisfy a predicate. All values of the column are NULL then, but
+/// nothing is known of the prefixes of another column.
+fn holds_if_absent(id: u32, predicate: &Predicate) -> bool {
+    matches!(predicate, Predicate::IsNull) || is_prefix_column(id)
 }
 
 /// Removes `gone` from `docs`; both are ascending.
@@ -472,6 +471,8 @@ struct Compiler<'s> {
     in_values: usize,
     /// The specifications of the schema's paths.
     paths: &'s [PathSpec],
+    /// Whether columns may be named of which segments hold no more than prefixes.
+    of_prefixes: bool,
 }
 
 impl<'s> Compiler<'s> {
@@ -514,6 +515,7 @@ impl<'s> Compiler<'s> {
             Filter::PathsTogether(column, paths, tests) => self.joint(column, paths, tests),
             Filter::PathTexts(column, paths, text) => self.texts(column, paths, text),
             Filter::PathMayHold(column, paths, text) => self.may_hold(column, paths, text),
+            Filter::Prefix(part) => self.prefixes(part, depth),
             Filter::IsNull(column) => Ok(is_null(self.column(column)?)),
             Filter::IsNotNull(column) => Ok(not(is_null(self.column(column)?))),
             Filter::And(parts) => Ok(Condition::All(self.conditions(parts, depth)?)),
@@ -526,7 +528,19 @@ impl<'s> Compiler<'s> {
         filters.iter().map(|filter| self.condition(filter, depth + 1)).collect()
     }
 
+    /// What a condition implies of the prefixes that segments hold.
+    fn prefixes(&mut self, filter: &Filter, depth: usize) -> Result<Condition> {
+        let before = std::mem::replace(&mut self.of_prefixes, true);
+        let condition = self.condition(filter, depth + 1);
+        self.of_prefixes = before;
+        Ok(condition?.of_prefixes(self.schema))
+    }
+
     fn column(&self, name: &str) -> Result<&'s ColumnDef> {
+        let named = || self.schema.columns.get(position(self.schema, name)?);
+        if let Some(column) = self.of_prefixes.then(named).flatten() {
+            return Ok(column);
+        }
         indexed(self.schema, name, RequestPart::Filter)
     }
 
@@ -716,7 +730,7 @@ fn is_null(column: &ColumnDef) -> Condition {
     Condition::Column { id: column.id, predicate: Predicate::IsNull }
 }
 
-fn not(condition: Condition) -> Condition {
+pub(super) fn not(condition: Condition) -> Condition {
     match condition {
         Condition::Not(inner) => *inner,
         other => Condition::Not(Box::new(other)),

@@ -163,7 +163,13 @@ impl IndexOrder {
         let along = self.along.first()?;
         let (columns, is_bounded) = (along.prefix.len(), along.bounds.is_some());
         let is_part = columns > 0 || is_bounded;
-        is_part.then_some(FoundBy { index: along.index, columns, is_bounded, is_single: true })
+        is_part.then_some(FoundBy {
+            index: along.index,
+            columns,
+            is_bounded,
+            is_single: true,
+            is_intersected: false,
+        })
     }
 
     /// Whether every row it walks is selected, and they come in the order of the request.

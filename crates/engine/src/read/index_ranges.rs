@@ -3,6 +3,21 @@
 //! Documents whose first columns have given values, and whose next one lies in a range, are ranges of an index; two
 //! binary searches find each range. The lengths of the ranges give the number of candidates before any is read. The
 //! whole condition is then evaluated on the candidates.
+//!
+//! The documents of two indexes are intersected, as bitmaps, where that is cheaper. For an index that finds few documents
+//! it is not, as long as the other column has numbers or few values: a test costs less than a position of an index.
+//! It is if the test makes a sort key for each document, and if each index alone would find too many. Measured with
+//! `examples/intersections.rs` (300,000 rows in one segment; microseconds for COUNT(*) of `a = 1 AND b = 2`; -O3):
+//!
+//! ```text
+//! share of a, b                 columns   index of a, tests of b   both indexes
+//! 1 %,  2 %                         394                       36             42
+//! 0.5 %, 2 % (50 texts)             402                       33             49
+//! 2 %,  2 % (50 texts)              421                       76             69
+//! 1 %,  4 % (range of texts)      1,436                    1,044             95
+//! 4 % (range of texts), 5 %     193,902                    9,669            290
+//! 5 %, 10 %                         765                 not used            195
+//! ```
 
 use std::{
     cmp::Ordering,
@@ -10,13 +25,15 @@ use std::{
 };
 
 use remora_index::{
-    column::{Cell, Predicate},
-    segment::{IndexSpec, Segment, SegmentIndex},
+    Bitmap,
+    column::{Cell, Column, Predicate},
+    segment::{IndexPart, IndexSpec, Segment, SegmentIndex},
 };
 
 use super::{
     filter::{Condition, Conjunct},
     literal::OwnedCell,
+    narrow::Candidates,
 };
 use crate::{FoundBy, IndexSet, Schema, TableIndex, indexing::allowed_specs};
 
@@ -29,8 +46,71 @@ pub(super) const KEYED_SEARCH_COST: usize = 32;
 /// As [`CANDIDATE_SHARE`], for an index with a text order, where the alternative computes a sort key for each text.
 pub(super) const KEYED_CANDIDATE_SHARE: u32 = 2;
 
+/// A sort key costs as much as reading this many positions of an index into a bitmap; so much less does the test of a
+/// candidate without a sort key cost, that it counts as one.
+const KEY_COST: u64 = 64;
+/// Passing over so many documents of a bitmap costs as much as reading one position of an index.
+const DOCS_OF_POSITION: u32 = 256;
+/// If two indexes find no more than one in this many documents together, intersecting them is cheaper than reading columns.
+const INTERSECTED_SHARE: u32 = 4;
+/// If more than one in this many documents is found, a bitmap sorts them sooner than a sort.
+const SORTED_SHARE: u32 = 128;
+
 /// A condition as ranges of each usable index.
 pub(super) struct IndexRanges(Vec<ConditionRanges>);
+
+/// What an index finds in a segment.
+struct FoundRanges<'a, 's> {
+    asked: &'a ConditionRanges,
+    index: SegmentIndex<'s>,
+    /// Ranges of its positions.
+    ranges: Vec<Range<u32>>,
+    /// The number of these positions.
+    count: u32,
+}
+
+impl FoundRanges<'_, '_> {
+    /// Whether it is cheaper to intersect the documents with those of another index than to test them in columns, or, if
+    /// they are so many, to read all of the columns.
+    fn is_worth(&self, other: &Self, segment: &Segment) -> bool {
+        let mut untold = other
+            .asked
+            .columns()
+            .filter(|part| self.asked.columns().all(|told| told.column != part.column));
+        let Some(first) = untold.next() else { return false };
+        let all = segment.doc_count();
+        if self.count > all / self.asked.candidate_share() {
+            return self.count.saturating_add(other.count) <= all / INTERSECTED_SHARE;
+        }
+        // A dictionary needs a sort key for each of its values.
+        let keys = |part: &IndexPart| {
+            let values = segment.column(part.column).and_then(Column::value_count);
+            let made = part.order.map_or(0, |_| values.unwrap_or(u32::MAX).min(self.count));
+            u64::from(made) * KEY_COST
+        };
+        let keys: u64 = untold.chain([first]).map(keys).sum();
+        u64::from(other.count) + u64::from(all / DOCS_OF_POSITION) < u64::from(self.count) + keys
+    }
+
+    fn bits(&self, all: u32) -> Bitmap {
+        let mut bits = Bitmap::new(all);
+        for at in self.ranges.iter().cloned().flatten() {
+            bits.insert(self.index.doc(at));
+        }
+        bits
+    }
+
+    /// The documents, ascending.
+    fn docs(&self, all: u32) -> Vec<u32> {
+        if self.count > all / SORTED_SHARE {
+            return self.bits(all).iter().collect();
+        }
+        let positions = self.ranges.iter().cloned().flatten();
+        let mut docs: Vec<u32> = positions.map(|at| self.index.doc(at)).collect();
+        docs.sort_unstable();
+        docs
+    }
+}
 
 /// A condition as ranges of one index.
 pub(super) struct ConditionRanges {
@@ -58,40 +138,43 @@ impl IndexRanges {
         (!asked.is_empty()).then_some(Self(asked))
     }
 
-    /// The candidate documents of a segment, ascending, by the most selective index, and whether all of them
-    /// satisfy the condition. `None` if reading the columns is cheaper, unless the index is `forced`.
-    pub fn candidates(&self, segment: &Segment, forced: bool) -> Option<(Vec<u32>, FoundBy, bool)> {
-        let share = |asked: &ConditionRanges| if forced { 1 } else { asked.candidate_share() };
-        let (_, asked, index, ranges) = self
-            .fewest(segment, forced)
-            .filter(|(count, asked, ..)| *count <= segment.doc_count() / share(asked))?;
-        let mut docs: Vec<u32> = ranges.into_iter().flatten().map(|at| index.doc(at)).collect();
-        docs.sort_unstable();
-        Some((docs, asked.found_by(), asked.is_all))
+    /// The candidate documents of a segment by the most selective index, or by two intersected, with the indexes and
+    /// whether all candidates satisfy the condition. `None` if reading the columns is cheaper, unless the index is
+    /// `forced`.
+    pub fn candidates(&self, segment: &Segment, forced: bool) -> Option<Candidates> {
+        let all = segment.doc_count();
+        let mut found = self.found(segment, forced);
+        found.sort_by_key(|it| it.count);
+        let first = found.first()?;
+        if let Some(second) = found.iter().skip(1).find(|it| first.is_worth(it, segment)) {
+            let mut docs = first.bits(all);
+            docs.intersect(&second.bits(all));
+            let found = [first, second].map(|it| it.asked.found_by());
+            let found = found.map(|it| FoundBy { is_intersected: true, ..it });
+            return Some(Candidates::of(docs.iter().collect(), found, false));
+        }
+        let share = if forced { 1 } else { first.asked.candidate_share() };
+        let is_few = first.count <= all / share;
+        let found_by = first.asked.found_by();
+        is_few.then(|| Candidates::of(first.docs(all), [found_by], first.asked.is_all))
     }
 
     /// The number of candidates by the most selective index.
     pub fn count(&self, segment: &Segment, forced: bool) -> Option<u32> {
-        self.fewest(segment, forced).map(|(count, ..)| count)
+        self.found(segment, forced).iter().map(|it| it.count).min()
     }
 
-    /// The most selective index for a segment: the number of candidates, and its ranges.
-    fn fewest<'s>(
-        &self,
-        segment: &'s Segment,
-        forced: bool,
-    ) -> Option<(u32, &ConditionRanges, SegmentIndex<'s>, Vec<Range<u32>>)> {
-        let mut best: Option<(u32, &ConditionRanges, SegmentIndex<'_>, Vec<Range<u32>>)> = None;
+    /// What each index finds in a segment.
+    fn found<'s>(&self, segment: &'s Segment, forced: bool) -> Vec<FoundRanges<'_, 's>> {
+        let mut found = Vec::with_capacity(self.0.len());
         for asked in &self.0 {
             let Some(index) = segment.index(&asked.spec) else { continue };
             let Some(ranges) = asked.ranges(&index, forced) else { continue };
             let count = ranges.iter().map(Range::len).sum::<usize>();
             let Ok(count) = u32::try_from(count) else { continue };
-            if best.as_ref().is_none_or(|(least, ..)| count < *least) {
-                best = Some((count, asked, index, ranges));
-            }
+            found.push(FoundRanges { asked, index, ranges, count });
         }
-        best
+        found
     }
 
     /// The greatest number of searches that one of the indexes needs.
@@ -163,6 +246,12 @@ impl ConditionRanges {
         })
     }
 
+    /// The columns that it constrains.
+    fn columns(&self) -> impl Iterator<Item = &IndexPart> {
+        let parts = self.values.len() + usize::from(self.bounds.is_some());
+        self.spec.parts.iter().take(parts)
+    }
+
     /// How rows are found.
     pub fn found_by(&self) -> FoundBy {
         FoundBy {
@@ -170,6 +259,7 @@ impl ConditionRanges {
             columns: self.values.len(),
             is_bounded: self.bounds.is_some(),
             is_single: self.searches() == 1,
+            is_intersected: false,
         }
     }
 

@@ -119,6 +119,7 @@ impl KeyRanges {
             columns: self.values.len(),
             is_bounded: self.range.is_some(),
             is_single: self.ranges() == 1,
+            is_intersected: false,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The read path, in the order a request travels.
 //!
 //! A request is planned first, so that every error in it is found before any document is read: `expression` and `fuzzy`
-//! prepare the text, `filter` and `literal` the conditions, `order` and `cursor` the page, `output` the fields. Then
+//! prepare the text, `filter`, `literal` and `implied` the conditions, `order` and `cursor` the page, `output` the fields. Then
 //! `select` finds the matching documents of each segment (`matching`, `filter`; `narrow` finds candidates by keys,
 //! `key_ranges`, or indexes, `index_ranges`). `score` computes scores if the order needs them, by `bm25` or by keywords
 //! (`ranked`); `occurrences` and `asked` count terms, and `best` drops rows that cannot be on the page. `page` takes
@@ -31,6 +31,7 @@ mod fuzzy;
 mod gathered;
 mod get;
 mod highlight;
+mod implied;
 mod index_count;
 mod index_order;
 mod index_ranges;

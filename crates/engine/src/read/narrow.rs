@@ -1,7 +1,7 @@
 //! Narrows a condition to candidate documents of a segment, by keys and indexes instead of columns.
 //!
 //! A condition is narrowed by the primary key (`key_ranges`) or by the secondary index that leaves the fewest
-//! candidates (`index_ranges`). In an OR each part must narrow, and the candidates are their union. The whole condition
+//! candidates, perhaps intersected with another one (`index_ranges`). In an OR each part must narrow, and the candidates are their union. The whole condition
 //! is then evaluated on the candidates.
 
 use std::ops::Range;
@@ -35,8 +35,8 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    fn of(docs: Vec<u32>, found_by: FoundBy, is_all: bool) -> Self {
-        Self { docs, found: Found::from_iter([found_by]), is_all }
+    pub fn of(docs: Vec<u32>, found: impl IntoIterator<Item = FoundBy>, is_all: bool) -> Self {
+        Self { docs, found: Found::from_iter(found), is_all }
     }
 }
 
@@ -69,13 +69,9 @@ impl Narrowing {
     pub fn candidates(&self, segment: &Segment) -> Option<Candidates> {
         let keys = self.keys.as_ref();
         let by_key = keys.and_then(|keys| {
-            Some(Candidates::of(keys.candidates(segment, self.forced)?, keys.found_by(), false))
+            Some(Candidates::of(keys.candidates(segment, self.forced)?, [keys.found_by()], false))
         });
-        let by_index = || {
-            let indexes = self.indexes.as_ref()?;
-            let (docs, found_by, is_all) = indexes.candidates(segment, self.forced)?;
-            Some(Candidates::of(docs, found_by, is_all))
-        };
+        let by_index = || self.indexes.as_ref()?.candidates(segment, self.forced);
         let by_any = || self.either.iter().find_map(|parts| any_of(parts, segment, self.forced));
         by_key.or_else(by_index).or_else(by_any)
     }
@@ -88,13 +84,12 @@ impl Narrowing {
             && u64::from(keys.most(segment)) <= most
         {
             let docs = keys.candidates(segment, true)?;
-            return Some(Candidates::of(docs, keys.found_by(), false));
+            return Some(Candidates::of(docs, [keys.found_by()], false));
         }
         let indexes = self.indexes.as_ref().filter(|it| it.most_searches() as u64 <= most)?;
         let is_few = |count: &u32| u64::from(*count) <= most;
         indexes.count(segment, true).filter(is_few)?;
-        let (docs, found_by, is_all) = indexes.candidates(segment, true)?;
-        Some(Candidates::of(docs, found_by, is_all))
+        indexes.candidates(segment, true)
     }
 
     /// An upper bound of the number of candidates of a segment, by the key or one index; `None` if neither helps.
@@ -180,6 +175,7 @@ pub(super) fn add(more: Found, found: &mut Found) {
                 other.columns = other.columns.max(it.columns);
                 other.is_bounded |= it.is_bounded;
                 other.is_single &= it.is_single;
+                other.is_intersected |= it.is_intersected;
             }
         }
     }

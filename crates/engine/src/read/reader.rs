@@ -545,6 +545,18 @@ impl Reader {
         Ok(reply)
     }
 
+    /// The number of rows of a selection, for the plan of a statement: the statement itself uses the indexes, so they
+    /// do not count this ([`Reader::index_usage`]).
+    ///
+    /// # Errors
+    /// As in [`Reader::count`]. [`crate::Error::Request`] also for a table with rows on other servers.
+    pub fn planned_count(&self, selection: &Selection) -> Result<u64> {
+        let found = self.table(&selection.table)?;
+        self.count_asked(&found);
+        let view = TableView { usage: Arc::default(), ..TableView::clone(&found) };
+        Ok(count(&view, selection, self.moment())?.count)
+    }
+
     /// Runs FACET.
     ///
     /// # Errors

@@ -137,7 +137,13 @@ impl DistinctIndex {
             None => return None,
         };
         let reversed = descending != request.descending;
-        let all = FoundBy { index, columns: 0, is_bounded: false, is_single: true };
+        let all = FoundBy {
+            index,
+            columns: 0,
+            is_bounded: false,
+            is_single: true,
+            is_intersected: false,
+        };
         let found_by = asked.as_ref().map_or(all, ConditionRanges::found_by);
         let (before, parts) = (at, at + columns.len());
         Some(Self { spec, asked, is_tested, before, parts, reversed, found_by })

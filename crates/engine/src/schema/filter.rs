@@ -47,6 +47,12 @@ pub enum Filter {
     /// for every row with a value there that is not a text, such as a number or an array. Also true
     /// for some other rows. The texts of these paths are indexed together in all segments.
     PathMayHold(String, Vec<Vec<String>>, String),
+    /// True for every row that satisfies the condition, and perhaps for others: as far as it can be told from the
+    /// prefixes of values that secondary indexes have of columns which segments do not hold ([`IndexColumn::prefix`]).
+    /// Without such an index it is true for all rows. In a NOT it would lose rows.
+    ///
+    /// [`IndexColumn::prefix`]: crate::IndexColumn::prefix
+    Prefix(Box<Filter>),
     /// The value is NULL.
     IsNull(String),
     /// The value is not NULL.
@@ -79,7 +85,7 @@ impl Filter {
                 | Self::IsNull(column)
                 | Self::IsNotNull(column) => found.push(column.as_str()),
                 Self::And(parts) | Self::Or(parts) => open.extend(parts),
-                Self::Not(part) => open.push(part),
+                Self::Not(part) | Self::Prefix(part) => open.push(part),
             }
         }
         found

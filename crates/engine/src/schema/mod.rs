@@ -5,6 +5,7 @@ mod declared_view;
 mod filter;
 mod parts;
 mod path;
+mod prefix;
 mod synonyms;
 mod text_order;
 mod validate;
@@ -21,6 +22,8 @@ pub(crate) use parts::is_united;
 pub use parts::{MAX_PARTS, united_name, united_names};
 pub(crate) use path::{FIRST_PATH_TEXTS, NO_TEXT};
 pub use path::{PATH_TEXTS, PathDef, PathPlace, PathTest, PathValue, texts_tell};
+pub use prefix::prefix_size;
+pub(crate) use prefix::{PrefixColumn, is_prefix_column, without_absent};
 pub(crate) use synonyms::Synonyms;
 pub use text_order::register_text_key;
 pub(crate) use text_order::text_order;
@@ -69,14 +72,16 @@ impl Schema {
         self.columns.iter().position(|column| column.name == HIDDEN_KEY)
     }
 
-    /// Declares a secondary index on its leading columns, up to the first one that segments do not hold. Does nothing
-    /// if no column is left, if the primary key begins with these columns in key order, if the index exists, or if
+    /// Declares a secondary index on its leading columns, up to the first one of which segments hold neither the values
+    /// nor a prefix. A prefix of a column that segments hold is ignored. Does nothing if no column is left, if the primary key begins with these columns in key order, if the index exists, or if
     /// there are too many.
     pub fn add_index(&mut self, columns: impl IntoIterator<Item = IndexColumn>) {
-        let is_held =
-            |part: &IndexColumn| self.columns.get(part.column).is_some_and(|it| it.indexed);
+        let in_segments = |part: IndexColumn| match self.columns.get(part.column)?.indexed {
+            true => Some(IndexColumn { prefix: None, ..part }),
+            false => PrefixColumn::number(self, &part).map(|_| part),
+        };
         let mut held: Vec<IndexColumn> = Vec::new();
-        for part in columns.into_iter().take_while(is_held).take(MAX_KEY_PARTS) {
+        for part in columns.into_iter().map_while(in_segments).take(MAX_KEY_PARTS) {
             if held.iter().all(|other| other.column != part.column) {
                 held.push(part);
             }
@@ -203,7 +208,7 @@ pub struct IndexDef {
 /// A column of a secondary index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexColumn {
-    /// Its place in `columns`; segments must hold the column.
+    /// Its place in `columns`; segments must hold the column, or the prefix.
     pub column: usize,
     /// Whether the greatest value comes first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -211,6 +216,10 @@ pub struct IndexColumn {
     /// The number of its text order ([`register_text_key`]); `None` for byte order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<u32>,
+    /// For a text or byte column that segments do not hold: the number of bytes that they hold of each sort key, or of
+    /// each value in byte order, as [`prefix_size`] gives it. `None` for the whole value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<u16>,
 }
 
 /// A text index over one or several columns.

@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::{ColumnDef, ColumnType, FIRST_PATH_TEXTS, Filter, PathDef, Schema};
+use super::{
+    ColumnDef, ColumnType, FIRST_PATH_TEXTS, Filter, PathDef, Schema,
+    prefix::{FIRST_PREFIX_COLUMN, is_prefix_size},
+};
 use crate::{
     Error, RequestPart, Result,
     value::{MAX_PRECISION, MAX_SCALE},
@@ -108,6 +111,12 @@ impl Schema {
                     column.name
                 )
             })?;
+            ensure(column.id < FIRST_PREFIX_COLUMN, || {
+                format!(
+                    "column {:?} has the number {}: it must be below 2^31",
+                    column.name, column.id
+                )
+            })?;
             ensure(ids.insert(column.id), || {
                 format!("column {:?} has the number {} of another column", column.name, column.id)
             })?;
@@ -195,9 +204,16 @@ impl Schema {
                 let column = self.column_at(part.column, "an index")?;
                 let name = &column.name;
                 ensure(seen.insert(part.column), || format!("an index names {name:?} twice"))?;
-                ensure(column.indexed, || {
-                    format!("column {name:?} is in the row store only: it cannot be in an index")
-                })?;
+                match part.prefix {
+                    None => ensure(column.indexed, || {
+                        format!(
+                            "column {name:?} is in the row store only: give its part of an index a prefix"
+                        )
+                    })?,
+                    Some(bytes) => ensure(is_prefix_size(bytes) && !column.indexed, || {
+                        format!("an index cannot have a prefix of {bytes} bytes of column {name:?}")
+                    })?,
+                }
                 ensure(part.order.is_none() || column.kind == ColumnType::Text, || {
                     format!(
                         "column {name:?} is not text: only text can be indexed in another order"
@@ -292,6 +308,11 @@ impl Schema {
                 return filters.try_for_each(|filter| self.check_filter(filter, depth + 1, parts));
             }
             Filter::Not(filter) => return self.check_filter(filter, depth + 1, parts),
+            Filter::Prefix(_) => {
+                return ensure(false, || {
+                    "the filter of required rows must not test prefixes".to_owned()
+                });
+            }
         };
         ensure(*parts <= MAX_FILTER_PARTS, || {
             format!("the filter of required rows has more than {MAX_FILTER_PARTS} parts")

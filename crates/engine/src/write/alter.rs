@@ -11,6 +11,7 @@ use crate::{
     ColumnDef, ColumnType, Error, RequestPart, Result, Schema, TextDef, Value,
     encode::{RowFormat, column_kind, fit, layout_of},
     indexing::RequiredRows,
+    schema::PrefixColumn,
 };
 
 /// The most row layouts in the history of a table.
@@ -49,6 +50,7 @@ pub(super) fn alter(old: &RowFormat, schema: Schema, fills: &[(u32, Value)]) -> 
         }
     }
     change.check_fills()?;
+    index_anew |= change.needs_prefixes();
     let dropped = &mut history.dropped_texts;
     for text in &schema.texts {
         index_anew |= change.needs_indexing(text) || dropped.contains(&text.id);
@@ -154,6 +156,17 @@ impl<'c> Change<'c> {
             }
             None => after.iter().any(|&id| self.old_column(id).is_some() || self.is_filled(id)),
         }
+    }
+
+    /// Whether existing segments lack prefixes of a column that may have values in their rows.
+    fn needs_prefixes(&self) -> bool {
+        let before = PrefixColumn::all(self.old.schema());
+        let mut added = PrefixColumn::all(self.new).into_iter();
+        added.any(|prefix| {
+            let id = self.new.columns.get(prefix.column).map(|column| column.id);
+            let may_be_set = |id| self.old_column(id).is_some() || self.is_filled(id);
+            before.iter().all(|other| other.id != prefix.id) && id.is_some_and(may_be_set)
+        })
     }
 
     fn is_filled(&self, id: u32) -> bool {

@@ -27,8 +27,12 @@ type Test = Box<dyn Fn(&Order) -> bool>;
 type Holds<'h> = &'h dyn Fn(&Order) -> bool;
 
 fn index(columns: &[(usize, bool)]) -> IndexDef {
-    let column =
-        |&(column, descending): &(usize, bool)| IndexColumn { column, descending, order: None };
+    let column = |&(column, descending): &(usize, bool)| IndexColumn {
+        column,
+        descending,
+        order: None,
+        prefix: None,
+    };
     IndexDef { columns: columns.iter().map(column).collect() }
 }
 

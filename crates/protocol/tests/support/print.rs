@@ -99,6 +99,7 @@ fn print_filter(filter: &Filter) -> String {
             format!("{} BETWEEN {} AND {}", quote(column), value(low), value(high))
         }
         Filter::KeyIn(..)
+        | Filter::Prefix(_)
         | Filter::KeyWithin(..)
         | Filter::Begins(..)
         | Filter::Path(..)

@@ -191,7 +191,9 @@ fn index_column(schema: &Schema, said: &str) -> Result<IndexColumn> {
     };
     let column = place.ok_or_else(|| refused("is no column"))?;
     match schema.columns.get(column) {
-        Some(found) if found.indexed => Ok(IndexColumn { column, descending, order: None }),
+        Some(found) if found.indexed => {
+            Ok(IndexColumn { column, descending, order: None, prefix: None })
+        }
         _ => Err(refused("is kept on the disk only: use short_text for texts")),
     }
 }

@@ -125,6 +125,14 @@ impl<'q> Scan<'q> {
         false
     }
 
+    /// Skips parentheses with their contents if they are next; the number, if they contain one.
+    pub fn skip_length(&mut self) -> Option<u64> {
+        let is_next = self.is_symbol("(");
+        let inside = self.token(1).filter(|_| is_next).map(|token| self.text_of(token).parse());
+        self.skip_parentheses();
+        inside?.ok()
+    }
+
     /// Reads a name, quoted or not.
     pub fn name(&mut self) -> Option<String> {
         let name = self.name_at(self.at)?;

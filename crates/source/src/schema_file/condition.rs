@@ -164,6 +164,7 @@ impl Condition {
             }
             // Definitions never contain these.
             Filter::KeyIn(..)
+            | Filter::Prefix(_)
             | Filter::KeyWithin(..)
             | Filter::Begins(..)
             | Filter::Path(..)

@@ -39,7 +39,7 @@ fn complete(schema: &mut Schema, previous: Option<&Schema>) -> Vec<String> {
         declared: None,
     });
     let column = schema.columns.len() - 1;
-    schema.add_index([IndexColumn { column, descending: false, order: None }]);
+    schema.add_index([IndexColumn { column, descending: false, order: None, prefix: None }]);
     left_out
 }
 

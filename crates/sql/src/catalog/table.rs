@@ -199,6 +199,14 @@ impl SqlTable {
         firsts.any(|first| first.column == position)
     }
 
+    /// Whether an index has prefixes of a column that segments do not hold.
+    pub(crate) fn has_prefixes(&self, position: usize) -> bool {
+        let mut parts = self.schema.indexes.iter().flat_map(|index| &index.columns);
+        // Servers of earlier versions do not understand conditions on prefixes.
+        self.schema.agents().is_empty()
+            && parts.any(|part| part.column == position && part.prefix.is_some())
+    }
+
     /// The position of the AUTO_INCREMENT column.
     pub(crate) fn auto_increment(&self) -> Option<usize> {
         self.columns.iter().position(|column| column.auto_increment)

@@ -135,9 +135,16 @@ impl Access {
                 let used: Vec<_> = several.iter().map(|one| (one.index, used(one))).collect();
                 self.by(table, &used);
                 let keys = self.key.clone().unwrap_or_default();
-                self.add_extra(match path.is_union {
-                    true => format!("Using union({keys})"),
-                    false => "the key that leaves the fewest rows of each segment".to_owned(),
+                let intersected = several.iter().filter(|one| one.is_intersected).count();
+                self.add_extra(if path.is_union {
+                    format!("Using union({keys})")
+                } else if intersected == several.len() {
+                    format!("Using intersect({keys})")
+                } else if intersected > 0 {
+                    "the key that leaves the fewest rows of each segment, or two intersected"
+                        .to_owned()
+                } else {
+                    "the key that leaves the fewest rows of each segment".to_owned()
                 });
             }
         }

@@ -290,8 +290,8 @@ impl ScanShape {
             indexes: table.indexes,
         };
         // Counting costs little compared with a join that starts with the wrong side.
-        match table.reader.count(&selection) {
-            Ok(counted) => Precision::Exact(most(usize::try_from(counted.count).unwrap_or(0))),
+        match table.reader.planned_count(&selection) {
+            Ok(counted) => Precision::Exact(most(usize::try_from(counted).unwrap_or(0))),
             Err(_) => Precision::Inexact(most(table.rows_now())),
         }
     }

@@ -1,6 +1,9 @@
 //! Predicate pushdown: SQL conditions become conditions of the engine where both mean the same. These are comparisons
 //! of a column with constants of its own type, IN lists, BETWEEN and NULL tests, joined by AND and OR.
 //!
+//! Of a column that is too long for segments, secondary indexes have prefixes. A condition on these leaves too many rows
+//! ([`Filter::Prefix`]), so the rows are tested again.
+//!
 //! The engine's `!=` is true for NULL, and its NOT has two truth values. So negations are expressed differently.
 
 use std::ops::Bound;
@@ -49,6 +52,7 @@ pub(super) fn support(table: &EngineTable, filter: &Expr) -> TableProviderFilter
             Answer::Superset(_) => false,
             Answer::Scan if beginning(table, filter).is_some() => false,
             Answer::Scan if is_called(filter, ROWS_MAY_HAVE) => false,
+            Answer::Scan if by_prefixes(table, filter).is_some() => false,
             // A path that is not indexed yet may be by the time of the scan.
             Answer::Scan if by_paths(table, &table.paths(), filter).is_some() => false,
             Answer::Scan => return TableProviderFilterPushDown::Unsupported,
@@ -72,7 +76,11 @@ pub(super) fn translate_all(table: &EngineTable, filters: &[Expr]) -> Translated
     let rest = filters.iter().filter(|filter| translate(table, filter).is_none());
     let texts: Vec<Answer> = rest.clone().map(|filter| text(table, filter)).collect();
     let exact = texts.iter().all(|answer| matches!(answer, Answer::Exact(_)));
-    translated.extend(rest.clone().filter_map(|filter| Some(beginning(table, filter)?.filter)));
+    let narrowed = |filter: &Expr| match beginning(table, filter) {
+        Some(begins) => Some(begins.filter),
+        None => by_prefixes(table, filter),
+    };
+    translated.extend(rest.clone().filter_map(narrowed));
     let indexed = table.ready_paths();
     translated.extend(rest.filter_map(|filter| by_paths(table, &indexed, filter)));
     // If no index has the column's order, the text index narrows down the rows whose texts are tested.
@@ -104,15 +112,41 @@ fn text(table: &EngineTable, filter: &Expr) -> Answer {
     search::plan(&search::SearchedTable { table: &table.table, column: &column }, filter)
 }
 
+/// The equivalent condition of the engine.
 pub(super) fn translate(table: &EngineTable, filter: &Expr) -> Option<Filter> {
+    understood(table, filter).filter(|filter| !has_prefix(filter))
+}
+
+/// A condition on prefixes that every row satisfies which satisfies this one.
+fn by_prefixes(table: &EngineTable, filter: &Expr) -> Option<Filter> {
+    understood(table, filter).filter(has_prefix)
+}
+
+fn has_prefix(filter: &Filter) -> bool {
+    match filter {
+        Filter::Prefix(_) => true,
+        Filter::And(parts) | Filter::Or(parts) => parts.iter().any(has_prefix),
+        _ => false,
+    }
+}
+
+/// The condition of the engine: an equivalent one, but for its parts that are [`Filter::Prefix`].
+fn understood(table: &EngineTable, filter: &Expr) -> Option<Filter> {
     match filter {
         Expr::BinaryExpr(binary) => binary_filter(table, binary),
         Expr::InList(list) => in_list(table, list),
         Expr::Between(between) => range(table, between),
-        Expr::IsNull(inner) => Some(Filter::IsNull(column(table, inner)?.name)),
-        Expr::IsNotNull(inner) => Some(Filter::IsNotNull(column(table, inner)?.name)),
+        Expr::IsNull(inner) => {
+            let column = column(table, inner)?;
+            Some(column.told(Filter::IsNull(column.name.clone())))
+        }
+        Expr::IsNotNull(inner) => {
+            let column = column(table, inner).filter(|column| column.is_held)?;
+            Some(Filter::IsNotNull(column.name))
+        }
         Expr::ScalarFunction(_) => {
-            beginning(table, filter).filter(|begins| begins.is_all).map(|begins| begins.filter)
+            let begins = beginning(table, filter)?;
+            (begins.is_all || has_prefix(&begins.filter)).then_some(begins.filter)
         }
         _ => None,
     }
@@ -140,8 +174,8 @@ fn beginning(table: &EngineTable, filter: &Expr) -> Option<LikePrefix> {
     let (letters, is_all) = search::beginning(&search::text(pattern)?, escape);
     let position = table.table.schema.columns.iter().position(|it| it.name == subject.name)?;
     (!letters.is_empty()).then(|| LikePrefix {
-        filter: search::begins(&subject.name, collation, &letters),
-        is_all,
+        filter: subject.told(search::begins(&subject.name, collation, &letters)),
+        is_all: is_all && subject.is_held,
         has_index: table.table.leads_index(position),
     })
 }
@@ -155,10 +189,12 @@ fn binary_filter(table: &EngineTable, binary: &BinaryExpr) -> Option<Filter> {
             (Expr::Column(_), Expr::Literal(value, _)) => compare(table, left, *op, value),
             (Expr::Literal(value, _), Expr::Column(_)) => compare(table, right, op.swap()?, value),
             (Expr::ScalarFunction(call), Expr::Literal(value, _)) => {
-                keyed(table, call)?.compare(*op, value)
+                let of = keyed(table, call)?;
+                Some(told(of.is_held, of.compare(*op, value)?))
             }
             (Expr::Literal(value, _), Expr::ScalarFunction(call)) => {
-                keyed(table, call)?.compare(op.swap()?, value)
+                let of = keyed(table, call)?;
+                Some(told(of.is_held, of.compare(op.swap()?, value)?))
             }
             _ => None,
         },
@@ -167,15 +203,15 @@ fn binary_filter(table: &EngineTable, binary: &BinaryExpr) -> Option<Filter> {
 
 /// The conditions of a left-deep chain of AND or of OR as one list, because the engine limits the depth of filters.
 fn chain(table: &EngineTable, binary: &BinaryExpr) -> Option<Vec<Filter>> {
-    let mut parts = vec![translate(table, &binary.right)?];
+    let mut parts = vec![understood(table, &binary.right)?];
     let mut rest = binary.left.as_ref();
     while let Expr::BinaryExpr(BinaryExpr { left, op, right }) = rest
         && *op == binary.op
     {
-        parts.push(translate(table, right)?);
+        parts.push(understood(table, right)?);
         rest = left;
     }
-    parts.push(translate(table, rest)?);
+    parts.push(understood(table, rest)?);
     parts.reverse();
     Some(parts)
 }
@@ -186,7 +222,9 @@ fn compare(
     operator: Operator,
     value: &ScalarValue,
 ) -> Option<Filter> {
-    column(table, of)?.compare(operator, value)
+    let column = column(table, of)?;
+    let compared = column.compare(operator, value)?;
+    Some(column.told(compared))
 }
 
 fn in_list(table: &EngineTable, list: &InList) -> Option<Filter> {
@@ -194,7 +232,8 @@ fn in_list(table: &EngineTable, list: &InList) -> Option<Filter> {
         return None;
     }
     if let Expr::ScalarFunction(call) = list.expr.as_ref() {
-        return keyed(table, call)?.one_of(&list.list);
+        let of = keyed(table, call)?;
+        return Some(told(of.is_held, of.one_of(&list.list)?));
     }
     let column = column(table, &list.expr)?;
     // A NULL in the list never makes IN true.
@@ -205,7 +244,7 @@ fn in_list(table: &EngineTable, list: &InList) -> Option<Filter> {
     let constants: Option<Vec<&ScalarValue>> = constants.collect();
     let present = constants?.into_iter().filter(|value| !value.is_null());
     let literals: Option<Vec<Literal>> = present.map(|value| column.literal(value)).collect();
-    Some(Filter::In(column.name.clone(), literals?))
+    Some(column.told(Filter::In(column.name.clone(), literals?)))
 }
 
 fn range(table: &EngineTable, between: &Between) -> Option<Filter> {
@@ -219,7 +258,7 @@ fn range(table: &EngineTable, between: &Between) -> Option<Filter> {
         return None;
     };
     let (low, high) = (column.literal(low)?, column.literal(high)?);
-    Some(Filter::Between(column.name, low, high))
+    Some(column.told(Filter::Between(column.name.clone(), low, high)))
 }
 
 /// A column that the engine can compare.
@@ -236,29 +275,43 @@ pub(super) struct ComparableColumn {
     zone: TimeZone,
     /// Its collation, if it is a text column other than ENUM and SET.
     letters: Option<Collation>,
+    /// Whether segments hold it. Otherwise an index has prefixes of it.
+    is_held: bool,
 }
 
 fn column(table: &EngineTable, expr: &Expr) -> Option<ComparableColumn> {
     let Expr::Column(column) = expr else { return None };
-    ComparableColumn::of(table, table.schema.index_of(&column.name).ok()?)
+    ComparableColumn::any(table, table.schema.index_of(&column.name).ok()?)
 }
 
 impl ComparableColumn {
     /// The column at an index of the table's schema, if the engine can compare it.
     pub(super) fn of(table: &EngineTable, index: usize) -> Option<Self> {
-        let definition = table.table.schema.columns.get(*table.positions.get(index)?)?;
-        if !definition.indexed {
+        Self::any(table, index).filter(|column| column.is_held)
+    }
+
+    /// The same, or a column of which an index has prefixes.
+    fn any(table: &EngineTable, index: usize) -> Option<Self> {
+        let position = *table.positions.get(index)?;
+        let definition = table.table.schema.columns.get(position)?;
+        let is_held = definition.indexed;
+        if !is_held && !table.table.has_prefixes(position) {
             return None;
         }
         let kind = ExprType::of_field(table.schema.field(index));
         let is_bool = definition.kind == ColumnType::Bool;
         let has_keys = definition.kind == ColumnType::Text && kind.is_text();
         let (name, zone) = (definition.name.clone(), table.zone.clone());
-        let spec = table.table.columns.get(*table.positions.get(index)?)?;
+        let spec = table.table.columns.get(position)?;
         let is_bytes = spec.kind.is_bytes();
         let has_letters = definition.kind == ColumnType::Text && spec.kind.is_text();
         let letters = (has_letters && !spec.kind.has_labels()).then_some(spec.kind.collation);
-        Some(Self { name, kind, is_bool, is_bytes, has_keys, letters, zone })
+        Some(Self { name, kind, is_bool, is_bytes, has_keys, letters, is_held, zone })
+    }
+
+    /// A condition on the column, as far as the engine can tell.
+    fn told(&self, condition: Filter) -> Filter {
+        told(self.is_held, condition)
     }
 
     /// A constant as a value of the column; `None` for NULL and for other types.
@@ -301,6 +354,12 @@ impl ComparableColumn {
             {
                 Some(Value::Bytes(bytes.as_slice().into()))
             }
+            // Texts are compared themselves, not by their keys, if bytes decide.
+            ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text))
+                if !self.is_held && self.letters.is_some() =>
+            {
+                Some(Value::Text(text.as_str().into()))
+            }
             ScalarValue::Int64(Some(micros)) if matches!(kind, SqlType::Time(_)) => {
                 Some(Value::Time(*micros))
             }
@@ -323,10 +382,17 @@ impl ComparableColumn {
     }
 }
 
+/// A condition on a column, as far as the engine can tell: of a column that segments do not hold, by its prefixes.
+fn told(is_held: bool, condition: Filter) -> Filter {
+    if is_held { condition } else { Filter::Prefix(Box::new(condition)) }
+}
+
 /// A column whose texts are compared by collation keys.
 struct Keyed {
     column: String,
     order: u32,
+    /// As in [`ComparableColumn`].
+    is_held: bool,
 }
 
 /// Parses `collation_key(column, number of the collation)`.
@@ -338,11 +404,14 @@ fn keyed(table: &EngineTable, call: &ScalarFunction) -> Option<Keyed> {
     };
     let Expr::Column(named) = of else { return None };
     let index = table.schema.index_of(&named.name).ok()?;
-    let definition = table.table.schema.columns.get(*table.positions.get(index)?)?;
-    let spec = table.table.columns.get(*table.positions.get(index)?)?;
-    let has_keys = definition.indexed && definition.kind == ColumnType::Text && spec.kind.is_text();
+    let position = *table.positions.get(index)?;
+    let definition = table.table.schema.columns.get(position)?;
+    let spec = table.table.columns.get(position)?;
+    let is_held = definition.indexed;
+    let is_told = is_held || table.table.has_prefixes(position);
+    let has_keys = is_told && definition.kind == ColumnType::Text && spec.kind.is_text();
     let order = u32::try_from(*number).ok()?;
-    has_keys.then(|| Keyed { column: definition.name.clone(), order })
+    has_keys.then(|| Keyed { column: definition.name.clone(), order, is_held })
 }
 
 impl Keyed {

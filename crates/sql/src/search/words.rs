@@ -70,6 +70,7 @@ fn test(filter: &Filter) -> String {
         Filter::IsNotNull(column) => format!("{column} is not NULL"),
         Filter::And(parts) => joined(parts, " and ", test),
         Filter::Or(parts) => joined(parts, " or ", test),
+        Filter::Prefix(part) => format!("{} by its prefix", test(part)),
         Filter::Not(part) => format!("not {}", test(part)),
     }
 }

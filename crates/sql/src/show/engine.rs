@@ -157,7 +157,10 @@ fn of_keys(table: &SqlTable) -> Vec<String> {
             Some(place) if schema.columns.get(*place).is_some_and(|it| it.indexed) => {
                 "the next has no order that is known"
             }
-            Some(_) => "the next is too long to be held in columns",
+            // A table of an earlier version, or a type without an order.
+            Some(_) => {
+                "the next is too long to be held in columns, and no definition since gave it a prefix"
+            }
         };
         Some(match held {
             0 => {

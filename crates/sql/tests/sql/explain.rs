@@ -424,6 +424,60 @@ async fn indexes_count_their_answers() {
     assert!(told.contains("user_made equality 2"), "{told}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_keys_are_intersected_where_neither_is_used_alone() {
+    let server = Server::new();
+    let mut session = server.session();
+    let session = &mut session;
+    let table =
+        "CREATE TABLE i (id INT PRIMARY KEY, a INT, b INT, c INT, KEY a (a), KEY b (b), KEY c (c))";
+    run(session, table).await.unwrap();
+    for from in (0..20_000).step_by(10_000) {
+        let rows = (from..from + 10_000)
+            .map(|id| format!("({id},{},{},{})", id % 20, id / 20 % 20, id % 1_000));
+        let rows = rows.collect::<Vec<_>>().join(",");
+        run(session, &format!("INSERT INTO i VALUES {rows}")).await.unwrap();
+    }
+    run(session, "OPTIMIZE TABLE i").await.unwrap();
+    for (condition, key, extra, count) in [
+        ("a = 3 AND b = 4", "a,b", "Using intersect(a,b); Using where", "50"),
+        ("a = 3 AND b IN (4, 5)", "a,b", "Using intersect(a,b); Using where", "100"),
+        ("a = 3 AND b >= 4", NULL, "Using where", "800"),
+        ("a = 3 AND c = 503", "c", NULL, "20"),
+    ] {
+        let told = explained(session, &format!("SELECT id FROM i WHERE {condition}")).await;
+        assert_eq!((told[0][5].as_str(), told[0][10].as_str()), (key, extra), "{condition}");
+        for hint in ["", "USE INDEX (a)", "FORCE INDEX (a, b)", "USE INDEX ()"] {
+            let statement = format!("SELECT COUNT(*) FROM i {hint} WHERE {condition}");
+            assert_eq!(rows(session, &statement).await, count, "{statement}");
+        }
+    }
+}
+
+/// The plan of such a statement counts rows by the index, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn planning_does_not_count_as_an_answer() {
+    let server = Server::new();
+    let mut session = server.session();
+    let session = &mut session;
+    let table = "CREATE TABLE f (id INT PRIMARY KEY, a VARCHAR(20), b VARCHAR(300), t TEXT, KEY low ((LOWER(a))), \
+                 KEY b (b), FULLTEXT KEY t (t))";
+    run(session, table).await.unwrap();
+    let numbers = "INSERT INTO f WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 900) \
+                   SELECT i, CONCAT('A', i), CONCAT('b', i), CONCAT('word', i) FROM n";
+    run(session, numbers).await.unwrap();
+    for statement in [
+        "SELECT id FROM f WHERE LOWER(a) = 'a7'",
+        "SELECT id FROM f WHERE b = 'b7'",
+        "SELECT CONCAT(id, 'x') FROM f WHERE MATCH(t) AGAINST('word7') AND id + 1 = 8",
+    ] {
+        assert_eq!(rows(session, statement).await.lines().count(), 1, "{statement}");
+    }
+    let usage = "SELECT CONCAT_WS(' ', INDEX_NAME, KIND, ANSWERS) AS u FROM remora.index_usage \
+                 WHERE TABLE_NAME = 'f' AND ANSWERS > 0 AND INDEX_NAME <> 'PRIMARY'";
+    assert_eq!(rows(session, usage).await, "b equality 1\nlow equality 1\nt text 1");
+}
+
 /// The columns select_type, table, type, key and Extra of each row, as one text.
 async fn written(session: &mut Session, statement: &str) -> String {
     let found = explained(session, statement).await;

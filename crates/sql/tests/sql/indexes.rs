@@ -459,7 +459,7 @@ async fn keys_over_moments_are_of_no_session() {
 }
 
 #[tokio::test]
-async fn keys_that_are_no_index_are_told() {
+async fn keys_over_long_columns_are_told_with_their_bytes() {
     let server = Server::new();
     let mut session = server.session();
     let columns = "id INT PRIMARY KEY, a INT, long_text TEXT, short BLOB, name VARCHAR(20)";
@@ -471,9 +471,10 @@ async fn keys_that_are_no_index_are_told() {
     for line in [
         "index (a): in 1 of 1 segments, 2 of 2 rows",
         "index (a, name): in 1 of 1 segments, 2 of 2 rows",
-        "key long_key: no index, as its column is too long to be held in columns",
-        "key both: an index of its first 1 columns, as the next is too long to be held in columns",
+        "index (long_text to 32 bytes): in 1 of 1 segments, 2 of 2 rows",
+        "index (a, long_text to 32 bytes): in 1 of 1 segments, 2 of 2 rows",
     ] {
         assert!(row[2].lines().any(|it| it == line), "{line}: {}", row[2]);
     }
+    assert!(!row[2].contains("no index"), "{}", row[2]);
 }

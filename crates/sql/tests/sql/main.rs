@@ -18,6 +18,7 @@ mod path_letters;
 mod path_matches;
 mod path_order;
 mod positions;
+mod prefix_keys;
 mod scores;
 mod select;
 mod sets;

@@ -239,7 +239,8 @@ const VALUES: i64 = 60;
 #[test]
 fn values_along_an_index_of_texts_end_within_a_few_rows() {
     register_text_key(|_, text, key| key.extend(text.to_ascii_lowercase()));
-    let by_category = IndexColumn { column: CATEGORY, descending: false, order: Some(3) };
+    let by_category =
+        IndexColumn { column: CATEGORY, descending: false, order: Some(3), prefix: None };
     let indexes = vec![IndexDef { columns: vec![by_category] }];
     let texts = (0..VALUES * 20).map(|id| format!("c{:02}", id % VALUES));
     // These are one value, behind those that are read.

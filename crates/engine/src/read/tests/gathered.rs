@@ -246,7 +246,7 @@ pub(super) struct Spread {
 
 /// Some of the indexes that have orders of [`first_asked`] and of [`Random::order`].
 fn indexes(random: &mut Random) -> Vec<IndexDef> {
-    let part = |column, descending| IndexColumn { column, descending, order: None };
+    let part = |column, descending| IndexColumn { column, descending, order: None, prefix: None };
     let all = [vec![part(1, false)], vec![part(2, true)], vec![part(1, true), part(2, false)]];
     let some = all.into_iter().filter(|_| random.chance(50));
     some.map(|columns| IndexDef { columns }).collect()

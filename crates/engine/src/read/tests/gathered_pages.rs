@@ -129,7 +129,7 @@ fn a_page_with_too_many_bytes_is_not_held() {
 fn parts_read_their_first_rows_along_an_index() {
     let spread = halves();
     let server = &spread.servers[0];
-    let number = IndexColumn { column: 1, descending: false, order: None };
+    let number = IndexColumn { column: 1, descending: false, order: None, prefix: None };
     let schema = server.reader().schema(PART).unwrap();
     let schema =
         Schema { indexes: vec![IndexDef { columns: vec![number] }], ..schema.as_ref().clone() };

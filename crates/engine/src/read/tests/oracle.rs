@@ -129,6 +129,7 @@ impl<'t> Oracle<'t> {
                     && ordering(column, high).is_some_and(Ordering::is_le)
             }
             Filter::KeyIn(..)
+            | Filter::Prefix(_)
             | Filter::KeyWithin(..)
             | Filter::Begins(..)
             | Filter::Path(..)

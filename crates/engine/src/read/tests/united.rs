@@ -287,7 +287,7 @@ fn with_computed(name: &str, hidden: u32) -> Schema {
     }));
     let mut schema = Schema { columns, ..Schema::distributed(name, Vec::new()) };
     schema.declared = None;
-    let part = |column| IndexColumn { column, descending: false, order: None };
+    let part = |column| IndexColumn { column, descending: false, order: None, prefix: None };
     schema.add_index([part(1)]);
     for place in 2..2 + hidden as usize {
         schema.add_index([part(place)]);

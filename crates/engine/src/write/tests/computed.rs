@@ -23,7 +23,7 @@ fn table(key: &str) -> Schema {
         indexed: true,
         declared: None,
     });
-    schema.add_index([IndexColumn { column: 2, descending: false, order: None }]);
+    schema.add_index([IndexColumn { column: 2, descending: false, order: None, prefix: None }]);
     schema
 }
 

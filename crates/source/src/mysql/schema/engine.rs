@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use remora_engine::{
-    ColumnDef, ColumnType, HIDDEN_KEY, IndexColumn, Normalization, Schema, TextDef,
+    ColumnDef, ColumnType, HIDDEN_KEY, IndexColumn, Normalization, Schema, TextDef, prefix_size,
 };
 use remora_mysql::{Collation, LexMode};
 
@@ -79,8 +79,8 @@ fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u32) -> Schem
 }
 
 /// The leading columns of an index in a line of `SHOW CREATE TABLE`, as far as the engine orders them as the source
-/// does: texts by the number of their collation. A prefix length is ignored, because whole values are indexed.
-/// Expressions end the list.
+/// does: texts by the number of their collation. Of a column that segments hold, whole values are indexed, and a prefix
+/// length is ignored. Expressions end the list.
 fn index_columns(table: &SourceTable, line: &str) -> Option<Vec<IndexColumn>> {
     let mut scan = Scan::of(line, LexMode::default())?;
     let is_primary = scan.skip("PRIMARY");
@@ -92,18 +92,20 @@ fn index_columns(table: &SourceTable, line: &str) -> Option<Vec<IndexColumn>> {
     while let Some(name) = scan.name() {
         let column = table.columns.iter().position(|column| column.name == name)?;
         let definition = table.columns.get(column)?;
-        // A prefix length, `(10)`.
-        scan.skip_parentheses();
+        let length = scan.skip_length();
         let order = match definition.kind.engine_type() {
             ColumnType::Text => match order(definition) {
                 Some(order) => order,
                 None => break,
             },
             ColumnType::Json => break,
+            _ if matches!(definition.kind, SourceType::Geometry | SourceType::Vector(_)) => break,
             _ => None,
         };
         let descending = scan.skip("DESC");
-        columns.push(IndexColumn { column, descending, order });
+        let is_text = definition.kind.engine_type() == ColumnType::Text;
+        let prefix = (!definition.kind.is_short()).then(|| prefix_size(length, is_text));
+        columns.push(IndexColumn { column, descending, order, prefix });
         if !scan.skip_symbol(",") {
             break;
         }
@@ -347,7 +349,8 @@ mod tests {
             of_mail,
             vec![(1, false, Some(255)), (2, true, None)],
             vec![(3, false, None), (5, false, None)],
-            vec![(2, false, None)],
+            vec![(4, false, Some(255)), (2, false, None)],
+            vec![(2, false, None), (4, false, Some(255))],
             vec![(5, false, None)],
         ];
         assert_eq!(indexes(lines), expected);

@@ -509,7 +509,9 @@ fn has_ends(grouped: &[usize], end: &str, table: &Table) -> bool {
     let schema = table.schema();
     schema.indexes.iter().any(|index| {
         let columns = index.columns.iter().map(|part| part.column);
-        let next = index.columns.get(grouped.len()).filter(|next| next.order.is_none());
+        let has_prefix = index.columns.iter().take(grouped.len()).any(|part| part.prefix.is_some());
+        let next = index.columns.get(grouped.len()).filter(|_| !has_prefix);
+        let next = next.filter(|next| next.order.is_none() && next.prefix.is_none());
         let next = next.and_then(|next| schema.columns.get(next.column));
         next.is_some_and(|next| next.name == end)
             && columns.take(grouped.len()).eq(grouped.iter().copied())
@@ -525,7 +527,8 @@ fn in_index_order(grouped: &[usize], first: &[usize], table: &Table) -> Option<V
         let descending = parts.first().is_some_and(|part| part.descending);
         let is_sorted = |part: &IndexColumn| {
             let operand = table.asked_at(part.column).filter(|_| part.descending == descending);
-            operand.is_some_and(|it| part.order == it.collation.map(|it| u32::from(it.0)))
+            part.prefix.is_none()
+                && operand.is_some_and(|it| part.order == it.collation.map(|it| u32::from(it.0)))
         };
         let fits = columns.starts_with(first)
             && grouped.iter().all(|column| columns.contains(column))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use remora_engine::{
     ColumnDef, ColumnType, DeclaredTable, IndexColumn, Normalization, Schema, TextDef, WordsDef,
+    prefix_size,
 };
 
 use remora_mysql::ErrorCode;
@@ -15,7 +16,7 @@ use super::{
 use crate::{
     Error, Result, SqlType,
     catalog::{
-        DefaultSpec, Key, KeyKind, Line, PartOf, SqlTable, TypeSpec, WORDS, key_column,
+        DefaultSpec, Key, KeyKind, KeyPart, Line, PartOf, SqlTable, TypeSpec, WORDS, key_column,
         row_number_column,
     },
     meaning::collation,
@@ -127,15 +128,15 @@ impl Draft {
         schema
     }
 
-    /// The leading columns of a key that the engine orders as SQL does, including hidden columns of expressions. A
-    /// prefix length is ignored: the whole text or bytes are indexed.
+    /// The leading columns of a key that the engine orders as SQL does, including hidden columns of expressions. Of a
+    /// column that segments hold, the whole text or bytes are indexed, and a prefix length is ignored.
     fn index_columns(&self, key: &Key) -> Vec<IndexColumn> {
         let columns = key.parts.iter().enumerate().map_while(|(nth, part)| {
             let column = match &part.of {
                 PartOf::Column(name) => self.column(name)?,
                 PartOf::Expression(_) => self.column(&key_column(&key.name, nth))?,
             };
-            index_column(column, &self.columns.get(column)?.spec.kind, part.descending)
+            index_column(column, &self.columns.get(column)?.spec.kind, part)
         });
         columns.collect()
     }
@@ -271,12 +272,11 @@ pub(super) fn is_short(kind: &TypeSpec) -> bool {
 }
 
 /// An index column; `None` if the engine does not order its values as SQL does.
-pub(super) fn index_column(
-    column: usize,
-    kind: &TypeSpec,
-    descending: bool,
-) -> Option<IndexColumn> {
+pub(super) fn index_column(column: usize, kind: &TypeSpec, part: &KeyPart) -> Option<IndexColumn> {
     let collation = kind.collation;
+    if matches!(kind.sql, SqlType::Geometry | SqlType::Vector) {
+        return None;
+    }
     let order = match kind.engine_type() {
         ColumnType::Text if !kind.is_text() => return None,
         ColumnType::Text if !collation::is_bytes(collation) => Some(collation.0.into()),
@@ -284,7 +284,8 @@ pub(super) fn index_column(
         ColumnType::Json => return None,
         _ => None,
     };
-    Some(IndexColumn { column, descending, order })
+    let prefix = (!is_short(kind)).then(|| prefix_size(part.prefix, kind.is_text()));
+    Some(IndexColumn { column, descending: part.descending, order, prefix })
 }
 
 /// A default in declared form.

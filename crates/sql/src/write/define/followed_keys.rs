@@ -75,7 +75,7 @@ fn complete(schema: &mut Schema, previous: Option<&Schema>) -> Vec<String> {
     for key in &keys {
         let columns = key.parts.iter().enumerate().map_while(|(nth, part)| {
             let column = table.key_part(key, nth)?;
-            index_column(column, &table.columns.get(column)?.kind, part.descending)
+            index_column(column, &table.columns.get(column)?.kind, part)
         });
         add_index(schema, &table, key, columns.collect());
     }
@@ -351,7 +351,7 @@ mod tests {
                 ..DeclaredTable::default()
             }),
         };
-        schema.add_index([IndexColumn { column: 2, descending: false, order: None }]);
+        schema.add_index([IndexColumn { column: 2, descending: false, order: None, prefix: None }]);
         schema
     }
 
@@ -378,7 +378,8 @@ mod tests {
             [(5, "#key.0.year", ColumnType::Int(64)), (6, "#key.1.mixed", ColumnType::Text)];
         assert_eq!(columns(&schema), expected);
         assert_eq!(schema.paths, [PathDef::new(3, vec!["tags".to_owned()])]);
-        let part = |column, descending, order| IndexColumn { column, descending, order };
+        let part =
+            |column, descending, order| IndexColumn { column, descending, order, prefix: None };
         let indexes: Vec<_> = schema.indexes.iter().map(|index| index.columns.clone()).collect();
         let mixed = vec![part(2, false, None), part(5, true, Some(255)), part(0, false, None)];
         assert_eq!(indexes, [vec![part(4, false, None)], mixed]);

@@ -16,7 +16,7 @@ pub const FEW: usize = 3;
 const MANY: usize = 50;
 
 /// The columns that keys are over, with their types.
-pub const COLUMNS: [(&str, &str); 29] = [
+pub const COLUMNS: [(&str, &str); 33] = [
     ("a", "INT"),
     ("b", "TINYINT"),
     ("c", "BIGINT UNSIGNED"),
@@ -45,6 +45,11 @@ pub const COLUMNS: [(&str, &str); 29] = [
     ("ff", "DECIMAL(24,3)"),
     ("gg", "VARCHAR(12) COLLATE utf8mb4_0900_as_cs"),
     ("hh", "VARCHAR(12) COLLATE utf8mb4_de_pb_0900_ai_ci"),
+    // Keys over these have prefixes, since segments do not hold them.
+    ("xa", "BLOB"),
+    ("xb", "VARCHAR(300) COLLATE utf8mb4_0900_ai_ci"),
+    ("xc", "TEXT COLLATE utf8mb4_general_ci"),
+    ("xd", "TEXT COLLATE utf8mb4_0900_bin"),
     ("u", "INT"),
 ];
 /// The one that is never NULL.
@@ -52,12 +57,19 @@ const NEVER_NULL: usize = 22;
 
 /// The columns and the keys that every table has. The keys continue the numbers of the random ones.
 const OTHERS: &str = "r TEXT, doc JSON, FULLTEXT KEY (r)";
-const KEYS: [(&str, &[&str]); 5] = [
+const KEYS: [(&str, &[&str]); 12] = [
     ("KEY @ (b, i, k)", &["b", "i", "k"]),
     ("UNIQUE KEY @ (u)", &["u"]),
     ("KEY @ ((LOWER(f)), a)", &["f", "a"]),
     ("KEY @ ((CAST(doc->>'$.y' AS SIGNED)) DESC)", &["doc"]),
     ("KEY @ ((CAST(doc->'$.tags' AS UNSIGNED ARRAY)))", &["doc"]),
+    ("KEY @ (xc(20), a)", &["xc", "a"]),
+    ("KEY @ (b, xb(30) DESC)", &["b", "xb"]),
+    ("KEY @ (xd(12))", &["xd"]),
+    ("KEY @ (xd(30), k)", &["xd", "k"]),
+    ("KEY @ (xa(40))", &["xa"]),
+    ("KEY @ (a)", &["a"]),
+    ("KEY @ (k)", &["k"]),
 ];
 /// Encloses the column and the word of a text condition until it is known what answers it.
 const TEXT: char = '\u{a7}';
@@ -65,15 +77,15 @@ const TEXT: char = '\u{a7}';
 const LITERAL: char = '\u{b6}';
 
 /// Columns in which equal values are written identically.
-const PLAIN: [&str; 20] = [
+const PLAIN: [&str; 22] = [
     "a", "b", "c", "d", "e", "f", "i", "k", "m", "n", "o", "p", "u", "v", "w", "z", "aa", "bb",
-    "cc", "ff",
+    "cc", "ff", "xa", "xd",
 ];
 
 /// Columns with a defined order; the labels of `l` and `q` do not ascend like their numbers.
-const ORDERED: [&str; 23] = [
+const ORDERED: [&str; 25] = [
     "a", "b", "c", "d", "e", "f", "i", "k", "l", "m", "n", "o", "p", "q", "u", "v", "w", "z", "aa",
-    "bb", "cc", "ff", "gg",
+    "bb", "cc", "ff", "gg", "xa", "xd",
 ];
 
 /// The definition of a table.
@@ -95,7 +107,11 @@ pub fn table(random: &mut Random) -> Table {
             }
         }
         let parts = columns.iter().map(|column| {
-            let prefix = if *column == "g" && random.below(2) == 0 { "(3)" } else { "" };
+            let prefix = match *column {
+                "g" if random.below(2) == 0 => "(3)",
+                "xa" | "xb" | "xc" | "xd" => random.choose(&["(5)", "(20)", "(64)"]),
+                _ => "",
+            };
             format!("{column}{prefix}{}", random.choose(&["", " DESC"]))
         });
         let parts = parts.collect::<Vec<_>>().join(", ");
@@ -216,9 +232,21 @@ fn value(random: &mut Random, column: &str) -> String {
         "ff" => format!("{}00000000000.{:03}", random.below(9) as i64 - 4, random.below(5)),
         "gg" => format!("'{}{}'", random.choose(&["k", "K", "ķ"]), random.below(20)),
         "hh" => format!("'{}{}'", random.choose(&["ä", "ae", "Ä", "a"]), random.below(9)),
+        "xa" | "xb" | "xc" | "xd" => long(random),
         "u" => (random.below(ROWS) * 3 + random.below(3)).to_string(),
         _ => random.below(2_000).to_string(),
     }
+}
+
+/// A text whose prefixes of several lengths are those of others. Some differ in characters that are equal to others, or
+/// to several, in a collation.
+fn long(random: &mut Random) -> String {
+    let host = random.choose(&["", "Ab ", "https://example.com/", "HTTPS://EXAMPLE.COM/"]);
+    let path = random.choose(&["", "stra\u{df}e/", "strasse/", "STRASSE/", "e\u{301}/", "\u{e9}/"]);
+    let space = random.choose(&["", "", "  "]);
+    let rest =
+        random.choose(&["", "/a/very/long/path/that/no/prefix/of/forty/characters/contains"]);
+    format!("'{host}{path}{}{rest}{space}'", random.below(12))
 }
 
 fn column(random: &mut Random) -> &'static str {
@@ -274,7 +302,7 @@ pub fn statements_of(shape: &str) -> usize {
 pub fn filled(shape: &str, random: &mut Random) -> String {
     let mut pieces = shape.split(LITERAL);
     let mut statement = pieces.next().unwrap_or_default().to_owned();
-    let mut id = 0;
+    let (mut id, mut from) = (0, 0);
     while let (Some(of), Some(behind)) = (pieces.next(), pieces.next()) {
         statement += &match of {
             "id" => {
@@ -287,6 +315,16 @@ pub fn filled(shape: &str, random: &mut Random) -> String {
             "number" => random.below(60).to_string(),
             "text number" => format!("'n{}'", random.below(60)),
             "prefix" => format!("'n{}%'", random.below(12)),
+            "long prefix" => {
+                let patterns = ["https://example.com/s%", "ab %", "stra%1%", "%9", "HTTPS%/1"];
+                format!("'{}'", random.choose(&patterns))
+            }
+            "from" => {
+                from = random.below(270) as i64 - 150;
+                from.to_string()
+            }
+            "near from" => (from + 30).to_string(),
+            "below" => random.below(300).to_string(),
             "word" => word(random),
             column => value(random, column),
         };
@@ -313,12 +351,22 @@ fn comparison(random: &mut Random, of: &str) -> String {
         19..23 => format!("{of}{column} BETWEEN {one} AND {one}"),
         23..25 => format!("{of}{column} IS NULL"),
         25..27 => format!("{of}f LIKE {}", literal("prefix")),
+        27 => {
+            let column = random.choose(&["xb", "xc", "xd"]);
+            format!("{of}{column} LIKE {}", literal("long prefix"))
+        }
         _ => format!("{of}{column} {} {one}", random.choose(&["<", ">=", "<>", "<=>"])),
     }
 }
 
 fn condition(random: &mut Random, of: &str) -> String {
-    match random.below(6) {
+    match random.below(8) {
+        // Both keys find too many to be used alone.
+        6 => {
+            let (from, to, below) = (literal("from"), literal("near from"), literal("below"));
+            format!("{of}a BETWEEN {from} AND {to} AND {of}k < {below}")
+        }
+        7 => format!("{of}k > {} AND {}", literal("k"), comparison(random, of)),
         0..3 => comparison(random, of),
         3 => format!("{} AND {}", comparison(random, of), comparison(random, of)),
         4 => format!("({} OR {})", comparison(random, of), comparison(random, of)),
