@@ -1,10 +1,12 @@
 //! Collections of documents.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
+use parking_lot::Mutex;
 use pyo3::{
+    exceptions::PyKeyError,
     prelude::*,
-    types::{PyIterator, PyList, PyString, PyTuple},
+    types::{PyDict, PyIterator, PyList, PyString, PyTuple, PyType},
 };
 use remora::Version;
 use serde_json::Value as Json;
@@ -14,13 +16,19 @@ use crate::{
     filter::{Field, orders, read},
     json::{from_python, to_python},
     opened::Slot,
+    stored::{Id, Kind, Stored, with, with_id},
 };
 
+/// How many ids or documents are read ahead when they are iterated.
+const PAGE: usize = 256;
+
 /// A collection of JSON documents: dicts by ids.
-#[pyclass(frozen, module = "remora")]
+#[pyclass(frozen, mapping, module = "remora")]
 pub(crate) struct Collection {
     slot: Arc<Slot>,
     name: String,
+    /// Whether the ids are texts of the caller's.
+    is_keyed: bool,
 }
 
 /// Documents that were found: pairs of id and document, and how many there are in all.
@@ -29,27 +37,174 @@ pub(crate) struct Documents {
     /// How many documents satisfy the filter, exactly, whatever the page.
     #[pyo3(get)]
     total: u64,
+    /// What `after` takes for the next page; `None` where the page is empty.
+    #[pyo3(get)]
+    cursor: Option<String>,
+    facets: Vec<remora::PathFacet>,
     pairs: Py<PyList>,
 }
 
+/// The ids or the documents of a collection, in the order of ids. Each page of them is read when it is needed.
+#[pyclass(frozen, module = "remora")]
+pub(crate) struct DocumentsIterator {
+    collection: Py<Collection>,
+    items: Items,
+    place: Mutex<Place>,
+}
+
+/// What an iterator gives.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Items {
+    Ids,
+    Documents,
+    Pairs,
+}
+
+/// Where an iterator is.
+struct Place {
+    last: Option<Id>,
+    ahead: VecDeque<(Id, Json)>,
+    is_at_end: bool,
+}
+
 impl Collection {
-    pub fn new(py: Python<'_>, slot: Arc<Slot>, name: &str) -> PyResult<Self> {
+    pub fn new(py: Python<'_>, slot: Arc<Slot>, name: &str, is_keyed: bool) -> PyResult<Self> {
         let opened = slot.opened()?;
-        py.detach(|| opened.database()?.collection(name).map_err(raised))?;
-        Ok(Self { slot, name: name.to_owned() })
+        py.detach(|| {
+            let database = opened.database()?;
+            match is_keyed {
+                true => database.keyed_collection(name).map(drop).map_err(raised),
+                false => database.collection(name).map(drop).map_err(raised),
+            }
+        })?;
+        Ok(Self { slot, name: name.to_owned(), is_keyed })
     }
 
     /// Runs `work` with the collection, without the interpreter.
     fn lend<T: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(remora::Collection) -> remora::Result<T> + Send,
+        work: impl FnOnce(Stored) -> remora::Result<T> + Send,
     ) -> PyResult<T> {
         let opened = self.slot.opened()?;
         py.detach(|| {
-            let collection = opened.database()?.find_collection(&self.name).map_err(raised)?;
+            let database = opened.database()?;
+            let found = match self.is_keyed {
+                true => database.find_keyed_collection(&self.name).map(|it| it.map(Stored::Keyed)),
+                false => database.find_collection(&self.name).map(|it| it.map(Stored::Numbered)),
+            };
             let gone = || programming(format!("collection {:?} was dropped", self.name));
-            work(collection.ok_or_else(gone)?).map_err(raised)
+            work(found.map_err(raised)?.ok_or_else(gone)?).map_err(raised)
+        })
+    }
+
+    /// The collection of the library.
+    pub fn stored(&self, py: Python<'_>) -> PyResult<Stored> {
+        self.lend(py, Ok)
+    }
+
+    /// The collection of the library, which must give the ids.
+    pub fn numbered(&self, py: Python<'_>) -> PyResult<remora::Collection> {
+        self.lend_numbered(py, Ok)
+    }
+
+    /// Runs `work` with the collection, which must give the ids.
+    fn lend_numbered<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(remora::Collection) -> remora::Result<T> + Send,
+    ) -> PyResult<T> {
+        if self.is_keyed {
+            let message =
+                "the ids of this collection are yours: use insert_as, upsert or c[id] = …";
+            return Err(programming(message));
+        }
+        self.lend(py, |stored| match stored {
+            Stored::Numbered(collection) => work(collection),
+            Stored::Keyed(_) => Err(remora::Error::Closed),
+        })
+    }
+
+    /// An id of this collection.
+    pub fn id(&self, from: &Bound<'_, PyAny>) -> PyResult<Id> {
+        Id::read(from, self.is_keyed)
+    }
+
+    /// The document with an id that may be of any type.
+    fn document(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<Option<Json>> {
+        let Some(id) = Id::find(id, self.is_keyed)? else { return Ok(None) };
+        self.lend(py, |stored| with_id!(&stored, &id, (it, id) => it.get(id)))
+    }
+
+    fn iterate(slf: &Bound<'_, Self>, items: Items) -> DocumentsIterator {
+        let place = Place { last: None, ahead: VecDeque::new(), is_at_end: false };
+        DocumentsIterator { collection: slf.clone().unbind(), items, place: Mutex::new(place) }
+    }
+
+    /// The next ids behind one; their documents are null if only ids are wanted.
+    fn next_page(
+        &self,
+        py: Python<'_>,
+        last: Option<&Id>,
+        items: Items,
+    ) -> PyResult<VecDeque<(Id, Json)>> {
+        self.lend(py, |stored| with!(&stored, it => next_page(it, last, items)))
+    }
+}
+
+fn next_page<K: Kind>(
+    collection: &remora::Collection<K>,
+    last: Option<&Id>,
+    items: Items,
+) -> remora::Result<VecDeque<(Id, Json)>> {
+    let last = last.and_then(K::of_id);
+    let last = last.as_ref().map(remora::DocumentId::given);
+    if items == Items::Ids {
+        let ids = collection.ids(last, PAGE)?;
+        return Ok(ids.into_iter().map(|id| (id.into_id(), Json::Null)).collect());
+    }
+    let page = collection.page(last, PAGE)?;
+    Ok(page.into_iter().map(|found| (found.id.into_id(), found.doc)).collect())
+}
+
+/// What a search asks for.
+struct Search {
+    filter: Option<remora::Filter>,
+    sort: Vec<(String, bool)>,
+    limit: usize,
+    offset: usize,
+    after: Option<String>,
+    fields: Option<Vec<remora::Field>>,
+    facets: Vec<remora::Field>,
+}
+
+/// The result of a search of a collection of either kind.
+struct FoundPage {
+    total: u64,
+    cursor: Option<String>,
+    facets: Vec<remora::PathFacet>,
+    documents: Vec<(Id, Json)>,
+}
+
+impl Search {
+    fn run<K: Kind>(self, collection: &remora::Collection<K>) -> remora::Result<FoundPage> {
+        let mut search = find(collection, self.filter).limit(self.limit).offset(self.offset);
+        for (path, descending) in &self.sort {
+            search = if *descending { search.sort_by_desc(path) } else { search.sort_by(path) };
+        }
+        if let Some(cursor) = &self.after {
+            search = search.after(cursor);
+        }
+        if let Some(fields) = self.fields {
+            search = search.fields(fields);
+        }
+        let found = self.facets.into_iter().fold(search, remora::Find::facet).run()?;
+        let documents = found.documents.into_iter();
+        Ok(FoundPage {
+            total: found.total,
+            cursor: found.cursor,
+            facets: found.facets,
+            documents: documents.map(|document| (document.id.into_id(), document.doc)).collect(),
         })
     }
 }
@@ -65,40 +220,57 @@ impl Collection {
     /// Inserts a document; gives its id.
     fn insert(&self, py: Python<'_>, document: &Bound<'_, PyAny>) -> PyResult<i64> {
         let document = from_python(document)?;
-        self.lend(py, |it| it.insert(&document))
+        self.lend_numbered(py, |it| it.insert(&document))
     }
 
     /// Inserts documents in one step, all or none; gives their ids.
     fn insert_many(&self, py: Python<'_>, documents: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
         let documents = PyIterator::from_object(documents)?.map(|it| from_python(&it?));
         let documents = documents.collect::<PyResult<Vec<Json>>>()?;
-        self.lend(py, |it| it.insert_many(documents))
+        self.lend_numbered(py, |it| it.insert_many(documents))
     }
 
     /// Inserts a document under an id of the caller's, which must not be there.
-    fn insert_as(&self, py: Python<'_>, id: i64, document: &Bound<'_, PyAny>) -> PyResult<()> {
-        let document = from_python(document)?;
-        self.lend(py, |it| it.insert_as(id, &document))
+    fn insert_as(
+        &self,
+        py: Python<'_>,
+        id: &Bound<'_, PyAny>,
+        document: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let (id, document) = (self.id(id)?, from_python(document)?);
+        self.lend(py, |stored| with_id!(&stored, &id, (it, id) => it.insert_as(id, &document)))
     }
 
-    /// The document with this id; `None` if there is none.
-    fn get<'py>(&self, py: Python<'py>, id: i64) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let found = self.lend(py, |it| it.get(id))?;
-        found.map(|document| to_python(py, &document)).transpose()
+    /// The document with this id; `default` if there is none.
+    #[pyo3(signature = (id, default = None))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        id: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let id = self.id(id)?;
+        let found = self.lend(py, |stored| with_id!(&stored, &id, (it, id) => it.get(id)))?;
+        found.map_or(Ok(default), |document| to_python(py, &document).map(Some))
     }
 
     /// The document with this id and the version that `replace_if` takes; `None` if there is none.
     fn get_versioned<'py>(
         &self,
         py: Python<'py>,
-        id: i64,
+        id: &Bound<'py, PyAny>,
     ) -> PyResult<Option<(Bound<'py, PyAny>, u64)>> {
-        let found = self.lend(py, |it| it.get_versioned(id))?;
+        let id = self.id(id)?;
+        let found =
+            self.lend(py, |stored| with_id!(&stored, &id, (it, id) => it.get_versioned(id)))?;
         found.map(|(document, version)| Ok((to_python(py, &document)?, version.0))).transpose()
     }
 
     /// Documents that satisfy a filter, by id unless it is said.
-    #[pyo3(signature = (filter = None, *, sort = None, limit = None, offset = 0))]
+    #[pyo3(signature = (
+        filter = None, *, sort = None, limit = None, offset = 0, after = None, fields = None, facets = None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "named ones of Python's")]
     fn find(
         &self,
         py: Python<'_>,
@@ -106,24 +278,24 @@ impl Collection {
         sort: Option<&Bound<'_, PyAny>>,
         limit: Option<usize>,
         offset: usize,
+        after: Option<String>,
+        fields: Option<&Bound<'_, PyAny>>,
+        facets: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Documents> {
-        let (filter, sort) = (read(filter)?, orders(sort)?);
-        let found = self.lend(py, |it| {
-            let find = find(&it, filter).limit(limit.unwrap_or(usize::MAX)).offset(offset);
-            let find = sort.iter().fold(find, |find, (path, descending)| match descending {
-                true => find.sort_by_desc(path),
-                false => find.sort_by(path),
-            });
-            find.run()
-        })?;
-        Ok(Documents { total: found.total, pairs: pairs(py, &found.documents)?.unbind() })
+        let (filter, sort, limit) = (read(filter)?, orders(sort)?, limit.unwrap_or(usize::MAX));
+        let fields = fields.map(one_or_several).transpose()?;
+        let facets = facets.map(one_or_several).transpose()?.unwrap_or_default();
+        let search = Search { filter, sort, limit, offset, after, fields, facets };
+        let found = self.lend(py, |stored| with!(&stored, it => search.run(it)))?;
+        let pairs = pairs(py, &found.documents)?.unbind();
+        Ok(Documents { total: found.total, cursor: found.cursor, facets: found.facets, pairs })
     }
 
     /// How many documents there are, or satisfy a filter, exactly.
     #[pyo3(signature = (filter = None))]
     fn count(&self, py: Python<'_>, filter: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
         let filter = read(filter)?;
-        self.lend(py, |it| find(&it, filter).count())
+        self.lend(py, |stored| with!(&stored, it => find(it, filter).count()))
     }
 
     /// How a search is answered: the indexes that it uses, and whether they answer alone.
@@ -134,7 +306,7 @@ impl Collection {
         filter: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<(Vec<String>, bool)> {
         let filter = read(filter)?;
-        let plan = self.lend(py, |it| find(&it, filter).explain())?;
+        let plan = self.lend(py, |stored| with!(&stored, it => find(it, filter).explain()))?;
         Ok((plan.indexes, plan.is_exact))
     }
 
@@ -143,62 +315,98 @@ impl Collection {
     fn page<'py>(
         &self,
         py: Python<'py>,
-        after: Option<i64>,
+        after: Option<&Bound<'py, PyAny>>,
         limit: usize,
     ) -> PyResult<Bound<'py, PyList>> {
-        let documents = self.lend(py, |it| it.page(after, limit))?;
+        let after = after.map(|after| self.id(after)).transpose()?;
+        let documents =
+            self.lend(py, |stored| with!(&stored, it => page(it, after.as_ref(), limit)))?;
         pairs(py, &documents)
     }
 
     /// Replaces a document that is there.
-    fn replace(&self, py: Python<'_>, id: i64, document: &Bound<'_, PyAny>) -> PyResult<()> {
-        let document = from_python(document)?;
-        self.lend(py, |it| it.replace(id, &document))
+    fn replace(
+        &self,
+        py: Python<'_>,
+        id: &Bound<'_, PyAny>,
+        document: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let (id, document) = (self.id(id)?, from_python(document)?);
+        self.lend(py, |stored| with_id!(&stored, &id, (it, id) => it.replace(id, &document)))
     }
 
     /// Replaces a document that is still what it was; gives its version now.
     fn replace_if(
         &self,
         py: Python<'_>,
-        id: i64,
+        id: &Bound<'_, PyAny>,
         version: u64,
         document: &Bound<'_, PyAny>,
     ) -> PyResult<u64> {
-        let document = from_python(document)?;
-        self.lend(py, |it| Ok(it.replace_if(id, Version(version), &document)?.0))
+        let (id, document) = (self.id(id)?, from_python(document)?);
+        self.lend(py, |stored| {
+            with_id!(&stored, &id, (it, id) => Ok(it.replace_if(id, Version(version), &document)?.0))
+        })
     }
 
     /// Writes a document whether there is one with the id or not.
-    fn upsert(&self, py: Python<'_>, id: i64, document: &Bound<'_, PyAny>) -> PyResult<()> {
-        let document = from_python(document)?;
-        self.lend(py, |it| it.upsert(id, &document))
+    fn upsert(
+        &self,
+        py: Python<'_>,
+        id: &Bound<'_, PyAny>,
+        document: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let (id, document) = (self.id(id)?, from_python(document)?);
+        self.lend(py, |stored| with_id!(&stored, &id, (it, id) => it.upsert(id, &document)))
     }
 
     /// Applies a JSON Patch (RFC 6902); gives the document as it is then.
     fn patch<'py>(
         &self,
         py: Python<'py>,
-        id: i64,
+        id: &Bound<'py, PyAny>,
         patch: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let patch = from_python(patch)?;
-        to_python(py, &self.lend(py, |it| it.patch(id, &patch))?)
+        let (id, patch) = (self.id(id)?, from_python(patch)?);
+        let patched =
+            self.lend(py, |stored| with_id!(&stored, &id, (it, id) => it.patch(id, &patch)))?;
+        to_python(py, &patched)
     }
 
     /// Applies a JSON Merge Patch (RFC 7396); gives the document as it is then.
     fn merge_patch<'py>(
         &self,
         py: Python<'py>,
-        id: i64,
+        id: &Bound<'py, PyAny>,
         patch: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let patch = from_python(patch)?;
-        to_python(py, &self.lend(py, |it| it.merge_patch(id, &patch))?)
+        let (id, patch) = (self.id(id)?, from_python(patch)?);
+        let patched =
+            self.lend(py, |stored| with_id!(&stored, &id, (it, id) => it.merge_patch(id, &patch)))?;
+        to_python(py, &patched)
     }
 
     /// Deletes a document; says whether there was one.
-    fn delete(&self, py: Python<'_>, id: i64) -> PyResult<bool> {
-        self.lend(py, |it| it.delete(id))
+    fn delete(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let id = self.id(id)?;
+        self.lend(py, |stored| with_id!(&stored, &id, (it, id) => it.delete(id)))
+    }
+
+    /// Deletes the documents that satisfy a filter; says how many.
+    fn delete_where(&self, py: Python<'_>, filter: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let filter = required(filter)?;
+        self.lend(py, |stored| with!(&stored, it => it.delete_where(filter)))
+    }
+
+    /// Applies a JSON Merge Patch to the documents that satisfy a filter; says to how many.
+    fn merge_patch_where(
+        &self,
+        py: Python<'_>,
+        filter: &Bound<'_, PyAny>,
+        patch: &Bound<'_, PyAny>,
+    ) -> PyResult<u64> {
+        let (filter, patch) = (required(filter)?, from_python(patch)?);
+        self.lend(py, |stored| with!(&stored, it => it.merge_patch_where(filter, &patch)))
     }
 
     /// Indexes what a path leads to, or several together; says whether it was not indexed before.
@@ -210,7 +418,7 @@ impl Collection {
         path: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<bool> {
         let paths = fields_of(paths, path)?;
-        self.lend(py, |it| it.index(paths))
+        self.lend(py, |stored| with!(&stored, it => it.index(paths)))
     }
 
     /// Indexes what a path leads to, or several together, and lets no two documents have the same value there, or the
@@ -223,7 +431,7 @@ impl Collection {
         path: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<bool> {
         let paths = fields_of(paths, path)?;
-        self.lend(py, |it| it.index_unique(paths))
+        self.lend(py, |stored| with!(&stored, it => it.index_unique(paths)))
     }
 
     /// Drops the index of a path, or of several together; says whether there was one.
@@ -235,32 +443,93 @@ impl Collection {
         path: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<bool> {
         let paths = fields_of(paths, path)?;
-        self.lend(py, |it| it.drop_index(paths))
+        self.lend(py, |stored| with!(&stored, it => it.drop_index(paths)))
     }
 
     /// Indexes what stands in the texts that paths lead to, for `MATCHES`; says whether they were not indexed before.
     #[pyo3(signature = (*paths))]
     fn index_text(&self, py: Python<'_>, paths: &Bound<'_, PyTuple>) -> PyResult<bool> {
         let paths = fields_of(paths, None)?;
-        self.lend(py, |it| it.index_text(paths))
+        self.lend(py, |stored| with!(&stored, it => it.index_text(paths)))
     }
 
     /// Drops the index of the texts of paths; says whether there was one.
     #[pyo3(signature = (*paths))]
     fn drop_index_text(&self, py: Python<'_>, paths: &Bound<'_, PyTuple>) -> PyResult<bool> {
         let paths = fields_of(paths, None)?;
-        self.lend(py, |it| it.drop_index_text(paths))
+        self.lend(py, |stored| with!(&stored, it => it.drop_index_text(paths)))
     }
 
     /// The indexed paths, and whether searches use each by now.
     fn indexes(&self, py: Python<'_>) -> PyResult<Vec<(String, bool)>> {
-        let indexes = self.lend(py, |it| it.indexes())?;
+        let indexes = self.lend(py, |stored| with!(&stored, it => it.indexes()))?;
         Ok(indexes.iter().map(|index| (index.to_string(), index.is_ready)).collect())
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        let count = self.lend(py, |it| it.len())?;
+        let count = self.lend(py, |stored| with!(&stored, it => it.len()))?;
         Ok(usize::try_from(count)?)
+    }
+
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        id: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match self.document(py, id)? {
+            Some(document) => to_python(py, &document),
+            None => Err(PyKeyError::new_err(id.clone().unbind())),
+        }
+    }
+
+    fn __setitem__(
+        &self,
+        py: Python<'_>,
+        id: &Bound<'_, PyAny>,
+        document: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        self.upsert(py, id, document)
+    }
+
+    fn __delitem__(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<()> {
+        let found = Id::find(id, self.is_keyed)?;
+        let is_deleted = match &found {
+            Some(found) => {
+                self.lend(py, |stored| with_id!(&stored, found, (it, id) => it.delete(id)))?
+            }
+            None => false,
+        };
+        if is_deleted { Ok(()) } else { Err(PyKeyError::new_err(id.clone().unbind())) }
+    }
+
+    fn __contains__(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Some(id) = Id::find(id, self.is_keyed)? else { return Ok(false) };
+        self.lend(py, |stored| with_id!(&stored, &id, (it, id) => Ok(it.get_json(id)?.is_some())))
+    }
+
+    fn __iter__(slf: &Bound<'_, Self>) -> DocumentsIterator {
+        Self::iterate(slf, Items::Ids)
+    }
+
+    /// `Collection[int]` of annotations.
+    #[classmethod]
+    fn __class_getitem__(class: &Bound<'_, PyType>, _ids: &Bound<'_, PyAny>) -> Py<PyType> {
+        class.clone().unbind()
+    }
+
+    /// The ids in their order, read as they are needed.
+    fn keys(slf: &Bound<'_, Self>) -> DocumentsIterator {
+        Self::iterate(slf, Items::Ids)
+    }
+
+    /// The documents in the order of their ids, read as they are needed.
+    fn values(slf: &Bound<'_, Self>) -> DocumentsIterator {
+        Self::iterate(slf, Items::Documents)
+    }
+
+    /// Pairs of id and document in the order of ids, read as they are needed.
+    fn items(slf: &Bound<'_, Self>) -> DocumentsIterator {
+        Self::iterate(slf, Items::Pairs)
     }
 
     fn __repr__(&self) -> String {
@@ -269,7 +538,60 @@ impl Collection {
 }
 
 #[pymethods]
+impl DocumentsIterator {
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let next = self.next(py)?;
+        let Some((id, document)) = next else { return Ok(None) };
+        Ok(Some(match self.items {
+            Items::Ids => id.to_python(py)?,
+            Items::Documents => to_python(py, &document)?,
+            Items::Pairs => {
+                (id.to_python(py)?, to_python(py, &document)?).into_pyobject(py)?.into_any()
+            }
+        }))
+    }
+}
+
+impl DocumentsIterator {
+    fn next(&self, py: Python<'_>) -> PyResult<Option<(Id, Json)>> {
+        let last = {
+            // Held for no longer than a look: another thread may want the interpreter meanwhile.
+            let mut place = self.place.lock();
+            match place.ahead.pop_front() {
+                Some(next) => return Ok(Some(next)),
+                None if place.is_at_end => return Ok(None),
+                None => place.last.clone(),
+            }
+        };
+        let mut page = self.collection.get().next_page(py, last.as_ref(), self.items)?;
+        let mut place = self.place.lock();
+        place.last = page.back().map(|(id, _)| id.clone()).or(last);
+        place.is_at_end = page.len() < PAGE;
+        let next = page.pop_front();
+        place.ahead = page;
+        Ok(next)
+    }
+}
+
+#[pymethods]
 impl Documents {
+    /// The most frequent values at each facet's path, with how many documents have them.
+    #[getter]
+    fn facets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let facets = PyDict::new(py);
+        for facet in &self.facets {
+            let values =
+                facet.values.iter().map(|(value, count)| Ok((to_python(py, value)?, count)));
+            let values = PyList::new(py, values.collect::<PyResult<Vec<_>>>()?)?;
+            facets.set_item(facet.path.to_string(), values)?;
+        }
+        Ok(facets)
+    }
+
     /// The ids alone.
     #[getter]
     fn ids<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
@@ -280,6 +602,12 @@ impl Documents {
     #[getter]
     fn documents<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         self.pairs.bind(py).iter().map(|pair| pair.get_item(1)).collect()
+    }
+
+    /// `Documents[int]` of annotations.
+    #[classmethod]
+    fn __class_getitem__(class: &Bound<'_, PyType>, _ids: &Bound<'_, PyAny>) -> Py<PyType> {
+        class.clone().unbind()
     }
 
     fn __len__(&self, py: Python<'_>) -> usize {
@@ -299,16 +627,34 @@ impl Documents {
     }
 }
 
-fn find(collection: &remora::Collection, filter: Option<remora::Filter>) -> remora::Find {
+fn find<K: Kind>(
+    collection: &remora::Collection<K>,
+    filter: Option<remora::Filter>,
+) -> remora::Find<K> {
     match filter {
         Some(filter) => collection.find(filter),
         None => collection.all(),
     }
 }
 
-fn pairs<'py>(py: Python<'py>, documents: &[remora::Document]) -> PyResult<Bound<'py, PyList>> {
-    let pairs = documents.iter().map(|found| Ok((found.id, to_python(py, &found.doc)?)));
+fn page<K: Kind>(
+    collection: &remora::Collection<K>,
+    after: Option<&Id>,
+    limit: usize,
+) -> remora::Result<Vec<(Id, Json)>> {
+    let after = after.and_then(K::of_id);
+    let page = collection.page(after.as_ref().map(remora::DocumentId::given), limit)?;
+    Ok(page.into_iter().map(|found| (found.id.into_id(), found.doc)).collect())
+}
+
+fn pairs<'py>(py: Python<'py>, documents: &[(Id, Json)]) -> PyResult<Bound<'py, PyList>> {
+    let pairs = documents.iter().map(|(id, doc)| Ok((id.to_python(py)?, to_python(py, doc)?)));
     PyList::new(py, pairs.collect::<PyResult<Vec<_>>>()?)
+}
+
+/// A filter that must be given.
+pub(crate) fn required(from: &Bound<'_, PyAny>) -> PyResult<remora::Filter> {
+    read(Some(from))?.ok_or_else(|| programming("a filter must be given"))
 }
 
 /// Paths: one after the other, in one list or tuple, or as `path=`.

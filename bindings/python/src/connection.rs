@@ -16,6 +16,7 @@ use remora::{Canceller, Durability, Options, Outcome, Value};
 
 use crate::{
     answer::Answer,
+    batch::Batch,
     collection::Collection,
     errors::{closed, programming, raised},
     opened::{Slot, open},
@@ -190,7 +191,17 @@ impl Connection {
 
     /// The collection of this name, which is made if there is none.
     fn collection(&self, py: Python<'_>, name: &str) -> PyResult<Collection> {
-        Collection::new(py, Arc::clone(&self.slot), name)
+        Collection::new(py, Arc::clone(&self.slot), name, false)
+    }
+
+    /// The collection of this name with texts as ids, which is made if there is none.
+    fn keyed_collection(&self, py: Python<'_>, name: &str) -> PyResult<Collection> {
+        Collection::new(py, Arc::clone(&self.slot), name, true)
+    }
+
+    /// A batch of changes.
+    fn batch(&self) -> PyResult<Batch> {
+        Batch::new(Arc::clone(&self.slot))
     }
 
     /// The names of tables and collections.
@@ -199,7 +210,13 @@ impl Connection {
         py.detach(|| Ok(opened.database()?.tables()))
     }
 
-    /// The names of collections.
+    /// The names of collections with texts as ids.
+    fn keyed_collections(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let opened = self.slot.opened()?;
+        py.detach(|| Ok(opened.database()?.keyed_collections()))
+    }
+
+    /// The names of collections with numbers as ids.
     fn collections(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let opened = self.slot.opened()?;
         py.detach(|| Ok(opened.database()?.collections()))

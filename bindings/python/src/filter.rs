@@ -76,6 +76,17 @@ impl Field {
         Filter { filter: self.field.clone().begins_with(text) }
     }
 
+    /// One and the same element of the array there satisfies a filter, whose paths begin at the element.
+    fn has(&self, element: &Bound<'_, PyAny>) -> PyResult<Filter> {
+        let element = read(Some(element))?.ok_or_else(|| programming("has() needs a filter"))?;
+        Ok(Filter { filter: self.field.clone().has(element) })
+    }
+
+    /// One of the texts there has this text in it, whatever the case of its letters.
+    fn matches(&self, text: &str) -> Filter {
+        Filter { filter: self.field.clone().matches(text) }
+    }
+
     /// It is there.
     fn exists(&self) -> Filter {
         Filter { filter: self.field.clone().exists() }

@@ -2,13 +2,15 @@
 //!
 //! From the bottom: `errors` (Python's exceptions), `process` (what a forked child must not touch), `json`,
 //! `from_python` and `to_python` (values), `parameters` (values by name), `filter`; `arrow` and `answer` (rows);
-//! `opened` (databases that are open in this process), `signals` (Ctrl+C); `table`, `collection`, `connection`.
+//! `opened` (databases that are open in this process), `signals` (Ctrl+C); `table`, `stored` (collections by the type of
+//! their ids), `collection`, `batch`, `connection`.
 //!
 //! The interpreter is let go of (`Python::detach`) before anything of the engine is called, so that other threads run
 //! meanwhile, and locks are taken only after that.
 
 mod answer;
 mod arrow;
+mod batch;
 mod collection;
 mod connection;
 mod errors;
@@ -19,6 +21,7 @@ mod opened;
 mod parameters;
 mod process;
 mod signals;
+mod stored;
 mod table;
 mod to_python;
 
@@ -28,7 +31,8 @@ mod _remora {
     #[pymodule_export]
     use crate::{
         answer::Answer,
-        collection::{Collection, Documents},
+        batch::Batch,
+        collection::{Collection, Documents, DocumentsIterator},
         connection::Connection,
         filter::{Field, Filter, field, path},
         table::{Found, Table},

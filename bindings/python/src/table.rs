@@ -43,6 +43,11 @@ impl Table {
         Ok(Self { slot, name: name.to_owned() })
     }
 
+    /// The table of the library.
+    pub fn stored(&self, py: Python<'_>) -> PyResult<remora::Table> {
+        self.lend(py, |_, table| Ok(table))
+    }
+
     /// Runs `work` with the table, without the interpreter.
     fn lend<T: Send>(
         &self,
@@ -169,29 +174,45 @@ impl Table {
     fn write(&self, py: Python<'_>, rows: &Bound<'_, PyAny>, replaces: bool) -> PyResult<u64> {
         let is_of_sql = self.lend(py, |_, table| table.is_of_sql())?;
         let lists = if is_of_sql { Lists::Vectors } else { Lists::Json };
-        // One row is not a list of its columns.
-        let rows = match rows.cast::<PyDict>() {
-            Ok(only) => vec![row(only, lists)?],
-            Err(_) => PyIterator::from_object(rows)?
-                .map(|it| row(&it?, lists))
-                .collect::<PyResult<Vec<_>>>()?,
-        };
+        let rows = rows_of(rows, lists)?;
         if is_of_sql {
             let verb = if replaces { "REPLACE" } else { "INSERT" };
             let count = rows.len() as u64;
             self.lend(py, |database, _| by_statements(database, verb, &self.name, rows))?;
             return Ok(count);
         }
-        let object = |row: Vec<(String, Value)>| {
-            let field = |(name, value): (String, Value)| Ok((name, as_json(&value)?));
-            row.into_iter().map(field).collect::<PyResult<Map<String, Json>>>().map(Json::Object)
-        };
-        let rows = rows.into_iter().map(object).collect::<PyResult<Vec<_>>>()?;
+        let rows = objects(rows)?;
         self.lend(py, |_, table| match replaces {
             true => table.upsert_many(rows),
             false => table.insert_many(rows),
         })
     }
+}
+
+/// Rows: one, or several.
+fn rows_of(from: &Bound<'_, PyAny>, lists: Lists) -> PyResult<Vec<Vec<(String, Value)>>> {
+    // One row is not a list of its columns.
+    match from.cast::<PyDict>() {
+        Ok(only) => Ok(vec![row(only, lists)?]),
+        Err(_) => PyIterator::from_object(from)?.map(|it| row(&it?, lists)).collect(),
+    }
+}
+
+/// Rows as the library reads them.
+fn objects(rows: Vec<Vec<(String, Value)>>) -> PyResult<Vec<Json>> {
+    let object = |row: Vec<(String, Value)>| {
+        let field = |(name, value): (String, Value)| Ok((name, as_json(&value)?));
+        row.into_iter().map(field).collect::<PyResult<Map<String, Json>>>().map(Json::Object)
+    };
+    rows.into_iter().map(object).collect()
+}
+
+/// Rows of a table that SQL did not make.
+///
+/// # Errors
+/// Those of [`row`].
+pub(crate) fn documents_of(from: &Bound<'_, PyAny>) -> PyResult<Vec<Json>> {
+    objects(rows_of(from, Lists::Json)?)
 }
 
 fn begin(

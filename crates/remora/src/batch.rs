@@ -59,7 +59,8 @@ impl Batch {
         Self { handle, steps: Vec::new(), tables: BTreeSet::new(), positions: Vec::new() }
     }
 
-    /// Inserts a row. No row with its key may exist.
+    /// Inserts a row. No row with its key may exist. Cost: encodes the row; nothing is written before
+    /// [`Batch::commit`].
     ///
     /// # Errors
     /// [`Error::Request`] if a field is not a column or does not fit it, or if the table belongs to
@@ -71,7 +72,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Inserts a row, or replaces the row with its key.
+    /// Inserts a row, or replaces the row with its key. Cost: that of [`Batch::insert`].
     ///
     /// # Errors
     /// Those of [`Batch::insert`].
@@ -82,7 +83,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Deletes the row with this key, if there is one.
+    /// Deletes the row with this key, if there is one. Cost: that of [`Batch::insert`].
     ///
     /// # Errors
     /// Those of [`Batch::insert`].
@@ -92,7 +93,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Inserts a document and returns its generated id.
+    /// Inserts a document and returns its generated id. Cost: that of [`Batch::insert`].
     ///
     /// # Errors
     /// [`Error::Request`] if the value is not a valid document, if the collection belongs to
@@ -255,7 +256,8 @@ impl Batch {
         Ok(())
     }
 
-    /// Commits the batch. On return it is durable and visible.
+    /// Commits the batch. On return it is durable and visible. Cost: one sync, however many changes; those that depend
+    /// on a document read it first.
     ///
     /// # Errors
     /// [`Error::Exists`] if an inserted row's key exists, [`Error::NotFound`] if a document that is

@@ -6,8 +6,8 @@ use parking_lot::Mutex;
 use remora_engine::{Database as Engine, Definition, Error as EngineError};
 
 use crate::{
-    Batch, Collection, Durability, Error, Options, Result, Table, TableBuilder, WatchBuilder,
-    Watcher, directory::TemporaryDirectory, handle::Handle, ids::Ids,
+    Batch, Collection, Durability, Error, Options, Result, Snapshot, Table, TableBuilder,
+    WatchBuilder, Watcher, directory::TemporaryDirectory, handle::Handle, ids::Ids,
 };
 #[cfg(feature = "sql")]
 use crate::{
@@ -72,7 +72,7 @@ impl Database {
         Self::open_with(path, Options::default())
     }
 
-    /// Opens the database in a directory with these settings.
+    /// Opens the database in a directory with these settings. Cost: that of [`Database::open`].
     ///
     /// # Errors
     /// Those of [`Database::open`].
@@ -82,7 +82,7 @@ impl Database {
 
     /// A temporary database, which is deleted with its last clone. It is in a directory for
     /// temporary files and is written without syncs, so it stays in memory as long as the operating
-    /// system's page cache has room for it.
+    /// system's page cache has room for it. Cost: milliseconds.
     ///
     /// # Errors
     /// [`Error::Io`] or [`Error::Full`] if there is no room for it.
@@ -154,7 +154,7 @@ impl Database {
         Ok(self.handle.engine.close()?)
     }
 
-    /// Creates a table, or returns the existing one if it has the same definition.
+    /// Creates a table, or returns the existing one if it has the same definition. Cost: a sync.
     ///
     /// # Errors
     /// [`Error::Request`] if the definition is invalid, [`Error::Exists`] if a table of this name
@@ -174,7 +174,7 @@ impl Database {
     }
 
     /// An existing table. Tables that SQL created can be read: their names are qualified by their
-    /// database, except those in `remora`, the default database of statements.
+    /// database, except those in `remora`, the default database of statements. Cost: a look-up in memory.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no table of this name.
@@ -192,7 +192,7 @@ impl Database {
         self.handle.engine.tables()
     }
 
-    /// Drops a table or a collection with all its rows.
+    /// Drops a table or a collection with all its rows. Cost: a sync.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none of this name, [`Error::Request`] if SQL created it:
@@ -202,7 +202,8 @@ impl Database {
         Ok(self.handle.engine.drop_table(name)?)
     }
 
-    /// The collection of this name. It is created if it does not exist.
+    /// The collection of this name. It is created if it does not exist. Cost: a look-up in memory, or a sync if it is
+    /// created.
     ///
     /// # Errors
     /// [`Error::Exists`] if a table has this name, [`Error::Request`] if the name is invalid;
@@ -211,7 +212,7 @@ impl Database {
         Collection::open(Arc::clone(&self.handle), name)
     }
 
-    /// The collection of this name; `None` if it does not exist.
+    /// The collection of this name; `None` if it does not exist. Cost: a look-up in memory.
     ///
     /// # Errors
     /// [`Error::Closed`] if the database was closed.
@@ -219,7 +220,7 @@ impl Database {
         Collection::find_named(&self.handle, name)
     }
 
-    /// Creates a collection.
+    /// Creates a collection. Cost: a sync.
     ///
     /// ```
     /// let db = remora::Database::in_memory()?;
@@ -240,7 +241,7 @@ impl Database {
 
     /// The collection of this name with text ids that the caller gives. It is created if it does
     /// not exist. A collection has either text ids or number ids, and only the matching method
-    /// opens it.
+    /// opens it. Cost: that of [`Database::collection`].
     ///
     /// ```
     /// use serde_json::json;
@@ -260,7 +261,7 @@ impl Database {
         Collection::open(Arc::clone(&self.handle), name)
     }
 
-    /// The collection of this name with text ids; `None` if it does not exist.
+    /// The collection of this name with text ids; `None` if it does not exist. Cost: a look-up in memory.
     ///
     /// # Errors
     /// Those of [`Database::find_collection`].
@@ -268,7 +269,7 @@ impl Database {
         Collection::find_named(&self.handle, name)
     }
 
-    /// Creates a collection with text ids.
+    /// Creates a collection with text ids. Cost: a sync.
     ///
     /// # Errors
     /// Those of [`Database::create_collection`].
@@ -288,6 +289,15 @@ impl Database {
         Batch::new(Arc::clone(&self.handle))
     }
 
+    /// All tables and collections as of now, for reads that must see one state: see [`Snapshot`](crate::Snapshot). Cost: some
+    /// microseconds.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] if the database was closed.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        Snapshot::new(Arc::clone(&self.handle))
+    }
+
     /// Starts watching committed changes of all writers: see [`Watch`](crate::Watch).
     pub fn watch(&self) -> WatchBuilder {
         WatchBuilder::new(Arc::clone(&self.handle))
@@ -299,7 +309,7 @@ impl Database {
         watchers.map(Watcher::of_engine).collect()
     }
 
-    /// Removes a watcher: no changes are kept for it any more.
+    /// Removes a watcher: no changes are kept for it any more. Cost: a sync.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none of this name, [`Error::Conflict`] if it is open;
@@ -315,7 +325,7 @@ impl Database {
         names
     }
 
-    /// Renames a collection, with ids of either type.
+    /// Renames a collection, with ids of either type. Cost: a sync; no document is rewritten.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none of this name, [`Error::Exists`] if the new name is in
@@ -345,7 +355,7 @@ impl Database {
     /// Copies tables of a MySQL or MariaDB and follows its binlog, in background threads: see
     /// [`Replica`](crate::Replica). Tables are given as patterns (`articles`, `shop.order*`). If
     /// none is given, all tables of the URL's database are followed, or all of the server if the
-    /// URL names none.
+    /// URL names none. Cost: returns when the source has answered; the copying takes as long as the tables are large.
     ///
     /// # Errors
     /// [`Error::Source`](crate::Error::Source) if the URL, the source's settings or the user's
@@ -363,7 +373,8 @@ impl Database {
 #[cfg(feature = "sql")]
 impl Database {
     /// Runs a statement in a session of its own and returns its effect. [`params!`](crate::params)
-    /// gives a value for each `?`. On return it is committed and durable.
+    /// gives a value for each `?`. On return it is committed and durable. Cost: that of the statement, and one sync if
+    /// it writes.
     ///
     /// # Errors
     /// They correspond to MySQL's errors, whose numbers [`Error::mysql_code`] returns:
@@ -379,7 +390,8 @@ impl Database {
     }
 
     /// Runs a statement in a session of its own and returns its rows, with a value for each `?`.
-    /// All rows are in memory: use `LIMIT`, or [`Database::query_stream`].
+    /// All rows are in memory: use `LIMIT`, or [`Database::query_stream`]. Cost: that of the statement, and memory for
+    /// all its rows.
     ///
     /// # Errors
     /// Those of [`Database::execute`], and [`Error::Request`] if the statement returns no rows.
@@ -388,7 +400,8 @@ impl Database {
     }
 
     /// Runs a statement and returns its rows one by one as they are produced. At any time, only a
-    /// few batches of up to 8,192 rows are in memory.
+    /// few batches of up to 8,192 rows are in memory. Cost: that of the statement; a thread of the database produces
+    /// the rows.
     ///
     /// # Errors
     /// Those of [`Database::query`] that occur before the first row. Later ones are returned in
@@ -399,7 +412,8 @@ impl Database {
 
     /// Runs a statement and returns its rows as Arrow: batches of up to 8,192 rows, or one empty
     /// batch. Integers have 64 bits; decimals have 128 bits, or are texts above 38 digits; dates
-    /// are days, times have microseconds; JSON is text, vectors are bytes.
+    /// are days, times have microseconds; JSON is text, vectors are bytes. Cost: that of [`Database::query`], and a
+    /// copy of the rows.
     ///
     /// # Errors
     /// Those of [`Database::query`], and [`Error::Request`] if Arrow cannot represent a value, such
@@ -412,7 +426,7 @@ impl Database {
         self.query(text, values)?.to_arrow()
     }
 
-    /// Prepares a statement that is run many times.
+    /// Prepares a statement that is run many times. Cost: parses the statement; its plan is kept for all runs.
     ///
     /// # Errors
     /// [`Error::Request`] if it is invalid or cannot be prepared, [`Error::NotFound`] if a table or
@@ -427,7 +441,8 @@ impl Database {
     }
 
     /// Runs `work` in a transaction, which is committed if it returns `Ok` and rolled back if it
-    /// returns an error. The transaction reads the state at its beginning and its own changes.
+    /// returns an error. The transaction reads the state at its beginning and its own changes. Cost: memory for what it
+    /// changes, and one sync at the commit.
     ///
     /// # Errors
     /// The error of `work`; [`Error::Conflict`] if another writer changed one of the changed rows

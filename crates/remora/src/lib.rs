@@ -19,7 +19,8 @@
 //!
 //! Modules import only those before them: `error`, `options`, `value`, `json`, `row`, `filter`;
 //! `directory`, `ids`, `keyed`, `overlaid`, `runtime` and `sessions` (which run statements); `handle`, which all others
-//! share; `table`, `collection`, `sql`, `watch`, `documents`, `batch`, `follow`; `database`.
+//! share; `table`, `collection`, `sql`, `watch`, `documents`, `batch`, `snapshot`,
+//! `follow`; `database`.
 
 #![warn(missing_docs)]
 
@@ -44,6 +45,7 @@ mod row;
 mod runtime;
 #[cfg(feature = "sql")]
 mod sessions;
+mod snapshot;
 #[cfg(feature = "sql")]
 mod sql;
 mod table;
@@ -68,6 +70,7 @@ pub use json::parse_document;
 pub use options::{Durability, Options};
 pub use remora_engine::{Date, DateTime, Decimal, Value};
 pub use row::{Column, Row, Type};
+pub use snapshot::Snapshot;
 #[cfg(feature = "sql")]
 pub use sql::{Answer, Canceller, Connection, Outcome, Prepared, RowStream, Rows};
 pub use table::{Facet, Found, FoundRow, Search, Table, TableBuilder};

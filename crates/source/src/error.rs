@@ -36,6 +36,14 @@ pub enum Error {
     /// The engine refused an operation.
     #[error(transparent)]
     Engine(#[from] remora_engine::Error),
+    /// A sink refused one row of a batch, of which nothing was applied.
+    #[error("row {} of the batch: {message}", place + 1)]
+    Row {
+        /// Its place in the batch.
+        place: usize,
+        /// Why.
+        message: String,
+    },
     /// A sink other than a database refused the rows.
     #[error("{0}")]
     Sink(String),

@@ -23,7 +23,7 @@ from ._errors import (
     ProgrammingError,
     Warning,
 )
-from ._remora import Collection, Documents, Field, Filter, Found, Table, field, path
+from ._remora import Batch, Collection, Documents, Field, Filter, Found, Table, field, path
 from ._types import (
     BINARY,
     DATETIME,
@@ -50,7 +50,7 @@ paramstyle = "qmark"
 __version__ = "0.1.0"
 
 __all__ = [
-    "BINARY", "Binary", "Collection", "ConflictError", "Connection", "Cursor", "DATETIME", "DataError",
+    "BINARY", "Batch", "Binary", "Collection", "ConflictError", "Connection", "Cursor", "DATETIME", "DataError",
     "DatabaseError", "Date", "DateFromTicks", "Documents", "Error", "Field", "Filter", "Found", "IntegrityError",
     "InterfaceError", "InternalError", "Json", "NUMBER", "NotSupportedError", "OperationalError",
     "ProgrammingError", "ROWID", "STRING", "Table", "Time", "TimeFromTicks", "Timestamp", "TimestampFromTicks",

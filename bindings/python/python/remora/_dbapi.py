@@ -11,8 +11,9 @@ from typing import Any, Iterable, Iterator, List, Mapping, NoReturn, Optional, S
 
 from . import _errors
 from ._errors import InterfaceError, NotSupportedError, ProgrammingError
-from ._remora import Answer, Collection, Found, Table
+from ._remora import Answer, Batch, Collection, Found, Table
 from ._remora import Connection as Session
+from ._server import ServerAnswer, ServerSession, is_server
 from ._types import Description
 
 Parameters = Union[Sequence[Any], Mapping[str, Any]]
@@ -30,7 +31,8 @@ def connect(
     max_query_memory_bytes: Optional[int] = None,
     row_cache_bytes: Optional[int] = None,
 ) -> Connection:
-    """Opens a database in this process: a directory, which is made if it is not there, or ``":memory:"``.
+    """Opens a database in this process: a directory, which is made if it is not there, or ``":memory:"``. Or connects to
+    a running server, Remora's or a MySQL: ``"mysql://USER:PASSWORD@HOST:PORT/DATABASE"``, which needs PyMySQL.
 
     All connections of a process to one directory share it; another process cannot open it meanwhile. Without
     ``autocommit`` a transaction is open from the first statement on, as PEP 249 has it. ``durability`` is how soon a
@@ -40,11 +42,16 @@ def connect(
     place = os.fspath(database)
     if not isinstance(place, str):
         raise ProgrammingError("a path is a str or an os.PathLike of one")
+    if is_server(place):
+        if durability != "always" or max_query_memory_bytes is not None or row_cache_bytes is not None:
+            raise ProgrammingError("durability and limits are settings of the server that the URL names")
+        connection = Connection(ServerSession(place, autocommit))
+        _open.add(connection)
+        return connection
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", place):
         scheme = place.split(":", 1)[0]
         raise NotSupportedError(
-            f"remora.connect opens a directory in this process, and no {scheme}:// server: a server of Remora speaks "
-            "MySQL's protocol, so connect to it with PyMySQL, mysql-connector-python or another driver of MySQL"
+            f"remora.connect opens a directory, or a server by mysql://USER:PASSWORD@HOST:PORT/DATABASE, and no {scheme}://"
         )
     if durability == "always":
         sync_s: Optional[float] = 0.0
@@ -85,7 +92,7 @@ class Connection:
     ProgrammingError = _errors.ProgrammingError
     NotSupportedError = _errors.NotSupportedError
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Union[Session, ServerSession]) -> None:
         self._session = session
 
     def cursor(self) -> Cursor:
@@ -143,17 +150,30 @@ class Connection:
         """Searches a table: see :meth:`Table.search`."""
         return self._session.table(table).search(text, filter, **options)
 
-    def collection(self, name: str) -> Collection:
+    def collection(self, name: str) -> Collection[int]:
         """The collection of documents of this name, which is made if there is none."""
         return self._session.collection(name)
+
+    def keyed_collection(self, name: str) -> Collection[str]:
+        """The collection of this name whose ids are texts of yours, which is made if there is none."""
+        return self._session.keyed_collection(name)
+
+    def batch(self) -> Batch:
+        """A batch: changes of several tables and collections, which ``commit`` or the end of a ``with`` block does in one
+        durable step, all or none. It is not part of the connection's transaction."""
+        return self._session.batch()
 
     def tables(self) -> List[str]:
         """The names of all tables and collections."""
         return self._session.tables()
 
     def collections(self) -> List[str]:
-        """The names of all collections."""
+        """The names of the collections with numbers as ids."""
         return self._session.collections()
+
+    def keyed_collections(self) -> List[str]:
+        """The names of the collections with texts as ids."""
+        return self._session.keyed_collections()
 
     def drop(self, name: str) -> None:
         """Drops a collection, or a table that SQL did not make."""
@@ -185,7 +205,7 @@ class Cursor:
         self.connection = connection
         #: How many rows ``fetchmany`` fetches unless it is said.
         self.arraysize = 1
-        self._answer: Optional[Answer] = None
+        self._answer: Union[Answer, ServerAnswer, None] = None
         self._changed = -1
         self._last_id = 0
         self._closed = False
@@ -288,7 +308,7 @@ class Cursor:
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         self.close()
 
-    def _rows(self) -> Answer:
+    def _rows(self) -> Union[Answer, ServerAnswer]:
         answer = self._answer
         if answer is None or not answer.has_rows:
             self._refuse()

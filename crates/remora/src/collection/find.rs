@@ -245,7 +245,7 @@ impl<K: DocumentId> Find<K> {
         })
     }
 
-    /// Executes the search and deserializes the documents.
+    /// Executes the search and deserializes the documents. Cost: that of [`Find::run`].
     ///
     /// # Errors
     /// Those of [`Find::run`], and [`Error::Request`] if a document cannot be deserialized as `T`.
@@ -364,7 +364,7 @@ impl<K: DocumentId> Find<K> {
         Ok(())
     }
 
-    /// How the search would be executed now.
+    /// How the search would be executed now. Cost: microseconds; reads no document.
     ///
     /// # Errors
     /// Those of [`Find::run`].

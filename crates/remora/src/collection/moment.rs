@@ -10,8 +10,11 @@ use remora_engine::{
     Deadline, Ending, Error as EngineError, Interrupt, InterruptCheck, KeyValues, Reader,
     ScanRequest, Value,
 };
+use serde_json::Value as Json;
 
-use super::{BATCH_ROWS, DOC_PLACE, DocumentId, PathIndex, indexes::paths_of, other_row};
+use super::{
+    BATCH_ROWS, DOC_PLACE, DocumentId, PathIndex, indexes::paths_of, other_row, parse, text_of,
+};
 use crate::Result;
 
 /// A collection as of one moment: several reads see the same state, whatever is written in the
@@ -38,7 +41,7 @@ pub struct Moment<K: DocumentId = i64> {
 }
 
 impl<K: DocumentId> Moment<K> {
-    pub(super) fn of(reader: Reader, collection: &Arc<str>) -> Self {
+    pub(crate) fn of(reader: Reader, collection: &Arc<str>) -> Self {
         Self { reader, collection: Arc::clone(collection), ids: PhantomData }
     }
 
@@ -103,6 +106,15 @@ impl<K: DocumentId> Moment<K> {
         *self.collection == *collection
     }
 
+    /// The document with this id; `None` if there was none. Cost: a read of the row store, and parsing.
+    ///
+    /// # Errors
+    /// Those of [`crate::Collection::get`].
+    pub fn get(&self, id: K::Given<'_>) -> Result<Option<Json>> {
+        let row = self.reader.get(&self.collection, &[K::sought(id)])?;
+        row.map(|row| parse(id, text_of(&row)?)).transpose()
+    }
+
     /// The number of documents. Cost: reads no document.
     ///
     /// # Errors
@@ -111,7 +123,7 @@ impl<K: DocumentId> Moment<K> {
         Ok(self.reader.row_count(&self.collection)?)
     }
 
-    /// Whether the collection was empty.
+    /// Whether the collection was empty. Cost: reads no document.
     ///
     /// # Errors
     /// Those of [`crate::Collection::len`].
@@ -157,7 +169,7 @@ impl<K: DocumentId> Moment<K> {
         Ok(ids)
     }
 
-    /// Those of the ids that have documents, without duplicates, sorted.
+    /// Those of the ids that have documents, without duplicates, sorted. Cost: a look-up of each id; reads no document.
     ///
     /// # Errors
     /// Those of [`crate::Collection::get`].
@@ -173,7 +185,8 @@ impl<K: DocumentId> Moment<K> {
     }
 
     /// Calls `visit` with the text of each document and the position of its id in `ids`, in any
-    /// order. Ids without documents are skipped. The first error of `visit` ends it.
+    /// order. Ids without documents are skipped. The first error of `visit` ends it. Cost: a read of the row store for
+    /// each document, without parsing.
     ///
     /// # Errors
     /// Those of [`crate::Collection::get`], and the error of `visit`.

@@ -61,7 +61,8 @@ impl Connection {
         &self.handle
     }
 
-    /// Runs a statement and returns its effect.
+    /// Runs a statement and returns its effect. Cost: that of the statement, and one sync if it writes outside a
+    /// transaction.
     ///
     /// # Errors
     /// Those of [`Database::execute`](crate::Database::execute). Within a transaction, the
@@ -70,7 +71,7 @@ impl Connection {
         Ok(self.run(text, values)?.outcome)
     }
 
-    /// Runs a statement and returns its rows.
+    /// Runs a statement and returns its rows. Cost: that of the statement, and memory for all its rows.
     ///
     /// # Errors
     /// Those of [`Database::query`](crate::Database::query).
@@ -78,7 +79,7 @@ impl Connection {
         rows_of(self.run(text, values)?)
     }
 
-    /// Runs a statement and returns its rows as Arrow.
+    /// Runs a statement and returns its rows as Arrow. Cost: that of [`Connection::query`], and a copy of the rows.
     ///
     /// # Errors
     /// Those of [`Database::query_arrow`](crate::Database::query_arrow).
@@ -112,7 +113,7 @@ impl Connection {
 
     /// Runs `work` in a transaction, which is committed if it returns `Ok` and rolled back if it
     /// returns an error or panics. A definition, such as CREATE TABLE, commits what was done before
-    /// it.
+    /// it. Cost: memory for what it changes, and one sync at the commit.
     ///
     /// # Errors
     /// The error of `work`; [`Error::Conflict`] if another writer changed one of the changed rows
@@ -144,7 +145,8 @@ impl Connection {
         }
     }
 
-    /// Runs a statement and returns its rows or its effect.
+    /// Runs a statement and returns its rows or its effect. Cost: that of [`Connection::execute`] or
+    /// [`Connection::query`].
     ///
     /// ```
     /// # let db = remora::Database::in_memory()?;

@@ -15,4 +15,4 @@ pub use rows::{Answer, Outcome, Rows};
 pub use stream::RowStream;
 
 pub(crate) use connection::transaction;
-pub(crate) use statement::{execute_once, query_once};
+pub(crate) use statement::{execute_once, query_once, read_in, run_text};

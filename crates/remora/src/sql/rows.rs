@@ -70,7 +70,7 @@ impl Rows {
     }
 
     /// Deserializes the rows: as structs by the names of the columns, as tuples, or, for one
-    /// column, as values.
+    /// column, as values. Cost: a copy of the rows.
     ///
     /// # Errors
     /// [`Error::Request`] with the row, counted from 1, and the column that does not fit.
@@ -82,7 +82,8 @@ impl Rows {
         numbered.map(read).collect()
     }
 
-    /// Converts the rows to Arrow, as [`Database::query_arrow`](crate::Database::query_arrow) does.
+    /// Converts the rows to Arrow, as [`Database::query_arrow`](crate::Database::query_arrow) does. Cost: a copy of the
+    /// rows.
     ///
     /// # Errors
     /// [`Error::Request`] if Arrow cannot represent a value, such as a zero date.

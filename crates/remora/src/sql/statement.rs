@@ -13,7 +13,7 @@ use crate::{
     Error, Result,
     handle::Handle,
     runtime,
-    sessions::{Prepared, lend},
+    sessions::{Prepared, lend, prepare},
 };
 
 /// Runs a statement in a separate session and returns its effect.
@@ -63,8 +63,21 @@ fn in_session(
     answer
 }
 
+/// Runs a statement in this session and returns its rows. One that has none is refused before it runs.
+pub(crate) fn read_in(
+    session: &mut Option<Session>,
+    text: &str,
+    parameters: &[Value],
+) -> Result<Rows> {
+    let prepared = prepare(session, text)?;
+    if prepared.statement.columns.is_empty() {
+        return Err(Error::request("the statement has no rows, and is not run: it must read"));
+    }
+    rows_of(run_prepared(session, &prepared, parameters)?)
+}
+
 /// Runs a statement without parameters.
-pub(super) fn run_text(session: &mut Option<Session>, text: &str) -> Result<Answer> {
+pub(crate) fn run_text(session: &mut Option<Session>, text: &str) -> Result<Answer> {
     let (is_deep, text) = (runtime::may_be_deep(text), text.to_owned());
     lend(session, is_deep, async move |mut session| {
         let mut taken = Taken::default();

@@ -70,7 +70,7 @@ impl Table {
         &self.name
     }
 
-    /// Whether SQL created it, so that only SQL can write it.
+    /// Whether SQL created it, so that only SQL can write it. Cost: a look-up in memory.
     ///
     /// # Errors
     /// [`Error::NotFound`] if the table was dropped, [`Error::Closed`] if the database was closed.
@@ -90,7 +90,8 @@ impl Table {
         self.write([row], Change::Insert).map(drop)
     }
 
-    /// Inserts rows in one durable step: all of them or none. Returns their number.
+    /// Inserts rows in one durable step: all of them or none. Returns their number. Cost: some microseconds for each
+    /// row, and one sync.
     ///
     /// # Errors
     /// Those of [`Table::insert`]; [`Error::Request`] for more than a million rows.
@@ -107,7 +108,7 @@ impl Table {
     }
 
     /// Inserts or replaces rows in one durable step. If a key occurs several times, the last row
-    /// wins. Returns the number of rows.
+    /// wins. Returns the number of rows. Cost: some microseconds for each row, and one sync.
     ///
     /// # Errors
     /// Those of [`Table::upsert`]; [`Error::Request`] for more than a million rows.
@@ -131,7 +132,7 @@ impl Table {
         Ok(count)
     }
 
-    /// Deletes the row with this key. Returns whether it existed.
+    /// Deletes the row with this key. Returns whether it existed. Cost: a look-up of the key, and a sync.
     ///
     /// # Errors
     /// Those of [`Table::get`], and those of [`Table::insert`] except [`Error::Exists`].
@@ -154,7 +155,7 @@ impl Table {
         Ok(row.map(|values| shown(&schema, values)))
     }
 
-    /// The row with this key, deserialized.
+    /// The row with this key, deserialized. Cost: that of [`Table::get`].
     ///
     /// # Errors
     /// Those of [`Table::get`], and [`Error::Request`] if the row cannot be deserialized as `T`.
@@ -171,7 +172,7 @@ impl Table {
     }
 
     /// Calls `visit` with all rows as of one moment, in the order of keys, until it returns an
-    /// error.
+    /// error. Cost: a read of the row store for each row, one row in memory at a time.
     ///
     /// # Errors
     /// Those of [`Table::get`], and the error of `visit`.

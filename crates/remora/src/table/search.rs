@@ -29,6 +29,8 @@ pub struct Search {
     filters: Vec<Filter>,
     facets: Vec<(String, usize)>,
     wrong: Option<Error>,
+    /// The moment at which it reads; `None` means the time of execution.
+    at: Option<Reader>,
 }
 
 /// The result of a search, all as of one moment.
@@ -69,7 +71,7 @@ pub struct Facet {
 }
 
 impl Found {
-    /// Deserializes the rows.
+    /// Deserializes the rows. Cost: a copy of the rows.
     ///
     /// # Errors
     /// [`Error::Request`] with the column that does not fit.
@@ -77,7 +79,8 @@ impl Found {
         self.rows.iter().map(|found| found.row.deserialize()).collect()
     }
 
-    /// Converts the rows to Arrow, as [`Database::query_arrow`](crate::Database::query_arrow) does.
+    /// Converts the rows to Arrow, as [`Database::query_arrow`](crate::Database::query_arrow) does. Cost: a copy of the
+    /// rows.
     ///
     /// # Errors
     /// [`Error::Request`] if Arrow cannot represent a value, such as a zero date.
@@ -95,7 +98,21 @@ impl Search {
         let fields = vec!["*".to_owned()];
         let request =
             SearchRequest { selection, limit: DEFAULT_LIMIT, fields, ..SearchRequest::default() };
-        Self { handle, request, filters: Vec::new(), facets: Vec::new(), wrong: None }
+        Self { handle, request, filters: Vec::new(), facets: Vec::new(), wrong: None, at: None }
+    }
+
+    /// Reads the table at the moment of this reader.
+    pub(crate) fn at(mut self, reader: Result<Reader>) -> Self {
+        match reader {
+            Ok(reader) => self.at = Some(reader),
+            Err(error) => self.wrong = self.wrong.or(Some(error)),
+        }
+        self
+    }
+
+    /// The moment at which it reads.
+    fn reader(&mut self) -> Reader {
+        self.at.take().unwrap_or_else(|| self.handle.engine.reader())
     }
 
     /// Rows must also contain this text.
@@ -237,7 +254,7 @@ impl Search {
     /// - [`Error::NotFound`]: the table or a column does not exist.
     /// - [`Error::Corrupt`], [`Error::Io`] or [`Error::Closed`]: it cannot be read.
     pub fn run(mut self) -> Result<Found> {
-        let reader = self.handle.engine.reader();
+        let reader = self.reader();
         let schema = self.settle(&reader)?;
         let mut facets = Vec::with_capacity(self.facets.len());
         for (column, limit) in std::mem::take(&mut self.facets) {
@@ -263,12 +280,12 @@ impl Search {
     /// # Errors
     /// Those of [`Search::run`].
     pub fn count(mut self) -> Result<u64> {
-        let reader = self.handle.engine.reader();
+        let reader = self.reader();
         self.settle(&reader)?;
         Ok(reader.count(&self.request.selection)?.count)
     }
 
-    /// Executes the search and deserializes the rows.
+    /// Executes the search and deserializes the rows. Cost: that of [`Search::run`].
     ///
     /// # Errors
     /// Those of [`Search::run`] and of [`Found::deserialize`].

@@ -14,6 +14,7 @@ mod replica;
 #[cfg(feature = "follow")]
 mod replica_keys;
 mod sessions;
+mod snapshots;
 mod statements;
 mod tables;
 mod transactions;

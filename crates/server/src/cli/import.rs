@@ -5,6 +5,7 @@ mod collection;
 mod progress;
 mod remote;
 mod sphinx_conf;
+mod sql_table;
 mod tiedot;
 
 use std::{path::Path, process::ExitCode, sync::Arc};
@@ -32,6 +33,7 @@ use crate::{
 use collection::into_collection;
 use progress::Display;
 use remote::RemoteTable;
+use sql_table::SqlSink;
 
 /// Rows of a batch for a remote server. Its bytes are limited by the server's frame size.
 const REMOTE_BATCH_ROWS: usize = 1000;
@@ -125,10 +127,9 @@ fn into_database(
     }
     let schema = database.schema(options.table())?;
     if schema.declared.is_some() {
-        return Err(Error::Usage(format!(
-            "table {:?} was defined by SQL, or follows a source: its rows are written by SQL (LOAD DATA), or there",
-            options.table()
-        )));
+        refuse_followed(database, options.table())?;
+        let sink = SqlSink::new(database, false)?;
+        return run(&sink, schema, options, sql_table::sizes(), inputs);
     }
     let sink = files::DatabaseSink::new(database);
     let report = run(&sink, schema, options, files::ImportOptions::default(), inputs);
@@ -136,6 +137,16 @@ fn into_database(
         drop_empty(database, options.table())?;
     }
     report
+}
+
+/// Refuses a table that follows a source.
+fn refuse_followed(database: &Database, table: &str) -> Result<()> {
+    match remora::Database::over(database.clone()).source_of(table) {
+        None => Ok(()),
+        Some(source) => Err(Error::Usage(format!(
+            "table {table:?} follows the source {source:?}: its rows are written there"
+        ))),
+    }
 }
 
 /// Drops a table that was created for an import that stored nothing.

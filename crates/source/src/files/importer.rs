@@ -161,14 +161,25 @@ impl<'a> Importer<'a> {
         self.options.skip_bad.saturating_sub(run.report.skipped)
     }
 
-    /// Applies a part atomically. If the sink refuses a row and rows may be skipped, the part is halved until that row
-    /// is found.
+    /// Applies a part atomically. If the sink refuses a row and rows may be skipped, the rows before and behind it are
+    /// applied; the part is halved until that row is found, unless the sink says which one it is.
     fn apply(&self, part: AppliedRows, run: &mut Run<'_>) -> Result<()> {
         let mut parts = vec![part];
         while let Some(part) = parts.pop() {
             let position = run.position.behind(part.last, part.end);
             match self.apply_once(&part, position, run) {
                 Ok(()) => run.applied(&part, position),
+                Err(Error::Row { place, message }) => {
+                    let Some(span) = part.spans.get(place).copied() else {
+                        return Err(Error::Sink(message));
+                    };
+                    let problem = problem_at(span, message, run);
+                    if self.left(run) == 0 {
+                        return Err(Error::Record(problem));
+                    }
+                    run.skip(span, problem);
+                    parts.extend(part.around(place));
+                }
                 Err(Error::Engine(error @ remora_engine::Error::Request { .. })) => {
                     match part.spans.as_slice() {
                         [] => return Err(error.into()),

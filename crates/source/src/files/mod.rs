@@ -33,7 +33,7 @@ pub use literal::{parse_literal, write_literal};
 pub use position::FilePosition;
 pub use record::{Layout, Record, RecordBatch, RecordReader, Span};
 pub use report::{ImportReport, Progress};
-pub use row::RowParser;
+pub use row::{RowParser, is_not_given};
 pub use row_writer::{Compression, RowWriter};
 pub use shape::{Rows, Shape};
 pub use sink::{DatabaseSink, RowSink};

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use remora_engine::{ColumnType, Row, Schema, Value};
+use remora_engine::{ColumnType, DateTime, Row, Schema, Value};
 use rustc_hash::FxHashMap;
 use serde::{
     Deserializer as _,
@@ -16,6 +16,15 @@ use super::{
     record::{Layout, Record},
     shape::{Rows, Shape},
 };
+
+/// What stands in a row for a column that the record does not have, if SQL defined the table: the column has its
+/// default then. No document has this text.
+const NOT_GIVEN: &str = "";
+
+/// Whether a row of a table that SQL defined has no value for a column, so that it has its default.
+pub fn is_not_given(value: &Value) -> bool {
+    matches!(value, Value::Json(text) if &**text == NOT_GIVEN)
+}
 
 /// The column that numbers the rows of files without a key.
 pub(crate) const ROW_NUMBER_COLUMN: &str = "_row";
@@ -35,6 +44,8 @@ pub struct RowParser {
     lookup: FxHashMap<String, usize>,
     key_columns: Vec<usize>,
     row_number: Option<usize>,
+    /// Whether SQL defined the table, which then converts what the types of the engine do not take, and knows defaults.
+    is_of_sql: bool,
     layout: Arc<Layout>,
     fields: Vec<Option<usize>>,
     ignored: BTreeMap<String, u64>,
@@ -45,15 +56,25 @@ struct Column {
     name: String,
     kind: ColumnType,
     nullable: bool,
+    /// Whether SQL converts what is no value of the type.
+    is_of_sql: bool,
 }
 
 impl RowParser {
-    /// For records of this layout.
+    /// For records of this layout. If SQL defined the table, values that its types do not take stay as they are given,
+    /// for [`is_not_given`] columns nothing is given, and nothing is refused for that: SQL converts and decides.
+    /// Collections have whole rows in any case.
     pub fn new(schema: &Schema, layout: &Layout) -> Self {
+        let has_documents = matches!(
+            layout,
+            Layout::Document { shape, .. } if shape.rows == Rows::Documents
+        );
+        let is_of_sql = schema.declared.is_some() && !has_documents;
         let column = |def: &remora_engine::ColumnDef| Column {
             name: def.name.clone(),
             kind: def.kind,
             nullable: def.nullable,
+            is_of_sql,
         };
         let columns: Vec<_> = schema.columns.iter().map(column).collect();
         let lookup = columns.iter().enumerate().map(|(at, def)| (def.name.to_lowercase(), at));
@@ -61,7 +82,9 @@ impl RowParser {
         let is_number =
             |at: &usize| columns.get(*at).is_some_and(|def| def.name == ROW_NUMBER_COLUMN);
         let row_number = schema.primary_key.iter().copied().find(is_number);
+        let row_number = row_number.filter(|_| !is_of_sql);
         let mut parser = Self {
+            is_of_sql,
             columns,
             lookup,
             key_columns: schema.primary_key.clone(),
@@ -84,7 +107,8 @@ impl RowParser {
         if let Some(problem) = record.problem() {
             return Err(problem.to_owned());
         }
-        let mut row = vec![Value::Null; self.columns.len()];
+        let empty = if self.is_of_sql { Value::Json(NOT_GIVEN.into()) } else { Value::Null };
+        let mut row = vec![empty; self.columns.len()];
         match &*Arc::clone(&self.layout) {
             Layout::Object => self.parse_object(record.field(0), &mut row)?,
             Layout::Document { shape, extended } => {
@@ -173,13 +197,16 @@ impl RowParser {
         let (Some(column), Some(cell)) = (self.columns.get(key), row.get_mut(key)) else {
             return Ok(());
         };
-        if *cell == Value::Null {
+        if *cell == Value::Null || self.is_of_sql && is_not_given(cell) {
             *cell = parse_field(column, utf8(id.unwrap_or_default())?)?;
         }
         Ok(())
     }
 
     fn refuse_missing(&self, row: &Row) -> Result<(), String> {
+        if self.is_of_sql {
+            return Ok(());
+        }
         let missing = self.columns.iter().zip(row).enumerate().find(|(at, (column, value))| {
             **value == Value::Null && (!column.nullable || self.key_columns.contains(at))
         });
@@ -321,13 +348,18 @@ impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, source: D) -> Result<Value, D::Error> {
-        if !matches!(self.column.kind, ColumnType::Json | ColumnType::Decimal(..)) {
+        let is_typed = !matches!(self.column.kind, ColumnType::Json | ColumnType::Decimal(..));
+        if is_typed && !self.column.is_of_sql {
             return source.deserialize_any(self);
         }
         let raw = <&RawValue as serde::Deserialize>::deserialize(source)?.get();
         match self.column.kind {
             _ if raw == "null" => Ok(Value::Null),
             ColumnType::Json => Ok(Value::Json(raw.into())),
+            _ if self.column.is_of_sql => {
+                let value = for_sql(self.column.kind, raw);
+                self.take(value, raw)
+            }
             kind => self.take(parse_literal(kind, raw.trim_matches('"')), raw),
         }
     }
@@ -410,6 +442,40 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 }
 
+/// A JSON value, neither null nor for a column of JSON, as SQL converts it; `None` if it is no text of bytes.
+fn for_sql(kind: ColumnType, raw: &str) -> Option<Value> {
+    let text = || Some(Value::Text(raw.into()));
+    match raw.as_bytes().first()? {
+        b't' | b'f' if kind != ColumnType::Text => Some(Value::Int(i64::from(raw == "true"))),
+        b'"' => {
+            let text: String = serde_json::from_str(raw).ok()?;
+            text_for_sql(kind, &text)
+        }
+        // A number keeps its digits: SQL rounds it.
+        b'-' | b'0'..=b'9' => match (raw.parse::<i64>(), raw.parse::<u64>()) {
+            (Ok(number), _) if kind != ColumnType::Text => Some(Value::Int(number)),
+            (_, Ok(number)) if kind != ColumnType::Text => Some(Value::Uint(number)),
+            _ => text(),
+        },
+        _ => text(),
+    }
+}
+
+/// A text as SQL converts it, unless it has the form of the column's type in files. SQL knows which dates there are; a
+/// moment with an offset becomes a DATETIME of UTC.
+fn text_for_sql(kind: ColumnType, text: &str) -> Option<Value> {
+    let literal = match kind {
+        ColumnType::Date => None,
+        ColumnType::DateTime => match parse_literal(ColumnType::Timestamp, text) {
+            Some(Value::Timestamp(micros)) => DateTime::from_timestamp(micros).map(Value::DateTime),
+            _ => None,
+        },
+        ColumnType::Bytes => return parse_literal(kind, text),
+        kind => parse_literal(kind, text),
+    };
+    Some(literal.unwrap_or_else(|| Value::Text(text.into())))
+}
+
 fn is_exact_integer(number: f64) -> bool {
     number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0
 }
@@ -420,6 +486,9 @@ fn parse_field(column: &Column, text: &str) -> Result<Value, String> {
         (ColumnType::Text, _) => Ok(Value::Text(unescape_null(text).into())),
         (ColumnType::Bytes, "") => parse_literal(column.kind, text).ok_or_else(String::new),
         (_, "") => Ok(Value::Null),
+        (kind, _) if column.is_of_sql => {
+            text_for_sql(kind, text).ok_or_else(|| misfit(column, &format!("\"{text}\"")))
+        }
         (kind, _) => {
             parse_literal(kind, text).ok_or_else(|| misfit(column, &format!("\"{text}\"")))
         }
@@ -481,7 +550,7 @@ fn type_name(kind: ColumnType) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use remora_engine::{ColumnDef, Date, DateTime, Decimal};
+    use remora_engine::{ColumnDef, Date, Decimal};
 
     use super::*;
     use crate::files::record::{RecordBatch, Span};
@@ -609,7 +678,7 @@ pub(crate) mod tests {
 
     #[test]
     fn null_and_empty_fields() {
-        let column = |kind| Column { name: "c".into(), kind, nullable: true };
+        let column = |kind| Column { name: "c".into(), kind, nullable: true, is_of_sql: false };
         let cases = [
             (ColumnType::Text, "", Value::Text("".into())),
             (ColumnType::Text, "\\N", Value::Null),

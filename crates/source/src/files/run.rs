@@ -34,6 +34,9 @@ pub(crate) struct Run<'r> {
     total_bytes: Option<u64>,
 }
 
+/// The fewest rows behind a refused one that are tried together.
+const NEAR_ROWS: usize = 64;
+
 /// Rows that are applied in one batch.
 pub(crate) struct AppliedRows {
     pub rows: Vec<Row>,
@@ -46,14 +49,29 @@ pub(crate) struct AppliedRows {
 }
 
 impl AppliedRows {
-    /// Splits into two parts, the second one first, as a stack needs them.
-    pub fn halves(mut self) -> [Self; 2] {
-        let middle = self.rows.len() / 2;
-        let rows = self.rows.split_off(middle);
-        let spans = self.spans.split_off(middle);
-        let second = Self { rows, spans, last: self.last, end: self.end };
+    /// Splits into the first `count` rows and the others, the others first, as a stack needs them.
+    fn split(mut self, count: usize) -> [Self; 2] {
+        let count = count.min(self.rows.len());
+        let (rows, spans) = (self.rows.split_off(count), self.spans.split_off(count));
         let last = self.spans.last().copied();
-        [second, Self { last, end: false, ..self }]
+        [Self { rows, spans, last: self.last, end: self.end }, Self { last, end: false, ..self }]
+    }
+
+    /// Splits into two parts, the second one first.
+    pub fn halves(self) -> [Self; 2] {
+        let middle = self.rows.len() / 2;
+        self.split(middle)
+    }
+
+    /// Splits into the rows before a place, some behind it, and the others, the last ones first. Where many rows are refused,
+    /// the next one is near: few rows are tried in vain then.
+    pub fn around(self, place: usize) -> [Self; 3] {
+        let [behind, mut before] = self.split(place + 1);
+        before.rows.pop();
+        before.spans.pop();
+        before.last = before.spans.last().copied();
+        let [others, near] = behind.split((place * 4).max(NEAR_ROWS));
+        [others, near, before]
     }
 }
 

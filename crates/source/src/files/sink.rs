@@ -16,7 +16,7 @@ pub trait RowSink {
     ///
     /// # Errors
     /// The batch or an earlier one was refused, or its outcome is unknown. `Engine(Request { .. })` means that a row of
-    /// this batch is wrong and nothing of it was applied.
+    /// this batch is wrong and nothing of it was applied, [`crate::Error::Row`] the same of a row that it names.
     fn apply(&self, batch: ChangeBatch) -> Result<()>;
 
     /// Waits until all batches are applied and as durable as the database makes them.

@@ -4,7 +4,10 @@ use remora::{Collection, DocumentId};
 use remora_engine::{Change, ChangeBatch, ColumnType, Database, Schema, Value};
 use remora_source::files::{self, DatabaseSink, ImportReport, Input, RowSink};
 
-use super::{drop_empty, run};
+use super::{
+    drop_empty, refuse_followed, run,
+    sql_table::{self, SqlSink},
+};
 use crate::{Error, Result, cli::ImportOptions};
 
 /// Imports the files.
@@ -37,24 +40,25 @@ pub(super) fn into_collection(
         library.keyed_collection(name)?;
     }
     let schema = database.schema(name)?;
-    refuse_declared(&schema)?;
-    let sink = CollectionSink { rows: DatabaseSink::new(database), ids };
-    let report = run(&sink, schema, options, files::ImportOptions::default(), inputs);
+    let (rows, sizes) = sink(database, &schema)?;
+    let sink = CollectionSink { rows, ids };
+    let report = run(&sink, schema, options, sizes, inputs);
     if is_new && report.is_err() {
         drop_empty(database, name)?;
     }
     report
 }
 
-/// Refuses a collection of which SQL declared keys or conditions: rows that are imported would bypass them.
-pub(super) fn refuse_declared(schema: &Schema) -> Result<()> {
-    match schema.declared {
-        None => Ok(()),
-        Some(_) => Err(Error::Usage(format!(
-            "SQL declared keys or conditions of collection {:?}: its rows are written by SQL (LOAD DATA)",
-            schema.name
-        ))),
+/// Where the rows of a collection go: to SQL, if it declared keys of them.
+pub(super) fn sink<'d>(
+    database: &'d Database,
+    schema: &Schema,
+) -> Result<(Box<dyn RowSink + 'd>, files::ImportOptions)> {
+    if schema.declared.is_none() {
+        return Ok((Box::new(DatabaseSink::new(database)), files::ImportOptions::default()));
     }
+    refuse_followed(database, &schema.name)?;
+    Ok((Box::new(SqlSink::new(database, true)?), sql_table::sizes()))
 }
 
 /// Whether a server's table has the columns of a collection.
@@ -79,7 +83,7 @@ enum Ids {
 
 /// A collection.
 struct CollectionSink<'d> {
-    rows: DatabaseSink<'d>,
+    rows: Box<dyn RowSink + 'd>,
     ids: Ids,
 }
 

@@ -4,11 +4,11 @@ use std::{path::Path, process::ExitCode, sync::Arc, time::Instant};
 
 use remora_engine::{Change, ChangeBatch, Database, Row, TableChanges, Value};
 use remora_source::{
-    files::{DatabaseSink, Progress, RowSink},
+    files::{Progress, RowSink},
     tiedot::{self, Directory, Found, Reader},
 };
 
-use super::{collection::refuse_declared, open, progress::Display};
+use super::{collection::sink, open, progress::Display};
 use crate::{
     Error, Result,
     cli::{
@@ -83,9 +83,9 @@ fn load(database: &Database, source: &tiedot::Collection, left: &mut u64) -> Res
     let is_new = library.find_collection(name)?.is_none();
     let collection = library.collection(name)?;
     let schema = database.schema(name)?;
-    refuse_declared(&schema)?;
     let loaded = index(&collection, source).and_then(|()| {
-        let mut loading = Loading::new(database, name, left);
+        let (sink, _) = sink(database, &schema)?;
+        let mut loading = Loading::new(sink, name, left);
         let read = Reader::new(source)
             .each(&mut |found| loading.take(found))
             .and_then(|()| loading.apply())
@@ -129,7 +129,7 @@ fn index(collection: &remora::Collection, source: &tiedot::Collection) -> Result
 /// A collection being loaded.
 struct Loading<'d> {
     name: &'d str,
-    sink: DatabaseSink<'d>,
+    sink: Box<dyn RowSink + 'd>,
     rows: Vec<Row>,
     row_bytes: usize,
     documents: u64,
@@ -144,10 +144,10 @@ struct Loading<'d> {
 }
 
 impl<'d> Loading<'d> {
-    fn new(database: &'d Database, name: &'d str, left: &'d mut u64) -> Self {
+    fn new(sink: Box<dyn RowSink + 'd>, name: &'d str, left: &'d mut u64) -> Self {
         Self {
             name,
-            sink: DatabaseSink::new(database),
+            sink,
             rows: Vec::new(),
             row_bytes: 0,
             documents: 0,
