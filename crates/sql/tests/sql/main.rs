@@ -11,6 +11,7 @@ mod indexes;
 mod isolation;
 mod joins;
 mod json_table;
+mod look_ups;
 mod metadata;
 mod modes;
 mod path_letters;
