@@ -9,12 +9,14 @@ use datafusion::{
     logical_expr::Operator,
     physical_expr::{
         PhysicalExpr, ScalarFunctionExpr,
-        expressions::{BinaryExpr, Column, DynamicFilterPhysicalExpr, InListExpr, Literal},
+        expressions::{
+            BinaryExpr, CaseExpr, Column, DynamicFilterPhysicalExpr, InListExpr, Literal,
+        },
     },
 };
 use remora_engine::{Filter, Literal as Constant};
 
-use super::filter::ComparableColumn;
+use super::filter::{ComparableColumn, Keyed};
 use crate::scan::outer;
 
 /// The conditions known so far, as filters of the engine. Conditions that the engine cannot express are left out.
@@ -58,15 +60,97 @@ fn collect(
         }
     } else if let Some(list) = expr.downcast_ref::<InListExpr>() {
         listed(list, subjects, found);
+    } else if let Some(case) = expr.downcast_ref::<CaseExpr>() {
+        partitioned(case, subjects, found);
+    }
+}
+
+/// The keys of a join of several partitions. Each partition has a branch for its keys; rows of no partition match
+/// nothing. A key is in one of the branches.
+/// ```text
+/// CASE hash(key) % 2 WHEN 0 THEN key IN (…) WHEN 1 THEN key IN (…) ELSE false END
+/// ```
+fn partitioned(case: &CaseExpr, subjects: &[Option<ComparableColumn>], found: &mut Vec<Filter>) {
+    let is_false = |rest: &Arc<dyn PhysicalExpr>| {
+        matches!(constant(rest), Some(ScalarValue::Boolean(Some(false))))
+    };
+    if !case.else_expr().is_some_and(is_false) {
+        return;
+    }
+    let branches = case.when_then_expr().iter().filter(|(_, then)| !is_false(then));
+    let branches = branches.map(|(_, then)| {
+        let mut of_branch = Vec::new();
+        collect(then, subjects, &mut of_branch);
+        of_branch
+    });
+    let branches: Vec<Vec<Filter>> = branches.collect();
+    let Some((first, others)) = branches.split_first() else { return };
+    // A condition on a column is necessary if every branch has one on the same column.
+    for condition in first {
+        let mut all = condition.clone();
+        if others.iter().all(|branch| branch.iter().any(|other| unite(&mut all, other))) {
+            found.push(all);
+        }
+    }
+}
+
+/// Adds the values of another list for the same column to a list; false if these are not such lists.
+fn unite(all: &mut Filter, other: &Filter) -> bool {
+    match (all, other) {
+        (Filter::In(column, values), Filter::In(of, more)) if column == of => {
+            values.extend(more.iter().cloned());
+            true
+        }
+        (Filter::KeyIn(column, order, keys), Filter::KeyIn(of, by, more))
+            if column == of && order == by =>
+        {
+            keys.extend(more.iter().cloned());
+            true
+        }
+        _ => false,
+    }
+}
+
+/// What a dynamic filter compares.
+enum Subject<'s> {
+    Column(&'s ComparableColumn),
+    /// The collation keys of a text column that an index begins with.
+    Keys(Keyed),
+}
+
+impl Subject<'_> {
+    fn compare(self, operator: Operator, value: &ScalarValue) -> Option<Filter> {
+        match self {
+            Self::Column(column) => column.compare(operator, value),
+            // The least and the greatest key exclude few rows and cost a key of each.
+            Self::Keys(keys) => {
+                (operator == Operator::Eq).then(|| keys.compare(operator, value))?
+            }
+        }
+    }
+
+    fn one_of<'v>(self, values: impl Iterator<Item = Option<&'v ScalarValue>>) -> Option<Filter> {
+        match self {
+            Self::Column(column) => one_of(column, values),
+            Self::Keys(keys) => keys.one_of_values(values),
+        }
     }
 }
 
 fn subject<'s>(
     expr: &Arc<dyn PhysicalExpr>,
     subjects: &'s [Option<ComparableColumn>],
-) -> Option<&'s ComparableColumn> {
-    let column = expr.downcast_ref::<Column>()?;
-    subjects.get(column.index())?.as_ref()
+) -> Option<Subject<'s>> {
+    let of_column = |expr: &Arc<dyn PhysicalExpr>| {
+        subjects.get(expr.downcast_ref::<Column>()?.index())?.as_ref()
+    };
+    if let Some(column) = of_column(expr) {
+        return Some(Subject::Column(column));
+    }
+    let call = expr.downcast_ref::<ScalarFunctionExpr>()?;
+    let ("collation_key", [of, number]) = (call.name(), call.args()) else { return None };
+    let Some(ScalarValue::Int64(Some(number))) = constant(number) else { return None };
+    of_column(of)?.keyed(u32::try_from(*number).ok()?).map(Subject::Keys)
 }
 
 fn constant(expr: &Arc<dyn PhysicalExpr>) -> Option<&ScalarValue> {
@@ -87,7 +171,7 @@ fn listed(list: &InListExpr, subjects: &[Option<ComparableColumn>], found: &mut 
         return;
     }
     if let Some(subject) = subject(list.expr(), subjects) {
-        found.extend(one_of(subject, list.list().iter().map(constant)));
+        found.extend(subject.one_of(list.list().iter().map(constant)));
         return;
     }
     let Some(parts) = list.expr().downcast_ref::<ScalarFunctionExpr>() else { return };
@@ -103,7 +187,7 @@ fn listed(list: &InListExpr, subjects: &[Option<ComparableColumn>], found: &mut 
             _ => None,
         };
         let values: Vec<Option<ScalarValue>> = list.list().iter().map(field).collect();
-        found.extend(one_of(subject, values.iter().map(Option::as_ref)));
+        found.extend(subject.one_of(values.iter().map(Option::as_ref)));
     }
 }
 

@@ -271,6 +271,8 @@ pub(super) struct ComparableColumn {
     is_bytes: bool,
     /// Whether it is a text column that is compared by collation keys.
     pub has_keys: bool,
+    /// Whether it is the first column of an index.
+    leads_index: bool,
     /// The time zone of local times.
     zone: TimeZone,
     /// Its collation, if it is a text column other than ENUM and SET.
@@ -306,7 +308,14 @@ impl ComparableColumn {
         let is_bytes = spec.kind.is_bytes();
         let has_letters = definition.kind == ColumnType::Text && spec.kind.is_text();
         let letters = (has_letters && !spec.kind.has_labels()).then_some(spec.kind.collation);
-        Some(Self { name, kind, is_bool, is_bytes, has_keys, letters, is_held, zone })
+        let leads_index = has_keys && table.table.leads_index(*table.positions.get(index)?);
+        Some(Self { name, kind, is_bool, is_bytes, has_keys, leads_index, letters, is_held, zone })
+    }
+
+    /// The column's collation keys; `None` if no index finds them. `order` is the number of the collation.
+    pub(super) fn keyed(&self, order: u32) -> Option<Keyed> {
+        let is_held = self.is_held;
+        (self.has_keys && self.leads_index).then(|| Keyed { column: self.name.clone(), order, is_held })
     }
 
     /// A condition on the column, as far as the engine can tell.
@@ -388,7 +397,7 @@ fn told(is_held: bool, condition: Filter) -> Filter {
 }
 
 /// A column whose texts are compared by collation keys.
-struct Keyed {
+pub(super) struct Keyed {
     column: String,
     order: u32,
     /// As in [`ComparableColumn`].
@@ -415,7 +424,7 @@ fn keyed(table: &EngineTable, call: &ScalarFunction) -> Option<Keyed> {
 }
 
 impl Keyed {
-    fn compare(self, operator: Operator, value: &ScalarValue) -> Option<Filter> {
+    pub(super) fn compare(self, operator: Operator, value: &ScalarValue) -> Option<Filter> {
         use Bound::{Excluded, Included, Unbounded};
         let ScalarValue::BinaryView(Some(key)) = value else { return None };
         let (column, order, key) = (self.column, self.order, key.clone());
@@ -436,12 +445,24 @@ impl Keyed {
     }
 
     fn one_of(self, list: &[Expr]) -> Option<Filter> {
+        let constants = list.iter().map(|each| match each {
+            Expr::Literal(value, _) => Some(value),
+            _ => None,
+        });
+        self.one_of_values(constants)
+    }
+
+    /// A condition that a key is one of these; `None` if one of them is not a constant key.
+    pub(super) fn one_of_values<'v>(
+        self,
+        values: impl Iterator<Item = Option<&'v ScalarValue>>,
+    ) -> Option<Filter> {
         let mut keys = Vec::new();
-        for each in list {
-            match each {
-                Expr::Literal(ScalarValue::BinaryView(Some(key)), _) => keys.push(key.clone()),
+        for value in values {
+            match value? {
+                ScalarValue::BinaryView(Some(key)) => keys.push(key.clone()),
                 // A NULL in the list never makes IN true.
-                Expr::Literal(value, _) if value.is_null() => {}
+                value if value.is_null() => {}
                 _ => return None,
             }
         }

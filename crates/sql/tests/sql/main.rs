@@ -12,6 +12,7 @@ mod isolation;
 mod joins;
 mod json_table;
 mod json_table_paths;
+mod look_ups;
 mod metadata;
 mod modes;
 mod path_letters;

@@ -30,9 +30,15 @@ impl Server {
 
     /// An empty server that plans every statement with the optimizer.
     pub fn optimizing() -> Self {
+        Self::with_most_direct_rows(0)
+    }
+
+    /// An empty server that plans statements of at most so many rows without the optimizer.
+    pub fn with_most_direct_rows(max_direct_rows: usize) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let options = Options { durability: remora_engine::Durability::None, ..Options::default() };
-        let server = Self::planning(directory.path(), options, Arc::new(EmbeddedHost), 0);
+        let host = Arc::new(EmbeddedHost);
+        let server = Self::planning(directory.path(), options, host, max_direct_rows);
         Self { _directory: Some(directory), ..server }
     }
 

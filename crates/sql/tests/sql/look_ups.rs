@@ -1,0 +1,45 @@
+//! General joins of large tables look rows up by indexes.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use crate::support::{Server, rows, run};
+
+/// The rows that a line of EXPLAIN ANALYZE read.
+fn rows_of(plan: &str, table: &str) -> u64 {
+    let line = plan.lines().find(|line| line.contains(&format!(" on {table} "))).unwrap();
+    let (_, rest) = line.rsplit_once("rows=").unwrap();
+    rest.split(' ').next().unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn joins_read_only_rows_with_keys_of_the_other_side() {
+    let server = Server::optimizing();
+    let mut session = server.session();
+    let session = &mut session;
+    for statement in [
+        "CREATE TABLE digits (n INT PRIMARY KEY)",
+        "INSERT INTO digits VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)",
+        "CREATE TABLE many (id INT PRIMARY KEY, k INT, t VARCHAR(9) COLLATE utf8mb4_0900_ai_ci, KEY (k), KEY (t))",
+        "INSERT INTO many SELECT id, id % 1000, CONCAT('T', id % 7000) FROM (SELECT a.n + 10 * b.n + 100 * c.n + \
+         1000 * d.n + 10000 * e.n + 100000 * f.n AS id FROM digits a, digits b, digits c, digits d, \
+         digits e, digits f WHERE f.n < 2) x WHERE id < 140000",
+        "CREATE TABLE few (id INT PRIMARY KEY, k INT, t VARCHAR(9) COLLATE utf8mb4_0900_ai_ci)",
+        "INSERT INTO few VALUES (1, 7, 't5'), (2, NULL, NULL), (3, 9, 'T6'), (4, -1, 'none')",
+    ] {
+        run(session, statement).await.unwrap();
+    }
+    for (join, table, read) in [
+        // Both sides of the first join are so large that it runs in several partitions.
+        ("many b, many c, few f WHERE b.id = c.id AND b.k = f.k", "c", 280),
+        ("few f JOIN many c ON c.t = f.t", "c", 40),
+        ("few f LEFT JOIN many c ON c.t = f.t", "c", 40),
+    ] {
+        // UUID keeps these statements from cached plans.
+        let statement = format!("SELECT COUNT(c.id), SUM(c.k), MIN(UUID() < '') FROM {join}");
+        let plan = rows(session, &format!("EXPLAIN ANALYZE {statement}")).await;
+        let plan = plan.replace("\\n", "\n");
+        assert!(rows_of(&plan, table) <= read, "{plan}");
+        let answer = rows(session, &statement).await;
+        assert!(answer.contains(&read.to_string()), "{join}: {answer}");
+    }
+}
