@@ -201,7 +201,10 @@ fn texts_and_names_are_those_of_the_source(kind: Kind) {
     ] {
         println!("{statement}");
         pair.run(statement);
-        pair.compare();
+        // With that mode this connection would read padded values of the former type too.
+        if !statement.starts_with("SET sql_mode = 'PAD") {
+            pair.compare();
+        }
     }
     // Character sets without collations: MariaDB states which collations it chose.
     let copied = |pair: &Pair| {

@@ -78,6 +78,8 @@ pub(super) struct Applier {
     pub copying: Vec<TableName>,
     /// Tables with an uncertain definition, and those whose definition is to be explained.
     pub uncertain: Vec<TableName>,
+    /// The renames of the stream since no definition was uncertain: old and new names, in order.
+    pub renames: Vec<(TableName, TableName)>,
     /// The received events.
     pub received: ReceivedEvents,
     pub large: Option<LargeBatch>,
@@ -147,6 +149,7 @@ impl Applier {
             last_copy,
             copying,
             uncertain,
+            renames: Vec::new(),
             received,
             large: None,
             failed_copies: Vec::new(),

@@ -64,8 +64,18 @@ impl Applier {
             for (table, followed) in &self.tables {
                 for key in followed.source.reacting_keys() {
                     let (database, name) = key.parent.clone();
-                    let child = Child { table: table.clone(), key };
-                    children.entry(TableName { database, table: name }).or_default().push(child);
+                    let mut parents = vec![TableName { database, table: name }];
+                    // Its known definition may have the parent's former name.
+                    let renames = self.renames.iter().filter(|_| followed.uncertainty.is_some());
+                    for (from, to) in renames {
+                        if parents.contains(from) && !parents.contains(to) {
+                            parents.push(to.clone());
+                        }
+                    }
+                    for parent in parents {
+                        let child = Child { table: table.clone(), key: key.clone() };
+                        children.entry(parent).or_default().push(child);
+                    }
                 }
             }
             let children = children.into_iter().map(|(parent, all)| (parent, all.into()));

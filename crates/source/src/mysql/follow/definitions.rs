@@ -393,6 +393,10 @@ impl Applier {
         commit: &mut DefinitionCommit,
     ) -> Result<()> {
         self.routes.clear();
+        if self.uncertain.is_empty() {
+            self.renames.clear();
+        }
+        self.renames.extend(renames.iter().cloned());
         let classified = self.without_temporary(renames, maybe_temporary)?;
         let ClassifiedRenames { of_base_tables: renames, undecided } = classified;
         let (mut left, mut arrived) = (Vec::new(), Vec::new());

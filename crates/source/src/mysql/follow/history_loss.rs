@@ -94,6 +94,14 @@ pub(super) fn check_all_named(
     Ok(())
 }
 
+/// The file that the source's binlog ended in when it was last asked.
+pub(super) fn last_file(shared: &FollowState) -> Option<BinlogFile> {
+    let observed = shared.observed.lock();
+    let ObservedState { uuid, end, .. } = observed.as_ref()?;
+    let (uuid, name) = (uuid.clone(), end.file.clone());
+    Some(BinlogFile { uuid, name, created: BinlogFile::UNKNOWN })
+}
+
 /// Checks that this binlog file is the stored one and not another of the same name, because names start again after a
 /// reset.
 pub(super) fn check_file(stored: Option<&str>, now: &BinlogFile) -> Result<()> {
@@ -101,7 +109,8 @@ pub(super) fn check_file(stored: Option<&str>, now: &BinlogFile) -> Result<()> {
         Some(before)
             if before.uuid == now.uuid
                 && before.name == now.name
-                && before.created != now.created =>
+                && before.created != now.created
+                && before.created != BinlogFile::UNKNOWN =>
         {
             let message = format!("it was reset: its binlog {} is another file now", now.name);
             Err(Error::BackInTime { message })

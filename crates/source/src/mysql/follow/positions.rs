@@ -107,11 +107,14 @@ pub(crate) fn source_uuid(text: &str) -> Option<String> {
 pub(crate) struct BinlogFile {
     pub uuid: String,
     pub name: String,
-    /// In seconds since 1970.
+    /// In seconds since 1970, or [`BinlogFile::UNKNOWN`].
     pub created: u32,
 }
 
 impl BinlogFile {
+    /// The creation time of a file of which only the name is known.
+    pub const UNKNOWN: u32 = 0;
+
     pub fn text(&self) -> String {
         json!({ "uuid": self.uuid, "name": self.name, "created": self.created }).to_string()
     }

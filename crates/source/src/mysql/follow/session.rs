@@ -55,11 +55,10 @@ pub(super) fn run(shared: &Arc<FollowState>, start_over: &mut bool) -> Result<()
     log_server(shared, &source)?;
     shared.store_refusals()?;
     let executed = history_loss::check_history(shared, &mut source)?;
-    let applied = match *start_over {
-        true => executed,
-        false => position(shared, &source)?.unwrap_or(executed),
-    };
-    if !*start_over {
+    let stored = if *start_over { None } else { position(shared, &source)? };
+    let begins = stored.is_none();
+    let applied = stored.unwrap_or(executed);
+    if !begins {
         history_loss::check_all_named(shared, &mut source, &applied)?;
     }
     let stream = SourceStream::open(settings, &applied)?;
@@ -72,8 +71,9 @@ pub(super) fn run(shared: &Arc<FollowState>, start_over: &mut bool) -> Result<()
     let text = source_text(source.server.flavor, &source.server.uuid);
     commit.positions.push((source_key(&settings.name), text));
     commit.positions.push((settings.name.clone(), applied.to_string()));
-    if *start_over {
-        commit.positions.push((binlog_key(&settings.name), String::new()));
+    if begins {
+        let file = history_loss::last_file(shared).map(|file| file.text());
+        commit.positions.push((binlog_key(&settings.name), file.unwrap_or_default()));
     }
     shared.define(commit.definitions, commit.positions)?;
     shared.warn_of_unfollowed_tables(compared.tables.values().map(|followed| &*followed.name));
