@@ -315,7 +315,11 @@ impl ComparableColumn {
     /// The column's collation keys; `None` if no index finds them. `order` is the number of the collation.
     pub(super) fn keyed(&self, order: u32) -> Option<Keyed> {
         let is_held = self.is_held;
-        (self.has_keys && self.leads_index).then(|| Keyed { column: self.name.clone(), order, is_held })
+        (self.has_keys && self.leads_index).then(|| Keyed {
+            column: self.name.clone(),
+            order,
+            is_held,
+        })
     }
 
     /// A condition on the column, as far as the engine can tell.
