@@ -13,10 +13,10 @@ use remora_index::{
 };
 
 use super::{
+    candidates::{Found, add},
     docs::Docs,
     filter::Condition,
     index_ranges::ConditionRanges,
-    narrow::{Found, add},
 };
 use crate::{
     Allowed, FoundBy, Result, Schema, TableIndex, indexing::allowed_specs, snapshot::SegmentView,

@@ -31,9 +31,9 @@ use remora_index::{
 };
 
 use super::{
+    candidates::Candidates,
     filter::{Condition, Conjunct},
     literal::OwnedCell,
-    narrow::Candidates,
 };
 use crate::{FoundBy, IndexSet, Schema, TableIndex, indexing::allowed_specs};
 

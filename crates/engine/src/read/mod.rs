@@ -19,6 +19,7 @@
 mod at_paths;
 mod best;
 mod bm25;
+mod candidates;
 mod column_batch;
 mod columns;
 mod cursor;

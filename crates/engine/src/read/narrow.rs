@@ -1,15 +1,15 @@
 //! Narrows a condition to candidate documents of a segment, by keys and indexes instead of columns.
 //!
 //! A condition is narrowed by the primary key (`key_ranges`) or by the secondary index that leaves the fewest
-//! candidates, perhaps intersected with another one (`index_ranges`). In an OR each part must narrow, and the candidates are their union. The whole condition
-//! is then evaluated on the candidates.
+//! candidates, perhaps intersected with another one (`index_ranges`). In an OR each part must narrow, and the candidates are their union.
+//! The whole condition is then evaluated on the candidates.
 
 use std::ops::Range;
 
 use remora_index::segment::Segment;
-use smallvec::SmallVec;
 
 use super::{
+    candidates::{Candidates, Found, add},
     filter::Condition,
     index_ranges::{IndexRanges, KEYED_CANDIDATE_SHARE, KEYED_SEARCH_COST},
     key_ranges::KeyRanges,
@@ -20,25 +20,6 @@ use crate::{Allowed, FoundBy, Schema, TableIndex};
 const CANDIDATE_SHARE: u32 = 32;
 /// An alternative of an OR costs about as much as reading this many values of a column.
 const PART_COST: usize = 256;
-
-/// The keys and indexes that found documents, each once.
-pub(super) type Found = SmallVec<[FoundBy; 2]>;
-
-/// Candidate documents of a condition.
-pub(super) struct Candidates {
-    /// The documents, ascending.
-    pub docs: Vec<u32>,
-    /// The keys and indexes that found them.
-    pub found: Found,
-    /// Whether all of them certainly satisfy the condition.
-    pub is_all: bool,
-}
-
-impl Candidates {
-    pub fn of(docs: Vec<u32>, found: impl IntoIterator<Item = FoundBy>, is_all: bool) -> Self {
-        Self { docs, found: Found::from_iter(found), is_all }
-    }
-}
 
 /// A condition as ranges of the primary key and of indexes.
 pub(super) struct Narrowing {
@@ -164,19 +145,4 @@ fn any_of(parts: &[Narrowing], segment: &Segment, forced: bool) -> Option<Candid
     docs.sort_unstable();
     docs.dedup();
     Some(Candidates { docs, found, is_all: false })
-}
-
-/// Adds the indexes that found documents of another part or segment.
-pub(super) fn add(more: Found, found: &mut Found) {
-    for it in more {
-        match found.iter_mut().find(|other| other.index == it.index) {
-            None => found.push(it),
-            Some(other) => {
-                other.columns = other.columns.max(it.columns);
-                other.is_bounded |= it.is_bounded;
-                other.is_single &= it.is_single;
-                other.is_intersected |= it.is_intersected;
-            }
-        }
-    }
 }

@@ -8,13 +8,14 @@ use std::{
 use remora_index::DocSet;
 
 use super::{
+    candidates::{Candidates, Found, add},
     docs::Docs,
     expression::{Expression, Node},
     filter::Condition,
     index_count::IndexCount,
     key_order::KeyWalk,
     matching::matching,
-    narrow::{self, Candidates, Found, Narrowing},
+    narrow::Narrowing,
     occurrences::Occurrences,
 };
 use crate::{
@@ -62,7 +63,7 @@ struct Narrowed {
 impl Narrowed {
     /// The candidates among `docs`; adds to `found` the indexes that found them.
     fn of(docs: Docs, candidates: Candidates, found: &mut Found) -> Self {
-        narrow::add(candidates.found, found);
+        add(candidates.found, found);
         let left = DocSet::List(candidates.docs);
         let docs = match docs {
             Docs::Every => Docs::Some(left),
