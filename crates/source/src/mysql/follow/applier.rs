@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     batch::Batch,
-    history_loss::check_file,
+    history_loss::{check_all_named, check_file},
     merged::Merged,
     occurrences::Occurrences,
     pace::Pace,
@@ -413,6 +413,8 @@ impl Applier {
         check_file(stored.as_deref(), &file)?;
         let text = file.text();
         if stored.as_ref() != Some(&text) {
+            // A stream by GTIDs leaves out transactions without one, so the files before are asked.
+            check_all_named(&self.shared, &mut self.source, &self.applied)?;
             self.with_next.push((key, text));
             self.moved_since.get_or_insert_with(Instant::now);
         }
