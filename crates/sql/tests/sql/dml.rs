@@ -55,6 +55,7 @@ scripts! {
     truths_in_documents: "truths",
     variables_set_by_one_statement: "set",
     updates_and_deletes_end_as_in_mysql: "ends",
+    columns_that_expressions_name: "references",
 }
 
 /// A statement, MySQL's result, and whether the result is known to differ.
