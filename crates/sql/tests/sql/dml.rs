@@ -56,6 +56,8 @@ scripts! {
     variables_set_by_one_statement: "set",
     updates_and_deletes_end_as_in_mysql: "ends",
     columns_that_expressions_name: "references",
+    values_that_columns_are_given: "given",
+    duplicates_beside_columns_of_a_query: "selected",
 }
 
 /// A statement, MySQL's result, and whether the result is known to differ.
