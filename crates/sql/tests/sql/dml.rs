@@ -58,6 +58,7 @@ scripts! {
     columns_that_expressions_name: "references",
     values_that_columns_are_given: "given",
     duplicates_beside_columns_of_a_query: "selected",
+    bytes_bits_and_years_in_documents: "opaque",
 }
 
 /// A statement, MySQL's result, and whether the result is known to differ.
