@@ -242,6 +242,8 @@ error_codes! {
     NotUpdatable = 1288 "HY000",
     /// An option of the server forbids the statement, such as `--read-only`.
     OptionPreventsStatement = 1290 "HY000",
+    /// An ENUM or SET with the same label twice.
+    DuplicateLabel = 1291 "HY000",
     /// A value that is not, or only in its beginning, of the type it is converted to.
     TruncatedValue = 1292 "22007",
     /// ON UPDATE on a column that is neither TIMESTAMP nor DATETIME.
@@ -372,6 +374,12 @@ error_codes! {
     GeneratedQuery = 3102 "HY000",
     /// A value for a generated column.
     GeneratedColumnValue = 3105 "HY000",
+    /// A generated column whose expression names itself or a later one.
+    GeneratedOrder = 3107 "HY000",
+    /// A column cannot be dropped because a generated column needs it.
+    GeneratedNeedsColumn = 3108 "HY000",
+    /// A generated column whose expression names the AUTO_INCREMENT column.
+    GeneratedCounter = 3109 "HY000",
     /// The account is locked.
     AccountLocked = 3118 "HY000",
     /// A text that is not JSON, for a JSON column.
@@ -460,20 +468,32 @@ error_codes! {
     IndexFunction = 3758 "HY000",
     /// See [`ErrorCode::GeneratedQuery`].
     GeneratedFunction = 3763 "HY000",
+    /// A column cannot be dropped because the expression of a default needs it.
+    DefaultNeedsColumn = 3766 "HY000",
+    /// See [`ErrorCode::GeneratedOrder`].
+    DefaultOrder = 3767 "HY000",
+    /// See [`ErrorCode::GeneratedCounter`].
+    DefaultCounter = 3768 "HY000",
     /// A default expression that uses a subquery, a forbidden function or a variable.
     DefaultQuery = 3769 "HY000",
     /// See [`ErrorCode::DefaultQuery`].
     DefaultFunction = 3770 "HY000",
     /// See [`ErrorCode::DefaultQuery`].
     DefaultVariable = 3772 "HY000",
+    /// The CHECK condition of a column names another column.
+    CheckOtherColumn = 3813 "HY000",
     /// See [`ErrorCode::CheckQuery`].
     CheckFunction = 3814 "HY000",
     /// A CHECK condition that uses a subquery, a forbidden function or a variable.
     CheckQuery = 3815 "HY000",
     /// See [`ErrorCode::CheckQuery`].
     CheckVariable = 3816 "HY000",
+    /// A CHECK condition names the AUTO_INCREMENT column.
+    CheckCounter = 3818 "HY000",
     /// A row violates a CHECK condition.
     CheckViolated = 3819 "HY000",
+    /// A CHECK condition names a column that the table does not have.
+    CheckUnknownColumn = 3820 "HY000",
     /// A CHECK condition of this name does not exist.
     CheckMissing = 3821 "HY000",
     /// A CHECK condition of this name exists.
@@ -488,6 +508,8 @@ error_codes! {
     ConstraintMissing = 3940 "HY000",
     /// LOCAL INFILE is switched off.
     LocalInfileDisabled = 3948 "42000",
+    /// A column cannot be dropped because a CHECK condition needs it.
+    CheckNeedsColumn = 3959 "HY000",
     /// JSON_VALUE: there is no value.
     JsonValueMissing = 3966 "22035",
     /// JSON_VALUE: there are several values.

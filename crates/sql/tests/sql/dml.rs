@@ -55,6 +55,10 @@ scripts! {
     truths_in_documents: "truths",
     variables_set_by_one_statement: "set",
     updates_and_deletes_end_as_in_mysql: "ends",
+    columns_that_expressions_name: "references",
+    values_that_columns_are_given: "given",
+    duplicates_beside_columns_of_a_query: "selected",
+    bytes_bits_and_years_in_documents: "opaque",
 }
 
 /// A statement, MySQL's result, and whether the result is known to differ.

@@ -367,8 +367,8 @@ struct Elements {
 }
 
 impl Fold for Elements {
-    fn add(&mut self, args: &[SqlValue<'_>], _call: &Call<'_>) -> Result<()> {
-        let value = args.first().map_or(Json::Null, json::of_value);
+    fn add(&mut self, args: &[SqlValue<'_>], call: &Call<'_>) -> Result<()> {
+        let value = args.first().map_or(Json::Null, |it| json::of_typed(it, call.type_of(0)));
         self.values.get_or_insert_default().push(value);
         Ok(())
     }
@@ -395,12 +395,12 @@ struct Members {
 }
 
 impl Fold for Members {
-    fn add(&mut self, args: &[SqlValue<'_>], _call: &Call<'_>) -> Result<()> {
+    fn add(&mut self, args: &[SqlValue<'_>], call: &Call<'_>) -> Result<()> {
         let Some(key) = args.first().and_then(SqlValue::string) else {
             let message = messages::JSON_NULL_KEY;
             return Err(Error::new(ErrorCode::JsonNullKey, message));
         };
-        let value = args.get(1).map_or(Json::Null, json::of_value);
+        let value = args.get(1).map_or(Json::Null, |it| json::of_typed(it, call.type_of(1)));
         self.values.get_or_insert_default().push((key.into_owned(), value));
         Ok(())
     }

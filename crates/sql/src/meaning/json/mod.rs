@@ -5,8 +5,8 @@ mod path;
 
 use std::{borrow::Cow, cmp::Ordering};
 
-use super::{decimal::Dec, number::format_double, temporal, value::SqlValue};
-use crate::{Error, Result};
+use super::{decimal::Dec, number::format_double, temporal, types::ExprType, value::SqlValue};
+use crate::{Error, Result, SqlType};
 
 pub(crate) use member::{checked_member, member};
 pub(crate) use path::{ArrayCell, Path, Step};
@@ -344,6 +344,43 @@ pub(crate) fn sort_key(text: &str) -> Vec<u8> {
     key
 }
 
+/// MySQL's number of VARCHAR in its tables, which documents show of bytes without a type of their own.
+const VARCHAR: u8 = 15;
+/// MySQL's number of BIT.
+const BIT: u8 = 16;
+
+/// Bytes as MySQL shows them in documents, with the number of their type.
+fn opaque(of: u8, bytes: &[u8]) -> Json {
+    Json::Text(format!("base64:type{of}:{}", super::encoding::base64(bytes)))
+}
+
+/// Converts an SQL value of a type to JSON. Documents tell bytes of CHAR, BLOB and BIT from others; a year is a number.
+pub(crate) fn of_typed(value: &SqlValue<'_>, kind: Option<&ExprType>) -> Json {
+    match (kind.map(|kind| kind.kind), value) {
+        (Some(kind), SqlValue::Bytes(bytes)) => match kind {
+            SqlType::Char => opaque(254, bytes),
+            SqlType::TinyBlob => opaque(249, bytes),
+            SqlType::MediumBlob => opaque(250, bytes),
+            SqlType::LongBlob => opaque(251, bytes),
+            SqlType::Blob => opaque(252, bytes),
+            _ => opaque(VARCHAR, bytes),
+        },
+        (Some(SqlType::Bit(bits)), SqlValue::Uint(_) | SqlValue::Int(_)) => {
+            let all = match value {
+                SqlValue::Uint(number) => number.to_be_bytes(),
+                SqlValue::Int(number) => number.to_be_bytes(),
+                _ => [0; 8],
+            };
+            let unused = all.len().saturating_sub(usize::from(bits).div_ceil(8));
+            opaque(BIT, all.get(unused..).unwrap_or_default())
+        }
+        (Some(SqlType::Year), SqlValue::Text(year) | SqlValue::Member(year, _)) => {
+            year.parse().map_or(Json::Null, Json::Uint)
+        }
+        (_, value) => of_value(value),
+    }
+}
+
 /// Converts an SQL value to JSON.
 pub(crate) fn of_value(value: &SqlValue<'_>) -> Json {
     match value {
@@ -355,9 +392,7 @@ pub(crate) fn of_value(value: &SqlValue<'_>) -> Json {
         SqlValue::Double(number) => Json::Double(*number),
         SqlValue::Text(text) | SqlValue::Member(text, _) => Json::Text(text.clone().into_owned()),
         SqlValue::Json(text) => Json::parse(text).unwrap_or(Json::Null),
-        SqlValue::Bytes(bytes) => {
-            Json::Text(format!("base64:type253:{}", super::encoding::base64(bytes)))
-        }
+        SqlValue::Bytes(bytes) => opaque(VARCHAR, bytes),
         SqlValue::Date(moment) => Json::Temporal("DATE", moment.date_text()),
         SqlValue::DateTime(moment, _) => Json::Temporal("DATETIME", moment.text(6)),
         SqlValue::Time(micros, _) => Json::Temporal("TIME", temporal::time_text(*micros, 6)),

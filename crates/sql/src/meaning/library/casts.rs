@@ -269,7 +269,7 @@ fn cast_json<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>>
         Some(SqlValue::Int(number)) if call.type_of(0).is_some_and(|kind| kind.length == 1) => {
             Ok(json::to_value(&json::Json::Bool(*number != 0)))
         }
-        Some(value) => Ok(json::to_value(&json::of_value(value))),
+        Some(value) => Ok(json::to_value(&json::of_typed(value, call.type_of(0)))),
     }
 }
 

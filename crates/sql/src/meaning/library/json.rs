@@ -226,7 +226,7 @@ fn inner(call: &Call<'_>, args: &[SqlValue<'_>], index: usize) -> Json {
     let is_truth = call.type_of(index).is_some_and(|kind| kind.is_integer() && kind.length == 1);
     match value {
         SqlValue::Int(number @ (0 | 1)) if is_truth => Json::Bool(*number == 1),
-        value => json::of_value(value),
+        value => json::of_typed(value, call.type_of(index)),
     }
 }
 

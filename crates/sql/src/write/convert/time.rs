@@ -30,13 +30,19 @@ impl Converter {
         let Some(read) = self.moment(value).filter(|read| self.allows(read.moment)) else {
             return self.incorrect_time(slot, "date", value, zero);
         };
+        // A fraction of a second may round to the next day.
+        let Some(moment) = self.rounded(read.moment, 0) else {
+            let message = "Datetime function: datetime field overflow".to_owned();
+            self.complain(ErrorCode::DateOverflow, message, zero.clone())?;
+            return self.out_of_range(slot, zero);
+        };
         if !read.complete {
-            return self.incorrect_time(slot, "date", value, Value::Date(date(read.moment)));
+            return self.incorrect_time(slot, "date", value, Value::Date(date(moment)));
         }
-        if read.moment.micros != 0 || matches!(value, Value::Time(_)) {
+        if moment.micros != 0 || matches!(value, Value::Time(_)) {
             self.note(ErrorCode::TruncatedValue, incorrect_text(slot, "date", value));
         }
-        Ok(Value::Date(date(read.moment)))
+        Ok(Value::Date(date(moment)))
     }
 
     pub(super) fn fit_date_time(&self, slot: Slot<'_>, value: &Value, digits: u8) -> Result<Value> {

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use remora_engine::{Definition, Schema, Value};
-use remora_mysql::{ErrorCode, messages};
+use remora_mysql::{ErrorCode, SqlMode, messages};
 
 use super::{
     create::check_name,
@@ -20,10 +20,11 @@ use super::{
     key_columns::{add_key_columns, check_named_columns},
     named, percolate,
     rebuild::rebuild,
+    references::{check_dependents, check_references},
     temporary,
 };
 use crate::{
-    Error, Outcome, Result,
+    Error, Outcome, Result, SqlType,
     catalog::{
         Check, ColumnSpec, DefaultSpec, ForeignKey, Key, KeyKind, Line, SqlTable, TableName, Verb,
     },
@@ -78,10 +79,12 @@ pub(super) async fn run(session: &mut SessionState, table: AlterTable) -> Result
     if asked.changed {
         check_needed(session, &target.table, &draft)?;
         check_named_columns(&target.table, &draft)?;
+        check_dependents(&target.table, &name, &mut draft)?;
         let columns = std::mem::take(&mut draft.renamed);
         let moved = Moved { from: &name, to: &name, columns: &columns };
         moved.follow_own(&mut draft);
         draft.finish(&name)?;
+        check_references(session, &name, &draft, Some(&target.table)).await?;
         draft.settle_defaults(session)?;
         records = apply(session, &target, &draft).await?;
         if !columns.is_empty() && target.engine_name().is_some() {
@@ -391,6 +394,7 @@ fn warn_of_duplicates(session: &SessionState, target: &TargetTable, draft: &Draf
 async fn apply(session: &mut SessionState, target: &TargetTable, draft: &Draft) -> Result<u64> {
     percolate::check_alter(target.table.schema.documents())?;
     warn_of_duplicates(session, target, draft);
+    check_zero_dates(session, target, draft)?;
     let mut draft = draft.clone();
     add_key_columns(session, &target.name, &mut draft, Some(&target.table)).await?;
     let draft = &draft;
@@ -408,6 +412,45 @@ async fn apply(session: &mut SessionState, target: &TargetTable, draft: &Draft) 
         return Ok(0);
     }
     rebuild(session, target, draft, &schema).await
+}
+
+/// Error 1292 for a new date that existing rows would have as zero, where the `sql_mode` forbids that. As in MySQL, zero
+/// timestamps are let pass.
+fn check_zero_dates(session: &SessionState, target: &TargetTable, draft: &Draft) -> Result<()> {
+    let zero = |column: &&DraftColumn| {
+        let spec = &column.spec;
+        let is_date = matches!(spec.kind.sql, SqlType::Date | SqlType::DateTime(_));
+        let has_none = spec.default == DefaultSpec::None && spec.generated.is_none();
+        column.id.is_none() && is_date && spec.not_null && has_none
+    };
+    let mode = &session.variables.sql_mode;
+    let Some(column) = draft.columns.iter().find(zero) else { return Ok(()) };
+    if !mode.has(SqlMode::NO_ZERO_DATE) {
+        return Ok(());
+    }
+    let rows = match &target.place {
+        TableStorage::Engine(name) => {
+            session.reader().row_count(name).map_err(from_engine_write)?
+        }
+        TableStorage::Temporary(name) => {
+            let table = session.transaction.temporary(name);
+            table.map_or(0, |table| table.rows.len() as u64)
+        }
+    };
+    if rows == 0 {
+        return Ok(());
+    }
+    let (of, value) = match column.spec.kind.sql {
+        SqlType::Date => ("date", "0000-00-00"),
+        _ => ("datetime", "0000-00-00 00:00:00"),
+    };
+    let name = &column.name;
+    let message = format!("Incorrect {of} value: '{value}' for column '{name}' at row 1");
+    if mode.is_strict() {
+        return Err(Error::new(ErrorCode::TruncatedValue, message));
+    }
+    session.warn(ErrorCode::TruncatedValue, message);
+    Ok(())
 }
 
 /// The change that the engine can make in place, if it can.

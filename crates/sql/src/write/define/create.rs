@@ -9,7 +9,9 @@ use super::{
     define, distributed,
     draft::{Draft, DraftColumn},
     key_columns::add_key_columns,
-    named, percolate, table_exists,
+    named, percolate,
+    references::check_references,
+    table_exists,
 };
 use crate::{
     Access, Column, Error, Outcome, Result,
@@ -70,6 +72,7 @@ pub(super) async fn run(session: &mut SessionState, table: TableDefinition) -> R
         rows = Some((positions, found));
     }
     draft.finish(&name)?;
+    check_references(session, &name, &draft, None).await?;
     draft.settle_defaults(session)?;
     if !draft.foreign.is_empty() {
         session.warn(ErrorCode::NotSupported, "FOREIGN KEY constraints are kept but not enforced");

@@ -26,6 +26,8 @@ pub(super) struct Draft {
     pub keys: Vec<Key>,
     /// CHECK conditions.
     pub checks: Vec<Check>,
+    /// The conditions that columns of the statement declare, and these columns.
+    pub column_checks: Vec<(String, String)>,
     /// Foreign keys.
     pub foreign: Vec<ForeignKey>,
     /// The number of foreign keys that the table already had.
@@ -66,6 +68,7 @@ impl Draft {
             columns: columns.collect(),
             keys: table.keys.clone(),
             checks: table.checks.clone(),
+            column_checks: Vec::new(),
             foreign: table.foreign.clone(),
             known_foreign: table.foreign.len(),
             options: table.options.clone(),
@@ -135,7 +138,10 @@ impl Draft {
         if extras.unique {
             self.add_key(Key::over(KeyKind::Unique, "", &columns))?;
         }
-        self.checks.extend(extras.checks);
+        for check in extras.checks {
+            self.column_checks.push((check.expression.clone(), name.to_owned()));
+            self.checks.push(check);
+        }
         if let Some(references) = extras.references {
             let columns = columns.to_vec();
             self.foreign.push(ForeignKey { name: None, index: None, columns, references });

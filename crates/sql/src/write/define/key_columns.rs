@@ -179,7 +179,7 @@ pub(super) fn check_named_columns(old: &SqlTable, draft: &Draft) -> Result<()> {
 }
 
 /// Whether an expression names a column.
-fn names(expression: &str, column: &str) -> bool {
+pub(super) fn names(expression: &str, column: &str) -> bool {
     has_part(expression, |part| {
         let name = match part {
             Expr::Identifier(name) => Some(name),
@@ -201,7 +201,7 @@ fn hidden_columns(table: &SqlTable) -> Vec<(u32, &str)> {
 }
 
 /// The result columns of a query that selects the expressions from an empty table of this definition.
-async fn types(
+pub(super) async fn types(
     session: &mut SessionState,
     name: &TableName,
     draft: &Draft,

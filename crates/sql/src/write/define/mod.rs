@@ -16,6 +16,7 @@ mod foreign;
 mod key_columns;
 mod percolate;
 mod rebuild;
+mod references;
 mod stored;
 mod temporary;
 mod view;

@@ -135,12 +135,13 @@ impl Computed {
     }
 
     /// Evaluates an expression of a statement over one row each of some tables with the target's definition. In all but
-    /// the first table, column names begin with [`NEW_COLUMN`].
+    /// the first table, column names begin with [`NEW_COLUMN`]. `beside` is a table of another definition, if there is one.
     pub(crate) async fn expression(
         &self,
         session: &mut SessionState,
         target: &TargetTable,
         rows: &[(&str, &Row)],
+        beside: Option<(&Arc<Schema>, &Row)>,
         (expression, source): (&Expr, &Source),
     ) -> Result<Value> {
         let database = &target.name.database;
@@ -151,6 +152,16 @@ impl Computed {
             from.push(table_named(&[database.as_str(), name.table.as_str()], None));
             let prefix = if place == 0 { "" } else { NEW_COLUMN };
             let table = numbered(&target.table, std::slice::from_ref(*row), prefix, &[]);
+            let before = session.transaction.put_temporary(name.clone(), table);
+            hidden.push((name, before));
+        }
+        if let Some((schema, row)) = beside {
+            let name = TableName::new(database.clone(), schema.name.clone());
+            from.push(table_named(&[database.as_str(), name.table.as_str()], None));
+            let mut overlay = Overlay::default();
+            overlay.set(Key::of(schema, row), Some(Arc::new(row.clone())));
+            let (schema, rows) = (Arc::clone(schema), Arc::new(overlay));
+            let table = TemporaryTable { schema, rows, next: 0, next_row: 0 };
             let before = session.transaction.put_temporary(name.clone(), table);
             hidden.push((name, before));
         }

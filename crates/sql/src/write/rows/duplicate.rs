@@ -15,9 +15,10 @@ use remora_mysql::ErrorCode;
 
 use super::{
     evaluate::{StatementText, TreeQuery},
-    insert::{Alias, column_of},
+    insert::{Alias, check_found, column_of},
     literal::{CellExpr, given},
-    target::{Duplicate, TargetTable},
+    selected::{Selected, place_of},
+    target::{Duplicate, TargetTable, counter_value},
     values::{RowMaker, column_name},
 };
 use crate::{
@@ -37,6 +38,8 @@ const NEW_ROW: &str = "#new";
 pub(super) struct OnDuplicate {
     assignments: Vec<Assignment>,
     alias: Alias,
+    /// The columns of the rows' query that the expressions name.
+    selected: Selected,
 }
 
 struct Assignment {
@@ -49,6 +52,8 @@ enum From {
     Given(CellExpr),
     /// A column of the new row.
     New(usize),
+    /// A column of the rows' query.
+    Selected(usize),
     /// An expression.
     Expression(Box<Expr>),
 }
@@ -67,9 +72,18 @@ impl OnDuplicate {
         }
         let nobody =
             || Alias { name: NEW_ROW.to_owned(), columns: Vec::new(), positions: Vec::new() };
-        let mut made = Self { assignments: Vec::new(), alias: alias.unwrap_or_else(nobody) };
+        let mut made = Self {
+            assignments: Vec::new(),
+            alias: alias.unwrap_or_else(nobody),
+            selected: Selected::default(),
+        };
         for Assigned { path, value, value_at } in text.assignments(tokens)? {
-            let column = column_of(&path, target)?;
+            let column = match path.as_slice() {
+                [.., table, _] if *table != target.name.table => {
+                    return check_found(None, &path.join("."));
+                }
+                _ => column_of(&path, target)?,
+            };
             let from = match given(&mut tokens.within(value_at), text.parameters, |_| false)? {
                 CellExpr::Expression(_) => made.expression(session, target, value),
                 given => From::Given(given),
@@ -77,6 +91,34 @@ impl OnDuplicate {
             made.assignments.push(Assignment { column, from });
         }
         Ok(Some(made))
+    }
+
+    /// Runs the query of the rows, which selects the columns that the expressions name too, and returns the rows.
+    pub(super) async fn rows(
+        &mut self,
+        session: &mut SessionState,
+        mut query: TreeQuery<'_>,
+        target: &TargetTable,
+    ) -> Result<Vec<Vec<Value>>> {
+        let expressions = self.assignments.iter_mut().filter_map(|each| match &mut each.from {
+            From::Expression(expr) => Some(&mut **expr),
+            _ => None,
+        });
+        let mut expressions: Vec<&mut Expr> = expressions.collect();
+        let found = Selected::find(session, &mut query, target, &mut expressions).await?;
+        self.selected = found;
+        for assignment in &mut self.assignments {
+            if let From::Expression(expr) = &assignment.from
+                && let Some(place) = place_of(expr)
+            {
+                assignment.from = From::Selected(place);
+            }
+        }
+        let (columns, mut rows) = query.table(session).await?;
+        if self.selected.len() > 0 {
+            self.selected.take(session, &columns, &mut rows);
+        }
+        Ok(rows)
     }
 
     /// Checks the expressions over an existing and a new row: 1054 for an unknown column.
@@ -211,20 +253,23 @@ fn warn_of_values(session: &SessionState, expr: &Expr) {
     }
 }
 
-/// Updates the existing row. Returns the affected rows as MySQL counts them: 2 if it changed.
+/// Updates the existing row. `nth` is the new row's number in the statement, from 0. Returns the affected rows as MySQL
+/// counts them, 2 if it changed, and its AUTO_INCREMENT value then.
 #[expect(clippy::too_many_arguments, reason = "all that a row's insertion knows")]
 pub(super) async fn update_duplicate(
     session: &mut SessionState,
     target: &TargetTable,
     maker: &RowMaker,
     computed: &Computed,
-    (on_duplicate, source): (&OnDuplicate, &Source),
+    (on_duplicate, source, nth): (&OnDuplicate, &Source, usize),
     duplicate: &Duplicate,
     new: &Row,
     lenient: bool,
-) -> Result<u64> {
-    let Some(old) = target.row(session, &duplicate.key)? else { return Ok(0) };
+) -> Result<(u64, Option<u64>)> {
+    let Some(old) = target.row(session, &duplicate.key)? else { return Ok((0, None)) };
     let mut row = Row::clone(&old);
+    let selected = &on_duplicate.selected;
+    let beside = selected.schema.as_ref().zip(selected.rows.get(nth));
     for assignment in &on_duplicate.assignments {
         let Some(spec) = target.table.columns.get(assignment.column) else { continue };
         let value = match &assignment.from {
@@ -233,10 +278,11 @@ pub(super) async fn update_duplicate(
             }
             From::Given(given) => Some(given.value(&spec.kind)?),
             From::New(column) => new.get(*column).cloned(),
+            From::Selected(column) => beside.and_then(|(_, row)| row.get(*column).cloned()),
             From::Expression(expr) => {
                 let rows = [(target.name.table.as_str(), &row), (&on_duplicate.alias.name, new)];
                 let expression = (expr.as_ref(), source);
-                Some(computed.expression(session, target, &rows, expression).await?)
+                Some(computed.expression(session, target, &rows, beside, expression).await?)
             }
         };
         let value = value.unwrap_or(Value::Null);
@@ -252,18 +298,20 @@ pub(super) async fn update_duplicate(
         }
     }
     if row == *old {
-        return Ok(u64::from(session.counts_found_rows));
+        return Ok((u64::from(session.counts_found_rows), None));
     }
     let assigned: Vec<usize> = on_duplicate.assignments.iter().map(|a| a.column).collect();
     computed.touch(target, maker, &assigned, &mut row)?;
     let mut rows = vec![row];
     let kept = computed.complete(session, target, maker, &mut rows).await?;
-    let Some(row) = rows.pop().filter(|_| kept == [true]) else { return Ok(0) };
+    let Some(row) = rows.pop().filter(|_| kept == [true]) else { return Ok((0, None)) };
+    let counted = target.table.auto_increment().and_then(|column| row.get(column));
+    let counted = counted.and_then(counter_value);
     match target.update(session, &old, row)? {
-        None => Ok(2),
+        None => Ok((2, counted)),
         Some(third) if lenient => {
             maker.converter.warn(third.error.code, third.error.message);
-            Ok(0)
+            Ok((0, None))
         }
         Some(third) => Err(third.error),
     }

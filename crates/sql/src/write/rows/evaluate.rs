@@ -102,7 +102,10 @@ impl TreeQuery<'_> {
     }
 
     /// Its columns and rows.
-    async fn table(self, session: &mut SessionState) -> Result<(Vec<Column>, Vec<Vec<Value>>)> {
+    pub(super) async fn table(
+        self,
+        session: &mut SessionState,
+    ) -> Result<(Vec<Column>, Vec<Vec<Value>>)> {
         query_rows(session, self.query, self.source).await
     }
 }

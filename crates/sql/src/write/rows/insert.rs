@@ -32,7 +32,6 @@ use crate::{
         write::{query_from, table_named},
     },
     state::SessionState,
-    transaction::Key,
     write::rows::computed::Computed,
 };
 
@@ -64,12 +63,12 @@ pub(super) async fn run(session: &mut SessionState, text: StatementText<'_>) -> 
     let Head { policy, ignore, target, columns } = Head::read(session, &mut tokens)?;
     let source = read_source(&mut tokens, text.parameters, &target, columns)?;
     let RowSource { rows, alias, several, from_query } = source;
-    let rows = rows.given(session, text).await?;
-    let on_duplicate = match policy {
+    let mut on_duplicate = match policy {
         Policy::Replace => None,
         _ => OnDuplicate::parse(session, text, &mut tokens, &target, alias)?,
     };
     tokens.expect_end()?;
+    let rows = rows.given(session, text, (&target, on_duplicate.as_mut())).await?;
     let mut inserter = Inserter::new(session, &target, policy, ignore).await?;
     inserter.on_duplicate = on_duplicate;
     inserter.from_query = from_query;
@@ -212,12 +211,17 @@ impl Rows {
         self,
         session: &mut SessionState,
         text: StatementText<'_>,
+        (target, on_duplicate): (&TargetTable, Option<&mut OnDuplicate>),
     ) -> Result<InsertedRows> {
         let (range, columns) = match self {
             Self::Given(given) => return Ok(given),
             Self::Read(range, columns) => (range, columns),
         };
-        let found = text.query(range)?.rows(session).await?;
+        let query = text.query(range)?;
+        let found = match on_duplicate {
+            Some(on_duplicate) => on_duplicate.rows(session, query, target).await?,
+            None => query.rows(session).await?,
+        };
         if found.first().is_some_and(|row| row.len() != columns.len()) {
             return Err(count_error(1));
         }
@@ -494,24 +498,30 @@ impl Inserter {
     ) -> Result<()> {
         let target = self.target.clone();
         let mut replaced = false;
+        let nth = usize::try_from(self.tally.records).unwrap_or(usize::MAX).saturating_sub(1);
         while let Some(duplicate) = target.duplicate(session, &row, None)? {
-            self.tally.duplicates += u64::from(!replaced);
             if let Some(on_duplicate) = &self.on_duplicate {
-                let affected = update_duplicate(
+                let (affected, counted) = update_duplicate(
                     session,
                     &target,
                     &self.maker,
                     &self.computed,
-                    (on_duplicate, source),
+                    (on_duplicate, source, nth),
                     &duplicate,
                     &row,
                     self.policy == Policy::Ignore,
                 )
                 .await?;
                 self.tally.affected += affected;
-                self.last_counted = self.counted_of(session, &duplicate.key)?;
+                // MySQL counts the rows that changed; with IGNORE, those that did not.
+                let has_changed = affected == 2;
+                self.tally.duplicates += u64::from(has_changed != (self.policy == Policy::Ignore));
+                if has_changed {
+                    self.last_counted = counted;
+                }
                 return Ok(());
             }
+            self.tally.duplicates += u64::from(!replaced);
             match self.policy {
                 Policy::Refuse => return Err(duplicate.error),
                 Policy::Ignore => {
@@ -533,17 +543,6 @@ impl Inserter {
             None => self.last_counted = given.or(self.last_counted),
         }
         Ok(())
-    }
-
-    /// The AUTO_INCREMENT value of an existing row.
-    fn counted_of(&self, session: &SessionState, key: &Key) -> Result<Option<u64>> {
-        let Some(column) = self.target.table.auto_increment() else { return Ok(None) };
-        let row = self.target.row(session, key)?;
-        Ok(match row.as_ref().and_then(|row| row.get(column)) {
-            Some(Value::Int(number)) => u64::try_from(*number).ok(),
-            Some(Value::Uint(number)) => Some(*number),
-            _ => None,
-        })
     }
 
     /// The reply to the client.

@@ -17,6 +17,7 @@ mod load;
 mod lock;
 mod named;
 mod preparable;
+mod selected;
 mod sequential;
 mod sum;
 mod target;

@@ -178,6 +178,13 @@ impl TargetTable {
         if own != self.key(&new) {
             session.transaction.set(&self.place, own, None);
         }
+        if let Some(column) = self.table.auto_increment().filter(|_| self.counted().is_some())
+            && let Some(value) = new.get(column)
+            && old.get(column) != Some(value)
+            && let Some(number) = counter_value(value)
+        {
+            self.pass_value(session, column, number)?;
+        }
         self.insert(session, new)?;
         Ok(None)
     }
@@ -291,6 +298,16 @@ impl TargetTable {
 
     fn column_name(&self, column: usize) -> &str {
         self.table.schema.columns.get(column).map_or("", |column| column.name.as_str())
+    }
+}
+
+/// What the counter of an AUTO_INCREMENT column passes for a value that a row is given; nothing for one below zero.
+pub(super) fn counter_value(value: &Value) -> Option<u64> {
+    match value {
+        Value::Int(number) => u64::try_from(*number).ok(),
+        Value::Uint(number) => Some(*number),
+        Value::Float(number) if *number >= 0.0 => Some(*number as u64),
+        _ => None,
     }
 }
 

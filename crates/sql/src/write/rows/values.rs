@@ -10,10 +10,10 @@ use super::{
     computed::values_over,
     evaluate::{Query, StatementText, TreeQuery},
     literal::CellExpr,
-    target::TargetTable,
+    target::{TargetTable, counter_value},
 };
 use crate::{
-    Error, Result,
+    Error, Result, SqlType,
     catalog::{ColumnSpec, DefaultSpec},
     parse::{Tokens, write::query_from},
     state::SessionState,
@@ -357,7 +357,11 @@ impl RowMaker {
         }
         self.converter.warn(ErrorCode::ColumnCannotBeNull, message);
         let spec = target.table.columns.get(position);
-        Ok(spec.map_or(Value::Null, |spec| self.converter.implicit(&spec.kind)))
+        Ok(spec.map_or(Value::Null, |spec| match spec.kind.sql {
+            // Not the first label, which is only the default: the number 0.
+            SqlType::Enum => Value::Text("".into()),
+            _ => self.converter.implicit(&spec.kind),
+        }))
     }
 
     /// Error 3105.
@@ -406,7 +410,7 @@ impl RowMaker {
             return Ok(Value::Null);
         }
         let implicit = self.converter.implicit(&spec.kind);
-        if spec.kind.sql == crate::SqlType::Enum || spec.kind.multi().is_some() {
+        if spec.kind.sql == SqlType::Enum || spec.kind.multi().is_some() {
             return Ok(implicit);
         }
         let name = column_name(target, position);
@@ -452,12 +456,7 @@ impl RowMaker {
                 _ => Value::Float(next as f64),
             });
         };
-        let number = match &given {
-            Value::Int(number) => u64::try_from(*number).ok(),
-            Value::Uint(number) => Some(*number),
-            Value::Float(number) if *number >= 0.0 => Some(*number as u64),
-            _ => None,
-        };
+        let number = counter_value(&given);
         if let Some(number) = number {
             target.pass_value(session, position, number)?;
         }
