@@ -16,6 +16,7 @@ mod modes;
 mod path_letters;
 mod path_matches;
 mod positions;
+mod same_names;
 mod scores;
 mod select;
 mod sets;
