@@ -2,6 +2,7 @@
 
 mod folds;
 mod head;
+mod sliding;
 
 use std::{
     hash::{Hash, Hasher},
@@ -36,6 +37,7 @@ use folds::Fold;
 pub(super) use folds::MAX_CONCAT_BYTES;
 use head::Head;
 pub(super) use head::{HEAD, PLACE};
+use sliding::Sliding;
 
 /// COUNT(DISTINCT …) over a set of integers: the number of distinct integers in all sets.
 pub(crate) const COUNT_NUMBERS: &str = "#count_numbers";
@@ -215,7 +217,15 @@ impl AggregateUDFImpl for Aggregate {
     ) -> PlanResult<Box<dyn Accumulator>> {
         match self.delegate(args.expr_fields.first()) {
             Some(inner) => inner?.create_sliding_accumulator(args),
-            None => self.accumulator(args),
+            None => match (self.kind, args.expr_fields.first()) {
+                (Kind::Extreme(_, greatest), Some(of)) => {
+                    let kind = ExprType::of_field(of);
+                    let result = ExprType::of_field(&args.return_field);
+                    let held = args.return_field.data_type().clone();
+                    Ok(Box::new(Sliding::new(greatest, kind, result, held)))
+                }
+                _ => self.accumulator(args),
+            },
         }
     }
 

@@ -65,7 +65,10 @@ fn mean(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
                 (*left, *right) = compared_sides(left, &left_type, right, &right_type, dialect)
                     .map_err(external)?;
             }
-            Ok(Transformed::yes(LogicalPlan::Join(join)))
+            match uniting::is_counted(&join) {
+                true => uniting::counted(join).map(Transformed::yes),
+                false => Ok(Transformed::yes(LogicalPlan::Join(join))),
+            }
         }
         LogicalPlan::Aggregate(aggregate) => {
             let schema = aggregate.input.schema();
@@ -258,7 +261,13 @@ fn in_subquery(within: InSubquery, schema: &DFSchema) -> Result<Expr> {
     let plan = &within.subquery.subquery;
     let left_type = type_of(&within.expr, schema)?;
     let (qualifier, field) = plan.schema().qualified_field(0);
-    let column = Expr::Column((qualifier, field).into());
+    // DataFusion would take a column of this plan, which has no table, for a column of the join's input.
+    let (column, input) = match plan.as_ref() {
+        LogicalPlan::Projection(selected) if let [only] = selected.expr.as_slice() => {
+            (only.clone().unalias(), &selected.input)
+        }
+        _ => (Expr::Column((qualifier, field).into()), plan),
+    };
     let right_type = ExprType::of_field(field);
     let dialect = Dialect::default();
     let (left, right) = compared_sides(&within.expr, &left_type, &column, &right_type, dialect)
@@ -267,7 +276,7 @@ fn in_subquery(within: InSubquery, schema: &DFSchema) -> Result<Expr> {
         return Ok(Expr::InSubquery(within));
     }
     let name = field.name().clone();
-    let projected = Projection::try_new(vec![right.alias(name)], Arc::clone(plan))?;
+    let projected = Projection::try_new(vec![right.alias(name)], Arc::clone(input))?;
     let subquery = Subquery {
         subquery: Arc::new(LogicalPlan::Projection(projected)),
         outer_ref_columns: within.subquery.outer_ref_columns.clone(),

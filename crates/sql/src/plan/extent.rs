@@ -18,7 +18,9 @@ use super::{
     bare::BareLiterals,
     functions,
     partitions::{self, PartitionsOfNull},
+    pushed::{self, DynamicFilters},
     rules,
+    unlike::UnlikeKeys,
 };
 use crate::parse::Visit;
 
@@ -105,6 +107,7 @@ impl QueryClass {
         let place = logical_rules.iter().position(|rule| rule.name() == "push_down_filter");
         if let Some(place) = place {
             logical_rules.insert(place, Arc::new(BareLiterals));
+            logical_rules.insert(place, Arc::new(UnlikeKeys));
         }
         let mut running_rules = PhysicalOptimizer::new().rules;
         running_rules.retain(|rule| running(rule.name()));
@@ -112,6 +115,11 @@ impl QueryClass {
         if let Some(place) = place {
             running_rules.insert(place + 1, Arc::new(PartitionsOfNull));
         }
+        let last = running_rules.iter().rposition(|rule| pushed::REPLACED.contains(&rule.name()));
+        if let Some(last) = last {
+            running_rules.insert(last + 1, Arc::new(DynamicFilters));
+        }
+        running_rules.retain(|rule| !pushed::REPLACED.contains(&rule.name()));
         let mut config = any.config().clone();
         if matches!(self, Self::Constants | Self::OneTable) {
             // In so small a plan the second pass finds nothing.

@@ -2,7 +2,7 @@
 //! a join it still removes GROUP BY and ORDER BY columns that depend on this key, although the join may repeat it. A
 //! column that is the result of a function is not a key.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use datafusion::{
     arrow::datatypes::{DataType, FieldRef},
@@ -71,15 +71,20 @@ fn without_key(plan: &Arc<LogicalPlan>) -> Result<Option<Arc<LogicalPlan>>> {
     if schema.functional_dependencies().is_empty() {
         return Ok(None);
     }
-    let same =
-        Arc::new(ScalarUDF::from(Same { signature: Signature::any(1, Volatility::Immutable) }));
     let columns = schema.columns().into_iter().map(|column| {
         let (relation, name) = (column.relation.clone(), column.name.clone());
-        let call = ScalarFunction::new_udf(Arc::clone(&same), vec![Expr::Column(column)]);
-        Expr::ScalarFunction(call).alias_qualified(relation, name)
+        same(Expr::Column(column)).alias_qualified(relation, name)
     });
     let plan = Projection::try_new(columns.collect(), Arc::clone(plan))?;
     Ok(Some(Arc::new(LogicalPlan::Projection(plan))))
+}
+
+/// The expression as the result of a function that returns it.
+pub(super) fn same(expr: Expr) -> Expr {
+    static SAME: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+        Arc::new(ScalarUDF::from(Same { signature: Signature::any(1, Volatility::Immutable) }))
+    });
+    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&SAME), vec![expr]))
 }
 
 /// A physical expression without that function, which has no effect once the plan is made.

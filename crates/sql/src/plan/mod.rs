@@ -17,6 +17,7 @@ mod measured;
 mod operator;
 mod partitions;
 mod planner;
+mod pushed;
 mod recursive;
 mod row_by_row;
 mod rules;
@@ -24,6 +25,7 @@ mod sequential_union;
 mod settle;
 mod subquery;
 mod unfold;
+mod unlike;
 mod watch;
 
 pub(crate) use extent::{QueryClass, has_joins, is_light};

@@ -221,11 +221,20 @@ impl ScalarUDFImpl for RecursiveValue {
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> PlanResult<FieldRef> {
         let Some(field) = args.arg_fields.first() else { return exec_err!("{NAME} of nothing") };
-        Ok(Arc::new(plainest(field).field_of(NAME, field.data_type().clone())))
+        // A truth value has another representation than the integers that follow.
+        let held = match field.data_type() {
+            DataType::Boolean => DataType::Int64,
+            held => held.clone(),
+        };
+        let plain = plainest(&field.as_ref().clone().with_data_type(held.clone()));
+        Ok(Arc::new(plain.field_of(NAME, held)))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> PlanResult<ColumnarValue> {
         match args.args.into_iter().next() {
+            Some(value) if value.data_type() == DataType::Boolean => {
+                value.cast_to(&DataType::Int64, None)
+            }
             Some(value) => Ok(value),
             None => exec_err!("{NAME} of nothing"),
         }

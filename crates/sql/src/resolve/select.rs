@@ -318,6 +318,7 @@ impl Resolver<'_> {
             kept.retain(|group| known.insert(grouping::bare_text(group)));
         }
         if rollup {
+            distinguish(&mut kept);
             if order.is_empty() {
                 *order = kept.iter().flat_map(sorted_group).collect();
             }
@@ -351,6 +352,18 @@ impl Resolver<'_> {
             check.apply(&mut each.expr, grouping::ExprPosition::Order(index + 1))?;
         }
         Ok(())
+    }
+}
+
+/// Spells repeated keys differently, since no two columns of a plan may be the same.
+fn distinguish(groups: &mut [Expr]) {
+    let mut known: HashMap<String, usize> = HashMap::new();
+    for group in groups {
+        let times = known.entry(grouping::bare_text(group)).or_default();
+        *times += 1;
+        if *times > 1 {
+            *group = function_call("coalesce", vec![group.clone(); *times]);
+        }
     }
 }
 

@@ -20,6 +20,7 @@ mod path_matches;
 mod path_order;
 mod positions;
 mod prefix_keys;
+mod same_names;
 mod scores;
 mod select;
 mod sets;

@@ -293,7 +293,12 @@ pub(crate) fn converted(expr: &Expr, from: &ExprType, to: &ExprType, dialect: Di
     if from.kind == to.kind && from.arrow() == to.arrow() && from.length != 1 {
         return expr.clone();
     }
-    with_type("convert_to", expr.clone(), to, dialect)
+    with_representation(expr.clone(), to, dialect)
+}
+
+/// The expression with a declared type, in the representation of that type.
+pub(crate) fn with_representation(expr: Expr, kind: &ExprType, dialect: Dialect) -> Expr {
+    with_type("convert_to", expr, kind, dialect)
 }
 
 /// The expression with a declared type of the same representation.
