@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import importlib
 import json
@@ -135,8 +136,10 @@ class ServerSession:
                     changed += answer.row_count
                     last = answer.last_insert_id or last
             except BaseException:
+                # After a conflict the server has rolled back everything, the savepoint too.
                 if self._connection.open:
-                    self._run(False, "ROLLBACK" if is_own else "ROLLBACK TO SAVEPOINT remora_executemany", None)
+                    with contextlib.suppress(Exception):
+                        self._run(False, "ROLLBACK" if is_own else "ROLLBACK TO SAVEPOINT remora_executemany", None)
                 raise
             self._run(False, "COMMIT" if is_own else "RELEASE SAVEPOINT remora_executemany", None)
         return changed, last

@@ -520,6 +520,11 @@ impl<'s> Compiler<'s> {
             Filter::IsNotNull(column) => Ok(not(is_null(self.column(column)?))),
             Filter::And(parts) => Ok(Condition::All(self.conditions(parts, depth)?)),
             Filter::Or(parts) => Ok(Condition::Any(self.conditions(parts, depth)?)),
+            // What is not among a superset may be among the rest.
+            Filter::Not(part) if has_prefixes(part) => {
+                self.condition(part, depth + 1)?;
+                Ok(Condition::All(Vec::new()))
+            }
             Filter::Not(part) => Ok(not(self.condition(part, depth + 1)?)),
         }
     }
@@ -739,6 +744,16 @@ pub(super) fn not(condition: Condition) -> Condition {
 
 fn no_text(name: &str) -> Error {
     invalid(format!("'{name}' is not a text column: only texts have such keys"))
+}
+
+/// Whether a condition is only implied: part of it is told by prefixes.
+fn has_prefixes(filter: &Filter) -> bool {
+    match filter {
+        Filter::Prefix(_) => true,
+        Filter::And(parts) | Filter::Or(parts) => parts.iter().any(has_prefixes),
+        Filter::Not(part) => has_prefixes(part),
+        _ => false,
+    }
 }
 
 fn invalid(message: String) -> Error {

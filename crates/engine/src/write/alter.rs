@@ -158,15 +158,12 @@ impl<'c> Change<'c> {
         }
     }
 
-    /// Whether existing segments lack prefixes of a column that may have values in their rows.
+    /// Whether existing segments lack prefixes, also of a column without values in their rows: a merge with later segments
+    /// would drop the prefixes of these.
     fn needs_prefixes(&self) -> bool {
         let before = PrefixColumn::all(self.old.schema());
         let mut added = PrefixColumn::all(self.new).into_iter();
-        added.any(|prefix| {
-            let id = self.new.columns.get(prefix.column).map(|column| column.id);
-            let may_be_set = |id| self.old_column(id).is_some() || self.is_filled(id);
-            before.iter().all(|other| other.id != prefix.id) && id.is_some_and(may_be_set)
-        })
+        added.any(|prefix| before.iter().all(|other| other.id != prefix.id))
     }
 
     fn is_filled(&self, id: u32) -> bool {

@@ -5,10 +5,14 @@
 use std::sync::Arc;
 
 use datafusion::{
-    common::{JoinSide, NullEquality, config::ConfigOptions, tree_node::Transformed},
+    common::{
+        JoinSide, NullEquality,
+        config::ConfigOptions,
+        tree_node::{Transformed, TreeNodeRecursion},
+    },
     error::Result as PlanResult,
     logical_expr::JoinType,
-    physical_expr::{PhysicalExpr, expressions::Column},
+    physical_expr::{PhysicalExpr, ScalarFunctionExpr, expressions::Column},
     physical_optimizer::PhysicalOptimizerRule,
     physical_plan::{
         ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions,
@@ -133,7 +137,8 @@ fn moved(plan: &Arc<dyn ExecutionPlan>, side: usize, filters: &Filters) -> PlanR
                 return Ok(Transformed::no(expr));
             };
             match below(plan.as_ref(), side, column.index())? {
-                Some(below) => Ok(Transformed::yes(Arc::new(below))),
+                // What it is replaced by has columns of the input already.
+                Some(below) => Ok(Transformed::new(below, true, TreeNodeRecursion::Jump)),
                 None => {
                     is_whole = false;
                     Ok(Transformed::complete(expr))
@@ -147,8 +152,13 @@ fn moved(plan: &Arc<dyn ExecutionPlan>, side: usize, filters: &Filters) -> PlanR
     Ok(moved)
 }
 
-/// The column of an input that is the column `index` of the output, if rows of that input may be filtered by it.
-fn below(plan: &dyn ExecutionPlan, side: usize, index: usize) -> PlanResult<Option<Column>> {
+/// What the column `index` of the output is in an input, if rows of that input may be filtered by it: a column, or its
+/// collation key, by which joins compare texts.
+fn below(
+    plan: &dyn ExecutionPlan,
+    side: usize,
+    index: usize,
+) -> PlanResult<Option<Arc<dyn PhysicalExpr>>> {
     let place = if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
         below_join(join, side, index)
     } else if let Some(filter) = plan.downcast_ref::<FilterExec>() {
@@ -157,10 +167,12 @@ fn below(plan: &dyn ExecutionPlan, side: usize, index: usize) -> PlanResult<Opti
             None => Some(index),
         }
     } else if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
-        match projection.expr().get(index) {
-            Some(selected) => place_of(&without_same(&selected.expr)?),
-            None => None,
+        let Some(selected) = projection.expr().get(index) else { return Ok(None) };
+        let selected = without_same(&selected.expr)?;
+        if is_key_of_column(&selected) {
+            return Ok(Some(selected));
         }
+        place_of(&selected)
     } else if let Some(grouped) = plan.downcast_ref::<AggregateExec>() {
         below_groups(grouped, index)
     } else {
@@ -173,7 +185,15 @@ fn below(plan: &dyn ExecutionPlan, side: usize, index: usize) -> PlanResult<Opti
     };
     let schema = plan.children().get(side).map(|child| child.schema());
     let (Some(place), Some(schema)) = (place, schema) else { return Ok(None) };
-    Ok(schema.fields().get(place).map(|field| Column::new(field.name(), place)))
+    let field = schema.fields().get(place);
+    Ok(field.map(|field| Arc::new(Column::new(field.name(), place)) as Arc<dyn PhysicalExpr>))
+}
+
+/// Whether it is `collation_key(column, …)`.
+fn is_key_of_column(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    let Some(call) = expr.downcast_ref::<ScalarFunctionExpr>() else { return false };
+    call.name() == "collation_key"
+        && call.args().first().is_some_and(|of| of.downcast_ref::<Column>().is_some())
 }
 
 fn place_of(expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {

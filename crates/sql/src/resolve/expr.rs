@@ -460,7 +460,9 @@ impl Visitor for OfOneRow {
         if self.queries > 0 {
             return ControlFlow::Continue(());
         }
-        if is_aggregate(expr) {
+        // ANY_VALUE is a function of one row to MySQL.
+        let is_any = |it: &Function| it.name.to_string().eq_ignore_ascii_case("any_value");
+        if is_aggregate(expr) && !matches!(expr, Expr::Function(it) if is_any(it)) {
             let message = messages::INVALID_GROUP_FUNCTION;
             return ControlFlow::Break(Error::new(ErrorCode::InvalidGroupFunction, message));
         }

@@ -446,7 +446,10 @@ async fn rules_of(
         after = Some(last.clone());
     }
     let rules = Arc::new(Rules::new(version, rules));
-    session.shared.percolators.put(engine_name, &rules);
+    // Others do not see the rules of this transaction.
+    if session.transaction.own_changes().is_none() {
+        session.shared.percolators.put(engine_name, &rules);
+    }
     Ok(rules)
 }
 

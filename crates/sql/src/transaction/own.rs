@@ -13,7 +13,7 @@ use crate::{Result, catalog::Reader, error::from_engine};
 pub(crate) struct OwnChanges {
     tables: Vec<(Arc<str>, Arc<Overlay>)>,
     snapshot: Reader,
-    indexed: OnceLock<Result<Reader>>,
+    indexed: OnceLock<Reader>,
 }
 
 impl OwnChanges {
@@ -28,18 +28,16 @@ impl OwnChanges {
     /// # Errors
     /// Those with which a commit would refuse the changes, except conflicts.
     pub(crate) fn seen_by(&self, reader: &Reader) -> Result<Reader> {
-        let index = || {
-            let table = |(table, overlay): &(Arc<str>, Arc<Overlay>)| TableChanges {
-                table: Arc::clone(table),
-                changes: overlay.changes(),
-            };
-            let tables = self.tables.iter().map(table).collect();
-            let batch = ChangeBatch { tables, positions: Vec::new() };
-            self.snapshot.with_changes(batch).map_err(|error| from_engine(&error))
-        };
-        match self.indexed.get_or_init(index) {
-            Ok(indexed) => Ok(reader.reading_as(indexed)),
-            Err(error) => Err(error.clone()),
+        if let Some(indexed) = self.indexed.get() {
+            return Ok(reader.reading_as(indexed));
         }
+        let table = |(table, overlay): &(Arc<str>, Arc<Overlay>)| TableChanges {
+            table: Arc::clone(table),
+            changes: overlay.changes(),
+        };
+        let tables = self.tables.iter().map(table).collect();
+        let batch = ChangeBatch { tables, positions: Vec::new() };
+        let indexed = self.snapshot.with_changes(batch).map_err(|error| from_engine(&error))?;
+        Ok(reader.reading_as(self.indexed.get_or_init(|| indexed)))
     }
 }

@@ -414,7 +414,7 @@ impl Applier {
         let text = file.text();
         if stored.as_ref() != Some(&text) {
             // A stream by GTIDs leaves out transactions without one, so the files before are asked.
-            check_all_named(&self.shared, &mut self.source, &self.applied)?;
+            check_all_named(&self.shared, &mut self.source, &self.applied, &file.name)?;
             self.with_next.push((key, text));
             self.moved_since.get_or_insert_with(Instant::now);
         }

@@ -42,6 +42,36 @@ const FLAGS: usize = 6;
 pub(super) struct Child {
     pub table: TableName,
     pub key: ForeignKey,
+    /// Whether its definition may name another table: the stream has renamed the parent, and the child's definition behind
+    /// that is not known yet.
+    is_doubtful: bool,
+}
+
+/// A table whose rows a foreign key changed, as far as other keys react to that.
+#[derive(Clone, PartialEq, Eq)]
+struct Reached {
+    table: TableName,
+    /// Whether rows were deleted.
+    deleted: bool,
+    /// The columns that were set, in lower case.
+    columns: Vec<String>,
+}
+
+impl Child {
+    /// How its rows change with those of its parent; `None` if they do not.
+    fn reached(&self, deleted: bool, is_set: impl Fn(&str) -> bool) -> Option<Reached> {
+        let on_delete = if deleted { self.key.on_delete } else { ReferentialAction::Nothing };
+        let sets = self.key.parent_columns.iter().any(|column| is_set(column));
+        let on_update = if sets { self.key.on_update } else { ReferentialAction::Nothing };
+        let deleted = on_delete == ReferentialAction::Cascade;
+        let is_changed =
+            on_delete == ReferentialAction::SetNull || on_update != ReferentialAction::Nothing;
+        let columns = match is_changed {
+            true => self.key.columns.iter().map(|column| column.to_lowercase()).collect(),
+            false => Vec::new(),
+        };
+        (deleted || is_changed).then(|| Reached { table: self.table.clone(), deleted, columns })
+    }
 }
 
 /// The child tables of each table.
@@ -72,8 +102,12 @@ impl Applier {
                             parents.push(to.clone());
                         }
                     }
+                    let mut renames = self.renames.iter();
+                    let is_doubtful = followed.uncertainty.is_some()
+                        && renames.any(|(from, to)| parents.contains(from) || parents.contains(to));
                     for parent in parents {
-                        let child = Child { table: table.clone(), key: key.clone() };
+                        let (table, key) = (table.clone(), key.clone());
+                        let child = Child { table, key, is_doubtful };
                         children.entry(parent).or_default().push(child);
                     }
                 }
@@ -94,18 +128,16 @@ impl Applier {
     ) {
         let is_uncertain = self.tables.get(parent).is_some_and(|known| known.uncertainty.is_some());
         for child in children {
-            let reaction = match kind {
-                RowsKind::Delete => child.key.on_delete,
-                _ => child.key.on_update,
-            };
-            match reaction {
-                ReferentialAction::Nothing => {}
-                _ if is_uncertain => self.lose_rows(
-                    &child.table,
+            // Which columns an UPDATE changed is not known here.
+            let deleted = kind == RowsKind::Delete;
+            match child.reached(deleted, |_| !deleted) {
+                None => {}
+                Some(reached) if is_uncertain || child.is_doubtful => self.lose_rows(
+                    reached,
                     "rows that they reference were changed by a definition that is not known",
                 ),
-                _ => {
-                    for table in self.with_reacting(&child.table) {
+                Some(reached) => {
+                    for table in self.with_reacting(reached) {
                         self.stop_child_of_unfollowed(parent, &table);
                     }
                 }
@@ -131,7 +163,11 @@ impl Applier {
             for child in children {
                 match effect(&source, child, &before, after.as_ref()) {
                     ActionEffect::Nothing => {}
-                    ActionEffect::Unknown => self.lose_rows(&child.table, UNKNOWN_COLUMNS),
+                    ActionEffect::Unknown => {
+                        let deleted = after.is_none();
+                        let reached = child.reached(deleted, |_| !deleted);
+                        reached.into_iter().for_each(|it| self.lose_rows(it, UNKNOWN_COLUMNS));
+                    }
                     ActionEffect::Change { old_values, new_values } => {
                         self.apply_actions(&source, child, vec![old_values], new_values, depth)?;
                     }
@@ -154,7 +190,10 @@ impl Applier {
             for (before, _) in deleted {
                 match effect(source, child, before, None) {
                     ActionEffect::Nothing => {}
-                    ActionEffect::Unknown => self.lose_rows(&child.table, UNKNOWN_COLUMNS),
+                    ActionEffect::Unknown => {
+                        let reached = child.reached(true, |_| false);
+                        reached.into_iter().for_each(|it| self.lose_rows(it, UNKNOWN_COLUMNS));
+                    }
                     ActionEffect::Change { old_values, new_values } => {
                         all.push(old_values);
                         last = new_values;
@@ -178,9 +217,17 @@ impl Applier {
     ) -> Result<()> {
         let Some(followed) = self.tables.get(&child.table) else { return Ok(()) };
         let source = Arc::clone(&followed.source);
+        let columns = child.key.columns.iter().map(|column| column.to_lowercase());
+        let deleted = new_values.is_none();
+        let columns = if deleted { Vec::new() } else { columns.collect() };
+        let reached = Reached { table: child.table.clone(), deleted, columns };
+        if child.is_doubtful {
+            self.lose_rows(reached, "the table that they reference was renamed");
+            return Ok(());
+        }
         if source.is_keyless() {
             self.lose_rows(
-                &child.table,
+                reached,
                 "of equal rows without a key it is not known which was referenced",
             );
             return Ok(());
@@ -188,30 +235,27 @@ impl Applier {
         let whole = followed.visible == Visible::Current;
         let (visible, hidden) = followed.targets();
         let Some(name) = visible.or(hidden) else {
-            self.lose_rows(&child.table, "they were not read yet when a foreign key changed them");
+            self.lose_rows(reached, "they were not read yet when a foreign key changed them");
             return Ok(());
         };
         let Some(places) = exact_places(parent, &source, &child.key) else {
-            self.lose_rows(&child.table, "values of a foreign key are equal in a collation only");
+            self.lose_rows(reached, "values of a foreign key are equal in a collation only");
             return Ok(());
         };
         let moves_key = places.iter().any(|place| source.key.contains(place));
         if !whole && new_values.is_some() && moves_key {
-            self.lose_rows(
-                &child.table,
-                "a foreign key changed keys of rows that are being copied",
-            );
+            self.lose_rows(reached, "a foreign key changed keys of rows that are being copied");
             return Ok(());
         }
         if depth >= MAX_DEPTH {
-            self.lose_rows(&child.table, "a chain of foreign keys is too long");
+            self.lose_rows(reached, "a chain of foreign keys is too long");
             return Ok(());
         }
         let old_values = ReferencedValues { places, values };
         let cascades = Cascades::new(&old_values, new_values);
         let referencing_rows = match self.referencing_rows(&name, &source, &old_values) {
             Err(Error::Engine(remora_engine::Error::Request { .. })) => {
-                self.lose_rows(&child.table, "its rows cannot be looked up by its foreign key");
+                self.lose_rows(reached, "its rows cannot be looked up by its foreign key");
                 return Ok(());
             }
             referencing_rows => referencing_rows?,
@@ -225,7 +269,9 @@ impl Applier {
         if !whole {
             // Rows of it that are not copied yet changed as well.
             let why = "rows that are being copied were changed by a foreign key";
-            children.iter().for_each(|grandchild| self.lose_rows(&grandchild.table, why));
+            let is_set = |column: &str| reached.columns.contains(&column.to_lowercase());
+            let further = children.iter().filter_map(|it| it.reached(reached.deleted, is_set));
+            further.for_each(|reached| self.lose_rows(reached, why));
             return Ok(());
         }
         if children.is_empty() {
@@ -274,9 +320,13 @@ impl Applier {
     }
 
     /// It is unknown which rows of a table a foreign key changed: it is copied again, and so is every table that reacts to
-    /// its rows, directly or through others, because the source has changed rows there too. Warns in the log.
-    fn lose_rows(&mut self, table: &TableName, why: &str) {
-        for table in self.with_reacting(table) {
+    /// that, directly or through others, because the source has changed rows there too. Warns in the log.
+    fn lose_rows(&mut self, reached: Reached, why: &str) {
+        for table in self.with_reacting(reached) {
+            let followed = self.tables.get(&table).and_then(|known| known.uncertainty.as_ref());
+            if followed.is_some_and(|known| known.missed && known.needs_query) {
+                continue;
+            }
             let TableName { database, table: name } = &table;
             tracing::warn!("{database}.{name} is copied anew: {why}");
             self.mark_rows_lost(&table);
@@ -284,17 +334,24 @@ impl Applier {
     }
 
     /// A table and all whose rows change with its rows, directly or through others.
-    fn with_reacting(&mut self, table: &TableName) -> Vec<TableName> {
-        let (mut all, mut next) = (vec![table.clone()], 0);
+    fn with_reacting(&mut self, reached: Reached) -> Vec<TableName> {
+        let (mut all, mut next) = (vec![reached], 0);
         while let Some(parent) = all.get(next).cloned() {
             next += 1;
-            for child in self.children_of(&parent).iter() {
-                if !all.contains(&child.table) {
-                    all.push(child.table.clone());
-                }
+            let is_set = |column: &str| parent.columns.contains(&column.to_lowercase());
+            for child in self.children_of(&parent.table).iter() {
+                let reached = child.reached(parent.deleted, is_set);
+                let new = reached.filter(|it| !all.contains(it));
+                all.extend(new);
             }
         }
-        all
+        let mut tables = Vec::new();
+        for Reached { table, .. } in all {
+            if !tables.contains(&table) {
+                tables.push(table);
+            }
+        }
+        tables
     }
 
     /// The rows of a table are unknown from now on: it is copied again, which the next commit stores.

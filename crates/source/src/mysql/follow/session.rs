@@ -58,9 +58,6 @@ pub(super) fn run(shared: &Arc<FollowState>, start_over: &mut bool) -> Result<()
     let stored = if *start_over { None } else { position(shared, &source)? };
     let begins = stored.is_none();
     let applied = stored.unwrap_or(executed);
-    if !begins {
-        history_loss::check_all_named(shared, &mut source, &applied)?;
-    }
     let stream = SourceStream::open(settings, &applied)?;
     let mut commit = DefinitionCommit::default();
     let (synced, obeyed) = shared.requested_copies();

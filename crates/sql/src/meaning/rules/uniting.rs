@@ -102,7 +102,9 @@ fn is_of_groups(shown: &[Expr], groups: &Aggregate) -> bool {
         }
         _ => false,
     };
-    shown.len() == groups.group_expr.len() && shown.iter().enumerate().all(is_group)
+    // ROLLUP repeats groups of NULL.
+    let is_plain = !groups.group_expr.iter().any(|expr| matches!(expr, Expr::GroupingSet(_)));
+    is_plain && shown.len() == groups.group_expr.len() && shown.iter().enumerate().all(is_group)
 }
 
 /// INTERSECT ALL and EXCEPT ALL count how often a row occurs: equal rows are numbered on both sides, and the join

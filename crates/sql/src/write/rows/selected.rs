@@ -9,6 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use remora_engine::{ColumnDef, Row, Schema, Value};
 use remora_mysql::ErrorCode;
+use rustc_hash::FxHashSet;
 
 use super::{evaluate::TreeQuery, target::TargetTable};
 use crate::{
@@ -55,7 +56,9 @@ impl Selected {
         if named.found.is_empty() || rows_of(&query.query).is_none() {
             return Ok(selected);
         }
-        let Names { found, tables, .. } = named;
+        let Names { mut found, tables, .. } = named;
+        let mut seen = FxHashSet::default();
+        found.retain(|it| seen.insert(it.clone()));
         for (name, is_within) in found {
             let qualifier = name.len().checked_sub(2).and_then(|place| name.get(place));
             let belongs_within = is_within && qualifier.is_none_or(|it| tables.contains(it));
@@ -65,6 +68,10 @@ impl Selected {
             let is_own = is_column_of(target, &name);
             match of_query(session, query, &name).await {
                 Ok(()) if is_own => return Err(ambiguous(&name)),
+                Ok(()) if !may_be_added(query, &name) => {
+                    let what = "ON DUPLICATE KEY UPDATE with a column that SELECT DISTINCT does not select";
+                    return Err(Error::unsupported(what));
+                }
                 Ok(()) => selected.names.push(name),
                 Err(error) if error.code == ErrorCode::UnknownColumn => {}
                 Err(error) => return Err(error),
@@ -178,6 +185,22 @@ fn rows_of(query: &Query) -> Option<&Select> {
     let has_any = Visit::visit(&select.projection, &mut aggregates).is_break()
         || Visit::visit(&select.having, &mut aggregates).is_break();
     (!is_grouped && !has_any && !select.from.is_empty()).then_some(select)
+}
+
+/// Whether a further column of this name leaves the query's rows as they are: a DISTINCT must select it already.
+fn may_be_added(query: &TreeQuery<'_>, name: &[String]) -> bool {
+    let Some(select) = rows_of(&query.query).filter(|select| select.distinct.is_some()) else {
+        return true;
+    };
+    select.projection.iter().any(|item| {
+        let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else {
+            return false;
+        };
+        name_of(expr).is_some_and(|selected| {
+            let pairs = selected.iter().rev().zip(name.iter().rev());
+            pairs.into_iter().all(|(one, other)| one.eq_ignore_ascii_case(other))
+        })
+    })
 }
 
 /// Whether the query's tables have a column of this name: 1054 if not.
