@@ -49,7 +49,7 @@ pub enum Filter {
     PathMayHold(String, Vec<Vec<String>>, String),
     /// True for every row that satisfies the condition, and perhaps for others: as far as it can be told from the
     /// prefixes of values that secondary indexes have of columns which segments do not hold ([`IndexColumn::prefix`]).
-    /// Without such an index it is true for all rows. In a NOT it would lose rows.
+    /// Without such an index it is true for all rows, and so is its negation.
     ///
     /// [`IndexColumn::prefix`]: crate::IndexColumn::prefix
     Prefix(Box<Filter>),
