@@ -116,6 +116,7 @@ impl OnDuplicate {
         }
         let (columns, mut rows) = query.table(session).await?;
         if self.selected.len() > 0 {
+            self.selected.keep_distinct(&columns, &mut rows)?;
             self.selected.take(session, &columns, &mut rows);
         }
         Ok(rows)

@@ -24,6 +24,9 @@ use crate::{
     },
 };
 
+/// The number of the collation of columns that are no texts.
+const BINARY: u16 = 63;
+
 /// The name of the table of these columns.
 pub(super) const SELECTED: &str = "#selected";
 
@@ -32,6 +35,8 @@ pub(super) const SELECTED: &str = "#selected";
 pub(super) struct Selected {
     /// The columns as the expressions name them.
     names: Vec<Vec<String>>,
+    /// Whether the query is a SELECT DISTINCT that may have more rows because of these columns.
+    widens_distinct: bool,
     /// The definition of a table of these columns, once the query has run.
     pub schema: Option<Arc<Schema>>,
     /// Their values, for each row of the query.
@@ -68,11 +73,10 @@ impl Selected {
             let is_own = is_column_of(target, &name);
             match of_query(session, query, &name).await {
                 Ok(()) if is_own => return Err(ambiguous(&name)),
-                Ok(()) if !may_be_added(query, &name) => {
-                    let what = "ON DUPLICATE KEY UPDATE with a column that SELECT DISTINCT does not select";
-                    return Err(Error::unsupported(what));
+                Ok(()) => {
+                    selected.widens_distinct |= !may_be_added(query, &name);
+                    selected.names.push(name);
                 }
-                Ok(()) => selected.names.push(name),
                 Err(error) if error.code == ErrorCode::UnknownColumn => {}
                 Err(error) => return Err(error),
             }
@@ -94,6 +98,28 @@ impl Selected {
     /// How many columns they are.
     pub(super) fn len(&self) -> usize {
         self.names.len()
+    }
+
+    /// Keeps one row of each that SELECT DISTINCT has without these columns.
+    ///
+    /// # Errors
+    /// 1235 if texts are selected, which may be equal although they are written differently.
+    pub(super) fn keep_distinct(
+        &self,
+        columns: &[Column],
+        rows: &mut Vec<Vec<Value>>,
+    ) -> Result<()> {
+        if !self.widens_distinct {
+            return Ok(());
+        }
+        let shown = columns.len().saturating_sub(self.len());
+        if columns.iter().take(shown).any(|column| column.collation != BINARY) {
+            let what = "ON DUPLICATE KEY UPDATE with a column that SELECT DISTINCT of texts does not select";
+            return Err(Error::unsupported(what));
+        }
+        let mut known = FxHashSet::default();
+        rows.retain(|row| known.insert(format!("{:?}", row.get(..shown))));
+        Ok(())
     }
 
     /// Takes the values of these columns from the ends of the query's rows.
