@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, anyhow};
 use mysql::prelude::Queryable;
-use remora_peers::{Kind, Server};
+use remora_peers::{FOLLOWER_USER, Kind, Server};
 
 use crate::{
     lookup::servers::{DATABASE, DatabaseServer},
@@ -154,6 +154,7 @@ fn start(kind: Kind, more: &[&str]) -> Result<Server> {
     connection.query_drop(format!("CREATE DATABASE {DATABASE}"))?;
     connection.query_drop("CREATE USER bench@'127.0.0.1' IDENTIFIED BY ''")?;
     connection.query_drop("GRANT ALL ON *.* TO bench@'127.0.0.1'")?;
+    connection.query_drop(format!("GRANT SHOW VIEW ON *.* TO '{FOLLOWER_USER}'@'%'"))?;
     Ok(server)
 }
 

@@ -1,7 +1,7 @@
 //! What secondary keys cost where they are followed: the same rows in two databases of a MariaDB, with three keys for
 //! each table and without any, followed one after the other by processes of their own.
 
-use std::path::Path;
+use std::{ops::RangeInclusive, path::Path};
 
 use anyhow::{Result, ensure};
 use mysql::{Conn, OptsBuilder, prelude::Queryable};
@@ -53,8 +53,8 @@ const WITHOUT_KEYS: &str = "without_keys";
 const IDS_OF_AN_ORDER: u64 = 3;
 /// Rows of a transaction, by the numbers they are made of.
 const NUMBERS: u64 = 10;
-/// The share of the rows that are inserted, updated and deleted in each round.
-const CHANGED: u64 = 10;
+/// The share of the rows that are updated in each round.
+const UPDATED: u64 = 10;
 /// Starts after a stop, and after a crash.
 const STARTS: usize = 3;
 /// The most that keys may cost.
@@ -202,13 +202,13 @@ fn check_keys(remora: &Remora, database: &str) -> Result<()> {
     Ok(())
 }
 
-/// Inserts rows, updates others and deletes what was inserted, in short transactions.
+/// Inserts the rows that the copy did not have, updates others and deletes what was inserted, in short transactions.
 fn change(server: &Server, database: &str, shop: &Shop) -> Result<()> {
     let mut connection = source::connect(server, database)?;
     for table in tables() {
         let count = (table.count)(shop);
         let loaded = count - count / 50;
-        let many = (count / CHANGED).max(NUMBERS);
+        let updated = (count / UPDATED).max(NUMBERS);
         let ids = if table.name == "order_items" { IDS_OF_AN_ORDER } else { 1 };
         let assigned = TABLES.iter().find(|(name, ..)| *name == table.name);
         let assigned = assigned.map_or("", |(_, _, assigned)| assigned);
@@ -216,21 +216,21 @@ fn change(server: &Server, database: &str, shop: &Shop) -> Result<()> {
             let (first, last) = ((from - 1) * ids + 1, (from + NUMBERS - 1) * ids);
             format!("id BETWEEN {first} AND {last}")
         };
-        let steps = || (1..many).step_by(usize::try_from(NUMBERS).unwrap_or(1));
-        for from in steps() {
+        let steps = |rows: RangeInclusive<u64>| rows.step_by(usize::try_from(NUMBERS).unwrap_or(1));
+        for from in steps(loaded + 1..=count) {
             let mut sql = String::new();
-            let numbers = loaded + from..loaded + from + NUMBERS;
+            let numbers = from..=count.min(from + NUMBERS - 1);
             numbers.for_each(|number| (table.write)(shop, number, &mut sql));
             let rows = sql.strip_prefix(',').unwrap_or_default();
             connection.query_drop(format!("INSERT INTO {} VALUES {rows}", table.name))?;
         }
-        for from in steps() {
+        for from in steps(1..=updated) {
             let filter = range(from);
             connection
                 .query_drop(format!("UPDATE {} SET {assigned} WHERE {filter}", table.name))?;
         }
-        for from in steps() {
-            let filter = range(loaded + from);
+        for from in steps(loaded + 1..=count) {
+            let filter = range(from);
             connection.query_drop(format!("DELETE FROM {} WHERE {filter}", table.name))?;
         }
     }
