@@ -167,7 +167,9 @@ pub fn app(options: &AppOptions) -> Result<()> {
         println!("{}", adversarial::table(&cases));
         report.add(worst(&cases));
     }
-    report.add(memory(&server_group)?);
+    for figure in sizes(&server_group)? {
+        report.add(figure);
+    }
     report.machine_at_end();
     println!("{report}");
     let differ = show_differences(&statements, &cases);
@@ -252,13 +254,16 @@ fn worst(cases: &[CaseTimes]) -> Figure {
     figure
 }
 
-/// Remora's memory relative to the size of the source's data.
-fn memory(server_group: &ServerGroup) -> Result<Figure> {
+/// Remora's memory and disk relative to the size of the source's data.
+fn sizes(server_group: &ServerGroup) -> Result<[Figure; 2]> {
     let data = directory_bytes(&server_group.source.data().join(DATABASE))?;
     let resident = server_group.remora.resident_bytes()?;
-    let ratio = resident as f64 / data.max(1) as f64;
-    let mut figure =
-        single("memory in sizes of the source's data", "x", ratio, Target::AtMost(MEMORY));
+    let disk = server_group.remora.disk_bytes()?;
+    let share = |bytes: u64| bytes as f64 / data.max(1) as f64;
+    let memory_name = "memory in sizes of the source's data";
+    let mut memory = single(memory_name, "x", share(resident), Target::AtMost(MEMORY));
+    let disk_name = "disk in sizes of the source's data";
+    let mut on_disk = single(disk_name, "x", share(disk), Target::None);
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let mut connection = server_group.source.connect()?;
     let rows: Option<Option<f64>> = connection.query_first(format!(
@@ -266,14 +271,15 @@ fn memory(server_group: &ServerGroup) -> Result<Figure> {
          WHERE table_schema = '{DATABASE}'"
     ))?;
     let rows = rows.flatten().unwrap_or_default() as u64;
-    figure.note = format!(
+    memory.note = format!(
         "{:.0} MiB resident ({:.0} before it was asked), {:.0} MiB in the source's files, {:.0} MiB of rows and indexes",
         mib(resident),
         mib(server_group.resident_at_first),
         mib(data),
         mib(rows)
     );
-    Ok(figure)
+    on_disk.note = format!("{:.0} MiB in the data directory, its journal included", mib(disk));
+    Ok([memory, on_disk])
 }
 
 /// Prints the differences and returns how many statements differed.

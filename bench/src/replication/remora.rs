@@ -126,6 +126,11 @@ impl Remora {
         crate::measure::resident_bytes(self.process.id())
     }
 
+    /// What its data directory takes on the disk, in bytes.
+    pub fn disk_bytes(&self) -> Result<u64> {
+        crate::measure::directory_bytes(&self.directory)
+    }
+
     /// Waits until at least this many tables are copied.
     pub fn wait_until_live(&mut self, tables: usize) -> Result<()> {
         let begun = Instant::now();
