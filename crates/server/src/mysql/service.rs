@@ -14,7 +14,7 @@ use super::{
 use crate::{Result, limits::BufferBudget, settings::Settings, shared::ServerState};
 
 /// Drivers judge the server by this version: the MySQL release whose behaviour it has.
-const VERSION: &str = concat!("8.4.0-remora-", env!("CARGO_PKG_VERSION"));
+const VERSION: &str = concat!("8.4.13-remora-", env!("CARGO_PKG_VERSION"));
 
 /// The SQL service of a server. All parts may be used from any thread.
 pub(crate) struct SqlService {

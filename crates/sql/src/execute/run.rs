@@ -163,7 +163,14 @@ impl Query {
             normalise_recursive(&mut resolved.query);
             Ok(resolved)
         });
-        let Resolved { query, columns, tables, places, selects, searched, window } = resolved?;
+        let Resolved { query, columns, tables, places, selects, searched, window, inherits_order } =
+            resolved?;
+        if inherits_order && purpose == Purpose::Keep {
+            // A cached plan takes the LIMIT of the statement to its tables.
+            return Err(Error::unsupported(
+                "a plan with the order of a query in FROM that is kept",
+            ));
+        }
         if !searched.is_empty() && purpose == Purpose::Keep {
             // SHOW META reports each run, so such a plan cannot be cached.
             return Err(Error::unsupported("a plan of MATCH('…') that is kept"));
@@ -189,7 +196,7 @@ impl Query {
             }
         };
         let mut planner = Planner::new(session.context(), memory, tables, rows, extent);
-        if catalog.is_in_turn() {
+        if catalog.is_in_turn() || inherits_order {
             planner.keep_orders();
         }
         let planner = Arc::new(planner);

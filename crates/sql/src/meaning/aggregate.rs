@@ -2,6 +2,7 @@
 
 mod folds;
 mod head;
+mod moving;
 mod sliding;
 
 use std::{
@@ -37,6 +38,7 @@ use folds::Fold;
 pub(super) use folds::MAX_CONCAT_BYTES;
 use head::Head;
 pub(super) use head::{HEAD, PLACE};
+use moving::Moving;
 use sliding::Sliding;
 
 /// COUNT(DISTINCT …) over a set of integers: the number of distinct integers in all sets.
@@ -52,6 +54,10 @@ pub(crate) fn aggregate_function(name: &str) -> Option<Arc<AggregateUDF>> {
     }
     let kind = match name {
         "sum" => Kind::Plain("sum"),
+        "stddev_pop" => Kind::Plain("stddev_pop"),
+        "stddev" => Kind::Plain("stddev"),
+        "var_pop" => Kind::Plain("var_pop"),
+        "var" => Kind::Plain("var"),
         "min" => Kind::Extreme("min", false),
         "max" => Kind::Extreme("max", true),
         "group_concat" => Kind::Fold("group_concat"),
@@ -216,7 +222,13 @@ impl AggregateUDFImpl for Aggregate {
         args: AccumulatorArgs<'_>,
     ) -> PlanResult<Box<dyn Accumulator>> {
         match self.delegate(args.expr_fields.first()) {
-            Some(inner) => inner?.create_sliding_accumulator(args),
+            Some(inner) => {
+                let inner = inner?;
+                match Moving::of(&inner, &args).filter(|_| matches!(self.kind, Kind::Plain(_))) {
+                    Some(moving) => Ok(Box::new(moving)),
+                    None => inner.create_sliding_accumulator(args),
+                }
+            }
             None => match (self.kind, args.expr_fields.first()) {
                 (Kind::Extreme(_, greatest), Some(of)) => {
                     let kind = ExprType::of_field(of);

@@ -19,6 +19,10 @@ use crate::{Error, Result};
 
 /// How deep parentheses and subqueries may nest: each level of them takes the parser much of a stack.
 const MAX_NESTING: usize = 200;
+/// How far before a `?` its ORDER BY or GROUP BY is looked for.
+const MAX_KEY_TOKENS: usize = 256;
+/// Words that end ORDER BY and GROUP BY, or begin what has neither.
+const BEHIND_KEYS: [&str; 5] = ["HAVING", "LIMIT", "SELECT", "SET", "VALUES"];
 
 /// What the parser's errors begin with where MySQL takes what is refused.
 pub(super) const UNSUPPORTED: &str = "unsupported: ";
@@ -199,6 +203,12 @@ impl<'a> Converter<'a> {
             TokenKind::Bits => Out::SingleQuotedByteStringLiteral(self.bits(token, bytes)?),
             TokenKind::Parameter if self.is_moment(at) => {
                 self.moment(token);
+                return Ok(1);
+            }
+            TokenKind::Parameter if self.is_sort_key(at) => {
+                self.push(token, Out::LParen);
+                self.parameter(token);
+                self.push(token, Out::RParen);
                 return Ok(1);
             }
             TokenKind::Parameter => {
@@ -464,6 +474,29 @@ impl<'a> Converter<'a> {
             && source.is_word(at - 2, "UNIX_TIMESTAMP")
             && source.is(at - 1, "(")
             && source.is(at + 1, ")")
+    }
+
+    /// Whether a `?` is an element of ORDER BY or GROUP BY. Its number is a constant, not the position of a column.
+    fn is_sort_key(&self, at: usize) -> bool {
+        let source = self.source;
+        let Some(last) = at.checked_sub(1) else { return false };
+        if !source.is(last, ",") {
+            return source.is_word(last, "BY");
+        }
+        let mut depth = 0u32;
+        for before in (last.saturating_sub(MAX_KEY_TOKENS)..last).rev() {
+            if source.is(before, ")") {
+                depth += 1;
+            } else if source.is(before, "(") {
+                let Some(outer) = depth.checked_sub(1) else { return false };
+                depth = outer;
+            } else if depth == 0 && source.is_word(before, "BY") {
+                return true;
+            } else if depth == 0 && BEHIND_KEYS.iter().any(|word| source.is_word(before, word)) {
+                return false;
+            }
+        }
+        false
     }
 
     /// The value of the next `?` as DATETIME(6).

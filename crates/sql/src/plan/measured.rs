@@ -109,7 +109,7 @@ fn step(
 
 /// A measured step.
 #[derive(Clone, Debug)]
-struct Measured {
+pub(super) struct Measured {
     input: Arc<dyn ExecutionPlan>,
     taken: Arc<StepMeasurements>,
 }

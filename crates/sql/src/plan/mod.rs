@@ -7,6 +7,7 @@ mod compared;
 mod direct;
 mod extent;
 mod functions;
+mod iteration;
 mod joinable;
 mod json_table;
 mod keys;

@@ -26,13 +26,19 @@ use datafusion::{
         },
         joins::{HashJoinExec, utils::ColumnIndex},
         projection::ProjectionExec,
+        recursive_query::RecursiveQueryExec,
         repartition::RepartitionExec,
         sorts::sort::SortExec,
         union::UnionExec,
     },
 };
 
-use super::{keys::without_same, watch::check};
+use super::{
+    iteration::IterationExec,
+    keys::without_same,
+    measured::Measured,
+    watch::{Watched, check},
+};
 use crate::nodes::TreeNode;
 
 /// The rules of DataFusion that this one replaces. The first of them would move static filters, by name as well; the
@@ -49,7 +55,7 @@ impl PhysicalOptimizerRule for DynamicFilters {
         plan: Arc<dyn ExecutionPlan>,
         options: &ConfigOptions,
     ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-        pushed(&plan, Vec::new(), options)
+        with_dynamic_filters(&plan, options)
     }
 
     fn name(&self) -> &'static str {
@@ -63,6 +69,14 @@ impl PhysicalOptimizerRule for DynamicFilters {
 
 type Filters = Vec<Arc<dyn PhysicalExpr>>;
 
+/// The plan with filters of its joins at its scans.
+pub(super) fn with_dynamic_filters(
+    plan: &Arc<dyn ExecutionPlan>,
+    options: &ConfigOptions,
+) -> PlanResult<Arc<dyn ExecutionPlan>> {
+    pushed(plan, Vec::new(), options)
+}
+
 /// The plan, whose scans have these filters on its output and the filters of the nodes inside.
 fn pushed(
     plan: &Arc<dyn ExecutionPlan>,
@@ -72,6 +86,10 @@ fn pushed(
     check(options)?;
     let phase = FilterPushdownPhase::Post;
     let children = plan.children();
+    // Each iteration makes filters of its own.
+    if plan.is::<IterationExec>() {
+        return Ok(Arc::clone(plan));
+    }
     if children.is_empty() {
         return if filters.is_empty() {
             Ok(Arc::clone(plan))
@@ -92,7 +110,10 @@ fn pushed(
         let own = own.map(without_same).collect::<PlanResult<Filters>>()?;
         let mut below = moved(plan, side, &filters)?;
         below.extend(own.iter().cloned());
-        let input = pushed(child, below, options)?;
+        let input = match plan.is::<RecursiveQueryExec>() && side == 1 {
+            true => IterationExec::over(child),
+            false => pushed(child, below, options)?,
+        };
         is_changed |= !Arc::ptr_eq(&input, child);
         inputs.push(input);
         results.push(own.into_iter().map(PushedDownPredicate::unsupported).collect());
@@ -180,7 +201,9 @@ fn below(
             || plan.is::<RepartitionExec>()
             || plan.is::<CoalescePartitionsExec>()
             || plan.is::<CooperativeExec>()
-            || plan.is::<SortExec>();
+            || plan.is::<SortExec>()
+            || plan.is::<Measured>()
+            || plan.is::<Watched>();
         is_same.then_some(index)
     };
     let schema = plan.children().get(side).map(|child| child.schema());

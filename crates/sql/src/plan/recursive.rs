@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use datafusion::{
     arrow::datatypes::{DataType, Field, FieldRef, SchemaRef},
     catalog::{Session, TableProvider, cte_worktable::CteWorkTable},
-    common::exec_err,
+    common::{Statistics, exec_err, stats::Precision},
     error::{DataFusionError, Result as PlanResult},
     execution::{SendableRecordBatchStream, TaskContext},
     logical_expr::{
@@ -25,6 +25,7 @@ use datafusion::{
     },
     physical_plan::{
         DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
+        statistics::StatisticsArgs,
     },
     sql::sqlparser::ast::{Query, SelectItem, SetExpr, VisitorMut},
 };
@@ -36,6 +37,10 @@ use crate::{
     meaning::types::ExprType,
     parse::{VisitMut, function_call},
 };
+
+/// The number of rows that one iteration is expected to give to the next. A join then reads them first and looks up their
+/// keys in the other table.
+const ROWS_OF_AN_ITERATION: usize = 8;
 
 /// The name of the conversion function.
 pub(super) const NAME: &str = "recursive_value";
@@ -160,6 +165,15 @@ impl ExecutionPlan for IterationLimitExec {
             }
             _ => exec_err!("a round reads one table"),
         }
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        _: &StatisticsArgs,
+    ) -> PlanResult<Arc<Statistics>> {
+        let unknown = Statistics::new_unknown(&self.schema());
+        Ok(Arc::new(unknown.with_num_rows(Precision::Inexact(ROWS_OF_AN_ITERATION))))
     }
 
     fn execute(

@@ -91,7 +91,7 @@ pub(super) fn watched(
 
 /// An operator whose streams are watched.
 #[derive(Clone, Debug)]
-struct Watched {
+pub(super) struct Watched {
     input: Arc<dyn ExecutionPlan>,
     watch: Watch,
 }

@@ -1,19 +1,50 @@
 //! LIMIT and ORDER BY in the form that plans accept.
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, LimitClause, Offset, OffsetRows, OrderBy, OrderByExpr, OrderByKind, Query, SetExpr,
-    Value, ValueWithSpan,
+    Expr, LimitClause, Offset, OffsetRows, OrderBy, OrderByExpr, OrderByKind, Query, Select,
+    SetExpr, TableFactor, Value, ValueWithSpan,
 };
 use remora_mysql::ErrorCode;
 
+use super::VisibleCte;
 use crate::{Error, Result};
 
-/// Turns `LIMIT a, b` into OFFSET and LIMIT with numbers that plans can hold.
-pub(super) fn normalise(query: &mut Query) -> Result<()> {
+/// Turns `LIMIT a, b` into OFFSET and LIMIT with numbers that plans can hold. In a query within another one, a LIMIT that
+/// is larger than any table stays, because it keeps the rows in the query's order (`LIMIT 18446744073709551615`).
+pub(super) fn normalise(query: &mut Query, is_within: bool) -> Result<()> {
     let Some(clause) = query.limit_clause.take() else { return Ok(()) };
     let (offset, limit) = parts(clause)?;
+    let limit = if is_within { limit.min(i64::MAX as u64 - 1) } else { limit };
     query.limit_clause = Some(clause_of(offset, limit));
     Ok(())
+}
+
+/// Whether the only source of a SELECT is a query with ORDER BY. MySQL returns the rows in that order if the SELECT has
+/// no order, groups or DISTINCT of its own.
+pub(super) fn has_ordered_source(select: &Select, common: Option<&VisibleCte<'_>>) -> bool {
+    let [source] = select.from.as_slice() else { return false };
+    match &source.relation {
+        _ if !source.joins.is_empty() => false,
+        TableFactor::Derived { subquery, .. } => is_ordered(subquery),
+        TableFactor::Table { name, .. } => {
+            let named = name.0.last().and_then(|part| part.as_ident());
+            let is_named =
+                |common: &&VisibleCte<'_>| named.is_some_and(|named| named.value == common.unique);
+            std::iter::successors(common, |common| common.outer)
+                .find(is_named)
+                .is_some_and(|common| common.is_ordered)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a query has ORDER BY.
+pub(super) fn is_ordered(query: &Query) -> bool {
+    match query.body.as_ref() {
+        _ if query.order_by.is_some() => true,
+        SetExpr::Query(inner) => is_ordered(inner),
+        _ => false,
+    }
 }
 
 /// Removes the LIMIT of a query with SQL_CALC_FOUND_ROWS and returns it. Adds the session's limit to a query without

@@ -125,6 +125,8 @@ pub(crate) struct Resolved {
     pub searched: Vec<(String, TextQuery)>,
     /// Offset and limit of a query with SQL_CALC_FOUND_ROWS. The query itself returns all rows.
     pub window: Option<(u64, u64)>,
+    /// Whether its rows have the order of a query in FROM.
+    pub inherits_order: bool,
 }
 
 /// A result column, for clients.
@@ -154,13 +156,13 @@ pub(crate) fn resolve(
     let env = Env { scope: None, common: None, standing: SelectPosition::default() };
     let columns = resolver.query(&mut query, env, None)?;
     let columns = columns.into_iter().map(|column| column.shown).collect();
-    let Resolver { mut tables, places, selects, turned, .. } = resolver;
+    let Resolver { mut tables, places, selects, turned, inherits_order, .. } = resolver;
     if turned > 0 && window.is_some() {
         return Err(Error::unsupported(":= beside SQL_CALC_FOUND_ROWS"));
     }
     expression_keys::replaced(&mut query, &mut tables, catalog.expression_settings());
     let searched = scores::replaced(&mut query, &mut tables)?;
-    Ok(Resolved { query, columns, tables, places, selects, searched, window })
+    Ok(Resolved { query, columns, tables, places, selects, searched, window, inherits_order })
 }
 
 /// A new resolver.
@@ -189,6 +191,7 @@ fn resolver<'c>(query: &Query, source: &'c Source, catalog: &'c dyn Catalog) -> 
         assigned: HashSet::new(),
         turned: 0,
         list: None,
+        inherits_order: false,
     }
 }
 
@@ -221,6 +224,8 @@ struct Resolver<'c> {
     places: Vec<StatementTable>,
     /// The number of SELECTs so far.
     selects: usize,
+    /// Whether a SELECT without an order has that of a query in its FROM.
+    inherits_order: bool,
     /// The index hints of the current SELECT.
     hints: Vec<Hint>,
     /// The conditions of the current SELECT on columns of `information_schema`.
@@ -269,6 +274,8 @@ struct VisibleCte<'a> {
     columns: Vec<Named>,
     /// The number of SELECTs and tables in its plan.
     parts: usize,
+    /// Whether it has ORDER BY.
+    is_ordered: bool,
     outer: Option<&'a VisibleCte<'a>>,
 }
 
@@ -297,7 +304,7 @@ impl Resolver<'_> {
         if std::iter::successors(env.scope, |scope| scope.parent).nth(MAX_WITHIN).is_some() {
             return Err(too_nested());
         }
-        limit::normalise(query)?;
+        limit::normalise(query, self.depth > 1)?;
         query.locks.clear();
         let with = query.with.take();
         let result = match with {
@@ -341,7 +348,9 @@ impl Resolver<'_> {
         cte.alias = alias(&unique);
         let columns = named_once(&columns)?;
         let parts = self.parts - before;
-        let common = VisibleCte { alias: earlier, unique, columns, parts, outer: env.common };
+        let is_ordered = limit::is_ordered(&cte.query);
+        let outer = env.common;
+        let common = VisibleCte { alias: earlier, unique, columns, parts, is_ordered, outer };
         self.with(with, index + 1, query, Env { common: Some(&common), ..env }, names)
     }
 
@@ -358,7 +367,7 @@ impl Resolver<'_> {
         if !is_union || query.with.is_some() {
             return self.query(query, env, given);
         }
-        limit::normalise(query)?;
+        limit::normalise(query, true)?;
         let SetExpr::SetOperation { left, right, .. } = query.body.as_mut() else {
             return self.query(query, env, given);
         };
@@ -368,6 +377,7 @@ impl Resolver<'_> {
             unique: unique.to_owned(),
             columns: named_once(&columns)?,
             parts: 1,
+            is_ordered: false,
             outer: env.common,
         };
         let standing = SelectPosition::of(SelectKind::Union);

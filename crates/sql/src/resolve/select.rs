@@ -14,7 +14,7 @@ use super::{
     from::{binary, opaque},
     grouping::{self, NonKeyColumns},
     heads::{self, GroupBestRows},
-    hints, items, keywords,
+    hints, items, keywords, limit,
     places::SelectPosition,
     scope::{Clause, Scope, Visible, quoted, unknown_column},
     sets::Grouped,
@@ -75,7 +75,10 @@ impl Resolver<'_> {
         let group_names = heads::group_names(select, &items);
         let mut groups = self.groups(select, &items, &aliases, &scope, env)?;
         let is_of_rows = is_of_rows(select, &items, &groups.0);
-        let said = self.group_rows(said, is_grouped(&items, &groups.0));
+        let is_grouped = is_grouped(&items, &groups.0);
+        let said = self.group_rows(said, is_grouped);
+        let is_plain = !is_grouped && !is_distinct && select.having.is_none() && order.is_empty();
+        self.inherits_order |= is_plain && limit::has_ordered_source(select, env.common);
         let place = ClauseContext {
             clause: Clause::Having,
             aliases: &aliases,

@@ -22,7 +22,7 @@ use remora_engine::{
 
 use remora_mysql::Collation;
 
-use super::{EngineTable, paths::by_paths};
+use super::{EngineTable, date_parts, paths::by_paths};
 use crate::{
     SqlType,
     meaning::{
@@ -53,6 +53,7 @@ pub(super) fn support(table: &EngineTable, filter: &Expr) -> TableProviderFilter
             Answer::Scan if beginning(table, filter).is_some() => false,
             Answer::Scan if is_called(filter, ROWS_MAY_HAVE) => false,
             Answer::Scan if by_prefixes(table, filter).is_some() => false,
+            Answer::Scan if by_date_parts(table, filter).is_some() => false,
             // A path that is not indexed yet may be by the time of the scan.
             Answer::Scan if by_paths(table, &table.paths(), filter).is_some() => false,
             Answer::Scan => return TableProviderFilterPushDown::Unsupported,
@@ -78,7 +79,7 @@ pub(super) fn translate_all(table: &EngineTable, filters: &[Expr]) -> Translated
     let exact = texts.iter().all(|answer| matches!(answer, Answer::Exact(_)));
     let narrowed = |filter: &Expr| match beginning(table, filter) {
         Some(begins) => Some(begins.filter),
-        None => by_prefixes(table, filter),
+        None => by_prefixes(table, filter).or_else(|| by_date_parts(table, filter)),
     };
     translated.extend(rest.clone().filter_map(narrowed));
     let indexed = table.ready_paths();
@@ -120,6 +121,11 @@ pub(super) fn translate(table: &EngineTable, filter: &Expr) -> Option<Filter> {
 /// A condition on prefixes that every row satisfies which satisfies this one.
 fn by_prefixes(table: &EngineTable, filter: &Expr) -> Option<Filter> {
     understood(table, filter).filter(has_prefix)
+}
+
+/// A condition on the dates that every row has which satisfies this one.
+fn by_date_parts(table: &EngineTable, filter: &Expr) -> Option<Filter> {
+    date_parts::required(table, filter, &|part| understood(table, part))
 }
 
 fn has_prefix(filter: &Filter) -> bool {

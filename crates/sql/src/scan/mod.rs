@@ -4,6 +4,7 @@
 mod arrays;
 mod best;
 mod cached;
+mod date_parts;
 mod dynamic;
 mod exec;
 mod filter;

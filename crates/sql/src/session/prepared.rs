@@ -27,13 +27,15 @@ pub(super) async fn run<R: Reply>(
     if source.is_word(0, "EXECUTE") {
         return execute(session, statement, reply).await;
     }
+    let mut outcome = Outcome::default();
     if source.is_word(0, "PREPARE") {
         prepare(session, statement).await?;
+        "Statement prepared".clone_into(&mut outcome.info);
     } else {
         deallocate(session, statement)?;
     }
-    reply.done(&Outcome::default(), false)?;
-    Ok(Outcome::default())
+    reply.done(&outcome, false)?;
+    Ok(outcome)
 }
 
 async fn prepare(session: &mut SessionState, statement: &Statement<'_>) -> Result<()> {

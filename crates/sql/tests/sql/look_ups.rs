@@ -43,3 +43,38 @@ async fn joins_read_only_rows_with_keys_of_the_other_side() {
         assert!(answer.contains(&read.to_string()), "{join}: {answer}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_iteration_of_a_recursive_query_looks_its_keys_up() {
+    let server = Server::optimizing();
+    let mut session = server.session();
+    let session = &mut session;
+    for statement in [
+        "SET cte_max_recursion_depth = 100000",
+        "CREATE TABLE posts (id INT PRIMARY KEY, parent INT, KEY (parent))",
+        "CREATE TABLE users (id INT PRIMARY KEY, parent INT)",
+        "INSERT INTO posts WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 20000) \
+         SELECT n, IF(n % 10 = 1, NULL, n - 1) FROM n",
+        "INSERT INTO users SELECT * FROM posts",
+    ] {
+        run(session, statement).await.unwrap();
+    }
+    // Up to the first post of a thread; down to the last one; and through a second table.
+    for (recursive, answer) in [
+        ("SELECT p.id, p.parent FROM posts p JOIN x ON p.id = x.parent", "5, 12341, 12345"),
+        ("SELECT p.id, p.parent FROM x JOIN posts p ON p.parent = x.id", "6, 12345, 12350"),
+        (
+            "SELECT p.id, p.parent FROM users u JOIN posts p ON p.id = u.id JOIN x ON u.id = x.parent",
+            "5, 12341, 12345",
+        ),
+    ] {
+        let first = "SELECT id, parent FROM posts WHERE id = 12345";
+        let all = format!(
+            "WITH RECURSIVE x AS ({first} UNION ALL {recursive}) \
+             SELECT CONCAT_WS(', ', COUNT(*), MIN(id), MAX(id)) FROM x"
+        );
+        assert!(rows(session, &all).await.contains(answer), "{all}");
+        let plan = rows(session, &format!("EXPLAIN ANALYZE {all}")).await.replace("\\n", "\n");
+        assert!(rows_of(&plan, "p") <= 1, "{plan}");
+    }
+}

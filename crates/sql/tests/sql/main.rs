@@ -2,6 +2,7 @@
 //! and much disk space.
 
 mod access_paths;
+mod date_parts;
 mod dml;
 mod documents;
 mod engine_status;

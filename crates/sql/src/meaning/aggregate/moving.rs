@@ -1,0 +1,100 @@
+//! Aggregates of floating-point numbers over a frame that moves. A sum from which the numbers that leave are subtracted
+//! loses the digits that a large number took with it, so each frame is computed from its own rows, as MySQL does with
+//! `windowing_use_high_precision`. That takes time in proportion to the rows of a frame.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use datafusion::{
+    arrow::{
+        array::{Array, ArrayRef, AsArray, Float64Array},
+        datatypes::{DataType, FieldRef, Float64Type, Schema, SchemaRef},
+    },
+    common::{ScalarValue, exec_err},
+    error::Result as PlanResult,
+    logical_expr::{Accumulator, AggregateUDF, function::AccumulatorArgs},
+    physical_expr::PhysicalExpr,
+};
+
+/// The numbers of the frame, and what is computed of them.
+pub(super) struct Moving {
+    of: Arc<AggregateUDF>,
+    name: String,
+    result: FieldRef,
+    schema: SchemaRef,
+    exprs: Vec<Arc<dyn PhysicalExpr>>,
+    fields: Vec<FieldRef>,
+    frame: VecDeque<Option<f64>>,
+}
+
+impl Moving {
+    /// An aggregate of one floating-point argument; `None` for others.
+    pub(super) fn of(of: &Arc<AggregateUDF>, args: &AccumulatorArgs<'_>) -> Option<Self> {
+        let [field] = args.expr_fields else { return None };
+        let is_number = field.data_type() == &DataType::Float64;
+        (is_number && !args.is_distinct && args.order_bys.is_empty()).then(|| Self {
+            of: Arc::clone(of),
+            name: args.name.to_owned(),
+            result: Arc::clone(&args.return_field),
+            schema: Arc::new(Schema::clone(args.schema)),
+            exprs: args.exprs.to_vec(),
+            fields: args.expr_fields.to_vec(),
+            frame: VecDeque::new(),
+        })
+    }
+}
+
+impl std::fmt::Debug for Moving {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Moving")
+    }
+}
+
+impl Accumulator for Moving {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> PlanResult<()> {
+        let Some(array) = values.first() else { return Ok(()) };
+        let Some(numbers) = array.as_primitive_opt::<Float64Type>() else {
+            return exec_err!("{} of {}", self.name, array.data_type());
+        };
+        self.frame.extend(numbers.iter());
+        Ok(())
+    }
+
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> PlanResult<()> {
+        let left = values.first().map_or(0, |array| array.len());
+        self.frame.drain(..left.min(self.frame.len()));
+        Ok(())
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+
+    fn evaluate(&mut self) -> PlanResult<ScalarValue> {
+        let args = AccumulatorArgs {
+            return_field: Arc::clone(&self.result),
+            schema: &self.schema,
+            ignore_nulls: false,
+            order_bys: &[],
+            is_reversed: false,
+            name: &self.name,
+            is_distinct: false,
+            exprs: &self.exprs,
+            expr_fields: &self.fields,
+        };
+        let mut whole = self.of.accumulator(args)?;
+        whole.update_batch(&[Arc::new(Float64Array::from_iter(self.frame.iter().copied()))])?;
+        whole.evaluate()
+    }
+
+    fn size(&self) -> usize {
+        size_of::<Self>() + self.frame.capacity() * size_of::<Option<f64>>()
+    }
+
+    fn state(&mut self) -> PlanResult<Vec<ScalarValue>> {
+        Ok(vec![self.evaluate()?])
+    }
+
+    fn merge_batch(&mut self, _: &[ArrayRef]) -> PlanResult<()> {
+        exec_err!("a frame has one part")
+    }
+}
