@@ -18,7 +18,7 @@ use crate::{
     Result,
     catalog::Reader,
     execute::{
-        access::{Access, AccessRequest},
+        access::{Access, AccessRequest, Explained},
         row_counter::RowCounter,
     },
     parse::Source,
@@ -26,12 +26,6 @@ use crate::{
     search,
     state::SessionState,
 };
-
-/// The accesses of a statement's tables, and its number of SELECTs.
-pub(crate) struct Explained {
-    pub accesses: Vec<Access>,
-    pub selects: usize,
-}
 
 /// The statement separated from its literals, with the plan of its shape if it has one; `None` if no shape may answer
 /// it.

@@ -38,7 +38,7 @@ use std::{
 };
 
 use elsewhere::Way;
-pub(crate) use explain::{Explained, analyze, explain};
+pub(crate) use explain::{analyze, explain};
 use lift::{Constants, ParameterizedText, Piece};
 use remora_engine::{KeyValues, Value};
 use remora_mysql::{Collation, LexMode};

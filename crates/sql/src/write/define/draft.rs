@@ -4,10 +4,7 @@ use remora_engine::Schema;
 use remora_mysql::{ErrorCode, messages};
 use rustc_hash::FxHashSet;
 
-use super::{
-    key_columns::check_texts,
-    stored::{Owner, check_stored},
-};
+use super::key_columns::check_texts;
 use crate::{
     Error, Result, SqlType,
     catalog::{
@@ -15,6 +12,7 @@ use crate::{
         SqlTable, TableName, TableOptions,
     },
     parse::define::{ColumnDefinition, ColumnPosition, TableElement, is_parenthesised},
+    write::stored::{Owner, check_stored},
 };
 
 /// A draft of a definition.

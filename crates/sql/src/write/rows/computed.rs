@@ -10,6 +10,7 @@ use remora_mysql::ErrorCode;
 use super::{
     Query, RowMaker, TargetTable,
     evaluate::{TreeQuery, stored_expression},
+    percolate_rules::check_rules,
 };
 use crate::{
     Error, Result, SqlType,
@@ -20,10 +21,7 @@ use crate::{
     },
     state::SessionState,
     transaction::{Key, Overlay, TemporaryTable},
-    write::{
-        convert::{Slot, year_as_given},
-        percolate_rules::check_rules,
-    },
+    write::convert::{Slot, year_as_given},
 };
 
 /// The prefix of a new row's columns, where the existing row is read beside it.

@@ -16,6 +16,7 @@ pub(crate) mod literal;
 mod load;
 mod lock;
 mod named;
+mod percolate_rules;
 mod preparable;
 mod selected;
 mod sequential;
@@ -31,6 +32,9 @@ use remora_engine::{Change, Value};
 use evaluate::StatementText;
 pub(crate) use evaluate::{Query, query_rows};
 pub(crate) use explained::explain;
+pub(crate) use percolate_rules::{
+    Documents, FILTERS, ID, QUERY, TAGS, check_filters, refused, text_of,
+};
 pub(crate) use preparable::check;
 use remora_mysql::TokenKind;
 pub(crate) use target::{TargetTable, check_local, table_of};

@@ -41,7 +41,6 @@ use remora_mysql::{Collation, SqlMode};
 
 use super::{
     condition::Tests,
-    explain::Explained,
     lift::{Constants, LiteralKind},
     shape::Group,
     table::Table,
@@ -49,6 +48,7 @@ use super::{
 use crate::{
     Column, Outcome, Reply, Result,
     catalog::Reader,
+    execute::access::Explained,
     parse::{Source, Statement},
     plan::RunConstant,
     resolve::StatementTable,
