@@ -5,7 +5,6 @@ mod access;
 mod against;
 mod explain;
 mod into;
-mod locking;
 mod planned;
 mod row_counter;
 mod run;
@@ -29,7 +28,9 @@ use crate::{
 pub(crate) use explain::{Writing, explain, explain_write, explained};
 use remora_mysql::{ErrorCode, Token};
 pub(crate) use run::collect;
-pub(crate) use shapes::{PreparedShape, named_keys, prepare, run_prepared, run_text};
+pub(crate) use shapes::{
+    PreparedShape, locked_keys, named_keys, prepare, run_prepared, run_text,
+};
 pub(crate) use views::describe_shown;
 
 /// Runs a SELECT. If it has a locking clause, its rows are protected already.
@@ -72,7 +73,6 @@ pub(crate) async fn run_planned<R: Reply>(
     }
     let parsed = run::parsed(statement)?;
     warn_of_marks(session, &statement.source);
-    locking::protect(session, &parsed, &statement.source).await?;
     let limit = session.variables.max_execution_time_ms;
     let most = most_matches(parsed.settings.as_deref());
     let wanted = hinted_limit(&statement.source).or_else(|| max_query_time(&parsed));
@@ -88,6 +88,16 @@ pub(crate) async fn run_planned<R: Reply>(
     sent?;
     session.note_counting(|| count_query(&statement.source, statement.parameters), most);
     Ok(Outcome::default())
+}
+
+/// The syntax tree of a SELECT, without its INTO clause.
+pub(crate) fn parsed(statement: &Statement<'_>) -> Result<ast::Query> {
+    match into::taken(&statement.source)? {
+        None => run::parsed(statement),
+        Some((source, _)) => {
+            run::parsed(&Statement { source: Arc::new(source), ..statement.clone() })
+        }
+    }
 }
 
 /// The time limit in milliseconds of `SELECT /*+ MAX_EXECUTION_TIME(n) */`.

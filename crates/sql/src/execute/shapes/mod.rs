@@ -50,7 +50,7 @@ use self::{
 use crate::{
     Outcome, Reply, Result,
     blocking::run_blocking_if_long,
-    catalog::Reader,
+    catalog::{Reader, TableName},
     parse::{Kind, LONG_BYTES, Source, Statement, split},
     shared::CachedStatement,
     state::SessionState,
@@ -194,17 +194,23 @@ pub(crate) async fn run_protected<R: Reply>(
     statement: &Statement<'_>,
     reply: &mut R,
 ) -> Result<Option<Outcome>> {
+    match lock_clause(&statement.source) {
+        Some(clause) => run_part(session, statement, clause, reply).await,
+        None => Ok(None),
+    }
+}
+
+/// Where the locking clause begins, if it is the end of a statement.
+fn lock_clause(source: &Source) -> Option<usize> {
     const CLAUSES: [&[&str]; 3] =
         [&["FOR", "UPDATE"], &["FOR", "SHARE"], &["LOCK", "IN", "SHARE", "MODE"]];
-    let source = &statement.source;
     let ends_with = |clause: &&[&str]| {
         let start = source.tokens.len().checked_sub(clause.len())?;
         let mut words = (start..).zip(clause.iter());
         words.all(|(at, word)| source.is_word(at, word)).then_some(start)
     };
-    let clause = CLAUSES.iter().find_map(ends_with).and_then(|at| source.tokens.get(at));
-    let Some(clause) = clause else { return Ok(None) };
-    run_part(session, statement, clause.start, reply).await
+    let clause = CLAUSES.iter().find_map(ends_with)?;
+    source.tokens.get(clause).map(|token| token.start)
 }
 
 /// Answers the text before `end`.
@@ -351,9 +357,29 @@ pub(crate) async fn run_prepared<R: Reply>(
 /// these keys need not exist. `mode` is how the text is read.
 pub(crate) fn named_keys(
     session: &SessionState,
-    (text, mode): (&[u8], LexMode),
+    text: (&[u8], LexMode),
     parameters: &[Value],
 ) -> Result<Option<Vec<KeyValues>>> {
+    let found = table_and_keys(session, text, parameters)?;
+    Ok(found.map(|(_, keys)| keys))
+}
+
+/// The same of a SELECT that ends with a locking clause, with the table.
+pub(crate) fn locked_keys(
+    session: &SessionState,
+    statement: &Statement<'_>,
+) -> Result<Option<(TableName, Vec<KeyValues>)>> {
+    let source = &statement.source;
+    let Some(end) = lock_clause(source) else { return Ok(None) };
+    let text = source.text.get(..end).unwrap_or_default();
+    table_and_keys(session, (text, source.mode), statement.parameters)
+}
+
+fn table_and_keys(
+    session: &SessionState,
+    (text, mode): (&[u8], LexMode),
+    parameters: &[Value],
+) -> Result<Option<(TableName, Vec<KeyValues>)>> {
     let database = session.database.as_deref();
     let mut lifted = ParameterizedText::default();
     if !lifted.read(text, mode, database) {
@@ -376,7 +402,7 @@ pub(crate) fn named_keys(
     let mut named = Vec::new();
     let filled = work.test.fill(&constants, work.branches, &mut named);
     keys::sort(&mut named);
-    Ok(filled.map(|()| named))
+    Ok(filled.map(|()| (plan.table.name.clone(), named)))
 }
 
 impl AnyShape {
