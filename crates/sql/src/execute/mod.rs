@@ -15,12 +15,16 @@ mod wide;
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast;
+use datafusion::sql::sqlparser::ast::{self, Expr};
 use remora_engine::Value;
 
 use crate::{
     Column, Error, Outcome, Reply, Result,
-    parse::{CountQuery, Source, Statement, count_query, split},
+    blocking::run_blocking_if_long,
+    parse::{
+        CountQuery, Source, Statement, count_query, split,
+        write::{query_from, query_of_items},
+    },
     resolve::{max_query_time, most_matches},
     state::SessionState,
 };
@@ -28,9 +32,7 @@ use crate::{
 pub(crate) use explain::{Writing, explain, explain_write, explained};
 use remora_mysql::{ErrorCode, Token};
 pub(crate) use run::collect;
-pub(crate) use shapes::{
-    PreparedShape, locked_keys, named_keys, prepare, run_prepared, run_text,
-};
+pub(crate) use shapes::{PreparedShape, locked_keys, named_keys, prepare, run_prepared, run_text};
 pub(crate) use views::describe_shown;
 
 /// Runs a SELECT. If it has a locking clause, its rows are protected already.
@@ -162,14 +164,17 @@ pub(crate) async fn run_do(
     session: &mut SessionState,
     statement: &Statement<'_>,
 ) -> Result<Outcome> {
-    let parsed = run::parse_do(statement)?;
-    collect(session, parsed, &statement.source).await?;
+    let source = &statement.source;
+    let items = 1..source.tokens.len();
+    let parse = || query_of_items(source, items, statement.parameters);
+    let query = run_blocking_if_long(source.is_long(), parse)?;
+    collect(session, query, source).await?;
     Ok(Outcome::default())
 }
 
-/// The value of a SELECT with one expression.
-pub(crate) async fn value(session: &mut SessionState, statement: &Statement<'_>) -> Result<Value> {
-    let rows = run::Query::of(session, statement).await?.collect(session).await?;
+/// The value of an expression of a statement.
+pub(crate) async fn value(session: &SessionState, expr: Expr, source: &Source) -> Result<Value> {
+    let rows = collect(session, query_from(vec![expr], Vec::new()), source).await?;
     Ok(rows.value(0, 0))
 }
 

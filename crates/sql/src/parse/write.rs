@@ -17,7 +17,7 @@ use datafusion::sql::sqlparser::{
     ast::{
         self, Expr, GroupByExpr, Ident, LimitClause, OrderBy, OrderByExpr, OrderByKind,
         OrderByOptions, Query, Select, SelectFlavor, SelectItem, SetExpr, TableAlias, TableFactor,
-        TableWithJoins, helpers::attached_token::AttachedToken,
+        TableWithJoins, WildcardAdditionalOptions, helpers::attached_token::AttachedToken,
     },
     keywords::Keyword,
     parser::{Parser, ParserError},
@@ -286,21 +286,6 @@ pub(crate) fn delete(statement: &Statement<'_>) -> Result<Delete> {
     Ok(Delete { ignore, listed, rows })
 }
 
-/// The tables of a FROM clause that has these tokens.
-pub(crate) fn tables(
-    source: &Source,
-    tokens: Range<usize>,
-    parameters: &[Value],
-) -> Result<Vec<TableWithJoins>> {
-    depth::check(source, std::slice::from_ref(&tokens))?;
-    let mut tables = Vec::new();
-    Part { end: tokens.end, tokens }.read(source, parameters, &mut |parser| {
-        tables = parser.parse_comma_separated(Parser::parse_table_and_joins)?;
-        Ok(())
-    })?;
-    Ok(tables)
-}
-
 /// The assignments `a = 1, b = c + 1` that these tokens are.
 pub(crate) fn assignments(
     source: &Source,
@@ -329,6 +314,28 @@ pub(crate) fn expressions(source: &Source, all: &[(Range<usize>, &[Value])]) -> 
         })?;
     }
     Ok(found)
+}
+
+/// The SELECT of the items that these tokens are.
+pub(crate) fn query_of_items(
+    source: &Source,
+    tokens: Range<usize>,
+    parameters: &[Value],
+) -> Result<Query> {
+    depth::check(source, std::slice::from_ref(&tokens))?;
+    let mut select = select_from(Vec::new(), Vec::new());
+    Part { end: tokens.end, tokens }.read(source, parameters, &mut |parser| {
+        select.projection = parser.parse_projection()?;
+        Ok(())
+    })?;
+    Ok(query_of(SetExpr::Select(Box::new(select))))
+}
+
+/// `SELECT * FROM table`.
+pub(crate) fn query_of_all(table: TableWithJoins) -> Query {
+    let mut select = select_from(Vec::new(), vec![table]);
+    select.projection.push(SelectItem::Wildcard(WildcardAdditionalOptions::default()));
+    query_of(SetExpr::Select(Box::new(select)))
 }
 
 /// Reads a whole statement, but for its OPTION clause.

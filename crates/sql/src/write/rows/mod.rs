@@ -32,20 +32,16 @@ use remora_engine::{Change, Value};
 use evaluate::StatementText;
 pub(crate) use evaluate::{Query, query_rows};
 pub(crate) use explained::explain;
+pub(crate) use lock::protect;
 pub(crate) use percolate_rules::{
     Documents, FILTERS, ID, QUERY, TAGS, check_filters, refused, text_of,
 };
-pub(crate) use lock::protect;
 pub(crate) use preparable::check;
 use remora_mysql::TokenKind;
 pub(crate) use target::{TargetTable, check_local, table_of};
 pub(crate) use values::{RowMaker, column_name};
 
-use crate::{
-    Outcome, Result,
-    parse::Statement,
-    state::SessionState,
-};
+use crate::{Outcome, Result, parse::Statement, state::SessionState};
 
 fn parameters<'p>(statement: &'p Statement<'_>) -> literal::Parameters<'p> {
     let places = statement.source.tokens.iter().enumerate();
