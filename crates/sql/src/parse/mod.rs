@@ -18,7 +18,6 @@ mod keywords;
 mod lex;
 mod options;
 mod refused;
-mod split;
 mod syntax;
 mod tokens;
 mod unit;
@@ -49,8 +48,7 @@ pub(crate) use json_value::{DEFAULT, ERROR, JSON_VALUE_OF};
 pub(crate) use keywords::{KEYWORDS, NamedOptions, OptionValue, UNKNOWN_RANKER, named_options};
 pub(crate) use lex::{near, sent_bytes, tokens};
 pub(crate) use options::{MAX_MATCHES, MAX_QUERY_TIME, PARTIAL, check_option};
-use remora_mysql::{LexMode, Token, TokenKind, unquoted};
-pub(crate) use split::split;
+use remora_mysql::{LexMode, StatementTokens, Token, TokenKind, unquoted};
 #[cfg(test)]
 pub(crate) use syntax::PARSES;
 use tokens::Place;
@@ -90,6 +88,17 @@ pub(crate) struct Statement<'a> {
     pub source: Arc<Source>,
     /// A value for each `?`.
     pub parameters: &'a [Value],
+}
+
+/// The statements of a text, without empty ones; if `many` is not set, a second one is left where
+/// it is, for the parser to complain of.
+pub(crate) fn split(text: &[u8], many: bool, mode: LexMode) -> Result<Vec<Source>> {
+    let found = remora_mysql::split(text, many, mode).map_err(|open| near(text, open.start))?;
+    let source = |each: StatementTokens| {
+        let own = text.get(each.text).unwrap_or_default();
+        Source::new(own.to_vec(), each.tokens, mode)
+    };
+    Ok(found.into_iter().map(source).collect())
 }
 
 impl Source {
@@ -173,5 +182,19 @@ impl Statement<'_> {
         parameters: &[Value],
     ) -> Result<ast::Statement> {
         syntax::statement_within(&self.source, tokens, parameters)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_are_split_outside_of_quotes() {
+        let all = split(b"select ';' ; ; set a=1;-- x", true, LexMode::default()).unwrap();
+        let shown: Vec<_> = all.iter().map(|each| each.shown().into_owned()).collect();
+        assert_eq!(shown, ["select ';' ", " set a=1"]);
+        assert_eq!((all[0].kind, all[1].kind), (Kind::Select, Kind::Set));
+        assert!(all[1].is_word(0, "SET") && all[1].is(2, "="));
     }
 }
