@@ -153,7 +153,7 @@ impl<'p> Scope<'p> {
         let mut found = self.visible.iter().filter(|each| each.name.is(lower));
         let first = found.next().map(|visible| visible.expr.clone());
         if found.next().is_some() {
-            let message = format!("Column '{written}' in {} is ambiguous", clause.name());
+            let message = messages::ambiguous_column(written, clause.name());
             return Err(Error::new(ErrorCode::AmbiguousColumn, message));
         }
         Ok(first)

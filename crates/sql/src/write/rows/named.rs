@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, TableFactor, TableWithJoins};
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::{
     evaluate::{Query, StatementText},
@@ -165,7 +165,7 @@ pub(super) fn assigned_column(
         let known = table_of(session, &table.name, Verb::Update)?;
         if let Some(column) = known.column(name) {
             if found.is_some() {
-                let message = format!("Column '{name}' in field list is ambiguous");
+                let message = messages::ambiguous_column(name, "field list");
                 return Err(Error::new(ErrorCode::AmbiguousColumn, message));
             }
             found = Some((index, column));
