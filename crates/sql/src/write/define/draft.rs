@@ -122,9 +122,7 @@ impl Draft {
 
     /// The position of a column; error 1054 if `whole` does not have it.
     pub(super) fn known_column(&self, name: &str, whole: &str) -> Result<usize> {
-        self.column(name).ok_or_else(|| {
-            Error::new(ErrorCode::UnknownColumn, messages::unknown_column(name, whole))
-        })
+        self.column(name).ok_or_else(|| Error::unknown_column(name, whole))
     }
 
     /// Adds the keys and conditions in a column's declaration.

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, TableFactor, TableWithJoins};
-use remora_mysql::{ErrorCode, messages};
 
 use super::{
     evaluate::{Query, StatementText},
@@ -165,8 +164,7 @@ pub(super) fn assigned_column(
         let known = table_of(session, &table.name, Verb::Update)?;
         if let Some(column) = known.column(name) {
             if found.is_some() {
-                let message = messages::ambiguous_column(name, "field list");
-                return Err(Error::new(ErrorCode::AmbiguousColumn, message));
+                return Err(Error::ambiguous_column(name, "field list"));
             }
             found = Some((index, column));
         }

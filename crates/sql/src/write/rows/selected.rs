@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
     TableFactor, Visitor, VisitorMut,
 };
 use remora_engine::{ColumnDef, Row, Schema, Value};
-use remora_mysql::{ErrorCode, messages};
+use remora_mysql::ErrorCode;
 use rustc_hash::FxHashSet;
 
 use super::{evaluate::TreeQuery, target::TargetTable};
@@ -187,8 +187,7 @@ fn column(nth: usize) -> String {
 }
 
 fn ambiguous(name: &[String]) -> Error {
-    let message = messages::ambiguous_column(name.join("."), "field list");
-    Error::new(ErrorCode::AmbiguousColumn, message)
+    Error::ambiguous_column(name.join("."), "field list")
 }
 
 /// Whether a name means a column of the table that rows are inserted into.
