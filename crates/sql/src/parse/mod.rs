@@ -1,4 +1,4 @@
-//! What a statement is: split, classified, parsed.
+//! Splits, classifies and parses statements.
 
 mod call;
 mod cast;
@@ -58,7 +58,7 @@ pub(crate) use visit::{Visit, VisitMut, visit_expressions};
 
 use crate::Result;
 
-/// What is longer is read where nobody waits for the thread.
+/// Longer texts are parsed in a thread for blocking work.
 pub(crate) const LONG_BYTES: usize = 4 << 10;
 
 /// The text of one statement and its tokens. Shared by all executions of a prepared statement.
@@ -70,14 +70,14 @@ pub(crate) struct Source {
     pub tokens: Vec<Token>,
     /// How quotes were read.
     pub mode: LexMode,
-    /// What it is.
+    /// Its class.
     pub kind: Kind,
     /// How many `?` it has.
     pub parameters: usize,
-    /// Whether the text is one that was kept, maybe by an older version or another server. It may have what clients
-    /// may not send.
+    /// Whether the text was stored, maybe by an older version or another server. It may have syntax that clients may
+    /// not send.
     pub is_kept: bool,
-    /// Set when the statement is to end, so that reading it ends too.
+    /// Set when the statement must end: parsing ends then too.
     pub interrupted: Arc<AtomicBool>,
 }
 
@@ -111,7 +111,7 @@ impl Source {
         Self { text, tokens, mode, kind, parameters, is_kept: false, interrupted }
     }
 
-    /// Whether so much text is to be read that others should not wait for it.
+    /// Whether the text is so long that it is parsed in a thread for blocking work.
     pub(crate) fn is_long(&self) -> bool {
         self.text.len() > LONG_BYTES
     }
@@ -136,7 +136,7 @@ impl Source {
         self.tokens.get(at).is_some_and(|token| token.is(&self.text, operator))
     }
 
-    /// What the token at this place says: a name or text without its quotes and escapes.
+    /// The content of the token at this place: a name or text without its quotes and escapes.
     pub(crate) fn plain(&self, at: usize) -> Option<String> {
         let token = self.tokens.get(at)?;
         let bytes = self.bytes(token);
@@ -175,7 +175,7 @@ impl Statement<'_> {
         syntax::statement(&self.source, self.parameters)
     }
 
-    /// The syntax tree of a statement that stands within this one, from these tokens. `parameters` are those of its `?`.
+    /// The syntax tree of a statement inside this one, from these tokens. `parameters` are the values of its `?`.
     pub(crate) fn parse_within(
         &self,
         tokens: Range<usize>,

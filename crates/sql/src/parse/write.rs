@@ -1,5 +1,5 @@
-//! UPDATE and DELETE as syntax trees, and what of INSERT, REPLACE and LOAD DATA is more than a literal. Their clauses
-//! are read by the parser that reads SELECT.
+//! UPDATE and DELETE as syntax trees, and the expressions of INSERT, REPLACE and LOAD DATA. The parser of SELECT reads
+//! their clauses.
 //!
 //! ```text
 //! update := "UPDATE" ["LOW_PRIORITY"] ["IGNORE"] table,* "SET" assignment,* rest
@@ -28,7 +28,7 @@ use remora_engine::Value;
 use super::{Source, Statement, depth, keywords, syntax::Part};
 use crate::Result;
 
-/// What the parser's own methods return.
+/// The result type of the parser's own methods.
 type Parsed<T> = std::result::Result<T, ParserError>;
 
 /// The tables of an UPDATE or DELETE, and which of their rows it changes.
@@ -46,16 +46,16 @@ pub(crate) struct ChangedRows {
     pub tables_at: Range<usize>,
     /// The tokens from WHERE, ORDER BY or LIMIT on.
     pub rest_at: Range<usize>,
-    /// What OPTION says, of queries by keywords.
+    /// The OPTION clause, for keyword queries.
     options: Option<String>,
 }
 
-/// A column, and what is assigned to it.
+/// A column and its new value.
 #[derive(Debug)]
 pub(crate) struct Assigned {
     /// The column's name with its qualifiers.
     pub path: Vec<String>,
-    /// What is assigned.
+    /// The new value.
     pub value: Expr,
     /// Its tokens.
     pub value_at: Range<usize>,
@@ -101,7 +101,7 @@ impl ChangedRows {
             None => query,
             Some(options) => {
                 let mut statement = ast::Statement::Query(Box::new(query));
-                // Without a query by keywords they say nothing here.
+                // Without a keyword query they have no effect here.
                 keywords::set_options(&mut statement, options);
                 match statement {
                     ast::Statement::Query(query) => *query,
@@ -137,7 +137,7 @@ impl ChangedRows {
         self.is_one_table() && self.condition.is_some() && self.limit.is_none()
     }
 
-    /// Only the places of the tables and of what is behind them.
+    /// Only the positions of the tables and of the clauses after them.
     pub(crate) fn at(tables_at: Range<usize>, rest_at: Range<usize>) -> Self {
         Self { tables_at, rest_at, ..Self::default() }
     }
@@ -271,7 +271,7 @@ pub(crate) fn delete(statement: &Statement<'_>) -> Result<Delete> {
                 parser.expect_keyword_is(Keyword::FROM)?;
             }
         }
-        // Without a list it is one table, and only then are rows counted.
+        // Without a list it is one table. Only then LIMIT is allowed.
         match listed.is_some() {
             true => {
                 reading.tables(parser, rows)?;
@@ -365,12 +365,12 @@ fn read(
 /// A statement that is read.
 struct Reading<'s> {
     source: &'s Source,
-    /// Where the tokens end that are read.
+    /// The end of the tokens that are read.
     end: usize,
 }
 
 impl Reading<'_> {
-    /// The token of the statement at which the parser stands.
+    /// The index of the parser's next token in the statement.
     fn at(&self, parser: &Parser<'_>) -> usize {
         let column = parser.peek_token_ref().span.start.column as usize;
         match column.checked_sub(1) {
@@ -414,7 +414,7 @@ impl Reading<'_> {
             rows.order = parser.parse_comma_separated(Parser::parse_order_by_expr)?;
         }
         if parser.parse_keyword(Keyword::LIMIT) {
-            // A number or `?`, nothing that is computed.
+            // A number or `?`, no expression.
             rows.limit = Some(parser.parse_prefix()?);
         }
         rows.rest_at = start..self.at(parser);
@@ -470,7 +470,7 @@ fn parse_word(parser: &mut Parser<'_>, wanted: &str) -> bool {
     is_it
 }
 
-/// Whether a list of tables stands behind DELETE FROM, not the tables that are read.
+/// Whether DELETE FROM is followed by a list of tables to delete from, not by the tables that are read.
 fn lists_tables(parser: &Parser<'_>) -> bool {
     let mut behind = 1;
     while parser.peek_nth_token_ref(behind).token == Token::Period {
