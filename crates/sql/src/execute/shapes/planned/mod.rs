@@ -41,7 +41,7 @@ use remora_mysql::{Collation, SqlMode};
 
 use super::{
     condition::Tests,
-    lift::{Constants, LiteralKind},
+    parameterize::{Constants, LiteralKind},
     shape::Group,
     table::Table,
 };

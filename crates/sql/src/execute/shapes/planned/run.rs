@@ -18,7 +18,7 @@ use jiff::tz::TimeZone;
 use remora_engine::Filter;
 
 use super::{
-    super::{lift::Constants, plan::MAX_PAGE_ROWS},
+    super::{parameterize::Constants, plan::MAX_PAGE_ROWS},
     Plan, Read, explain,
     page_fill::more_rows,
     path_order::PathOrder,
