@@ -107,14 +107,23 @@ fn numbers_in(text: &str, wanted: &BTreeSet<String>) -> Vec<String> {
 fn errors_of_mysql_have_their_numbers_in_one_place() {
     let known = error_numbers();
     assert!(known.len() > 100 && known.contains("1064"), "ErrorCode is not read");
-    for name in ["protocol", "server", "source", "sql"] {
-        for file in rust_files(&root().join("crates").join(name).join("src")) {
-            if file.iter().any(|part| part == "tests" || part == "tests.rs") {
-                continue;
-            }
-            let found = numbers_in(&fs::read_to_string(&file).unwrap(), &known);
-            assert!(found.is_empty(), "{}: {found:?} is an ErrorCode", file.display());
+    let crates = ["protocol", "server", "source", "sql"].map(|name| format!("crates/{name}/src"));
+    let mut files: Vec<PathBuf> =
+        crates.iter().flat_map(|folder| rust_files(&root().join(folder))).collect();
+    files.extend(rust_files(&root().join("bindings/python/src")));
+    let package = fs::read_dir(root().join("bindings/python/python/remora")).unwrap();
+    let package = package.map(|entry| entry.unwrap().path());
+    files.extend(package.filter(|path| path.extension().is_some_and(|end| end == "py")));
+    for file in files {
+        if file.iter().any(|part| part == "tests" || part == "tests.rs") {
+            continue;
         }
+        let mut text = fs::read_to_string(&file).unwrap();
+        if file.extension().is_some_and(|end| end == "py") {
+            text = text.replace('#', "//");
+        }
+        let found = numbers_in(&text, &known);
+        assert!(found.is_empty(), "{}: {found:?} is an ErrorCode", file.display());
     }
 }
 

@@ -6,12 +6,12 @@ use anyhow::{Context, Result, bail};
 use mysql::Value;
 
 use super::{
-    adversarial,
     calendar::{DAYS, MONTHS, day, moment, month},
     rows::{
         CATEGORIES, CITIES, COLORS, COUNTRIES, FORUMS, STATUSES, Shop, WORDS, coupon, name,
         rare_word, reference, sku, slug, token,
     },
+    skewed_rows,
 };
 use crate::random::SplitMix64;
 
@@ -49,7 +49,7 @@ impl<'s> LiteralGenerator<'s> {
     }
 
     fn literal(&mut self, marker: &str) -> Result<Value> {
-        if let Some(value) = adversarial::literal(marker, &mut |name, most| self.below(name, most))
+        if let Some(value) = skewed_rows::literal(marker, &mut |name, most| self.below(name, most))
         {
             return Ok(value);
         }

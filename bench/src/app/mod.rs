@@ -14,6 +14,7 @@ mod key_cost;
 mod load;
 mod report;
 mod rows;
+mod skewed_rows;
 mod template;
 mod times;
 
@@ -202,14 +203,14 @@ fn start(options: &AppOptions, shop: &Shop) -> Result<ServerGroup> {
             create_views(&mut connection, VIEWS)?;
         }
         fill(&mut connection, &rows::TABLES, shop, share)?;
-        fill(&mut connection, &adversarial::TABLES, shop, share)
+        fill(&mut connection, &skewed_rows::TABLES, shop, share)
     };
     let first = |database_server: &DatabaseServer| fill_with(database_server, Share::Most);
     let later = |database_server: &DatabaseServer| {
         fill_with(database_server, Share::Last)?;
         let mut connection = database_server.connect_for(limit)?;
         analyze(&mut connection, &rows::TABLES)?;
-        analyze(&mut connection, &adversarial::TABLES)
+        analyze(&mut connection, &skewed_rows::TABLES)
     };
     ServerGroup::start(&options.server_group, tables, &first, &later)
 }
@@ -366,7 +367,7 @@ mod tests {
     #[test]
     fn every_table_has_rows() {
         let defined = definitions(SCHEMA).chain(definitions(adversarial::SCHEMA));
-        let filled = rows::TABLES.iter().chain(&adversarial::TABLES);
+        let filled = rows::TABLES.iter().chain(&skewed_rows::TABLES);
         for (definition, table) in defined.zip(filled) {
             assert!(definition.starts_with(&format!("CREATE TABLE {} (", table.name)));
         }

@@ -37,4 +37,9 @@ mod _remora {
         filter::{Field, Filter, field, path},
         table::{Found, Table},
     };
+
+    #[pymodule_init]
+    fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        crate::errors::add_numbers(module)
+    }
 }

@@ -178,6 +178,10 @@ error_codes! {
     WrongArguments = 1210 "HY000",
     /// The transaction conflicts with another one and was rolled back; the client may repeat it.
     Deadlock = 1213 "40001",
+    /// A foreign key has no such row in the parent table. An old number, without the key's name.
+    NoReferencedRowOld = 1216 "23000",
+    /// Rows of another table refer to the row. An old number, without the key's name.
+    RowIsReferencedOld = 1217 "23000",
     /// Two clauses that cannot be combined.
     WrongUsage = 1221 "HY000",
     /// SELECTs of a UNION with different numbers of columns.
@@ -282,6 +286,8 @@ error_codes! {
     DivisionByZero = 1365 "22012",
     /// A value that is not of its column's type.
     WrongValueForColumn = 1366 "HY000",
+    /// A literal that cannot be a value of its type.
+    IllegalValueForType = 1367 "22007",
     /// This server has no binary log.
     NoBinaryLog = 1381 "HY000",
     /// A prepared statement with more parameters than the protocol can count.
@@ -306,6 +312,10 @@ error_codes! {
     DateOverflow = 1441 "22008",
     /// RENAME of a view to another database.
     SchemaChange = 1450 "HY000",
+    /// Rows of another table refer to the row.
+    RowIsReferenced = 1451 "23000",
+    /// A foreign key has no such row in the parent table.
+    NoReferencedRow = 1452 "23000",
     /// Too many prepared statements.
     TooManyStatements = 1461 "42000",
     /// A view that refers to itself.
@@ -320,10 +330,14 @@ error_codes! {
     IncorrectValue = 1525 "HY000",
     /// An index cannot be dropped because a foreign key needs it.
     IndexNeededByForeignKey = 1553 "HY000",
+    /// A change that a foreign key passes on would make a duplicate.
+    ForeignDuplicateKey = 1557 "23000",
     /// A statement that is not allowed within a transaction.
     TransactionOpen = 1568 "25001",
     /// A wrong number of arguments of a function.
     WrongParameterCount = 1582 "42000",
+    /// A duplicate, reported with the key's name.
+    DuplicateKeyNamed = 1586 "23000",
     /// An option that has no effect.
     OptionIgnored = 1618 "HY000",
     /// A variable whose session value is read-only.

@@ -1,4 +1,4 @@
-//! Facts about MySQL: the tokens of its statements, its errors and their texts, modes, types, character sets and
+//! Facts about MySQL: the statements of a text and their tokens, its errors and their texts, modes, types, character sets and
 //! collations, time zones.
 //!
 //! It knows no tables and no sockets, and imports none of our other crates. The SQL crate, the protocol and the binlog
@@ -11,6 +11,8 @@ mod error;
 mod field_type;
 mod lex;
 pub mod messages;
+pub mod sort_key;
+mod split;
 mod sql_mode;
 mod zone;
 
@@ -23,5 +25,6 @@ pub use collation::{
 pub use error::ErrorCode;
 pub use field_type::FieldType;
 pub use lex::{Comments, LexMode, Lexer, Token, TokenKind, Unterminated, tokens, unquoted};
+pub use split::{StatementTokens, split};
 pub use sql_mode::SqlMode;
 pub use zone::{UnknownZone, Zone, moment_of_clock};

@@ -13,6 +13,8 @@ pub fn misplaced_window(name: &str) -> String {
     format!("You cannot use the window function '{name}' in this context.'")
 }
 
+/// With `DateOverflow`.
+pub const DATE_OVERFLOW: &str = "Datetime function: datetime field overflow";
 /// With `InvalidGroupFunction`.
 pub const INVALID_GROUP_FUNCTION: &str = "Invalid use of group function";
 /// With `JsonNullKey`.
@@ -59,6 +61,12 @@ pub fn unknown_table_in(name: impl Display, place: impl Display) -> String {
 #[must_use]
 pub fn unknown_column(name: impl Display, place: impl Display) -> String {
     format!("Unknown column '{name}' in '{place}'")
+}
+
+/// With `AmbiguousColumn`. `place` is a clause.
+#[must_use]
+pub fn ambiguous_column(name: impl Display, place: impl Display) -> String {
+    format!("Column '{name}' in {place} is ambiguous")
 }
 
 /// With `DuplicateColumn`.

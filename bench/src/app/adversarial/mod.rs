@@ -2,14 +2,10 @@
 //! half of all children. Each statement runs as it is and with the access paths forced by hints. The figure that counts
 //! is how much slower the chosen path is than the best forced one.
 
-mod rows;
-
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-
-pub use rows::{TABLES, literal};
 
 use super::{
     client::{Client, difference},

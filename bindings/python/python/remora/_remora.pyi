@@ -27,6 +27,12 @@ Item = TypeVar("Item")
 Default = TypeVar("Default")
 Paths = Union[Path, List[str], List["Field"], List[Path], Tuple[Path, ...]]
 
+#: MySQL's numbers of errors, by the exception that each raises.
+INTEGRITY: List[int]
+DATA: List[int]
+NOT_SUPPORTED: List[int]
+CONFLICT: List[int]
+
 @final
 class Filter:
     def __and__(self, other: Filter) -> Filter: ...

@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from . import _errors
 from ._errors import InterfaceError, NotSupportedError, OperationalError, ProgrammingError
+from ._remora import CONFLICT, DATA, INTEGRITY, NOT_SUPPORTED
 from ._types import Description, Json
 
 #: The driver, with which a server is connected to.
@@ -24,13 +25,6 @@ SETTINGS: Mapping[str, Callable[[str], Any]] = {
     **{name: int for name in ("connect_timeout", "read_timeout", "write_timeout")},
     "ssl_ca": str,
 }
-
-#: MySQL's numbers of errors, as the engine in this process tells them apart.
-INTEGRITY = {1048, 1062, 1216, 1217, 1364, 1451, 1452, 1557, 1586, 3819}
-DATA = {1264, 1265, 1292, 1365, 1366, 1367, 1406, 1690, 3140}
-NOT_SUPPORTED = {1235, 1295}
-#: Another transaction was faster, or holds what is asked for.
-CONFLICT = {1205, 1213}
 
 #: MySQL's numbers of types of columns, and their names in ``Cursor.description``.
 KINDS = {

@@ -15,6 +15,8 @@ use crate::{
 
 /// Decimals of up to this many digits are stored as numbers.
 const MAX_NUMBER_PRECISION: u8 = 38;
+/// A batch with this many bytes of strings is returned before it has all its rows.
+const BATCH_BYTES: usize = 16 << 20;
 
 /// Some rows of a table, column by column.
 #[derive(Clone, Debug)]
@@ -101,6 +103,11 @@ impl ColumnBatch {
     pub fn bytes(&self) -> usize {
         self.columns.iter().map(|column| column.data.bytes()).sum()
     }
+}
+
+/// The limit of a batch in bytes of strings; the last row may exceed it.
+pub(super) fn byte_limit(asked: Option<usize>) -> usize {
+    asked.map_or(BATCH_BYTES, |asked| asked.clamp(1, BATCH_BYTES))
 }
 
 fn bytes_of<T>(values: &[T]) -> usize {

@@ -113,7 +113,7 @@ impl Condition {
 
     /// Bounds of columns implied by an OR: each alternative has bounds on the column, and these include all of
     /// them.
-    pub fn hulls(&self) -> Vec<(u32, Predicate)> {
+    pub fn bounding_ranges(&self) -> Vec<(u32, Predicate)> {
         let of_each = |parts: &[Self]| {
             let (first, rest) = parts.split_first()?;
             first.conjuncts().into_iter().find_map(|it| {

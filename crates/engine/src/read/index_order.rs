@@ -268,12 +268,15 @@ impl OrderedIndex {
 
     /// Sets the bounds of the walk by a condition.
     fn ask(&mut self, condition: &Condition) {
-        // A page behind a row is an OR (less, or equal and greater by another column), whose hull is a bound.
-        let hulls = condition.hulls();
-        let hulls =
-            hulls.iter().map(|(id, predicate)| Conjunct { id: *id, order: None, predicate });
+        // A page behind a row is an OR (less, or equal and greater by another column), whose bounding range is a bound.
+        let bounding_ranges = condition.bounding_ranges();
+        let bounding_ranges = bounding_ranges.iter().map(|(id, predicate)| Conjunct {
+            id: *id,
+            order: None,
+            predicate,
+        });
         let mut conjuncts = condition.conjuncts();
-        conjuncts.extend(hulls);
+        conjuncts.extend(bounding_ranges);
         let asked = ConditionRanges::new(self.index, self.spec.clone(), &conjuncts);
         let asked = asked.filter(|asked| asked.is_of_values(self.prefix.len()));
         self.is_all = asked.as_ref().is_some_and(|it| it.is_equivalent(condition));

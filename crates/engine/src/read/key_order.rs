@@ -24,8 +24,9 @@ impl KeyWalk<'_> {
     /// that another way is cheaper.
     pub fn first(&self, view: &SegmentView, wanted: usize) -> Result<Option<Walked>> {
         let every = 0..view.segment.doc_count();
-        let hull = self.narrowing.and_then(|narrowing| narrowing.hull(&view.segment));
-        let mut left = hull.unwrap_or(every);
+        let bounding_range =
+            self.narrowing.and_then(|narrowing| narrowing.bounding_range(&view.segment));
+        let mut left = bounding_range.unwrap_or(every);
         let next = |count: usize, most: usize| {
             let taken = self.take(&mut left, count.min(most));
             (most > 0).then(|| match self.descending {

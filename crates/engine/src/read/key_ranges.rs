@@ -81,7 +81,7 @@ impl KeyRanges {
 
     /// A range of documents that contains all candidates, by the least and the greatest value of each part. Cost:
     /// two searches.
-    pub fn hull(&self, segment: &Segment) -> Option<Range<u32>> {
+    pub fn bounding_range(&self, segment: &Segment) -> Option<Range<u32>> {
         let keys = segment.keys();
         let mut least = Vec::with_capacity(8 * self.values.len() + 8);
         let mut greatest = least.clone();
@@ -100,7 +100,9 @@ impl KeyRanges {
 
     /// An upper bound of the number of candidates of a segment.
     pub fn most(&self, segment: &Segment) -> u32 {
-        let count = self.hull(segment).map_or(segment.doc_count(), |hull| hull.end - hull.start);
+        let count = self.bounding_range(segment).map_or(segment.doc_count(), |bounding_range| {
+            bounding_range.end - bounding_range.start
+        });
         match self.whole {
             true => u32::try_from(self.ranges()).unwrap_or(u32::MAX).min(count),
             false => count,

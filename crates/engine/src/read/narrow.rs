@@ -82,8 +82,8 @@ impl Narrowing {
     }
 
     /// A range of documents that contains all candidates; `None` if the key does not help.
-    pub fn hull(&self, segment: &Segment) -> Option<Range<u32>> {
-        self.keys.as_ref()?.hull(segment)
+    pub fn bounding_range(&self, segment: &Segment) -> Option<Range<u32>> {
+        self.keys.as_ref()?.bounding_range(segment)
     }
 
     /// Whether only ORs help.

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, ops::Range, sync::Arc, time::Instant};
 use remora_index::segment::Segment;
 
 use super::{
-    column_batch::ColumnBuilder,
+    column_batch::{ColumnBuilder, byte_limit},
     docs::Docs,
     gathered::GatheredRows,
     merge::Merge,
@@ -31,8 +31,6 @@ const CHUNK_DOCS: usize = 256;
 const CHUNK_ROWS: usize = 16;
 /// The most rows of a batch with ranking factors, because each row is weighed again.
 const FACTOR_ROWS: usize = 256;
-/// A batch with this many bytes of strings is returned before it has all its rows.
-const BATCH_BYTES: usize = 16 << 20;
 
 /// A running scan. It keeps the snapshot it started with.
 pub struct Scan(Running);
@@ -116,7 +114,8 @@ impl ViewScan {
             (ScanMethod::Segments(walk), rows)
         };
         let rows = rows.min(request.limit.unwrap_or(u64::MAX));
-        let (batch_rows, batch_bytes) = (request.batch_rows.max(1), bytes_of(request.batch_bytes));
+        let (batch_rows, batch_bytes) =
+            (request.batch_rows.max(1), byte_limit(request.batch_bytes));
         Ok(Self { view, sources, way, batch_rows, batch_bytes, rows })
     }
 
@@ -138,7 +137,8 @@ impl ViewScan {
         let chunk = if from_rows { CHUNK_ROWS } else { CHUNK_DOCS };
         let walk = SegmentWalk::new(docs, Vec::new(), request.in_key_order, chunk);
         let way = ScanMethod::Segments(walk);
-        let (batch_rows, batch_bytes) = (request.batch_rows.max(1), bytes_of(request.batch_bytes));
+        let (batch_rows, batch_bytes) =
+            (request.batch_rows.max(1), byte_limit(request.batch_bytes));
         Ok(Some(Self { view, sources, way, batch_rows, batch_bytes, rows }))
     }
 
@@ -179,11 +179,6 @@ impl Iterator for ViewScan {
         };
         batch.map(|batch| (batch.rows > 0).then_some(batch)).transpose()
     }
-}
-
-/// The limit of a batch in bytes of strings; the last row may exceed it.
-pub(super) fn bytes_of(asked: Option<usize>) -> usize {
-    asked.map_or(BATCH_BYTES, |asked| asked.clamp(1, BATCH_BYTES))
 }
 
 /// The rows of a scan.

@@ -4,9 +4,10 @@ use std::{cell::RefCell, sync::Arc};
 
 use super::{
     TextIndex,
+    element::{Element, TermMatch},
     lockstep::MatchDetail,
     neighbours,
-    pattern::{Element, Pattern, TermMatch},
+    pattern::Pattern,
     phrase,
     postings::Cursor,
     union_counts::PieceCounts,

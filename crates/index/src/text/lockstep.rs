@@ -3,7 +3,7 @@
 
 use super::{
     TextIndex,
-    pattern::Element,
+    element::Element,
     postings::{Cursor, Postings, positions},
 };
 use crate::{Bitmap, DocSet, Result, docset::gallop};

@@ -11,6 +11,7 @@ mod boundaries;
 mod builder;
 mod characters;
 mod characters_seen;
+mod element;
 mod find;
 mod fuzzy;
 mod keyed_order;

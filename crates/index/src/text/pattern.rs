@@ -5,11 +5,10 @@
 //! distances. Each is a set of terms: those that end with the first piece, those that begin with the last,
 //! and the exact terms between.
 
-use std::sync::Arc;
-
 use super::{
     Normalization,
     atoms::{AtomKind, atoms},
+    element::{Element, TermMatch},
     neighbours::Chains,
     terms::joined_bytes,
 };
@@ -27,45 +26,6 @@ pub struct Pattern {
     pub(crate) chains: Chains,
     /// Whether the elements match more than the pattern does, so that texts must be verified.
     pub(crate) verify: bool,
-}
-
-/// A term set at a distance from the pattern's first atom.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Element {
-    /// The distance from the first atom, in ordinals.
-    pub distance: u32,
-    /// Whether a single space must (`true`) or must not (`false`) precede the atom.
-    pub space: Option<bool>,
-    /// The terms.
-    pub terms: TermMatch,
-}
-
-impl Element {
-    /// The ordinal of the pattern's first atom, if a term of this element at `position` belongs to a match.
-    #[inline]
-    pub fn begin(&self, position: u32) -> Option<u32> {
-        if self.space.is_some_and(|space| space != (position & 1 == 1)) {
-            return None;
-        }
-        (position / 2).checked_sub(self.distance)
-    }
-}
-
-/// A set of terms.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum TermMatch {
-    /// Exactly this term.
-    Exact(String),
-    /// Terms with this prefix.
-    Prefix(String),
-    /// Terms with this suffix.
-    Suffix(String),
-    /// Terms that contain this.
-    Contains(String),
-    /// This word, alone or with the character that directly follows it and is indexed with it.
-    Word(String),
-    /// These terms, ascending, each with the number of occurrences of the piece in it.
-    Terms(Arc<[(u32, u32)]>),
 }
 
 impl Pattern {

@@ -7,9 +7,10 @@
 use std::{cell::Cell, cmp::Ordering};
 
 use super::{
-    TextIndex, find,
+    TextIndex,
+    element::Element,
+    find,
     lockstep::{Lockstep, MatchDetail},
-    pattern::Element,
     postings::{Cursor, Decoded, Postings, positions},
     vocabulary::TermSet,
 };

@@ -9,7 +9,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     TextIndex,
     atoms::{AtomKind, atoms},
-    pattern::{Pattern, TermMatch, chains},
+    element::TermMatch,
+    pattern::{Pattern, chains},
 };
 
 /// The most spellings of one piece that are enumerated at a time.

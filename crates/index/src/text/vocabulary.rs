@@ -24,8 +24,8 @@ use rustc_hash::FxHashSet;
 use super::{
     atoms::{AtomKind, atoms},
     characters::{Characters, CharactersWriter},
+    element::TermMatch,
     offsets::{Offsets, OffsetsWriter},
-    pattern::TermMatch,
     suffixes::{self, Suffixes},
 };
 use crate::{

@@ -9,12 +9,9 @@ use remora_protocol::{
         ReplicationInfo, ReplicationState, ReplicationStatus, SourceLine, SyncPhase, SyncStatus,
     },
 };
-use remora_source::mysql::{FollowerStatus, State, TableState, TableStatus};
+use remora_source::mysql::{FollowerStatus, SCHEMA_INCOMPATIBLE, State, TableState, TableStatus};
 
 use super::Sources;
-
-/// MygramDB's code for a table whose definition can no longer be followed.
-const SCHEMA_INCOMPATIBLE: u16 = 2012;
 
 type Status<'n> = (&'n str, FollowerStatus);
 

@@ -35,7 +35,7 @@ mod table_name;
 pub mod values;
 
 pub use follow::{
-    Copied, Follower, FollowerStatus, State, TableState, TableStatus, followed_server,
-    followed_tables,
+    Copied, Follower, FollowerStatus, SCHEMA_INCOMPATIBLE, State, TableState, TableStatus,
+    followed_server, followed_tables,
 };
 pub use settings::MysqlSettings;

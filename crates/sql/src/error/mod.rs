@@ -40,6 +40,16 @@ impl Error {
         Self::new(ErrorCode::ServerShutdown, "Server shutdown in progress")
     }
 
+    /// 1052: several tables have a column of this name. `place` is a clause.
+    pub(crate) fn ambiguous_column(name: impl fmt::Display, place: impl fmt::Display) -> Self {
+        Self::new(ErrorCode::AmbiguousColumn, messages::ambiguous_column(name, place))
+    }
+
+    /// 1054: there is no such column. `place` is a clause or a table.
+    pub(crate) fn unknown_column(name: impl fmt::Display, place: impl fmt::Display) -> Self {
+        Self::new(ErrorCode::UnknownColumn, messages::unknown_column(name, place))
+    }
+
     /// 1094: there is no such connection.
     pub fn unknown_thread(id: u64) -> Self {
         Self::new(ErrorCode::UnknownThread, format!("Unknown thread id: {id}"))

@@ -44,6 +44,12 @@ pub(crate) struct Access {
     pub measured: Option<Figures>,
 }
 
+/// The accesses of a statement's tables, and its number of SELECTs.
+pub(crate) struct Explained {
+    pub accesses: Vec<Access>,
+    pub selects: usize,
+}
+
 /// The names of a distributed table's parts, separated by commas.
 fn parts(table: &SqlTable) -> Option<String> {
     let parts = [table.schema.parts(), table.schema.agents()].concat();

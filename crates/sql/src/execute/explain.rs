@@ -10,7 +10,10 @@ use std::sync::Arc;
 
 use remora_mysql::Collation;
 
-use super::{access::Access, analyzed, planned_accesses, shapes};
+use super::{
+    access::{Access, Explained},
+    analyzed, planned_accesses, shapes,
+};
 use crate::{
     Cell, Column, Error, Outcome, Reply, Result,
     meaning::types::ExprType,
@@ -179,7 +182,7 @@ async fn explain_select(
 ) -> Result<Explanation> {
     let answered = shapes::explain(session, &statement.source, statement.parameters).await?;
     Ok(match answered {
-        Some(shapes::Explained { accesses, selects }) => {
+        Some(Explained { accesses, selects }) => {
             let lines = accesses.iter().map(|access| format!("-> {}", access.estimated_line()));
             let tree = lines.collect();
             Explanation { accesses, tree, selects }

@@ -57,7 +57,8 @@ pub(super) async fn run(
     names: &[String],
 ) -> Result<Outcome> {
     let statement = Statement { source: Arc::new(source), ..statement.clone() };
-    let rows = super::run::Query::of(session, &statement).await?.collect(session).await?;
+    let query = super::run::parsed(&statement)?;
+    let rows = super::collect(session, query, &statement.source).await?;
     if rows.columns.len() != names.len() {
         let message = "The used SELECT statements have a different number of columns";
         return Err(Error::new(ErrorCode::UnionColumns, message));

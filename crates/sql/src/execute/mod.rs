@@ -5,7 +5,6 @@ mod access;
 mod against;
 mod explain;
 mod into;
-mod locking;
 mod planned;
 mod row_counter;
 mod run;
@@ -16,12 +15,16 @@ mod wide;
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast;
+use datafusion::sql::sqlparser::ast::{self, Expr};
 use remora_engine::Value;
 
 use crate::{
     Column, Error, Outcome, Reply, Result,
-    parse::{CountQuery, Source, Statement, count_query, split},
+    blocking::run_blocking_if_long,
+    parse::{
+        CountQuery, Source, Statement, count_query, split,
+        write::{query_from, query_of_items},
+    },
     resolve::{max_query_time, most_matches},
     state::SessionState,
 };
@@ -29,7 +32,7 @@ use crate::{
 pub(crate) use explain::{Writing, explain, explain_write, explained};
 use remora_mysql::{ErrorCode, Token};
 pub(crate) use run::collect;
-pub(crate) use shapes::{PreparedShape, named_keys, prepare, run_prepared, run_text};
+pub(crate) use shapes::{PreparedShape, locked_keys, named_keys, prepare, run_prepared, run_text};
 pub(crate) use views::describe_shown;
 
 /// Runs a SELECT. If it has a locking clause, its rows are protected already.
@@ -72,7 +75,6 @@ pub(crate) async fn run_planned<R: Reply>(
     }
     let parsed = run::parsed(statement)?;
     warn_of_marks(session, &statement.source);
-    locking::protect(session, &parsed, &statement.source).await?;
     let limit = session.variables.max_execution_time_ms;
     let most = most_matches(parsed.settings.as_deref());
     let wanted = hinted_limit(&statement.source).or_else(|| max_query_time(&parsed));
@@ -88,6 +90,16 @@ pub(crate) async fn run_planned<R: Reply>(
     sent?;
     session.note_counting(|| count_query(&statement.source, statement.parameters), most);
     Ok(Outcome::default())
+}
+
+/// The syntax tree of a SELECT, without its INTO clause.
+pub(crate) fn parsed(statement: &Statement<'_>) -> Result<ast::Query> {
+    match into::taken(&statement.source)? {
+        None => run::parsed(statement),
+        Some((source, _)) => {
+            run::parsed(&Statement { source: Arc::new(source), ..statement.clone() })
+        }
+    }
 }
 
 /// The time limit in milliseconds of `SELECT /*+ MAX_EXECUTION_TIME(n) */`.
@@ -152,14 +164,17 @@ pub(crate) async fn run_do(
     session: &mut SessionState,
     statement: &Statement<'_>,
 ) -> Result<Outcome> {
-    let parsed = run::parse_do(statement)?;
-    collect(session, parsed, &statement.source).await?;
+    let source = &statement.source;
+    let items = 1..source.tokens.len();
+    let parse = || query_of_items(source, items, statement.parameters);
+    let query = run_blocking_if_long(source.is_long(), parse)?;
+    collect(session, query, source).await?;
     Ok(Outcome::default())
 }
 
-/// The value of a SELECT with one expression.
-pub(crate) async fn value(session: &mut SessionState, statement: &Statement<'_>) -> Result<Value> {
-    let rows = run::Query::of(session, statement).await?.collect(session).await?;
+/// The value of an expression of a statement.
+pub(crate) async fn value(session: &SessionState, expr: Expr, source: &Source) -> Result<Value> {
+    let rows = collect(session, query_from(vec![expr], Vec::new()), source).await?;
     Ok(rows.value(0, 0))
 }
 

@@ -99,8 +99,12 @@ enum QueryOutput {
 
 impl Query {
     /// Resolves a SELECT that is part of another statement.
-    pub(super) async fn of(session: &SessionState, statement: &Statement<'_>) -> Result<Self> {
-        Self::reading(session, parsed(statement)?, &statement.source, Purpose::Within).await
+    pub(super) async fn of(
+        session: &SessionState,
+        query: ast::Query,
+        source: &Source,
+    ) -> Result<Self> {
+        Self::reading(session, query, source, Purpose::Within).await
     }
 
     /// Resolves a client's SELECT.
@@ -526,21 +530,4 @@ pub(crate) async fn collect(
     source: &Source,
 ) -> Result<Rows> {
     Query::reading(session, query, source, Purpose::Within).await?.collect(session).await
-}
-
-/// Parses DO as a SELECT.
-pub(super) fn parse_do(statement: &Statement<'_>) -> Result<ast::Query> {
-    let source = &statement.source;
-    let mut text = source.text.clone();
-    if let Some(token) = source.tokens.first() {
-        text.splice(token.start..token.end, *b"SELECT");
-    }
-    let mut made = crate::parse::split(&text, false, source.mode)?;
-    let made = made.pop().ok_or_else(|| source.syntax_error(0))?;
-    let made = Source { interrupted: Arc::clone(&source.interrupted), ..made };
-    let made = Statement { source: Arc::new(made), ..statement.clone() };
-    match made.parse()? {
-        ast::Statement::Query(query) => Ok(*query),
-        other => Err(Error::unsupported(other)),
-    }
 }

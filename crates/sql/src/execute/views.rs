@@ -8,9 +8,12 @@ use remora_mysql::LexMode;
 
 use super::run;
 use crate::{
-    Access, Column, Error, Result,
-    catalog::{TableName, View, quoted_name},
-    parse::{Source, Statement, Visit, split},
+    Access, Column, Result,
+    catalog::{TableName, View},
+    parse::{
+        Source, Visit,
+        write::{query_of_all, table_named},
+    },
     show,
     state::SessionState,
 };
@@ -78,10 +81,7 @@ async fn describe(session: &SessionState, names: Vec<TableName>) -> Result<()> {
 }
 
 async fn columns(session: &SessionState, name: &TableName) -> Result<Vec<Column>> {
-    let (database, view) = (quoted_name(&name.database), quoted_name(&name.table));
-    let text = format!("SELECT * FROM {database}.{view}");
-    let made = split(text.as_bytes(), false, LexMode::default())?.pop();
-    let source = made.ok_or_else(|| Error::unsupported(text))?;
-    let statement = Statement { source: source.into(), parameters: &[] };
-    run::Query::of(session, &statement).await?.columns(session).await
+    let query = query_of_all(table_named(&[name.database.as_str(), name.table.as_str()], None));
+    let source = Source::new(Vec::new(), Vec::new(), LexMode::default());
+    run::Query::of(session, query, &source).await?.columns(session).await
 }

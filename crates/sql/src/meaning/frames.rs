@@ -12,8 +12,8 @@ use datafusion::{
 use remora_mysql::{ErrorCode, messages};
 
 use super::{
-    function::{Dialect, Function, external},
-    library::interval_of_text,
+    function::{Dialect, external},
+    library::{self, interval_of_text},
     temporal::{DAY, Interval},
     types::ExprType,
 };
@@ -60,7 +60,7 @@ pub(super) fn measure(
         };
         **offset = micros_of(span).map_err(external)?.to_string();
     }
-    if let Some(udf) = Function::udf("linear_time", Dialect::default()) {
+    if let Some(udf) = library::function("linear_time", Dialect::default()) {
         let sorted = vec![only.expr.clone()];
         only.expr = Expr::ScalarFunction(ScalarFunction::new_udf(udf, sorted));
     }

@@ -3,7 +3,7 @@
 
 use std::{
     hash::{BuildHasher, Hash, Hasher},
-    sync::{Arc, LazyLock},
+    sync::Arc,
 };
 
 use datafusion::{
@@ -11,12 +11,12 @@ use datafusion::{
     common::{ScalarValue, exec_err, tree_node::TreeNodeRecursion},
     error::{DataFusionError, Result as PlanResult},
     logical_expr::{
-        ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
-        Signature, TypeSignature, Volatility,
+        ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature,
+        TypeSignature, Volatility,
     },
 };
 use remora_mysql::{Collation, ErrorCode};
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxBuildHasher;
 
 use super::{
     array::{Building, Column},
@@ -24,7 +24,6 @@ use super::{
     collation,
     formatted::takes_texts,
     kernels::KernelCall,
-    library,
     types::ExprType,
     value::SqlValue,
 };
@@ -102,15 +101,6 @@ fn truth_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType { not_null: typing.all_present(), ..ExprType::truth() })
 }
 
-/// The definition of this lower-case name.
-pub(crate) fn definition(name: &str) -> Option<&'static Definition> {
-    static BY_NAME: LazyLock<FxHashMap<&str, &Definition>> = LazyLock::new(|| {
-        let tables = library::TABLES.iter().flat_map(|table| table.iter());
-        tables.map(|definition| (definition.name, definition)).collect()
-    });
-    BY_NAME.get(name).copied()
-}
-
 /// The session settings that decide result types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Dialect {
@@ -141,13 +131,7 @@ pub(crate) struct Function {
 }
 
 impl Function {
-    /// The DataFusion function of this name.
-    pub(crate) fn udf(name: &str, dialect: Dialect) -> Option<Arc<ScalarUDF>> {
-        let definition = definition(name)?;
-        Some(Arc::new(ScalarUDF::from(Self::new(definition, dialect))))
-    }
-
-    fn new(definition: &'static Definition, dialect: Dialect) -> Self {
+    pub(super) fn new(definition: &'static Definition, dialect: Dialect) -> Self {
         let volatility =
             if definition.volatile { Volatility::Volatile } else { Volatility::Stable };
         let any = vec![TypeSignature::UserDefined, TypeSignature::Nullary];

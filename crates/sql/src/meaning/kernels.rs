@@ -251,12 +251,12 @@ mod tests {
     };
 
     use super::*;
-    use crate::meaning::function::{Dialect, Function};
+    use crate::meaning::{function::Dialect, library};
 
     /// The result of the kernel for whole columns, and row by row: a batch of one row does not use
     /// a kernel.
     fn both(name: &str, columns: &[(ArrayRef, ExprType)]) -> Option<(ArrayRef, Vec<ArrayRef>)> {
-        let udf = Function::udf(name, Dialect::default()).unwrap();
+        let udf = library::function(name, Dialect::default()).unwrap();
         let whole = run(&udf, columns)?;
         let rows = (0..whole.len()).map(|row| {
             let scalars: Vec<(ColumnarValue, ExprType)> = columns
@@ -355,7 +355,7 @@ mod tests {
         let names = ["json_extract", "->>"].map(|name| (name, ExprType::json()));
         let of_texts = names.clone().map(|(name, _)| (name, text("").1));
         for (name, kind) in names.into_iter().chain(of_texts) {
-            let udf = Function::udf(name, Dialect::default()).unwrap();
+            let udf = library::function(name, Dialect::default()).unwrap();
             for path in ["$", "$.a", "$.b", "$.b.c", "$.b.c[1]", "$.*"] {
                 let column = (ColumnarValue::Array(Arc::clone(&array)), kind.clone());
                 let whole = invoke(&udf, &[column, text(path)], array.len()).unwrap();
@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn what_has_no_place_is_an_error_still() {
         let greatest = integers(&[Some(1), Some(i64::MAX)]);
-        let udf = Function::udf("+", Dialect::default()).unwrap();
+        let udf = library::function("+", Dialect::default()).unwrap();
         assert!(run(&udf, &[greatest.clone(), greatest.clone()]).is_none());
         let absent = integers(&[None, None]);
         assert_eq!(run(&udf, &[greatest, absent]).unwrap().null_count(), 2);

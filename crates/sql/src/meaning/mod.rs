@@ -60,12 +60,12 @@ pub(crate) use rewrite::{Reading, is_volatile, rewrite};
 
 /// The scalar function of this name, in lower case, as a session means it.
 pub(crate) fn scalar_function_in(name: &str, context: &Context) -> Option<Arc<ScalarUDF>> {
-    function::Function::udf(name, function::Dialect::of(context))
+    library::function(name, function::Dialect::of(context))
 }
 
 /// CASE with one condition: NULL if the condition does not hold.
 pub(crate) fn value_where(condition: Expr, value: Expr) -> Expr {
-    match function::Function::udf("case", function::Dialect::default()) {
+    match library::function("case", function::Dialect::default()) {
         Some(case) => Expr::ScalarFunction(ScalarFunction::new_udf(case, vec![condition, value])),
         None => value,
     }
@@ -74,7 +74,7 @@ pub(crate) fn value_where(condition: Expr, value: Expr) -> Expr {
 /// Hides a boolean from optimizer rules, so that they cannot fold it and drop what stands beside
 /// it.
 pub(crate) fn undecided(truth: Expr) -> Expr {
-    match function::Function::udf("undecided", function::Dialect::default()) {
+    match library::function("undecided", function::Dialect::default()) {
         Some(undecided) => Expr::ScalarFunction(ScalarFunction::new_udf(undecided, vec![truth])),
         None => truth,
     }

@@ -22,7 +22,7 @@ use super::{
     call::TypeContext,
     collation, frames,
     function::{Dialect, Function, argument_types, external},
-    library::{check_sought, compared_sides, text_key},
+    library::{self, check_sought, compared_sides, text_key},
     types::ExprType,
 };
 use remora_mysql::ErrorCode;
@@ -190,7 +190,7 @@ fn sorting(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     if by_text {
         return Ok(text_key(expr, kind.collation, dialect));
     }
-    let udf = Function::udf("sort_key", dialect);
+    let udf = library::function("sort_key", dialect);
     Ok(match udf {
         Some(udf) => Expr::ScalarFunction(ScalarFunction::new_udf(udf, vec![expr])),
         None => expr,
@@ -250,7 +250,7 @@ fn cut_offset(bound: &mut WindowFrameBound, scale: usize) {
 }
 
 fn hexadecimal(key: Expr) -> Expr {
-    match Function::udf("hex", Dialect::default()) {
+    match library::function("hex", Dialect::default()) {
         Some(udf) => Expr::ScalarFunction(ScalarFunction::new_udf(udf, vec![key])),
         None => key,
     }

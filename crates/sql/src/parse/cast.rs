@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::{
     tokenizer::Token,
 };
 
-/// Types that the parser has no word of its own for.
+/// Types that the parser does not know.
 const NAMED: [&str; 14] = [
     "binary",
     "char",
@@ -74,7 +74,7 @@ pub(super) fn is_known(data_type: &DataType) -> bool {
     }
 }
 
-/// The error at the type, which begins behind a token, of what ended with the last one.
+/// A syntax error at the type, which begins after a token.
 fn refused(parser: &Parser<'_>, begins: impl Fn(&Token) -> bool) -> Result<Expr, ParserError> {
     let (mut depth, end) = (0_usize, parser.get_current_index());
     let is_before = |at: &usize| match &parser.token_at(*at).token {

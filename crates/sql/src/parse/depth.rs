@@ -13,21 +13,21 @@ use remora_mysql::{ErrorCode, TokenKind};
 use super::{Source, Visit};
 use crate::{Error, Result};
 
-/// The deepest tree: of what nests, and of chains of operators.
+/// The deepest syntax tree: nested expressions and chains of operators count.
 pub(super) const MAX_DEPTH: usize = 400;
 
 /// The most that a plan may cost, in visits of one level by another: about a second of planning.
 const MAX_COST: u64 = 25_000_000;
-/// Most conditions that must hold together, in parentheses or queries that are merged too: plans make a chain
-/// of those that they move, which is as deep as it is long.
+/// The most conditions joined by AND, including those in parentheses and in merged queries. A plan that moves
+/// conditions makes one chain of them, as deep as it is long.
 const MAX_CONDITIONS: usize = 2_048;
-/// Most windows, and most aggregates: for each of them a plan goes through all of them again, for a window
-/// twice.
+/// The most windows, and the most aggregates. A plan visits all of them once for each aggregate and twice for each
+/// window, so the cost grows with the square of their number.
 const MAX_WINDOWS: usize = 256;
 const MAX_AGGREGATES: usize = 1_024;
-/// Most common table expressions: where each reads the one before, the plan is as deep as they are many.
+/// The most common table expressions. If each reads the one before it, the plan is as deep as their number.
 const MAX_TABLE_EXPRESSIONS: usize = 1_024;
-/// What an aggregate is called.
+/// The names of aggregates.
 const AGGREGATES: [&str; 15] = [
     "AVG",
     "BIT_AND",
@@ -45,7 +45,8 @@ const AGGREGATES: [&str; 15] = [
     "VARIANCE",
     "ANY_VALUE",
 ];
-/// What a level of a comparison costs beside one of a sum: its sides are what they are compared as.
+/// The cost of one level of a comparison, relative to one of a sum. Both sides are converted to the type in which they
+/// are compared.
 const COMPARISON_COST: u64 = 8;
 
 /// Words that join expressions as operators do, or stand before one.
@@ -91,48 +92,48 @@ const SETS: [&str; 4] = ["EXCEPT", "INTERSECT", "MINUS", "UNION"];
 
 /// Words that begin a query in parentheses.
 const QUERIES: [&str; 4] = ["SELECT", "TABLE", "VALUES", "WITH"];
-/// How often the same query may be read: where several parentheses stand before one in FROM or IN, it
-/// is read again for each of them, and what is within it as often for each time.
+/// The most times that the parser may read one query. In FROM and IN it reads a query once more for each parenthesis
+/// before it. Nested queries multiply.
 const MOST_READINGS: usize = 64;
 
-/// What stands within one pair of parentheses.
+/// The content of one pair of parentheses.
 #[derive(Clone, Copy)]
 struct Level {
-    /// How often it is read.
+    /// The number of times that the parser reads it.
     readings: usize,
-    /// The expression so far.
+    /// The depth of the current expression so far.
     chain: usize,
-    /// What stands behind its last operator.
+    /// The depth of the operand after the last operator.
     operand: usize,
-    /// The deepest expression that has ended.
+    /// The depth of the deepest finished expression.
     deepest: usize,
-    /// Queries that were joined.
+    /// The number of queries joined by UNION and the like.
     sets: usize,
-    /// What is joined by AND.
+    /// The conditions joined by AND.
     conditions: Conditions,
-    /// Commas: of a row that is compared each value becomes a condition.
+    /// The number of commas. If a row is compared, each of its values becomes a condition.
     commas: usize,
-    /// Whether what is selected stands here: nothing of it is joined with the rest.
+    /// Whether this is the list of selected items, whose conditions are not joined with others.
     is_selected: bool,
 }
 
-/// Conditions that are joined by AND, without those that OR tells from each other.
+/// The number of conditions joined by AND. Conditions joined by OR do not count.
 #[derive(Clone, Copy, Default)]
 struct Conditions {
-    /// Of the clauses that have ended.
+    /// Those of finished clauses.
     before: usize,
-    /// Of this clause, from the last OR on.
+    /// Those of this clause after its last OR.
     here: usize,
     has_or: bool,
-    /// An AND belongs to BETWEEN.
+    /// Whether the next AND belongs to BETWEEN.
     is_between: bool,
 }
 
 impl Conditions {
-    /// Takes AND, OR and BETWEEN. Whether it is not too many conditions.
+    /// Counts a word. Returns false if there are too many conditions.
     fn take(&mut self, word: &str) -> bool {
         match word {
-            // Branches of CASE are conditions of their own, and so are the queries of a UNION.
+            // The branches of CASE are separate conditions, and so are the queries of a UNION.
             "WHEN" | "THEN" | "ELSE" => {
                 (self.here, self.has_or, self.is_between) = (0, false, false)
             }
@@ -146,27 +147,27 @@ impl Conditions {
         self.fit()
     }
 
-    /// Those of what was just selected are joined with no others.
+    /// Drops the conditions of a selected item: they are not joined with others.
     fn forget(&mut self, is_selected: bool) {
         if is_selected {
             (self.here, self.has_or, self.is_between) = (0, false, false);
         }
     }
 
-    /// The clause ends.
+    /// Ends the clause.
     fn end(&mut self) {
         self.before += if self.has_or { 0 } else { self.here };
         (self.here, self.has_or, self.is_between) = (0, false, false);
     }
 
-    /// Those of what stood in parentheses are among them. Whether they are not too many.
+    /// Adds the conditions of a closed parenthesis. Returns false if there are too many.
     fn take_inner(&mut self, mut inner: Self) -> bool {
         inner.end();
         self.here += inner.before;
         self.fit()
     }
 
-    /// A row is compared, with so many values more than one. Whether they are not too many.
+    /// Adds the further values of a row that is compared. Returns false if there are too many conditions.
     fn take_row(&mut self, more: usize) -> bool {
         self.here += more;
         self.fit()
@@ -195,20 +196,20 @@ impl Default for Level {
 }
 
 impl Level {
-    /// The level of a parenthesis that opens in this one, `run` of which stand before a query.
+    /// The level inside an opening parenthesis, the first of `run` parentheses before a query.
     fn within(self, run: usize) -> Self {
         let readings = self.readings.saturating_mul(run.max(1));
         Self { readings, ..Self::default() }
     }
 
-    /// What the operator's plan costs.
+    /// Adds an operator and returns the cost of planning it.
     fn operator(&mut self, weight: u64) -> u64 {
         self.chain = self.chain.max(self.operand) + 1;
         self.operand = 0;
         weight * square(self.chain)
     }
 
-    /// Another expression begins behind a word or a sign. Whether there are not too many conditions.
+    /// Begins the next expression, after a word or a comma. Returns false if there are too many conditions.
     fn separator(&mut self, word: &str) -> bool {
         self.deepest = self.depth();
         self.chain = 0;
@@ -230,13 +231,13 @@ impl Level {
     }
 }
 
-/// What one level costs at this depth.
+/// The cost of one level at this depth.
 fn square(depth: usize) -> u64 {
     (depth as u64).saturating_pow(2)
 }
 
-/// Refuses tokens of a statement whose tree may be too deep, or whose plan would cost too much. What is in several
-/// ranges is planned together.
+/// Refuses tokens of a statement whose syntax tree may be too deep or whose plan would cost too much. The ranges are
+/// planned together, so their costs add up.
 pub(super) fn check(source: &Source, ranges: &[Range<usize>]) -> Result<()> {
     check_parts(source, ranges)?;
     let is_any = |at: usize, words: &[&str]| words.iter().any(|word| source.is_word(at, word));
@@ -255,7 +256,7 @@ pub(super) fn check(source: &Source, ranges: &[Range<usize>]) -> Result<()> {
         match token.kind {
             TokenKind::Operator => match source.bytes(token) {
                 b"(" => {
-                    // The first of several counts for all of them.
+                    // The first of several parentheses counts for all of them.
                     let is_behind = at > start && source.is(at - 1, "(");
                     let run = if is_behind { 1 } else { run_at(source, at) };
                     let inner = level.within(run);
@@ -320,7 +321,7 @@ fn check_limits(level: &Level, cost: u64, fits: bool) -> Result<()> {
     Ok(())
 }
 
-/// The number of parts of an expression that was put together; 1038 if it is too deep.
+/// The number of nodes of an expression made by substitution; error 1038 if it is too deep.
 pub(crate) fn checked_parts(expr: &Expr) -> Result<usize> {
     let mut parts = Parts { depth: 0, count: 0 };
     match expr.visit(&mut parts) {
@@ -352,7 +353,7 @@ impl Visitor for Parts {
     }
 }
 
-/// Whether what is before this token is compared with what is behind it.
+/// Whether this token is a comparison operator.
 fn is_compared(source: &Source, at: usize) -> bool {
     let sign = source.tokens.get(at).is_some_and(|token| {
         token.kind == TokenKind::Operator && COMPARISON_SIGNS.contains(&source.bytes(token))
@@ -360,7 +361,7 @@ fn is_compared(source: &Source, at: usize) -> bool {
     sign || source.is_word(at, "IN") || source.is_word(at, "NOT") && source.is_word(at + 1, "IN")
 }
 
-/// Refuses more windows, aggregates and common table expressions than are planned soon.
+/// Refuses too many windows, aggregates and common table expressions: planning them would take too long.
 fn check_parts(source: &Source, ranges: &[Range<usize>]) -> Result<()> {
     let (mut windows, mut aggregates, mut expressions) = (0, 0, 0);
     for at in ranges.iter().cloned().flatten() {
@@ -389,7 +390,7 @@ fn check_parts(source: &Source, ranges: &[Range<usize>]) -> Result<()> {
     Ok(())
 }
 
-/// How many parentheses stand here before a query; 1 where they stand before anything else.
+/// The number of consecutive parentheses here if a query follows them, else 1.
 fn run_at(source: &Source, at: usize) -> usize {
     let run = (at..).take_while(|at| source.is(*at, "(")).count();
     match QUERIES.iter().any(|word| source.is_word(at + run, word)) {
@@ -398,13 +399,13 @@ fn run_at(source: &Source, at: usize) -> usize {
     }
 }
 
-/// 1038 for what nests deeper than there is room for.
+/// Error 1038: nested too deep.
 pub(super) fn too_deep() -> Error {
     let message = format!("The statement nests deeper than {MAX_DEPTH} levels");
     Error::new(ErrorCode::OutOfMemory, message)
 }
 
-/// 1038 for more conditions than a plan has room for.
+/// Error 1038: too many conditions.
 fn too_many_conditions() -> Error {
     let message = format!(
         "The statement joins more than {MAX_CONDITIONS} conditions by AND: use IN and NOT IN with a list, \
@@ -413,7 +414,7 @@ fn too_many_conditions() -> Error {
     Error::new(ErrorCode::OutOfMemory, message)
 }
 
-/// 1038 for deep expressions that are too many.
+/// Error 1038: planning would cost too much.
 pub(crate) fn too_costly() -> Error {
     let message = "The statement's expressions are too deep, or too many of them are: use shorter chains of \
                    operators, fewer levels of calls, or several statements";
@@ -452,14 +453,14 @@ mod tests {
         let ands = |times: usize| format!("a = 1{}", " AND a <> 1".repeat(times));
         assert!(fits(&format!("SELECT 1 WHERE {}", ands(most))));
         assert!(!fits(&format!("SELECT 1 WHERE {}", ands(most + 1))));
-        // What is merged counts together, what OR tells apart does not.
+        // Conditions of merged queries count together; conditions joined by OR do not.
         let half = ands(most / 2);
         assert!(!fits(&format!("SELECT 1 WHERE ({half}) AND ({half}) AND {half}")));
         assert!(!fits(&format!(
             "SELECT * FROM (SELECT 1 WHERE {half}) d WHERE ({half}) AND ({half})"
         )));
         assert!(fits(&format!("SELECT 1 WHERE ({half}) OR ({half}) OR ({half})")));
-        // What is selected, branches of CASE and parts of a UNION are joined with nothing.
+        // Selected items, branches of CASE and parts of a UNION are not joined with other conditions.
         let branch = "WHEN a = 1 AND b = 1 AND c = 1 THEN 1 ";
         assert!(fits(&format!("SELECT CASE {}END FROM t", branch.repeat(most))));
         assert!(fits(&format!("SELECT {half}, {half}, {half} FROM t WHERE {half}")));

@@ -41,14 +41,14 @@ pub(super) struct MySql {
     left: Cell<usize>,
     /// Set when the statement is to end.
     interrupted: Arc<AtomicBool>,
-    /// Whether the text is one that was kept: casts have all types then.
+    /// Whether the text was stored: its casts may have all types.
     is_kept: bool,
 }
 
 /// How often one token may be read as the beginning of an expression, on average.
 const READ_AGAIN: usize = 32;
 
-/// What the parser's own MySQL dialect says yes to.
+/// Calls the same method of the parser's own MySQL dialect.
 macro_rules! supports {
     ($($name:ident)*) => { $(fn $name(&self) -> bool { true })* };
 }
@@ -57,7 +57,7 @@ macro_rules! supports {
 const NO_TABLE_ALIAS: [Keyword; 5] =
     [Keyword::USE, Keyword::IGNORE, Keyword::FORCE, Keyword::STRAIGHT_JOIN, Keyword::LOCK];
 
-/// Words that are no names behind an expression of SELECT either.
+/// Words that are no aliases after a selected expression either.
 const NO_COLUMN_ALIAS: [Keyword; 3] = [Keyword::FOR, Keyword::LOCK, Keyword::WINDOW];
 
 const ASSIGNMENT: u8 = 3;
@@ -75,7 +75,7 @@ impl MySql {
         Self { left, interrupted: Arc::clone(interrupted), is_kept }
     }
 
-    /// Whether the statement was ended, or read too often; nothing more is read then.
+    /// Whether the statement was interrupted or too many expressions were begun. Then nothing more is read.
     fn is_over(&self) -> bool {
         if self.interrupted.load(Ordering::Relaxed) {
             self.left.set(0);
@@ -280,7 +280,7 @@ fn is_list_of_queries(parser: &Parser) -> bool {
     }
 }
 
-/// Whether a word behind a query in parentheses goes on with it.
+/// Whether a word after a query in parentheses continues the query.
 fn goes_on(word: &Word) -> bool {
     const WORDS: [&str; 8] =
         ["UNION", "EXCEPT", "INTERSECT", "MINUS", "ORDER", "LIMIT", "FOR", "LOCK"];
@@ -301,7 +301,7 @@ fn is_word(word: &Word, wanted: &str) -> bool {
     word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted)
 }
 
-/// Whether NULL stands behind the next token.
+/// Whether NULL follows the next token.
 fn is_null_next(parser: &Parser) -> bool {
     let behind = &parser.peek_nth_token_ref(1).token;
     matches!(behind, Token::Word(word) if word.keyword == Keyword::NULL)
@@ -497,7 +497,7 @@ fn against(parser: &mut Parser) -> Result<(Expr, Option<SearchModifier>), Parser
     Ok((sought, mode))
 }
 
-/// A query by keywords that has none, so that it finds nothing.
+/// A keyword query without keywords, which finds nothing.
 const NOTHING: &str = " ";
 
 /// `('query' [, table])`: a query by keywords.

@@ -1,4 +1,4 @@
-//! `GEODIST()`: Sphinx's function for the way between two places.
+//! `GEODIST()`: Sphinx's function for the distance between two points on the earth.
 //!
 //! ```text
 //! call   := "GEODIST" "(" latitude "," longitude "," latitude "," longitude ["," "{" option ("," option)* "}"] ")"
@@ -15,20 +15,20 @@ use datafusion::sql::sqlparser::{
 
 use super::function_call;
 
-/// How many numbers two places are.
+/// The number of coordinates of two points.
 const NUMBERS: usize = 4;
 
-/// What the options say, as further arguments of the function.
+/// The options, as further arguments of the function.
 struct Measure {
-    /// Whether places are told in degrees, not in radians.
+    /// Whether coordinates are in degrees, not in radians.
     degrees: bool,
-    /// How many metres the unit of the result has.
+    /// The result's unit in metres.
     unit: &'static str,
-    /// Whether the earth is always a sphere.
+    /// Whether the earth is treated as a sphere for every distance.
     sphere: bool,
 }
 
-/// Reads what stands behind the name.
+/// Parses the arguments, after the function's name.
 pub(super) fn distance(parser: &mut Parser) -> Result<Expr, ParserError> {
     parser.expect_token(&Token::LParen)?;
     let mut args = Vec::with_capacity(NUMBERS + 3);
@@ -44,7 +44,7 @@ pub(super) fn distance(parser: &mut Parser) -> Result<Expr, ParserError> {
         }
     }
     parser.expect_token(&Token::RParen)?;
-    // A view keeps all arguments. Any other number is for the function to refuse.
+    // A view stores all arguments. The function itself refuses any other number of them.
     if args.len() == NUMBERS {
         let number = |digits: &str| Expr::Value(Value::Number(digits.to_owned(), false).into());
         let truth = |is: bool| number(if is { "1" } else { "0" });

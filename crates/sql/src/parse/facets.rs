@@ -5,7 +5,7 @@
 //!          ["ORDER" "BY" part ("," part)*] ["LIMIT" [number ","] number]
 //! value := expr ["AS" name]              part := (expr | "FACET" "(" ")" | "COUNT" "(" "*" ")") ["ASC" | "DESC"]
 //! ```
-//! Each FACET becomes a SELECT of its own over the same FROM and WHERE, grouped, with the best row for each group.
+//! Each FACET becomes a separate SELECT over the same FROM and WHERE, grouped, with the best row for each group.
 
 use std::ops::Range;
 
@@ -37,12 +37,12 @@ struct Facet {
     limit: String,
 }
 
-/// What may follow the values of a FACET, and what FROM and WHERE end at.
+/// Words that may follow the values of a FACET, and that end FROM and WHERE.
 const CLAUSES: [&str; 5] = ["BY", "DISTINCT", "ORDER", "LIMIT", "FACET"];
 const ENDS: [&str; 6] = ["GROUP", "HAVING", "ORDER", "LIMIT", "OPTION", "WITHIN"];
-/// What the rows of a group have in common.
+/// The function that returns a group's value.
 const GROUP: &str = "GROUPBY()";
-/// Behind these a word is a name.
+/// Words after which a word is a name.
 const BEFORE_NAMES: [&str; 14] = [
     "SELECT", "AS", "BY", "WHERE", "AND", "OR", "NOT", "FROM", "JOIN", "ON", "HAVING", "IN",
     "LIKE", "DISTINCT",
@@ -60,7 +60,7 @@ pub(crate) fn faceted(source: &Source) -> Result<Option<Faceted>> {
     if starts.len() > MAX_FACETS {
         return Err(source.syntax_error(starts[MAX_FACETS]));
     }
-    // Of several SELECTs none is the one whose rows are counted.
+    // With UNION no SELECT is the one whose rows a FACET counts.
     let is_united = |at: &usize| ["UNION", "EXCEPT", "INTERSECT"].iter().any(|word| top(*at, word));
     if (from..first).any(|at| is_united(&at)) {
         return Err(source.syntax_error(first));
@@ -80,7 +80,7 @@ pub(crate) fn faceted(source: &Source) -> Result<Option<Faceted>> {
     }))
 }
 
-/// Whether FACET begins a clause here and is no name.
+/// Whether this FACET begins a clause and is not a name.
 fn begins(source: &Source, at: usize) -> bool {
     let is_name = BEFORE_NAMES.iter().any(|word| source.is_word(at - 1, word))
         || [",", ".", "="].iter().any(|mark| source.is(at - 1, mark));
@@ -94,7 +94,7 @@ fn begins(source: &Source, at: usize) -> bool {
     !is_name && has_value && !is_alias
 }
 
-/// How many parentheses are open at each token.
+/// The number of open parentheses at each token.
 pub(super) fn depths(source: &Source) -> Vec<usize> {
     let mut depth = 0usize;
     let of = |at: usize| {
@@ -120,7 +120,7 @@ fn shown(source: &Source, range: Range<usize>) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The tokens of a statement and how deep each stands.
+/// The tokens of a statement and the depth of each.
 struct NestedTokens<'s> {
     source: &'s Source,
     depths: &'s [usize],
@@ -211,7 +211,7 @@ impl Facet {
         if at < range.end { Err(source.syntax_error(at)) } else { Ok(facet) }
     }
 
-    /// What the rows are grouped by.
+    /// The GROUP BY expressions.
     fn groups(&self) -> Vec<String> {
         match self.by.is_empty() {
             true => self.values.iter().map(|(value, _)| value.clone()).collect(),
@@ -230,7 +230,7 @@ impl Facet {
         }
         let is_facet = source.is_word(part.start, "FACET") && source.is(part.start + 1, "(");
         let text = match (is_facet, self.groups().as_slice()) {
-            // Of a multi-value attribute that is a number, and not the set.
+            // For a multi-value attribute it is one number, not the set.
             (true, [_]) => GROUP.to_owned(),
             (true, groups) => groups.join(", "),
             (false, _) => shown(source, part),

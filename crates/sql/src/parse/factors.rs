@@ -12,11 +12,11 @@ use datafusion::sql::sqlparser::{
 
 use super::{function_call, highlight::read_options};
 
-/// What the call becomes a call of, with its options in one text: `name=value`, a comma between two. It is read as it
-/// is written, for views.
+/// The function that represents the call. Its argument is a text of all options: `name=value`, separated by commas. It
+/// can be parsed back from its text, because views store it so.
 pub(crate) const FACTORS: &str = "factors_call";
 
-/// Reads what stands behind the name.
+/// Parses the arguments, after the function's name.
 pub(super) fn factors(parser: &mut Parser) -> Result<Expr, ParserError> {
     parser.expect_token(&Token::LParen)?;
     let options = match parser.consume_token(&Token::LBrace) {

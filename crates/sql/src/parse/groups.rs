@@ -1,10 +1,10 @@
-//! `GROUP n BY` and `WITHIN GROUP ORDER BY`: Sphinx's groups, of which the best rows are shown.
+//! `GROUP n BY` and `WITHIN GROUP ORDER BY` of Sphinx: each group shows its best rows.
 //!
 //! ```text
 //! group := "GROUP" number "BY" expr ("," expr)* [within] | "GROUP" "BY" expr ("," expr)* within
 //! within := "WITHIN" "GROUP" "ORDER" "BY" expr ["ASC" | "DESC"] ("," expr ["ASC" | "DESC"])*
 //! ```
-//! The parser reads both as calls among the groups, [`ROWS`] and [`ORDER`]. MySQL has neither form.
+//! The parser reads both as function calls in GROUP BY, [`ROWS`] and [`ORDER`]. MySQL has neither form.
 
 use datafusion::sql::sqlparser::{
     ast::{
@@ -17,12 +17,12 @@ use remora_mysql::TokenKind;
 
 use super::Source;
 
-/// The function that `GROUP n BY` becomes: of n.
+/// The function that represents `GROUP n BY`; its argument is n.
 pub(super) const ROWS: &str = "#group_rows";
-/// The function that `WITHIN GROUP ORDER BY` becomes, which has the order as a clause.
+/// The function that represents `WITHIN GROUP ORDER BY`; the order is its clause.
 pub(super) const ORDER: &str = "#group_order";
 
-/// What ends the order within groups.
+/// Words that end WITHIN GROUP ORDER BY.
 const ENDS: [&str; 11] = [
     "EXCEPT",
     "FOR",
@@ -37,26 +37,26 @@ const ENDS: [&str; 11] = [
     "WINDOW",
 ];
 
-/// What a statement says of the rows of its groups.
+/// Which rows of each group a statement shows.
 #[derive(Debug, Default)]
 pub(crate) struct GroupRows {
-    /// How many rows of each are shown.
+    /// The number of rows per group.
     pub count: Option<u64>,
-    /// The order in which they come; empty where none is said.
+    /// The order of rows within a group; empty if the statement has none.
     pub order: Vec<OrderByExpr>,
 }
 
-/// Tokens that stand for others.
+/// Tokens that replace others.
 pub(super) struct TokenReplacement {
-    /// How many are replaced.
+    /// The number of replaced tokens.
     pub taken: usize,
-    /// What the parser reads in their place.
+    /// The tokens that the parser reads instead.
     pub tokens: Vec<Out>,
-    /// Where a parenthesis is to be closed.
+    /// The position of a parenthesis that must be closed.
     pub closes_at: Option<usize>,
 }
 
-/// What the parser reads where one of both forms begins; the statement ends at `end`.
+/// The replacement for one of the two forms, if it begins here. The statement ends at `end`.
 pub(super) fn replacement(source: &Source, at: usize, end: usize) -> Option<TokenReplacement> {
     let words = |words: &[&str]| {
         let mut all = words.iter().enumerate();
@@ -105,7 +105,7 @@ fn end_of_order(source: &Source, start: usize, end: usize) -> usize {
     end
 }
 
-/// Takes off a SELECT what it says of the rows of its groups; `None` if that is nothing.
+/// Removes both forms from a SELECT and returns their content; `None` if it has neither.
 pub(crate) fn take_group_rows(select: &mut Select) -> Option<GroupRows> {
     let GroupByExpr::Expressions(groups, _) = &mut select.group_by else { return None };
     let mut said = None;

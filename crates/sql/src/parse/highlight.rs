@@ -1,4 +1,4 @@
-//! `HIGHLIGHT()`: Manticore's function that shows what a search found in the texts of a row.
+//! `HIGHLIGHT()`: Manticore's function that marks a search's matches in the texts of a row.
 //!
 //! ```text
 //! call    := "HIGHLIGHT" "(" [options ["," texts ["," query]]] ")"
@@ -14,13 +14,13 @@ use datafusion::sql::sqlparser::{
 
 use super::function_call;
 
-/// What the call becomes a call of: options, texts, query, as far as they are given. It is read as it is written, for
-/// views.
+/// The function that represents the call. Its arguments: options, texts, query, as far as given. It can be parsed back
+/// from its text, because views store it so.
 pub(crate) const HIGHLIGHT: &str = "highlight_call";
-/// What stands between options.
+/// The separator of options.
 pub(crate) const BETWEEN_OPTIONS: char = '\u{1F}';
 
-/// Reads what stands behind the name.
+/// Parses the arguments, after the function's name.
 pub(super) fn highlight(parser: &mut Parser) -> Result<Expr, ParserError> {
     parser.expect_token(&Token::LParen)?;
     let mut options = Vec::new();
@@ -48,7 +48,7 @@ pub(super) fn read_options(parser: &mut Parser) -> Result<Vec<String>, ParserErr
         let name = parser.parse_identifier()?.value;
         parser.expect_token(&Token::Eq)?;
         match parser.parse_value()?.value {
-            // A parameter, while the statement is prepared.
+            // A parameter without a value, while the statement is prepared.
             Value::Null => {}
             Value::Number(digits, _) => options.push(format!("{name}={digits}")),
             Value::SingleQuotedString(text) if !text.contains(BETWEEN_OPTIONS) => {

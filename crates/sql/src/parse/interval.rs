@@ -1,5 +1,5 @@
 //! `INTERVAL size unit`, where MySQL takes it: beside `+` or behind `-`, as an argument of functions of dates, and in
-//! the frames of windows. Anywhere else the error stands behind the unit.
+//! the frames of windows. Anywhere else the error is reported after the unit.
 
 use datafusion::sql::sqlparser::{
     ast::{BinaryOperator, Expr},
@@ -34,7 +34,7 @@ const NO_OPERANDS: [Keyword; 19] = [
     Keyword::XOR,
 ];
 
-/// Above AND, below comparisons: what stands behind `INTERVAL size unit +`.
+/// Binds tighter than AND and looser than comparisons: the operand of `INTERVAL size unit +`.
 const SUMMAND: u8 = 10;
 
 /// A span that was read; it began at the token of this number.

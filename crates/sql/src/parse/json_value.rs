@@ -14,20 +14,21 @@ use datafusion::sql::sqlparser::{
 
 use super::{cast::is_known, function_call, syntax::UNSUPPORTED};
 
-/// The function that the call becomes: of the document, the path, the type, and what stands where there is no value
-/// and where it does not fit. It gives a text, of which a cast makes the type. It is read as it is written, for views.
+/// The function that represents the call. Its arguments: document, path, type, and the answers ON EMPTY and ON ERROR.
+/// It returns a text, which a cast converts to the type. It can be parsed back from its text, because views store it
+/// so.
 pub(crate) const JSON_VALUE_OF: &str = "json_value_of";
 
-/// What is answered where there is no value, before the text of a default.
+/// Prefix of an answer: a default value follows.
 pub(crate) const DEFAULT: char = '=';
-/// An error in the place of a value.
+/// The answer ERROR.
 pub(crate) const ERROR: &str = "error";
-/// The character sets that a text of the call may have: those that it has anyway.
+/// The character sets that RETURNING may name: those that the result has anyway.
 const CHARSETS: [&str; 3] = ["utf8mb4", "utf8mb3", "utf8"];
-/// NULL in the place of a value.
+/// The answer NULL.
 const NULL: &str = "null";
 
-/// Whether the call that is next has clauses.
+/// Whether the next call has clauses.
 pub(super) fn has_clauses(parser: &Parser<'_>) -> bool {
     let mut depth = 0_usize;
     for at in parser.get_current_index() + 1.. {
@@ -48,7 +49,7 @@ pub(super) fn has_clauses(parser: &Parser<'_>) -> bool {
     false
 }
 
-/// Reads what stands behind the name.
+/// Parses the arguments, after the function's name.
 pub(super) fn json_value(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
     parser.expect_token(&Token::LParen)?;
     let document = parser.parse_expr()?;
@@ -100,7 +101,7 @@ fn returned(parser: &mut Parser<'_>) -> Result<Option<DataType>, ParserError> {
     Ok(Some(kind))
 }
 
-/// The character set behind a type of texts.
+/// The character set after a text type.
 fn charset(parser: &mut Parser<'_>) -> Result<(), ParserError> {
     let is_said = parser.parse_keywords(&[Keyword::CHARACTER, Keyword::SET])
         || parser.parse_keyword(Keyword::CHARSET);
@@ -119,7 +120,7 @@ fn unsupported(what: &str) -> ParserError {
     ParserError::ParserError(format!("{UNSUPPORTED}{what}"))
 }
 
-/// What is said of one case, and whether that is the one of no value.
+/// The answer of one clause, and whether it is ON EMPTY.
 fn answer(parser: &mut Parser<'_>) -> Result<Option<(String, bool)>, ParserError> {
     let answer = if parser.parse_keyword(Keyword::NULL) {
         NULL.to_owned()
@@ -199,7 +200,7 @@ fn name_of(kind: &DataType) -> String {
     }
 }
 
-/// What the text is cast to: it is cut and filled up by nothing.
+/// The type that the text is cast to, without a length: it is neither cut nor padded.
 fn cast_to(kind: DataType) -> DataType {
     match kind {
         DataType::Binary(_) => DataType::Binary(None),

@@ -1,4 +1,4 @@
-//! `MATCH('query')`, a query by keywords, and `OPTION`, which says how it is weighed.
+//! `MATCH('query')`, a keyword query, and `OPTION`, the settings of its ranking.
 //!
 //! ```text
 //! match   := "MATCH" "(" text ["," table] ")"                       a call of [`KEYWORDS`]: query, options, table
@@ -19,7 +19,7 @@ use remora_mysql::{Token, TokenKind};
 use super::{Source, Tokens, VisitMut, options};
 use crate::Result;
 
-/// The name of the function that `MATCH('query')` becomes: query, options, and the table if it is named.
+/// The function that represents `MATCH('query')`. Its arguments: query, options, and the table if it is named.
 pub(crate) const KEYWORDS: &str = "match_keywords";
 
 /// A ranker whose parameter has no value yet.
@@ -28,7 +28,7 @@ pub(crate) const UNKNOWN_RANKER: &str = "?";
 /// The value of an option.
 #[derive(Debug)]
 pub(crate) enum OptionValue {
-    /// A name or a number, as it is written.
+    /// A name or a number, as written.
     Word(String),
     Text(Known),
     /// `(title=10, body=3)`.
@@ -37,7 +37,7 @@ pub(crate) enum OptionValue {
     Call(String, Known),
 }
 
-/// What a text or a parameter says; `None` while the parameter has no value.
+/// The value of a text or a parameter; `None` while the parameter has no value.
 pub(crate) type Known = Option<String>;
 
 /// The options of a statement by their names, in lower case.
@@ -60,8 +60,8 @@ impl OptionValue {
     }
 }
 
-/// Where the OPTION clause begins of the statement that these tokens are, and its options, one a line. Options whose
-/// parameters have no values yet are left out, but for the ranker.
+/// The position of the OPTION clause in these tokens of a statement, and its options, one per line. Options whose
+/// parameters have no values yet are left out, except the ranker.
 pub(super) fn option_clause(
     source: &Source,
     tokens: &Range<usize>,
@@ -76,7 +76,7 @@ pub(super) fn option_clause(
                 options::check(source, &name, &value)?;
                 lines.push(format!("{name}={}", value.replace(['\n', '\r'], " ")));
             }
-            // What may be asked beside it depends on it, and is not refused before it is known.
+            // Which other options are allowed depends on the ranker, so they are checked once it is known.
             None if name == "ranker" => lines.push(format!("{name}={UNKNOWN_RANKER}")),
             None => {}
         }
@@ -84,7 +84,7 @@ pub(super) fn option_clause(
     Ok(Some((start, lines.join("\n"))))
 }
 
-/// Where the OPTION clause of a statement begins, and its options, whatever they are.
+/// The position of a statement's OPTION clause, and its options, unchecked.
 pub(crate) fn named_options(
     source: &Source,
     parameters: &[Bound],
@@ -123,7 +123,7 @@ fn named_options_within(
     Ok(Some((start, options)))
 }
 
-/// What stands behind OPTION, and the values of its parameters.
+/// The content of an OPTION clause, and the values of its parameters.
 struct Options<'t> {
     tokens: Tokens<'t>,
     parameters: &'t [Bound],
@@ -174,7 +174,7 @@ impl Options<'_> {
         }
     }
 
-    /// Takes `?`: its value, where it has one.
+    /// Consumes `?` and returns its value, if it has one.
     fn parameter(&mut self) -> Option<Known> {
         let next = self.tokens.peek()?;
         if next.kind != TokenKind::Parameter {
@@ -192,14 +192,14 @@ impl Options<'_> {
     }
 }
 
-/// Gives the options to the queries by keywords of a statement, or else keeps them with it; says whether one of both
-/// could be done.
+/// Passes the options to the statement's keyword queries and stores them in the statement. Returns false if it has
+/// neither keyword queries nor tables.
 pub(super) fn set_options(statement: &mut ast::Statement, options: &str) -> bool {
     let is_given = give_options(statement, options);
     keep_options(statement, options) || is_given
 }
 
-/// Gives the options to each query by keywords of a statement; says whether there is one.
+/// Passes the options to each keyword query of a statement. Returns whether there is one.
 fn give_options(statement: &mut ast::Statement, options: &str) -> bool {
     let mut giving = Giving { options, is_given: false };
     let _ = statement.visit(&mut giving);
@@ -226,7 +226,7 @@ impl VisitorMut for Giving<'_> {
     }
 }
 
-/// Keeps the options with a query of tables, for what they say of the whole statement. Whether it is one.
+/// Stores the options in a query, because some apply to the whole statement. Returns false if it reads no table.
 fn keep_options(statement: &mut ast::Statement, options: &str) -> bool {
     let ast::Statement::Query(query) = statement else { return false };
     let setting = |line: &str| {

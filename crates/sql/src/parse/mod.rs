@@ -1,4 +1,4 @@
-//! What a statement is: split, classified, parsed.
+//! Splits, classifies and parses statements.
 
 mod call;
 mod cast;
@@ -18,7 +18,6 @@ mod keywords;
 mod lex;
 mod options;
 mod refused;
-mod split;
 mod syntax;
 mod tokens;
 mod unit;
@@ -49,8 +48,7 @@ pub(crate) use json_value::{DEFAULT, ERROR, JSON_VALUE_OF};
 pub(crate) use keywords::{KEYWORDS, NamedOptions, OptionValue, UNKNOWN_RANKER, named_options};
 pub(crate) use lex::{near, sent_bytes, tokens};
 pub(crate) use options::{MAX_MATCHES, MAX_QUERY_TIME, PARTIAL, check_option};
-use remora_mysql::{LexMode, Token, TokenKind, unquoted};
-pub(crate) use split::split;
+use remora_mysql::{LexMode, StatementTokens, Token, TokenKind, unquoted};
 #[cfg(test)]
 pub(crate) use syntax::PARSES;
 use tokens::Place;
@@ -60,7 +58,7 @@ pub(crate) use visit::{Visit, VisitMut, visit_expressions};
 
 use crate::Result;
 
-/// What is longer is read where nobody waits for the thread.
+/// Longer texts are parsed in a thread for blocking work.
 pub(crate) const LONG_BYTES: usize = 4 << 10;
 
 /// The text of one statement and its tokens. Shared by all executions of a prepared statement.
@@ -72,14 +70,14 @@ pub(crate) struct Source {
     pub tokens: Vec<Token>,
     /// How quotes were read.
     pub mode: LexMode,
-    /// What it is.
+    /// Its class.
     pub kind: Kind,
     /// How many `?` it has.
     pub parameters: usize,
-    /// Whether the text is one that was kept, maybe by an older version or another server. It may have what clients
-    /// may not send.
+    /// Whether the text was stored, maybe by an older version or another server. It may have syntax that clients may
+    /// not send.
     pub is_kept: bool,
-    /// Set when the statement is to end, so that reading it ends too.
+    /// Set when the statement must end: parsing ends then too.
     pub interrupted: Arc<AtomicBool>,
 }
 
@@ -92,6 +90,17 @@ pub(crate) struct Statement<'a> {
     pub parameters: &'a [Value],
 }
 
+/// The statements of a text, without empty ones; if `many` is not set, a second one is left where
+/// it is, for the parser to complain of.
+pub(crate) fn split(text: &[u8], many: bool, mode: LexMode) -> Result<Vec<Source>> {
+    let found = remora_mysql::split(text, many, mode).map_err(|open| near(text, open.start))?;
+    let source = |each: StatementTokens| {
+        let own = text.get(each.text).unwrap_or_default();
+        Source::new(own.to_vec(), each.tokens, mode)
+    };
+    Ok(found.into_iter().map(source).collect())
+}
+
 impl Source {
     /// The statement of a text and its tokens.
     pub(crate) fn new(text: Vec<u8>, tokens: Vec<Token>, mode: LexMode) -> Self {
@@ -102,7 +111,7 @@ impl Source {
         Self { text, tokens, mode, kind, parameters, is_kept: false, interrupted }
     }
 
-    /// Whether so much text is to be read that others should not wait for it.
+    /// Whether the text is so long that it is parsed in a thread for blocking work.
     pub(crate) fn is_long(&self) -> bool {
         self.text.len() > LONG_BYTES
     }
@@ -127,7 +136,7 @@ impl Source {
         self.tokens.get(at).is_some_and(|token| token.is(&self.text, operator))
     }
 
-    /// What the token at this place says: a name or text without its quotes and escapes.
+    /// The content of the token at this place: a name or text without its quotes and escapes.
     pub(crate) fn plain(&self, at: usize) -> Option<String> {
         let token = self.tokens.get(at)?;
         let bytes = self.bytes(token);
@@ -166,12 +175,26 @@ impl Statement<'_> {
         syntax::statement(&self.source, self.parameters)
     }
 
-    /// The syntax tree of a statement that stands within this one, from these tokens. `parameters` are those of its `?`.
+    /// The syntax tree of a statement inside this one, from these tokens. `parameters` are the values of its `?`.
     pub(crate) fn parse_within(
         &self,
         tokens: Range<usize>,
         parameters: &[Value],
     ) -> Result<ast::Statement> {
         syntax::statement_within(&self.source, tokens, parameters)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_are_split_outside_of_quotes() {
+        let all = split(b"select ';' ; ; set a=1;-- x", true, LexMode::default()).unwrap();
+        let shown: Vec<_> = all.iter().map(|each| each.shown().into_owned()).collect();
+        assert_eq!(shown, ["select ';' ", " set a=1"]);
+        assert_eq!((all[0].kind, all[1].kind), (Kind::Select, Kind::Set));
+        assert!(all[1].is_word(0, "SET") && all[1].is(2, "="));
     }
 }

@@ -5,11 +5,11 @@ use remora_mysql::ErrorCode;
 use super::Source;
 use crate::{Error, Result};
 
-/// Options that say how rows are weighed: a query by keywords reads them.
+/// Options of ranking, which keyword queries read.
 const WEIGHING: [&str; 4] = ["field_weights", "idf", "index_weights", "ranker"];
 
-/// Options of numbers that change nothing here, but for how other servers are asked: answers are whole, exact and made of the
-/// numbers of the whole table.
+/// Numeric options without effect here, except on requests to other servers: results are always complete and exact,
+/// with statistics of the whole table.
 const HARMLESS: [&str; 8] = [
     "agent_query_timeout",
     "boolean_simplify",
@@ -21,7 +21,7 @@ const HARMLESS: [&str; 8] = [
     "threads",
 ];
 
-/// Options that are known where they are off, and refused where they are not.
+/// Options that are accepted if they are off and refused otherwise.
 const OFF: [&str; 9] = [
     "cutoff",
     "distance",
@@ -34,19 +34,19 @@ const OFF: [&str; 9] = [
     "scroll",
 ];
 
-/// What an option of the whole statement may be at most.
+/// The name of the option that limits the rows of the whole statement.
 pub(crate) const MAX_MATCHES: &str = "max_matches";
 /// Whether other servers that do not answer are left out.
 pub(crate) const PARTIAL: &str = "partial";
 /// Milliseconds that a statement may take.
 pub(crate) const MAX_QUERY_TIME: &str = "max_query_time";
 
-/// Whether an option says how rows are weighed.
+/// Whether it is an option of ranking.
 pub(crate) fn is_weighing(name: &str) -> bool {
     WEIGHING.contains(&name)
 }
 
-/// Checks an option that does not say how rows are weighed.
+/// Checks an option that is not one of ranking.
 ///
 /// # Errors
 /// 1064 in Sphinx's words if there is no such option or its value is none, 1235 if it is not acted on here.
@@ -74,7 +74,7 @@ pub(crate) fn check_option(name: &str, value: &str) -> Result<()> {
     }
 }
 
-/// Checks an option of a statement, but for what the query by keywords reads.
+/// Checks an option of a statement, except those that keyword queries read.
 pub(super) fn check(source: &Source, name: &str, value: &str) -> Result<()> {
     if is_weighing(name) {
         return Ok(());

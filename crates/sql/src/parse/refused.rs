@@ -1,4 +1,4 @@
-//! What the parser takes and MySQL refuses, by the tokens that stand there.
+//! Refuses syntax that the parser accepts and MySQL does not, by its tokens.
 
 use remora_mysql::TokenKind;
 
@@ -13,10 +13,10 @@ const BEFORE_ITEM: [&str; 4] = ["ALL", "DISTINCT", "DISTINCTROW", "SELECT"];
 /// Literals that look like a column's name.
 const LITERALS: [&str; 3] = ["NULL", "TRUE", "FALSE"];
 
-/// 1064 where MySQL's grammar knows no such words, 1235 for what only its other engines do.
+/// Error 1064 for syntax that MySQL does not have, 1235 for syntax that only its other storage engines support.
 pub(super) fn check(source: &Source, at: usize) -> Result<()> {
     let is = |word: &str| source.is_word(at, word);
-    // What is kept may have MariaDB's words, which are understood. Groups that are not stay refused.
+    // Stored texts may have MariaDB's syntax, which is understood. Unsupported GROUP BY forms are refused all the same.
     if source.is_kept && !is("WITH") && !is("GROUP") {
         return Ok(());
     }
@@ -54,12 +54,12 @@ pub(super) fn check(source: &Source, at: usize) -> Result<()> {
     Ok(())
 }
 
-/// Whether OFFSET stands behind LIMIT and a number: anywhere else it is a name.
+/// Whether this OFFSET follows LIMIT and a number. Anywhere else it is a name.
 pub(super) fn is_offset(source: &Source, at: usize) -> bool {
     at >= 2 && source.is_word(at - 2, "LIMIT")
 }
 
-/// `(*)` is of a function.
+/// `(*)` is allowed as the argument of a function only.
 fn every_row(source: &Source, open: usize) -> Result<()> {
     let before = open.checked_sub(1).and_then(|before| source.tokens.get(before));
     let is_name = before.is_some_and(|token| {
@@ -91,7 +91,7 @@ fn values(source: &Source, at: usize) -> Result<()> {
     if !in_parentheses || is_of_column(source, at + 1) {
         return Ok(());
     }
-    // Where a value may stand it is the function, which is of a column.
+    // Where an expression is expected it is the function, whose argument is a column.
     let begins = before.checked_sub(1).is_none_or(|place| is_query(place) || source.is(place, "("));
     Err(source.syntax_error(if begins { at + 1 } else { at + 2 }))
 }

@@ -17,19 +17,19 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// How deep parentheses and subqueries may nest: each level of them takes the parser much of a stack.
+/// The deepest nesting of parentheses and subqueries. The parser needs much stack for each level.
 const MAX_NESTING: usize = 200;
 /// How far before a `?` its ORDER BY or GROUP BY is looked for.
 const MAX_KEY_TOKENS: usize = 256;
 /// Words that end ORDER BY and GROUP BY, or begin what has neither.
 const BEHIND_KEYS: [&str; 5] = ["HAVING", "LIMIT", "SELECT", "SET", "VALUES"];
 
-/// What the parser's errors begin with where MySQL takes what is refused.
+/// The prefix of the parser's errors for syntax that MySQL accepts and we do not support.
 pub(super) const UNSUPPORTED: &str = "unsupported: ";
 
 #[cfg(test)]
 thread_local! {
-    /// How often this thread gave something to the parser.
+    /// The number of times that this thread called the parser.
     pub(crate) static PARSES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
@@ -38,7 +38,7 @@ pub(super) fn statement(source: &Source, parameters: &[Value]) -> Result<ast::St
     statement_within(source, 0..source.tokens.len(), parameters)
 }
 
-/// The syntax tree of a statement that stands within another, from these tokens. `parameters` are those of its own `?`.
+/// The syntax tree of a statement inside another one, from these tokens. `parameters` are the values of its own `?`.
 pub(super) fn statement_within(
     source: &Source,
     tokens: Range<usize>,
@@ -64,15 +64,15 @@ pub(super) fn statement_within(
 
 /// The tokens of a statement that the parser reads.
 pub(super) struct Part {
-    /// Which it reads.
+    /// The tokens to read.
     pub tokens: Range<usize>,
-    /// Where an error is said to be that is found behind them.
+    /// The position that an error at their end reports.
     pub end: usize,
 }
 
 impl Part {
-    /// Hands the tokens to the parser. 1064 unless `read` takes all of them. `parameters` are the values of the `?` among
-    /// them; where they are not known yet, `?` is NULL.
+    /// Passes the tokens to the parser. Error 1064 unless `read` consumes all of them. `parameters` are the values of
+    /// the `?` among them. A `?` without a value is NULL.
     pub(super) fn read(
         &self,
         source: &Source,
@@ -93,7 +93,7 @@ impl Part {
         }
     }
 
-    /// Where the parser stands.
+    /// The parser's position in the text.
     fn place(&self, source: &Source, parser: &Parser<'_>) -> usize {
         match parser.peek_token_ref().span.start.column {
             0 => source.tokens.get(self.end).map_or(source.text.len(), |token| token.start),
@@ -122,13 +122,13 @@ impl Part {
 struct Converter<'a> {
     source: &'a Source,
     parameters: std::slice::Iter<'a, Value>,
-    /// Where queries end that are made the FROM of another.
+    /// The ends of queries that are wrapped as the FROM of another query.
     wrapped: Vec<usize>,
-    /// The tokens that are converted.
+    /// The converted tokens.
     tokens: Range<usize>,
-    /// Where orders within groups end.
+    /// The ends of WITHIN GROUP ORDER BY clauses.
     ordered: Vec<usize>,
-    /// Where `ROLLUP(…)` among the groups ends.
+    /// The end of a `ROLLUP(…)` in GROUP BY.
     rollups: Vec<usize>,
     out: Vec<TokenWithSpan>,
 }
@@ -156,7 +156,7 @@ impl<'a> Converter<'a> {
         Ok(self.out)
     }
 
-    /// Closes the orders within groups that end here.
+    /// Closes the WITHIN GROUP ORDER BY clauses that end here.
     fn end_orders(&mut self, at: usize, token: &Token) {
         while self.ordered.last() == Some(&at) {
             self.ordered.pop();
@@ -164,7 +164,7 @@ impl<'a> Converter<'a> {
         }
     }
 
-    /// Converts what begins at a token; says how many tokens that is.
+    /// Converts the construct that begins at a token. Returns its number of tokens.
     fn one(&mut self, at: usize, token: &Token) -> Result<usize> {
         refused::check(self.source, at)?;
         if let Some(taken) = self.phrase(at, token) {
@@ -229,7 +229,7 @@ impl<'a> Converter<'a> {
         Ok(1)
     }
 
-    /// A bracket of `j.list[0]`, which Sphinx's dialect takes in a SELECT.
+    /// A bracket of `j.list[0]`, which Sphinx's dialect allows in a SELECT.
     fn bracket(&self, at: usize, bytes: &[u8]) -> Option<Out> {
         if !matches!(self.source.kind, Kind::Select | Kind::Rows) {
             return None;
@@ -250,7 +250,7 @@ impl<'a> Converter<'a> {
         Tokens::new(text, tokens, *mode).is_prefix_not(at)
     }
 
-    /// Words that the parser knows by other words.
+    /// Replaces words by the parser's own words for the same thing.
     fn phrase(&mut self, at: usize, token: &Token) -> Option<usize> {
         let source = self.source;
         let words = |words: &[&str]| {
@@ -271,7 +271,7 @@ impl<'a> Converter<'a> {
             }
             return Some(1);
         }
-        // The parser knows an order that MySQL does not: a name ends one that is read.
+        // The parser knows an ORDER BY form that MySQL does not have. A quoted name prevents it.
         if words(&["NULLS", "FIRST"]) || words(&["NULLS", "LAST"]) {
             self.push(token, Out::make_word(&source.plain(at)?, Some('`')));
             return Some(1);
@@ -319,7 +319,7 @@ impl<'a> Converter<'a> {
         Some(OPENS + 1)
     }
 
-    /// `FOR UPDATE OF a, b` as `FOR UPDATE OF a FOR UPDATE OF b`: the parser knows one table of each.
+    /// `FOR UPDATE OF a, b` as `FOR UPDATE OF a FOR UPDATE OF b`: the parser allows one table for each clause.
     fn lock_of(&mut self, at: usize, token: &Token) -> Option<usize> {
         const START: usize = 3;
         let source = self.source;
@@ -346,8 +346,8 @@ impl<'a> Converter<'a> {
         Some(end - at)
     }
 
-    /// Where `((SELECT …) UNION …)` ends that stands for a value and begins here: the parser would
-    /// take its first SELECT for an expression.
+    /// The end of a `((SELECT …) UNION …)` that begins here and is used as a value. The parser would read its first
+    /// SELECT as an expression.
     fn union_in_parentheses(&self, at: usize) -> Option<usize> {
         const QUERIES: [&str; 7] = ["FROM", "JOIN", "LATERAL", "IN", "EXISTS", "UNION", "EXCEPT"];
         let source = self.source;
@@ -365,7 +365,7 @@ impl<'a> Converter<'a> {
         if unites { refused::closing(source, at) } else { None }
     }
 
-    /// Texts that follow each other are one.
+    /// Adjacent text literals are one text.
     fn texts(&mut self, at: usize, token: &Token) -> Result<usize> {
         let mut plain = unquoted(self.source.bytes(token), self.source.mode);
         let rest = self.source.tokens.get(at + 1..).unwrap_or_default();
@@ -382,7 +382,7 @@ impl<'a> Converter<'a> {
             self.push(token, Out::HexStringLiteral(hex_digits(&plain)));
             return Ok(taken);
         }
-        // The client's bytes are meant to be of another character set than its own.
+        // The introducer declares another character set than the client's.
         let is_other = |other: Charset| other != client && !(other.is_utf8() && client.is_utf8());
         if !plain.is_ascii() && self.introduced(at).is_some_and(is_other) {
             plain = sent_bytes(plain, self.source.mode);
@@ -396,7 +396,7 @@ impl<'a> Converter<'a> {
                 Out::HexStringLiteral(hex_digits(error.as_bytes()))
             }
             Err(error) => {
-                // Bytes that are no text stay what they are; the statement warns of them.
+                // Invalid bytes stay as they are; the statement reports a warning for them.
                 self.push(token, Out::make_word("_binary", None));
                 Out::HexStringLiteral(hex_digits(error.as_bytes()))
             }
@@ -405,14 +405,14 @@ impl<'a> Converter<'a> {
         Ok(taken)
     }
 
-    /// The character set that stands before a text, as in `_latin1'x'`.
+    /// The character set introducer before a text, as in `_latin1'x'`.
     fn introduced(&self, at: usize) -> Option<Charset> {
         let before = self.source.tokens.get(at.checked_sub(1)?)?;
         let name = self.source.bytes(before).strip_prefix(b"_")?;
         Charset::named(std::str::from_utf8(name).ok()?)
     }
 
-    /// Whether `_binary` stands before.
+    /// Whether the introducer `_binary` precedes.
     fn is_binary(&self, at: usize) -> bool {
         at.checked_sub(1).is_some_and(|before| self.source.is_word(before, "_BINARY"))
     }
@@ -438,7 +438,7 @@ impl<'a> Converter<'a> {
         Ok(taken)
     }
 
-    /// The value of the next `?`; where values are not known yet, NULL.
+    /// The value of the next `?`, or NULL if values are not known yet.
     fn parameter(&mut self, token: &Token) {
         let null = || Out::make_keyword("NULL");
         let Some(value) = self.parameters.next() else { return self.push(token, null()) };
@@ -467,7 +467,7 @@ impl<'a> Converter<'a> {
         self.push(token, converted);
     }
 
-    /// Whether a `?` stands for any moment: `UNIX_TIMESTAMP(?)` has six digits, whatever is given.
+    /// Whether a `?` is a DATETIME(6) whatever its value is: `UNIX_TIMESTAMP(?)` has six digits.
     fn is_moment(&self, at: usize) -> bool {
         let source = self.source;
         at >= 2

@@ -1,5 +1,5 @@
-//! A cursor over the tokens of a statement, with which definitions are parsed, and of writes what needs no syntax tree.
-//! Expressions of definitions are passed on as text.
+//! A cursor over the tokens of a statement. Definitions are parsed with it, and those parts of writes that need no
+//! syntax tree. Expressions of definitions are passed on as text.
 
 use std::ops::Range;
 
@@ -61,12 +61,12 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    /// As [`Tokens::slice`], where it is UTF-8; else with marks in the places of what is not.
+    /// As [`Tokens::slice`], with replacement characters for bytes that are not UTF-8.
     pub(crate) fn shown(&self, tokens: Range<usize>) -> String {
         String::from_utf8_lossy(self.slice(tokens)).into_owned()
     }
 
-    /// What stands between a token and the one before it.
+    /// The text between a token and the one before it.
     pub(crate) fn gap_before(&self, place: usize) -> String {
         let before = place.checked_sub(1).and_then(|before| self.tokens.get(before));
         match (before, self.tokens.get(place)) {
@@ -194,7 +194,7 @@ impl<'t> Tokens<'t> {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// What a variable is called, `@` and quotes taken off.
+    /// The name of a variable, without `@` and quotes.
     pub(crate) fn variable_name(&self, token: &Token) -> String {
         let name = self.bytes(token).get(1..).unwrap_or_default();
         let name = match name.first() {
@@ -204,7 +204,7 @@ impl<'t> Tokens<'t> {
         String::from_utf8_lossy(&name).into_owned()
     }
 
-    /// Takes a text literal, with those that stand right behind it.
+    /// Takes a text literal and the adjacent ones after it.
     pub(crate) fn text(&mut self) -> Result<Vec<u8>> {
         if !self.is_text() {
             return Err(self.syntax_error());
@@ -218,7 +218,7 @@ impl<'t> Tokens<'t> {
         Ok(text)
     }
 
-    /// What a text literal stands for.
+    /// The value of a text literal.
     pub(crate) fn text_of(&self, token: &Token) -> Vec<u8> {
         let bytes = self.bytes(token);
         let skipped = usize::from(token.kind == TokenKind::National);
@@ -295,7 +295,7 @@ impl<'t> Tokens<'t> {
     }
 }
 
-/// Where a part of a statement begins: what its error quotes.
+/// The beginning of a part of a statement, which its error quotes.
 #[derive(Clone, Debug)]
 pub(crate) struct Place(Error);
 
@@ -306,7 +306,7 @@ impl Place {
     }
 }
 
-/// Reads a text that is no statement, such as a declaration that was stored.
+/// Reads a text that is no statement, such as a stored declaration.
 pub(crate) fn read<T>(text: &str, read: impl FnOnce(&mut Tokens<'_>) -> Result<T>) -> Result<T> {
     let mode = LexMode::default();
     let tokens = super::lex::tokens(text.as_bytes(), mode)?;

@@ -1,4 +1,4 @@
-//! Walks through what was parsed.
+//! Walks through syntax trees.
 //!
 //! sqlparser compiles its walk once for each type of visitor: a thousand functions each time, which were more than half
 //! of this crate. Here all visitors are visited by one walk, behind a pointer. So [`Visit`], [`VisitMut`] and
@@ -11,13 +11,13 @@ use datafusion::sql::sqlparser::ast::{
     VisitorMut,
 };
 
-/// What can be walked through.
+/// A syntax tree, or a part of one, that visitors can walk through.
 pub(crate) trait Visit {
     /// Shows the visitor each part, until it breaks.
     fn visit<V: Visitor>(&self, visitor: &mut V) -> ControlFlow<V::Break>;
 }
 
-/// What can be walked through and changed.
+/// A syntax tree, or a part of one, that visitors can change.
 pub(crate) trait VisitMut {
     /// Shows the visitor each part, until it breaks.
     fn visit<V: VisitorMut>(&mut self, visitor: &mut V) -> ControlFlow<V::Break>;
@@ -57,7 +57,7 @@ impl<N: ast::VisitMut> VisitMut for N {
     }
 }
 
-/// A visitor, and what it has broken with.
+/// A visitor, and its result if it has stopped.
 struct Keeping<'v, V, B> {
     visitor: &'v mut V,
     broken: Option<B>,

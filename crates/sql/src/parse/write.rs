@@ -1,5 +1,5 @@
-//! UPDATE and DELETE as syntax trees, and what of INSERT, REPLACE and LOAD DATA is more than a literal. Their clauses
-//! are read by the parser that reads SELECT.
+//! UPDATE and DELETE as syntax trees, and the expressions of INSERT, REPLACE and LOAD DATA. The parser of SELECT reads
+//! their clauses.
 //!
 //! ```text
 //! update := "UPDATE" ["LOW_PRIORITY"] ["IGNORE"] table,* "SET" assignment,* rest
@@ -17,7 +17,7 @@ use datafusion::sql::sqlparser::{
     ast::{
         self, Expr, GroupByExpr, Ident, LimitClause, OrderBy, OrderByExpr, OrderByKind,
         OrderByOptions, Query, Select, SelectFlavor, SelectItem, SetExpr, TableAlias, TableFactor,
-        TableWithJoins, helpers::attached_token::AttachedToken,
+        TableWithJoins, WildcardAdditionalOptions, helpers::attached_token::AttachedToken,
     },
     keywords::Keyword,
     parser::{Parser, ParserError},
@@ -28,7 +28,7 @@ use remora_engine::Value;
 use super::{Source, Statement, depth, keywords, syntax::Part};
 use crate::Result;
 
-/// What the parser's own methods return.
+/// The result type of the parser's own methods.
 type Parsed<T> = std::result::Result<T, ParserError>;
 
 /// The tables of an UPDATE or DELETE, and which of their rows it changes.
@@ -46,16 +46,16 @@ pub(crate) struct ChangedRows {
     pub tables_at: Range<usize>,
     /// The tokens from WHERE, ORDER BY or LIMIT on.
     pub rest_at: Range<usize>,
-    /// What OPTION says, of queries by keywords.
+    /// The OPTION clause, for keyword queries.
     options: Option<String>,
 }
 
-/// A column, and what is assigned to it.
+/// A column and its new value.
 #[derive(Debug)]
 pub(crate) struct Assigned {
     /// The column's name with its qualifiers.
     pub path: Vec<String>,
-    /// What is assigned.
+    /// The new value.
     pub value: Expr,
     /// Its tokens.
     pub value_at: Range<usize>,
@@ -101,7 +101,7 @@ impl ChangedRows {
             None => query,
             Some(options) => {
                 let mut statement = ast::Statement::Query(Box::new(query));
-                // Without a query by keywords they say nothing here.
+                // Without a keyword query they have no effect here.
                 keywords::set_options(&mut statement, options);
                 match statement {
                     ast::Statement::Query(query) => *query,
@@ -137,7 +137,7 @@ impl ChangedRows {
         self.is_one_table() && self.condition.is_some() && self.limit.is_none()
     }
 
-    /// Only the places of the tables and of what is behind them.
+    /// Only the positions of the tables and of the clauses after them.
     pub(crate) fn at(tables_at: Range<usize>, rest_at: Range<usize>) -> Self {
         Self { tables_at, rest_at, ..Self::default() }
     }
@@ -271,7 +271,7 @@ pub(crate) fn delete(statement: &Statement<'_>) -> Result<Delete> {
                 parser.expect_keyword_is(Keyword::FROM)?;
             }
         }
-        // Without a list it is one table, and only then are rows counted.
+        // Without a list it is one table. Only then LIMIT is allowed.
         match listed.is_some() {
             true => {
                 reading.tables(parser, rows)?;
@@ -284,21 +284,6 @@ pub(crate) fn delete(statement: &Statement<'_>) -> Result<Delete> {
         }
     })?;
     Ok(Delete { ignore, listed, rows })
-}
-
-/// The tables of a FROM clause that has these tokens.
-pub(crate) fn tables(
-    source: &Source,
-    tokens: Range<usize>,
-    parameters: &[Value],
-) -> Result<Vec<TableWithJoins>> {
-    depth::check(source, std::slice::from_ref(&tokens))?;
-    let mut tables = Vec::new();
-    Part { end: tokens.end, tokens }.read(source, parameters, &mut |parser| {
-        tables = parser.parse_comma_separated(Parser::parse_table_and_joins)?;
-        Ok(())
-    })?;
-    Ok(tables)
 }
 
 /// The assignments `a = 1, b = c + 1` that these tokens are.
@@ -331,6 +316,28 @@ pub(crate) fn expressions(source: &Source, all: &[(Range<usize>, &[Value])]) -> 
     Ok(found)
 }
 
+/// The SELECT of the items that these tokens are.
+pub(crate) fn query_of_items(
+    source: &Source,
+    tokens: Range<usize>,
+    parameters: &[Value],
+) -> Result<Query> {
+    depth::check(source, std::slice::from_ref(&tokens))?;
+    let mut select = select_from(Vec::new(), Vec::new());
+    Part { end: tokens.end, tokens }.read(source, parameters, &mut |parser| {
+        select.projection = parser.parse_projection()?;
+        Ok(())
+    })?;
+    Ok(query_of(SetExpr::Select(Box::new(select))))
+}
+
+/// `SELECT * FROM table`.
+pub(crate) fn query_of_all(table: TableWithJoins) -> Query {
+    let mut select = select_from(Vec::new(), vec![table]);
+    select.projection.push(SelectItem::Wildcard(WildcardAdditionalOptions::default()));
+    query_of(SetExpr::Select(Box::new(select)))
+}
+
 /// Reads a whole statement, but for its OPTION clause.
 fn read(
     statement: &Statement<'_>,
@@ -358,12 +365,12 @@ fn read(
 /// A statement that is read.
 struct Reading<'s> {
     source: &'s Source,
-    /// Where the tokens end that are read.
+    /// The end of the tokens that are read.
     end: usize,
 }
 
 impl Reading<'_> {
-    /// The token of the statement at which the parser stands.
+    /// The index of the parser's next token in the statement.
     fn at(&self, parser: &Parser<'_>) -> usize {
         let column = parser.peek_token_ref().span.start.column as usize;
         match column.checked_sub(1) {
@@ -407,7 +414,7 @@ impl Reading<'_> {
             rows.order = parser.parse_comma_separated(Parser::parse_order_by_expr)?;
         }
         if parser.parse_keyword(Keyword::LIMIT) {
-            // A number or `?`, nothing that is computed.
+            // A number or `?`, no expression.
             rows.limit = Some(parser.parse_prefix()?);
         }
         rows.rest_at = start..self.at(parser);
@@ -463,7 +470,7 @@ fn parse_word(parser: &mut Parser<'_>, wanted: &str) -> bool {
     is_it
 }
 
-/// Whether a list of tables stands behind DELETE FROM, not the tables that are read.
+/// Whether DELETE FROM is followed by a list of tables to delete from, not by the tables that are read.
 fn lists_tables(parser: &Parser<'_>) -> bool {
     let mut behind = 1;
     while parser.peek_nth_token_ref(behind).token == Token::Period {

@@ -12,8 +12,20 @@ use datafusion::{
     },
 };
 
-use super::subquery::SubqueryPosition;
 use crate::nodes::{TreeNode, WholePlan};
+
+/// The position of a subquery in a condition. A join tells NULL from false at most for a whole condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SubqueryPosition {
+    /// It is a conjunct of the condition.
+    Condition,
+    /// Its value is an operand of a comparison that is a conjunct and not true for NULL.
+    Compared,
+    /// It is an alternative of an OR.
+    Alternative,
+    /// Anywhere else.
+    Inside,
+}
 
 /// Whether `IN` becomes a join. NOT IN must treat NULL correctly, which a join does only for a column, as a whole
 /// condition, with a subquery that is not correlated. A constant cannot be the key of a join.

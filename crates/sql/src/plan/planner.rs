@@ -1,21 +1,18 @@
-//! From a resolved query to a physical plan: the context of DataFusion's planner, and the rules that run.
+//! From a resolved query to a physical plan: the context of DataFusion's planner, and what runs its rules.
 
-use std::sync::{Arc, LazyLock, atomic::AtomicBool};
+use std::sync::{Arc, atomic::AtomicBool};
 
 use datafusion::{
     arrow::datatypes::{DataType, SchemaRef},
-    catalog::TableProvider,
     common::{TableReference, config::ConfigOptions},
     datasource::provider_as_source,
     error::{DataFusionError, Result as PlanResult},
-    execution::{SessionState as PlanState, SessionStateBuilder, SessionStateDefaults},
+    execution::{SessionState as PlanState, SessionStateBuilder},
     logical_expr::{
         AggregateUDF, HigherOrderUDF, LogicalPlan, ScalarUDF, TableSource, WindowUDF,
         planner::{ContextProvider, ExprPlanner},
     },
-    optimizer::{Analyzer, AnalyzerRule},
     physical_plan::ExecutionPlan,
-    prelude::SessionConfig,
     sql::{
         planner::{NullOrdering, ParserOptions, SqlToRel},
         sqlparser::ast,
@@ -24,124 +21,21 @@ use datafusion::{
 use rustc_hash::FxHashMap;
 
 use super::{
-    QueryClass, best, direct, functions,
-    json_table::{JsonTables, NarrowedDocuments},
-    keys::SidesWithoutKeys,
-    late,
-    lateral::Laterals,
-    lazy,
+    best, direct, functions, late, lazy,
     measured::{self, MeasuredStep},
     recursive::WorkingTable,
-    row_by_row::RowByRowRule,
-    rules, sequential_union,
-    settle::{RowQuery, RunConstant, settle},
-    subquery::Subqueries,
-    unfold::{UnfoldPlanner, UnnestRule},
-    watch,
+    sequential_union, watch,
 };
-use crate::{MAX_DIRECT_ROWS, Result, error::from_plan, meaning, state::Context};
-
-/// Rows in a batch.
-const BATCH_ROWS: usize = 8_192;
-/// A join pushes at most this many keys of one side down to the other side. It pushes more if the tables have so many
-/// rows per key that lookups cost less than reading them. Each key is held as a literal.
-const MIN_JOIN_KEYS: usize = 20_000;
-const MAX_JOIN_KEYS: usize = 1_000_000;
-const ROWS_OF_JOIN_KEY: usize = 16;
-const MAX_JOIN_KEY_BYTES: usize = 64 << 20;
-/// The planner states for each extent.
-static CONSTANTS: LazyLock<PlanState> = LazyLock::new(|| QueryClass::Constants.rules_of(base()));
-static ONE_TABLE: LazyLock<PlanState> = LazyLock::new(|| QueryClass::OneTable.rules_of(base()));
-static ANY: LazyLock<PlanState> = LazyLock::new(|| QueryClass::Any.rules_of(base()));
-static KEPT: LazyLock<PlanState> = LazyLock::new(|| QueryClass::Cached.rules_of(base()));
-
-/// A plan for many runs, with the constants that each run computes first, by number.
-pub(crate) struct KeptPlan {
-    pub plan: Arc<dyn ExecutionPlan>,
-    pub settled: Vec<RunConstant<Arc<dyn ExecutionPlan>>>,
-    /// The correlated subqueries, by number.
-    pub queries: Vec<RowQuery<Arc<dyn ExecutionPlan>>>,
-}
+use crate::{Result, error::from_plan, state::Context};
 
 /// Plans one statement.
 pub(crate) struct Planner {
-    state: PlanState,
-    context: Context,
-    tables: FxHashMap<String, Arc<dyn TableSource>>,
-}
-
-/// The state that all statements share: rules, without functions and tables.
-fn base() -> PlanState {
-    let mut config = SessionConfig::new()
-        .with_create_default_catalog_and_schema(false)
-        .with_information_schema(false)
-        .with_batch_size(BATCH_ROWS)
-        .with_target_partitions(1);
-    let options = config.options_mut();
-    options.sql_parser.enable_ident_normalization = false;
-    options.execution.enable_recursive_ctes = true;
-    options.execution.skip_physical_aggregate_schema_check = true;
-    options.optimizer.prefer_existing_sort = true;
-    options.optimizer.hash_join_inlist_pushdown_max_distinct_values = MIN_JOIN_KEYS;
-    options.optimizer.hash_join_inlist_pushdown_max_size = MAX_JOIN_KEY_BYTES;
-    let mut analyzing: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
-        Arc::new(JsonTables),
-        Arc::new(Laterals),
-        Arc::new(UnnestRule),
-        Arc::new(RowByRowRule),
-    ];
-    analyzing.extend(meaning::analyzer_rules());
-    analyzing.push(Arc::new(Subqueries));
-    analyzing.push(Arc::new(NarrowedDocuments));
-    analyzing.push(Arc::new(SidesWithoutKeys));
-    analyzing.extend(Analyzer::new().rules);
-    SessionStateBuilder::new()
-        .with_config(config)
-        .with_analyzer_rules(rules::analyzing(analyzing))
-        .with_expr_planners(SessionStateDefaults::default_expr_planners())
-        .with_query_planner(Arc::new(UnfoldPlanner))
-        .build()
+    pub(super) state: PlanState,
+    pub(super) context: Context,
+    pub(super) tables: FxHashMap<String, Arc<dyn TableSource>>,
 }
 
 impl Planner {
-    /// A planner for a statement of this extent with a memory limit, the tables that it names and their total number of
-    /// rows.
-    pub(crate) fn new(
-        context: Context,
-        memory_bytes: u64,
-        tables: impl IntoIterator<Item = (String, Arc<dyn TableProvider>)>,
-        rows: usize,
-        extent: QueryClass,
-    ) -> Self {
-        let mut state = match extent {
-            QueryClass::Constants => CONSTANTS.clone(),
-            QueryClass::OneTable => ONE_TABLE.clone(),
-            QueryClass::Any => ANY.clone(),
-            QueryClass::Cached => KEPT.clone(),
-        };
-        let partitions = match rows > MAX_DIRECT_ROWS {
-            true => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            false => 1,
-        };
-        let mut config = state.config().clone().with_target_partitions(partitions);
-        let options = config.options_mut();
-        let is_kept = extent == QueryClass::Cached;
-        let context = Context { is_kept, ..context };
-        options.extensions.insert(context.clone());
-        options.optimizer.hash_join_inlist_pushdown_max_distinct_values =
-            (rows / ROWS_OF_JOIN_KEY).clamp(MIN_JOIN_KEYS, MAX_JOIN_KEYS);
-        *state.config_mut() = config;
-        let resources = &context.shared.resources;
-        let limited = resources.environment(state.runtime_env(), memory_bytes);
-        let mut state =
-            SessionStateBuilder::new_from_existing(state).with_runtime_env(limited).build();
-        // Functions get the context from the options that are fixed here.
-        state.mark_start_execution();
-        let sources = tables.into_iter();
-        let tables = sources.map(|(name, table)| (name, provider_as_source(table))).collect();
-        Self { state, context, tables }
-    }
-
     /// Keeps the ORDER BY of queries in FROM, which the planner otherwise drops if there is no
     /// LIMIT.
     pub(crate) fn keep_orders(&mut self) {
@@ -168,30 +62,8 @@ impl Planner {
         best::best(plan).and_then(late::late).map_err(from_plan)
     }
 
-    /// The plan of a query for the cache. A query of one table is planned without an optimizer, whatever the number of
-    /// its rows.
-    pub(crate) async fn kept_plan(&self, query: ast::Query) -> Result<KeptPlan> {
-        let _planning = self.context.planning.begin();
-        let plan = analysed(&self.state, self.plan(query)?).map_err(from_plan)?;
-        let (plan, decided) = settle(plan, &self.state).map_err(from_plan)?;
-        let mut settled = Vec::with_capacity(decided.constants.len());
-        for each in decided.constants {
-            settled.push(match each {
-                RunConstant::Constant(constant) => RunConstant::Constant(constant),
-                RunConstant::Query(query, is_exists) => {
-                    RunConstant::Query(self.made(query).await?, is_exists)
-                }
-            });
-        }
-        let mut queries = Vec::with_capacity(decided.queries.len());
-        for RowQuery { plan, is_exists, slots } in decided.queries {
-            queries.push(RowQuery { plan: self.made(plan).await?, is_exists, slots });
-        }
-        Ok(KeptPlan { plan: self.made(plan).await?, settled, queries })
-    }
-
     /// The physical plan: made directly for one table, by the optimizer otherwise.
-    async fn made(&self, plan: LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
+    pub(super) async fn made(&self, plan: LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
         match direct::made(&plan, &self.state).map_err(from_plan)? {
             Some(made) => Ok(made),
             None => optimised(&self.state, plan).await.map_err(from_plan),
@@ -266,13 +138,13 @@ pub(crate) async fn optimised(
 
 /// The planner state for a plan that is made inside a running plan.
 pub(crate) fn state_of(options: &ConfigOptions) -> PlanState {
-    let mut state = ANY.clone();
+    let context = Context::of_options(options);
+    let nested = context.and_then(|context| Some((context, context.nested_planning?)));
+    // Plans that run are made by a planner, which sets it.
+    let Some((context, state)) = nested else { return SessionStateBuilder::new().build() };
     let mut config = state.config().clone().with_target_partitions(1);
-    let Some(context) = Context::of_options(options) else {
-        *state.config_mut() = config;
-        return state;
-    };
     config.options_mut().extensions.insert(context.clone());
+    let mut state = state.clone();
     *state.config_mut() = config;
     let memory_bytes = context.shared.settings.max_query_memory_bytes;
     let limited = context.shared.resources.environment(state.runtime_env(), memory_bytes);

@@ -17,13 +17,17 @@ use datafusion::{
         physical_planning_context::PhysicalPlanningContext,
     },
     physical_expr::{PhysicalExpr, create_physical_expr},
+    physical_plan::ExecutionPlan,
+    sql::sqlparser::ast,
 };
 
 use super::{
-    planner,
+    Planner, planner,
     subquery::{UncorrelatedSubquery, correlated, uncorrelated},
 };
 use crate::{
+    Result,
+    error::from_plan,
     nodes::{TreeNode, WholePlan},
     scan::settled::{self, Slot},
 };
@@ -58,8 +62,40 @@ pub(super) struct RunValues {
     pub slots: usize,
 }
 
+/// A plan for many runs, with the constants that each run computes first, by number.
+pub(crate) struct KeptPlan {
+    pub plan: Arc<dyn ExecutionPlan>,
+    pub settled: Vec<RunConstant<Arc<dyn ExecutionPlan>>>,
+    /// The correlated subqueries, by number.
+    pub queries: Vec<RowQuery<Arc<dyn ExecutionPlan>>>,
+}
+
+impl Planner {
+    /// The plan of a query for the cache. A query of one table is planned without an optimizer, whatever the number of
+    /// its rows.
+    pub(crate) async fn kept_plan(&self, query: ast::Query) -> Result<KeptPlan> {
+        let _planning = self.context.planning.begin();
+        let plan = planner::analysed(&self.state, self.plan(query)?).map_err(from_plan)?;
+        let (plan, decided) = settle(plan, &self.state).map_err(from_plan)?;
+        let mut settled = Vec::with_capacity(decided.constants.len());
+        for each in decided.constants {
+            settled.push(match each {
+                RunConstant::Constant(constant) => RunConstant::Constant(constant),
+                RunConstant::Query(query, is_exists) => {
+                    RunConstant::Query(self.made(query).await?, is_exists)
+                }
+            });
+        }
+        let mut queries = Vec::with_capacity(decided.queries.len());
+        for RowQuery { plan, is_exists, slots } in decided.queries {
+            queries.push(RowQuery { plan: self.made(plan).await?, is_exists, slots });
+        }
+        Ok(KeptPlan { plan: self.made(plan).await?, settled, queries })
+    }
+}
+
 /// Replaces these values in a plan and returns them beside it.
-pub(super) fn settle(plan: LogicalPlan, state: &PlanState) -> PlanResult<(LogicalPlan, RunValues)> {
+fn settle(plan: LogicalPlan, state: &PlanState) -> PlanResult<(LogicalPlan, RunValues)> {
     let mut decided = RunValues::default();
     let plan = decided.taken_of(plan, state)?;
     Ok((plan, decided))

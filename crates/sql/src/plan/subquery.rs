@@ -44,7 +44,9 @@ use rustc_hash::FxHashMap;
 use super::{
     compared::{Members, Quantified, compare_by_keys},
     direct,
-    joinable::{exists_joins, has_null, has_simple_aggregate, in_joins, outer_columns},
+    joinable::{
+        SubqueryPosition, exists_joins, has_null, has_simple_aggregate, in_joins, outer_columns,
+    },
     planner, watch,
 };
 use crate::{
@@ -119,19 +121,6 @@ enum Node {
     Filter,
     Projection,
     Other,
-}
-
-/// The position of a subquery in a condition. A join tells NULL from false at most for a whole condition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SubqueryPosition {
-    /// It is a conjunct of the condition.
-    Condition,
-    /// Its value is an operand of a comparison that is a conjunct and not true for NULL.
-    Compared,
-    /// It is an alternative of an OR.
-    Alternative,
-    /// Anywhere else.
-    Inside,
 }
 
 /// The kind of a subquery.

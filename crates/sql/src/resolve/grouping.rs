@@ -10,8 +10,9 @@ use datafusion::sql::sqlparser::ast::{
 use remora_mysql::ErrorCode;
 
 use super::{
+    best_of_groups,
     expr::is_aggregate,
-    heads, keywords,
+    keywords,
     scope::{Clause, Scope, unknown_column},
     sets,
 };
@@ -82,7 +83,7 @@ pub(super) enum NonKeyColumns {
     Determined,
     /// Any value of the group.
     Any,
-    /// The value of the group's best row in this order, given as arguments of [`heads::head`].
+    /// The value of the group's best row in this order, given as arguments of [`best_of_groups::head`].
     Head(Vec<Expr>),
     /// The row's own value. Aggregates become window functions over this window.
     Row(WindowSpec),
@@ -184,17 +185,19 @@ impl Walk<'_> {
             NonKeyColumns::Determined | NonKeyColumns::Any => {
                 function_call("any_value", vec![value])
             }
-            NonKeyColumns::Head(order) => heads::head(value, order),
+            NonKeyColumns::Head(order) => best_of_groups::head(value, order),
             NonKeyColumns::Row(_) => value,
             NonKeyColumns::First(_, ordered) => {
-                heads::over(function_call("first_value", vec![value]), ordered)
+                best_of_groups::over(function_call("first_value", vec![value]), ordered)
             }
         }
     }
 
     fn aggregate(&self, aggregate: Expr) -> Expr {
         match &self.grouping.non_key_columns {
-            NonKeyColumns::Row(all) | NonKeyColumns::First(all, _) => heads::over(aggregate, all),
+            NonKeyColumns::Row(all) | NonKeyColumns::First(all, _) => {
+                best_of_groups::over(aggregate, all)
+            }
             _ => aggregate,
         }
     }

@@ -5,6 +5,7 @@
 
 mod assigned;
 mod attributes;
+mod best_of_groups;
 mod clauses;
 mod distinct;
 mod expr;
@@ -12,7 +13,6 @@ mod expression_keys;
 mod factors;
 mod from;
 mod grouping;
-mod heads;
 mod highlight;
 mod hints;
 mod items;

@@ -153,8 +153,7 @@ impl<'p> Scope<'p> {
         let mut found = self.visible.iter().filter(|each| each.name.is(lower));
         let first = found.next().map(|visible| visible.expr.clone());
         if found.next().is_some() {
-            let message = format!("Column '{written}' in {} is ambiguous", clause.name());
-            return Err(Error::new(ErrorCode::AmbiguousColumn, message));
+            return Err(Error::ambiguous_column(written, clause.name()));
         }
         Ok(first)
     }
@@ -220,8 +219,7 @@ pub(super) fn unknown_table(name: &str, clause: Clause) -> Error {
 
 /// Error 1054.
 pub(super) fn unknown_column(name: &str, clause: Clause) -> Error {
-    let message = messages::unknown_column(name, clause.name());
-    Error::new(ErrorCode::UnknownColumn, message)
+    Error::unknown_column(name, clause.name())
 }
 
 /// Error 1066.

@@ -9,11 +9,12 @@ use datafusion::sql::sqlparser::ast::{
 use remora_mysql::{ErrorCode, messages};
 
 use super::{
-    ClientColumn, Env, Output, Resolver, attributes, distinct,
+    ClientColumn, Env, Output, Resolver, attributes,
+    best_of_groups::{self, GroupBestRows},
+    distinct,
     expr::{Alias, ClauseContext, is_aggregate},
     from::{binary, opaque},
     grouping::{self, NonKeyColumns},
-    heads::{self, GroupBestRows},
     hints, items, keywords, limit,
     places::SelectPosition,
     scope::{Clause, Scope, Visible, quoted, unknown_column},
@@ -72,7 +73,7 @@ impl Resolver<'_> {
         )?;
         let aliases: Vec<Alias> = items.iter().map(alias_of).collect();
         let said = take_group_rows(select);
-        let group_names = heads::group_names(select, &items);
+        let group_names = best_of_groups::group_names(select, &items);
         let mut groups = self.groups(select, &items, &aliases, &scope, env)?;
         let is_of_rows = is_of_rows(select, &items, &groups.0);
         let is_grouped = is_grouped(&items, &groups.0);
@@ -93,13 +94,13 @@ impl Resolver<'_> {
             self.order_rows(order, &scope);
         }
         self.order(order, &items, &aliases, &scope, env)?;
-        let heads = self.heads(said, (&items, &groups.0), &aliases, &scope, env)?;
+        let best_rows = self.best_rows(said, (&items, &groups.0), &aliases, &scope, env)?;
         self.weight = outer_weight;
-        let grouped = Grouped { by_heads: heads.is_some(), has_rollup: groups.1 };
+        let grouped = Grouped { by_best_rows: best_rows.is_some(), has_rollup: groups.1 };
         self.unfold(select, order, &mut groups.0, &mut items, grouped)?;
-        let group = heads::group_of(&groups.0, &group_names);
+        let group = best_of_groups::group_of(&groups.0, &group_names);
         replace_groups(select, order, group.as_ref(), &mut items)?;
-        self.group(select, order, groups, &mut items, (&scope, heads))?;
+        self.group(select, order, groups, &mut items, (&scope, best_rows))?;
         for each in order.iter_mut() {
             by_name(each, &items);
         }
@@ -218,7 +219,7 @@ impl Resolver<'_> {
             return Err(Error::unsupported("GROUP BY ALL"));
         };
         // GROUPBY() cannot be its own group key.
-        let others = aliases.iter().filter(|alias| !heads::is_group(&alias.expr));
+        let others = aliases.iter().filter(|alias| !best_of_groups::is_group(&alias.expr));
         let aliases: Vec<Alias> = match groups.is_empty() {
             true => Vec::new(),
             false => others.cloned().collect(),
@@ -229,7 +230,7 @@ impl Resolver<'_> {
                 let unknown = || unknown_column(&position.to_string(), Clause::Group);
                 let item = item.ok_or_else(unknown)?;
                 *group = item.expr.clone();
-                if is_aggregate(group) || heads::is_group(group) {
+                if is_aggregate(group) || best_of_groups::is_group(group) {
                     let message = format!("Can't group on '{}'", item.shown.name);
                     return Err(Error::new(ErrorCode::WrongGroup, message));
                 }
@@ -279,7 +280,7 @@ impl Resolver<'_> {
         order: &mut Vec<OrderByExpr>,
         (mut groups, rollup): (Vec<Expr>, bool),
         items: &mut [Item],
-        (scope, heads): (&Scope<'_>, Option<GroupBestRows>),
+        (scope, best_rows): (&Scope<'_>, Option<GroupBestRows>),
     ) -> Result<()> {
         let ordered = order.iter().map(|each| &each.expr);
         let mut all = items.iter().map(|item| &item.expr).chain(&select.having).chain(ordered);
@@ -293,20 +294,20 @@ impl Resolver<'_> {
             }
             let is_strict = self.catalog.only_full_group_by();
             let made =
-                heads.is_none().then(|| distinct::as_groups(select, order, items, is_strict));
+                best_rows.is_none().then(|| distinct::as_groups(select, order, items, is_strict));
             let Some(made) = made.flatten() else { return Ok(()) };
             groups = made;
-        } else if heads.is_none() && !rollup && distinct::is_of_groups(&groups, items) {
+        } else if best_rows.is_none() && !rollup && distinct::is_of_groups(&groups, items) {
             select.distinct = None;
         }
-        match &heads {
+        match &best_rows {
             Some(_) if rollup => {
                 return Err(Error::unsupported("WITH ROLLUP of GROUP n BY or WITHIN GROUP"));
             }
-            Some(heads) => heads.group(select, order, &groups, items, scope)?,
+            Some(best_rows) => best_rows.group(select, order, &groups, items, scope)?,
             None => self.beside_groups(select, order, &groups, items, scope)?,
         }
-        if heads.is_some_and(|heads| heads.are_several()) {
+        if best_rows.is_some_and(|best_rows| best_rows.are_several()) {
             return Ok(());
         }
         let constants = groups.iter().all(grouping::is_constant);
@@ -378,12 +379,12 @@ fn replace_groups(
     items: &mut [Item],
 ) -> Result<()> {
     for item in items {
-        heads::replace_group(&mut item.expr, group)?;
+        best_of_groups::replace_group(&mut item.expr, group)?;
     }
     if let Some(having) = &mut select.having {
-        heads::replace_group(having, group)?;
+        best_of_groups::replace_group(having, group)?;
     }
-    order.iter_mut().try_for_each(|each| heads::replace_group(&mut each.expr, group))
+    order.iter_mut().try_for_each(|each| best_of_groups::replace_group(&mut each.expr, group))
 }
 
 /// Whether a SELECT returns rows as they are, without groups or DISTINCT.

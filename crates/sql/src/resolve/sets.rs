@@ -22,7 +22,7 @@ use crate::{
 #[derive(Clone, Copy)]
 pub(super) struct Grouped {
     /// Whether best rows represent groups. Then a set in the select list is the row's set.
-    pub by_heads: bool,
+    pub by_best_rows: bool,
     pub has_rollup: bool,
 }
 
@@ -54,7 +54,7 @@ impl Resolver<'_> {
             if grouped.has_rollup {
                 return Err(Error::unsupported("WITH ROLLUP of a multi-value attribute"));
             }
-            if several && grouped.by_heads {
+            if several && grouped.by_best_rows {
                 let message = "MVA values can't be used in multiple group-by";
                 return Err(Error::new(ErrorCode::ParseError, message));
             }
@@ -62,7 +62,7 @@ impl Resolver<'_> {
             numbered.push(set.to_string());
             sets.push(set);
         }
-        if !grouped.by_heads && !numbered.is_empty() {
+        if !grouped.by_best_rows && !numbered.is_empty() {
             let mut naming = Naming { sets: &numbered, within: 0, kept: Vec::new() };
             // The visitor never breaks.
             for item in items {

@@ -11,7 +11,7 @@ use remora_mysql::ErrorCode;
 use rustc_hash::FxHashMap;
 
 use super::{
-    Resolver, alias, clauses, heads, keywords, limit,
+    Resolver, alias, best_of_groups, clauses, keywords, limit,
     scope::{Scope, quoted},
 };
 use crate::{
@@ -148,7 +148,7 @@ impl Resolver<'_> {
         }
         let named = |item: &SelectItem| match item {
             // An alias of a group key may have the name of the key's own column.
-            SelectItem::ExprWithAlias { expr, alias } if !heads::is_group(expr) => {
+            SelectItem::ExprWithAlias { expr, alias } if !best_of_groups::is_group(expr) => {
                 Some((alias.value.to_lowercase(), expr.clone()))
             }
             _ => None,

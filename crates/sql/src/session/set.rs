@@ -16,8 +16,10 @@ use remora_engine::Value;
 use remora_mysql::{Collation, ErrorCode, TokenKind, charset_default, messages, unquoted};
 
 use crate::{
-    Error, Outcome, Reply, Result, execute,
-    parse::{Kind, Source, Statement, split},
+    Error, Outcome, Reply, Result,
+    blocking::run_blocking_if_long,
+    execute,
+    parse::{Kind, Source, Statement, split, write::expressions},
     state::{SessionState, VariableTarget},
     variables::{Definition, Scope, Variables, definition, unknown},
 };
@@ -453,28 +455,16 @@ impl Assignment<'_> {
         {
             return Ok(value);
         }
-        let tokens = source.tokens.get(self.at..self.end).unwrap_or_default();
-        let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else {
+        if self.at >= self.end {
             return Err(source.syntax_error(self.at));
-        };
-        let mut text = b"SELECT ".to_vec();
-        let written = source.text.get(first.start..last.end).unwrap_or_default();
-        if written.windows(2).any(|pair| pair == b"*/") {
-            // A versioned comment may begin or end among the tokens, so each is copied alone.
-            for token in tokens {
-                text.extend_from_slice(source.bytes(token));
-                text.push(b' ');
-            }
-        } else {
-            text.extend_from_slice(written);
         }
-        let mut made = split(&text, false, source.mode)?;
-        let made = made.pop().ok_or_else(|| source.syntax_error(self.at))?;
         let skipped = source.tokens.iter().take(self.at);
         let skipped = skipped.filter(|token| token.kind == TokenKind::Parameter).count();
         let parameters = self.statement.parameters.get(skipped..).unwrap_or_default();
-        let made = Statement { source: made.into(), parameters };
-        execute::value(session, &made).await
+        let parse = || expressions(source, &[(self.at..self.end, parameters)]);
+        let parsed = run_blocking_if_long(source.is_long(), parse)?.pop();
+        let expr = parsed.ok_or_else(|| source.syntax_error(self.at))?;
+        execute::value(session, expr, source).await
     }
 
     fn word(&self, at: usize) -> Result<String> {

@@ -19,6 +19,7 @@ use datafusion::{
         plan_err,
     },
     error::Result as PlanResult,
+    execution::SessionState as PlanState,
 };
 use jiff::{Timestamp, tz::TimeZone};
 use parking_lot::Mutex;
@@ -146,6 +147,8 @@ pub(crate) struct Context {
     pub max_batch_bytes: u64,
     /// Whether the statement is being planned. Values computed then become part of the plan.
     pub planning: Planning,
+    /// The planner's state for plans that are made while the statement runs. Its planner sets it.
+    pub nested_planning: Option<&'static PlanState>,
     /// Whether the plan will be kept for further runs.
     pub is_kept: bool,
     /// The values of a kept plan's constants in this run, by their numbers.
@@ -255,6 +258,7 @@ impl Context {
             most_recursion_rounds: variables.cte_max_recursion_depth,
             max_batch_bytes: session.shared.settings.max_query_memory_bytes,
             planning: Planning::default(),
+            nested_planning: None,
             is_kept: false,
             settled: Arc::default(),
             outer_row: Vec::new(),

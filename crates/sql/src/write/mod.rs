@@ -2,17 +2,16 @@
 
 mod convert;
 mod define;
-mod percolate_rules;
 mod rows;
+mod stored;
 mod transaction;
 mod unique;
 
 pub(crate) use define::COMPUTING;
 pub use define::{is_declared_path, percolate_table};
-pub(crate) use percolate_rules::{
-    Documents, FILTERS, ID, QUERY, TAGS, check_filters, refused, text_of,
+pub(crate) use rows::{
+    Documents, FILTERS, ID, QUERY, TAGS, check, check_filters, explain, protect, refused, text_of,
 };
-pub(crate) use rows::{check, explain, protect};
 
 use remora_engine::{Change, Value};
 use rows::RowWork;

@@ -453,3 +453,36 @@ async fn rows_found_by_a_secondary_index_are_locked() {
         }
     }
 }
+
+/// The rows are those of FROM and WHERE, whatever is selected of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn locked_are_the_rows_that_any_form_of_select_reads() {
+    let server = Server::new();
+    let (mut one, mut two) = (server.session(), server.session());
+    run(&mut one, "CREATE TABLE account (id INT PRIMARY KEY, owner INT, money INT)").await.unwrap();
+    run(&mut one, "INSERT INTO account VALUES (1,7,1),(2,7,2),(3,8,3),(4,9,4)").await.unwrap();
+    for read in [
+        "SELECT money FROM account WHERE id IN (1, 2) FOR UPDATE",
+        "SELECT money + 1 AS more FROM account WHERE owner = 7 ORDER BY more FOR UPDATE",
+        "SELECT owner FROM account ORDER BY id LIMIT 2 FOR UPDATE",
+        "SELECT COUNT(*) FROM account WHERE owner = 7 FOR SHARE",
+        "SELECT owner, SUM(money) FROM account WHERE owner < 8 GROUP BY owner LIMIT 1 FOR UPDATE",
+        "SELECT owner FROM account WHERE owner < 8 GROUP BY owner HAVING owner > 0 FOR UPDATE",
+        "SELECT DISTINCT owner FROM account WHERE owner = 7 LOCK IN SHARE MODE",
+        "WITH few AS (SELECT 7 AS owner) SELECT few.owner FROM account JOIN few USING (owner) FOR UPDATE",
+        "SELECT SUM(money) INTO @sum FROM account WHERE owner = 7 FOR UPDATE",
+        "SELECT a.money FROM account AS a WHERE EXISTS (SELECT 1 FROM account AS b WHERE b.id = a.id \
+         AND b.owner = 7) FOR UPDATE",
+    ] {
+        for (id, is_locked) in [(1, true), (2, true), (3, false)] {
+            let begun = run(&mut one, &format!("BEGIN; {read}")).await;
+            assert!(begun.is_ok(), "{read}: {begun:?}");
+            let changed = format!("UPDATE account SET money = money + 1 WHERE id = {id}");
+            run(&mut two, &changed).await.unwrap();
+            let done =
+                run(&mut one, "UPDATE account SET money = money + 1 WHERE id = 4; COMMIT").await;
+            let code = done.err().map(|error| error.code);
+            assert_eq!(code, is_locked.then_some(ErrorCode::Deadlock), "{read}: {id}");
+        }
+    }
+}

@@ -6,8 +6,7 @@ use parking_lot::Mutex;
 
 use super::{
     super::{
-        column_batch::{ColumnBatch, ColumnBuilder},
-        scan::bytes_of,
+        column_batch::{ColumnBatch, ColumnBuilder, byte_limit},
         source::{Sources, sources},
     },
     GatheredTable, lie,
@@ -73,7 +72,7 @@ impl GatheredRows {
         request.columns.extend(&schema.primary_key);
         request.in_key_order = true;
         // The batches read ahead from all parts together have the bytes of one batch.
-        let batch_bytes = bytes_of(request.batch_bytes);
+        let batch_bytes = byte_limit(request.batch_bytes);
         request.batch_bytes = Some((batch_bytes / table.parts.len().max(1)).max(LEAST_BYTES));
         let mut all = Self {
             table: Arc::clone(table),
@@ -113,7 +112,7 @@ impl GatheredRows {
             columns: Vec::new(),
             scores: Vec::new(),
             batch_rows: batch_rows.max(1),
-            batch_bytes: bytes_of(None),
+            batch_bytes: byte_limit(None),
             left: count,
             is_counted: true,
             last: None,

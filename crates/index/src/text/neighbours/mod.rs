@@ -37,8 +37,8 @@ pub(crate) use writer::{MIN_DOCUMENTS, NeighboursWriter};
 use super::{
     TextIndex,
     atoms::{AtomKind, atoms},
+    element::{Element, TermMatch},
     offsets::Offsets,
-    pattern::{Element, TermMatch},
     postings::Decoded,
     vocabulary::{Vocabulary, partition},
 };

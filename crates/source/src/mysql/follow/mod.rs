@@ -49,6 +49,7 @@ use remora_engine::Database;
 
 pub use positions::{followed_server, followed_tables};
 pub use status::{Copied, FollowerStatus, State, TableState, TableStatus};
+pub use supervisor::SCHEMA_INCOMPATIBLE;
 
 use self::{
     positions::source_key,

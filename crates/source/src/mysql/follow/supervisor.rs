@@ -43,12 +43,14 @@ const LOST_POSITION_ADVICE: &str = "on_lost_position is stop, so nothing is copi
 /// A position that is damaged this often is damaged on the source's disk.
 const MAX_DAMAGED: u32 = 5;
 
-/// MygramDB's error codes for the end of a session.
+/// MygramDB's error code for a table whose definition can no longer be followed.
+pub const SCHEMA_INCOMPATIBLE: u16 = 2012;
+
+/// Its other codes for the end of a session.
 mod code {
     pub(super) const CONNECTION: u16 = 2000;
     pub(super) const REPLICATION: u16 = 2003;
     pub(super) const LOST_POSITION: u16 = 2008;
-    pub(super) const SCHEMA_INCOMPATIBLE: u16 = 2012;
     pub(super) const CHECKSUM: u16 = 2016;
     pub(super) const UNDECODABLE: u16 = 2017;
 }
@@ -128,7 +130,7 @@ fn next(shared: &FollowState, error: &Error, damaged: &mut DamagedPosition) -> N
         Error::Purged { .. } | Error::BackInTime { .. } => (code::LOST_POSITION, lost(shared)),
         Error::Unfollowable { .. } => (code::REPLICATION, Next::StartOver),
         Error::Undecodable { .. } => (code::UNDECODABLE, Next::Never),
-        Error::TableRefused { .. } => (code::SCHEMA_INCOMPATIBLE, Next::Never),
+        Error::TableRefused { .. } => (SCHEMA_INCOMPATIBLE, Next::Never),
         // Someone else changed a table here, the disk is full for now, or a table's merges lag behind.
         Error::Engine(
             EngineError::NotFound { .. }

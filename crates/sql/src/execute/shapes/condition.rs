@@ -11,7 +11,7 @@ use remora_mysql::Collation;
 
 use super::{
     constant::{Comparable, Constant, Fitted},
-    lift::Constants,
+    parameterize::Constants,
     shape::{Comparison, Condition, Group, Keywords, Match, MatchOption, Repeated},
     table::Table,
 };

@@ -8,7 +8,7 @@ use remora_engine::{ColumnType, Date, DateTime, Decimal, Value};
 use remora_mysql::{Collation, unquoted};
 
 use super::{
-    lift::{Constants, FIRST_SUM, Literal, LiteralKind, literals_of},
+    parameterize::{Constants, FIRST_SUM, Literal, LiteralKind, literals_of},
     shape::Group,
 };
 use crate::{

@@ -5,7 +5,7 @@ use remora_engine::Error as EngineError;
 
 use super::{
     AnyPlan, AnyShape,
-    lift::Constants,
+    parameterize::Constants,
     run::failed,
     shape::{Condition, Keywords},
 };

@@ -9,7 +9,7 @@ use super::{
     condition::Tests,
     join,
     keys::{distinct, sort},
-    lift::{Constants, ParameterizedText},
+    parameterize::{Constants, ParameterizedText},
     plan::{FacetColumn, FacetOrder, FacetWork, KeyOrder, KeyWork, PageWork, Plan, Work},
     planned::ShapePlans,
     run::{ShapeRun, by_keys, failed},
@@ -18,7 +18,7 @@ use crate::{
     Result,
     catalog::Reader,
     execute::{
-        access::{Access, AccessRequest},
+        access::{Access, AccessRequest, Explained},
         row_counter::RowCounter,
     },
     parse::Source,
@@ -26,12 +26,6 @@ use crate::{
     search,
     state::SessionState,
 };
-
-/// The accesses of a statement's tables, and its number of SELECTs.
-pub(crate) struct Explained {
-    pub accesses: Vec<Access>,
-    pub selects: usize,
-}
 
 /// The statement separated from its literals, with the plan of its shape if it has one; `None` if no shape may answer
 /// it.
@@ -43,14 +37,14 @@ fn found(
         return None;
     }
     let (text, mode, database) = (&source.text, source.mode, session.database.as_deref());
-    let mut lifted = ParameterizedText::default();
-    if !lifted.read(text, mode, database) {
+    let mut parameterized = ParameterizedText::default();
+    if !parameterized.read(text, mode, database) {
         return None;
     }
     let reader = session.reader();
-    let shape = AnyShape::of(text, mode, &lifted.pieces, &session.interrupted);
+    let shape = AnyShape::of(text, mode, &parameterized.pieces, &session.interrupted);
     let plan = shape.and_then(|shape| AnyPlan::new(&shape, session, &reader, database));
-    Some((lifted, reader, plan))
+    Some((parameterized, reader, plan))
 }
 
 /// How a statement would be answered, table by table; `None` if it takes the general path.
@@ -59,8 +53,8 @@ pub(crate) async fn explain(
     source: &Arc<Source>,
     parameters: &[Value],
 ) -> Result<Option<Explained>> {
-    let Some((lifted, reader, plan)) = found(session, source) else { return Ok(None) };
-    let constants = lifted.constants(&source.text, source.mode, parameters, session);
+    let Some((parameterized, reader, plan)) = found(session, source) else { return Ok(None) };
+    let constants = parameterized.constants(&source.text, source.mode, parameters, session);
     let accesses = match plan {
         Some(AnyPlan::One(plan)) => of_one(session, &reader, &plan, &constants)?,
         Some(AnyPlan::Joined(plan)) => join::explain(session, &reader, &plan, &constants)?,
@@ -79,8 +73,8 @@ pub(crate) async fn analyze(
     source: &Arc<Source>,
     parameters: &[Value],
 ) -> Result<Option<Vec<String>>> {
-    let Some((lifted, reader, plan)) = found(session, source) else { return Ok(None) };
-    let constants = lifted.constants(&source.text, source.mode, parameters, session);
+    let Some((parameterized, reader, plan)) = found(session, source) else { return Ok(None) };
+    let constants = parameterized.constants(&source.text, source.mode, parameters, session);
     let plan = match plan {
         Some(AnyPlan::Planned(_)) | None => {
             return ShapePlans::analyze(session, &reader, &constants, source).await;

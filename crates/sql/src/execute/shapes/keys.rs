@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::{
     constant::{Comparable, Constant, Fitted},
-    lift::Constants,
+    parameterize::Constants,
     shape::{ColumnName, Comparison, Condition, Group, JsonKeys, Repeated},
     table::Table,
 };

@@ -6,7 +6,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::{
-    fold::group_of,
+    normalize::group_of,
     shape::{ColumnName, Comparison, Group},
 };
 

@@ -1,7 +1,7 @@
 //! Statements answered without planning (shapes): by key, by keys, search, count, facet, joins by key.
 //!
-//! [`lift`] separates a text from its literals. The rest of the text finds a cached plan ([`crate::shared::Plans`]), or
-//! is parsed as any statement ([`fold`]). From its syntax tree ([`of_tree`]) comes a shape ([`shape`]; of several tables
+//! [`parameterize`] separates a text from its literals. The rest of the text finds a cached plan ([`crate::shared::Plans`]), or
+//! is parsed as any statement ([`normalize`]). From its syntax tree ([`of_tree`]) comes a shape ([`shape`]; of several tables
 //! [`join`]) that becomes a plan ([`plan`]). The plan is filled with the literals ([`constant`]) and sent to the engine
 //! ([`run`]). A statement without a shape, or with a literal that needs one of MySQL's conversions, takes the general
 //! path: it is planned by DataFusion. Both paths return the same columns and rows. A table with rows in other servers is
@@ -11,16 +11,16 @@ mod condition;
 mod constant;
 mod elsewhere;
 mod explain;
-mod fold;
 mod join;
 mod keys;
 mod leaves;
-mod lift;
+mod normalize;
 mod of_condition;
 mod of_tree;
 #[cfg(test)]
 mod of_tree_tests;
 mod output;
+mod parameterize;
 mod plan;
 mod planned;
 mod run;
@@ -38,8 +38,8 @@ use std::{
 };
 
 use elsewhere::Way;
-pub(crate) use explain::{Explained, analyze, explain};
-use lift::{Constants, ParameterizedText, Piece};
+pub(crate) use explain::{analyze, explain};
+use parameterize::{Constants, ParameterizedText, Piece};
 use remora_engine::{KeyValues, Value};
 use remora_mysql::{Collation, LexMode};
 
@@ -50,7 +50,7 @@ use self::{
 use crate::{
     Outcome, Reply, Result,
     blocking::run_blocking_if_long,
-    catalog::Reader,
+    catalog::{Reader, TableName},
     parse::{Kind, LONG_BYTES, Source, Statement, split},
     shared::CachedStatement,
     state::SessionState,
@@ -76,7 +76,7 @@ pub(crate) struct PreparedShape {
 }
 
 struct PreparedPlan {
-    lifted: ParameterizedText,
+    parameterized: ParameterizedText,
     /// The shape, if it has one.
     shape: Option<AnyShape>,
     database: Option<String>,
@@ -86,7 +86,7 @@ struct PreparedPlan {
 
 thread_local! {
     /// The buffers of this thread's last statement, for reuse.
-    static LIFTED: Cell<Option<Box<ParameterizedText>>> = const { Cell::new(None) };
+    static PARAMETERIZED: Cell<Option<Box<ParameterizedText>>> = const { Cell::new(None) };
 }
 
 /// Answers a text as the client sent it, before it is parsed; `None` if it has no known shape.
@@ -98,37 +98,37 @@ pub(crate) async fn run_text<R: Reply>(
     if !is_select(text) || !answers(session) {
         return Ok(None);
     }
-    let mut lifted = LIFTED.take().unwrap_or_default();
-    let outcome = run_lifted(session, text, &mut lifted, reply).await;
-    if lifted.is_small() {
-        LIFTED.set(Some(lifted));
+    let mut parameterized = PARAMETERIZED.take().unwrap_or_default();
+    let outcome = run_parameterized(session, text, &mut parameterized, reply).await;
+    if parameterized.is_small() {
+        PARAMETERIZED.set(Some(parameterized));
     }
     outcome
 }
 
-async fn run_lifted<R: Reply>(
+async fn run_parameterized<R: Reply>(
     session: &mut SessionState,
     text: &[u8],
-    lifted: &mut ParameterizedText,
+    parameterized: &mut ParameterizedText,
     reply: &mut R,
 ) -> Result<Option<Outcome>> {
     let mode = session.lex_mode();
     let is_read = run_blocking_if_long(text.len() > LONG_BYTES, || {
-        lifted.read(text, mode, session.database.as_deref())
+        parameterized.read(text, mode, session.database.as_deref())
     });
-    if !is_read || lifted.has_parameters() {
+    if !is_read || parameterized.has_parameters() {
         return Ok(None);
     }
     // The kind is Select even if comments come first.
     session.begin_reading(Kind::Select).await?;
     let reader = session.reader();
-    let known = cached(session, lifted);
+    let known = cached(session, parameterized);
     let remember = |known| {
-        if lifted.has_key {
-            session.shared.plans.put(&lifted.key, known);
+        if parameterized.has_key {
+            session.shared.plans.put(&parameterized.key, known);
         }
     };
-    let constants = lifted.constants(text, mode, &[], session);
+    let constants = parameterized.constants(text, mode, &[], session);
     let mut way = Way::of_plan(known.as_deref(), session, &reader, &constants)?;
     let plan = match &known {
         Some(plan) if plan.is_current(way.reader(&reader)) => Arc::clone(plan),
@@ -136,7 +136,7 @@ async fn run_lifted<R: Reply>(
             let planned = known.filter(|known| known.is_planned());
             let shape = match &planned {
                 Some(known) if known.has_no_shape() => None,
-                _ => AnyShape::of(text, mode, &lifted.pieces, &session.interrupted),
+                _ => AnyShape::of(text, mode, &parameterized.pieces, &session.interrupted),
             };
             if let (None, Some(AnyPlan::Planned(kept))) = (&shape, planned.as_deref())
                 && !session.interrupted.load(Relaxed)
@@ -153,7 +153,7 @@ async fn run_lifted<R: Reply>(
             let made = shape.and_then(made);
             let Some(plan) = made.map(Arc::new).or(planned) else {
                 // A SELECT with FACET is several statements.
-                if !lifted.has_word(text, "FACET") {
+                if !parameterized.has_word(text, "FACET") {
                     remember(match has_no_shape {
                         true => CachedStatement::Plan(AnyPlan::without_shape()),
                         false => CachedStatement::Seen,
@@ -194,17 +194,23 @@ pub(crate) async fn run_protected<R: Reply>(
     statement: &Statement<'_>,
     reply: &mut R,
 ) -> Result<Option<Outcome>> {
+    match lock_clause(&statement.source) {
+        Some(clause) => run_part(session, statement, clause, reply).await,
+        None => Ok(None),
+    }
+}
+
+/// Where the locking clause begins, if it is the end of a statement.
+fn lock_clause(source: &Source) -> Option<usize> {
     const CLAUSES: [&[&str]; 3] =
         [&["FOR", "UPDATE"], &["FOR", "SHARE"], &["LOCK", "IN", "SHARE", "MODE"]];
-    let source = &statement.source;
     let ends_with = |clause: &&[&str]| {
         let start = source.tokens.len().checked_sub(clause.len())?;
         let mut words = (start..).zip(clause.iter());
         words.all(|(at, word)| source.is_word(at, word)).then_some(start)
     };
-    let clause = CLAUSES.iter().find_map(ends_with).and_then(|at| source.tokens.get(at));
-    let Some(clause) = clause else { return Ok(None) };
-    run_part(session, statement, clause.start, reply).await
+    let clause = CLAUSES.iter().find_map(ends_with)?;
+    source.tokens.get(clause).map(|token| token.start)
 }
 
 /// Answers the text before `end`.
@@ -220,13 +226,13 @@ async fn run_part<R: Reply>(
     }
     let source = &statement.source;
     let text = source.text.get(..end).unwrap_or_default();
-    let mut lifted = ParameterizedText::default();
-    if !lifted.read(text, source.mode, session.database.as_deref()) {
+    let mut parameterized = ParameterizedText::default();
+    if !parameterized.read(text, source.mode, session.database.as_deref()) {
         return Ok(None);
     }
     let reader = session.reader();
-    let constants = lifted.constants(text, source.mode, statement.parameters, session);
-    let Some((plan, way)) = plan_of_shape(session, &lifted, &reader, &constants)? else {
+    let constants = parameterized.constants(text, source.mode, statement.parameters, session);
+    let Some((plan, way)) = plan_of_shape(session, &parameterized, &reader, &constants)? else {
         return Ok(None);
     };
     let outcome = plan.run(session, way.reader(&reader), &constants, reply).await?;
@@ -236,11 +242,11 @@ async fn run_part<R: Reply>(
 }
 
 /// What the cache has for a text.
-fn cached(session: &SessionState, lifted: &ParameterizedText) -> Option<Arc<AnyPlan>> {
-    if !lifted.has_key {
+fn cached(session: &SessionState, parameterized: &ParameterizedText) -> Option<Arc<AnyPlan>> {
+    if !parameterized.has_key {
         return None;
     }
-    match session.shared.plans.get(&lifted.key)? {
+    match session.shared.plans.get(&parameterized.key)? {
         CachedStatement::Plan(plan) => plan.downcast::<AnyPlan>().ok(),
         CachedStatement::Seen => Some(Arc::new(AnyPlan::Planned(planned::ShapePlans::default()))),
     }
@@ -249,11 +255,11 @@ fn cached(session: &SessionState, lifted: &ParameterizedText) -> Option<Arc<AnyP
 /// The plan of a statement's shape, cached or new, and how its tables are read.
 fn plan_of_shape(
     session: &SessionState,
-    lifted: &ParameterizedText,
+    parameterized: &ParameterizedText,
     reader: &Reader,
     constants: &Constants<'_>,
 ) -> Result<Option<(Arc<AnyPlan>, Way)>> {
-    let known = cached(session, lifted);
+    let known = cached(session, parameterized);
     let way = Way::of_plan(known.as_deref(), session, reader, constants)?;
     match known {
         Some(plan) if !plan.is_planned() && plan.is_current(way.reader(reader)) => {
@@ -263,11 +269,14 @@ fn plan_of_shape(
         _ => {}
     }
     let Constants { text, mode, .. } = *constants;
-    let shape = AnyShape::of(text, mode, &lifted.pieces, &session.interrupted);
+    let shape = AnyShape::of(text, mode, &parameterized.pieces, &session.interrupted);
     let Some(shape) = shape else {
-        let is_kept = lifted.has_key && !lifted.has_word(text, "FACET");
+        let is_kept = parameterized.has_key && !parameterized.has_word(text, "FACET");
         if is_kept && !session.interrupted.load(Relaxed) {
-            session.shared.plans.put(&lifted.key, CachedStatement::Plan(AnyPlan::without_shape()));
+            session
+                .shared
+                .plans
+                .put(&parameterized.key, CachedStatement::Plan(AnyPlan::without_shape()));
         }
         return Ok(None);
     };
@@ -278,11 +287,11 @@ fn plan_of_shape(
     }
     let plan = AnyPlan::new(&shape, session, way.reader(reader), database).map(Arc::new);
     if let Some(plan) = &plan
-        && lifted.has_key
+        && parameterized.has_key
         && plan.is_current(way.reader(reader))
     {
         let plan = CachedStatement::Plan(Arc::<AnyPlan>::clone(plan));
-        session.shared.plans.put(&lifted.key, plan);
+        session.shared.plans.put(&parameterized.key, plan);
     }
     Ok(plan.map(|plan| (plan, way)))
 }
@@ -294,13 +303,14 @@ pub(crate) fn prepare(
 ) -> Result<PreparedShape> {
     let source = &statement.source;
     let database = session.database.clone();
-    let mut lifted = ParameterizedText::default();
-    if !lifted.read(&source.text, source.mode, database.as_deref()) {
+    let mut parameterized = ParameterizedText::default();
+    if !parameterized.read(&source.text, source.mode, database.as_deref()) {
         return Ok(PreparedShape::default());
     }
-    let shape = AnyShape::of(&source.text, source.mode, &lifted.pieces, &session.interrupted);
+    let shape =
+        AnyShape::of(&source.text, source.mode, &parameterized.pieces, &session.interrupted);
     let plan = parking_lot::Mutex::new(None);
-    Ok(PreparedShape { prepared: Some(PreparedPlan { lifted, shape, database, plan }) })
+    Ok(PreparedShape { prepared: Some(PreparedPlan { parameterized, shape, database, plan }) })
 }
 
 /// Answers a prepared statement; `None` if it has no known shape.
@@ -316,7 +326,7 @@ pub(crate) async fn run_prepared<R: Reply>(
         return Ok(None);
     }
     let reader = session.reader();
-    let constants = known.lifted.constants(&source.text, source.mode, parameters, session);
+    let constants = known.parameterized.constants(&source.text, source.mode, parameters, session);
     let plan = known.plan.lock().clone();
     let mut way = Way::of_plan(plan.as_deref(), session, &reader, &constants)?;
     let plan = match plan {
@@ -351,17 +361,37 @@ pub(crate) async fn run_prepared<R: Reply>(
 /// these keys need not exist. `mode` is how the text is read.
 pub(crate) fn named_keys(
     session: &SessionState,
-    (text, mode): (&[u8], LexMode),
+    text: (&[u8], LexMode),
     parameters: &[Value],
 ) -> Result<Option<Vec<KeyValues>>> {
+    let found = table_and_keys(session, text, parameters)?;
+    Ok(found.map(|(_, keys)| keys))
+}
+
+/// The same of a SELECT that ends with a locking clause, with the table.
+pub(crate) fn locked_keys(
+    session: &SessionState,
+    statement: &Statement<'_>,
+) -> Result<Option<(TableName, Vec<KeyValues>)>> {
+    let source = &statement.source;
+    let Some(end) = lock_clause(source) else { return Ok(None) };
+    let text = source.text.get(..end).unwrap_or_default();
+    table_and_keys(session, (text, source.mode), statement.parameters)
+}
+
+fn table_and_keys(
+    session: &SessionState,
+    (text, mode): (&[u8], LexMode),
+    parameters: &[Value],
+) -> Result<Option<(TableName, Vec<KeyValues>)>> {
     let database = session.database.as_deref();
-    let mut lifted = ParameterizedText::default();
-    if !lifted.read(text, mode, database) {
+    let mut parameterized = ParameterizedText::default();
+    if !parameterized.read(text, mode, database) {
         return Ok(None);
     }
     let reader = session.reader();
-    let constants = lifted.constants(text, mode, parameters, session);
-    let Some((plan, _)) = plan_of_shape(session, &lifted, &reader, &constants)? else {
+    let constants = parameterized.constants(text, mode, parameters, session);
+    let Some((plan, _)) = plan_of_shape(session, &parameterized, &reader, &constants)? else {
         return Ok(None);
     };
     let AnyPlan::One(plan) = &*plan else { return Ok(None) };
@@ -376,7 +406,7 @@ pub(crate) fn named_keys(
     let mut named = Vec::new();
     let filled = work.test.fill(&constants, work.branches, &mut named);
     keys::sort(&mut named);
-    Ok(filled.map(|()| named))
+    Ok(filled.map(|()| (plan.table.name.clone(), named)))
 }
 
 impl AnyShape {
@@ -388,7 +418,7 @@ impl AnyShape {
         interrupted: &Arc<AtomicBool>,
     ) -> Option<Self> {
         run_blocking_if_long(text.len() > LONG_BYTES, || {
-            let parsed = fold::parsed(text, mode, pieces, interrupted)?;
+            let parsed = normalize::parsed(text, mode, pieces, interrupted)?;
             let one = of_tree::shape(&parsed).map(|shape| Self::One(Box::new(shape)));
             one.or_else(|| join::shape(&parsed).map(Self::Joined))
         })

@@ -3,8 +3,8 @@
 use datafusion::sql::sqlparser::ast::{self, BinaryOperator, Expr, SearchModifier, UnaryOperator};
 
 use super::{
-    fold::{Parsed, REPEATED, group_of},
     leaves::{Call, chain, column, column_named, comparison, list_of, literal, parts_of},
+    normalize::{Parsed, REPEATED, group_of},
     shape::{ColumnName, Comparison, Condition, Group, Keywords, Match},
 };
 use crate::parse::KEYWORDS;

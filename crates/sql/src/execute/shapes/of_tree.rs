@@ -8,8 +8,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::{
-    fold::{Parsed, group_of, group_of_text},
     leaves::{Call, column, comparison, is_reserved, literal, name, parts_of},
+    normalize::{Parsed, group_of, group_of_text},
     of_condition::{condition, matching},
     shape::{
         ColumnName, Comparison, Condition, Group, Item, JsonKeys, MatchOption, MatchOptions,

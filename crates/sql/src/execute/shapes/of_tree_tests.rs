@@ -6,14 +6,14 @@ use remora_mysql::LexMode;
 
 use super::{
     AnyShape,
-    lift::ParameterizedText,
+    parameterize::ParameterizedText,
     shape::{Condition, Item, MatchOption, Repeated, Shape},
 };
 
 fn any_shape(text: &str, mode: LexMode) -> Option<AnyShape> {
-    let mut lifted = ParameterizedText::default();
-    let is_read = lifted.read(text.as_bytes(), mode, None);
-    let of = || AnyShape::of(text.as_bytes(), mode, &lifted.pieces, &Arc::default());
+    let mut parameterized = ParameterizedText::default();
+    let is_read = parameterized.read(text.as_bytes(), mode, None);
+    let of = || AnyShape::of(text.as_bytes(), mode, &parameterized.pieces, &Arc::default());
     is_read.then(of)?
 }
 

@@ -14,8 +14,8 @@ use super::{
     condition::{Selected, Tests},
     constant::Constant,
     keys::{distinct, sort},
-    lift::Constants,
     output::send,
+    parameterize::Constants,
     plan::{
         FacetColumn, FacetItem, FacetOrder, FacetWork, KeyOrder, KeyWork, MAX_PAGE_ROWS, Member,
         MinOrMax, PageField, PageWork, Plan, Work,

@@ -19,7 +19,7 @@ use super::{
         collation,
         compare::{ComparisonDomain, compare_values, for_case},
         copies,
-        function::{Definition, Dialect, Function, MANY},
+        function::{Definition, Dialect, MANY},
         json,
         number::integer_prefix,
         temporal::parse_moment,
@@ -93,7 +93,7 @@ fn dialect(typing: &TypeContext<'_>) -> Dialect {
 
 /// A call of one of our functions.
 pub(super) fn called(name: &str, args: Vec<Expr>, dialect: Dialect) -> Expr {
-    match Function::udf(name, dialect) {
+    match super::function(name, dialect) {
         Some(udf) => Expr::ScalarFunction(ScalarFunction::new_udf(udf, args)),
         None => lit(ScalarValue::Null),
     }
@@ -600,7 +600,7 @@ fn expand_truth(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>>
 }
 
 fn is_truth(function: &ScalarFunction) -> bool {
-    super::super::function::definition(function.name()).is_some_and(|each| each.is_truth)
+    super::definition(function.name()).is_some_and(|each| each.is_truth)
 }
 
 fn xor<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {

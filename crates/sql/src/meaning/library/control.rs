@@ -12,7 +12,7 @@ use super::{
         call::{Call, TypeContext},
         collation,
         compare::{ComparisonDomain, common_for_comparison, compare_values, for_case},
-        function::{Definition, Dialect, Function, MANY},
+        function::{Definition, Dialect, MANY},
         types::{ExprType, coercibility},
         value::SqlValue,
     },
@@ -308,7 +308,7 @@ pub(crate) fn typed(expr: Expr, kind: &ExprType, dialect: Dialect) -> Expr {
 
 fn with_type(name: &str, expr: Expr, kind: &ExprType, dialect: Dialect) -> Expr {
     let spelled = Expr::Literal(datafusion::common::ScalarValue::from(kind.spelled()), None);
-    match Function::udf(name, dialect) {
+    match super::function(name, dialect) {
         Some(udf) => Expr::ScalarFunction(ScalarFunction::new_udf(udf, vec![expr, spelled])),
         None => expr,
     }

@@ -1,6 +1,6 @@
 //! Adds intervals to dates and times, and formats and parses them.
 
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, messages};
 
 use super::super::{
     call::{Call, TypeContext},
@@ -153,7 +153,7 @@ fn timestampadd<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'
 }
 
 fn overflow<'a>(call: &Call<'_>) -> SqlValue<'a> {
-    call.warn(ErrorCode::DateOverflow, || "Datetime function: datetime field overflow".to_owned());
+    call.warn(ErrorCode::DateOverflow, || messages::DATE_OVERFLOW.to_owned());
     SqlValue::Null
 }
 

@@ -8,7 +8,7 @@ use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::super::{
     call::{Call, TypeContext},
-    function::{Definition, Dialect, Function, MANY},
+    function::{Definition, Dialect, MANY},
     json::{self, ArrayCell, Json, MAX_DEPTH, Path, Step},
     types::{ExprType, UNBOUNDED, coercibility},
     value::SqlValue,
@@ -24,7 +24,7 @@ pub(crate) const ROWS_MAY_HAVE: &str = "#rows_may_have";
 
 /// A call of [`ROWS_MAY_HAVE`].
 pub(crate) fn rows_may_have(args: Vec<Expr>) -> Option<Expr> {
-    let udf = Function::udf(ROWS_MAY_HAVE, Dialect::default())?;
+    let udf = super::function(ROWS_MAY_HAVE, Dialect::default())?;
     Some(Expr::ScalarFunction(ScalarFunction::new_udf(udf, args)))
 }
 
@@ -210,7 +210,7 @@ fn expand_unquote(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr
         return Ok(None);
     }
     let dialect = Dialect { collation: typing.collation, division_digits: typing.division_digits };
-    let udf = Function::udf("->>", dialect);
+    let udf = super::function("->>", dialect);
     Ok(udf.map(|udf| Expr::ScalarFunction(ScalarFunction::new_udf(udf, inner.args.clone()))))
 }
 

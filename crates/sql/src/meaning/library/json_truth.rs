@@ -9,7 +9,7 @@ use datafusion::{
 
 use super::super::{
     call::{Call, TypeContext},
-    function::{Definition, Dialect, Function, definition},
+    function::{Definition, Dialect},
     types::ExprType,
     value::SqlValue,
 };
@@ -52,7 +52,7 @@ fn expand_in_document(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<
     }
     let name = if is_truth(value) { "cast_json" } else { "cast_signed" };
     let dialect = Dialect { collation: typing.collation, division_digits: typing.division_digits };
-    let udf = Function::udf(name, dialect);
+    let udf = super::function(name, dialect);
     Ok(udf.map(|udf| Expr::ScalarFunction(ScalarFunction::new_udf(udf, vec![value.clone()]))))
 }
 
@@ -68,7 +68,7 @@ fn is_truth(expr: &Expr) -> bool {
         Expr::ScalarFunction(call) => match (call.name(), call.args.as_slice()) {
             ("typed" | "numbered", [inner, ..]) => is_truth(inner),
             (name, _) => {
-                CONDITIONS.contains(&name) || definition(name).is_some_and(|it| it.is_truth)
+                CONDITIONS.contains(&name) || super::definition(name).is_some_and(|it| it.is_truth)
             }
         },
         // A subquery without a table counts as its selected expression.

@@ -31,7 +31,12 @@ mod text;
 mod units;
 mod waiting;
 
-use super::function::Definition;
+use std::sync::{Arc, LazyLock};
+
+use datafusion::logical_expr::ScalarUDF;
+use rustc_hash::FxHashMap;
+
+use super::function::{Definition, Dialect, Function};
 
 pub(crate) use comparison::{compared_sides, text_key};
 pub(crate) use control::{common_type, converted, typed, with_representation};
@@ -75,3 +80,17 @@ pub(crate) const TABLES: &[&[Definition]] = &[
     units::FUNCTIONS,
     waiting::FUNCTIONS,
 ];
+
+/// The definition of this lower-case name.
+pub(crate) fn definition(name: &str) -> Option<&'static Definition> {
+    static BY_NAME: LazyLock<FxHashMap<&str, &Definition>> = LazyLock::new(|| {
+        let tables = TABLES.iter().flat_map(|table| table.iter());
+        tables.map(|definition| (definition.name, definition)).collect()
+    });
+    BY_NAME.get(name).copied()
+}
+
+/// The DataFusion function of this lower-case name.
+pub(crate) fn function(name: &str, dialect: Dialect) -> Option<Arc<ScalarUDF>> {
+    Some(Arc::new(ScalarUDF::from(Function::new(definition(name)?, dialect))))
+}

@@ -6,7 +6,7 @@ use remora_mysql::ErrorCode;
 use super::super::{
     call::{Call, TypeContext},
     decimal::Dec,
-    function::{Definition, Dialect, Function},
+    function::{Definition, Dialect},
     types::ExprType,
     value::SqlValue,
 };
@@ -91,7 +91,7 @@ fn expand_format(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>
         return Ok(None);
     }
     let dialect = Dialect { collation: typing.collation, division_digits: typing.division_digits };
-    let udf = Function::udf(IN_UNKNOWN_LOCALE, dialect);
+    let udf = super::function(IN_UNKNOWN_LOCALE, dialect);
     Ok(udf.map(|udf| Expr::ScalarFunction(ScalarFunction::new_udf(udf, args.to_vec()))))
 }
 

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    meaning::{GIVE_LAST_INSERT_ID, IN_DOCUMENT, function::definition},
+    meaning::{GIVE_LAST_INSERT_ID, IN_DOCUMENT, library::definition},
     parse::{MATCH, MATCH_AT_PATHS, visit_expressions},
 };
 

@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 use remora_mysql::{ErrorCode, messages};
 
 use super::{super::copies, call, calls, casts, literal, negated_if, number, text, truth};
-use crate::{Error, Result, meaning::function::definition, parse::visit_expressions};
+use crate::{Error, Result, meaning::library::definition, parse::visit_expressions};
 
 /// A literal in a form that the planner reads as MySQL does.
 pub(super) fn value(value: ValueWithSpan) -> Expr {

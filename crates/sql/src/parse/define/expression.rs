@@ -2,14 +2,14 @@
 //! as the session's mode read the original. It then means the same in any session and after a
 //! restart. Its tree is parsed by the entry for statements.
 
-use std::{ops::Range, sync::Arc};
+use std::ops::Range;
 
-use datafusion::sql::sqlparser::ast::{self, Expr, SelectItem, SetExpr};
+use datafusion::sql::sqlparser::ast::Expr;
 use remora_mysql::{LexMode, Token, TokenKind};
 
 use crate::{
     Error, Result,
-    parse::{Source, Statement, Tokens, read, tokens},
+    parse::{Source, Tokens, read, tokens, write::expressions},
 };
 
 /// Consumes `( … )` and returns the expression in between.
@@ -144,19 +144,22 @@ pub(crate) fn is_parenthesised(text: &str) -> bool {
 
 /// The syntax tree of a stored expression; `None` if it is not understood here.
 pub(crate) fn stored_expression(expression: &str) -> Option<Expr> {
-    let text = format!("SELECT ({})", as_asked(expression)?).into_bytes();
-    let mode = LexMode::default();
-    let read = tokens(&text, mode).ok()?;
-    // The text comes from a stored table and an earlier version may have written it, so it is read
-    // leniently.
+    let text = format!("({})", as_asked(expression)?);
+    parsed_expression(&text).ok().map(|(expr, _)| expr)
+}
+
+/// The syntax tree of an expression that is stored with a table, and the text in which its places are. An earlier version
+/// may have written it, so it is read leniently.
+///
+/// # Errors
+/// 1064 if it is not an expression.
+pub(crate) fn parsed_expression(text: &str) -> Result<(Expr, Source)> {
+    let (text, mode) = (text.as_bytes().to_vec(), LexMode::default());
+    let read = tokens(&text, mode)?;
     let source = Source { is_kept: true, ..Source::new(text, read, mode) };
-    let parsed = Statement { source: Arc::new(source), parameters: &[] }.parse().ok()?;
-    let ast::Statement::Query(query) = parsed else { return None };
-    let SetExpr::Select(select) = *query.body else { return None };
-    match select.projection.into_iter().next()? {
-        SelectItem::UnnamedExpr(expr) => Some(expr),
-        _ => None,
-    }
+    let all = 0..source.tokens.len();
+    let expr = expressions(&source, &[(all, &[])])?.pop();
+    Ok((expr.ok_or_else(|| source.syntax_error(0))?, source))
 }
 
 /// An expression without the character sets that MySQL's SHOW CREATE TABLE adds to each text and CAST. Those that are

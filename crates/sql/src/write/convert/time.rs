@@ -1,7 +1,7 @@
 //! Converts dates and times.
 
 use remora_engine::{Date, DateTime, Value, ZERO_TIMESTAMP_MICROS};
-use remora_mysql::{ErrorCode, SqlMode};
+use remora_mysql::{ErrorCode, SqlMode, messages};
 
 use super::{Converter, Slot, incorrect_text, number::integer_of, text::text_of};
 use crate::{
@@ -32,7 +32,7 @@ impl Converter {
         };
         // A fraction of a second may round to the next day.
         let Some(moment) = self.rounded(read.moment, 0) else {
-            let message = "Datetime function: datetime field overflow".to_owned();
+            let message = messages::DATE_OVERFLOW.to_owned();
             self.complain(ErrorCode::DateOverflow, message, zero.clone())?;
             return self.out_of_range(slot, zero);
         };

@@ -4,10 +4,7 @@ use remora_engine::Schema;
 use remora_mysql::{ErrorCode, messages};
 use rustc_hash::FxHashSet;
 
-use super::{
-    key_columns::check_texts,
-    stored::{Owner, check_stored},
-};
+use super::key_columns::check_texts;
 use crate::{
     Error, Result, SqlType,
     catalog::{
@@ -15,6 +12,7 @@ use crate::{
         SqlTable, TableName, TableOptions,
     },
     parse::define::{ColumnDefinition, ColumnPosition, TableElement, is_parenthesised},
+    write::stored::{Owner, check_stored},
 };
 
 /// A draft of a definition.
@@ -124,9 +122,7 @@ impl Draft {
 
     /// The position of a column; error 1054 if `whole` does not have it.
     pub(super) fn known_column(&self, name: &str, whole: &str) -> Result<usize> {
-        self.column(name).ok_or_else(|| {
-            Error::new(ErrorCode::UnknownColumn, messages::unknown_column(name, whole))
-        })
+        self.column(name).ok_or_else(|| Error::unknown_column(name, whole))
     }
 
     /// Adds the keys and conditions in a column's declaration.

@@ -100,8 +100,7 @@ pub(super) fn check_texts(draft: &Draft, key: &Key) -> Result<()> {
         return refused("anything but columns alone, or texts at paths alone");
     };
     let Some(of) = draft.column(&column).and_then(|place| draft.columns.get(place)) else {
-        let message = messages::unknown_column(column, "functional index");
-        return Err(Error::new(ErrorCode::UnknownColumn, message));
+        return Err(Error::unknown_column(column, "functional index"));
     };
     if of.spec.kind.sql != SqlType::Json {
         let message = messages::bad_fulltext_column(&of.name);

@@ -17,14 +17,12 @@ mod key_columns;
 mod percolate;
 mod rebuild;
 mod references;
-mod stored;
 mod temporary;
 mod view;
 
 pub(crate) use followed_keys::COMPUTING;
 pub use key_columns::is_declared_path;
 pub use percolate::percolate_table;
-pub(super) use stored::{Owner, check_stored};
 
 use std::sync::Arc;
 

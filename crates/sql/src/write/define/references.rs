@@ -5,7 +5,7 @@
 use std::ops::ControlFlow::Continue;
 
 use datafusion::sql::sqlparser::ast::Expr;
-use remora_mysql::{ErrorCode, messages};
+use remora_mysql::ErrorCode;
 use rustc_hash::FxHashMap;
 
 use super::{
@@ -91,7 +91,9 @@ async fn check_all(
             && let Some(fault) = fault(session, name, draft, &generated.expression, place).await?
         {
             return Err(match fault {
-                Fault::Unknown(unknown) => unknown_in(&unknown, "generated column function"),
+                Fault::Unknown(unknown) => {
+                    Error::unknown_column(&unknown, "generated column function")
+                }
                 Fault::Counter => Error::new(
                     ErrorCode::GeneratedCounter,
                     format!("Generated column '{name_of}' cannot refer to auto-increment column."),
@@ -114,7 +116,7 @@ async fn check_all(
 fn default_error(column: &str, fault: Fault) -> Error {
     let of = format!("Default value expression of column '{column}' cannot refer to");
     match fault {
-        Fault::Unknown(unknown) => unknown_in(&unknown, "default value expression"),
+        Fault::Unknown(unknown) => Error::unknown_column(&unknown, "default value expression"),
         Fault::Counter => {
             Error::new(ErrorCode::DefaultCounter, format!("{of} an auto-increment column."))
         }
@@ -128,15 +130,11 @@ fn default_error(column: &str, fault: Fault) -> Error {
     }
 }
 
-fn unknown_in(column: &str, place: &str) -> Error {
-    Error::new(ErrorCode::UnknownColumn, messages::unknown_column(column, place))
-}
-
 fn check_error(check: &Check, fault: Fault, alters: bool) -> Error {
     let name = &check.name;
     match fault {
         Fault::Unknown(column) if alters => {
-            unknown_in(&column, &format!("check constraint {name} expression"))
+            Error::unknown_column(&column, format!("check constraint {name} expression"))
         }
         Fault::Unknown(column) => Error::new(
             ErrorCode::CheckUnknownColumn,

@@ -7,23 +7,18 @@ use datafusion::sql::sqlparser::ast::Expr;
 use remora_engine::{ColumnDef, ColumnType, Row, Schema, Value};
 use remora_mysql::ErrorCode;
 
-use super::{
-    Query, RowMaker, TargetTable,
-    evaluate::{TreeQuery, stored_expression},
-};
+use super::{Query, RowMaker, TargetTable, evaluate::TreeQuery, percolate_rules::check_rules};
 use crate::{
     Error, Result, SqlType,
     catalog::{ROW_NUMBER, SqlTable, TableName, quoted_name},
     parse::{
         Source,
+        define::parsed_expression,
         write::{column_named, query_from, query_in_order, table_named},
     },
     state::SessionState,
     transaction::{Key, Overlay, TemporaryTable},
-    write::{
-        convert::{Slot, year_as_given},
-        percolate_rules::check_rules,
-    },
+    write::convert::{Slot, year_as_given},
 };
 
 /// The prefix of a new row's columns, where the existing row is read beside it.
@@ -129,8 +124,8 @@ impl Computed {
         rows: &[Row],
         expression: &str,
     ) -> Result<Vec<Value>> {
-        let (expression, source) = stored_expression(expression)?;
-        let expression = (&expression, &*source);
+        let (expression, source) = parsed_expression(expression)?;
+        let expression = (&expression, &source);
         values_over(session, target, &target.name.table, rows, &[], expression).await
     }
 

@@ -114,12 +114,7 @@ impl ReadDelete {
 
     /// The text of the SELECT of the keys.
     fn text_of_keys(&self, text: StatementText<'_>) -> Query {
-        let tokens = text.tokens();
-        let mut query = keys_text(self.changed());
-        query.push(" FROM ");
-        query.push_tokens(&tokens, self.rows.tables_at.clone(), text.parameters);
-        query.push_tokens(&tokens, self.rows.rest_at.clone(), text.parameters);
-        query
+        keys_text(text, self.changed(), [], &self.rows)
     }
 
     /// Deletes the rows, if the condition does nothing but name keys of the only table.

@@ -4,7 +4,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use datafusion::sql::sqlparser::ast::{self, Expr, SelectItem, SetExpr, TableWithJoins};
+use datafusion::sql::sqlparser::ast::{self, Expr};
 use remora_engine::Value;
 use remora_mysql::LexMode;
 
@@ -15,7 +15,7 @@ use crate::{
     execute, output,
     parse::{
         Source, Statement, Tokens, split,
-        write::{Assigned, assignments, expressions, tables},
+        write::{Assigned, assignments, expressions},
     },
     state::SessionState,
     transaction::Key,
@@ -48,12 +48,6 @@ impl<'s> StatementText<'s> {
         let parameters = self.parameters.within(range.clone());
         let parse = || assignments(source, range, parameters);
         run_blocking_if_long(source.is_long(), parse)
-    }
-
-    /// The tables of the FROM clause that these tokens of it are.
-    pub(super) fn tables(&self, tokens: Range<usize>) -> Result<Vec<TableWithJoins>> {
-        let parameters = self.parameters.within(tokens.clone());
-        tables(self.source(), tokens, parameters)
     }
 
     /// Expressions of it, by their tokens, to be planned together.
@@ -110,30 +104,11 @@ impl TreeQuery<'_> {
     }
 }
 
-/// An expression that was stored with a table, maybe by an earlier version, and its text, in which its places are.
-pub(super) fn stored_expression(text: &str) -> Result<(Expr, Arc<Source>)> {
-    let query = Query { is_kept: true, ..Query::stored(&format!("SELECT {text}")) };
-    let (parsed, source) = query.parsed(LexMode::default())?;
-    let item = match *parsed.body {
-        SetExpr::Select(mut select) => select.projection.pop(),
-        _ => None,
-    };
-    match item {
-        Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => {
-            Ok((expr, source))
-        }
-        _ => Err(Error::unsupported(text)),
-    }
-}
-
 /// The text of a SELECT, and the values of its `?`.
 #[derive(Default)]
 pub(crate) struct Query {
     text: Vec<u8>,
     parameters: Vec<Value>,
-    /// Whether it contains expressions stored with a table, which an earlier version may have
-    /// written.
-    is_kept: bool,
     /// The lexer mode, if it is not the session's.
     mode: Option<LexMode>,
 }
@@ -221,8 +196,7 @@ impl Query {
     fn parsed(&self, mode: LexMode) -> Result<(ast::Query, Arc<Source>)> {
         let sources = split(&self.text, false, self.mode.unwrap_or(mode))?;
         let source = sources.into_iter().next();
-        let source = source.ok_or_else(|| Error::unsupported("an empty query"))?;
-        let source = Arc::new(Source { is_kept: self.is_kept, ..source });
+        let source = Arc::new(source.ok_or_else(|| Error::unsupported("an empty query"))?);
         let statement = Statement { source: Arc::clone(&source), parameters: &self.parameters };
         match run_blocking_if_long(source.is_long(), || statement.parse())? {
             ast::Statement::Query(query) => Ok((*query, source)),

@@ -569,9 +569,7 @@ impl Inserter {
 
 /// Error 1054 if nothing was found.
 pub(super) fn check_found<T>(found: Option<T>, name: &str) -> Result<T> {
-    found.ok_or_else(|| {
-        Error::new(ErrorCode::UnknownColumn, messages::unknown_column(name, "field list"))
-    })
+    found.ok_or_else(|| Error::unknown_column(name, "field list"))
 }
 
 /// Inserts the rows of a query into a table that was just created.

@@ -1,78 +1,99 @@
 //! SELECT … FOR UPDATE and FOR SHARE: the rows read are protected until the commit, which fails (1213) if another
 //! session changed one of them.
 
+use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, Query, Select, SetExpr};
+
 use super::{
-    evaluate::StatementText,
-    named::{keys_text, named_tables, one_table},
+    evaluate::TreeQuery,
+    named::{key_items, named_tables},
     target::{TargetTable, check_lockable, table_of},
     update::key_of,
 };
-use crate::{Result, catalog::Verb, parse::Tokens, state::SessionState, transaction::TableStorage};
+use crate::{
+    Result,
+    catalog::{TableName, Verb},
+    execute,
+    parse::{Source, Statement, write::select_from},
+    state::SessionState,
+    transaction::{Key, TableStorage},
+};
 
-/// Words that end a FROM clause.
-const CLAUSES: [&str; 7] = ["WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "WINDOW", "INTO"];
-
-/// Whether a SELECT has a locking clause.
-pub(super) fn locks(tokens: &Tokens<'_>) -> bool {
-    let mut ahead = *tokens;
-    let found = ahead.skip_until(begins_lock);
-    found.is_ok() && begins_lock(&ahead)
-}
-
-/// Protects the rows of the tables in FROM that satisfy WHERE.
-pub(super) async fn protect(session: &mut SessionState, text: StatementText<'_>) -> Result<()> {
-    let (mut tokens, parameters) = (text.tokens(), text.parameters);
-    tokens.skip_until(|tokens| tokens.is_word("FROM") || begins_lock(tokens))?;
-    if !tokens.accept("FROM") {
+/// Protects the rows of the tables in FROM that satisfy WHERE, if a SELECT has a locking clause and a transaction is open.
+pub(crate) async fn protect(session: &mut SessionState, statement: &Statement<'_>) -> Result<()> {
+    let source = &statement.source;
+    if !session.transaction.is_open() || !may_lock(source) {
         return Ok(());
     }
-    let ends = |tokens: &Tokens<'_>| {
-        CLAUSES.iter().any(|word| tokens.is_word(word)) || begins_lock(tokens)
-    };
-    let tables = tokens.skip_until(ends)?;
-    let mut only = tokens.within(tables.clone());
-    let named = match one_table(session, &mut only).filter(|_| only.at_end()) {
-        Some(one) => vec![one],
-        None => named_tables(session, &text.tables(tables.clone())?)?,
-    };
-    let start = tokens.place();
-    let grouped = |tokens: &Tokens<'_>| {
-        ["GROUP", "HAVING", "WINDOW", "INTO"].iter().any(|word| tokens.is_word(word))
-    };
-    // With GROUP BY all rows that satisfy WHERE are protected.
-    let rest = tokens.skip_until(|tokens| grouped(tokens) || begins_lock(tokens))?;
-    let rest = start..rest.end;
-    for one in &named {
-        check_lockable(session, &one.name)?;
-        let Ok(table) = table_of(session, &one.name, Verb::Select) else { continue };
-        let place = TableStorage::Engine(one.name.engine_name(&session.shared).into());
-        let is_temporary = session.transaction.temporary(&one.name).is_some();
-        let target = TargetTable::at(one.name.clone(), place, table);
-        let Some(engine_name) = target.engine_name().filter(|_| !is_temporary) else { continue };
-        let mut query = keys_text([(one, &target)]);
-        query.push(" FROM ");
-        query.push_tokens(&tokens, tables.clone(), parameters);
-        query.push_tokens(&tokens, rest.clone(), parameters);
-        if let ([_], Some(keys)) = (&named[..], query.keys(session, &target)?) {
-            for key in keys {
-                session.transaction.protect(engine_name, &key.0)?;
+    if let Some((name, keys)) = execute::locked_keys(session, statement)? {
+        let Some(target) = lockable(session, &name)? else { return Ok(()) };
+        for key in keys.into_iter().map(Key) {
+            if target.row(session, &key)?.is_some() {
+                protect_key(session, &target, &key)?;
             }
-            continue;
         }
+        return Ok(());
+    }
+    let query = execute::parsed(statement)?;
+    let SetExpr::Select(select) = query.body.as_ref() else { return Ok(()) };
+    if query.locks.is_empty() {
+        return Ok(());
+    }
+    for named in &named_tables(session, &select.from)? {
+        let Some(target) = lockable(session, &named.name)? else { continue };
         let length = target.table.schema.primary_key.len();
-        for row in query.rows(session).await? {
+        let query = query_of_keys(query.clone(), key_items(named, &target));
+        for row in (TreeQuery { query, source }).rows(session).await? {
             if let Some(key) = key_of(&row, 0, length) {
-                session.transaction.protect(engine_name, &key.0)?;
+                protect_key(session, &target, &key)?;
             }
         }
     }
     Ok(())
 }
 
-/// `FOR UPDATE`, `FOR SHARE`, `LOCK IN SHARE MODE`.
-fn begins_lock(tokens: &Tokens<'_>) -> bool {
-    let mut ahead = *tokens;
-    ahead.accept_all("FOR UPDATE")
-        || ahead.accept_all("FOR SHARE")
-        || ahead.accept_all("LOCK IN SHARE MODE")
+/// Whether a statement has the words of a locking clause, maybe in a subquery.
+fn may_lock(source: &Source) -> bool {
+    let is = |at: usize, word: &str| source.is_word(at, word);
+    let begins = |at: usize| match is(at, "FOR") {
+        true => is(at + 1, "UPDATE") || is(at + 1, "SHARE"),
+        false => is(at, "LOCK") && is(at + 1, "IN"),
+    };
+    (1..source.tokens.len()).any(begins)
+}
+
+/// The table, if its rows can be protected: not of a view or a temporary table.
+fn lockable(session: &SessionState, name: &TableName) -> Result<Option<TargetTable>> {
+    check_lockable(session, name)?;
+    // The reader itself reports missing rights.
+    let Ok(table) = table_of(session, name, Verb::Select) else { return Ok(None) };
+    if session.transaction.temporary(name).is_some() {
+        return Ok(None);
+    }
+    let place = TableStorage::Engine(name.engine_name(&session.shared).into());
+    Ok(Some(TargetTable::at(name.clone(), place, table)))
+}
+
+fn protect_key(session: &mut SessionState, target: &TargetTable, key: &Key) -> Result<()> {
+    match target.engine_name() {
+        Some(engine_name) => session.transaction.protect(engine_name, &key.0),
+        None => Ok(()),
+    }
+}
+
+/// The query that selects these columns of its rows. Of groups it is all rows that satisfy WHERE.
+fn query_of_keys(mut query: Query, keys: Vec<Expr>) -> Query {
+    query.locks.clear();
+    let SetExpr::Select(select) = query.body.as_mut() else { return query };
+    let is_grouped = !matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty())
+        || select.having.is_some()
+        || !select.named_window.is_empty();
+    if is_grouped {
+        query.limit_clause = None;
+    }
+    if query.limit_clause.is_none() {
+        query.order_by = None;
+    }
+    let (selection, from) = (select.selection.take(), std::mem::take(&mut select.from));
+    **select = Select { selection, ..select_from(keys, from) };
+    query
 }

@@ -16,6 +16,7 @@ pub(crate) mod literal;
 mod load;
 mod lock;
 mod named;
+mod percolate_rules;
 mod preparable;
 mod selected;
 mod sequential;
@@ -31,27 +32,16 @@ use remora_engine::{Change, Value};
 use evaluate::StatementText;
 pub(crate) use evaluate::{Query, query_rows};
 pub(crate) use explained::explain;
+pub(crate) use lock::protect;
+pub(crate) use percolate_rules::{
+    Documents, FILTERS, ID, QUERY, TAGS, check_filters, refused, text_of,
+};
 pub(crate) use preparable::check;
 use remora_mysql::TokenKind;
 pub(crate) use target::{TargetTable, check_local, table_of};
 pub(crate) use values::{RowMaker, column_name};
 
-use crate::{
-    Outcome, Result,
-    parse::{Statement, Tokens},
-    state::SessionState,
-};
-
-/// Protects the rows of a SELECT … FOR UPDATE or FOR SHARE, if a transaction is open.
-pub(crate) async fn protect(session: &mut SessionState, statement: &Statement<'_>) -> Result<()> {
-    let source = &statement.source;
-    let tokens = Tokens::new(&source.text, &source.tokens, source.mode);
-    if !session.transaction.is_open() || !lock::locks(&tokens) {
-        return Ok(());
-    }
-    let text = StatementText { statement, parameters: &parameters(statement) };
-    lock::protect(session, text).await
-}
+use crate::{Outcome, Result, parse::Statement, state::SessionState};
 
 fn parameters<'p>(statement: &'p Statement<'_>) -> literal::Parameters<'p> {
     let places = statement.source.tokens.iter().enumerate();

@@ -3,17 +3,19 @@
 use std::ops::Range;
 
 use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, TableFactor, TableWithJoins};
-use remora_mysql::ErrorCode;
 
 use super::{
-    evaluate::Query,
+    evaluate::{Query, StatementText},
     insert::check_found,
     target::{TargetTable, table_name, table_of},
 };
 use crate::{
     Error, Result,
     catalog::{TableName, Verb, quoted_name},
-    parse::{Tokens, write::column_named},
+    parse::{
+        Tokens,
+        write::{ChangedRows, column_named},
+    },
     state::SessionState,
 };
 
@@ -119,9 +121,13 @@ pub(super) fn key_items(named: &Named, target: &TargetTable) -> Vec<Expr> {
     key_columns(target).map(|column| column_named(&[named.alias.as_str(), column])).collect()
 }
 
-/// The text of a SELECT of the tables' keys, without FROM.
+/// The text of a SELECT of the tables' keys, and of the expressions that these tokens are, from the rows that a statement
+/// changes.
 pub(super) fn keys_text<'t>(
+    text: StatementText<'_>,
     tables: impl IntoIterator<Item = (&'t Named, &'t TargetTable)>,
+    expressions: impl IntoIterator<Item = Range<usize>>,
+    rows: &ChangedRows,
 ) -> Query {
     let column = |named: &Named, column: &str| {
         format!("{}.{}", quoted_name(&named.alias), quoted_name(column))
@@ -129,7 +135,17 @@ pub(super) fn keys_text<'t>(
     let columns = tables
         .into_iter()
         .flat_map(|(named, target)| key_columns(target).map(move |name| column(named, name)));
-    Query::new(&format!("SELECT {}", columns.collect::<Vec<_>>().join(",")))
+    let mut query = Query::new(&format!("SELECT {}", columns.collect::<Vec<_>>().join(",")));
+    let tokens = text.tokens();
+    for expression in expressions {
+        query.push(",(");
+        query.push_tokens(&tokens, expression, text.parameters);
+        query.push(")");
+    }
+    query.push(" FROM ");
+    query.push_tokens(&tokens, rows.tables_at.clone(), text.parameters);
+    query.push_tokens(&tokens, rows.rest_at.clone(), text.parameters);
+    query
 }
 
 /// The table whose column is assigned.
@@ -148,8 +164,7 @@ pub(super) fn assigned_column(
         let known = table_of(session, &table.name, Verb::Update)?;
         if let Some(column) = known.column(name) {
             if found.is_some() {
-                let message = format!("Column '{name}' in field list is ambiguous");
-                return Err(Error::new(ErrorCode::AmbiguousColumn, message));
+                return Err(Error::ambiguous_column(name, "field list"));
             }
             found = Some((index, column));
         }

@@ -187,8 +187,7 @@ fn column(nth: usize) -> String {
 }
 
 fn ambiguous(name: &[String]) -> Error {
-    let message = format!("Column '{}' in field list is ambiguous", name.join("."));
-    Error::new(ErrorCode::AmbiguousColumn, message)
+    Error::ambiguous_column(name.join("."), "field list")
 }
 
 /// Whether a name means a column of the table that rows are inserted into.

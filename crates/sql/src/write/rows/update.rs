@@ -71,19 +71,12 @@ pub(super) async fn explained_update(
     text: StatementText<'_>,
 ) -> Result<Explained> {
     let read = ReadUpdate::of(session, text).await?;
-    let tokens = text.tokens();
-    let mut query = keys_text(read.changed());
-    for (assignment, in_turn) in read.assignments.iter().zip(&read.in_turn) {
-        let CellExpr::Expression(range) = &assignment.given else { continue };
-        if !in_turn {
-            query.push(",(");
-            query.push_tokens(&tokens, range.clone(), text.parameters);
-            query.push(")");
-        }
-    }
-    query.push(" FROM ");
-    query.push_tokens(&tokens, read.rows.tables_at.clone(), text.parameters);
-    query.push_tokens(&tokens, read.rows.rest_at.clone(), text.parameters);
+    let assigned = read.assignments.iter().zip(&read.in_turn);
+    let expressions = assigned.filter_map(|(assignment, in_turn)| match &assignment.given {
+        CellExpr::Expression(range) if !in_turn => Some(range.clone()),
+        _ => None,
+    });
+    let query = keys_text(text, read.changed(), expressions, &read.rows);
     let targets = read.changed().map(|(named, _)| named.alias.clone()).collect();
     Ok(Explained { verb: "UPDATE", targets, query: Some(query) })
 }
@@ -231,10 +224,7 @@ impl ReadUpdate {
                 None => return Ok(None),
             }
         }
-        let mut query = keys_text([(named, target)]);
-        query.push(" FROM ");
-        query.push_tokens(&tokens, self.rows.tables_at.clone(), parameters);
-        query.push_tokens(&tokens, self.rows.rest_at.clone(), parameters);
+        let query = keys_text(text, [(named, target)], [], &self.rows);
         let Some(keys) = query.keys(session, target)? else { return Ok(None) };
         let mut found = Vec::with_capacity(keys.len());
         for key in keys {

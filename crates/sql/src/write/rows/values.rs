@@ -8,14 +8,14 @@ use rustc_hash::FxHashMap;
 
 use super::{
     computed::values_over,
-    evaluate::{Query, StatementText, TreeQuery},
+    evaluate::{StatementText, TreeQuery},
     literal::CellExpr,
     target::{TargetTable, counter_value},
 };
 use crate::{
     Error, Result, SqlType,
     catalog::{ColumnSpec, DefaultSpec},
-    parse::{Tokens, write::query_from},
+    parse::{Tokens, define::parsed_expression, write::query_from},
     state::SessionState,
     write::convert::{Converter, Slot},
 };
@@ -248,11 +248,12 @@ impl RowMaker {
             }
             let slot = Slot { name: column_name(target, position), kind: &spec.kind, row: 1 };
             let mut values = Vec::with_capacity(count);
+            let (expr, source) = &parsed_expression(text)?;
             while values.len() < count {
                 let wanted = (count - values.len()).min(EXPRESSIONS_AT_ONCE);
-                let query =
-                    Query::stored(&format!("SELECT {}", vec![text.as_str(); wanted].join(",")));
-                for value in query.rows(session).await?.into_iter().flatten() {
+                let query = query_from(vec![expr.clone(); wanted], Vec::new());
+                let rows = TreeQuery { query, source }.rows(session).await?;
+                for value in rows.into_iter().flatten() {
                     values.push(self.converter.fit(slot, value)?);
                 }
             }
@@ -500,8 +501,9 @@ pub(crate) async fn default_value(
         },
         DefaultSpec::Now => return converter.now(slot).map(Some),
         DefaultSpec::Bits(text) | DefaultSpec::Expression(text) => {
-            let query = Query::stored(&format!("SELECT {text}"));
-            let rows = query.rows(session).await?;
+            let (expr, source) = parsed_expression(text)?;
+            let query = query_from(vec![expr], Vec::new());
+            let rows = TreeQuery { query, source: &source }.rows(session).await?;
             rows.into_iter().next().and_then(|row| row.into_iter().next()).unwrap_or(Value::Null)
         }
     };

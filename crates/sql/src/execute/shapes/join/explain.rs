@@ -14,7 +14,7 @@ use crate::{
     error::from_engine,
     execute::{
         access::{Access, AccessRequest},
-        shapes::{lift::Constants, shape::Comparison},
+        shapes::{parameterize::Constants, shape::Comparison},
     },
     plan::Figures,
     resolve::SelectKind,

@@ -7,8 +7,8 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::{Chain, Items, JoinCondition, JoinPredicate, LiteralOffset, Named, Shape};
 use crate::execute::shapes::{
-    fold::Parsed,
     leaves::{Call, chain, column, comparison, list_of, literal},
+    normalize::Parsed,
     of_tree::{SelectParts, alias_of, named, table, written},
     shape::{ColumnName, Comparison, Group},
 };

@@ -19,7 +19,7 @@ use crate::{
     error::from_engine,
     execute::shapes::{
         constant::{Comparable, Constant, Fitted},
-        lift::Constants,
+        parameterize::Constants,
         shape::Comparison,
     },
     state::SessionState,

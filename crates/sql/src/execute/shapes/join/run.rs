@@ -9,7 +9,7 @@ use super::{
 use crate::{
     Cell, Outcome, Reply, Result,
     catalog::Reader,
-    execute::shapes::{lift::Constants, output::send},
+    execute::shapes::{output::send, parameterize::Constants},
     state::SessionState,
 };
 

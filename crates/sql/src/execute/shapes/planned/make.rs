@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use super::{
     super::{
         condition::Tests,
-        lift::{Constants, ParameterizedText},
+        parameterize::{Constants, ParameterizedText},
     },
     Plan, PlanSettings, Read,
     by_row::RowQuery,
@@ -61,17 +61,17 @@ async fn made(
         return None;
     }
     // Parse positions refer to this source, not to the client's text, which may begin with blanks.
-    let mut lifted = ParameterizedText::default();
-    let is_read = lifted.read(&source.text, source.mode, session.database.as_deref());
-    if !is_read || !lifted.has_key || lifted.key.len() > MAX_KEY_BYTES {
+    let mut parameterized = ParameterizedText::default();
+    let is_read = parameterized.read(&source.text, source.mode, session.database.as_deref());
+    if !is_read || !parameterized.has_key || parameterized.key.len() > MAX_KEY_BYTES {
         return None;
     }
     let ast::Statement::Query(mut query) = statement.parse().ok()? else { return None };
     let views = NamedView::all_of(&mut query, session, reader)?;
     let tables = Tables::of(&query, session, reader)?;
     let mut taken = PushedConditions::default();
-    taken.page(&mut query, &lifted)?;
-    taken.conditions(&mut query, &lifted, &tables);
+    taken.page(&mut query, &parameterized)?;
+    taken.conditions(&mut query, &parameterized, &tables);
     if !is_pure(&query) {
         return None;
     }
@@ -89,7 +89,7 @@ async fn made(
     let by_path = PathOrder::of(&tree, &tree.root, table);
     let orders: Vec<_> =
         tree.queries.iter().map(|query| steps::first_of(&tree, &query.plan, table)).collect();
-    let groups = 0..lifted.ends.len();
+    let groups = 0..parameterized.ends.len();
     let rest = groups.filter(|group| !taken.groups.contains(group));
     let fixed = rest.map(|group| (group, fixed(group, constants))).collect();
     let PushedConditions { tests, limit, offset, sums, .. } = taken;

@@ -41,14 +41,14 @@ use remora_mysql::{Collation, SqlMode};
 
 use super::{
     condition::Tests,
-    explain::Explained,
-    lift::{Constants, LiteralKind},
+    parameterize::{Constants, LiteralKind},
     shape::Group,
     table::Table,
 };
 use crate::{
     Column, Outcome, Reply, Result,
     catalog::Reader,
+    execute::access::Explained,
     parse::{Source, Statement},
     plan::RunConstant,
     resolve::StatementTable,

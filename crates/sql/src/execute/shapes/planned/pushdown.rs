@@ -12,8 +12,8 @@ use super::{
         condition::Tests,
         constant::Constant,
         leaves::{self, comparison},
-        lift::{Constants, FIRST_SUM, LiteralKind, ParameterizedText},
         of_condition::negated_if,
+        parameterize::{Constants, FIRST_SUM, LiteralKind, ParameterizedText},
         shape::{ColumnName, Comparison, Condition, Group},
         table::Table,
     },
@@ -63,23 +63,33 @@ impl Sum {
 impl PushedConditions {
     /// Takes the conditions of WHERE and ON, also of subqueries, that the engine answers exactly for any literals. If a
     /// subquery's text is a column name, the subqueries' literals stay part of the plan.
-    pub fn conditions(&mut self, query: &mut Query, lifted: &ParameterizedText, tables: &Tables) {
+    pub fn conditions(
+        &mut self,
+        query: &mut Query,
+        parameterized: &ParameterizedText,
+        tables: &Tables,
+    ) {
         if Visit::visit(&*query, &mut NamedByText).is_break() {
             if let SetExpr::Select(select) = query.body.as_mut() {
-                self.of_select(select, lifted, tables);
+                self.of_select(select, parameterized, tables);
             }
             return;
         }
         let _ = query.visit(&mut EachSelect(|select: &mut Select| {
-            self.of_select(select, lifted, tables);
+            self.of_select(select, parameterized, tables);
         }));
     }
 
-    fn of_select(&mut self, select: &mut Select, lifted: &ParameterizedText, tables: &Tables) {
+    fn of_select(
+        &mut self,
+        select: &mut Select,
+        parameterized: &ParameterizedText,
+        tables: &Tables,
+    ) {
         let joined = tables.joined_by(select);
         if let Some(condition) = select.selection.take() {
             let of = |condition: &Condition| joined.of_where(condition);
-            select.selection = self.of_condition(condition, lifted, (tables, &joined), of);
+            select.selection = self.of_condition(condition, parameterized, (tables, &joined), of);
         }
         let joins = select.from.iter_mut().enumerate();
         let joins = joins.flat_map(|(part, from)| {
@@ -91,7 +101,7 @@ impl PushedConditions {
             let Some(constraint) = constraint(&mut join.join_operator) else { continue };
             let JoinConstraint::On(condition) = constraint else { continue };
             let of = |condition: &Condition| joined.of_join(condition, &whole, place);
-            match self.of_condition(condition.clone(), lifted, (tables, &joined), of) {
+            match self.of_condition(condition.clone(), parameterized, (tables, &joined), of) {
                 Some(rest) => *condition = rest,
                 None if may_be_bare(&whole) => *constraint = JoinConstraint::None,
                 None => *condition = Expr::Value(Value::Boolean(true).into()),
@@ -103,7 +113,7 @@ impl PushedConditions {
     fn of_condition(
         &mut self,
         condition: Expr,
-        lifted: &ParameterizedText,
+        parameterized: &ParameterizedText,
         (tables, joined): (&Tables, &Joined<'_>),
         of: impl Fn(&Condition) -> Option<usize>,
     ) -> Option<Expr> {
@@ -112,7 +122,8 @@ impl PushedConditions {
         let mut left = Vec::new();
         for part in parts {
             let sums = std::mem::take(&mut self.sums);
-            let mut reading = Reading { lifted, tables: Some(joined), groups: Vec::new(), sums };
+            let mut reading =
+                Reading { parameterized, tables: Some(joined), groups: Vec::new(), sums };
             let taken = reading.condition(&part).and_then(|condition| {
                 let table = of(&condition)?;
                 self.add(table, &condition, tables.all.get(table)?)
@@ -141,7 +152,7 @@ impl PushedConditions {
     }
 
     /// Takes LIMIT and OFFSET; `None` if they are not literals.
-    pub fn page(&mut self, query: &mut Query, lifted: &ParameterizedText) -> Option<()> {
+    pub fn page(&mut self, query: &mut Query, parameterized: &ParameterizedText) -> Option<()> {
         let (limit, offset) = match query.limit_clause.take() {
             None => return Some(()),
             Some(LimitClause::LimitOffset { limit, offset, limit_by }) if limit_by.is_empty() => {
@@ -150,7 +161,8 @@ impl PushedConditions {
             Some(LimitClause::OffsetCommaLimit { offset, limit }) => (Some(limit), Some(offset)),
             Some(_) => return None,
         };
-        let mut reading = Reading { lifted, tables: None, groups: Vec::new(), sums: Vec::new() };
+        let mut reading =
+            Reading { parameterized, tables: None, groups: Vec::new(), sums: Vec::new() };
         self.limit =
             limit.map(|limit| reading.literal(&limit)).map_or(Some(None), |it| it.map(Some))?;
         self.offset =
@@ -222,7 +234,7 @@ fn conjuncts(condition: Expr, parts: &mut Vec<Expr>) {
 }
 
 struct Reading<'l> {
-    lifted: &'l ParameterizedText,
+    parameterized: &'l ParameterizedText,
     /// The tables whose functional keys expressions may match.
     tables: Option<&'l Joined<'l>>,
     /// The groups of literals read so far.
@@ -337,7 +349,7 @@ impl Reading<'_> {
     /// The group of a literal that is alone in its group.
     fn literal(&mut self, expr: &Expr) -> Option<Group> {
         let group = self.group_of(expr)?;
-        let range = self.lifted.literals_of(group);
+        let range = self.parameterized.literals_of(group);
         (range.len() == 1).then(|| {
             self.groups.push(group);
             group
@@ -361,7 +373,7 @@ impl Reading<'_> {
     fn list(&mut self, list: &[Expr]) -> Option<Group> {
         let group = self.group_of(list.first()?)?;
         let same = list.iter().all(|member| self.group_of(member) == Some(group));
-        (same && self.lifted.literals_of(group).len() == list.len()).then(|| {
+        (same && self.parameterized.literals_of(group).len() == list.len()).then(|| {
             self.groups.push(group);
             group
         })
@@ -374,7 +386,7 @@ impl Reading<'_> {
         };
         let Expr::Value(ValueWithSpan { span, .. }) = value else { return None };
         let place = usize::try_from(span.start.column).ok()?.checked_sub(1)?;
-        let (literal, group) = self.lifted.literal_at(place)?;
+        let (literal, group) = self.parameterized.literal_at(place)?;
         let told = literal.kind == LiteralKind::Parameter
             || negative == (literal.kind == LiteralKind::Negative);
         told.then_some(group)

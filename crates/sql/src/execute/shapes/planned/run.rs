@@ -18,7 +18,7 @@ use jiff::tz::TimeZone;
 use remora_engine::Filter;
 
 use super::{
-    super::{explain::Explained, lift::Constants, plan::MAX_PAGE_ROWS},
+    super::{parameterize::Constants, plan::MAX_PAGE_ROWS},
     Plan, Read, explain,
     page_fill::more_rows,
     path_order::PathOrder,
@@ -32,7 +32,7 @@ use crate::{
     blocking::run_blocking,
     catalog::Reader,
     error::{from_engine, from_plan},
-    execute::runtime::Running,
+    execute::{access::Explained, runtime::Running},
     output,
     plan::{Figures, RunConstant},
     scan::{ScanLimits, joined},

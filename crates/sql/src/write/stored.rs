@@ -58,7 +58,7 @@ const VARYING: [&str; 27] = [
 
 /// The part of the definition that has the expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::write) enum Owner<'n> {
+pub(super) enum Owner<'n> {
     /// The condition of this name.
     Check(&'n str),
     /// The generated column of this name.
@@ -80,7 +80,7 @@ enum Foreign {
 }
 
 /// Refuses queries, variables, and functions that are more than values of their arguments.
-pub(in crate::write) fn check_stored(expression: &str, owner: Owner<'_>) -> Result<()> {
+pub(super) fn check_stored(expression: &str, owner: Owner<'_>) -> Result<()> {
     let text = expression.as_bytes();
     let tokens = tokens(text, LexMode::default())?;
     match foreign(text, &tokens, owner) {

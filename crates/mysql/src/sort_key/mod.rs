@@ -1,17 +1,18 @@
-//! Collations: which of two applies where texts meet, and sort keys, whose bytes compare as the
-//! collation compares texts.
+//! Sort keys of texts: their bytes compare as a collation compares the texts.
+//!
+//! ```
+//! use remora_mysql::{Collation, sort_key::{equal, key}};
+//!
+//! let collation = Collation::UTF8MB4_0900_AI_CI;
+//! assert!(equal("Straße", "STRASSE", collation));
+//! assert!(key("a", collation) < key("B", collation));
+//! ```
 
 mod table;
 
 use std::{borrow::Cow, ops::Bound, sync::LazyLock};
 
-use remora_mysql::{Charset, Collation, ErrorCode};
-
-use super::{
-    types::{ExprType, coercibility},
-    value::SqlValue,
-};
-use crate::{Error, Result};
+use crate::Collation;
 use table::{GENERAL, Table, UCA_4, UCA_9};
 
 /// How a collation compares texts.
@@ -69,12 +70,13 @@ fn kind_by_name(collation: Collation) -> Kind {
 }
 
 /// Whether texts compare by their bytes.
-pub(crate) fn is_bytes(collation: Collation) -> bool {
+#[inline]
+pub fn is_bytes(collation: Collation) -> bool {
     kind(collation) == Kind::Bytes
 }
 
 /// The sort key of a text.
-pub(crate) fn key(text: &str, collation: Collation) -> Cow<'_, [u8]> {
+pub fn key(text: &str, collation: Collation) -> Cow<'_, [u8]> {
     match kind(collation) {
         Kind::Bytes => Cow::Borrowed(text.as_bytes()),
         Kind::PaddedBytes => Cow::Owned(padded_key(text)),
@@ -89,7 +91,7 @@ pub(crate) fn key(text: &str, collation: Collation) -> Cow<'_, [u8]> {
 }
 
 /// Appends the sort key of a text.
-pub(crate) fn push_key(text: &str, collation: Collation, out: &mut Vec<u8>) {
+pub fn push_key(text: &str, collation: Collation, out: &mut Vec<u8>) {
     match kind(collation) {
         Kind::General => push_weights(without_padding(text), &GENERAL, 0x20, out),
         Kind::Unicode4 => push_weights(without_padding(text), &UCA_4, UCA_4.space(), out),
@@ -99,7 +101,7 @@ pub(crate) fn push_key(text: &str, collation: Collation, out: &mut Vec<u8>) {
 }
 
 /// The common prefix of the sort keys of all texts that start with these letters, in any spelling.
-pub(crate) fn beginning_key(letters: &str, collation: Collation) -> Vec<u8> {
+pub fn beginning_key(letters: &str, collation: Collation) -> Vec<u8> {
     let table = match kind(collation) {
         Kind::Bytes => return letters.as_bytes().to_vec(),
         Kind::PaddedBytes => return without_padding(letters).as_bytes().to_vec(),
@@ -111,7 +113,7 @@ pub(crate) fn beginning_key(letters: &str, collation: Collation) -> Vec<u8> {
 }
 
 /// The upper bound of keys with a prefix.
-pub(crate) fn end_of(beginning: &[u8]) -> Bound<Vec<u8>> {
+pub fn end_of(beginning: &[u8]) -> Bound<Vec<u8>> {
     let mut end = beginning.to_vec();
     while let Some(last) = end.pop() {
         if let Some(next) = last.checked_add(1) {
@@ -177,12 +179,12 @@ fn levels(text: &str, with_case: bool) -> Vec<u8> {
 }
 
 /// Whether two texts are equal in a collation.
-pub(crate) fn equal(a: &str, b: &str, collation: Collation) -> bool {
+pub fn equal(a: &str, b: &str, collation: Collation) -> bool {
     a == b || key(a, collation) == key(b, collation)
 }
 
 /// The sort key of a single character, as LIKE, REPLACE and LOCATE compare.
-pub(crate) fn letter_key(letter: char, collation: Collation) -> Vec<u8> {
+pub fn letter_key(letter: char, collation: Collation) -> Vec<u8> {
     let mut bytes = [0; 4];
     let text: &str = letter.encode_utf8(&mut bytes);
     match kind(collation) {
@@ -196,157 +198,9 @@ pub(crate) fn letter_key(letter: char, collation: Collation) -> Vec<u8> {
 }
 
 /// Whether each character equals only itself.
-pub(crate) fn is_exact(collation: Collation) -> bool {
+#[inline]
+pub fn is_exact(collation: Collation) -> bool {
     matches!(kind(collation), Kind::Bytes | Kind::PaddedBytes)
-}
-
-/// The collation of a comparison of these types and its coercibility. If none is text, the
-/// connection's.
-pub(crate) fn aggregate_or<'a>(
-    types: impl Iterator<Item = &'a ExprType>,
-    connection: Collation,
-) -> Result<(Collation, u8)> {
-    let mut found: Option<(Collation, u8)> = None;
-    let mut ignored = None;
-    for kind in types {
-        if kind.is_null() || !(kind.is_string() || kind.kind == crate::SqlType::Json) {
-            continue;
-        }
-        let next = (kind.collation, kind.coercibility);
-        // The collation of a text that is always NULL applies only if there is no other.
-        if kind.coercibility == coercibility::IGNORABLE {
-            ignored = Some(next);
-            continue;
-        }
-        found = Some(match found {
-            None => next,
-            Some(before) => stronger(before, next)?,
-        });
-    }
-    Ok(found.or(ignored).unwrap_or((connection, coercibility::NUMERIC)))
-}
-
-/// Like [`aggregate_or`], with the server's default if none is text.
-pub(crate) fn aggregate<'a>(types: impl Iterator<Item = &'a ExprType>) -> Result<(Collation, u8)> {
-    aggregate_or(types, Collation::UTF8MB4_0900_AI_CI)
-}
-
-fn stronger(a: (Collation, u8), b: (Collation, u8)) -> Result<(Collation, u8)> {
-    if a.0 == b.0 {
-        return Ok((a.0, a.1.min(b.1)));
-    }
-    if a.0 == Collation::BINARY || b.0 == Collation::BINARY {
-        // The binary collation wins, unless the text's coercibility is stronger, as a column's
-        // beside a literal's.
-        let (binary, text) = if a.0 == Collation::BINARY { (a, b) } else { (b, a) };
-        return Ok(if binary.1 <= text.1 { binary } else { text });
-    }
-    if a.1 != b.1 {
-        return Ok(if a.1 < b.1 { a } else { b });
-    }
-    if a.1 == coercibility::EXPLICIT {
-        return Err(illegal_mix(a, b));
-    }
-    if a.0.charset() == b.0.charset() {
-        let is_bin = |collation: Collation| collation.name().ends_with("_bin");
-        return match (is_bin(a.0), is_bin(b.0)) {
-            (true, false) => Ok(a),
-            (false, true) => Ok(b),
-            _ => Err(illegal_mix(a, b)),
-        };
-    }
-    match (takes(a.0.charset(), b.0.charset()), takes(b.0.charset(), a.0.charset())) {
-        (true, false) => Ok(a),
-        (false, true) => Ok(b),
-        _ => Err(illegal_mix(a, b)),
-    }
-}
-
-/// Whether texts in the narrow character set are converted to the wide one if their coercibility is
-/// equal.
-fn takes(wide: &str, narrow: &str) -> bool {
-    let is_unicode = |charset: &str| charset.starts_with("utf") || charset == "ucs2";
-    wide == "utf8mb4" || is_unicode(wide) && !is_unicode(narrow) || narrow == "ascii"
-}
-
-/// Bytes converted to text by the character set of a collation, since they meet a text that has
-/// this collation; 3854 if they are invalid.
-pub(crate) fn text_of_bytes(bytes: &[u8], collation: Collation) -> Result<String> {
-    /// The most bytes shown in the error.
-    const SHOWN: usize = 64;
-    let charset = Charset::named(collation.charset()).unwrap_or_default();
-    if let Some(text) = text_in(bytes, charset) {
-        return Ok(text);
-    }
-    let shown = bytes.iter().take(SHOWN).map(|byte| match byte {
-        b' '..=b'~' => char::from(*byte).to_string(),
-        byte => format!("\\x{byte:02X}"),
-    });
-    let more = if bytes.len() > SHOWN { "..." } else { "" };
-    let shown: String = shown.collect();
-    let name = charset.name();
-    let message = format!("Cannot convert string '{shown}{more}' from binary to {name}");
-    Err(Error::new(ErrorCode::CannotConvertString, message))
-}
-
-/// The text of bytes in a character set; `None` if they are invalid.
-fn text_in(bytes: &[u8], charset: Charset) -> Option<String> {
-    let marks = |text: &[u8]| text.iter().filter(|byte| **byte == b'?').count();
-    // Leading zero bytes of a character may be missing.
-    let missing = bytes.len().next_multiple_of(charset.unit_bytes()) - bytes.len();
-    let padded: Cow<'_, [u8]> = match missing {
-        0 => Cow::Borrowed(bytes),
-        missing => {
-            let mut padded = vec![0; missing];
-            padded.extend_from_slice(bytes);
-            Cow::Owned(padded)
-        }
-    };
-    let text = charset.decode_exact(&padded)?;
-    // The decoder replaces invalid bytes by question marks.
-    let is_whole = charset.unit_bytes() > 1 || marks(text.as_bytes()) == marks(bytes);
-    is_whole.then(|| text.into_owned())
-}
-
-/// A value's bytes as a part of a text with this collation: binary strings are decoded by its
-/// character set. For the binary collation, the bytes of any text; 3854 for bytes that are invalid.
-pub(crate) fn octets_in<'v>(
-    value: &'v SqlValue<'_>,
-    collation: Collation,
-) -> Result<Cow<'v, [u8]>> {
-    match value {
-        SqlValue::Bytes(bytes) if collation != Collation::BINARY => {
-            text_of_bytes(bytes, collation).map(|text| Cow::Owned(text.into_bytes()))
-        }
-        value => Ok(value.octets().unwrap_or_default()),
-    }
-}
-
-/// Likewise, as a text.
-pub(crate) fn string_in<'v>(value: &'v SqlValue<'_>, collation: Collation) -> Result<Cow<'v, str>> {
-    match value {
-        SqlValue::Bytes(bytes) => text_of_bytes(bytes, collation).map(Cow::Owned),
-        value => Ok(value.string().unwrap_or_default()),
-    }
-}
-
-/// 1267: the collations cannot be mixed.
-fn illegal_mix(a: (Collation, u8), b: (Collation, u8)) -> Error {
-    let shown = |(collation, strength): (Collation, u8)| {
-        let word = match strength {
-            coercibility::EXPLICIT => "EXPLICIT",
-            coercibility::NONE => "NONE",
-            coercibility::IMPLICIT => "IMPLICIT",
-            coercibility::SYSTEM => "SYSCONST",
-            coercibility::LITERAL => "COERCIBLE",
-            coercibility::NUMERIC => "NUMERIC",
-            _ => "IGNORABLE",
-        };
-        format!("({},{word})", collation.name())
-    };
-    let message =
-        format!("Illegal mix of collations {} and {} for operation '='", shown(a), shown(b));
-    Error::new(ErrorCode::CollationMix, message)
 }
 
 #[cfg(test)]
@@ -355,25 +209,6 @@ mod tests {
 
     fn by_name(name: &str) -> Collation {
         Collation::by_name(name).unwrap()
-    }
-
-    #[test]
-    fn a_text_that_is_always_null_has_no_say() {
-        let nothing =
-            ExprType::text(2, Collation::BINARY).with_coercibility(coercibility::IGNORABLE);
-        let bytes = ExprType::text(2, Collation::BINARY).with_coercibility(coercibility::LITERAL);
-        let text = ExprType::text(2, by_name("utf8mb4_0900_ai_ci"));
-        let met = |types: &[ExprType]| aggregate(types.iter()).unwrap();
-        assert_eq!(met(&[text.clone(), nothing.clone()]).0, text.collation);
-        assert_eq!(met(&[nothing.clone(), text.clone()]).0, text.collation);
-        assert_eq!(met(&[text.clone(), bytes.clone()]).0, Collation::BINARY);
-        // A column's collation wins beside a binary literal; a binary column wins beside a column
-        // of texts.
-        let column = text.with_coercibility(coercibility::IMPLICIT);
-        assert_eq!(met(&[column.clone(), bytes.clone()]).0, column.collation);
-        let bytes = bytes.with_coercibility(coercibility::IMPLICIT);
-        assert_eq!(met(&[column, bytes]).0, Collation::BINARY);
-        assert_eq!(met(&[nothing]), (Collation::BINARY, coercibility::IGNORABLE));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use mysql::Value;
 
-use crate::app::{
+use super::{
     calendar::moment,
     rows::{Shop, TableRows, row, second},
 };

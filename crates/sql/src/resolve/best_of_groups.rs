@@ -48,7 +48,7 @@ pub(super) struct GroupBestRows {
 impl Resolver<'_> {
     /// Resolves `GROUP n BY` and WITHIN GROUP ORDER BY. Without an order, the heaviest row is the best; among equals,
     /// the one with the least key.
-    pub(super) fn heads(
+    pub(super) fn best_rows(
         &mut self,
         said: Option<GroupRows>,
         (items, groups): (&[Item], &[Expr]),

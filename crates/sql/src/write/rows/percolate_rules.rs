@@ -7,10 +7,7 @@ use remora_engine::{Error as EngineError, Row, Schema, StoredQuery, Value};
 use remora_mysql::ErrorCode;
 use rustc_hash::FxHashSet;
 
-use super::{
-    define::{Owner, check_stored},
-    rows::{RowMaker, TargetTable, computed::conditions_over, literal::CellExpr},
-};
+use super::{RowMaker, TargetTable, computed::conditions_over, literal::CellExpr};
 use crate::{
     Error, Result,
     catalog::{SqlTable, TableName},
@@ -18,6 +15,7 @@ use crate::{
     parse::define::is_parenthesised,
     state::SessionState,
     transaction::TableStorage,
+    write::stored::{Owner, check_stored},
 };
 
 /// The positions of a rule's columns.

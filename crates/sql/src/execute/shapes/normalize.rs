@@ -16,7 +16,7 @@ use remora_engine::Value;
 use remora_mysql::{LexMode, Token, TokenKind};
 
 use super::{
-    lift::Piece,
+    parameterize::Piece,
     shape::{Group, Repeated},
 };
 use crate::parse::{NamedOptions, Source, Statement, named_options};
