@@ -16,6 +16,7 @@ mod lazy;
 mod measured;
 mod operator;
 mod partitions;
+mod passes;
 mod planner;
 mod pushed;
 mod recursive;
