@@ -314,11 +314,7 @@ impl Query {
     pub(super) async fn columns(&mut self, session: &SessionState) -> Result<Vec<Column>> {
         let is_long = self.is_long;
         let schema = self.planned(session, move |planner, query| async move {
-            run_blocking_if_long(is_long, || {
-                let plan = planner.plan(query)?;
-                let plan = planner.state().optimize(&plan).map_err(from_plan)?;
-                Ok(Arc::clone(plan.schema().inner()))
-            })
+            run_blocking_if_long(is_long, || planner.schema(query))
         });
         Ok(self.described(&schema.await?))
     }

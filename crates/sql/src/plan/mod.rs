@@ -17,6 +17,7 @@ mod lazy;
 mod measured;
 mod operator;
 mod partitions;
+mod passes;
 mod planner;
 mod planner_rules;
 mod pushed;

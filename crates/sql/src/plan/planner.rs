@@ -23,6 +23,7 @@ use rustc_hash::FxHashMap;
 use super::{
     best, direct, functions, late, lazy,
     measured::{self, MeasuredStep},
+    passes,
     recursive::WorkingTable,
     sequential_union, watch,
 };
@@ -52,6 +53,13 @@ impl Planner {
         let planner = SqlToRel::new_with_options(self, options);
         let statement = ast::Statement::Query(Box::new(query));
         planner.sql_statement_to_plan(statement).map_err(from_plan)
+    }
+
+    /// The columns of a query, found without a physical plan.
+    pub(crate) fn schema(&self, query: ast::Query) -> Result<SchemaRef> {
+        let plan = analysed(&self.state, self.plan(query)?).map_err(from_plan)?;
+        let plan = passes::optimised(&self.state, plan).map_err(from_plan)?;
+        Ok(Arc::clone(plan.schema().inner()))
     }
 
     /// The physical plan.
@@ -117,7 +125,7 @@ pub(crate) async fn physical(
 
 /// The plan after the analyzer rules, which give it MySQL's meaning.
 pub(crate) fn analysed(state: &PlanState, plan: LogicalPlan) -> PlanResult<LogicalPlan> {
-    state.analyzer().execute_and_check(plan, state.config_options(), |_, _| {})
+    passes::analysed(state, plan, state.config_options())
 }
 
 /// The physical plan by way of the optimizer.
@@ -125,10 +133,22 @@ pub(crate) async fn optimised(
     state: &PlanState,
     plan: LogicalPlan,
 ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-    let plan = state.optimizer().optimize(plan, state, |_, _| {})?;
-    let optimised = watch::conditions(lazy::in_turn(plan)?)?;
+    physical_of(state, &logical(state, plan)?).await
+}
+
+/// The plan after the rules for logical plans.
+pub(crate) fn logical(state: &PlanState, plan: LogicalPlan) -> PlanResult<LogicalPlan> {
+    let plan = passes::optimised(state, plan)?;
+    watch::conditions(lazy::in_turn(plan)?)
+}
+
+/// The physical plan of such a plan.
+pub(crate) async fn physical_of(
+    state: &PlanState,
+    optimised: &LogicalPlan,
+) -> PlanResult<Arc<dyn ExecutionPlan>> {
     watch::check(state.config_options())?;
-    let plan = state.query_planner().create_physical_plan(&optimised, state).await?;
+    let plan = state.query_planner().create_physical_plan(optimised, state).await?;
     match state.config().target_partitions() {
         // With one target partition, each input of a UNION is still a partition of its own.
         1 => sequential_union::in_order(plan),

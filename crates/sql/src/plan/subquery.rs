@@ -1,17 +1,18 @@
 //! Subqueries that do not become joins, either because DataFusion cannot convert them, or because the tables are so
 //! small that planning a join costs more. Each becomes a function of its outer columns that runs the query for each
-//! distinct set of their values. A query of one table is planned only once ([`super::direct`]).
+//! distinct set of their values, or for many of them at once ([`together`]). A correlated query is planned only once, by
+//! way of [`super::direct`] if it reads one table.
 
 mod explained;
+mod lift;
+mod ready;
+mod together;
 
 use std::{
     fmt,
     hash::{Hash, Hasher},
     pin::pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
 };
 
 use datafusion::{
@@ -20,11 +21,9 @@ use datafusion::{
         Column, DFSchema, ScalarValue,
         config::ConfigOptions,
         exec_err,
-        metadata::FieldMetadata,
         tree_node::{Transformed, TreeNodeRecursion},
     },
     error::{DataFusionError, Result as PlanResult},
-    execution::TaskContext,
     logical_expr::{
         BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator,
         ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
@@ -33,13 +32,15 @@ use datafusion::{
         utils::merge_schema,
     },
     optimizer::AnalyzerRule,
-    physical_plan::{ExecutionPlan, collect, execution_plan::reset_plan_states},
+    physical_plan::{ExecutionPlan, collect},
 };
 pub(crate) use explained::subquery_plan;
 use futures::FutureExt;
 use parking_lot::Mutex;
+use ready::Ready;
 use remora_mysql::{ErrorCode, messages};
 use rustc_hash::FxHashMap;
+use together::Together;
 
 use super::{
     compared::{Members, Quantified, compare_by_keys},
@@ -54,7 +55,7 @@ use crate::{
     meaning::{self, is_false_of_null, types::ExprType},
     nodes::{TreeNode, WholePlan},
     scan::{
-        outer::OuterRow,
+        outer,
         settled::{self, Slot},
     },
     state::Context,
@@ -296,6 +297,7 @@ fn is_volatile(plan: &LogicalPlan) -> PlanResult<bool> {
                     let function: &dyn std::any::Any = call.func.inner().as_ref();
                     found |= match function.downcast_ref::<Subquery>() {
                         Some(within) => within.is_volatile,
+                        None if outer::is_value(&call.func) => true,
                         None => {
                             call.func.signature().volatility == Volatility::Volatile
                                 && call.func.name() != meaning::READ_VARIABLE
@@ -321,8 +323,8 @@ struct Subquery {
     known: Mutex<SubqueryResults>,
     /// Plans that no thread is running.
     idle: Mutex<Vec<Ready>>,
-    /// Whether such plans can be made.
-    is_direct: AtomicBool,
+    /// What runs it for many outer rows at once.
+    together: Together,
     /// The values of the last run, for a quantified comparison, and the outer columns they belong to.
     members: Mutex<Option<(Vec<ScalarValue>, Arc<Members>)>>,
 }
@@ -394,13 +396,6 @@ impl SubqueryResults {
     }
 }
 
-/// A plan that is run for one outer row after the other.
-struct Ready {
-    plan: Arc<dyn ExecutionPlan>,
-    row: OuterRow,
-    task: Arc<TaskContext>,
-}
-
 impl Subquery {
     fn new(
         kind: Kind,
@@ -425,7 +420,7 @@ impl Subquery {
             is_volatile,
             known: Mutex::default(),
             idle: Mutex::default(),
-            is_direct: AtomicBool::new(true),
+            together: Together::default(),
             members: Mutex::default(),
         }
     }
@@ -443,14 +438,19 @@ impl Subquery {
         }
     }
 
+    /// The cached result for these outer columns.
+    fn known(&self, args: &[ScalarValue]) -> Option<ScalarValue> {
+        self.known.lock().results.get(args).cloned()
+    }
+
     fn value(
         &self,
         args: &[ScalarValue],
         fields: &[FieldRef],
         options: &Arc<ConfigOptions>,
     ) -> PlanResult<ScalarValue> {
-        if let Some(known) = self.known.lock().results.get(args) {
-            return Ok(known.clone());
+        if let Some(known) = self.known(args) {
+            return Ok(known);
         }
         let value = match self.kind {
             Kind::Compared(quantified) => self.compared(quantified, args, fields, options)?,
@@ -507,50 +507,6 @@ impl Subquery {
         self.run(outer, fields, options, |plan, task| Members::of(plan, task, quantified))
     }
 
-    /// Runs `work` on the query for some values of the outer columns.
-    fn run<T, F: Future<Output = PlanResult<T>>>(
-        &self,
-        outer: &[ScalarValue],
-        fields: &[FieldRef],
-        options: &ConfigOptions,
-        work: impl FnOnce(Arc<dyn ExecutionPlan>, Arc<TaskContext>) -> F,
-    ) -> PlanResult<T> {
-        let idle = self.idle.lock().pop();
-        let ready = match idle {
-            Some(ready) => Some(ready.again()?),
-            None if self.is_direct.load(Ordering::Relaxed) => self.ready(fields, options)?,
-            None => None,
-        };
-        let Some(ready) = ready else {
-            self.is_direct.store(false, Ordering::Relaxed);
-            let plan = self.few(self.bound(outer, fields)?)?;
-            let state = planner::state_of(options);
-            return waited(async {
-                let plan = planner::analysed(&state, plan)?;
-                let plan = planner::optimised(&state, plan).await?;
-                work(watched(plan, options)?, state.task_ctx()).await
-            });
-        };
-        ready.row.set(outer);
-        let done = waited(work(Arc::clone(&ready.plan), Arc::clone(&ready.task)))?;
-        self.idle.lock().push(ready);
-        Ok(done)
-    }
-
-    /// A plan for any values of the outer columns; `None` if the query is not of one table.
-    fn ready(&self, fields: &[FieldRef], options: &ConfigOptions) -> PlanResult<Option<Ready>> {
-        if direct::rows_below(&self.plan).is_none() {
-            return Ok(None);
-        }
-        let state = planner::state_of(options);
-        let row = OuterRow::default();
-        let plan = self.replaced(|at| fields.get(at).map(|field| row.value(at, field)))?;
-        let plan = planner::analysed(&state, self.few(plan)?)?;
-        let Some(plan) = direct::planned(&plan, &state)? else { return Ok(None) };
-        let plan = watched(plan, options)?;
-        Ok(Some(Ready { plan, row, task: state.task_ctx() }))
-    }
-
     /// The query, limited to the rows that decide its result.
     fn few(&self, plan: LogicalPlan) -> PlanResult<LogicalPlan> {
         let most = match self.kind {
@@ -560,15 +516,6 @@ impl Subquery {
             Kind::Compared(_) => return Ok(plan),
         };
         LogicalPlanBuilder::from(plan).limit(0, Some(most))?.build()
-    }
-
-    /// The query with values bound to its outer columns.
-    fn bound(&self, args: &[ScalarValue], fields: &[FieldRef]) -> PlanResult<LogicalPlan> {
-        self.replaced(|at| {
-            let value = args.get(at).cloned().unwrap_or(ScalarValue::Null);
-            let field = fields.get(at).map(|field| FieldMetadata::from(field.as_ref()));
-            Some(Expr::Literal(value, field))
-        })
     }
 
     /// The query with each of its outer columns replaced.
@@ -613,13 +560,7 @@ impl Subquery {
             }
         }
         match self.kind {
-            Kind::Scalar if values.len() > 1 => {
-                let message = messages::SUBQUERY_ROWS;
-                Err(DataFusionError::External(Box::new(Error::new(
-                    ErrorCode::SubqueryRows,
-                    message,
-                ))))
-            }
+            Kind::Scalar if values.len() > 1 => Err(too_many_values()),
             Kind::Scalar => match values.into_iter().next() {
                 Some(value) => Ok(value),
                 None => ScalarValue::try_from(self.field().data_type()),
@@ -629,11 +570,10 @@ impl Subquery {
     }
 }
 
-impl Ready {
-    /// The plan, reset for another run.
-    fn again(self) -> PlanResult<Self> {
-        Ok(Self { plan: reset_plan_states(self.plan)?, ..self })
-    }
+/// Error 1242: a scalar subquery has several rows.
+fn too_many_values() -> DataFusionError {
+    let error = Error::new(ErrorCode::SubqueryRows, messages::SUBQUERY_ROWS);
+    DataFusionError::External(Box::new(error))
 }
 
 /// Runs a future to its end. It occupies a thread of its own only if it has to wait.
@@ -686,14 +626,7 @@ impl ScalarUDFImpl for Subquery {
             return self.column(values);
         }
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
-        let rows = arrays.first().map_or(0, |array| array.len());
-        let mut values = Vec::with_capacity(rows);
-        for row in 0..rows {
-            let outer: PlanResult<Vec<ScalarValue>> =
-                arrays.iter().map(|array| ScalarValue::try_from_array(array, row)).collect();
-            values.push(self.value(&outer?, &args.arg_fields, options)?);
-        }
-        self.column(values)
+        self.column(self.of_rows(&arrays, &args.arg_fields, options)?)
     }
 }
 

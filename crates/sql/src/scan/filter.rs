@@ -22,7 +22,7 @@ use remora_engine::{
 
 use remora_mysql::Collation;
 
-use super::{EngineTable, date_parts, paths::by_paths};
+use super::{EngineTable, date_parts, outer, paths::by_paths};
 use crate::{
     SqlType,
     meaning::{
@@ -56,6 +56,8 @@ pub(super) fn support(table: &EngineTable, filter: &Expr) -> TableProviderFilter
             Answer::Scan if by_date_parts(table, filter).is_some() => false,
             // A path that is not indexed yet may be by the time of the scan.
             Answer::Scan if by_paths(table, &table.paths(), filter).is_some() => false,
+            // The value is known when the scan starts.
+            Answer::Scan if outer::outer_comparisons(filter).is_some() => false,
             Answer::Scan => return TableProviderFilterPushDown::Unsupported,
         },
     };

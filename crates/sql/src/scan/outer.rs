@@ -33,8 +33,18 @@ impl OuterRow {
 
     /// A function that reads the value at an index. `field` describes its type.
     pub(crate) fn value(&self, at: usize, field: &Field) -> Expr {
+        self.read(at, field, Volatility::Volatile)
+    }
+
+    /// Such a function for an optimizer, which may move it because it is the same in a whole run. The optimizer must not
+    /// run while a row is set: it would take the value for a constant of all runs.
+    pub(crate) fn constant(&self, at: usize, field: &Field) -> Expr {
+        self.read(at, field, Volatility::Stable)
+    }
+
+    fn read(&self, at: usize, field: &Field, volatility: Volatility) -> Expr {
         let field = Arc::new(field.clone().with_nullable(true));
-        let signature = Signature::nullary(Volatility::Volatile);
+        let signature = Signature::nullary(volatility);
         let function = OuterValue { row: self.clone(), at, field, signature };
         let function = Arc::new(ScalarUDF::from(function));
         Expr::ScalarFunction(ScalarFunction::new_udf(function, Vec::new()))
@@ -66,14 +76,14 @@ pub(crate) fn outer_comparisons(condition: &Expr) -> Option<Expr> {
         (false, true) => (right, op.swap()?, left),
         _ => return None,
     };
-    let is_outer = match value.as_ref() {
-        Expr::ScalarFunction(call) => {
-            let function: &dyn std::any::Any = call.func.inner().as_ref();
-            function.is::<OuterValue>()
-        }
-        _ => false,
-    };
+    let is_outer = matches!(value.as_ref(), Expr::ScalarFunction(call) if is_value(&call.func));
     is_outer.then(|| Expr::BinaryExpr(BinaryExpr::new(column.clone(), op, value.clone())))
+}
+
+/// Whether a function reads an outer value.
+pub(crate) fn is_value(function: &ScalarUDF) -> bool {
+    let function: &dyn std::any::Any = function.inner().as_ref();
+    function.is::<OuterValue>()
 }
 
 /// The current value of such a function; `None` for other expressions.

@@ -6,9 +6,15 @@ use async_trait::async_trait;
 use datafusion::{
     arrow::datatypes::{Field, Schema as ArrowSchema, SchemaRef},
     catalog::{Session, TableProvider},
-    common::{Constraint, Constraints, Statistics, config::ConfigOptions, stats::Precision},
+    common::{
+        Constraint, Constraints, DFSchema, Statistics, config::ConfigOptions, stats::Precision,
+    },
     error::Result,
-    logical_expr::{Expr, TableProviderFilterPushDown, TableType},
+    logical_expr::{
+        Expr, TableProviderFilterPushDown, TableType,
+        physical_planning_context::PhysicalPlanningContext,
+    },
+    physical_expr::create_physical_expr,
     physical_plan::ExecutionPlan,
 };
 use jiff::tz::TimeZone;
@@ -17,7 +23,7 @@ use remora_mysql::Collation;
 
 use super::{
     exec::{Batches, ScanExec, ScanShape},
-    filter, path_texts,
+    filter, outer, path_texts,
 };
 use crate::{
     catalog::{ColumnSpec, ExpressionKey, Origin, Reader, SqlTable, TableName},
@@ -372,7 +378,19 @@ impl TableProvider for EngineTable {
             Some(projection) => projection.clone(),
             None => (0..self.schema.fields().len()).collect(),
         };
-        Ok(Arc::new(self.scan_of(projection, filters, limit, session.config_options())?))
+        let scan = self.scan_of(projection, filters, limit, session.config_options())?;
+        let compared = filters.iter().filter_map(outer::outer_comparisons);
+        let compared: Vec<Expr> = compared.collect();
+        if compared.is_empty() {
+            return Ok(Arc::new(scan));
+        }
+        let schema = DFSchema::try_from(scan.schema())?;
+        let planning = PhysicalPlanningContext::default();
+        let compared = compared
+            .iter()
+            .map(|each| create_physical_expr(each, &schema, session.execution_props(), &planning));
+        let compared = compared.collect::<Result<Vec<_>>>()?;
+        Ok(Arc::new(scan.with_conditions(compared)))
     }
 
     fn supports_filters_pushdown(

@@ -26,6 +26,7 @@ mod scores;
 mod select;
 mod sets;
 mod statements;
+mod subqueries;
 #[path = "../support/mod.rs"]
 mod support;
 mod variables;
