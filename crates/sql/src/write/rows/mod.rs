@@ -17,6 +17,7 @@ mod load;
 mod lock;
 mod named;
 mod preparable;
+mod read_again;
 mod selected;
 mod sequential;
 mod sum;
@@ -31,6 +32,7 @@ use remora_engine::{Change, Value};
 use evaluate::StatementText;
 pub(crate) use evaluate::{Query, query_rows};
 pub(crate) use explained::explain;
+pub(crate) use named::{Named, named_tables};
 pub(crate) use preparable::check;
 use remora_mysql::TokenKind;
 pub(crate) use target::{TargetTable, check_local, table_of};
@@ -38,7 +40,7 @@ pub(crate) use values::{RowMaker, column_name};
 
 use crate::{
     Outcome, Result,
-    parse::{Statement, Tokens},
+    parse::{Statement, Tokens, define::DuplicateRows},
     state::SessionState,
 };
 
@@ -101,8 +103,8 @@ async fn run_statement(session: &mut SessionState, statement: &Statement<'_>) ->
 pub(crate) async fn fill(
     session: &mut SessionState,
     target: &TargetTable,
-    columns: Vec<usize>,
-    rows: Vec<Vec<Value>>,
-) -> Result<u64> {
-    insert::fill(session, target, columns, rows).await
+    given: (Vec<usize>, Vec<Vec<Value>>),
+    duplicates: DuplicateRows,
+) -> Result<Outcome> {
+    insert::fill(session, target, given, duplicates).await
 }
