@@ -55,7 +55,8 @@ pub use options::{Durability, Options};
 pub use read::{
     Answer, ColumnBatch, ColumnData, ColumnValues, DocumentBatch, GatheredTable, LocalPart,
     MAX_BEST_ROWS, MAX_FACET_VALUES, Part, PartOpenFailure, PartRows, PartValues, PartsCache,
-    Reader, RemoteTables, Scan, StoredQuery, Strings, TableVersion, Validity,
+    Reader, RemoteTables, RowSet, RowSetBuilder, Scan, StoredQuery, Strings, TableVersion,
+    Validity,
 };
 pub use recovery::Problem;
 pub use remora_index::text::{Normalization, Width, WordPattern, word_runs};
@@ -75,6 +76,7 @@ pub use schema::{
 pub use shared::PrebuiltSegments;
 pub use statistics::{IndexStatistics, LevelStatistics, TableStatistics};
 pub use transaction::Transaction;
+pub use uncommitted::IndexedChanges;
 pub use value::{Date, DateTime, Decimal, KeyValues, Row, Value, ZERO_TIMESTAMP_MICROS, compare};
 pub use watch::{Watch, WatchRequest, WatchStatus, Watched, WatchedChange};
 pub use write::{LargeBatch, Pending, Pipeline};

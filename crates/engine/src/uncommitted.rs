@@ -8,7 +8,8 @@
 //! segments  [a] [b] [c]   rows deleted or replaced are tombstones      [a'] [b] [c'] [own rows]
 //! rows      the store     own rows and deletions come first            own > the store
 //! ```
-//! So every read answers as it would after the commit, and no read path knows of transactions.
+//! So every read answers as it would after the commit, and no read path knows of transactions. A reader with changes
+//! can get further changes, so that what was indexed once is kept.
 
 use std::{
     collections::BTreeMap,
@@ -18,60 +19,200 @@ use std::{
     },
 };
 
+use remora_index::segment::Segment;
+
 use crate::{
-    ChangeBatch, Position, Reader, Result, Row,
-    encode::RowFormat,
-    snapshot::TableView,
+    Change, ChangeBatch, Position, Reader, Result, Row, Schema, TableChanges,
+    encode::{FittedRow, RowFormat},
+    error::no_table,
+    indexing::{RequiredRows, RowIndexer, indexed_bytes},
+    snapshot::{SegmentView, TableView},
     storage::{
         rows::RowReader,
         store::{RowVersion, StoredBytes},
     },
-    write::{IndexedGroup, RowColumns, prepare},
+    write::{RowColumns, computed, distributed, prepare_change},
 };
 
 /// The number of readers with changes made so far: each has its own version of the changed tables.
 static MADE: AtomicU64 = AtomicU64::new(0);
 
+/// A segment is finished once it has this many bytes of text: finishing it cannot be interrupted.
+const SEGMENT_TEXT_BYTES: usize = 8 << 20;
+/// The most documents in one segment.
+const SEGMENT_DOCUMENTS: usize = 50_000;
+/// How many rows are prepared, or keys looked up, between two checks of the interrupt.
+const AT_ONCE: usize = if cfg!(test) { 4 } else { 1_024 };
+/// The memory of a change besides its row and key, in bytes.
+const CHANGE_BYTES: usize = 96;
+
+/// Changes to tables that are not committed, encoded and indexed. See [`Reader::index_changes`].
+pub struct IndexedChanges {
+    /// By table number.
+    tables: BTreeMap<u32, IndexedTable>,
+    bytes: u64,
+}
+
+/// The changes to one table.
+#[derive(Default)]
+struct IndexedTable {
+    /// The encoded rows by encoded key; `None` is a deletion.
+    own: Arc<BTreeMap<Vec<u8>, Option<Vec<u8>>>>,
+    segments: Vec<Arc<Segment>>,
+}
+
+impl IndexedChanges {
+    /// The approximate memory that they take, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
 impl Reader {
-    /// The snapshot with these changes, as every reader would see it if they were committed now. The changes are those
-    /// of a transaction with this reader's definitions; their rows include the values of hidden columns. Cost: checks,
-    /// encodes and indexes the changed rows, and looks up each changed key in every segment.
+    /// Checks, encodes and indexes changes for [`Reader::with_changes`]. The changes are those of a transaction with
+    /// this reader's definitions; their rows include the values of hidden columns. Of several changes of a key the last
+    /// one counts; each table may come once. Whether unique paths stay unique is not checked. `None` if they take more than about `most` bytes
+    /// of memory. Cost: that of indexing the rows, in this thread; no other writer is waited for.
+    ///
+    /// # Errors
+    /// Those of [`Database::apply`](crate::Database::apply) for a batch that is refused before it is written, and
+    /// [`Error::Ended`](crate::Error::Ended) if the reader was interrupted.
+    pub fn index_changes(&self, batch: ChangeBatch, most: u64) -> Result<Option<IndexedChanges>> {
+        let mut indexed = IndexedChanges { tables: BTreeMap::new(), bytes: 0 };
+        for TableChanges { table, changes } in batch.tables {
+            let tables = &self.snapshot().tables;
+            let view = tables.get(&table).ok_or_else(|| no_table(&table))?;
+            if view.schema.is_distributed() {
+                return Err(distributed(&view.schema));
+            }
+            let mut rows = Rows { most: most.saturating_sub(indexed.bytes), ..Rows::default() };
+            let is_whole = rows.prepare(self, view, changes)?;
+            let Some(table) = is_whole.then(|| rows.index(self, &view.schema)).transpose()? else {
+                return Ok(None);
+            };
+            indexed.bytes += rows.bytes;
+            indexed.tables.insert(view.number, table);
+        }
+        Ok((indexed.bytes <= most).then_some(indexed))
+    }
+
+    /// The snapshot with these changes, as every reader would see it if they were committed now. They must have been
+    /// indexed for the same definitions of their tables. Cost: looks up each changed key in every segment.
     ///
     /// Changed tables have a [`TableVersion`](crate::TableVersion) that no other reader has. The reader's position stays.
     ///
     /// # Errors
-    /// Those of [`Database::apply`](crate::Database::apply) for a batch that is refused before it is written.
-    pub fn with_changes(&self, batch: ChangeBatch) -> Result<Self> {
-        let mut prepared = prepare(batch, RowColumns::Computed, self.snapshot(), self.shared())?;
-        prepared.wait_until_indexed()?;
-        let prepared = [prepared];
-        let group = IndexedGroup::new(&prepared)?;
+    /// [`Error::Ended`](crate::Error::Ended) if the reader was interrupted.
+    pub fn with_changes(&self, changes: &IndexedChanges) -> Result<Self> {
         let mut tables = self.snapshot().tables.clone();
         for view in tables.values_mut() {
-            let Some(runs) = group.tables.get(&view.number) else { continue };
-            let changes = prepared.iter().flat_map(|batch| &batch.tables);
-            let changes = changes.filter(|table| table.number == view.number);
-            let own = changes.flat_map(|table| &table.changes);
-            let own = own.map(|change| (change.key.clone(), change.stored.clone()));
-            let rows = OwnRows {
-                own: own.collect(),
-                below: Arc::clone(&view.rows),
-                format: Arc::clone(&view.format),
-            };
-            let mut changed = TableView::clone(view);
-            runs.apply_to(&mut changed.segments, &view.schema);
-            changed.rows = Arc::new(rows);
-            changed.changed = Position(u64::MAX - MADE.fetch_add(1, Ordering::Relaxed));
-            *view = Arc::new(changed);
+            let Some(changed) = changes.tables.get(&view.number) else { continue };
+            *view = Arc::new(changed.over(view, self)?);
         }
         Ok(self.at(Arc::new(self.snapshot().with_tables(tables))))
+    }
+}
+
+impl IndexedTable {
+    /// The table with these changes.
+    fn over(&self, view: &TableView, reader: &Reader) -> Result<TableView> {
+        let mut changed = TableView::clone(view);
+        let mut keys = self.own.keys().map(Vec::as_slice).peekable();
+        while keys.peek().is_some() {
+            let some: Vec<&[u8]> = keys.by_ref().take(AT_ONCE).collect();
+            for segment in &mut changed.segments {
+                reader.ending().check()?;
+                if let Some(without) = segment.without(some.iter().copied(), &view.schema) {
+                    *segment = without;
+                }
+            }
+        }
+        changed.segments.retain(|segment| segment.live_count() > 0);
+        let added = self.segments.iter();
+        let added = added.map(|new| SegmentView::new(Arc::clone(new), None, &view.schema));
+        changed.segments.extend(added);
+        changed.rows = Arc::new(OwnRows {
+            own: Arc::clone(&self.own),
+            below: Arc::clone(&view.rows),
+            format: Arc::clone(&view.format),
+        });
+        changed.changed = Position(u64::MAX - MADE.fetch_add(1, Ordering::Relaxed));
+        Ok(changed)
+    }
+}
+
+/// The encoded row of a change, and its values. A deletion has neither.
+type Prepared = (Option<Vec<u8>>, Option<FittedRow>);
+
+/// The changes to a table while they are indexed.
+#[derive(Default)]
+struct Rows {
+    /// The last change of each key.
+    changes: BTreeMap<Vec<u8>, Prepared>,
+    /// The approximate memory of the changes, in bytes.
+    bytes: u64,
+    most: u64,
+}
+
+impl Rows {
+    /// Checks and encodes the changes. False if they take too much memory.
+    fn prepare(&mut self, reader: &Reader, view: &TableView, changes: Vec<Change>) -> Result<bool> {
+        let options = &reader.shared().options;
+        let mut changes = changes.into_iter().peekable();
+        while changes.peek().is_some() {
+            reader.ending().check()?;
+            let some: Vec<Change> = changes.by_ref().take(AT_ONCE).collect();
+            for change in computed(&view.schema, some, RowColumns::Computed)? {
+                let change = prepare_change(change, &view.format, options)?;
+                let bytes = change.stored.as_ref().map_or(0, Vec::len) + change.key.len();
+                self.bytes += (bytes + CHANGE_BYTES) as u64;
+                self.changes.insert(change.key, (change.stored, change.row));
+            }
+            if self.bytes > self.most {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Indexes the changed rows.
+    fn index(&mut self, reader: &Reader, schema: &Schema) -> Result<IndexedTable> {
+        let required = RequiredRows::of(schema)?;
+        let mut table = IndexedTable::default();
+        let mut own = BTreeMap::new();
+        let (mut indexer, mut text_bytes) = (RowIndexer::new(schema), 0);
+        let mut cut = |indexer: RowIndexer<'_>, bytes: &mut u64| -> Result<()> {
+            let segment = indexer.finish()?.map(Arc::new);
+            *bytes += segment.as_ref().map_or(0, |segment| segment.byte_count());
+            table.segments.extend(segment);
+            Ok(())
+        };
+        for (key, (stored, row)) in std::mem::take(&mut self.changes) {
+            reader.ending().check()?;
+            if let Some(row) = row.filter(|it| required.accept(&it.row)) {
+                indexer.add_fitted(&key, &row)?;
+                text_bytes += indexed_bytes(schema, &row.row, &row.paths);
+            }
+            own.insert(key, stored);
+            if text_bytes >= SEGMENT_TEXT_BYTES || indexer.documents() >= SEGMENT_DOCUMENTS {
+                let full = std::mem::replace(&mut indexer, RowIndexer::new(schema));
+                text_bytes = 0;
+                cut(full, &mut self.bytes)?;
+                if self.bytes > self.most {
+                    break;
+                }
+            }
+        }
+        cut(indexer, &mut self.bytes)?;
+        table.own = Arc::new(own);
+        Ok(table)
     }
 }
 
 /// A transaction's own rows of a table, encoded, over those of its snapshot.
 struct OwnRows {
     /// By encoded key; `None` is a deletion.
-    own: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    own: Arc<BTreeMap<Vec<u8>, Option<Vec<u8>>>>,
     below: Arc<dyn RowReader>,
     format: Arc<RowFormat>,
 }

@@ -104,6 +104,8 @@ error_codes! {
     CannotRemoveAllFields = 1090 "42000",
     /// A column or key to be dropped does not exist.
     CannotDropField = 1091 "42000",
+    /// A subquery reads the table that its statement changes.
+    ReadsItsTarget = 1093 "HY000",
     /// No connection has this number.
     UnknownThread = 1094 "HY000",
     /// The connection to be killed belongs to another user.

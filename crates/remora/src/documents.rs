@@ -8,7 +8,8 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value as Json;
 
 use crate::{
-    Change, Collection, Connection, Document, DocumentId, Error, IntoFilter, Result, Version,
+    Change, Collection, Connection, Document, DocumentId, Error, IntoFilter, Moment, Result,
+    Version,
     collection::{parse, text_of},
     handle::Handle,
     json::{self, to_document, to_text},
@@ -126,6 +127,32 @@ impl<K: DocumentId> Documents<'_, K> {
     /// Those of [`crate::Find::run`].
     pub fn find(&mut self, filter: impl IntoFilter) -> Result<Vec<Document<K>>> {
         self.collection.found_in(self.connection.session(), &filter.into_filter()?)
+    }
+
+    /// The collection as the transaction sees it now, for [`crate::Find::at`]: sorted, in pages, with facets. Later changes
+    /// are not in it. Cost: indexes the documents that were changed since the last call, and at times more.
+    ///
+    /// ```
+    /// use serde_json::json;
+    ///
+    /// let db = remora::Database::in_memory()?;
+    /// let votes = db.collection("votes")?;
+    /// votes.insert_many([json!({"for": 3}), json!({"for": 7})])?;
+    /// db.transaction(|tx| {
+    ///     let mut own = tx.documents(&votes)?;
+    ///     let best = own.insert(&json!({"for": 9}))?;
+    ///     let now = own.now()?;
+    ///     assert_eq!(votes.find("for > 3").sort_by_desc("for").limit(1).at(&now).ids()?, [best]);
+    ///     Ok::<_, remora::Error>(())
+    /// })?;
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Collection::get`], and [`Error::Request`] if the changes take too much memory.
+    pub fn now(&mut self) -> Result<Moment<K>> {
+        let session = begin_reading(self.connection.session())?;
+        Ok(Moment::of(session.reader_with_changes()?, &self.collection.name))
     }
 
     /// Inserts a document with an id that the caller gives.

@@ -129,6 +129,7 @@ fn rewrite(zone: &Zone, schema: &Schema, filter: &mut Filter) {
         | Filter::PathsTogether(..)
         | Filter::PathTexts(..)
         | Filter::PathMayHold(..)
+        | Filter::Rows(_)
         | Filter::IsNull(_)
         | Filter::IsNotNull(_) => {}
         Filter::And(parts) | Filter::Or(parts) => {

@@ -100,6 +100,10 @@ impl Condition {
                 let message = "required rows cannot be chosen by prefixes".to_owned();
                 Err(Error::request(RequestPart::Schema, message))
             }
+            Filter::Rows(_) => {
+                let message = "required rows cannot be listed".to_owned();
+                Err(Error::request(RequestPart::Schema, message))
+            }
             Filter::IsNull(name) => Ok(Self::IsNull(find_column(schema, name)?.0)),
             Filter::IsNotNull(name) => {
                 Ok(Self::Not(Box::new(Self::IsNull(find_column(schema, name)?.0))))

@@ -71,10 +71,11 @@ impl Reader {
     /// each value of the paths before.
     ///
     /// # Errors
-    /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Request`] if the filter is not one.
+    /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Request`] if the filter is not one,
+    /// [`crate::Error::Ended`] if it was interrupted.
     pub fn first_by_path(&self, asked: &PathOrder) -> Result<Option<Vec<KeyValues>>> {
         let found = self.table(&asked.table)?;
-        first_by_path(&found, asked)
+        first_by_path(&found, asked, self.ending())
     }
 
     /// The first rows in the order that SQL gives to the values at a path; equal rows are in key order. Rows without a value are not among them.

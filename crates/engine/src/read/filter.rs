@@ -23,6 +23,7 @@ use super::{
     letters::LetterTerm,
     literal::{self, Bounds, OwnedCell},
     prefix::{CollatedPrefix, Scratch, end_of},
+    row_set::RowSet,
 };
 use crate::{
     ColumnDef, ColumnType, Comparison, Error, Filter, Literal, PathTest, RequestPart, Result,
@@ -56,6 +57,8 @@ pub(super) enum Condition {
     /// A value at the paths may contain these letters: a text that contains them, or a value that is not a text, which
     /// `others` finds. There are false positives.
     MayHold { path: PathSpec, letters: Box<LetterTerm>, others: Box<Pattern> },
+    /// The row is one of these.
+    Rows(RowSet),
     /// Never true.
     Never,
     /// AND.
@@ -212,7 +215,7 @@ impl Condition {
     pub fn is_of(&self, column: u32) -> bool {
         match self {
             Self::Never => true,
-            Self::Path { .. } | Self::Texts { .. } | Self::MayHold { .. } => false,
+            Self::Path { .. } | Self::Texts { .. } | Self::MayHold { .. } | Self::Rows(_) => false,
             Self::Column { id, .. } | Self::Keyed { id, .. } | Self::Begins { id, .. } => {
                 *id == column
             }
@@ -257,6 +260,7 @@ impl Condition {
             Self::Path { path, ranges } => with_values(segment, path, ranges),
             Self::Texts { path, pattern } => Ok(texts_of(segment, path)?.find(pattern)?.docs),
             Self::MayHold { path, letters, others } => may_hold(segment, path, letters, others),
+            Self::Rows(rows) => rows.docs(segment).cloned(),
             Self::All(parts) => {
                 let narrowed =
                     parts.iter().try_fold(Docs::Every, |docs, part| -> Result<Docs> {
@@ -295,6 +299,10 @@ impl Condition {
             }
             Self::MayHold { path, letters, others } => {
                 let found = may_hold(segment, path, letters, others)?;
+                docs.retain(|doc| found.contains(*doc));
+            }
+            Self::Rows(rows) => {
+                let found = rows.docs(segment)?;
                 docs.retain(|doc| found.contains(*doc));
             }
             Self::All(parts) => parts.iter().try_for_each(|part| part.retain(segment, docs))?,
@@ -342,7 +350,7 @@ impl<'c> ValueTest<'c> {
     fn tests(&mut self, condition: &Condition, cell: Cell<'_>) -> bool {
         match (condition, cell) {
             (Condition::Never | Condition::Path { .. } | Condition::Texts { .. }, _) => false,
-            (Condition::MayHold { .. }, _) => false,
+            (Condition::MayHold { .. } | Condition::Rows(_), _) => false,
             (Condition::Column { predicate, .. }, cell) => predicate.matches(cell),
             (Condition::Keyed { order, predicate, .. }, cell) => {
                 predicate.matches_by_key(*order, cell, &mut self.key)
@@ -516,6 +524,7 @@ impl<'s> Compiler<'s> {
             Filter::PathTexts(column, paths, text) => self.texts(column, paths, text),
             Filter::PathMayHold(column, paths, text) => self.may_hold(column, paths, text),
             Filter::Prefix(part) => self.prefixes(part, depth),
+            Filter::Rows(rows) => Ok(Condition::Rows(rows.clone())),
             Filter::IsNull(column) => Ok(is_null(self.column(column)?)),
             Filter::IsNotNull(column) => Ok(not(is_null(self.column(column)?))),
             Filter::And(parts) => Ok(Condition::All(self.conditions(parts, depth)?)),

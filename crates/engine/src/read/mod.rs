@@ -17,8 +17,8 @@
 //!
 //! `get` reads rows by key. `scan` reads columns of all matching rows in batches (`column_batch`), or of those that are
 //! first in an order (`scan_best`). `key_page` reads keys in order. `path_order`, `path_scalars` and `path_facet` read the
-//! order and the counts of values at a path of documents (asked through `at_paths`). `source` says where the values of a
-//! column are read. `distinct` estimates cardinality. A `reader` is one moment in a caller's hands. `gathered` reads
+//! order and the counts of values at a path of documents (asked through `at_paths`). `row_set` holds rows that a caller
+//! chose. `source` says where the values of a column are read. `distinct` estimates cardinality. A `reader` is one moment in a caller's hands. `gathered` reads
 //! tables with parts in several servers; `local_part` is such a part in this one.
 //!
 //! Nothing is built for rows that are not returned, and nothing is locked, because a view never changes.
@@ -64,6 +64,7 @@ mod path_scalars;
 mod prefix;
 mod ranked;
 mod reader;
+mod row_set;
 mod runs;
 mod scan;
 mod scan_best;
@@ -86,5 +87,6 @@ pub use gathered::{
 pub use local_part::LocalPart;
 pub use ranked::{DocumentBatch, StoredQuery};
 pub use reader::{Reader, RemoteTables, TableVersion};
+pub use row_set::{RowSet, RowSetBuilder};
 pub use scan::Scan;
 pub use scan_best::MAX_BEST_ROWS;

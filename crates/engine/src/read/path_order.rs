@@ -10,7 +10,7 @@ use std::{
     ops::{Bound, ControlFlow},
 };
 
-use remora_index::{DocSet, paths::PathIndex};
+use remora_index::{Bitmap, DocSet, paths::PathIndex};
 
 use super::{
     columns::{joint_place, path_place},
@@ -18,11 +18,12 @@ use super::{
     filter::Condition,
 };
 use crate::{
-    KeyValues, PathOrder, PathStart, PathValue, Result,
+    InterruptCheck, KeyValues, PathOrder, PathStart, PathValue, Result,
     encode::{
         KeyRange, TOO_MANY, decode_key, encode_key, first_parts, joint_key, range_of_equal,
         range_of_parts, sorted_key, turned,
     },
+    interrupt::InterruptTicker,
     snapshot::{SegmentView, TableView},
 };
 
@@ -43,7 +44,11 @@ struct Start {
 }
 
 /// The keys of the first rows; `None` if no index has the order, or a document has several values at the path.
-pub(super) fn first_by_path(view: &TableView, asked: &PathOrder) -> Result<Option<Vec<KeyValues>>> {
+pub(super) fn first_by_path(
+    view: &TableView,
+    asked: &PathOrder,
+    unless: &InterruptCheck,
+) -> Result<Option<Vec<KeyValues>>> {
     let PathOrder { column, paths, equal, filter, descending, limit, after, .. } = asked;
     let (place, within) = match (&paths[..], equal.is_empty()) {
         ([names], true) => (path_place(&view.schema, column, names), None),
@@ -87,7 +92,8 @@ pub(super) fn first_by_path(view: &TableView, asked: &PathOrder) -> Result<Optio
             value: after.value.as_deref(),
             doc: segment.segment.keys().lower_bound(&[&after.key[..], &[0]].concat()),
         });
-        let of_segment = OfSegment { view: segment, index, docs, within, limit: *limit, after };
+        let of_segment =
+            OfSegment { view: segment, index, docs, within, limit: *limit, after, unless };
         match stretches[..] {
             [only] => of_segment.take(only.descending, &mut best)?,
             _ => of_segment.take_groups(equal.len(), &stretches, &mut best)?,
@@ -194,6 +200,8 @@ pub(super) struct OfSegment<'v> {
     pub limit: usize,
     /// Where the page begins; `None` at the first row.
     pub after: Option<StartOfSegment<'v>>,
+    /// Ends the walk, after some thousand entries.
+    pub unless: &'v InterruptCheck,
 }
 
 impl OfSegment<'_> {
@@ -247,8 +255,7 @@ impl OfSegment<'_> {
         if limit == 0 || self.index.entry_count() == u64::from(documents) {
             return Ok(0);
         }
-        let with = self.index.select([(Bound::Unbounded, Bound::Unbounded)])?;
-        let without = self.docs.clone().subtract(&with);
+        let without = self.docs.clone().subtract(&self.with_values()?);
         let first = match &self.after {
             Some(StartOfSegment { value: None, doc }) => *doc,
             _ => 0,
@@ -259,6 +266,18 @@ impl OfSegment<'_> {
             taken += 1;
         }
         Ok(taken)
+    }
+
+    /// The documents that have a value.
+    fn with_values(&self) -> Result<DocSet> {
+        let mut with = Bitmap::new(self.view.segment.doc_count());
+        let mut ticker = InterruptTicker::new(self.unless);
+        let mut entries = self.index.entries()?;
+        while let Some((_, doc)) = entries.next()? {
+            ticker.step()?;
+            with.insert(doc);
+        }
+        Ok(DocSet::Bits(with.into()))
     }
 
     /// Whether a document with this value is selected and not before the page.
@@ -283,13 +302,15 @@ struct Page<'p, 'v> {
     docs: Vec<u32>,
     /// Whether enough rows were taken.
     is_full: bool,
+    ticker: InterruptTicker,
     best: &'p mut Vec<Candidate>,
 }
 
 impl<'p, 'v> Page<'p, 'v> {
     fn new(rows: &'p OfSegment<'v>, best: &'p mut Vec<Candidate>) -> Self {
         let (value, docs) = (Vec::new(), Vec::new());
-        Self { rows, taken: 0, value, docs, is_full: false, best }
+        let ticker = InterruptTicker::new(rows.unless);
+        Self { rows, taken: 0, value, docs, is_full: false, ticker, best }
     }
 
     /// Takes the rows within a range in which the first `leading` paths are equal, in the order of
@@ -345,7 +366,12 @@ impl<'p, 'v> Page<'p, 'v> {
     /// Takes the rows of the values within a range.
     fn walk(&mut self, within: (Bound<&[u8]>, Bound<&[u8]>), descending: bool) -> Result<()> {
         let index = self.rows.index;
+        let mut ending = Ok(());
         index.walk(within, descending, &mut |value, doc| {
+            ending = self.ticker.step();
+            if ending.is_err() {
+                return ControlFlow::Break(());
+            }
             if self.value != value {
                 self.end_value(descending);
                 self.value.clear();
@@ -361,6 +387,7 @@ impl<'p, 'v> Page<'p, 'v> {
             }
             ControlFlow::Continue(())
         })?;
+        ending?;
         self.end_value(descending);
         Ok(())
     }

@@ -17,6 +17,7 @@ use super::{
 use crate::{
     InterruptCheck, KeyValues, PathValue, Result, Row, ScalarOrder, ScalarRows, Value,
     encode::{KeyRange, ScalarKind, decode_key, has_value_at, range_of_kind, scalar_of},
+    interrupt::InterruptTicker,
     snapshot::TableView,
 };
 
@@ -66,7 +67,7 @@ pub(super) fn first_by_scalar(
     for _ in 0..WALKS {
         let Some(found) = walk.first(wanted, unless)? else { return Ok(None) };
         let (is_all, examined) = (found.len() < wanted, found.len() as u64);
-        let mut rows = kept(&found, &asked.path, &columns, read)?;
+        let mut rows = kept(&found, &asked.path, &columns, (read, unless))?;
         if rows.len() >= asked.limit || is_all {
             rows.truncate(asked.limit);
             return Ok(Some(ScalarRows { rows, examined, path }));
@@ -82,11 +83,13 @@ fn kept(
     found: &[Found],
     names: &[String],
     columns: &[usize],
-    read: ReadRows<'_>,
+    (read, unless): (ReadRows<'_>, &InterruptCheck),
 ) -> Result<Vec<Row>> {
+    let mut ticker = InterruptTicker::new(unless);
     let keys: Vec<KeyValues> = found.iter().map(|found| found.key.clone()).collect();
     let mut rows: Vec<Option<Row>> = vec![None; found.len()];
     read(&keys, columns, &mut |at, row| {
+        ticker.steps(ENTRIES_OF_ROW as usize)?;
         let is_there = match (row.pop(), found.get(at)) {
             (Some(Value::Json(text)), Some(found)) => has_value_at(&text, names, &found.value),
             _ => false,
@@ -163,7 +166,7 @@ impl<'v> ScalarWalk<'v> {
                 unless.check()?;
                 let docs = docs.clone();
                 let within = Some(range);
-                OfSegment { view, index, docs, within, limit: left, after: None }
+                OfSegment { view, index, docs, within, limit: left, after: None, unless }
                     .take(self.descending, &mut best)?;
             }
             best.sort_by(|one, other| compare(one, other, self.descending));

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use serde::{Deserialize, Serialize};
 
 use super::PathTest;
-use crate::Value;
+use crate::{RowSet, Value};
 
 /// A condition on columns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,6 +53,9 @@ pub enum Filter {
     ///
     /// [`IndexColumn::prefix`]: crate::IndexColumn::prefix
     Prefix(Box<Filter>),
+    /// The row is one of these, which were chosen in the snapshot that is read ([`crate::Reader::choose_rows`]).
+    #[serde(skip)]
+    Rows(RowSet),
     /// The value is NULL.
     IsNull(String),
     /// The value is not NULL.
@@ -86,6 +89,7 @@ impl Filter {
                 | Self::IsNotNull(column) => found.push(column.as_str()),
                 Self::And(parts) | Self::Or(parts) => open.extend(parts),
                 Self::Not(part) | Self::Prefix(part) => open.push(part),
+                Self::Rows(_) => {}
             }
         }
         found

@@ -303,6 +303,11 @@ impl Schema {
                     )
                 });
             }
+            Filter::Rows(_) => {
+                return ensure(false, || {
+                    "the filter of required rows must not list rows".to_owned()
+                });
+            }
             Filter::And(filters) | Filter::Or(filters) => {
                 let mut filters = filters.iter();
                 return filters.try_for_each(|filter| self.check_filter(filter, depth + 1, parts));

@@ -25,7 +25,7 @@ pub(crate) enum RowColumns {
 }
 
 /// Adds the values of key expressions to the rows of these changes.
-pub(super) fn computed(
+pub(crate) fn computed(
     schema: &Arc<Schema>,
     changes: Vec<Change>,
     row_columns: RowColumns,

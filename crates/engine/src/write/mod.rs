@@ -33,11 +33,10 @@ mod writer;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use computed::RowColumns;
-pub(crate) use group::IndexedGroup;
+pub(crate) use computed::{RowColumns, computed};
 pub use large::LargeBatch;
 pub use pending::{Pending, Pipeline};
 pub(crate) use prebuilt::prebuild_segments;
-pub(crate) use prepare::prepare;
+pub(crate) use prepare::{distributed, prepare, prepare_change};
 pub(crate) use unique::wait_for_paths;
 pub(crate) use writer::run;

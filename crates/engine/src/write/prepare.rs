@@ -88,7 +88,12 @@ pub(crate) fn prepare(
     Ok(PreparedBatch { tables, positions, bytes, broken: None, precondition: None })
 }
 
-fn prepare_change(change: Change, format: &RowFormat, options: &Options) -> Result<PreparedChange> {
+/// Checks and encodes one change.
+pub(crate) fn prepare_change(
+    change: Change,
+    format: &RowFormat,
+    options: &Options,
+) -> Result<PreparedChange> {
     let schema = format.schema();
     let (row, must_be_absent) = match change {
         Change::Delete(parts) => {
@@ -114,7 +119,7 @@ fn prepare_change(change: Change, format: &RowFormat, options: &Options) -> Resu
 }
 
 /// The error for changes to a distributed table, which has no rows of its own.
-fn distributed(schema: &Schema) -> Error {
+pub(crate) fn distributed(schema: &Schema) -> Error {
     let (name, parts) = (&schema.name, [schema.parts(), schema.agents()].concat().join(", "));
     let message = format!("table {name:?} is distributed over {parts}: write to one of these");
     Error::request(RequestPart::Other, message)

@@ -1,12 +1,20 @@
 //! Paths that are indexed together: what conditions on several of them find, and the order of several, is what reading
 //! all documents gives, whenever the index was made, whatever is written and merged meanwhile, and after a restart.
 
-use std::{cmp::Ordering, collections::BTreeMap, ops::Bound, sync::Arc};
+use std::{
+    cmp::Ordering,
+    collections::BTreeMap,
+    ops::Bound,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+};
 
 use remora_engine::{
-    Change, ChangeBatch, ColumnDef, ColumnType, Database, Definition, Filter, KeyValues, PathDef,
-    PathOrder, PathPlace, PathStart, PathTest, PathValue, Schema, Selection, TableChanges, Value,
-    walk_path,
+    Change, ChangeBatch, ColumnDef, ColumnType, Database, Definition, Ending, Error, Filter,
+    Interrupt, KeyValues, PathDef, PathOrder, PathPlace, PathStart, PathTest, PathValue,
+    ScalarOrder, Schema, Selection, TableChanges, Value, walk_path,
 };
 use serde_json::{Value as Json, json};
 
@@ -318,6 +326,64 @@ fn place(value: Option<Json>) -> PathPlace {
         Json::Array(_) => return PathPlace::Array,
         Json::Object(_) => return PathPlace::Object,
     })
+}
+
+/// Ends a read at a look.
+struct After(AtomicUsize);
+
+impl Interrupt for After {
+    fn ending(&self) -> Option<Ending> {
+        (self.0.fetch_add(1, Relaxed) == 0).then_some(Ending::Interrupted)
+    }
+}
+
+/// A walk along a path is ended within a segment, after some thousand values, and not only where a segment begins.
+#[test]
+fn walks_along_a_path_end_when_they_are_told_to() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = Database::open(directory.path(), quick()).unwrap();
+    database.create_table(schema(vec![PathDef::new(1, names("a"))])).unwrap();
+    // Every second document has no value there.
+    let document = |id: i64| if id % 2 == 0 { json!({"a": id}) } else { json!({"b": id}) };
+    let put =
+        |id: i64| Change::Put(vec![Value::Int(id), Value::Json(document(id).to_string().into())]);
+    let changes = (0..30_000).map(put).collect();
+    let tables = vec![TableChanges { table: Arc::from(NOTES), changes }];
+    database.apply(ChangeBatch { tables, positions: Vec::new() }).unwrap();
+    let (scalars, paths) = (
+        ScalarOrder {
+            table: NOTES.to_owned(),
+            column: "doc".to_owned(),
+            path: names("a"),
+            filter: None,
+            descending: false,
+            only_texts: false,
+            columns: vec![0],
+            limit: 14_000,
+        },
+        PathOrder {
+            table: NOTES.to_owned(),
+            column: "doc".to_owned(),
+            paths: vec![names("a")],
+            equal: Vec::new(),
+            filter: None,
+            descending: vec![false],
+            after: None,
+            limit: 29_000,
+        },
+    );
+    let reader =
+        |left: usize| database.reader().with_interrupt(Arc::new(After(AtomicUsize::new(left))));
+    for looks in [0, 1, 2, 3, 4, 5, 6] {
+        // The counter comes round after so many looks.
+        let left = 0_usize.wrapping_sub(looks);
+        let ended = reader(left).first_by_path(&paths);
+        assert!(matches!(ended, Err(Error::Ended(Ending::Interrupted))), "{looks}: {ended:?}");
+        let ended = reader(left).first_by_scalar(&scalars);
+        assert!(matches!(ended, Err(Error::Ended(Ending::Interrupted))), "{looks}");
+    }
+    assert_eq!(reader(1).first_by_path(&paths).unwrap().unwrap().len(), 29_000);
+    assert_eq!(reader(1).first_by_scalar(&scalars).unwrap().unwrap().rows.len(), 14_000);
 }
 
 #[test]

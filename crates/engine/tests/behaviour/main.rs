@@ -25,6 +25,7 @@ mod left_in_files;
 mod long_texts;
 mod merges;
 mod model;
+mod own_changes;
 mod path_pieces;
 mod path_texts;
 mod reader;

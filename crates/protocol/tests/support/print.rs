@@ -105,7 +105,8 @@ fn print_filter(filter: &Filter) -> String {
         | Filter::Path(..)
         | Filter::PathsTogether(..)
         | Filter::PathTexts(..)
-        | Filter::PathMayHold(..) => {
+        | Filter::PathMayHold(..)
+        | Filter::Rows(_) => {
             unreachable!("no line asks for keys of texts, or for paths")
         }
         Filter::IsNull(column) => format!("{} IS NULL", quote(column)),

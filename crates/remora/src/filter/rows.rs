@@ -2,26 +2,23 @@
 //!
 //! Parts on columns become conditions of the engine. A part on documents becomes one if the indexes of their paths answer it
 //! exactly. Otherwise the documents of the rows that everything else leaves are read and tested, and the part becomes the
-//! list of their keys.
+//! set of these rows.
 
 use remora_engine::{
-    ColumnType, Filter as EngineFilter, Literal, Reader, ScanRequest, Schema, Selection, Value,
+    ColumnType, Filter as EngineFilter, Reader, ScanRequest, Schema, Selection, Value,
 };
 use serde_json::Value as Json;
 
 use super::{Condition, Field, ReadyPath, check_depth, constrains, matches, of_table, path_filter};
 use crate::{Error, Result};
 
-/// The most rows of a part whose documents are tested.
-const MAX_KEYS: usize = 500_000;
 /// Documents that are read at once.
 const BATCH_ROWS: usize = 256;
 
 /// The condition on the rows of a selection's table as the engine's. `selection` has the table, and the condition on text.
 ///
 /// # Errors
-/// Those of [`of_table`]; [`Error::Request`] if documents must be read of a table whose key has several columns, or if
-/// more than 500,000 rows satisfy a part; those of reading.
+/// Those of [`of_table`], and those of reading.
 pub(crate) fn of_rows(
     condition: &Condition,
     reader: &Reader,
@@ -164,46 +161,35 @@ impl Rows<'_> {
         }
     }
 
-    /// The keys of the rows whose documents satisfy a condition, among those that `narrowed` leaves.
+    /// The rows whose documents satisfy a condition, among those that `narrowed` leaves.
     fn tested(
         &self,
         column: usize,
         condition: &Condition,
         narrowed: Option<EngineFilter>,
     ) -> Result<EngineFilter> {
-        let [key] = self.schema.primary_key[..] else {
-            return Err(Error::request(
-                "documents of a table whose key has several columns are found by indexes of paths alone: index the path",
-            ));
-        };
         let filters = self.known.iter().cloned().chain(narrowed).collect();
         let request = ScanRequest {
             table: self.selection.table.clone(),
             text: self.selection.text.clone().filter(|_| self.selection.fuzzy.is_none()),
             filter: EngineFilter::all_of(filters),
-            columns: vec![key, column],
+            columns: self.schema.primary_key.iter().copied().chain([column]).collect(),
             batch_rows: BATCH_ROWS,
             ..ScanRequest::default()
         };
-        let mut keys = Vec::new();
+        let mut rows = self.reader.choose_rows(&self.selection.table)?;
         for batch in self.reader.scan(request)? {
             self.reader.ending().check()?;
             let batch = batch?;
-            let [of_keys, documents] = &batch.columns[..] else { break };
+            let Some((documents, keys)) = batch.columns.split_last() else { break };
             for row in 0..batch.rows {
                 if matches(condition, &document(&documents.value(row))) {
-                    keys.push(Literal::Value(of_keys.value(row)));
+                    let key: Vec<Value> = keys.iter().map(|column| column.value(row)).collect();
+                    rows.add(&key)?;
                 }
             }
-            if keys.len() > MAX_KEYS {
-                return Err(Error::request(format!(
-                    "more than {MAX_KEYS} rows satisfy a condition on documents that no index of a path answers alone: \
-                     index the path, or add conditions"
-                )));
-            }
         }
-        let name = self.schema.columns.get(key).map(|key| key.name.clone());
-        Ok(EngineFilter::In(name.unwrap_or_default(), keys))
+        Ok(EngineFilter::Rows(rows.finish()))
     }
 }
 

@@ -289,6 +289,54 @@ fn with_documents(db: &Database) -> Tested {
     Ok(())
 }
 
+/// Documents without an index, of which those with an odd `n` are wanted, for tables of every kind of key.
+#[test]
+fn documents_without_an_index_are_tested_whatever_the_key() -> Tested {
+    let db = Database::in_memory()?;
+    for (name, key) in [
+        ("texts", "t VARCHAR(300) COLLATE utf8mb4_bin, PRIMARY KEY (t)"),
+        ("long_texts", "t TEXT COLLATE utf8mb4_0900_ai_ci, PRIMARY KEY (t(300))"),
+        ("folded", "t VARCHAR(90) COLLATE utf8mb4_0900_ai_ci, PRIMARY KEY (t)"),
+        ("bytes", "t VARBINARY(300), PRIMARY KEY (t)"),
+        ("decimals", "t DECIMAL(20, 4), PRIMARY KEY (t)"),
+        ("dates", "t DATETIME(6), PRIMARY KEY (t)"),
+        ("pairs", "t VARCHAR(40), u INT, PRIMARY KEY (u, t)"),
+        ("keyless", "t VARCHAR(40)"),
+    ] {
+        let made = db.execute(&format!("CREATE TABLE {name} (n INT, doc JSON, {key})"), []);
+        if name == "long_texts" && made.is_err() {
+            continue;
+        }
+        made?;
+        let of_key = |n: i64| match name {
+            "decimals" => format!("{n}.5"),
+            "dates" => format!("'2024-05-01 00:00:00.{n:06}'"),
+            _ => format!("'key {n}'"),
+        };
+        let values: Vec<String> = (0..600)
+            .map(|n| {
+                let pair = if name == "pairs" { format!(", {}", n % 3) } else { String::new() };
+                format!("({n}, '{{\"x\": {{\"odd\": {}}}}}', {}{pair})", n % 2 == 1, of_key(n))
+            })
+            .collect();
+        // Two commits, so that there are several segments; of the first one some rows are replaced.
+        for half in values.chunks(300) {
+            db.execute(&format!("INSERT INTO {name} VALUES {}", half.join(", ")), [])?;
+        }
+        db.execute(&format!("UPDATE {name} SET doc = '{{}}' WHERE n < 100"), [])?;
+        db.execute(&format!("DELETE FROM {name} WHERE n >= 500"), [])?;
+        let table = db.table(name)?;
+        assert_eq!(table.all().filter("doc.x.odd = true").count()?, 200, "{name}");
+        assert_eq!(table.all().filter("n < 200 AND doc.x.odd = true").count()?, 50, "{name}");
+        assert_eq!(table.all().filter("n = 0 OR doc.x.odd = true").count()?, 201, "{name}");
+        assert_eq!(table.all().filter("NOT doc.x.odd = true").count()?, 300, "{name}");
+        let found = table.all().filter("doc.x.odd = true").order_by("n").limit(3).run()?;
+        let numbers = found.rows.iter().map(|row| row.row.get::<i64>("n"));
+        assert_eq!(numbers.collect::<Result<Vec<_>, _>>()?, [101, 103, 105], "{name}");
+    }
+    Ok(())
+}
+
 #[test]
 fn filters_of_a_table_test_columns_and_paths_of_its_documents() -> Tested {
     let db = Database::in_memory()?;

@@ -75,6 +75,87 @@ fn documents_and_rows_are_committed_together() -> Tested {
     Ok(())
 }
 
+/// What a transaction finds of a collection with indexes, and what everybody finds of another one with the same
+/// documents and without indexes.
+fn compare(
+    indexed: &Collection,
+    own: &remora::Moment,
+    plain: &Collection,
+    random: &mut u64,
+) -> Tested {
+    let mut next = |below: u64| {
+        *random =
+            random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*random >> 33) % below
+    };
+    for _ in 0..20 {
+        let filter = match next(6) {
+            0 => format!("n = {}", next(9)),
+            1 => format!("n < {} AND kind = 'k{}'", next(9), next(3)),
+            2 => format!("NOT kind = 'k{}'", next(3)),
+            3 => format!("text MATCHES 'word{}'", next(5)),
+            4 => format!("free = {}", next(4)),
+            _ => "n EXISTS".to_owned(),
+        };
+        let (offset, limit) = (next(5) as usize, 1 + next(40) as usize);
+        let (sort, descends) = (["n", "free", "kind"][next(3) as usize], next(2) == 0);
+        let find = |of: &Collection| {
+            let found = of.find(&filter).offset(offset).limit(limit).facet("n").facet("free");
+            if descends { found.sort_by_desc(sort) } else { found.sort_by(sort) }
+        };
+        let (found, wanted) = (find(indexed).at(own).run()?, find(plain).run()?);
+        let told =
+            |found: &remora::FoundDocuments| format!("{:?} {:?}", found.documents, found.facets);
+        assert_eq!(told(&found), told(&wanted), "{filter} by {sort}");
+        assert_eq!(
+            indexed.find(&filter).at(own).count()?,
+            plain.find(&filter).count()?,
+            "{filter}"
+        );
+        assert_eq!(indexed.find(&filter).at(own).ids()?, plain.find(&filter).ids()?, "{filter}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_transaction_finds_its_own_documents_by_every_index() -> Tested {
+    let db = Database::in_memory()?;
+    let (indexed, plain) = (db.collection("indexed")?, db.collection("plain")?);
+    for path in ["n", "kind"] {
+        indexed.index(path)?;
+    }
+    indexed.index(["kind", "n"])?;
+    indexed.index_text("text")?;
+    let seed = std::env::var("REMORA_SEED").ok().and_then(|seed| seed.parse().ok());
+    let mut random: u64 = seed.unwrap_or(20_261_128);
+    println!("REMORA_SEED={random}");
+    let document = |n: u64| json!({"n": n % 9, "kind": format!("k{}", n % 3), "free": n % 4, "text": format!("word{} x", n % 5)});
+    for n in 0..200_i64 {
+        indexed.insert_as(n, &document(n as u64 * 7))?;
+        plain.insert_as(n, &document(n as u64 * 7))?;
+    }
+    db.transaction(|tx| {
+        let mut own = tx.documents(&indexed)?;
+        for round in 0..12_i64 {
+            for at in 0..1 + round % 4 * 9 {
+                let id = (round * 37 + at * 11) % 260;
+                if (round + at) % 3 == 0 {
+                    assert_eq!(own.delete(id)?, plain.delete(id)?);
+                } else {
+                    own.upsert(id, &document((round * at + id) as u64))?;
+                    plain.upsert(id, &document((round * at + id) as u64))?;
+                }
+            }
+            let now = own.now()?;
+            if let Err(error) = compare(&indexed, &now, &plain, &mut random) {
+                panic!("{error}");
+            }
+        }
+        Ok::<_, Error>(())
+    })?;
+    compare(&indexed, &indexed.now(), &plain, &mut random)
+}
+
 #[test]
 fn what_fails_leaves_nothing_of_either() -> Tested {
     let (db, orders) = with_accounts()?;

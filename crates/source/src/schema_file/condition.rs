@@ -170,7 +170,8 @@ impl Condition {
             | Filter::Path(..)
             | Filter::PathsTogether(..)
             | Filter::PathTexts(..)
-            | Filter::PathMayHold(..) => Self::default(),
+            | Filter::PathMayHold(..)
+            | Filter::Rows(_) => Self::default(),
             Filter::IsNull(column) => on(column, Operator::IsNull),
             Filter::IsNotNull(column) => on(column, Operator::IsNotNull),
         }

@@ -137,10 +137,13 @@ pub(crate) fn compare_values(
         ComparisonDomain::Bytes => Some(a.octets().cmp(&b.octets())),
         ComparisonDomain::Moment => match (a.moment(call), b.moment(call)) {
             (Some(a), Some(b)) => Some(a.cmp(&b)),
+            // A number that is no date is compared as a number.
+            _ if a.is_number() || b.is_number() => a.double(call).partial_cmp(&b.double(call)),
             _ => None,
         },
         ComparisonDomain::Time => match (a.time(call), b.time(call)) {
             (Some((a, _)), Some((b, _))) => Some(a.cmp(&b)),
+            _ if a.is_number() || b.is_number() => a.double(call).partial_cmp(&b.double(call)),
             _ => None,
         },
         ComparisonDomain::Json => Some(json::compare(&json::of_value(a), &json::of_value(b))),

@@ -109,6 +109,14 @@ impl<'a> SqlValue<'a> {
         }
     }
 
+    /// Whether it is a number.
+    pub(crate) fn is_number(&self) -> bool {
+        matches!(
+            self,
+            Self::Int(_) | Self::Uint(_) | Self::Dec(_) | Self::Float(_) | Self::Double(_)
+        )
+    }
+
     /// Converts to an exact decimal; NULL and invalid texts give 0, the latter with a warning.
     pub(crate) fn decimal(&self, call: &Call<'_>) -> Dec {
         match self {

@@ -361,13 +361,18 @@ impl Resolver<'_> {
 
 /// Spells repeated keys differently, since no two columns of a plan may be the same.
 fn distinguish(groups: &mut [Expr]) {
-    let mut known: HashMap<String, usize> = HashMap::new();
+    let spelled = |group: &Expr| grouping::bare_text(group).to_lowercase();
+    let given: HashSet<String> = groups.iter().map(spelled).collect();
+    let mut known = HashSet::new();
     for group in groups {
-        let times = known.entry(grouping::bare_text(group)).or_default();
-        *times += 1;
-        if *times > 1 {
-            *group = function_call("coalesce", vec![group.clone(); *times]);
+        let mut distinct = group.clone();
+        let mut times = 1;
+        while times > 1 && given.contains(&spelled(&distinct)) || !known.insert(spelled(&distinct))
+        {
+            times += 1;
+            distinct = function_call("coalesce", vec![group.clone(); times]);
         }
+        *group = distinct;
     }
 }
 

@@ -66,6 +66,7 @@ fn test(filter: &Filter) -> String {
         }
         Filter::PathTexts(column, _, text) => format!("texts of {column} hold {text:?}"),
         Filter::PathMayHold(column, _, text) => format!("texts of {column} may hold {text:?}"),
+        Filter::Rows(_) => "chosen rows".to_owned(),
         Filter::IsNull(column) => format!("{column} is NULL"),
         Filter::IsNotNull(column) => format!("{column} is not NULL"),
         Filter::And(parts) => joined(parts, " and ", test),

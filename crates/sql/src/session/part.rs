@@ -278,6 +278,7 @@ fn check_filter(filter: Option<&Filter>) -> Result<()> {
             | Filter::PathTexts(..)
             | Filter::PathMayHold(..),
         ) => Err(refused("conditions by paths are not asked of parts")),
+        Some(Filter::Rows(_)) => Err(refused("rows of a snapshot are not asked of parts")),
         Some(Filter::Not(inner) | Filter::Prefix(inner)) => check_filter(Some(inner)),
         Some(Filter::And(parts) | Filter::Or(parts)) => {
             parts.iter().try_for_each(|part| check_filter(Some(part)))

@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Instant};
 
 use remora_engine::{ColumnType, DocumentBatch, Reader, Row, StoredQuery, Value};
 use remora_mysql::{Collation, ErrorCode};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value as Json;
 
 use super::call::{Argument, Arguments};
@@ -20,8 +20,9 @@ use crate::{
     catalog::{SqlTable, TableName, Verb},
     error::from_engine,
     meaning::types::ExprType,
-    shared::{MAX_RULES_BYTES, Rule, Rules, rule_bytes},
+    shared::{MAX_RULES_BYTES, Rule, Rules, VisibleRules, rule_bytes},
     state::{Meta, SessionState},
+    transaction::ParsedRules,
     write::{Documents, FILTERS, ID, QUERY, TAGS, check_filters, refused, text_of},
 };
 
@@ -51,7 +52,7 @@ pub(super) async fn call<R: Reply>(
     let texts = arguments.texts()?;
     let options = Options::read(arguments)?;
     let engine_name = name.engine_name(&session.shared);
-    let reader = session.reading_own()?;
+    let reader = session.reading();
     let schema = reader.schema(&engine_name).map_err(|_| name.missing())?;
     let documents = Documents::of(&name, &schema).ok_or_else(|| no_rules(&name))?;
     if schema.is_distributed() {
@@ -65,7 +66,7 @@ pub(super) async fn call<R: Reply>(
     let batch = batch.map_err(|error| from_engine(&error))?;
     let setup = since.elapsed();
     let candidates = rules.candidates(&batch);
-    let rejected = rules.rules.len() - candidates.len();
+    let rejected = rules.len() - candidates.len();
     reply.columns(&options.columns())?;
     let (mut matched, mut answered) = (Vec::new(), ReplyCounts::new(rows.len()));
     for (nth, rule) in candidates.into_iter().enumerate() {
@@ -93,7 +94,7 @@ pub(super) async fn call<R: Reply>(
         ("Queries matched", answered.queries.to_string()),
         ("Queries failed", answered.failed.to_string()),
         ("Document matched", answered.documents().to_string()),
-        ("Total queries stored", rules.rules.len().to_string()),
+        ("Total queries stored", rules.len().to_string()),
         ("Term only queries", rules.by_keyword_count().to_string()),
     ];
     if options.verbose {
@@ -385,8 +386,50 @@ fn value_of(table: &SqlTable, column: usize, value: Json) -> Option<Value> {
     }
 }
 
-/// The rules of a table in the reader's snapshot: cached, or read again.
+/// The rules of a table as the session sees them: those of the reader's snapshot, and its own uncommitted changes. Of
+/// these only the ones that are new since the last call are parsed.
 async fn rules_of(
+    session: &mut SessionState,
+    reader: &Reader,
+    name: &TableName,
+    engine_name: &str,
+    documents: &Documents,
+) -> Result<VisibleRules> {
+    let committed = committed_rules(session, reader, name, engine_name, documents).await?;
+    let Some(overlay) = session.transaction.overlay(engine_name) else {
+        return Ok(VisibleRules::committed(committed));
+    };
+    let known = session.transaction.take_parsed_rules(engine_name);
+    let (mut parsed, mut changed) = (ParsedRules::default(), FxHashSet::default());
+    let (mut rules, mut room) = (Vec::new(), MAX_RULES_BYTES.saturating_sub(committed.bytes()));
+    for (nth, (key, row)) in overlay.all().enumerate() {
+        if nth % RULES_AT_ONCE == 0 {
+            reader.ending().check().map_err(|error| from_engine(&error))?;
+            tokio::task::yield_now().await;
+        }
+        let Some(Value::Uint(id)) = key.0.first() else { continue };
+        changed.insert(*id);
+        room += committed.get(*id).map_or(0, |rule| rule.bytes());
+        let Some(row) = row else { continue };
+        let (query, tags, filters) =
+            (text_of(row, QUERY), text_of(row, TAGS), text_of(row, FILTERS).trim());
+        let bytes = rule_bytes(query, tags, filters);
+        room = room.checked_sub(bytes).ok_or_else(|| too_many_rules(name))?;
+        let same = known.get(id).filter(|(of, _)| Arc::ptr_eq(of, row));
+        let made = match same {
+            Some((_, rule)) => Arc::clone(rule),
+            None => Arc::new(rule(name, documents, *id, [query, tags, filters])?),
+        };
+        parsed.insert(*id, (Arc::clone(row), Arc::clone(&made)));
+        rules.push(made);
+    }
+    session.transaction.keep_parsed_rules(engine_name, parsed);
+    let own = Rules::new(committed.version, rules);
+    Ok(VisibleRules::new(committed, own, changed))
+}
+
+/// The rules of a table in the reader's snapshot: cached, or read again.
+async fn committed_rules(
     session: &SessionState,
     reader: &Reader,
     name: &TableName,
@@ -446,10 +489,7 @@ async fn rules_of(
         after = Some(last.clone());
     }
     let rules = Arc::new(Rules::new(version, rules));
-    // Others do not see the rules of this transaction.
-    if session.transaction.own_changes().is_none() {
-        session.shared.percolators.put(engine_name, &rules);
-    }
+    session.shared.percolators.put(engine_name, &rules);
     Ok(rules)
 }
 

@@ -99,6 +99,16 @@ impl Session {
         self.state.reader()
     }
 
+    /// Like [`Session::reader`], with the transaction's own changes as part of the tables. Cost: indexes the rows that were
+    /// changed since the last call, or the last search that needed it, and at times more.
+    ///
+    /// # Errors
+    /// Those with which a commit would refuse the rows, 1038 if the changes and their index take more memory than
+    /// [`crate::Settings::max_query_memory_bytes`], and that of an interrupt.
+    pub fn reader_with_changes(&self) -> Result<Reader> {
+        self.state.reading_own()
+    }
+
     /// The rows of a table that the open transaction has changed, in the order of their keys. `None` is a deleted row.
     pub fn changed_rows(&self, table: &str) -> Vec<(Vec<Value>, Option<Arc<Row>>)> {
         match self.state.transaction.overlay(table) {

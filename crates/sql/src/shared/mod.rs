@@ -19,7 +19,7 @@ use remora_engine::Database;
 pub(crate) use agents::{AgentThreadPermit, AgentsState, Strategy};
 pub(crate) use counters::{Counters, position_name};
 pub(crate) use locks::{LocksOwner, NamedLocks, SessionLocks, lock_name};
-pub(crate) use percolators::{MAX_RULES_BYTES, Percolators, Rule, Rules, rule_bytes};
+pub(crate) use percolators::{MAX_RULES_BYTES, Percolators, Rule, Rules, VisibleRules, rule_bytes};
 pub(crate) use plans::{CachedStatement, Plans};
 pub(crate) use resource_limits::ResourceLimits;
 

@@ -101,9 +101,68 @@ impl Rules {
         rules.filter(may_match).collect()
     }
 
+    /// The rule with an id.
+    pub(crate) fn get(&self, id: u64) -> Option<&Arc<Rule>> {
+        let place = self.rules.binary_search_by_key(&id, |rule| rule.id).ok()?;
+        self.rules.get(place)
+    }
+
+    /// The approximate memory of the rules, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn by_keyword_count(&self) -> usize {
+        self.rules.len() - self.always.len()
+    }
+}
+
+/// The rules that a session sees: those of its snapshot, and those that its transaction has changed.
+pub(crate) struct VisibleRules {
+    committed: Arc<Rules>,
+    own: Option<Rules>,
+    /// The ids of the rules that the transaction has changed or deleted.
+    changed: FxHashSet<u64>,
+}
+
+impl VisibleRules {
+    /// Without changes.
+    pub(crate) fn committed(committed: Arc<Rules>) -> Self {
+        Self { committed, own: None, changed: FxHashSet::default() }
+    }
+
+    /// With changed rules: `own` instead of those with the ids `changed`.
+    pub(crate) fn new(committed: Arc<Rules>, own: Rules, changed: FxHashSet<u64>) -> Self {
+        Self { committed, own: Some(own), changed }
+    }
+
+    /// The rules that may match one of the documents, sorted by id. Every other rule requires a keyword that no
+    /// document has.
+    pub(crate) fn candidates(&self, batch: &DocumentBatch) -> Vec<&Arc<Rule>> {
+        let mut found = self.committed.candidates(batch);
+        let Some(own) = &self.own else { return found };
+        found.retain(|rule| !self.changed.contains(&rule.id));
+        found.extend(own.candidates(batch));
+        found.sort_unstable_by_key(|rule| rule.id);
+        found
+    }
+
+    /// The number of rules.
+    pub(crate) fn len(&self) -> usize {
+        let own = self.own.as_ref().map_or(0, |own| own.rules.len());
+        self.committed.rules.len() - self.replaced().count() + own
+    }
+
     /// How many rules are indexed by a keyword.
     pub(crate) fn by_keyword_count(&self) -> usize {
-        self.rules.len() - self.always.len()
+        let own = self.own.as_ref().map_or(0, Rules::by_keyword_count);
+        let replaced = self.replaced().filter(|rule| !rule.stored.required().is_empty());
+        self.committed.by_keyword_count() - replaced.count() + own
+    }
+
+    /// The rules of the snapshot that the transaction has changed or deleted.
+    fn replaced(&self) -> impl Iterator<Item = &Arc<Rule>> {
+        self.changed.iter().filter_map(|id| self.committed.get(*id))
     }
 }
 

@@ -16,7 +16,9 @@ use remora_engine::{
 use rustc_hash::FxHashMap;
 
 pub(crate) use overlay::{Key, Overlay, change_bytes};
+use own::KeptLevels;
 pub(crate) use own::OwnChanges;
+use parking_lot::Mutex;
 use remora_mysql::ErrorCode;
 pub(crate) use temporary::TemporaryTable;
 use temporary::TemporaryTables;
@@ -25,13 +27,15 @@ use crate::{
     Error, Result,
     catalog::{Reader, TableName},
     error::from_engine_write,
-    shared::InstanceState,
+    shared::{InstanceState, Rule},
 };
 
 /// The open transaction and the temporary tables of a session.
 pub(crate) struct TransactionState {
     open: Option<OpenTransaction>,
     temporary: TemporaryTables,
+    /// The most memory for indexing the changes, in bytes.
+    most_bytes: u64,
     /// The client's file for LOAD DATA LOCAL.
     file: Option<Arc<[u8]>>,
     /// READ ONLY or READ WRITE for the next transaction only, from SET TRANSACTION.
@@ -58,6 +62,9 @@ impl TransactionCharacteristics {
     }
 }
 
+/// Changed rows of a percolate table by id, and the rules that they were parsed to.
+pub(crate) type ParsedRules = FxHashMap<u64, (Arc<Row>, Arc<Rule>)>;
+
 struct OpenTransaction {
     engine: Transaction,
     manner: TransactionCharacteristics,
@@ -69,6 +76,10 @@ struct OpenTransaction {
     /// The changes as they are now, once a statement has asked for them. Every change empties it first, so that nobody
     /// shares a table's changes while they are written.
     own: OnceLock<Arc<OwnChanges>>,
+    /// What statements have indexed of the changes, once one has asked for them.
+    indexed: OnceLock<Arc<Mutex<KeptLevels>>>,
+    /// The rules of percolate tables among the changes, parsed, by the engine's table names.
+    parsed_rules: FxHashMap<String, ParsedRules>,
     /// The previous state of each changed row, for rollback.
     undo: Vec<Undo>,
     /// The approximate memory of the changes.
@@ -85,6 +96,14 @@ struct OpenTransaction {
 impl OpenTransaction {
     fn reader(&self) -> &Reader {
         self.latest.as_ref().unwrap_or_else(|| self.engine.reader())
+    }
+
+    /// Notes that a row of a table is about to be changed, or changed back.
+    fn note_change(&mut self, table: &Arc<str>, key: &Key) {
+        self.own.take();
+        if let Some(indexed) = self.indexed.get() {
+            indexed.lock().note(table, key);
+        }
     }
 
     /// Whether its commit can conflict with other sessions.
@@ -157,7 +176,15 @@ impl TransactionState {
     pub(crate) fn new(shared: &InstanceState) -> Self {
         let all_bytes = Arc::clone(&shared.temporary_bytes);
         let temporary = TemporaryTables::new(&shared.settings, all_bytes);
-        Self { open: None, temporary, file: None, next_read_only: None, next_sees_committed: None }
+        let most_bytes = shared.settings.max_query_memory_bytes;
+        Self {
+            open: None,
+            temporary,
+            most_bytes,
+            file: None,
+            next_read_only: None,
+            next_sees_committed: None,
+        }
     }
 
     /// Whether an explicit transaction is open.
@@ -184,8 +211,23 @@ impl TransactionState {
         if changed.is_empty() {
             return None;
         }
-        let make = || Arc::new(OwnChanges::new(changed, open.reader().clone()));
+        let make = || {
+            let kept = Arc::clone(open.indexed.get_or_init(Arc::default));
+            Arc::new(OwnChanges::new(changed, open.reader().clone(), self.most_bytes, kept))
+        };
         Some(Arc::clone(open.own.get_or_init(make)))
+    }
+
+    /// Removes what [`TransactionState::keep_parsed_rules`] has kept for a table.
+    pub(crate) fn take_parsed_rules(&mut self, table: &str) -> ParsedRules {
+        self.open.as_mut().and_then(|open| open.parsed_rules.remove(table)).unwrap_or_default()
+    }
+
+    /// Keeps the parsed rules of a percolate table until the transaction ends.
+    pub(crate) fn keep_parsed_rules(&mut self, table: &str, rules: ParsedRules) {
+        if let Some(open) = &mut self.open {
+            open.parsed_rules.insert(table.to_owned(), rules);
+        }
     }
 
     /// A temporary table.
@@ -245,6 +287,8 @@ impl TransactionState {
             protects: false,
             tables: FxHashMap::default(),
             own: OnceLock::new(),
+            indexed: OnceLock::new(),
+            parsed_rules: FxHashMap::default(),
             undo: Vec::new(),
             bytes: 0,
             savepoints: Vec::new(),
@@ -267,10 +311,14 @@ impl TransactionState {
             // If a changed table was redefined, the old snapshot stays; the commit will fail.
             if open.fits(&latest) {
                 open.latest = Some(latest);
+                if let Some(indexed) = open.indexed.get() {
+                    indexed.lock().note_moved();
+                }
             }
         } else {
             open.engine = shared.database.begin();
             open.latest = None;
+            open.indexed.take();
         }
     }
 
@@ -339,7 +387,7 @@ impl TransactionState {
         let before = match place {
             TableStorage::Engine(name) => match &mut self.open {
                 Some(open) => {
-                    open.own.take();
+                    open.note_change(name, &key);
                     let overlay = open.tables.entry(Arc::clone(name)).or_default();
                     Arc::make_mut(overlay).set(key.clone(), row)
                 }
@@ -420,6 +468,7 @@ impl TransactionState {
                 }
                 TableStorage::Engine(name) => name,
             };
+            open.note_change(&name, &key);
             let Some(overlay) = open.tables.get_mut(&name).map(Arc::make_mut) else { continue };
             match before {
                 Some(row) => _ = overlay.set(key, row),

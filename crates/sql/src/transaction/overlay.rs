@@ -2,7 +2,7 @@
 
 use std::{
     cmp::Ordering,
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     hash::{Hash, Hasher},
     sync::Arc,
 };
@@ -136,11 +136,19 @@ impl Overlay {
 
     /// The changes, as the engine takes them.
     pub(crate) fn changes(&self) -> Vec<Change> {
-        let change = |(key, row): (&Key, &Option<Arc<Row>>)| match row {
-            Some(row) => Change::Put(Row::clone(row)),
-            None => Change::Delete(key.0.to_vec()),
-        };
-        self.changed.iter().map(change).collect()
+        self.changed.iter().map(as_change).collect()
+    }
+
+    /// The changes of these keys, as the engine takes them.
+    pub(crate) fn changes_of(&self, keys: &BTreeSet<Key>) -> Vec<Change> {
+        keys.iter().filter_map(|key| self.changed.get_key_value(key)).map(as_change).collect()
+    }
+}
+
+fn as_change((key, row): (&Key, &Option<Arc<Row>>)) -> Change {
+    match row {
+        Some(row) => Change::Put(Row::clone(row)),
+        None => Change::Delete(key.0.to_vec()),
     }
 }
 

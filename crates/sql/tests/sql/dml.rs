@@ -60,6 +60,9 @@ scripts! {
     values_that_columns_are_given: "given",
     duplicates_beside_columns_of_a_query: "selected",
     bytes_bits_and_years_in_documents: "opaque",
+    tables_made_of_a_query: "created",
+    subqueries_over_the_changed_table: "target",
+    numbers_beside_dates_and_rows_in_turn: "beside",
 }
 
 /// A statement, MySQL's result, and whether the result is known to differ.

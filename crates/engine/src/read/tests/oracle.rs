@@ -135,7 +135,8 @@ impl<'t> Oracle<'t> {
             | Filter::Path(..)
             | Filter::PathsTogether(..)
             | Filter::PathTexts(..)
-            | Filter::PathMayHold(..) => {
+            | Filter::PathMayHold(..)
+            | Filter::Rows(_) => {
                 panic!("no order of texts is known here, and no path")
             }
             Filter::IsNull(column) => value(column).is_null(),

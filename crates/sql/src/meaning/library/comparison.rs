@@ -26,6 +26,7 @@ use super::{
         types::ExprType,
         value::SqlValue,
     },
+    beside_dates,
     control::converted,
     literals::number_of_digits,
     multi,
@@ -104,12 +105,16 @@ fn binary(args: &[Expr], typing: &TypeContext<'_>, op: Operator) -> Result<Optio
     Ok(Some(compared(a, a_type, op, b, b_type, dialect(typing))?))
 }
 
-/// An operand beside another: a hexadecimal or binary literal becomes a number beside a number.
+/// An operand beside another: a hexadecimal or binary literal becomes a number beside a number, and 24 the year 2024
+/// beside a YEAR column.
 fn beside<'a>(
     expr: &'a Expr,
     kind: &'a ExprType,
-    other: &ExprType,
+    (other_expr, other): (&Expr, &ExprType),
 ) -> (Cow<'a, Expr>, Cow<'a, ExprType>) {
+    if let Some(year) = beside_dates::year(expr, other_expr, other) {
+        return (Cow::Owned(year), Cow::Owned(ExprType::int(4)));
+    }
     match number_of_digits(expr).filter(|_| other.is_number()) {
         Some((number, kind)) => (Cow::Owned(number), Cow::Owned(kind)),
         None => (Cow::Borrowed(expr), Cow::Borrowed(kind)),
@@ -128,7 +133,8 @@ pub(crate) fn compared(
     if let Some(said) = multi::compared((a, a_type), op, (b, b_type), dialect) {
         return Ok(said);
     }
-    let ((a, a_type), (b, b_type)) = (beside(a, a_type, b_type), beside(b, b_type, a_type));
+    let ((a, a_type), (b, b_type)) =
+        (beside(a, a_type, (b, b_type)), beside(b, b_type, (a, a_type)));
     let (a, a_type, b, b_type) = (a.as_ref(), a_type.as_ref(), b.as_ref(), b_type.as_ref());
     let comparing = comparing_of(a, a_type, b, b_type)?;
     if comparing == ComparisonDomain::Json {
@@ -173,6 +179,11 @@ fn comparing_of(
     b_type: &ExprType,
 ) -> Result<ComparisonDomain> {
     let comparing = ComparisonDomain::of(a_type, b_type)?;
+    if matches!(comparing, ComparisonDomain::Moment | ComparisonDomain::Time)
+        && beside_dates::are_numbers(a, a_type, b, b_type)
+    {
+        return Ok(ComparisonDomain::Double);
+    }
     let spells_integer = |expr: &Expr| match expr {
         Expr::Literal(ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)), _) => {
             integer_prefix(text).1
@@ -435,11 +446,12 @@ fn within(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     }
     let mut present = types.iter().filter(|each| !each.is_null());
     let (value, kind) = match present.clone().all(ExprType::is_number) {
-        true => beside(value, kind, present.next().unwrap_or(kind)),
+        true => beside(value, kind, (value, present.next().unwrap_or(kind))),
         false => (Cow::Borrowed(value), Cow::Borrowed(kind)),
     };
     let (value, kind) = (value.as_ref(), kind.as_ref());
-    let sides = list.iter().zip(types).map(|(each, each_type)| beside(each, each_type, kind));
+    let sides =
+        list.iter().zip(types).map(|(each, each_type)| beside(each, each_type, (value, kind)));
     let (list, types): (Vec<Expr>, Vec<ExprType>) =
         sides.map(|(each, each_type)| (each.into_owned(), each_type.into_owned())).unzip();
     let (kind, types) = of_one_list(kind, types)?;

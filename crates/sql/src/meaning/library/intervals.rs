@@ -100,11 +100,23 @@ fn interval(call: &Call<'_>, size: &SqlValue<'_>, unit: Unit) -> Option<Interval
         };
         return Interval::of_text(&text, unit);
     }
+    if let SqlValue::Uint(size) = size {
+        let size = signed(*size);
+        return match unit {
+            Unit::Second => Some(Interval::of_micros(i128::from(size) * i128::from(SECOND))),
+            unit => Interval::of_number(size, unit),
+        };
+    }
     if unit == Unit::Second {
         let micros = size.decimal(call).rescaled(6)?.units.to_i128()?;
         return Some(Interval::of_micros(micros));
     }
     Interval::of_number(i64::try_from(size.integer(call)).ok()?, unit)
+}
+
+/// An unsigned size beyond the signed integers is taken as a negative one, as `-2 | 5` is.
+fn signed(size: u64) -> i64 {
+    size.cast_signed()
 }
 
 /// Parses an interval's size given as text; `None` if it is out of range.
@@ -116,7 +128,8 @@ pub(crate) fn interval_of_text(text: &str, unit: Unit) -> Option<Interval> {
         let micros = Dec::parse_prefix(text).0.rescaled(6)?.units.to_i128()?;
         return Some(Interval::of_micros(micros));
     }
-    let number = i64::try_from(super::super::number::integer_prefix(text).0).ok()?;
+    let number = super::super::number::integer_prefix(text).0;
+    let number = i64::try_from(number).or_else(|_| u64::try_from(number).map(signed)).ok()?;
     Interval::of_number(number, unit)
 }
 

@@ -1,6 +1,7 @@
 //! MySQL's functions, by subject.
 
 mod arithmetic;
+mod beside_dates;
 mod bits;
 mod casts;
 mod ciphers;

@@ -11,7 +11,7 @@ use super::{
     ColumnDefinition, DefaultSpec, Line, PartOption, QualifiedName, TableElement, TableOption,
     column::read_default,
 };
-use crate::{Error, Result, parse::Tokens};
+use crate::{Result, parse::Tokens};
 
 /// An ALTER TABLE.
 #[derive(Debug)]
@@ -60,6 +60,8 @@ pub(crate) enum Alteration {
     DropConstraint(String),
     /// Shows an index to the optimizer, or hides it.
     SetKeyVisible(String, bool),
+    /// Shows a column to `*`, or hides it.
+    SetColumnVisible(String, bool),
     /// Enforces a condition, or does not.
     SetEnforced(String, bool),
     /// Gives a column another default, or none.
@@ -224,7 +226,7 @@ fn drop(tokens: &mut Tokens<'_>) -> Result<Alteration> {
     tokens.name().map(made)
 }
 
-/// `ALTER [COLUMN] a SET DEFAULT x | DROP DEFAULT`, `ALTER INDEX a [IN]VISIBLE`, `ALTER CHECK`.
+/// `ALTER [COLUMN] a SET DEFAULT x | DROP DEFAULT | SET [IN]VISIBLE`, `ALTER INDEX a [IN]VISIBLE`, `ALTER CHECK`.
 fn alter(tokens: &mut Tokens<'_>) -> Result<Alteration> {
     if tokens.accept_any(&["INDEX", "KEY"]) {
         let name = tokens.name()?;
@@ -245,8 +247,11 @@ fn alter(tokens: &mut Tokens<'_>) -> Result<Alteration> {
     if tokens.accept_all("DROP DEFAULT") {
         return Ok(Alteration::SetDefault(name, None));
     }
-    if tokens.accept_all("SET INVISIBLE") || tokens.accept_all("SET VISIBLE") {
-        return Err(Error::unsupported("ALTER COLUMN ... SET VISIBLE"));
+    if tokens.accept_all("SET INVISIBLE") {
+        return Ok(Alteration::SetColumnVisible(name, false));
+    }
+    if tokens.accept_all("SET VISIBLE") {
+        return Ok(Alteration::SetColumnVisible(name, true));
     }
     tokens.expect("SET DEFAULT")?;
     Ok(Alteration::SetDefault(name, Some(read_default(tokens)?)))

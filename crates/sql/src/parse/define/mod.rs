@@ -30,7 +30,7 @@ pub(crate) use key::{
 pub(crate) use options::{
     AGENT, AGENT_PERSISTENT, DISTRIBUTED, LOCAL, PartOption, TableOption, WORDS,
 };
-pub(crate) use table::{TableBody, TableDefinition, TableElement};
+pub(crate) use table::{DuplicateRows, TableBody, TableDefinition, TableElement};
 pub(crate) use view::{ViewDefinition, ViewHead, stored_view};
 
 use super::{Place, Source, Statement, Tokens, read, split};

@@ -13,7 +13,7 @@ use super::{
     ColumnDefinition, Line, PartOption, QualifiedName, QueryDefinition, TableOption,
     key::read_line, options::accept_distributed,
 };
-use crate::{Error, Result, parse::Tokens};
+use crate::{Result, parse::Tokens};
 
 /// A table's definition.
 #[derive(Debug)]
@@ -41,11 +41,22 @@ pub(crate) enum TableBody {
         elements: Vec<TableElement>,
         /// The options.
         options: Vec<TableOption>,
-        /// IGNORE: rows of the query that do not fit are changed or left out.
-        ignores: bool,
+        /// What becomes of rows of the query with an existing key.
+        duplicates: DuplicateRows,
         /// The query whose columns and rows it gets.
         query: Option<QueryDefinition>,
     },
+}
+
+/// What becomes of a row with an existing key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DuplicateRows {
+    /// Error 1062.
+    Refuse,
+    /// IGNORE: it is left out. Values that do not fit are changed.
+    Ignore,
+    /// REPLACE: it takes the place of the other one.
+    Replace,
 }
 
 /// A part of the list in parentheses.
@@ -116,10 +127,12 @@ fn elements(tokens: &mut Tokens<'_>, parameters: &[Value]) -> Result<TableBody> 
     if options.iter().any(TableOption::is_percolate) {
         tokens.expect_end()?;
     }
-    let ignores = tokens.accept("IGNORE");
-    if tokens.is_word("REPLACE") {
-        return Err(Error::unsupported("CREATE TABLE with REPLACE of a query's rows"));
-    }
+    let duplicates = match (tokens.accept("IGNORE"), tokens.accept("REPLACE")) {
+        (true, false) => DuplicateRows::Ignore,
+        (false, true) => DuplicateRows::Replace,
+        (false, false) => DuplicateRows::Refuse,
+        (true, true) => return Err(tokens.syntax_error()),
+    };
     tokens.accept("AS");
     let mut query = None;
     if !tokens.at_end() {
@@ -128,5 +141,5 @@ fn elements(tokens: &mut Tokens<'_>, parameters: &[Value]) -> Result<TableBody> 
         let source = QueryDefinition::source_of(tokens, range)?;
         query = Some(QueryDefinition::read(source, parameters)?);
     }
-    Ok(TableBody::Elements { elements, options, ignores, query })
+    Ok(TableBody::Elements { elements, options, duplicates, query })
 }

@@ -211,6 +211,12 @@ fn act(
             let key = key_named(draft, &name).ok_or_else(|| cannot_drop(&name))?;
             key.invisible = !is_visible;
         }
+        Alteration::SetColumnVisible(name, is_visible) => {
+            let place = draft.known_column(&name, &target.name.table)?;
+            if let Some(column) = draft.columns.get_mut(place) {
+                column.spec.invisible = !is_visible;
+            }
+        }
         Alteration::SetEnforced(name, is_enforced) => {
             let is_it = |check: &&mut Check| check.name.eq_ignore_ascii_case(&name);
             let check = draft.checks.iter_mut().find(is_it);

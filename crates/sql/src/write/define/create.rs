@@ -7,19 +7,20 @@ use remora_mysql::{ErrorCode, messages};
 
 use super::{
     define, distributed,
-    draft::{Draft, DraftColumn},
+    draft::Draft,
     key_columns::add_key_columns,
     named, percolate,
     references::check_references,
+    selected::{add_selected, tables_of},
     table_exists,
 };
 use crate::{
-    Access, Column, Error, Outcome, Result,
+    Access, Error, Outcome, Result,
     catalog::{
-        ColumnSpec, SYSTEM_DATABASES, SqlTable, TableName, Verb, View, database_collation,
-        database_denied, database_exists,
+        SYSTEM_DATABASES, SqlTable, TableName, Verb, View, database_collation, database_denied,
+        database_exists,
     },
-    parse::define::{QualifiedName, QueryDefinition, TableBody, TableDefinition},
+    parse::define::{DuplicateRows, QualifiedName, QueryDefinition, TableBody, TableDefinition},
     shared::position_name,
     state::SessionState,
     transaction::{Overlay, TableStorage, TemporaryTable, TransactionCharacteristics},
@@ -40,9 +41,9 @@ pub(super) async fn run(session: &mut SessionState, table: TableDefinition) -> R
     if exists(session, &name, temporary) {
         return already(session, table_exists(&name.table), lenient);
     }
-    let (elements, options, ignores, query) = match body {
-        TableBody::Elements { elements, options, ignores, query } => {
-            (elements, options, ignores, query)
+    let (elements, options, duplicates, query) = match body {
+        TableBody::Elements { elements, options, duplicates, query } => {
+            (elements, options, duplicates, query)
         }
         TableBody::Like(like) => {
             return create_like(session, &name, &like, temporary, lenient).await;
@@ -64,11 +65,13 @@ pub(super) async fn run(session: &mut SessionState, table: TableDefinition) -> R
     }
     let mut rows = None;
     if let Some(QueryDefinition { source, query }) = query {
+        let ignores = duplicates == DuplicateRows::Ignore;
         session.refuses_warnings = session.variables.sql_mode.is_strict() && !ignores;
+        let tables = tables_of(session, &query)?;
         let found = query_rows(session, *query, &source).await;
         session.refuses_warnings = false;
         let (columns, found) = found?;
-        let positions = add_selected(&mut draft, &columns)?;
+        let positions = add_selected(session, &mut draft, &columns, &tables);
         rows = Some((positions, found));
     }
     draft.finish(&name)?;
@@ -81,7 +84,7 @@ pub(super) async fn run(session: &mut SessionState, table: TableDefinition) -> R
         return already(session, error, lenient);
     }
     let Some((positions, rows)) = rows else { return Ok(Outcome::default()) };
-    fill(session, &name, positions, rows).await
+    fill(session, &name, (positions, rows), duplicates).await
 }
 
 /// Creates a table with the definition of another.
@@ -152,8 +155,8 @@ fn already(session: &SessionState, error: Error, lenient: bool) -> Result<Outcom
 async fn fill(
     session: &mut SessionState,
     name: &TableName,
-    positions: Vec<usize>,
-    rows: Vec<Vec<Value>>,
+    (positions, rows): (Vec<usize>, Vec<Vec<Value>>),
+    duplicates: DuplicateRows,
 ) -> Result<Outcome> {
     let owned = !session.transaction.is_begun();
     if owned {
@@ -165,22 +168,20 @@ async fn fill(
         session.transaction.begin(&shared, manner);
     }
     let result = match TargetTable::find(session, name, Verb::Create) {
-        Ok(target) => crate::write::rows::fill(session, &target, positions, rows).await,
+        Ok(target) => {
+            crate::write::rows::fill(session, &target, (positions, rows), duplicates).await
+        }
         Err(error) => Err(error),
     };
     let result = match (result, owned) {
-        (Ok(records), true) => session.commit().await.map(|()| records),
+        (Ok(outcome), true) => session.commit().await.map(|()| outcome),
         (result, _) => result,
     };
     if owned && result.is_err() {
         session.transaction.roll_back();
     }
     match result {
-        Ok(records) => {
-            let warnings = session.warnings.count();
-            let info = messages::records_info(records, 0, warnings);
-            Ok(Outcome { affected_rows: records, info, ..Outcome::default() })
-        }
+        Ok(outcome) => Ok(outcome),
         Err(error) => {
             let shared = Arc::clone(&session.shared);
             let _alone = shared.naming.lock().await;
@@ -304,19 +305,4 @@ pub(super) fn hidden(schema: &Arc<Schema>, place: &TableStorage) -> Vec<(TableSt
         (unique.place, hidden_schema(name, schema))
     });
     made.collect()
-}
-
-/// Adds columns for those of a query that the statement does not list. Returns the positions of the query's columns.
-fn add_selected(draft: &mut Draft, columns: &[Column]) -> Result<Vec<usize>> {
-    let mut places = Vec::with_capacity(columns.len());
-    for column in columns {
-        if let Some(place) = draft.column(&column.name) {
-            places.push(place);
-            continue;
-        }
-        let spec = ColumnSpec::of_result(column, draft.options.collation);
-        draft.columns.push(DraftColumn { name: column.name.clone(), spec, id: None });
-        places.push(draft.columns.len() - 1);
-    }
-    Ok(places)
 }

@@ -17,6 +17,7 @@ mod key_columns;
 mod percolate;
 mod rebuild;
 mod references;
+mod selected;
 mod temporary;
 mod view;
 

@@ -10,6 +10,7 @@ use super::{
     evaluate::{Query, StatementText, TreeQuery},
     explained::Explained,
     named::{Named, conditions, key_items, keys_text, named_tables, one_table},
+    read_again,
     target::TargetTable,
     update::{check_clauses, key_of},
 };
@@ -89,7 +90,10 @@ impl ReadDelete {
         session.refuses_warnings &= !ignore;
         let named = named_tables(session, &rows.tables)?;
         let targets = deleted_targets(session, &named, listed.as_deref())?;
-        Ok(Self { ignore, named, targets, rows })
+        let read = Self { ignore, named, targets, rows };
+        let changed = read.changed().map(|(named, _)| named);
+        read_again::check_rows(session, changed, &read.rows, std::iter::empty())?;
+        Ok(read)
     }
 
     /// Reads the tokens of a DELETE from one table with WHERE; `None` if it is any other statement, or has an error.

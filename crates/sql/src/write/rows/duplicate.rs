@@ -93,6 +93,14 @@ impl OnDuplicate {
         Ok(Some(made))
     }
 
+    /// The expressions that are evaluated.
+    pub(super) fn expressions(&self) -> impl Iterator<Item = &Expr> {
+        self.assignments.iter().filter_map(|assignment| match &assignment.from {
+            From::Expression(expr) => Some(&**expr),
+            _ => None,
+        })
+    }
+
     /// Runs the query of the rows, which selects the columns that the expressions name too, and returns the rows.
     pub(super) async fn rows(
         &mut self,

@@ -79,6 +79,7 @@ pub(super) async fn insert(
     for (cells, number) in given.rows.iter().zip(1..) {
         made.push(maker.row(session, &target, &given.columns, cells, number)?);
     }
+    maker.settle(session, &target, &mut made).await?;
     Computed::of(&target).complete(session, &target, &maker, &mut made).await?;
     let mut outcome = Outcome::default();
     for row in made {

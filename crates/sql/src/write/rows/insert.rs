@@ -21,6 +21,8 @@ use super::{
     evaluate::{Query, StatementText, TreeQuery},
     explained::Explained,
     literal::{CellExpr, Parameters, given},
+    named::Named,
+    read_again::check_expressions,
     target::{TargetTable, table_name},
     values::{InsertedRows, RowMaker},
 };
@@ -29,6 +31,7 @@ use crate::{
     catalog::Verb,
     parse::{
         Source, Tokens,
+        define::DuplicateRows,
         write::{query_from, table_named},
     },
     state::SessionState,
@@ -68,6 +71,7 @@ pub(super) async fn run(session: &mut SessionState, text: StatementText<'_>) -> 
         _ => OnDuplicate::parse(session, text, &mut tokens, &target, alias)?,
     };
     tokens.expect_end()?;
+    check_subqueries(session, text, &target, &rows, on_duplicate.as_ref())?;
     let rows = rows.given(session, text, (&target, on_duplicate.as_mut())).await?;
     let mut inserter = Inserter::new(session, &target, policy, ignore).await?;
     inserter.on_duplicate = on_duplicate;
@@ -137,23 +141,50 @@ async fn check_given(
 
 /// The subqueries among the rows' expressions, as items of one SELECT without a table.
 fn queries_of(text: StatementText<'_>, given: &InsertedRows) -> Option<Query> {
-    const BEGIN: [&str; 4] = ["SELECT", "WITH", "VALUES", "TABLE"];
     let tokens = text.tokens();
     let mut query = Query::new("SELECT 1");
-    let mut reads = false;
-    for given in given.rows.iter().flatten() {
-        let CellExpr::Expression(range) = given else { continue };
-        let is_query = |place: usize| {
-            let mut inner = tokens.within(place..range.end);
-            inner.take("(") && BEGIN.iter().any(|word| inner.is_word(word))
-        };
-        if range.clone().any(is_query) {
-            reads = true;
-            query.push(",");
-            query.push_tokens(&tokens, range.clone(), text.parameters);
-        }
+    let ranges = with_subqueries(&tokens, given);
+    for range in &ranges {
+        query.push(",");
+        query.push_tokens(&tokens, range.clone(), text.parameters);
     }
-    reads.then_some(query)
+    (!ranges.is_empty()).then_some(query)
+}
+
+/// The tokens of the rows' expressions that have a subquery.
+fn with_subqueries(tokens: &Tokens<'_>, given: &InsertedRows) -> Vec<Range<usize>> {
+    const BEGIN: [&str; 4] = ["SELECT", "WITH", "VALUES", "TABLE"];
+    let is_query = |place: usize, end: usize| {
+        let mut inner = tokens.within(place..end);
+        inner.take("(") && BEGIN.iter().any(|word| inner.is_word(word))
+    };
+    let ranges = given.rows.iter().flatten().filter_map(|given| match given {
+        CellExpr::Expression(range) => Some(range),
+        _ => None,
+    });
+    let has_query =
+        |range: &&Range<usize>| (*range).clone().any(|place| is_query(place, range.end));
+    ranges.filter(has_query).cloned().collect()
+}
+
+/// Error 1093 if a subquery of the rows or of ON DUPLICATE KEY UPDATE reads the table. The query of the rows may.
+fn check_subqueries(
+    session: &SessionState,
+    text: StatementText<'_>,
+    target: &TargetTable,
+    rows: &Rows,
+    on_duplicate: Option<&OnDuplicate>,
+) -> Result<()> {
+    let ranges = match rows {
+        Rows::Given(given) => with_subqueries(&text.tokens(), given),
+        Rows::Read(..) => Vec::new(),
+    };
+    let changed = Named { name: target.name.clone(), alias: target.name.table.clone() };
+    let given = text.expressions(&ranges)?;
+    // Beside a query's rows, the expressions of ON DUPLICATE KEY UPDATE may too.
+    let on_duplicate = on_duplicate.filter(|_| matches!(rows, Rows::Given(_)));
+    let assigned = on_duplicate.into_iter().flat_map(OnDuplicate::expressions);
+    check_expressions(session, &changed, given.iter().chain(assigned))
 }
 
 /// The part of INSERT and REPLACE before the rows.
@@ -473,10 +504,19 @@ impl Inserter {
         self.maker.single = count == 1 && !self.from_query;
         self.maker.expect_rows(session, &target, &given.valued(), count).await?;
         let (mut rows, mut counted) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        // The rows before one that does not fit are inserted first: the first error is that of the first row.
+        let mut misfit = Ok(());
         for (number, given_row) in (self.tally.records + 1..).zip(&given.rows) {
-            rows.push(self.maker.row(session, &target, &given.columns, given_row, number)?);
+            match self.maker.row(session, &target, &given.columns, given_row, number) {
+                Ok(row) => rows.push(row),
+                Err(error) => {
+                    misfit = Err(error);
+                    break;
+                }
+            }
             counted.push((self.maker.made, self.maker.given));
         }
+        self.maker.settle(session, &target, &mut rows).await?;
         let kept = self.computed.complete(session, &target, &self.maker, &mut rows).await?;
         for ((row, keep), counted) in rows.into_iter().zip(kept).zip(counted) {
             self.tally.records += 1;
@@ -485,7 +525,7 @@ impl Inserter {
                 self.put(session, source, row, counted).await?;
             }
         }
-        Ok(())
+        misfit
     }
 
     /// Inserts a row. `made` and `given` are its AUTO_INCREMENT value, generated or given.
@@ -576,13 +616,20 @@ pub(super) fn check_found<T>(found: Option<T>, name: &str) -> Result<T> {
 pub(super) async fn fill(
     session: &mut SessionState,
     target: &TargetTable,
-    columns: Vec<usize>,
-    rows: Vec<Vec<Value>>,
-) -> Result<u64> {
-    let mut inserter = Inserter::new(session, target, Policy::Refuse, false).await?;
+    (columns, rows): (Vec<usize>, Vec<Vec<Value>>),
+    duplicates: DuplicateRows,
+) -> Result<Outcome> {
+    let policy = match duplicates {
+        DuplicateRows::Refuse => Policy::Refuse,
+        DuplicateRows::Ignore => Policy::Ignore,
+        DuplicateRows::Replace => Policy::Replace,
+    };
+    let lenient = policy == Policy::Ignore;
+    let mut inserter = Inserter::new(session, target, policy, lenient).await?;
+    inserter.from_query = true;
     let given = |row: Vec<Value>| row.into_iter().map(CellExpr::Value).collect();
     let given = InsertedRows { columns, rows: rows.into_iter().map(given).collect() };
     let no_text = Source::new(Vec::new(), Vec::new(), session.lex_mode());
     inserter.insert_values(session, &no_text, given).await?;
-    Ok(inserter.tally.records)
+    Ok(inserter.outcome(session, true))
 }

@@ -18,6 +18,7 @@ mod lock;
 mod named;
 mod percolate_rules;
 mod preparable;
+mod read_again;
 mod selected;
 mod sequential;
 mod sum;
@@ -33,6 +34,7 @@ use evaluate::StatementText;
 pub(crate) use evaluate::{Query, query_rows};
 pub(crate) use explained::explain;
 pub(crate) use lock::protect;
+pub(crate) use named::{Named, named_tables};
 pub(crate) use percolate_rules::{
     Documents, FILTERS, ID, QUERY, TAGS, check_filters, refused, text_of,
 };
@@ -41,7 +43,7 @@ use remora_mysql::TokenKind;
 pub(crate) use target::{TargetTable, check_local, table_of};
 pub(crate) use values::{RowMaker, column_name};
 
-use crate::{Outcome, Result, parse::Statement, state::SessionState};
+use crate::{Outcome, Result, parse::{Statement, define::DuplicateRows}, state::SessionState};
 
 fn parameters<'p>(statement: &'p Statement<'_>) -> literal::Parameters<'p> {
     let places = statement.source.tokens.iter().enumerate();
@@ -91,8 +93,8 @@ async fn run_statement(session: &mut SessionState, statement: &Statement<'_>) ->
 pub(crate) async fn fill(
     session: &mut SessionState,
     target: &TargetTable,
-    columns: Vec<usize>,
-    rows: Vec<Vec<Value>>,
-) -> Result<u64> {
-    insert::fill(session, target, columns, rows).await
+    given: (Vec<usize>, Vec<Vec<Value>>),
+    duplicates: DuplicateRows,
+) -> Result<Outcome> {
+    insert::fill(session, target, given, duplicates).await
 }

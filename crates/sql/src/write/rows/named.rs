@@ -21,13 +21,15 @@ use crate::{
 
 /// A table and its alias in a statement.
 #[derive(Clone)]
-pub(super) struct Named {
-    pub(super) name: TableName,
-    pub(super) alias: String,
+pub(crate) struct Named {
+    /// The table's name.
+    pub name: TableName,
+    /// Its alias, or else its name without the database.
+    pub alias: String,
 }
 
 /// The tables of a FROM clause and their aliases, without derived tables.
-pub(super) fn named_tables(
+pub(crate) fn named_tables(
     session: &SessionState,
     tables: &[TableWithJoins],
 ) -> Result<Vec<Named>> {
@@ -44,7 +46,8 @@ pub(super) fn named_tables(
     Ok(named)
 }
 
-fn full_name(session: &SessionState, name: &ObjectName) -> Result<TableName> {
+/// The name of a table, with the current database if none is given.
+pub(super) fn full_name(session: &SessionState, name: &ObjectName) -> Result<TableName> {
     let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
     match parts.as_slice() {
         [table] => Ok(TableName::new(session.current_database()?, table.value.clone())),

@@ -16,10 +16,11 @@ use super::{
     explained::Explained,
     literal::{CellExpr, given},
     named::{Named, assigned_column, conditions, key_items, keys_text, named_tables, one_table},
+    read_again,
     sequential::{SequentialAssignments, evaluated_in_turn, mentioned},
     sum::Sum,
     target::TargetTable,
-    values::{RowMaker, column_name, default_value},
+    values::{RowMaker, column_name, default_over, default_value},
 };
 use crate::{
     Error, Outcome, Result,
@@ -116,6 +117,9 @@ impl ReadUpdate {
             said.push((path, given(&mut tokens, text.parameters, |_| false)?, Some(value)));
         }
         let (targets, assignments) = resolved(session, &named, said)?;
+        let changed = named.iter().zip(&targets).filter(|(_, target)| target.is_some());
+        let assigned = assignments.iter().filter_map(|assignment| assignment.value.as_ref());
+        read_again::check_rows(session, changed.map(|(named, _)| named), &rows, assigned)?;
         let in_turn = match (&named[..], &targets[..]) {
             ([named], [Some(target)]) if rows.is_one_table() => {
                 evaluated_in_turn(named, target, &assignments)
@@ -477,6 +481,14 @@ impl Changer {
         let (target, column) = (&self.target, assignment.column);
         let Some(spec) = target.table.columns.get(column) else { return Ok(Value::Null) };
         let name = column_name(target, column);
+        if assignment.given == CellExpr::Default
+            && let Some(value) = default_over(session, target, spec, row).await?
+        {
+            return match value.is_null() && spec.not_null {
+                true => self.maker.null_for(target, column, self.maker.converter.is_strict()),
+                false => self.maker.fit(target, column, value, 1),
+            };
+        }
         let value = match (&assignment.given, evaluated) {
             (CellExpr::Default, _) if spec.generated.is_some() => {
                 return Ok(row.get(column).cloned().unwrap_or(Value::Null));

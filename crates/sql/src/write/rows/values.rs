@@ -1,7 +1,8 @@
 //! Makes whole rows of the values that a statement gives.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
+use datafusion::sql::sqlparser::ast::Expr;
 use remora_engine::{Row, Value};
 use remora_mysql::{ErrorCode, SqlMode, messages};
 use rustc_hash::FxHashMap;
@@ -15,7 +16,7 @@ use super::{
 use crate::{
     Error, Result, SqlType,
     catalog::{ColumnSpec, DefaultSpec},
-    parse::{Tokens, define::parsed_expression, write::query_from},
+    parse::{Tokens, define::parsed_expression, visit_expressions, write::query_from},
     state::SessionState,
     write::convert::{Converter, Slot},
 };
@@ -202,6 +203,12 @@ pub(crate) struct RowMaker {
     defaults: Vec<Option<Value>>,
     /// Values of default expressions, by column: one for each row to come.
     computed: FxHashMap<usize, Vec<Value>>,
+    /// The columns whose default expressions name other columns.
+    over_rows: Vec<usize>,
+    /// Where such a default is wanted: the row's place among those made, and the column.
+    wanted: Vec<(usize, usize)>,
+    /// The number of rows made since [`RowMaker::expect_rows`].
+    rows: usize,
     lenient: bool,
     /// Whether the statement has a single row in its text.
     pub single: bool,
@@ -229,11 +236,22 @@ impl RowMaker {
             };
             defaults.push(default);
         }
-        let computed = FxHashMap::default();
-        Ok(Self { converter, defaults, computed, lenient, single: false, made: None, given: None })
+        Ok(Self {
+            converter,
+            defaults,
+            computed: FxHashMap::default(),
+            over_rows: Vec::new(),
+            wanted: Vec::new(),
+            rows: 0,
+            lenient,
+            single: false,
+            made: None,
+            given: None,
+        })
     }
 
-    /// Evaluates the default expressions of columns that are not given, once for each of this many rows.
+    /// Evaluates the default expressions of columns that are not given, once for each of this many rows, but for those
+    /// that name other columns: [`RowMaker::settle`].
     pub(crate) async fn expect_rows(
         &mut self,
         session: &mut SessionState,
@@ -241,14 +259,21 @@ impl RowMaker {
         columns: &[usize],
         count: usize,
     ) -> Result<()> {
+        self.over_rows.clear();
+        self.wanted.clear();
+        self.rows = 0;
         for (position, spec) in target.table.columns.iter().enumerate() {
             let DefaultSpec::Expression(text) = &spec.default else { continue };
             if columns.contains(&position) {
                 continue;
             }
+            let (expr, source) = &parsed_expression(text)?;
+            if mentions_column(expr, target) {
+                self.over_rows.push(position);
+                continue;
+            }
             let slot = Slot { name: column_name(target, position), kind: &spec.kind, row: 1 };
             let mut values = Vec::with_capacity(count);
-            let (expr, source) = &parsed_expression(text)?;
             while values.len() < count {
                 let wanted = (count - values.len()).min(EXPRESSIONS_AT_ONCE);
                 let query = query_from(vec![expr.clone(); wanted], Vec::new());
@@ -258,6 +283,40 @@ impl RowMaker {
                 }
             }
             self.computed.insert(position, values);
+        }
+        Ok(())
+    }
+
+    /// Fills in the defaults that name other columns, one column after the other. `rows` are those made since
+    /// [`RowMaker::expect_rows`].
+    pub(crate) async fn settle(
+        &mut self,
+        session: &mut SessionState,
+        target: &TargetTable,
+        rows: &mut [Row],
+    ) -> Result<()> {
+        let wanted = std::mem::take(&mut self.wanted);
+        for &position in &self.over_rows {
+            let of_column = wanted.iter().filter(|(_, column)| *column == position);
+            let places: Vec<usize> = of_column.map(|(row, _)| *row).collect();
+            let some: Vec<Row> =
+                places.iter().filter_map(|&place| rows.get(place)).cloned().collect();
+            let Some(spec) = target.table.columns.get(position).filter(|_| !some.is_empty()) else {
+                continue;
+            };
+            let DefaultSpec::Expression(text) = &spec.default else { continue };
+            let (expr, source) = parsed_expression(text)?;
+            let alias = &target.name.table;
+            let values = values_over(session, target, alias, &some, &[], (&expr, &source)).await?;
+            for (place, value) in places.into_iter().zip(values) {
+                let value = match value.is_null() && spec.not_null {
+                    true => self.null_for(target, position, self.refuses_null())?,
+                    false => self.fit(target, position, value, place as u64 + 1)?,
+                };
+                if let Some(slot) = rows.get_mut(place).and_then(|row| row.get_mut(position)) {
+                    *slot = value;
+                }
+            }
         }
         Ok(())
     }
@@ -327,6 +386,7 @@ impl RowMaker {
                 *slot = value;
             }
         }
+        self.rows += 1;
         Ok(made)
     }
 
@@ -404,6 +464,10 @@ impl RowMaker {
         if let Some(value) = self.computed.get_mut(&position).and_then(Vec::pop) {
             return Ok(value);
         }
+        if self.over_rows.contains(&position) {
+            self.wanted.push((self.rows, position));
+            return Ok(Value::Null);
+        }
         if let Some(Some(value)) = self.defaults.get(position) {
             return Ok(value.clone());
         }
@@ -470,6 +534,20 @@ impl RowMaker {
     }
 }
 
+/// Whether an expression names a column of the table.
+fn mentions_column(expr: &Expr, target: &TargetTable) -> bool {
+    let names = |expr: &Expr| match expr {
+        Expr::Identifier(name) => target.table.column(&name.value).is_some(),
+        Expr::CompoundIdentifier(_) => true,
+        _ => false,
+    };
+    let found = visit_expressions(expr, |expr| match names(expr) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
+
 /// Errors about JSON qualify the column with its table.
 fn named_in_full(mut error: Error, target: &TargetTable) -> Error {
     if error.code == ErrorCode::InvalidJson {
@@ -482,6 +560,23 @@ fn named_in_full(mut error: Error, target: &TargetTable) -> Error {
 /// The name of a column.
 pub(crate) fn column_name(target: &TargetTable, position: usize) -> &str {
     target.table.schema.columns.get(position).map_or("", |column| column.name.as_str())
+}
+
+/// The DEFAULT of a column that names other columns, over a row; `None` for any other.
+pub(super) async fn default_over(
+    session: &mut SessionState,
+    target: &TargetTable,
+    spec: &ColumnSpec,
+    row: &[Value],
+) -> Result<Option<Value>> {
+    let DefaultSpec::Expression(text) = &spec.default else { return Ok(None) };
+    let (expr, source) = parsed_expression(text)?;
+    if !mentions_column(&expr, target) {
+        return Ok(None);
+    }
+    let (alias, rows) = (&target.name.table, &[row.to_vec()]);
+    let found = values_over(session, target, alias, rows, &[], (&expr, &source)).await?;
+    Ok(Some(found.into_iter().next().unwrap_or(Value::Null)))
 }
 
 /// A column's DEFAULT for the rows of a statement; `None` if none is declared.

@@ -123,6 +123,55 @@ async fn a_transaction_finds_its_own_rows_as_after_the_commit() {
     }
 }
 
+/// Many small changes, each followed by a search, so that what was indexed is kept, indexed again with later changes, and
+/// given up where it is rolled back. The oracle is LIKE, which reads the rows.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_searches_after_each_change() {
+    let mut random = Random::seeded();
+    for isolation in ["REPEATABLE READ", "READ COMMITTED"] {
+        let server = Server::new();
+        let (mut session, mut other) = (server.session(), server.session());
+        all(&mut other, &["CREATE TABLE m (id INT PRIMARY KEY, body TEXT) words='body'"]).await;
+        let of = |n: u64| format!("one two{} three{}", n % 3, n % 5);
+        let rows_of = |random: &mut Random, first: u64, count: u64| {
+            let row = |n: u64| format!("({n}, '{}')", of(random.below(15)));
+            (first..first + count).map(row).collect::<Vec<_>>().join(", ")
+        };
+        let many = rows_of(&mut random, 0, 400);
+        all(&mut other, &[&format!("INSERT INTO m VALUES {many}")]).await;
+        let level = format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}");
+        all(&mut session, &[&level, "BEGIN", "SELECT COUNT(*) FROM m"]).await;
+        for step in 0..60 {
+            let first = random.below(450);
+            let change = match random.below(8) {
+                0 => format!("DELETE FROM m WHERE id BETWEEN {first} AND {}", first + 5),
+                1 => "SAVEPOINT a".to_owned(),
+                2 if step > 20 => "ROLLBACK TO b".to_owned(),
+                3 => format!("INSERT INTO m VALUES (1000, 'new'), ({first}, 'x'), ({first}, 'x')"),
+                _ => {
+                    let count = random.choose(&[1, 1, 2, 9, 60]);
+                    format!("REPLACE INTO m VALUES {}", rows_of(&mut random, first, count))
+                }
+            };
+            // Some fail, and leave nothing behind.
+            _ = run(&mut session, &change).await;
+            if step % 11 == 5 {
+                all(&mut session, &["SAVEPOINT b"]).await;
+            }
+            if step % 7 == 3 {
+                let elsewhere = rows_of(&mut random, 2_000 + step, 1);
+                all(&mut other, &[&format!("INSERT INTO m VALUES {elsewhere}")]).await;
+            }
+            let word = random.choose(&["two0", "two2", "three1", "three4", "new", "x"]);
+            let found = format!("SELECT id FROM m WHERE MATCH('{word}') ORDER BY id LIMIT 9999");
+            let wanted = format!("SELECT id FROM m WHERE body LIKE '%{word}%' ORDER BY id");
+            let (found, wanted) =
+                (rows(&mut session, &found).await, rows(&mut session, &wanted).await);
+            assert_eq!(found, wanted, "{word} after {step}: {change}, {isolation}");
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_transaction_searches_rows_of_every_kind() {
     let server = Server::new();

@@ -180,6 +180,13 @@ async fn rules_change_as_other_rows_do() {
             ("BEGIN", ""),
             ("DELETE FROM products WHERE id <> 4", ""),
             (document, "4"),
+            ("INSERT INTO products VALUES (9, 'shoes', '', ''), (10, 'hat', '', '')", ""),
+            (document, "4 ; 9"),
+            ("SAVEPOINT s", ""),
+            ("REPLACE INTO products VALUES (9, 'hat', '', ''), (10, 'shoes', '', ''), (2, 'bag', '', '')", ""),
+            (document, "2 ; 4 ; 10"),
+            ("ROLLBACK TO s", ""),
+            (document, "4 ; 9"),
         ],
     )
     .await;

@@ -1,0 +1,66 @@
+//! Numbers beside dates, times and years. A literal that is compared with a column becomes a value of the column's type
+//! if it can be one (20240102, 030405, 24). All other numbers are compared as numbers, and dates become numbers.
+
+use datafusion::{
+    common::ScalarValue,
+    logical_expr::{Expr, lit},
+};
+
+use super::super::{
+    number::integer_prefix,
+    temporal::{moment_of_number, time_of_number},
+    types::ExprType,
+};
+use crate::SqlType;
+
+/// Whether these two sides, one of which is a date or time, are compared as numbers.
+pub(super) fn are_numbers(a: &Expr, a_type: &ExprType, b: &Expr, b_type: &ExprType) -> bool {
+    let (value, kind, number) = match (a_type.is_number(), b_type.is_number()) {
+        (false, true) => (a, a_type, b),
+        (true, false) => (b, b_type, a),
+        _ => return false,
+    };
+    let is_column = matches!(value, Expr::Column(_));
+    kind.is_temporal() && !(is_column && integer_of(number).is_some_and(|it| fits(kind, it)))
+}
+
+/// Whether an integer is a date, or a time, if that is the type.
+fn fits(kind: &ExprType, number: i64) -> bool {
+    match kind.has_date() {
+        true => moment_of_number(number).is_some(),
+        false => time_of_number(number).is_some(),
+    }
+}
+
+/// The integer part of a literal number that is no double.
+fn integer_of(expr: &Expr) -> Option<i64> {
+    let Expr::Literal(value, _) = expr else { return None };
+    match value {
+        ScalarValue::Int64(Some(number)) => Some(*number),
+        ScalarValue::UInt64(Some(number)) => i64::try_from(*number).ok(),
+        ScalarValue::Decimal128(Some(number), _, scale) => {
+            let unit = 10_i128.checked_pow(u32::try_from(*scale).ok()?)?;
+            i64::try_from(number.checked_div(unit)?).ok()
+        }
+        _ => None,
+    }
+}
+
+/// A literal of one or two digits beside a YEAR column, as the year that it is there: 24 is 2024, and 70 is 1970.
+pub(super) fn year(expr: &Expr, beside: &Expr, kind: &ExprType) -> Option<Expr> {
+    if kind.kind != SqlType::Year || !matches!(beside, Expr::Column(_)) {
+        return None;
+    }
+    let number = match expr {
+        Expr::Literal(ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)), _) => {
+            let (number, is_whole) = integer_prefix(text);
+            i64::try_from(number).ok().filter(|_| is_whole)?
+        }
+        expr => integer_of(expr)?,
+    };
+    match number {
+        1..=69 => Some(lit(2_000 + number)),
+        70..=99 => Some(lit(1_900 + number)),
+        _ => None,
+    }
+}
