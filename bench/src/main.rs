@@ -3,12 +3,14 @@
 //! ```text
 //! cargo run --release -p bench -- search
 //! cargo run --release -p bench --features rivals -- search --rows 1100000 --rivals
+//! cargo run --release -p bench --features rivals -- search --rivals --queries substrings --rival-queries substrings
 //! cargo run --release -p bench -- corpus-check
 //! cargo run --release -p bench -- lookup
 //! cargo run --release -p bench -- many-keys
 //! cargo run --release -p bench -- documents
 //! cargo run --release -p bench -- documents --memory-mib 100
 //! cargo run --release -p bench -- ranked --rows 1900000
+//! cargo run --release -p bench -- ranked --short
 //! cargo run --release -p bench -- hostile
 //! cargo run --release -p bench -- small-queries
 //! cargo run --release -p bench -- tpcc --server mysql97 --terminals 2
@@ -40,6 +42,7 @@ mod replication;
 mod report;
 mod server_group;
 mod small_queries;
+mod substrings;
 mod suite;
 mod sysbench;
 mod table;

@@ -1,5 +1,5 @@
 //! The queries: eleven that are hard in different ways, those of the search-benchmark game, and terms drawn from the
-//! corpus by language and frequency.
+//! corpus by language and frequency. `substrings.rs` draws pieces of any kind.
 
 use std::path::Path;
 
@@ -11,6 +11,7 @@ use crate::{
     corpus::{Corpus, read_query_texts},
     oracle::rows_of_terms,
     random::SplitMix64,
+    substrings::substrings,
 };
 
 /// The file of the search-benchmark game's queries.
@@ -49,6 +50,8 @@ pub enum QuerySet {
     Game,
     /// Random queries from the texts.
     Drawn,
+    /// 2,000 runs of characters and pairs of words from the texts, by frequency.
+    Substrings,
 }
 
 /// One query of the suite.
@@ -76,6 +79,9 @@ pub fn queries(sets: &[QuerySet], data: &Path, corpus: &Corpus) -> Result<Vec<Qu
     }
     if sets.contains(&QuerySet::Drawn) {
         all.extend(drawn(corpus)?);
+    }
+    if sets.contains(&QuerySet::Substrings) {
+        all.extend(substrings(corpus)?);
     }
     Ok(all)
 }
@@ -172,7 +178,8 @@ fn drawn(corpus: &Corpus) -> Result<Vec<Query>> {
     Ok(queries)
 }
 
-fn band(rows: u64) -> &'static str {
+/// The frequency band of a term in so many rows.
+pub fn band(rows: u64) -> &'static str {
     BANDS.iter().find(|(most, _)| rows <= *most).map_or("", |(_, name)| name)
 }
 

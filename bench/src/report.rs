@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::{
     measure::{Once, Timing, percentile},
     peers::Load,
+    substrings::is_class,
     table::Table,
 };
 
@@ -177,7 +178,9 @@ impl Report {
         heads.extend(self.peers.iter().map(|peer| peer.name.as_str()));
         heads.extend(["best rival / Remora", ""]);
         let mut table = Table::new(&heads);
-        for query in self.queries.iter().filter(|query| self.is_compared(query)) {
+        // There are too many substrings to name: their classes have a table of their own.
+        let named = self.queries.iter().filter(|query| !is_class(&query.group));
+        for query in named.filter(|query| self.is_compared(query)) {
             let mut cells = vec![query.name.clone(), query.truth.to_string()];
             cells.push(pair(&query.engine.search, &query.engine.count));
             cells.push(pair(&query.trip.search, &query.trip.count));

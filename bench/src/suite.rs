@@ -16,6 +16,7 @@ use crate::{
     queries::{Query, QuerySet, queries},
     remora::{Engine, Server, throughput, under_writes},
     report::{Machine, PeerFigures, PeerQuery, QueryFigures, Remora, Report},
+    substrings,
 };
 
 /// Runs of each of the eleven queries.
@@ -24,6 +25,9 @@ const ELEVEN_EFFORT: RunLimits = RunLimits { runs: 200, budget: Duration::from_s
 const SET_EFFORT: RunLimits = RunLimits { runs: 9, budget: Duration::from_millis(100) };
 /// A rival runs each query as often as Remora, but no longer than this.
 const RIVAL_BUDGET: Duration = Duration::from_secs(5);
+/// Runs of a rival of each of the 2,000 substrings: some rivals need a tenth of a second for each.
+const RIVAL_SUBSTRINGS_EFFORT: RunLimits =
+    RunLimits { runs: 3, budget: Duration::from_millis(500) };
 
 /// Options of `search`.
 #[derive(clap::Args, Debug)]
@@ -250,7 +254,10 @@ fn ask_one(peer: &mut dyn Peer, case: &Case) -> PeerQuery {
         let processor = peer.processor();
         let newest = peer.search(&query.expression)?;
         let found = peer.count(&query.expression)?;
-        let effort = RunLimits { budget: RIVAL_BUDGET, ..effort(query) };
+        let effort = match query.set {
+            QuerySet::Substrings => RIVAL_SUBSTRINGS_EFFORT,
+            _ => RunLimits { budget: RIVAL_BUDGET, ..effort(query) },
+        };
         Ok(PeerQuery {
             name: query.name.clone(),
             search: repeat(effort, processor, || peer.search(&query.expression).map(drop))?,
@@ -290,6 +297,10 @@ fn print(report: &Report) {
     println!("{}", report.summary());
     println!("Medians in microseconds, SEARCH newest 100 by key / COUNT:\n");
     println!("{}", report.comparison());
+    if let Some(classes) = substrings::classes(report) {
+        println!("Substrings by class, p50 / p99 of the queries' medians, microseconds:\n");
+        println!("{classes}");
+    }
     if report.remora.is_some() {
         println!("All queries, microseconds:\n\n{}", report.groups());
         println!("Slow in the engine, medians in microseconds:\n\n{}", report.slowest());

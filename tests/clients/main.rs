@@ -1,5 +1,5 @@
-//! Real, unmodified clients against `remora serve`: drivers in five languages, an ORM, a SphinxAPI client, and dumps
-//! that are loaded again.
+//! Real, unmodified clients against `remora serve`: drivers in six languages, an ORM, clients of SphinxAPI and SphinxQL,
+//! and dumps that are loaded again.
 //!
 //! `tests/clients/fetch` installs them; a missing client fails its test.
 
@@ -234,8 +234,8 @@ fn jdbc() {
     }
 }
 
-#[test]
-fn sphinx_search_of_perl() {
+/// A server with SphinxAPI and a table of words.
+fn press() -> Serving {
     let directory = tempfile::tempdir().unwrap();
     let settings = directory.path().join("remora.toml");
     std::fs::write(&settings, "[listen]\nsphinx_api = \"127.0.0.1:0\"\n").unwrap();
@@ -251,6 +251,60 @@ fn sphinx_search_of_perl() {
              (2, 'blue fox', 'a lazy dog and a fox', 2002, 2.5, 'bob', (2, 3)),
              (3, 'green dog', 'the dog sleeps', 2002, 3.5, 'ann', (3));",
     );
+    serving
+}
+
+#[test]
+fn sphinx_search_of_perl() {
+    let serving = press();
     let mut client = Command::new("perl");
     serving.passes(client.arg(source("perl/sphinx.pl")).arg(serving.sphinx_port.as_ref().unwrap()));
+}
+
+#[test]
+fn sphinxapi_of_python() {
+    let serving = press();
+    serving.passes(&mut python("sphinxapi_client.py", serving.sphinx_port.as_ref().unwrap()));
+}
+
+#[test]
+fn sphinxql_by_pymysql() {
+    let serving = press();
+    serving.passes(&mut python("sphinxql_client.py", &serving.port));
+}
+
+#[test]
+fn sphinxql_by_php() {
+    let serving = press();
+    let root = fetched("clients/php");
+    let mut client = Command::new(root.join("usr/bin/php8.2"));
+    let extensions = std::fs::read_dir(root.join("usr/lib/php")).unwrap().flatten();
+    let mut folders = extensions.map(|it| it.path()).filter(|it| it.join("mysqli.so").exists());
+    client.env("LD_LIBRARY_PATH", root.join("usr/lib/x86_64-linux-gnu"));
+    client.arg("-n").arg("-d").arg(format!("extension_dir={}", folders.next().unwrap().display()));
+    for extension in ["mysqlnd", "mysqli", "pdo", "pdo_mysql"] {
+        client.arg("-d").arg(format!("extension={extension}"));
+    }
+    serving.passes(client.arg(source("php/sphinxql.php")).arg(&serving.port));
+}
+
+/// The command-line clients of MySQL and MariaDB.
+#[test]
+fn sphinxql_by_mysql() {
+    let serving = press();
+    for client in [|| mysql97("mysql"), || Command::new("mariadb")] {
+        let told = rows(
+            client(),
+            &serving.port,
+            "USE press; SET sql_dialect = 'sphinx';
+             SELECT id, WEIGHT() FROM articles WHERE MATCH('\"brown fox\" | @title dog') OPTION ranker=proximity;
+             SHOW META LIKE 'total_found'; SHOW TABLES; SHOW WARNINGS;
+             SELECT id FROM articles WHERE MATCH('fox') LIMIT 1 FACET author ORDER BY author ASC;
+             CALL KEYWORDS('the Fox', 'articles', 1);",
+        );
+        assert_eq!(
+            told,
+            "1\t2\n3\t1\ntotal_found\t2\narticles\tlocal\n1\nann\t1\nbob\t1\n1\tthe\tthe\t2\t2\n2\tfox\tfox\t2\t4\n"
+        );
+    }
 }

@@ -52,9 +52,10 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// Whether a Remora's answers, which must not differ, were compared.
+    /// Whether answers that must not differ were compared: a Remora's, whatever its parts, or those of one table.
     pub fn is_own(&self) -> bool {
-        self.side == REMORA || self.side.ends_with("-processes")
+        let Self { side, .. } = self;
+        side.starts_with(REMORA) || side.ends_with("-processes") || side.ends_with("one table")
     }
 
     /// Prints the figures.
@@ -116,6 +117,20 @@ pub fn compare(
         file.flush()?;
     }
     Ok(agreements)
+}
+
+/// One side's answers.
+pub fn of(kind: Kind, queries: &[Query], side: &SearchTarget<'_>) -> Result<Vec<Answer>> {
+    let mut client = side.server.connect()?;
+    queries.iter().map(|query| query_server(&mut client, side, &kind.text(query))).collect()
+}
+
+/// How far answers agree with the expected ones to the same queries.
+pub fn agreement(kind: Kind, side: String, expected: &[Answer], given: &[Answer]) -> Agreement {
+    let differing: Vec<_> =
+        expected.iter().zip(given).filter(|(expected, given)| expected != given).collect();
+    let first = differing.first().map(|(expected, given)| difference(expected, given));
+    Agreement { kind, side, queries: expected.len(), different: differing.len(), first }
 }
 
 fn query_server(client: &mut Client, side: &SearchTarget<'_>, text: &str) -> Result<Answer> {
@@ -180,6 +195,22 @@ mod tests {
             said(&answer(4, &[(1, 9), (2, 8)])),
             "a: row 3 is nothing, not nothing; found 4, not 3"
         );
+    }
+
+    #[test]
+    fn answers_of_remora_and_of_one_table_must_agree() {
+        let expected = [answer(1, &[(1, 9)]), answer(1, &[(2, 9)])];
+        let given = [answer(1, &[(1, 9)]), answer(1, &[(2, 8)])];
+        let made = |side: &str| agreement(Kind::Any, side.to_owned(), &expected, &given);
+        let agreement = made("Remora locals of 4 parts");
+        assert_eq!((agreement.queries, agreement.different), (2, 1));
+        assert_eq!(
+            agreement.first.as_deref(),
+            Some("a: row 1 is 2 with 8, not 2 with 9; found 1, not 1")
+        );
+        let own =
+            ["Remora", "8-processes", "searchd one table", "searchd locals of 4 parts", "shards"];
+        assert_eq!(own.map(|side| made(side).is_own()), [true, true, true, false, false]);
     }
 
     #[test]

@@ -1,12 +1,15 @@
-//! Ranked search by keywords, compared with Sphinx 2.2.11: the experiments of a study of distributed Sphinx over the
-//! same rows with the study's mix of queries. Ids and weights are compared before times are measured.
+//! Ranked search by keywords, compared with Sphinx 2.2.11: the experiments E1 to E11 of a study of distributed Sphinx over
+//! the same rows with the study's mix of queries. Ids and weights are compared before times are measured.
 
 mod answers;
+mod chart;
 mod client;
+mod footprint;
 mod histogram;
 mod processes;
 mod queries;
 mod servers;
+mod study;
 mod times;
 mod words;
 
@@ -17,9 +20,11 @@ use serde::Serialize;
 
 use self::{
     answers::{Agreement, SearchTarget},
+    footprint::Footprint,
     histogram::{CLASSES, Spread},
     queries::{Kind, Query, statement},
     servers::{Files, REMORA, SHARDED, SPHINX, Server, TABLE},
+    study::{Findings, Study, StudyOptions},
     times::{Figures, Work},
     words::Words,
 };
@@ -32,13 +37,12 @@ use crate::{
 
 /// The statement after each query if totals are wanted. Its time counts as that of the query.
 const META: &str = "SHOW META LIKE 'total_found'";
-/// Clients in the experiment with threads, as in the study.
-const THREAD_CLIENTS: usize = 4;
-/// The numbers of threads.
-const THREADS: [usize; 2] = [1, 2];
+/// The size of a short run.
+const SHORT_ROWS: usize = 20_000;
+const SHORT_QUERIES: usize = 500;
 
 /// Options of `ranked`.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 pub struct RankedOptions {
     /// Number of rows to load. If the data has fewer, the rest is generated. The study had 1900000. Default: all rows
     /// of the data.
@@ -81,6 +85,14 @@ pub struct RankedOptions {
     /// Number of queries of each kind to compare with distributed tables on 2, 3 and 8 servers. 0 skips these.
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     distributed: usize,
+    #[command(flatten)]
+    study: StudyOptions,
+    /// Directory for the charts of the study's experiments, an SVG each.
+    #[arg(long, value_name = "DIR", default_value = "target/bench-ranked")]
+    charts: PathBuf,
+    /// A run of about ten minutes: at most 20000 rows and 500 queries, one round, fewer parts, servers and clients.
+    #[arg(long)]
+    short: bool,
     /// Measure only Remora.
     #[arg(long)]
     without_sphinx: bool,
@@ -108,6 +120,8 @@ struct Report {
     agreements: Vec<Agreement>,
     figures: Vec<Figures>,
     spreads: Vec<Spread>,
+    footprints: Vec<Footprint>,
+    study: Findings,
 }
 
 /// The running servers, Remora first.
@@ -116,8 +130,30 @@ struct Servers {
     running: Vec<Server>,
 }
 
+impl RankedOptions {
+    /// What a short run does.
+    fn shortened(&self) -> Self {
+        let mut options = self.clone();
+        options.rows = Some(options.rows.unwrap_or(SHORT_ROWS).min(SHORT_ROWS));
+        options.queries = options.queries.min(SHORT_QUERIES);
+        options.measured = options.measured.min(SHORT_QUERIES);
+        options.distributed = options.distributed.min(SHORT_QUERIES / 5);
+        options.histogram = options.histogram.min(SHORT_QUERIES / 10);
+        options.rounds = 1;
+        options.study.shorten();
+        options
+    }
+}
+
 /// Runs the suite; fails if an answer of Remora's differs from Sphinx's.
 pub fn ranked(options: &RankedOptions) -> Result<()> {
+    match options.short {
+        true => run(&options.shortened()),
+        false => run(options),
+    }
+}
+
+fn run(options: &RankedOptions) -> Result<()> {
     let mut report = Report { machine: machine(), seed: options.seed, ..Report::default() };
     let data = data_directory(options.data.as_deref())?;
     let documents = read_documents(&data, options.rows)?;
@@ -137,16 +173,21 @@ pub fn ranked(options: &RankedOptions) -> Result<()> {
     distribute(options, &queries, &servers, &mut report)?;
     let measured = queries.get(..options.measured).unwrap_or(&queries);
     measure(options, measured, &servers, &mut report)?;
-    threads(options, measured, &mut servers, &mut report)?;
     spread(options, &words, &mut servers, &mut report)?;
     for server in &servers.running {
         report.resident_bytes.push((server.name, server.resident_bytes()?));
     }
+    let Servers { files, running } = servers;
+    running.into_iter().try_for_each(Server::stop)?;
+    report.footprints = footprint::measure(&files, &documents)?;
+    println!("What words take, as shares of the text:\n");
+    println!("{}", footprint::table(&report.footprints, report.text_bytes));
+    report.study = study(options, &queries, &files, &report)?;
     let file = std::fs::File::create(&options.json)
         .with_context(|| format!("cannot write {}", options.json.display()))?;
     serde_json::to_writer_pretty(file, &report)?;
     println!("everything: {}; answers: {}", options.json.display(), options.answers.display());
-    let own = report.agreements.iter().filter(|it| it.is_own());
+    let own = report.agreements.iter().chain(&report.study.agreements).filter(|it| it.is_own());
     let wrong: usize = own.map(|it| it.different).sum();
     ensure!(wrong == 0, "{wrong} answers of Remora's differ from those of one index");
     Ok(())
@@ -169,6 +210,18 @@ fn introduce(report: &Report, words: &Words<'_>, queries: &[Query]) {
         different.len(),
         all as f64 / queries.len().max(1) as f64
     );
+}
+
+/// The study's other experiments, with servers of their own.
+fn study(
+    options: &RankedOptions,
+    queries: &[Query],
+    files: &Files,
+    report: &Report,
+) -> Result<Findings> {
+    let (weighs, has_sphinx) = ((&*options.ranker, options.rounds), report.sphinx.is_some());
+    let study = Study::new(&options.study, (files, report.rows), queries, weighs, has_sphinx);
+    study.run((&report.figures, &report.agreements), &options.charts)
 }
 
 /// Loads and starts the servers.
@@ -300,41 +353,6 @@ fn print(title: &str, figures: &[Figures]) {
     println!("\n{title}:\n\n{}\n{}", times::table(figures), times::chart(figures));
 }
 
-/// Experiment E2, and E10 of a distributed index: threads for connections (Remora) and for the
-/// parts of an index (Sphinx).
-fn threads(
-    options: &RankedOptions,
-    queries: &[Query],
-    servers: &mut Servers,
-    report: &mut Report,
-) -> Result<()> {
-    let kind = Kind::Any;
-    let whole = statements(queries, kind, TABLE, &options.ranker);
-    let parts = statements(queries, kind, SHARDED, &options.ranker);
-    let behind = if options.with_totals { META } else { "" };
-    let mut figures = Vec::new();
-    for count in THREADS {
-        eprintln!("{count} threads");
-        servers.restart(count, count)?;
-        for round in 0..options.rounds.max(1) {
-            for server in &servers.running {
-                let (setting, statements) = match server.name {
-                    REMORA => (format!("one table, worker_threads {count}"), &whole),
-                    _ if options.shards == 0 => continue,
-                    _ => (format!("{} shards, dist_threads {count}", options.shards), &parts),
-                };
-                let work =
-                    Work { setting: &setting, kind, statements, behind, clients: THREAD_CLIENTS };
-                figures.push(times::measure(server, &work, round)?);
-            }
-        }
-    }
-    figures.sort_by(|one, other| one.setting.cmp(&other.setting));
-    print("Threads", &figures);
-    report.figures.extend(figures);
-    servers.restart(0, 1)
-}
-
 /// The histogram of a query log: response times by the number of words, first cold, then warm.
 fn spread(
     options: &RankedOptions,
@@ -346,6 +364,8 @@ fn spread(
         return Ok(());
     }
     eprintln!("times by the number of words");
+    // What is measured first has not been read before.
+    servers.restart(0, 1)?;
     let mut random = SplitMix64::new(options.seed.wrapping_add(1));
     let mut classes = Vec::new();
     for (name, fewest, most) in CLASSES {

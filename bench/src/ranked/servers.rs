@@ -47,7 +47,18 @@ pub struct Server {
     /// [`REMORA`] or [`SPHINX`].
     pub name: &'static str,
     port: u16,
+    /// The port at which a distributed table of another server reads this one: SphinxAPI's of a `searchd`.
+    agent_port: u16,
     process: Child,
+}
+
+/// The ports of a `searchd`.
+#[derive(Clone, Copy)]
+pub struct Ports {
+    /// For SphinxQL.
+    pub sql: u16,
+    /// For SphinxAPI.
+    pub api: u16,
 }
 
 /// Sphinx's version; `None` if it is not installed.
@@ -79,6 +90,16 @@ impl Files {
         Ok(fs::write(self.directory.join("sphinx.conf"), text)?)
     }
 
+    /// The directory of the documents.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The remora program.
+    pub fn remora(&self) -> &Path {
+        &self.remora
+    }
+
     /// Loads Remora's table and returns the time.
     pub fn load_remora(&self) -> Result<Duration> {
         self.import("sphinx.conf", &self.data())
@@ -97,14 +118,14 @@ impl Files {
     fn import(&self, configuration: &str, data: &Path) -> Result<Duration> {
         let mut command = Command::new(&self.remora);
         command.args(["import", "--config", configuration, "--data"]).arg(data).arg(TABLE);
-        self.run(command, "remora-import")
+        run(&self.directory, command, "remora-import")
     }
 
     /// Loads Sphinx's indexes and returns the time.
     pub fn load_sphinx(&self) -> Result<Duration> {
         let mut command = Command::new("indexer");
         command.args(["--config", "sphinx.conf", "--all"]);
-        self.run(command, "indexer")
+        run(&self.directory, command, "indexer")
     }
 
     /// Starts Remora with this many threads for connections; 0 means one per CPU.
@@ -126,48 +147,12 @@ impl Files {
     }
 
     fn serve(&self, settings: &str, data: &Path, more: &str) -> Result<Server> {
-        let settings = self.directory.join(settings);
-        let text = format!(
-            "[listen]\nline = \"\"\nhttp = \"\"\nsql = \"127.0.0.1:0\"\n\n{more}\n[logging]\nlevel = \"warn\"\n"
-        );
-        fs::write(&settings, text)?;
-        let mut process = Command::new(&self.remora)
-            .arg("serve")
-            .arg("--config")
-            .arg(&settings)
-            .arg("--data")
-            .arg(data)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot start {}", self.remora.display()))?;
-        let output = process.stdout.take().context("no output of the server");
-        let mut server = Server { name: REMORA, port: 0, process };
-        let mut output = BufReader::new(output?);
-        server.port = announced_sql_port(&mut output)?;
-        // Later output is discarded, but must be read, so that the server never blocks on a full pipe.
-        std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
-        Ok(server)
+        start_remora(&self.remora, &self.directory.join(settings), data, 0, more)
     }
 
     /// Starts Sphinx with this many threads for the parts of a distributed index.
     pub fn start_sphinx(&self, threads: usize) -> Result<Server> {
-        for _ in 0..STARTS {
-            let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-            self.configure(port, threads)?;
-            let mut command = Command::new("searchd");
-            command.args(["--config", "sphinx.conf", "--nodetach"]);
-            let process = self.prepared(&mut command, "searchd")?.spawn()?;
-            let mut server = Server { name: SPHINX, port, process };
-            let begun = Instant::now();
-            while begun.elapsed() < MAX_WAIT && server.process.try_wait()?.is_none() {
-                if server.connect().is_ok() {
-                    return Ok(server);
-                }
-                sleep(PAUSE);
-            }
-        }
-        bail!("searchd does not come up:\n{}", self.printed("searchd"))
+        start_searchd(&self.directory, &|ports| configuration(self.shards, ports.sql, threads))
     }
 
     fn data(&self) -> PathBuf {
@@ -177,27 +162,83 @@ impl Files {
     fn part(&self, part: usize, count: usize) -> PathBuf {
         self.directory.join(format!("remora-part-{count}-{part}"))
     }
+}
 
-    /// Runs a program to its end and returns the time.
-    fn run(&self, mut command: Command, name: &str) -> Result<Duration> {
+/// Starts a Remora; `more` is a part of its settings. Port 0 is any free one.
+pub fn start_remora(
+    program: &Path,
+    settings: &Path,
+    data: &Path,
+    port: u16,
+    more: &str,
+) -> Result<Server> {
+    let text = format!(
+        "[listen]\nline = \"\"\nhttp = \"\"\nsql = \"127.0.0.1:{port}\"\n\n{more}\n[logging]\nlevel = \"warn\"\n"
+    );
+    fs::write(settings, text)?;
+    let mut process = Command::new(program)
+        .arg("serve")
+        .arg("--config")
+        .arg(settings)
+        .arg("--data")
+        .arg(data)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start {}", program.display()))?;
+    let output = process.stdout.take().context("no output of the server");
+    let mut server = Server { name: REMORA, port: 0, agent_port: 0, process };
+    let mut output = BufReader::new(output?);
+    server.port = announced_sql_port(&mut output)?;
+    server.agent_port = server.port;
+    // Later output is discarded, but must be read, so that the server never blocks on a full pipe.
+    std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
+    Ok(server)
+}
+
+/// Starts a `searchd` in a directory. The configuration is written as `sphinx.conf` there.
+pub fn start_searchd(directory: &Path, configuration: &dyn Fn(Ports) -> String) -> Result<Server> {
+    for _ in 0..STARTS {
+        let ports = Ports { sql: free_port()?, api: free_port()? };
+        fs::write(directory.join("sphinx.conf"), configuration(ports))?;
+        let mut command = Command::new("searchd");
+        command.args(["--config", "sphinx.conf", "--nodetach"]);
+        let process = prepared(directory, &mut command, "searchd")?.spawn()?;
+        let mut server = Server { name: SPHINX, port: ports.sql, agent_port: ports.api, process };
         let begun = Instant::now();
-        let status = self.prepared(&mut command, name)?.status();
-        let status = status.with_context(|| format!("cannot start {name}"))?;
-        ensure!(status.success(), "{name} failed:\n{}", self.printed(name));
-        Ok(begun.elapsed())
+        while begun.elapsed() < MAX_WAIT && server.process.try_wait()?.is_none() {
+            if server.connect().is_ok() {
+                return Ok(server);
+            }
+            sleep(PAUSE);
+        }
     }
+    bail!("searchd does not come up:\n{}", printed(directory, "searchd"))
+}
 
-    /// Prepares a program that works in the directory and writes its output to a file.
-    fn prepared<'c>(&self, command: &'c mut Command, name: &str) -> Result<&'c mut Command> {
-        let output = File::create(self.directory.join(name).with_extension("out"))?;
-        command.current_dir(&self.directory).stdin(Stdio::null());
-        Ok(command.stdout(output.try_clone()?).stderr(output))
-    }
+/// A port that is free now; another program may take it.
+pub fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
 
-    fn printed(&self, name: &str) -> String {
-        let path = self.directory.join(name).with_extension("out");
-        fs::read_to_string(path).unwrap_or_default()
-    }
+/// Runs a program to its end and returns the time. Its output is in `name.out`.
+pub fn run(directory: &Path, mut command: Command, name: &str) -> Result<Duration> {
+    let begun = Instant::now();
+    let status = prepared(directory, &mut command, name)?.status();
+    let status = status.with_context(|| format!("cannot start {name}"))?;
+    ensure!(status.success(), "{name} failed:\n{}", printed(directory, name));
+    Ok(begun.elapsed())
+}
+
+/// Prepares a program that works in the directory and writes its output to a file.
+fn prepared<'c>(directory: &Path, command: &'c mut Command, name: &str) -> Result<&'c mut Command> {
+    let output = File::create(directory.join(name).with_extension("out"))?;
+    command.current_dir(directory).stdin(Stdio::null());
+    Ok(command.stdout(output.try_clone()?).stderr(output))
+}
+
+fn printed(directory: &Path, name: &str) -> String {
+    fs::read_to_string(directory.join(name).with_extension("out")).unwrap_or_default()
 }
 
 impl Server {
@@ -209,6 +250,11 @@ impl Server {
     /// The address of its MySQL protocol.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
+    }
+
+    /// The address at which a distributed table of another server reads this one.
+    pub fn agent_address(&self) -> String {
+        format!("127.0.0.1:{}", self.agent_port)
     }
 
     /// The process whose CPU time is measured.

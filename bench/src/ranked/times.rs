@@ -206,7 +206,8 @@ pub fn chart(figures: &[Figures]) -> Table {
     table
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+/// The middle of some numbers.
+pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     percentile(&values, 50)
 }

@@ -1,6 +1,6 @@
 //! Random queries with syntax errors.
 
-use crate::{corpus::Corpus, queries, queries::QueryStyle, random::Random};
+use super::{corpus::Corpus, queries, queries::QueryStyle, random::Random};
 
 /// Texts that are inserted.
 const STRAYS: [&str; 40] = [

@@ -6,9 +6,9 @@ use std::{
     time::Duration,
 };
 
-use crate::{
+use super::{
     engine::{Found, Options, Ranker, Sort},
-    excerpts::Case,
+    excerpt_case::Case,
 };
 
 const SEARCH: u16 = 0;

@@ -12,7 +12,7 @@ use remora_words::{
     settings::{Files, Settings},
 };
 
-use crate::{
+use super::{
     corpus::Corpus,
     engine::{Engine, Found, Options, Ranker},
 };
@@ -69,6 +69,20 @@ impl Attributes for Columns {
     }
 }
 
+/// What makes keywords of a corpus's words.
+pub fn analyzer(corpus: &Corpus) -> Analyzer {
+    let mut settings = Settings::default();
+    for line in &corpus.settings {
+        let (name, value) = line.split_once('=').unwrap();
+        settings.set(name.trim(), value.trim()).unwrap();
+    }
+    let files = Files::read(&settings, &mut |name| {
+        let file = corpus.files.iter().find(|(other, _)| name.ends_with(other.as_str()));
+        file.map(|(_, text)| text.clone()).ok_or(std::io::ErrorKind::NotFound.into())
+    });
+    Analyzer::new(&settings, &files.unwrap()).unwrap()
+}
+
 /// A collection for each corpus.
 pub fn make(corpora: &[Rc<Corpus>]) -> Vec<Box<dyn Engine>> {
     corpora.iter().map(|corpus| Box::new(Collection::new(corpus)) as Box<dyn Engine>).collect()
@@ -76,16 +90,7 @@ pub fn make(corpora: &[Rc<Corpus>]) -> Vec<Box<dyn Engine>> {
 
 impl Collection {
     pub fn new(corpus: &Corpus) -> Self {
-        let mut settings = Settings::default();
-        for line in &corpus.settings {
-            let (name, value) = line.split_once('=').unwrap();
-            settings.set(name.trim(), value.trim()).unwrap();
-        }
-        let files = Files::read(&settings, &mut |name| {
-            let file = corpus.files.iter().find(|(other, _)| name.ends_with(other.as_str()));
-            file.map(|(_, text)| text.clone()).ok_or(std::io::ErrorKind::NotFound.into())
-        });
-        let analyzer = Analyzer::new(&settings, &files.unwrap()).unwrap();
+        let analyzer = analyzer(corpus);
         let mut scratch = Scratch::default();
         let mut documents: Vec<Indexed> = Vec::new();
         let mut totals = vec![0; corpus.fields.len()];

@@ -1,6 +1,8 @@
 //! Compares two answers.
 
-use crate::{
+use std::collections::BTreeMap;
+
+use super::{
     corpus::Corpus,
     engine::{Found, Options},
 };
@@ -18,12 +20,18 @@ pub enum Kind {
     Weights,
     Order,
     Words,
+    /// The engine's own ways to answer differ.
+    Own,
 }
 
-/// The size of a difference between two answers.
+/// How two answers differ.
 #[derive(Clone, Debug)]
 pub struct Difference {
     pub kind: Kind,
+    /// The kinds of all differences.
+    pub kinds: Vec<Kind>,
+    /// How many rows are in one answer only, or have another weight.
+    pub rows: usize,
     pub text: String,
 }
 
@@ -41,19 +49,8 @@ pub fn make_tolerable(options: &mut Options) {
     (options.offset, options.limit) = (plain.offset, plain.limit);
 }
 
-/// Whether Sphinx's answer follows no known rule: stars in phrases of a SENTENCE, hits that an unfound part
-/// leaves behind within a MAYBE, the positions that hits of a word have which a quorum or a proximity has twice, and
-/// chains of NEARs or a NEAR of composed parts, for which 2.2.11 writes behind its arrays.
-pub fn undefined(query: &str) -> bool {
-    let has = |mark: &str| query.contains(mark);
-    let nears = query.matches("NEAR/").count();
-    let is_composed = has("(") || has("<<") || has("\"");
-    let stars = has("SENTENCE") && has(" * ") || has("PARAGRAPH") && has(" * ");
-    stars || repeats(query) || has("MAYBE") && is_composed || nears > 1 || nears == 1 && is_composed
-}
-
 /// A `*`, `?` or `%` that touches a word.
-fn has_wildcard(query: &str) -> bool {
+pub fn has_wildcard(query: &str) -> bool {
     let bytes = query.as_bytes();
     let is_word = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphanumeric);
     (0..bytes.len())
@@ -61,7 +58,7 @@ fn has_wildcard(query: &str) -> bool {
 }
 
 /// Whether a quorum or a proximity has a word twice.
-fn repeats(query: &str) -> bool {
+pub fn repeats(query: &str) -> bool {
     let parts: Vec<&str> = query.split('"').collect();
     parts.windows(2).skip(1).step_by(2).any(|pair| {
         let is_quorum = pair[1].trim_start().starts_with(['/', '~']);
@@ -76,7 +73,7 @@ fn repeats(query: &str) -> bool {
 }
 
 /// A `"..."/N` with an N other than 1.
-fn has_quorum(query: &str) -> bool {
+pub fn has_quorum(query: &str) -> bool {
     let behind = query.split('"').filter_map(|part| part.trim_start().strip_prefix('/'));
     let mut thresholds = behind.map(|text| text.trim_start().split([' ', ')', '|']).next());
     thresholds.any(|threshold| threshold != Some("1"))
@@ -92,25 +89,32 @@ pub fn difference(
     let (theirs, ours) = match (theirs, ours) {
         (Ok(theirs), Ok(ours)) => (theirs, ours),
         (Err(theirs), Err(ours)) if theirs == ours => return None,
-        _ => return differs(Kind::Error, short(theirs), short(ours)),
+        _ => return Some(differs(vec![Kind::Error], 0, short(theirs), short(ours))),
     };
+    let mut kinds = Vec::new();
     if theirs.warning != ours.warning {
-        return differs(Kind::Warning, &theirs.warning, &ours.warning);
+        kinds.push(Kind::Warning);
     }
     if (theirs.total_found, theirs.total) != (ours.total_found, ours.total) {
-        return differs(Kind::Count, shown(theirs), shown(ours));
+        kinds.push(Kind::Count);
     }
-    if let Some(kind) = rows_differ(&theirs.rows, &ours.rows, tolerated) {
-        return differs(kind, pairs(theirs, ours), pairs(ours, theirs));
+    let (by_rows, rows) = rows_differ(&theirs.rows, &ours.rows, tolerated);
+    kinds.extend(by_rows);
+    // Where wildcards leave several words at one position of the query they come in an order of no known rule.
+    let is_same = match query.contains(['*', '?', '%']) {
+        true => sorted(&theirs.words) == sorted(&ours.words),
+        false => theirs.words == ours.words,
+    };
+    if !is_same {
+        kinds.push(Kind::Words);
     }
-    // Where stars leave several words at one position of the query they come in an order of no known rule.
-    if query.contains('*') && sorted(&theirs.words) == sorted(&ours.words) {
-        return None;
+    let (their_rows, our_rows) = (pairs(theirs, ours), pairs(ours, theirs));
+    match kinds.first()? {
+        Kind::Warning => Some(differs(kinds, rows, &theirs.warning, &ours.warning)),
+        Kind::Words => Some(differs(kinds, rows, &theirs.words, &ours.words)),
+        Kind::Count => Some(differs(kinds, rows, shown(theirs), shown(ours))),
+        _ => Some(differs(kinds, rows, their_rows, our_rows)),
     }
-    if theirs.words != ours.words {
-        return differs(Kind::Words, &theirs.words, &ours.words);
-    }
-    None
 }
 
 fn sorted(words: &[(String, u64, u64)]) -> Vec<&(String, u64, u64)> {
@@ -119,36 +123,47 @@ fn sorted(words: &[(String, u64, u64)]) -> Vec<&(String, u64, u64)> {
     words
 }
 
-fn rows_differ(theirs: &[(u64, u32)], ours: &[(u64, u32)], tolerated: bool) -> Option<Kind> {
+/// The kind of the rows' difference, and how many rows are in one answer only or have another weight.
+fn rows_differ(
+    theirs: &[(u64, u32)],
+    ours: &[(u64, u32)],
+    tolerated: bool,
+) -> (Option<Kind>, usize) {
     if theirs == ours {
-        return None;
+        return (None, 0);
     }
-    let by_id = |rows: &[(u64, u32)]| {
-        let mut rows = rows.to_vec();
-        rows.sort_unstable();
-        rows
-    };
+    let by_id = |rows: &[(u64, u32)]| rows.iter().copied().collect::<BTreeMap<u64, u32>>();
     let (their_rows, our_rows) = (by_id(theirs), by_id(ours));
-    if !their_rows.iter().map(|row| row.0).eq(our_rows.iter().map(|row| row.0)) {
-        return Some(Kind::Ids);
-    }
+    let lacking = |one: &BTreeMap<u64, u32>, other: &BTreeMap<u64, u32>| {
+        one.keys().filter(|id| !other.contains_key(id)).count()
+    };
+    let missing = lacking(&their_rows, &our_rows) + lacking(&our_rows, &their_rows);
     let distance = |one: u32, two: u32| one.wrapping_sub(two).cast_signed().unsigned_abs();
     let most = u32::from(tolerated);
-    if their_rows.iter().zip(&our_rows).any(|(one, two)| distance(one.1, two.1) > most) {
-        return Some(Kind::Weights);
+    let heavier = |(id, weight): &(&u64, &u32)| {
+        our_rows.get(id).is_some_and(|ours| distance(**weight, *ours) > most)
+    };
+    let reweighed = their_rows.iter().filter(heavier).count();
+    if missing > 0 {
+        return (Some(Kind::Ids), missing + reweighed);
+    }
+    if reweighed > 0 {
+        return (Some(Kind::Weights), reweighed);
     }
     // Other weights make another order, which must be the right one still.
     let order = |row: &(u64, u32)| (std::cmp::Reverse(row.1.cast_signed()), row.0);
-    (!tolerated || !ours.is_sorted_by_key(order)).then_some(Kind::Order)
+    ((!tolerated || !ours.is_sorted_by_key(order)).then_some(Kind::Order), 0)
 }
 
 fn differs(
-    kind: Kind,
+    kinds: Vec<Kind>,
+    rows: usize,
     theirs: impl std::fmt::Debug,
     ours: impl std::fmt::Debug,
-) -> Option<Difference> {
-    let text = format!("{kind:?}\n  theirs: {theirs:?}\n  ours:   {ours:?}");
-    Some(Difference { kind, text })
+) -> Difference {
+    let kind = kinds.first().copied().unwrap_or(Kind::Own);
+    let text = format!("{kinds:?}, {rows} rows\n  theirs: {theirs:?}\n  ours:   {ours:?}");
+    Difference { kind, kinds, rows, text }
 }
 
 fn short(answer: &Result<Found, String>) -> Result<Found, &String> {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::random::Random;
+use super::random::Random;
 
 /// Words of a tiny vocabulary; none is a prefix of another.
 const LETTERS: [&str; 30] = [

@@ -2,12 +2,17 @@
 
 use std::rc::Rc;
 
-use crate::corpus::Corpus;
+use super::corpus::Corpus;
 
 /// A search engine over one corpus.
 pub trait Engine {
     /// The result of a query, or its error text without the table's name.
     fn search(&self, query: &str, options: &Options) -> Result<Found, String>;
+
+    /// Compares the engine's own ways to answer, in which even what Sphinx leaves undefined must be equal.
+    fn check(&self, _query: &str, _options: &Options) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// Makes one engine for each corpus.

@@ -1,6 +1,6 @@
 //! Random ranking expressions.
 
-use crate::{corpus::Corpus, random::Random};
+use super::{corpus::Corpus, random::Random};
 
 const DOCUMENT_NUMBERS: [&str; 5] =
     ["bm25", "max_lcs", "field_mask", "query_word_count", "doc_word_count"];

@@ -1,6 +1,6 @@
 //! Random queries of the whole query language, most of them valid.
 
-use crate::{
+use super::{
     corpus::Corpus,
     engine::{Idf, Options, Ranker},
     expressions,

@@ -13,7 +13,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{client::Client, corpus::Corpus, sql::Sql};
+use super::{client::Client, corpus::Corpus, sql::Sql};
 
 /// The most time to wait for a start.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
+use super::{
     broken::tokens,
     corpus::{Corpus, Document},
     engine::{Idf, Options, Ranker, Sort},

@@ -2,11 +2,12 @@
 
 use std::{cell::RefCell, io, rc::Rc};
 
-use crate::{
+use super::{
     client::Client,
-    compare::{self, Difference},
+    compare::{self, Difference, Kind},
     corpus::Corpus,
     engine::{Engine, Found, Make, Options},
+    known::{self, Asked},
     server::{Index, Server},
 };
 
@@ -23,9 +24,11 @@ pub enum Verdict {
     /// Both found as many rows, or both refused.
     Same(Option<u64>),
     Different(Difference),
+    /// Different, in a known case of this name.
+    Known(&'static str),
     /// Sphinx crashed, as it does for some queries.
     Unanswered,
-    /// Sphinx's answer is not deterministic, so it was not queried.
+    /// Sphinx would write behind its arrays, so it was not queried.
     Undefined,
 }
 
@@ -101,7 +104,11 @@ impl Trial {
     pub fn verdict(&self, case: &Case) -> Verdict {
         let number = self.number(case).unwrap();
         let Case { corpus, query, options } = case;
-        if compare::undefined(query) {
+        if let Err(text) = self.engines[number].check(query, options) {
+            let kinds = vec![Kind::Own];
+            return Verdict::Different(Difference { kind: Kind::Own, kinds, rows: 0, text });
+        }
+        if known::crashes(query) {
             return Verdict::Undefined;
         }
         let Ok(theirs) = self.sphinx.borrow_mut().search(number, query, options) else {
@@ -111,7 +118,13 @@ impl Trial {
         let tolerated = compare::tolerated(corpus, query);
         match compare::difference(query, &theirs, &ours, tolerated) {
             None => Verdict::Same(theirs.ok().map(|found| found.total_found)),
-            Some(difference) => Verdict::Different(difference),
+            Some(difference) => {
+                let asked = Asked::new(corpus, query, options, &theirs, &ours);
+                match known::case(&asked, &difference) {
+                    Some(case) => Verdict::Known(case),
+                    None => Verdict::Different(difference),
+                }
+            }
         }
     }
 }
