@@ -32,6 +32,8 @@ pub(crate) struct PreparedBatch {
     pub broken: Option<Arc<AtomicBool>>,
     /// For a transaction's batch, what must not have been written since the transaction began.
     pub precondition: Option<CommitPrecondition>,
+    /// Whether each key that it changes must have a row before.
+    pub must_exist: bool,
 }
 
 /// The changes to one table.
@@ -114,7 +116,7 @@ impl PreparedBatch {
     /// Whether it has preconditions on keys or unique values.
     pub fn expects(&self) -> bool {
         let has_unique = || self.tables.iter().any(|table| !table.unique.is_empty());
-        self.precondition.is_some() || has_unique() || self.inserts()
+        self.precondition.is_some() || self.must_exist || has_unique() || self.inserts()
     }
 
     /// Whether it has inserts, whose keys must not exist.

@@ -85,7 +85,8 @@ pub(crate) fn prepare(
     let bytes = positions.iter().fold(bytes + BATCH_BYTES, |bytes, (source, position)| {
         bytes + source.len() + position.len()
     });
-    Ok(PreparedBatch { tables, positions, bytes, broken: None, precondition: None })
+    let (broken, precondition, must_exist) = (None, None, false);
+    Ok(PreparedBatch { tables, positions, bytes, broken, precondition, must_exist })
 }
 
 fn prepare_change(change: Change, format: &RowFormat, options: &Options) -> Result<PreparedChange> {
