@@ -55,7 +55,7 @@ impl Handle {
     /// [`Error::Request`] for a table that follows a source, and for one that SQL declared if this program was built
     /// without SQL; [`Error::NotFound`] if there is no such table.
     pub fn keeper(&self, table: &str) -> Result<Keeper> {
-        if self.engine.schema(table)?.declared.is_none() {
+        if !self.engine.is_declared(table)? {
             return Ok(Keeper::Engine);
         }
         if let Some(source) = self.source_of(table) {
