@@ -212,7 +212,7 @@ impl Rows {
 /// A transaction's own rows of a table, encoded, over those of its snapshot.
 struct OwnRows {
     /// By encoded key; `None` is a deletion.
-    own: Arc<BTreeMap<Vec<u8>, Option<Vec<u8>>>>,
+    own: Arc<BTreeMap<Vec<u8>, Option<StoredBytes>>>,
     below: Arc<dyn RowReader>,
     format: Arc<RowFormat>,
 }
@@ -235,7 +235,7 @@ impl RowReader for OwnRows {
     fn stored(&self, key: &[u8]) -> Result<Option<StoredBytes>> {
         match self.own.get(key) {
             None => self.below.stored(key),
-            Some(own) => Ok(own.clone().map(StoredBytes::from)),
+            Some(own) => Ok(own.clone()),
         }
     }
 

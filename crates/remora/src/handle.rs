@@ -55,7 +55,7 @@ impl Handle {
     /// [`Error::Request`] for a table that follows a source, and for one that SQL declared if this program was built
     /// without SQL; [`Error::NotFound`] if there is no such table.
     pub fn keeper(&self, table: &str) -> Result<Keeper> {
-        if self.engine.schema(table)?.declared.is_none() {
+        if !self.engine.is_declared(table)? {
             return Ok(Keeper::Engine);
         }
         if let Some(source) = self.source_of(table) {
@@ -93,17 +93,27 @@ impl Handle {
         self.attempt(table, |reader| decide(reader.get(table, key)?))
     }
 
-    /// Changes a row regardless of its value, if it exists. Retries if another writer was faster.
-    /// Returns whether it existed. Cost: does not read the row.
+    /// Changes a row regardless of its value, if it exists. Returns whether it existed. Cost: does not read the row.
     fn change_unread(
         &self,
         table: &Arc<str>,
         key: &[Value],
         make: &mut dyn FnMut() -> Change,
     ) -> Result<bool> {
-        self.attempt(table, |reader| {
-            Ok(reader.get_columns(table, key, &[])?.is_some().then(&mut *make))
-        })
+        for _ in 0..MAX_TRIES {
+            let reader = self.engine.reader();
+            check_kept_by_engine(&*reader.schema(table)?)?;
+            if reader.get_columns(table, key, &[])?.is_none() {
+                return Ok(false);
+            }
+            match self.engine.apply_to_existing(&reader, batch(table, vec![make()])) {
+                Ok(_) => return Ok(true),
+                // It was deleted since, or the table was altered.
+                Err(EngineError::Conflict(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(changed_again(table))
     }
 
     fn attempt(
@@ -121,9 +131,7 @@ impl Handle {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(Error::conflict(format!(
-            "a row of {table:?} is changed by others again and again: try again"
-        )))
+        Err(changed_again(table))
     }
 
     /// Applies changes to a table that the engine keeps, all or none.
@@ -201,6 +209,10 @@ impl Handle {
     pub fn by_sql<T>(&self, _work: impl FnOnce(&mut dyn KeyedRows) -> Result<T>) -> Result<T> {
         Err(Error::Closed)
     }
+}
+
+fn changed_again(table: &str) -> Error {
+    Error::conflict(format!("a row of {table:?} is changed by others again and again: try again"))
 }
 
 /// Who keeps the keys and conditions of a table when its rows change.

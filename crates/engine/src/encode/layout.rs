@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     fit::fit,
-    row::{Reader, VERSION, decode_columns, encode_row, push_varint},
+    row::{Reader, VERSION, decode_columns, encode_row, json_in, push_varint},
 };
 use crate::{ColumnType, Error, Result, Row, Schema, Value};
 
@@ -121,6 +121,12 @@ impl RowFormat {
         self.read(bytes, wanted).ok_or_else(|| {
             Error::Corrupt(format!("a row of table {:?} is malformed", self.schema.name))
         })
+    }
+
+    /// The document in a column of a stored row, without a copy. `None` if only [`Self::decode_columns`] can tell:
+    /// it is NULL or of another type, the table has had other columns, or the row is malformed.
+    pub fn json_in<'b>(&self, bytes: &'b [u8], place: usize) -> Option<&'b str> {
+        if self.layouts.is_empty() { json_in(&self.schema, bytes, place) } else { None }
     }
 
     fn read(&self, bytes: &[u8], wanted: &dyn Fn(usize) -> bool) -> Option<Row> {

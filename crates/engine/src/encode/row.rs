@@ -86,6 +86,31 @@ fn read_row(schema: &Schema, bytes: &[u8], wanted: &dyn Fn(usize) -> bool) -> Op
     reader.bytes.is_empty().then_some(row)
 }
 
+/// The document in a column of a stored row, without a copy. `None` if it is NULL or of another type, or if the row is
+/// malformed.
+pub(super) fn json_in<'b>(schema: &Schema, bytes: &'b [u8], place: usize) -> Option<&'b str> {
+    let mut reader = Reader { bytes };
+    if reader.byte()? != VERSION {
+        return None;
+    }
+    let count = usize::try_from(reader.varint()?).ok()?;
+    if place >= count || count > schema.columns.len() {
+        return None;
+    }
+    let nulls = reader.take(count.div_ceil(8))?;
+    let is_null =
+        |index: usize| nulls.get(index / 8).is_none_or(|bits| bits >> (index % 8) & 1 == 1);
+    for (index, column) in schema.columns.iter().enumerate().take(place) {
+        if !is_null(index) {
+            reader.skip(column.kind)?;
+        }
+    }
+    match schema.columns.get(place)?.kind {
+        ColumnType::Json if !is_null(place) => reader.text(),
+        _ => None,
+    }
+}
+
 fn misfit(schema: &Schema, what: &str) -> Error {
     let message = format!("a row of table {:?} {what}", schema.name);
     Error::request(crate::RequestPart::Row, message)
@@ -250,6 +275,20 @@ mod tests {
             prop_assert_eq!(decode_columns(&schema, &stored, &is_wanted).unwrap(), expected);
             for cut in 0..stored.len() {
                 prop_assert!(decode_columns(&schema, &stored[..cut], &is_wanted).is_err());
+            }
+        }
+
+        #[test]
+        fn a_document_is_read_in_place((kinds, rows) in table_rows(1), place in 0usize..9) {
+            let schema = table(&kinds);
+            let stored = encode_row(&schema, &rows[0]).unwrap();
+            let expected = match rows[0].get(place) {
+                Some(Value::Json(text)) => Some(&**text),
+                _ => None,
+            };
+            prop_assert_eq!(json_in(&schema, &stored, place), expected);
+            for cut in 0..stored.len() {
+                let _ = json_in(&schema, &stored[..cut], place);
             }
         }
 

@@ -10,11 +10,15 @@ use std::cmp::Ordering;
 
 use remora_index::BloomCounts;
 
-use super::source::{Source, sources, wanted};
+use super::{
+    source::{Source, sources, wanted},
+    texts::without_row,
+};
 use crate::{
     KeyValues, Result, Row, Value,
     encode::{append_key, decode_cell, decode_key, encode_key},
     snapshot::{SegmentView, TableView},
+    storage::{rows::JsonVisitor, store::RowVersion},
 };
 
 /// Keys of one group. The values of their rows fit in the processor's nearest cache.
@@ -26,15 +30,37 @@ const LEAST_LOADED: usize = 4;
 pub(crate) fn get(view: &TableView, key: &[Value], columns: &[usize]) -> Result<Option<Row>> {
     let sources = sources(&view.schema, columns)?;
     let key = encode_key(&view.schema, key)?;
-    let mut counts = BloomCounts::default();
-    let mut segments = view.segments.iter();
-    let found = segments.find_map(|segment| Some((segment, find(segment, &key, &mut counts)?)));
-    view.activity.looked_up(counts);
-    view.usage.looked_up();
-    let Some((segment, doc)) = found else { return Ok(None) };
+    let Some((segment, doc)) = find_live(view, &key) else { return Ok(None) };
     let mut values = Row::with_capacity(columns.len());
     read(view, segment, doc, &key, &sources, &mut values)?;
     Ok(Some(values))
+}
+
+/// Calls `visit` with the JSON document in a column of the row with this key, or with `None` if the value is NULL or of
+/// another type. Returns whether there is such a row.
+pub(crate) fn visit_json(
+    view: &TableView,
+    key: &[Value],
+    place: usize,
+    visit: &mut JsonVisitor<'_>,
+) -> Result<bool> {
+    let key = encode_key(&view.schema, key)?;
+    let Some((segment, doc)) = find_live(view, &key) else { return Ok(false) };
+    let version = RowVersion { segment: segment.segment.number(), doc };
+    match view.rows.visit_json(&key, version, place, visit)? {
+        true => Ok(true),
+        false => Err(without_row(view)),
+    }
+}
+
+/// The live document that has the key, in its segment. Counts the look-up.
+fn find_live<'v>(view: &'v TableView, key: &[u8]) -> Option<(&'v SegmentView, u32)> {
+    let mut counts = BloomCounts::default();
+    let mut segments = view.segments.iter();
+    let found = segments.find_map(|segment| Some((segment, find(segment, key, &mut counts)?)));
+    view.activity.looked_up(counts);
+    view.usage.looked_up();
+    found
 }
 
 /// Calls `visit` with the index in `keys` and the requested columns of each row that exists; `visit` may take the

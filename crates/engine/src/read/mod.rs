@@ -80,6 +80,8 @@ mod walk;
 mod tests;
 
 pub use column_batch::{ColumnBatch, ColumnData, ColumnValues, Strings, Validity};
+pub(crate) use get::visit_json;
+
 pub use gathered::{
     Answer, GatheredTable, MAX_FACET_VALUES, Part, PartOpenFailure, PartRows, PartValues,
     PartsCache,

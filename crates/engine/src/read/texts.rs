@@ -53,10 +53,13 @@ pub(super) fn row(
     wanted: &dyn Fn(usize) -> bool,
 ) -> Result<Row> {
     let version = RowVersion { segment: segment.number(), doc };
-    view.rows.get(key, Some(version), wanted)?.ok_or_else(|| {
-        let table = &view.schema.name;
-        Error::Corrupt(format!("table {table} indexes a row that the row store does not have"))
-    })
+    view.rows.get(key, Some(version), wanted)?.ok_or_else(|| without_row(view))
+}
+
+/// The error for a document without a row.
+pub(super) fn without_row(view: &TableView) -> Error {
+    let table = &view.schema.name;
+    Error::Corrupt(format!("table {table} indexes a row that the row store does not have"))
 }
 
 /// The columns of all text indexes of a table.

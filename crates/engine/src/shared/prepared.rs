@@ -16,7 +16,7 @@ use crate::{
     Position, Result, Schema,
     encode::FittedRow,
     indexing::Indexing,
-    storage::store::{Keyspace, StoreBatch},
+    storage::store::{Keyspace, StoreBatch, StoredBytes},
 };
 
 /// A batch, validated and encoded.
@@ -32,6 +32,8 @@ pub(crate) struct PreparedBatch {
     pub broken: Option<Arc<AtomicBool>>,
     /// For a transaction's batch, what must not have been written since the transaction began.
     pub precondition: Option<CommitPrecondition>,
+    /// Whether each key that it changes must have a row before.
+    pub must_exist: bool,
 }
 
 /// The changes to one table.
@@ -69,8 +71,8 @@ pub(crate) struct UniqueValue {
 pub(crate) struct PreparedChange {
     /// The encoded key.
     pub key: Vec<u8>,
-    /// The encoded row; `None` for a deletion.
-    pub stored: Option<Vec<u8>>,
+    /// The encoded row, which the row store takes without a copy; `None` for a deletion.
+    pub stored: Option<StoredBytes>,
     /// The row, if it is to be indexed by the writer.
     pub row: Option<FittedRow>,
     /// Whether the key must not exist before (an insert).
@@ -114,7 +116,7 @@ impl PreparedBatch {
     /// Whether it has preconditions on keys or unique values.
     pub fn expects(&self) -> bool {
         let has_unique = || self.tables.iter().any(|table| !table.unique.is_empty());
-        self.precondition.is_some() || has_unique() || self.inserts()
+        self.precondition.is_some() || self.must_exist || has_unique() || self.inserts()
     }
 
     /// Whether it has inserts, whose keys must not exist.
@@ -164,7 +166,7 @@ impl PreparedTable {
     pub fn put_rows(&self, commit: &mut StoreBatch) {
         let rows = Keyspace::Rows(self.number);
         self.changes.iter().for_each(|change| match &change.stored {
-            Some(row) => commit.put(rows, change.key.as_slice(), row.as_slice()),
+            Some(row) => commit.put(rows, change.key.as_slice(), row.clone()),
             None => commit.delete(rows, change.key.as_slice()),
         });
     }
@@ -173,7 +175,7 @@ impl PreparedTable {
     pub fn bytes(&self) -> usize {
         let changes = self.changes.iter();
         let stored: usize = changes
-            .map(|change| change.key.len() + change.stored.as_ref().map_or(0, Vec::len))
+            .map(|change| change.key.len() + change.stored.as_deref().map_or(0, <[u8]>::len))
             .sum();
         let unique: usize = self.unique.iter().map(|one| size_of_val(one) + one.value.len()).sum();
         let rows = self.changes.iter().filter_map(|change| change.row.as_ref());

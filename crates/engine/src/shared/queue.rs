@@ -2,6 +2,10 @@
 //!
 //! It is bounded in bytes: a caller blocks while the queue is full, so a slow writer slows its callers down
 //! instead of filling memory (backpressure). The writer takes as much as fits into one group commit.
+//!
+//! Callers that write one row after the other come back soon after their group was committed. Each commit costs about as
+//! much as some ten rows, and a sync far more. So the writer waits a moment until as many callers are there as the last
+//! group had. A single caller never waits for that.
 
 use std::{
     collections::VecDeque,
@@ -10,10 +14,13 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, Sender};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::{
-    large::LargeCommit, prebuilt::PrebuiltSegments, prepared::PreparedBatch, waiter::Waiter,
+    large::LargeCommit,
+    prebuilt::PrebuiltSegments,
+    prepared::PreparedBatch,
+    waiter::{Bell, Waiter},
     watchers::Watcher,
 };
 use crate::{Definition, Error, Result};
@@ -24,6 +31,12 @@ const QUEUE_JOBS: usize = 4_096;
 const GROUP_BYTES: usize = 8 << 20;
 /// The most batches of one group.
 const GROUP_JOBS: usize = 1_024;
+
+/// How long the writer waits for the callers of the last group while none of them comes, and how long altogether.
+const GATHER_PAUSE: Duration = Duration::from_micros(100);
+const GATHER_LIMIT: Duration = Duration::from_millis(1);
+/// With so many bytes the writer does not wait: the cost of rows outweighs that of a commit.
+const GATHERED_BYTES: usize = 256 << 10;
 
 /// A job of the writer.
 pub(crate) enum Job {
@@ -93,9 +106,15 @@ pub(crate) struct WriteQueue {
 struct State {
     jobs: VecDeque<Job>,
     bytes: usize,
+    /// Where the callers of the next group sleep, and before them those of the group that was taken last.
+    bells: [Arc<Bell>; 2],
     closed: Option<Error>,
     /// Whether the consumer was asked to wake up.
     woken: bool,
+    /// The number of batches in the last group.
+    last_group: usize,
+    /// While the consumer waits for the callers of the last group, how many jobs it waits for.
+    gathered: usize,
 }
 
 impl WriteQueue {
@@ -120,8 +139,16 @@ impl WriteQueue {
             return Err(reason.clone());
         }
         state.bytes += bytes;
+        let is_batch = if let Job::Apply(_, waiter) = &job {
+            waiter.sleep_at(&state.bells[0]);
+            true
+        } else {
+            false
+        };
         state.jobs.push_back(job);
-        self.filled.notify_one();
+        if !is_batch || state.jobs.len() >= state.gathered {
+            self.filled.notify_one();
+        }
         Ok(())
     }
 
@@ -144,9 +171,33 @@ impl WriteQueue {
                 Some(_) => {}
             }
         }
+        self.gather(&mut state);
         let taken = state.take();
         self.drained.notify_all();
         taken
+    }
+
+    /// Waits until as many batches are there as the last group had, or until no more of them come.
+    fn gather(&self, state: &mut MutexGuard<'_, State>) {
+        let began = Instant::now();
+        loop {
+            let found = state.jobs.len();
+            let is_over = state.woken || state.closed.is_some() || began.elapsed() >= GATHER_LIMIT;
+            let is_batch = matches!(state.jobs.back(), Some(Job::Apply(..)));
+            if is_over
+                || found >= state.last_group
+                || state.bytes >= GATHERED_BYTES.min(self.most_bytes)
+                || !is_batch
+            {
+                return;
+            }
+            state.gathered = state.last_group;
+            let is_silent = self.filled.wait_for(state, GATHER_PAUSE).timed_out();
+            state.gathered = 0;
+            if is_silent && state.jobs.len() == found {
+                return;
+            }
+        }
     }
 
     /// Waits until there is a job, or the queue is woken.
@@ -203,7 +254,7 @@ impl State {
     }
 
     fn take(&mut self) -> Taken {
-        let mut group = Vec::new();
+        let mut group = Vec::with_capacity(self.jobs.len().min(GROUP_JOBS));
         let mut group_bytes = 0;
         while let Some(job) = self.jobs.pop_front() {
             let bytes = job.bytes();
@@ -234,6 +285,9 @@ impl State {
                 }
             }
         }
+        self.last_group = group.len();
+        // While the callers of this group are woken, those of the next one go on sleeping.
+        self.bells.swap(0, 1);
         Taken::Group(group)
     }
 }
@@ -327,6 +381,32 @@ mod tests {
             second.join().unwrap().unwrap();
         });
         assert_eq!(group_sizes(&queue), [1]);
+    }
+
+    #[test]
+    fn callers_of_the_last_group_are_waited_for_and_others_are_not() {
+        let queue = WriteQueue::new(QUEUE_BYTES);
+        (0..3).for_each(|_| queue.push(batch(1).0).unwrap());
+        assert_eq!(group_sizes(&queue), [1, 1, 1]);
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..3).for_each(|_| queue.push(batch(2).0).unwrap()));
+            let mut taken = Vec::new();
+            while taken.len() < 3 {
+                match queue.take(None) {
+                    Taken::Group(group) => taken.extend(group.iter().map(|(batch, _)| batch.bytes)),
+                    _ => panic!("only batches were pushed"),
+                }
+            }
+            assert_eq!(taken, [2, 2, 2]);
+        });
+        // Of the three only one comes back.
+        queue.push(batch(4).0).unwrap();
+        let began = Instant::now();
+        assert_eq!(group_sizes(&queue), [4]);
+        assert!(began.elapsed() < Duration::from_secs(5));
+        queue.push(batch(5).0).unwrap();
+        assert_eq!(group_sizes(&queue), [5]);
+        assert_eq!(queue.state.lock().gathered, 0);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::{
     staged::{parse_staged_key, parse_staged_value, staged_key},
     store::{Keyspace, RowVersion, StoreSnapshot, StoredBytes},
 };
-use crate::{Error, Result, Row, encode::RowFormat};
+use crate::{Error, Result, Row, Value, encode::RowFormat};
 
 /// Advice in errors about rows that cannot be read.
 pub(crate) const DAMAGED_ROWS: &str = "; stop the server, have `remora check` list what else is damaged, \
@@ -27,10 +27,34 @@ pub(crate) trait RowReader: Send + Sync {
         version: Option<RowVersion>,
         wanted: &dyn Fn(usize) -> bool,
     ) -> Result<Option<Row>>;
+    /// Calls `visit` with the JSON document in a column of the row of a document, or with `None` if the value is NULL or of
+    /// another type. Returns whether there is such a row.
+    fn visit_json(
+        &self,
+        key: &[u8],
+        version: RowVersion,
+        place: usize,
+        visit: &mut JsonVisitor<'_>,
+    ) -> Result<bool> {
+        let row = self.get(key, Some(version), &|at| at == place)?;
+        row.iter().for_each(|row| visit(json_of(row, place)));
+        Ok(row.is_some())
+    }
     /// The encoded row with this encoded key.
     fn stored(&self, key: &[u8]) -> Result<Option<StoredBytes>>;
     /// Calls `visit(encoded key, row)` in key order, starting at `from` (included), until it returns false.
     fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()>;
+}
+
+/// Called with a JSON document, or with `None` for another value.
+pub(crate) type JsonVisitor<'v> = dyn FnMut(Option<&str>) + 'v;
+
+/// The JSON document in a column; `None` if the value is NULL or of another type.
+pub(crate) fn json_of(row: &Row, place: usize) -> Option<&str> {
+    match row.get(place) {
+        Some(Value::Json(text)) => Some(text),
+        _ => None,
+    }
 }
 
 /// The rows of one table in a store snapshot.
@@ -61,6 +85,24 @@ impl RowReader for StoredRows {
         let stored = stored.map_err(|error| self.damaged(error))?;
         let row = stored.map(|bytes| self.format.decode_columns(&bytes, wanted)).transpose();
         row.map_err(|error| self.damaged_row(error, key))
+    }
+
+    fn visit_json(
+        &self,
+        key: &[u8],
+        version: RowVersion,
+        place: usize,
+        visit: &mut JsonVisitor<'_>,
+    ) -> Result<bool> {
+        let stored = self.snapshot.get_version(self.keyspace, key, version);
+        let Some(bytes) = stored.map_err(|error| self.damaged(error))? else { return Ok(false) };
+        if let Some(text) = self.format.json_in(&bytes, place) {
+            visit(Some(text));
+            return Ok(true);
+        }
+        let row = self.format.decode_columns(&bytes, &|at| at == place);
+        visit(json_of(&row.map_err(|error| self.damaged_row(error, key))?, place));
+        Ok(true)
     }
 
     fn stored(&self, key: &[u8]) -> Result<Option<StoredBytes>> {

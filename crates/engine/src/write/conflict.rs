@@ -15,7 +15,8 @@ use crate::{
 
 impl Writer<'_> {
     /// Refuses a batch whose preconditions do not hold: that its keys were not written since its
-    /// snapshot, that its unique values are free, and that the keys of its inserts are absent.
+    /// snapshot, that its unique values are free, that the keys of its inserts are absent, and that rows exist which
+    /// must.
     pub(super) fn check_expectations(&self, batch: &PreparedBatch) -> Result<()> {
         let current = self.shared.published.load();
         if let Some(precondition) = &batch.precondition {
@@ -28,6 +29,9 @@ impl Writer<'_> {
                 if has_row(view, &change.key)? {
                     return Err(exists(&table.schema, &change.key));
                 }
+            }
+            if batch.must_exist {
+                table.changes.iter().try_for_each(|change| must_have_row(view, &change.key))?;
             }
         }
         Ok(())
@@ -94,6 +98,19 @@ fn check_definition(
             "table {name:?} was altered since this transaction began: begin it again"
         ))),
     }
+}
+
+/// Refuses a change of a row that is gone.
+fn must_have_row(view: &TableView, key: &[u8]) -> Result<()> {
+    if has_row(view, key)? {
+        return Ok(());
+    }
+    let parts: Vec<String> =
+        decode_key(&view.schema, key)?.iter().map(ToString::to_string).collect();
+    let (name, key) = (&view.schema.name, parts.join(", "));
+    Err(Error::Conflict(format!(
+        "the row with the key ({key}) of table {name:?} was deleted meanwhile"
+    )))
 }
 
 /// Whether the key has a row, including rows that the table's condition hides.

@@ -85,7 +85,8 @@ pub(crate) fn prepare(
     let bytes = positions.iter().fold(bytes + BATCH_BYTES, |bytes, (source, position)| {
         bytes + source.len() + position.len()
     });
-    Ok(PreparedBatch { tables, positions, bytes, broken: None, precondition: None })
+    let (broken, precondition, must_exist) = (None, None, false);
+    Ok(PreparedBatch { tables, positions, bytes, broken, precondition, must_exist })
 }
 
 /// Checks and encodes one change.
@@ -115,7 +116,7 @@ pub(crate) fn prepare_change(
     if stored.len() > MAX_INDEXED_BYTES {
         check_indexed(schema, row, &parts)?;
     }
-    Ok(PreparedChange { key, stored: Some(stored), row: Some(fitted), must_be_absent })
+    Ok(PreparedChange { key, stored: Some(stored.into()), row: Some(fitted), must_be_absent })
 }
 
 /// The error for changes to a distributed table, which has no rows of its own.
@@ -226,9 +227,10 @@ fn keep_last_of_each_key(changes: &mut Vec<PreparedChange>) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::storage::store::StoredBytes;
 
     fn change(key: u8, row: u8) -> PreparedChange {
-        let stored = (row > 0).then(|| vec![row]);
+        let stored = (row > 0).then(|| vec![row].into());
         PreparedChange { key: vec![key], stored, row: None, must_be_absent: false }
     }
 
@@ -255,7 +257,7 @@ mod tests {
             let [change] = &changes[..] else { panic!("one key") };
             (twice.is_some(), change.must_be_absent, change.stored.clone())
         };
-        let (gone, two) = (None, Some(vec![2]));
+        let (gone, two) = (None, Some(StoredBytes::from([2])));
         assert_eq!(normalized(vec![insert(1, 1), change(1, 2)]), (false, true, two.clone()));
         assert_eq!(normalized(vec![insert(1, 1), change(1, 0)]), (false, true, gone));
         assert_eq!(normalized(vec![change(1, 0), insert(1, 2)]), (false, false, two.clone()));

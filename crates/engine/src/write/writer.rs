@@ -214,8 +214,8 @@ impl Writer<'_> {
         }
         match self.write_batches(&batches) {
             Ok(first) => {
-                let positions = (first.0..).map(Position);
-                waiters.into_iter().zip(positions).for_each(|(waiter, at)| waiter.answer(Ok(at)));
+                let positions = (first.0..).map(|at| Ok(Position(at)));
+                Waiter::answer_all(waiters.into_iter().zip(positions));
             }
             // A batch that cannot be indexed must not fail the others of its group.
             Err(error)

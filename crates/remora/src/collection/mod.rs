@@ -282,8 +282,22 @@ impl<K: DocumentId> Collection<K> {
     /// [`Error::NotFound`] if the collection was dropped; [`Error::Corrupt`], [`Error::Io`] or
     /// [`Error::Closed`] if it cannot be read.
     pub fn get(&self, id: K::Given<'_>) -> Result<Option<Json>> {
-        let row = self.handle.engine.get(&self.name, &[K::sought(id)])?;
-        row.map(|row| parse(id, text_of(&row)?)).transpose()
+        self.read_text(id, |text| parse(id, text))
+    }
+
+    /// Reads the text of the document with this id, where it is stored.
+    fn read_text<T>(
+        &self,
+        id: K::Given<'_>,
+        read: impl Fn(&str) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let (engine, key) = (&self.handle.engine, [K::sought(id)]);
+        let mut done = None;
+        engine.visit_json(&self.name, &key, DOC_PLACE, &mut |text| done = Some(text.map(&read)))?;
+        match done {
+            None => Ok(None),
+            Some(read) => read.ok_or_else(other_row)?.map(Some),
+        }
     }
 
     /// The text of the document with this id, as compact JSON. Cost: a read of the row store,
@@ -300,8 +314,7 @@ impl<K: DocumentId> Collection<K> {
     /// # Errors
     /// Those of [`Collection::get`].
     pub fn get_json(&self, id: K::Given<'_>) -> Result<Option<String>> {
-        let row = self.handle.engine.get(&self.name, &[K::sought(id)])?;
-        row.map(|row| text_of(&row).map(str::to_owned)).transpose()
+        self.read_text(id, |text| Ok(text.to_owned()))
     }
 
     /// The document with this id, deserialized. Cost: that of [`Collection::get`].
@@ -320,11 +333,7 @@ impl<K: DocumentId> Collection<K> {
     /// # Errors
     /// Those of [`Collection::get`].
     pub fn get_versioned(&self, id: K::Given<'_>) -> Result<Option<(Json, Version)>> {
-        let Some(row) = self.handle.engine.get(&self.name, &[K::sought(id)])? else {
-            return Ok(None);
-        };
-        let text = text_of(&row)?;
-        Ok(Some((parse(id, text)?, Version::of(text))))
+        self.read_text(id, |text| Ok((parse(id, text)?, Version::of(text))))
     }
 
     /// The exact number of documents. Cost: reads no document.

@@ -71,8 +71,8 @@ pub(crate) struct StoreBatch {
 #[derive(Clone, Debug)]
 struct StoreChange {
     keyspace: Keyspace,
-    key: Vec<u8>,
-    value: Option<Vec<u8>>,
+    key: StoredBytes,
+    value: Option<StoredBytes>,
 }
 
 impl StoreBatch {
@@ -82,19 +82,26 @@ impl StoreBatch {
     }
 
     /// Sets the value of a key. Keys have at most [`MAX_KEY_BYTES`], values less than 4 GiB.
-    pub fn put(&mut self, keyspace: Keyspace, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) {
+    /// [`StoredBytes`] are not copied.
+    pub fn put(
+        &mut self,
+        keyspace: Keyspace,
+        key: impl Into<StoredBytes>,
+        value: impl Into<StoredBytes>,
+    ) {
         self.changes.push(StoreChange { keyspace, key: key.into(), value: Some(value.into()) });
     }
 
     /// Bytes of keys and values.
     fn byte_count(&self) -> u64 {
-        let bytes =
-            |change: &StoreChange| change.key.len() + change.value.as_ref().map_or(0, Vec::len);
+        let bytes = |change: &StoreChange| {
+            change.key.len() + change.value.as_deref().map_or(0, <[u8]>::len)
+        };
         self.changes.iter().map(|change| bytes(change) as u64).sum()
     }
 
     /// Deletes a key, which may be missing.
-    pub fn delete(&mut self, keyspace: Keyspace, key: impl Into<Vec<u8>>) {
+    pub fn delete(&mut self, keyspace: Keyspace, key: impl Into<StoredBytes>) {
         self.changes.push(StoreChange { keyspace, key: key.into(), value: None });
     }
 

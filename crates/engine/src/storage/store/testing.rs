@@ -96,9 +96,9 @@ impl State {
         let mut next = Entries::clone(&self.visible);
         let has_rows = batch.changes.iter().any(|one| matches!(one.keyspace, Keyspace::Rows(_)));
         for change in batch.changes {
-            let key = (change.keyspace, change.key);
+            let key = (change.keyspace, change.key.to_vec());
             match change.value {
-                Some(value) => _ = next.insert(key, value.into()),
+                Some(value) => _ = next.insert(key, value),
                 None => _ = next.remove(&key),
             }
         }

@@ -456,3 +456,45 @@ fn a_value_too_long_for_the_index_is_refused_by_name() {
     large.commit(Vec::new()).unwrap();
     assert_eq!(count(&database), 2);
 }
+
+/// A batch for existing rows is applied as a whole or, if one of them is gone by its place in the order of commits, not
+/// at all.
+#[test]
+fn a_batch_for_existing_rows_needs_each_of_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = start(directory.path(), Arc::new(FaultyStore::default()), Durability::None);
+    database.create_table(schema()).unwrap();
+    let row = |id: i64, text: &str| vec![Value::Int(id), Value::Text(text.into())];
+    (1..=3).for_each(|id| _ = database.apply(put(id, "first")).unwrap());
+    let reader = database.reader();
+    let both = vec![Change::Put(row(1, "second")), Change::Delete(vec![Value::Int(2)])];
+    database.apply_to_existing(&reader, batch(both)).unwrap();
+    assert_eq!(rows(&database), [row(1, "second"), row(3, "first")]);
+    // The reader still sees the row that is gone.
+    for changes in [
+        vec![Change::Put(row(2, "third"))],
+        vec![Change::Delete(vec![Value::Int(2)])],
+        vec![Change::Put(row(1, "third")), Change::Put(row(2, "third"))],
+    ] {
+        let refused = database.apply_to_existing(&reader, batch(changes)).unwrap_err();
+        assert!(matches!(&refused, Error::Conflict(why) if why.contains("key (2)")), "{refused}");
+    }
+    assert_eq!(rows(&database), [row(1, "second"), row(3, "first")]);
+    // Both are in the queue before either is committed.
+    let held = database.hold_writer().unwrap();
+    let deletion = database.submit(batch(vec![Change::Delete(vec![Value::Int(3)])])).unwrap();
+    std::thread::scope(|scope| {
+        let late = || database.apply_to_existing(&reader, put(3, "third"));
+        let late = scope.spawn(late);
+        std::thread::sleep(Duration::from_millis(50));
+        drop(held);
+        assert!(matches!(late.join().unwrap(), Err(Error::Conflict(_))));
+    });
+    deletion.wait().unwrap();
+    assert_eq!((rows(&database), count(&database)), (vec![row(1, "second")], 1));
+    let again = vec![Definition::Drop("t".to_owned()), Definition::Create(schema())];
+    database.define(again, Vec::new()).unwrap();
+    database.apply(put(1, "first")).unwrap();
+    let refused = database.apply_to_existing(&reader, put(1, "other"));
+    assert!(matches!(refused, Err(Error::NotFound { .. })), "{refused:?}");
+}

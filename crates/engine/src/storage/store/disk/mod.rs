@@ -502,7 +502,7 @@ impl Store for DiskStore {
 /// Refuses keys and values that are too long. It is the caller's error and poisons nothing.
 fn refuse_oversized(batch: &StoreBatch) -> Result<()> {
     let fits = |change: &StoreChange| {
-        let value = change.value.as_ref().map_or(0, Vec::len);
+        let value = change.value.as_deref().map_or(0, <[u8]>::len);
         change.key.len() <= MAX_KEY_BYTES && u32::try_from(value).is_ok()
     };
     if batch.changes.iter().all(fits) {

@@ -273,7 +273,7 @@ fn fill(writes: &mut OwnedWriteBatch, batch: StoreBatch, keyspaces: &Keyspaces) 
     for change in batch.changes {
         let Some(place) = keyspaces.place(change.keyspace) else { continue };
         let key = match place.key(&change.key) {
-            Cow::Owned(key) => key,
+            Cow::Owned(key) => key.into(),
             Cow::Borrowed(_) => change.key,
         };
         match change.value {
