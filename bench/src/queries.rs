@@ -11,7 +11,6 @@ use crate::{
     corpus::{Corpus, read_query_texts},
     oracle::rows_of_terms,
     random::SplitMix64,
-    substrings::substrings,
 };
 
 /// The file of the search-benchmark game's queries.
@@ -67,7 +66,32 @@ pub struct Query {
     pub expression: TextQuery,
 }
 
-/// The queries of the chosen sets over this corpus.
+/// What a query of [`QuerySet::Substrings`] asks for.
+#[derive(Clone, Copy)]
+pub enum Substring {
+    /// Characters behind each other, wherever they begin in a word.
+    Run,
+    /// Two words with a space between them.
+    Pair,
+}
+
+impl Substring {
+    /// The beginning of its group's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Pair => "pair",
+        }
+    }
+}
+
+/// Whether a group of queries is a class of substrings.
+pub fn is_class(group: &str) -> bool {
+    let kinds = [Substring::Run, Substring::Pair].map(Substring::name);
+    kinds.iter().any(|kind| group.strip_prefix(kind).is_some_and(|rest| rest.starts_with(' ')))
+}
+
+/// The queries of the chosen sets over this corpus, but for [`QuerySet::Substrings`].
 pub fn queries(sets: &[QuerySet], data: &Path, corpus: &Corpus) -> Result<Vec<Query>> {
     let mut all = Vec::new();
     if sets.contains(&QuerySet::Eleven) {
@@ -79,9 +103,6 @@ pub fn queries(sets: &[QuerySet], data: &Path, corpus: &Corpus) -> Result<Vec<Qu
     }
     if sets.contains(&QuerySet::Drawn) {
         all.extend(drawn(corpus)?);
-    }
-    if sets.contains(&QuerySet::Substrings) {
-        all.extend(substrings(corpus)?);
     }
     Ok(all)
 }

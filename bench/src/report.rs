@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::{
     measure::{Once, Timing, percentile},
     peers::Load,
-    substrings::is_class,
+    queries::is_class,
     table::Table,
 };
 

@@ -9,7 +9,7 @@ use crate::{
     corpus::Corpus,
     measure::{Timing, percentile},
     oracle::rows_of_terms,
-    queries::{Query, QuerySet, band},
+    queries::{Query, QuerySet, Substring, band, is_class},
     random::SplitMix64,
     report::{PeerFigures, PeerQuery, QueryFigures, Report},
     table::Table,
@@ -28,29 +28,11 @@ const SHORTEST: usize = 3;
 const LONGEST: usize = 8;
 const SEED: u64 = 20_261_128;
 
-/// What a query asks for.
-#[derive(Clone, Copy)]
-enum Kind {
-    /// Characters behind each other, wherever they begin in a word.
-    Run,
-    /// Two words with a space between them.
-    Pair,
-}
-
-impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Pair => "pair",
-        }
-    }
-}
-
 /// The queries, the same for the same corpus.
 pub fn substrings(corpus: &Corpus) -> Result<Vec<Query>> {
     let mut random = SplitMix64::new(SEED);
-    let mut drawn: Vec<(Kind, String)> = Vec::new();
-    for kind in [Kind::Run, Kind::Pair] {
+    let mut drawn: Vec<(Substring, String)> = Vec::new();
+    for kind in [Substring::Run, Substring::Pair] {
         let mut seen = FxHashSet::default();
         for _ in 0..CANDIDATES * DRAWS_PER_CANDIDATE {
             if seen.len() == CANDIDATES || corpus.texts.is_empty() {
@@ -58,8 +40,8 @@ pub fn substrings(corpus: &Corpus) -> Result<Vec<Query>> {
             }
             let text = &corpus.texts[random.below(corpus.texts.len())];
             let piece = match kind {
-                Kind::Run => run(text, &mut random),
-                Kind::Pair => pair(text, &mut random),
+                Substring::Run => run(text, &mut random),
+                Substring::Pair => pair(text, &mut random),
             };
             if let Some(piece) = piece.filter(|piece| seen.insert(piece.clone())) {
                 drawn.push((kind, piece));
@@ -144,16 +126,13 @@ pub fn classes(report: &Report) -> Option<Table> {
     has_classes.then_some(table)
 }
 
-/// Whether a group of queries is a class of substrings.
-pub fn is_class(group: &str) -> bool {
-    let kinds = [Kind::Run, Kind::Pair].map(Kind::name);
-    kinds.iter().any(|kind| group.strip_prefix(kind).is_some_and(|rest| rest.starts_with(' ')))
-}
-
 /// Classes of runs come before those of pairs, rare ones before frequent ones.
 fn smallest(report: &Report, class: &str) -> (bool, u64) {
     let own = report.queries.iter().filter(|query| query.group == class);
-    (class.starts_with(Kind::Pair.name()), own.map(|query| query.truth).min().unwrap_or_default())
+    (
+        class.starts_with(Substring::Pair.name()),
+        own.map(|query| query.truth).min().unwrap_or_default(),
+    )
 }
 
 fn rows(queries: &[&QueryFigures]) -> (u64, u64) {

@@ -116,7 +116,10 @@ pub fn read_documents(data: &Path, rows: Option<usize>) -> Result<Vec<Document>>
 }
 
 fn cases(sets: &[QuerySet], data: &Path, corpus: &Corpus) -> Result<Vec<Case>> {
-    let queries = queries(sets, data, corpus)?;
+    let mut queries = queries(sets, data, corpus)?;
+    if sets.contains(&QuerySet::Substrings) {
+        queries.extend(substrings::substrings(corpus)?);
+    }
     eprintln!("reading every row for {} queries", queries.len());
     let oracle = Oracle::scan(corpus, queries.iter().map(|query| &query.expression))?;
     let case = |query: Query| Case { truth: oracle.answer(&query.expression), query };

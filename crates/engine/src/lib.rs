@@ -55,8 +55,7 @@ pub use options::{Durability, Options};
 pub use read::{
     Answer, ColumnBatch, ColumnData, ColumnValues, DocumentBatch, GatheredTable, LocalPart,
     MAX_BEST_ROWS, MAX_FACET_VALUES, Part, PartOpenFailure, PartRows, PartValues, PartsCache,
-    Reader, RemoteTables, RowSet, RowSetBuilder, Scan, StoredQuery, Strings, TableVersion,
-    Validity,
+    Reader, RemoteTables, RowSetBuilder, Scan, StoredQuery, Strings, TableVersion, Validity,
 };
 pub use recovery::Problem;
 pub use remora_index::text::{Normalization, Width, WordPattern, word_runs};
@@ -70,8 +69,8 @@ pub use request::{
 pub use schema::{
     ColumnDef, ColumnType, Comparison, ComputeRow, Computing, DeclaredTable, DeclaredView, Filter,
     HIDDEN_KEY, HIDDEN_PREFIX, IndexColumn, IndexDef, Literal, MAX_PARTS, PATH_TEXTS, PathDef,
-    PathPlace, PathTest, PathValue, Schema, TextDef, WordsDef, is_computed_name, prefix_size,
-    register_computing, register_text_key, texts_tell, united_name, united_names,
+    PathPlace, PathTest, PathValue, RowSet, Schema, TextDef, WordsDef, is_computed_name,
+    prefix_size, register_computing, register_text_key, texts_tell, united_name, united_names,
 };
 pub use shared::PrebuiltSegments;
 pub use statistics::{IndexStatistics, LevelStatistics, TableStatistics};

@@ -57,7 +57,7 @@ pub struct IndexedChanges {
 #[derive(Default)]
 struct IndexedTable {
     /// The encoded rows by encoded key; `None` is a deletion.
-    own: Arc<BTreeMap<Vec<u8>, Option<Vec<u8>>>>,
+    own: Arc<BTreeMap<Vec<u8>, Option<StoredBytes>>>,
     segments: Vec<Arc<Segment>>,
 }
 
@@ -142,7 +142,7 @@ impl IndexedTable {
 }
 
 /// The encoded row of a change, and its values. A deletion has neither.
-type Prepared = (Option<Vec<u8>>, Option<FittedRow>);
+type Prepared = (Option<StoredBytes>, Option<FittedRow>);
 
 /// The changes to a table while they are indexed.
 #[derive(Default)]
@@ -164,7 +164,7 @@ impl Rows {
             let some: Vec<Change> = changes.by_ref().take(AT_ONCE).collect();
             for change in computed(&view.schema, some, RowColumns::Computed)? {
                 let change = prepare_change(change, &view.format, options)?;
-                let bytes = change.stored.as_ref().map_or(0, Vec::len) + change.key.len();
+                let bytes = change.stored.as_ref().map_or(0, |row| row.len()) + change.key.len();
                 self.bytes += (bytes + CHANGE_BYTES) as u64;
                 self.changes.insert(change.key, (change.stored, change.row));
             }

@@ -5,9 +5,32 @@ use std::fmt;
 use remora_engine::{Error as EngineError, Missing};
 
 /// The result type of this crate.
+///
+/// ```
+/// fn open() -> remora::Result<remora::Database> {
+///     remora::Database::in_memory()
+/// }
+/// assert!(open()?.tables().is_empty());
+/// # Ok::<(), remora::Error>(())
+/// ```
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A failed call. It has changed nothing.
+///
+/// ```
+/// use remora::{Database, Error};
+/// use serde_json::json;
+///
+/// let db = Database::in_memory()?;
+/// let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+/// birds.insert(&json!({"id": 1, "name": "Heron"}))?;
+/// match birds.insert(&json!({"id": 1, "name": "Stork"})) {
+///     Err(Error::Exists(why)) => assert!(why.message().contains("birds")),
+///     other => panic!("{other:?}"),
+/// }
+/// assert!(!birds.insert(&json!({"id": "x"})).is_err_and(|error| error.is_retryable()));
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -57,6 +80,17 @@ pub enum Error {
 }
 
 /// The message of an error, and MySQL's number if a statement failed.
+///
+/// ```
+/// use remora::{Database, Error};
+///
+/// let db = Database::in_memory()?;
+/// match db.table("nothing") {
+///     Err(Error::NotFound(detail)) => assert!(detail.message().contains("nothing")),
+///     _ => panic!("there is no such table"),
+/// }
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detail {
     message: String,

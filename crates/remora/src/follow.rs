@@ -45,6 +45,24 @@ pub struct Replica {
 }
 
 /// The state and the position of a [`Replica`].
+///
+/// ```no_run
+/// use remora::{Database, FollowState, TableState};
+///
+/// let db = Database::open("replica")?;
+/// let replica = db.follow("mysql://reader:secret@db.example.com:3306/shop", ["articles"])?;
+/// let status = replica.status();
+/// match &status.state {
+///     FollowState::Failed(why) => println!("{} stopped: {why}", status.source),
+///     state => println!("{state:?}, {:?} seconds behind", status.lag_seconds),
+/// }
+/// for table in &status.tables {
+///     if let TableState::Copying { rows, estimated } = table.state {
+///         println!("{}: {rows} of about {estimated} rows", table.name);
+///     }
+/// }
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FollowStatus {
@@ -66,6 +84,24 @@ pub struct FollowStatus {
 }
 
 /// The state of a [`Replica`].
+///
+/// ```no_run
+/// use remora::{Database, FollowState, TableState};
+///
+/// let db = Database::open("replica")?;
+/// let replica = db.follow("mysql://reader:secret@db.example.com:3306/shop", ["articles"])?;
+/// let status = replica.status();
+/// match &status.state {
+///     FollowState::Failed(why) => println!("{} stopped: {why}", status.source),
+///     state => println!("{state:?}, {:?} seconds behind", status.lag_seconds),
+/// }
+/// for table in &status.tables {
+///     if let TableState::Copying { rows, estimated } = table.state {
+///         println!("{}: {rows} of about {estimated} rows", table.name);
+///     }
+/// }
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FollowState {
@@ -82,6 +118,24 @@ pub enum FollowState {
 }
 
 /// One table of a [`Replica`].
+///
+/// ```no_run
+/// use remora::{Database, FollowState, TableState};
+///
+/// let db = Database::open("replica")?;
+/// let replica = db.follow("mysql://reader:secret@db.example.com:3306/shop", ["articles"])?;
+/// let status = replica.status();
+/// match &status.state {
+///     FollowState::Failed(why) => println!("{} stopped: {why}", status.source),
+///     state => println!("{state:?}, {:?} seconds behind", status.lag_seconds),
+/// }
+/// for table in &status.tables {
+///     if let TableState::Copying { rows, estimated } = table.state {
+///         println!("{}: {rows} of about {estimated} rows", table.name);
+///     }
+/// }
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FollowedTable {
@@ -92,6 +146,24 @@ pub struct FollowedTable {
 }
 
 /// The state of a followed table.
+///
+/// ```no_run
+/// use remora::{Database, FollowState, TableState};
+///
+/// let db = Database::open("replica")?;
+/// let replica = db.follow("mysql://reader:secret@db.example.com:3306/shop", ["articles"])?;
+/// let status = replica.status();
+/// match &status.state {
+///     FollowState::Failed(why) => println!("{} stopped: {why}", status.source),
+///     state => println!("{state:?}, {:?} seconds behind", status.lag_seconds),
+/// }
+/// for table in &status.tables {
+///     if let TableState::Copying { rows, estimated } = table.state {
+///         println!("{}: {rows} of about {estimated} rows", table.name);
+///     }
+/// }
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TableState {

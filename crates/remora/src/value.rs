@@ -5,6 +5,14 @@ use std::sync::Arc;
 use remora_engine::{Date, DateTime, Decimal, Value};
 
 /// A type whose values can be parameters of a statement, keys, or operands of comparisons.
+///
+/// ```
+/// use remora::{IntoValue, Value};
+///
+/// assert_eq!(7_u8.into_value(), Value::Uint(7));
+/// assert_eq!("reef".into_value(), Value::Text("reef".into()));
+/// assert_eq!(None::<i64>.into_value(), Value::Null);
+/// ```
 pub trait IntoValue {
     /// The database value.
     fn into_value(self) -> Value;
@@ -75,6 +83,13 @@ impl<T: IntoValue> IntoValue for Option<T> {
 }
 
 /// A primary key: one value, or a tuple with a value for each of its columns.
+///
+/// ```
+/// use remora::{IntoKey, Value};
+///
+/// assert_eq!(7.into_key(), [Value::Int(7)]);
+/// assert_eq!(("reef", 7).into_key(), [Value::Text("reef".into()), Value::Int(7)]);
+/// ```
 pub trait IntoKey {
     /// The values, in the order of the key's columns.
     fn into_key(self) -> Vec<Value>;

@@ -14,6 +14,18 @@ use crate::{Error, Result, handle::Handle, row::Row, table::shown};
 
 /// The settings of a watcher. [`Database::watch`](crate::Database::watch) creates them, and
 /// [`WatchBuilder::start`] starts it.
+///
+/// ```
+/// use serde_json::json;
+///
+/// let db = remora::Database::in_memory()?;
+/// let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+/// let mut changes = db.watch().named("mailer").tables(["birds"]).start()?;
+/// birds.insert(&json!({"id": 1, "name": "Heron"}))?;
+/// let change = changes.next().ok_or(remora::Error::Closed)??;
+/// assert_eq!(change.table(), "birds");
+/// # Ok::<(), remora::Error>(())
+/// ```
 pub struct WatchBuilder {
     handle: Arc<Handle>,
     request: WatchRequest,
@@ -193,6 +205,20 @@ impl Iterator for Watch {
 }
 
 /// A committed change.
+///
+/// ```
+/// use serde_json::json;
+///
+/// let db = remora::Database::in_memory()?;
+/// let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+/// let mut changes = db.watch().start()?;
+/// birds.insert(&json!({"id": 1, "name": "Heron"}))?;
+/// let change = changes.next().ok_or(remora::Error::Closed)??;
+/// let row = change.row().ok_or(remora::Error::Closed)?;
+/// assert_eq!((change.table(), row.get::<String>("name")?.as_str()), ("birds", "Heron"));
+/// assert!(change.is_last());
+/// # Ok::<(), remora::Error>(())
+/// ```
 pub struct Change {
     pub(crate) handle: Arc<Handle>,
     watcher: Option<Arc<str>>,
@@ -205,6 +231,21 @@ pub struct Change {
 }
 
 /// What a change did. Rows have the columns that their table had at that time.
+///
+/// ```
+/// use remora::Event;
+/// use serde_json::json;
+///
+/// let db = remora::Database::in_memory()?;
+/// let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+/// let mut changes = db.watch().start()?;
+/// birds.insert(&json!({"id": 1, "name": "Heron"}))?;
+/// birds.delete(1)?;
+/// let mut next = || changes.next().ok_or(remora::Error::Closed)?;
+/// assert!(matches!(next()?.event(), Event::Insert { .. }));
+/// assert!(matches!(next()?.event(), Event::Delete { .. }));
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
@@ -318,6 +359,15 @@ impl std::fmt::Debug for Change {
 }
 
 /// A named watcher.
+///
+/// ```
+/// let db = remora::Database::in_memory()?;
+/// drop(db.watch().named("mailer").start()?);
+/// let watchers = db.watchers();
+/// assert_eq!((watchers[0].name.as_str(), &watchers[0].tables), ("mailer", &None));
+/// db.forget_watcher("mailer")?;
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Watcher {

@@ -23,7 +23,6 @@ use super::{
     letters::LetterTerm,
     literal::{self, Bounds, OwnedCell},
     prefix::{CollatedPrefix, Scratch, end_of},
-    row_set::RowSet,
 };
 use crate::{
     ColumnDef, ColumnType, Comparison, Error, Filter, Literal, PathTest, RequestPart, Result,

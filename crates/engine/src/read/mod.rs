@@ -89,6 +89,6 @@ pub use gathered::{
 pub use local_part::LocalPart;
 pub use ranked::{DocumentBatch, StoredQuery};
 pub use reader::{Reader, RemoteTables, TableVersion};
-pub use row_set::{RowSet, RowSetBuilder};
+pub use row_set::RowSetBuilder;
 pub use scan::Scan;
 pub use scan_best::MAX_BEST_ROWS;

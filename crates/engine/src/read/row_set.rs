@@ -1,21 +1,11 @@
-//! Rows of a snapshot that its reader has chosen, for a condition that the engine cannot evaluate.
+//! Chooses rows of a snapshot, for a condition that the engine cannot evaluate.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
-use remora_index::{Bitmap, DocSet, segment::Segment};
+use remora_index::{Bitmap, DocSet};
 
 use super::reader::Reader;
-use crate::{Error, RequestPart, Result, Value, encode::encode_key, snapshot::TableView};
-
-/// Rows of one table at one moment, for [`Filter::Rows`](crate::Filter::Rows). It takes one bit for each row of the
-/// table's segments, and keeps the segments.
-#[derive(Clone)]
-pub struct RowSet(Arc<[RowsOfSegment]>);
-
-struct RowsOfSegment {
-    segment: Arc<Segment>,
-    docs: DocSet,
-}
+use crate::{Result, RowSet, Value, encode::encode_key, snapshot::TableView};
 
 /// A [`RowSet`] while its rows are added: see [`Reader::choose_rows`].
 pub struct RowSetBuilder {
@@ -55,32 +45,8 @@ impl RowSetBuilder {
     /// The rows that were added.
     pub fn finish(self) -> RowSet {
         let segments = self.view.segments.iter().zip(self.docs);
-        let segments = segments.map(|(view, docs)| RowsOfSegment {
-            segment: Arc::clone(&view.segment),
-            docs: DocSet::Bits(Arc::new(docs)),
-        });
-        RowSet(segments.collect())
-    }
-}
-
-impl RowSet {
-    /// The rows that are documents of a segment.
-    pub(super) fn docs(&self, segment: &Segment) -> Result<&DocSet> {
-        let of = self.0.iter().find(|of| std::ptr::eq(Arc::as_ptr(&of.segment), segment));
-        let message = "The rows were chosen in another snapshot, or of another table";
-        of.map(|of| &of.docs).ok_or_else(|| Error::request(RequestPart::Filter, message.to_owned()))
-    }
-}
-
-/// The same set, not only equal rows.
-impl PartialEq for RowSet {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl fmt::Debug for RowSet {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_tuple("RowSet").field(&self.0.len()).finish()
+        let chosen =
+            segments.map(|(view, docs)| (Arc::clone(&view.segment), DocSet::Bits(Arc::new(docs))));
+        RowSet::new(chosen)
     }
 }

@@ -17,6 +17,19 @@ const VALUE_BYTES: usize = 48;
 const FEW: u64 = 100;
 
 /// The values at a path in the documents that satisfy a filter.
+///
+/// ```
+/// use serde_json::json;
+///
+/// let db = remora::Database::in_memory()?;
+/// let birds = db.collection("birds")?;
+/// birds.insert_many([json!({"tags": ["sea", "big"]}), json!({"tags": ["sea"]})])?;
+/// let found = birds.find("tags EXISTS").facet("tags").run()?;
+/// let facet = &found.facets[0];
+/// assert_eq!((facet.path.to_string().as_str(), facet.distinct), ("tags", 2));
+/// assert_eq!(facet.values, [(json!("sea"), 2), (json!("big"), 1)]);
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathFacet {
     /// The path.

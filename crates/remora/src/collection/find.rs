@@ -22,6 +22,20 @@ const SLACK: usize = 1_024;
 
 /// A search of a collection, which [`Find::run`] executes. By default it returns all matching
 /// documents in the order of their ids.
+///
+/// ```
+/// use serde_json::json;
+///
+/// let db = remora::Database::in_memory()?;
+/// let books = db.collection("books")?;
+/// let years = [2001, 1987, 2015];
+/// books.insert_many(years.map(|year| json!({"title": format!("Of {year}"), "year": year})))?;
+/// let recent = books.find("year > 2000").sort_by_desc("year").limit(1).fields("title");
+/// let found = recent.run()?;
+/// assert_eq!((found.total, &found.documents[0].doc), (2, &json!({"title": "Of 2015"})));
+/// assert_eq!(books.find("title MATCHES '1987'").count()?, 1);
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[must_use = "a search does nothing before run() or count()"]
 pub struct Find<K: DocumentId = i64> {
     handle: Arc<Handle>,
@@ -40,6 +54,20 @@ pub struct Find<K: DocumentId = i64> {
 }
 
 /// The result of a search, all as of one moment.
+///
+/// ```
+/// use serde_json::json;
+///
+/// let db = remora::Database::in_memory()?;
+/// let votes = db.collection("votes")?;
+/// votes.insert_many((0..5).map(|n| json!({"n": n})))?;
+/// let first = votes.find("n > 0").sort_by("n").limit(3).run()?;
+/// assert_eq!((first.total, first.documents.len()), (4, 3));
+/// let cursor = first.cursor.ok_or(remora::Error::Closed)?;
+/// let second = votes.find("n > 0").sort_by("n").limit(3).after(&cursor).run()?;
+/// assert_eq!(second.documents[0].doc, json!({"n": 4}));
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct FoundDocuments<K: DocumentId = i64> {
     /// The exact number of documents that satisfy the filter, regardless of the page.

@@ -12,6 +12,21 @@ const MAX_ID_BYTES: usize = 512;
 /// The type of a collection's ids: numbers (`i64`), which are generated or given, or texts
 /// (`String`) of 1 to 512 bytes, which are given. Texts are sorted by their bytes, which is also
 /// the order of their code points. Two texts that differ in any byte are different ids.
+///
+/// ```
+/// use remora::{Collection, DocumentId, Result};
+/// use serde_json::json;
+///
+/// fn count<K: DocumentId>(collection: &Collection<K>) -> Result<u64> {
+///     collection.find("n > 1").count()
+/// }
+/// let db = remora::Database::in_memory()?;
+/// let (numbered, named) = (db.collection("numbered")?, db.keyed_collection("named")?);
+/// numbered.insert(&json!({"n": 1}))?;
+/// named.insert_as("Ann", &json!({"n": 2}))?;
+/// assert_eq!((count(&numbered)?, count(&named)?), (0, 1));
+/// # Ok::<(), remora::Error>(())
+/// ```
 pub trait DocumentId: Clone + Debug + Display + Ord + Send + Sync + Sealed + 'static {
     /// The type of an id as an argument: `i64` or `&str`.
     type Given<'a>: Copy + Debug;

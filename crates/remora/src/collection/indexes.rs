@@ -8,6 +8,16 @@ use super::{Collection, DOC_PLACE, DocumentId};
 use crate::{Error, Field, Paths, Result};
 
 /// An index of a collection.
+///
+/// ```
+/// let db = remora::Database::in_memory()?;
+/// let books = db.collection("books")?;
+/// books.index("year")?;
+/// books.index_text(["title", "author.name"])?;
+/// let indexes: Vec<String> = books.indexes()?.iter().map(|index| index.to_string()).collect();
+/// assert_eq!(indexes, ["year", "texts of title, author.name"]);
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathIndex {
     /// The first path.
@@ -24,6 +34,18 @@ pub struct PathIndex {
 }
 
 /// What an index contains of the values at its paths.
+///
+/// ```
+/// use remora::IndexKind;
+///
+/// let db = remora::Database::in_memory()?;
+/// let books = db.collection("books")?;
+/// books.index("year")?;
+/// books.index_text("title")?;
+/// let kinds: Vec<IndexKind> = books.indexes()?.iter().map(|index| index.kind).collect();
+/// assert_eq!(kinds, [IndexKind::Values, IndexKind::Texts]);
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IndexKind {
     /// The values, sorted.
@@ -340,6 +362,17 @@ pub(super) fn paths_of(reader: &Reader, collection: &str) -> Result<Vec<PathInde
 }
 
 /// How a search is executed.
+///
+/// ```
+/// let db = remora::Database::in_memory()?;
+/// let books = db.collection("books")?;
+/// books.index("year")?;
+/// let plan = books.find("year > 2000").sort_by("year").explain()?;
+/// assert_eq!((plan.indexes, plan.is_exact), (vec!["year".to_owned()], true));
+/// let plan = books.find("pages > 100").explain()?;
+/// assert!(plan.indexes.is_empty());
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FindPlan {
     /// The indexes that find documents, by their paths, such as `author.name, year`, or

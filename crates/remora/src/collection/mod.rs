@@ -79,6 +79,18 @@ pub struct Collection<K: DocumentId = i64> {
 }
 
 /// A document with its id.
+///
+/// ```
+/// use serde_json::json;
+///
+/// let db = remora::Database::in_memory()?;
+/// let books = db.collection("books")?;
+/// let id = books.insert(&json!({"title": "Reefs", "year": 2015}))?;
+/// for document in books.find("year = 2015").run()?.documents {
+///     assert_eq!((document.id, &document.doc["title"]), (id, &json!("Reefs")));
+/// }
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document<K: DocumentId = i64> {
     /// The id.
@@ -89,6 +101,21 @@ pub struct Document<K: DocumentId = i64> {
 
 /// The version of a document: the hash of its text. SQL that rewrites a document may change the
 /// form of its text, and so its version.
+///
+/// ```
+/// use remora::Error;
+/// use serde_json::json;
+///
+/// let db = remora::Database::in_memory()?;
+/// let books = db.collection("books")?;
+/// let id = books.insert(&json!({"n": 1}))?;
+/// let (_, version) = books.get_versioned(id)?.ok_or(Error::Closed)?;
+/// let newer = books.replace_if(id, version, &json!({"n": 2}))?;
+/// assert!(newer != version);
+/// let late = books.replace_if(id, version, &json!({"n": 3}));
+/// assert!(matches!(late, Err(Error::Changed(_))));
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Version(pub u64);
 

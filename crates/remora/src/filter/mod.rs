@@ -99,6 +99,18 @@ pub(crate) enum Test {
 }
 
 /// The column, or the path into documents, whose value a condition tests.
+///
+/// ```
+/// use remora::field;
+/// use serde_json::json;
+///
+/// let db = remora::Database::in_memory()?;
+/// let books = db.collection("books")?;
+/// books.insert(&json!({"author": {"name": "Ann"}, "year": 2015}))?;
+/// let filter = field("author.name").equals("Ann") & !field("year").at_least(2016);
+/// assert_eq!(books.find(filter).count()?, 1);
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
     /// The names from the outside in.
@@ -106,11 +118,26 @@ pub struct Field {
 }
 
 /// The column of this name, or the path whose names are separated by points: `author.name`, `tags.0`.
+///
+/// ```
+/// assert_eq!(remora::field("author.name").to_string(), "author.name");
+/// ```
 pub fn field(path: &str) -> Field {
     Field { parts: path.split('.').map(str::to_owned).collect() }
 }
 
 /// The path of these names, which may contain points.
+///
+/// ```
+/// use remora::path;
+/// use serde_json::json;
+///
+/// let db = remora::Database::in_memory()?;
+/// let pages = db.collection("pages")?;
+/// pages.insert(&json!({"links": {"example.com": 3}}))?;
+/// assert_eq!(pages.find(path(["links", "example.com"]).equals(3)).count()?, 1);
+/// # Ok::<(), remora::Error>(())
+/// ```
 pub fn path<'p>(names: impl IntoIterator<Item = &'p str>) -> Field {
     Field { parts: names.into_iter().map(str::to_owned).collect() }
 }
@@ -305,6 +332,18 @@ impl std::ops::Not for Filter {
 }
 
 /// A type that can be converted to a filter: a filter, or its text.
+///
+/// ```
+/// use remora::{Collection, IntoFilter, field};
+///
+/// fn count(of: &Collection, filter: impl IntoFilter) -> remora::Result<u64> {
+///     of.find(filter).count()
+/// }
+/// let votes = remora::Database::in_memory()?.collection("votes")?;
+/// votes.insert_json(r#"{"for": 7}"#)?;
+/// assert_eq!((count(&votes, "for = 7")?, count(&votes, field("for").below(7))?), (1, 0));
+/// # Ok::<(), remora::Error>(())
+/// ```
 pub trait IntoFilter {
     /// Converts it to a filter.
     ///

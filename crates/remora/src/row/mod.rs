@@ -15,6 +15,19 @@ pub(crate) use arrow::batches;
 use crate::{Error, Result};
 
 /// The type of a column.
+///
+/// ```
+/// use remora::{Database, Type};
+/// use serde_json::json;
+///
+/// let db = Database::in_memory()?;
+/// let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+/// birds.insert(&json!({"id": 1, "name": "Heron"}))?;
+/// let found = birds.all().run()?;
+/// let kinds: Vec<Type> = found.columns.iter().map(|column| column.kind).collect();
+/// assert_eq!(kinds, [Type::Int, Type::Text]);
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Type {
@@ -71,6 +84,15 @@ impl Type {
 }
 
 /// A column of rows.
+///
+/// ```
+/// let db = remora::Database::in_memory()?;
+/// let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+/// let found = birds.all().run()?;
+/// let names: Vec<&str> = found.columns.iter().map(|column| column.name.as_str()).collect();
+/// assert_eq!(names, ["id", "name"]);
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     /// Its name, or the text of its expression.
@@ -92,6 +114,25 @@ impl Column {
 /// Decimals, dates and times are deserialized from text, decimals also from numbers. JSON is
 /// deserialized from its content, or for a String as its text. A tuple takes the columns in their
 /// order.
+///
+/// ```
+/// use serde::Deserialize;
+/// use serde_json::json;
+///
+/// #[derive(Deserialize)]
+/// struct Bird {
+///     id: i64,
+///     name: String,
+/// }
+/// let db = remora::Database::in_memory()?;
+/// let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+/// birds.insert(&json!({"id": 1, "name": "Heron"}))?;
+/// let row = birds.get(1)?.ok_or(remora::Error::Closed)?;
+/// assert_eq!(row.get::<String>("name")?, "Heron");
+/// let bird: Bird = row.deserialize()?;
+/// assert_eq!((bird.id, bird.name.as_str()), (1, "Heron"));
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     columns: Arc<[Column]>,

@@ -13,6 +13,21 @@ use crate::{Result, handle::Handle, sessions};
 /// A statement that was parsed once and can be run many times, in any thread, each time in a
 /// session of its own. Created by [`Database::prepare`](crate::Database::prepare). A SELECT by key
 /// costs microseconds.
+///
+/// ```
+/// use remora::{Database, params};
+///
+/// let db = Database::in_memory()?;
+/// db.execute("CREATE TABLE birds (id INT PRIMARY KEY, name VARCHAR(40))", [])?;
+/// let insert = db.prepare("INSERT INTO birds VALUES (?, ?)")?;
+/// for (id, name) in [(1, "Heron"), (2, "Stork")] {
+///     insert.execute(params![id, name])?;
+/// }
+/// let by_id = db.prepare("SELECT name FROM birds WHERE id = ?")?;
+/// assert_eq!(by_id.parameters(), 1);
+/// assert_eq!(by_id.query(params![2])?.one::<String>()?, "Stork");
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Prepared {
     handle: Arc<Handle>,

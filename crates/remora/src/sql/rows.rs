@@ -12,6 +12,14 @@ use crate::{
 };
 
 /// The effect of a statement.
+///
+/// ```
+/// let db = remora::Database::in_memory()?;
+/// db.execute("CREATE TABLE birds (id INT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(40))", [])?;
+/// let outcome = db.execute("INSERT INTO birds (name) VALUES ('Heron'), ('Stork')", [])?;
+/// assert_eq!((outcome.rows_changed, outcome.last_insert_id), (2, 1));
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// The number of inserted, changed or deleted rows, as MySQL counts them.
@@ -23,6 +31,16 @@ pub struct Outcome {
 }
 
 /// The result of a statement of any kind.
+///
+/// ```
+/// let db = remora::Database::in_memory()?;
+/// let mut connection = db.connection();
+/// let made = connection.run("CREATE TABLE birds (id INT PRIMARY KEY)", [])?;
+/// assert!(made.rows.is_none());
+/// let read = connection.run("SELECT COUNT(*) FROM birds", [])?;
+/// assert_eq!(read.rows.ok_or(remora::Error::Closed)?.one::<i64>()?, 0);
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
     /// Its rows; `None` for a statement that returns none.
@@ -32,6 +50,18 @@ pub struct Answer {
 }
 
 /// The rows of a statement, all in memory.
+///
+/// ```
+/// let db = remora::Database::in_memory()?;
+/// let rows = db.query("SELECT 1 AS id, 'Heron' AS name UNION ALL SELECT 2, 'Stork' ORDER BY id", [])?;
+/// assert_eq!((rows.len(), rows.columns()[1].name.as_str()), (2, "name"));
+/// for row in &rows {
+///     println!("{} {}", row.get::<i64>("id")?, row.get::<String>("name")?);
+/// }
+/// let birds: Vec<(i64, String)> = rows.deserialize()?;
+/// assert_eq!(birds[1], (2, "Stork".to_owned()));
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
     columns: Arc<[Column]>,

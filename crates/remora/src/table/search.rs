@@ -22,6 +22,20 @@ const DEFAULT_FACET: usize = 100;
 
 /// A search of a table, which [`Search::run`] executes. By default it returns the first 20 rows in
 /// descending order of the key.
+///
+/// ```
+/// use remora::{Database, Value};
+/// use serde_json::json;
+///
+/// let db = Database::in_memory()?;
+/// let birds = db.create_table("birds", |t| t.int("id").key().text("name").string("place"))?;
+/// birds.insert(&json!({"id": 1, "name": "Grey heron", "place": "lake"}))?;
+/// birds.insert(&json!({"id": 2, "name": "Night heron", "place": "lake"}))?;
+/// let found = birds.search("heron").filter("id > 1").order_by("id").limit(10).run()?;
+/// assert_eq!((found.total, found.rows[0].row.value("id")?), (1, &Value::Int(2)));
+/// assert_eq!(birds.all().count()?, 2);
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[must_use = "a search does nothing before run() or count()"]
 pub struct Search {
     handle: Arc<Handle>,
@@ -34,6 +48,22 @@ pub struct Search {
 }
 
 /// The result of a search, all as of one moment.
+///
+/// ```
+/// use remora::{Database, Value};
+/// use serde_json::json;
+///
+/// let db = Database::in_memory()?;
+/// let birds = db.create_table("birds", |t| t.int("id").key().text("name").string("place"))?;
+/// birds.insert(&json!({"id": 1, "name": "Grey heron", "place": "lake"}))?;
+/// birds.insert(&json!({"id": 2, "name": "Night heron", "place": "lake"}))?;
+/// let first = birds.search("heron").order_by_key().limit(1).run()?;
+/// assert_eq!((first.total, first.rows.len()), (2, 1));
+/// let cursor = first.cursor.ok_or(remora::Error::Closed)?;
+/// let second = birds.search("heron").order_by_key().limit(1).after(&cursor).run()?;
+/// assert_eq!(second.rows[0].row.value("id")?, &Value::Int(2));
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The exact number of matching rows, regardless of the page.
@@ -49,6 +79,21 @@ pub struct Found {
 }
 
 /// A matching row.
+///
+/// ```
+/// use remora::{Database, Value};
+/// use serde_json::json;
+///
+/// let db = Database::in_memory()?;
+/// let birds = db.create_table("birds", |t| t.int("id").key().text("name").string("place"))?;
+/// birds.insert(&json!({"id": 1, "name": "Grey heron", "place": "lake"}))?;
+/// birds.insert(&json!({"id": 2, "name": "Night heron", "place": "lake"}))?;
+/// let found = birds.search("grey").by_score().highlight("<b>", "</b>").run()?;
+/// let row = &found.rows[0];
+/// assert_eq!(row.snippet.as_deref(), Some("<b>Grey</b> heron"));
+/// assert!(row.score.is_some_and(|score| score > 0.0) && row.row.value("id")? == &Value::Int(1));
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct FoundRow {
     /// The row.
@@ -60,6 +105,21 @@ pub struct FoundRow {
 }
 
 /// The values of a column in the matching rows.
+///
+/// ```
+/// use remora::{Database, Value};
+/// use serde_json::json;
+///
+/// let db = Database::in_memory()?;
+/// let birds = db.create_table("birds", |t| t.int("id").key().text("name").string("place"))?;
+/// birds.insert(&json!({"id": 1, "name": "Grey heron", "place": "lake"}))?;
+/// birds.insert(&json!({"id": 2, "name": "Night heron", "place": "lake"}))?;
+/// let found = birds.all().facet("place").run()?;
+/// let facet = &found.facets[0];
+/// assert_eq!((facet.column.as_str(), facet.distinct), ("place", 1));
+/// assert_eq!(facet.values, [(Value::Text("lake".into()), 2)]);
+/// # Ok::<(), remora::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Facet {
     /// The column.

@@ -6,8 +6,11 @@ use std::{
 };
 
 use datafusion::{
-    arrow::datatypes::{DataType, Field, FieldRef},
-    common::{ScalarValue, exec_err},
+    arrow::{
+        array::{RecordBatch, RecordBatchOptions},
+        datatypes::{DataType, Field, FieldRef, Schema},
+    },
+    common::{ScalarValue, exec_err, tree_node::TreeNodeRecursion},
     error::Result as PlanResult,
     logical_expr::{
         BinaryExpr, ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
@@ -17,7 +20,7 @@ use datafusion::{
 };
 use parking_lot::Mutex;
 
-use crate::catalog::Origin;
+use crate::{catalog::Origin, nodes::TreeNode};
 
 /// The values of a subquery's outer columns. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -66,8 +69,8 @@ impl OuterValue {
     }
 }
 
-/// The condition with its column on the left, if it compares a column with an outer value, so that rows can be looked
-/// up.
+/// The condition with its column on the left, if it compares a column with an outer value or a computation of outer
+/// values, so that rows can be looked up.
 pub(crate) fn outer_comparisons(condition: &Expr) -> Option<Expr> {
     let Expr::BinaryExpr(BinaryExpr { left, op, right }) = condition else { return None };
     let is_column = |expr: &Expr| matches!(expr, Expr::Column(_));
@@ -76,8 +79,29 @@ pub(crate) fn outer_comparisons(condition: &Expr) -> Option<Expr> {
         (false, true) => (right, op.swap()?, left),
         _ => return None,
     };
-    let is_outer = matches!(value.as_ref(), Expr::ScalarFunction(call) if is_value(&call.func));
-    is_outer.then(|| Expr::BinaryExpr(BinaryExpr::new(column.clone(), op, value.clone())))
+    is_of_row(value).then(|| Expr::BinaryExpr(BinaryExpr::new(column.clone(), op, value.clone())))
+}
+
+/// Whether an expression is an outer value or computed of outer numbers. What is computed of texts may warn, and the
+/// condition is evaluated for each row too.
+fn is_of_row(expr: &Expr) -> bool {
+    if matches!(expr, Expr::ScalarFunction(call) if is_value(&call.func)) {
+        return true;
+    }
+    let (mut reads, mut varies) = (false, false);
+    // The closure never fails.
+    let _ = expr.apply(|each| {
+        match each {
+            Expr::ScalarFunction(call) if is_value(&call.func) => {
+                reads = true;
+                varies |= !call.func.return_type(&[]).is_ok_and(|kind| kind.is_numeric());
+            }
+            Expr::Column(_) | Expr::ScalarSubquery(_) => varies = true,
+            each => varies |= each.is_volatile_node(),
+        }
+        Ok(if varies { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    });
+    reads && !varies
 }
 
 /// Whether a function reads an outer value.
@@ -86,19 +110,38 @@ pub(crate) fn is_value(function: &ScalarUDF) -> bool {
     function.is::<OuterValue>()
 }
 
-/// The current value of such a function; `None` for other expressions.
+/// The current value of such a function or of a computation of such; `None` for other expressions.
 pub(crate) fn value_now(expr: &Arc<dyn PhysicalExpr>) -> Option<ScalarValue> {
-    let call = expr.downcast_ref::<ScalarFunctionExpr>()?;
-    let function: &dyn std::any::Any = call.fun().inner().as_ref();
-    function.downcast_ref::<OuterValue>()?.now()
+    if let Some(function) = outer_value(expr) {
+        return function.now();
+    }
+    if !reads_row(expr) {
+        return None;
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(1));
+    let schema = Arc::new(Schema::empty());
+    let row = RecordBatch::try_new_with_options(schema, Vec::new(), &options).ok()?;
+    let value = expr.evaluate(&row).ok()?.into_array(1).ok()?;
+    ScalarValue::try_from_array(&value, 0).ok()
 }
 
-/// The outer column of such a function, as `database.table.column`; `None` for other expressions.
-pub(crate) fn column_of(expr: &Arc<dyn PhysicalExpr>) -> Option<String> {
+fn outer_value(expr: &Arc<dyn PhysicalExpr>) -> Option<&OuterValue> {
     let call = expr.downcast_ref::<ScalarFunctionExpr>()?;
     let function: &dyn std::any::Any = call.fun().inner().as_ref();
-    let field = &function.downcast_ref::<OuterValue>()?.field;
-    let named = Origin::read(field.metadata());
+    function.downcast_ref::<OuterValue>()
+}
+
+fn reads_row(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    outer_value(expr).is_some() || expr.children().into_iter().any(reads_row)
+}
+
+/// The outer column of such a function, as `database.table.column`, and `func` for a computation; `None` for other
+/// expressions.
+pub(crate) fn column_of(expr: &Arc<dyn PhysicalExpr>) -> Option<String> {
+    let Some(function) = outer_value(expr) else {
+        return reads_row(expr).then(|| "func".to_owned());
+    };
+    let named = Origin::read(function.field.metadata());
     let named = named.map(|of| format!("{}.{}.{}", of.database, of.table, of.column));
     Some(named.unwrap_or_else(|| "func".to_owned()))
 }

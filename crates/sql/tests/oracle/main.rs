@@ -14,6 +14,8 @@ mod random;
 #[path = "../support/mod.rs"]
 mod support;
 mod theirs;
+mod view_tests;
+mod views;
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 

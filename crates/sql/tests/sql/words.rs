@@ -12,6 +12,7 @@ mod multi;
 mod own_changes;
 mod percolate;
 mod shown;
+mod sphinx;
 
 use std::fmt::Write as _;
 

@@ -105,19 +105,27 @@ fn binary(args: &[Expr], typing: &TypeContext<'_>, op: Operator) -> Result<Optio
     Ok(Some(compared(a, a_type, op, b, b_type, dialect(typing))?))
 }
 
-/// An operand beside another: a hexadecimal or binary literal becomes a number beside a number, and 24 the year 2024
-/// beside a YEAR column.
+/// An operand beside another: a hexadecimal or binary literal becomes a number beside a number.
 fn beside<'a>(
+    expr: &'a Expr,
+    kind: &'a ExprType,
+    other: &ExprType,
+) -> (Cow<'a, Expr>, Cow<'a, ExprType>) {
+    match number_of_digits(expr).filter(|_| other.is_number()) {
+        Some((number, kind)) => (Cow::Owned(number), Cow::Owned(kind)),
+        None => (Cow::Borrowed(expr), Cow::Borrowed(kind)),
+    }
+}
+
+/// As [`beside`], and 24 becomes the year 2024 beside a YEAR column.
+fn beside_column<'a>(
     expr: &'a Expr,
     kind: &'a ExprType,
     (other_expr, other): (&Expr, &ExprType),
 ) -> (Cow<'a, Expr>, Cow<'a, ExprType>) {
-    if let Some(year) = beside_dates::year(expr, other_expr, other) {
-        return (Cow::Owned(year), Cow::Owned(ExprType::int(4)));
-    }
-    match number_of_digits(expr).filter(|_| other.is_number()) {
-        Some((number, kind)) => (Cow::Owned(number), Cow::Owned(kind)),
-        None => (Cow::Borrowed(expr), Cow::Borrowed(kind)),
+    match beside_dates::year(expr, other_expr, other) {
+        Some(year) => (Cow::Owned(year), Cow::Owned(ExprType::int(4))),
+        None => beside(expr, kind, other),
     }
 }
 
@@ -134,7 +142,7 @@ pub(crate) fn compared(
         return Ok(said);
     }
     let ((a, a_type), (b, b_type)) =
-        (beside(a, a_type, (b, b_type)), beside(b, b_type, (a, a_type)));
+        (beside_column(a, a_type, (b, b_type)), beside_column(b, b_type, (a, a_type)));
     let (a, a_type, b, b_type) = (a.as_ref(), a_type.as_ref(), b.as_ref(), b_type.as_ref());
     let comparing = comparing_of(a, a_type, b, b_type)?;
     if comparing == ComparisonDomain::Json {
@@ -446,12 +454,11 @@ fn within(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     }
     let mut present = types.iter().filter(|each| !each.is_null());
     let (value, kind) = match present.clone().all(ExprType::is_number) {
-        true => beside(value, kind, (value, present.next().unwrap_or(kind))),
+        true => beside(value, kind, present.next().unwrap_or(kind)),
         false => (Cow::Borrowed(value), Cow::Borrowed(kind)),
     };
     let (value, kind) = (value.as_ref(), kind.as_ref());
-    let sides =
-        list.iter().zip(types).map(|(each, each_type)| beside(each, each_type, (value, kind)));
+    let sides = list.iter().zip(types).map(|(each, each_type)| beside(each, each_type, kind));
     let (list, types): (Vec<Expr>, Vec<ExprType>) =
         sides.map(|(each, each_type)| (each.into_owned(), each_type.into_owned())).unzip();
     let (kind, types) = of_one_list(kind, types)?;

@@ -23,6 +23,8 @@ use crate::{nodes::WholePlan, scan::outer::OuterRow};
 /// A plan for any values of the outer columns.
 pub(super) struct Ready {
     plan: Arc<dyn ExecutionPlan>,
+    /// The types of the arguments that it is made for.
+    fields: Vec<FieldRef>,
     /// Whether each run adds the conditions by which a join filters a scan. They hold for that run only.
     is_joined: bool,
     row: OuterRow,
@@ -62,8 +64,7 @@ impl Subquery {
                 work(watched(plan, options)?, state.task_ctx()).await
             });
         }
-        let idle = self.idle.lock().pop();
-        let ready = match idle {
+        let ready = match self.idle_for(fields) {
             Some(ready) => ready.again()?,
             None => self.ready(fields, options)?,
         };
@@ -79,6 +80,14 @@ impl Subquery {
         Ok(done)
     }
 
+    /// A plan for arguments of these types that no thread is running. A condition that was moved into each input of a
+    /// UNION has arguments of different types there.
+    fn idle_for(&self, fields: &[FieldRef]) -> Option<Ready> {
+        let mut idle = self.idle.lock();
+        let at = idle.iter().position(|ready| are_same_types(&ready.fields, fields))?;
+        Some(idle.swap_remove(at))
+    }
+
     /// A plan for any values of the outer columns.
     pub(super) fn ready(&self, fields: &[FieldRef], options: &ConfigOptions) -> PlanResult<Ready> {
         let mut state = planner::state_of(options);
@@ -90,7 +99,8 @@ impl Subquery {
             let plan = planner::analysed(&state, self.few(plan)?)?;
             if let Some(plan) = direct::made(&plan, &state)? {
                 let plan = watched(plan, options)?;
-                return Ok(Ready { plan, is_joined: false, row, task: state.task_ctx() });
+                let (fields, task) = (fields.to_vec(), state.task_ctx());
+                return Ok(Ready { plan, fields, is_joined: false, row, task });
             }
         }
         let plan = self.replaced(|at| fields.get(at).map(|field| row.constant(at, field)))?;
@@ -101,7 +111,7 @@ impl Subquery {
         optimizing.enable_topk_dynamic_filter_pushdown = false;
         optimizing.enable_aggregate_dynamic_filter_pushdown = false;
         let plan = waited(planner::optimised(&state, plan))?;
-        Ok(Ready { plan, is_joined: true, row, task })
+        Ok(Ready { plan, fields: fields.to_vec(), is_joined: true, row, task })
     }
 
     /// The query with values bound to its outer columns.
@@ -112,6 +122,12 @@ impl Subquery {
             Some(Expr::Literal(value, field))
         })
     }
+}
+
+/// Whether arguments have the same types, in Arrow and in MySQL.
+pub(super) fn are_same_types(known: &[FieldRef], fields: &[FieldRef]) -> bool {
+    let of = |field: &FieldRef| (field.data_type().clone(), field.metadata().clone());
+    known.len() == fields.len() && known.iter().zip(fields).all(|(one, other)| of(one) == of(other))
 }
 
 /// Whether a plan has nodes whose state cannot be reset for another run.

@@ -33,7 +33,9 @@ use super::{
     super::direct,
     Kind, Subquery,
     lift::{self, Lifted},
-    planner, waited, watch, watched,
+    planner,
+    ready::are_same_types,
+    waited, watch, watched,
 };
 
 /// Outer rows that are computed one by one before many are computed together, and the fewest for which that is tried.
@@ -101,6 +103,8 @@ pub(super) struct Together {
 /// The optimised plan of a subquery over a table of outer rows.
 struct TogetherPlan {
     plan: LogicalPlan,
+    /// The types of the outer columns that it is made for.
+    fields: Vec<FieldRef>,
     is_total: bool,
     rows: Arc<OuterRows>,
     state: PlanState,
@@ -149,6 +153,18 @@ impl OuterBatch<'_> {
     }
 }
 
+/// The fields with the types that their arrays have: of a column that is NULL in one input of a UNION, the planner may
+/// know another one.
+fn as_held(fields: &[FieldRef], arrays: &[ArrayRef]) -> Vec<FieldRef> {
+    let held = fields.iter().zip(arrays).map(|(field, array)| {
+        match field.data_type() == array.data_type() {
+            true => Arc::clone(field),
+            false => Arc::new(field.as_ref().clone().with_data_type(array.data_type().clone())),
+        }
+    });
+    held.collect()
+}
+
 fn first(options: &ConfigOptions) -> u32 {
     if direct::most_rows(options) == 0 { 0 } else { FIRST }
 }
@@ -164,6 +180,7 @@ impl Subquery {
         options: &Arc<ConfigOptions>,
     ) -> PlanResult<Vec<ScalarValue>> {
         let rows = arrays.first().map_or(0, |array| array.len());
+        let fields = &as_held(fields, arrays);
         let batch = OuterBatch { arrays, fields, options };
         let mut values = Vec::with_capacity(rows);
         let mut found = Results::default();
@@ -249,8 +266,7 @@ impl Subquery {
         batch: &OuterBatch<'_>,
         places: &[u32],
     ) -> PlanResult<Option<Vec<ScalarValue>>> {
-        let idle = self.together.idle.lock().pop();
-        let made = match idle {
+        let made = match self.idle_together(batch.fields) {
             Some(made) => Some(made),
             None => self.together_plan(batch)?,
         };
@@ -278,6 +294,12 @@ impl Subquery {
         Ok(Some(results.collect()))
     }
 
+    fn idle_together(&self, fields: &[FieldRef]) -> Option<TogetherPlan> {
+        let mut idle = self.together.idle.lock();
+        let at = idle.iter().position(|made| are_same_types(&made.fields, fields))?;
+        Some(idle.swap_remove(at))
+    }
+
     fn together_plan(&self, batch: &OuterBatch<'_>) -> PlanResult<Option<TogetherPlan>> {
         let schema = lift::schema(batch.fields);
         let rows = Arc::new(OuterRows { schema, rows: Mutex::default() });
@@ -291,7 +313,8 @@ impl Subquery {
         let state = planner::state_of(batch.options);
         let plan = planner::analysed(&state, plan)?;
         let plan = planner::logical(&state, plan)?;
-        Ok(Some(TogetherPlan { plan, is_total, rows, state }))
+        let fields = batch.fields.to_vec();
+        Ok(Some(TogetherPlan { plan, fields, is_total, rows, state }))
     }
 
     /// The result of each outer row; `None` for those without inner rows.

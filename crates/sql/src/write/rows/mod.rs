@@ -43,7 +43,11 @@ use remora_mysql::TokenKind;
 pub(crate) use target::{TargetTable, check_local, table_of};
 pub(crate) use values::{RowMaker, column_name};
 
-use crate::{Outcome, Result, parse::{Statement, define::DuplicateRows}, state::SessionState};
+use crate::{
+    Outcome, Result,
+    parse::{Statement, define::DuplicateRows},
+    state::SessionState,
+};
 
 fn parameters<'p>(statement: &'p Statement<'_>) -> literal::Parameters<'p> {
     let places = statement.source.tokens.iter().enumerate();

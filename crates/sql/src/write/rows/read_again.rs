@@ -31,13 +31,15 @@ pub(super) fn check_rows<'n>(
     }
 }
 
-/// Checks the subqueries of expressions for a changed table.
+/// Checks the subqueries of expressions for a table that gets rows. They may read it by another name.
 pub(super) fn check_expressions<'e>(
     session: &SessionState,
     changed: &Named,
     expressions: impl Iterator<Item = &'e Expr>,
 ) -> Result<()> {
-    Reads::new(session, std::iter::once(changed)).check(expressions)
+    let mut reads = Reads::new(session, std::iter::once(changed));
+    reads.only_by_name = true;
+    reads.check(expressions)
 }
 
 fn refused(alias: &str) -> Error {
@@ -54,6 +56,8 @@ struct Reads<'r> {
     with: Vec<*const Query>,
     /// The names of these, which hide tables.
     hidden: Vec<String>,
+    /// Whether a table may be read under another name than that of the changed one.
+    only_by_name: bool,
     /// How many derived tables and queries of WITH the walk is in.
     apart: usize,
 }
@@ -62,7 +66,14 @@ impl<'r> Reads<'r> {
     fn new(session: &'r SessionState, changed: impl Iterator<Item = &'r Named>) -> Self {
         let is_stored = |named: &&Named| session.transaction.temporary(&named.name).is_none();
         let changed = changed.filter(is_stored).collect();
-        Self { session, changed, with: Vec::new(), hidden: Vec::new(), apart: 0 }
+        Self {
+            session,
+            changed,
+            with: Vec::new(),
+            hidden: Vec::new(),
+            only_by_name: false,
+            apart: 0,
+        }
     }
 
     fn check<'e>(&mut self, mut expressions: impl Iterator<Item = &'e Expr>) -> Result<()> {
@@ -97,15 +108,19 @@ impl Visitor for Reads<'_> {
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<String> {
         match factor {
             TableFactor::Derived { .. } => self.apart += 1,
-            TableFactor::Table { name, .. } if self.apart == 0 => {
+            TableFactor::Table { name, alias, .. } if self.apart == 0 => {
+                let alias = alias.as_ref().map(|alias| alias.name.value.as_str());
                 let is_with = name.0.len() == 1
                     && self
                         .hidden
                         .iter()
                         .any(|hidden| name.to_string().trim_matches('`') == hidden);
                 let read = full_name(self.session, name).ok().filter(|_| !is_with);
-                let found =
-                    self.changed.iter().find(|changed| Some(&changed.name) == read.as_ref());
+                let is_it = |changed: &&&Named| {
+                    let is_named = alias.is_none_or(|alias| alias == changed.alias);
+                    Some(&changed.name) == read.as_ref() && (is_named || !self.only_by_name)
+                };
+                let found = self.changed.iter().find(is_it);
                 if let Some(found) = found {
                     return ControlFlow::Break(found.alias.clone());
                 }

@@ -7,4 +7,4 @@ mod tree;
 
 pub use compare::{Verdict, compare};
 pub use generate::{Generator, Query};
-pub use tree::Part;
+pub use tree::{Kind as PartKind, Part};
