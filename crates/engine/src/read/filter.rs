@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     ColumnDef, ColumnType, Comparison, Error, Filter, Literal, PathTest, RequestPart, Result,
-    Schema,
+    RowSet, Schema,
     encode::{KeyRange, joint_ranges, ranges},
     schema::{NO_TEXT, PATH_TEXTS, is_prefix_column, text_order},
     snapshot::TableView,
