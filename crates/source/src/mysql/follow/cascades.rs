@@ -94,14 +94,8 @@ impl Applier {
             for (table, followed) in &self.tables {
                 for key in followed.source.reacting_keys() {
                     let (database, name) = key.parent.clone();
-                    let mut parents = vec![TableName { database, table: name }];
-                    // Its known definition may have the parent's former name.
-                    let renames = self.renames.iter().filter(|_| followed.uncertainty.is_some());
-                    for (from, to) in renames {
-                        if parents.contains(from) && !parents.contains(to) {
-                            parents.push(to.clone());
-                        }
-                    }
+                    let parents =
+                        self.possible_names(followed, TableName { database, table: name });
                     let mut renames = self.renames.iter();
                     let is_doubtful = followed.uncertainty.is_some()
                         && renames.any(|(from, to)| parents.contains(from) || parents.contains(to));

@@ -367,6 +367,9 @@ impl Applier {
         self.mark_uncertain(&table, missed);
         if let Some(uncertainty) =
             self.tables.get_mut(&table).and_then(|known| known.uncertainty.as_mut())
+        if !alteration.renamed.is_empty() {
+            self.reread_referencing(std::slice::from_ref(&table));
+        }
         {
             uncertainty.alterations.push(alteration);
             uncertainty.statements.push(text.to_owned());
@@ -408,10 +411,12 @@ impl Applier {
             self.shared.rename_words(&from, &to, commit);
             if self.tables.contains_key(&from) {
                 self.check_strict(
+        self.reread_referencing(&parents);
                     &from,
                     "configured table was renamed; aliases are not followed automatically",
                 )?;
             }
+            self.rename_rereadings(&from, &to);
             match self.tables.remove(&from) {
                 Some(followed) if self.keeps_rows(&from, &followed, &to) => {
                     self.move_table(followed, &from, &to, commit);

@@ -21,6 +21,7 @@ mod pace;
 mod parents;
 mod positions;
 mod received;
+mod references;
 mod referencing_rows;
 mod refusals;
 mod row_hash;

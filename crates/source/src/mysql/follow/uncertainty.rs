@@ -402,7 +402,7 @@ impl Applier {
 
     /// Keeps the rows of a table. If new or changed functional keys have no values in them, the table is copied
     /// instead.
-    fn keep_rows(
+    pub fn keep_rows(
         &mut self,
         table: &TableName,
         read: SourceTable,
