@@ -17,6 +17,7 @@ use super::{
     rows::ChangeSink,
     status::TableState,
     table::Visible,
+    uncertainty::Uncertainty,
 };
 use crate::{
     Error, Result,
@@ -318,7 +319,9 @@ impl Applier {
     fn lose_rows(&mut self, reached: Reached, why: &str) {
         for table in self.with_reacting(reached) {
             let followed = self.tables.get(&table).and_then(|known| known.uncertainty.as_ref());
-            if followed.is_some_and(|known| known.missed && known.needs_query) {
+            let is_lost =
+                |it: &Uncertainty| it.missed && (it.needs_query || it.waits_for.is_some());
+            if followed.is_some_and(is_lost) {
                 continue;
             }
             let TableName { database, table: name } = &table;
@@ -344,6 +347,17 @@ impl Applier {
             if !tables.contains(&table) {
                 tables.push(table);
             }
+        }
+        tables
+    }
+
+    /// All tables whose rows change with those of this one, whatever happens to them, directly or through others.
+    pub fn tables_behind(&mut self, table: &TableName) -> Vec<TableName> {
+        let mut tables = Vec::new();
+        for child in self.children_of(table).iter().filter(|child| child.table != *table) {
+            let reached = child.reached(true, |_| true);
+            let behind = reached.map(|reached| self.with_reacting(reached)).unwrap_or_default();
+            tables.extend(behind.into_iter().filter(|it| it != table));
         }
         tables
     }

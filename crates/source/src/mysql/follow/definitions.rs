@@ -265,6 +265,9 @@ impl Applier {
         self.tables.insert(table.clone(), FollowedTable::unknown(table, name));
         // A table that existed before, and could not be followed, has rows.
         self.mark_uncertain(table, creation.with_rows || creation.unless_there);
+        if let Some(followed) = self.tables.get_mut(table) {
+            followed.note_creation(creation);
+        }
         self.resolve(table, commit)
     }
 
@@ -364,12 +367,15 @@ impl Applier {
         }
         let Altered { alteration, text, failed, maybe_temporary } = altered;
         let missed = alteration.moves_rows.is_some() || failed || maybe_temporary;
-        self.mark_uncertain(&table, missed);
-        if let Some(uncertainty) =
-            self.tables.get_mut(&table).and_then(|known| known.uncertainty.as_mut())
         if !alteration.renamed.is_empty() {
             self.reread_referencing(std::slice::from_ref(&table));
         }
+        self.mark_uncertain(&table, missed);
+        if let Some(followed) = self.tables.get_mut(&table) {
+            followed.note_alteration(&alteration);
+        }
+        if let Some(uncertainty) =
+            self.tables.get_mut(&table).and_then(|known| known.uncertainty.as_mut())
         {
             uncertainty.alterations.push(alteration);
             uncertainty.statements.push(text.to_owned());
@@ -405,18 +411,18 @@ impl Applier {
         let (mut left, mut arrived) = (Vec::new(), Vec::new());
         let renamed = renames.clone();
         let parents: Vec<_> = renames.iter().map(|(from, _)| from.clone()).collect();
+        self.reread_referencing(&parents);
         let children: Vec<_> =
             parents.iter().flat_map(|parent| self.children_of(parent).to_vec()).collect();
         for (from, to) in renames {
             self.shared.rename_words(&from, &to, commit);
+            self.rename_rereadings(&from, &to);
             if self.tables.contains_key(&from) {
                 self.check_strict(
-        self.reread_referencing(&parents);
                     &from,
                     "configured table was renamed; aliases are not followed automatically",
                 )?;
             }
-            self.rename_rereadings(&from, &to);
             match self.tables.remove(&from) {
                 Some(followed) if self.keeps_rows(&from, &followed, &to) => {
                     self.move_table(followed, &from, &to, commit);

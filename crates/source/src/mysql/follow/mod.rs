@@ -35,6 +35,7 @@ mod table;
 mod tables;
 mod temporary;
 mod uncertainty;
+mod unknown_keys;
 mod views;
 mod whole_copies;
 mod words;

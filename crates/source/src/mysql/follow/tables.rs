@@ -174,8 +174,12 @@ impl Tables {
                 let gone = || Err(Absence::Gone);
                 let answer = answer.cloned().unwrap_or_else(gone);
                 let answer = Some((answer, end.clone()));
-                followed.uncertainty =
-                    Some(Uncertainty { answer, missed: true, ..Uncertainty::default() });
+                followed.uncertainty = Some(Uncertainty {
+                    answer,
+                    missed: true,
+                    may_reference: true,
+                    ..Uncertainty::default()
+                });
             }
         }
         shared.board.set_table(&name, followed.state());
