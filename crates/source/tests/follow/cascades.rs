@@ -257,6 +257,85 @@ const UNKNOWN_CHANGES: [&str; 4] = [
     "ALTER TABLE k ADD y INT; DELETE FROM k WHERE id = 3; ALTER TABLE k MODIFY y VARCHAR(5)",
 ];
 
+const CHAIN: [&str; 6] = [
+    "CREATE TABLE p (id INT PRIMARY KEY, x INT)",
+    "CREATE TABLE c (id INT PRIMARY KEY, pid INT,
+     FOREIGN KEY (pid) REFERENCES p (id) ON DELETE CASCADE ON UPDATE CASCADE)",
+    "CREATE TABLE g (id INT AUTO_INCREMENT PRIMARY KEY, cid INT,
+     FOREIGN KEY (cid) REFERENCES c (id) ON DELETE CASCADE)",
+    "INSERT INTO p VALUES (1, 1), (2, 2), (3, 3), (4, 4)",
+    "INSERT INTO c VALUES (1, 1), (2, 2), (3, 3), (4, 4)",
+    "INSERT INTO g (cid) SELECT id FROM c",
+];
+
+/// What makes the foreign keys of a table in the middle unknown, and changes rows meanwhile: before it, and in between.
+const WHILE_BEHIND: [(&str, &str); 4] = [
+    ("", "DELETE FROM p WHERE id = 1; ALTER TABLE c ADD COLUMN a INT AFTER id, ALGORITHM=COPY"),
+    (
+        "",
+        "ALTER TABLE c ADD COLUMN a INT AFTER id, ALGORITHM=COPY; ALTER TABLE p RENAME TO q; \
+         DELETE FROM q WHERE id = 1",
+    ),
+    (
+        "ALTER TABLE c DROP FOREIGN KEY c_ibfk_1",
+        "ALTER TABLE c ADD FOREIGN KEY (pid) REFERENCES p (id) ON DELETE CASCADE; \
+         DELETE FROM p WHERE id = 1; ALTER TABLE c ADD COLUMN a INT AFTER id, ALGORITHM=COPY",
+    ),
+    (
+        "DROP TABLE g; CREATE TABLE g (id INT AUTO_INCREMENT PRIMARY KEY, cid INT)",
+        "INSERT INTO g (cid) SELECT id FROM c; \
+         ALTER TABLE g ADD FOREIGN KEY (cid) REFERENCES c (id) ON DELETE CASCADE; \
+         DELETE FROM p WHERE id = 1; ALTER TABLE g ADD COLUMN a INT AFTER id, ALGORITHM=COPY",
+    ),
+];
+
+/// The source is ahead and tells later definitions, so the foreign keys of a table in the middle of a chain are not known
+/// when rows go: with or without the chain itself being new.
+fn chains_are_followed_while_behind(kind: Kind) {
+    let mut pair = Pair::start(kind, &["CREATE TABLE other (id INT PRIMARY KEY)"]);
+    let run = |pair: &mut Pair, statements: &str| {
+        let statements = statements.split("; ").filter(|statement| !statement.is_empty());
+        statements.for_each(|statement| pair.run(statement));
+    };
+    for (before, behind) in WHILE_BEHIND {
+        for is_new in [true, false] {
+            println!("{behind}, of new tables: {is_new}");
+            if !is_new {
+                CHAIN.iter().for_each(|statement| pair.run(statement));
+                run(&mut pair, before);
+            }
+            pair.compare();
+            let stalled = pair.database().begin_large().unwrap();
+            // The first definition waits for the row.
+            run(
+                &mut pair,
+                "REPLACE INTO other VALUES (1); CREATE TABLE first (id INT PRIMARY KEY)",
+            );
+            if is_new {
+                CHAIN.iter().for_each(|statement| pair.run(statement));
+                run(&mut pair, before);
+            }
+            run(&mut pair, behind);
+            stalled.commit(Vec::new()).unwrap();
+            pair.compare();
+            run(&mut pair, "DELETE FROM c WHERE id = 3");
+            pair.compare();
+            run(&mut pair, "DROP TABLE g; DROP TABLE c; DROP TABLE first; DELETE FROM other");
+            run(&mut pair, if behind.contains("TO q") { "DROP TABLE q" } else { "DROP TABLE p" });
+        }
+    }
+}
+
+#[test]
+fn mariadb_11_8_follows_chains_while_behind() {
+    chains_are_followed_while_behind(Kind::MariaDb118);
+}
+
+#[test]
+fn mysql_5_6_follows_chains_while_behind() {
+    chains_are_followed_while_behind(Kind::MySql56);
+}
+
 #[test]
 fn mariadb_11_8_copies_what_is_behind_unknown_changes() {
     tables_behind_unknown_changes_are_copied_too(Kind::MariaDb118);

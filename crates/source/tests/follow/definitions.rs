@@ -1,10 +1,15 @@
 //! Schema changes.
 
+use std::{
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
 use mysql::prelude::Queryable;
 use remora_peers::Kind;
 use remora_source::mysql::State;
 
-use crate::pair::Pair;
+use crate::pair::{PATIENCE, Pair};
 
 const GOODS: [&str; 2] = [
     "CREATE TABLE goods (id INT PRIMARY KEY, name VARCHAR(20), price INT NOT NULL)",
@@ -227,4 +232,70 @@ fn mariadb_11_8_texts_and_names() {
 #[test]
 fn mysql_9_7_texts_and_names() {
     texts_and_names_are_those_of_the_source(Kind::MySql97);
+}
+
+/// The foreign keys of a table as they are here and at the source.
+fn foreign_keys(pair: &mut Pair, table: &str) -> (Vec<String>, Vec<String>) {
+    let (_, statement): (String, String) =
+        pair.conn.query_first(format!("SHOW CREATE TABLE {table}")).unwrap().unwrap();
+    let lines = statement.lines().map(|line| line.trim().trim_end_matches(',').to_owned());
+    let theirs = lines.filter(|line| line.contains("FOREIGN KEY")).collect();
+    let declared = pair.database().schema(&format!("shop.{table}")).unwrap().declared.clone();
+    let keys = declared.map(|declared| declared.keys).unwrap_or_default();
+    let ours = keys.into_iter().filter(|line| line.contains("FOREIGN KEY")).collect();
+    (ours, theirs)
+}
+
+/// Foreign keys name a renamed table, and its renamed columns, by their new names, with actions and without.
+fn foreign_keys_name_what_was_renamed(kind: Kind) {
+    let tables = [
+        "CREATE TABLE p (id INT PRIMARY KEY)",
+        "CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id))",
+        "CREATE TABLE d (id INT PRIMARY KEY, p INT,
+         FOREIGN KEY (p) REFERENCES p (id) ON DELETE CASCADE)",
+        "CREATE TABLE other (id INT PRIMARY KEY)",
+    ];
+    let mut pair = Pair::start(kind, &tables);
+    let rounds = [
+        ("RENAME TABLE p TO q", ["c", "d"]),
+        ("RENAME TABLE c TO c2, d TO d2, q TO r", ["c2", "d2"]),
+        (
+            "ALTER TABLE r RENAME TO s, ADD COLUMN z INT DEFAULT 1; ALTER TABLE s RENAME TO t; \
+             INSERT INTO t VALUES (1, 1); INSERT INTO c2 VALUES (1, 1); INSERT INTO d2 VALUES (1, 1)",
+            ["c2", "d2"],
+        ),
+        ("RENAME TABLE t TO u; RENAME TABLE c2 TO c3, d2 TO d3; RENAME TABLE u TO v", ["c3", "d3"]),
+        ("ALTER TABLE v CHANGE id number INT NOT NULL", ["c3", "d3"]),
+    ];
+    for (statements, children) in rounds {
+        pair.compare();
+        let stalled = pair.database().begin_large().unwrap();
+        // The first definition waits for the row.
+        pair.run("REPLACE INTO other VALUES (1)");
+        pair.run("CREATE TABLE first (id INT PRIMARY KEY)");
+        statements.split("; ").for_each(|statement| pair.run(statement));
+        stalled.commit(Vec::new()).unwrap();
+        pair.run("DROP TABLE first");
+        pair.run("DELETE FROM other");
+        pair.compare();
+        for table in children {
+            let end = Instant::now() + PATIENCE;
+            let (mut ours, mut theirs) = foreign_keys(&mut pair, table);
+            while ours != theirs {
+                assert!(Instant::now() < end, "{statements}: {ours:?} here, {theirs:?} there");
+                sleep(Duration::from_millis(20));
+                (ours, theirs) = foreign_keys(&mut pair, table);
+            }
+        }
+    }
+}
+
+#[test]
+fn mariadb_11_8_renames_what_foreign_keys_name() {
+    foreign_keys_name_what_was_renamed(Kind::MariaDb118);
+}
+
+#[test]
+fn mysql_9_7_renames_what_foreign_keys_name() {
+    foreign_keys_name_what_was_renamed(Kind::MySql97);
 }

@@ -237,3 +237,29 @@ fn mariadb_10_11_follows_binary_enum_labels() {
 fn mysql_9_7_follows_binary_enum_labels() {
     binary_enum_labels_are_followed(Kind::MySql97);
 }
+
+/// MySQL loses the letters of an ENUM that it converts to `ucs2`: its members are equal then, and so are keys here.
+#[test]
+fn mysql_9_7_members_that_become_equal_stop_their_table() {
+    let tables = [
+        OTHERS,
+        "CREATE TABLE kinds (a INT, e ENUM('a', 'b', 'c'), PRIMARY KEY (a, e))",
+        "INSERT INTO kinds VALUES (1, 'a'), (1, 'b'), (2, 'a'), (2, 'b')",
+        "CREATE TABLE plain (a INT PRIMARY KEY, e ENUM('a', 'b'))",
+        "INSERT INTO plain VALUES (1, 'a'), (2, 'b')",
+    ];
+    let mut pair = Pair::start(Kind::MySql97, &tables);
+    pair.compare();
+    pair.run("ALTER TABLE kinds CONVERT TO CHARACTER SET ucs2");
+    pair.run("ALTER TABLE plain CONVERT TO CHARACTER SET ucs2");
+    assert!(pair.reason("kinds").contains("two members of e in its key are equal"));
+    assert_eq!(pair.rows("kinds").len(), 4);
+    pair.others_go_on();
+    pair.wait("a copy", |_| pair.state("plain") == Some(TableState::Live));
+    pair.compare_table("plain");
+    pair.close();
+    pair.move_to(tempfile::tempdir().unwrap());
+    pair.open();
+    assert!(pair.reason("kinds").contains("MODIFY that column"));
+    pair.others_go_on();
+}

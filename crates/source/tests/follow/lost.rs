@@ -135,6 +135,41 @@ fn mysql_5_6_copies_after_a_reset_while_stopped() {
     source_reset_while_stopped(Kind::MySql56);
 }
 
+/// Nobody tells its DROP any more.
+fn a_table_dropped_where_the_position_is_lost(kind: Kind) {
+    let mut pair = Pair::start(kind, &TABLES);
+    pair.run("CREATE TABLE gone (id INT PRIMARY KEY)");
+    pair.run("INSERT INTO gone VALUES (1)");
+    pair.run("CREATE TABLE hidden (id INT PRIMARY KEY)");
+    pair.compare();
+    pair.close();
+    sleep(Duration::from_millis(1_100));
+    pair.run("DROP TABLE gone");
+    pair.run(reset(kind));
+    pair.run("INSERT INTO others VALUES (9)");
+    pair.open();
+    compare_copied(&mut pair, 1);
+    assert_eq!(pair.state("gone"), None);
+    assert!(pair.database().schema("shop.gone").is_err());
+    pair.run("DROP TABLE hidden");
+    pair.run(reset(kind));
+    pair.run("INSERT INTO others VALUES (10)");
+    compare_copied(&mut pair, 2);
+    pair.run("CREATE TABLE gone (a INT PRIMARY KEY, b INT)");
+    pair.run("INSERT INTO gone VALUES (2, 3)");
+    pair.compare();
+}
+
+#[test]
+fn mariadb_10_11_drops_what_went_with_the_position() {
+    a_table_dropped_where_the_position_is_lost(Kind::MariaDb1011);
+}
+
+#[test]
+fn mysql_9_7_drops_what_went_with_the_position() {
+    a_table_dropped_where_the_position_is_lost(Kind::MySql97);
+}
+
 fn copy_directory(from: &Path, to: &Path) {
     let copied = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
     assert!(copied.success());

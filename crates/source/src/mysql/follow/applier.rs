@@ -23,6 +23,7 @@ use super::{
     pace::Pace,
     positions::{BinlogFile, Stored, binlog_key},
     received::ReceivedEvents,
+    references::Rereading,
     rows::{Routes, failed_again},
     shared::{FollowState, RequestedState},
     statement::Statement,
@@ -80,6 +81,8 @@ pub(super) struct Applier {
     pub uncertain: Vec<TableName>,
     /// The renames of the stream since no definition was uncertain: old and new names, in order.
     pub renames: Vec<(TableName, TableName)>,
+    /// Tables whose definitions are to be read again, because those that their foreign keys name were renamed.
+    pub rereadings: Vec<Rereading>,
     /// The received events.
     pub received: ReceivedEvents,
     pub large: Option<LargeBatch>,
@@ -150,6 +153,7 @@ impl Applier {
             copying,
             uncertain,
             renames: Vec::new(),
+            rereadings: Vec::new(),
             received,
             large: None,
             failed_copies: Vec::new(),
@@ -184,6 +188,7 @@ impl Applier {
             if self.transaction.is_none() {
                 self.copy_new_tables()?;
                 self.resolve_uncertain_tables()?;
+                self.reread_definitions()?;
                 self.advance_copies()?;
                 self.execute_requests()?;
             }

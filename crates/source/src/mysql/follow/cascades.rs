@@ -17,6 +17,7 @@ use super::{
     rows::ChangeSink,
     status::TableState,
     table::Visible,
+    uncertainty::Uncertainty,
 };
 use crate::{
     Error, Result,
@@ -94,14 +95,8 @@ impl Applier {
             for (table, followed) in &self.tables {
                 for key in followed.source.reacting_keys() {
                     let (database, name) = key.parent.clone();
-                    let mut parents = vec![TableName { database, table: name }];
-                    // Its known definition may have the parent's former name.
-                    let renames = self.renames.iter().filter(|_| followed.uncertainty.is_some());
-                    for (from, to) in renames {
-                        if parents.contains(from) && !parents.contains(to) {
-                            parents.push(to.clone());
-                        }
-                    }
+                    let parents =
+                        self.possible_names(followed, TableName { database, table: name });
                     let mut renames = self.renames.iter();
                     let is_doubtful = followed.uncertainty.is_some()
                         && renames.any(|(from, to)| parents.contains(from) || parents.contains(to));
@@ -324,7 +319,9 @@ impl Applier {
     fn lose_rows(&mut self, reached: Reached, why: &str) {
         for table in self.with_reacting(reached) {
             let followed = self.tables.get(&table).and_then(|known| known.uncertainty.as_ref());
-            if followed.is_some_and(|known| known.missed && known.needs_query) {
+            let is_lost =
+                |it: &Uncertainty| it.missed && (it.needs_query || it.waits_for.is_some());
+            if followed.is_some_and(is_lost) {
                 continue;
             }
             let TableName { database, table: name } = &table;
@@ -350,6 +347,17 @@ impl Applier {
             if !tables.contains(&table) {
                 tables.push(table);
             }
+        }
+        tables
+    }
+
+    /// All tables whose rows change with those of this one, whatever happens to them, directly or through others.
+    pub fn tables_behind(&mut self, table: &TableName) -> Vec<TableName> {
+        let mut tables = Vec::new();
+        for child in self.children_of(table).iter().filter(|child| child.table != *table) {
+            let reached = child.reached(true, |_| true);
+            let behind = reached.map(|reached| self.with_reacting(reached)).unwrap_or_default();
+            tables.extend(behind.into_iter().filter(|it| it != table));
         }
         tables
     }

@@ -265,6 +265,9 @@ impl Applier {
         self.tables.insert(table.clone(), FollowedTable::unknown(table, name));
         // A table that existed before, and could not be followed, has rows.
         self.mark_uncertain(table, creation.with_rows || creation.unless_there);
+        if let Some(followed) = self.tables.get_mut(table) {
+            followed.note_creation(creation);
+        }
         self.resolve(table, commit)
     }
 
@@ -364,7 +367,13 @@ impl Applier {
         }
         let Altered { alteration, text, failed, maybe_temporary } = altered;
         let missed = alteration.moves_rows.is_some() || failed || maybe_temporary;
+        if !alteration.renamed.is_empty() {
+            self.reread_referencing(std::slice::from_ref(&table));
+        }
         self.mark_uncertain(&table, missed);
+        if let Some(followed) = self.tables.get_mut(&table) {
+            followed.note_alteration(&alteration);
+        }
         if let Some(uncertainty) =
             self.tables.get_mut(&table).and_then(|known| known.uncertainty.as_mut())
         {
@@ -402,10 +411,12 @@ impl Applier {
         let (mut left, mut arrived) = (Vec::new(), Vec::new());
         let renamed = renames.clone();
         let parents: Vec<_> = renames.iter().map(|(from, _)| from.clone()).collect();
+        self.reread_referencing(&parents);
         let children: Vec<_> =
             parents.iter().flat_map(|parent| self.children_of(parent).to_vec()).collect();
         for (from, to) in renames {
             self.shared.rename_words(&from, &to, commit);
+            self.rename_rereadings(&from, &to);
             if self.tables.contains_key(&from) {
                 self.check_strict(
                     &from,

@@ -33,6 +33,8 @@ pub(super) struct Routes {
     row_targets: FxHashMap<u64, (Arc<TableMap>, RowTarget)>,
     /// The child tables of each table, once they were needed.
     pub children: Option<Children>,
+    /// Whether all tables behind unknown foreign keys are known to be copied again ([`super::unknown_keys`]).
+    pub has_lost_behind: bool,
 }
 
 /// The route of a layout's rows.
@@ -81,7 +83,7 @@ impl Routes {
     /// Drops all routes, because tables changed.
     pub fn clear(&mut self) {
         self.row_targets.clear();
-        self.children = None;
+        (self.children, self.has_lost_behind) = (None, false);
     }
 }
 
@@ -94,6 +96,7 @@ impl Applier {
         version: RowsVersion,
         body: &[u8],
     ) -> Result<()> {
+        self.lose_rows_behind_unknown_keys(kind, body);
         let route = match self.row_target(map)? {
             RowTarget::Followed(route) => route,
             row_target => {

@@ -80,7 +80,7 @@ pub(super) fn compare(
             tables.add(shared, source, table, (answer, &end), wanted, commit)?;
         }
     }
-    tables.mark_missing(shared);
+    tables.handle_missing(shared, wanted, commit);
     Ok(tables)
 }
 
@@ -162,6 +162,10 @@ impl Tables {
         self.resume_copy(shared, source, &mut followed, usable, commit)?;
         let known = followed.visible == Visible::Current || followed.copy.is_some();
         followed.uncertainty = None;
+        if answer.is_none() && wanted.start_over && !settings.strict_schema {
+            // See [`Tables::handle_missing`].
+            return Ok(());
+        }
         match answer {
             Some(Ok(read)) if known && read.reads_as(&followed.source) => {}
             _ if followed.stopped.is_some() => {}
@@ -174,8 +178,12 @@ impl Tables {
                 let gone = || Err(Absence::Gone);
                 let answer = answer.cloned().unwrap_or_else(gone);
                 let answer = Some((answer, end.clone()));
-                followed.uncertainty =
-                    Some(Uncertainty { answer, missed: true, ..Uncertainty::default() });
+                followed.uncertainty = Some(Uncertainty {
+                    answer,
+                    missed: true,
+                    may_reference: true,
+                    ..Uncertainty::default()
+                });
             }
         }
         shared.board.set_table(&name, followed.state());
@@ -226,16 +234,39 @@ impl Tables {
         Ok(())
     }
 
-    /// Local tables that are otherwise unknown. The stream will tell what happened to them.
-    fn mark_missing(&self, shared: &FollowState) {
+    /// Local tables that are otherwise unknown. The stream will tell what happened to them, unless that part of it is
+    /// lost: then those that the source does not have are dropped, as their DROP would have done.
+    fn handle_missing(
+        &self,
+        shared: &FollowState,
+        wanted: &CopyRequest,
+        commit: &mut DefinitionCommit,
+    ) {
         let known: HashSet<&str> = self.tables.values().map(|followed| &*followed.name).collect();
-        let name = &shared.settings.name;
-        for table in tables_with(&shared.database, &|table| table_key(name, table)) {
-            if !known.contains(table.as_str()) && exists_locally(&shared.database, &table) {
+        let (database, settings) = (&shared.database, &shared.settings);
+        for table in tables_with(database, &|table| table_key(&settings.name, table)) {
+            if known.contains(table.as_str()) || !exists_locally(database, &table) {
+                continue;
+            }
+            let (there, name) = source_parts(&table, settings);
+            let may_drop = wanted.start_over && !settings.strict_schema;
+            if may_drop && shared.selection.matches(&there, &name) {
+                tracing::warn!(table, "dropped: the source has no such table any more");
+                commit.drop_if_exists(database, &table);
+                commit.positions.push((table_key(&settings.name, &table), String::new()));
+            } else {
                 let reason = "the source has no such table any more".to_owned();
                 shared.board.set_table(&table, TableState::Stopped(reason));
             }
         }
+    }
+}
+
+/// The database and name at the source of a local table that it has.
+fn source_parts(name: &str, settings: &MysqlSettings) -> (String, String) {
+    match name.split_once('.') {
+        Some((database, table)) => (database.to_owned(), table.to_owned()),
+        None => (settings.database.clone().unwrap_or_default(), name.to_owned()),
     }
 }
 
@@ -246,11 +277,7 @@ pub(super) fn followed_before(
 ) -> Vec<(String, String)> {
     let mut names = tables_with(database, &|table| table_key(&settings.name, table));
     names.extend(tables_with(database, &|table| copied_key(&settings.name, table)));
-    let split = |name: &String| match name.split_once('.') {
-        Some((database, table)) => (database.to_owned(), table.to_owned()),
-        None => (settings.database.clone().unwrap_or_default(), name.clone()),
-    };
-    names.iter().map(split).collect()
+    names.iter().map(|name| source_parts(name, settings)).collect()
 }
 
 /// Shows the tables that were followed before, until they can be compared with the source's.

@@ -59,6 +59,10 @@ pub(super) struct Uncertainty {
     pub expected_absence: Option<ExpectedAbsence>,
     /// Whether it is dropped here if the source does not have it; otherwise it stays as it was.
     pub may_be_dropped: bool,
+    /// Whether it may have foreign keys that are not known here, so that its rows may change with those of any table.
+    pub may_reference: bool,
+    /// A table whose foreign keys are not known: the source is not asked before they are.
+    pub waits_for: Option<TableName>,
 }
 
 /// Why a table should not exist at the source.
@@ -124,7 +128,9 @@ impl Applier {
         }
         given_up.remove(table);
         drop(given_up);
+        let is_unknown = was_stopped || followed.source.columns.is_empty();
         let uncertainty = followed.uncertainty.get_or_insert_default();
+        uncertainty.may_reference |= is_unknown;
         uncertainty.missed |= missed
             || was_stopped
             || has_unreadable_rows_ahead
@@ -203,7 +209,13 @@ impl Applier {
             self.mark_uncertain(table, true);
             return self.resolve(table, commit);
         }
-        let Some(uncertainty) = &mut followed.uncertainty else { return Ok(()) };
+        if self.waits_for_keys(table) {
+            return Ok(());
+        }
+        let followed = self.tables.get_mut(table);
+        let Some(uncertainty) = followed.and_then(|known| known.uncertainty.as_mut()) else {
+            return Ok(());
+        };
         if uncertainty.needs_query
             || uncertainty.retry_at.as_ref().is_some_and(|place| self.place >= *place)
         {
@@ -365,6 +377,8 @@ impl Applier {
                 "the source has it still: {expected_absence:?}"
             );
             self.mark_replacement_uncertain(&expected_absence);
+            // Its keys were not known since the statement that should have ended it.
+            self.lose_rows_behind(table, false);
             return self.start_copy(table, read, true, commit);
         }
         let old = Arc::clone(&followed.source);
@@ -402,7 +416,7 @@ impl Applier {
 
     /// Keeps the rows of a table. If new or changed functional keys have no values in them, the table is copied
     /// instead.
-    fn keep_rows(
+    pub fn keep_rows(
         &mut self,
         table: &TableName,
         read: SourceTable,
@@ -636,6 +650,7 @@ impl Applier {
         let FollowedTable { uncertainty: Some(uncertainty), visible, .. } = followed else {
             return;
         };
+        self.routes.has_lost_behind &= uncertainty.missed;
         uncertainty.missed = true;
         if *visible == Visible::Current {
             *visible = Visible::Frozen;

@@ -37,6 +37,13 @@ impl SourceTable {
     pub(crate) fn reacting_keys(&self) -> Vec<ForeignKey> {
         reacting_keys(&self.words, &self.database)
     }
+
+    /// The databases and names of the tables that its foreign keys name, with actions or not.
+    pub(crate) fn parents(&self) -> Vec<(String, String)> {
+        let lines = self.words.of_table().map(|table| table.keys).unwrap_or_default();
+        let keys = lines.iter().filter_map(|line| ForeignKey::parse(line, &self.database));
+        keys.map(|key| key.parent).collect()
+    }
 }
 
 /// The reacting foreign keys in SHOW CREATE TABLE of a table in this database.
