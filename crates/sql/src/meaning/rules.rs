@@ -47,6 +47,12 @@ impl AnalyzerRule for Meaning {
 }
 
 fn mean(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let plan = match plan {
+        LogicalPlan::Aggregate(aggregate) if grouping::is_rolled_up(&aggregate) => {
+            return grouping::rolled_up(aggregate).map(Transformed::yes);
+        }
+        plan => plan,
+    };
     let expanded = expand_plan(plan)?;
     expanded.transform_data(|plan| match plan {
         LogicalPlan::Sort(mut sort) => {

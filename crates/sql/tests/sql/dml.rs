@@ -59,6 +59,7 @@ scripts! {
     values_that_columns_are_given: "given",
     duplicates_beside_columns_of_a_query: "selected",
     bytes_bits_and_years_in_documents: "opaque",
+    totals_of_groups: "rollup",
 }
 
 /// A statement, MySQL's result, and whether the result is known to differ.
