@@ -60,6 +60,7 @@ scripts! {
     duplicates_beside_columns_of_a_query: "selected",
     bytes_bits_and_years_in_documents: "opaque",
     totals_of_groups: "rollup",
+    documents_as_conditions: "conditions",
 }
 
 /// A statement, MySQL's result, and whether the result is known to differ.
