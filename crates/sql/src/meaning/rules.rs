@@ -20,7 +20,9 @@ use std::sync::Arc;
 
 use super::{
     call::TypeContext,
-    collation, frames,
+    collation,
+    formatted::types_taken,
+    frames,
     function::{Dialect, Function, argument_types, external},
     library::{check_sought, compared_sides, text_key},
     types::ExprType,
@@ -151,6 +153,7 @@ fn plain_of(call: &ScalarFunction, schema: &DFSchema) -> Result<Option<Expr>> {
     let scalars: Vec<_> = literals.iter().map(Option::as_ref).collect();
     let dialect = function.dialect();
     let types = argument_types(&fields, &scalars, dialect.collation);
+    let types = types_taken(function.definition().name, types);
     let typing = TypeContext {
         types: &types,
         scalars: &scalars,

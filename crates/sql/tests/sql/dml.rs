@@ -61,6 +61,7 @@ scripts! {
     bytes_bits_and_years_in_documents: "opaque",
     totals_of_groups: "rollup",
     documents_as_conditions: "conditions",
+    bits_as_bytes: "bits",
 }
 
 /// A statement, MySQL's result, and whether the result is known to differ.
