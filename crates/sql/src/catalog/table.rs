@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::{ColumnSpec, ExpressionKey, RoundedKey, TableOptions, TypeSpec, column_line};
 use crate::{
+    ColumnKeys,
     identity::STORED_POINT,
     parse::define::{
         Check, ForeignKey, Key, KeyKind, Line, PartOf, quoted_name, quoted_text, stored_column,
@@ -71,6 +72,8 @@ pub(crate) struct SqlTable {
     pub expressions: Vec<ExpressionKey>,
     /// Generated columns that hold rounded values of expressions.
     pub rounded: Vec<RoundedKey>,
+    /// What clients are told of each column's keys, in the schema's order.
+    pub column_keys: Vec<ColumnKeys>,
 }
 
 impl SqlTable {
@@ -117,6 +120,7 @@ impl SqlTable {
             options,
             expressions: Vec::new(),
             rounded: Vec::new(),
+            column_keys: Vec::new(),
         };
         for line in lines {
             match line {
@@ -131,6 +135,7 @@ impl SqlTable {
         }
         table.expressions = ExpressionKey::all(&table);
         table.rounded = RoundedKey::all(&table);
+        table.column_keys = ColumnKeys::all(&table);
         table
     }
 
