@@ -62,6 +62,7 @@ scripts! {
     totals_of_groups: "rollup",
     documents_as_conditions: "conditions",
     bits_as_bytes: "bits",
+    values_of_subqueries: "looked_up",
 }
 
 /// A statement, MySQL's result, and whether the result is known to differ.
