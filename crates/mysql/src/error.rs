@@ -530,6 +530,8 @@ error_codes! {
     JsonValueMissing = 3966 "22035",
     /// JSON_VALUE: there are several values.
     JsonValueSeveral = 3967 "22034",
+    /// A JSON value as a condition, which is compared with 0.
+    JsonInCondition = 3986 "HY000",
     /// A regular expression and its subject have character sets that cannot be combined.
     CharacterSetMismatch = 3995 "HY000",
     /// A table without columns.

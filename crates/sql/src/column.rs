@@ -33,6 +33,21 @@ pub struct Column {
     pub zerofill: bool,
     /// The fixed number of fraction digits of a FLOAT or DOUBLE, if declared.
     pub decimals: Option<u8>,
+    /// Its keys.
+    pub keys: ColumnKeys,
+}
+
+/// What a table declares of a column's keys and default; nothing for an expression.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ColumnKeys {
+    /// Whether it alone is a unique key.
+    pub unique: bool,
+    /// Whether it is the first column of a key that is not unique or has several columns.
+    pub multiple: bool,
+    /// Whether it is a part of any key.
+    pub part: bool,
+    /// Whether it is NOT NULL and has no default.
+    pub without_default: bool,
 }
 
 impl Column {
@@ -53,6 +68,7 @@ impl Column {
             length: 0,
             zerofill: false,
             decimals: None,
+            keys: ColumnKeys::default(),
         }
     }
 }

@@ -44,7 +44,7 @@ mod variables;
 mod write;
 
 pub use cell::Cell;
-pub use column::{Column, SqlType};
+pub use column::{Column, ColumnKeys, SqlType};
 pub use declared_numbers::DeclaredNumbers;
 pub use error::{Error, Result};
 pub use host::{

@@ -34,6 +34,7 @@ pub(crate) fn column(field: &Field, name: &str, table: &str) -> Column {
         column.table = if table.is_empty() { origin.table.clone() } else { table.to_owned() };
         column.primary_key = origin.primary_key;
         column.auto_increment = origin.auto_increment;
+        column.keys = origin.keys;
         // An outer join adds rows of NULLs.
         column.not_null &= !field.is_nullable();
         column.database = origin.database;

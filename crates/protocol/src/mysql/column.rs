@@ -50,6 +50,8 @@ pub fn put_column(out: &mut Vec<u8>, column: &Column, charset: Option<ResultChar
 /// The collation and the length in the definition. Texts have the client's collation.
 fn wire_collation_and_length(column: &Column, charset: Option<ResultCharset>) -> (u16, u32) {
     match charset {
+        // MySQL tells the character set of documents in expressions only.
+        _ if column.kind == SqlType::Json && !column.original_name.is_empty() => (BINARY, u32::MAX),
         Some(charset) if column.collation != BINARY && column.length == u32::MAX => {
             (charset.collation, u32::MAX)
         }
@@ -147,6 +149,10 @@ fn flags_of(column: &Column) -> ColumnFlags {
     flags.set(ColumnFlags::NOT_NULL_FLAG, column.not_null);
     flags.set(ColumnFlags::PRI_KEY_FLAG, column.primary_key);
     flags.set(ColumnFlags::AUTO_INCREMENT_FLAG, column.auto_increment);
+    flags.set(ColumnFlags::UNIQUE_KEY_FLAG, column.keys.unique);
+    flags.set(ColumnFlags::MULTIPLE_KEY_FLAG, column.keys.multiple);
+    flags.set(ColumnFlags::PART_KEY_FLAG, column.keys.part);
+    flags.set(ColumnFlags::NO_DEFAULT_VALUE_FLAG, column.keys.without_default);
     if column.unsigned {
         flags.insert(ColumnFlags::UNSIGNED_FLAG);
     }
@@ -158,7 +164,7 @@ fn flags_of(column: &Column) -> ColumnFlags {
 
 fn decimals_of(kind: SqlType) -> u8 {
     match kind {
-        SqlType::Float | SqlType::Double => ANY_DECIMALS,
+        SqlType::Float | SqlType::Double | SqlType::Vector => ANY_DECIMALS,
         SqlType::Decimal(_, digits)
         | SqlType::Time(digits)
         | SqlType::DateTime(digits)
@@ -170,6 +176,8 @@ fn decimals_of(kind: SqlType) -> u8 {
 #[cfg(test)]
 mod tests {
     use mysql_common::{constants::ColumnType, io::ParseBuf, packets};
+
+    use remora_sql::ColumnKeys;
 
     use super::*;
 
@@ -189,6 +197,7 @@ mod tests {
             length: 1020,
             zerofill: false,
             decimals: None,
+            keys: ColumnKeys::default(),
         }
     }
 
@@ -218,6 +227,32 @@ mod tests {
         assert!(number.flags().contains(ColumnFlags::UNSIGNED_FLAG));
         assert_eq!(read(&column(SqlType::DateTime(3))).decimals(), 3);
         assert_eq!(read(&column(SqlType::Double)).decimals(), 31);
+        assert_eq!(read(&column(SqlType::Vector)).decimals(), 31);
+    }
+
+    #[test]
+    fn client_reads_keys_and_defaults() {
+        let read = |column: &Column| {
+            let mut bytes = Vec::new();
+            let charset = remora_mysql::Charset::named("utf8mb4").unwrap();
+            let charset = ResultCharset { charset, collation: 255, max_bytes: 4 };
+            put_column(&mut bytes, column, Some(charset));
+            ParseBuf(&bytes).parse::<packets::Column>(()).unwrap()
+        };
+        let keys = ColumnKeys { unique: true, multiple: true, part: true, without_default: true };
+        let told = read(&Column { keys, ..column(SqlType::VarChar) }).flags();
+        let expected = ColumnFlags::NOT_NULL_FLAG
+            | ColumnFlags::UNIQUE_KEY_FLAG
+            | ColumnFlags::MULTIPLE_KEY_FLAG
+            | ColumnFlags::PART_KEY_FLAG
+            | ColumnFlags::NO_DEFAULT_VALUE_FLAG;
+        assert_eq!(told, expected);
+        // A document is told as bytes, one in an expression as text.
+        let document = Column { collation: 46, length: u32::MAX - 3, ..column(SqlType::Json) };
+        let told = read(&document);
+        assert_eq!((told.character_set(), told.column_length()), (63, u32::MAX));
+        let told = read(&Column { original_name: String::new(), ..document });
+        assert_eq!((told.character_set(), told.column_length()), (255, u32::MAX - 3));
     }
 
     #[test]

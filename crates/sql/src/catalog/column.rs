@@ -25,6 +25,7 @@ impl ColumnSpec {
             SqlType::Blob => kind.length = 65_535,
             SqlType::MediumBlob => kind.length = 16_777_215,
             SqlType::LongBlob => kind.length = 4_294_967_295,
+            SqlType::Vector => kind.length = u64::from(column.length) / 4,
             SqlType::Multi => kind = TypeSpec::of_multi(false),
             SqlType::Multi64 => kind = TypeSpec::of_multi(true),
             // The labels are not known here.

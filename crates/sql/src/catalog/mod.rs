@@ -1,6 +1,7 @@
 //! The catalog: databases, tables by name and account, and SQL declarations that go beyond the engine's definitions.
 
 mod column;
+mod column_keys;
 mod databases;
 mod expression_key;
 mod index;

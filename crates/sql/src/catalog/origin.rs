@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::ColumnKeys;
+
 /// Where a column comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Origin {
@@ -17,6 +19,8 @@ pub(crate) struct Origin {
     pub auto_increment: bool,
     /// Whether `*` omits it.
     pub invisible: bool,
+    /// Its keys.
+    pub keys: ColumnKeys,
 }
 
 const KEY: &str = "origin";
@@ -25,8 +29,11 @@ impl Origin {
     /// Writes it into a field's metadata.
     pub(crate) fn write(&self, metadata: &mut HashMap<String, String>) {
         let Self { database, table, column, .. } = self;
-        let flags = [self.primary_key, self.auto_increment, self.invisible];
-        let flags = flags.iter().rev().fold(0_u8, |flags, flag| flags << 1 | u8::from(*flag));
+        let ColumnKeys { unique, multiple, part, without_default } = self.keys;
+        let of_keys = [unique, multiple, part, without_default];
+        let flags =
+            [self.primary_key, self.auto_increment, self.invisible].into_iter().chain(of_keys);
+        let flags = flags.rev().fold(0_u8, |flags, flag| flags << 1 | u8::from(flag));
         metadata.insert(KEY.to_owned(), format!("{flags}\0{database}\0{table}\0{column}"));
     }
 
@@ -46,6 +53,12 @@ impl Origin {
             primary_key: flags & 1 != 0,
             auto_increment: flags & 2 != 0,
             invisible: flags & 4 != 0,
+            keys: ColumnKeys {
+                unique: flags & 8 != 0,
+                multiple: flags & 16 != 0,
+                part: flags & 32 != 0,
+                without_default: flags & 64 != 0,
+            },
         })
     }
 }

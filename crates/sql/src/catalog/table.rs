@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::{ColumnSpec, ExpressionKey, RoundedKey, TableOptions, TypeSpec, column_line};
 use crate::{
+    ColumnKeys,
     identity::STORED_POINT,
     parse::define::{
         Check, ForeignKey, Key, KeyKind, Line, PartOf, quoted_name, quoted_text, stored_column,
@@ -73,6 +74,8 @@ pub(crate) struct SqlTable {
     pub rounded: Vec<RoundedKey>,
     /// The distinct values of columns that were counted, by position.
     pub distinct: Arc<Mutex<FxHashMap<usize, DistinctCount>>>,
+    /// What clients are told of each column's keys, in the schema's order.
+    pub column_keys: Vec<ColumnKeys>,
 }
 
 /// An estimated number of distinct values, and the number of rows that the table had.
@@ -127,6 +130,7 @@ impl SqlTable {
             expressions: Vec::new(),
             rounded: Vec::new(),
             distinct: Arc::default(),
+            column_keys: Vec::new(),
         };
         for line in lines {
             match line {
@@ -141,6 +145,7 @@ impl SqlTable {
         }
         table.expressions = ExpressionKey::all(&table);
         table.rounded = RoundedKey::all(&table);
+        table.column_keys = ColumnKeys::all(&table);
         table
     }
 

@@ -34,14 +34,18 @@ const OF_A_JOIN: &str = "of which only those whose keys the other side of the jo
 /// MySQL's estimate of the rows that JSON_TABLE makes of a document.
 const ROWS_OF_DOCUMENT: u64 = 2;
 
-/// The accesses of a plan's tables, given the places of its relations in the statement.
+/// The accesses of a plan's tables and of those of the subqueries that ran before it, given the places of its relations
+/// in the statement.
 pub(super) fn accesses(
     plan: &Arc<dyn ExecutionPlan>,
+    subqueries: &[Arc<dyn ExecutionPlan>],
     places: &[StatementTable],
     options: &ConfigOptions,
 ) -> Result<Vec<Access>> {
     let mut walk = Walk::new(places, options);
-    walk.plan(plan, ParentOperators::default())?;
+    for plan in std::iter::once(plan).chain(subqueries) {
+        walk.plan(plan, ParentOperators::default())?;
+    }
     let Walk { mut made, .. } = walk;
     if made.is_empty() {
         let why = if places.is_empty() { "No tables used" } else { "No row is read" };

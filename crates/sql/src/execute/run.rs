@@ -346,9 +346,12 @@ impl Query {
     ) -> Result<(Vec<String>, Vec<Access>)> {
         let places = self.places.clone();
         let shown = self.planned(session, |planner, query| async move {
-            let plan = planner.physical_plan(query).await?;
-            let accesses = planned::accesses(&plan, &places, planner.state().config_options())?;
-            Ok((displayable(plan.as_ref()).indent(false).to_string(), accesses))
+            let (plan, subqueries) = planner.physical_plans(query).await?;
+            let options = planner.state().config_options();
+            let accesses = planned::accesses(&plan, &subqueries, &places, options)?;
+            let plans = std::iter::once(&plan).chain(&subqueries);
+            let lines = plans.map(|plan| displayable(plan.as_ref()).indent(false).to_string());
+            Ok((lines.collect::<String>(), accesses))
         });
         let (lines, accesses) = shown.await?;
         Ok((lines.lines().map(str::to_owned).collect(), accesses))

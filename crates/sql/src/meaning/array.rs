@@ -29,6 +29,8 @@ pub(crate) struct Column {
     /// Whether numbers with a display format (ZEROFILL, a fixed number of decimals) are read as
     /// formatted texts.
     as_text: bool,
+    /// The bytes of a BIT that is read as a binary string.
+    bytes_of_bits: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -66,7 +68,7 @@ impl Column {
         };
         let array = if fits { Arc::clone(array) } else { cast(array, &wanted)? };
         let reading = reading(&wanted, &kind);
-        Ok(Self { array, kind, reading, as_text: false })
+        Ok(Self { array, kind, reading, as_text: false, bytes_of_bits: None })
     }
 
     /// From now on, numbers with leading zeros or a fixed number of decimals are read as texts.
@@ -74,11 +76,21 @@ impl Column {
         self.as_text = self.kind.is_number() && self.kind.is_formatted();
     }
 
+    /// From now on, BIT is read as a binary string.
+    pub(crate) fn read_as_bytes(&mut self) {
+        self.bytes_of_bits = Some(self.kind.bytes_of_bits());
+    }
+
     /// The value in a row.
     pub(crate) fn get(&self, row: usize) -> SqlValue<'_> {
         let value = self.own(row);
         match value {
             SqlValue::Null => SqlValue::Null,
+            SqlValue::Uint(bits) if self.bytes_of_bits.is_some() => {
+                let all = bits.to_be_bytes();
+                let left_out = all.len().saturating_sub(self.bytes_of_bits.unwrap_or(all.len()));
+                SqlValue::bytes(all.get(left_out..).unwrap_or(&all))
+            }
             value if self.as_text => SqlValue::Text(Cow::Owned(self.kind.formatted(&value))),
             value => value,
         }

@@ -1,10 +1,11 @@
 //! Numbers in the display format of their columns: leading zeros, or a fixed number of fraction
-//! digits.
+//! digits. BIT as the bytes that it is for functions of texts.
 
 use super::{
     types::{ExprType, MAX_SCALE, Width},
     value::SqlValue,
 };
+use crate::SqlType;
 
 /// Functions that convert number arguments to texts.
 const TEXT_FUNCTIONS: [&str; 34] = [
@@ -44,12 +45,95 @@ const TEXT_FUNCTIONS: [&str; 34] = [
     "upper",
 ];
 
+/// Functions of texts that take numbers as any function does, but BIT as bytes.
+const BYTE_FUNCTIONS: [&str; 17] = [
+    "aes_decrypt",
+    "aes_encrypt",
+    "compress",
+    "elt",
+    "make_set",
+    "md5",
+    "regexp_instr",
+    "regexp_like",
+    "regexp_replace",
+    "regexp_substr",
+    "sha1",
+    "sha2",
+    "soundex",
+    "strcmp",
+    "to_base64",
+    "uncompress",
+    "unhex",
+];
+
+/// Functions that return one of their arguments.
+const CHOOSING_FUNCTIONS: [&str; 6] =
+    ["case", "case_of", "coalesce", "convert_to", "ifnull", "nullif"];
+
 /// Whether a function converts number arguments to texts.
 pub(super) fn takes_texts(function: &str) -> bool {
     TEXT_FUNCTIONS.binary_search(&function).is_ok()
 }
 
+/// Whether a function takes an argument of type BIT as bytes, not as a number.
+fn takes_bytes(function: &str, place: usize) -> bool {
+    match function {
+        "char_using" | "field" => false,
+        "cast_binary" | "cast_char" | "left" | "repeat" | "right" | "sha2" | "substring" => {
+            place == 0
+        }
+        "insert" => matches!(place, 0 | 3),
+        "locate" | "substring_index" => place < 2,
+        "lpad" | "rpad" => place != 1,
+        "elt" | "make_set" => place > 0,
+        "regexp_instr" | "regexp_like" | "regexp_replace" | "regexp_substr" => place < 2,
+        function => takes_texts(function) || BYTE_FUNCTIONS.binary_search(&function).is_ok(),
+    }
+}
+
+/// Whether a function of this result type takes an argument of this type as bytes.
+pub(super) fn takes_as_bytes(
+    function: &str,
+    place: usize,
+    kind: &ExprType,
+    result: &ExprType,
+) -> bool {
+    matches!(kind.kind, SqlType::Bit(_))
+        && (takes_bytes(function, place)
+            || (result.is_string() && CHOOSING_FUNCTIONS.contains(&function)))
+}
+
+/// The types of arguments as a function takes them.
+pub(super) fn types_taken(function: &str, mut types: Vec<ExprType>) -> Vec<ExprType> {
+    for (place, kind) in types.iter_mut().enumerate() {
+        if takes_bytes(function, place) {
+            *kind = std::mem::replace(kind, ExprType::null()).with_bits_as_bytes();
+        }
+    }
+    types
+}
+
 impl ExprType {
+    /// BIT as the binary string of its bytes; other types unchanged.
+    pub(super) fn with_bits_as_bytes(self) -> Self {
+        match self.kind {
+            SqlType::Bit(_) => {
+                let bytes = u32::try_from(self.bytes_of_bits()).unwrap_or(8);
+                let (not_null, coercibility) = (self.not_null, self.coercibility);
+                Self { not_null, coercibility, ..Self::binary(bytes) }
+            }
+            _ => self,
+        }
+    }
+
+    /// How many bytes a BIT has; 8 for other types.
+    pub(super) fn bytes_of_bits(&self) -> usize {
+        match self.kind {
+            SqlType::Bit(bits) => usize::from(bits).div_ceil(8).clamp(1, 8),
+            _ => 8,
+        }
+    }
+
     /// The formatted text of a number of this type.
     pub(super) fn formatted(&self, value: &SqlValue<'_>) -> String {
         let digits = |decimals: u8| usize::from(decimals.min(MAX_SCALE));
@@ -71,11 +155,10 @@ impl ExprType {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SqlType;
 
     #[test]
     fn the_functions_are_sorted() {
-        assert!(TEXT_FUNCTIONS.is_sorted());
+        assert!(TEXT_FUNCTIONS.is_sorted() && BYTE_FUNCTIONS.is_sorted());
         assert!(takes_texts("concat") && takes_texts("upper") && !takes_texts("abs"));
     }
 

@@ -22,7 +22,7 @@ use super::{
     array::{Building, Column},
     call::{Call, TypeContext},
     collation,
-    formatted::takes_texts,
+    formatted::{takes_as_bytes, takes_texts, types_taken},
     kernels::KernelCall,
     types::ExprType,
     value::SqlValue,
@@ -217,6 +217,7 @@ impl ScalarUDFImpl for Function {
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> PlanResult<FieldRef> {
         let collation = self.dialect.collation;
         let types = argument_types(args.arg_fields, args.scalar_arguments, collation);
+        let types = types_taken(self.definition.name, types);
         let mut kind = self.kind(&types, args.scalar_arguments).map_err(external)?;
         if self.definition.name != "typed" {
             kind.width = None;
@@ -243,7 +244,8 @@ impl ScalarUDFImpl for Function {
             return told(args);
         }
         let scalars: Vec<Option<&ScalarValue>> = args.args.iter().map(as_scalar).collect();
-        let types = argument_types(&args.arg_fields, &scalars, self.dialect.collation);
+        let held_types = argument_types(&args.arg_fields, &scalars, self.dialect.collation);
+        let types = types_taken(self.definition.name, held_types.clone());
         let kind = ExprType::of_field(&args.return_field);
         let caller = Context::of_caller();
         let context = caller.as_deref().or_else(|| Context::of_options(&args.config_options));
@@ -257,9 +259,15 @@ impl ScalarUDFImpl for Function {
         if !once && let Some(array) = asked.evaluate() {
             return Ok(ColumnarValue::Array(array));
         }
-        let mut columns = read(&args.args, &types)?;
-        if takes_texts(self.definition.name) {
-            columns.iter_mut().for_each(|(column, _)| column.read_as_text());
+        let mut columns = read(&args.args, &held_types)?;
+        let texts = takes_texts(self.definition.name);
+        for (place, ((column, _), held)) in columns.iter_mut().zip(&held_types).enumerate() {
+            if texts {
+                column.read_as_text();
+            }
+            if takes_as_bytes(self.definition.name, place, held, &kind) {
+                column.read_as_bytes();
+            }
         }
         let mut built = Building::new(held, &kind);
         let mut values: Vec<SqlValue<'_>> = Vec::with_capacity(columns.len());

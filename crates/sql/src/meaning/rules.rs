@@ -20,7 +20,9 @@ use std::sync::Arc;
 
 use super::{
     call::TypeContext,
-    collation, frames,
+    collation,
+    formatted::types_taken,
+    frames,
     function::{Dialect, Function, argument_types, external},
     library::{self, check_sought, compared_sides, text_key},
     types::ExprType,
@@ -47,6 +49,12 @@ impl AnalyzerRule for Meaning {
 }
 
 fn mean(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let plan = match plan {
+        LogicalPlan::Aggregate(aggregate) if grouping::is_rolled_up(&aggregate) => {
+            return grouping::rolled_up(aggregate).map(Transformed::yes);
+        }
+        plan => plan,
+    };
     let expanded = expand_plan(plan)?;
     expanded.transform_data(|plan| match plan {
         LogicalPlan::Sort(mut sort) => {
@@ -145,6 +153,7 @@ fn plain_of(call: &ScalarFunction, schema: &DFSchema) -> Result<Option<Expr>> {
     let scalars: Vec<_> = literals.iter().map(Option::as_ref).collect();
     let dialect = function.dialect();
     let types = argument_types(&fields, &scalars, dialect.collation);
+    let types = types_taken(function.definition().name, types);
     let typing = TypeContext {
         types: &types,
         scalars: &scalars,

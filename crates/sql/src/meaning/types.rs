@@ -24,6 +24,8 @@ use crate::{Column, SqlType, multi::Multi};
 /// The metadata key of a field's SQL type.
 pub(crate) const METADATA_KEY: &str = "sql";
 
+/// The bytes of a number in a VECTOR.
+const VECTOR_BYTES: u32 = 4;
 /// The most digits of Arrow's 128-bit decimal.
 const NARROW_DIGITS: u8 = 38;
 /// MySQL's most digits of a DECIMAL.
@@ -467,6 +469,8 @@ impl ExprType {
         let per_character = if is_text { 4 } else { 1 };
         column.length = match self.width {
             Some(width) => width.places,
+            None if self.kind == SqlType::Geometry => u32::MAX,
+            None if self.kind == SqlType::Vector => self.length.saturating_mul(VECTOR_BYTES),
             None => self.length.saturating_mul(per_character),
         };
         column.zerofill = self.width.is_some_and(|width| width.zerofill);

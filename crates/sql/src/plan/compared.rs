@@ -58,7 +58,20 @@ pub(super) struct Members {
     _reserved: MemoryReservation,
 }
 
+/// What decides a quantified comparison, where NULL counts as false.
+pub(super) enum Decision {
+    /// The same for all values.
+    Truth(bool),
+    /// A comparison with this value by the operator.
+    Bound(ScalarValue),
+}
+
 impl Quantified {
+    /// Whether the least or the greatest value decides.
+    pub(super) fn seeks_end(self) -> bool {
+        !matches!(self.op, Operator::Eq | Operator::NotEq)
+    }
+
     fn holds(self, order: Ordering) -> bool {
         match self.op {
             Operator::Eq => order.is_eq(),
@@ -126,6 +139,29 @@ impl Members {
         }
         let values = Arc::clone(all);
         Ok(Self { values, field, has_null, class, set, ends, _reserved: reserved })
+    }
+
+    /// What decides for all values of a type; `None` if each must be compared.
+    pub(super) fn decision(
+        &self,
+        quantified: Quantified,
+        kind: &ExprType,
+    ) -> PlanResult<Option<Decision>> {
+        let is_same = self.class.is_some() && Class::of(kind) == self.class;
+        // Texts compare by keys, which plain comparisons do not.
+        if !quantified.seeks_end() || !is_same || matches!(self.class, Some(Class::Text(_))) {
+            return Ok(None);
+        }
+        if quantified.all && self.has_null {
+            return Ok(Some(Decision::Truth(false)));
+        }
+        let Some(ends) = &self.ends else {
+            return Ok(Some(Decision::Truth(quantified.all)));
+        };
+        // Greater than all is greater than the greatest; greater than any is greater than the least.
+        let is_greater = matches!(quantified.op, Operator::Gt | Operator::GtEq);
+        let place = usize::from(is_greater == quantified.all);
+        ScalarValue::try_from_array(ends, place).map(|bound| Some(Decision::Bound(bound)))
     }
 
     /// The result of comparing a value with all of them. `order` is the function that orders two values.

@@ -18,8 +18,8 @@ use crate::{
 };
 
 /// Cheap functions that never warn or fail.
-const HARMLESS: [&str; 6] =
-    ["collation_key", "sort_key", "row_key", "typed", "truth", settled::NAME];
+const HARMLESS: [&str; 7] =
+    ["collation_key", "sort_key", "row_key", "typed", "truth", "branch_truth", settled::NAME];
 
 /// The plan with short-circuit conditions in its filters.
 pub(super) fn in_turn(plan: LogicalPlan) -> Result<LogicalPlan> {

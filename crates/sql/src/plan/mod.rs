@@ -6,6 +6,7 @@ mod best;
 mod compared;
 mod direct;
 mod extent;
+mod first;
 mod functions;
 mod iteration;
 mod joinable;

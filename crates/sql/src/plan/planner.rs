@@ -21,7 +21,7 @@ use datafusion::{
 use rustc_hash::FxHashMap;
 
 use super::{
-    best, direct, functions, late, lazy,
+    best, direct, first, functions, late, lazy,
     measured::{self, MeasuredStep},
     passes,
     recursive::WorkingTable,
@@ -62,11 +62,38 @@ impl Planner {
         Ok(Arc::clone(plan.schema().inner()))
     }
 
-    /// The physical plan.
+    /// The physical plan. Subqueries whose values it needs have run.
     pub(crate) async fn physical_plan(&self, query: ast::Query) -> Result<Arc<dyn ExecutionPlan>> {
+        self.plan_seeing(query, &mut Ok).await
+    }
+
+    /// Like [`Self::physical_plan`], and the plans of the subqueries that have run.
+    pub(crate) async fn physical_plans(
+        &self,
+        query: ast::Query,
+    ) -> Result<(Arc<dyn ExecutionPlan>, Vec<Arc<dyn ExecutionPlan>>)> {
+        let mut subqueries = Vec::new();
+        let mut see = |plan: Arc<dyn ExecutionPlan>| {
+            subqueries.push(Arc::clone(&plan));
+            Ok(plan)
+        };
+        let plan = self.plan_seeing(query, &mut see).await?;
+        Ok((plan, subqueries))
+    }
+
+    async fn plan_seeing(
+        &self,
+        query: ast::Query,
+        see: first::See<'_>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = {
+            let _planning = self.context.planning.begin();
+            analysed(&self.state, self.plan(query)?).map_err(from_plan)?
+        };
+        let plan = first::computed(plan, &self.state, &self.context, see).await;
+        let plan = plan.map_err(from_plan)?;
         let _planning = self.context.planning.begin();
-        let plan = self.plan(query)?;
-        let plan = physical(&self.state, plan).await.map_err(from_plan)?;
+        let plan = made_of(plan, &self.state).await.map_err(from_plan)?;
         best::best(plan).and_then(late::late).map_err(from_plan)
     }
 
@@ -88,10 +115,17 @@ impl Planner {
     pub(crate) async fn measured_plan(
         &self,
         query: ast::Query,
-        describe: impl Fn(&Arc<dyn ExecutionPlan>) -> String,
+        describe: impl Fn(&Arc<dyn ExecutionPlan>) -> String + Send + Sync,
     ) -> Result<(Arc<dyn ExecutionPlan>, Vec<MeasuredStep>)> {
-        let plan = self.physical_plan(query).await?;
-        let (plan, steps) = measured::measured(&plan, &describe).map_err(from_plan)?;
+        let mut within = Vec::new();
+        let mut see = |plan: Arc<dyn ExecutionPlan>| {
+            let (plan, steps) = measured::measured(&plan, &describe)?;
+            within.extend(steps);
+            Ok(plan)
+        };
+        let plan = self.plan_seeing(query, &mut see).await?;
+        let (plan, mut steps) = measured::measured(&plan, &describe).map_err(from_plan)?;
+        steps.extend(within);
         Ok((watch::watched(plan, &self.context).map_err(from_plan)?, steps))
     }
 
@@ -111,12 +145,11 @@ impl Planner {
     }
 }
 
-/// The physical plan: made directly for a small table, by the optimizer otherwise.
-pub(crate) async fn physical(
-    state: &PlanState,
+/// The physical plan of an analysed one: made directly for a small table, by the optimizer otherwise.
+pub(super) async fn made_of(
     plan: LogicalPlan,
+    state: &PlanState,
 ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-    let plan = analysed(state, plan)?;
     if let Some(made) = direct::planned(&plan, state)? {
         return Ok(made);
     }

@@ -348,6 +348,18 @@ pub(super) fn uncorrelated(expr: &Expr) -> PlanResult<Option<UncorrelatedSubquer
     Ok(Some(UncorrelatedSubquery { plan, is_exists: subquery.kind == Kind::Exists }))
 }
 
+/// The query, the operator and the compared value of a quantified comparison, if the query is uncorrelated and not
+/// volatile.
+pub(super) fn quantified(expr: &Expr) -> Option<(&LogicalPlan, Quantified, &Expr)> {
+    let Expr::ScalarFunction(call) = expr else { return None };
+    let function: &dyn std::any::Any = call.func.inner().as_ref();
+    let subquery = function.downcast_ref::<Subquery>()?;
+    let (Kind::Compared(quantified), [value]) = (subquery.kind, call.args.as_slice()) else {
+        return None;
+    };
+    (!subquery.is_volatile).then_some((subquery.plan.as_ref(), quantified, value))
+}
+
 /// A correlated scalar subquery or EXISTS.
 pub(super) struct CorrelatedSubquery {
     /// Limited to the rows that decide the result. Outer columns are read from slots.

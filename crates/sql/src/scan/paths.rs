@@ -542,6 +542,11 @@ fn json_of(expr: &Expr) -> Option<Json> {
     if let Some(metadata) = metadata {
         let field = Field::new("", value.data_type(), true);
         let kind = ExprType::of_field(&field.with_metadata(metadata.to_hashmap()));
+        if kind.kind == crate::SqlType::Json {
+            // TRUE and FALSE become documents beside one.
+            let document = Json::parse(&search::text(expr)?).ok()?;
+            return matches!(document, Json::Bool(_)).then_some(document);
+        }
         // Documents, temporal values and bits look like texts and numbers here.
         if !(kind.is_text() || matches!(kind.kind, crate::SqlType::BigInt | crate::SqlType::Int)) {
             return None;

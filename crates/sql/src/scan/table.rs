@@ -113,6 +113,7 @@ impl EngineTable {
                 primary_key: table.schema.primary_key.contains(&position),
                 auto_increment: spec.auto_increment,
                 invisible: spec.invisible,
+                keys: table.column_keys.get(position).copied().unwrap_or_default(),
             };
             field(&column.name, spec, &origin)
         });

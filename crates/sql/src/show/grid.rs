@@ -98,9 +98,7 @@ impl Grid {
             database: self.name.database.clone(),
             table: self.name.table.clone(),
             column: name.clone(),
-            primary_key: false,
-            auto_increment: false,
-            invisible: false,
+            ..Origin::default()
         };
         origin.write(&mut metadata);
         field.with_metadata(metadata)

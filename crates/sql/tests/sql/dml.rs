@@ -63,6 +63,10 @@ scripts! {
     tables_made_of_a_query: "created",
     subqueries_over_the_changed_table: "target",
     numbers_beside_dates_and_rows_in_turn: "beside",
+    totals_of_groups: "rollup",
+    documents_as_conditions: "conditions",
+    bits_as_bytes: "bits",
+    values_of_subqueries: "looked_up",
 }
 
 /// A statement, MySQL's result, and whether the result is known to differ.

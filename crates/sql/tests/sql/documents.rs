@@ -84,7 +84,15 @@ fn condition(random: &mut Random) -> String {
         "'2.5'",
     ]);
     let op = random.choose(&["=", "<", ">", "<=", ">=", "<>", "<=>"]);
-    match random.below(16) {
+    let truth = random.choose(&["TRUE", "FALSE", "(1 = 1)", "(id > 400)", "(NOT 1)"]);
+    match random.below(19) {
+        18 => format!("doc->'{path}' IN ({number}, {truth})"),
+        17 => format!(
+            "{}doc->'{path}'{}",
+            random.choose(&["", "NOT "]),
+            random.choose(&["", " IS TRUE"])
+        ),
+        16 => format!("doc->'{path}' {op} {truth}"),
         15 => format!("doc->'{path}' {op} {number}"),
         0 | 1 => format!("doc->'{path}' = {number}"),
         2 => format!("doc->'{path}' {op} {text}"),

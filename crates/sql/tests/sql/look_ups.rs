@@ -78,3 +78,40 @@ async fn each_iteration_of_a_recursive_query_looks_its_keys_up() {
         assert!(rows_of(&plan, "p") <= 1, "{plan}");
     }
 }
+
+/// The values of uncorrelated subqueries are looked up like literals, in the first run of a statement too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn values_of_subqueries_are_looked_up() {
+    let server = Server::optimizing();
+    let mut session = server.session();
+    let session = &mut session;
+    for statement in [
+        "CREATE TABLE digits (n INT PRIMARY KEY)",
+        "INSERT INTO digits VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)",
+        "CREATE TABLE many (id INT PRIMARY KEY, k INT, t VARCHAR(9) COLLATE utf8mb4_0900_ai_ci, KEY (k), KEY (t))",
+        "INSERT INTO many SELECT id, id % 1000, CONCAT('T', id % 7000) FROM (SELECT a.n + 10 * b.n + 100 * c.n + \
+         1000 * d.n + 10000 * e.n AS id FROM digits a, digits b, digits c, digits d, digits e) x WHERE id < 50000",
+        "CREATE TABLE few (id INT PRIMARY KEY, k INT, t VARCHAR(9) COLLATE utf8mb4_0900_ai_ci)",
+        "INSERT INTO few VALUES (1, 7, 't5'), (2, NULL, NULL), (3, 9, 'T6'), (4, -1, 'none')",
+    ] {
+        run(session, statement).await.unwrap();
+    }
+    for (condition, found) in [
+        ("o.id = (SELECT MAX(i.id) FROM many i WHERE i.k = 7)", 1),
+        ("(SELECT MAX(i.id) FROM many i WHERE i.k = 7) <= o.id", 993),
+        ("o.t = (SELECT MAX(f.t) FROM few f)", 8),
+        ("o.k = (SELECT f.k FROM few f WHERE f.id = 1)", 50),
+        ("o.k = (SELECT f.k FROM few f WHERE f.id = (SELECT MIN(g.id) FROM few g))", 50),
+        ("o.id > ALL (SELECT i.id FROM many i WHERE i.id < 49990)", 10),
+        ("o.id < ANY (SELECT f.id FROM few f)", 4),
+        ("o.id < ALL (SELECT f.id FROM few f WHERE f.id > 2)", 3),
+    ] {
+        // UUID keeps these statements from cached plans.
+        let statement = format!("SELECT COUNT(*), MIN(UUID() < '') FROM many o WHERE {condition}");
+        let plan = rows(session, &format!("EXPLAIN ANALYZE {statement}")).await;
+        let plan = plan.replace("\\n", "\n");
+        assert!(rows_of(&plan, "o") <= found, "{condition}: {plan}");
+        let answer = rows(session, &statement).await;
+        assert!(answer.contains(&found.to_string()), "{condition}: {answer}");
+    }
+}

@@ -62,6 +62,67 @@ async fn columns_are_told_as_mysql_does() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+fn keys_told(column: &Column) -> String {
+    let Column { name, length, keys, .. } = column;
+    let flags = [
+        (column.not_null, "NN"),
+        (column.primary_key, "PRI"),
+        (keys.unique, "UNI"),
+        (keys.multiple, "MUL"),
+        (keys.without_default, "NODEF"),
+        (keys.part, "PART"),
+    ];
+    let flags = flags.iter().filter(|(is, _)| *is).map(|(_, flag)| format!(" {flag}"));
+    format!("{name} {length}{}", flags.collect::<String>())
+}
+
+/// What MySQL 9.7 tells of the columns of these tables: their lengths, and flags of keys and defaults.
+#[tokio::test]
+async fn columns_tell_their_keys() {
+    let server = Server::new();
+    let mut session = server.session();
+    for statement in [
+        "CREATE TABLE t (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, a INT NOT NULL, \
+         b INT NOT NULL DEFAULT 5, c INT, u INT NOT NULL UNIQUE, u2 INT UNIQUE, m INT, \
+         k1 INT, k2 INT NOT NULL, w INT, x INT, p VARCHAR(50), vec VECTOR(3), g GEOMETRY, \
+         ts TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, e INT NOT NULL DEFAULT (1+1), KEY (m), \
+         KEY (k1, k2), UNIQUE KEY (w, x), KEY (p(5)), KEY (u2, m))",
+        "CREATE TABLE t2 (a INT, b INT, c INT, PRIMARY KEY (a, b), KEY (b))",
+    ] {
+        run(&mut session, statement).await.unwrap();
+    }
+    let of_t = [
+        "id 11 NN PRI PART",
+        "a 11 NN NODEF",
+        "b 11 NN",
+        "c 11",
+        "u 11 NN UNI NODEF PART",
+        "u2 11 UNI MUL PART",
+        "m 11 MUL PART",
+        "k1 11 MUL PART",
+        "k2 11 NN NODEF PART",
+        "w 11 MUL PART",
+        "x 11 PART",
+        "p 200 MUL PART",
+        "vec 12",
+        "g 4294967295",
+        "ts 19 NN",
+        "e 11 NN",
+    ];
+    let cases: [(&str, &[&str]); 5] = [
+        ("SELECT * FROM t", &of_t),
+        ("SELECT * FROM t WHERE id = 1", &of_t),
+        ("SELECT * FROM t2", &["a 11 NN PRI NODEF PART", "b 11 NN PRI MUL NODEF PART", "c 11"]),
+        ("SELECT m, m + 1 n FROM t ORDER BY m LIMIT 1", &["m 11 MUL PART", "n 12"]),
+        ("SELECT t2.a FROM t LEFT JOIN t2 ON t.id = t2.a", &["a 11 PRI NODEF PART"]),
+    ];
+    for (statement, expected) in cases {
+        let answers = run(&mut session, statement).await.unwrap();
+        let found: Vec<String> = answers.sets[0].columns.iter().map(keys_told).collect();
+        assert_eq!(found, expected, "{statement}");
+    }
+}
+
 /// The SELECT list, FROM, a condition, and the number of rows.
 const CONDITIONS: [(&str, &str, &str, usize); 20] = [
     ("table_schema, table_name", "tables", "table_name = 't'", 2),

@@ -12,7 +12,7 @@ use super::{
     table::Table,
 };
 use crate::{
-    Column,
+    Column, ColumnKeys,
     catalog::Reader,
     meaning::{extracted_type, types::ExprType},
     shared::InstanceState,
@@ -284,6 +284,7 @@ impl Plan {
             column.original_name.clone_from(&column.name);
             column.primary_key = false;
             column.auto_increment = false;
+            column.keys = ColumnKeys::default();
         }
         Some(Self { table, columns, work: Work::Keys(work), limit: None, offset: None })
     }

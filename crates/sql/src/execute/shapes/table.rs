@@ -203,6 +203,7 @@ impl Table {
             length: 0,
             zerofill: false,
             decimals: None,
+            keys: self.sql.column_keys.get(position).copied().unwrap_or_default(),
         };
         expr_type(spec).describe(&mut column);
         Some(column)

@@ -28,6 +28,7 @@ use super::{
     },
     beside_dates,
     control::converted,
+    json_truth,
     literals::number_of_digits,
     multi,
 };
@@ -49,6 +50,10 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("row_order", 2, MANY, order_type, row_order),
     Definition::new("choice", 2, MANY, choice_type, choice),
     Definition::truth("truth", 1, 1, truth).expanding(expand_truth),
+    Definition::truth("branch_truth", 1, 1, |call, args| {
+        Ok(SqlValue::or_null(args.first().and_then(|value| value.is_true(call)), SqlValue::truth))
+    })
+    .expanding(json_truth::expand_branch_truth),
     Definition::truth("xor", 2, 2, xor),
     Definition::new("sort_key", 1, 1, key_type, key).expanding(expand_key),
     Definition::new("collation_key", 2, 2, bytes_type, collation_key),
@@ -146,7 +151,9 @@ pub(crate) fn compared(
     let (a, a_type, b, b_type) = (a.as_ref(), a_type.as_ref(), b.as_ref(), b_type.as_ref());
     let comparing = comparing_of(a, a_type, b, b_type)?;
     if comparing == ComparisonDomain::Json {
-        let order = called("json_order", vec![a.clone(), b.clone()], dialect);
+        let sides = [(a, a_type), (b, b_type)];
+        let sides = sides.map(|(side, kind)| json_truth::beside_document(side, kind, dialect));
+        let order = called("json_order", sides.to_vec(), dialect);
         if op == Operator::IsNotDistinctFrom {
             return Ok(plain(order, Operator::IsNotDistinctFrom, lit(0i64)));
         }
@@ -589,10 +596,11 @@ fn uniform_list(
 }
 
 fn truth<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
-    Ok(SqlValue::or_null(args.first().and_then(|value| value.is_true(call)), SqlValue::truth))
+    let truth = args.first().and_then(|value| json_truth::is_true(value, call));
+    Ok(SqlValue::or_null(truth, SqlValue::truth))
 }
 
-fn expand_truth(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
+pub(super) fn expand_truth(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     let ([expr], [kind]) = (args, typing.types) else { return Ok(None) };
     let boolean = matches!(
         expr,
@@ -604,6 +612,7 @@ fn expand_truth(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>>
             Expr::Not(_)
                 | Expr::InList(_)
                 | Expr::InSubquery(_)
+                | Expr::SetComparison(_)
                 | Expr::Exists(_)
                 | Expr::IsNull(_)
                 | Expr::IsNotNull(_)
@@ -624,7 +633,7 @@ fn is_truth(function: &ScalarFunction) -> bool {
 
 fn xor<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let [a, b] = args else { return Ok(SqlValue::Null) };
-    let both = a.is_true(call).zip(b.is_true(call));
+    let both = json_truth::is_true(a, call).zip(json_truth::is_true(b, call));
     Ok(SqlValue::or_null(both, |(a, b)| SqlValue::truth(a != b)))
 }
 

@@ -69,7 +69,9 @@ pub(crate) fn common_type(types: &[ExprType]) -> Result<ExprType> {
     } else if present.iter().all(|each| each.kind == SqlType::Json) {
         ExprType::json()
     } else {
-        common_text(&present)?
+        let present: Vec<ExprType> =
+            present.into_iter().map(|kind| kind.clone().with_bits_as_bytes()).collect();
+        common_text(&present.iter().collect::<Vec<_>>())?
     };
     Ok(ExprType { not_null, ..kind })
 }

@@ -1,6 +1,6 @@
-//! Which values become JSON booleans in a document: results of comparisons, conditions and the
+//! Which values become JSON booleans in a document and beside one: results of comparisons, conditions and the
 //! literal TRUE. Other integers that are 0 or 1 stay numbers, even the results of
-//! `IF(c, TRUE, FALSE)`, `MAX(a > 1)` or a derived table.
+//! `IF(c, TRUE, FALSE)`, `MAX(a > 1)` or a derived table. And which documents are true.
 
 use datafusion::{
     common::ScalarValue,
@@ -9,11 +9,13 @@ use datafusion::{
 
 use super::super::{
     call::{Call, TypeContext},
-    function::{Definition, Dialect},
+    function::{Definition, Dialect, Function},
+    json::{self, Json},
     types::ExprType,
     value::SqlValue,
 };
-use crate::Result;
+use crate::{Result, SqlType};
+use remora_mysql::ErrorCode;
 
 /// Wraps an argument that becomes a value in a document. Statements cannot name it.
 pub(crate) const IN_DOCUMENT: &str = "#in_document";
@@ -31,6 +33,10 @@ const CONDITIONS: [&str; 10] = [
     "json_overlaps",
     "json_valid",
 ];
+
+/// The text of warning 3986.
+const IN_CONDITION: &str = "Evaluating a JSON value in SQL boolean context does an implicit comparison against JSON \
+     integer 0; if this is not what you want, consider converting JSON to a SQL numeric type with JSON_VALUE RETURNING";
 
 pub(super) const FUNCTIONS: &[Definition] =
     &[Definition::new(IN_DOCUMENT, 1, 1, same_type, same).expanding(expand_in_document)];
@@ -54,6 +60,47 @@ fn expand_in_document(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<
     let dialect = Dialect { collation: typing.collation, division_digits: typing.division_digits };
     let udf = super::function(name, dialect);
     Ok(udf.map(|udf| Expr::ScalarFunction(ScalarFunction::new_udf(udf, vec![value.clone()]))))
+}
+
+/// A value that is compared with a document: a condition becomes a JSON boolean.
+pub(super) fn beside_document(value: &Expr, kind: &ExprType, dialect: Dialect) -> Expr {
+    if !kind.is_integer() || kind.length != 1 || !is_truth(value) {
+        return value.clone();
+    }
+    if let Expr::Literal(ScalarValue::Boolean(Some(truth)), _) = value {
+        let text = ScalarValue::Utf8View(Some(truth.to_string()));
+        return Expr::Literal(text, Some(ExprType::json().literal_metadata()));
+    }
+    match Function::udf("cast_json", dialect) {
+        Some(udf) => Expr::ScalarFunction(ScalarFunction::new_udf(udf, vec![value.clone()])),
+        None => value.clone(),
+    }
+}
+
+/// Whether a value is true where AND, OR, NOT, XOR, IS TRUE and WHERE ask; `None` for NULL. A document is true there
+/// unless it is the number 0, with warning 3986. (IF and CASE take its number instead.)
+pub(super) fn is_true(value: &SqlValue<'_>, call: &Call<'_>) -> Option<bool> {
+    let SqlValue::Json(text) = value else { return value.is_true(call) };
+    // Sets of numbers are held as documents.
+    if call.types.iter().any(|kind| kind.multi.is_some()) {
+        return value.is_true(call);
+    }
+    call.warn_once(ErrorCode::JsonInCondition, || IN_CONDITION.to_owned());
+    let document = Json::parse(text).unwrap_or(Json::Null);
+    Some(json::compare(&document, &Json::Int(0)).is_ne())
+}
+
+/// The condition of an IF or a CASE.
+pub(super) fn expand_branch_truth(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
+    if typing.get(0).kind == SqlType::Json {
+        return Ok(None);
+    }
+    if let Some(expanded) = super::comparison::expand_truth(args, typing)? {
+        return Ok(Some(expanded));
+    }
+    let dialect = Dialect { collation: typing.collation, division_digits: typing.division_digits };
+    let udf = Function::udf("truth", dialect);
+    Ok(udf.map(|udf| Expr::ScalarFunction(ScalarFunction::new_udf(udf, args.to_vec()))))
 }
 
 /// Whether an expression is itself a condition, rather than a function of one.

@@ -6,9 +6,9 @@ use datafusion::sql::sqlparser::ast::{Expr, Function, Ident, Value};
 use remora_mysql::ErrorCode;
 
 use super::{
-    Rewriter, aggregates, call, frames, function_name, number,
+    Rewriter, aggregates, branch_truth, call, frames, function_name, number,
     special::{self, arguments, span, wrong_count},
-    text, truth,
+    text,
 };
 use crate::{
     Error, Result,
@@ -216,7 +216,7 @@ fn special_call(name: &str, args: &mut Vec<Expr>) -> Result<Option<Expr>> {
         }
         "if" if args.len() == 3 => {
             let condition = args.remove(0);
-            args.insert(0, truth(condition));
+            args.insert(0, branch_truth(condition));
             call("case", std::mem::take(args))
         }
         "trim" if args.len() == 1 => {

@@ -187,6 +187,20 @@ fn truth(expr: Expr) -> Expr {
     }
 }
 
+/// The condition of an IF or a CASE as a boolean.
+fn branch_truth(expr: Expr) -> Expr {
+    if let Expr::Nested(inner) = expr {
+        return Expr::Nested(Box::new(branch_truth(*inner)));
+    }
+    match truth(expr) {
+        Expr::Function(mut asked) if asked.name == function_name("truth") => {
+            asked.name = function_name("branch_truth");
+            Expr::Function(asked)
+        }
+        expr => expr,
+    }
+}
+
 fn not(expr: Expr) -> Expr {
     Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(truth(expr)) }
 }

@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use remora_mysql::{ErrorCode, messages};
 
-use super::{super::copies, call, calls, casts, literal, negated_if, number, text, truth};
+use super::{super::copies, branch_truth, call, calls, casts, literal, negated_if, number, text};
 use crate::{Error, Result, meaning::library::definition, parse::visit_expressions};
 
 /// A literal in a form that the planner reads as MySQL does.
@@ -202,7 +202,7 @@ fn case(
     for when in whens {
         args.push(match &operand {
             Some(operand) => call("case_equal", vec![operand.as_ref().clone(), when.condition]),
-            None => truth(when.condition),
+            None => branch_truth(when.condition),
         });
         args.push(when.result);
     }

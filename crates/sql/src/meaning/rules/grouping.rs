@@ -6,16 +6,16 @@ use datafusion::{
     common::{Column, TableReference},
     error::Result,
     logical_expr::{
-        Aggregate, Distinct, Expr, LogicalPlan, Projection, Window, WindowFunctionDefinition,
-        expr::AggregateFunction,
+        Aggregate, Case, Distinct, Expr, GroupingSet, LogicalPlan, Projection, Window,
+        WindowFunctionDefinition, expr::AggregateFunction,
     },
 };
 
-use crate::SqlType;
+use crate::{SqlType, nodes::TreeNode};
 
 use super::{
     super::{aggregate_function, function::Dialect, library::typed, types::ExprType},
-    has_key, sorting, type_of,
+    expand, expand_plan, has_key, sorting, type_of,
 };
 
 /// GROUP BY, with texts grouped by their sort keys.
@@ -57,6 +57,110 @@ pub(super) fn aggregate(aggregate: Aggregate) -> Result<LogicalPlan> {
     let inner = Aggregate::try_new(Arc::clone(&aggregate.input), groups, folded)?;
     let input = Arc::new(LogicalPlan::Aggregate(inner));
     Ok(LogicalPlan::Projection(Projection::try_new(shown, input)?))
+}
+
+/// Whether an aggregate is one WITH ROLLUP whose keys are not yet columns of its input.
+pub(super) fn is_rolled_up(aggregate: &Aggregate) -> bool {
+    let [Expr::GroupingSet(set)] = aggregate.group_expr.as_slice() else { return false };
+    let is_key = |expr: &Expr, index: usize| match expr {
+        Expr::Column(column) => column.relation.is_none() && column.name == key_name(index),
+        _ => false,
+    };
+    set.distinct_expr().into_iter().enumerate().any(|(index, key)| !is_key(key, index))
+}
+
+/// GROUP BY … WITH ROLLUP. The group keys become columns of the input, because DataFusion names the columns of grouping
+/// sets by their expressions, which change here, and because texts are grouped by their sort keys.
+pub(super) fn rolled_up(aggregate: Aggregate) -> Result<LogicalPlan> {
+    let [Expr::GroupingSet(set)] = aggregate.group_expr.as_slice() else {
+        return Ok(LogicalPlan::Aggregate(aggregate));
+    };
+    let schema = aggregate.input.schema();
+    let keys: Vec<Expr> = set.distinct_expr().into_iter().cloned().collect();
+    let mut columns: Vec<Expr> = schema.columns().into_iter().map(Expr::Column).collect();
+    let aggregates = aggregate.aggr_expr.iter().enumerate();
+    let mut folded: Vec<Expr> = aggregates
+        .map(|(index, expr)| by_columns(expr.clone(), &keys).alias(format!("__folded_{index}")))
+        .collect();
+    let mut shown = Vec::new();
+    for (index, key) in keys.iter().enumerate() {
+        let (qualifier, field) = aggregate.schema.qualified_field(index);
+        let value = key.clone().unalias().transform_up(|expr| expand(expr, schema))?.data;
+        let kind = type_of(&value, schema)?;
+        columns.push(sorting(value.clone(), schema)?.alias(key_name(index)));
+        let column = Expr::Column(Column::new_unqualified(key_name(index)));
+        let found = match has_key(&kind) {
+            true => {
+                let (name, first) = (format!("__value_{index}"), format!("__first_{index}"));
+                columns.push(value.alias(name.clone()));
+                folded.push(
+                    first_of(Expr::Column(Column::new_unqualified(name))).alias(first.clone()),
+                );
+                unless_null(column, Expr::Column(Column::new_unqualified(first)), &kind)
+            }
+            false => typed_nullable(column, &kind),
+        };
+        shown.push(found.alias_qualified(qualifier.cloned(), field.name().clone()));
+    }
+    for index in 0..aggregate.aggr_expr.len() {
+        // The number of the grouping set stands between the keys and the aggregates.
+        let (qualifier, field) = aggregate.schema.qualified_field(keys.len() + 1 + index);
+        let found = Expr::Column(Column::new_unqualified(format!("__folded_{index}")));
+        shown.push(found.alias_qualified(qualifier.cloned(), field.name().clone()));
+    }
+    let set = vec![Expr::GroupingSet(set_of_columns(set, &keys))];
+    let input = Projection::try_new(columns, Arc::clone(&aggregate.input))?;
+    let inner = Aggregate::try_new(Arc::new(LogicalPlan::Projection(input)), set, folded)?;
+    let inner = expand_plan(LogicalPlan::Aggregate(inner))?.data;
+    Ok(LogicalPlan::Projection(Projection::try_new(shown, Arc::new(inner))?))
+}
+
+fn key_name(index: usize) -> String {
+    format!("__rollup_{index}")
+}
+
+/// The column of a group key, or the expression itself.
+fn key_column(expr: &Expr, keys: &[Expr]) -> Expr {
+    match keys.iter().position(|key| key == expr) {
+        Some(index) => Expr::Column(Column::new_unqualified(key_name(index))),
+        None => expr.clone(),
+    }
+}
+
+fn set_of_columns(set: &GroupingSet, keys: &[Expr]) -> GroupingSet {
+    let columns = |exprs: &Vec<Expr>| exprs.iter().map(|expr| key_column(expr, keys)).collect();
+    match set {
+        GroupingSet::Rollup(exprs) => GroupingSet::Rollup(columns(exprs)),
+        GroupingSet::Cube(exprs) => GroupingSet::Cube(columns(exprs)),
+        GroupingSet::GroupingSets(sets) => {
+            GroupingSet::GroupingSets(sets.iter().map(columns).collect())
+        }
+    }
+}
+
+/// An aggregate; GROUPING names the columns of the keys.
+fn by_columns(aggregate: Expr, keys: &[Expr]) -> Expr {
+    match aggregate {
+        Expr::Alias(alias) => by_columns(*alias.expr, keys),
+        Expr::AggregateFunction(mut called) if called.func.name() == "grouping" => {
+            for argument in &mut called.params.args {
+                *argument = key_column(argument, keys);
+            }
+            Expr::AggregateFunction(called)
+        }
+        expr => expr,
+    }
+}
+
+/// The value shown for a group: NULL in the rows of totals, whose key is NULL.
+fn unless_null(key: Expr, value: Expr, kind: &ExprType) -> Expr {
+    let when = vec![(Box::new(key.is_not_null()), Box::new(value))];
+    typed_nullable(Expr::Case(Case::new(None, when, None)), kind)
+}
+
+fn typed_nullable(expr: Expr, kind: &ExprType) -> Expr {
+    let kind = ExprType { not_null: false, ..kind.clone() };
+    typed(expr, &kind, Dialect::default())
 }
 
 fn first_of(expr: Expr) -> Expr {
