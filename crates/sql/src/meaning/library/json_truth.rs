@@ -9,7 +9,7 @@ use datafusion::{
 
 use super::super::{
     call::{Call, TypeContext},
-    function::{Definition, Dialect, Function},
+    function::{Definition, Dialect},
     json::{self, Json},
     types::ExprType,
     value::SqlValue,
@@ -71,7 +71,7 @@ pub(super) fn beside_document(value: &Expr, kind: &ExprType, dialect: Dialect) -
         let text = ScalarValue::Utf8View(Some(truth.to_string()));
         return Expr::Literal(text, Some(ExprType::json().literal_metadata()));
     }
-    match Function::udf("cast_json", dialect) {
+    match super::function("cast_json", dialect) {
         Some(udf) => Expr::ScalarFunction(ScalarFunction::new_udf(udf, vec![value.clone()])),
         None => value.clone(),
     }
@@ -99,7 +99,7 @@ pub(super) fn expand_branch_truth(args: &[Expr], typing: &TypeContext<'_>) -> Re
         return Ok(Some(expanded));
     }
     let dialect = Dialect { collation: typing.collation, division_digits: typing.division_digits };
-    let udf = Function::udf("truth", dialect);
+    let udf = super::function("truth", dialect);
     Ok(udf.map(|udf| Expr::ScalarFunction(ScalarFunction::new_udf(udf, args.to_vec()))))
 }
 
