@@ -12,6 +12,7 @@ mod field_type;
 mod lex;
 pub mod messages;
 mod sql_mode;
+mod uca1400;
 mod zone;
 
 pub use block_mode::{BlockMode, Chaining};

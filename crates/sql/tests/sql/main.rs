@@ -27,6 +27,7 @@ mod sets;
 mod statements;
 #[path = "../support/mod.rs"]
 mod support;
+mod value_types;
 mod variables;
 mod views;
 mod words;
