@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use crate::Charset;
+use crate::{Charset, uca1400};
 
 /// MariaDB's NO PAD collations have the number of the padding one plus this.
 const NO_PAD: u16 = 1024;
@@ -67,13 +67,14 @@ impl Collation {
         let lower = name.to_lowercase();
         let name =
             if lower.starts_with("utf8_") { lower.replacen("utf8_", "utf8mb3_", 1) } else { lower };
-        BY_NAME.get(name.as_str()).map(|id| Self(*id))
+        let found = BY_NAME.get(name.as_str()).copied();
+        found.or_else(|| uca1400::by_name(&name)).map(Self)
     }
 
-    /// Its properties; `None` if MySQL does not have it.
+    /// Its properties; `None` if neither MySQL has it nor `uca1400.rs` knows it.
     pub fn known(self) -> Option<&'static CollationInfo> {
         let at = COLLATIONS.binary_search_by_key(&self.0, |each| each.id);
-        at.ok().and_then(|at| COLLATIONS.get(at))
+        at.ok().and_then(|at| COLLATIONS.get(at)).or_else(|| uca1400::known(self.0))
     }
 
     /// Its properties; those of `binary` for an unknown number.

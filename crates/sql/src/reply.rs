@@ -23,7 +23,11 @@ impl ResultCharset {
     pub(crate) fn of(collation: Collation) -> Option<Self> {
         let name = collation.charset();
         let max_bytes = CharsetInfo::named(name)?.max_bytes;
-        Some(Self { charset: Charset::named(name)?, collation: collation.0, max_bytes })
+        Some(Self {
+            charset: Charset::named(name)?,
+            collation: collation.known_to_clients().0,
+            max_bytes,
+        })
     }
 }
 

@@ -8,11 +8,13 @@
 //! assert!(key("a", collation) < key("B", collation));
 //! ```
 
+mod of_type;
 mod table;
 
 use std::{borrow::Cow, ops::Bound, sync::LazyLock};
 
 use crate::Collation;
+use of_type::Type;
 use table::{GENERAL, Table, UCA_4, UCA_9};
 
 /// How a collation compares texts.
@@ -26,16 +28,32 @@ enum Kind {
     General,
     /// Unicode collation algorithm, version 4.
     Unicode4,
-    /// Unicode collation algorithm, version 9: letters only (`ai_ci`).
-    Unicode9,
-    /// Version 9: letters, then accents (`as_ci`).
-    Unicode9Accents,
-    /// Version 9: letters, accents, then case (`as_cs`).
-    Unicode9Case,
+    /// Unicode collation algorithm, version 9.
+    Unicode9(Levels),
+    /// By the values of a type that is stored as text.
+    Value(Type),
+}
+
+/// What counts beside letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Levels {
+    accents: bool,
+    case: bool,
+    /// Whether trailing spaces are ignored.
+    pads: bool,
+}
+
+impl Levels {
+    const LETTERS: Self = Self { accents: false, case: false, pads: false };
+
+    /// Whether letters alone count.
+    fn is_letters(self) -> bool {
+        !(self.accents || self.case)
+    }
 }
 
 /// All collation numbers are below this.
-const NUMBERS: u16 = 4_096;
+const NUMBERS: u16 = 8_192;
 
 fn kind(collation: Collation) -> Kind {
     // Looking up the name would cost more than making a short key.
@@ -48,19 +66,22 @@ fn kind_by_name(collation: Collation) -> Kind {
     let name = collation.name();
     match collation {
         Collation::BINARY | Collation::UTF8MB4_0900_BIN => return Kind::Bytes,
-        Collation::UTF8MB4_0900_AI_CI => return Kind::Unicode9,
+        Collation::UTF8MB4_0900_AI_CI => return Kind::Unicode9(Levels::LETTERS),
         Collation::UTF8MB4_BIN => return Kind::PaddedBytes,
         Collation::UTF8MB4_GENERAL_CI | Collation::UTF8MB3_GENERAL_CI => return Kind::General,
+        Collation::INET4 => return Kind::Value(Type::Inet4),
+        Collation::INET6 => return Kind::Value(Type::Inet6),
+        Collation::UUID => return Kind::Value(Type::Uuid),
         _ => {}
     }
-    if name.ends_with("_bin") || name.ends_with("_cs") && !name.contains("0900") {
+    if name.contains("0900") || name.contains("_uca1400_") {
+        // Those of MariaDB have weights of a later version, which differ in newer letters.
+        let name = name.trim_end_matches("_ks");
+        let accents = name.ends_with("_as_ci") || name.ends_with("_as_cs");
+        let (case, pads) = (name.ends_with("_cs"), collation.info().pads);
+        Kind::Unicode9(Levels { accents, case, pads })
+    } else if name.ends_with("_bin") || name.ends_with("_cs") {
         Kind::PaddedBytes
-    } else if name.ends_with("0900_as_cs") || name.ends_with("0900_as_cs_ks") {
-        Kind::Unicode9Case
-    } else if name.ends_with("0900_as_ci") {
-        Kind::Unicode9Accents
-    } else if name.contains("0900") {
-        Kind::Unicode9
     } else if name.contains("_general_") || name.contains("_swedish_") || name.starts_with("ascii")
     {
         Kind::General
@@ -80,13 +101,13 @@ pub fn key(text: &str, collation: Collation) -> Cow<'_, [u8]> {
     match kind(collation) {
         Kind::Bytes => Cow::Borrowed(text.as_bytes()),
         Kind::PaddedBytes => Cow::Owned(padded_key(text)),
-        Kind::General | Kind::Unicode4 | Kind::Unicode9 => {
+        Kind::Unicode9(counted) if !counted.is_letters() => Cow::Owned(levels(text, counted)),
+        Kind::Value(kind) => Cow::Owned(kind.key(text)),
+        Kind::General | Kind::Unicode4 | Kind::Unicode9(_) => {
             let mut key = Vec::with_capacity(text.len() * 2 + 2);
             push_key(text, collation, &mut key);
             Cow::Owned(key)
         }
-        Kind::Unicode9Accents => Cow::Owned(levels(text, false)),
-        Kind::Unicode9Case => Cow::Owned(levels(text, true)),
     }
 }
 
@@ -95,7 +116,10 @@ pub fn push_key(text: &str, collation: Collation, out: &mut Vec<u8>) {
     match kind(collation) {
         Kind::General => push_weights(without_padding(text), &GENERAL, 0x20, out),
         Kind::Unicode4 => push_weights(without_padding(text), &UCA_4, UCA_4.space(), out),
-        Kind::Unicode9 => push_weights(text, &UCA_9, 0, out),
+        Kind::Unicode9(Levels { accents: false, case: false, pads }) => match pads {
+            true => push_weights(without_padding(text), &UCA_9, UCA_9.space(), out),
+            false => push_weights(text, &UCA_9, 0, out),
+        },
         _ => out.extend_from_slice(&key(text, collation)),
     }
 }
@@ -107,7 +131,9 @@ pub fn beginning_key(letters: &str, collation: Collation) -> Vec<u8> {
         Kind::PaddedBytes => return without_padding(letters).as_bytes().to_vec(),
         Kind::General => &GENERAL,
         Kind::Unicode4 => &UCA_4,
-        Kind::Unicode9 | Kind::Unicode9Accents | Kind::Unicode9Case => &UCA_9,
+        Kind::Unicode9(_) => &UCA_9,
+        // The order of values has nothing to do with how their texts begin.
+        Kind::Value(_) => return Vec::new(),
     };
     weights(without_padding(letters), table)
 }
@@ -151,10 +177,31 @@ fn push_weights(text: &str, table: &Table, pad: u16, key: &mut Vec<u8>) {
     }
 }
 
-/// All weights of letters, then those of accents, then those of case.
-fn levels(text: &str, with_case: bool) -> Vec<u8> {
-    let mut key = weights(text, &UCA_9);
+/// All weights of letters, then those of accents, then those of case, as far as they count.
+fn levels(text: &str, counted: Levels) -> Vec<u8> {
+    let text = if counted.pads { without_padding(text) } else { text };
+    let mut key = Vec::with_capacity(text.len() * 3 + 4);
+    push_weights(text, &UCA_9, if counted.pads { UCA_9.space() } else { 0 }, &mut key);
     key.extend_from_slice(&[0, 0]);
+    if counted.accents {
+        push_accents(text, &mut key);
+    }
+    if counted.case {
+        let canonical = icu_normalizer::DecomposingNormalizerBorrowed::new_nfd();
+        let text = canonical.normalize(text);
+        let letters = text.chars().filter(|letter| counted.accents || !UCA_9.is_ignored(*letter));
+        key.push(0);
+        key.extend(letters.map(|letter| if letter.is_uppercase() { 2 } else { 1 }));
+        key.push(0);
+        if counted.accents {
+            key.extend_from_slice(text.as_bytes());
+        }
+    }
+    key
+}
+
+/// Appends what tells letters with accents apart.
+fn push_accents(text: &str, key: &mut Vec<u8>) {
     let compatible = icu_normalizer::DecomposingNormalizerBorrowed::new_nfkd();
     for letter in compatible.normalize(text).chars().flat_map(char::to_lowercase) {
         // Hiragana and Katakana are one letter in two forms, as lower and upper case are.
@@ -167,15 +214,6 @@ fn levels(text: &str, with_case: bool) -> Vec<u8> {
         key.push(if UCA_9.is_ignored(letter) { 2 } else { 3 });
         key.extend_from_slice(letter.encode_utf8(&mut bytes).as_bytes());
     }
-    if with_case {
-        let canonical = icu_normalizer::DecomposingNormalizerBorrowed::new_nfd();
-        let text = canonical.normalize(text);
-        key.push(0);
-        key.extend(text.chars().map(|letter| if letter.is_uppercase() { 2 } else { 1 }));
-        key.push(0);
-        key.extend_from_slice(text.as_bytes());
-    }
-    key
 }
 
 /// Whether two texts are equal in a collation.
@@ -191,9 +229,10 @@ pub fn letter_key(letter: char, collation: Collation) -> Vec<u8> {
         Kind::Bytes | Kind::PaddedBytes => text.as_bytes().to_vec(),
         Kind::General => weights(text, &GENERAL),
         Kind::Unicode4 => weights(text, &UCA_4),
-        Kind::Unicode9 => weights(text, &UCA_9),
-        Kind::Unicode9Accents => levels(text, false),
-        Kind::Unicode9Case => levels(text, true),
+        Kind::Unicode9(counted) if !counted.is_letters() => {
+            levels(text, Levels { pads: false, ..counted })
+        }
+        Kind::Unicode9(_) | Kind::Value(_) => weights(text, &UCA_9),
     }
 }
 
@@ -226,6 +265,17 @@ mod tests {
         assert!(same("É", "é", "utf8mb4_0900_as_ci"));
         assert!(!same("É", "é", "utf8mb4_0900_as_cs"));
         assert!(same("a", "a  ", "utf8mb4_bin"));
+        assert!(same("É", "e ", "utf8mb4_uca1400_ai_ci"));
+        assert!(same("ß ", "ss", "utf8mb3_uca1400_swedish_ai_ci"));
+        assert!(!same("é", "e", "utf8mb4_uca1400_as_ci"));
+        assert!(same("É", "é  ", "utf8mb4_uca1400_as_ci"));
+        assert!(same("é", "e ", "utf8mb4_uca1400_ai_cs"));
+        assert!(same("ø", "o", "utf8mb4_uca1400_ai_cs"));
+        assert!(!same("É", "e", "utf8mb4_uca1400_ai_cs"));
+        assert!(same("É", "É ", "utf8mb4_uca1400_as_cs"));
+        assert!(!same("É", "é", "utf8mb4_uca1400_as_cs"));
+        assert!(!same("a", "a ", "utf8mb4_uca1400_nopad_ai_ci"));
+        assert!(!same("a", "a ", "utf8mb4_uca1400_nopad_as_cs"));
         assert!(!same("a", "a ", "utf8mb4_0900_bin"));
     }
 
@@ -240,6 +290,10 @@ mod tests {
             "utf8mb4_0900_ai_ci",
             "utf8mb4_0900_as_ci",
             "utf8mb4_0900_as_cs",
+            "utf8mb4_uca1400_ai_ci",
+            "utf8mb4_uca1400_ai_cs",
+            "utf8mb4_uca1400_nopad_as_ci",
+            "utf8mb3_uca1400_as_cs",
             "latin1_swedish_ci",
         ];
         for collation in names.map(by_name) {
@@ -260,5 +314,9 @@ mod tests {
             order.iter().map(|text| key(text, Collation::UTF8MB4_0900_AI_CI)).collect();
         assert!(keys.first() < keys.get(2) && keys.get(4) < keys.get(5));
         assert!(key("a\t", Collation::UTF8MB4_BIN) < key("a", Collation::UTF8MB4_BIN));
+        // Trailing spaces are ignored, and what sorts below them comes first.
+        for name in ["utf8mb4_uca1400_ai_ci", "utf8mb4_uca1400_as_cs"] {
+            assert!(key("a\t", by_name(name)) < key("a", by_name(name)), "{name}");
+        }
     }
 }

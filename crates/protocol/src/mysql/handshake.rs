@@ -201,7 +201,8 @@ impl Login {
     /// The names of the client's character set and collation; `None` if they are the server's
     /// default or unknown.
     pub fn names(&self) -> Option<(&'static str, &'static str)> {
-        let known = Collation(self.collation).known()?;
+        let collation = Collation(self.collation);
+        let known = collation.known().filter(|_| !collation.is_of_type())?;
         (self.collation != DEFAULT_COLLATION.0).then_some((known.charset, known.name))
     }
 }

@@ -14,7 +14,11 @@ pub(crate) type ColumnSpec = Declaration<TypeSpec>;
 impl ColumnSpec {
     /// The declaration of a column for a query's results.
     pub(crate) fn of_result(column: &Column, table: Collation) -> Self {
-        let collation = Collation(column.collation);
+        // A text that is made of a UUID is no UUID.
+        let collation = match Collation(column.collation) {
+            of_type if of_type.is_of_type() => Collation::UTF8MB4_0900_AI_CI,
+            collation => collation,
+        };
         let text = collation != Collation::BINARY;
         let characters = if text { u64::from(column.length) / 4 } else { u64::from(column.length) };
         let mut kind = TypeSpec { unsigned: column.unsigned, ..TypeSpec::plain(column.kind) };

@@ -319,7 +319,7 @@ fn resolve_collation(kind: &mut TypeSpec, said: &CharsetClause, table: Collation
     let charset = said.charset.as_deref().map(named_charset).transpose()?;
     let collation = said.collation.as_deref().map(named_collation).transpose()?;
     let textual = kind.collation != Collation::BINARY || kind.has_labels();
-    if !textual {
+    if !textual || kind.collation.is_of_type() {
         return Ok(());
     }
     if let (Some(charset), Some(collation)) = (charset, collation)
@@ -440,12 +440,11 @@ fn sized(written: &TypeName, column: &str) -> Result<TypeSpec> {
 
 /// MariaDB's own types, stored as text of a fixed length.
 fn foreign(name: &str) -> TypeSpec {
-    let (spelling, length) = match name {
-        "uuid" => ("uuid", 36),
-        "inet4" => ("inet4", 15),
-        _ => ("inet6", 39),
+    let (spelling, length, collation) = match name {
+        "uuid" => ("uuid", 36, Collation::UUID),
+        "inet4" => ("inet4", 15, Collation::INET4),
+        _ => ("inet6", 39, Collation::INET6),
     };
-    let collation = Collation::UTF8MB4_0900_AI_CI;
     TypeSpec { length, collation, spelling: Some(spelling), ..TypeSpec::plain(SqlType::Char) }
 }
 

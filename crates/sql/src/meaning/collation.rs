@@ -60,6 +60,10 @@ fn stronger(a: (Collation, u8), b: (Collation, u8)) -> Result<(Collation, u8)> {
     if a.1 == coercibility::EXPLICIT {
         return Err(illegal_mix(a, b));
     }
+    // Texts are converted to the type that they meet.
+    if a.0.is_of_type() != b.0.is_of_type() {
+        return Ok(if a.0.is_of_type() { a } else { b });
+    }
     if a.0.charset() == b.0.charset() {
         let is_bin = |collation: Collation| collation.name().ends_with("_bin");
         return match (is_bin(a.0), is_bin(b.0)) {

@@ -222,7 +222,7 @@ pub(super) fn column_row(
     may_write: bool,
 ) -> Vec<Value> {
     let kind = &spec.kind;
-    let is_text = kind.is_text();
+    let is_text = kind.is_text() && !kind.collation.is_of_type();
     let (characters, bytes) = text_lengths(spec);
     let (precision, scale) = number_digits(spec);
     let moment =

@@ -30,6 +30,7 @@ mod statements;
 mod subqueries;
 #[path = "../support/mod.rs"]
 mod support;
+mod value_types;
 mod variables;
 mod views;
 mod words;

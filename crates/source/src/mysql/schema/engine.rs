@@ -115,9 +115,16 @@ fn index_columns(table: &SourceTable, line: &str) -> Option<Vec<IndexColumn>> {
 
 /// The order of a column's texts: `Some(None)` for bytes, `None` if it is unknown.
 fn order(column: &SourceColumn) -> Option<Option<u32>> {
-    use SourceType::{Char, Enum, Set, Text, VarChar};
+    use SourceType::{Char, Enum, Inet4, Inet6, Set, Text, Uuid, VarChar};
+    let of_type = |collation: Collation| Some(Some(u32::from(collation.0)));
+    match column.kind {
+        Inet4 => return of_type(Collation::INET4),
+        Inet6 => return of_type(Collation::INET6),
+        Uuid => return of_type(Collation::UUID),
+        _ => {}
+    }
     let is_text = matches!(column.kind, Char(_) | VarChar(_) | Text(_) | Enum(_) | Set(_));
-    let collation = column.collation.filter(|_| is_text)?;
+    let collation = Collation::of_source(column.collation.filter(|_| is_text)?);
     let by_bytes = [Collation::BINARY, Collation::UTF8MB4_0900_BIN];
     match by_bytes.iter().any(|other| u64::from(other.0) == collation) {
         true => Some(None),
@@ -319,6 +326,8 @@ mod tests {
             column("hash", SourceType::VarBinary(32), Some(63)),
             column("body", SourceType::Text(text(65_535)), Some(255)),
             column("code", SourceType::VarChar(text(9)), Some(309)),
+            column("name", SourceType::VarChar(text(9)), Some(2304)),
+            column("address", SourceType::Inet6, None),
         ];
         let statement =
             format!("CREATE TABLE `t` (\n  `mail` varchar(90),\n{lines}\n) ENGINE=InnoDB");
@@ -344,7 +353,8 @@ mod tests {
         let lines = "  PRIMARY KEY (`mail`),\n  UNIQUE KEY `u` (`mail`(9)),\n  \
                      KEY `s` (`state`,`made` DESC),\n  KEY `h` (`hash`(4),`code`) USING BTREE,\n  \
                      KEY `b` (`body`(20),`made`),\n  KEY `x` (`made`,`body`(20)),\n  \
-                     KEY `f` ((lower(`mail`))),\n  KEY `g` (`code`,(lower(`mail`)))";
+                     KEY `f` ((lower(`mail`))),\n  KEY `g` (`code`,(lower(`mail`))),\n  \
+                     KEY `m` (`name`,`address`)";
         let expected = vec![
             of_mail,
             vec![(1, false, Some(255)), (2, true, None)],
@@ -352,6 +362,8 @@ mod tests {
             vec![(4, false, Some(255)), (2, false, None)],
             vec![(2, false, None), (4, false, Some(255))],
             vec![(5, false, None)],
+            // MariaDB's collations and types have numbers of their own here.
+            vec![(6, false, Some(4352)), (7, false, Some(4609))],
         ];
         assert_eq!(indexes(lines), expected);
     }

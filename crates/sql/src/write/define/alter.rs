@@ -368,7 +368,7 @@ fn convert(draft: &mut Draft, options: &[TableOption]) -> Result<()> {
     draft.options.set_all(options)?;
     let collation = draft.options.collation;
     for column in &mut draft.columns {
-        if column.spec.kind.is_text() {
+        if column.spec.kind.is_text() && !column.spec.kind.collation.is_of_type() {
             column.spec.kind.collation = collation;
             column.spec.kind.collation_said = false;
         }
