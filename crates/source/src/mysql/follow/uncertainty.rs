@@ -334,6 +334,8 @@ impl Applier {
             let tables = &self.tables;
             let is_followed = |table: &TableName| tables.contains_key(table);
             let answer = match narrowed {
+                // It names a table that is not followed yet because it has another name here. The answer is not used.
+                Ok(Some(read)) if self.references_pending_rename(&read) => Ok(read),
                 Ok(Some(read)) => match unfollowed_parent(&mut self.source, &read, is_followed)? {
                     Some(reason) => Err(Absence::Refused(reason)),
                     None => Ok(read),
