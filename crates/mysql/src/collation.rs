@@ -1,9 +1,11 @@
 //! Character sets and collations by name and number: the tables `CHARACTER_SETS` and `COLLATIONS` of
 //! `information_schema` of MySQL 9.7, and the numbers that only MariaDB has.
 
+mod uca1400;
+
 use std::{collections::HashMap, sync::LazyLock};
 
-use crate::{Charset, uca1400};
+use crate::Charset;
 
 /// MariaDB's NO PAD collations have the number of the padding one plus this.
 const NO_PAD: u16 = 1024;

@@ -14,7 +14,6 @@ pub mod messages;
 pub mod sort_key;
 mod split;
 mod sql_mode;
-mod uca1400;
 mod zone;
 
 pub use block_mode::{BlockMode, Chaining};

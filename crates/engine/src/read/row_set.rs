@@ -18,7 +18,7 @@ impl Reader {
     /// An empty set of rows of a table, to which rows of this snapshot can be added. Cost: one bit for each row.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such table.
+    /// [`crate::Error::NotFound`] if there is no such table.
     pub fn choose_rows(&self, table: &str) -> Result<RowSetBuilder> {
         let view = Arc::clone(&*self.table(table)?);
         let docs = view.segments.iter().map(|it| Bitmap::new(it.segment.doc_count())).collect();
@@ -30,7 +30,7 @@ impl RowSetBuilder {
     /// Adds the row with this key, if there is one. Cost: a look-up in each segment.
     ///
     /// # Errors
-    /// [`Error::Request`] if it cannot be a key of the table.
+    /// [`crate::Error::Request`] if it cannot be a key of the table.
     pub fn add(&mut self, key: &[Value]) -> Result<()> {
         let key = encode_key(&self.view.schema, key)?;
         for (view, docs) in self.view.segments.iter().zip(&mut self.docs) {

@@ -5,7 +5,7 @@
 //!
 //! Callers that write one row after the other come back soon after their group was committed. Each commit costs about as
 //! much as some ten rows, and a sync far more. So the writer waits a moment until as many callers are there as the last
-//! group had. A single caller never waits for that.
+//! group had. A single caller waits for that once, behind a group of several.
 
 use std::{
     collections::VecDeque,
@@ -32,7 +32,8 @@ const GROUP_BYTES: usize = 8 << 20;
 /// The most batches of one group.
 const GROUP_JOBS: usize = 1_024;
 
-/// How long the writer waits for the callers of the last group while none of them comes, and how long altogether.
+/// How long the writer waits for the callers of the last group while none of them comes, and how long altogether. A
+/// caller that stays alone waits so once, behind a group of several.
 const GATHER_PAUSE: Duration = Duration::from_micros(100);
 const GATHER_LIMIT: Duration = Duration::from_millis(1);
 /// With so many bytes the writer does not wait: the cost of rows outweighs that of a commit.

@@ -67,7 +67,8 @@ fn uuid(text: &str) -> Option<[u8; 16]> {
     }
     let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = bytes;
     // `g` begins with the version, `i` with the variant.
-    let is_by_node = (1..=5).contains(&(g >> 4)) && i >= 0x80;
+    // As MariaDB decides it: by the byte of the version, not by its digit.
+    let is_by_node = (1..0x60).contains(&g) && i >= 0x80;
     Some(if is_by_node { [k, l, m, n, o, p, i, j, g, h, e, f, a, b, c, d] } else { bytes })
 }
 

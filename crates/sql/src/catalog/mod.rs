@@ -28,8 +28,7 @@ pub(crate) use names::{TableName, Verb};
 pub(crate) use options::TableOptions;
 pub(crate) use origin::Origin;
 pub(crate) use table::{
-    DistinctCount, ROW_NUMBER, SqlTable, key_column, parse_column, percolate_columns,
-    row_number_column,
+    ROW_NUMBER, SqlTable, key_column, parse_column, percolate_columns, row_number_column,
 };
 pub(crate) use view::{View, not_a_table, not_a_view};
 

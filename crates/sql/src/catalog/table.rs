@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, LazyLock, Weak};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use remora_engine::{ColumnDef, ColumnType, DeclaredTable, Schema};
 use remora_mysql::Collation;
 use rustc_hash::FxHashMap;
@@ -72,17 +72,8 @@ pub(crate) struct SqlTable {
     pub expressions: Vec<ExpressionKey>,
     /// Generated columns that hold rounded values of expressions.
     pub rounded: Vec<RoundedKey>,
-    /// The distinct values of columns that were counted, by position.
-    pub distinct: Arc<Mutex<FxHashMap<usize, DistinctCount>>>,
     /// What clients are told of each column's keys, in the schema's order.
     pub column_keys: Vec<ColumnKeys>,
-}
-
-/// An estimated number of distinct values, and the number of rows that the table had.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DistinctCount {
-    pub values: u64,
-    pub rows: u64,
 }
 
 impl SqlTable {
@@ -129,7 +120,6 @@ impl SqlTable {
             options,
             expressions: Vec::new(),
             rounded: Vec::new(),
-            distinct: Arc::default(),
             column_keys: Vec::new(),
         };
         for line in lines {

@@ -224,10 +224,13 @@ impl AggregateUDFImpl for Aggregate {
         match self.delegate(args.expr_fields.first()) {
             Some(inner) => {
                 let inner = inner?;
-                match Moving::of(&inner, &args).filter(|_| matches!(self.kind, Kind::Plain(_))) {
-                    Some(moving) => Ok(Box::new(moving)),
-                    None => inner.create_sliding_accumulator(args),
+                if !matches!(self.kind, Kind::Plain(_)) || !Moving::is_for(&args) {
+                    return inner.create_sliding_accumulator(args);
                 }
+                let again =
+                    AccumulatorArgs { return_field: Arc::clone(&args.return_field), ..args };
+                let running = inner.create_sliding_accumulator(again)?;
+                Ok(Box::new(Moving::of(&inner, &args, running)))
             }
             None => match (self.kind, args.expr_fields.first()) {
                 (Kind::Extreme(_, greatest), Some(of)) => {

@@ -62,13 +62,17 @@ pub(super) fn kind(text: &[u8], tokens: &[Token]) -> Kind {
 
 /// The verb behind the common table expressions.
 fn after_with<'a>(text: &[u8], tokens: impl Iterator<Item = &'a Token>) -> Kind {
-    let mut depth = 0_usize;
+    let (mut depth, mut is_behind_for) = (0_usize, false);
     for token in tokens {
+        let is_lock = std::mem::replace(&mut is_behind_for, token.is_word(text, "FOR"));
         if token.is(text, "(") {
             depth += 1;
         } else if token.is(text, ")") {
             depth = depth.saturating_sub(1);
-        } else if depth == 0 && (token.is_word(text, "UPDATE") || token.is_word(text, "DELETE")) {
+        } else if depth == 0
+            && !is_lock
+            && (token.is_word(text, "UPDATE") || token.is_word(text, "DELETE"))
+        {
             return Kind::Rows;
         }
     }

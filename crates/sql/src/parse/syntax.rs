@@ -130,6 +130,8 @@ struct Converter<'a> {
     ordered: Vec<usize>,
     /// The end of a `ROLLUP(…)` in GROUP BY.
     rollups: Vec<usize>,
+    /// The place of the last `?`, and whether it was an element of ORDER BY or GROUP BY.
+    last_parameter: Option<(usize, bool)>,
     out: Vec<TokenWithSpan>,
 }
 
@@ -138,7 +140,9 @@ impl<'a> Converter<'a> {
         let out = Vec::new();
         let (wrapped, ordered, tokens) = (Vec::new(), Vec::new(), 0..source.tokens.len());
         let rollups = Vec::new();
-        Self { source, parameters: parameters.iter(), wrapped, tokens, ordered, rollups, out }
+        let parameters = parameters.iter();
+        let last_parameter = None;
+        Self { source, parameters, wrapped, tokens, ordered, rollups, last_parameter, out }
     }
 
     /// Converts these tokens.
@@ -477,7 +481,17 @@ impl<'a> Converter<'a> {
     }
 
     /// Whether a `?` is an element of ORDER BY or GROUP BY. Its number is a constant, not the position of a column.
-    fn is_sort_key(&self, at: usize) -> bool {
+    fn is_sort_key(&mut self, at: usize) -> bool {
+        // In `?, ?` the second is what the first is, however long the list.
+        let is = match self.last_parameter {
+            Some((before, is)) if before + 2 == at && self.source.is(at - 1, ",") => is,
+            _ => self.is_behind_by(at),
+        };
+        self.last_parameter = Some((at, is));
+        is
+    }
+
+    fn is_behind_by(&self, at: usize) -> bool {
         let source = self.source;
         let Some(last) = at.checked_sub(1) else { return false };
         if !source.is(last, ",") {

@@ -24,7 +24,7 @@ use futures::StreamExt;
 use super::{
     compared::{Decision, Members, Quantified},
     joinable::outer_columns,
-    planner,
+    stages,
     subquery::{self, UncorrelatedSubquery, uncorrelated},
     watch,
 };
@@ -154,6 +154,10 @@ fn sought_in(part: &Expr, schema: &DFSchema, found: &mut Vec<Sought>) -> PlanRes
     if let Some((plan, quantified, value)) = subquery::quantified(part) {
         if quantified.seeks_end() && value.any_column_refs() && !value.contains_outer() {
             let (_, field) = value.to_field(schema)?;
+            // Of texts the end depends on collations: each row decides for itself.
+            if ExprType::of_field(&field).is_text() {
+                return Ok(());
+            }
             let quantified = Some((quantified, value.clone()));
             add(Sought { expr: part.clone(), plan: plan.clone(), field, quantified });
         }
@@ -203,7 +207,7 @@ async fn value_of(
     let plan = computed(sought.plan.clone(), state, context, &mut *see).await?;
     let plan = {
         let _planning = context.planning.begin();
-        planner::made_of(plan, state).await?
+        stages::made_of(plan, state).await?
     };
     let plan = watch::watched(see(plan)?, context)?;
     match &sought.quantified {

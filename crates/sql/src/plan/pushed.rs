@@ -2,20 +2,23 @@
 //! below a join of two tables with a column of the same name it filters the wrong table. This rule follows each column
 //! by its position.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use datafusion::{
     common::{
         JoinSide, NullEquality,
         config::ConfigOptions,
+        exec_err,
         tree_node::{Transformed, TreeNodeRecursion},
     },
     error::Result as PlanResult,
+    execution::{SendableRecordBatchStream, TaskContext},
     logical_expr::JoinType,
     physical_expr::{PhysicalExpr, ScalarFunctionExpr, expressions::Column},
     physical_optimizer::PhysicalOptimizerRule,
     physical_plan::{
-        ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions,
+        ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
+        ReplaceChildrenOptions,
         aggregates::AggregateExec,
         coalesce_partitions::CoalescePartitionsExec,
         coop::CooperativeExec,
@@ -34,9 +37,9 @@ use datafusion::{
 };
 
 use super::{
-    iteration::IterationExec,
     keys::without_same,
     measured::Measured,
+    operator::over_one_input,
     watch::{Watched, check},
 };
 use crate::nodes::TreeNode;
@@ -281,5 +284,61 @@ fn column_of(join: &HashJoinExec, index: usize) -> Option<ColumnIndex> {
             of(JoinSide::Right, index)
         }
         _ => None,
+    }
+}
+
+/// The recursive part of a query, which runs once for each iteration. DataFusion takes the dynamic filters off a join
+/// before it runs it again, so without this operator each iteration would read the whole of the tables that it joins.
+/// Here the joins of each iteration get filters of their own, and a scan looks up the keys of that iteration's rows.
+#[derive(Debug)]
+struct IterationExec {
+    rows: Arc<dyn ExecutionPlan>,
+}
+
+impl IterationExec {
+    /// Over this recursive part, or the part itself if it is one.
+    fn over(rows: &Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+        match rows.is::<Self>() {
+            true => Arc::clone(rows),
+            false => Arc::new(Self { rows: Arc::clone(rows) }),
+        }
+    }
+}
+
+impl DisplayAs for IterationExec {
+    fn fmt_as(&self, _: DisplayFormatType, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Iteration")
+    }
+}
+
+impl ExecutionPlan for IterationExec {
+    fn name(&self) -> &str {
+        "Iteration"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.rows.properties()
+    }
+
+    over_one_input!(rows);
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        match (children.pop(), children.is_empty()) {
+            (Some(rows), true) => Ok(Arc::new(Self { rows })),
+            _ => exec_err!("an iteration has one input"),
+        }
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> PlanResult<SendableRecordBatchStream> {
+        let rows = with_dynamic_filters(&self.rows, context.session_config().options())?;
+        rows.execute(partition, context)
     }
 }

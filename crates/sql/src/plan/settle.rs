@@ -22,7 +22,7 @@ use datafusion::{
 };
 
 use super::{
-    Planner, planner,
+    Planner, stages,
     subquery::{UncorrelatedSubquery, correlated, uncorrelated},
 };
 use crate::{
@@ -75,7 +75,7 @@ impl Planner {
     /// its rows.
     pub(crate) async fn kept_plan(&self, query: ast::Query) -> Result<KeptPlan> {
         let _planning = self.context.planning.begin();
-        let plan = planner::analysed(&self.state, self.plan(query)?).map_err(from_plan)?;
+        let plan = stages::analysed(&self.state, self.plan(query)?).map_err(from_plan)?;
         let (plan, decided) = settle(plan, &self.state).map_err(from_plan)?;
         let mut settled = Vec::with_capacity(decided.constants.len());
         for each in decided.constants {
@@ -116,7 +116,7 @@ impl RunValues {
             let from = self.slots;
             let Some(query) = correlated(call, from)? else { return Ok(None) };
             self.slots += call.args.len();
-            let (slots, plan) = (from..self.slots, planner::analysed(state, query.plan)?);
+            let (slots, plan) = (from..self.slots, stages::analysed(state, query.plan)?);
             let plan = self.taken_of(plan, state)?;
             self.queries.push(RowQuery { plan, is_exists: query.is_exists, slots });
             let number = self.queries.len() - 1;

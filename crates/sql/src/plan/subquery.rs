@@ -48,7 +48,7 @@ use super::{
     joinable::{
         SubqueryPosition, exists_joins, has_null, has_simple_aggregate, in_joins, outer_columns,
     },
-    planner, watch,
+    stages, watch,
 };
 use crate::{
     Error,

@@ -449,8 +449,7 @@ impl ExecutionPlan for ScanExec {
         _: &[Arc<Statistics>],
         _: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
-        let statistics = Statistics::new_unknown(&self.schema).with_num_rows(self.rows);
-        Ok(Arc::new(self.with_distinct_counts(statistics)))
+        Ok(Arc::new(Statistics::new_unknown(&self.schema).with_num_rows(self.rows)))
     }
 }
 

@@ -5,7 +5,6 @@ mod arrays;
 mod best;
 mod cached;
 mod date_parts;
-mod distinct;
 mod dynamic;
 mod exec;
 mod filter;

@@ -34,6 +34,7 @@ macro_rules! scripts {
 scripts! {
     inserts: "insert",
     orders_of_queries_in_from: "orders",
+    defaults_over_columns_and_limits_in_exists: "later",
     values_given_to_last_insert_id: "last_insert_id",
     updates_beside_rows_of_no_table: "derived",
     duplicates: "duplicate",

@@ -471,6 +471,11 @@ async fn locked_are_the_rows_that_any_form_of_select_reads() {
         "SELECT DISTINCT owner FROM account WHERE owner = 7 LOCK IN SHARE MODE",
         "WITH few AS (SELECT 7 AS owner) SELECT few.owner FROM account JOIN few USING (owner) FOR UPDATE",
         "SELECT SUM(money) INTO @sum FROM account WHERE owner = 7 FOR UPDATE",
+        "SELECT owner, money * 2 AS double_money FROM account ORDER BY double_money LIMIT 2 FOR UPDATE",
+        "SELECT owner, -money FROM account WHERE id < 3 ORDER BY 2 LIMIT 2 FOR UPDATE",
+        "SELECT SUM(money) FROM account WHERE owner = 7 LIMIT 1 FOR UPDATE",
+        "SELECT DISTINCT owner FROM account WHERE owner = 7 LIMIT 1 FOR UPDATE",
+        "SELECT a.id FROM account AS a JOIN account AS b ON b.id = 3 WHERE a.owner = 7 FOR UPDATE OF a",
         "SELECT a.money FROM account AS a WHERE EXISTS (SELECT 1 FROM account AS b WHERE b.id = a.id \
          AND b.owner = 7) FOR UPDATE",
     ] {

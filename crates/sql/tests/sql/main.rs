@@ -10,7 +10,6 @@ mod explain;
 mod hostile;
 mod indexes;
 mod isolation;
-mod join_order;
 mod joins;
 mod json_table;
 mod json_table_paths;

@@ -235,7 +235,8 @@ impl Tables {
     }
 
     /// Local tables that are otherwise unknown. The stream will tell what happened to them, unless that part of it is
-    /// lost: then those that the source does not have are dropped, as their DROP would have done.
+    /// lost: then those that the source does not have are dropped, as their DROP would have done. A database of which the
+    /// source has no followed table is no such case: it may be a new server, or one that is being restored.
     fn handle_missing(
         &self,
         shared: &FollowState,
@@ -249,7 +250,8 @@ impl Tables {
                 continue;
             }
             let (there, name) = source_parts(&table, settings);
-            let may_drop = wanted.start_over && !settings.strict_schema;
+            let has_others = known.iter().any(|name| source_parts(name, settings).0 == there);
+            let may_drop = wanted.start_over && !settings.strict_schema && has_others;
             if may_drop && shared.selection.matches(&there, &name) {
                 tracing::warn!(table, "dropped: the source has no such table any more");
                 commit.drop_if_exists(database, &table);

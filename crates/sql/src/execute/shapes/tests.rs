@@ -9,7 +9,7 @@ use remora_engine::{
 use remora_mysql::LexMode;
 
 use crate::{
-    Cell, Column, EmbeddedHost, Identity, Instance, Outcome, Reply, Result, Settings,
+    Cell, Column, ColumnKeys, EmbeddedHost, Identity, Instance, Outcome, Reply, Result, Settings,
     execute::{self, access::Access, shapes},
     parse::{Statement, split},
     state::SessionState,
@@ -231,6 +231,7 @@ impl Fixture {
                     column.original_table.clear();
                     column.original_name.clear();
                     (column.not_null, column.primary_key) = (false, false);
+                    column.keys = ColumnKeys::default();
                 }
             }
             assert_eq!(quick, general, "{text}");

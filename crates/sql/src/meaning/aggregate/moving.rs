@@ -1,6 +1,7 @@
 //! Aggregates of floating-point numbers over a frame that moves. A sum from which the numbers that leave are subtracted
 //! loses the digits that a large number took with it, so each frame is computed from its own rows, as MySQL does with
-//! `windowing_use_high_precision`. That takes time in proportion to the rows of a frame.
+//! `windowing_use_high_precision`. That takes time in proportion to the rows of a frame, so frames of more than
+//! [`MOST_ROWS`] are computed by subtraction.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -24,14 +25,21 @@ pub(super) struct Moving {
     exprs: Vec<Arc<dyn PhysicalExpr>>,
     fields: Vec<FieldRef>,
     frame: VecDeque<Option<f64>>,
+    /// The same by adding and subtracting, for long frames.
+    running: Box<dyn Accumulator>,
 }
 
+/// A longer frame is computed by subtraction, whose cost does not depend on its rows.
+const MOST_ROWS: usize = 4_096;
+
 impl Moving {
-    /// An aggregate of one floating-point argument; `None` for others.
-    pub(super) fn of(of: &Arc<AggregateUDF>, args: &AccumulatorArgs<'_>) -> Option<Self> {
-        let [field] = args.expr_fields else { return None };
-        let is_number = field.data_type() == &DataType::Float64;
-        (is_number && !args.is_distinct && args.order_bys.is_empty()).then(|| Self {
+    /// The aggregate with these arguments. `running` adds and subtracts.
+    pub(super) fn of(
+        of: &Arc<AggregateUDF>,
+        args: &AccumulatorArgs<'_>,
+        running: Box<dyn Accumulator>,
+    ) -> Self {
+        Self {
             of: Arc::clone(of),
             name: args.name.to_owned(),
             result: Arc::clone(&args.return_field),
@@ -39,7 +47,14 @@ impl Moving {
             exprs: args.exprs.to_vec(),
             fields: args.expr_fields.to_vec(),
             frame: VecDeque::new(),
-        })
+            running,
+        }
+    }
+
+    /// Whether it is for an aggregate with these arguments: of one floating-point number.
+    pub(super) fn is_for(args: &AccumulatorArgs<'_>) -> bool {
+        let [field] = args.expr_fields else { return false };
+        field.data_type() == &DataType::Float64 && !args.is_distinct && args.order_bys.is_empty()
     }
 }
 
@@ -56,13 +71,13 @@ impl Accumulator for Moving {
             return exec_err!("{} of {}", self.name, array.data_type());
         };
         self.frame.extend(numbers.iter());
-        Ok(())
+        self.running.update_batch(values)
     }
 
     fn retract_batch(&mut self, values: &[ArrayRef]) -> PlanResult<()> {
         let left = values.first().map_or(0, |array| array.len());
         self.frame.drain(..left.min(self.frame.len()));
-        Ok(())
+        self.running.retract_batch(values)
     }
 
     fn supports_retract_batch(&self) -> bool {
@@ -70,6 +85,9 @@ impl Accumulator for Moving {
     }
 
     fn evaluate(&mut self) -> PlanResult<ScalarValue> {
+        if self.frame.len() > MOST_ROWS {
+            return self.running.evaluate();
+        }
         let args = AccumulatorArgs {
             return_field: Arc::clone(&self.result),
             schema: &self.schema,
@@ -87,7 +105,7 @@ impl Accumulator for Moving {
     }
 
     fn size(&self) -> usize {
-        size_of::<Self>() + self.frame.capacity() * size_of::<Option<f64>>()
+        size_of::<Self>() + self.running.size() + self.frame.capacity() * size_of::<Option<f64>>()
     }
 
     fn state(&mut self) -> PlanResult<Vec<ScalarValue>> {

@@ -54,6 +54,10 @@ pub(super) fn year(expr: &Expr, beside: &Expr, kind: &ExprType) -> Option<Expr> 
     let number = match expr {
         Expr::Literal(ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)), _) => {
             let (number, is_whole) = integer_prefix(text);
+            // The texts 0 and 00 are the year 2000, the number 0 is the year 0000.
+            if number == 0 && is_whole && text.trim().len() <= 2 {
+                return Some(lit(2_000));
+            }
             i64::try_from(number).ok().filter(|_| is_whole)?
         }
         expr => integer_of(expr)?,

@@ -445,7 +445,11 @@ pub(crate) fn text_type(
     of: &[usize],
     characters: u32,
 ) -> Result<ExprType> {
-    let types: Vec<ExprType> = of.iter().map(|index| typing.get(*index)).collect();
+    let mut types: Vec<ExprType> = of.iter().map(|index| typing.get(*index)).collect();
+    // What is made of the text of a UUID or an address is a plain text.
+    for kind in types.iter_mut().filter(|kind| kind.collation.is_of_type()) {
+        kind.collation = Collation::UTF8MB4_0900_AI_CI;
+    }
     let (collation, strength) = collation::aggregate_or(types.iter(), typing.collation)?;
     // NULL literals do not affect the collation.
     let is_nothing =

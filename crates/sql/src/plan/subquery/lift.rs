@@ -55,7 +55,7 @@ pub(super) fn lifted(
     rows: Arc<dyn TableProvider>,
 ) -> PlanResult<Option<Lifted>> {
     let rows = LogicalPlanBuilder::scan(RELATION, provider_as_source(rows), None)?.build()?;
-    let mut lift = Lift { outer, kind, rows, is_total: false, is_keyed: false };
+    let mut lift = Lift { outer, kind, rows, is_total: false, is_keyed: false, is_top: true };
     let Some(below) = lift.node(plan)? else { return Ok(None) };
     let number = Expr::Column(Column::new(Some(RELATION), ROW));
     let made = match (kind, plan.schema().columns().into_iter().next()) {
@@ -80,6 +80,8 @@ struct Lift<'p> {
     is_total: bool,
     /// An equality of an outer and an inner value was met.
     is_keyed: bool,
+    /// Whether nothing above this node drops or groups rows, so that a limit does not change whether there is a row.
+    is_top: bool,
 }
 
 impl Lift<'_> {
@@ -89,6 +91,14 @@ impl Lift<'_> {
             let made = LogicalPlanBuilder::from(self.rows.clone()).cross_join(node.clone())?;
             return made.build().map(Some);
         }
+        let is_top = self.is_top;
+        self.is_top &= matches!(
+            node,
+            LogicalPlan::Projection(_)
+                | LogicalPlan::SubqueryAlias(_)
+                | LogicalPlan::Sort(_)
+                | LogicalPlan::Limit(_)
+        );
         match node {
             LogicalPlan::Filter(filter) => self.filter(filter),
             LogicalPlan::Projection(projection) => self.projection(projection),
@@ -100,7 +110,7 @@ impl Lift<'_> {
             }
             // Only a limit needs the order.
             LogicalPlan::Sort(sort) if sort.fetch.is_none() => self.node(&sort.input),
-            LogicalPlan::Limit(limit) => self.limit(limit),
+            LogicalPlan::Limit(limit) => self.limit(limit, is_top),
             _ => Ok(None),
         }
     }
@@ -154,14 +164,14 @@ impl Lift<'_> {
     }
 
     /// A limit that leaves the result as it is.
-    fn limit(&mut self, limit: &Limit) -> PlanResult<Option<LogicalPlan>> {
+    fn limit(&mut self, limit: &Limit, is_top: bool) -> PlanResult<Option<LogicalPlan>> {
         let (SkipType::Literal(0), FetchType::Literal(Some(1..) | None)) =
             (limit.get_skip_type()?, limit.get_fetch_type()?)
         else {
             return Ok(None);
         };
         let below = self.node(&limit.input)?;
-        Ok(below.filter(|_| self.is_total || self.kind == Kind::Exists))
+        Ok(below.filter(|_| self.is_total || is_top && self.kind == Kind::Exists))
     }
 
     /// The columns of the outer rows.

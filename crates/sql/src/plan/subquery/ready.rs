@@ -16,7 +16,7 @@ use datafusion::{
 
 use super::{
     super::{direct, pushed::DynamicFilters},
-    Subquery, planner, waited, watched,
+    Subquery, stages, waited, watched,
 };
 use crate::{nodes::WholePlan, scan::outer::OuterRow};
 
@@ -57,10 +57,10 @@ impl Subquery {
     ) -> PlanResult<T> {
         if is_for_one_run(&self.plan)? {
             let plan = self.few(self.bound(outer, fields)?)?;
-            let state = planner::state_of(options);
+            let state = stages::state_of(options);
             return waited(async {
-                let plan = planner::analysed(&state, plan)?;
-                let plan = planner::optimised(&state, plan).await?;
+                let plan = stages::analysed(&state, plan)?;
+                let plan = stages::optimised(&state, plan).await?;
                 work(watched(plan, options)?, state.task_ctx()).await
             });
         }
@@ -90,13 +90,13 @@ impl Subquery {
 
     /// A plan for any values of the outer columns.
     pub(super) fn ready(&self, fields: &[FieldRef], options: &ConfigOptions) -> PlanResult<Ready> {
-        let mut state = planner::state_of(options);
+        let mut state = stages::state_of(options);
         let row = OuterRow::default();
         if let Some(rows) = direct::rows_below(&self.plan)
             && (!self.outer.is_empty() || rows <= direct::most_rows(options))
         {
             let plan = self.replaced(|at| fields.get(at).map(|field| row.value(at, field)))?;
-            let plan = planner::analysed(&state, self.few(plan)?)?;
+            let plan = stages::analysed(&state, self.few(plan)?)?;
             if let Some(plan) = direct::made(&plan, &state)? {
                 let plan = watched(plan, options)?;
                 let (fields, task) = (fields.to_vec(), state.task_ctx());
@@ -104,13 +104,13 @@ impl Subquery {
             }
         }
         let plan = self.replaced(|at| fields.get(at).map(|field| row.constant(at, field)))?;
-        let plan = planner::analysed(&state, self.few(plan)?)?;
+        let plan = stages::analysed(&state, self.few(plan)?)?;
         let task = state.task_ctx();
         let optimizing = &mut state.config_mut().options_mut().optimizer;
         optimizing.enable_join_dynamic_filter_pushdown = false;
         optimizing.enable_topk_dynamic_filter_pushdown = false;
         optimizing.enable_aggregate_dynamic_filter_pushdown = false;
-        let plan = waited(planner::optimised(&state, plan))?;
+        let plan = waited(stages::optimised(&state, plan))?;
         Ok(Ready { plan, fields: fields.to_vec(), is_joined: true, row, task })
     }
 

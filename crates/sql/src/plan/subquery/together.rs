@@ -33,9 +33,8 @@ use super::{
     super::direct,
     Kind, Subquery,
     lift::{self, Lifted},
-    planner,
     ready::are_same_types,
-    waited, watch, watched,
+    stages, waited, watch, watched,
 };
 
 /// Outer rows that are computed one by one before many are computed together, and the fewest for which that is tried.
@@ -184,6 +183,7 @@ impl Subquery {
         let batch = OuterBatch { arrays, fields, options };
         let mut values = Vec::with_capacity(rows);
         let mut found = Results::default();
+        let mut may_be_many = true;
         for row in 0..rows {
             watch::check(options)?;
             let outer = batch.row(row)?;
@@ -191,8 +191,8 @@ impl Subquery {
                 values.push(known);
                 continue;
             }
-            if let Some(size) = self.size_of_next(options) {
-                self.run_together(&batch, row, size, &mut found)?;
+            if let Some(size) = self.size_of_next(options).filter(|_| may_be_many) {
+                may_be_many = self.run_together(&batch, row, size, &mut found)?;
                 if let Some(known) = found.get(&outer) {
                     values.push(known.clone());
                     continue;
@@ -214,15 +214,15 @@ impl Subquery {
         may.then(|| self.together.pace.lock().next(first(options))).flatten()
     }
 
-    /// Computes the results for at most `size` outer rows from `row` on and adds them to `found`. Adds none if there
-    /// are few, or if it fails: then the subquery runs row by row from now on, and reports its own error.
+    /// Computes the results for at most `size` outer rows from `row` on and adds them to `found`. Adds none and returns
+    /// false if there are few. Adds none if it fails: then the subquery runs row by row from now on, and reports its own error.
     fn run_together(
         &self,
         batch: &OuterBatch<'_>,
         row: usize,
         size: usize,
         found: &mut Results,
-    ) -> PlanResult<()> {
+    ) -> PlanResult<bool> {
         let rows = batch.arrays.first().map_or(0, |array| array.len());
         let (mut seen, mut places, mut asked) = (FxHashSet::default(), Vec::new(), Vec::new());
         for at in row..rows {
@@ -237,19 +237,19 @@ impl Subquery {
             }
         }
         if asked.len() < first(batch.options) as usize {
-            return Ok(());
+            return Ok(false);
         }
         let begun = Instant::now();
         let results = match self.results(batch, &places) {
             Ok(Some(results)) => results,
             Ok(None) => {
                 self.together.is_refused.store(true, Ordering::Relaxed);
-                return Ok(());
+                return Ok(true);
             }
             Err(_) => {
                 watch::check(batch.options)?;
                 self.together.is_refused.store(true, Ordering::Relaxed);
-                return Ok(());
+                return Ok(true);
             }
         };
         self.together.pace.lock().ran_together(asked.len(), begun.elapsed());
@@ -257,7 +257,7 @@ impl Subquery {
             self.known.lock().keep(&outer, &value);
             found.insert(outer, value);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The results for the outer rows at these places; `None` if they cannot be computed together.
@@ -310,9 +310,9 @@ impl Subquery {
         else {
             return Ok(None);
         };
-        let state = planner::state_of(batch.options);
-        let plan = planner::analysed(&state, plan)?;
-        let plan = planner::logical(&state, plan)?;
+        let state = stages::state_of(batch.options);
+        let plan = stages::analysed(&state, plan)?;
+        let plan = stages::logical(&state, plan)?;
         let fields = batch.fields.to_vec();
         Ok(Some(TogetherPlan { plan, fields, is_total, rows, state }))
     }
@@ -324,7 +324,7 @@ impl Subquery {
         rows: usize,
         options: &ConfigOptions,
     ) -> PlanResult<Vec<Option<ScalarValue>>> {
-        let plan = planner::physical_of(&made.state, &made.plan).await?;
+        let plan = stages::physical_of(&made.state, &made.plan).await?;
         let mut stream = execute_stream(watched(plan, options)?, made.state.task_ctx())?;
         let mut results = vec![None; rows];
         while let Some(batch) = stream.try_next().await? {

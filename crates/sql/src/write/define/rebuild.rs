@@ -111,6 +111,7 @@ async fn copy_rows(
             let row: Row = batch.columns.iter().map(|column| column.value(at)).collect();
             converted.push(converted_row(session, target, draft, &new, &mut maker, &row, number)?);
         }
+        maker.settle(session, &new, &mut converted).await?;
         computed.complete(session, &new, &maker, &mut converted).await?;
         // The engine finds duplicate keys, so the keys need not be held in memory.
         if !write(session, &uniques, place, inserts(&new, &uniques, &converted)).await? {

@@ -7,17 +7,13 @@ use crate::{
     Column, Result, SqlType,
     catalog::{ColumnSpec, DefaultSpec, TableName, Verb},
     state::SessionState,
-    write::rows::{Named, named_tables, table_of},
+    write::rows::{Named, named_tables_without, table_of},
 };
 
 /// The tables in the FROM clause of a query, without derived tables and those of its WITH.
 pub(super) fn tables_of(session: &SessionState, query: &Query) -> Result<Vec<Named>> {
     let SetExpr::Select(select) = &*query.body else { return Ok(Vec::new()) };
-    let mut named = named_tables(session, &select.from)?;
-    let with = query.with.iter().flat_map(|with| &with.cte_tables);
-    let with: Vec<&str> = with.map(|cte| cte.alias.name.value.as_str()).collect();
-    named.retain(|table| !with.iter().any(|name| table.name.table.eq_ignore_ascii_case(name)));
-    Ok(named)
+    named_tables_without(session, &select.from, query.with.as_ref())
 }
 
 /// Adds columns for those of a query that the statement does not list. `tables` are in its FROM clause. Returns the

@@ -22,7 +22,7 @@ use super::{
     explained::Explained,
     literal::{CellExpr, Parameters, given},
     named::Named,
-    read_again::check_expressions,
+    read_again::{check_assigned, check_expressions},
     target::{TargetTable, table_name},
     values::{InsertedRows, RowMaker},
 };
@@ -184,7 +184,8 @@ fn check_subqueries(
     // Beside a query's rows, the expressions of ON DUPLICATE KEY UPDATE may too.
     let on_duplicate = on_duplicate.filter(|_| matches!(rows, Rows::Given(_)));
     let assigned = on_duplicate.into_iter().flat_map(OnDuplicate::expressions);
-    check_expressions(session, &changed, given.iter().chain(assigned))
+    check_expressions(session, &changed, given.iter())?;
+    check_assigned(session, &changed, assigned)
 }
 
 /// The part of INSERT and REPLACE before the rows.

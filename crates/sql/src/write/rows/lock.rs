@@ -1,11 +1,16 @@
 //! SELECT … FOR UPDATE and FOR SHARE: the rows read are protected until the commit, which fails (1213) if another
 //! session changed one of them.
 
-use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, Query, Select, SetExpr};
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, GroupByExpr, LockClause, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, Value,
+    ValueWithSpan,
+};
 
 use super::{
     evaluate::TreeQuery,
-    named::{key_items, named_tables},
+    named::{key_items, named_tables_without},
     target::{TargetTable, check_lockable, table_of},
     update::key_of,
 };
@@ -13,7 +18,8 @@ use crate::{
     Result,
     catalog::{TableName, Verb},
     execute,
-    parse::{Source, Statement, write::select_from},
+    parse::{Source, Statement, visit_expressions, write::select_from},
+    resolve::is_aggregate_name,
     state::SessionState,
     transaction::{Key, TableStorage},
 };
@@ -38,7 +44,11 @@ pub(crate) async fn protect(session: &mut SessionState, statement: &Statement<'_
     if query.locks.is_empty() {
         return Ok(());
     }
-    for named in &named_tables(session, &select.from)? {
+    let of: Vec<String> = locked_aliases(&query);
+    for named in &named_tables_without(session, &select.from, query.with.as_ref())? {
+        if !of.is_empty() && !of.contains(&named.alias) {
+            continue;
+        }
         let Some(target) = lockable(session, &named.name)? else { continue };
         let length = target.table.schema.primary_key.len();
         let query = query_of_keys(query.clone(), key_items(named, &target));
@@ -49,6 +59,44 @@ pub(crate) async fn protect(session: &mut SessionState, statement: &Statement<'_
         }
     }
     Ok(())
+}
+
+/// The tables that FOR UPDATE OF and FOR SHARE OF name; none if all are meant.
+fn locked_aliases(query: &Query) -> Vec<String> {
+    let named = |lock: &LockClause| {
+        let name = lock.of.as_ref()?.0.last()?.as_ident()?;
+        Some(name.value.clone())
+    };
+    query.locks.iter().map(named).collect::<Option<_>>().unwrap_or_default()
+}
+
+fn aggregates(expr: &Expr) -> ControlFlow<()> {
+    match expr {
+        Expr::Function(function)
+            if function.over.is_none()
+                && is_aggregate_name(&function.name.to_string().to_lowercase()) =>
+        {
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    }
+}
+
+/// Replaces the number or the alias of a selected item by its expression: the item itself is not selected.
+fn order_by_item(by: &mut Expr, items: &[SelectItem]) {
+    let found = match by {
+        Expr::Value(ValueWithSpan { value: Value::Number(digits, _), .. }) => {
+            digits.parse::<usize>().ok().and_then(|at| items.get(at.checked_sub(1)?))
+        }
+        Expr::Identifier(name) => items.iter().find(|item| {
+            matches!(item, SelectItem::ExprWithAlias { alias, .. }
+                if alias.value.eq_ignore_ascii_case(&name.value))
+        }),
+        _ => None,
+    };
+    if let Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = found {
+        *by = Expr::Nested(Box::new(expr.clone()));
+    }
 }
 
 /// Whether a statement has the words of a locking clause, maybe in a subquery.
@@ -86,12 +134,17 @@ fn query_of_keys(mut query: Query, keys: Vec<Expr>) -> Query {
     let SetExpr::Select(select) = query.body.as_mut() else { return query };
     let is_grouped = !matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty())
         || select.having.is_some()
-        || !select.named_window.is_empty();
+        || select.distinct.is_some()
+        || !select.named_window.is_empty()
+        || select.projection.iter().any(|item| visit_expressions(item, aggregates).is_break());
     if is_grouped {
         query.limit_clause = None;
     }
     if query.limit_clause.is_none() {
         query.order_by = None;
+    }
+    if let Some(OrderBy { kind: OrderByKind::Expressions(order), .. }) = &mut query.order_by {
+        order.iter_mut().for_each(|by| order_by_item(&mut by.expr, &select.projection));
     }
     let (selection, from) = (select.selection.take(), std::mem::take(&mut select.from));
     **select = Select { selection, ..select_from(keys, from) };

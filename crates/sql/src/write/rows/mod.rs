@@ -34,7 +34,7 @@ use evaluate::StatementText;
 pub(crate) use evaluate::{Query, query_rows};
 pub(crate) use explained::explain;
 pub(crate) use lock::protect;
-pub(crate) use named::{Named, named_tables};
+pub(crate) use named::{Named, named_tables_without};
 pub(crate) use percolate_rules::{
     Documents, FILTERS, ID, QUERY, TAGS, check_filters, refused, text_of,
 };

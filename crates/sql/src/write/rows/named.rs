@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, TableFactor, TableWithJoins};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, TableFactor, TableWithJoins, With};
 
 use super::{
     evaluate::{Query, StatementText},
@@ -33,9 +33,27 @@ pub(crate) fn named_tables(
     session: &SessionState,
     tables: &[TableWithJoins],
 ) -> Result<Vec<Named>> {
+    named_tables_without(session, tables, None)
+}
+
+/// Likewise, without those of a WITH.
+pub(crate) fn named_tables_without(
+    session: &SessionState,
+    tables: &[TableWithJoins],
+    with: Option<&With>,
+) -> Result<Vec<Named>> {
+    let is_with = |name: &ObjectName| {
+        let [part] = name.0.as_slice() else { return false };
+        let named = part.as_ident().map(|ident| ident.value.as_str()).unwrap_or_default();
+        let mut of_with = with.iter().flat_map(|with| &with.cte_tables);
+        of_with.any(|cte| cte.alias.name.value.eq_ignore_ascii_case(named))
+    };
     let mut named = Vec::new();
     for relation in relations(tables) {
         let TableFactor::Table { name, alias, partitions, .. } = relation else { continue };
+        if is_with(name) {
+            continue;
+        }
         let name = full_name(session, name)?;
         if !partitions.is_empty() {
             return Err(Error::unsupported("PARTITION (…) of a table"));

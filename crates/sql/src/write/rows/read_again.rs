@@ -42,6 +42,16 @@ pub(super) fn check_expressions<'e>(
     reads.check(expressions)
 }
 
+/// Checks those of ON DUPLICATE KEY UPDATE beside given rows. Here they may not read the table by another name either,
+/// because its name stands for the row that is changed.
+pub(super) fn check_assigned<'e>(
+    session: &SessionState,
+    changed: &Named,
+    expressions: impl Iterator<Item = &'e Expr>,
+) -> Result<()> {
+    Reads::new(session, std::iter::once(changed)).check(expressions)
+}
+
 fn refused(alias: &str) -> Error {
     let message = format!("You can't specify target table '{alias}' for update in FROM clause");
     Error::new(ErrorCode::ReadsItsTarget, message)

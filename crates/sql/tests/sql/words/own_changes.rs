@@ -1,9 +1,7 @@
 //! Ranked search in a transaction that has changed the table. The oracle is another table with the same rows, all of
 //! them committed: same ids, order, weights and counts of words.
 
-use std::sync::Arc;
-
-use remora_sql::{EmbeddedHost, Identity, Instance, Session, Settings};
+use remora_sql::Session;
 
 use super::{
     all,
@@ -173,48 +171,6 @@ async fn a_transaction_searches_after_each_change() {
         }
     }
 }
-
-/// The index of the changes counts as memory, and the changes stay.
-#[tokio::test(flavor = "multi_thread")]
-async fn the_index_of_a_transactions_changes_is_bounded() {
-    let server = Server::new();
-    let settings = Settings {
-        version: "9.7.4-test".to_owned(),
-        max_query_memory_bytes: 1 << 20,
-        max_total_memory_bytes: 8 << 20,
-        max_temporary_memory_bytes: 1 << 20,
-        spill: None,
-        max_spill_bytes: 0,
-        max_direct_rows: remora_sql::MAX_DIRECT_ROWS,
-        default_database: "test".to_owned(),
-    };
-    let small = Instance::new(server.database.clone(), Arc::new(EmbeddedHost), settings);
-    let mut session =
-        small.session(1, Identity { user: "root".into(), host: "%".into(), rights: None });
-    let table = "CREATE TABLE w (id INT PRIMARY KEY, body TEXT) words='body'";
-    all(&mut session, &[table, "BEGIN"]).await;
-    let mut refused = None;
-    for part in 0..40 {
-        let row = |id: usize| {
-            let words: Vec<String> = (0..500).map(|n| format!("{id}a{n}")).collect();
-            format!("({id}, '{}')", words.join(" "))
-        };
-        let rows: Vec<String> = (part * 10..part * 10 + 10).map(row).collect();
-        all(&mut session, &[&format!("INSERT INTO w VALUES {}", rows.join(", "))]).await;
-        if let Err(error) = run(&mut session, "SELECT id FROM w WHERE MATCH('7a7')").await {
-            refused = Some((error, part));
-            break;
-        }
-    }
-    let (error, part) = refused.expect("more than a MiB is indexed");
-    assert_eq!(error.code.number(), 1038, "{error}");
-    assert!(error.message.contains("indexes its changes"), "{error}");
-    let count = (part + 1) * 10;
-    assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM w").await, count.to_string());
-    all(&mut session, &["COMMIT"]).await;
-    assert_eq!(sets(&mut session, "SELECT id FROM w WHERE MATCH('7a7')").await, "7");
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_transaction_searches_rows_of_every_kind() {
     let server = Server::new();
