@@ -303,6 +303,15 @@ impl Applier {
         })
     }
 
+    /// Whether a parent whose rows matter is one of the tables to follow, and is not known at this place of the stream.
+    fn awaits_parent(&self, read: &SourceTable) -> bool {
+        read.reacting_keys().iter().any(|key| {
+            let (database, table) = key.parent.clone();
+            let is_selected = self.shared.selection.matches(&database, &table);
+            is_selected && !self.tables.contains_key(&TableName { database, table })
+        })
+    }
+
     /// Asks again for the definitions of the tables that reference this one, because they contain its name and columns.
     pub fn resolve_children(
         &mut self,
@@ -337,6 +346,11 @@ impl Applier {
                 // It names a table that is not followed yet because it has another name here. The answer is not used.
                 Ok(Some(read)) if self.references_pending_rename(&read) => Ok(read),
                 Ok(Some(read)) => match unfollowed_parent(&mut self.source, &read, is_followed)? {
+                    // The rename may have been executed there and not have arrived here.
+                    Some(_) if self.awaits_parent(&read) && Instant::now() < deadline => {
+                        std::thread::sleep(RETRY_INTERVAL);
+                        continue;
+                    }
                     Some(reason) => Err(Absence::Refused(reason)),
                     None => Ok(read),
                 },

@@ -143,12 +143,23 @@ pub(crate) fn compared(
     b_type: &ExprType,
     dialect: Dialect,
 ) -> Result<Expr> {
+    let ((left, left_type), (right, right_type)) =
+        (beside_column(a, a_type, (b, b_type)), beside_column(b, b_type, (a, a_type)));
+    compared_as_given(&left, &left_type, op, &right, &right_type, dialect)
+}
+
+/// Likewise, but 24 is no year: so elements of a list are compared.
+fn compared_as_given(
+    a: &Expr,
+    a_type: &ExprType,
+    op: Operator,
+    b: &Expr,
+    b_type: &ExprType,
+    dialect: Dialect,
+) -> Result<Expr> {
     if let Some(said) = multi::compared((a, a_type), op, (b, b_type), dialect) {
         return Ok(said);
     }
-    let ((a, a_type), (b, b_type)) =
-        (beside_column(a, a_type, (b, b_type)), beside_column(b, b_type, (a, a_type)));
-    let (a, a_type, b, b_type) = (a.as_ref(), a_type.as_ref(), b.as_ref(), b_type.as_ref());
     let comparing = comparing_of(a, a_type, b, b_type)?;
     if comparing == ComparisonDomain::Json {
         let sides = [(a, a_type), (b, b_type)];
@@ -481,7 +492,8 @@ fn within(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     }
     let mut parts = Vec::with_capacity(list.len());
     for (each, each_type) in list.iter().zip(types) {
-        parts.push(compared(value, kind, Operator::Eq, each, each_type, dialect)?);
+        let compare = if list.len() == 1 { compared } else { compared_as_given };
+        parts.push(compare(value, kind, Operator::Eq, each, each_type, dialect)?);
     }
     Ok(any_of(parts))
 }
