@@ -341,7 +341,7 @@ impl std::ops::Not for Filter {
 /// }
 /// let votes = remora::Database::in_memory()?.collection("votes")?;
 /// votes.insert_json(r#"{"for": 7}"#)?;
-/// assert_eq!((count(&votes, "for = 7")?, count(&votes, field("for").below(7))?), (1, 0));
+/// assert_eq!((count(&votes, "for = 7")?, count(&votes, field("for").less_than(7))?), (1, 0));
 /// # Ok::<(), remora::Error>(())
 /// ```
 pub trait IntoFilter {

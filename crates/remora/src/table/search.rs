@@ -28,7 +28,7 @@ const DEFAULT_FACET: usize = 100;
 /// use serde_json::json;
 ///
 /// let db = Database::in_memory()?;
-/// let birds = db.create_table("birds", |t| t.int("id").key().text("name").string("place"))?;
+/// let birds = db.create_table("birds", |t| t.int("id").key().text("name").short_text("place"))?;
 /// birds.insert(&json!({"id": 1, "name": "Grey heron", "place": "lake"}))?;
 /// birds.insert(&json!({"id": 2, "name": "Night heron", "place": "lake"}))?;
 /// let found = birds.search("heron").filter("id > 1").order_by("id").limit(10).run()?;
@@ -54,7 +54,7 @@ pub struct Search {
 /// use serde_json::json;
 ///
 /// let db = Database::in_memory()?;
-/// let birds = db.create_table("birds", |t| t.int("id").key().text("name").string("place"))?;
+/// let birds = db.create_table("birds", |t| t.int("id").key().text("name").short_text("place"))?;
 /// birds.insert(&json!({"id": 1, "name": "Grey heron", "place": "lake"}))?;
 /// birds.insert(&json!({"id": 2, "name": "Night heron", "place": "lake"}))?;
 /// let first = birds.search("heron").order_by_key().limit(1).run()?;
@@ -85,7 +85,7 @@ pub struct Found {
 /// use serde_json::json;
 ///
 /// let db = Database::in_memory()?;
-/// let birds = db.create_table("birds", |t| t.int("id").key().text("name").string("place"))?;
+/// let birds = db.create_table("birds", |t| t.int("id").key().text("name").short_text("place"))?;
 /// birds.insert(&json!({"id": 1, "name": "Grey heron", "place": "lake"}))?;
 /// birds.insert(&json!({"id": 2, "name": "Night heron", "place": "lake"}))?;
 /// let found = birds.search("grey").by_score().highlight("<b>", "</b>").run()?;
@@ -111,7 +111,7 @@ pub struct FoundRow {
 /// use serde_json::json;
 ///
 /// let db = Database::in_memory()?;
-/// let birds = db.create_table("birds", |t| t.int("id").key().text("name").string("place"))?;
+/// let birds = db.create_table("birds", |t| t.int("id").key().text("name").short_text("place"))?;
 /// birds.insert(&json!({"id": 1, "name": "Grey heron", "place": "lake"}))?;
 /// birds.insert(&json!({"id": 2, "name": "Night heron", "place": "lake"}))?;
 /// let found = birds.all().facet("place").run()?;
