@@ -117,14 +117,16 @@ impl IndexedTable {
     /// The table with these changes.
     fn over(&self, view: &TableView, reader: &Reader) -> Result<TableView> {
         let mut changed = TableView::clone(view);
-        let mut keys = self.own.keys().map(Vec::as_slice).peekable();
-        while keys.peek().is_some() {
-            let some: Vec<&[u8]> = keys.by_ref().take(AT_ONCE).collect();
-            for segment in &mut changed.segments {
-                reader.ending().check()?;
-                if let Some(without) = segment.without(some.iter().copied(), &view.schema) {
-                    *segment = without;
+        for segment in &mut changed.segments {
+            let mut gone = Vec::new();
+            for (at, key) in self.own.keys().enumerate() {
+                if at % AT_ONCE == 0 {
+                    reader.ending().check()?;
                 }
+                gone.extend(segment.live_doc(key));
+            }
+            if !gone.is_empty() {
+                *segment = segment.without_docs(&gone, &view.schema);
             }
         }
         changed.segments.retain(|segment| segment.live_count() > 0);

@@ -86,8 +86,8 @@ fn read_row(schema: &Schema, bytes: &[u8], wanted: &dyn Fn(usize) -> bool) -> Op
     reader.bytes.is_empty().then_some(row)
 }
 
-/// The document in a column of a stored row, without a copy. `None` if it is NULL or of another type, or if the row is
-/// malformed.
+/// The document in a column of a stored row, without a copy. `None` if it is NULL or of another type, or if any part of
+/// the row is malformed.
 pub(super) fn json_in<'b>(schema: &Schema, bytes: &'b [u8], place: usize) -> Option<&'b str> {
     let mut reader = Reader { bytes };
     if reader.byte()? != VERSION {
@@ -100,15 +100,17 @@ pub(super) fn json_in<'b>(schema: &Schema, bytes: &'b [u8], place: usize) -> Opt
     let nulls = reader.take(count.div_ceil(8))?;
     let is_null =
         |index: usize| nulls.get(index / 8).is_none_or(|bits| bits >> (index % 8) & 1 == 1);
-    for (index, column) in schema.columns.iter().enumerate().take(place) {
-        if !is_null(index) {
-            reader.skip(column.kind)?;
+    let mut found = None;
+    for (index, column) in schema.columns.iter().enumerate().take(count) {
+        match (is_null(index), column.kind) {
+            (true, _) => {}
+            (false, ColumnType::Json) if index == place => found = Some(reader.text()?),
+            (false, kind) => {
+                reader.skip(kind)?;
+            }
         }
     }
-    match schema.columns.get(place)?.kind {
-        ColumnType::Json if !is_null(place) => reader.text(),
-        _ => None,
-    }
+    found.filter(|_| reader.bytes.is_empty())
 }
 
 fn misfit(schema: &Schema, what: &str) -> Error {
@@ -288,8 +290,10 @@ mod tests {
             };
             prop_assert_eq!(json_in(&schema, &stored, place), expected);
             for cut in 0..stored.len() {
-                let _ = json_in(&schema, &stored[..cut], place);
+                prop_assert_eq!(json_in(&schema, &stored[..cut], place), None);
             }
+            let more = [stored.as_slice(), &[0]].concat();
+            prop_assert_eq!(json_in(&schema, &more, place), None);
         }
 
         #[test]

@@ -34,7 +34,7 @@ impl RowSetBuilder {
     pub fn add(&mut self, key: &[Value]) -> Result<()> {
         let key = encode_key(&self.view.schema, key)?;
         for (view, docs) in self.view.segments.iter().zip(&mut self.docs) {
-            if let Some(doc) = view.segment.keys().find(&key).filter(|doc| !view.is_deleted(*doc)) {
+            if let Some(doc) = view.live_doc(&key) {
                 docs.insert(doc);
                 break;
             }

@@ -5,7 +5,7 @@
 //!
 //! Callers that write one row after the other come back soon after their group was committed. Each commit costs about as
 //! much as some ten rows, and a sync far more. So the writer waits a moment until as many callers are there as the last
-//! group had. A single caller waits for that once, behind a group of several.
+//! group had, and no longer than the last commit took. A single caller waits for that once, behind a group of several.
 
 use std::{
     collections::VecDeque,
@@ -32,8 +32,7 @@ const GROUP_BYTES: usize = 8 << 20;
 /// The most batches of one group.
 const GROUP_JOBS: usize = 1_024;
 
-/// How long the writer waits for the callers of the last group while none of them comes, and how long altogether. A
-/// caller that stays alone waits so once, behind a group of several.
+/// How long the writer waits for the callers of the last group while none of them comes, and how long altogether.
 const GATHER_PAUSE: Duration = Duration::from_micros(100);
 const GATHER_LIMIT: Duration = Duration::from_millis(1);
 /// With so many bytes the writer does not wait: the cost of rows outweighs that of a commit.
@@ -98,6 +97,8 @@ pub(crate) enum Taken {
 pub(crate) struct WriteQueue {
     /// The most bytes in the queue. A single larger batch is allowed.
     most_bytes: usize,
+    /// As [`GATHER_PAUSE`].
+    pause: Duration,
     state: Mutex<State>,
     filled: Condvar,
     drained: Condvar,
@@ -114,6 +115,9 @@ struct State {
     woken: bool,
     /// The number of batches in the last group.
     last_group: usize,
+    /// When it was taken, until the consumer comes back; then how long its commit took.
+    taken_at: Option<Instant>,
+    last_commit: Duration,
     /// While the consumer waits for the callers of the last group, how many jobs it waits for.
     gathered: usize,
 }
@@ -123,6 +127,7 @@ impl WriteQueue {
     pub fn new(most_bytes: usize) -> Self {
         Self {
             most_bytes,
+            pause: GATHER_PAUSE,
             state: Mutex::default(),
             filled: Condvar::new(),
             drained: Condvar::new(),
@@ -157,6 +162,9 @@ impl WriteQueue {
     pub fn take(&self, timeout: Option<Duration>) -> Taken {
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         let mut state = self.state.lock();
+        if let Some(taken_at) = state.taken_at.take() {
+            state.last_commit = taken_at.elapsed();
+        }
         while state.jobs.is_empty() {
             if state.closed.is_some() {
                 return Taken::Closed;
@@ -181,9 +189,10 @@ impl WriteQueue {
     /// Waits until as many batches are there as the last group had, or until no more of them come.
     fn gather(&self, state: &mut MutexGuard<'_, State>) {
         let began = Instant::now();
+        let limit = state.last_commit.clamp(self.pause, GATHER_LIMIT.max(self.pause));
         loop {
             let found = state.jobs.len();
-            let is_over = state.woken || state.closed.is_some() || began.elapsed() >= GATHER_LIMIT;
+            let is_over = state.woken || state.closed.is_some() || began.elapsed() >= limit;
             let is_batch = matches!(state.jobs.back(), Some(Job::Apply(..)));
             if is_over
                 || found >= state.last_group
@@ -193,7 +202,7 @@ impl WriteQueue {
                 return;
             }
             state.gathered = state.last_group;
-            let is_silent = self.filled.wait_for(state, GATHER_PAUSE).timed_out();
+            let is_silent = self.filled.wait_for(state, self.pause).timed_out();
             state.gathered = 0;
             if is_silent && state.jobs.len() == found {
                 return;
@@ -287,6 +296,7 @@ impl State {
             }
         }
         self.last_group = group.len();
+        self.taken_at = Some(Instant::now());
         // While the callers of this group are woken, those of the next one go on sleeping.
         self.bells.swap(0, 1);
         Taken::Group(group)
@@ -386,25 +396,26 @@ mod tests {
 
     #[test]
     fn callers_of_the_last_group_are_waited_for_and_others_are_not() {
-        let queue = WriteQueue::new(QUEUE_BYTES);
+        let mut queue = WriteQueue::new(QUEUE_BYTES);
+        queue.pause = Duration::from_secs(60);
         (0..3).for_each(|_| queue.push(batch(1).0).unwrap());
         assert_eq!(group_sizes(&queue), [1, 1, 1]);
+        queue.push(batch(2).0).unwrap();
         std::thread::scope(|scope| {
-            scope.spawn(|| (0..3).for_each(|_| queue.push(batch(2).0).unwrap()));
-            let mut taken = Vec::new();
-            while taken.len() < 3 {
-                match queue.take(None) {
-                    Taken::Group(group) => taken.extend(group.iter().map(|(batch, _)| batch.bytes)),
-                    _ => panic!("only batches were pushed"),
+            scope.spawn(|| {
+                // The consumer waits for three, or it has taken the one that is there.
+                let is_waiting = |state: &State| state.gathered == 3 || state.jobs.is_empty();
+                while !is_waiting(&queue.state.lock()) {
+                    std::thread::yield_now();
                 }
-            }
-            assert_eq!(taken, [2, 2, 2]);
+                (0..2).for_each(|_| queue.push(batch(2).0).unwrap());
+            });
+            assert_eq!(group_sizes(&queue), [2, 2, 2]);
         });
         // Of the three only one comes back.
+        queue.pause = GATHER_PAUSE;
         queue.push(batch(4).0).unwrap();
-        let began = Instant::now();
         assert_eq!(group_sizes(&queue), [4]);
-        assert!(began.elapsed() < Duration::from_secs(5));
         queue.push(batch(5).0).unwrap();
         assert_eq!(group_sizes(&queue), [5]);
         assert_eq!(queue.state.lock().gathered, 0);

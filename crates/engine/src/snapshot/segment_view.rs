@@ -40,10 +40,13 @@ impl SegmentView {
         keys: impl Iterator<Item = &'k [u8]>,
         schema: &Schema,
     ) -> Option<Self> {
-        let live = |doc: &u32| !self.is_deleted(*doc);
-        let gone: Vec<u32> =
-            keys.filter_map(|key| self.segment.keys().find(key)).filter(live).collect();
+        let gone: Vec<u32> = keys.filter_map(|key| self.live_doc(key)).collect();
         (!gone.is_empty()).then(|| self.without_docs(&gone, schema))
+    }
+
+    /// The live document with this key.
+    pub fn live_doc(&self, key: &[u8]) -> Option<u32> {
+        self.segment.keys().find(key).filter(|doc| !self.is_deleted(*doc))
     }
 
     /// This view with the documents `gone` deleted: live documents, each given once.
@@ -72,7 +75,7 @@ impl SegmentView {
 
     /// Whether a live document has the key.
     pub fn has_live(&self, key: &[u8]) -> bool {
-        self.segment.keys().find(key).is_some_and(|doc| !self.is_deleted(doc))
+        self.live_doc(key).is_some()
     }
 
     /// Whether this is a view of exactly that segment object.

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use remora_sql::Session;
+
 use crate::support::{Server, rows, run};
 
 /// The rows that a line of EXPLAIN ANALYZE read.
@@ -11,23 +13,31 @@ fn rows_of(plan: &str, table: &str) -> u64 {
     rest.split(' ').next().unwrap().parse().unwrap()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn joins_read_only_rows_with_keys_of_the_other_side() {
-    let server = Server::optimizing();
-    let mut session = server.session();
-    let session = &mut session;
+/// Makes a table of so many rows, up to 200,000, with keys over two columns, and one of four rows.
+async fn many_and_few(session: &mut Session, rows: u32) {
+    let fill = format!(
+        "INSERT INTO many SELECT id, id % 1000, CONCAT('T', id % 7000) FROM (SELECT a.n + 10 * b.n + 100 * c.n + \
+         1000 * d.n + 10000 * e.n + 100000 * f.n AS id FROM digits a, digits b, digits c, digits d, \
+         digits e, digits f WHERE f.n < 2) x WHERE id < {rows}"
+    );
     for statement in [
         "CREATE TABLE digits (n INT PRIMARY KEY)",
         "INSERT INTO digits VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)",
         "CREATE TABLE many (id INT PRIMARY KEY, k INT, t VARCHAR(9) COLLATE utf8mb4_0900_ai_ci, KEY (k), KEY (t))",
-        "INSERT INTO many SELECT id, id % 1000, CONCAT('T', id % 7000) FROM (SELECT a.n + 10 * b.n + 100 * c.n + \
-         1000 * d.n + 10000 * e.n + 100000 * f.n AS id FROM digits a, digits b, digits c, digits d, \
-         digits e, digits f WHERE f.n < 2) x WHERE id < 140000",
+        &fill,
         "CREATE TABLE few (id INT PRIMARY KEY, k INT, t VARCHAR(9) COLLATE utf8mb4_0900_ai_ci)",
         "INSERT INTO few VALUES (1, 7, 't5'), (2, NULL, NULL), (3, 9, 'T6'), (4, -1, 'none')",
     ] {
         run(session, statement).await.unwrap();
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn joins_read_only_rows_with_keys_of_the_other_side() {
+    let server = Server::optimizing();
+    let mut session = server.session();
+    let session = &mut session;
+    many_and_few(session, 140_000).await;
     for (join, table, read) in [
         // Both sides of the first join are so large that it runs in several partitions.
         ("many b, many c, few f WHERE b.id = c.id AND b.k = f.k", "c", 280),
@@ -85,17 +95,7 @@ async fn values_of_subqueries_are_looked_up() {
     let server = Server::optimizing();
     let mut session = server.session();
     let session = &mut session;
-    for statement in [
-        "CREATE TABLE digits (n INT PRIMARY KEY)",
-        "INSERT INTO digits VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)",
-        "CREATE TABLE many (id INT PRIMARY KEY, k INT, t VARCHAR(9) COLLATE utf8mb4_0900_ai_ci, KEY (k), KEY (t))",
-        "INSERT INTO many SELECT id, id % 1000, CONCAT('T', id % 7000) FROM (SELECT a.n + 10 * b.n + 100 * c.n + \
-         1000 * d.n + 10000 * e.n AS id FROM digits a, digits b, digits c, digits d, digits e) x WHERE id < 50000",
-        "CREATE TABLE few (id INT PRIMARY KEY, k INT, t VARCHAR(9) COLLATE utf8mb4_0900_ai_ci)",
-        "INSERT INTO few VALUES (1, 7, 't5'), (2, NULL, NULL), (3, 9, 'T6'), (4, -1, 'none')",
-    ] {
-        run(session, statement).await.unwrap();
-    }
+    many_and_few(session, 50_000).await;
     for (condition, found) in [
         ("o.id = (SELECT MAX(i.id) FROM many i WHERE i.k = 7)", 1),
         ("(SELECT MAX(i.id) FROM many i WHERE i.k = 7) <= o.id", 993),
