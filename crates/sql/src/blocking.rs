@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use remora_engine::{ColumnBatch, KeywordQuery, Scan, TextQuery};
+use remora_words::rank::Ranker;
 use tokio::{
     runtime::{Handle, RuntimeFlavor},
     task::block_in_place,
@@ -29,4 +31,43 @@ pub(crate) fn run_blocking_if_long<T>(is_long: bool, read: impl FnOnce() -> T) -
     let done = if place < MAX_READING { run_blocking(read) } else { read() };
     READING.fetch_sub(1, Ordering::Relaxed);
     done
+}
+
+/// A keyword query of more bytes may have so many words that it takes long.
+const LONG_QUERY_BYTES: usize = 64;
+
+/// Runs a search of the engine. One that may take long, because it has many words or weighs all rows by an expression,
+/// does not block other tasks of the thread.
+pub(crate) fn run_search<T>(text: Option<&TextQuery>, search: impl FnOnce() -> T) -> T {
+    if text.is_some_and(may_take_long) { run_blocking(search) } else { search() }
+}
+
+/// Whether a text condition may take much longer than it takes to move the other tasks of the thread.
+pub(crate) fn may_take_long(text: &TextQuery) -> bool {
+    match text {
+        TextQuery::Term(_) | TextQuery::Piece(_) => false,
+        TextQuery::Keywords(query) => weighs_long(query),
+        TextQuery::And(parts) | TextQuery::Or(parts) => parts.iter().any(may_take_long),
+        TextQuery::Not(part) => may_take_long(part),
+    }
+}
+
+fn weighs_long(query: &KeywordQuery) -> bool {
+    query.text.len() > LONG_QUERY_BYTES
+        || query.text.contains('*')
+        || matches!(query.ranker, Ranker::Expression(_) | Ranker::Export(_))
+}
+
+/// The rows of a scan, read as [`run_search`] does.
+pub(crate) struct ScanRows {
+    pub rows: Scan,
+    pub is_long: bool,
+}
+
+impl Iterator for ScanRows {
+    type Item = remora_engine::Result<ColumnBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_long { run_blocking(|| self.rows.next()) } else { self.rows.next() }
+    }
 }

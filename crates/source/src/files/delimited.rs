@@ -6,7 +6,8 @@
 //! null   = \N                        a text that is `\N` itself, or it with more `\` before
 //!                                    it, is written with one `\` more
 //! ```
-//! An empty field is the empty text in a text column and NULL in any other.
+//! An empty field is the empty text in a text column and NULL in any other. A file that ends within quotation marks was
+//! cut off.
 
 use std::{
     collections::HashSet,
@@ -17,6 +18,10 @@ use csv::ByteRecord;
 
 use super::record::{Layout, RecordBatch, RecordReader, Span};
 use crate::{Error, Result};
+
+/// What the parser reads behind the file: a line break, and a record that shows that the file did not end within
+/// quotation marks.
+const TAIL: &[u8] = b"\n\0end of file\0";
 
 /// Reads CSV or TSV.
 pub(crate) struct DelimitedReader {
@@ -55,6 +60,9 @@ impl DelimitedReader {
 
     fn read_header(&mut self) -> Result<Vec<String>> {
         self.advance()?;
+        if self.is_cut_off() {
+            return Err(Error::format(&self.file, "the header leaves a quotation mark open"));
+        }
         let mut names = Vec::with_capacity(self.record.len());
         for field in &self.record {
             names.push(self.header_name(field)?);
@@ -84,14 +92,27 @@ impl DelimitedReader {
         if !self.csv.read_byte_record(&mut self.record).map_err(|error| self.error(line, error))? {
             return Ok(None);
         }
+        if self.record.len() == 1 && self.record.as_slice() == TAIL.trim_ascii_start() {
+            self.record.clear();
+            return Ok(None);
+        }
         let end = self.csv.position();
         let offset = self.record.position().map_or(0, csv::Position::byte);
         // The parser counts blank lines and the LF of a CR LF before a record as read, so the record's line is computed
         // back from its end.
         let inner_lines = memchr::memchr_iter(b'\n', self.record.as_slice()).count() as u64;
-        let ended = self.csv.get_ref().byte_before(end.byte()) == Some(b'\n');
+        let file_end = self.csv.get_ref().end;
+        // The line break of the tail ended the record.
+        let is_last = end.byte() > file_end && !self.is_cut_off();
+        let ended = is_last || self.csv.get_ref().byte_before(end.byte()) == Some(b'\n');
         let line = end.line().saturating_sub(inner_lines + u64::from(ended));
-        Ok(Some(Span { line, offset, end_line: end.line(), end_offset: end.byte() }))
+        let end_line = end.line() - u64::from(is_last);
+        Ok(Some(Span { line, offset, end_line, end_offset: end.byte().min(file_end) }))
+    }
+
+    /// Whether the file ended within quotation marks of the record.
+    fn is_cut_off(&self) -> bool {
+        self.record.iter().next_back().is_some_and(|last| last.ends_with(TAIL))
     }
 
     fn error(&self, line: u64, error: csv::Error) -> Error {
@@ -117,7 +138,9 @@ impl RecordReader for DelimitedReader {
     fn read_into(&mut self, batch: &mut RecordBatch) -> Result<bool> {
         let Some(span) = self.advance()? else { return Ok(false) };
         let found = self.record.len();
-        if found == self.columns {
+        if self.is_cut_off() {
+            batch.push_malformed(span, "a quotation mark is left open".to_owned());
+        } else if found == self.columns {
             batch.push(span, &self.record);
         } else {
             let expected = self.columns;
@@ -128,17 +151,19 @@ impl RecordReader for DelimitedReader {
 }
 
 /// Fails after a limited number of bytes per record, so that an unclosed quotation mark does not take all memory. Keeps
-/// a copy of the last piece that it returned.
+/// a copy of the last piece that it returned. [`TAIL`] comes behind the file.
 struct Limited {
     stream: Box<dyn Read + Send>,
     left: usize,
     piece: Vec<u8>,
+    /// The number of bytes of the file that were read.
     end: u64,
+    tail: &'static [u8],
 }
 
 impl Limited {
     fn new(stream: Box<dyn Read + Send>, left: usize) -> Self {
-        Self { stream, left, piece: Vec::new(), end: 0 }
+        Self { stream, left, piece: Vec::new(), end: 0, tail: TAIL }
     }
 
     /// The byte before this offset, which is in the last piece or directly before it.
@@ -154,6 +179,9 @@ impl Read for Limited {
             return Err(io::Error::from(io::ErrorKind::FileTooLarge));
         }
         let read = self.stream.read(buffer)?;
+        if read == 0 {
+            return self.tail.read(buffer);
+        }
         self.left = self.left.saturating_sub(read);
         let last = self.piece.pop();
         self.piece.clear();
@@ -209,6 +237,23 @@ mod tests {
                 all.iter().skip(seen + 1).map(|r| (r.span(), r.field(0))).collect();
             assert_eq!(ids, expected);
         }
+    }
+
+    #[test]
+    fn a_file_that_ends_within_quotation_marks_is_cut_off() {
+        for text in ["id,t\n1,\"a\n2,b\n", "id,t\n1,\"a", "id,t\n1,\"a\"\"", "id,t\n1,\""] {
+            let (_, batch) = read(text).unwrap();
+            let problems: Vec<_> = batch.iter().map(|record| record.problem()).collect();
+            assert_eq!(problems, [Some("a quotation mark is left open")], "{text:?}");
+        }
+        for text in ["id,t\n1,\"a\"", "id,t\n1,5\" pipe", "id,t\n1,a\n\n", "id,t\r1,a\r"] {
+            let (_, batch) = read(text).unwrap();
+            let problems: Vec<_> = batch.iter().map(|record| record.problem()).collect();
+            assert_eq!(problems, [None], "{text:?}");
+            let last = batch.iter().last().unwrap().span().end_offset;
+            assert!(last <= text.len() as u64, "{text:?}: {last}");
+        }
+        assert!(read("id,\"t\n1,a\n").is_err());
     }
 
     #[test]

@@ -116,6 +116,11 @@ impl<'a> Importer<'a> {
             Some(source) => self.sink.source_position(source)?,
             None => None,
         };
+        // The rows of an earlier import are gone: the table was emptied, or is another of this name.
+        let stored = match stored {
+            Some(_) if self.sink.is_empty(&self.schema.name)? => None,
+            stored => stored,
+        };
         run.position = match stored.map(|text| text.parse()) {
             Some(Ok(position)) => position,
             _ => FilePosition { first_row: self.first_row()?, ..FilePosition::default() },

@@ -252,6 +252,20 @@ mod tests {
     }
 
     #[test]
+    fn a_day_that_its_month_lacks_makes_a_text() {
+        let text = "id,day,at,unknown\n1,2024-02-30,2024-02-30 10:00:00,2024-02-00\n\
+                    2,2024-02-28,2024-02-28 10:00:00,0000-00-00\n";
+        let schema = infer(text, &KeyChoice::Auto).unwrap();
+        let expected = [
+            ("id", ColumnType::Int(64)),
+            ("day", ColumnType::Text),
+            ("at", ColumnType::Text),
+            ("unknown", ColumnType::Date),
+        ];
+        assert_eq!(kinds(&schema), expected);
+    }
+
+    #[test]
     fn types_of_csv() {
         let text = "id,zip,price,long,on,day\n1,01234,1.5,1234567890.1234567,true,2024-01-02\n\
                     2,5,,12.3,\\N,2024-01-03\n";

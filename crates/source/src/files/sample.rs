@@ -5,7 +5,7 @@ use std::{
     io::Cursor,
 };
 
-use remora_engine::ColumnType;
+use remora_engine::{ColumnType, Date};
 use serde::{Deserializer as _, de::MapAccess, de::Visitor};
 use serde_json::value::RawValue;
 
@@ -335,9 +335,9 @@ impl ColumnSample {
 
     fn record_time(&mut self, text: &str) {
         let kinds = &mut self.kinds;
-        if parse_date(text).is_some() {
+        if parse_date(text).is_some_and(is_of_calendar) {
             kinds.date = true;
-        } else if parse_date_time(text).is_some() {
+        } else if parse_date_time(text).is_some_and(|moment| is_of_calendar(moment.date)) {
             kinds.date_time = true;
         } else if parse_timestamp(text).is_some() {
             kinds.timestamp = true;
@@ -354,6 +354,13 @@ impl ColumnSample {
             self.distinct.insert(text.to_owned());
         }
     }
+}
+
+/// Whether a date is one, or has parts that are zero, as MySQL writes unknown ones.
+fn is_of_calendar(date: Date) -> bool {
+    let Date { year, month, day } = date;
+    let date = jiff::civil::Date::new(year as i16, month as i8, day as i8);
+    month == 0 || day == 0 || date.is_ok()
 }
 
 /// The digits without leading zeros and exponent.

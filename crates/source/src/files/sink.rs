@@ -33,6 +33,12 @@ pub trait RowSink {
     /// It cannot be read.
     fn source_position(&self, source: &str) -> Result<Option<String>>;
 
+    /// Whether the table has no rows.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn is_empty(&self, table: &str) -> Result<bool>;
+
     /// The largest value of the table's `_row` key, 0 for an empty table. Called only for tables with such a key.
     ///
     /// # Errors
@@ -85,6 +91,12 @@ impl RowSink for DatabaseSink<'_> {
     fn source_position(&self, source: &str) -> Result<Option<String>> {
         self.finish()?;
         Ok(self.database.source_position(source)?)
+    }
+
+    fn is_empty(&self, table: &str) -> Result<bool> {
+        self.finish()?;
+        let all = Selection { table: table.to_owned(), ..Selection::default() };
+        Ok(self.database.count(&all)?.count == 0)
     }
 
     fn largest_row_number(&self, table: &str) -> Result<u64> {

@@ -260,6 +260,10 @@ impl RowSink for CountingSink {
         Ok(None)
     }
 
+    fn is_empty(&self, _: &str) -> Result<bool> {
+        Ok(true)
+    }
+
     fn largest_row_number(&self, _: &str) -> Result<u64> {
         Ok(0)
     }

@@ -30,11 +30,15 @@ const MAX_WAITING: usize = 4_096;
 /// The interval at which a statement checks whether it was killed.
 const PATIENCE: Duration = Duration::from_millis(50);
 
+/// The threads for each processor. What computes long without a pause, such as a sort, shares the processors with the
+/// queries in the other threads.
+const THREADS_PER_PROCESSOR: usize = 4;
+
 /// The runtime with its threads; `None` if the threads cannot be created.
 static RUNTIME: LazyLock<Option<Runtime>> = LazyLock::new(|| {
-    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let built = Builder::new_multi_thread()
-        .worker_threads(threads)
+        .worker_threads(processors * THREADS_PER_PROCESSOR)
         .max_blocking_threads(MAX_WAITING)
         .thread_stack_size(STACK_BYTES)
         .thread_name("remora-sql")

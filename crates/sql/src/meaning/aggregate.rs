@@ -1,5 +1,6 @@
 //! Aggregates: DataFusion's with MySQL's types, and our own where DataFusion has none.
 
+mod distinct;
 mod folds;
 mod head;
 mod moving;
@@ -34,6 +35,7 @@ use super::{
     value::SqlValue,
 };
 use crate::SqlType;
+pub(crate) use distinct::{count_distinct, is_counted};
 use folds::Fold;
 pub(super) use folds::MAX_CONCAT_BYTES;
 use head::Head;

@@ -47,7 +47,7 @@ use datafusion::{
 
 use crate::state::Context;
 
-pub(crate) use aggregate::{COUNT_NUMBERS, aggregate_function};
+pub(crate) use aggregate::{COUNT_NUMBERS, aggregate_function, count_distinct, is_counted};
 pub(crate) use compare::is_false_of_null;
 pub(crate) use declared::expr_type;
 pub(crate) use formula::Formula;

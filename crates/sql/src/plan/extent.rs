@@ -16,7 +16,9 @@ use datafusion::{
 
 use super::{
     bare::BareLiterals,
+    distinct_keys::{self, DistinctKeys},
     functions,
+    gathered::GatherIterations,
     partitions::{self, PartitionsOfNull},
     pushed::{self, DynamicFilters},
     rules,
@@ -109,6 +111,10 @@ impl QueryClass {
             logical_rules.insert(place, Arc::new(BareLiterals));
             logical_rules.insert(place, Arc::new(UnlikeKeys));
         }
+        let place = logical_rules.iter().position(|rule| rule.name() == distinct_keys::BEHIND);
+        if let Some(place) = place {
+            logical_rules.insert(place + 1, Arc::new(DistinctKeys));
+        }
         let mut running_rules = PhysicalOptimizer::new().rules;
         running_rules.retain(|rule| running(rule.name()));
         let place = running_rules.iter().position(|rule| rule.name() == partitions::BEHIND);
@@ -118,6 +124,7 @@ impl QueryClass {
         let last = running_rules.iter().rposition(|rule| pushed::REPLACED.contains(&rule.name()));
         if let Some(last) = last {
             running_rules.insert(last + 1, Arc::new(DynamicFilters));
+            running_rules.insert(last + 2, Arc::new(GatherIterations));
         }
         running_rules.retain(|rule| !pushed::REPLACED.contains(&rule.name()));
         let mut config = any.config().clone();

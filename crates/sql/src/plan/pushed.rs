@@ -293,6 +293,8 @@ fn column_of(join: &HashJoinExec, index: usize) -> Option<ColumnIndex> {
 #[derive(Debug)]
 struct IterationExec {
     rows: Arc<dyn ExecutionPlan>,
+    /// Whether there are such joins.
+    is_joined: bool,
 }
 
 impl IterationExec {
@@ -300,7 +302,7 @@ impl IterationExec {
     fn over(rows: &Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
         match rows.is::<Self>() {
             true => Arc::clone(rows),
-            false => Arc::new(Self { rows: Arc::clone(rows) }),
+            false => Arc::new(Self { rows: Arc::clone(rows), is_joined: has_join(rows) }),
         }
     }
 }
@@ -328,7 +330,7 @@ impl ExecutionPlan for IterationExec {
         _: ReplaceChildrenOptions,
     ) -> PlanResult<Arc<dyn ExecutionPlan>> {
         match (children.pop(), children.is_empty()) {
-            (Some(rows), true) => Ok(Arc::new(Self { rows })),
+            (Some(rows), true) => Ok(Arc::new(Self { rows, is_joined: self.is_joined })),
             _ => exec_err!("an iteration has one input"),
         }
     }
@@ -338,7 +340,14 @@ impl ExecutionPlan for IterationExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> PlanResult<SendableRecordBatchStream> {
+        if !self.is_joined {
+            return self.rows.execute(partition, context);
+        }
         let rows = with_dynamic_filters(&self.rows, context.session_config().options())?;
         rows.execute(partition, context)
     }
+}
+
+fn has_join(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.is::<HashJoinExec>() || plan.children().into_iter().any(has_join)
 }

@@ -26,12 +26,13 @@ use datafusion::{
 use futures::{TryStreamExt, stream::BoxStream};
 use jiff::tz::TimeZone;
 use remora_engine::{
-    AccessPath, AllowedIndexes, BestRows, ColumnBatch, Comparison, Filter, Literal, Scan,
-    ScanRequest, Selection, TextQuery,
+    AccessPath, AllowedIndexes, BestRows, ColumnBatch, Comparison, Filter, Literal, ScanRequest,
+    Selection, TextQuery,
 };
 
 use super::{EngineTable, array, dynamic, filter::ComparableColumn, overlaid::Overlaid};
 use crate::{
+    blocking::{ScanRows, may_take_long, run_blocking, run_search},
     catalog::{Reader, SqlTable},
     scan::SCAN_OF,
     search,
@@ -232,7 +233,7 @@ impl ScanExec {
     }
 
     /// Starts the scan. A join's other side has been read by now, so its keys are known.
-    fn begin(&self, columns: Vec<usize>) -> Result<Scan> {
+    fn begin(&self, columns: Vec<usize>) -> Result<ScanRows> {
         let mut conditions = dynamic::conditions(&self.dynamic, &self.subjects);
         conditions.extend(self.shape.filter.clone());
         let filter = match conditions.len() {
@@ -253,7 +254,12 @@ impl ScanExec {
             best: self.best.clone(),
             indexes: self.indexes,
         };
-        self.reader.scan(request).map_err(external)
+        let is_long = request.text.iter().chain(&request.scores).any(may_take_long);
+        let rows = match is_long {
+            true => run_blocking(|| self.reader.scan(request)),
+            false => self.reader.scan(request),
+        };
+        Ok(ScanRows { rows: rows.map_err(external)?, is_long })
     }
 
     /// The rows of the snapshot.
@@ -290,7 +296,8 @@ impl ScanShape {
             indexes: table.indexes,
         };
         // Counting costs little compared with a join that starts with the wrong side.
-        match table.reader.planned_count(&selection) {
+        let counted = || table.reader.planned_count(&selection);
+        match run_search(selection.text.as_ref(), counted) {
             Ok(counted) => Precision::Exact(most(usize::try_from(counted).unwrap_or(0))),
             Err(_) => Precision::Inexact(most(table.rows_now())),
         }

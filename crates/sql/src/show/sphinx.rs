@@ -1,6 +1,6 @@
 //! Sphinx's forms: SHOW TABLES and DESCRIBE in its dialect, SHOW INDEX STATUS, SHOW THREADS, SHOW AGENT STATUS.
 
-use remora_engine::ColumnType;
+use remora_engine::{ColumnType, HIDDEN_KEY};
 use remora_mysql::ErrorCode;
 
 use super::{
@@ -113,13 +113,16 @@ fn columns(table: &SqlTable) -> Vec<(String, &'static str)> {
     let of = |place: usize| schema.columns.get(place);
     let kind = |kind: ColumnType| match kind {
         ColumnType::Int(64) | ColumnType::Uint(64) => "bigint",
-        ColumnType::Int(_) | ColumnType::Uint(_) | ColumnType::Bool => "uint",
+        ColumnType::Int(_) | ColumnType::Uint(_) => "uint",
+        ColumnType::Bool => "bool",
+        ColumnType::Date | ColumnType::DateTime | ColumnType::Timestamp => "timestamp",
         ColumnType::Float | ColumnType::Double | ColumnType::Decimal(..) => "float",
         ColumnType::Json => "json",
         _ => "string",
     };
     let places: Vec<usize> = (0..schema.columns.len()).collect();
-    let keys = schema.primary_key.iter();
+    let is_shown = |place: &&usize| of(**place).is_some_and(|it| it.name != HIDDEN_KEY);
+    let keys = schema.primary_key.iter().filter(is_shown);
     let keys = keys.filter_map(|&place| of(place)).map(|column| {
         // Integer keys are Sphinx's document IDs, which are bigint.
         let kind = if kind(column.kind) == "uint" { "bigint" } else { kind(column.kind) };

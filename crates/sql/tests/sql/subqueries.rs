@@ -3,13 +3,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::{
-    sync::atomic::Ordering,
-    time::{Duration, Instant},
-};
+use std::{sync::atomic::Ordering, time::Duration};
 
 use crate::support::{Server, random::Random, rows, run};
 use remora_sql::Session;
+use tokio::time::timeout;
+
+/// What takes so long does not end.
+const NEVER: Duration = Duration::from_secs(120);
 
 const USERS: u64 = 2_500;
 const ORDERS: u64 = 9_000;
@@ -144,22 +145,21 @@ async fn a_correlated_subquery_over_a_large_table_stops_with_its_statement() {
         rows(&mut session, endless).await
     });
     tokio::time::sleep(Duration::from_millis(300)).await;
-    let begun = Instant::now();
     interrupter.store(true, Ordering::Relaxed);
-    let told = running.await.unwrap();
+    let told = timeout(NEVER, running).await.unwrap().unwrap();
     assert!(told.starts_with("1317 "), "{told}");
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
-/// The time of a check that visits subqueries twice for each query around them doubles with each level.
+/// The time of a check that visits subqueries twice for each query around them doubles with each level: planning this
+/// one would not end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn views_with_subqueries_over_such_views_are_planned_in_no_time() {
+async fn views_with_subqueries_over_such_views_are_planned() {
     let server = Server::with_most_direct_rows(0);
     let mut session = server.session();
     run(&mut session, "CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT)").await.unwrap();
     run(&mut session, "INSERT INTO t VALUES (1, 1, 2), (2, 2, 3), (3, 3, 4)").await.unwrap();
     run(&mut session, "CREATE VIEW v0 AS SELECT id, a, b FROM t").await.unwrap();
-    for level in 1..=14 {
+    for level in 1..=22 {
         let below = level - 1;
         let within = match level % 3 {
             0 => format!("EXISTS (SELECT 1 FROM v{below} x WHERE x.id = t.id)"),
@@ -171,8 +171,9 @@ async fn views_with_subqueries_over_such_views_are_planned_in_no_time() {
         let view = format!("CREATE VIEW v{level} AS SELECT id, a, b FROM t WHERE {within}");
         run(&mut session, &view).await.unwrap();
     }
-    let begun = Instant::now();
-    assert_eq!(rows(&mut session, "SELECT SUM(id), COUNT(*) FROM v14").await, "6|3");
-    assert_eq!(rows(&mut session, "SHOW COLUMNS FROM v14").await.lines().count(), 3);
-    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    let planned = tokio::spawn(async move {
+        assert_eq!(rows(&mut session, "SELECT SUM(id), COUNT(*) FROM v22").await, "6|3");
+        assert_eq!(rows(&mut session, "SHOW COLUMNS FROM v22").await.lines().count(), 3);
+    });
+    timeout(NEVER, planned).await.unwrap().unwrap();
 }

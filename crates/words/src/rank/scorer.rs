@@ -85,6 +85,11 @@ impl Scorer {
         self.formula.as_ref().and_then(Formula::factors)
     }
 
+    /// Whether all documents that a query finds weigh 1.
+    pub fn is_even(&self) -> bool {
+        matches!(self.ranker, Ranker::None)
+    }
+
     /// The parts of a match that [`Scorer::weight`] reads.
     pub fn needs(&self) -> Needs {
         match self.ranker {

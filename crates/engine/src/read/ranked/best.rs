@@ -35,6 +35,9 @@ const FEW_ROWS: u64 = if cfg!(test) { 3 } else { 64 };
 /// The number of words whose presence in a document can be checked in the time of reading one posting.
 const WORDS_PER_POSTING: usize = 8;
 
+/// The most words for which bounds are computed if all documents weigh the same.
+const FEW_EVEN: usize = if cfg!(test) { 2 } else { 16 };
+
 /// The number of documents in a block of postings.
 const BLOCK: usize = 128;
 
@@ -133,13 +136,16 @@ impl Ranked {
             contributors.window = Some(1);
         }
         let is_counted = contributors.is_all || contributors.words.len() <= MAX_WORDS;
+        // If all weigh the same, bounds of many words cost more than they save.
+        let is_worth = !self.scorer.is_even() || contributors.words.len() <= FEW_EVEN;
         // Only words with a negative idf can make a weight so low that it wraps around.
         let taken: f32 = contributors.words.iter().map(|word| (-word.idf).max(0.0)).sum();
         let lowest = f64::from(taken + 1.0) * 1000.0 * f64::from(self.table_weight);
         let is_bounded = lowest < f64::from(i32::MAX);
         // The bounds assume one table weight for all rows.
         let is_even = self.segment_weights.is_empty();
-        (is_counted && is_bounded && is_even && self.table_weight >= 1).then_some(contributors)
+        (is_counted && is_worth && is_bounded && is_even && self.table_weight >= 1)
+            .then_some(contributors)
     }
 
     fn run(

@@ -11,7 +11,7 @@ use remora_words::{
     rank::{Attribute, Row},
 };
 
-use super::Ranked;
+use super::{Ranked, present::Present};
 use crate::{
     ColumnType, Error, Result, Schema, Value, encode::decode_cell, interrupt::InterruptTicker,
     snapshot::SegmentView,
@@ -19,6 +19,9 @@ use crate::{
 
 /// The number of postings that can be read in the time of finding a keyword and its first documents.
 const CURSOR_POSTINGS: usize = 32;
+
+/// With more keywords than this, those of a document are found together.
+const FEW_KEYWORDS: usize = if cfg!(test) { 3 } else { 16 };
 
 /// The terms of a query in one segment.
 pub(super) struct SegmentDocument<'a> {
@@ -28,6 +31,8 @@ pub(super) struct SegmentDocument<'a> {
     schema: &'a Schema,
     /// The cursors of the keywords of each term.
     terms: Vec<Vec<WordCursor<'a>>>,
+    /// Which keywords the current document has, if there are many.
+    present: Option<Present>,
     places: Vec<PackedPosition>,
     /// Checks for an interruption as documents are read.
     pub(super) looks: InterruptTicker,
@@ -53,7 +58,22 @@ impl<'a> SegmentDocument<'a> {
             terms.push(cursors);
         }
         let schema = &ranked.schema;
-        Ok(Self { doc: 0, words, view, schema, terms, places: Vec::new(), looks, failed: None })
+        let keywords: usize = terms.iter().map(Vec::len).sum();
+        let present = (keywords > FEW_KEYWORDS).then(|| Present::new(terms.len()));
+        let places = Vec::new();
+        Ok(Self { doc: 0, words, view, schema, terms, present, places, looks, failed: None })
+    }
+
+    /// Stands the cursors of many keywords on the current document. False if it does not have the term.
+    #[inline]
+    fn may_have(&mut self, term: usize) -> Result<bool> {
+        match &mut self.present {
+            None => Ok(true),
+            Some(present) => {
+                present.go_to(self.doc, &mut self.terms, &mut self.looks)?;
+                Ok(present.has(term))
+            }
+        }
     }
 
     /// Goes to a document. Any order is allowed; ascending documents are fastest.
@@ -65,6 +85,9 @@ impl<'a> SegmentDocument<'a> {
     #[inline]
     pub(super) fn occurrences(&mut self, term: usize) -> Result<u32> {
         self.looks.step()?;
+        if !self.may_have(term)? {
+            return Ok(0);
+        }
         let Some([cursor]) = self.terms.get_mut(term).map(Vec::as_mut_slice) else { return Ok(0) };
         Ok(if cursor.seek(self.doc)? { cursor.frequency()? } else { 0 })
     }
@@ -73,6 +96,9 @@ impl<'a> SegmentDocument<'a> {
     /// keyword.
     #[inline]
     pub(super) fn steps(&mut self, term: usize) -> Result<&[u32]> {
+        if !self.may_have(term)? {
+            return Ok(&[]);
+        }
         let Some([cursor]) = self.terms.get_mut(term).map(Vec::as_mut_slice) else {
             return Ok(&[]);
         };
@@ -104,22 +130,55 @@ impl<'a> SegmentDocument<'a> {
     }
 }
 
+impl SegmentDocument<'_> {
+    /// Calls `each` with each cursor of a term that stands on the current document.
+    fn each_cursor(
+        &mut self,
+        term: usize,
+        mut each: impl FnMut(&mut WordCursor<'_>, &mut InterruptTicker) -> Result<()>,
+    ) -> Result<()> {
+        if !self.may_have(term)? {
+            return Ok(());
+        }
+        let Some(cursors) = self.terms.get_mut(term) else { return Ok(()) };
+        if let Some(present) = &self.present {
+            return present.of_term(term).try_for_each(|place| match cursors.get_mut(place) {
+                Some(cursor) => each(cursor, &mut self.looks),
+                None => Ok(()),
+            });
+        }
+        for cursor in cursors {
+            self.looks.step()?;
+            if cursor.seek(self.doc)? {
+                each(cursor, &mut self.looks)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn all_places(&mut self, term: usize) -> Result<()> {
+        let mut places = std::mem::take(&mut self.places);
+        places.clear();
+        let read = self.each_cursor(term, |cursor, looks| {
+            let before = places.len();
+            cursor.places(|place| places.push(place))?;
+            looks.steps(places.len() - before)
+        });
+        places.sort_unstable();
+        places.dedup();
+        self.places = places;
+        read
+    }
+}
+
 impl Document for SegmentDocument<'_> {
     fn frequency(&mut self, term: usize) -> remora_words::Result<u32> {
         let mut all = 0;
-        let doc = self.doc;
-        let Some(cursors) = self.terms.get_mut(term) else { return Ok(0) };
-        let looks = &mut self.looks;
-        let add = || -> Result<()> {
-            for cursor in cursors {
-                looks.step()?;
-                if cursor.seek(doc)? {
-                    all += cursor.frequency()?;
-                }
-            }
+        let added = self.each_cursor(term, |cursor, _| {
+            all += cursor.frequency()?;
             Ok(())
-        };
-        match add() {
+        });
+        match added {
             Ok(()) => Ok(all),
             Err(error) => Err(self.note(error)),
         }
@@ -131,39 +190,18 @@ impl Document for SegmentDocument<'_> {
         term: usize,
         mut each: impl FnMut(PackedPosition),
     ) -> remora_words::Result<()> {
-        let doc = self.doc;
-        let Some(cursors) = self.terms.get_mut(term) else { return Ok(()) };
-        let looks = &mut self.looks;
-        if let [only] = &mut cursors[..] {
-            let mut count = 1;
-            let read = match only.seek(doc) {
-                Ok(true) => only.places(|place| {
+        if self.terms.get(term).is_some_and(|cursors| cursors.len() == 1) {
+            let read = self.each_cursor(term, |only, looks| {
+                let mut count = 0;
+                only.places(|place| {
                     count += 1;
                     each(place);
-                }),
-                Ok(false) => Ok(()),
-                Err(error) => Err(error),
-            };
-            let read = read.map_err(Error::from).and_then(|()| looks.steps(count));
+                })?;
+                looks.steps(count)
+            });
             return read.map_err(|error| self.note(error));
         }
-        let places = &mut self.places;
-        places.clear();
-        let read = || -> Result<()> {
-            for cursor in cursors {
-                let before = places.len();
-                if cursor.seek(doc)? {
-                    cursor.places(|place| places.push(place))?;
-                }
-                looks.steps(1 + places.len() - before)?;
-            }
-            Ok(())
-        };
-        if let Err(error) = read() {
-            return Err(self.note(error));
-        }
-        self.places.sort_unstable();
-        self.places.dedup();
+        self.all_places(term).map_err(|error| self.note(error))?;
         self.places.iter().for_each(|&place| each(place));
         Ok(())
     }

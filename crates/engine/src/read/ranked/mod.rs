@@ -12,6 +12,7 @@ mod document;
 mod known_vocabulary;
 mod neighbours;
 mod passes;
+mod present;
 mod pretest;
 mod shifts;
 mod stored;
@@ -495,6 +496,12 @@ impl Ranked {
             docs.for_each(|doc| weights.push((doc, weight)));
             return Ok(weights);
         };
+        if self.scorer.is_even() && matcher.candidates().1 {
+            let weight = self.weight_of(view);
+            let found = self.documents(view)?.intersect(docs);
+            found.for_each(|doc| weights.push((doc, weight)));
+            return Ok(weights);
+        }
         let mut weighing = Weighing::new(self, matcher, words, view)?;
         try_for_each(docs, |doc| {
             weights.extend(weighing.weight(doc)?.map(|weight| (doc, weight)));

@@ -12,7 +12,7 @@ use super::{
     table::{BM25, BODY, Stored, TITLE, moment, row, schema, view},
 };
 use crate::{
-    Hit, KeywordQuery, Row, Schema, SearchRequest, SortBy, SortKey, TextQuery, WordsDef,
+    Hit, KeywordQuery, Row, Schema, SearchRequest, SortBy, SortKey, TextQuery, Value, WordsDef,
     read::search::{best, count as counted, search},
     snapshot::{SegmentView, TableView},
 };
@@ -401,6 +401,84 @@ proptest! {
             prop_assert_eq!(counted(near.clone()), counted(format!("{near} | zzzz")), "{}", near);
         }
         prop_assert!(found > 0);
+    }
+}
+
+/// How often a word counts for a query.
+type Times = Box<dyn Fn(&str) -> i32>;
+
+/// A query for many of the words `k0` to `k39`.
+fn many_words(random: &mut Random) -> (String, Times) {
+    let count = |is_counted: bool| i32::from(is_counted);
+    match random.below(4) {
+        0 => ("*3*".to_owned(), Box::new(move |word| count(word.contains('3')))),
+        1 => {
+            // A word of two wildcards counts once for each.
+            let times = move |word: &str| {
+                count(word.starts_with("k1") || word.starts_with("k2")) + count(word.ends_with('9'))
+            };
+            ("(k1* | k2*) | *9".to_owned(), Box::new(times))
+        }
+        _ => {
+            let all = 0..2 + random.below(40);
+            let mut wanted: Vec<String> = all.map(|_| format!("k{}", random.below(40))).collect();
+            wanted.sort();
+            wanted.dedup();
+            let text = wanted.join(" | ");
+            (text, Box::new(move |word| count(wanted.iter().any(|it| it == word))))
+        }
+    }
+}
+
+/// The best rows of a query by a ranker: what they weigh, and their ids.
+fn weighed(view: &TableView, text: &str, ranker: &Ranker, limit: usize) -> Vec<(i32, i64)> {
+    let query = KeywordQuery { text: text.into(), ranker: ranker.clone(), ..Default::default() };
+    let mut request = term("");
+    request.selection.text = Some(TextQuery::Keywords(query.into()));
+    let by_key = SortKey { by: SortBy::Key, descending: false };
+    request.sort = vec![SortKey { by: SortBy::Score, descending: true }, by_key];
+    request.limit = limit;
+    let hits = match best(view, &request, moment()).unwrap() {
+        Some((hits, _)) => hits,
+        None => search(view, &request, BM25, moment()).unwrap().hits,
+    };
+    let weighed = |hit: &Hit| {
+        let Value::Int(id) = hit.key[0] else { panic!("{hit:?}") };
+        (hit.score.unwrap() as i32, id)
+    };
+    hits.iter().map(weighed).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    #[test]
+    fn many_keywords_weigh_what_a_scan_counts(seed: u64) {
+        let mut random = Random::new(seed);
+        let mut settings = Settings::default();
+        settings.set("min_infix_len", "1").unwrap();
+        let words = WordsDef::new(9, vec![BODY], &settings, Vec::new()).unwrap();
+        let schema = Schema { words: Some(words), ..schema(false) };
+        let texts: Vec<Vec<String>> = (0..300)
+            .map(|_| (0..random.below(14)).map(|_| format!("k{}", random.below(40))).collect())
+            .collect();
+        let rows: Vec<Row> =
+            (1..).zip(&texts).map(|(id, words)| row(id, "", &words.join(" "))).collect();
+        let view = view(schema, spread(&mut random, &rows, 2));
+        for _ in 0..20 {
+            let (text, times) = many_words(&mut random);
+            let name = ["wordcount", "none"][random.below(2)];
+            let weigh = |words: &Vec<String>| {
+                let weight: i32 = words.iter().map(|word| times(word)).sum();
+                if name == "none" { weight.min(1) } else { weight }
+            };
+            let mut expected: Vec<(i32, i64)> =
+                texts.iter().map(weigh).zip(1..).filter(|it| it.0 > 0).collect();
+            expected.sort_by_key(|&(weight, id)| (-weight, id));
+            for limit in [1_000, 1 + random.below(30)] {
+                let found = weighed(&view, &text, &Ranker::by_name(name).unwrap(), limit);
+                prop_assert_eq!(&found[..], &expected[..limit.min(expected.len())], "{}", &text);
+            }
+        }
     }
 }
 

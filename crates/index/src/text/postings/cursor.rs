@@ -42,7 +42,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes to a document, in any order. Returns whether the document has the term.
+    /// Goes to a document, in any order. Returns whether the document has the term. If not, [`Cursor::advance`] to it goes
+    /// to the next one.
     #[inline]
     pub fn seek(&mut self, doc: u32) -> Result<bool> {
         match self {
@@ -198,6 +199,8 @@ impl<'a> LargeCursor<'a> {
             // block ends below it.
             let block = self.docs.block().unwrap_or(0);
             if block == 0 || large.last_doc(block - 1)? < doc {
+                // An advance from here finds the block's first document.
+                self.index = 0;
                 return Ok(false);
             }
             let block = large.find_block_from_start(doc)?;

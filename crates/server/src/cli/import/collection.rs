@@ -138,6 +138,10 @@ impl RowSink for CollectionSink<'_> {
         self.rows.source_position(source)
     }
 
+    fn is_empty(&self, table: &str) -> remora_source::Result<bool> {
+        self.rows.is_empty(table)
+    }
+
     fn largest_row_number(&self, table: &str) -> remora_source::Result<u64> {
         self.rows.largest_row_number(table)
     }

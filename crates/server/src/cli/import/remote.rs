@@ -89,6 +89,17 @@ impl RemoteTable {
     }
 }
 
+impl RemoteTable {
+    /// The greatest key of a table, as the server writes it; `None` if it has no rows.
+    fn newest_key(&self, table: &str) -> remora_source::Result<Option<String>> {
+        let newest = format!("SEARCH {} SORT DESC LIMIT 1", quote(table));
+        let mut client = self.client.borrow_mut();
+        let reply = client.command(&newest);
+        let reply = reply.map_err(|error| remora_source::Error::Sink(error.to_string()))?;
+        Ok(reply.split(' ').nth(3).map(str::to_owned))
+    }
+}
+
 impl RowSink for RemoteTable {
     fn apply(&self, batch: ChangeBatch) -> remora_source::Result<()> {
         self.put(&batch).map_err(|error| remora_source::Error::Sink(error.to_string()))
@@ -101,17 +112,17 @@ impl RowSink for RemoteTable {
         Ok(reply.strip_prefix("OK SOURCE ").map(str::to_owned))
     }
 
+    fn is_empty(&self, table: &str) -> remora_source::Result<bool> {
+        Ok(self.newest_key(table)?.is_none())
+    }
+
     fn largest_row_number(&self, table: &str) -> remora_source::Result<u64> {
-        let failed = |error: Error| remora_source::Error::Sink(error.to_string());
-        let mut client = self.client.borrow_mut();
-        let newest = format!("SEARCH {} SORT DESC LIMIT 1", quote(table));
-        let reply = client.command(&newest).map_err(failed)?;
-        match reply.split(' ').nth(3).map(str::parse) {
+        match self.newest_key(table)?.map(|key| (key.parse(), key)) {
             None => Ok(0),
-            Some(Ok(number)) => Ok(number),
-            Some(Err(_)) => Err(failed(Error::Remote(format!(
-                "the newest key of '{table}' is no row number: {reply}"
-            )))),
+            Some((Ok(number), _)) => Ok(number),
+            Some((Err(_), key)) => Err(remora_source::Error::Sink(format!(
+                "the newest key of '{table}' is no row number: {key}"
+            ))),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, sync::Arc};
 
-use remora_engine::{Change, ChangeBatch, Database, Row, Value};
+use remora_engine::{Change, ChangeBatch, Database, Row, Selection, Value};
 use remora_mysql::ErrorCode;
 use remora_source::files::{self, RowSink, is_not_given};
 use remora_sql::{EmbeddedHost, Identity, Instance, Session};
@@ -169,6 +169,11 @@ impl RowSink for SqlSink<'_> {
 
     fn source_position(&self, source: &str) -> remora_source::Result<Option<String>> {
         Ok(self.database.source_position(source)?)
+    }
+
+    fn is_empty(&self, table: &str) -> remora_source::Result<bool> {
+        let all = Selection { table: table.to_owned(), ..Selection::default() };
+        Ok(self.database.count(&all)?.count == 0)
     }
 
     fn largest_row_number(&self, _table: &str) -> remora_source::Result<u64> {

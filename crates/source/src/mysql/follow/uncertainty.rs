@@ -250,11 +250,8 @@ impl Applier {
             return Ok(DefinitionHere::Unknown(before));
         }
         let answer = self.ask(&name, expects)?;
-        let after = self.source.binlog_end()?;
-        let is_received = is_received && self.receive_up_to(&after);
-        if answer.as_ref().is_ok_and(|read| self.references_pending_rename(read)) {
-            return Ok(DefinitionHere::Unknown(after));
-        }
+        let (answer, after, is_received) = self.with_parents(answer, is_received)?;
+        let Some(answer) = answer else { return Ok(DefinitionHere::Unknown(after)) };
         if is_received {
             let mut names = former.iter().chain([&name]);
             return Ok(match names.all(|name| self.received.keeps_name(name, &before, &after)) {
@@ -303,6 +300,41 @@ impl Applier {
         })
     }
 
+    /// Receives the events up to the answer, and refuses a table whose rows may change with those of a table that is not
+    /// followed. `None` if the answer may name a parent by a name that it gets later in the stream. The place up to
+    /// which the answer is valid, and whether everything before it was received.
+    fn with_parents(
+        &mut self,
+        answer: Answer,
+        mut is_received: bool,
+    ) -> Result<(Option<Answer>, Coordinates, bool)> {
+        let deadline = Instant::now() + VISIBILITY_DELAY;
+        loop {
+            let after = self.source.binlog_end()?;
+            is_received = is_received && self.receive_up_to(&after);
+            let Ok(read) = &answer else { return Ok((Some(answer), after, is_received)) };
+            if self.references_pending_rename(read) {
+                return Ok((None, after, is_received));
+            }
+            let tables = &self.tables;
+            let is_followed = |table: &TableName| tables.contains_key(table);
+            let Some(reason) = unfollowed_parent(&mut self.source, read, is_followed)? else {
+                return Ok((Some(answer), after, is_received));
+            };
+            if !self.awaits_parent(read) {
+                return Ok((Some(Err(Absence::Refused(reason))), after, is_received));
+            }
+            if !is_received {
+                return Ok((None, after, is_received));
+            }
+            // A source renames before it logs that.
+            if Instant::now() >= deadline {
+                return Ok((Some(Err(Absence::Refused(reason))), after, is_received));
+            }
+            std::thread::sleep(RETRY_INTERVAL);
+        }
+    }
+
     /// Whether a parent whose rows matter is one of the tables to follow, and is not known at this place of the stream.
     fn awaits_parent(&self, read: &SourceTable) -> bool {
         read.reacting_keys().iter().any(|key| {
@@ -340,20 +372,8 @@ impl Applier {
                 }
                 None => Ok(None),
             });
-            let tables = &self.tables;
-            let is_followed = |table: &TableName| tables.contains_key(table);
             let answer = match narrowed {
-                // It names a table that is not followed yet because it has another name here. The answer is not used.
-                Ok(Some(read)) if self.references_pending_rename(&read) => Ok(read),
-                Ok(Some(read)) => match unfollowed_parent(&mut self.source, &read, is_followed)? {
-                    // The rename may have been executed there and not have arrived here.
-                    Some(_) if self.awaits_parent(&read) && Instant::now() < deadline => {
-                        std::thread::sleep(RETRY_INTERVAL);
-                        continue;
-                    }
-                    Some(reason) => Err(Absence::Refused(reason)),
-                    None => Ok(read),
-                },
+                Ok(Some(read)) => Ok(read),
                 Ok(None) => Err(Absence::Gone),
                 Err(Error::TableRefused { reason, .. }) => Err(Absence::Refused(reason)),
                 Err(error) => return Err(error),

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use remora_engine::{
     ColumnBatch, Error as EngineError, FacetRequest, Filter, Hit, KeyValues, MAX_FACET_VALUES,
-    QueryReport, ScanRequest, SearchRequest, Selection, SortBy, Value, ValueRow, ValuesRequest,
-    compare,
+    QueryReport, ScanRequest, SearchRequest, Selection, SortBy, TextQuery, Value, ValueRow,
+    ValuesRequest, compare,
 };
 
 use remora_mysql::Collation;
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     Cell, Outcome, Reply, Result,
-    blocking::run_blocking,
+    blocking::{run_blocking, run_search},
     catalog::Reader,
     error::from_engine,
     meaning::{collation::push_key, extracted},
@@ -170,11 +170,11 @@ impl<'a> ShapeRun<'a> {
 }
 
 impl ShapeRun<'_> {
-    /// Asks the engine. Where that asks other servers, other connections of this thread go on meanwhile.
-    fn ask<T>(&self, ask: impl FnOnce(&Reader) -> T) -> T {
+    /// Asks the engine. Where that asks other servers or may take long, other connections of this thread go on meanwhile.
+    fn ask<T>(&self, text: Option<&TextQuery>, ask: impl FnOnce(&Reader) -> T) -> T {
         match self.plan.table.is_elsewhere() {
             true => run_blocking(|| ask(self.reader)),
-            false => ask(self.reader),
+            false => run_search(text, || ask(self.reader)),
         }
     }
 
@@ -350,7 +350,10 @@ impl ShapeRun<'_> {
         request: &SearchRequest,
         is_page: bool,
     ) -> std::result::Result<Option<Found>, EngineError> {
-        if is_page && let Some((hits, report)) = self.ask(|reader| reader.best_page(request))? {
+        let text = request.selection.text.as_ref();
+        if is_page
+            && let Some((hits, report)) = self.ask(text, |reader| reader.best_page(request))?
+        {
             // Where the rows were not counted, one more than a page may hold was asked for.
             let is_whole = hits.len() as u64 <= MAX_PAGE_ROWS;
             return Ok(is_whole.then_some((hits, Some((report, None)))));
@@ -358,13 +361,13 @@ impl ShapeRun<'_> {
         if self.plan.table.is_elsewhere() {
             return Ok(None);
         }
-        if let Some(hits) = self.reader.first_page(request)? {
+        if let Some(hits) = self.ask(text, |reader| reader.first_page(request))? {
             return Ok(Some((hits, None)));
         }
         if !is_page {
             return Ok(None);
         }
-        let found = self.reader.search(request)?;
+        let found = self.ask(text, |reader| reader.search(request))?;
         Ok(Some((found.hits, Some((found.report, Some(found.total))))))
     }
 
@@ -382,7 +385,8 @@ impl ShapeRun<'_> {
             limit = MAX_PAGE_ROWS + 1;
         } else if self.plan.limit.is_none() {
             // Without LIMIT the limit is the number of matching rows.
-            limit = self.reader.count(&selection).map_err(failed)?.count;
+            let counted = self.ask(selection.text.as_ref(), |reader| reader.count(&selection));
+            limit = counted.map_err(failed)?.count;
         }
         let is_page = is_uncounted || offset.saturating_add(limit) <= MAX_PAGE_ROWS;
         if (limit > MAX_PAGE_ROWS && !is_uncounted) || !self.scores_the_condition(work) {
@@ -484,7 +488,8 @@ impl ShapeRun<'_> {
         let count = if selection.text.is_none() && selection.filter.is_none() {
             self.reader.row_count(table).map_err(failed)?
         } else {
-            let counted = self.ask(|reader| reader.count(&selection)).map_err(failed)?;
+            let counted = self.ask(selection.text.as_ref(), |reader| reader.count(&selection));
+            let counted = counted.map_err(failed)?;
             session.note_search(&selection, &counted.report, counted.count);
             counted.count
         };
@@ -523,10 +528,10 @@ impl ShapeRun<'_> {
         };
         let (column, values_only) = (name.clone(), work.values_only());
         let request = FacetRequest { selection, column, limit, offset, values_only };
-        let found = match is_elsewhere {
-            true => self.ask(|reader| reader.facet_few(&request, MAX_FACET_VALUES)),
-            false => self.reader.facet(&request).map(Some),
-        };
+        let found = self.ask(request.selection.text.as_ref(), |reader| match is_elsewhere {
+            true => reader.facet_few(&request, MAX_FACET_VALUES),
+            false => reader.facet(&request).map(Some),
+        });
         let Some(mut found) = found.map_err(failed)? else { return Ok(None) };
         if let Some(collation) = *collation {
             let Some(sorted) = by_keys(found.values, collation, work.order) else {
@@ -619,12 +624,13 @@ impl ShapeRun<'_> {
     /// The first rows of a search; `None` if other servers cannot be asked for them.
     fn first(&self, request: &SearchRequest) -> std::result::Result<Option<Vec<Hit>>, EngineError> {
         if self.plan.table.is_elsewhere() {
-            return Ok(self.ask(|reader| reader.best_page(request))?.map(|(hits, _)| hits));
+            let best = self.ask(None, |reader| reader.best_page(request));
+            return Ok(best?.map(|(hits, _)| hits));
         }
-        match self.reader.first_page(request)? {
+        self.ask(request.selection.text.as_ref(), |reader| match reader.first_page(request)? {
             Some(hits) => Ok(Some(hits)),
-            None => Ok(Some(self.reader.search(request)?.hits)),
-        }
+            None => Ok(Some(reader.search(request)?.hits)),
+        })
     }
 
     /// The searches that find the least and greatest values.

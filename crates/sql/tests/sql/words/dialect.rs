@@ -161,6 +161,8 @@ async fn the_dialect_is_a_sessions_and_leaves_mysqls_alone() {
             "DESC t",
             "id|bigint title|field body|field n|uint title|string body|string g|uint h|uint s|string",
         ),
+        ("CREATE TABLE kinds (at DATETIME, day DATE, yes BOOL, t TEXT) words='t'", ""),
+        ("DESC kinds", "t|field at|timestamp day|timestamp yes|uint t|string"),
         ("SHOW AGENT STATUS", ""),
         ("SHOW AGENT x STATUS LIKE 'y'", ""),
         ("SHOW THREADS", ""),

@@ -14,8 +14,13 @@ use super::{
 
 /// A query whose rows are slow to find and to rank.
 fn slow() -> String {
+    slow_times(20)
+}
+
+/// The same of so many parts.
+fn slow_times(parts: usize) -> String {
     let near = |apart: usize| format!("\"alpha gamma beta delta\"~{apart}");
-    (5..25).map(near).collect::<Vec<_>>().join(" | ")
+    (5..5 + parts).map(near).collect::<Vec<_>>().join(" | ")
 }
 
 /// Rows that each have its words forty times.
@@ -137,6 +142,36 @@ async fn searches_by_keywords_end_while_they_run() {
         }
         run(&mut session, "SET max_execution_time = 0").await.unwrap();
     }
+}
+
+/// More long searches than there are threads for plans do not keep others waiting until they end.
+#[tokio::test(flavor = "multi_thread")]
+async fn long_searches_leave_threads_for_others() {
+    let server = Server::new();
+    let mut session = server.session();
+    filled(&mut session).await;
+    let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    let slow = slow_times(400);
+    let searches = (0..processors * 4 + 2).map(|_| {
+        let mut session = server.session();
+        let interrupter = session.interrupter();
+        // The sum makes it a plan, which does not run in the thread of its connection.
+        let search =
+            format!("SELECT id, WEIGHT() + 0 FROM slow WHERE MATCH('{slow}') AND n + 0 < 9");
+        let running = tokio::spawn(async move { run(&mut session, &search).await.is_ok() });
+        (interrupter, running)
+    });
+    let searches: Vec<_> = searches.collect();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let other = run(&mut session, "SELECT AVG(n + 0) FROM slow WHERE n + 0 < 5").await;
+    let are_running = searches.iter().all(|(_, running)| !running.is_finished());
+    for (interrupter, _) in &searches {
+        interrupter.store(true, Relaxed);
+    }
+    for (_, running) in searches {
+        assert!(!running.await.unwrap());
+    }
+    assert!(other.is_ok() && are_running);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     Expr, Join, JoinConstraint, JoinOperator, ObjectName, Query, Select, TableFactor, Visitor,
 };
+use remora_engine::ColumnType;
 
 use super::super::{
     shape::{ColumnName, Condition},
@@ -161,6 +162,24 @@ impl Joined<'_> {
         (same.count() == 1).then_some(owner)
     }
 
+    /// The type of a column of one of the tables; `None` if it is not certain which column that is.
+    pub(super) fn kind(&self, column: &ColumnName) -> Option<ColumnType> {
+        if column.table.is_none() && self.has_others {
+            return None;
+        }
+        let kind = |outer: &FromTable| {
+            let table = self.all.get(outer.table)?;
+            let kind = table.schema().columns.get(table.position(column)?)?.kind;
+            let mut same = self.all.iter().filter(|it| it.called() == table.called());
+            (same.next().is_some() && same.next().is_none()).then_some(kind)
+        };
+        let mut kinds = self.tables.iter().filter_map(kind);
+        match (kinds.next(), kinds.next()) {
+            (Some(kind), None) => Some(kind),
+            _ => None,
+        }
+    }
+
     /// The hidden column of a functional key that holds the values of this expression.
     pub(super) fn hidden_column(&self, expr: &Expr) -> Option<ColumnName> {
         if self.all.iter().all(|table| table.sql.expressions.is_empty()) {
@@ -188,11 +207,12 @@ impl Joined<'_> {
 }
 
 /// Whether the join is a LEFT JOIN.
-fn is_left(operator: &JoinOperator) -> bool {
+pub(super) fn is_left(operator: &JoinOperator) -> bool {
     matches!(operator, JoinOperator::Left(_) | JoinOperator::LeftOuter(_))
 }
 
-fn is_inner(operator: &JoinOperator) -> bool {
+/// Whether the join returns pairs of rows alone.
+pub(super) fn is_inner(operator: &JoinOperator) -> bool {
     use JoinOperator::{CrossJoin, Inner, Join, StraightJoin};
     matches!(operator, Join(_) | Inner(_) | CrossJoin(_) | StraightJoin(_))
 }

@@ -12,7 +12,7 @@ use super::{
     },
     Plan, PlanSettings, Read,
     by_row::RowQuery,
-    fixed,
+    derived, fixed,
     from::Tables,
     page_fill::PageFillEstimate,
     path_order::PathOrder,
@@ -69,6 +69,7 @@ async fn made(
     let ast::Statement::Query(mut query) = statement.parse().ok()? else { return None };
     let views = NamedView::all_of(&mut query, session, reader)?;
     let tables = Tables::of(&query, session, reader)?;
+    derived::move_conditions(&mut query, &parameterized, &tables);
     let mut taken = PushedConditions::default();
     taken.page(&mut query, &parameterized)?;
     taken.conditions(&mut query, &parameterized, &tables);

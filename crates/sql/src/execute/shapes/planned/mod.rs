@@ -10,6 +10,7 @@
 //! the planning threads, and one over very many takes the general way ([`ScanLimits`](crate::scan::ScanLimits)).
 
 mod by_row;
+mod derived;
 mod explain;
 mod from;
 mod group;

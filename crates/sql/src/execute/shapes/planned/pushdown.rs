@@ -172,6 +172,12 @@ impl PushedConditions {
     }
 }
 
+/// Whether a condition only compares columns with literals.
+pub(super) fn is_comparison(condition: &Expr, parameterized: &ParameterizedText) -> bool {
+    let mut reading = Reading { parameterized, tables: None, groups: Vec::new(), sums: Vec::new() };
+    reading.condition(condition).is_some()
+}
+
 /// Stops at a SELECT with an unnamed column that contains a subquery. That column is named after its text.
 struct NamedByText;
 
@@ -214,7 +220,7 @@ impl<F: FnMut(&mut Select)> VisitorMut for EachSelect<F> {
 }
 
 /// Splits a condition into its conjuncts.
-fn conjuncts(condition: Expr, parts: &mut Vec<Expr>) {
+pub(super) fn conjuncts(condition: Expr, parts: &mut Vec<Expr>) {
     // With a work list instead of recursion: there may be thousands.
     let mut left = vec![condition];
     while let Some(condition) = left.pop() {

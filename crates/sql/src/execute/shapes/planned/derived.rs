@@ -1,0 +1,233 @@
+//! Moves the conditions of a WHERE on a derived table or a view into its SELECT, where they are conditions on the columns
+//! of tables. Otherwise their literals would be part of the plan, and each other literal would need a plan of its own.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, GroupByExpr, Ident, JoinOperator, Query, Select, SelectItem, SetExpr,
+    TableFactor, TableWithJoins, Visitor, VisitorMut,
+};
+use remora_engine::ColumnType;
+
+use super::{
+    super::{leaves, parameterize::ParameterizedText, shape::ColumnName},
+    from::{Tables, is_inner, is_left},
+    pushdown::{conjuncts, is_comparison},
+};
+use crate::{
+    parse::{Visit, VisitMut},
+    resolve::is_aggregate_name,
+};
+
+/// Moves the conditions of each SELECT, those of outer ones first.
+pub(super) fn move_conditions(
+    query: &mut Query,
+    parameterized: &ParameterizedText,
+    tables: &Tables,
+) {
+    let _ = query.visit(&mut Moving { parameterized, tables });
+}
+
+struct Moving<'a> {
+    parameterized: &'a ParameterizedText,
+    tables: &'a Tables,
+}
+
+impl VisitorMut for Moving<'_> {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        let is_lonely = matches!(select.from.as_slice(), [from] if from.joins.is_empty());
+        let Some(condition) = select.selection.take() else { return ControlFlow::Continue(()) };
+        let mut parts = Vec::new();
+        conjuncts(condition, &mut parts);
+        for from in &mut select.from {
+            for factor in never_missing(from) {
+                let Some(mut derived) = Derived::of(factor, self.tables) else { continue };
+                parts.retain(|part| {
+                    let is_simple = is_comparison(part, self.parameterized);
+                    !(is_simple && derived.takes(part, is_lonely))
+                });
+            }
+        }
+        select.selection = parts.into_iter().reduce(and);
+        ControlFlow::Continue(())
+    }
+}
+
+fn and(left: Expr, right: Expr) -> Expr {
+    Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::And, right: Box::new(right) }
+}
+
+/// The relations of a part of FROM that no outer join fills with NULLs.
+fn never_missing(from: &mut TableWithJoins) -> Vec<&mut TableFactor> {
+    let is_known = |operator: &JoinOperator| is_inner(operator) || is_left(operator);
+    if !from.joins.iter().all(|join| is_known(&join.join_operator)) {
+        return Vec::new();
+    }
+    let joined = from.joins.iter_mut().filter(|join| is_inner(&join.join_operator));
+    std::iter::once(&mut from.relation).chain(joined.map(|join| &mut join.relation)).collect()
+}
+
+/// A derived table that gives rows or groups of tables one by one, so that a condition on its columns may be tested
+/// before.
+struct Derived<'q> {
+    called: String,
+    /// Its columns by their names, and the columns of tables that they are, unless they are computed.
+    columns: Vec<(String, Option<Expr>)>,
+    selection: &'q mut Option<Expr>,
+}
+
+impl<'q> Derived<'q> {
+    fn of(factor: &'q mut TableFactor, tables: &Tables) -> Option<Self> {
+        let TableFactor::Derived { lateral: false, subquery, alias: Some(alias), sample: None } =
+            factor
+        else {
+            return None;
+        };
+        let Query { with: None, body, limit_clause: None, fetch: None, .. } = subquery.as_mut()
+        else {
+            return None;
+        };
+        let SetExpr::Select(select) = body.as_mut() else { return None };
+        let is_grouped = match &select.group_by {
+            GroupByExpr::Expressions(keys, modifiers) if modifiers.is_empty() => !keys.is_empty(),
+            _ => return None,
+        };
+        let is_plain = select.distinct.is_none()
+            && select.having.is_none()
+            && select.qualify.is_none()
+            && select.named_window.is_empty()
+            && select.into.is_none();
+        let mut needing = NeedingAllRows { is_grouped };
+        let mut items = select.projection.iter();
+        if !is_plain || items.any(|item| Visit::visit(item, &mut needing).is_break()) {
+            return None;
+        }
+        let given = alias.columns.iter().map(|column| column.name.value.clone());
+        let columns = columns_of(select, given.collect(), tables)?;
+        Some(Self { called: alias.name.value.clone(), columns, selection: &mut select.selection })
+    }
+
+    /// Adds the condition, if all of its columns are columns of tables here.
+    fn takes(&mut self, condition: &Expr, is_lonely: bool) -> bool {
+        let mut inner = condition.clone();
+        let mut naming = Renaming { of: self, is_lonely };
+        if VisitMut::visit(&mut inner, &mut naming).is_break() {
+            return false;
+        }
+        let inner = Expr::Nested(Box::new(inner));
+        *self.selection = Some(match self.selection.take() {
+            Some(before @ Expr::BinaryOp { op: BinaryOperator::And, .. }) => and(before, inner),
+            Some(before) => and(Expr::Nested(Box::new(before)), inner),
+            None => inner,
+        });
+        true
+    }
+
+    fn column(&self, names: &[Ident], is_lonely: bool) -> Option<&Expr> {
+        let name = match names {
+            [name] if is_lonely => name,
+            [table, name] if table.value == self.called => name,
+            _ => return None,
+        };
+        let mut same = self.columns.iter().filter(|it| it.0.eq_ignore_ascii_case(&name.value));
+        match (same.next(), same.next()) {
+            (Some((_, inner)), None) => inner.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+/// Replaces the columns of a condition by those of the tables. Stops at one that is none.
+struct Renaming<'d, 'q> {
+    of: &'d Derived<'q>,
+    is_lonely: bool,
+}
+
+impl VisitorMut for Renaming<'_, '_> {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        let inner = match expr {
+            Expr::Identifier(name) => self.of.column(std::slice::from_ref(name), self.is_lonely),
+            Expr::CompoundIdentifier(names) => self.of.column(names, self.is_lonely),
+            _ => return ControlFlow::Continue(()),
+        };
+        match inner {
+            Some(inner) => *expr = inner.clone(),
+            None => return ControlFlow::Break(()),
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Stops at a function whose value depends on which rows there are: one over a window, or an aggregate of all rows.
+struct NeedingAllRows {
+    is_grouped: bool,
+}
+
+impl Visitor for NeedingAllRows {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+        let is_aggregate = || is_aggregate_name(&function.name.to_string().to_lowercase());
+        match function.over.is_some() || (!self.is_grouped && is_aggregate()) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// The columns that a SELECT returns, by the names that it gives them. Groups are tested by their keys alone. `None` if
+/// its columns are not known here.
+fn columns_of(
+    select: &Select,
+    given: Vec<String>,
+    tables: &Tables,
+) -> Option<Vec<(String, Option<Expr>)>> {
+    let GroupByExpr::Expressions(keys, _) = &select.group_by else { return None };
+    let joined = tables.joined_by(select);
+    let mut given = given.into_iter();
+    let mut columns = Vec::new();
+    for item in &select.projection {
+        let (expr, name) = match item {
+            SelectItem::UnnamedExpr(expr) => (expr, leaves::column(expr).map(|column| column.name)),
+            SelectItem::ExprWithAlias { expr, alias } => (expr, Some(alias.value.clone())),
+            _ => return None,
+        };
+        let Some(name) = given.next().or(name) else { continue };
+        let of_group = |column: &ColumnName| {
+            is_key(column, keys) && joined.kind(column).is_some_and(is_no_text)
+        };
+        let is_known =
+            leaves::column(expr).is_some_and(|column| keys.is_empty() || of_group(&column));
+        columns.push((name, is_known.then(|| expr.clone())));
+    }
+    Some(columns)
+}
+
+/// Whether a column is a key of the groups.
+fn is_key(column: &ColumnName, keys: &[Expr]) -> bool {
+    let is_same = |key: ColumnName| {
+        let tables = key.table.as_ref().zip(column.table.as_ref());
+        key.name.eq_ignore_ascii_case(&column.name)
+            && tables.is_none_or(|(one, other)| one == other)
+    };
+    keys.iter().filter_map(leaves::column).any(is_same)
+}
+
+/// Whether equal values of a type are the same for every condition. Equal texts differ for LIKE.
+fn is_no_text(kind: ColumnType) -> bool {
+    matches!(
+        kind,
+        ColumnType::Int(_)
+            | ColumnType::Uint(_)
+            | ColumnType::Decimal(..)
+            | ColumnType::Date
+            | ColumnType::Time
+            | ColumnType::DateTime
+            | ColumnType::Timestamp
+    )
+}
