@@ -7,6 +7,7 @@ mod compared;
 mod direct;
 mod extent;
 mod first;
+mod first_rows;
 mod functions;
 mod joinable;
 mod json_table;
