@@ -14,6 +14,7 @@ mod json_table;
 mod keys;
 mod late;
 mod lateral;
+mod lateral_rows;
 mod lazy;
 mod measured;
 mod operator;
