@@ -110,11 +110,16 @@ pub struct ColumnLetters {
     pub column: usize,
     /// Which letters are equal.
     pub classes: Arc<dyn LetterClasses>,
+    /// Whether the caller tests the rows again. Then no text is read, and there may be false positives where the index
+    /// alone cannot decide; under a NOT they would be false negatives.
+    pub is_tested_again: bool,
 }
 
 impl PartialEq for ColumnLetters {
     fn eq(&self, other: &Self) -> bool {
-        self.column == other.column && Arc::ptr_eq(&self.classes, &other.classes)
+        self.column == other.column
+            && self.is_tested_again == other.is_tested_again
+            && Arc::ptr_eq(&self.classes, &other.classes)
     }
 }
 

@@ -119,7 +119,7 @@ impl Expression {
     ) -> Result<Option<Self>> {
         let schema = &*view.schema;
         let Some(query) = &selection.text else { return Ok(None) };
-        if schema.texts.is_empty() && !asks_keywords(query, MAX_DEPTH) {
+        if schema.texts.is_empty() && !has_keywords(query) {
             return Err(invalid(format!("Table {} has no text index to search", schema.name)));
         }
         if let Some(distance @ (0 | 3..)) = selection.fuzzy {
@@ -294,7 +294,11 @@ impl Compiler<'_> {
     }
 }
 
-/// Whether a condition contains a keyword query.
+/// Whether a condition contains a keyword query, as deep as one may nest.
+pub(super) fn has_keywords(query: &TextQuery) -> bool {
+    asks_keywords(query, MAX_DEPTH)
+}
+
 fn asks_keywords(query: &TextQuery, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return false };
     match query {

@@ -29,6 +29,8 @@ pub(super) struct LetterTerm {
     /// The letters as they are matched in an original text.
     spelling: LetterSequence,
     column: usize,
+    /// Whether the caller tests the rows again.
+    pub is_tested_again: bool,
     classes: Arc<dyn LetterClasses>,
     images: Images,
     /// The pattern for the index; `None` if the index cannot be used.
@@ -71,7 +73,11 @@ impl LetterTerm {
     /// A text to find letter by letter in an index that is not over a column. There are no rows to
     /// read, so all matches are doubtful. `None` if the text is empty.
     pub fn as_spelled(text: &str, normalization: &Normalization) -> Option<Self> {
-        let column = ColumnLetters { column: usize::MAX, classes: Arc::new(ExactLetters) };
+        let column = ColumnLetters {
+            column: usize::MAX,
+            classes: Arc::new(ExactLetters),
+            is_tested_again: true,
+        };
         Self::of(text, &column, normalization, false)
     }
 
@@ -107,12 +113,13 @@ impl LetterTerm {
             .and_then(|apart| Pattern::new(&apart, normalization))
             // Normalising a second time may change the text.
             .filter(|pattern| pattern.text().chars().count() == letters.len());
-        let column = column.column;
+        let &ColumnLetters { column, is_tested_again, .. } = column;
         let doubts = Mutex::default();
         Some(Self {
             letters,
             spelling: LetterSequence::new(spelling),
             column,
+            is_tested_again,
             classes,
             images,
             pattern,

@@ -1,12 +1,10 @@
 //! Evaluates a text expression on a segment: which documents match.
 //!
 //! Conjunctions intersect the sparsest sets first; negations inside them are subtracted. Complements are built only for
-//! a negation alone. If positions cannot decide whether a term occurs, texts are read, as late and as few as possible.
+//! a negation alone. If positions cannot decide whether a term occurs, texts are read, as late and as few as possible:
+//! for the first rows of an order only those of the rows that come first ([`unread`]).
 
-use remora_index::{
-    DocSet,
-    text::{TextIndex, WordPattern},
-};
+use remora_index::{DocSet, text::TextIndex};
 
 use super::{
     docs::count_live,
@@ -28,6 +26,21 @@ pub(super) struct SegmentMatcher<'v> {
     report: &'v mut QueryReport,
     /// Receives the frequencies that a score needs, and the segment's index in the view.
     learnt: Option<(&'v mut Occurrences, usize)>,
+    /// Receives the documents whose texts are read later; `None` where they are read at once.
+    later: Option<Vec<Doubt>>,
+}
+
+/// Documents that match only if their texts, which were not read yet, contain a term.
+struct Doubt {
+    term: usize,
+    docs: DocSet,
+}
+
+/// What the index alone knows of an expression's documents.
+pub(super) struct Unread {
+    /// The documents that may match; may include deleted ones.
+    pub docs: DocSet,
+    doubts: Vec<Doubt>,
 }
 
 /// The documents of a term.
@@ -46,7 +59,7 @@ pub(super) fn matching<'v>(
     report: &'v mut QueryReport,
     learnt: Option<(&'v mut Occurrences, usize)>,
 ) -> Result<DocSet> {
-    let mut matcher = SegmentMatcher { view, segment, expression, report, learnt };
+    let mut matcher = SegmentMatcher { view, segment, expression, report, learnt, later: None };
     match &expression.root {
         Node::All { all, none } if !none.is_empty() => {
             let docs = matcher.all(all)?;
@@ -54,6 +67,64 @@ pub(super) fn matching<'v>(
             matcher.subtract(docs, none)
         }
         root => matcher.evaluate(root),
+    }
+}
+
+/// The documents that may match, before texts of terms are read that all matching documents contain.
+pub(super) fn unread<'v>(
+    view: &'v TableView,
+    segment: &'v SegmentView,
+    expression: &'v Expression,
+    report: &'v mut QueryReport,
+) -> Result<Unread> {
+    let later = Some(Vec::new());
+    let mut matcher = SegmentMatcher { view, segment, expression, report, learnt: None, later };
+    let (docs, doubts) = match &expression.root {
+        Node::All { all, none } => {
+            let docs = matcher.all(all)?;
+            let doubts = matcher.later.take();
+            (matcher.subtract(docs, none)?, doubts)
+        }
+        Node::Term(term) => (matcher.term(*term)?, matcher.later.take()),
+        root => {
+            matcher.later = None;
+            (matcher.evaluate(root)?, None)
+        }
+    };
+    Ok(Unread { docs, doubts: doubts.unwrap_or_default() })
+}
+
+impl Unread {
+    /// Whether all of its documents match.
+    pub fn is_certain(&self) -> bool {
+        self.doubts.is_empty()
+    }
+
+    /// Reads texts, and keeps the documents of `docs`, which must be live and among its documents, that match.
+    pub fn verified(
+        &self,
+        (view, segment): (&TableView, &SegmentView),
+        expression: &Expression,
+        docs: DocSet,
+    ) -> Result<DocSet> {
+        let mut report = QueryReport::default();
+        let matcher = &mut SegmentMatcher {
+            view,
+            segment,
+            expression,
+            report: &mut report,
+            learnt: None,
+            later: None,
+        };
+        self.doubts.iter().try_fold(docs, |docs, doubt| {
+            let doubtful = docs.clone().intersect(&doubt.docs);
+            if doubtful.is_empty() {
+                return Ok(docs);
+            }
+            let sure = docs.subtract(&doubt.docs);
+            let read = matcher.containing(doubtful, doubt.term)?;
+            Ok(sure.union(&read, segment.segment.doc_count()))
+        })
     }
 }
 
@@ -65,7 +136,7 @@ pub(super) fn matching_term(
     term: usize,
     report: &mut QueryReport,
 ) -> Result<DocSet> {
-    SegmentMatcher { view, segment, expression, report, learnt: None }.term(term)
+    SegmentMatcher { view, segment, expression, report, learnt: None, later: None }.term(term)
 }
 
 impl<'v> SegmentMatcher<'v> {
@@ -100,7 +171,12 @@ impl<'v> SegmentMatcher<'v> {
                     doubtful.extend(found.doubtful.then_some(*term));
                     found.docs
                 }
-                other => self.evaluate(other)?,
+                other => {
+                    let later = self.later.take();
+                    let docs = self.evaluate(other)?;
+                    self.later = later;
+                    docs
+                }
             };
             if docs.is_empty() {
                 return Ok(docs);
@@ -163,7 +239,7 @@ impl<'v> SegmentMatcher<'v> {
         for (definition, index, matcher) in self.indexes_of(term) {
             let next = match self.learn(term, index, matcher)? {
                 Some(docs) => Found { docs, doubtful: false },
-                None => self.find_in(definition, index, matcher, among)?,
+                None => self.find_in((definition, index, matcher), term, among)?,
             };
             found = Some(match found {
                 None => next,
@@ -202,9 +278,8 @@ impl<'v> SegmentMatcher<'v> {
 
     fn find_in(
         &mut self,
-        definition: &'v TextDef,
-        index: &'v TextIndex,
-        matcher: &Matcher,
+        (definition, index, matcher): (&'v TextDef, &'v TextIndex, &Matcher),
+        term: usize,
         among: Option<&DocSet>,
     ) -> Result<Found> {
         match matcher {
@@ -228,53 +303,85 @@ impl<'v> SegmentMatcher<'v> {
                 Ok(Found { docs, doubtful: false })
             }
             Matcher::Words(words) => {
-                let docs = self.find_words(definition, index, words, among)?;
-                Ok(Found { docs, doubtful: false })
+                // Something other than a single space may be between the words.
+                let (sure, doubtful) = words.find(index)?;
+                let read = self.read((definition, matcher), term, doubtful, among)?;
+                Ok(Found { docs: sure.union(&read, self.doc_count()), doubtful: false })
             }
             Matcher::Letters(letters) => {
                 let held = letters.find(index, self.doc_count())?;
-                let read = self.read(held.doubtful, among, &[letters.column()], |row| {
-                    letters.occurs_in(row)
-                })?;
-                let docs = held.sure.union(&read, self.doc_count());
-                Ok(Found { docs, doubtful: false })
+                let read = match letters.is_tested_again {
+                    true => held.doubtful,
+                    false => self.read((definition, matcher), term, held.doubtful, among)?,
+                };
+                Ok(Found { docs: held.sure.union(&read, self.doc_count()), doubtful: false })
             }
         }
     }
 
-    /// The documents that contain consecutive words. Texts are read if something other than a single space may be
-    /// between the words.
-    fn find_words(
-        &mut self,
-        definition: &TextDef,
-        index: &TextIndex,
-        words: &WordPattern,
-        among: Option<&DocSet>,
-    ) -> Result<DocSet> {
-        let (sure, doubtful) = words.find(index)?;
-        let read = self.read(doubtful, among, &definition.columns, |row| {
-            normalized_texts(definition, row).any(|text| words.occurs_in(&text))
-        })?;
-        Ok(sure.union(&read, self.doc_count()))
-    }
-
-    /// Reads the rows of the doubtful documents, restricted to `among` if given, and keeps those for which `holds`
-    /// is true.
+    /// The doubtful documents, restricted to `among` if given, whose rows contain the term: now or later.
     fn read(
         &mut self,
+        (definition, matcher): (&TextDef, &Matcher),
+        term: usize,
         doubtful: DocSet,
         among: Option<&DocSet>,
-        columns: &[usize],
-        holds: impl FnMut(&Row) -> bool,
     ) -> Result<DocSet> {
         let doubtful = match among {
             Some(among) => doubtful.intersect(among),
             None => doubtful,
         };
         let doubtful = doubtful.without(self.segment.deleted.as_ref());
-        self.report.texts_read += u64::from(doubtful.count());
-        let read = (columns, &self.expression.unless);
-        retain_rows(self.view, self.segment, &doubtful, read, holds)
+        match self.is_left(term, &doubtful) {
+            true => Ok(doubtful),
+            false => self.containing_in(doubtful, definition, matcher),
+        }
+    }
+
+    /// Whether these documents are read later, which is noted.
+    fn is_left(&mut self, term: usize, docs: &DocSet) -> bool {
+        // A document that is doubtful in one index may be certain in another.
+        let is_of_one = self.indexes_of(term).count() == 1;
+        let Some(later) = self.later.as_mut().filter(|_| is_of_one) else { return false };
+        if !docs.is_empty() {
+            later.push(Doubt { term, docs: docs.clone() });
+        }
+        true
+    }
+
+    /// The documents, which must be live, whose rows contain a term of a single text index.
+    fn containing(&mut self, docs: DocSet, term: usize) -> Result<DocSet> {
+        match self.indexes_of(term).next() {
+            Some((definition, _, matcher @ (Matcher::Words(_) | Matcher::Letters(_)))) => {
+                self.containing_in(docs, definition, matcher)
+            }
+            _ => self.verified(docs, term),
+        }
+    }
+
+    /// The documents, which must be live, whose rows contain a term that is matched so.
+    fn containing_in(
+        &mut self,
+        docs: DocSet,
+        definition: &TextDef,
+        matcher: &Matcher,
+    ) -> Result<DocSet> {
+        self.report.texts_read += u64::from(docs.count());
+        let unless = &self.expression.unless;
+        match matcher {
+            Matcher::Letters(letters) => {
+                let columns = [letters.column()];
+                let holds = |row: &Row| letters.occurs_in(row);
+                retain_rows(self.view, self.segment, &docs, (&columns, unless), holds)
+            }
+            Matcher::Words(words) => {
+                let columns = (definition.columns.as_slice(), unless);
+                let holds =
+                    |row: &Row| normalized_texts(definition, row).any(|it| words.occurs_in(&it));
+                retain_rows(self.view, self.segment, &docs, columns, holds)
+            }
+            Matcher::Exact(_) | Matcher::Fuzzy(_) => Ok(docs),
+        }
     }
 
     /// The text indexes of the segment that can contain the term.
@@ -290,9 +397,12 @@ impl<'v> SegmentMatcher<'v> {
         })
     }
 
-    /// Reads texts, and keeps the live documents that contain the term.
+    /// Reads texts, now or later, and keeps the live documents that contain the term.
     fn verified(&mut self, docs: DocSet, term: usize) -> Result<DocSet> {
         let docs = docs.without(self.segment.deleted.as_ref());
+        if self.is_left(term, &docs) {
+            return Ok(docs);
+        }
         self.report.texts_read += u64::from(docs.count());
         let Some(term) = self.expression.terms.get(term) else { return Ok(DocSet::empty()) };
         let schema = &self.view.schema;

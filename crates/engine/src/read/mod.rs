@@ -9,7 +9,7 @@
 //! 3. **`score` computes scores** if the order needs them, by `bm25` or by keywords (`ranked`). `occurrences` and
 //!    `term_frequencies` count terms, `best` drops rows that cannot be on the page.
 //! 4. **`page` takes the rows of the page**, along an index if one has its order (`index_order`; `key_order` for
-//!    that of keys; `walk` tests a condition on the way, `merge` takes segments in step), and passes over the rows of a large OFFSET (`offset`,
+//!    that of keys; `walk` tests a condition on the way, `text_page` texts, `merge` takes segments in step), and passes over the rows of a large OFFSET (`offset`,
 //!    `live_walk`). `output` makes the reply, with `highlight`.
 //!
 //! COUNT stops after `select`, or earlier if an index can count (`index_count`). `facet` counts values; `runs` takes the
@@ -73,6 +73,7 @@ mod search;
 mod select;
 mod source;
 mod term_frequencies;
+mod text_page;
 mod texts;
 mod walk;
 

@@ -11,7 +11,10 @@ use super::{
     ranked::Ranked,
     runs::values_in_order,
     scan::{Scan, ViewScan},
-    search::{access, best, count, count_access, first, first_access, search, search_access},
+    search::{
+        access, best, count, count_access, first, first_access, planned_count, search,
+        search_access,
+    },
 };
 use crate::{
     AccessPath, CountReply, Error, FacetReply, FacetRequest, Hit, IndexUsage, KeyValues,
@@ -437,7 +440,7 @@ impl Reader {
     /// As in [`Reader::search`].
     pub fn first_page(&self, request: &SearchRequest) -> Result<Option<Vec<Hit>>> {
         let found = self.table(&request.selection.table)?;
-        first(&found, request)
+        first(&found, request, &self.unless)
     }
 
     /// The top rows by weight of a keyword query ([`crate::TextQuery::Keywords`]), and a report. It need not weigh
@@ -489,7 +492,9 @@ impl Reader {
     /// As in [`Reader::search`].
     pub fn first_access(&self, request: &SearchRequest) -> Result<Option<AccessPath>> {
         let found = self.table(&request.selection.table)?;
-        first_access(&found, request)
+        // What is explained does not count as used.
+        let view = TableView { usage: Arc::default(), ..TableView::clone(&found) };
+        first_access(&view, request, &self.unless)
     }
 
     /// The access path that [`Reader::search`] uses now. Cost: the same, without reading the rows.
@@ -546,15 +551,16 @@ impl Reader {
     }
 
     /// The number of rows of a selection, for the plan of a statement: the statement itself uses the indexes, so they
-    /// do not count this ([`Reader::index_usage`]).
+    /// do not count this ([`Reader::index_usage`]). No texts are read: where some must be, it is an upper bound, and the
+    /// second value is false.
     ///
     /// # Errors
     /// As in [`Reader::count`]. [`crate::Error::Request`] also for a table with rows on other servers.
-    pub fn planned_count(&self, selection: &Selection) -> Result<u64> {
+    pub fn planned_count(&self, selection: &Selection) -> Result<(u64, bool)> {
         let found = self.table(&selection.table)?;
         self.count_asked(&found);
         let view = TableView { usage: Arc::default(), ..TableView::clone(&found) };
-        Ok(count(&view, selection, self.moment())?.count)
+        planned_count(&view, selection, self.moment())
     }
 
     /// Runs FACET.

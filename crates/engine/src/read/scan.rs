@@ -205,7 +205,7 @@ impl Selected {
         };
         if scores.is_empty()
             && let Some(best) = &best
-            && let Some(docs) = best.by_index(view, selection)?
+            && let Some(docs) = best.by_index(view, selection, moment.1)?
         {
             let rows = count_live(&docs, &view.segments);
             return Ok(Self { docs, scores: Vec::new(), rows });

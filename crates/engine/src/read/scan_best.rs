@@ -68,10 +68,15 @@ impl<'r> ScanBest<'r> {
         Ok(weights.map(|all| all.into_iter().map(SegmentScores::weighed).collect()))
     }
 
-    /// The first rows along the key or an index with the order, which is read no further than they reach. `None` if
-    /// there is none, or examining all rows is cheaper.
-    pub fn by_index(&self, view: &TableView, selection: &Selection) -> Result<Option<Vec<Docs>>> {
-        if selection.text.is_some() || self.order.needs_scores() {
+    /// The first rows along the key or an index with the order, which is read no further than they reach, or by a text
+    /// condition. `None` if there are none, or examining all rows is cheaper.
+    pub fn by_index(
+        &self,
+        view: &TableView,
+        selection: &Selection,
+        unless: &InterruptCheck,
+    ) -> Result<Option<Vec<Docs>>> {
+        if self.order.needs_scores() {
             return Ok(None);
         }
         let request = SearchRequest {
@@ -80,7 +85,7 @@ impl<'r> ScanBest<'r> {
             limit: self.best.rows,
             ..SearchRequest::default()
         };
-        let places = first_documents(view, &request)?;
+        let places = first_documents(view, &request, unless)?;
         Ok(places.map(|places| by_segment(view, &places)))
     }
 

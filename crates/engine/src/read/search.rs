@@ -5,7 +5,9 @@ use std::time::Instant;
 use remora_index::DocSet;
 
 use super::{
+    candidates::Found,
     docs::Docs,
+    expression::has_keywords,
     index_order::IndexOrder,
     order::{DocumentAddress, Order, PageStart, SegmentOrder},
     output::Output,
@@ -13,6 +15,7 @@ use super::{
     ranked::{Ranked, RankedRequest},
     score::{Scoring, SegmentScores},
     select::Plan,
+    text_page::{TextPage, text_page},
 };
 use crate::{
     AccessPath, CountReply, Hit, Position, QueryReport, Result, SearchReply, SearchRequest,
@@ -102,25 +105,30 @@ fn places(
     places
 }
 
-/// The rows of a page along the key or an index with its order, without their keys and total; `None` if that is not
-/// possible or [`search`] is cheaper.
-pub(crate) fn first(view: &TableView, request: &SearchRequest) -> Result<Option<Vec<Hit>>> {
-    let Some(places) = first_documents(view, request)? else { return Ok(None) };
+/// The rows of a page along the key or an index with its order, or by a text condition, without their keys and total;
+/// `None` if that is not possible or [`search`] is cheaper. It ends when `unless` says so.
+pub(crate) fn first(
+    view: &TableView,
+    request: &SearchRequest,
+    unless: &InterruptCheck,
+) -> Result<Option<Vec<Hit>>> {
+    let Some(places) = first_documents(view, request, unless)? else { return Ok(None) };
     let output = Output::new(&view.schema, request, None)?.without_keys();
     output.hits(view, &places, None, &InterruptCheck::NEVER).map(Some)
 }
 
-/// The documents of a page along the key or an index with its order, in that order; `None` if that is not possible or
-/// examining all rows is cheaper.
+/// The documents of a page along the key or an index with its order, or by a text condition, in that order; `None` if
+/// that is not possible or examining all rows is cheaper.
 pub(super) fn first_documents(
     view: &TableView,
     request: &SearchRequest,
+    unless: &InterruptCheck,
 ) -> Result<Option<Vec<DocumentAddress>>> {
-    let Some(FirstPage { places, index, .. }) = FirstPage::find(view, request)? else {
-        return Ok(None);
-    };
-    view.usage.ordered(index.map_or(TableIndex::Key, |index| index.index()));
-    Ok(Some(places))
+    let Some(first) = FirstPage::find(view, request, unless)? else { return Ok(None) };
+    if let Some(index) = first.ordered_by() {
+        view.usage.ordered(index);
+    }
+    Ok(Some(first.places))
 }
 
 /// The top rows by weight of a keyword query without other conditions, without their total, and a report. `None`
@@ -173,21 +181,41 @@ pub(crate) fn best(
     Ok(Some((hits, report)))
 }
 
-/// A page in the order of the keys or of an index.
+/// A page in the order of the keys or of an index, or by a text condition.
 struct FirstPage {
     places: Vec<DocumentAddress>,
     /// `None` for key order.
     index: Option<IndexOrder>,
     /// The number of rows examined.
     looked_at: u64,
+    /// How the text index was used, if there is a text condition.
+    by_text: Option<ByText>,
+}
+
+/// How the text index was used.
+struct ByText {
+    /// The number of matching rows, as far as they were looked for.
+    matching: u64,
+    /// Whether the rows came in the order of the request, by the key or the index.
+    is_walked: bool,
+    /// The keys and indexes that found the rows with the text.
+    found: Found,
+    is_union: bool,
 }
 
 impl FirstPage {
-    fn find(view: &TableView, request: &SearchRequest) -> Result<Option<Self>> {
+    fn find(
+        view: &TableView,
+        request: &SearchRequest,
+        unless: &InterruptCheck,
+    ) -> Result<Option<Self>> {
         page::check_limit(request)?;
         let selection = &request.selection;
-        if selection.text.is_some() || request.after.is_some() || request.highlight.is_some() {
+        if request.after.is_some() || request.highlight.is_some() {
             return Ok(None);
+        }
+        if selection.text.is_some() {
+            return Self::by_text(view, request, unless);
         }
         let schema = &view.schema;
         let order = Order::new(schema, &request.sort)?;
@@ -214,7 +242,12 @@ impl FirstPage {
                     (places, count)
                 }),
             };
-            return Ok(found.map(|(places, looked_at)| Self { places, index: None, looked_at }));
+            return Ok(found.map(|(places, looked_at)| Self {
+                places,
+                index: None,
+                looked_at,
+                by_text: None,
+            }));
         }
         let allowed = selection.indexes.order;
         let index = IndexOrder::find(view, &order, condition, allowed);
@@ -227,16 +260,52 @@ impl FirstPage {
         let orders = view.segments.iter().map(|segment| SegmentOrder::new(&order, segment, None));
         let orders: Vec<SegmentOrder<'_>> = orders.collect();
         let walked = page::walked(view, condition, &orders, &index, request)?;
-        Ok(walked.map(|(places, looked_at)| Self { places, index: Some(index), looked_at }))
+        Ok(walked.map(|(places, looked_at)| Self {
+            places,
+            index: Some(index),
+            looked_at,
+            by_text: None,
+        }))
+    }
+
+    fn by_text(
+        view: &TableView,
+        request: &SearchRequest,
+        unless: &InterruptCheck,
+    ) -> Result<Option<Self>> {
+        let selection = &request.selection;
+        let order = Order::new(&view.schema, &request.sort)?;
+        if order.needs_scores() || selection.text.as_ref().is_some_and(has_keywords) {
+            return Ok(None);
+        }
+        let plan = Plan::new(view, selection, unless)?;
+        let Some(page) = text_page(view, &plan, &order, request)? else { return Ok(None) };
+        let TextPage { places, looked_at, matching, index, is_walked, found } = page;
+        plan.note_searched(view);
+        let is_walked = is_walked || order.is_by_key();
+        let by_text = Some(ByText { matching, is_walked, is_union: plan.is_union(&found), found });
+        Ok(Some(Self { places, index, looked_at, by_text }))
+    }
+
+    /// The key or the index whose order was walked.
+    fn ordered_by(&self) -> Option<TableIndex> {
+        let is_walked = self.by_text.as_ref().is_none_or(|by_text| by_text.is_walked);
+        is_walked.then(|| self.index.as_ref().map_or(TableIndex::Key, IndexOrder::index))
     }
 
     fn path(&self, view: &TableView) -> AccessPath {
-        let index = self.index.as_ref();
+        let by_text = self.by_text.as_ref();
+        let found_by = match by_text {
+            Some(by_text) => by_text.found.to_vec(),
+            None => self.index.as_ref().and_then(IndexOrder::found_by).into_iter().collect(),
+        };
         AccessPath {
-            found_by: index.and_then(IndexOrder::found_by).into_iter().collect(),
-            ordered_by: Some(index.map_or(TableIndex::Key, IndexOrder::index)),
+            by_text: by_text.is_some(),
+            found_by,
+            is_union: by_text.is_some_and(|by_text| by_text.is_union),
+            ordered_by: self.ordered_by(),
             examined: self.looked_at,
-            matching: self.places.len() as u64,
+            matching: by_text.map_or(self.places.len() as u64, |by_text| by_text.matching),
             segments: view.segments.len(),
             ..AccessPath::default()
         }
@@ -247,8 +316,9 @@ impl FirstPage {
 pub(crate) fn first_access(
     view: &TableView,
     request: &SearchRequest,
+    unless: &InterruptCheck,
 ) -> Result<Option<AccessPath>> {
-    let Some(first) = FirstPage::find(view, request)? else { return Ok(None) };
+    let Some(first) = FirstPage::find(view, request, unless)? else { return Ok(None) };
     let possible = Plan::new(view, &request.selection, &InterruptCheck::NEVER)?.possible();
     Ok(Some(AccessPath { possible, ..first.path(view) }))
 }
@@ -311,4 +381,17 @@ pub(crate) fn count(
     let (count, mut report) = plan.count(view, position, started)?;
     report.total_time = started.elapsed();
     Ok(CountReply { count, report })
+}
+
+/// The number of rows before texts are read, and whether it is exact.
+pub(crate) fn planned_count(
+    view: &TableView,
+    selection: &Selection,
+    (position, unless): (Position, &InterruptCheck),
+) -> Result<(u64, bool)> {
+    let plan = Plan::new(view, selection, unless)?;
+    match &plan.expression {
+        Some(_) => plan.count_unread(view),
+        None => Ok((plan.count(view, position, Instant::now())?.0, true)),
+    }
 }

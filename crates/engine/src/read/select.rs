@@ -14,7 +14,7 @@ use super::{
     filter::Condition,
     index_count::IndexCount,
     key_order::KeyWalk,
-    matching::matching,
+    matching::{Unread, matching, unread},
     narrow::Narrowing,
     occurrences::Occurrences,
 };
@@ -237,6 +237,55 @@ impl Plan {
         matching.collect::<Result<_>>().map(Some)
     }
 
+    /// For each segment, what the text index alone knows of the text condition's documents.
+    pub fn unread(&self, view: &TableView) -> Result<Vec<Unread>> {
+        let Some(expression) = &self.expression else { return Ok(Vec::new()) };
+        let mut report = QueryReport::default();
+        let segments = view.segments.iter();
+        let found = segments.map(|segment| {
+            self.unless.check()?;
+            unread(view, segment, expression, &mut report)
+        });
+        found.collect()
+    }
+
+    /// Those of each segment's documents that satisfy the condition on columns, and the keys and indexes that found
+    /// them.
+    pub fn satisfying(&self, view: &TableView, docs: Vec<Docs>) -> Result<(Vec<Docs>, Found)> {
+        let mut found = Found::new();
+        let Some(condition) = &self.condition else { return Ok((docs, found)) };
+        let segments = view.segments.iter().zip(docs);
+        let kept = segments.map(|(segment, docs)| {
+            self.unless.check()?;
+            self.narrowed(segment, docs, &mut found).satisfying(condition, segment)
+        });
+        let kept = kept.collect::<Result<_>>()?;
+        view.usage.found(&found);
+        Ok((kept, found))
+    }
+
+    /// Whether keys or indexes leave few rows of a segment.
+    pub fn narrows(&self, view: &TableView) -> bool {
+        let few = |it: &Narrowing| {
+            view.segments.iter().any(|segment| it.candidates(&segment.segment).is_some())
+        };
+        self.narrowing().is_some_and(few)
+    }
+
+    /// Whether these found rows as the alternatives of an OR.
+    pub fn is_union(&self, found: &Found) -> bool {
+        found.len() > 1 && self.narrowing().is_some_and(Narrowing::is_union)
+    }
+
+    /// The number of rows before texts are read, and whether all of them match.
+    pub fn count_unread(&self, view: &TableView) -> Result<(u64, bool)> {
+        let unread = self.unread(view)?;
+        let is_certain = unread.iter().all(Unread::is_certain);
+        let docs = unread.into_iter().map(|unread| Docs::Some(unread.docs)).collect();
+        let (docs, _) = self.satisfying(view, docs)?;
+        Ok((count_live(&docs, &view.segments), is_certain))
+    }
+
     /// The indexes that could be used for the condition.
     pub fn possible(&self) -> Vec<TableIndex> {
         let mut indexes = Vec::new();
@@ -383,7 +432,7 @@ impl Plan {
     }
 
     /// Updates the usage counters of the text indexes that are searched.
-    fn note_searched(&self, view: &TableView) {
+    pub fn note_searched(&self, view: &TableView) {
         let Some(expression) = &self.expression else { return };
         let places = 0..view.schema.texts.len();
         places.filter(|place| expression.asks(*place)).for_each(|place| view.usage.searched(place));

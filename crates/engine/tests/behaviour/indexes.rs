@@ -12,7 +12,8 @@ use std::{
 use remora_engine::{
     Change, ChangeBatch, ColumnDef, ColumnType, Comparison, Database, Definition, FacetRequest,
     Filter, IndexColumn, IndexDef, Literal, ScanRequest, Schema, SearchRequest, Selection, SortBy,
-    SortKey, TableChanges, Value, ValuesReply, ValuesRequest, register_text_key,
+    SortKey, TableChanges, TextDef, TextQuery, Value, ValuesReply, ValuesRequest,
+    register_text_key,
 };
 
 use crate::common::*;
@@ -753,4 +754,43 @@ fn an_index_in_another_order_than_its_column_is_found_and_rebuilt() {
     let repaired = Database::repair(directory.path(), &mut |_| {}).unwrap();
     assert_eq!(repaired.after.problems, []);
     assert_eq!(problems(), Vec::<String>::new());
+}
+
+#[test]
+fn a_page_by_text_along_an_index_loses_no_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = Database::open(directory.path(), quick()).unwrap();
+    let mut schema = schema(vec![index(&[(1, false), (2, false)])]);
+    let normalization = Default::default();
+    schema.texts.push(TextDef { id: 9, columns: vec![3], delimiter: None, normalization });
+    database.create_table(schema).unwrap();
+    // A tenth of the rows has status 3; the amounts are in another order than the keys.
+    let status = |id: i64| if id % 10 == 0 { 3 } else { 1 };
+    let orders =
+        (0..4_000).map(|id| (id, Some(status(id)), id * 7 % 4_001, Some("a red wine".into())));
+    let orders: Vec<Order> = orders.collect();
+    apply_orders(&database, orders.iter().map(|order| Change::Put(row(order))).collect());
+    let mut wanted: Vec<&Order> = orders.iter().filter(|order| order.1 == Some(3)).collect();
+    wanted.sort_by_key(|order| order.2);
+    for (offset, text) in [(0, "red"), (30, "red"), (100, "wine"), (390, "a red")] {
+        let filter = Filter::Compare {
+            column: COLUMNS[1].to_owned(),
+            comparison: Comparison::Equal,
+            literal: Literal::Value(Value::Int(3)),
+        };
+        let text = Some(TextQuery::Term(text.to_owned()));
+        let table = ORDERS.to_owned();
+        let request = SearchRequest {
+            selection: Selection { table, text, filter: Some(filter), ..Selection::default() },
+            sort: vec![SortKey { by: SortBy::Column(COLUMNS[2].to_owned()), descending: false }],
+            limit: 20,
+            offset,
+            fields: vec![COLUMNS[0].to_owned()],
+            ..SearchRequest::default()
+        };
+        let hits = database.reader().first_page(&request).unwrap().unwrap();
+        let ids: Vec<i64> = hits.iter().map(|hit| id_of(&hit.fields)).collect();
+        let page = wanted.iter().skip(offset).take(20).map(|order| order.0);
+        assert_eq!(ids, page.collect::<Vec<_>>(), "{request:?}");
+    }
 }

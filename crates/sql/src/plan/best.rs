@@ -63,7 +63,7 @@ fn limited(below: &Plan, order: Vec<PhysicalSortExpr>, rows: usize) -> Result<Op
 }
 
 /// An expression over a projection's columns as one over the projection's input.
-fn projected(
+pub(super) fn projected(
     expression: Arc<dyn PhysicalExpr>,
     projection: &ProjectionExec,
 ) -> Result<Arc<dyn PhysicalExpr>> {

@@ -1,14 +1,20 @@
-//! LATERAL without FROM selects expressions over the preceding rows, so its join is a projection of them.
+//! LATERAL queries that give one row for each of the preceding rows: their joins are projections of these. Without FROM
+//! a query selects expressions over the preceding rows; with aggregates of all its rows it is as many scalar subqueries as
+//! it has columns, which run for many rows at once (`subquery`).
 
 use std::sync::Arc;
 
 use datafusion::{
-    common::{Column, JoinType, TableReference, config::ConfigOptions, tree_node::Transformed},
+    common::{
+        Column, JoinType, ScalarValue, Spans, TableReference, config::ConfigOptions,
+        tree_node::Transformed,
+    },
     error::Result,
-    logical_expr::{Expr, Filter, Join, LogicalPlan, Projection, utils::conjunction},
+    logical_expr::{Expr, Filter, Join, LogicalPlan, Projection, Subquery, utils::conjunction},
     optimizer::AnalyzerRule,
 };
 
+use super::{joinable::outer_columns, lateral_rows};
 use crate::{
     meaning,
     nodes::{TreeNode, WholePlan},
@@ -21,10 +27,13 @@ pub(super) struct Laterals;
 impl AnalyzerRule for Laterals {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let done = plan.transform_whole(|plan| match plan {
-            LogicalPlan::Join(join) => match projected(&join)? {
-                Some(plan) => Ok(Transformed::yes(plan)),
-                None => Ok(Transformed::no(LogicalPlan::Join(join))),
-            },
+            LogicalPlan::Join(join) => {
+                let made = match projected(&join)? {
+                    Some(plan) => Some(plan),
+                    None => aggregated(&join)?,
+                };
+                Ok(made.map_or(Transformed::no(LogicalPlan::Join(join)), Transformed::yes))
+            }
             plan => Ok(Transformed::no(plan)),
         })?;
         Ok(done.data)
@@ -32,6 +41,51 @@ impl AnalyzerRule for Laterals {
 
     fn name(&self) -> &str {
         "laterals"
+    }
+}
+
+/// The join with a LATERAL query that aggregates all its rows, as scalar subqueries; `None` for other joins and for
+/// queries that become joins.
+fn aggregated(join: &Join) -> Result<Option<LogicalPlan>> {
+    let is_plain = matches!(join.join_type, JoinType::Left | JoinType::Inner) && join.on.is_empty();
+    let is_true = |expr: &Expr| {
+        let value = if let Expr::Literal(value, _) = expr { value } else { return false };
+        matches!(value, ScalarValue::Boolean(Some(true)) | ScalarValue::Int64(Some(1)))
+    };
+    if !is_plain || !join.filter.as_ref().is_none_or(is_true) {
+        return Ok(None);
+    }
+    let Some(query) = lateral_rows::lateral(&join.right)? else { return Ok(None) };
+    let left = join.left.schema();
+    let outer = outer_columns(&query)?;
+    let is_of_left = outer.iter().any(|(_, column)| left.has_column(column));
+    if !is_of_left || !gives_one_row(&query) || lateral_rows::becomes_join(join)? {
+        return Ok(None);
+    }
+    let outer = outer.into_iter().map(|(field, column)| Expr::OuterReferenceColumn(field, column));
+    let outer: Vec<Expr> = outer.collect();
+    let query = Arc::new(query);
+    let mut items: Vec<Expr> = left.columns().into_iter().map(Expr::Column).collect();
+    for column in query.schema().columns() {
+        let value = Projection::try_new(vec![Expr::Column(column.clone())], Arc::clone(&query))?;
+        let subquery = Subquery {
+            subquery: Arc::new(LogicalPlan::Projection(value)),
+            outer_ref_columns: outer.clone(),
+            spans: Spans::new(),
+        };
+        let value = Expr::ScalarSubquery(subquery);
+        items.push(value.alias_qualified(column.relation, column.name));
+    }
+    Projection::try_new(items, Arc::clone(&join.left)).map(|it| Some(LogicalPlan::Projection(it)))
+}
+
+/// Whether a query aggregates all its rows and drops none behind.
+fn gives_one_row(query: &LogicalPlan) -> bool {
+    match query {
+        LogicalPlan::SubqueryAlias(named) => gives_one_row(&named.input),
+        LogicalPlan::Projection(selected) => gives_one_row(&selected.input),
+        LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
+        _ => false,
     }
 }
 

@@ -21,7 +21,7 @@ use datafusion::{
 use rustc_hash::FxHashMap;
 
 use super::{
-    best, direct, first, functions, late,
+    best, direct, first, first_rows, functions, late,
     measured::{self, MeasuredStep},
     passes,
     recursive::WorkingTable,
@@ -95,7 +95,8 @@ impl Planner {
         let plan = plan.map_err(from_plan)?;
         let _planning = self.context.planning.begin();
         let plan = made_of(plan, &self.state).await.map_err(from_plan)?;
-        best::best(plan).and_then(late::late).map_err(from_plan)
+        let plan = best::best(plan).and_then(late::late).map_err(from_plan)?;
+        first_rows::first_rows(plan).map_err(from_plan)
     }
 
     /// The physical plan: made directly for one table, by the optimizer otherwise.

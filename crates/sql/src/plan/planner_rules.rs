@@ -15,6 +15,7 @@ use super::{
     json_table::{JsonTables, NarrowedDocuments},
     keys::SidesWithoutKeys,
     lateral::Laterals,
+    lateral_rows::LateralRowsRule,
     row_by_row::RowByRowRule,
     rules,
     subquery::Subqueries,
@@ -57,6 +58,7 @@ fn base() -> PlanState {
         Arc::new(RowByRowRule),
     ];
     analyzing.extend(meaning::analyzer_rules());
+    analyzing.push(Arc::new(LateralRowsRule));
     analyzing.push(Arc::new(Subqueries));
     analyzing.push(Arc::new(NarrowedDocuments));
     analyzing.push(Arc::new(SidesWithoutKeys));

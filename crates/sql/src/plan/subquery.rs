@@ -6,6 +6,7 @@
 mod explained;
 mod lift;
 mod ready;
+mod rows;
 mod together;
 
 use std::{
@@ -39,6 +40,7 @@ use futures::FutureExt;
 use parking_lot::Mutex;
 use ready::Ready;
 use remora_mysql::{ErrorCode, messages};
+pub(super) use rows::RowsQuery;
 use rustc_hash::FxHashMap;
 use together::Together;
 
@@ -133,6 +135,8 @@ enum Kind {
     Exists,
     /// A quantified comparison with a value.
     Compared(Quantified),
+    /// All its rows.
+    Rows,
 }
 
 /// The node whose expressions are rewritten.
@@ -444,7 +448,7 @@ impl Subquery {
                 Some(field) => field.as_ref().clone().with_nullable(true),
                 None => ExprType::null().field("subquery"),
             },
-            Kind::Exists | Kind::Compared(_) => {
+            Kind::Exists | Kind::Compared(_) | Kind::Rows => {
                 ExprType::truth().field_of("subquery", DataType::Boolean)
             }
         }
@@ -466,7 +470,7 @@ impl Subquery {
         }
         let value = match self.kind {
             Kind::Compared(quantified) => self.compared(quantified, args, fields, options)?,
-            Kind::Scalar | Kind::Exists => self.computed(args, fields, options)?,
+            Kind::Scalar | Kind::Exists | Kind::Rows => self.computed(args, fields, options)?,
         };
         if !self.is_volatile {
             self.known.lock().keep(args, &value);
@@ -525,7 +529,7 @@ impl Subquery {
             // A second row is an error.
             Kind::Scalar => 2,
             Kind::Exists => 1,
-            Kind::Compared(_) => return Ok(plan),
+            Kind::Compared(_) | Kind::Rows => return Ok(plan),
         };
         LogicalPlanBuilder::from(plan).limit(0, Some(most))?.build()
     }
@@ -577,7 +581,9 @@ impl Subquery {
                 Some(value) => Ok(value),
                 None => ScalarValue::try_from(self.field().data_type()),
             },
-            Kind::Exists | Kind::Compared(_) => Ok(ScalarValue::Boolean(Some(!values.is_empty()))),
+            Kind::Exists | Kind::Compared(_) | Kind::Rows => {
+                Ok(ScalarValue::Boolean(Some(!values.is_empty())))
+            }
         }
     }
 }

@@ -45,6 +45,7 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::{
     json_table::{self, JsonRows},
+    lateral_rows::{self, LateralRows},
     row_by_row::{self, RowByRowProjection},
     watch,
 };
@@ -210,7 +211,7 @@ impl UserDefinedLogicalNodeCore for UnnestSet {
     }
 }
 
-/// Plans our extension nodes: unnesting and JSON_TABLE.
+/// Plans our extension nodes: unnesting, JSON_TABLE and LATERAL queries.
 #[derive(Debug)]
 pub(super) struct UnfoldPlanner;
 
@@ -247,6 +248,10 @@ impl ExtensionPlanner for UnfoldPlanner {
         if let Some(turn) = node.as_any().downcast_ref::<RowByRowProjection>() {
             let (schema, input) = (below.schema().as_ref(), Arc::clone(input));
             return row_by_row::planned(turn, schema, input, session).map(Some);
+        }
+        if let Some(rows) = node.as_any().downcast_ref::<LateralRows>() {
+            let (schema, input) = (below.schema().as_ref(), Arc::clone(input));
+            return lateral_rows::planned(rows, schema, input, session).map(Some);
         }
         let Some(unfold) = node.as_any().downcast_ref::<UnnestSet>() else { return Ok(None) };
         let set = below.schema().index_of_column(&unfold.set)?;

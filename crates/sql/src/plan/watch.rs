@@ -78,8 +78,8 @@ pub(super) fn watched(
     let watch =
         Watch { interrupted: Arc::clone(&context.interrupted), ended: Arc::clone(&context.ended) };
     let done = plan.transform_up(|node| {
-        let multiplies =
-            node.name().contains("Join") || matches!(node.name(), "UnnestSetExec" | "JsonRowsExec");
+        let multiplies = node.name().contains("Join")
+            || matches!(node.name(), "UnnestSetExec" | "JsonRowsExec" | "LateralRowsExec");
         if !multiplies && !node.children().is_empty() {
             return Ok(Transformed::no(node));
         }

@@ -1,14 +1,15 @@
-//! Top k over tables with rows on other servers: each server leaves out rows that cannot be among
-//! the first k, and the plan above the scan sorts and limits the rest.
+//! Top k: the engine leaves out rows that are certainly not among the first of an order, and the plan above the scan
+//! sorts and limits the rest. Each server does so of a table with rows on other servers.
 
 use std::sync::Arc;
 
 use datafusion::{
     arrow::compute::SortOptions,
     common::ScalarValue,
+    error::{DataFusionError, Result},
     physical_expr::{
         PhysicalExpr, PhysicalSortExpr, ScalarFunctionExpr,
-        expressions::{Column, Literal},
+        expressions::{Column, DynamicFilterPhysicalExpr, Literal},
     },
 };
 use remora_engine::{BestRows, ColumnType, MAX_BEST_ROWS, SortBy, SortKey, TextQuery};
@@ -22,8 +23,75 @@ impl ScanExec {
     /// if all rows are local or the engine does not know the order.
     pub(crate) fn of_best(&self, order: &[PhysicalSortExpr], rows: usize) -> Option<Self> {
         let is_whole = self.overlay.is_none() && self.shape.limit.is_none();
-        let is_few = rows <= MAX_BEST_ROWS;
-        if !is_whole || !is_few || !self.reader.has_remote_parts(&self.table) {
+        if !is_whole || !self.reader.has_remote_parts(&self.table) {
+            return None;
+        }
+        let best = self.best_of(order, rows, false)?;
+        Some(Self { best: Some(best), ..self.clone() })
+    }
+
+    /// The scan of the first `rows` rows of a table of this server in this order of the projection, with those that the
+    /// session has not committed; `None` if the engine does not have the order, or if a join or an outer row may leave
+    /// few rows.
+    pub(crate) fn of_first(&self, order: &[PhysicalSortExpr], rows: usize) -> Result<Option<Self>> {
+        let learnt =
+            |filter: &Expression| filter.downcast_ref::<DynamicFilterPhysicalExpr>().is_some();
+        let is_here = !self.table.is_empty() && !self.reader.has_remote_parts(&self.table);
+        let is_plain = self.scores.is_empty() && self.dynamic.iter().all(learnt);
+        if !is_here || !is_plain || self.shape.limit.is_some() || self.best.is_some() {
+            return Ok(None);
+        }
+        let is_descending = order.last().is_some_and(|key| key.options.descending);
+        let best = self.best_of(order, rows, is_descending);
+        // Without an index the sort keys of all texts would be computed.
+        let Some(best) = best.filter(|best| best.sort.iter().all(|key| self.has_index(key))) else {
+            return Ok(None);
+        };
+        let reader = match (&self.overlay, &self.own) {
+            (None, _) => self.reader.clone(),
+            (Some(_), Some(own)) => own
+                .seen_by(&self.reader)
+                .map_err(|error| DataFusionError::External(Box::new(error)))?,
+            (Some(_), None) => return Ok(None),
+        };
+        // The sort above had a filter of its own, which it set while it ran.
+        let (best, dynamic) = (Some(best), Vec::new());
+        Ok(Some(Self { reader, overlay: None, best, dynamic, ..self.clone() }))
+    }
+
+    /// Whether a part of an order needs no sort keys of texts, or an index begins with them.
+    fn has_index(&self, part: &SortKey) -> bool {
+        let SortBy::TextKey(name, _) = &part.by else { return true };
+        let sql = self.sql();
+        let position = sql.schema.columns.iter().position(|column| column.name == *name);
+        position.is_some_and(|position| sql.leads_index(position))
+    }
+
+    /// Whether the first rows are in the order of the key.
+    pub(crate) fn is_in_key_order(&self) -> bool {
+        let schema = &self.sql().schema;
+        let key = schema.primary_key.first().and_then(|&key| schema.columns.get(key));
+        let by = self.best.as_ref().and_then(|best| best.sort.first()).map(|sort| &sort.by);
+        match by {
+            Some(SortBy::Key) => true,
+            Some(SortBy::Column(name)) => key.is_some_and(|key| key.name == *name),
+            _ => false,
+        }
+    }
+
+    /// About how many rows it has at most, if that is known.
+    pub(crate) fn row_count(&self) -> Option<usize> {
+        self.rows.get_value().copied()
+    }
+
+    /// The first rows of an order; `None` if the engine does not have it.
+    fn best_of(
+        &self,
+        order: &[PhysicalSortExpr],
+        rows: usize,
+        key_descending: bool,
+    ) -> Option<BestRows> {
+        if rows > MAX_BEST_ROWS {
             return None;
         }
         let (mut sort, mut score) = (Vec::with_capacity(order.len() + 1), None);
@@ -41,9 +109,8 @@ impl ScanExec {
             sort.push(SortKey { by, descending });
         }
         // Ties are broken by key.
-        sort.push(SortKey { by: SortBy::Key, descending: false });
-        let best = BestRows { sort, score: score.unwrap_or(0), rows };
-        Some(Self { best: Some(best), ..self.clone() })
+        sort.push(SortKey { by: SortBy::Key, descending: key_descending });
+        Some(BestRows { sort, score: score.unwrap_or(0), rows })
     }
 
     /// The index of the score that an expression reads. Weights of keyword queries are integers, so

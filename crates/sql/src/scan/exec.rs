@@ -36,6 +36,7 @@ use crate::{
     catalog::{Reader, SqlTable},
     scan::SCAN_OF,
     search,
+    transaction::OwnChanges,
 };
 
 /// What a scan reads.
@@ -80,6 +81,8 @@ pub(crate) struct ScanExec {
     pub(super) schema: SchemaRef,
     pub(super) zone: TimeZone,
     pub(super) overlay: Option<Overlaid>,
+    /// The changes of the session's transaction, if this table has some.
+    pub(super) own: Option<Arc<OwnChanges>>,
     /// For each column of the projection, how the engine compares it, if it can.
     pub(super) subjects: Vec<Option<ComparableColumn>>,
     /// The table's name in the plan.
@@ -124,6 +127,7 @@ impl ScanExec {
             dynamic: Vec::new(),
             zone: table.zone.clone(),
             overlay: Overlaid::of(table),
+            own: table.own.clone(),
             shape,
             columns,
             scores,
@@ -298,7 +302,10 @@ impl ScanShape {
         // Counting costs little compared with a join that starts with the wrong side.
         let counted = || table.reader.planned_count(&selection);
         match run_search(selection.text.as_ref(), counted) {
-            Ok(counted) => Precision::Exact(most(usize::try_from(counted).unwrap_or(0))),
+            Ok((counted, is_exact)) => {
+                let counted = most(usize::try_from(counted).unwrap_or(usize::MAX));
+                if is_exact { Precision::Exact(counted) } else { Precision::Inexact(counted) }
+            }
             Err(_) => Precision::Inexact(most(table.rows_now())),
         }
     }

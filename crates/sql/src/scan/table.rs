@@ -52,7 +52,7 @@ pub(crate) struct EngineTable {
     /// The session's uncommitted rows.
     pub(super) overlay: Option<Arc<Overlay>>,
     /// The changes of the session's transaction, if this table has some.
-    own: Option<Arc<OwnChanges>>,
+    pub(super) own: Option<Arc<OwnChanges>>,
     pub(super) table: Arc<SqlTable>,
     /// For each column of the schema, its position in the engine.
     pub(super) positions: Vec<usize>,

@@ -25,13 +25,12 @@ const LAST_LETTER: u32 = 0x2_0000;
 pub(crate) fn like(table: &SqlTable, column: usize, pattern: &str, escape: Option<char>) -> Answer {
     let pieces = pieces(pattern, escape);
     let inner = |piece: &&(String, bool)| !piece.0.is_empty();
-    let queries: Option<Vec<TextQuery>> =
-        pieces.iter().filter(inner).map(|(piece, _)| contains(table, column, piece)).collect();
-    let Some(mut queries) = queries else { return Answer::Scan };
     let only = match pieces.as_slice() {
         [(before, true), (_, true), (after, _)] => before.is_empty() && after.is_empty(),
         _ => false,
     };
+    let found = pieces.iter().filter(inner).map(|(piece, _)| contains(table, column, piece, !only));
+    let Some(mut queries) = found.collect::<Option<Vec<_>>>() else { return Answer::Scan };
     match (queries.pop(), queries.is_empty()) {
         (None, _) => Answer::Scan,
         (Some(query), true) if only => Answer::Exact(query),
@@ -81,8 +80,16 @@ pub(crate) fn begins(column: &str, collation: Collation, letters: &str) -> Filte
 
 /// The query of `INSTR(column, text) > 0` and equivalent conditions.
 pub(crate) fn holds(table: &SqlTable, column: usize, text: &str) -> Answer {
-    match contains(table, column, text) {
+    match contains(table, column, text, false) {
         Some(query) if !text.is_empty() => Answer::Exact(query),
+        _ => Answer::Scan,
+    }
+}
+
+/// A query that finds all rows whose column contains the text, and maybe others.
+pub(crate) fn may_hold(table: &SqlTable, column: usize, text: &str) -> Answer {
+    match contains(table, column, text, true) {
+        Some(query) if !text.is_empty() => Answer::Superset(query),
         _ => Answer::Scan,
     }
 }
@@ -109,8 +116,14 @@ fn pieces(pattern: &str, escape: Option<char>) -> Vec<(String, bool)> {
     pieces
 }
 
-/// The query for rows whose column contains the piece; `None` if no text index has the column.
-fn contains(table: &SqlTable, column: usize, piece: &str) -> Option<TextQuery> {
+/// The query for rows whose column contains the piece; `None` if no text index has the column. If the rows are tested
+/// again, others may be found too.
+fn contains(
+    table: &SqlTable,
+    column: usize,
+    piece: &str,
+    is_tested_again: bool,
+) -> Option<TextQuery> {
     let spec = table.columns.get(column)?;
     let kind = table.schema.columns.get(column)?.kind;
     if kind != ColumnType::Text || !spec.kind.is_text() || spec.kind.has_labels() {
@@ -119,7 +132,8 @@ fn contains(table: &SqlTable, column: usize, piece: &str) -> Option<TextQuery> {
     let mut holding: Vec<_> =
         table.schema.texts.iter().filter(|text| text.columns.contains(&column)).collect();
     holding.sort_by_key(|text| text.columns.len());
-    let letters = ColumnLetters { column, classes: letters(spec.kind.collation) };
+    let classes = letters(spec.kind.collation);
+    let letters = ColumnLetters { column, classes, is_tested_again };
     Some(TextQuery::Piece(Piece {
         texts: vec![holding.first()?.id],
         text: piece.to_owned(),

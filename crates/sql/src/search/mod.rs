@@ -17,7 +17,7 @@ pub(crate) use at_paths::match_at_paths_function;
 pub(crate) use boolean::{asked, matching, pieces};
 pub(crate) use function::match_function;
 pub(crate) use keywords::{KEYWORDS_FACTORS, KEYWORDS_HELD, KEYWORDS_MODE, ranker};
-pub(crate) use like::{beginning, begins, held, holds, like, plain_beginning};
+pub(crate) use like::{beginning, begins, held, holds, like, may_hold, plain_beginning};
 pub(crate) use plan::{SearchedTable, letters, plan, text};
 pub(crate) use words::selection;
 

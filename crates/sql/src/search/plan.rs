@@ -6,7 +6,7 @@ use datafusion::{
 };
 use remora_engine::TextQuery;
 
-use super::{Answer, beginning, held, holds, like, matching};
+use super::{Answer, beginning, held, holds, like, matching, may_hold};
 use crate::{catalog::SqlTable, parse::MATCH};
 
 /// The shortest literal of a regular expression that is worth looking up, in characters.
@@ -48,10 +48,7 @@ impl SearchedTable<'_> {
             }
             ("regexp_like", [column, pattern]) => {
                 let literal = literal_of(&text(pattern)?)?;
-                match holds(self.table, self.column(column)?, &literal) {
-                    Answer::Exact(query) => Some(Answer::Superset(query)),
-                    other => Some(other),
-                }
+                Some(may_hold(self.table, self.column(column)?, &literal))
             }
             (MATCH, [mode, query, columns @ ..]) => {
                 let columns: Option<Vec<usize>> =

@@ -7,6 +7,7 @@ mod dml;
 mod documents;
 mod engine_status;
 mod explain;
+mod first_rows;
 mod hostile;
 mod indexes;
 mod isolation;

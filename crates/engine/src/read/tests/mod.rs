@@ -4,6 +4,7 @@ mod cursors;
 mod endings;
 mod errors;
 mod facets;
+mod first_pages;
 mod fuzzy;
 mod gathered;
 mod gathered_pages;

@@ -181,7 +181,11 @@ fn letter_searches_match_a_scan() {
                 texts,
                 text: text.clone(),
                 matching: PieceMatch::Substring,
-                letters: Some(ColumnLetters { column, classes: letters.clone() }),
+                letters: Some(ColumnLetters {
+                    column,
+                    classes: letters.clone(),
+                    is_tested_again: false,
+                }),
             });
             let holding = rows.iter().filter(|row| holds_letters(row, column, &text, &letters));
             let mut expected: Vec<i64> = holding.map(id).collect();
@@ -201,7 +205,7 @@ fn letter_searches_use_the_index_where_possible() {
             texts: vec![4],
             text: text.to_owned(),
             matching: PieceMatch::Substring,
-            letters: Some(ColumnLetters { column: TITLE, classes }),
+            letters: Some(ColumnLetters { column: TITLE, classes, is_tested_again: false }),
         });
         let table = view.schema.name.clone();
         let selection = Selection { table, text: Some(query), ..Selection::default() };

@@ -361,8 +361,15 @@ impl ShapeRun<'_> {
         if self.plan.table.is_elsewhere() {
             return Ok(None);
         }
+        let begun = Instant::now();
         if let Some(hits) = self.ask(text, |reader| reader.first_page(request))? {
-            return Ok(Some((hits, None)));
+            let report = request.selection.text.is_some().then(|| QueryReport {
+                position: self.reader.position(),
+                returned: hits.len() as u64,
+                total_time: begun.elapsed(),
+                ..QueryReport::default()
+            });
+            return Ok(Some((hits, report.map(|report| (report, None)))));
         }
         if !is_page {
             return Ok(None);
