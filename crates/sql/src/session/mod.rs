@@ -429,8 +429,8 @@ impl SessionState {
     ) -> Result<Outcome> {
         match kind {
             Kind::Select => {
-                write::protect(self, statement).await?;
-                execute::run(self, statement, reply).await
+                let narrowed = write::protect(self, statement).await?;
+                execute::run(self, statement, narrowed, reply).await
             }
             Kind::Do => execute::run_do(self, statement).await,
             Kind::Explain => write::explain(self, statement, reply).await,
