@@ -3,6 +3,7 @@
 mod call;
 mod diagnostics;
 mod facets;
+mod kill;
 mod local_file;
 mod part;
 mod percolate;
@@ -448,6 +449,9 @@ impl SessionState {
                 Some(outcome) => Ok(outcome),
                 None => self.show(statement, reply).await,
             },
+            Kind::Administration if statement.source.is_word(0, "KILL") => {
+                kill::run(self, statement).await
+            }
             Kind::Administration => self.show(statement, reply).await,
             Kind::Prepared => Box::pin(prepared::run(self, statement, reply)).await,
             Kind::Other if statement.source.is_word(0, "CALL") => {
