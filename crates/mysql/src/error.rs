@@ -142,6 +142,8 @@ error_codes! {
     HostNotAllowed = 1130 "HY000",
     /// The number of values differs from the number of columns.
     ValueCount = 1136 "21S01",
+    /// NULL where a value is needed.
+    InvalidUseOfNull = 1138 "22004",
     /// Aggregates beside plain columns, without GROUP BY.
     MixedGroup = 1140 "42000",
     /// The user may not run such a statement on the table.
@@ -236,6 +238,8 @@ error_codes! {
     DataTruncated = 1265 "01000",
     /// An operation on texts whose collations cannot be combined.
     CollationMix = 1267 "HY000",
+    /// Collations of several operands cannot be mixed.
+    CollationsMix = 1271 "HY000",
     /// The collation is not known.
     UnknownCollation = 1273 "HY000",
     /// A text index over a column that does not hold text.
@@ -390,6 +394,8 @@ error_codes! {
     GeneratedQuery = 3102 "HY000",
     /// A value for a generated column.
     GeneratedColumnValue = 3105 "HY000",
+    /// What generated columns cannot have or do.
+    GeneratedUnsupported = 3106 "HY000",
     /// A generated column whose expression names itself or a later one.
     GeneratedOrder = 3107 "HY000",
     /// A column cannot be dropped because a generated column needs it.
@@ -432,8 +438,12 @@ error_codes! {
     KeySize = 3237 "HY000",
     /// Key derivation: an option that is NULL or too long.
     KeyOption = 3238 "HY000",
+    /// The database to be altered is not known.
+    DatabaseMissing = 3503 "42Y07",
     /// A geometry of another type than the function expects.
     UnexpectedGeometry = 3516 "22S01",
+    /// A row is locked by another transaction, and NOWAIT is set.
+    LockNotAvailable = 3572 "HY000",
     /// A bound of a window frame is negative, NULL or not an integer.
     WindowFrameIllegal = 3586 "HY000",
     /// A RANGE frame with an offset, whose ORDER BY is neither numeric nor temporal.

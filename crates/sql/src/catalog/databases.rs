@@ -32,6 +32,9 @@ fn empty_databases(shared: &InstanceState) -> Vec<String> {
 
 /// The default collation of a database's new tables.
 pub(crate) fn database_collation(shared: &InstanceState, database: &str) -> Collation {
+    if database == SYSTEM_DATABASES[0] {
+        return Collation::UTF8MB3_GENERAL_CI;
+    }
     let stored = shared.database.source_position(&database_position(database));
     let stored = stored.ok().flatten().and_then(|name| Collation::by_name(&name));
     stored.unwrap_or(Collation::UTF8MB4_0900_AI_CI)

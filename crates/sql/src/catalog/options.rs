@@ -1,7 +1,7 @@
 //! A table's options: what they mean, and how SHOW CREATE TABLE prints them after the closing parenthesis.
 
 use remora_engine::{ColumnDef, WordsDef};
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Collation, ErrorCode, messages};
 use remora_words::{WordsError, settings::Settings};
 
 use super::kind::{named_charset, named_collation};
@@ -48,8 +48,22 @@ impl TableOptions {
     /// Sets what options say, one after the other.
     ///
     /// # Errors
-    /// 1115 and 1273 for unknown character sets and collations, 1064 and 1235 for settings of ranked search.
+    /// 1115 and 1273 for unknown character sets and collations, 1253 for those that do not belong together, 1064 and 1235 for settings of ranked search.
     pub(crate) fn set_all(&mut self, options: &[TableOption]) -> Result<()> {
+        let charset = options.iter().rev().find_map(|option| match option {
+            TableOption::Charset(name) => Some(named_charset(name)),
+            _ => None,
+        });
+        let collation = options.iter().rev().find_map(|option| match option {
+            TableOption::Collation(name) => Some(named_collation(name)),
+            _ => None,
+        });
+        if let (Some(charset), Some(collation)) = (charset.transpose()?, collation.transpose()?)
+            && charset.charset() != collation.charset()
+        {
+            let message = messages::collation_charset_mismatch(collation.name(), charset.charset());
+            return Err(Error::new(ErrorCode::CollationCharsetMismatch, message));
+        }
         options.iter().try_for_each(|option| self.set(option))
     }
 

@@ -1,14 +1,9 @@
 //! `SELECT … INTO @a, @b`: one row becomes variables.
 
-use std::sync::Arc;
-
+use datafusion::sql::sqlparser::ast;
 use remora_mysql::{ErrorCode, TokenKind};
 
-use crate::{
-    Error, Outcome, Result,
-    parse::{Source, Statement},
-    state::SessionState,
-};
+use crate::{Error, Outcome, Result, parse::Source, state::SessionState};
 
 /// The statement without its INTO clause, and the clause's variables; `None` if it has no such clause.
 pub(super) fn taken(source: &Source) -> Result<Option<(Source, Vec<String>)>> {
@@ -48,17 +43,15 @@ pub(super) fn taken(source: &Source) -> Result<Option<(Source, Vec<String>)>> {
     Ok(Some((Source::new(source.text.clone(), tokens, source.mode), names)))
 }
 
-/// Runs the statement and sets the variables. If it has several rows, the variables get the first row and the result is
+/// Runs the query and sets the variables. If it has several rows, the variables get the first row and the result is
 /// error 1172.
 pub(super) async fn run(
     session: &mut SessionState,
-    statement: &Statement<'_>,
-    source: Source,
+    query: ast::Query,
+    source: &Source,
     names: &[String],
 ) -> Result<Outcome> {
-    let statement = Statement { source: Arc::new(source), ..statement.clone() };
-    let query = super::run::parsed(&statement)?;
-    let rows = super::collect(session, query, &statement.source).await?;
+    let rows = super::collect(session, query, source).await?;
     if rows.columns.len() != names.len() {
         let message = "The used SELECT statements have a different number of columns";
         return Err(Error::new(ErrorCode::UnionColumns, message));

@@ -35,12 +35,20 @@ pub(crate) use run::collect;
 pub(crate) use shapes::{PreparedShape, locked_keys, named_keys, prepare, run_prepared, run_text};
 pub(crate) use views::describe_shown;
 
-/// Runs a SELECT. If it has a locking clause, its rows are protected already.
+/// Runs a SELECT. If it has a locking clause, its rows are protected already. `narrowed` is its syntax tree, without its
+/// INTO clause, if that is not the statement's own.
 pub(crate) async fn run<R: Reply>(
     session: &mut SessionState,
     statement: &Statement<'_>,
+    narrowed: Option<ast::Query>,
     reply: &mut R,
 ) -> Result<Outcome> {
+    if let Some(query) = narrowed {
+        return match into::taken(&statement.source)? {
+            Some((source, names)) => into::run(session, query, &source, &names).await,
+            None => run_tree(session, query, statement, reply).await,
+        };
+    }
     let limit = session.variables.max_execution_time_ms;
     // Each part of a statement gets the time that the parts before it left.
     session.variables.max_execution_time_ms = session.left_of(limit)?;
@@ -71,9 +79,20 @@ pub(crate) async fn run_planned<R: Reply>(
     reply: &mut R,
 ) -> Result<Outcome> {
     if let Some((source, names)) = into::taken(&statement.source)? {
-        return into::run(session, statement, source, &names).await;
+        let statement = Statement { source: Arc::new(source), ..statement.clone() };
+        let query = run::parsed(&statement)?;
+        return into::run(session, query, &statement.source, &names).await;
     }
-    let parsed = run::parsed(statement)?;
+    run_tree(session, run::parsed(statement)?, statement, reply).await
+}
+
+/// Runs the syntax tree of a SELECT without an INTO clause.
+async fn run_tree<R: Reply>(
+    session: &mut SessionState,
+    parsed: ast::Query,
+    statement: &Statement<'_>,
+    reply: &mut R,
+) -> Result<Outcome> {
     warn_of_marks(session, &statement.source);
     let limit = session.variables.max_execution_time_ms;
     let most = most_matches(parsed.settings.as_deref());

@@ -27,7 +27,10 @@ use crate::{
     output,
     parse::{Source, Statement},
     plan::{KeptPlan, MeasuredStep, Planner, QueryClass, has_joins, is_light, normalise_recursive},
-    resolve::{ClientColumn, Resolved, SessionCatalog, StatementTable, asked_of_agents, resolve},
+    resolve::{
+        ClientColumn, Resolved, SessionCatalog, StatementTable, asked_of_agents,
+        refuse_without_wait, resolve,
+    },
     scan::EngineTable,
     state::SessionState,
 };
@@ -141,6 +144,9 @@ impl Query {
     ) -> Result<Self> {
         if purpose == Purpose::Keep && query.settings.is_some() {
             return Err(Error::unsupported("a plan with OPTION that is kept"));
+        }
+        if purpose == Purpose::Within {
+            refuse_without_wait(&query)?;
         }
         let is_light = is_light(&query);
         Box::pin(views::describe_for(session, &query)).await?;

@@ -19,6 +19,41 @@ pub(crate) fn aggregate_or<'a>(
     types: impl Iterator<Item = &'a ExprType>,
     connection: Collation,
 ) -> Result<(Collation, u8)> {
+    united(types, connection, stronger)
+}
+
+/// The collation of a text that is made of texts of these types, and its coercibility. Two columns whose collations cannot
+/// be mixed make a text without a collation: it compares by its code points, or by the collation of what it meets.
+pub(crate) fn composed_or<'a>(
+    types: impl Iterator<Item = &'a ExprType>,
+    connection: Collation,
+) -> Result<(Collation, u8)> {
+    let mut mixed = None;
+    let found = united(types, connection, |a, b| {
+        if let Some(mixed) = mixed {
+            return Ok(mixed);
+        }
+        let met = stronger(a, b);
+        let is_refused = a.1 == coercibility::EXPLICIT || a.0.charset() != b.0.charset();
+        match met {
+            Err(_) if !is_refused => {
+                let bin = Collation::by_name(&format!("{}_bin", a.0.charset()));
+                let found = (bin.unwrap_or(Collation::UTF8MB4_BIN), coercibility::NONE);
+                mixed = Some(found);
+                Ok(found)
+            }
+            met => met,
+        }
+    })?;
+    Ok(mixed.unwrap_or(found))
+}
+
+/// The collation of these types, as pairs of them meet.
+fn united<'a>(
+    types: impl Iterator<Item = &'a ExprType>,
+    connection: Collation,
+    mut meet: impl FnMut((Collation, u8), (Collation, u8)) -> Result<(Collation, u8)>,
+) -> Result<(Collation, u8)> {
     let mut found: Option<(Collation, u8)> = None;
     let mut ignored = None;
     for kind in types {
@@ -33,7 +68,7 @@ pub(crate) fn aggregate_or<'a>(
         }
         found = Some(match found {
             None => next,
-            Some(before) => stronger(before, next)?,
+            Some(before) => meet(before, next)?,
         });
     }
     Ok(found.or(ignored).unwrap_or((connection, coercibility::NUMERIC)))

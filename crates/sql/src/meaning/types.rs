@@ -39,8 +39,6 @@ pub(crate) const UNBOUNDED: u32 = u32::MAX;
 pub(crate) mod coercibility {
     /// Explicit COLLATE.
     pub(crate) const EXPLICIT: u8 = 0;
-    /// A mix of two collations.
-    pub(crate) const NONE: u8 = 1;
     /// A column's collation.
     pub(crate) const IMPLICIT: u8 = 2;
     /// The server's own texts: USER(), VERSION().
@@ -51,6 +49,8 @@ pub(crate) mod coercibility {
     pub(crate) const NUMERIC: u8 = 5;
     /// NULL.
     pub(crate) const IGNORABLE: u8 = 6;
+    /// A text made of texts of two collations.
+    pub(crate) const NONE: u8 = 7;
 }
 
 /// The type of an expression.

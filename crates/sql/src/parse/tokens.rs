@@ -125,6 +125,12 @@ impl<'t> Tokens<'t> {
         all
     }
 
+    /// Whether the next tokens are these words, separated by spaces.
+    pub(crate) fn begins(&self, words: &str) -> bool {
+        let mut ahead = *self;
+        ahead.accept_all(words)
+    }
+
     /// Takes one of these words.
     pub(crate) fn accept_any(&mut self, words: &[&str]) -> bool {
         words.iter().any(|word| self.accept(word))

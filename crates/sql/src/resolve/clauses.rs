@@ -1,7 +1,8 @@
 //! Clauses after a table name other than its alias and index hints: all are refused. The parser accepts clauses of
-//! other databases; ignoring one would read, change or delete other rows than intended.
+//! other databases; ignoring one would read, change or delete other rows than intended. Also SKIP LOCKED and NOWAIT
+//! where no rows are locked.
 
-use datafusion::sql::sqlparser::ast::{TableAlias, TableFactor};
+use datafusion::sql::sqlparser::ast::{Query, TableAlias, TableFactor};
 
 use crate::{Error, Result};
 
@@ -47,6 +48,31 @@ pub(super) fn check(factor: &TableFactor) -> Result<()> {
         _ => None,
     };
     refused.map_or(Ok(()), |what| Err(Error::unsupported(what)))
+}
+
+/// Removes the locking clauses of a query, whose rows are locked before it is resolved.
+///
+/// # Errors
+/// 1235 for SKIP LOCKED and NOWAIT of a query within a statement: nothing is locked for it.
+pub(super) fn take_locks(query: &mut Query, is_within: bool) -> Result<()> {
+    if is_within {
+        refuse_without_wait(query)?;
+    }
+    query.locks.clear();
+    Ok(())
+}
+
+/// Refuses SKIP LOCKED and NOWAIT.
+///
+/// # Errors
+/// 1235.
+pub(crate) fn refuse_without_wait(query: &Query) -> Result<()> {
+    match query.locks.iter().find_map(|lock| lock.nonblock) {
+        Some(clause) => Err(Error::unsupported(format_args!(
+            "{clause} of anything but the outermost SELECT of a statement"
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn is_at(alias: &Option<TableAlias>) -> bool {

@@ -125,7 +125,7 @@ pub(super) fn text(value: impl Into<String>) -> Expr {
 }
 
 /// A value as a literal.
-pub(super) fn literal(value: &remora_engine::Value) -> Expr {
+pub(crate) fn literal(value: &remora_engine::Value) -> Expr {
     use remora_engine::Value as Ours;
     let number = |digits: String| match digits.strip_prefix('-') {
         Some(digits) => Expr::UnaryOp {

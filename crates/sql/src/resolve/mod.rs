@@ -35,8 +35,10 @@ mod values;
 mod view_text;
 mod views;
 
+pub(crate) use clauses::refuse_without_wait;
 pub(crate) use expr::{check_of_one_row, is_aggregate_name};
 pub(crate) use items::texts;
+pub(crate) use matching::literal;
 pub(crate) use places::{SelectKind, StatementTable};
 pub(crate) use select::MAX_COLUMNS;
 pub(crate) use sphinx::{asked_of_agents, max_query_time, most_matches};
@@ -305,7 +307,7 @@ impl Resolver<'_> {
             return Err(too_nested());
         }
         limit::normalise(query, self.depth > 1)?;
-        query.locks.clear();
+        clauses::take_locks(query, self.depth > 1)?;
         let with = query.with.take();
         let result = match with {
             Some(with) => self.with(with, 0, query, env, names),

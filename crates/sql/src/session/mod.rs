@@ -3,6 +3,7 @@
 mod call;
 mod diagnostics;
 mod facets;
+mod kill;
 mod local_file;
 mod part;
 mod percolate;
@@ -429,8 +430,8 @@ impl SessionState {
     ) -> Result<Outcome> {
         match kind {
             Kind::Select => {
-                write::protect(self, statement).await?;
-                execute::run(self, statement, reply).await
+                let narrowed = write::protect(self, statement).await?;
+                execute::run(self, statement, narrowed, reply).await
             }
             Kind::Do => execute::run_do(self, statement).await,
             Kind::Explain => write::explain(self, statement, reply).await,
@@ -448,6 +449,9 @@ impl SessionState {
                 Some(outcome) => Ok(outcome),
                 None => self.show(statement, reply).await,
             },
+            Kind::Administration if statement.source.is_word(0, "KILL") => {
+                kill::run(self, statement).await
+            }
             Kind::Administration => self.show(statement, reply).await,
             Kind::Prepared => Box::pin(prepared::run(self, statement, reply)).await,
             Kind::Other if statement.source.is_word(0, "CALL") => {

@@ -7,6 +7,7 @@ mod locks;
 mod percolators;
 mod plans;
 mod resource_limits;
+mod row_locks;
 
 use std::{
     path::PathBuf,
@@ -22,6 +23,7 @@ pub(crate) use locks::{LocksOwner, NamedLocks, SessionLocks, lock_name};
 pub(crate) use percolators::{MAX_RULES_BYTES, Percolators, Rule, Rules, VisibleRules, rule_bytes};
 pub(crate) use plans::{CachedStatement, Plans};
 pub(crate) use resource_limits::ResourceLimits;
+pub(crate) use row_locks::{LockAttempt, RowLocks, TransactionLocks};
 
 use crate::{Host, variables::Globals};
 
@@ -45,6 +47,8 @@ pub(crate) struct InstanceState {
     pub temporary_bytes: Arc<AtomicU64>,
     /// Named locks (GET_LOCK).
     pub locks: Arc<NamedLocks>,
+    /// Rows that open transactions have locked.
+    pub row_locks: Arc<RowLocks>,
     /// The plan cache.
     pub plans: Plans,
     /// The rules of percolate tables.
@@ -106,6 +110,7 @@ impl InstanceState {
             naming: tokio::sync::Mutex::default(),
             temporary_bytes: Arc::default(),
             locks: Arc::default(),
+            row_locks: Arc::default(),
             plans: Plans::default(),
             percolators: Percolators::default(),
             agents: AgentsState::default(),

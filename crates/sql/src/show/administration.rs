@@ -15,7 +15,7 @@ use crate::{
     state::SessionState,
 };
 
-/// Runs KILL, FLUSH, LOCK TABLES, and CHECK, OPTIMIZE and the like.
+/// Runs FLUSH, LOCK TABLES, and CHECK, OPTIMIZE and the like.
 pub(super) async fn run<R: Reply>(
     session: &mut SessionState,
     statement: &Statement<'_>,
@@ -23,9 +23,6 @@ pub(super) async fn run<R: Reply>(
 ) -> Result<Outcome> {
     let source = &statement.source;
     let mut tokens = Tokens::new(&source.text, &source.tokens, source.mode);
-    if tokens.accept("KILL") {
-        return kill(session, &mut tokens);
-    }
     if tokens.accept("FLUSH") {
         // Nothing to do: caches here are never stale.
         return Ok(Outcome::default());
@@ -115,14 +112,11 @@ fn check_lock(session: &SessionState, name: &TableName, writes: bool) -> Result<
     tables::one(session, name).map(|_| ())
 }
 
-/// `KILL [CONNECTION | QUERY] number`.
-fn kill(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
-    let only_statement = tokens.accept("QUERY");
-    if !only_statement {
-        tokens.accept("CONNECTION");
-    }
-    let id = tokens.number()?;
-    tokens.expect_end()?;
+/// Ends a connection, or only its statement.
+///
+/// # Errors
+/// 1094 if there is no such connection, 1095 if it is another user's, 1317 if it is this session's.
+pub(crate) fn kill(session: &SessionState, id: u64, only_statement: bool) -> Result<Outcome> {
     let host = &session.shared.host;
     let unknown = || Error::unknown_thread(id);
     if session.identity.rights.is_some() {
@@ -133,7 +127,7 @@ fn kill(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
         }
     }
     host.kill(id, only_statement)?;
-    if id == session.id && !only_statement {
+    if id == session.id {
         return Err(crate::Error::interrupted());
     }
     Ok(Outcome::default())

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    catalog::{SYSTEM_DATABASES, Verb, check_seen, database_collation, not_a_view, quoted_name},
+    catalog::{Verb, check_seen, database_collation, not_a_view, quoted_name},
     parse::Tokens,
     state::SessionState,
 };
@@ -80,10 +80,7 @@ fn database(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Grid> {
     let name = tokens.name()?;
     tokens.expect_end()?;
     check_seen(&session.shared, &session.identity, &name)?;
-    let collation = match SYSTEM_DATABASES.first() {
-        Some(information) if *information == name => Collation::UTF8MB3_GENERAL_CI,
-        _ => database_collation(&session.shared, &name),
-    };
+    let collation = database_collation(&session.shared, &name);
     let info = collation.info();
     let named = match info.is_default && info.charset != "utf8mb4" {
         true => String::new(),

@@ -10,6 +10,14 @@ pub(super) fn first_is_like(row: &[Value], pattern: &str) -> bool {
     is_like(&pattern, &text)
 }
 
+/// Likewise, with regard to case.
+pub(super) fn first_is_exactly_like(row: &[Value], pattern: &str) -> bool {
+    let Some(Value::Text(text)) = row.first() else { return false };
+    let text: Vec<char> = text.chars().collect();
+    let pattern: Vec<char> = pattern.chars().collect();
+    is_like(&pattern, &text)
+}
+
 /// Matches in one pass. After a mismatch it goes back to the last `%`.
 fn is_like(pattern: &[char], text: &[char]) -> bool {
     let (mut at, mut from) = (0, 0);

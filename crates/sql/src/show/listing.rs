@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Access, Result,
-    catalog::{TableName, check_seen},
+    catalog::{SYSTEM_DATABASES, TableName, check_seen},
     parse::{Source, Tokens},
     state::SessionState,
 };
@@ -54,10 +54,11 @@ pub(super) const EVENTS: [&str; 15] = [
     "collation_connection varchar(64) NOT NULL",
     "`Database Collation` varchar(64) NOT NULL",
 ];
-pub(super) const ROUTINES: [&str; 11] = [
+pub(super) const ROUTINES: [&str; 12] = [
     "Db varchar(64) NOT NULL",
     "Name varchar(64) NOT NULL",
     "Type varchar(9) NOT NULL",
+    "Language varchar(64) NOT NULL",
     "Definer varchar(288) NOT NULL",
     "Modified timestamp NOT NULL",
     "Created timestamp NOT NULL",
@@ -221,7 +222,7 @@ pub(crate) fn table_of_columns(session: &SessionState, source: &Source) -> Optio
 
 /// SHOW DATABASES.
 pub(super) fn databases(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Shown> {
-    let filter = Filter::read(tokens)?;
+    let filter = Filter::read_of_names(tokens)?;
     let mut grid = Grid::new(&["Database varchar(64) COLLATE utf8mb3_bin NOT NULL"]);
     grid.rename(0, format!("Database{}", filter.suffix()));
     for name in system::visible_databases(session) {
@@ -233,7 +234,11 @@ pub(super) fn databases(session: &SessionState, tokens: &mut Tokens<'_>) -> Resu
 /// SHOW TABLES.
 pub(super) fn tables(session: &SessionState, tokens: &mut Tokens<'_>, full: bool) -> Result<Shown> {
     let database = database(session, tokens)?;
-    let filter = Filter::read(tokens)?;
+    // Names of its tables are written in capitals.
+    let filter = match database.eq_ignore_ascii_case(SYSTEM_DATABASES[0]) {
+        true => Filter::read(tokens)?,
+        false => Filter::read_of_names(tokens)?,
+    };
     let columns = [
         "Tables varchar(64) COLLATE utf8mb3_bin NOT NULL",
         "Table_type enum('BASE TABLE','VIEW','SYSTEM VIEW') NOT NULL",
@@ -266,7 +271,7 @@ pub(super) fn tables(session: &SessionState, tokens: &mut Tokens<'_>, full: bool
 /// SHOW TABLE STATUS.
 pub(super) fn table_status(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Shown> {
     let database = database(session, tokens)?;
-    let filter = Filter::read(tokens)?;
+    let filter = Filter::read_of_names(tokens)?;
     let mut grid = Grid::new(&TABLE_STATUS);
     let started = super::server::started(session);
     let mut rows = Vec::new();

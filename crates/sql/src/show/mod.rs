@@ -29,6 +29,7 @@ use crate::{
     parse::{Kind, Source, Statement, split},
     state::SessionState,
 };
+pub(crate) use administration::kill;
 pub(crate) use listing::table_of_columns;
 pub(crate) use meta::show as show_meta;
 pub(crate) use requested_tables::RequestedTables;
@@ -45,7 +46,7 @@ pub(crate) enum Answer<'a> {
     Select(Statement<'a>),
 }
 
-/// Runs SHOW, DESCRIBE, KILL and similar statements.
+/// Runs SHOW, DESCRIBE, FLUSH and similar statements.
 pub(crate) async fn run<'a, R: Reply>(
     session: &mut SessionState,
     statement: &Statement<'a>,
@@ -59,6 +60,9 @@ pub(crate) async fn run<'a, R: Reply>(
     match filter {
         Filter::All => {}
         Filter::Like(pattern) => grid.rows.retain(|row| like::first_is_like(row, &pattern)),
+        Filter::LikeExactly(pattern) => {
+            grid.rows.retain(|row| like::first_is_exactly_like(row, &pattern));
+        }
         Filter::Where(place) => {
             return selected(session, statement, place).map(Answer::Select);
         }

@@ -39,8 +39,10 @@ pub(super) struct Shown {
 pub(super) enum Filter {
     /// All rows.
     All,
-    /// Rows whose first column matches this pattern.
+    /// Rows whose first column matches this pattern, whatever its case is.
     Like(String),
+    /// Rows whose first column, a name of a table or a database, matches this pattern.
+    LikeExactly(String),
     /// Rows that satisfy an expression. Holds the index of the token WHERE.
     Where(usize),
 }
@@ -60,10 +62,18 @@ impl Filter {
         Ok(Self::All)
     }
 
+    /// Parses LIKE or WHERE of names of tables or databases, which differ by case.
+    pub(super) fn read_of_names(tokens: &mut Tokens<'_>) -> Result<Self> {
+        Ok(match Self::read(tokens)? {
+            Self::Like(pattern) => Self::LikeExactly(pattern),
+            filter => filter,
+        })
+    }
+
     /// The suffix that MySQL adds to the first column's name.
     pub(super) fn suffix(&self) -> String {
         match self {
-            Self::Like(pattern) => format!(" ({pattern})"),
+            Self::Like(pattern) | Self::LikeExactly(pattern) => format!(" ({pattern})"),
             _ => String::new(),
         }
     }

@@ -1,5 +1,6 @@
-//! System tables: information_schema as MySQL 9.7 declares it, and the variables and counters of performance_schema.
-//! Tables for features that do not exist here have no rows.
+//! System tables: information_schema and performance_schema as MySQL 9.7 declares them, and what tools read of `mysql` and
+//! `sys`. Tables for features that do not exist here have no rows, as those of performance_schema in a MySQL where it is
+//! off.
 //!
 //! `system_tables.txt` holds their columns:
 //!
@@ -16,7 +17,7 @@ use remora_engine::Value;
 use remora_mysql::{CHARSETS, COLLATIONS, Collation};
 
 use super::{
-    grid::{Grid, text, unknown_table},
+    grid::{Grid, maybe, text, unknown_table},
     keys, privileges, processes,
     requested_tables::RequestedTables,
     server,
@@ -33,7 +34,10 @@ use crate::{
 };
 
 /// Databases whose system tables are not listed.
-const UNLISTED: [&str; 2] = ["mysql", "remora"];
+const UNLISTED: [&str; 3] = ["mysql", "remora", "sys"];
+
+/// The version of the `sys` database that MySQL 9.7 has.
+const SYS_VERSION: &str = "2.1.3";
 
 /// A system table.
 pub(super) struct SystemTable {
@@ -84,7 +88,7 @@ pub(super) fn is_system(database: &str) -> bool {
         .any(|system| system.eq_ignore_ascii_case(database))
 }
 
-/// Whether a table is a system table. `mysql.user` and `remora.index_usage` can be read but are not
+/// Whether a table is a system table. Those of `mysql`, `sys` and `remora` can be read but are not
 /// listed. Otherwise a dump would contain `mysql.user`, and loading it would overwrite another
 /// server's accounts.
 pub(super) fn is_systems(name: &TableName) -> bool {
@@ -124,7 +128,9 @@ pub(super) fn rows(
 ) -> Result<Vec<Vec<Value>>> {
     match name.database.as_str() {
         "performance_schema" => return performance(session, &name.table),
-        "mysql" => return Ok(privileges::accounts(session)),
+        "mysql" if name.table == "user" => return Ok(privileges::accounts(session)),
+        "mysql" => return Ok(Vec::new()),
+        "sys" => return Ok(vec![vec![text(SYS_VERSION), text(&session.shared.settings.version)]]),
         "remora" => {
             let known = tables::all(session)?;
             let rows = known.iter().map(|known| keys::usage(session, known));
@@ -176,6 +182,7 @@ fn performance(session: &SessionState, table: &str) -> Result<Vec<Vec<Value>>> {
         "session_variables" => server::variables(session, false)?,
         "global_variables" => server::variables(session, true)?,
         "session_status" | "global_status" => server::status(session),
+        "threads" => threads(session)?,
         "processlist" => {
             let mut rows = processes::rows(session, usize::MAX);
             rows.iter_mut().for_each(|row| row.push(text("PRIMARY")));
@@ -183,6 +190,31 @@ fn performance(session: &SessionState, table: &str) -> Result<Vec<Vec<Value>>> {
         }
         _ => Vec::new(),
     })
+}
+
+/// The rows of performance_schema.threads: one for each connection.
+fn threads(session: &SessionState) -> Result<Vec<Vec<Value>>> {
+    let table = find(&TableName::new("performance_schema", "threads"))?;
+    let row = |process: crate::Process| {
+        let cell = |(name, spec): &(String, ColumnSpec)| match name.as_str() {
+            "THREAD_ID" | "PROCESSLIST_ID" => Value::Uint(process.id),
+            "NAME" => text("thread/sql/one_connection"),
+            "TYPE" => text("FOREGROUND"),
+            "PROCESSLIST_USER" => text(&process.user),
+            "PROCESSLIST_HOST" => text(&process.host),
+            "PROCESSLIST_DB" => maybe(process.database.clone()),
+            "PROCESSLIST_COMMAND" => text(&process.command),
+            "PROCESSLIST_TIME" => Value::Int(i64::try_from(process.seconds).unwrap_or(i64::MAX)),
+            "PROCESSLIST_STATE" => text(&process.state),
+            "PROCESSLIST_INFO" => maybe(process.statement.clone()),
+            "EXECUTION_ENGINE" => text("PRIMARY"),
+            _ if !spec.not_null => Value::Null,
+            _ if spec.kind.is_integer() => Value::Uint(0),
+            _ => text("NO"),
+        };
+        table.columns.iter().map(cell).collect()
+    };
+    Ok(processes::seen(session).into_iter().map(row).collect())
 }
 
 /// The databases that the session may see.
@@ -194,10 +226,7 @@ pub(super) fn visible_databases(session: &SessionState) -> Vec<String> {
 
 fn schemata(session: &SessionState) -> Vec<Vec<Value>> {
     let row = |name: String| {
-        let collation = match name.as_str() {
-            "information_schema" => Collation::UTF8MB3_GENERAL_CI,
-            name => database_collation(&session.shared, name),
-        };
+        let collation = database_collation(&session.shared, &name);
         let (charset, collation) = (text(collation.charset()), text(collation.name()));
         vec![text(CATALOG), text(name), charset, collation, Value::Null, text("NO")]
     };

@@ -33,7 +33,7 @@ pub(crate) use warnings::{Level, Warning, Warnings};
 use crate::{
     Column, Error, Identity, Result,
     agents::{Agents, ServedPart},
-    catalog::{Reader, TableName, check_seen},
+    catalog::{Reader, TableName, check_seen, database_collation},
     parse::Source,
     shared::{InstanceState, LocksOwner},
     transaction::TransactionState,
@@ -289,7 +289,16 @@ impl SessionState {
     pub(crate) fn use_database(&mut self, name: &str) -> Result<()> {
         check_seen(&self.shared, &self.identity, name)?;
         self.database = Some(name.to_owned());
-        Ok(())
+        self.settle_database()
+    }
+
+    /// Sets `collation_database` and `character_set_database` to those of the current database.
+    pub(crate) fn settle_database(&mut self) -> Result<()> {
+        let collation = match &self.database {
+            Some(name) => Value::Text(database_collation(&self.shared, name).name().into()),
+            None => self.variables.get("collation_server")?,
+        };
+        self.variables.set("collation_database", &collation).map(|_| ())
     }
 
     /// The value of `@name`.

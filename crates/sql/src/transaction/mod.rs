@@ -4,6 +4,7 @@
 //! meanwhile (1213): snapshot isolation, first committer wins. A statement outside a transaction is a transaction of
 //! its own. It is retried after a conflict.
 
+mod locks;
 mod overlay;
 mod own;
 mod temporary;
@@ -27,7 +28,7 @@ use crate::{
     Error, Result,
     catalog::{Reader, TableName},
     error::from_engine_write,
-    shared::{InstanceState, Rule},
+    shared::{InstanceState, Rule, TransactionLocks},
 };
 
 /// The open transaction and the temporary tables of a session.
@@ -72,6 +73,8 @@ struct OpenTransaction {
     latest: Option<Reader>,
     /// Whether rows are protected.
     protects: bool,
+    /// The rows that it has locked, for SKIP LOCKED and NOWAIT of others.
+    locks: TransactionLocks,
     tables: FxHashMap<Arc<str>, Arc<Overlay>>,
     /// The changes as they are now, once a statement has asked for them. Every change empties it first, so that nobody
     /// shares a table's changes while they are written.
@@ -285,6 +288,7 @@ impl TransactionState {
             manner,
             latest: None,
             protects: false,
+            locks: TransactionLocks::new(&shared.row_locks),
             tables: FxHashMap::default(),
             own: OnceLock::new(),
             indexed: OnceLock::new(),
@@ -388,6 +392,7 @@ impl TransactionState {
             TableStorage::Engine(name) => match &mut self.open {
                 Some(open) => {
                     open.note_change(name, &key);
+                    open.lock_changed(name, &key);
                     let overlay = open.tables.entry(Arc::clone(name)).or_default();
                     Arc::make_mut(overlay).set(key.clone(), row)
                 }
@@ -520,7 +525,16 @@ impl TransactionState {
     /// COMMIT: durable and visible on return. Error 1213 on a conflict.
     pub(crate) async fn commit(&mut self) -> Result<()> {
         let Some(open) = self.open.take() else { return Ok(()) };
-        let OpenTransaction { engine, manner, tables, positions, kept_positions, .. } = open;
+        // Its rows are unlocked on return: who locks one then sees what was committed.
+        let OpenTransaction {
+            engine,
+            manner,
+            tables,
+            positions,
+            kept_positions,
+            locks: _locks,
+            ..
+        } = open;
         let changed = tables.into_iter().filter(|(_, overlay)| overlay.len() > 0);
         let tables: Vec<TableChanges> = changed
             .map(|(table, overlay)| TableChanges { table, changes: overlay.changes() })

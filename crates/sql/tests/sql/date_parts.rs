@@ -113,3 +113,48 @@ async fn a_part_of_a_date_is_looked_up_by_an_index() {
         assert!(plan.contains("range"), "{condition}: {plan}");
     }
 }
+
+/// As MySQL 9.7 answers: a text that is no date is an error beside a date, and the date of zeros in a list of several or as
+/// a bound of BETWEEN, with a warning that ends a statement that writes.
+#[tokio::test]
+async fn texts_that_are_no_dates() {
+    let server = Server::new();
+    let mut session = server.session();
+    let table = "CREATE TABLE d (dt DATE, ts DATETIME, tm TIMESTAMP NULL, n INT, KEY (dt)); INSERT INTO d VALUES \
+                 ('2020-01-01','2020-01-01','2020-01-01',1), ('2021-01-01','2021-01-01','2021-01-01',2), \
+                 (NULL,NULL,NULL,3)";
+    run(&mut session, table).await.unwrap();
+    for (condition, found) in [
+        ("dt = ''", "1525 Incorrect DATE value: ''"),
+        ("dt IN ('')", "1525 Incorrect DATE value: ''"),
+        ("dt NOT IN ('')", "1525 Incorrect DATE value: ''"),
+        ("dt NOT IN ('','2020-01-01')", "2"),
+        ("ts IN ('','2020-01-01')", "1"),
+        ("tm IN ('','2020-01-01')", "1"),
+        ("dt IN ('2020-02-30','2020-01-01')", "1"),
+        ("dt IN ('', 20200101)", "1"),
+        ("dt IN ('', dt)", "1\n2"),
+        ("dt BETWEEN '' AND '2020-06-01'", "1"),
+        ("dt BETWEEN '2020-06-01' AND ''", ""),
+        ("dt NOT BETWEEN '' AND 'x'", "1\n2"),
+    ] {
+        let query = format!("SELECT n FROM d WHERE {condition} ORDER BY n");
+        assert_eq!(rows(&mut session, &query).await, found, "{condition}");
+        if !found.starts_with("1525") {
+            let warned = rows(&mut session, "SHOW COUNT(*) WARNINGS").await;
+            assert_ne!(warned, "0", "{condition}");
+        }
+    }
+    let truths = "SELECT dt BETWEEN '' AND '2020-06-01' FROM d ORDER BY n";
+    assert_eq!(rows(&mut session, truths).await, "1\n0\nNULL");
+    for change in [
+        "DELETE FROM d WHERE dt BETWEEN '' AND '2020-06-01'",
+        "UPDATE d SET n = 9 WHERE dt IN ('', '2020-01-01')",
+    ] {
+        assert_eq!(run(&mut session, change).await.unwrap_err().code.number(), 1292, "{change}");
+    }
+    run(&mut session, "SET sql_mode = ''; DELETE FROM d WHERE dt IN ('', '2020-01-01')")
+        .await
+        .unwrap();
+    assert_eq!(rows(&mut session, "SELECT n FROM d ORDER BY n").await, "2\n3");
+}

@@ -68,6 +68,9 @@ scripts! {
     documents_as_conditions: "conditions",
     bits_as_bytes: "bits",
     values_of_subqueries: "looked_up",
+    primary_keys_over_nullable_columns: "primary",
+    collations_and_names_of_databases: "databases",
+    texts_of_two_collations: "collations",
 }
 
 /// A statement, MySQL's result, and whether the result is known to differ.

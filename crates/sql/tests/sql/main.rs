@@ -26,6 +26,7 @@ mod same_names;
 mod scores;
 mod select;
 mod sets;
+mod skip_locked;
 mod statements;
 mod subqueries;
 #[path = "../support/mod.rs"]

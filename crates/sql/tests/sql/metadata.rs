@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use crate::support::{Server, run};
+use crate::support::{Server, rows, run};
 use remora_sql::Column;
 
 fn told(column: &Column) -> String {
@@ -220,4 +220,68 @@ async fn a_condition_on_names_of_tables_means_what_it_does_over_the_rows_of_all(
         assert_eq!(answers[0], answers[1], "FROM {from} WHERE {condition}");
         assert_eq!(answers[0].len(), count, "FROM {from} WHERE {condition}: {:?}", answers[0]);
     }
+}
+
+/// What DBeaver, MySQL Workbench, DataGrip, phpMyAdmin, Connector/J and mysqld_exporter read of performance_schema, `mysql`
+/// and `sys`. Tables of features that do not exist here are empty.
+#[tokio::test]
+async fn tables_that_tools_read_exist() {
+    let server = Server::new();
+    let mut session = server.session();
+    for (query, found) in [
+        (
+            "SELECT t.PROCESSLIST_ID, IF(NAME = 'thread/sql/event_scheduler', 'event_scheduler', t.PROCESSLIST_USER) \
+          PROCESSLIST_USER, t.PROCESSLIST_HOST, t.TYPE, t.INSTRUMENTED, t.PROCESSLIST_INFO, a.ATTR_VALUE FROM \
+          performance_schema.threads t LEFT OUTER JOIN performance_schema.session_connect_attrs a ON \
+          t.processlist_id = a.processlist_id AND (a.attr_name IS NULL OR a.attr_name = 'program_name') WHERE \
+          t.TYPE <> 'BACKGROUND'",
+            "",
+        ),
+        (
+            "SELECT st.* FROM performance_schema.events_statements_current st JOIN performance_schema.threads thr ON \
+          thr.thread_id = st.thread_id WHERE thr.processlist_id = CONNECTION_ID()",
+            "",
+        ),
+        (
+            "SELECT COUNT(*), SUM(SUM_TIMER_WAIT) FROM performance_schema.events_statements_summary_by_digest WHERE \
+          LAST_SEEN > DATE_SUB(NOW(), INTERVAL 1 DAY)",
+            "0|NULL",
+        ),
+        (
+            "SELECT IFNULL(INDEX_NAME, 'NONE'), COUNT_FETCH FROM \
+          performance_schema.table_io_waits_summary_by_index_usage",
+            "",
+        ),
+        (
+            "SELECT EVENT_NAME, SUM_NUMBER_OF_BYTES_READ FROM performance_schema.file_summary_by_event_name",
+            "",
+        ),
+        (
+            "SELECT CHANNEL_NAME, WORKER_ID FROM performance_schema.replication_applier_status_by_worker",
+            "",
+        ),
+        ("SELECT MEMBER_ID FROM performance_schema.replication_group_members", ""),
+        ("SELECT * FROM performance_schema.data_lock_waits", ""),
+        ("SELECT * FROM performance_schema.metadata_locks", ""),
+        ("SELECT * FROM performance_schema.setup_consumers", ""),
+        ("SELECT VARIABLE_SOURCE FROM performance_schema.variables_info", ""),
+        ("SELECT * FROM mysql.db", ""),
+        ("SELECT * FROM mysql.role_edges", ""),
+        ("SELECT Routine_type = 'PROCEDURE' FROM mysql.procs_priv WHERE Db = 'test'", ""),
+        ("SELECT COUNT(*) FROM mysql.general_log", "0"),
+        ("SELECT sys_version FROM sys.version", "2.1.3"),
+        (
+            "SELECT COUNT(*) > 100 FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'performance_schema'",
+            "1",
+        ),
+        (
+            "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA IN ('mysql', 'sys')",
+            "0",
+        ),
+        ("SHOW TABLES FROM mysql", ""),
+    ] {
+        assert_eq!(rows(&mut session, query).await, found, "{query}");
+    }
+    let refused = run(&mut session, "INSERT INTO mysql.db (Host) VALUES ('x')").await;
+    assert!(refused.is_err());
 }

@@ -694,3 +694,58 @@ async fn a_prepared_key_keeps_its_meaning() {
     }
     assert_eq!(rows(&mut session, "SELECT HEX(k) FROM t").await, "615C5C62");
 }
+
+/// A definition keeps no partitions: what arranges them has no effect, and what changes rows by them is refused by name.
+#[tokio::test]
+async fn partitions_are_passed_over() {
+    let server = Server::new();
+    let mut session = server.session();
+    let table = "CREATE TABLE p (id INT PRIMARY KEY, v INT) PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN \
+                 (10), PARTITION pm VALUES LESS THAN MAXVALUE); INSERT INTO p VALUES (1, 1), (11, 1)";
+    run(&mut session, table).await.unwrap();
+    for action in [
+        "REORGANIZE PARTITION pm INTO (PARTITION p2 VALUES LESS THAN (30), PARTITION pm VALUES LESS THAN MAXVALUE)",
+        "ADD PARTITION (PARTITION p9 VALUES LESS THAN (99))",
+        "ADD PARTITION PARTITIONS 2",
+        "COALESCE PARTITION 2",
+        "REBUILD PARTITION ALL",
+        "OPTIMIZE PARTITION p0",
+        "REMOVE PARTITIONING",
+        "PARTITION BY HASH (id) PARTITIONS 4",
+        "ADD w INT, ALGORITHM = COPY PARTITION BY KEY () PARTITIONS 4",
+        "DROP w REMOVE PARTITIONING",
+    ] {
+        run(&mut session, &format!("ALTER TABLE p {action}")).await.unwrap();
+    }
+    for action in [
+        "TRUNCATE PARTITION p0",
+        "DROP PARTITION p0",
+        "EXCHANGE PARTITION p0 WITH TABLE q",
+        "DISCARD TABLESPACE",
+        "IMPORT PARTITION p0 TABLESPACE",
+    ] {
+        let error = run(&mut session, &format!("ALTER TABLE p {action}")).await.unwrap_err();
+        let words = action.split(' ').take(2).collect::<Vec<_>>().join(" ");
+        assert_eq!(error.code.number(), 1235, "{action}");
+        assert!(error.message.contains(&words), "{error:?}");
+    }
+    assert_eq!(rows(&mut session, "SELECT * FROM p ORDER BY id").await, "1|1\n11|1");
+}
+
+/// The index that was made for a named foreign key goes when a key is added that has its columns.
+#[tokio::test]
+async fn an_index_of_a_foreign_key_goes_for_an_own_one() {
+    let server = Server::new();
+    let mut session = server.session();
+    let tables = "CREATE TABLE p (id INT PRIMARY KEY); CREATE TABLE c (id INT PRIMARY KEY, p INT, x INT, CONSTRAINT \
+                  of_p FOREIGN KEY (p) REFERENCES p (id))";
+    run(&mut session, tables).await.unwrap();
+    let keys = "SELECT DISTINCT INDEX_NAME FROM information_schema.STATISTICS WHERE TABLE_NAME = 'c' ORDER BY 1";
+    run(&mut session, "ALTER TABLE c ADD KEY (x)").await.unwrap();
+    assert_eq!(rows(&mut session, keys).await, "of_p\nPRIMARY\nx");
+    run(&mut session, "CREATE INDEX i ON c (p, x)").await.unwrap();
+    assert_eq!(rows(&mut session, keys).await, "i\nPRIMARY\nx");
+    assert_eq!(rows(&mut session, "SHOW COUNT(*) WARNINGS").await, "0");
+    let refused = run(&mut session, "DROP INDEX i ON c").await.unwrap_err();
+    assert_eq!(refused.code.number(), 1553);
+}

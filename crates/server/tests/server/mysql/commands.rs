@@ -177,6 +177,20 @@ fn connections_are_listed_and_killed() {
     while statement(&mut first).contains(&format!("Some(\"{id}\")")) {
         thread::sleep(Duration::from_millis(10));
     }
+    // The number may be any expression.
+    let threads =
+        "SELECT COUNT(*) FROM performance_schema.threads WHERE PROCESSLIST_ID = CONNECTION_ID()";
+    assert_eq!(first.query(threads).value(), "1");
+    for unknown in ["@none", "'a'", "NULL", "QUERY (SELECT 99999999)", "CONNECTION 1.5e9"] {
+        assert_eq!(first.query(&format!("KILL {unknown}")).error(), 1094, "{unknown}");
+    }
+    assert_eq!(first.query("KILL").error(), 1064);
+    assert_eq!(first.query("KILL QUERY CONNECTION_ID()").error(), 1317);
+    assert_eq!(first.query("SELECT 1").value(), "1");
+    let mut other = connect(&server);
+    assert_eq!(first.query(&format!("SET @other = {}", other.connection_id)), DONE);
+    assert_eq!(first.query("KILL CONNECTION @other + 0"), DONE);
+    assert_eq!(other.query("SELECT 7"), Answer::Closed);
     // Nothing is answered behind a KILL, however soon it comes.
     for _ in 0..100 {
         let mut third = connect(&server);

@@ -1,17 +1,26 @@
 //! Numbers beside dates, times and years. A literal that is compared with a column becomes a value of the column's type
 //! if it can be one (20240102, 030405, 24). All other numbers are compared as numbers, and dates become numbers.
+//!
+//! Texts beside dates: a literal that is no date is an error where it stands alone, and the date of zeros in a list or as
+//! a bound of BETWEEN.
 
 use datafusion::{
     common::ScalarValue,
     logical_expr::{Expr, lit},
 };
 
-use super::super::{
-    number::integer_prefix,
-    temporal::{moment_of_number, time_of_number},
-    types::ExprType,
+use super::{
+    super::{
+        call::Call,
+        function::Dialect,
+        number::integer_prefix,
+        temporal::{moment_of_number, parse_moment, time_of_number},
+        types::ExprType,
+        value::SqlValue,
+    },
+    comparison::called,
 };
-use crate::SqlType;
+use crate::{Result, SqlType};
 
 /// Whether these two sides, one of which is a date or time, are compared as numbers.
 pub(super) fn are_numbers(a: &Expr, a_type: &ExprType, b: &Expr, b_type: &ExprType) -> bool {
@@ -22,6 +31,36 @@ pub(super) fn are_numbers(a: &Expr, a_type: &ExprType, b: &Expr, b_type: &ExprTy
     };
     let is_column = matches!(value, Expr::Column(_));
     kind.is_temporal() && !(is_column && integer_of(number).is_some_and(|it| fits(kind, it)))
+}
+
+/// The values of a list beside a date, if a text among them is no date: such texts are taken as the date of zeros.
+pub(super) fn with_zeros(
+    kind: &ExprType,
+    list: &[Expr],
+    types: &[ExprType],
+    dialect: Dialect,
+) -> Option<(Vec<Expr>, Vec<ExprType>)> {
+    let is_no_date = |expr: &Expr| match expr {
+        Expr::Literal(ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)), _) => {
+            parse_moment(text).is_none()
+        }
+        _ => false,
+    };
+    if !kind.has_date() || !list.iter().any(is_no_date) {
+        return None;
+    }
+    let taken = list.iter().zip(types).map(|(expr, kind)| match is_no_date(expr) {
+        true => (called("date_or_zero", vec![expr.clone()], dialect), ExprType::date_time(6)),
+        false => (expr.clone(), kind.clone()),
+    });
+    Some(taken.unzip())
+}
+
+/// The date of zeros, with a warning that the text is no date.
+pub(super) fn date_or_zero<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let found = args.first().and_then(|value| value.moment(call));
+    let found = found.or_else(|| parse_moment("0000-00-00").map(|zero| zero.moment));
+    Ok(SqlValue::or_null(found, |moment| SqlValue::DateTime(moment, 6)))
 }
 
 /// Whether an integer is a date, or a time, if that is the type.

@@ -66,6 +66,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("text_of_bytes", 2, 2, text_of_bytes_type, text_of_bytes),
     Definition::new("to_double", 1, 1, double_type, to_double).expanding(expand_double),
     Definition::new("to_moment", 2, 2, moment_type, to_moment),
+    Definition::new("date_or_zero", 1, 1, moment_type, beside_dates::date_or_zero),
     Definition::new("to_time", 1, 1, time_type, to_time),
     Definition::new("strcmp", 2, 2, order_type, strcmp),
     Definition::new("isnull", 1, 1, isnull_type, |_, args| {
@@ -321,6 +322,13 @@ fn between(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
         return Ok(None);
     }
     let dialect = dialect(typing);
+    if let Some((bounds, types)) = beside_dates::with_zeros(kind, bounds, types, dialect)
+        && let ([low, high], [low_type, high_type]) = (&bounds[..], &types[..])
+    {
+        let from = compared(value, kind, Operator::GtEq, low, low_type, dialect)?;
+        let to = compared(value, kind, Operator::LtEq, high, high_type, dialect)?;
+        return Ok(Some(plain(from, Operator::And, to)));
+    }
     if mixes_texts_and_numbers(typing.types) {
         let double = ExprType::double();
         let [value, low, high] =
@@ -467,6 +475,9 @@ fn within(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
         return Ok(None);
     };
     let dialect = dialect(typing);
+    let dates = beside_dates::with_zeros(kind, list, types, dialect).filter(|_| list.len() > 1);
+    let (list, types) =
+        dates.as_ref().map_or((list, types), |(list, types)| (list.as_slice(), types.as_slice()));
     if let Some(said) = multi::listed("in", (value, kind), (list, types), dialect) {
         return Ok(Some(said));
     }

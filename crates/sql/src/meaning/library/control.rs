@@ -155,7 +155,8 @@ fn common_temporal(types: &[&ExprType]) -> Option<ExprType> {
 
 fn common_text(types: &[&ExprType]) -> Result<ExprType> {
     let length = types.iter().map(|each| each.characters()).max().unwrap_or(0);
-    let (collation, strength) = collation::aggregate(types.iter().copied())?;
+    let (collation, strength) =
+        collation::composed_or(types.iter().copied(), Collation::UTF8MB4_0900_AI_CI)?;
     Ok(ExprType::text(length, collation).with_coercibility(strength))
 }
 
@@ -450,7 +451,7 @@ pub(crate) fn text_type(
     for kind in types.iter_mut().filter(|kind| kind.collation.is_of_type()) {
         kind.collation = Collation::UTF8MB4_0900_AI_CI;
     }
-    let (collation, strength) = collation::aggregate_or(types.iter(), typing.collation)?;
+    let (collation, strength) = collation::composed_or(types.iter(), typing.collation)?;
     // NULL literals do not affect the collation.
     let is_nothing =
         |kind: &ExprType| kind.is_null() || kind.coercibility == coercibility::IGNORABLE;
@@ -459,7 +460,7 @@ pub(crate) fn text_type(
     let kind = ExprType::text(characters, collation);
     let strength = match strength {
         _ if nothing => coercibility::IGNORABLE,
-        strength if strength >= coercibility::NUMERIC => coercibility::LITERAL,
+        coercibility::NUMERIC | coercibility::IGNORABLE => coercibility::LITERAL,
         strength => strength,
     };
     Ok(kind.with_coercibility(strength))

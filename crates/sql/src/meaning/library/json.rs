@@ -78,7 +78,7 @@ fn json_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
 /// Texts extracted from documents compare by code points, like documents.
 fn document_text(characters: u32) -> ExprType {
     let kind = ExprType::text(characters, Collation::UTF8MB4_BIN);
-    kind.with_coercibility(coercibility::IMPLICIT)
+    kind.with_coercibility(coercibility::LITERAL)
 }
 
 fn long_text(_typing: &TypeContext<'_>) -> Result<ExprType> {
@@ -98,7 +98,7 @@ fn unquote_type(typing: &TypeContext<'_>) -> Result<ExprType> {
 }
 
 fn type_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
-    Ok(ExprType::text(51, Collation::UTF8MB4_0900_AI_CI))
+    Ok(document_text(17))
 }
 
 fn int_type(_typing: &TypeContext<'_>) -> Result<ExprType> {

@@ -31,7 +31,7 @@ const CHARACTERS: u32 = 512;
 const SHORT: u32 = 100;
 
 fn value_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
-    Ok(ExprType::text(CHARACTERS, Collation::UTF8MB4_0900_AI_CI))
+    Ok(ExprType::text(CHARACTERS, Collation::UTF8MB4_0900_BIN))
 }
 
 fn returned_type(typing: &TypeContext<'_>) -> Result<ExprType> {
@@ -41,7 +41,7 @@ fn returned_type(typing: &TypeContext<'_>) -> Result<ExprType> {
         _ if matches!(kind, "char" | "binary" | "json") => UNBOUNDED / 4,
         _ => SHORT,
     };
-    Ok(ExprType::text(length, Collation::UTF8MB4_0900_AI_CI))
+    Ok(ExprType::text(length, Collation::UTF8MB4_0900_BIN))
 }
 
 fn value<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {

@@ -1,6 +1,6 @@
 //! Functions over numbers.
 
-use remora_mysql::{Collation, ErrorCode, messages};
+use remora_mysql::{ErrorCode, messages};
 
 use super::{
     super::{
@@ -66,8 +66,8 @@ fn crc_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType { not_null: typing.get(0).not_null, ..ExprType::uint(10) })
 }
 
-fn digits_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
-    Ok(ExprType::text(65, Collation::UTF8MB4_0900_AI_CI))
+fn digits_type(typing: &TypeContext<'_>) -> Result<ExprType> {
+    Ok(ExprType::text(65, typing.collation))
 }
 
 fn abs_type(typing: &TypeContext<'_>) -> Result<ExprType> {

@@ -55,7 +55,7 @@ fn field_type(typing: &TypeContext<'_>) -> Result<ExprType> {
 }
 
 fn name_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
-    Ok(ExprType::text(64, Collation::UTF8MB4_0900_AI_CI).not_null())
+    Ok(ExprType::text(64, Collation::UTF8MB3_GENERAL_CI).not_null())
 }
 
 fn weight_type(typing: &TypeContext<'_>) -> Result<ExprType> {

@@ -20,7 +20,7 @@ use crate::Result;
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("concat", 1, MANY, joined_type, concat),
     Definition::new("concat_ws", 2, MANY, joined_ws_type, concat_ws),
-    Definition::new("lower", 1, 1, same_text, |_, args| mapped(args, |text| text.to_lowercase())),
+    Definition::new("lower", 1, 1, same_text, |_, args| mapped(args, lower_letters)),
     Definition::new("upper", 1, 1, same_text, |_, args| mapped(args, uppercase)),
     Definition::new("reverse", 1, 1, same_text, reverse),
     Definition::new("substring", 2, 3, substring_type, substring),
@@ -77,6 +77,11 @@ fn mapped<'a>(args: &[SqlValue<'a>], map: fn(&str) -> String) -> Result<SqlValue
         Some(SqlValue::Bytes(bytes)) => SqlValue::Bytes(bytes.clone()),
         Some(value) => SqlValue::text(map(&value.string().unwrap_or_default())),
     })
+}
+
+/// Each letter becomes one small letter, whatever stands beside it, as in MySQL.
+fn lower_letters(text: &str) -> String {
+    text.chars().filter_map(|letter| letter.to_lowercase().next()).collect()
 }
 
 /// Converts each character to upper case. Those that would become several characters stay.

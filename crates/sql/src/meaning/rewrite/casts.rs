@@ -122,9 +122,20 @@ pub(super) fn convert(
 ) -> Result<Expr> {
     match (data_type, charset) {
         (Some(data_type), None) => cast(expr, &data_type),
-        (_, Some(charset)) => {
+        (data_type, Some(charset)) => {
             let name = charset.to_string().trim_matches('`').to_lowercase();
-            Ok(call("convert_using", vec![expr, text(name)]))
+            let converted = call("convert_using", vec![expr, text(name)]);
+            let length = match &data_type {
+                Some(DataType::Char(length) | DataType::Character(length)) => characters(length),
+                _ => Vec::new(),
+            };
+            Ok(match length.first() {
+                Some(most) => {
+                    let most = number(i64::try_from(*most).unwrap_or(i64::MAX));
+                    call("left", vec![converted, most])
+                }
+                None => converted,
+            })
         }
         (None, None) => Err(Error::unsupported("CONVERT without a type")),
     }

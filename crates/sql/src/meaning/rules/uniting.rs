@@ -15,12 +15,14 @@ use datafusion::{
     },
 };
 
+use remora_mysql::ErrorCode;
+
 use super::super::{
     function::{Dialect, external},
     library::{common_type, converted, typed, with_representation},
-    types::ExprType,
+    types::{ExprType, coercibility},
 };
-use crate::catalog::Origin;
+use crate::{Error, catalog::Origin};
 
 /// Converts the inputs of a UNION to their common types.
 pub(super) fn union(union: Union) -> Result<LogicalPlan> {
@@ -34,7 +36,13 @@ pub(super) fn union(union: Union) -> Result<LogicalPlan> {
     for index in 0..width {
         let types: Vec<ExprType> =
             parts.iter().filter_map(|types| types.get(index).cloned()).collect();
-        common.push(common_type(&types).map_err(external)?);
+        let found = common_type(&types).map_err(external)?;
+        let is_composed = |kind: &ExprType| kind.coercibility == coercibility::NONE;
+        if is_composed(&found) && !types.iter().any(is_composed) {
+            let message = "Illegal mix of collations for operation 'UNION'";
+            return Err(external(Error::new(ErrorCode::CollationsMix, message)));
+        }
+        common.push(found);
     }
     let inputs = union.inputs.into_iter().zip(&parts);
     let inputs = inputs.map(|(input, types)| cast(input, types, &common));

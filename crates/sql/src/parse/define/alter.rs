@@ -11,7 +11,7 @@ use super::{
     ColumnDefinition, DefaultSpec, Line, PartOption, QualifiedName, TableElement, TableOption,
     column::read_default,
 };
-use crate::{Result, parse::Tokens};
+use crate::{Error, Result, parse::Tokens};
 
 /// An ALTER TABLE.
 #[derive(Debug)]
@@ -92,11 +92,14 @@ impl AlterTable {
             let mut ahead = *tokens;
             let word = ahead.accept_name().unwrap_or_default().to_lowercase();
             let mut push = |what| actions.push(AlterAction { word: word.clone(), what });
-            match tokens.accept("ADD") {
+            let adds = !tokens.begins("ADD PARTITION") && tokens.accept("ADD");
+            match adds {
                 true => add(tokens, &mut push)?,
                 false => push(Alteration::read(tokens)?),
             }
-            if !tokens.take(",") {
+            // Partitioning follows the other actions without a comma.
+            let is_partitioning = tokens.is_word("PARTITION") || tokens.is_word("REMOVE");
+            if !tokens.take(",") && !is_partitioning {
                 break;
             }
         }
@@ -111,6 +114,9 @@ impl Alteration {
         const NOTHING: [&str; 5] =
             ["ENABLE KEYS", "DISABLE KEYS", "WITH VALIDATION", "WITHOUT VALIDATION", "FORCE"];
         if passes_algorithm(tokens)? || NOTHING.iter().any(|words| tokens.accept_all(words)) {
+            return Ok(Self::Nothing);
+        }
+        if passes_partitioning(tokens)? {
             return Ok(Self::Nothing);
         }
         if tokens.accept_all("ORDER BY") {
@@ -154,6 +160,41 @@ pub(super) fn passes_algorithm(tokens: &mut Tokens<'_>) -> Result<bool> {
         any = true;
     }
     Ok(any)
+}
+
+/// Passes over partitioning, which a definition does not keep. Whether there was any. What changes rows by their
+/// partition is refused by name.
+fn passes_partitioning(tokens: &mut Tokens<'_>) -> Result<bool> {
+    const REFUSED: [&str; 7] = [
+        "DROP PARTITION",
+        "TRUNCATE PARTITION",
+        "EXCHANGE PARTITION",
+        "DISCARD PARTITION",
+        "IMPORT PARTITION",
+        "DISCARD TABLESPACE",
+        "IMPORT TABLESPACE",
+    ];
+    const PASSED: [&str; 10] = [
+        "PARTITION BY",
+        "REMOVE PARTITIONING",
+        "ADD PARTITION",
+        "REORGANIZE PARTITION",
+        "COALESCE PARTITION",
+        "REBUILD PARTITION",
+        "OPTIMIZE PARTITION",
+        "ANALYZE PARTITION",
+        "CHECK PARTITION",
+        "REPAIR PARTITION",
+    ];
+    if let Some(words) = REFUSED.iter().find(|words| tokens.begins(words)) {
+        let what = "ALTER TABLE, because tables have no partitions and no files of their own";
+        return Err(Error::unsupported(format_args!("{words} of {what}")));
+    }
+    let passes = PASSED.iter().any(|words| tokens.accept_all(words));
+    if passes {
+        tokens.take_rest();
+    }
+    Ok(passes)
 }
 
 fn add(tokens: &mut Tokens<'_>, push: &mut impl FnMut(Alteration)) -> Result<()> {

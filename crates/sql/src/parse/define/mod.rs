@@ -184,8 +184,12 @@ fn create_database(tokens: &mut Tokens<'_>) -> Result<DefinitionStatement> {
 }
 
 fn alter_database(tokens: &mut Tokens<'_>) -> Result<DefinitionStatement> {
-    let is_option = ["CHARACTER", "COLLATE", "DEFAULT"].iter().any(|word| tokens.is_word(word));
+    const OPTIONS: [&str; 6] = ["CHARACTER", "CHARSET", "COLLATE", "DEFAULT", "ENCRYPTION", "READ"];
+    let is_option = OPTIONS.iter().any(|word| tokens.is_word(word));
     let name = (!is_option).then(|| tokens.name()).transpose()?;
+    if tokens.at_end() {
+        return Err(tokens.syntax_error());
+    }
     Ok(DefinitionStatement::AlterDatabase { name, options: database_options(tokens)? })
 }
 
@@ -195,6 +199,11 @@ fn database_options(tokens: &mut Tokens<'_>) -> Result<Vec<TableOption>> {
         if tokens.accept_all("DEFAULT ENCRYPTION") || tokens.accept("ENCRYPTION") {
             tokens.take("=");
             tokens.text()?;
+        } else if tokens.accept_all("READ ONLY") {
+            tokens.take("=");
+            if !tokens.accept("DEFAULT") && tokens.number()? != 0 {
+                return Err(Error::unsupported("READ ONLY databases"));
+            }
         } else {
             options.push(TableOption::read(tokens)?.ok_or_else(|| tokens.syntax_error())?);
         }

@@ -260,6 +260,9 @@ fn change_column(
     if let Some(column) = draft.columns.get_mut(place) {
         column.spec = spec;
     }
+    if column.declared.default == DefaultSpec::Null {
+        draft.nullable.push(column.name.to_lowercase());
+    }
     draft.add_extras(&column.name, column.extras)?;
     if let Some(to) = draft.place_of(position)? {
         let column = draft.columns.remove(place);
@@ -356,7 +359,8 @@ fn set_default(
 ) -> Result<()> {
     let place = draft.known_column(name, &target.name.table)?;
     let Some(column) = draft.columns.get_mut(place) else { return Ok(()) };
-    if default.is_some() && column.spec.auto_increment {
+    let is_null = default == Some(DefaultSpec::Null);
+    if default.is_some() && column.spec.auto_increment || is_null && column.spec.not_null {
         return Err(invalid_default(name));
     }
     column.spec.default = default.unwrap_or_default();

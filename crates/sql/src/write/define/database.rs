@@ -1,14 +1,14 @@
 //! CREATE, ALTER and DROP DATABASE.
 
 use remora_engine::Definition;
-use remora_mysql::{ErrorCode, messages};
+use remora_mysql::ErrorCode;
 
 use super::{define, hidden_tables};
 use crate::{
     Error, Outcome, Result,
     catalog::{
-        SYSTEM_DATABASES, SqlTable, TableName, TableOptions, View, check_database, database_denied,
-        database_exists, database_position, databases,
+        SYSTEM_DATABASES, SqlTable, TableName, TableOptions, View, check_database,
+        database_collation, database_denied, database_exists, database_position, databases,
     },
     identity::STORED_POINT,
     parse::define::TableOption,
@@ -47,22 +47,39 @@ pub(super) async fn create(
     Ok(Outcome { affected_rows: 1, ..Outcome::default() })
 }
 
-/// Runs ALTER DATABASE. Its options are checked but have no effect.
-pub(super) fn alter(
+/// Runs ALTER DATABASE: its character set and collation are those of tables made later.
+pub(super) async fn alter(
     session: &mut SessionState,
     name: Option<String>,
     options: &[TableOption],
 ) -> Result<Outcome> {
-    if let Some(name) = name {
-        check_database(&session.identity, &name)?;
-        if !database_exists(&session.shared, &name) {
-            return Err(Error::new(ErrorCode::UnknownDatabase, messages::unknown_database(name)));
-        }
-    } else {
-        check_database(&session.identity, session.current_database()?)?;
+    let name = match name {
+        Some(name) => name,
+        None => session.current_database()?.to_owned(),
+    };
+    check_database(&session.identity, &name)?;
+    if is_system(&name) {
+        return Err(database_denied(&session.identity, &name));
     }
-    TableOptions::default().set_all(options)?;
+    if !database_exists(&session.shared, &name) {
+        let message = format!("Database '{name}' doesn't exist");
+        return Err(Error::new(ErrorCode::DatabaseMissing, message));
+    }
+    let before = database_collation(&session.shared, &name);
+    let mut set = TableOptions { collation: before, ..TableOptions::default() };
+    set.set_all(options)?;
+    if set.collation != before {
+        let stored = (database_position(&name), set.collation.name().to_owned());
+        define(session, Vec::new(), vec![stored]).await?;
+    }
+    if session.database.as_deref() == Some(name.as_str()) {
+        session.settle_database()?;
+    }
     Ok(Outcome { affected_rows: 1, ..Outcome::default() })
+}
+
+fn is_system(name: &str) -> bool {
+    SYSTEM_DATABASES.iter().any(|system| system.eq_ignore_ascii_case(name))
 }
 
 /// Runs DROP DATABASE.
@@ -72,7 +89,7 @@ pub(super) async fn drop(
     name: String,
 ) -> Result<Outcome> {
     check_database(&session.identity, &name)?;
-    if SYSTEM_DATABASES.iter().any(|system| system.eq_ignore_ascii_case(&name)) {
+    if is_system(&name) {
         return Err(database_denied(&session.identity, &name));
     }
     if !databases(&session.shared).contains(&name) {
@@ -108,6 +125,7 @@ pub(super) async fn drop(
     define(session, definitions, positions).await?;
     if session.database.as_deref() == Some(name.as_str()) {
         session.database = None;
+        session.settle_database()?;
     }
     Ok(Outcome { affected_rows: dropped, ..Outcome::default() })
 }

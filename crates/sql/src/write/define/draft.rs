@@ -36,6 +36,8 @@ pub(super) struct Draft {
     pub row_number: Option<u32>,
     /// Columns that are explicitly declared NULL.
     pub nullable: Vec<String>,
+    /// Whether the statement adds keys.
+    pub adds_keys: bool,
     /// Renamed columns: old and new names.
     pub renamed: Vec<(String, String)>,
     /// For a percolate table, the definition of the documents.
@@ -72,6 +74,7 @@ impl Draft {
             options: table.options.clone(),
             row_number: row_number.map(|column| column.id),
             nullable: Vec::new(),
+            adds_keys: false,
             renamed: Vec::new(),
             documents: table.schema.documents().cloned(),
         }
@@ -159,6 +162,7 @@ impl Draft {
     }
 
     fn add_key(&mut self, key: Key) -> Result<()> {
+        self.adds_keys = true;
         let second = self.keys.iter().any(|known| known.kind == KeyKind::Primary);
         if key.kind == KeyKind::Primary && second {
             return Err(Error::new(ErrorCode::MultiplePrimaryKeys, "Multiple primary key defined"));
@@ -175,6 +179,7 @@ impl Draft {
         }
         self.name_foreign(name)?;
         self.name_keys()?;
+        self.drop_needless();
         self.name_checks(name)?;
         self.require_key_columns()?;
         self.check_keys()?;
@@ -292,6 +297,25 @@ impl Draft {
         Ok(())
     }
 
+    /// Drops indexes that were made for foreign keys and that a new key makes needless: those with the name and the columns
+    /// of a foreign key. One that was named after its column may be the user's own.
+    fn drop_needless(&mut self) {
+        if !self.adds_keys {
+            return;
+        }
+        for foreign in &self.foreign {
+            let made = foreign.name.as_ref().map(|name| {
+                let key = Key::over(KeyKind::Plain, name, &foreign.columns);
+                self.keys.iter().position(|known| *known == key)
+            });
+            let Some(place) = made.flatten() else { continue };
+            let key = self.keys.remove(place);
+            if !self.has_index_over(&foreign.columns) {
+                self.keys.insert(place, key);
+            }
+        }
+    }
+
     fn name_checks(&mut self, table: &TableName) -> Result<()> {
         let mut names: FxHashSet<String> = FxHashSet::default();
         for check in self.checks.iter().filter(|check| !check.name.is_empty()) {
@@ -326,10 +350,19 @@ impl Draft {
                 let Some(column) = self.columns.get_mut(place) else { continue };
                 if key.kind == KeyKind::Primary {
                     let nullable = self.nullable.contains(&column.name.to_lowercase());
-                    if nullable || column.spec.default == DefaultSpec::Null {
+                    let is_null = column.spec.default == DefaultSpec::Null;
+                    if nullable || is_null && column.id.is_none() {
                         let message = "All parts of a PRIMARY KEY must be NOT NULL; if you need \
                                        NULL in a key, use UNIQUE instead";
                         return Err(Error::new(ErrorCode::PrimaryKeyNull, message));
+                    }
+                    if column.spec.generated.as_ref().is_some_and(|it| !it.stored) {
+                        let message = "'Defining a virtual generated column as primary key' is not \
+                                       supported for generated columns.";
+                        return Err(Error::new(ErrorCode::GeneratedUnsupported, message));
+                    }
+                    if is_null {
+                        column.spec.default = DefaultSpec::None;
                     }
                     column.spec.not_null = true;
                 }

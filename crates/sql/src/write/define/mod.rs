@@ -76,7 +76,7 @@ pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -
             database::create(session, lenient, name, &options).await
         }
         Of::AlterTable(table) => alter::run(session, table).await,
-        Of::AlterDatabase { name, options } => database::alter(session, name, &options),
+        Of::AlterDatabase { name, options } => database::alter(session, name, &options).await,
         Of::DropTables { temporary, lenient, names } => {
             drop::drop(session, temporary, lenient, &names).await
         }

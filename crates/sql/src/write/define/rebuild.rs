@@ -195,6 +195,23 @@ fn is_unlabelled(value: &Value, kind: &TypeSpec) -> bool {
         && !kind.labels.iter().any(|label| label.is_empty())
 }
 
+/// The error for NULL in a column that becomes NOT NULL. If no type changes, MySQL alters the table in place and notices
+/// it before it copies rows.
+fn null_refused(target: &TargetTable, draft: &Draft, truncated: String) -> Error {
+    let was = |id: u32| {
+        let place = target.table.schema.columns.iter().position(|old| old.id == id)?;
+        target.table.columns.get(place)
+    };
+    let is_kept = draft.columns.iter().all(|column| {
+        let was = column.id.and_then(was);
+        was.is_none_or(|was| was.kind == column.spec.kind)
+    });
+    if is_kept && target.engine_name().is_some() {
+        return Error::new(ErrorCode::InvalidUseOfNull, "Invalid use of NULL value");
+    }
+    Error::new(ErrorCode::DataTruncated, truncated)
+}
+
 /// A row of the old table, converted for the new one.
 pub(super) fn converted_row(
     session: &mut SessionState,
@@ -222,11 +239,16 @@ pub(super) fn converted_row(
         if column.spec.generated.is_some() {
             continue;
         }
-        if value.is_null() && column.spec.not_null && !column.spec.auto_increment {
-            let message = messages::data_truncated(column_name(new, place), number);
-            return Err(Error::new(ErrorCode::DataTruncated, message));
-        }
         columns.push(place);
+        if value.is_null() && spec.not_null && !spec.auto_increment {
+            let message = messages::data_truncated(column_name(new, place), number);
+            if session.variables.sql_mode.is_strict() {
+                return Err(null_refused(target, draft, message));
+            }
+            session.warn(ErrorCode::DataTruncated, message);
+            given.push(CellExpr::Value(converter.implicit(&spec.kind)));
+            continue;
+        }
         if is_unlabelled(value, &spec.kind) {
             unlabelled.push(place);
             given.push(CellExpr::Value(converter.implicit(&spec.kind)));

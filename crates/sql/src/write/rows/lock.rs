@@ -1,16 +1,17 @@
 //! SELECT … FOR UPDATE and FOR SHARE: the rows read are protected until the commit, which fails (1213) if another
-//! session changed one of them.
+//! session changed one of them. With SKIP LOCKED and NOWAIT, see [`super::lock_free`].
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, GroupByExpr, LockClause, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, Value,
-    ValueWithSpan,
+    Expr, GroupByExpr, LockClause, LockType, NonBlock, OrderBy, OrderByKind, Query, Select,
+    SelectItem, SetExpr, Value, ValueWithSpan,
 };
 
 use super::{
     evaluate::TreeQuery,
-    named::{key_items, named_tables_without},
+    lock_free,
+    named::{Named, key_items, named_tables_without},
     target::{TargetTable, check_lockable, table_of},
     update::key_of,
 };
@@ -19,55 +20,87 @@ use crate::{
     catalog::{TableName, Verb},
     execute,
     parse::{Source, Statement, visit_expressions, write::select_from},
-    resolve::is_aggregate_name,
+    resolve::{is_aggregate_name, refuse_without_wait},
     state::SessionState,
     transaction::{Key, TableStorage},
 };
 
-/// Protects the rows of the tables in FROM that satisfy WHERE, if a SELECT has a locking clause and a transaction is open.
-pub(crate) async fn protect(session: &mut SessionState, statement: &Statement<'_>) -> Result<()> {
-    let source = &statement.source;
-    if !session.transaction.is_open() || !may_lock(source) {
-        return Ok(());
-    }
-    if let Some((name, keys)) = execute::locked_keys(session, statement)? {
-        let Some(target) = lockable(session, &name)? else { return Ok(()) };
-        for key in keys.into_iter().map(Key) {
-            if target.row(session, &key)?.is_some() {
-                protect_key(session, &target, &key)?;
-            }
-        }
-        return Ok(());
-    }
-    let query = execute::parsed(statement)?;
-    let SetExpr::Select(select) = query.body.as_ref() else { return Ok(()) };
-    if query.locks.is_empty() {
-        return Ok(());
-    }
-    let of: Vec<String> = locked_aliases(&query);
-    for named in &named_tables_without(session, &select.from, query.with.as_ref())? {
-        if !of.is_empty() && !of.contains(&named.alias) {
-            continue;
-        }
-        let Some(target) = lockable(session, &named.name)? else { continue };
-        let length = target.table.schema.primary_key.len();
-        let query = query_of_keys(query.clone(), key_items(named, &target));
-        for row in (TreeQuery { query, source }).rows(session).await? {
-            if let Some(key) = key_of(&row, 0, length) {
-                protect_key(session, &target, &key)?;
-            }
-        }
-    }
-    Ok(())
+/// A table of a SELECT whose rows are locked.
+pub(super) struct LockedTable {
+    /// Its name and alias in the statement.
+    pub named: Named,
+    /// The table.
+    pub target: TargetTable,
+    /// Whether it is FOR UPDATE.
+    pub is_exclusive: bool,
+    /// NOWAIT or SKIP LOCKED.
+    pub nonblock: Option<NonBlock>,
 }
 
-/// The tables that FOR UPDATE OF and FOR SHARE OF name; none if all are meant.
-fn locked_aliases(query: &Query) -> Vec<String> {
-    let named = |lock: &LockClause| {
-        let name = lock.of.as_ref()?.0.last()?.as_ident()?;
-        Some(name.value.clone())
+/// Protects the rows of the tables in FROM that satisfy WHERE, if a SELECT has a locking clause and a transaction is open.
+/// Returns the SELECT to run if that must leave out rows that others have locked.
+pub(crate) async fn protect(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+) -> Result<Option<Query>> {
+    let source = &statement.source;
+    let is_open = session.transaction.is_open();
+    if !may_lock(source) || !is_open && !may_ask(source) {
+        return Ok(None);
+    }
+    if let Some((name, keys)) = execute::locked_keys(session, statement)? {
+        let Some(target) = lockable(session, &name)? else { return Ok(None) };
+        let is_exclusive = source.is_word(source.tokens.len().saturating_sub(1), "UPDATE");
+        for key in keys.into_iter().map(Key) {
+            if target.row(session, &key)?.is_some() {
+                protect_key(session, &target, &key, is_exclusive)?;
+            }
+        }
+        return Ok(None);
+    }
+    let query = execute::parsed(statement)?;
+    let SetExpr::Select(select) = query.body.as_ref() else {
+        return refuse_without_wait(&query).map(|()| None);
     };
-    query.locks.iter().map(named).collect::<Option<_>>().unwrap_or_default()
+    if query.locks.is_empty() {
+        return Ok(None);
+    }
+    let locked = locked_tables(session, &query, select)?;
+    if query.locks.iter().any(|lock| lock.nonblock.is_some()) {
+        return lock_free::narrowed(session, query, &locked, source).await.map(Some);
+    }
+    for table in &locked {
+        let LockedTable { named, target, is_exclusive, .. } = table;
+        let length = target.table.schema.primary_key.len();
+        let query = query_of_keys(query.clone(), key_items(named, target));
+        for row in (TreeQuery { query, source }).rows(session).await? {
+            if let Some(key) = key_of(&row, 0, length) {
+                protect_key(session, target, &key, *is_exclusive)?;
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The tables of FROM whose rows the locking clauses of a query mean.
+fn locked_tables(
+    session: &SessionState,
+    query: &Query,
+    select: &Select,
+) -> Result<Vec<LockedTable>> {
+    let mut locked = Vec::new();
+    for named in named_tables_without(session, &select.from, query.with.as_ref())? {
+        let means = |lock: &&LockClause| {
+            let of = lock.of.as_ref().and_then(|name| name.0.last()?.as_ident());
+            of.is_none_or(|alias| alias.value == named.alias)
+        };
+        let Some(lock) = query.locks.iter().find(means) else { continue };
+        let (is_exclusive, nonblock) = (lock.lock_type == LockType::Update, lock.nonblock);
+        if let Some(target) = lockable(session, &named.name)? {
+            locked.push(LockedTable { named, target, is_exclusive, nonblock });
+        }
+    }
+    Ok(locked)
 }
 
 fn aggregates(expr: &Expr) -> ControlFlow<()> {
@@ -109,6 +142,12 @@ fn may_lock(source: &Source) -> bool {
     (1..source.tokens.len()).any(begins)
 }
 
+/// Whether a statement has the words SKIP LOCKED or NOWAIT.
+fn may_ask(source: &Source) -> bool {
+    let is = |at: usize, word: &str| source.is_word(at, word);
+    (1..source.tokens.len()).any(|at| is(at, "NOWAIT") || is(at, "SKIP") && is(at + 1, "LOCKED"))
+}
+
 /// The table, if its rows can be protected: not of a view or a temporary table.
 fn lockable(session: &SessionState, name: &TableName) -> Result<Option<TargetTable>> {
     check_lockable(session, name)?;
@@ -121,15 +160,19 @@ fn lockable(session: &SessionState, name: &TableName) -> Result<Option<TargetTab
     Ok(Some(TargetTable::at(name.clone(), place, table)))
 }
 
-fn protect_key(session: &mut SessionState, target: &TargetTable, key: &Key) -> Result<()> {
-    match target.engine_name() {
-        Some(engine_name) => session.transaction.protect(engine_name, &key.0),
-        None => Ok(()),
-    }
+fn protect_key(
+    session: &mut SessionState,
+    target: &TargetTable,
+    key: &Key,
+    is_exclusive: bool,
+) -> Result<()> {
+    let Some(engine_name) = target.engine_name() else { return Ok(()) };
+    session.transaction.lock(engine_name, key, is_exclusive);
+    session.transaction.protect(engine_name, &key.0)
 }
 
 /// The query that selects these columns of its rows. Of groups it is all rows that satisfy WHERE.
-fn query_of_keys(mut query: Query, keys: Vec<Expr>) -> Query {
+pub(super) fn query_of_keys(mut query: Query, keys: Vec<Expr>) -> Query {
     query.locks.clear();
     let SetExpr::Select(select) = query.body.as_mut() else { return query };
     let is_grouped = !matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty())

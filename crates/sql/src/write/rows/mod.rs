@@ -15,6 +15,7 @@ mod insert;
 pub(crate) mod literal;
 mod load;
 mod lock;
+mod lock_free;
 mod named;
 mod percolate_rules;
 mod preparable;
