@@ -4,8 +4,8 @@
 use std::{collections::HashSet, ops::ControlFlow};
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, Query, Select, Value, Visitor,
-    VisitorMut, WindowSpec,
+    BinaryOperator, Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, Query, Select, Value,
+    Visitor, VisitorMut, WindowSpec,
 };
 use remora_mysql::ErrorCode;
 
@@ -21,8 +21,14 @@ use crate::{
     parse::{Visit, VisitMut, function_call},
 };
 
-/// Whether an expression has an aggregate of its own SELECT.
-pub(super) fn has_aggregate(expr: &Expr) -> bool {
+/// Whether a SELECT makes one row of several: by GROUP BY, or by an aggregate.
+pub(crate) fn is_grouped(select: &Select) -> bool {
+    let is_by_none = matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty());
+    !is_by_none || has_aggregate(&select.projection) || has_aggregate(&select.having)
+}
+
+/// Whether a part of a SELECT has an aggregate of this SELECT.
+pub(super) fn has_aggregate(part: &impl Visit) -> bool {
     struct Search {
         depth: usize,
     }
@@ -46,7 +52,7 @@ pub(super) fn has_aggregate(expr: &Expr) -> bool {
             }
         }
     }
-    expr.visit(&mut Search { depth: 0 }).is_break()
+    part.visit(&mut Search { depth: 0 }).is_break()
 }
 
 /// Whether an expression is a literal.

@@ -36,6 +36,7 @@ mod view_text;
 mod views;
 
 pub(crate) use expr::{check_of_one_row, is_aggregate_name};
+pub(crate) use grouping::is_grouped;
 pub(crate) use items::texts;
 pub(crate) use places::{SelectKind, StatementTable};
 pub(crate) use select::MAX_COLUMNS;
@@ -49,15 +50,17 @@ use std::{cell::RefCell, collections::HashSet, ops::ControlFlow, sync::Arc};
 use datafusion::{
     catalog::TableProvider,
     sql::sqlparser::ast::{
-        Expr, OrderByExpr, OrderByKind, Query, SetExpr, SetOperator, SetQuantifier, TableAlias,
-        Visitor, With,
+        Expr, OrderByExpr, OrderByKind, Query, SetExpr, SetOperator, SetQuantifier, Visitor, With,
     },
 };
 
 use crate::{
     Error, Result,
     catalog::{ExpressionSettings, TableName, View},
-    parse::{Source, Visit, visit_expressions, write::query_of},
+    parse::{
+        Source, Visit, visit_expressions,
+        write::{query_of, table_alias},
+    },
     show::RequestedTables,
 };
 
@@ -345,7 +348,7 @@ impl Resolver<'_> {
             false => self.query(&mut cte.query, derived, given.as_deref())?,
         };
         self.turn = turn;
-        cte.alias = alias(&unique);
+        cte.alias = table_alias(&unique);
         let columns = named_once(&columns)?;
         let parts = self.parts - before;
         let is_ordered = limit::is_ordered(&cte.query);
@@ -624,10 +627,6 @@ fn same_count(columns: &[Output], others: &[Output]) -> Result<()> {
 }
 
 /// A table alias without columns.
-fn alias(name: &str) -> TableAlias {
-    TableAlias { explicit: true, name: quoted(name), columns: Vec::new(), at: None }
-}
-
 /// Error 1473.
 fn too_nested() -> Error {
     Error::new(ErrorCode::NestingTooDeep, "Too high level of nesting for select")

@@ -11,13 +11,15 @@ use remora_mysql::ErrorCode;
 use rustc_hash::FxHashMap;
 
 use super::{
-    Resolver, alias, best_of_groups, clauses, keywords, limit,
+    Resolver, best_of_groups, clauses, keywords, limit,
     scope::{Scope, quoted},
 };
 use crate::{
     Error, Result,
     agents::AgentOptions,
-    parse::{GroupRows, MAX_MATCHES, MAX_QUERY_TIME, Visit, VisitMut, function_call},
+    parse::{
+        GroupRows, MAX_MATCHES, MAX_QUERY_TIME, Visit, VisitMut, function_call, write::table_alias,
+    },
 };
 
 /// The default LIMIT.
@@ -130,7 +132,7 @@ impl Resolver<'_> {
         for from in &mut select.from {
             if let TableFactor::Table { name: written, alias: called, .. } = &mut from.relation {
                 *written = name.clone();
-                *called = Some(alias(&first));
+                *called = Some(table_alias(&first));
             }
         }
         Ok(())

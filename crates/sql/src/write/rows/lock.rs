@@ -1,10 +1,8 @@
 //! SELECT … FOR UPDATE and FOR SHARE: the rows read are protected until the commit, which fails (1213) if another
 //! session changed one of them.
 
-use std::ops::ControlFlow;
-
 use datafusion::sql::sqlparser::ast::{
-    Expr, GroupByExpr, LockClause, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, Value,
+    Expr, LockClause, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, Value,
     ValueWithSpan,
 };
 
@@ -18,8 +16,8 @@ use crate::{
     Result,
     catalog::{TableName, Verb},
     execute,
-    parse::{Source, Statement, visit_expressions, write::select_from},
-    resolve::is_aggregate_name,
+    parse::{Source, Statement, write::select_from},
+    resolve::is_grouped,
     state::SessionState,
     transaction::{Key, TableStorage},
 };
@@ -68,18 +66,6 @@ fn locked_aliases(query: &Query) -> Vec<String> {
         Some(name.value.clone())
     };
     query.locks.iter().map(named).collect::<Option<_>>().unwrap_or_default()
-}
-
-fn aggregates(expr: &Expr) -> ControlFlow<()> {
-    match expr {
-        Expr::Function(function)
-            if function.over.is_none()
-                && is_aggregate_name(&function.name.to_string().to_lowercase()) =>
-        {
-            ControlFlow::Break(())
-        }
-        _ => ControlFlow::Continue(()),
-    }
 }
 
 /// Replaces the number or the alias of a selected item by its expression: the item itself is not selected.
@@ -132,12 +118,11 @@ fn protect_key(session: &mut SessionState, target: &TargetTable, key: &Key) -> R
 fn query_of_keys(mut query: Query, keys: Vec<Expr>) -> Query {
     query.locks.clear();
     let SetExpr::Select(select) = query.body.as_mut() else { return query };
-    let is_grouped = !matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty())
+    if is_grouped(select)
         || select.having.is_some()
         || select.distinct.is_some()
         || !select.named_window.is_empty()
-        || select.projection.iter().any(|item| visit_expressions(item, aggregates).is_break());
-    if is_grouped {
+    {
         query.limit_clause = None;
     }
     if query.limit_clause.is_none() {

@@ -13,9 +13,8 @@ use rustc_hash::FxHashSet;
 use super::{
     derived::check_assigned,
     evaluate::{StatementText, TreeQuery},
-    explained::Explained,
     literal::{CellExpr, given},
-    named::{Named, assigned_column, conditions, key_items, keys_text, named_tables, one_table},
+    named::{Named, assigned_column, conditions, key_items, named_keys, named_tables, one_table},
     read_again,
     sequential::{SequentialAssignments, evaluated_in_turn, mentioned},
     sum::Sum,
@@ -26,9 +25,10 @@ use crate::{
     Error, Outcome, Result,
     blocking::run_blocking_if_long,
     catalog::Verb,
+    execute::{RowsExplained, Writing},
     parse::{
         Tokens, VisitMut, checked_parts, too_costly,
-        write::{self, ChangedRows},
+        write::{self, ChangedQuery, ChangedRows},
     },
     resolve::check_of_one_row,
     state::SessionState,
@@ -67,19 +67,15 @@ pub(super) async fn update(session: &mut SessionState, text: StatementText<'_>) 
 }
 
 /// The SELECT with which UPDATE finds its rows.
-pub(super) async fn explained_update(
+pub(super) async fn explained_update<'s>(
     session: &mut SessionState,
-    text: StatementText<'_>,
-) -> Result<Explained> {
+    text: StatementText<'s>,
+) -> Result<Writing<'s>> {
     let read = ReadUpdate::of(session, text).await?;
-    let assigned = read.assignments.iter().zip(&read.in_turn);
-    let expressions = assigned.filter_map(|(assignment, in_turn)| match &assignment.given {
-        CellExpr::Expression(range) if !in_turn => Some(range.clone()),
-        _ => None,
-    });
-    let query = keys_text(text, read.changed(), expressions, &read.rows);
     let targets = read.changed().map(|(named, _)| named.alias.clone()).collect();
-    Ok(Explained { verb: "UPDATE", targets, query: Some(query) })
+    let query = ChangedQuery { query: read.query()?, rows: read.rows };
+    let rows = Some(RowsExplained::Query(text.statement, Box::new(query)));
+    Ok(Writing { verb: "UPDATE", targets, rows })
 }
 
 /// An UPDATE that was read.
@@ -228,8 +224,8 @@ impl ReadUpdate {
                 None => return Ok(None),
             }
         }
-        let query = keys_text(text, [(named, target)], [], &self.rows);
-        let Some(keys) = query.keys(session, target)? else { return Ok(None) };
+        let keys = named_keys(session, text.statement, (named, target), &self.rows)?;
+        let Some(keys) = keys else { return Ok(None) };
         let mut found = Vec::with_capacity(keys.len());
         for key in keys {
             let Some(row) = target.row(session, &key)? else { continue };
