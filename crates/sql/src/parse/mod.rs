@@ -52,7 +52,9 @@ pub(crate) use syntax::PARSES;
 use tokens::Place;
 pub(crate) use tokens::{Tokens, read};
 pub(crate) use unit::Unit;
-pub(crate) use visit::{Visit, VisitMut, visit_expressions};
+pub(crate) use visit::{
+    Visit, VisitMut, change_own_expressions, visit_expressions, visit_own_expressions,
+};
 
 use crate::Result;
 

@@ -4,8 +4,8 @@
 use std::{collections::HashSet, ops::ControlFlow};
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, Query, Select, Value,
-    Visitor, VisitorMut, WindowSpec,
+    BinaryOperator, Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, Select, Value,
+    VisitorMut, WindowSpec,
 };
 use remora_mysql::ErrorCode;
 
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    parse::{Visit, VisitMut, function_call},
+    parse::{Visit, VisitMut, function_call, visit_own_expressions},
 };
 
 /// Whether a SELECT makes one row of several: by GROUP BY, or by an aggregate.
@@ -29,30 +29,11 @@ pub(crate) fn is_grouped(select: &Select) -> bool {
 
 /// Whether a part of a SELECT has an aggregate of this SELECT.
 pub(super) fn has_aggregate(part: &impl Visit) -> bool {
-    struct Search {
-        depth: usize,
-    }
-    impl Visitor for Search {
-        type Break = ();
-
-        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-            self.depth += 1;
-            ControlFlow::Continue(())
-        }
-
-        fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-            self.depth -= 1;
-            ControlFlow::Continue(())
-        }
-
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            match self.depth == 0 && is_aggregate(expr) {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
-        }
-    }
-    part.visit(&mut Search { depth: 0 }).is_break()
+    let each = |expr: &Expr| match is_aggregate(expr) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    };
+    visit_own_expressions(part, each).is_break()
 }
 
 /// Whether an expression is a literal.
