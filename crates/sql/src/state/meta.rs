@@ -105,12 +105,14 @@ impl SessionState {
         }
     }
 
-    /// Remembers the statement of the keyword query, whose rows may be counted later.
+    /// Remembers the statement of the keyword query, whose rows may be counted later. A statement without one changes
+    /// nothing.
     pub(crate) fn note_counting(&mut self, statement: &Statement<'_>, most: u64) {
         if let Some(meta) = &mut self.meta
             && meta.is_of_keywords()
             && !meta.is_counted
             && meta.uncounted.is_none()
+            && meta.statement.is_none()
         {
             meta.statement = Some((Arc::clone(&statement.source), statement.parameters.to_vec()));
             meta.most = most;
