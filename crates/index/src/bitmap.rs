@@ -116,11 +116,6 @@ impl Bitmap {
         self.clear_tail();
     }
 
-    /// `|self ∩ other|` without building it.
-    pub fn count_common(&self, other: &Bitmap) -> u32 {
-        self.words.iter().zip(&other.words).map(|(a, b)| (a & b).count_ones()).sum()
-    }
-
     /// The documents, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.words

@@ -140,7 +140,13 @@ impl<'a> Lexer<'a> {
     /// A lexer at the beginning of a text.
     #[must_use]
     pub fn new(text: &'a [u8], mode: LexMode) -> Self {
-        Self { text, at: 0, mode, in_comment: false, after_point: false }
+        Self::new_at(text, 0, mode)
+    }
+
+    /// A lexer at the beginning of a token of a text.
+    #[must_use]
+    pub fn new_at(text: &'a [u8], at: usize, mode: LexMode) -> Self {
+        Self { text, at, mode, in_comment: false, after_point: false }
     }
 
     /// The next token, `None` at the end.

@@ -68,11 +68,6 @@ impl Pattern {
     pub fn needs_texts(&self) -> bool {
         self.verify
     }
-
-    /// The number of term sets.
-    pub fn element_count(&self) -> usize {
-        self.alternatives.iter().map(Vec::len).sum()
-    }
 }
 
 /// The parts of a pattern that may have precomputed lists; none if it has alternatives.

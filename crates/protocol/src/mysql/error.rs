@@ -69,11 +69,6 @@ impl WireError {
         Self::new(ErrorCode::PacketsOutOfOrder, "Got packets out of order")
     }
 
-    /// 1157: a compressed packet that cannot be decompressed.
-    pub fn cannot_uncompress() -> Self {
-        Self::new(ErrorCode::CannotUncompress, "Couldn't uncompress communication packet")
-    }
-
     /// 1203: the user has too many connections.
     pub fn too_many_user_connections(user: &str) -> Self {
         let message =

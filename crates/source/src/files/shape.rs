@@ -23,10 +23,3 @@ pub enum Rows {
     /// Objects with an id and a document: `{"id": …, "doc": …}`.
     IdsAndDocuments,
 }
-
-impl Shape {
-    /// Whether the rows are those of a collection.
-    pub fn is_of_collection(&self) -> bool {
-        matches!(self.rows, Rows::Documents | Rows::IdsAndDocuments)
-    }
-}

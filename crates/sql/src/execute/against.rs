@@ -5,16 +5,16 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName,
-    SearchModifier, SelectItem, SetExpr, Value, ValueWithSpan, Visitor, VisitorMut,
+    SearchModifier, Value, ValueWithSpan, VisitorMut,
 };
 use remora_engine::Value as EngineValue;
 use remora_mysql::{ErrorCode, messages};
 
-use super::run::{collect, parsed};
+use super::run::collect;
 use crate::{
     Error, Result,
     meaning::is_volatile,
-    parse::{MATCH_OF, MATCH_OF_PATHS, Source, Statement, Visit, VisitMut, split},
+    parse::{MATCH_OF, MATCH_OF_PATHS, Source, VisitMut, visit_own_expressions, write::query_from},
     state::SessionState,
 };
 
@@ -39,12 +39,7 @@ pub(super) async fn settle(
 }
 
 async fn evaluated(session: &SessionState, expr: Expr, source: &Source) -> Result<String> {
-    let mut made = split(b"SELECT 1", false, source.mode)?;
-    let made = made.pop().ok_or_else(wrong_arguments)?;
-    let mut query = parsed(&Statement { source: made.into(), parameters: &[] })?;
-    if let SetExpr::Select(select) = query.body.as_mut() {
-        select.projection = vec![SelectItem::UnnamedExpr(Expr::Nested(Box::new(expr)))];
-    }
+    let query = query_from(vec![Expr::Nested(Box::new(expr))], Vec::new());
     Ok(match collect(session, query, source).await?.value(0, 0) {
         EngineValue::Null => String::new(),
         EngineValue::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -91,8 +86,7 @@ impl VisitorMut for AgainstArguments {
 impl AgainstArguments {
     /// The marker that stands for an expression.
     fn take(&mut self, sought: Expr) -> Result<ValueWithSpan> {
-        let mut varying = RowDependence { depth: 0 };
-        if sought.visit(&mut varying).is_break() {
+        if visit_own_expressions(&sought, varies).is_break() {
             return Err(wrong_arguments());
         }
         let mark = Value::Placeholder(self.sought.len().to_string());
@@ -162,36 +156,17 @@ fn modifier(mode: &Expr) -> Option<SearchModifier> {
     all.into_iter().find(|modifier| modifier.to_string() == *mode)
 }
 
-/// Looks for anything that may differ from row to row: columns, and functions such as RAND().
-struct RowDependence {
-    /// The nesting depth of subqueries, which have columns of their own.
-    depth: usize,
-}
-
-impl Visitor for RowDependence {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _query: &ast::Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _query: &ast::Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        let varies = match expr {
-            Expr::Identifier(name) => !name.value.starts_with('@') || name.quote_style.is_some(),
-            Expr::CompoundIdentifier(names) => {
-                !names.first().is_some_and(|name| name.value.starts_with('@'))
-            }
-            Expr::Function(function) => is_volatile(function),
-            _ => false,
-        };
-        if varies && self.depth == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
+/// Breaks at anything that may differ from row to row: columns, and functions such as RAND().
+fn varies(expr: &Expr) -> ControlFlow<()> {
+    let varies = match expr {
+        Expr::Identifier(name) => !name.value.starts_with('@') || name.quote_style.is_some(),
+        Expr::CompoundIdentifier(names) => {
+            !names.first().is_some_and(|name| name.value.starts_with('@'))
+        }
+        Expr::Function(function) => is_volatile(function),
+        _ => false,
+    };
+    if varies { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
 /// Replaces the markers by the values.

@@ -12,12 +12,14 @@ use remora_mysql::Collation;
 
 use super::{
     access::{Access, Explained},
-    analyzed, planned_accesses, shapes,
+    analyzed, planned_accesses,
+    run::parsed,
+    shapes,
 };
 use crate::{
     Cell, Column, Error, Outcome, Reply, Result,
     meaning::types::ExprType,
-    parse::{Kind, Source, Statement, split},
+    parse::{Kind, Statement, write::ChangedQuery},
     state::SessionState,
 };
 
@@ -45,8 +47,16 @@ pub(crate) struct Writing<'w> {
     pub verb: &'static str,
     /// The names or aliases of the tables that it changes.
     pub targets: Vec<String>,
-    /// The SELECT that finds its rows; `None` if its text holds them (VALUES).
-    pub select: Option<Statement<'w>>,
+    /// What finds its rows; `None` if its text holds them (VALUES).
+    pub rows: Option<RowsExplained<'w>>,
+}
+
+/// What finds the rows of a statement that writes.
+pub(crate) enum RowsExplained<'w> {
+    /// The query of an INSERT, as a statement.
+    Select(Statement<'w>),
+    /// A query made of parts of the statement.
+    Query(&'w Statement<'w>, Box<ChangedQuery>),
 }
 
 /// The answer: steps of the plan and accesses of tables.
@@ -72,8 +82,11 @@ pub(crate) fn explained<'a>(statement: &Statement<'a>) -> Result<ExplainRequest<
         };
         from += 3;
     }
-    let start = source.tokens.get(from).ok_or_else(|| source.syntax_error(from))?.start;
-    let inner = inner(statement, start)?;
+    if from >= source.tokens.len() {
+        return Err(source.syntax_error(from));
+    }
+    let inner = Arc::new(source.within(from..source.tokens.len()));
+    let inner = Statement { source: inner, ..statement.clone() };
     match inner.kind() {
         Kind::Select | Kind::Rows => Ok(ExplainRequest { statement: inner, format, is_analysis }),
         _ if source.is_word(from, "FOR") => Err(Error::unsupported("EXPLAIN FOR CONNECTION")),
@@ -101,7 +114,7 @@ pub(crate) async fn explain<R: Reply>(
         single(reply, &lines.join("\n"))?;
         return Ok(Outcome::default());
     }
-    let told = explain_select(session, statement).await?;
+    let told = explain_select(session, statement, None).await?;
     session.warnings.clear();
     match asked.format {
         Format::Traditional => traditional(reply, &told, None)?,
@@ -118,8 +131,11 @@ pub(crate) async fn explain_write<R: Reply>(
     writing: &Writing<'_>,
     reply: &mut R,
 ) -> Result<Outcome> {
-    let mut told = match &writing.select {
-        Some(select) => explain_select(session, select).await?,
+    let mut told = match &writing.rows {
+        Some(RowsExplained::Select(select)) => explain_select(session, select, None).await?,
+        Some(RowsExplained::Query(statement, query)) => {
+            explain_select(session, statement, Some(query)).await?
+        }
         None => Explanation { accesses: Vec::new(), tree: Vec::new(), selects: 1 },
     };
     session.warnings.clear();
@@ -175,12 +191,13 @@ impl Writing<'_> {
     }
 }
 
-/// Finds out how a SELECT would read its tables.
+/// Finds out how a SELECT, or the query of the rows that a statement changes, would read its tables.
 async fn explain_select(
     session: &mut SessionState,
     statement: &Statement<'_>,
+    changed: Option<&ChangedQuery>,
 ) -> Result<Explanation> {
-    let answered = shapes::explain(session, &statement.source, statement.parameters).await?;
+    let answered = shapes::explain(session, statement, changed).await?;
     Ok(match answered {
         Some(Explained { accesses, selects }) => {
             let lines = accesses.iter().map(|access| format!("-> {}", access.estimated_line()));
@@ -188,20 +205,15 @@ async fn explain_select(
             Explanation { accesses, tree, selects }
         }
         None => {
-            let (tree, accesses, selects) = planned_accesses(session, statement).await?;
+            let query = match changed {
+                Some(changed) => changed.query.clone(),
+                None => parsed(statement)?,
+            };
+            let (tree, accesses, selects) =
+                planned_accesses(session, query, &statement.source).await?;
             Explanation { accesses, tree, selects }
         }
     })
-}
-
-/// The statement that begins at a position of the text.
-fn inner<'a>(statement: &Statement<'a>, start: usize) -> Result<Statement<'a>> {
-    let source = &statement.source;
-    let text = source.text.get(start..).unwrap_or_default();
-    let made = split(text, false, source.mode)?.pop();
-    let made = made.ok_or_else(|| Error::unsupported("EXPLAIN"))?;
-    let made = Source { interrupted: Arc::clone(&source.interrupted), ..made };
-    Ok(Statement { source: Arc::new(made), ..statement.clone() })
 }
 
 /// A text, or NULL.

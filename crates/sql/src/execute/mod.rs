@@ -3,6 +3,7 @@
 
 mod access;
 mod against;
+mod count;
 mod explain;
 mod into;
 mod planned;
@@ -19,17 +20,18 @@ use datafusion::sql::sqlparser::ast::{self, Expr};
 use remora_engine::Value;
 
 use crate::{
-    Column, Error, Outcome, Reply, Result,
+    Column, Outcome, Reply, Result,
     blocking::run_blocking_if_long,
     parse::{
-        CountQuery, Source, Statement, count_query, split,
+        Source, Statement,
         write::{query_from, query_of_items},
     },
     resolve::{max_query_time, most_matches},
     state::SessionState,
 };
 
-pub(crate) use explain::{Writing, explain, explain_write, explained};
+pub(crate) use count::counted_rows;
+pub(crate) use explain::{RowsExplained, Writing, explain, explain_write, explained};
 use remora_mysql::{ErrorCode, Token};
 pub(crate) use run::collect;
 pub(crate) use shapes::{PreparedShape, locked_keys, named_keys, prepare, run_prepared, run_text};
@@ -93,22 +95,32 @@ async fn run_tree<R: Reply>(
     statement: &Statement<'_>,
     reply: &mut R,
 ) -> Result<Outcome> {
-    warn_of_marks(session, &statement.source);
-    let limit = session.variables.max_execution_time_ms;
     let most = most_matches(parsed.settings.as_deref());
-    let wanted = hinted_limit(&statement.source).or_else(|| max_query_time(&parsed));
+    let outcome = run_query(session, parsed, &statement.source, reply).await?;
+    session.note_counting(statement, most);
+    Ok(outcome)
+}
+
+/// Runs a query of a statement as a DataFusion plan.
+pub(crate) async fn run_query<R: Reply>(
+    session: &mut SessionState,
+    query: ast::Query,
+    source: &Source,
+    reply: &mut R,
+) -> Result<Outcome> {
+    warn_of_marks(session, source);
+    let limit = session.variables.max_execution_time_ms;
+    let wanted = hinted_limit(source).or_else(|| max_query_time(&query));
     session.variables.max_execution_time_ms = session.left_of(wanted.unwrap_or(limit))?;
-    let sent = match wide::WideRow::of(parsed, &statement.source) {
+    let sent = match wide::WideRow::of(query, source) {
         Ok(wide) => wide.send(session, reply).await,
-        Err(parsed) => match run::Query::new(session, *parsed, &statement.source).await {
+        Err(query) => match run::Query::new(session, *query, source).await {
             Ok(mut query) => query.send(session, reply).await,
             Err(error) => Err(error),
         },
     };
     session.variables.max_execution_time_ms = limit;
-    sent?;
-    session.note_counting(|| count_query(&statement.source, statement.parameters), most);
-    Ok(Outcome::default())
+    sent.map(|()| Outcome::default())
 }
 
 /// The syntax tree of a SELECT, without its INTO clause.
@@ -166,16 +178,18 @@ fn is_binary_operator(source: &Source, at: usize) -> bool {
 /// The lines of a SELECT's plan, the accesses of its tables, and its number of SELECTs.
 async fn planned_accesses(
     session: &mut SessionState,
-    statement: &Statement<'_>,
+    query: ast::Query,
+    source: &Source,
 ) -> Result<(Vec<String>, Vec<access::Access>, usize)> {
-    let query = run::Query::to_explain(session, statement).await?;
+    let query = run::Query::to_explain(session, query, source).await?;
     let (lines, accesses) = query.explained(session).await?;
     Ok((lines, accesses, query.places().1))
 }
 
 /// Runs a SELECT and returns the measured steps, one line each.
 async fn analyzed(session: &mut SessionState, statement: &Statement<'_>) -> Result<Vec<String>> {
-    run::Query::to_explain(session, statement).await?.analyzed(session).await
+    let query = run::parsed(statement)?;
+    run::Query::to_explain(session, query, &statement.source).await?.analyzed(session).await
 }
 
 /// Runs DO: a SELECT whose rows are discarded.
@@ -185,7 +199,7 @@ pub(crate) async fn run_do(
 ) -> Result<Outcome> {
     let source = &statement.source;
     let items = 1..source.tokens.len();
-    let parse = || query_of_items(source, items, statement.parameters);
+    let parse = || query_of_items(source, items, statement.parameters, Vec::new());
     let query = run_blocking_if_long(source.is_long(), parse)?;
     collect(session, query, source).await?;
     Ok(Outcome::default())
@@ -195,21 +209,6 @@ pub(crate) async fn run_do(
 pub(crate) async fn value(session: &SessionState, expr: Expr, source: &Source) -> Result<Value> {
     let rows = collect(session, query_from(vec![expr], Vec::new()), source).await?;
     Ok(rows.value(0, 0))
-}
-
-/// Counts the rows of a statement without its LIMIT.
-pub(crate) async fn counted_rows(session: &SessionState, count_query: &CountQuery) -> Result<u64> {
-    let made = split(count_query.text.as_bytes(), false, session.lex_mode())?.pop();
-    let Some(made) = made else { return Err(Error::unsupported(&count_query.text)) };
-    let source = Arc::new(Source { interrupted: Arc::clone(&session.interrupted), ..made });
-    let statement = Statement { source, parameters: &count_query.parameters };
-    let mut query = run::Query::new(session, run::parsed(&statement)?, &statement.source).await?;
-    let rows = query.collect(session).await?;
-    match rows.value(0, 0) {
-        Value::Int(count) => Ok(u64::try_from(count).unwrap_or(0)),
-        Value::Uint(count) => Ok(count),
-        _ => Err(Error::unsupported(&count_query.text)),
-    }
 }
 
 /// The columns that a SELECT will have; its parameters are still unknown.

@@ -122,9 +122,10 @@ impl Query {
     /// Resolves a query for EXPLAIN.
     pub(super) async fn to_explain(
         session: &SessionState,
-        statement: &Statement<'_>,
+        query: ast::Query,
+        source: &Source,
     ) -> Result<Self> {
-        Self::reading(session, parsed(statement)?, &statement.source, Purpose::Explain).await
+        Self::reading(session, query, source, Purpose::Explain).await
     }
 
     /// Resolves a query over few rows, for a cached plan.
@@ -173,22 +174,12 @@ impl Query {
             normalise_recursive(&mut resolved.query);
             Ok(resolved)
         });
+        let resolved = resolved?;
+        if purpose == Purpose::Keep {
+            check_kept(&resolved, &catalog)?;
+        }
         let Resolved { query, columns, tables, places, selects, searched, window, inherits_order } =
-            resolved?;
-        if inherits_order && purpose == Purpose::Keep {
-            // A cached plan takes the LIMIT of the statement to its tables.
-            return Err(Error::unsupported(
-                "a plan with the order of a query in FROM that is kept",
-            ));
-        }
-        if !searched.is_empty() && purpose == Purpose::Keep {
-            // SHOW META reports each run, so such a plan cannot be cached.
-            return Err(Error::unsupported("a plan of MATCH('…') that is kept"));
-        }
-        if catalog.has_remote_parts() && purpose == Purpose::Keep {
-            // Each run needs new snapshots of the other servers.
-            return Err(Error::unsupported("a plan over other servers that is kept"));
-        }
+            resolved;
         let is_light = is_light && !catalog.has_remote_parts();
         let memory = session.shared.settings.max_query_memory_bytes;
         let extent =
@@ -452,6 +443,20 @@ fn altered(tables: Tables, alter: fn(&str, &EngineTable) -> EngineTable) -> Tabl
     tables.into_iter().map(altered).collect()
 }
 
+/// 1235 for a query whose plan cannot be cached.
+fn check_kept(resolved: &Resolved, catalog: &SessionCatalog<'_>) -> Result<()> {
+    let why = match () {
+        // A cached plan takes the LIMIT of the statement to its tables.
+        () if resolved.inherits_order => "a plan with the order of a query in FROM that is kept",
+        // SHOW META reports each run.
+        () if !resolved.searched.is_empty() => "a plan of MATCH('…') that is kept",
+        // Each run needs new snapshots of the other servers.
+        () if catalog.has_remote_parts() => "a plan over other servers that is kept",
+        () => return Ok(()),
+    };
+    Err(Error::unsupported(why))
+}
+
 /// The query ended before it sent its columns.
 fn nothing_given() -> Error {
     Error::new(ErrorCode::Unknown, "The query gave nothing")
@@ -468,10 +473,7 @@ fn too_many_rows(most_bytes: u64) -> Error {
 
 /// The syntax tree of a SELECT.
 pub(super) fn parsed(statement: &Statement<'_>) -> Result<ast::Query> {
-    match run_blocking_if_long(statement.source.is_long(), || statement.parse())? {
-        ast::Statement::Query(query) => Ok(*query),
-        other => Err(Error::unsupported(other)),
-    }
+    run_blocking_if_long(statement.source.is_long(), || statement.parse_query())
 }
 
 /// Streams the rows of a plan. The inputs of a UNION run one after the other, unless several threads run them.

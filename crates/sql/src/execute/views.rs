@@ -81,7 +81,8 @@ async fn describe(session: &SessionState, names: Vec<TableName>) -> Result<()> {
 }
 
 async fn columns(session: &SessionState, name: &TableName) -> Result<Vec<Column>> {
-    let query = query_of_all(table_named(&[name.database.as_str(), name.table.as_str()], None));
+    let query =
+        query_of_all(table_named(&[name.database.as_str(), name.table.as_str()], None), None);
     let source = Source::new(Vec::new(), Vec::new(), LexMode::default());
     run::Query::of(session, query, &source).await?.columns(session).await
 }

@@ -18,7 +18,7 @@ use crate::{
     Column, Error, Reply, Result,
     error::from_plan,
     output,
-    parse::{Source, Visit, split},
+    parse::{Source, Visit},
     resolve::{MAX_COLUMNS, texts},
     state::SessionState,
 };
@@ -61,15 +61,14 @@ impl WideRow {
         };
         // User variable assignments are recognized by their `:=`.
         let assigns = source.tokens.iter().any(|token| source.bytes(token) == b":=");
-        let made = split(b"SELECT 1", false, source.mode).ok().and_then(|mut made| made.pop());
         // All queries of a statement must read one snapshot, but each part has its own.
         let has_query = |item: &SelectItem| item.visit(&mut SeekingQuery).is_break();
         let is_wide = query.to_string().trim_end() == "SELECT"
             && items.iter().all(is_expression)
             && !items.iter().any(has_query);
-        let (true, false, Some(made)) = (is_wide, assigns, made) else {
+        if !is_wide || assigns {
             return Err(with(items).into());
-        };
+        }
         let mut names = texts(source, begin.saturating_sub(1)).into_iter();
         let mut known: HashMap<ast::Value, usize> = HashMap::new();
         let (mut distinct, mut columns) = (Vec::new(), Vec::with_capacity(items.len()));
@@ -91,7 +90,10 @@ impl WideRow {
             columns.push((name, place));
         }
         let parts = distinct.chunks(AT_ONCE).map(|items| with(items.to_vec())).collect();
-        let source = Source { interrupted: Arc::clone(&source.interrupted), ..made };
+        let source = Source {
+            interrupted: Arc::clone(&source.interrupted),
+            ..Source::new(Vec::new(), Vec::new(), source.mode)
+        };
         Ok(Self { parts, columns, source })
     }
 

@@ -1,8 +1,8 @@
 //! Function calls in the syntax tree. Forms that the tree lacks, such as MATCH … AGAINST, are read as calls.
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectName,
+    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, ObjectName,
 };
 
 /// The name of the function that MATCH … AGAINST becomes: mode, query, columns.
@@ -21,6 +21,17 @@ pub(crate) const MATCH_AT_PATHS: &str = "#match_at_paths";
 /// A call of a function.
 pub(crate) fn function_call(name: &str, args: Vec<Expr>) -> Expr {
     Expr::Function(function_named(Ident::new(name), args))
+}
+
+/// COUNT(*), or COUNT(DISTINCT …).
+pub(crate) fn count_of(distinct: Option<Expr>) -> Expr {
+    let treatment = distinct.as_ref().map(|_| DuplicateTreatment::Distinct);
+    let mut count = function_named(Ident::new("COUNT"), Vec::new());
+    if let FunctionArguments::List(list) = &mut count.args {
+        let arg = distinct.map_or(FunctionArgExpr::Wildcard, FunctionArgExpr::Expr);
+        (list.duplicate_treatment, list.args) = (treatment, vec![FunctionArg::Unnamed(arg)]);
+    }
+    Expr::Function(count)
 }
 
 /// A call of a function whose name is written so.

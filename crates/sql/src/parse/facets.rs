@@ -9,39 +9,43 @@
 
 use std::ops::Range;
 
+use datafusion::sql::sqlparser::ast::{
+    Expr, GroupByExpr, Ident, LimitClause, OrderBy, OrderByExpr, OrderByKind, OrderByOptions,
+    Query, Select, SelectItem, SetExpr,
+};
 use remora_mysql::TokenKind;
 
-use super::Source;
-use crate::Result;
+use super::{
+    Source, count_of, function_call, groups, query, syntax,
+    write::{expressions, limit_of, number, query_of, select_from},
+};
+use crate::{Result, blocking::run_blocking_if_long};
 
 /// Most FACETs of a SELECT.
 const MAX_FACETS: usize = 32;
 
 /// A SELECT and its FACETs.
 pub(crate) struct Faceted {
-    /// The SELECT without them.
-    pub select: String,
-    /// FROM and WHERE.
-    from: String,
-    /// OPTION.
-    option: String,
-    facets: Vec<Facet>,
+    /// The tokens of the SELECT without them.
+    pub select: Range<usize>,
+    /// The query of each.
+    pub facets: Vec<Query>,
 }
 
-/// One FACET, as texts.
+/// The tokens of one FACET.
 struct Facet {
-    values: Vec<(String, Option<String>)>,
-    by: Vec<String>,
-    distinct: Option<String>,
-    order: Vec<(String, bool)>,
-    limit: String,
+    /// The values, and their aliases.
+    values: Vec<(Range<usize>, Option<String>)>,
+    by: Vec<Range<usize>>,
+    distinct: Option<Range<usize>>,
+    /// The parts of ORDER BY, `None` for FACET(), and whether they descend.
+    order: Vec<(Option<Range<usize>>, bool)>,
+    /// The numbers of LIMIT.
+    limit: Vec<String>,
 }
 
-/// Words that may follow the values of a FACET, and that end FROM and WHERE.
+/// Words that may follow the values of a FACET.
 const CLAUSES: [&str; 5] = ["BY", "DISTINCT", "ORDER", "LIMIT", "FACET"];
-const ENDS: [&str; 6] = ["GROUP", "HAVING", "ORDER", "LIMIT", "OPTION", "WITHIN"];
-/// The function that returns a group's value.
-const GROUP: &str = "GROUPBY()";
 /// Words after which a word is a name.
 const BEFORE_NAMES: [&str; 14] = [
     "SELECT", "AS", "BY", "WHERE", "AND", "OR", "NOT", "FROM", "JOIN", "ON", "HAVING", "IN",
@@ -65,19 +69,17 @@ pub(crate) fn faceted(source: &Source) -> Result<Option<Faceted>> {
     if (from..first).any(|at| is_united(&at)) {
         return Err(source.syntax_error(first));
     }
-    let end = (from..first).find(|&at| ENDS.iter().any(|word| top(at, word))).unwrap_or(first);
-    let option = (end..first).rev().find(|&at| top(at, "OPTION")).unwrap_or(first);
-    let ends = starts.iter().skip(1).copied().chain([count]);
-    let facets = starts.iter().zip(ends);
-    let facets = facets.map(|(&start, end)| {
-        Facet::read(&NestedTokens { source, depths: &depths }, start + 1..end)
-    });
-    Ok(Some(Faceted {
-        select: shown(source, 0..first),
-        from: shown(source, from..end),
-        option: shown(source, option..first),
-        facets: facets.collect::<Result<_>>()?,
-    }))
+    let read = || {
+        let counted = query(syntax::statement_within(source, 0..first, &[])?)?;
+        let ends = starts.iter().skip(1).copied().chain([count]);
+        let facets = starts.iter().zip(ends).map(|(&start, end)| {
+            let place = NestedTokens { source, depths: &depths };
+            Facet::read(&place, start + 1..end)?.query(source, &counted)
+        });
+        facets.collect::<Result<_>>()
+    };
+    let facets = run_blocking_if_long(source.is_long(), read)?;
+    Ok(Some(Faceted { select: 0..first, facets }))
 }
 
 /// Whether this FACET begins a clause and is not a name.
@@ -95,7 +97,7 @@ fn begins(source: &Source, at: usize) -> bool {
 }
 
 /// The number of open parentheses at each token.
-pub(super) fn depths(source: &Source) -> Vec<usize> {
+fn depths(source: &Source) -> Vec<usize> {
     let mut depth = 0usize;
     let of = |at: usize| {
         if source.is(at, ")") {
@@ -171,12 +173,11 @@ impl Facet {
             by: Vec::new(),
             distinct: None,
             order: Vec::new(),
-            limit: "20".to_owned(),
+            limit: vec!["20".to_owned()],
         };
         if place.is_top(at, "BY") && at < range.end {
             at += 1;
-            let parts = place.parts(clause(&mut at))?.into_iter();
-            facet.by = parts.map(|part| shown(source, part)).collect();
+            facet.by = place.parts(clause(&mut at))?;
         }
         if place.is_top(at, "DISTINCT") && at < range.end {
             at += 1;
@@ -184,7 +185,7 @@ impl Facet {
             if part.is_empty() {
                 return Err(source.syntax_error(at));
             }
-            facet.distinct = Some(shown(source, part));
+            facet.distinct = Some(part);
         }
         if place.is_top(at, "ORDER") && at < range.end {
             if !source.is_word(at + 1, "BY") {
@@ -192,7 +193,7 @@ impl Facet {
             }
             at += 2;
             for part in place.parts(clause_of_order(place, &mut at, range.end))? {
-                facet.order.push(facet.order_part(source, part)?);
+                facet.order.push(order_part(source, part)?);
             }
         }
         if place.is_top(at, "LIMIT") && at < range.end {
@@ -205,38 +206,98 @@ impl Facet {
             if numbers.len() > 2 || !numbers.iter().all(is_number) {
                 return Err(source.syntax_error(part.start));
             }
-            facet.limit = shown(source, part.clone());
+            let number = |part: &Range<usize>| source.plain(part.start);
+            facet.limit = numbers.iter().filter_map(number).collect();
             at = part.end;
         }
         if at < range.end { Err(source.syntax_error(at)) } else { Ok(facet) }
     }
 
-    /// The GROUP BY expressions.
-    fn groups(&self) -> Vec<String> {
-        match self.by.is_empty() {
-            true => self.values.iter().map(|(value, _)| value.clone()).collect(),
-            false => self.by.clone(),
-        }
-    }
-
-    fn order_part(&self, source: &Source, mut part: Range<usize>) -> Result<(String, bool)> {
-        let last = part.end - 1;
-        let is_descending = source.is_word(last, "DESC");
-        if is_descending || source.is_word(last, "ASC") {
-            part.end = last;
-        }
-        if part.is_empty() {
-            return Err(source.syntax_error(part.start));
-        }
-        let is_facet = source.is_word(part.start, "FACET") && source.is(part.start + 1, "(");
-        let text = match (is_facet, self.groups().as_slice()) {
-            // For a multi-value attribute it is one number, not the set.
-            (true, [_]) => GROUP.to_owned(),
-            (true, groups) => groups.join(", "),
-            (false, _) => shown(source, part),
+    /// Its query: counts of the rows that another finds.
+    fn query(self, source: &Source, counted: &Query) -> Result<Query> {
+        let Self { values, by, distinct, order, limit } = self;
+        let SetExpr::Select(of) = counted.body.as_ref() else { return Err(source.syntax_error(0)) };
+        let ordered = order.iter().filter_map(|(part, _)| part.as_ref());
+        let parts = values.iter().map(|(value, _)| value).chain(&by).chain(&distinct);
+        let parts: Vec<_> = parts.chain(ordered).map(|part| (part.clone(), &[][..])).collect();
+        let mut read = expressions(source, &parts)?.into_iter();
+        let exprs: Vec<Expr> = read.by_ref().take(values.len()).collect();
+        let groups: Vec<Expr> = match by.len() {
+            0 => exprs.clone(),
+            count => read.by_ref().take(count).collect(),
         };
-        Ok((text, is_descending))
+        // For a multi-value attribute it is one number, not the set.
+        let group = || function_call("GROUPBY", Vec::new());
+        let is_of_one = by.is_empty() && values.len() == 1;
+        let mut projection: Vec<SelectItem> = Vec::with_capacity(values.len() + 2);
+        for (expr, (tokens, alias)) in exprs.into_iter().zip(values) {
+            let column = column_of(&expr).map(str::to_owned);
+            projection.push(match (alias, column) {
+                (None, Some(column)) if is_of_one => named(group(), column),
+                (None, Some(_)) => SelectItem::UnnamedExpr(expr),
+                (alias, _) => named(expr, alias.unwrap_or_else(|| shown(source, tokens))),
+            });
+        }
+        projection.push(named(count_of(None), "count(*)".to_owned()));
+        if let Some((expr, tokens)) = distinct.and_then(|tokens| Some((read.next()?, tokens))) {
+            let name = format!("count(distinct {})", shown(source, tokens));
+            projection.push(named(count_of(Some(expr)), name));
+        }
+        let mut parts = Vec::with_capacity(order.len());
+        for (part, is_descending) in order {
+            let asc = is_descending.then_some(false);
+            let mut all = match (part, groups.as_slice()) {
+                (Some(_), _) => read.next().into_iter().collect(),
+                (None, [_]) => vec![group()],
+                (None, groups) => groups.to_vec(),
+            };
+            let last = all.pop().map(|last| ordered_by(last, asc));
+            parts.extend(all.into_iter().map(|expr| ordered_by(expr, None)).chain(last));
+        }
+        let rows = function_call(groups::ROWS, vec![number(1)]);
+        let groups = std::iter::once(rows).chain(groups).collect();
+        let select = Select {
+            projection,
+            selection: of.selection.clone(),
+            group_by: GroupByExpr::Expressions(groups, Vec::new()),
+            ..select_from(Vec::new(), of.from.clone())
+        };
+        let is_unordered = parts.is_empty();
+        let order_by = OrderBy { kind: OrderByKind::Expressions(parts), interpolate: None };
+        let limit_clause = match limit.as_slice() {
+            [offset, limit] => {
+                LimitClause::OffsetCommaLimit { offset: number(offset), limit: number(limit) }
+            }
+            limit => limit_of(number(limit.concat())),
+        };
+        Ok(Query {
+            order_by: (!is_unordered).then_some(order_by),
+            limit_clause: Some(limit_clause),
+            settings: counted.settings.clone(),
+            ..query_of(SetExpr::Select(Box::new(select)))
+        })
     }
+}
+
+fn named(expr: Expr, name: String) -> SelectItem {
+    SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('`', name) }
+}
+
+fn ordered_by(expr: Expr, asc: Option<bool>) -> OrderByExpr {
+    OrderByExpr { expr, options: OrderByOptions { asc, nulls_first: None }, with_fill: None }
+}
+
+fn order_part(source: &Source, mut part: Range<usize>) -> Result<(Option<Range<usize>>, bool)> {
+    let last = part.end - 1;
+    let is_descending = source.is_word(last, "DESC");
+    if is_descending || source.is_word(last, "ASC") {
+        part.end = last;
+    }
+    if part.is_empty() {
+        return Err(source.syntax_error(part.start));
+    }
+    let is_facet = source.is_word(part.start, "FACET") && source.is(part.start + 1, "(");
+    Ok(((!is_facet).then_some(part), is_descending))
 }
 
 /// ORDER BY's parts, of which FACET() may be one.
@@ -247,64 +308,19 @@ fn clause_of_order(place: &NestedTokens<'_>, at: &mut usize, end: usize) -> Rang
     start..*at
 }
 
-fn value(source: &Source, part: Range<usize>) -> (String, Option<String>) {
+fn value(source: &Source, part: Range<usize>) -> (Range<usize>, Option<String>) {
     match part.len() > 2 && source.is_word(part.end - 2, "AS") {
-        true => (shown(source, part.start..part.end - 2), source.plain(part.end - 1)),
-        false => (shown(source, part), None),
+        true => (part.start..part.end - 2, source.plain(part.end - 1)),
+        false => (part, None),
     }
 }
 
 /// The name of the column that a value is, with its table or without.
-fn column_of(value: &str) -> Option<&str> {
-    let mut parts = value.split('.');
-    let last = parts.next_back()?;
-    (parts.all(is_name) && is_name(last)).then(|| last.trim_matches('`'))
-}
-
-/// Whether a part of a value is a name.
-fn is_name(value: &str) -> bool {
-    let bare = value.strip_prefix('`').and_then(|value| value.strip_suffix('`')).unwrap_or(value);
-    !bare.is_empty()
-        && !bare.starts_with(|first: char| first.is_ascii_digit())
-        && bare.chars().all(|each| each.is_alphanumeric() || each == '_')
-}
-
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
-}
-
-impl Faceted {
-    /// The SELECTs of the FACETs.
-    pub(crate) fn selects(&self) -> Vec<String> {
-        self.facets.iter().map(|facet| self.select_of(facet)).collect()
-    }
-
-    fn select_of(&self, facet: &Facet) -> String {
-        let is_of_one = facet.by.is_empty() && facet.values.len() == 1;
-        let item = |(value, alias): &(String, Option<String>)| match (alias, column_of(value)) {
-            (None, Some(column)) if is_of_one => format!("{GROUP} AS {}", quoted(column)),
-            (None, _) => value.clone(),
-            (Some(alias), _) => format!("{value} AS {}", quoted(alias)),
-        };
-        let mut items: Vec<String> = facet.values.iter().map(item).collect();
-        items.push("COUNT(*) AS `count(*)`".to_owned());
-        if let Some(distinct) = &facet.distinct {
-            let name = quoted(&format!("count(distinct {distinct})"));
-            items.push(format!("COUNT(DISTINCT {distinct}) AS {name}"));
-        }
-        let part = |(text, is_descending): &(String, bool)| {
-            let direction = if *is_descending { " DESC" } else { "" };
-            format!("{text}{direction}")
-        };
-        let order = match facet.order.is_empty() {
-            true => String::new(),
-            false => {
-                let parts: Vec<String> = facet.order.iter().map(part).collect();
-                format!("ORDER BY {}", parts.join(", "))
-            }
-        };
-        let (items, groups) = (items.join(", "), facet.groups().join(", "));
-        let (from, limit, option) = (&self.from, &facet.limit, &self.option);
-        format!("SELECT {items} {from} GROUP 1 BY {groups} {order} LIMIT {limit} {option}")
-    }
+fn column_of(value: &Expr) -> Option<&str> {
+    let name = match value {
+        Expr::Identifier(name) => name,
+        Expr::CompoundIdentifier(parts) => parts.last()?,
+        _ => return None,
+    };
+    (!name.value.starts_with('@')).then_some(&name.value)
 }

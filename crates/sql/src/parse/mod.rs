@@ -3,7 +3,6 @@
 mod call;
 mod cast;
 mod classify;
-mod count_query;
 pub(crate) mod define;
 mod depth;
 mod dialect;
@@ -34,10 +33,9 @@ use datafusion::sql::sqlparser::ast;
 use remora_engine::Value;
 
 pub(crate) use call::{
-    MATCH, MATCH_AT_PATHS, MATCH_OF, MATCH_OF_PATHS, function_call, function_named,
+    MATCH, MATCH_AT_PATHS, MATCH_OF, MATCH_OF_PATHS, count_of, function_call, function_named,
 };
 pub(crate) use classify::Kind;
-pub(crate) use count_query::{CountQuery, count_query};
 pub(crate) use depth::{checked_parts, too_costly};
 pub(crate) use dialect::SOUNDS_LIKE;
 pub(crate) use facets::{Faceted, faceted};
@@ -54,7 +52,9 @@ pub(crate) use syntax::PARSES;
 use tokens::Place;
 pub(crate) use tokens::{Tokens, read};
 pub(crate) use unit::Unit;
-pub(crate) use visit::{Visit, VisitMut, visit_expressions};
+pub(crate) use visit::{
+    Visit, VisitMut, change_own_expressions, visit_expressions, visit_own_expressions,
+};
 
 use crate::Result;
 
@@ -109,6 +109,21 @@ impl Source {
         let parameters = tokens.iter().filter(is_parameter).count();
         let interrupted = Arc::default();
         Self { text, tokens, mode, kind, parameters, is_kept: false, interrupted }
+    }
+
+    /// The statement that these tokens of it are.
+    pub(crate) fn within(&self, tokens: Range<usize>) -> Self {
+        let tokens = self.tokens.get(tokens).unwrap_or_default();
+        let start = tokens.first().map_or(0, |first| first.start);
+        let end = tokens.last().map_or(0, |last| last.end);
+        let moved = tokens.iter().map(|token| Token {
+            start: token.start - start,
+            end: token.end - start,
+            ..*token
+        });
+        let text = self.text.get(start..end).unwrap_or_default().to_vec();
+        let made = Self::new(text, moved.collect(), self.mode);
+        Self { is_kept: self.is_kept, interrupted: Arc::clone(&self.interrupted), ..made }
     }
 
     /// Whether the text is so long that it is parsed in a thread for blocking work.
@@ -175,6 +190,11 @@ impl Statement<'_> {
         syntax::statement(&self.source, self.parameters)
     }
 
+    /// Likewise of a query; 1235 if it is none.
+    pub(crate) fn parse_query(&self) -> Result<ast::Query> {
+        self.parse().and_then(query)
+    }
+
     /// The syntax tree of a statement inside this one, from these tokens. `parameters` are the values of its `?`.
     pub(crate) fn parse_within(
         &self,
@@ -182,6 +202,14 @@ impl Statement<'_> {
         parameters: &[Value],
     ) -> Result<ast::Statement> {
         syntax::statement_within(&self.source, tokens, parameters)
+    }
+}
+
+/// The query that a statement is; 1235 if it is none.
+pub(crate) fn query(statement: ast::Statement) -> Result<ast::Query> {
+    match statement {
+        ast::Statement::Query(query) => Ok(*query),
+        other => Err(crate::Error::unsupported(other)),
     }
 }
 

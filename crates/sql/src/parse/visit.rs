@@ -31,7 +31,66 @@ pub(crate) fn visit_expressions<B, F: FnMut(&Expr) -> ControlFlow<B>>(
     node.visit(&mut Expressions(each))
 }
 
+/// Likewise, without the expressions of subqueries.
+pub(crate) fn visit_own_expressions<B, F: FnMut(&Expr) -> ControlFlow<B>>(
+    node: &impl Visit,
+    each: F,
+) -> ControlFlow<B> {
+    node.visit(&mut OwnExpressions { each, within: 0 })
+}
+
+/// Calls a function for each expression outside of subqueries, after its parts, until it breaks. It may replace the
+/// expression.
+pub(crate) fn change_own_expressions<B, F: FnMut(&mut Expr) -> ControlFlow<B>>(
+    node: &mut impl VisitMut,
+    each: F,
+) -> ControlFlow<B> {
+    node.visit(&mut OwnExpressions { each, within: 0 })
+}
+
 struct Expressions<F>(F);
+
+struct OwnExpressions<F> {
+    each: F,
+    /// The nesting depth of subqueries.
+    within: usize,
+}
+
+impl<B, F: FnMut(&Expr) -> ControlFlow<B>> Visitor for OwnExpressions<F> {
+    type Break = B;
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<B> {
+        self.within += 1;
+        Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<B> {
+        self.within -= 1;
+        Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<B> {
+        if self.within == 0 { (self.each)(expr) } else { Continue(()) }
+    }
+}
+
+impl<B, F: FnMut(&mut Expr) -> ControlFlow<B>> VisitorMut for OwnExpressions<F> {
+    type Break = B;
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<B> {
+        self.within += 1;
+        Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<B> {
+        self.within -= 1;
+        Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<B> {
+        if self.within == 0 { (self.each)(expr) } else { Continue(()) }
+    }
+}
 
 impl<B, F: FnMut(&Expr) -> ControlFlow<B>> Visitor for Expressions<F> {
     type Break = B;

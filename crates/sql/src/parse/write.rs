@@ -11,7 +11,7 @@
 //! assignment := [[database "."] table "."] column ("=" | ":=") (value | "()")
 //! ```
 
-use std::ops::Range;
+use std::{fmt::Display, ops::Range};
 
 use datafusion::sql::sqlparser::{
     ast::{
@@ -114,7 +114,7 @@ impl ChangedRows {
     /// The SELECT of these items from the tables, whatever the conditions are, and of so many rows at most.
     pub(crate) fn select_any(&self, items: Vec<Expr>, most: Option<u8>) -> Query {
         let mut query = query_from(items, self.tables.clone());
-        query.limit_clause = most.map(number).map(limit_of);
+        query.limit_clause = most.map(|most| limit_of(number(most)));
         query
     }
 
@@ -134,12 +134,36 @@ impl ChangedRows {
 
     /// Whether it is a single table whose rows may be found by keys alone.
     pub(crate) fn may_name_keys(&self) -> bool {
-        self.is_one_table() && self.condition.is_some() && self.limit.is_none()
+        let is_first_of = self.limit.is_some() || !self.order.is_empty();
+        self.is_one_table() && self.condition.is_some() && !is_first_of
     }
 
     /// Only the positions of the tables and of the clauses after them.
     pub(crate) fn at(tables_at: Range<usize>, rest_at: Range<usize>) -> Self {
         Self { tables_at, rest_at, ..Self::default() }
+    }
+}
+
+/// The query that finds the rows that a statement changes.
+#[derive(Debug)]
+pub(crate) struct ChangedQuery {
+    /// Tables and conditions of the statement; none if its text holds the rows.
+    pub rows: ChangedRows,
+    /// Of their keys and the new values.
+    pub query: Query,
+}
+
+impl ChangedQuery {
+    /// What it selects, if that is nothing but columns.
+    pub(crate) fn columns(&self) -> Option<Vec<Expr>> {
+        let SetExpr::Select(select) = self.query.body.as_ref() else { return None };
+        let column = |item: &SelectItem| match item {
+            SelectItem::UnnamedExpr(expr @ (Expr::Identifier(_) | Expr::CompoundIdentifier(_))) => {
+                Some(expr.clone())
+            }
+            _ => None,
+        };
+        select.projection.iter().map(column).collect()
     }
 }
 
@@ -173,19 +197,24 @@ pub(crate) fn select_from(items: Vec<Expr>, from: Vec<TableWithJoins>) -> Select
     }
 }
 
+/// `AS name`.
+pub(crate) fn table_alias(name: &str) -> TableAlias {
+    let name = Ident::with_quote('`', name);
+    TableAlias { explicit: true, name, columns: Vec::new(), at: None }
+}
+
+/// A derived table in FROM.
+pub(crate) fn derived_table(query: Query, alias: TableAlias) -> TableFactor {
+    let subquery = Box::new(query);
+    TableFactor::Derived { lateral: false, subquery, alias: Some(alias), sample: None }
+}
+
 /// A table in FROM, by the parts of its name.
 pub(crate) fn table_named(parts: &[&str], alias: Option<&str>) -> TableWithJoins {
     let parts = parts.iter().map(|part| Ident::with_quote('`', *part));
-    let name = parts.collect::<Vec<_>>().into();
-    let alias = alias.map(|alias| TableAlias {
-        explicit: true,
-        name: Ident::with_quote('`', alias),
-        columns: Vec::new(),
-        at: None,
-    });
     let relation = TableFactor::Table {
-        name,
-        alias,
+        name: parts.collect::<Vec<_>>().into(),
+        alias: alias.map(table_alias),
         args: None,
         with_hints: Vec::new(),
         version: None,
@@ -212,11 +241,12 @@ pub(crate) fn query_from(items: Vec<Expr>, from: Vec<TableWithJoins>) -> Query {
     query_of(SetExpr::Select(Box::new(select_from(items, from))))
 }
 
-/// `SELECT item FROM table ORDER BY order`.
-pub(crate) fn query_in_order(item: Expr, table: TableWithJoins, order: Expr) -> Query {
+/// The query with ORDER BY.
+pub(crate) fn in_order(query: Query, by: Expr) -> Query {
     let options = OrderByOptions { asc: None, nulls_first: None };
-    let order = vec![OrderByExpr { expr: order, options, with_fill: None }];
-    ChangedRows { tables: vec![table], order, ..ChangedRows::default() }.select(vec![item])
+    let by = OrderByExpr { expr: by, options, with_fill: None };
+    let order_by = OrderBy { kind: OrderByKind::Expressions(vec![by]), interpolate: None };
+    Query { order_by: Some(order_by), ..query }
 }
 
 /// A query that consists of a body only.
@@ -235,11 +265,13 @@ pub(crate) fn query_of(body: SetExpr) -> Query {
     }
 }
 
-fn number(number: u8) -> Expr {
+/// A number as a literal.
+pub(crate) fn number(number: impl Display) -> Expr {
     Expr::Value(ast::Value::Number(number.to_string(), false).into())
 }
 
-fn limit_of(limit: Expr) -> LimitClause {
+/// LIMIT.
+pub(crate) fn limit_of(limit: Expr) -> LimitClause {
     LimitClause::LimitOffset { limit: Some(limit), offset: None, limit_by: Vec::new() }
 }
 
@@ -286,6 +318,14 @@ pub(crate) fn delete(statement: &Statement<'_>) -> Result<Delete> {
     Ok(Delete { ignore, listed, rows })
 }
 
+/// The tables of a statement that changes rows, and the conditions behind them, which are all that its tokens are.
+pub(crate) fn changed_rows(statement: &Statement<'_>) -> Result<ChangedRows> {
+    read(statement, &mut |parser, reading, rows| {
+        reading.tables(parser, rows)?;
+        reading.rest(parser, rows)
+    })
+}
+
 /// The assignments `a = 1, b = c + 1` that these tokens are.
 pub(crate) fn assignments(
     source: &Source,
@@ -321,9 +361,10 @@ pub(crate) fn query_of_items(
     source: &Source,
     tokens: Range<usize>,
     parameters: &[Value],
+    from: Vec<TableWithJoins>,
 ) -> Result<Query> {
     depth::check(source, std::slice::from_ref(&tokens))?;
-    let mut select = select_from(Vec::new(), Vec::new());
+    let mut select = select_from(Vec::new(), from);
     Part { end: tokens.end, tokens }.read(source, parameters, &mut |parser| {
         select.projection = parser.parse_projection()?;
         Ok(())
@@ -331,9 +372,9 @@ pub(crate) fn query_of_items(
     Ok(query_of(SetExpr::Select(Box::new(select))))
 }
 
-/// `SELECT * FROM table`.
-pub(crate) fn query_of_all(table: TableWithJoins) -> Query {
-    let mut select = select_from(Vec::new(), vec![table]);
+/// `SELECT * FROM table WHERE condition`.
+pub(crate) fn query_of_all(table: TableWithJoins, condition: Option<Expr>) -> Query {
+    let mut select = Select { selection: condition, ..select_from(Vec::new(), vec![table]) };
     select.projection.push(SelectItem::Wildcard(WildcardAdditionalOptions::default()));
     query_of(SetExpr::Select(Box::new(select)))
 }

@@ -15,20 +15,23 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
-    Ident, OrderByExpr, OrderByOptions, Query, Select, SelectItem, SetExpr, TableFactor,
-    TableWithJoins, Value, VisitorMut,
+    Ident, OrderByExpr, OrderByOptions, Query, Select, SelectItem, SetExpr, TableWithJoins, Value,
+    VisitorMut,
 };
 use remora_engine::Value as EngineValue;
 
 use super::{
-    Resolver, alias, grouping, limit, query_of,
+    Resolver, grouping, limit, query_of,
     scope::{Scope, quoted},
     select::{Item, empty_select, item},
 };
 use crate::{
     Error, Result,
     meaning::{ASSIGN_VARIABLE, READ_VARIABLE},
-    parse::{MATCH, Visit, VisitMut, function_call, visit_expressions},
+    parse::{
+        MATCH, Visit, VisitMut, function_call, visit_expressions,
+        write::{derived_table, table_alias},
+    },
 };
 
 /// The message for assignments whose order is undefined.
@@ -73,12 +76,6 @@ pub(super) struct AssignmentList {
 impl AssignmentList {
     /// Wraps the query: its body becomes a derived table under the list.
     pub(super) fn wrap(self, query: &mut Query, order: Vec<OrderByExpr>) {
-        let relation = |subquery| TableFactor::Derived {
-            lateral: false,
-            subquery,
-            alias: Some(alias(&self.rows)),
-            sample: None,
-        };
         let none = SetExpr::Select(Box::new(empty_select()));
         let mut below = query_of(std::mem::replace(query.body.as_mut(), none));
         if self.is_sorted {
@@ -88,7 +85,8 @@ impl AssignmentList {
             limit::set_order(&mut below, if order.is_empty() { self.read } else { order });
             below.limit_clause = query.limit_clause.take();
         }
-        let from = vec![TableWithJoins { relation: relation(Box::new(below)), joins: Vec::new() }];
+        let relation = derived_table(below, table_alias(&self.rows));
+        let from = vec![TableWithJoins { relation, joins: Vec::new() }];
         let select = Select { projection: self.projection, from, ..empty_select() };
         *query.body = SetExpr::Select(Box::new(select));
     }

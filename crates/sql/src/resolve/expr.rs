@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, Ident, Query, Values, Visitor, VisitorMut,
+    BinaryOperator, Expr, Function, Ident, Query, Values, VisitorMut,
 };
 use remora_mysql::{ErrorCode, messages};
 
@@ -18,7 +18,7 @@ use super::{
 use crate::{
     Error, Result,
     meaning::COUNT_NUMBERS,
-    parse::{Visit, VisitMut, visit_expressions},
+    parse::{VisitMut, visit_expressions, visit_own_expressions},
 };
 
 /// The aggregate functions.
@@ -433,40 +433,19 @@ fn misplaced_window(expr: &Expr) -> Option<Error> {
 /// Errors 1111 and 3593 for what only a SELECT evaluates, aggregates and window functions, outside of the queries in an
 /// expression of another statement.
 pub(crate) fn check_of_one_row(expr: &Expr) -> Result<()> {
-    match expr.visit(&mut OfOneRow { queries: 0 }) {
-        ControlFlow::Break(error) => Err(error),
-        ControlFlow::Continue(()) => Ok(()),
-    }
-}
-
-struct OfOneRow {
-    queries: usize,
-}
-
-impl Visitor for OfOneRow {
-    type Break = Error;
-
-    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<Error> {
-        self.queries += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<Error> {
-        self.queries -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Error> {
-        if self.queries > 0 {
-            return ControlFlow::Continue(());
-        }
-        // ANY_VALUE is a function of one row to MySQL.
-        let is_any = |it: &Function| it.name.to_string().eq_ignore_ascii_case("any_value");
+    // ANY_VALUE is a function of one row to MySQL.
+    let is_any = |it: &Function| it.name.to_string().eq_ignore_ascii_case("any_value");
+    let error = |expr: &Expr| {
         if is_aggregate(expr) && !matches!(expr, Expr::Function(it) if is_any(it)) {
             let message = messages::INVALID_GROUP_FUNCTION;
-            return ControlFlow::Break(Error::new(ErrorCode::InvalidGroupFunction, message));
+            return Some(Error::new(ErrorCode::InvalidGroupFunction, message));
         }
-        misplaced_window(expr).map_or(ControlFlow::Continue(()), ControlFlow::Break)
+        misplaced_window(expr)
+    };
+    let each = |expr: &Expr| error(expr).map_or(ControlFlow::Continue(()), ControlFlow::Break);
+    match visit_own_expressions(expr, each) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(()),
     }
 }
 

@@ -13,7 +13,7 @@ use datafusion::{
 use remora_mysql::ErrorCode;
 
 use super::{
-    Env, Resolver, alias, clauses, column_counts,
+    Env, Resolver, clauses, column_counts,
     expr::ClauseContext,
     hints, json_table, named_once,
     places::{SelectKind, SelectPosition, StatementTable},
@@ -23,7 +23,7 @@ use super::{
 use crate::{
     Error, Result,
     catalog::{Origin, ROW_NUMBER, TableName},
-    parse::function_call,
+    parse::{function_call, write::table_alias},
     scan::EngineTable,
 };
 
@@ -161,7 +161,7 @@ impl Resolver<'_> {
                     return Ok((vec![relation], visible));
                 }
                 let relation = self.table(name, given, &hints, env)?;
-                *named = Some(alias(&relation.unique));
+                *named = Some(table_alias(&relation.unique));
                 let visible = relation.visible();
                 Ok((vec![relation], visible))
             }
@@ -169,7 +169,7 @@ impl Resolver<'_> {
                 let given = match named.take() {
                     Some(given) => given,
                     // Sphinx's outer SELECT names no query.
-                    None if self.is_sphinx() => alias("subselect"),
+                    None if self.is_sphinx() => table_alias("subselect"),
                     None => return Err(without_alias()),
                 };
                 let columns: Vec<String> =
@@ -183,7 +183,7 @@ impl Resolver<'_> {
                     return Err(column_counts());
                 }
                 let unique = self.unique(&given.name.value);
-                *named = Some(alias(&unique));
+                *named = Some(table_alias(&unique));
                 let relation = Relation {
                     alias: given.name.value,
                     database: None,

@@ -4,7 +4,7 @@
 use std::{collections::HashSet, ops::ControlFlow};
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, Query, Select, Value, Visitor,
+    BinaryOperator, Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, Select, Value,
     VisitorMut, WindowSpec,
 };
 use remora_mysql::ErrorCode;
@@ -18,35 +18,22 @@ use super::{
 };
 use crate::{
     Error, Result,
-    parse::{Visit, VisitMut, function_call},
+    parse::{Visit, VisitMut, function_call, visit_own_expressions},
 };
 
-/// Whether an expression has an aggregate of its own SELECT.
-pub(super) fn has_aggregate(expr: &Expr) -> bool {
-    struct Search {
-        depth: usize,
-    }
-    impl Visitor for Search {
-        type Break = ();
+/// Whether a SELECT makes one row of several: by GROUP BY, or by an aggregate.
+pub(crate) fn is_grouped(select: &Select) -> bool {
+    let is_by_none = matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty());
+    !is_by_none || has_aggregate(&select.projection) || has_aggregate(&select.having)
+}
 
-        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-            self.depth += 1;
-            ControlFlow::Continue(())
-        }
-
-        fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-            self.depth -= 1;
-            ControlFlow::Continue(())
-        }
-
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            match self.depth == 0 && is_aggregate(expr) {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
-        }
-    }
-    expr.visit(&mut Search { depth: 0 }).is_break()
+/// Whether a part of a SELECT has an aggregate of this SELECT.
+pub(super) fn has_aggregate(part: &impl Visit) -> bool {
+    let each = |expr: &Expr| match is_aggregate(expr) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    };
+    visit_own_expressions(part, each).is_break()
 }
 
 /// Whether an expression is a literal.

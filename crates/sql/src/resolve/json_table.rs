@@ -12,14 +12,14 @@ use datafusion::{
     datasource::MemTable,
     error::Result as PlanResult,
     sql::sqlparser::ast::{
-        CastKind, DataType, Expr, Join, JoinConstraint, JoinOperator, JsonTableColumn, ObjectName,
-        SetExpr, TableFactor, TableWithJoins, Value, ValueWithSpan,
+        CastKind, DataType, Expr, Join, JoinConstraint, JoinOperator, JsonTableColumn, SetExpr,
+        TableFactor, TableWithJoins, Value, ValueWithSpan,
     },
 };
 use remora_mysql::ErrorCode;
 
 use super::{
-    Env, Resolver, alias,
+    Env, Resolver,
     expr::ClauseContext,
     from::is_right,
     places::{SelectPosition, StatementTable},
@@ -35,7 +35,10 @@ use crate::{
         json::{self, Json},
         json_table::{JsonColumn, JsonRow, JsonTable, is_year},
     },
-    parse::{function_call, visit_expressions},
+    parse::{
+        function_call, visit_expressions,
+        write::{table_alias, table_named},
+    },
     scan::JsonSource,
 };
 
@@ -226,24 +229,12 @@ fn derived(
             item(cast(value, column.kind.clone()), &name)
         })
         .collect();
-    let relation = TableFactor::Table {
-        name: ObjectName::from(vec![quoted(inner)]),
-        alias: Some(alias(inner)),
-        args: None,
-        with_hints: Vec::new(),
-        version: None,
-        with_ordinality: false,
-        partitions: Vec::new(),
-        json_path: None,
-        sample: None,
-        index_hints: Vec::new(),
-    };
     select.selection = condition;
-    select.from = vec![TableWithJoins { relation, joins: Vec::new() }];
+    select.from = vec![table_named(&[inner], Some(inner))];
     TableFactor::Derived {
         lateral: is_lateral,
         subquery: Box::new(query_of(SetExpr::Select(Box::new(select)))),
-        alias: Some(alias(unique)),
+        alias: Some(table_alias(unique)),
         sample: None,
     }
 }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    OrderByExpr, OrderByOptions, Query, Value, ValueWithSpan, Visitor, VisitorMut,
+    OrderByExpr, OrderByOptions, Value, ValueWithSpan,
 };
 use remora_mysql::ErrorCode;
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    parse::{KEYWORDS, MATCH, Visit, VisitMut, function_call},
+    parse::{KEYWORDS, MATCH, change_own_expressions, function_call, visit_own_expressions},
     scan::EngineTable,
     search::KEYWORDS_MODE,
 };
@@ -59,45 +59,17 @@ fn unknown_table(name: &str) -> Error {
 /// The value of WEIGHT() in a SELECT with this condition; `None` if the condition has no keyword query. Keyword queries
 /// of subqueries do not count.
 pub(super) fn weight(condition: Option<&Expr>) -> Option<Expr> {
-    let mut seeking = Seeking { depth: 0, found: None };
-    let _ = condition?.visit(&mut seeking);
+    let found = visit_own_expressions(condition?, |expr| match expr {
+        Expr::Function(function) if is_query(function) => ControlFlow::Break(expr.clone()),
+        _ => ControlFlow::Continue(()),
+    });
     Some(Expr::Cast {
         kind: CastKind::Cast,
-        expr: Box::new(seeking.found?),
+        expr: Box::new(found.break_value()?),
         data_type: DataType::Signed,
         array: false,
         format: None,
     })
-}
-
-/// Seeks a keyword query outside of subqueries.
-struct Seeking {
-    depth: usize,
-    found: Option<Expr>,
-}
-
-impl Visitor for Seeking {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        match expr {
-            Expr::Function(function) if self.depth == 0 && is_query(function) => {
-                self.found = Some(expr.clone());
-                ControlFlow::Break(())
-            }
-            _ => ControlFlow::Continue(()),
-        }
-    }
 }
 
 /// Whether a function is WEIGHT().
@@ -173,32 +145,12 @@ pub(super) fn query_of(weight: &Expr) -> Option<(String, Expr)> {
 
 /// Replaces WEIGHT() in the resolved condition that defines it.
 pub(super) fn replace_weight(condition: &mut Expr, weight: &Expr) {
-    struct Replacing<'w> {
-        weight: &'w Expr,
-        depth: usize,
-    }
-    impl VisitorMut for Replacing<'_> {
-        type Break = ();
-
-        fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-            self.depth += 1;
-            ControlFlow::Continue(())
+    let _ = change_own_expressions(condition, |expr| {
+        if matches!(&*expr, Expr::Function(function) if is_weight(function)) {
+            *expr = weight.clone();
         }
-
-        fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-            self.depth -= 1;
-            ControlFlow::Continue(())
-        }
-
-        fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-            if self.depth == 0 && matches!(&*expr, Expr::Function(function) if is_weight(function))
-            {
-                *expr = self.weight.clone();
-            }
-            ControlFlow::Continue(())
-        }
-    }
-    let _ = condition.visit(&mut Replacing { weight, depth: 0 });
+        ControlFlow::<()>::Continue(())
+    });
 }
 
 /// SNIPPET(text, query, option, …) as a call with the name of the table whose word settings apply: the first one with

@@ -37,6 +37,7 @@ mod views;
 
 pub(crate) use clauses::refuse_without_wait;
 pub(crate) use expr::{check_of_one_row, is_aggregate_name};
+pub(crate) use grouping::is_grouped;
 pub(crate) use items::texts;
 pub(crate) use matching::literal;
 pub(crate) use places::{SelectKind, StatementTable};
@@ -51,15 +52,17 @@ use std::{cell::RefCell, collections::HashSet, ops::ControlFlow, sync::Arc};
 use datafusion::{
     catalog::TableProvider,
     sql::sqlparser::ast::{
-        Expr, OrderByExpr, OrderByKind, Query, SetExpr, SetOperator, SetQuantifier, TableAlias,
-        Visitor, With,
+        Expr, OrderByExpr, OrderByKind, Query, SetExpr, SetOperator, SetQuantifier, Visitor, With,
     },
 };
 
 use crate::{
     Error, Result,
     catalog::{ExpressionSettings, TableName, View},
-    parse::{Source, Visit, visit_expressions, write::query_of},
+    parse::{
+        Source, Visit, visit_expressions,
+        write::{query_of, table_alias},
+    },
     show::RequestedTables,
 };
 
@@ -347,7 +350,7 @@ impl Resolver<'_> {
             false => self.query(&mut cte.query, derived, given.as_deref())?,
         };
         self.turn = turn;
-        cte.alias = alias(&unique);
+        cte.alias = table_alias(&unique);
         let columns = named_once(&columns)?;
         let parts = self.parts - before;
         let is_ordered = limit::is_ordered(&cte.query);
@@ -626,10 +629,6 @@ fn same_count(columns: &[Output], others: &[Output]) -> Result<()> {
 }
 
 /// A table alias without columns.
-fn alias(name: &str) -> TableAlias {
-    TableAlias { explicit: true, name: quoted(name), columns: Vec::new(), at: None }
-}
-
 /// Error 1473.
 fn too_nested() -> Error {
     Error::new(ErrorCode::NestingTooDeep, "Too high level of nesting for select")

@@ -10,17 +10,18 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CaseWhen, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query,
-    SelectItem, SetExpr, TableAliasColumnDef, TableFactor, TableWithJoins, UnaryOperator, Value,
-    ValueWithSpan, helpers::attached_token::AttachedToken,
+    SelectItem, SetExpr, TableAliasColumnDef, TableWithJoins, UnaryOperator, Value, ValueWithSpan,
+    helpers::attached_token::AttachedToken,
 };
 use remora_mysql::{ErrorCode, messages};
 
-use super::{
-    alias, from::binary, grouping::has_aggregate, query_of, scope::quoted, select::empty_select,
-};
+use super::{from::binary, grouping::has_aggregate, query_of, scope::quoted, select::empty_select};
 use crate::{
     Error, Result,
-    parse::{function_call, visit_expressions},
+    parse::{
+        function_call, visit_expressions,
+        write::{derived_table, table_alias},
+    },
 };
 
 /// The rows that an EXISTS looks for.
@@ -163,15 +164,10 @@ pub(super) fn comparison_query(
     expr: Expr,
     condition: Option<Expr>,
 ) -> Query {
-    let mut named = alias("rows compared");
+    let mut named = table_alias("rows compared");
     let column = |at| TableAliasColumnDef { name: quoted(&column_name(at)), data_type: None };
     named.columns = (0..count).map(column).collect();
-    let relation = TableFactor::Derived {
-        lateral: false,
-        subquery: Box::new(query.clone()),
-        alias: Some(named),
-        sample: None,
-    };
+    let relation = derived_table(query.clone(), named);
     let mut select = empty_select();
     select.projection = vec![SelectItem::UnnamedExpr(expr)];
     select.from = vec![TableWithJoins { relation, joins: Vec::new() }];

@@ -46,20 +46,11 @@ impl Resolver<'_> {
         env: Env<'_>,
         names: Option<&[String]>,
     ) -> Result<Vec<Output>> {
-        select.select_modifiers = None;
-        select.optimizer_hints.clear();
         self.selects += 1;
         let standing = SelectPosition { select: self.selects, ..env.standing };
         let env = Env { standing, ..env };
-        let mut scope = Scope::new(env.scope);
-        let place = (select.select_token.0.span.start.column as usize).checked_sub(1);
-        let hints = place.map(|place| hints::of_select(self.source, place)).unwrap_or_default();
-        let outer = std::mem::replace(&mut self.hints, hints);
         let outer_weight = self.weight.take();
-        self.unite(select)?;
-        self.sources(select, &mut scope, env)?;
-        self.hints = outer;
-        let scope = scope;
+        let scope = self.scope_of(select, env)?;
         let is_distinct = select.distinct.is_some();
         self.condition(select, &scope, env)?;
         let mut items = self.items(select, &scope, env)?;
@@ -112,6 +103,20 @@ impl Resolver<'_> {
         }
         let output = |item: Item| Output { planned: item.planned, shown: item.shown };
         Ok(items.into_iter().map(output).collect())
+    }
+
+    /// Resolves FROM with the SELECT's hints.
+    fn scope_of<'e>(&mut self, select: &mut Select, env: Env<'e>) -> Result<Scope<'e>> {
+        select.select_modifiers = None;
+        select.optimizer_hints.clear();
+        let mut scope = Scope::new(env.scope);
+        let place = (select.select_token.0.span.start.column as usize).checked_sub(1);
+        let hints = place.map(|place| hints::of_select(self.source, place)).unwrap_or_default();
+        let outer = std::mem::replace(&mut self.hints, hints);
+        self.unite(select)?;
+        self.sources(select, &mut scope, env)?;
+        self.hints = outer;
+        Ok(scope)
     }
 
     /// Resolves WHERE, which also defines WEIGHT().

@@ -4,20 +4,23 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Ident, ObjectName, OrderByExpr, Query, Select, SelectItem, SetExpr,
-    Setting, TableFactor, TableWithJoins, Value, ValueWithSpan, Visitor, VisitorMut,
+    Setting, TableFactor, TableWithJoins, Value, ValueWithSpan,
 };
 use remora_engine::united_name;
 use remora_mysql::ErrorCode;
 use rustc_hash::FxHashMap;
 
 use super::{
-    Resolver, alias, best_of_groups, clauses, keywords, limit,
+    Resolver, best_of_groups, clauses, keywords, limit,
     scope::{Scope, quoted},
 };
 use crate::{
     Error, Result,
     agents::AgentOptions,
-    parse::{GroupRows, MAX_MATCHES, MAX_QUERY_TIME, Visit, VisitMut, function_call},
+    parse::{
+        GroupRows, MAX_MATCHES, MAX_QUERY_TIME, change_own_expressions, function_call,
+        visit_own_expressions, write::table_alias,
+    },
 };
 
 /// The default LIMIT.
@@ -130,7 +133,7 @@ impl Resolver<'_> {
         for from in &mut select.from {
             if let TableFactor::Table { name: written, alias: called, .. } = &mut from.relation {
                 *written = name.clone();
-                *called = Some(alias(&first));
+                *called = Some(table_alias(&first));
             }
         }
         Ok(())
@@ -153,21 +156,44 @@ impl Resolver<'_> {
             }
             _ => None,
         };
-        let mut naming = Naming {
-            named: projection.iter().filter_map(named).collect(),
-            depth: 0,
-            said: Vec::new(),
-        };
-        if let ControlFlow::Break(error) = condition.visit(&mut naming) {
+        let named: FxHashMap<String, Expr> = projection.iter().filter_map(named).collect();
+        let mut said: Vec<Expr> = Vec::new();
+        let replaced = change_own_expressions(condition, |expr| {
+            let Expr::Identifier(name) = &*expr else { return ControlFlow::Continue(()) };
+            let Some(value) = named.get(&name.value.to_lowercase()) else {
+                return ControlFlow::Continue(());
+            };
+            if said.len() >= MAX_NAMED {
+                let what = format!("more than {MAX_NAMED} names of selected values in WHERE");
+                return ControlFlow::Break(Error::unsupported(what));
+            }
+            said.push(value.clone());
+            *expr = Expr::Nested(Box::new(value.clone()));
+            ControlFlow::Continue(())
+        });
+        if let ControlFlow::Break(error) = replaced {
             return Err(error);
         }
-        naming.said.iter().try_for_each(|said| self.count_said(said))
+        said.iter().try_for_each(|said| self.count_said(said))
     }
 
     /// Refuses a second keyword query on a table.
     pub(super) fn check_matches(&self, condition: Option<&Expr>) -> Result<()> {
         let Some(condition) = condition.filter(|_| self.is_sphinx()) else { return Ok(()) };
-        if condition.visit(&mut Matches { depth: 0, tables: Vec::new() }).is_continue() {
+        let mut tables: Vec<Option<String>> = Vec::new();
+        let second = visit_own_expressions(condition, |expr| {
+            let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+            if !keywords::is_query(function) {
+                return ControlFlow::Continue(());
+            }
+            let table = keywords::table_of(function);
+            if tables.contains(&table) {
+                return ControlFlow::Break(());
+            }
+            tables.push(table);
+            ControlFlow::Continue(())
+        });
+        if second.is_continue() {
             return Ok(());
         }
         Err(Error::new(ErrorCode::ParseError, "too many MATCH() clauses"))
@@ -231,72 +257,3 @@ pub(super) fn division(expr: &mut Expr) -> Option<Expr> {
 
 /// The most replaced aliases in a condition.
 const MAX_NAMED: usize = 1_000;
-
-/// Replaces aliases of select items.
-struct Naming {
-    named: FxHashMap<String, Expr>,
-    depth: usize,
-    /// The replacing expressions.
-    said: Vec<Expr>,
-}
-
-impl VisitorMut for Naming {
-    type Break = Error;
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        let Expr::Identifier(name) = &*expr else { return ControlFlow::Continue(()) };
-        let said = self.named.get(&name.value.to_lowercase()).filter(|_| self.depth == 0);
-        let Some(said) = said else { return ControlFlow::Continue(()) };
-        if self.said.len() >= MAX_NAMED {
-            let what = format!("more than {MAX_NAMED} names of selected values in WHERE");
-            return ControlFlow::Break(Error::unsupported(what));
-        }
-        let said = said.clone();
-        self.said.push(said.clone());
-        *expr = Expr::Nested(Box::new(said));
-        ControlFlow::Continue(())
-    }
-}
-
-/// Seeks two keyword queries on one table.
-struct Matches {
-    depth: usize,
-    tables: Vec<Option<String>>,
-}
-
-impl Visitor for Matches {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
-        if self.depth > 0 || !keywords::is_query(function) {
-            return ControlFlow::Continue(());
-        }
-        let table = keywords::table_of(function);
-        if self.tables.contains(&table) {
-            return ControlFlow::Break(());
-        }
-        self.tables.push(table);
-        ControlFlow::Continue(())
-    }
-}

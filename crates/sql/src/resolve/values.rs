@@ -1,14 +1,14 @@
 //! VALUES and TABLE as queries.
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, ObjectName, SelectItem, SetExpr, SetOperator, SetQuantifier, Table, TableFactor,
-    TableWithJoins, WildcardAdditionalOptions,
+    Expr, SelectItem, SetExpr, SetOperator, SetQuantifier, Table, WildcardAdditionalOptions,
 };
 use remora_mysql::ErrorCode;
 
 use super::{ClientColumn, Env, Output, Resolver, expr::ClauseContext, scope::Clause};
 use crate::{
     Error, Result,
+    parse::write::{select_from, table_named},
     resolve::{
         scope::Scope,
         select::{empty_select, item},
@@ -81,21 +81,8 @@ fn union(selects: &mut Vec<SetExpr>) -> Option<SetExpr> {
 /// `TABLE t` as `SELECT * FROM t`.
 pub(super) fn select_all(table: &Table) -> Result<datafusion::sql::sqlparser::ast::Select> {
     let name = table.table_name.clone().ok_or_else(|| Error::unsupported("TABLE"))?;
-    let parts = table.schema_name.iter().cloned().chain([name]).map(Ident::new);
-    let mut select = empty_select();
+    let parts: Vec<&str> = table.schema_name.iter().chain([&name]).map(String::as_str).collect();
+    let mut select = select_from(Vec::new(), vec![table_named(&parts, None)]);
     select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
-    let relation = TableFactor::Table {
-        name: ObjectName::from(parts.collect::<Vec<_>>()),
-        alias: None,
-        args: None,
-        with_hints: Vec::new(),
-        version: None,
-        with_ordinality: false,
-        partitions: Vec::new(),
-        json_path: None,
-        sample: None,
-        index_hints: Vec::new(),
-    };
-    select.from = vec![TableWithJoins { relation, joins: Vec::new() }];
     Ok(select)
 }

@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::{
 use remora_mysql::{ErrorCode, LexMode};
 
 use super::{
-    Catalog, Env, Resolver, alias, named_once,
+    Catalog, Env, Resolver, named_once,
     places::{SelectKind, SelectPosition},
     scope::Relation,
     too_nested,
@@ -21,7 +21,10 @@ use super::{
 use crate::{
     Error, Result,
     catalog::{TableName, View},
-    parse::{Statement, Visit, VisitMut, split, tokens},
+    parse::{
+        Statement, Visit, VisitMut, split, tokens,
+        write::{derived_table, table_alias},
+    },
 };
 
 /// The most views of a statement, counting those inside views each time. A chain of views that each use the one before
@@ -161,12 +164,7 @@ impl Resolver<'_> {
         let called = given.unwrap_or(&full.table).to_owned();
         let unique = self.unique(&called);
         self.note_relation(&parts, given, &full, &unique);
-        let factor = TableFactor::Derived {
-            lateral: false,
-            subquery: Box::new(query),
-            alias: Some(alias(&unique)),
-            sample: None,
-        };
+        let factor = derived_table(query, table_alias(&unique));
         let relation = Relation {
             alias: called,
             database: Some(full.database),
@@ -324,14 +322,9 @@ impl VisitorMut for Expanding<'_> {
             return ControlFlow::Break(());
         };
         let called = given.take().map_or_else(|| view.name.table.clone(), |it| it.name.value);
-        let mut named = alias(&called);
+        let mut named = table_alias(&called);
         named.columns = columns_of(&view.head.columns);
-        *factor = TableFactor::Derived {
-            lateral: false,
-            subquery: Box::new(query),
-            alias: Some(named),
-            sample: None,
-        };
+        *factor = derived_table(query, named);
         if self.views.iter().all(|known| known.name != view.name) {
             self.views.push(view);
         }

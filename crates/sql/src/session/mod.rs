@@ -16,6 +16,7 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
+use datafusion::sql::sqlparser::ast::Query;
 use futures::future::BoxFuture;
 use remora_engine::{Error as EngineError, Value};
 use remora_mysql::{Charset, ErrorCode, TokenKind, messages, unquoted};
@@ -243,6 +244,7 @@ impl Session {
             self.state.warnings.clear();
             return self.state.finish(Kind::Other, Outcome::default(), false, reply);
         }
+        let sources = sources.into_iter().map(|source| self.ended_with_session(source));
         let parts = facets::spread(&self.state, sources)?;
         let (count, mut facets, mut told) = (parts.len(), 0, None);
         for (index, part) in parts.into_iter().enumerate() {
@@ -257,10 +259,10 @@ impl Session {
                 told = told.or_else(|| Some(self.state.meta.clone()));
                 facets -= 1;
             }
-            let source = self.ended_with_session(part.source);
-            source.refuse_parameters()?;
-            let statement = Statement { source, parameters: &[] };
-            self.run_one(&statement, index + 1 < count, ErasedReply(reply)).await?;
+            part.source.refuse_parameters()?;
+            let statement = Statement { source: part.source, parameters: &[] };
+            let more = index + 1 < count;
+            self.run_one(&statement, part.facet, more, ErasedReply(reply)).await?;
             if facets == 0
                 && let Some(told) = told.take()
             {
@@ -319,7 +321,7 @@ impl Session {
         }
         let source = Arc::clone(&prepared.source);
         let statement = Statement { source, parameters };
-        self.run_one(&statement, false, ErasedReply(reply)).await
+        self.run_one(&statement, None, false, ErasedReply(reply)).await
     }
 
     /// The statement with the session's interrupt flag.
@@ -348,15 +350,21 @@ impl Session {
         self.state.clock = fixed.map_or_else(Clock::now, |micros| Clock { micros });
     }
 
-    /// Runs a statement that no shape answers. Boxed, so that statements with shapes do not carry
+    /// Runs a statement that no shape answers, or a FACET of it. Boxed, so that statements with shapes do not carry
     /// its large state; and of one type, so that other crates do not compile it again.
     fn run_one<'a>(
         &'a mut self,
         statement: &'a Statement<'a>,
+        facet: Option<Query>,
         more: bool,
         mut reply: ErasedReply<'a>,
     ) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move { self.state.run(statement, more, &mut reply).await })
+        Box::pin(async move {
+            match facet {
+                None => self.state.run(statement, more, &mut reply).await,
+                Some(facet) => self.state.run_facet(statement, facet, more, &mut reply).await,
+            }
+        })
     }
 
     /// Records an error for SHOW WARNINGS.
@@ -397,6 +405,21 @@ impl SessionState {
         self.begin_reading(kind).await?;
         let outcome = self.dispatch(kind, statement, reply).await?;
         self.finish(kind, outcome, more, reply)
+    }
+
+    /// Runs a FACET of a statement and ends the reply.
+    async fn run_facet<R: Reply>(
+        &mut self,
+        statement: &Statement<'_>,
+        facet: Query,
+        more: bool,
+        reply: &mut R,
+    ) -> Result<()> {
+        self.warnings.clear();
+        self.report_lost_again();
+        self.begin_reading(Kind::Select).await?;
+        let outcome = execute::run_query(self, facet, &statement.source, reply).await?;
+        self.finish(Kind::Select, outcome, more, reply)
     }
 
     /// Warns of each text that is not valid in its character set, UTF-8.
@@ -466,7 +489,7 @@ impl SessionState {
         self.ask_agents_again();
         let Some(meta) = &mut self.meta else { return Ok(()) };
         if let Some(selection) = meta.uncounted.take() {
-            meta.count_query = None;
+            meta.statement = None;
             let asked = meta.asked;
             self.ask_agents(asked);
             let reader = self.reading();
@@ -482,13 +505,14 @@ impl SessionState {
             }
             return Ok(());
         }
-        let Some(count_query) = meta.count_query.clone() else { return Ok(()) };
+        let Some((source, parameters)) = meta.statement.clone() else { return Ok(()) };
+        let statement = Statement { source, parameters: &parameters };
         // Rows that have been deleted since do not count; even the table may be gone.
-        let counted = Box::pin(execute::counted_rows(self, &count_query)).await;
+        let counted = Box::pin(execute::counted_rows(self, &statement)).await;
         self.check_interrupted()?;
         match (counted, &mut self.meta) {
-            (Ok(count), Some(meta)) => {
-                (meta.total_found, meta.is_counted, meta.count_query) = (count, true, None);
+            (Ok(Some(count)), Some(meta)) => {
+                (meta.total_found, meta.is_counted, meta.statement) = (count, true, None);
                 Ok(())
             }
             (Err(error), _)
@@ -510,7 +534,9 @@ impl SessionState {
         }
         match show::run(self, statement, reply).await? {
             show::Answer::Sent(outcome) => Ok(outcome),
-            show::Answer::Select(statement) => execute::run_planned(self, &statement, reply).await,
+            show::Answer::Select(query) => {
+                execute::run_query(self, *query, &statement.source, reply).await
+            }
         }
     }
 

@@ -19,7 +19,7 @@ use crate::{
     Error, Outcome, Reply, Result,
     blocking::run_blocking_if_long,
     execute,
-    parse::{Kind, Source, Statement, split, write::expressions},
+    parse::{Kind, Source, Statement, write::expressions},
     state::{SessionState, VariableTarget},
     variables::{Definition, Scope, Variables, definition, unknown},
 };
@@ -61,10 +61,10 @@ pub(super) async fn run_for<R: Reply>(
     let source = &statement.source;
     let found = (2..source.tokens.len()).find(|at| source.is_word(*at, "FOR"));
     let Some(end) = found else { return Err(source.syntax_error(source.tokens.len())) };
-    let first = source.tokens.get(end + 1).ok_or_else(|| source.syntax_error(end + 1))?;
-    let text = source.text.get(first.start..).unwrap_or_default();
-    let inner = split(text, false, source.mode)?.pop();
-    let inner = inner.ok_or_else(|| source.syntax_error(end + 1))?;
+    if end + 1 >= source.tokens.len() {
+        return Err(source.syntax_error(end + 1));
+    }
+    let inner = source.within(end + 1..source.tokens.len());
     // Refuses nested SET, which could be endless, and EXECUTE, which ends its reply itself.
     if matches!(inner.kind, Kind::Set | Kind::Prepared) {
         return Err(source.syntax_error(end + 1));

@@ -21,12 +21,15 @@ mod views;
 
 use std::sync::Arc;
 
-use datafusion::catalog::TableProvider;
+use datafusion::{catalog::TableProvider, sql::sqlparser::ast::Query};
 
 use crate::{
     Column, Outcome, Reply, Result,
-    catalog::{TableName, quoted_name},
-    parse::{Kind, Source, Statement, split},
+    catalog::TableName,
+    parse::{
+        Kind, Statement, split,
+        write::{expressions, query_of_all, table_named},
+    },
     state::SessionState,
 };
 pub(crate) use administration::kill;
@@ -39,19 +42,19 @@ use shown::{Filter, Shown};
 const SHOW: &str = "SHOW ";
 
 /// How a statement about the server was answered.
-pub(crate) enum Answer<'a> {
+pub(crate) enum Answer {
     /// The result was sent.
     Sent(Outcome),
-    /// The caller must run this SELECT: SHOW … WHERE.
-    Select(Statement<'a>),
+    /// The caller must run this query: SHOW … WHERE.
+    Select(Box<Query>),
 }
 
 /// Runs SHOW, DESCRIBE, FLUSH and similar statements.
-pub(crate) async fn run<'a, R: Reply>(
+pub(crate) async fn run<R: Reply>(
     session: &mut SessionState,
-    statement: &Statement<'a>,
+    statement: &Statement<'_>,
     reply: &mut R,
-) -> Result<Answer<'a>> {
+) -> Result<Answer> {
     if statement.kind() == Kind::Administration {
         return administration::run(session, statement, reply).await.map(Answer::Sent);
     }
@@ -64,7 +67,7 @@ pub(crate) async fn run<'a, R: Reply>(
             grid.rows.retain(|row| like::first_is_exactly_like(row, &pattern));
         }
         Filter::Where(place) => {
-            return selected(session, statement, place).map(Answer::Select);
+            return Ok(Answer::Select(Box::new(selected(statement, place)?)));
         }
     }
     session.found_rows = grid.rows.len() as u64;
@@ -112,19 +115,12 @@ pub(crate) fn system_table(
     system::provider(session, name, requested_tables).map(Some)
 }
 
-/// Rewrites SHOW … WHERE to a SELECT. The text before WHERE becomes the table's name.
-fn selected<'a>(
-    session: &SessionState,
-    statement: &Statement<'a>,
-    place: usize,
-) -> Result<Statement<'a>> {
-    let source: &Source = &statement.source;
+/// The query of SHOW … WHERE, of which WHERE is this token. The text before it becomes the table's name.
+fn selected(statement: &Statement<'_>, place: usize) -> Result<Query> {
+    let source = &statement.source;
     let start = source.tokens.get(place).map_or(source.text.len(), |token| token.start);
-    let (shown, condition) = source.text.split_at(start.min(source.text.len()));
-    let shown = String::from_utf8_lossy(shown);
-    let mut text = format!("SELECT * FROM information_schema.{} ", quoted_name(shown.trim()));
-    text.push_str(&String::from_utf8_lossy(condition));
-    let mut made = split(text.as_bytes(), false, session.lex_mode())?;
-    let made = made.pop().ok_or_else(|| source.syntax_error(place))?;
-    Ok(Statement { source: Arc::new(made), ..statement.clone() })
+    let shown = String::from_utf8_lossy(source.text.get(..start).unwrap_or_default());
+    let condition = (place + 1..source.tokens.len(), statement.parameters);
+    let condition = expressions(source, &[condition])?.pop();
+    Ok(query_of_all(table_named(&["information_schema", shown.trim()], None), condition))
 }

@@ -1,10 +1,17 @@
 //! Results and cost of the last search, for SHOW META.
 
-use remora_engine::{Error as EngineError, QueryReport, Selection, TextQuery};
+use std::sync::Arc;
+
+use remora_engine::{Error as EngineError, QueryReport, Selection, TextQuery, Value};
 use remora_mysql::ErrorCode;
 
 use super::SessionState;
-use crate::{Result, agents::AgentOptions, error::from_engine, parse::CountQuery};
+use crate::{
+    Result,
+    agents::AgentOptions,
+    error::from_engine,
+    parse::{Source, Statement},
+};
 
 /// The most keywords that SHOW META lists one by one.
 const MAX_WORDS: usize = 64;
@@ -19,8 +26,8 @@ pub(crate) struct Meta {
     /// Whether the search had a condition of a text index, or no text condition at all, rather than
     /// a keyword query.
     pub is_of_texts: bool,
-    /// The query that counts the rows, if they were not counted.
-    pub count_query: Option<CountQuery>,
+    /// The statement whose rows were not counted, and the values of its `?`.
+    pub statement: Option<(Arc<Source>, Vec<Value>)>,
     /// Or the selection that the engine counts, if the search stopped at the best rows.
     pub uncounted: Option<Selection>,
     /// How many of the rows Sphinx's dialect could have returned (`max_matches`).
@@ -98,18 +105,16 @@ impl SessionState {
         }
     }
 
-    /// Remembers how to count the rows that the keyword query finds.
-    pub(crate) fn note_counting(
-        &mut self,
-        count_query: impl FnOnce() -> Option<CountQuery>,
-        most: u64,
-    ) {
+    /// Remembers the statement of the keyword query, whose rows may be counted later. A statement without one changes
+    /// nothing.
+    pub(crate) fn note_counting(&mut self, statement: &Statement<'_>, most: u64) {
         if let Some(meta) = &mut self.meta
             && meta.is_of_keywords()
             && !meta.is_counted
             && meta.uncounted.is_none()
+            && meta.statement.is_none()
         {
-            meta.count_query = count_query();
+            meta.statement = Some((Arc::clone(&statement.source), statement.parameters.to_vec()));
             meta.most = most;
         }
     }
@@ -139,7 +144,7 @@ impl SessionState {
             total_found,
             is_counted: true,
             is_of_texts: !words.iter().any(|word| matches!(word, TextQuery::Keywords(_))),
-            count_query: None,
+            statement: None,
             uncounted: None,
             most: u64::MAX,
             report: report.clone(),

@@ -9,6 +9,7 @@ use super::{
     condition::Tests,
     join,
     keys::{distinct, sort},
+    normalize::ItemsOfChanged,
     parameterize::{Constants, ParameterizedText},
     plan::{FacetColumn, FacetOrder, FacetWork, KeyOrder, KeyWork, PageWork, Plan, Work},
     planned::ShapePlans,
@@ -21,7 +22,7 @@ use crate::{
         access::{Access, AccessRequest, Explained},
         row_counter::RowCounter,
     },
-    parse::Source,
+    parse::{Source, Statement, write::ChangedQuery},
     plan::Figures,
     search,
     state::SessionState,
@@ -32,34 +33,42 @@ use crate::{
 fn found(
     session: &SessionState,
     source: &Source,
+    changed: Option<&ChangedQuery>,
 ) -> Option<(ParameterizedText, Reader, Option<AnyPlan>)> {
     if !answers(session) {
         return None;
     }
-    let (text, mode, database) = (&source.text, source.mode, session.database.as_deref());
-    let mut parameterized = ParameterizedText::default();
-    if !parameterized.read(text, mode, database) {
-        return None;
-    }
+    let database = session.database.as_deref();
+    let parameterized = ParameterizedText::of(source, changed, database)?;
     let reader = session.reader();
-    let shape = AnyShape::of(text, mode, &parameterized.pieces, &session.interrupted);
-    let plan = shape.and_then(|shape| AnyPlan::new(&shape, session, &reader, database));
+    let of = |items: Option<ItemsOfChanged<'_>>| {
+        let (text, mode, pieces) = (&source.text, source.mode, &parameterized.pieces);
+        let shape = AnyShape::of(text, mode, pieces, items, &session.interrupted)?;
+        AnyPlan::new(&shape, session, &reader, database)
+    };
+    let plan = match changed {
+        None => of(None),
+        Some(changed) => changed.columns().and_then(|items| of(Some(&|| items.clone()))),
+    };
     Some((parameterized, reader, plan))
 }
 
 /// How a statement would be answered, table by table; `None` if it takes the general path.
 pub(crate) async fn explain(
     session: &mut SessionState,
-    source: &Arc<Source>,
-    parameters: &[Value],
+    statement: &Statement<'_>,
+    changed: Option<&ChangedQuery>,
 ) -> Result<Option<Explained>> {
-    let Some((parameterized, reader, plan)) = found(session, source) else { return Ok(None) };
-    let constants = parameterized.constants(&source.text, source.mode, parameters, session);
+    let source = &statement.source;
+    let found = found(session, source, changed);
+    let Some((parameterized, reader, plan)) = found else { return Ok(None) };
+    let constants =
+        parameterized.constants(&source.text, source.mode, statement.parameters, session);
     let accesses = match plan {
         Some(AnyPlan::One(plan)) => of_one(session, &reader, &plan, &constants)?,
         Some(AnyPlan::Joined(plan)) => join::explain(session, &reader, &plan, &constants)?,
         Some(AnyPlan::Planned(_)) | None => {
-            return ShapePlans::explain(session, &reader, &constants, source).await;
+            return ShapePlans::explain(session, &reader, &constants, source, changed).await;
         }
     };
     let Some(accesses) = accesses else { return Ok(None) };
@@ -73,7 +82,8 @@ pub(crate) async fn analyze(
     source: &Arc<Source>,
     parameters: &[Value],
 ) -> Result<Option<Vec<String>>> {
-    let Some((parameterized, reader, plan)) = found(session, source) else { return Ok(None) };
+    let found = found(session, source, None);
+    let Some((parameterized, reader, plan)) = found else { return Ok(None) };
     let constants = parameterized.constants(&source.text, source.mode, parameters, session);
     let plan = match plan {
         Some(AnyPlan::Planned(_)) | None => {

@@ -39,6 +39,7 @@ use std::{
 
 use elsewhere::Way;
 pub(crate) use explain::{analyze, explain};
+use normalize::ItemsOfChanged;
 use parameterize::{Constants, ParameterizedText, Piece};
 use remora_engine::{KeyValues, Value};
 use remora_mysql::{Collation, LexMode};
@@ -51,7 +52,7 @@ use crate::{
     Outcome, Reply, Result,
     blocking::run_blocking_if_long,
     catalog::{Reader, TableName},
-    parse::{Kind, LONG_BYTES, Source, Statement, split},
+    parse::{Kind, LONG_BYTES, Source, Statement, split, write::ChangedRows},
     shared::CachedStatement,
     state::SessionState,
 };
@@ -123,49 +124,14 @@ async fn run_parameterized<R: Reply>(
     session.begin_reading(Kind::Select).await?;
     let reader = session.reader();
     let known = cached(session, parameterized);
-    let remember = |known| {
-        if parameterized.has_key {
-            session.shared.plans.put(&parameterized.key, known);
-        }
-    };
     let constants = parameterized.constants(text, mode, &[], session);
-    let mut way = Way::of_plan(known.as_deref(), session, &reader, &constants)?;
-    let plan = match &known {
-        Some(plan) if plan.is_current(way.reader(&reader)) => Arc::clone(plan),
-        _ => {
-            let planned = known.filter(|known| known.is_planned());
-            let shape = match &planned {
-                Some(known) if known.has_no_shape() => None,
-                _ => AnyShape::of(text, mode, &parameterized.pieces, &session.interrupted),
-            };
-            if let (None, Some(AnyPlan::Planned(kept))) = (&shape, planned.as_deref())
-                && !session.interrupted.load(Relaxed)
-            {
-                kept.say_that_no_shape_is_there();
-            }
-            let database = session.database.as_deref();
-            way = Way::of_shape(shape.as_ref(), session, &reader, database, &constants)?;
-            if way.is_general() {
-                return Ok(None);
-            }
-            let has_no_shape = shape.is_none() && !session.interrupted.load(Relaxed);
-            let made = |shape| AnyPlan::new(&shape, session, way.reader(&reader), database);
-            let made = shape.and_then(made);
-            let Some(plan) = made.map(Arc::new).or(planned) else {
-                // A SELECT with FACET is several statements.
-                if !parameterized.has_word(text, "FACET") {
-                    remember(match has_no_shape {
-                        true => CachedStatement::Plan(AnyPlan::without_shape()),
-                        false => CachedStatement::Seen,
-                    });
-                }
-                return Ok(None);
-            };
-            if plan.is_planned() || plan.is_current(way.reader(&reader)) {
-                remember(CachedStatement::Plan(Arc::<AnyPlan>::clone(&plan)));
-            }
-            plan
-        }
+    let way = Way::of_plan(known.as_deref(), session, &reader, &constants)?;
+    let (plan, way) = match known {
+        Some(plan) if plan.is_current(way.reader(&reader)) => (plan, way),
+        known => match plan_again(session, parameterized, known, &reader, &constants)? {
+            Some(planned) => planned,
+            None => return Ok(None),
+        },
     };
     match &*plan {
         AnyPlan::Planned(kept) => {
@@ -177,6 +143,50 @@ async fn run_parameterized<R: Reply>(
         }
         plan => plan.run(session, way.reader(&reader), &constants, reply).await,
     }
+}
+
+/// The new plan of a text's shape, or the cached plans of the text if it has none, and how its tables are read. `None` if
+/// it takes the general path.
+fn plan_again(
+    session: &SessionState,
+    parameterized: &ParameterizedText,
+    known: Option<Arc<AnyPlan>>,
+    reader: &Reader,
+    constants: &Constants<'_>,
+) -> Result<Option<(Arc<AnyPlan>, Way)>> {
+    let Constants { text, mode, .. } = *constants;
+    let planned = known.filter(|known| known.is_planned());
+    let shape = match &planned {
+        Some(known) if known.has_no_shape() => None,
+        _ => AnyShape::of(text, mode, &parameterized.pieces, None, &session.interrupted),
+    };
+    let has_no_shape = shape.is_none() && !session.interrupted.load(Relaxed);
+    if let Some(AnyPlan::Planned(kept)) = planned.as_deref()
+        && has_no_shape
+    {
+        kept.say_that_no_shape_is_there();
+    }
+    let database = session.database.as_deref();
+    let way = Way::of_shape(shape.as_ref(), session, reader, database, constants)?;
+    if way.is_general() {
+        return Ok(None);
+    }
+    let made = shape.and_then(|shape| AnyPlan::new(&shape, session, way.reader(reader), database));
+    let plan = made.map(Arc::new).or(planned);
+    let known = match &plan {
+        Some(plan) if plan.is_planned() || plan.is_current(way.reader(reader)) => {
+            Some(CachedStatement::Plan(Arc::<AnyPlan>::clone(plan)))
+        }
+        Some(_) => None,
+        // A SELECT with FACET is several statements.
+        None if parameterized.has_word(text, "FACET") => None,
+        None if has_no_shape => Some(CachedStatement::Plan(AnyPlan::without_shape())),
+        None => Some(CachedStatement::Seen),
+    };
+    if let Some(known) = known.filter(|_| parameterized.has_key) {
+        session.shared.plans.put(&parameterized.key, known);
+    }
+    Ok(plan.map(|plan| (plan, way)))
 }
 
 /// Answers a SELECT; `None` if it has no known shape.
@@ -232,9 +242,8 @@ async fn run_part<R: Reply>(
     }
     let reader = session.reader();
     let constants = parameterized.constants(text, source.mode, statement.parameters, session);
-    let Some((plan, way)) = plan_of_shape(session, &parameterized, &reader, &constants)? else {
-        return Ok(None);
-    };
+    let found = plan_of_shape(session, &parameterized, None, &reader, &constants)?;
+    let Some((plan, way)) = found else { return Ok(None) };
     let outcome = plan.run(session, way.reader(&reader), &constants, reply).await?;
     // The FACETs behind are tried for themselves.
     let _ = session.take_given_up();
@@ -256,6 +265,7 @@ fn cached(session: &SessionState, parameterized: &ParameterizedText) -> Option<A
 fn plan_of_shape(
     session: &SessionState,
     parameterized: &ParameterizedText,
+    items: Option<ItemsOfChanged<'_>>,
     reader: &Reader,
     constants: &Constants<'_>,
 ) -> Result<Option<(Arc<AnyPlan>, Way)>> {
@@ -269,7 +279,7 @@ fn plan_of_shape(
         _ => {}
     }
     let Constants { text, mode, .. } = *constants;
-    let shape = AnyShape::of(text, mode, &parameterized.pieces, &session.interrupted);
+    let shape = AnyShape::of(text, mode, &parameterized.pieces, items, &session.interrupted);
     let Some(shape) = shape else {
         let is_kept = parameterized.has_key && !parameterized.has_word(text, "FACET");
         if is_kept && !session.interrupted.load(Relaxed) {
@@ -307,8 +317,8 @@ pub(crate) fn prepare(
     if !parameterized.read(&source.text, source.mode, database.as_deref()) {
         return Ok(PreparedShape::default());
     }
-    let shape =
-        AnyShape::of(&source.text, source.mode, &parameterized.pieces, &session.interrupted);
+    let pieces = &parameterized.pieces;
+    let shape = AnyShape::of(&source.text, source.mode, pieces, None, &session.interrupted);
     let plan = parking_lot::Mutex::new(None);
     Ok(PreparedShape { prepared: Some(PreparedPlan { parameterized, shape, database, plan }) })
 }
@@ -357,14 +367,21 @@ pub(crate) async fn run_prepared<R: Reply>(
     }
 }
 
-/// The distinct keys that the condition of a SELECT names, in key order, if it does nothing but name keys. Rows with
-/// these keys need not exist. `mode` is how the text is read.
+/// The distinct keys of the rows that a statement changes, in key order, if its condition does nothing but name keys. Rows
+/// with these keys need not exist. `key` makes the columns of the table's key.
 pub(crate) fn named_keys(
     session: &SessionState,
-    text: (&[u8], LexMode),
-    parameters: &[Value],
+    statement: &Statement<'_>,
+    rows: &ChangedRows,
+    key: ItemsOfChanged<'_>,
 ) -> Result<Option<Vec<KeyValues>>> {
-    let found = table_and_keys(session, text, parameters)?;
+    let source = &statement.source;
+    let mut parameterized = ParameterizedText::default();
+    if !parameterized.read_changed(source, rows, session.database.as_deref()) {
+        return Ok(None);
+    }
+    let text = (source.text.as_slice(), source.mode);
+    let found = table_and_keys(session, &parameterized, Some(key), text, statement.parameters)?;
     Ok(found.map(|(_, keys)| keys))
 }
 
@@ -376,24 +393,24 @@ pub(crate) fn locked_keys(
     let source = &statement.source;
     let Some(end) = lock_clause(source) else { return Ok(None) };
     let text = source.text.get(..end).unwrap_or_default();
-    table_and_keys(session, (text, source.mode), statement.parameters)
+    let mut parameterized = ParameterizedText::default();
+    if !parameterized.read(text, source.mode, session.database.as_deref()) {
+        return Ok(None);
+    }
+    table_and_keys(session, &parameterized, None, (text, source.mode), statement.parameters)
 }
 
 fn table_and_keys(
     session: &SessionState,
+    parameterized: &ParameterizedText,
+    items: Option<ItemsOfChanged<'_>>,
     (text, mode): (&[u8], LexMode),
     parameters: &[Value],
 ) -> Result<Option<(TableName, Vec<KeyValues>)>> {
-    let database = session.database.as_deref();
-    let mut parameterized = ParameterizedText::default();
-    if !parameterized.read(text, mode, database) {
-        return Ok(None);
-    }
     let reader = session.reader();
     let constants = parameterized.constants(text, mode, parameters, session);
-    let Some((plan, _)) = plan_of_shape(session, &parameterized, &reader, &constants)? else {
-        return Ok(None);
-    };
+    let found = plan_of_shape(session, parameterized, items, &reader, &constants)?;
+    let Some((plan, _)) = found else { return Ok(None) };
     let AnyPlan::One(plan) = &*plan else { return Ok(None) };
     if plan.limit.is_some() || plan.offset.is_some() {
         return Ok(None);
@@ -415,10 +432,11 @@ impl AnyShape {
         text: &[u8],
         mode: LexMode,
         pieces: &[Piece],
+        items: Option<ItemsOfChanged<'_>>,
         interrupted: &Arc<AtomicBool>,
     ) -> Option<Self> {
         run_blocking_if_long(text.len() > LONG_BYTES, || {
-            let parsed = normalize::parsed(text, mode, pieces, interrupted)?;
+            let parsed = normalize::parsed(text, mode, pieces, items, interrupted)?;
             let one = of_tree::shape(&parsed).map(|shape| Self::One(Box::new(shape)));
             one.or_else(|| join::shape(&parsed).map(Self::Joined))
         })

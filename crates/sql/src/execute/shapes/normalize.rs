@@ -11,7 +11,7 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use datafusion::sql::sqlparser::ast::{self, Query};
+use datafusion::sql::sqlparser::ast::{self, Expr, Query};
 use remora_engine::Value;
 use remora_mysql::{LexMode, Token, TokenKind};
 
@@ -19,7 +19,7 @@ use super::{
     parameterize::Piece,
     shape::{Group, Repeated},
 };
-use crate::parse::{NamedOptions, Source, Statement, named_options};
+use crate::parse::{NamedOptions, Source, Statement, named_options, write::changed_rows};
 
 /// The function that the repeated operand of an OR becomes: of the operand and the number of its [`Repeated`].
 pub(super) const REPEATED: &str = "#repeated";
@@ -63,15 +63,25 @@ pub(super) fn group_of_text(text: &str) -> Option<Group> {
     text.strip_prefix(GROUP)?.parse().ok()
 }
 
+/// What is asked for the rows that a statement changes: items of a query, which are made if it has no cached plan.
+pub(crate) type ItemsOfChanged<'i> = &'i dyn Fn() -> Vec<Expr>;
+
 /// Parses a statement without its literals; `None` if it surely has no shape, or is none. Errors are left to the general
-/// path.
+/// path. With `items` the pieces are the tables and conditions of a statement that changes rows.
 pub(super) fn parsed<'t>(
     text: &'t [u8],
     mode: LexMode,
     pieces: &'t [Piece],
+    items: Option<ItemsOfChanged<'_>>,
     interrupted: &Arc<AtomicBool>,
 ) -> Option<Parsed<'t>> {
-    let (end, branches, all) = branches(text, pieces)?;
+    let (end, branches, all) = match items {
+        None => branches(text, pieces)?,
+        Some(_) => {
+            let all = 0..pieces.len();
+            (all.end, Repeated { times: 1, groups: groups(pieces, all) }, false)
+        }
+    };
     let first = pieces.get(..end)?;
     let Folded { tokens, values, repeated } = Folding::new(text, first).run()?;
     let mut source = Source::new([text, ADDED].concat(), tokens, mode);
@@ -84,9 +94,12 @@ pub(super) fn parsed<'t>(
         None => Vec::new(),
     };
     let statement = Statement { source: Arc::new(source), parameters: &values };
-    let ast::Statement::Query(query) = statement.parse().ok()? else { return None };
+    let query = match items {
+        None => statement.parse_query().ok()?,
+        Some(items) => changed_rows(&statement).ok()?.select(items()),
+    };
     let passed = Cell::new(0);
-    Some(Parsed { text, pieces, query: *query, options, branches, all, repeated, passed })
+    Some(Parsed { text, pieces, query, options, branches, all, repeated, passed })
 }
 
 impl Parsed<'_> {

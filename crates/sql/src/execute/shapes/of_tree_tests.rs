@@ -13,7 +13,7 @@ use super::{
 fn any_shape(text: &str, mode: LexMode) -> Option<AnyShape> {
     let mut parameterized = ParameterizedText::default();
     let is_read = parameterized.read(text.as_bytes(), mode, None);
-    let of = || AnyShape::of(text.as_bytes(), mode, &parameterized.pieces, &Arc::default());
+    let of = || AnyShape::of(text.as_bytes(), mode, &parameterized.pieces, None, &Arc::default());
     is_read.then(of)?
 }
 

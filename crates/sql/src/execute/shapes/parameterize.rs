@@ -2,8 +2,9 @@
 //! of the plan cache.
 //!
 //! ```text
-//! key  := mode:u8 database 0x00 (bytes of the text | 0x01 | 0x02 arity:u8)*
+//! key  := mode:u8 database 0x00 [changed] (bytes of the text | 0x01 | 0x02 arity:u8)*
 //! 0x01 := one literal      0x02 := a list of IN, of any length, of tuples of `arity` literals
+//! changed := 0x02 0x00     the tables and conditions of a statement that changes rows
 //! ```
 //! The key keeps blanks and comments, because column names may contain them.
 
@@ -11,7 +12,13 @@ use jiff::tz::TimeZone;
 use remora_engine::Value;
 use remora_mysql::{LexMode, Lexer, Token, TokenKind};
 
-use crate::state::SessionState;
+use crate::{
+    parse::{
+        Source,
+        write::{ChangedQuery, ChangedRows},
+    },
+    state::SessionState,
+};
 
 /// The longest key that is cached.
 const MAX_KEY_BYTES: usize = 16 << 10;
@@ -101,6 +108,62 @@ impl ParameterizedText {
     /// Separates the text; `false` if it cannot have a shape: it is not a single SELECT, or has literals that are not
     /// plain numbers or texts.
     pub fn read(&mut self, text: &[u8], mode: LexMode, database: Option<&str>) -> bool {
+        if !self.begin(text, mode, database) {
+            return false;
+        }
+        let lexer = Lexer::new(text, mode);
+        match lexer.clone().next() {
+            Ok(Some(first)) if begins(&first, text) => {}
+            _ => return false,
+        }
+        let mut reading = Reading { text, lexer, copied: 0, parameters: 0, in_order: false };
+        reading.run(self).is_some()
+    }
+
+    /// The text of a statement, or the tables and the conditions of one that changes rows, if they can have a shape.
+    pub fn of(
+        source: &Source,
+        changed: Option<&ChangedQuery>,
+        database: Option<&str>,
+    ) -> Option<Self> {
+        let mut read = Self::default();
+        let is_read = match changed {
+            None => read.read(&source.text, source.mode, database),
+            Some(changed) => read.read_changed(source, &changed.rows, database),
+        };
+        is_read.then_some(read)
+    }
+
+    /// Separates the tables and the conditions of a statement that changes rows. `false` if they cannot have a shape.
+    pub fn read_changed(
+        &mut self,
+        source: &Source,
+        rows: &ChangedRows,
+        database: Option<&str>,
+    ) -> bool {
+        if !self.begin(&source.text, source.mode, database) {
+            return false;
+        }
+        self.key.extend_from_slice(&[LIST, 0]);
+        let is_parameter = |token: &&Token| token.kind == TokenKind::Parameter;
+        for tokens in [&rows.tables_at, &rows.rest_at] {
+            let before = source.tokens.get(..tokens.start).unwrap_or_default();
+            let parameters = before.iter().filter(is_parameter).count();
+            let tokens = source.tokens.get(tokens.clone()).unwrap_or_default();
+            let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { continue };
+            let text = source.text.get(..last.end).unwrap_or_default();
+            let lexer = Lexer::new_at(text, first.start, source.mode);
+            let copied = first.start;
+            let mut reading = Reading { text, lexer, copied, parameters, in_order: false };
+            if reading.run(self).is_none() {
+                return false;
+            }
+        }
+        !self.pieces.is_empty()
+    }
+
+    /// Forgets the last text. `false` if this one cannot have a shape.
+    fn begin(&mut self, text: &[u8], mode: LexMode, database: Option<&str>) -> bool {
         self.key.clear();
         self.pieces.clear();
         self.literals.clear();
@@ -114,9 +177,7 @@ impl ParameterizedText {
         self.key.push(modes.into_iter().fold(0, |bits, mode| bits << 1 | u8::from(mode)));
         self.key.extend_from_slice(database.unwrap_or("").as_bytes());
         self.key.push(0);
-        let lexer = Lexer::new(text, mode);
-        let mut reading = Reading { text, lexer, copied: 0, parameters: 0, in_order: false };
-        reading.run(self).unwrap_or(false)
+        true
     }
 
     /// Whether the text has a `?`.
@@ -194,12 +255,12 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     /// `None` if the text cannot be tokenized.
-    fn run(&mut self, out: &mut ParameterizedText) -> Option<bool> {
+    fn run(&mut self, out: &mut ParameterizedText) -> Option<()> {
         let mut after_in = false;
         let mut ended = false;
         while let Some(token) = self.lexer.next().ok()? {
             let text = self.text;
-            if ended || (out.pieces.is_empty() && !begins(&token, text)) {
+            if ended {
                 return None;
             }
             let before = out.pieces.last().copied();
@@ -230,7 +291,7 @@ impl Reading<'_> {
             after_in = token.is_word(text, "IN");
         }
         self.copy(out, self.text.len(), self.text.len());
-        Some(!out.pieces.is_empty())
+        Some(())
     }
 
     /// Appends the text up to `until` to the key and continues at `behind`.

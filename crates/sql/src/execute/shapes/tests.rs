@@ -190,8 +190,8 @@ impl Fixture {
     /// The accesses of a statement's tables.
     fn explained(&mut self, text: &str) -> Vec<Access> {
         let source = split(text.as_bytes(), false, LexMode::default()).unwrap().pop().unwrap();
-        let source = Arc::new(source);
-        let explained = shapes::explain(&mut self.session, &source, &[]);
+        let statement = Statement { source: Arc::new(source), parameters: &[] };
+        let explained = shapes::explain(&mut self.session, &statement, None);
         self.runtime.block_on(explained).unwrap().unwrap().accesses
     }
 

@@ -4,12 +4,16 @@
 
 use std::ops::Range;
 
-use datafusion::sql::sqlparser::ast::Expr;
+use datafusion::sql::sqlparser::ast::{Expr, Query, TableWithJoins};
 use remora_mysql::{LexMode, Token, TokenKind};
 
 use crate::{
     Error, Result,
-    parse::{Source, Tokens, read, tokens, write::expressions},
+    blocking::run_blocking_if_long,
+    parse::{
+        Source, Tokens, read, tokens,
+        write::{expressions, query_of_items},
+    },
 };
 
 /// Consumes `( … )` and returns the expression in between.
@@ -160,6 +164,25 @@ pub(crate) fn parsed_expression(text: &str) -> Result<(Expr, Source)> {
     let all = 0..source.tokens.len();
     let expr = expressions(&source, &[(all, &[])])?.pop();
     Ok((expr.ok_or_else(|| source.syntax_error(0))?, source))
+}
+
+/// The SELECT of stored expressions from a table, and the text in which its places are. It is always read in the default
+/// mode, in which they were written and checked.
+///
+/// # Errors
+/// 1064 if they are no expressions.
+pub(crate) fn query_of_stored(
+    expressions: &[impl AsRef<str>],
+    from: TableWithJoins,
+) -> Result<(Query, Source)> {
+    let texts: Vec<&str> = expressions.iter().map(AsRef::as_ref).collect();
+    let (text, mode) = (texts.join(",").into_bytes(), LexMode::default());
+    let read = tokens(&text, mode)?;
+    let source = Source::new(text, read, mode);
+    let items = 0..source.tokens.len();
+    let parse = || query_of_items(&source, items, &[], vec![from]);
+    let query = run_blocking_if_long(source.is_long(), parse)?;
+    Ok((query, source))
 }
 
 /// An expression without the character sets that MySQL's SHOW CREATE TABLE adds to each text and CAST. Those that are

@@ -22,7 +22,8 @@ pub(crate) use alter::{AlterAction, AlterTable, Alteration, ColumnPosition};
 pub(crate) use column::{ColumnDefinition, ColumnExtras, Declaration, DefaultSpec, Generated};
 pub(crate) use data_type::{CharsetClause, TypeName};
 pub(crate) use expression::{
-    is_parenthesised, parsed_expression, quoted_name, quoted_text, stored_expression,
+    is_parenthesised, parsed_expression, query_of_stored, quoted_name, quoted_text,
+    stored_expression,
 };
 pub(crate) use key::{
     Check, ForeignKey, Key, KeyKind, KeyPart, Line, NO_ACTION, PartOf, References,

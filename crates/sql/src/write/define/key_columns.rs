@@ -15,14 +15,18 @@ use crate::{
     Column, Error, Result, SqlType,
     catalog::{
         ColumnSpec, DefaultSpec, Generated, Key, KeyKind, KeyPart, PartOf, SqlTable, TableName,
-        array_path, key_column, quoted_name,
+        array_path, key_column,
     },
     meaning::json::Path,
-    parse::{define::stored_expression, visit_expressions},
+    parse::{
+        define::{query_of_stored, stored_expression},
+        visit_expressions,
+        write::table_named,
+    },
     scan::paths::texts_of,
     state::SessionState,
     transaction::{Overlay, TemporaryTable},
-    write::rows::Query,
+    write::rows::query_rows,
 };
 
 /// An empty table over which expressions are planned to learn their types.
@@ -209,15 +213,10 @@ pub(super) async fn types(
     let rows = TableName::new(name.database.clone(), ROWS.to_owned());
     let schema = Arc::new(draft.build(ROWS.to_owned(), None, None));
     let empty = TemporaryTable { schema, rows: Arc::new(Overlay::default()), next: 1, next_row: 1 };
-    let query = format!(
-        "SELECT {} FROM {}.{} AS {}",
-        expressions.join(","),
-        quoted_name(&rows.database),
-        quoted_name(ROWS),
-        quoted_name(&name.table)
-    );
+    let from = table_named(&[&rows.database, ROWS], Some(&name.table));
+    let (query, source) = query_of_stored(expressions, from)?;
     let hidden = session.transaction.put_temporary(rows.clone(), empty);
-    let found = Query::stored(&query).table(session).await;
+    let found = query_rows(session, query, &source).await;
     match hidden {
         Some(table) => _ = session.transaction.put_temporary(rows, table),
         None => _ = session.transaction.take_temporary(&rows),

@@ -3,18 +3,18 @@
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::Expr;
+use datafusion::sql::sqlparser::ast::{Expr, Query};
 use remora_engine::{ColumnDef, ColumnType, Row, Schema, Value};
 use remora_mysql::ErrorCode;
 
-use super::{Query, RowMaker, TargetTable, evaluate::TreeQuery, percolate_rules::check_rules};
+use super::{RowMaker, TargetTable, evaluate::TreeQuery, percolate_rules::check_rules};
 use crate::{
     Error, Result, SqlType,
-    catalog::{ROW_NUMBER, SqlTable, TableName, quoted_name},
+    catalog::{ROW_NUMBER, SqlTable, TableName},
     parse::{
         Source,
-        define::parsed_expression,
-        write::{column_named, query_from, query_in_order, table_named},
+        define::{parsed_expression, query_of_stored},
+        write::{column_named, in_order, limit_of, number, query_from, table_named},
     },
     state::SessionState,
     transaction::{Key, Overlay, TemporaryTable},
@@ -198,7 +198,8 @@ pub(crate) async fn values_over(
     let name = TableName::new(database.clone(), ROWS.to_owned());
     let table = numbered(&target.table, rows, "", beside);
     let from = table_named(&[database.as_str(), ROWS], Some(alias));
-    let query = query_in_order(expression.clone(), from, column_named(&[ROW_NUMBER]));
+    let query = query_from(vec![expression.clone()], vec![from]);
+    let query = in_order(query, column_named(&[ROW_NUMBER]));
     let hidden = session.transaction.put_temporary(name.clone(), table);
     let found = TreeQuery { query, source }.rows(session).await;
     restore(session, name, hidden);
@@ -270,16 +271,11 @@ async fn hold(
     session.check_interrupted()?;
     let each: Vec<String> =
         conditions.iter().map(|condition| format!("(({condition}) IS TRUE)")).collect();
-    let query = Query::stored(&format!(
-        "SELECT {} FROM {}.{} AS {} ORDER BY {} LIMIT {}",
-        each.join(","),
-        quoted_name(&target.name.database),
-        quoted_name(ROWS),
-        quoted_name(&target.name.table),
-        quoted_name(ROW_NUMBER),
-        rows.max(1)
-    ));
-    let found = query.rows(session).await?;
+    let from = table_named(&[&target.name.database, ROWS], Some(&target.name.table));
+    let (query, source) = query_of_stored(&each, from)?;
+    let limit_clause = Some(limit_of(number(rows.max(1))));
+    let query = Query { limit_clause, ..in_order(query, column_named(&[ROW_NUMBER])) };
+    let found = TreeQuery { query, source: &source }.rows(session).await?;
     if found.len() != rows {
         let message = "a condition must have a value for each row: it has an aggregate".to_owned();
         return Err(Error::new(ErrorCode::ParseError, message));

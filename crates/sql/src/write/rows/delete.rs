@@ -3,13 +3,12 @@
 //! The statement is parsed once ([`crate::parse::write`]). A DELETE from one table by its key is not parsed: its tokens
 //! and the cached plan of its key are enough.
 
-use datafusion::sql::sqlparser::ast::Expr;
+use datafusion::sql::sqlparser::ast::Query;
 use remora_mysql::{ErrorCode, messages};
 
 use super::{
-    evaluate::{Query, StatementText, TreeQuery},
-    explained::Explained,
-    named::{Named, conditions, key_items, keys_text, named_tables, one_table},
+    evaluate::{StatementText, TreeQuery},
+    named::{Named, conditions, key_items, named_keys, named_tables, one_table},
     read_again,
     target::TargetTable,
     update::{check_clauses, key_of},
@@ -18,7 +17,8 @@ use crate::{
     Error, Outcome, Result,
     blocking::run_blocking_if_long,
     catalog::Verb,
-    parse::write::{self, ChangedRows, Listed},
+    execute::{RowsExplained, Writing},
+    parse::write::{self, ChangedQuery, ChangedRows, Listed},
     state::SessionState,
     transaction::Key,
 };
@@ -39,9 +39,7 @@ pub(super) async fn delete(session: &mut SessionState, text: StatementText<'_>) 
     {
         return Ok(outcome);
     }
-    let items: Vec<Expr> =
-        read.changed().flat_map(|(named, target)| key_items(named, target)).collect();
-    let query = TreeQuery { query: read.rows.select(items), source: text.source() };
+    let query = TreeQuery { query: read.query(), source: text.source() };
     let found = query.rows(session).await?;
     let mut deleted = 0;
     let mut at = 0;
@@ -61,13 +59,15 @@ pub(super) async fn delete(session: &mut SessionState, text: StatementText<'_>) 
 }
 
 /// The SELECT with which DELETE finds its rows.
-pub(super) fn explained_delete(
+pub(super) fn explained_delete<'s>(
     session: &mut SessionState,
-    text: StatementText<'_>,
-) -> Result<Explained> {
+    text: StatementText<'s>,
+) -> Result<Writing<'s>> {
     let read = ReadDelete::of(session, text)?;
     let targets = read.changed().map(|(named, _)| named.alias.clone()).collect();
-    Ok(Explained { verb: "DELETE", targets, query: Some(read.text_of_keys(text)) })
+    let query = ChangedQuery { query: read.query(), rows: read.rows };
+    let rows = Some(RowsExplained::Query(text.statement, Box::new(query)));
+    Ok(Writing { verb: "DELETE", targets, rows })
 }
 
 /// A DELETE that was read.
@@ -116,9 +116,10 @@ impl ReadDelete {
         pairs.filter_map(|(named, target)| Some((named, target.as_ref()?)))
     }
 
-    /// The text of the SELECT of the keys.
-    fn text_of_keys(&self, text: StatementText<'_>) -> Query {
-        keys_text(text, self.changed(), [], &self.rows)
+    /// The SELECT of the keys.
+    fn query(&self) -> Query {
+        let keys = self.changed().flat_map(|(named, target)| key_items(named, target));
+        self.rows.select(keys.collect())
     }
 
     /// Deletes the rows, if the condition does nothing but name keys of the only table.
@@ -127,8 +128,11 @@ impl ReadDelete {
         session: &mut SessionState,
         text: StatementText<'_>,
     ) -> Result<Option<Outcome>> {
-        let ([_], [Some(target)]) = (&self.named[..], &self.targets[..]) else { return Ok(None) };
-        let Some(keys) = self.text_of_keys(text).keys(session, target)? else { return Ok(None) };
+        let ([named], [Some(target)]) = (&self.named[..], &self.targets[..]) else {
+            return Ok(None);
+        };
+        let keys = named_keys(session, text.statement, (named, target), &self.rows)?;
+        let Some(keys) = keys else { return Ok(None) };
         session.refuses_warnings &= !self.ignore;
         delete_keys(session, target, &keys).map(Some)
     }

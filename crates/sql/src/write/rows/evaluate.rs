@@ -1,24 +1,21 @@
 //! Expressions in statements that write are evaluated by SELECTs, so they have the same meaning. The SELECT is a syntax
-//! tree made of the statement's own parts; it is a text where an expression was stored with a table as one, and where its
-//! text finds a cached plan.
+//! tree made of the statement's own parts.
 
-use std::{ops::Range, sync::Arc};
+use std::ops::Range;
 
 use datafusion::sql::sqlparser::ast::{self, Expr};
 use remora_engine::Value;
-use remora_mysql::LexMode;
 
-use super::{literal::Parameters, target::TargetTable};
+use super::literal::Parameters;
 use crate::{
-    Column, Error, Result,
+    Column, Result,
     blocking::run_blocking_if_long,
     execute, output,
     parse::{
-        Source, Statement, Tokens, split,
+        Source, Statement, Tokens, query,
         write::{Assigned, assignments, expressions},
     },
     state::SessionState,
-    transaction::Key,
 };
 
 /// A statement that writes, as the client sent it.
@@ -64,10 +61,8 @@ impl<'s> StatementText<'s> {
         let source = self.source();
         let parameters = self.parameters.within(tokens.clone());
         let parse = || self.statement.parse_within(tokens, parameters);
-        match run_blocking_if_long(source.is_long(), parse)? {
-            ast::Statement::Query(query) => Ok(TreeQuery { query: *query, source }),
-            other => Err(Error::unsupported(other)),
-        }
+        let query = run_blocking_if_long(source.is_long(), parse).and_then(query)?;
+        Ok(TreeQuery { query, source })
     }
 }
 
@@ -101,107 +96,6 @@ impl TreeQuery<'_> {
         session: &mut SessionState,
     ) -> Result<(Vec<Column>, Vec<Vec<Value>>)> {
         query_rows(session, self.query, self.source).await
-    }
-}
-
-/// The text of a SELECT, and the values of its `?`.
-#[derive(Default)]
-pub(crate) struct Query {
-    text: Vec<u8>,
-    parameters: Vec<Value>,
-    /// The lexer mode, if it is not the session's.
-    mode: Option<LexMode>,
-}
-
-impl Query {
-    /// Starts with this text.
-    pub(crate) fn new(text: &str) -> Self {
-        Self { text: text.as_bytes().to_vec(), ..Self::default() }
-    }
-
-    /// A stored text. It is always read in the default mode, in which it was written and checked.
-    pub(crate) fn stored(text: &str) -> Self {
-        Self { mode: Some(LexMode::default()), ..Self::new(text) }
-    }
-
-    /// Appends a text.
-    pub(super) fn push(&mut self, text: &str) {
-        self.text.extend_from_slice(text.as_bytes());
-    }
-
-    /// Appends tokens of the statement.
-    pub(crate) fn push_tokens(
-        &mut self,
-        tokens: &Tokens<'_>,
-        range: Range<usize>,
-        parameters: &Parameters<'_>,
-    ) {
-        // A prepared statement is read as it was when it was prepared.
-        self.mode = self.mode.or(Some(tokens.mode()));
-        self.text.push(b' ');
-        self.text.extend_from_slice(tokens.slice(range.clone()));
-        self.text.push(b' ');
-        self.parameters.extend_from_slice(parameters.within(range));
-    }
-
-    /// The keys that its condition names, in key order, if the condition does nothing else. For a SELECT of a table's
-    /// key only.
-    pub(super) fn keys(
-        &self,
-        session: &SessionState,
-        target: &TargetTable,
-    ) -> Result<Option<Vec<Key>>> {
-        if target.engine_name().is_none() {
-            return Ok(None);
-        }
-        let text = (self.text.as_slice(), self.mode.unwrap_or_else(|| session.lex_mode()));
-        let Some(named) = execute::named_keys(session, text, &self.parameters)? else {
-            return Ok(None);
-        };
-        let mut keys = Vec::with_capacity(named.len());
-        for key in named.into_iter().map(Key) {
-            if target.row(session, &key)?.is_some() {
-                keys.push(key);
-            }
-        }
-        Ok(Some(keys))
-    }
-
-    /// Its text and the values of its `?`.
-    pub(super) fn into_parts(self) -> (Vec<u8>, Vec<Value>) {
-        (self.text, self.parameters)
-    }
-
-    /// Its columns, without running it.
-    pub(super) async fn columns(&self, session: &mut SessionState) -> Result<Vec<Column>> {
-        let (query, source) = self.parsed(session.lex_mode())?;
-        TreeQuery { query, source: &source }.columns(session).await
-    }
-
-    /// Its rows. If warnings are refused, the first one is an error.
-    pub(crate) async fn rows(self, session: &mut SessionState) -> Result<Vec<Vec<Value>>> {
-        self.table(session).await.map(|(_, rows)| rows)
-    }
-
-    /// Its columns and rows.
-    pub(crate) async fn table(
-        self,
-        session: &mut SessionState,
-    ) -> Result<(Vec<Column>, Vec<Vec<Value>>)> {
-        let (query, source) = self.parsed(session.lex_mode())?;
-        TreeQuery { query, source: &source }.table(session).await
-    }
-
-    /// Its syntax tree, and the text as a statement. `mode` is how it is read if nothing else is said.
-    fn parsed(&self, mode: LexMode) -> Result<(ast::Query, Arc<Source>)> {
-        let sources = split(&self.text, false, self.mode.unwrap_or(mode))?;
-        let source = sources.into_iter().next();
-        let source = Arc::new(source.ok_or_else(|| Error::unsupported("an empty query"))?);
-        let statement = Statement { source: Arc::clone(&source), parameters: &self.parameters };
-        match run_blocking_if_long(source.is_long(), || statement.parse())? {
-            ast::Statement::Query(query) => Ok((*query, source)),
-            other => Err(Error::unsupported(other)),
-        }
     }
 }
 

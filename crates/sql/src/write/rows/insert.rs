@@ -11,15 +11,14 @@
 //! would cost several times as much. Everything else is parsed: the query, the expressions of rows as they are evaluated,
 //! the assignments of ON DUPLICATE KEY UPDATE.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use remora_engine::{Row, Value};
 use remora_mysql::{ErrorCode, messages};
 
 use super::{
     duplicate::{OnDuplicate, update_duplicate},
-    evaluate::{Query, StatementText, TreeQuery},
-    explained::Explained,
+    evaluate::{StatementText, TreeQuery},
     literal::{CellExpr, Parameters, given},
     named::Named,
     read_again::{check_assigned, check_expressions},
@@ -29,10 +28,11 @@ use super::{
 use crate::{
     Error, Outcome, Result,
     catalog::Verb,
+    execute::{RowsExplained, Writing},
     parse::{
-        Source, Tokens,
+        Source, Statement, Tokens,
         define::DuplicateRows,
-        write::{query_from, table_named},
+        write::{ChangedQuery, ChangedRows, query_from, table_named},
     },
     state::SessionState,
     write::rows::computed::Computed,
@@ -81,10 +81,10 @@ pub(super) async fn run(session: &mut SessionState, text: StatementText<'_>) -> 
 }
 
 /// For EXPLAIN: the source of the rows. Errors in column names are reported as if it ran.
-pub(super) async fn explained(
+pub(super) async fn explained<'s>(
     session: &mut SessionState,
-    text: StatementText<'_>,
-) -> Result<Explained> {
+    text: StatementText<'s>,
+) -> Result<Writing<'s>> {
     let mut tokens = text.tokens();
     let Head { policy, target, columns, .. } = Head::read(session, &mut tokens)?;
     let source = read_source(&mut tokens, text.parameters, &target, columns)?;
@@ -94,14 +94,14 @@ pub(super) async fn explained(
     };
     tokens.expect_end()?;
     let verb = if policy == Policy::Replace { "REPLACE" } else { "INSERT" };
-    let query = match source.rows {
+    let rows = match source.rows {
         Rows::Read(range, columns) => {
-            let mut query = Query::default();
-            query.push_tokens(&tokens, range, text.parameters);
-            if query.columns(session).await?.len() != columns.len() {
+            if text.query(range.clone())?.columns(session).await?.len() != columns.len() {
                 return Err(count_error(1));
             }
-            Some(query)
+            let source = Arc::new(text.source().within(range.clone()));
+            let parameters = text.parameters.within(range);
+            Some(RowsExplained::Select(Statement { source, parameters }))
         }
         Rows::Given(given) => {
             // Checking plans a SELECT from the table, for which the user needs the right.
@@ -111,10 +111,11 @@ pub(super) async fn explained(
                     on_duplicate.check(session, text, &target).await?;
                 }
             }
-            queries_of(text, &given)
+            let query = query_of_subqueries(text, &given)?;
+            query.map(|query| RowsExplained::Query(text.statement, Box::new(query)))
         }
     };
-    Ok(Explained { verb, targets: vec![target.name.table], query })
+    Ok(Writing { verb, targets: vec![target.name.table], rows })
 }
 
 /// The most expressions of rows that are planned together.
@@ -140,15 +141,17 @@ async fn check_given(
 }
 
 /// The subqueries among the rows' expressions, as items of one SELECT without a table.
-fn queries_of(text: StatementText<'_>, given: &InsertedRows) -> Option<Query> {
-    let tokens = text.tokens();
-    let mut query = Query::new("SELECT 1");
-    let ranges = with_subqueries(&tokens, given);
-    for range in &ranges {
-        query.push(",");
-        query.push_tokens(&tokens, range.clone(), text.parameters);
+fn query_of_subqueries(
+    text: StatementText<'_>,
+    given: &InsertedRows,
+) -> Result<Option<ChangedQuery>> {
+    let ranges = with_subqueries(&text.tokens(), given);
+    if ranges.is_empty() {
+        return Ok(None);
     }
-    (!ranges.is_empty()).then_some(query)
+    let rows = ChangedRows::default();
+    let query = rows.select_with_one(text.expressions(&ranges)?);
+    Ok(Some(ChangedQuery { rows, query }))
 }
 
 /// The tokens of the rows' expressions that have a subquery.

@@ -1,11 +1,9 @@
 //! SELECT … FOR UPDATE and FOR SHARE: the rows read are protected until the commit, which fails (1213) if another
 //! session changed one of them. With SKIP LOCKED and NOWAIT, see [`super::lock_free`].
 
-use std::ops::ControlFlow;
-
 use datafusion::sql::sqlparser::ast::{
-    Expr, GroupByExpr, LockClause, LockType, NonBlock, OrderBy, OrderByKind, Query, Select,
-    SelectItem, SetExpr, Value, ValueWithSpan,
+    Expr, LockClause, LockType, NonBlock, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr,
+    Value, ValueWithSpan,
 };
 
 use super::{
@@ -19,8 +17,8 @@ use crate::{
     Result,
     catalog::{TableName, Verb},
     execute,
-    parse::{Source, Statement, visit_expressions, write::select_from},
-    resolve::{is_aggregate_name, refuse_without_wait},
+    parse::{Source, Statement, write::select_from},
+    resolve::{is_grouped, refuse_without_wait},
     state::SessionState,
     transaction::{Key, TableStorage},
 };
@@ -103,18 +101,6 @@ fn locked_tables(
     Ok(locked)
 }
 
-fn aggregates(expr: &Expr) -> ControlFlow<()> {
-    match expr {
-        Expr::Function(function)
-            if function.over.is_none()
-                && is_aggregate_name(&function.name.to_string().to_lowercase()) =>
-        {
-            ControlFlow::Break(())
-        }
-        _ => ControlFlow::Continue(()),
-    }
-}
-
 /// Replaces the number or the alias of a selected item by its expression: the item itself is not selected.
 fn order_by_item(by: &mut Expr, items: &[SelectItem]) {
     let found = match by {
@@ -175,12 +161,11 @@ fn protect_key(
 pub(super) fn query_of_keys(mut query: Query, keys: Vec<Expr>) -> Query {
     query.locks.clear();
     let SetExpr::Select(select) = query.body.as_mut() else { return query };
-    let is_grouped = !matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty())
+    if is_grouped(select)
         || select.having.is_some()
         || select.distinct.is_some()
         || !select.named_window.is_empty()
-        || select.projection.iter().any(|item| visit_expressions(item, aggregates).is_break());
-    if is_grouped {
+    {
         query.limit_clause = None;
     }
     if query.limit_clause.is_none() {

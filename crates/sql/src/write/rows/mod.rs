@@ -32,7 +32,7 @@ mod values;
 use remora_engine::{Change, Value};
 
 use evaluate::StatementText;
-pub(crate) use evaluate::{Query, query_rows};
+pub(crate) use evaluate::query_rows;
 pub(crate) use explained::explain;
 pub(crate) use lock::protect;
 pub(crate) use named::{Named, named_tables_without};

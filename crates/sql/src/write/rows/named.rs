@@ -5,18 +5,19 @@ use std::ops::Range;
 use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, TableFactor, TableWithJoins, With};
 
 use super::{
-    evaluate::{Query, StatementText},
     insert::check_found,
     target::{TargetTable, table_name, table_of},
 };
 use crate::{
     Error, Result,
-    catalog::{TableName, Verb, quoted_name},
+    catalog::{TableName, Verb},
+    execute,
     parse::{
-        Tokens,
+        Statement, Tokens,
         write::{ChangedRows, column_named},
     },
     state::SessionState,
+    transaction::Key,
 };
 
 /// A table and its alias in a statement.
@@ -99,30 +100,14 @@ pub(super) fn one_table(session: &SessionState, tokens: &mut Tokens<'_>) -> Opti
     Some(Named { name, alias })
 }
 
-/// Words that a SELECT can have behind its conditions, and what else is not part of them.
-const BEHIND_CONDITIONS: [&str; 12] = [
-    "ORDER",
-    "LIMIT",
-    "UNION",
-    "EXCEPT",
-    "INTERSECT",
-    "GROUP",
-    "HAVING",
-    "WINDOW",
-    "INTO",
-    "FOR",
-    "LOCK",
-    "PROCEDURE",
-];
-
-/// Takes WHERE and everything behind it, if that has only conditions.
+/// Takes WHERE and everything behind it, unless that says in which order rows are changed.
 pub(super) fn conditions(tokens: &mut Tokens<'_>) -> Option<Range<usize>> {
     let start = tokens.place();
     if !tokens.accept("WHERE") {
         return None;
     }
     while !tokens.at_end() {
-        if BEHIND_CONDITIONS.iter().any(|word| tokens.is_reserved(word)) {
+        if tokens.is_reserved("ORDER") {
             return None;
         }
         tokens.next();
@@ -130,43 +115,34 @@ pub(super) fn conditions(tokens: &mut Tokens<'_>) -> Option<Range<usize>> {
     Some(start..tokens.place())
 }
 
-/// The columns of a table's key.
-fn key_columns(target: &TargetTable) -> impl Iterator<Item = &str> {
-    let schema = &target.table.schema;
-    let parts = schema.primary_key.iter().filter_map(move |&part| schema.columns.get(part));
-    parts.map(|column| column.name.as_str())
-}
-
 /// The key's columns of a table, for a SELECT.
 pub(super) fn key_items(named: &Named, target: &TargetTable) -> Vec<Expr> {
-    key_columns(target).map(|column| column_named(&[named.alias.as_str(), column])).collect()
+    let schema = &target.table.schema;
+    let parts = schema.primary_key.iter().filter_map(|&part| schema.columns.get(part));
+    parts.map(|column| column_named(&[&named.alias, &column.name])).collect()
 }
 
-/// The text of a SELECT of the tables' keys, and of the expressions that these tokens are, from the rows that a statement
-/// changes.
-pub(super) fn keys_text<'t>(
-    text: StatementText<'_>,
-    tables: impl IntoIterator<Item = (&'t Named, &'t TargetTable)>,
-    expressions: impl IntoIterator<Item = Range<usize>>,
+/// The keys, in key order, of the rows of a table that a statement changes, if its condition does nothing but name keys.
+pub(super) fn named_keys(
+    session: &SessionState,
+    statement: &Statement<'_>,
+    (named, target): (&Named, &TargetTable),
     rows: &ChangedRows,
-) -> Query {
-    let column = |named: &Named, column: &str| {
-        format!("{}.{}", quoted_name(&named.alias), quoted_name(column))
-    };
-    let columns = tables
-        .into_iter()
-        .flat_map(|(named, target)| key_columns(target).map(move |name| column(named, name)));
-    let mut query = Query::new(&format!("SELECT {}", columns.collect::<Vec<_>>().join(",")));
-    let tokens = text.tokens();
-    for expression in expressions {
-        query.push(",(");
-        query.push_tokens(&tokens, expression, text.parameters);
-        query.push(")");
+) -> Result<Option<Vec<Key>>> {
+    if target.engine_name().is_none() {
+        return Ok(None);
     }
-    query.push(" FROM ");
-    query.push_tokens(&tokens, rows.tables_at.clone(), text.parameters);
-    query.push_tokens(&tokens, rows.rest_at.clone(), text.parameters);
-    query
+    let items = || key_items(named, target);
+    let Some(found) = execute::named_keys(session, statement, rows, &items)? else {
+        return Ok(None);
+    };
+    let mut keys = Vec::with_capacity(found.len());
+    for key in found.into_iter().map(Key) {
+        if target.row(session, &key)?.is_some() {
+            keys.push(key);
+        }
+    }
+    Ok(Some(keys))
 }
 
 /// The table whose column is assigned.

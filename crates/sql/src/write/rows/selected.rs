@@ -4,8 +4,8 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use datafusion::sql::sqlparser::ast::{
-    self, Expr, GroupByExpr, Ident, ObjectNamePart, Query, Select, SelectItem, SetExpr,
-    TableFactor, Visitor, VisitorMut,
+    self, Expr, Ident, ObjectNamePart, Query, Select, SelectItem, SetExpr, TableFactor, Visitor,
+    VisitorMut,
 };
 use remora_engine::{ColumnDef, Row, Schema, Value};
 use remora_mysql::ErrorCode;
@@ -16,7 +16,7 @@ use crate::{
     Column, Error, Result,
     catalog::{ColumnSpec, DefaultSpec, TableOptions, row_number_column},
     parse::{Visit, VisitMut, write::column_named},
-    resolve::is_aggregate_name,
+    resolve::is_grouped,
     state::SessionState,
     write::{
         convert::{Converter, Slot},
@@ -202,14 +202,7 @@ fn is_column_of(target: &TargetTable, name: &[String]) -> bool {
 /// The SELECT whose rows a query has one by one, so that each belongs to one row of its tables.
 fn rows_of(query: &Query) -> Option<&Select> {
     let SetExpr::Select(select) = &*query.body else { return None };
-    let is_grouped = match &select.group_by {
-        GroupByExpr::All(_) => true,
-        GroupByExpr::Expressions(expressions, _) => !expressions.is_empty(),
-    };
-    let mut aggregates = Aggregates { within: 0 };
-    let has_any = Visit::visit(&select.projection, &mut aggregates).is_break()
-        || Visit::visit(&select.having, &mut aggregates).is_break();
-    (!is_grouped && !has_any && !select.from.is_empty()).then_some(select)
+    (!is_grouped(select) && !select.from.is_empty()).then_some(select)
 }
 
 /// Whether a further column of this name leaves the query's rows as they are: a DISTINCT must select it already.
@@ -240,37 +233,6 @@ async fn of_query(
         (select.distinct, select.having) = (None, None);
     }
     TreeQuery { query: asked, source: query.source }.check(session).await
-}
-
-/// Breaks at an aggregate that is not in a subquery.
-struct Aggregates {
-    within: usize,
-}
-
-impl Visitor for Aggregates {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        self.within += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        self.within = self.within.saturating_sub(1);
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
-        let is_any = match function.name.0.as_slice() {
-            [ObjectNamePart::Identifier(name)] => is_aggregate_name(&name.value.to_lowercase()),
-            _ => false,
-        };
-        match is_any && self.within == 0 && function.over.is_none() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
-    }
 }
 
 /// The names in expressions, except those of the new row.

@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{self, Expr, VisitorMut};
+use datafusion::sql::sqlparser::ast::{self, Expr};
 use remora_engine::{Row, Value};
 use remora_mysql::{ErrorCode, messages};
 use rustc_hash::FxHashSet;
@@ -13,9 +13,8 @@ use rustc_hash::FxHashSet;
 use super::{
     derived::check_assigned,
     evaluate::{StatementText, TreeQuery},
-    explained::Explained,
     literal::{CellExpr, given},
-    named::{Named, assigned_column, conditions, key_items, keys_text, named_tables, one_table},
+    named::{Named, assigned_column, conditions, key_items, named_keys, named_tables, one_table},
     read_again,
     sequential::{SequentialAssignments, evaluated_in_turn, mentioned},
     sum::Sum,
@@ -26,9 +25,10 @@ use crate::{
     Error, Outcome, Result,
     blocking::run_blocking_if_long,
     catalog::Verb,
+    execute::{RowsExplained, Writing},
     parse::{
-        Tokens, VisitMut, checked_parts, too_costly,
-        write::{self, ChangedRows},
+        Tokens, change_own_expressions, checked_parts, too_costly,
+        write::{self, ChangedQuery, ChangedRows},
     },
     resolve::check_of_one_row,
     state::SessionState,
@@ -67,19 +67,15 @@ pub(super) async fn update(session: &mut SessionState, text: StatementText<'_>) 
 }
 
 /// The SELECT with which UPDATE finds its rows.
-pub(super) async fn explained_update(
+pub(super) async fn explained_update<'s>(
     session: &mut SessionState,
-    text: StatementText<'_>,
-) -> Result<Explained> {
+    text: StatementText<'s>,
+) -> Result<Writing<'s>> {
     let read = ReadUpdate::of(session, text).await?;
-    let assigned = read.assignments.iter().zip(&read.in_turn);
-    let expressions = assigned.filter_map(|(assignment, in_turn)| match &assignment.given {
-        CellExpr::Expression(range) if !in_turn => Some(range.clone()),
-        _ => None,
-    });
-    let query = keys_text(text, read.changed(), expressions, &read.rows);
     let targets = read.changed().map(|(named, _)| named.alias.clone()).collect();
-    Ok(Explained { verb: "UPDATE", targets, query: Some(query) })
+    let query = ChangedQuery { query: read.query()?, rows: read.rows };
+    let rows = Some(RowsExplained::Query(text.statement, Box::new(query)));
+    Ok(Writing { verb: "UPDATE", targets, rows })
 }
 
 /// An UPDATE that was read.
@@ -187,7 +183,7 @@ impl ReadUpdate {
         let mut items: Vec<Expr> =
             self.changed().flat_map(|(named, target)| key_items(named, target)).collect();
         // A later assignment sees the columns that earlier ones assigned.
-        let mut earlier = Earlier { made: Vec::new(), within: 0, room: MOST_PARTS };
+        let mut earlier = Earlier { made: Vec::new(), room: MOST_PARTS };
         for (assignment, in_turn) in self.assignments.iter().zip(&self.in_turn) {
             let Some(value) = assignment.value.as_ref().filter(|_| !in_turn) else { continue };
             match &assignment.given {
@@ -228,8 +224,8 @@ impl ReadUpdate {
                 None => return Ok(None),
             }
         }
-        let query = keys_text(text, [(named, target)], [], &self.rows);
-        let Some(keys) = query.keys(session, target)? else { return Ok(None) };
+        let keys = named_keys(session, text.statement, (named, target), &self.rows)?;
+        let Some(keys) = keys else { return Ok(None) };
         let mut found = Vec::with_capacity(keys.len());
         for key in keys {
             let Some(row) = target.row(session, &key)? else { continue };
@@ -313,8 +309,6 @@ const MOST_PARTS: usize = 100_000;
 struct Earlier {
     /// The columns with their new values, and how many parts these have.
     made: Vec<(usize, Expr, usize)>,
-    /// In how many queries within an expression a name stands: there it may belong to another table.
-    within: usize,
     /// How many parts expressions may still get.
     room: usize,
 }
@@ -330,51 +324,26 @@ impl Earlier {
         column: usize,
     ) -> Result<Expr> {
         let mut value = value.clone();
-        if value.visit(&mut Replacing { earlier: self, named, target }).is_break() {
+        // In a subquery a name may belong to another table.
+        let replaced = change_own_expressions(&mut value, |expr| {
+            let Some(column) = mentioned(expr, named, target) else {
+                return ControlFlow::Continue(());
+            };
+            let mut made = self.made.iter().rev();
+            let Some((_, value, parts)) = made.find(|(known, ..)| *known == column) else {
+                return ControlFlow::Continue(());
+            };
+            let Some(room) = self.room.checked_sub(*parts) else { return ControlFlow::Break(()) };
+            self.room = room;
+            *expr = Expr::Nested(Box::new(value.clone()));
+            ControlFlow::Continue(())
+        });
+        if replaced.is_break() {
             return Err(too_costly());
         }
         let parts = checked_parts(&value)?;
         self.made.push((column, value.clone(), parts));
         Ok(value)
-    }
-}
-
-struct Replacing<'r> {
-    earlier: &'r mut Earlier,
-    named: &'r Named,
-    target: &'r TargetTable,
-}
-
-impl VisitorMut for Replacing<'_> {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &mut ast::Query) -> ControlFlow<()> {
-        self.earlier.within += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut ast::Query) -> ControlFlow<()> {
-        self.earlier.within -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if self.earlier.within > 0 {
-            return ControlFlow::Continue(());
-        }
-        let Some(column) = mentioned(expr, self.named, self.target) else {
-            return ControlFlow::Continue(());
-        };
-        let mut made = self.earlier.made.iter().rev();
-        let Some((_, value, parts)) = made.find(|(known, ..)| *known == column) else {
-            return ControlFlow::Continue(());
-        };
-        let Some(room) = self.earlier.room.checked_sub(*parts) else {
-            return ControlFlow::Break(());
-        };
-        *expr = Expr::Nested(Box::new(value.clone()));
-        self.earlier.room = room;
-        ControlFlow::Continue(())
     }
 }
 

@@ -222,6 +222,14 @@ async fn all_that_is_found_is_counted() {
             );
         }
     }
+    // Another SELECT is no search, so SHOW META goes on to report the search before.
+    all(&mut session, &["SET sql_dialect = 'mysql'"]).await;
+    run(&mut session, "SELECT id, n + 1 FROM t WHERE MATCH('alpha') LIMIT 2").await.unwrap();
+    run(&mut session, "SELECT n % 2, COUNT(*) FROM t GROUP BY n % 2").await.unwrap();
+    run(&mut session, "SHOW VARIABLES WHERE Variable_name LIKE 'sql%'").await.unwrap();
+    let meta = sets(&mut session, "SHOW META LIKE 'total%'").await;
+    assert_eq!(meta, "total|2 total_found|7");
+    all(&mut session, &["SET sql_dialect = 'sphinx'"]).await;
     // Sphinx reports totals of a SELECT without MATCH too.
     for (statement, meta) in [
         ("SELECT id FROM t WHERE n > 3 LIMIT 2", "total|8 total_found|8"),

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU32;
 
-use datafusion::sql::sqlparser::ast::{self, Query};
+use datafusion::sql::sqlparser::ast::Query;
 use futures::future::BoxFuture;
 
 use super::{
@@ -26,7 +26,7 @@ use crate::{
     Column,
     catalog::Reader,
     execute::{hinted_limit, marks, run::Query as Planning},
-    parse::Statement,
+    parse::{Statement, write::ChangedQuery},
     plan,
     resolve::StatementTable,
     scan::CachedScan,
@@ -36,37 +36,26 @@ use crate::{
 /// The longest key of a plan that is cached. Longer texts cost less to plan than to run, or are deeply nested.
 const MAX_KEY_BYTES: usize = 2_048;
 
-/// Plans a statement for the cache; `None` if it cannot be cached. Errors are left to the general path. Boxed, so that
+/// Plans a statement, or the query of the rows that it changes, for the cache; `None` if it cannot be cached. Errors are left to the general path. Boxed, so that
 /// crates above do not compile it for each of their replies.
 pub(super) fn plan<'a>(
     session: &'a mut SessionState,
-    statement: &'a Statement<'a>,
+    planning: (&'a Statement<'a>, Option<&'a ChangedQuery>),
     reader: &'a Reader,
     constants: &'a Constants<'a>,
     meaning: PlanSettings,
 ) -> BoxFuture<'a, Option<Plan>> {
-    Box::pin(made(session, statement, reader, constants, meaning))
+    Box::pin(made(session, planning, reader, constants, meaning))
 }
 
 async fn made(
     session: &mut SessionState,
-    statement: &Statement<'_>,
+    (statement, changed): (&Statement<'_>, Option<&ChangedQuery>),
     reader: &Reader,
     constants: &Constants<'_>,
     meaning: PlanSettings,
 ) -> Option<Plan> {
-    let source = &statement.source;
-    let is_plain = marks(source).next().is_none() && hinted_limit(source).is_none();
-    if !is_plain {
-        return None;
-    }
-    // Parse positions refer to this source, not to the client's text, which may begin with blanks.
-    let mut parameterized = ParameterizedText::default();
-    let is_read = parameterized.read(&source.text, source.mode, session.database.as_deref());
-    if !is_read || !parameterized.has_key || parameterized.key.len() > MAX_KEY_BYTES {
-        return None;
-    }
-    let ast::Statement::Query(mut query) = statement.parse().ok()? else { return None };
+    let (parameterized, mut query) = read(session, statement, changed)?;
     let views = NamedView::all_of(&mut query, session, reader)?;
     let tables = Tables::of(&query, session, reader)?;
     derived::move_conditions(&mut query, &parameterized, &tables);
@@ -77,7 +66,7 @@ async fn made(
         return None;
     }
     let warned = session.warnings.count();
-    let planned = planned(session, *query, statement).await;
+    let planned = planned(session, query, statement).await;
     if session.warnings.count() != warned {
         // A cached plan would not repeat the warning.
         session.warnings.clear();
@@ -121,6 +110,28 @@ async fn made(
         likely: PageFillEstimate::default(),
         given_up: AtomicU32::new(0),
     })
+}
+
+/// The text without its literals and the tree of a statement, or of the query of the rows that it changes.
+fn read(
+    session: &SessionState,
+    statement: &Statement<'_>,
+    changed: Option<&ChangedQuery>,
+) -> Option<(ParameterizedText, Query)> {
+    let source = &statement.source;
+    if marks(source).next().is_some() || hinted_limit(source).is_some() {
+        return None;
+    }
+    // Parse positions refer to this source, not to the client's text, which may begin with blanks.
+    let parameterized = ParameterizedText::of(source, changed, session.database.as_deref())?;
+    if !parameterized.has_key || parameterized.key.len() > MAX_KEY_BYTES {
+        return None;
+    }
+    let query = match changed {
+        None => statement.parse_query().ok()?,
+        Some(changed) => changed.query.clone(),
+    };
+    Some((parameterized, query))
 }
 
 /// The scans with the conditions taken off their tables. `None` if a table is scanned twice, because its conditions

@@ -50,7 +50,7 @@ use crate::{
     Column, Outcome, Reply, Result,
     catalog::Reader,
     execute::access::Explained,
-    parse::{Source, Statement},
+    parse::{Source, Statement, write::ChangedQuery},
     plan::RunConstant,
     resolve::StatementTable,
     scan::CachedScan,
@@ -243,8 +243,9 @@ impl ShapePlans {
         reader: &Reader,
         constants: &Constants<'_>,
         source: &Arc<Source>,
+        changed: Option<&ChangedQuery>,
     ) -> Result<Option<Explained>> {
-        match Self::made(session, reader, constants, source).await {
+        match Self::made(session, reader, constants, source, changed).await {
             Some(plan) => run::explain(session, reader, plan, constants).await,
             None => Ok(None),
         }
@@ -257,7 +258,7 @@ impl ShapePlans {
         constants: &Constants<'_>,
         source: &Arc<Source>,
     ) -> Result<Option<Vec<String>>> {
-        match Self::made(session, reader, constants, source).await {
+        match Self::made(session, reader, constants, source, None).await {
             Some(plan) => run::analyze(session, reader, plan, constants).await,
             None => Ok(None),
         }
@@ -268,10 +269,12 @@ impl ShapePlans {
         reader: &Reader,
         constants: &Constants<'_>,
         source: &Arc<Source>,
+        changed: Option<&ChangedQuery>,
     ) -> Option<Arc<Plan>> {
         let statement = Statement { source: Arc::clone(source), parameters: constants.parameters };
         let meaning = PlanSettings::of(session);
-        make::plan(session, &statement, reader, constants, meaning).await.map(Arc::new)
+        let planning = (&statement, changed);
+        make::plan(session, planning, reader, constants, meaning).await.map(Arc::new)
     }
 
     /// Plans the statement; `None` if that does not pay off or the plan cannot be cached.
@@ -289,7 +292,8 @@ impl ShapePlans {
             return None;
         }
         let statement = Statement { source: source(session)?, parameters: constants.parameters };
-        let Some(plan) = make::plan(session, &statement, reader, constants, meaning).await else {
+        let planning = (&statement, None);
+        let Some(plan) = make::plan(session, planning, reader, constants, meaning).await else {
             // Count the failure too, so that planning is not tried again and again.
             self.made.fetch_add(1, Relaxed);
             return None;
