@@ -11,6 +11,8 @@ use tokio::{
 
 /// The most long texts that are parsed in separate threads at a time.
 const MAX_READING: usize = 64;
+/// The most long searches at a time that leave their threads to other tasks.
+const MAX_SEARCHING: usize = 256;
 
 /// Runs a function that blocks, without blocking other tasks of the thread.
 pub(crate) fn run_blocking<T>(wait: impl FnOnce() -> T) -> T {
@@ -26,10 +28,15 @@ pub(crate) fn run_blocking_if_long<T>(is_long: bool, read: impl FnOnce() -> T) -
     if !is_long {
         return read();
     }
-    // Each occupies a thread, and the number of threads is limited.
-    let place = READING.fetch_add(1, Ordering::Relaxed);
-    let done = if place < MAX_READING { run_blocking(read) } else { read() };
-    READING.fetch_sub(1, Ordering::Relaxed);
+    run_among(&READING, MAX_READING, read)
+}
+
+/// Runs a function so, unless `most` run so by the same counter. Each occupies a thread, and the number of threads is
+/// limited.
+fn run_among<T>(running: &AtomicUsize, most: usize, work: impl FnOnce() -> T) -> T {
+    let place = running.fetch_add(1, Ordering::Relaxed);
+    let done = if place < most { run_blocking(work) } else { work() };
+    running.fetch_sub(1, Ordering::Relaxed);
     done
 }
 
@@ -39,7 +46,13 @@ const LONG_QUERY_BYTES: usize = 64;
 /// Runs a search of the engine. One that may take long, because it has many words or weighs all rows by an expression,
 /// does not block other tasks of the thread.
 pub(crate) fn run_search<T>(text: Option<&TextQuery>, search: impl FnOnce() -> T) -> T {
-    if text.is_some_and(may_take_long) { run_blocking(search) } else { search() }
+    run_search_if_long(text.is_some_and(may_take_long), search)
+}
+
+/// The same, where it is known whether it may take long.
+pub(crate) fn run_search_if_long<T>(is_long: bool, search: impl FnOnce() -> T) -> T {
+    static SEARCHING: AtomicUsize = AtomicUsize::new(0);
+    if is_long { run_among(&SEARCHING, MAX_SEARCHING, search) } else { search() }
 }
 
 /// Whether a text condition may take much longer than it takes to move the other tasks of the thread.
@@ -68,6 +81,6 @@ impl Iterator for ScanRows {
     type Item = remora_engine::Result<ColumnBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.is_long { run_blocking(|| self.rows.next()) } else { self.rows.next() }
+        run_search_if_long(self.is_long, || self.rows.next())
     }
 }

@@ -40,7 +40,7 @@ pub(super) struct Plan {
     allowed: Allowed,
     schema: Arc<Schema>,
     /// Asked before each segment; by an expression also within it.
-    unless: InterruptCheck,
+    pub(super) unless: InterruptCheck,
 }
 
 /// The rows of a selection.

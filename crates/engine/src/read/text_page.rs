@@ -21,6 +21,8 @@ const MORE: usize = 4;
 /// Unless no text is read, a condition is tested in the order on at most one in this many rows. Then it is evaluated
 /// segment by segment.
 const TESTED_SHARE: u64 = 16;
+/// At most so many texts are read in the order, or one in [`TESTED_SHARE`] of the rows.
+const FEW_READ: u64 = if cfg!(test) { 64 } else { 4_096 };
 /// The most rows that are put in order.
 const MAX_ORDERED: usize = 1 << 20;
 
@@ -63,6 +65,7 @@ pub(super) fn text_page(
     };
     let mut untested = Untested::new(view, plan)?;
     let total = untested.count();
+    let most_read = (total / TESTED_SHARE).max(FEW_READ);
     let find = |condition| {
         let is_by_value = !order.is_by_key();
         is_by_value
@@ -76,6 +79,7 @@ pub(super) fn text_page(
     let (mut places, mut tried, mut most): (Vec<DocumentAddress>, _, _) = (Vec::new(), 0, wanted);
     let (mut looked_at, mut is_walked);
     loop {
+        plan.unless.check()?;
         let asked = SearchRequest { limit: most, ..SearchRequest::default() };
         let first = match order.is_by_key() {
             true => {
@@ -100,7 +104,7 @@ pub(super) fn text_page(
             index = find(plan.condition.as_ref()).flatten();
             places.clear();
             (tried, most) = (0, wanted);
-        } else if most > MAX_ORDERED {
+        } else if most > MAX_ORDERED || untested.reads_texts() && most as u64 > most_read {
             return Ok(None);
         }
     }
@@ -123,11 +127,15 @@ impl<'p> Untested<'p> {
         let (has_condition, by) = (plan.condition.is_some(), Found::new());
         let mut this = Self { view, plan, found, docs, has_condition, by };
         // Reading a text costs far more than testing a condition.
-        let reads = !this.found.iter().all(Unread::is_certain);
-        if this.has_condition && (reads || plan.narrows(view)) {
+        if this.has_condition && (this.reads_texts() || plan.narrows(view)) {
             this.satisfy()?;
         }
         Ok(this)
+    }
+
+    /// Whether texts of rows are read.
+    fn reads_texts(&self) -> bool {
+        !self.found.iter().all(Unread::is_certain)
     }
 
     /// Whether all of them match.

@@ -92,7 +92,8 @@ impl DelimitedReader {
         if !self.csv.read_byte_record(&mut self.record).map_err(|error| self.error(line, error))? {
             return Ok(None);
         }
-        if self.record.len() == 1 && self.record.as_slice() == TAIL.trim_ascii_start() {
+        let is_behind = self.csv.position().byte() > self.csv.get_ref().end;
+        if is_behind && self.record.as_slice() == TAIL.trim_ascii_start() {
             self.record.clear();
             return Ok(None);
         }
@@ -112,7 +113,8 @@ impl DelimitedReader {
 
     /// Whether the file ended within quotation marks of the record.
     fn is_cut_off(&self) -> bool {
-        self.record.iter().next_back().is_some_and(|last| last.ends_with(TAIL))
+        let is_behind = self.csv.position().byte() > self.csv.get_ref().end;
+        is_behind && self.record.iter().next_back().is_some_and(|last| last.ends_with(TAIL))
     }
 
     fn error(&self, line: u64, error: csv::Error) -> Error {

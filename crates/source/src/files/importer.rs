@@ -77,6 +77,7 @@ impl<'a> Importer<'a> {
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<ImportReport> {
         let mut run = Run::new(inputs, self.options.shown_problems, progress);
+        run.is_into_empty = self.sink.is_empty(&self.schema.name)?;
         let imported = inputs.iter_mut().try_for_each(|input| self.import(input, &mut run));
         let finished = self.sink.finish();
         imported.and(finished).map(|()| run.report)
@@ -118,7 +119,7 @@ impl<'a> Importer<'a> {
         };
         // The rows of an earlier import are gone: the table was emptied, or is another of this name.
         let stored = match stored {
-            Some(_) if self.sink.is_empty(&self.schema.name)? => None,
+            Some(_) if run.is_into_empty => None,
             stored => stored,
         };
         run.position = match stored.map(|text| text.parse()) {

@@ -26,6 +26,8 @@ pub(crate) struct Run<'r> {
     pub source: Option<String>,
     /// The position up to which the file was applied.
     pub position: FilePosition,
+    /// Whether the table had no rows when the run began.
+    pub is_into_empty: bool,
     pub consumed: Arc<AtomicU64>,
     shown_problems: usize,
     progress: &'r mut dyn FnMut(&Progress),
@@ -86,6 +88,7 @@ impl<'r> Run<'r> {
             file: String::new(),
             source: None,
             position: FilePosition::default(),
+            is_into_empty: false,
             consumed: Arc::default(),
             shown_problems,
             progress,

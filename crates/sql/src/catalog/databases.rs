@@ -32,7 +32,7 @@ fn empty_databases(shared: &InstanceState) -> Vec<String> {
 
 /// The default collation of a database's new tables.
 pub(crate) fn database_collation(shared: &InstanceState, database: &str) -> Collation {
-    if database == SYSTEM_DATABASES[0] {
+    if database.eq_ignore_ascii_case(SYSTEM_DATABASES[0]) {
         return Collation::UTF8MB3_GENERAL_CI;
     }
     let stored = shared.database.source_position(&database_position(database));

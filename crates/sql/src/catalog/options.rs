@@ -48,7 +48,8 @@ impl TableOptions {
     /// Sets what options say, one after the other.
     ///
     /// # Errors
-    /// 1115 and 1273 for unknown character sets and collations, 1253 for those that do not belong together, 1064 and 1235 for settings of ranked search.
+    /// 1115 and 1273 for unknown character sets and collations, 1253 for those that do not belong together, 1064 and
+    /// 1235 for settings of ranked search.
     pub(crate) fn set_all(&mut self, options: &[TableOption]) -> Result<()> {
         let charset = options.iter().rev().find_map(|option| match option {
             TableOption::Charset(name) => Some(named_charset(name)),
@@ -65,6 +66,11 @@ impl TableOptions {
             return Err(Error::new(ErrorCode::CollationCharsetMismatch, message));
         }
         options.iter().try_for_each(|option| self.set(option))
+    }
+
+    /// Sets what stored options say, up to one that is not understood.
+    pub(crate) fn set_stored(&mut self, options: &[TableOption]) {
+        let _ = options.iter().try_for_each(|option| self.set(option));
     }
 
     fn set(&mut self, option: &TableOption) -> Result<()> {

@@ -303,8 +303,7 @@ pub(crate) fn parse_column(text: &str, collation: Collation) -> Option<ColumnSpe
 fn read_table(declared: &DeclaredTable) -> (Vec<Line>, TableOptions) {
     let lines = declared.keys.iter().filter_map(|line| stored_line(line));
     let mut options = TableOptions::default();
-    // An option that is not understood ends them.
-    let _ = options.set_all(&stored_options(&declared.options));
+    options.set_stored(&stored_options(&declared.options));
     (lines.collect(), options)
 }
 

@@ -30,8 +30,11 @@ pub(crate) fn composed_or<'a>(
 ) -> Result<(Collation, u8)> {
     let mut mixed = None;
     let found = united(types, connection, |a, b| {
-        if let Some(mixed) = mixed {
-            return Ok(mixed);
+        if let Some(without) = mixed {
+            // What COLLATE says applies to all.
+            let is_explicit = b.1 == coercibility::EXPLICIT;
+            mixed = (!is_explicit).then_some(without);
+            return Ok(if is_explicit { b } else { without });
         }
         let met = stronger(a, b);
         let is_refused = a.1 == coercibility::EXPLICIT || a.0.charset() != b.0.charset();

@@ -53,8 +53,8 @@ pub(crate) use declared::expr_type;
 pub(crate) use formula::Formula;
 pub(crate) use function::external;
 pub(crate) use library::{
-    ASSIGN_VARIABLE, EACH, GIVE_LAST_INSERT_ID, GROUP_KEY, IN_DOCUMENT, JSON_ROWS, NUMBERS_OF,
-    READ_VARIABLE, ROWS_MAY_HAVE, UNFOLD, extracted, extracted_type, rows_may_have,
+    ASSIGN_VARIABLE, EACH, GIVE_LAST_INSERT_ID, GROUP_KEY, IN_DOCUMENT, INSTANT, JSON_ROWS,
+    NUMBERS_OF, READ_VARIABLE, ROWS_MAY_HAVE, UNFOLD, extracted, extracted_type, rows_may_have,
 };
 pub(crate) use rewrite::{Reading, is_volatile, rewrite};
 

@@ -40,7 +40,7 @@ use crate::{nodes::TreeNode, scan::ScanExec, state::Context};
 
 type Plan = Arc<dyn ExecutionPlan>;
 
-/// Of smaller tables all rows are read at once.
+/// Of tables with fewer rows in another order than the key's all rows are read at once.
 const MIN_ROWS: usize = 4_096;
 /// The most rows of a page that are held, and their most bytes.
 const MAX_PAGE: usize = 10_000;
@@ -89,7 +89,9 @@ impl FirstRowsExec {
             return Ok(None);
         }
         let order: Vec<PhysicalSortExpr> = sort.expr().iter().cloned().collect();
-        let Some((_, scan)) = limited(below, order, tried_first(wanted))? else { return Ok(None) };
+        let Some((_, scan)) = limited(below, order, tried_first(wanted), false)? else {
+            return Ok(None);
+        };
         let share = if scan.is_in_key_order() { SHARE_BY_KEY } else { SHARE };
         let most = scan.row_count().map_or(0, |rows| rows / share);
         if most < (MIN_ROWS / SHARE).max(tried_first(wanted)) {
@@ -111,12 +113,19 @@ impl FirstRowsExec {
     /// The page if it is among the first `rows` rows of the order; otherwise the number of its rows that are.
     async fn tried(&self, rows: usize, context: &Arc<TaskContext>) -> Result<Tried> {
         let order = self.order.iter().cloned().collect();
-        let Some((below, _)) = limited(&self.below, order, rows)? else {
-            return Ok(Tried::Few(0));
+        let options = context.session_config().options();
+        // What the session has changed may be too much to index. The plan that reads all rows does not need that.
+        let below = match limited(&self.below, order, rows, true) {
+            Ok(Some((below, _))) => below,
+            Ok(None) => return Ok(Tried::Many),
+            Err(_) => {
+                watch::check(options)?;
+                return Ok(Tried::Many);
+            }
         };
         let sort = SortExec::new(self.order.clone(), below).with_fetch(Some(self.wanted));
         let mut plan: Plan = Arc::new(sort);
-        if let Some(statement) = Context::of_options(context.session_config().options()) {
+        if let Some(statement) = Context::of_options(options) {
             plan = watch::watched(plan, statement)?;
         }
         let mut stream = execute_stream(plan, Arc::clone(context))?;
@@ -146,10 +155,19 @@ impl FirstRowsExec {
     async fn page(&self, context: &Arc<TaskContext>) -> Result<Option<Vec<RecordBatch>>> {
         let mut rows = tried_first(self.wanted);
         while rows <= self.most {
-            match self.tried(rows, context).await? {
-                Tried::Page(batches) => return Ok(Some(batches)),
-                Tried::Many => return Ok(None),
+            let statement = Context::of_options(context.session_config().options());
+            let warned = statement.map(|statement| (statement, statement.warnings.mark()));
+            let tried = self.tried(rows, context).await?;
+            if let Tried::Page(batches) = tried {
+                return Ok(Some(batches));
+            }
+            // The same rows will warn again.
+            if let Some((statement, mark)) = warned {
+                statement.warnings.forget_since(mark);
+            }
+            match tried {
                 Tried::Few(found) => rows = next_tried(rows, found, self.wanted),
+                Tried::Page(_) | Tried::Many => return Ok(None),
             }
         }
         Ok(None)
@@ -179,14 +197,17 @@ fn next_tried(tried: usize, found: usize, wanted: usize) -> usize {
 }
 
 /// The plan below a sort with its scan limited to the first rows of the order, and that scan; `None` if that is not
-/// possible.
+/// possible. It can run if it `runs`.
 fn limited(
     below: &Plan,
     order: Vec<PhysicalSortExpr>,
     rows: usize,
+    runs: bool,
 ) -> Result<Option<(Plan, ScanExec)>> {
     if let Some(scan) = below.downcast_ref::<ScanExec>() {
-        return Ok(scan.of_first(&order, rows)?.map(|scan| (Arc::new(scan.clone()) as Plan, scan)));
+        return Ok(scan
+            .of_first(&order, rows, runs)?
+            .map(|scan| (Arc::new(scan.clone()) as Plan, scan)));
     }
     let of_input = |order: Vec<PhysicalSortExpr>, moved: &dyn Fn(_) -> Result<_>| {
         let below = |key: PhysicalSortExpr| Ok(PhysicalSortExpr { expr: moved(key.expr)?, ..key });
@@ -209,7 +230,7 @@ fn limited(
         return Ok(None);
     };
     let [input] = below.children()[..] else { return Ok(None) };
-    let Some((input, scan)) = limited(input, order, rows)? else { return Ok(None) };
+    let Some((input, scan)) = limited(input, order, rows, runs)? else { return Ok(None) };
     if !is_kept {
         return Ok(Some((input, scan)));
     }

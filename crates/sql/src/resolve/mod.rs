@@ -628,7 +628,6 @@ fn same_count(columns: &[Output], others: &[Output]) -> Result<()> {
     Err(Error::new(ErrorCode::UnionColumns, message))
 }
 
-/// A table alias without columns.
 /// Error 1473.
 fn too_nested() -> Error {
     Error::new(ErrorCode::NestingTooDeep, "Too high level of nesting for select")

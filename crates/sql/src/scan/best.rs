@@ -18,6 +18,16 @@ use super::ScanExec;
 
 type Expression = Arc<dyn PhysicalExpr>;
 
+/// Whether a text condition has a keyword query, whose rows are found all at once.
+fn has_keywords(text: &TextQuery) -> bool {
+    match text {
+        TextQuery::Keywords(_) => true,
+        TextQuery::Term(_) | TextQuery::Piece(_) => false,
+        TextQuery::And(parts) | TextQuery::Or(parts) => parts.iter().any(has_keywords),
+        TextQuery::Not(part) => has_keywords(part),
+    }
+}
+
 impl ScanExec {
     /// The scan of the first `rows` rows in this order of the projection, maybe with others; `None`
     /// if all rows are local or the engine does not know the order.
@@ -31,9 +41,14 @@ impl ScanExec {
     }
 
     /// The scan of the first `rows` rows of a table of this server in this order of the projection, with those that the
-    /// session has not committed; `None` if the engine does not have the order, or if a join or an outer row may leave
-    /// few rows.
-    pub(crate) fn of_first(&self, order: &[PhysicalSortExpr], rows: usize) -> Result<Option<Self>> {
+    /// session has not committed if it is to run; `None` if the key and no index have the order, or if a join or an
+    /// outer row may leave few rows.
+    pub(crate) fn of_first(
+        &self,
+        order: &[PhysicalSortExpr],
+        rows: usize,
+        runs: bool,
+    ) -> Result<Option<Self>> {
         let learnt =
             |filter: &Expression| filter.downcast_ref::<DynamicFilterPhysicalExpr>().is_some();
         let is_here = !self.table.is_empty() && !self.reader.has_remote_parts(&self.table);
@@ -43,12 +58,18 @@ impl ScanExec {
         }
         let is_descending = order.last().is_some_and(|key| key.options.descending);
         let best = self.best_of(order, rows, is_descending);
-        // Without an index the sort keys of all texts would be computed.
-        let Some(best) = best.filter(|best| best.sort.iter().all(|key| self.has_index(key))) else {
+        // Otherwise each attempt would read all rows, and weigh them.
+        let has_order = |best: &BestRows| {
+            best.sort.first().is_some_and(|part| self.has_index(part))
+                && best.sort.iter().all(|part| self.needs_no_texts(part))
+        };
+        let is_weighed = self.shape.text.as_ref().is_some_and(has_keywords);
+        let Some(best) = best.filter(|best| has_order(best) && !is_weighed) else {
             return Ok(None);
         };
         let reader = match (&self.overlay, &self.own) {
             (None, _) => self.reader.clone(),
+            (Some(_), Some(_)) if !runs => self.reader.clone(),
             (Some(_), Some(own)) => own
                 .seen_by(&self.reader)
                 .map_err(|error| DataFusionError::External(Box::new(error)))?,
@@ -59,24 +80,40 @@ impl ScanExec {
         Ok(Some(Self { reader, overlay: None, best, dynamic, ..self.clone() }))
     }
 
-    /// Whether a part of an order needs no sort keys of texts, or an index begins with them.
+    /// Whether the key or an index begins with a part of an order.
     fn has_index(&self, part: &SortKey) -> bool {
-        let SortBy::TextKey(name, _) = &part.by else { return true };
+        let (SortBy::TextKey(name, _) | SortBy::Column(name)) = &part.by else {
+            return part.by == SortBy::Key;
+        };
         let sql = self.sql();
         let position = sql.schema.columns.iter().position(|column| column.name == *name);
-        position.is_some_and(|position| sql.leads_index(position))
+        position.is_some_and(|position| {
+            sql.schema.primary_key.first() == Some(&position) || sql.leads_index(position)
+        })
+    }
+
+    /// Whether a part of an order needs no sort keys of texts, or an index begins with them.
+    fn needs_no_texts(&self, part: &SortKey) -> bool {
+        !matches!(part.by, SortBy::TextKey(..)) || self.has_index(part)
     }
 
     /// Whether the first rows are in the order of the key.
     pub(crate) fn is_in_key_order(&self) -> bool {
+        let Some(best) = &self.best else { return false };
         let schema = &self.sql().schema;
-        let key = schema.primary_key.first().and_then(|&key| schema.columns.get(key));
-        let by = self.best.as_ref().and_then(|best| best.sort.first()).map(|sort| &sort.by);
-        match by {
-            Some(SortBy::Key) => true,
-            Some(SortBy::Column(name)) => key.is_some_and(|key| key.name == *name),
-            _ => false,
+        let mut key = schema.primary_key.iter().filter_map(|&key| schema.columns.get(key));
+        let direction = best.sort.first().map(|part| part.descending);
+        for part in &best.sort {
+            if Some(part.descending) != direction {
+                return false;
+            }
+            match (&part.by, key.next()) {
+                (SortBy::Key, _) | (_, None) => return true,
+                (SortBy::Column(name), Some(column)) if column.name == *name => {}
+                _ => return false,
+            }
         }
+        true
     }
 
     /// About how many rows it has at most, if that is known.

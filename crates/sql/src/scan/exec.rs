@@ -32,7 +32,7 @@ use remora_engine::{
 
 use super::{EngineTable, array, dynamic, filter::ComparableColumn, overlaid::Overlaid};
 use crate::{
-    blocking::{ScanRows, may_take_long, run_blocking, run_search},
+    blocking::{ScanRows, may_take_long, run_search, run_search_if_long},
     catalog::{Reader, SqlTable},
     scan::SCAN_OF,
     search,
@@ -259,10 +259,7 @@ impl ScanExec {
             indexes: self.indexes,
         };
         let is_long = request.text.iter().chain(&request.scores).any(may_take_long);
-        let rows = match is_long {
-            true => run_blocking(|| self.reader.scan(request)),
-            false => self.reader.scan(request),
-        };
+        let rows = run_search_if_long(is_long, || self.reader.scan(request));
         Ok(ScanRows { rows: rows.map_err(external)?, is_long })
     }
 

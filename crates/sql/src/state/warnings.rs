@@ -112,6 +112,19 @@ impl Warnings {
         }
     }
 
+    /// The place of the next warning, for [`Warnings::forget_since`].
+    pub(crate) fn mark(&self) -> (usize, u64) {
+        let kept = self.kept.lock();
+        (kept.list.len(), kept.count)
+    }
+
+    /// Removes the warnings from a place on.
+    pub(crate) fn forget_since(&self, (length, count): (usize, u64)) {
+        let mut kept = self.kept.lock();
+        kept.list.truncate(length);
+        kept.count = count;
+    }
+
     /// Starts to watch for warnings that are errors in strict mode.
     pub(crate) fn watch(&self) {
         let mut kept = self.kept.lock();

@@ -525,16 +525,7 @@ impl TransactionState {
     /// COMMIT: durable and visible on return. Error 1213 on a conflict.
     pub(crate) async fn commit(&mut self) -> Result<()> {
         let Some(open) = self.open.take() else { return Ok(()) };
-        // Its rows are unlocked on return: who locks one then sees what was committed.
-        let OpenTransaction {
-            engine,
-            manner,
-            tables,
-            positions,
-            kept_positions,
-            locks: _locks,
-            ..
-        } = open;
+        let OpenTransaction { engine, manner, tables, positions, kept_positions, locks, .. } = open;
         let changed = tables.into_iter().filter(|(_, overlay)| overlay.len() > 0);
         let tables: Vec<TableChanges> = changed
             .map(|(table, overlay)| TableChanges { table, changes: overlay.changes() })
@@ -543,7 +534,13 @@ impl TransactionState {
         let positions = counters.chain(kept_positions).collect();
         let batch = ChangeBatch { tables, positions };
         // The engine waits for the disk, which must not block a thread that other sessions use.
-        let committed = tokio::task::spawn_blocking(move || engine.commit_computed(batch)).await;
+        let commit = move || {
+            let committed = engine.commit_computed(batch);
+            // Only now, even if nobody awaits the commit any more: who locks one of its rows sees what was committed.
+            drop(locks);
+            committed
+        };
+        let committed = tokio::task::spawn_blocking(commit).await;
         let committed =
             committed.map_err(|error| Error::new(ErrorCode::Unknown, error.to_string()))?;
         committed.map(|_| ()).map_err(|error| OpenTransaction::error(manner, error))

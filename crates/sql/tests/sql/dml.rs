@@ -33,6 +33,7 @@ macro_rules! scripts {
 
 scripts! {
     inserts: "insert",
+    keys_with_timestamps: "timestamp_keys",
     orders_of_queries_in_from: "orders",
     defaults_over_columns_and_limits_in_exists: "later",
     values_given_to_last_insert_id: "last_insert_id",

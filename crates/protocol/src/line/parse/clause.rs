@@ -100,8 +100,7 @@ impl<'l> Clauses<'l> {
         if max_query_bytes > 0 && bytes > max_query_bytes {
             let message = format!(
                 "Query expression length ({bytes}) exceeds maximum allowed length of \
-                 {max_query_bytes} characters. Shorten it or raise max_query_length (of [limits], or of api in a \
-                 MygramDB file)."
+                 {max_query_bytes} characters. Shorten it or raise api.max_query_length."
             );
             return Err(LineError::new(code::TOO_LONG, message));
         }

@@ -310,17 +310,20 @@ impl Applier {
     ) -> Result<(Option<Answer>, Coordinates, bool)> {
         let deadline = Instant::now() + VISIBILITY_DELAY;
         loop {
+            let tables = &self.tables;
+            let is_followed = |table: &TableName| tables.contains_key(table);
+            let refused = match &answer {
+                Ok(read) => unfollowed_parent(&mut self.source, read, is_followed)?,
+                Err(_) => None,
+            };
+            // Both answers are valid up to here.
             let after = self.source.binlog_end()?;
             is_received = is_received && self.receive_up_to(&after);
             let Ok(read) = &answer else { return Ok((Some(answer), after, is_received)) };
             if self.references_pending_rename(read) {
                 return Ok((None, after, is_received));
             }
-            let tables = &self.tables;
-            let is_followed = |table: &TableName| tables.contains_key(table);
-            let Some(reason) = unfollowed_parent(&mut self.source, read, is_followed)? else {
-                return Ok((Some(answer), after, is_received));
-            };
+            let Some(reason) = refused else { return Ok((Some(answer), after, is_received)) };
             if !self.awaits_parent(read) {
                 return Ok((Some(Err(Absence::Refused(reason))), after, is_received));
             }

@@ -245,7 +245,7 @@ async fn run_part<R: Reply>(
     let found = plan_of_shape(session, &parameterized, None, &reader, &constants)?;
     let Some((plan, way)) = found else { return Ok(None) };
     let outcome = plan.run(session, way.reader(&reader), &constants, reply).await?;
-    // The FACETs behind are tried for themselves.
+    // The FACETs behind have not been given up.
     let _ = session.take_given_up();
     Ok(outcome)
 }

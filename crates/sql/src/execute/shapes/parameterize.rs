@@ -158,6 +158,7 @@ impl ParameterizedText {
             if reading.run(self).is_none() {
                 return false;
             }
+            self.key.push(b'\n');
         }
         !self.pieces.is_empty()
     }

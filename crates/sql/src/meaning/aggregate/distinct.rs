@@ -27,6 +27,9 @@ const GROUP_BYTES: usize = size_of::<u32>();
 /// The bytes that a key takes beside its own.
 const KEY_BYTES: usize = 32;
 
+/// The most bytes of states, whose offsets have 32 bits.
+const MAX_STATE_BYTES: usize = i32::MAX as usize;
+
 /// The aggregate. Its argument is a key of bytes; NULL does not count.
 pub(crate) fn count_distinct() -> Arc<AggregateUDF> {
     static FUNCTION: LazyLock<Arc<AggregateUDF>> =
@@ -153,7 +156,10 @@ impl KeysOfGroups {
         counts
     }
 
-    fn states(&mut self, groups: EmitTo) -> BinaryArray {
+    fn states(&mut self, groups: EmitTo) -> PlanResult<BinaryArray> {
+        if self.held + self.seen.len() * GROUP_BYTES > MAX_STATE_BYTES {
+            return exec_err!("the keys of COUNT(DISTINCT) take more than {MAX_STATE_BYTES} bytes");
+        }
         let most = match groups {
             EmitTo::All => self.counts.len(),
             EmitTo::First(groups) => groups,
@@ -165,7 +171,7 @@ impl KeysOfGroups {
                 state.extend_from_slice(key);
             }
         });
-        BinaryArray::from_iter_values(states)
+        Ok(BinaryArray::from_iter_values(states))
     }
 
     fn bytes(&self) -> usize {
@@ -240,7 +246,7 @@ impl GroupsAccumulator for KeysOfGroups {
     }
 
     fn state(&mut self, groups: EmitTo) -> PlanResult<Vec<ArrayRef>> {
-        Ok(vec![Arc::new(self.states(groups))])
+        Ok(vec![Arc::new(self.states(groups)?)])
     }
 
     fn convert_to_state(
@@ -288,7 +294,7 @@ impl Accumulator for OneGroup {
     }
 
     fn state(&mut self) -> PlanResult<Vec<ScalarValue>> {
-        let states = self.0.states(EmitTo::All);
+        let states = self.0.states(EmitTo::All)?;
         self.0.counts.push(0);
         Ok(vec![ScalarValue::Binary(states.iter().next().flatten().map(<[u8]>::to_vec))])
     }

@@ -1,5 +1,6 @@
 //! Dates and times: now, their parts, and their differences.
 
+use jiff::tz::TimeZone;
 use remora_mysql::{Collation, ErrorCode, messages};
 
 use super::super::{
@@ -14,6 +15,9 @@ use super::super::{
     value::SqlValue,
 };
 use crate::{Result, SqlType, parse::Unit};
+
+/// The function that gives the time in UTC of a local time of the session.
+pub(crate) const INSTANT: &str = "#instant";
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("now", 1, 1, now_type, now),
@@ -65,6 +69,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("period_diff", 2, 2, int::<21>, period_diff),
     Definition::new("convert_tz", 3, 3, convert_tz_type, convert_tz),
     Definition::new("unix_timestamp", 0, 1, unix_type, unix_timestamp),
+    Definition::new(INSTANT, 1, 1, instant_type, instant),
 ];
 
 fn date_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
@@ -459,6 +464,21 @@ fn convert_tz<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>
     };
     let shifted = utc_of_local(moment, &from).and_then(|utc| local_of_utc(utc, &to));
     Ok(SqlValue::or_null(shifted, |moment| SqlValue::DateTime(moment, call.result.scale())))
+}
+
+fn instant_type(typing: &TypeContext<'_>) -> Result<ExprType> {
+    Ok(ExprType::date_time(typing.get(0).scale().min(6)))
+}
+
+/// The time in UTC of a local time.
+fn instant<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let Some(local) = args.first().and_then(|value| value.moment(call)) else {
+        return Ok(SqlValue::Null);
+    };
+    let utc = utc_of_local(local, &call.time_zone());
+    let utc = utc.and_then(|utc| local_of_utc(utc, &TimeZone::UTC));
+    // The zero is no time of a zone.
+    Ok(SqlValue::DateTime(utc.unwrap_or(local), call.result.scale()))
 }
 
 fn unix_type(typing: &TypeContext<'_>) -> Result<ExprType> {

@@ -41,6 +41,7 @@ use super::function::{Definition, Dialect, Function};
 
 pub(crate) use comparison::{compared_sides, text_key};
 pub(crate) use control::{common_type, converted, typed, with_representation};
+pub(crate) use dates::INSTANT;
 pub(crate) use groups::GROUP_KEY;
 pub(crate) use intervals::interval_of_text;
 pub(crate) use json::{JSON_ROWS, ROWS_MAY_HAVE, extracted, extracted_type, rows_may_have};

@@ -162,6 +162,11 @@ pub(super) fn passes_algorithm(tokens: &mut Tokens<'_>) -> Result<bool> {
     Ok(any)
 }
 
+/// Words before partitions.
+const UNLOGGED: [&str; 2] = ["NO_WRITE_TO_BINLOG", "LOCAL"];
+/// Words behind partitions that are checked.
+const CHECKS: [&str; 7] = ["FOR", "UPGRADE", "QUICK", "FAST", "MEDIUM", "EXTENDED", "CHANGED"];
+
 /// Passes over partitioning, which a definition does not keep. Whether there was any. What changes rows by their
 /// partition is refused by name.
 fn passes_partitioning(tokens: &mut Tokens<'_>) -> Result<bool> {
@@ -174,12 +179,9 @@ fn passes_partitioning(tokens: &mut Tokens<'_>) -> Result<bool> {
         "DISCARD TABLESPACE",
         "IMPORT TABLESPACE",
     ];
-    const PASSED: [&str; 10] = [
-        "PARTITION BY",
-        "REMOVE PARTITIONING",
-        "ADD PARTITION",
-        "REORGANIZE PARTITION",
-        "COALESCE PARTITION",
+    // Definitions of partitions are not read.
+    const DEFINED: [&str; 3] = ["PARTITION BY", "ADD PARTITION", "REORGANIZE PARTITION"];
+    const OF_PARTITIONS: [&str; 5] = [
         "REBUILD PARTITION",
         "OPTIMIZE PARTITION",
         "ANALYZE PARTITION",
@@ -190,11 +192,21 @@ fn passes_partitioning(tokens: &mut Tokens<'_>) -> Result<bool> {
         let what = "ALTER TABLE, because tables have no partitions and no files of their own";
         return Err(Error::unsupported(format_args!("{words} of {what}")));
     }
-    let passes = PASSED.iter().any(|words| tokens.accept_all(words));
-    if passes {
+    if DEFINED.iter().any(|words| tokens.accept_all(words)) {
         tokens.take_rest();
+    } else if tokens.accept_all("COALESCE PARTITION") {
+        tokens.accept_any(&UNLOGGED);
+        tokens.number()?;
+    } else if OF_PARTITIONS.iter().any(|words| tokens.accept_all(words)) {
+        tokens.accept_any(&UNLOGGED);
+        if !tokens.accept("ALL") {
+            tokens.list(Tokens::name)?;
+        }
+        while tokens.accept_any(&CHECKS) {}
+    } else if !tokens.accept_all("REMOVE PARTITIONING") {
+        return Ok(false);
     }
-    Ok(passes)
+    Ok(true)
 }
 
 fn add(tokens: &mut Tokens<'_>, push: &mut impl FnMut(Alteration)) -> Result<()> {

@@ -485,10 +485,10 @@ mod tests {
 
     #[test]
     fn what_a_text_is_made_into_is_kept_as_it_is() {
-        // The column's character set lacks this letter, and a column of its length would be too short.
+        // The column's character set lacks the first letter; the second becomes one small letter.
         for (kind, text, expected) in [
             ("varchar(3) CHARACTER SET latin1 COLLATE latin1_swedish_ci", "µ", ["\u{39c}", "µ"]),
-            ("varchar(1)", "İ", ["İ", "i\u{307}"]),
+            ("varchar(1)", "İ", ["İ", "i"]),
         ] {
             let keys = [KEYS[0], "KEY `up` ((upper(`mail`)))", "KEY `low` ((lower(`mail`)))"];
             let mut schema = table(&keys);

@@ -11,7 +11,7 @@ use super::{
     named::{Named, conditions, key_items, named_keys, named_tables, one_table},
     read_again,
     target::TargetTable,
-    update::{check_clauses, key_of},
+    update::check_clauses,
 };
 use crate::{
     Error, Outcome, Result,
@@ -46,7 +46,7 @@ pub(super) async fn delete(session: &mut SessionState, text: StatementText<'_>) 
     for target in read.targets.iter().flatten() {
         let length = target.table.schema.primary_key.len();
         for row in &found {
-            let Some(key) = key_of(row, at, length) else { continue };
+            let Some(key) = target.key_of(row, at) else { continue };
             session.check_progress()?;
             if let Some(old) = target.row(session, &key)? {
                 target.delete(session, &old);

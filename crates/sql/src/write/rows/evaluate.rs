@@ -99,7 +99,7 @@ impl TreeQuery<'_> {
     }
 }
 
-/// The columns and rows of a query with this text. If warnings are refused, the first one is an error.
+/// The columns and rows of a query. If warnings are refused, the first one is an error.
 pub(crate) async fn query_rows(
     session: &mut SessionState,
     query: ast::Query,

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, TableFactor, TableWithJoins, With};
 
+use remora_engine::{ColumnDef, ColumnType};
+
 use super::{
     insert::check_found,
     target::{TargetTable, table_name, table_of},
@@ -12,8 +14,9 @@ use crate::{
     Error, Result,
     catalog::{TableName, Verb},
     execute,
+    meaning::INSTANT,
     parse::{
-        Statement, Tokens,
+        Statement, Tokens, function_call,
         write::{ChangedRows, column_named},
     },
     state::SessionState,
@@ -119,7 +122,15 @@ pub(super) fn conditions(tokens: &mut Tokens<'_>) -> Option<Range<usize>> {
 pub(super) fn key_items(named: &Named, target: &TargetTable) -> Vec<Expr> {
     let schema = &target.table.schema;
     let parts = schema.primary_key.iter().filter_map(|&part| schema.columns.get(part));
-    parts.map(|column| column_named(&[&named.alias, &column.name])).collect()
+    let item = |column: &ColumnDef| {
+        let value = column_named(&[&named.alias, &column.name]);
+        match column.kind {
+            // A query gives local times.
+            ColumnType::Timestamp => function_call(INSTANT, vec![value]),
+            _ => value,
+        }
+    };
+    parts.map(item).collect()
 }
 
 /// The keys, in key order, of the rows of a table that a statement changes, if its condition does nothing but name keys.

@@ -11,7 +11,7 @@ use super::{
     literal::CellExpr,
     named::{Named, fits},
     target::TargetTable,
-    update::{Assignment, Changer, key_of},
+    update::{Assignment, Changer},
 };
 use crate::{
     Result,
@@ -118,7 +118,7 @@ impl SequentialAssignments<'_> {
         let length = self.target.table.schema.primary_key.len();
         let mut old = Vec::new();
         for row in found {
-            let Some(key) = key_of(row, 0, length) else { continue };
+            let Some(key) = self.target.key_of(row, 0) else { continue };
             if !changer.is_new(&key) {
                 continue;
             }

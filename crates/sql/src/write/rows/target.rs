@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use remora_engine::{Row, Value};
+use remora_engine::{ColumnType, Row, Value};
 use remora_mysql::{ErrorCode, messages};
 
 use crate::{
@@ -192,6 +192,24 @@ impl TargetTable {
     /// The row with this key, as the session sees it.
     pub(crate) fn row(&self, session: &SessionState, key: &Key) -> Result<Option<Arc<Row>>> {
         session.transaction.row(&self.place, key)
+    }
+
+    /// The key at a position of a row of [`super::named::key_items`]; `None` for a row of NULLs from an outer join.
+    pub(super) fn key_of(&self, row: &[Value], at: usize) -> Option<Key> {
+        let schema = &self.table.schema;
+        let parts = row.get(at..at + schema.primary_key.len())?;
+        let part = |(value, &position): (&Value, &usize)| {
+            let kind = schema.columns.get(position).map(|column| column.kind);
+            match (value, kind) {
+                (Value::Null, _) => None,
+                (Value::DateTime(moment), Some(ColumnType::Timestamp)) => {
+                    moment.to_timestamp().map(Value::Timestamp)
+                }
+                (value, _) => Some(value.clone()),
+            }
+        };
+        let parts = parts.iter().zip(&schema.primary_key).map(part);
+        parts.collect::<Option<_>>().map(Key)
     }
 
     /// The engine's name of the table, if it is not temporary.

@@ -264,7 +264,7 @@ impl ReadUpdate {
             let length = keys.get(index).copied().unwrap_or(0);
             let mut changer = Changer::new(session, target, self.ignore).await?;
             for row in &found {
-                let Some(key) = key_of(row, at, length) else { continue };
+                let Some(key) = target.key_of(row, at) else { continue };
                 if !changer.is_new(&key) {
                     continue;
                 }

@@ -152,7 +152,8 @@ async fn the_dialect_is_a_sessions_and_leaves_mysqls_alone() {
     )
     .await;
     compare(&mut session, &[("SELECT n/0, @count FROM t WHERE n = 2", "NULL|NULL")]).await;
-    all(&mut session, &["SET sql_dialect = 'Sphinx'"]).await;
+    let kinds = "CREATE TABLE kinds (at DATETIME, day DATE, yes BOOL, t TEXT) words='t'";
+    all(&mut session, &["SET sql_dialect = 'Sphinx'", kinds]).await;
     let cases = [
         ("SELECT @@sql_dialect", "sphinx"),
         ("SELECT g, c FROM v", "0|4 1|4 2|4"),
@@ -161,7 +162,6 @@ async fn the_dialect_is_a_sessions_and_leaves_mysqls_alone() {
             "DESC t",
             "id|bigint title|field body|field n|uint title|string body|string g|uint h|uint s|string",
         ),
-        ("CREATE TABLE kinds (at DATETIME, day DATE, yes BOOL, t TEXT) words='t'", ""),
         ("DESC kinds", "t|field at|timestamp day|timestamp yes|uint t|string"),
         ("SHOW AGENT STATUS", ""),
         ("SHOW AGENT x STATUS LIKE 'y'", ""),

@@ -11,7 +11,7 @@ use remora_engine::ColumnType;
 
 use super::{
     super::{leaves, parameterize::ParameterizedText, shape::ColumnName},
-    from::{Tables, is_inner, is_left},
+    from::{Joined, Tables, is_inner, is_left},
     pushdown::{conjuncts, is_comparison},
 };
 use crate::{
@@ -199,23 +199,38 @@ fn columns_of(
         };
         let Some(name) = given.next().or(name) else { continue };
         let of_group = |column: &ColumnName| {
-            is_key(column, keys) && joined.kind(column).is_some_and(is_no_text)
+            is_key(column, keys, &joined) && joined.kind(column).is_some_and(is_no_text)
         };
-        let is_known =
-            leaves::column(expr).is_some_and(|column| keys.is_empty() || of_group(&column));
-        columns.push((name, is_known.then(|| expr.clone())));
+        let column = table_column(expr).filter(|column| {
+            leaves::column(column).is_some_and(|name| keys.is_empty() || of_group(&name))
+        });
+        columns.push((name, column));
     }
     Some(columns)
 }
 
+/// The column that an expression is, without the name of its database.
+fn table_column(expr: &Expr) -> Option<Expr> {
+    match expr {
+        Expr::Identifier(_) => Some(expr.clone()),
+        Expr::CompoundIdentifier(names) => {
+            let from = names.len().saturating_sub(2);
+            names.get(from..).map(|names| Expr::CompoundIdentifier(names.to_vec()))
+        }
+        _ => None,
+    }
+}
+
 /// Whether a column is a key of the groups.
-fn is_key(column: &ColumnName, keys: &[Expr]) -> bool {
+fn is_key(column: &ColumnName, keys: &[Expr], joined: &Joined<'_>) -> bool {
     let is_same = |key: ColumnName| {
+        let is_certain = joined.kind(&key).is_some();
         let tables = key.table.as_ref().zip(column.table.as_ref());
-        key.name.eq_ignore_ascii_case(&column.name)
+        is_certain
+            && key.name.eq_ignore_ascii_case(&column.name)
             && tables.is_none_or(|(one, other)| one == other)
     };
-    keys.iter().filter_map(leaves::column).any(is_same)
+    keys.iter().filter_map(table_column).filter_map(|key| leaves::column(&key)).any(is_same)
 }
 
 /// Whether equal values of a type are the same for every condition. Equal texts differ for LIKE.

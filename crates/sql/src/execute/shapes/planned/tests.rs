@@ -349,16 +349,19 @@ fn conditions_on_derived_tables_that_compute_from_many_rows_stay_above_them() {
         "SELECT t.t, t.c FROM (SELECT t, COUNT(*) AS c FROM shop.said WHERE id <> @ GROUP BY t) t WHERE t.t LIKE 's%'",
         "SELECT t.w, t.o FROM (SELECT o AS w, w AS o FROM shop.sold WHERE n = 1) t WHERE t.o = 1 AND t.w <> @",
     ] {
+        let mut kept = 0;
         for _ in 0..2 {
             for literal in 0..4 {
                 let text = template.replace('@', &literal.to_string());
                 let mut general = fixture.general(&text);
                 let Some(mut quick) = fixture.quick(&text) else { continue };
+                kept += 1;
                 quick.rows.sort();
                 general.rows.sort();
                 assert_eq!(quick, general, "{text}");
             }
         }
+        assert!(kept > 0, "{template}");
     }
 }
 
