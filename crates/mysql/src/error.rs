@@ -442,6 +442,8 @@ error_codes! {
     DatabaseMissing = 3503 "42Y07",
     /// A geometry of another type than the function expects.
     UnexpectedGeometry = 3516 "22S01",
+    /// OF of a locking clause names no table of FROM.
+    UnresolvedLockedTable = 3568 "HY000",
     /// A row is locked by another transaction, and NOWAIT is set.
     LockNotAvailable = 3572 "HY000",
     /// A bound of a window frame is negative, NULL or not an integer.

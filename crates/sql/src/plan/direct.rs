@@ -49,7 +49,7 @@ use datafusion::{
     },
 };
 
-use super::{json_table, lazy, watch};
+use super::{distinct_keys, json_table, lazy, watch};
 use crate::{
     nodes::{TreeNode, WholePlan},
     scan::{EngineTable, outer},
@@ -365,8 +365,9 @@ impl Direct<'_> {
         let physical_schema = below.plan.schema();
         let (mut functions, mut filters) = (Vec::new(), Vec::new());
         for expr in aggr_expr {
+            let expr = distinct_keys::counted(expr.clone(), &below.schema)?;
             let lowered = LoweredAggregateBuilder::new(
-                expr,
+                &expr,
                 &below.schema,
                 &physical_schema,
                 self.state.execution_props(),

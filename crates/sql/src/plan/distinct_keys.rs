@@ -2,7 +2,7 @@
 //! counts with one table for all groups.
 
 use datafusion::{
-    common::tree_node::Transformed,
+    common::{DFSchema, tree_node::Transformed},
     error::Result,
     logical_expr::{
         Aggregate, Expr, ExprSchemable, LogicalPlan,
@@ -50,17 +50,28 @@ impl OptimizerRule for DistinctKeys {
         let mut is_changed = false;
         let mut counted = Vec::with_capacity(aggr_expr.len());
         for expr in aggr_expr {
-            let name = names.save(&expr);
-            let done = expr.transform_up(|expr| by_keys(expr, input.schema()))?;
+            let done = named_by_keys(&names, expr, input.schema())?;
             is_changed |= done.transformed;
-            counted.push(if done.transformed { name.restore(done.data) } else { done.data });
+            counted.push(done.data);
         }
         let plan = Aggregate::try_new_with_schema(input, group_expr, counted, schema)?;
         Ok(Transformed::new_transformed(LogicalPlan::Aggregate(plan), is_changed))
     }
 }
 
-fn by_keys(expr: Expr, input: &datafusion::common::DFSchema) -> Result<Transformed<Expr>> {
+/// The aggregate of a plan that no rule sees, with one table for all groups where it counts distinct keys.
+pub(super) fn counted(expr: Expr, input: &DFSchema) -> Result<Expr> {
+    let names = NamePreserver::new_for_projection();
+    named_by_keys(&names, expr, input).map(|done| done.data)
+}
+
+fn named_by_keys(names: &NamePreserver, expr: Expr, input: &DFSchema) -> Result<Transformed<Expr>> {
+    let name = names.save(&expr);
+    let done = expr.transform_up(|expr| by_keys(expr, input))?;
+    Ok(if done.transformed { done.update_data(|expr| name.restore(expr)) } else { done })
+}
+
+fn by_keys(expr: Expr, input: &DFSchema) -> Result<Transformed<Expr>> {
     let Expr::AggregateFunction(AggregateFunction { func, params }) = expr else {
         return Ok(Transformed::no(expr));
     };

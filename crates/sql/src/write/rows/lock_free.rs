@@ -4,8 +4,8 @@
 //! changed it since the snapshot. The statement then runs over the rows that were locked.
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, LimitClause, NonBlock, Offset, OffsetRows, Query, SetExpr, UnaryOperator,
-    Value as Literal, ValueWithSpan,
+    BinaryOperator, Expr, LimitClause, NonBlock, Query, SetExpr, UnaryOperator, Value as Literal,
+    ValueWithSpan,
 };
 use remora_engine::Value;
 use remora_mysql::ErrorCode;
@@ -15,7 +15,6 @@ use super::{
     evaluate::TreeQuery,
     lock::{LockedTable, query_of_keys},
     named::key_items,
-    update::key_of,
 };
 use crate::{
     Error, Result, parse::Source, resolve::literal, state::SessionState, transaction::Key,
@@ -23,6 +22,10 @@ use crate::{
 
 /// How many rows are read beyond LIMIT first, in place of those that others have locked.
 const SPARE: u64 = 64;
+/// The most keys of several columns that the condition of the SELECT names: each may become a condition.
+const MOST_KEYS: usize = 20_000;
+/// The most keys of one column that it names, in one list.
+const MOST_LISTED: usize = 250_000;
 
 /// LIMIT and OFFSET.
 #[derive(Clone, Copy)]
@@ -43,7 +46,8 @@ struct Sorted {
 /// Locks the rows of a SELECT, whose locking clauses mean these tables, and returns the SELECT of them alone.
 ///
 /// # Errors
-/// 3572 if NOWAIT is said and a row cannot be locked. Rows that were locked stay locked.
+/// 3572 if NOWAIT is said and a row cannot be locked; 1235 if too many keys would have to be named. Rows that were locked
+/// stay locked.
 pub(super) async fn narrowed(
     session: &mut SessionState,
     mut query: Query,
@@ -54,35 +58,47 @@ pub(super) async fn narrowed(
         query.locks.clear();
         return Ok(query);
     }
+    let most_rows = session.variables.sql_select_limit;
+    if query.limit_clause.is_none() && most_rows != u64::MAX {
+        query.limit_clause = Some(limit_clause(most_rows));
+    }
     let items = tables.iter().flat_map(|table| key_items(&table.named, &table.target)).collect();
-    let mut candidates = query_of_keys(query.clone(), items);
+    let mut candidates = query_of_keys(session, query.clone(), items)?;
     let window = candidates.limit_clause.take().map(|clause| window(&clause)).transpose()?;
     query.locks.clear();
+    // Kept from round to round: a row that is locked once may be read, whatever the next round finds.
+    let mut sorted: Vec<Sorted> = tables.iter().map(|_| Sorted::default()).collect();
     let mut spare = SPARE;
     loop {
         let most = window.map(|window| window.offset.saturating_add(window.limit));
         let read = most.map(|most| most.saturating_add(spare));
-        let limit = read.map(|read| limit_clause(read, 0));
+        // The session's limit would be added to a query without one.
+        let limit = read.or((most_rows != u64::MAX).then_some(u64::MAX)).map(limit_clause);
         let query_of_candidates = Query { limit_clause: limit, ..candidates.clone() };
         let rows = TreeQuery { query: query_of_candidates, source }.rows(session).await?;
         let found = u64::try_from(rows.len()).unwrap_or(u64::MAX);
-        let (sorted, taken) = sort(session, tables, &rows, most)?;
+        let taken = sort(session, tables, &mut sorted, &rows, most)?;
         let is_complete = match (most, read) {
             (Some(most), Some(read)) => taken >= most || found < read,
             _ => true,
         };
         if is_complete {
-            narrow(&mut query, tables, &sorted, window);
+            narrow(&mut query, tables, &sorted, window)?;
             return Ok(query);
         }
         spare = spare.saturating_mul(8);
     }
 }
 
-/// LIMIT and OFFSET of a query, which are numbers.
+/// LIMIT and OFFSET of a query, with the meaning that `resolve/limit.rs` gives them.
 fn window(clause: &LimitClause) -> Result<Window> {
     let number = |expr: &Expr| match expr {
-        Expr::Value(ValueWithSpan { value: Literal::Number(digits, _), .. }) => digits.parse().ok(),
+        // Some drivers send the numbers of prepared statements as text.
+        Expr::Value(ValueWithSpan {
+            value: Literal::Number(digits, _) | Literal::SingleQuotedString(digits),
+            ..
+        }) => digits.parse().ok(),
+        Expr::Value(ValueWithSpan { value: Literal::Null, .. }) => Some(0),
         _ => None,
     };
     let said = match clause {
@@ -99,22 +115,21 @@ fn window(clause: &LimitClause) -> Result<Window> {
     Ok(Window { offset, limit })
 }
 
-fn limit_clause(limit: u64, offset: u64) -> LimitClause {
-    let number =
-        |number: u64| Expr::Value(ValueWithSpan::from(Literal::Number(number.to_string(), false)));
-    let offset = (offset > 0).then(|| Offset { value: number(offset), rows: OffsetRows::None });
-    LimitClause::LimitOffset { limit: Some(number(limit)), offset, limit_by: Vec::new() }
+fn limit_clause(limit: u64) -> LimitClause {
+    let digits = Literal::Number(limit.to_string(), false);
+    let limit = Some(Expr::Value(ValueWithSpan::from(digits)));
+    LimitClause::LimitOffset { limit, offset: None, limit_by: Vec::new() }
 }
 
-/// Locks the candidates, as far as others have not, until `most` rows are found. Returns what is known of each table's
-/// rows, and how many rows are locked.
+/// Locks the candidates, as far as others have not, until `most` rows are found. Adds to what is known of each table's
+/// rows, and returns how many rows are locked.
 fn sort(
     session: &mut SessionState,
     tables: &[LockedTable],
+    sorted: &mut [Sorted],
     rows: &[Vec<Value>],
     most: Option<u64>,
-) -> Result<(Vec<Sorted>, u64)> {
-    let mut sorted: Vec<Sorted> = tables.iter().map(|_| Sorted::default()).collect();
+) -> Result<u64> {
     let mut taken = 0;
     for row in rows {
         if most.is_some_and(|most| taken >= most) {
@@ -122,17 +137,16 @@ fn sort(
         }
         session.check_interrupted()?;
         let (mut at, mut is_free) = (0, true);
-        for (table, sorted) in tables.iter().zip(&mut sorted) {
-            let length = table.target.table.schema.primary_key.len();
-            match key_of(row, at, length) {
+        for (table, sorted) in tables.iter().zip(sorted.iter_mut()) {
+            match table.target.key_of(row, at) {
                 Some(key) => is_free &= lock(session, table, sorted, key)?,
                 None => sorted.is_absent = true,
             }
-            at += length;
+            at += table.target.table.schema.primary_key.len();
         }
         taken += u64::from(is_free);
     }
-    Ok((sorted, taken))
+    Ok(taken)
 }
 
 /// Locks a row for the transaction, if no other one has.
@@ -171,23 +185,25 @@ fn lock(
 }
 
 /// Adds to the condition of a query that its rows are locked.
-fn narrow(query: &mut Query, tables: &[LockedTable], sorted: &[Sorted], window: Option<Window>) {
-    let SetExpr::Select(select) = query.body.as_mut() else { return };
+fn narrow(
+    query: &mut Query,
+    tables: &[LockedTable],
+    sorted: &[Sorted],
+    window: Option<Window>,
+) -> Result<()> {
+    let SetExpr::Select(select) = query.body.as_mut() else { return Ok(()) };
     let mut conditions: Vec<Expr> = select.selection.take().map(nested).into_iter().collect();
     for (table, sorted) in tables.iter().zip(sorted) {
-        let keys = |is_free: bool| -> Vec<&Key> {
-            sorted.known.iter().filter(|(_, free)| **free == is_free).map(|(key, _)| key).collect()
-        };
-        let (free, locked) = (keys(true), keys(false));
+        let (free, locked) = (sorted.keys(true), sorted.keys(false));
         let columns = key_items(&table.named, &table.target);
         // Behind the last row that LIMIT takes, nothing is known.
         let condition = match window {
             None if locked.is_empty() => continue,
             None if locked.len() < free.len() => {
-                let one_of = nested(one_of(&columns, &locked));
+                let one_of = nested(named_keys(&columns, &locked)?);
                 Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(one_of) }
             }
-            _ => one_of(&columns, &free),
+            _ => named_keys(&columns, &free)?,
         };
         let condition = match (sorted.is_absent, columns.first()) {
             (true, Some(column)) => {
@@ -200,27 +216,66 @@ fn narrow(query: &mut Query, tables: &[LockedTable], sorted: &[Sorted], window: 
     }
     select.selection =
         conditions.into_iter().reduce(|all, next| joined(all, BinaryOperator::And, next));
+    Ok(())
 }
 
-/// Whether the columns of a key have the values of one of these.
-fn one_of(columns: &[Expr], keys: &[&Key]) -> Expr {
-    let [column] = columns else {
-        let is_key = |key: &&Key| {
-            let parts = columns.iter().zip(&key.0);
-            let parts = parts
-                .map(|(column, part)| joined(column.clone(), BinaryOperator::Eq, literal(part)));
-            parts.reduce(|all, next| joined(all, BinaryOperator::And, next)).map(nested)
-        };
-        let any = keys.iter().filter_map(is_key);
-        return any
-            .reduce(|any, next| joined(any, BinaryOperator::Or, next))
-            .unwrap_or_else(|| literal(&Value::Bool(false)));
-    };
-    if keys.is_empty() {
-        return literal(&Value::Bool(false));
+impl Sorted {
+    /// The keys, in their order, of the candidates that are locked for this transaction or not.
+    fn keys(&self, is_free: bool) -> Vec<&[Value]> {
+        let known = self.known.iter().filter(|(_, free)| **free == is_free);
+        let mut keys: Vec<&Key> = known.map(|(key, _)| key).collect();
+        keys.sort_unstable();
+        keys.into_iter().map(|key| &*key.0).collect()
     }
-    let list = keys.iter().filter_map(|key| key.0.first()).map(literal).collect();
-    Expr::InList { expr: Box::new(column.clone()), list, negated: false }
+}
+
+/// Whether the columns of a key have the values of one of these, which are in order.
+///
+/// # Errors
+/// 1235 for too many.
+fn named_keys(columns: &[Expr], keys: &[&[Value]]) -> Result<Expr> {
+    let most = if columns.len() > 1 { MOST_KEYS } else { MOST_LISTED };
+    if keys.len() > most {
+        return Err(Error::unsupported(format_args!(
+            "SKIP LOCKED and NOWAIT that name more than {most} rows by their keys"
+        )));
+    }
+    Ok(one_of(columns, keys))
+}
+
+/// Keys that begin with the same value share a condition, and the last column of those has a list.
+fn one_of(columns: &[Expr], keys: &[&[Value]]) -> Expr {
+    let Some((column, behind)) = columns.split_first() else { return any_of(Vec::new()) };
+    if behind.is_empty() {
+        let values = keys.iter().filter_map(|key| key.first()).map(literal);
+        return match keys.len() {
+            0 | 1 => any_of(values.map(|value| is_equal(column, value)).collect()),
+            _ => {
+                let (expr, list) = (Box::new(column.clone()), values.collect());
+                Expr::InList { expr, list, negated: false }
+            }
+        };
+    }
+    let of_group = |group: &[&[Value]]| {
+        let first = group.first()?.first()?;
+        let rests: Vec<&[Value]> = group.iter().filter_map(|key| key.get(1..)).collect();
+        let is_first = is_equal(column, literal(first));
+        Some(nested(joined(is_first, BinaryOperator::And, one_of(behind, &rests))))
+    };
+    any_of(keys.chunk_by(|one, next| one.first() == next.first()).filter_map(of_group).collect())
+}
+
+/// OR of conditions, as a balanced tree: what walks through it must not go as deep as there are keys.
+fn any_of(mut conditions: Vec<Expr>) -> Expr {
+    if conditions.len() <= 1 {
+        return conditions.pop().unwrap_or_else(|| literal(&Value::Bool(false)));
+    }
+    let behind = conditions.split_off(conditions.len() / 2);
+    joined(any_of(conditions), BinaryOperator::Or, any_of(behind))
+}
+
+fn is_equal(column: &Expr, value: Expr) -> Expr {
+    joined(column.clone(), BinaryOperator::Eq, value)
 }
 
 fn joined(left: Expr, op: BinaryOperator, right: Expr) -> Expr {

@@ -499,13 +499,6 @@ fn key_length(target: &Option<TargetTable>) -> usize {
     target.as_ref().map_or(0, |target| target.table.schema.primary_key.len())
 }
 
-/// The key at a position of a result row; `None` for a row of NULLs from an outer join.
-pub(super) fn key_of(row: &[Value], at: usize, length: usize) -> Option<Key> {
-    let parts = row.get(at..at + length)?;
-    let present = parts.iter().all(|part| !part.is_null());
-    present.then(|| Key(parts.iter().cloned().collect()))
-}
-
 /// The assigned columns with their tables, which are found as the first column of each is.
 fn resolved(
     session: &SessionState,
