@@ -65,7 +65,7 @@ pub(super) fn text_page(
     };
     let mut untested = Untested::new(view, plan)?;
     let total = untested.count();
-    let most_read = (total / TESTED_SHARE).max(FEW_READ);
+    let most_read = (total / TESTED_SHARE).max(FEW_READ).max(wanted.saturating_mul(MORE) as u64);
     let find = |condition| {
         let is_by_value = !order.is_by_key();
         is_by_value

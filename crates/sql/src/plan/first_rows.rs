@@ -1,6 +1,6 @@
 //! Sort with a limit (top k) over rows that conditions drop which only the plan can test: first over the first rows of
-//! the order, which the engine finds along the key, an index or a column, then over more of them. If they still do not
-//! fill the page, all rows are read.
+//! the order, which the engine finds along the key or an index, then over more of them. If they still do not fill the
+//! page, all rows are read.
 //!
 //! ```text
 //! Sort with a limit of n             First rows

@@ -90,7 +90,7 @@ pub(crate) struct ScanExec {
     /// The table's declaration in SQL.
     pub(super) sql: Arc<SqlTable>,
     pub(super) indexes: AllowedIndexes,
-    /// The rows that are needed, of a table with rows in other servers.
+    /// The rows that are needed, if only the first ones of an order are.
     pub(super) best: Option<BestRows>,
     /// Dynamic filters, whose values are known when the scan starts.
     pub(super) dynamic: Vec<Arc<dyn PhysicalExpr>>,
