@@ -97,6 +97,18 @@ impl Tables {
 
 impl Joined<'_> {
     fn add(&mut self, factor: &TableFactor, part: (usize, usize), may_miss: bool) {
+        // MySQL and MariaDB write the joins of a view so.
+        if let TableFactor::NestedJoin { table_with_joins: nested, alias: None } = factor {
+            let start = self.tables.len();
+            self.add(&nested.relation, part, may_miss);
+            for Join { relation, join_operator, .. } in &nested.joins {
+                self.add(relation, part, may_miss || is_left(join_operator));
+                if !is_left(join_operator) && !is_inner(join_operator) {
+                    self.tables.iter_mut().skip(start).for_each(|outer| outer.may_miss = true);
+                }
+            }
+            return;
+        }
         let called = called(factor);
         let place = |called: &str| {
             let mut same = self.all.iter().enumerate().filter(|(_, it)| it.called() == called);

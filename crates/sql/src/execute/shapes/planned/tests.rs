@@ -319,6 +319,8 @@ fn literals_of_conditions_on_derived_tables_are_no_part_of_a_plan() {
         "SELECT * FROM shop.counted WHERE ware BETWEEN @ AND 5 ORDER BY ware",
         "SELECT b, i FROM (SELECT body AS b, id AS i FROM articles WHERE kind = 1) t WHERE i > @ ORDER BY i LIMIT 4",
         "SELECT d.k, d.n FROM (SELECT kind AS k, COUNT(*) AS n FROM articles GROUP BY kind) d WHERE d.k = @",
+        "SELECT v.o, v.name FROM (SELECT s.o, s.item AS i, p.name FROM (shop.sold s JOIN shop.place p ON p.p_w = s.w AND p.p_d = s.d) WHERE s.n < 4) v WHERE v.i = @",
+        "SELECT s.o, p.name FROM (shop.sold s LEFT JOIN shop.place p ON p.p_w = s.w AND p.p_d = s.d) WHERE s.item = @",
         "SELECT t.o, k.q FROM (SELECT o, w, item FROM shop.sold WHERE n = 1) t LEFT JOIN shop.stock k ON k.i = t.item WHERE t.o < @",
     ] {
         // A shape may have eight plans.
@@ -346,6 +348,8 @@ fn conditions_on_derived_tables_that_compute_from_many_rows_stay_above_them() {
         "SELECT k.i, t.o FROM shop.stock k LEFT JOIN (SELECT o, item FROM shop.sold) t ON t.item = k.i WHERE NOT t.o = @",
         "SELECT k.i, t.o FROM (SELECT o, item FROM shop.sold) t RIGHT JOIN shop.stock k ON t.item = k.i WHERE t.o IS NULL AND k.w > @",
         "SELECT t.t, t.c FROM (SELECT t, COUNT(*) AS c FROM shop.said WHERE id <> @ GROUP BY t) t WHERE t.t LIKE 's%'",
+        "SELECT s.o, k.q FROM (shop.sold s LEFT JOIN shop.stock k ON k.w = s.w AND k.i = s.item) WHERE k.q IS NULL AND s.o <> @",
+        "SELECT s.o, k.q FROM shop.sold s LEFT JOIN (shop.stock k JOIN shop.place p ON p.p_w = k.w) ON k.i = s.item AND k.w = s.w WHERE (k.q > @ OR k.q IS NULL) AND p.p_d IS NULL",
         "SELECT t.w, t.o FROM (SELECT o AS w, w AS o FROM shop.sold WHERE n = 1) t WHERE t.o = 1 AND t.w <> @",
         "SELECT t.x, t.n FROM (SELECT o AS x, w AS n FROM (SELECT o, w FROM shop.sold WHERE n = 1) u WHERE w < 3) t WHERE t.x <> @",
     ] {
