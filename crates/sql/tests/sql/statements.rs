@@ -749,3 +749,28 @@ async fn an_index_of_a_foreign_key_goes_for_an_own_one() {
     let refused = run(&mut session, "DROP INDEX i ON c").await.unwrap_err();
     assert_eq!(refused.code.number(), 1553);
 }
+
+/// Each iteration gives one row. A batch of one row with computed texts takes blocks of kilobytes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_of_a_recursion_take_the_memory_of_their_values() {
+    let server = Server::new();
+    let mut session = server.session();
+    let recursion =
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000)";
+    for statement in [
+        "SET cte_max_recursion_depth = 6000",
+        "CREATE TABLE made (i INT PRIMARY KEY, a VARCHAR(20), b VARCHAR(20), c VARCHAR(20))",
+        &format!(
+            "INSERT INTO made {recursion} SELECT i, CONCAT('a', i), CONCAT(i, 'b'), HEX(i) FROM n"
+        ),
+    ] {
+        run(&mut session, statement).await.unwrap();
+    }
+    let sums = "SELECT COUNT(*), SUM(i), MIN(a), MAX(b) FROM made WHERE c = HEX(i)";
+    assert_eq!(rows(&mut session, sums).await, "6000|18003000|a1|9b");
+    // A LIMIT ends the recursion before it is too deep.
+    run(&mut session, "SET cte_max_recursion_depth = 100").await.unwrap();
+    let first = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 90) \
+                 SELECT COUNT(*), MAX(CONCAT(i, 'x')) FROM n";
+    assert_eq!(rows(&mut session, first).await, "90|9x");
+}
