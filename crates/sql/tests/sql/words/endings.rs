@@ -14,13 +14,8 @@ use super::{
 
 /// A query whose rows are slow to find and to rank.
 fn slow() -> String {
-    slow_times(20)
-}
-
-/// The same of so many parts.
-fn slow_times(parts: usize) -> String {
     let near = |apart: usize| format!("\"alpha gamma beta delta\"~{apart}");
-    (5..5 + parts).map(near).collect::<Vec<_>>().join(" | ")
+    (5..25).map(near).collect::<Vec<_>>().join(" | ")
 }
 
 /// Rows that each have its words forty times.
@@ -144,21 +139,36 @@ async fn searches_by_keywords_end_while_they_run() {
     }
 }
 
+/// A search whose rows are found at once and take seconds to weigh.
+async fn slow_to_weigh(session: &mut Session) -> String {
+    all(
+        session,
+        &[
+            "CREATE TABLE deep (id INT PRIMARY KEY, n INT, body TEXT) words='body'",
+            "INSERT INTO deep SELECT id, n, REPEAT(body, 25) FROM slow",
+        ],
+    )
+    .await;
+    let windows: Vec<String> = (2..402).map(|size| format!("max_window_hits({size})")).collect();
+    // The sum of columns makes it a plan, which does not run in the thread of its connection.
+    format!(
+        "SELECT id, WEIGHT() + 0 FROM deep WHERE MATCH('alpha') AND n + 0 < 9 OPTION ranker=expr('sum({})')",
+        windows.join("+")
+    )
+}
+
 /// More long searches than there are threads for plans do not keep others waiting until they end.
 #[tokio::test(flavor = "multi_thread")]
 async fn long_searches_leave_threads_for_others() {
     let server = Server::new();
     let mut session = server.session();
     filled(&mut session).await;
+    let search = slow_to_weigh(&mut session).await;
     let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    let slow = slow_times(400);
     let searches = (0..processors * 4 + 2).map(|_| {
-        let mut session = server.session();
+        let (mut session, search) = (server.session(), search.clone());
         let interrupter = session.interrupter();
-        // The sum makes it a plan, which does not run in the thread of its connection.
-        let search =
-            format!("SELECT id, WEIGHT() + 0 FROM slow WHERE MATCH('{slow}') AND n + 0 < 9");
-        let running = tokio::spawn(async move { run(&mut session, &search).await.is_ok() });
+        let running = tokio::spawn(async move { run(&mut session, &search).await });
         (interrupter, running)
     });
     let searches: Vec<_> = searches.collect();
@@ -169,7 +179,7 @@ async fn long_searches_leave_threads_for_others() {
         interrupter.store(true, Relaxed);
     }
     for (_, running) in searches {
-        assert!(!running.await.unwrap());
+        assert_eq!(running.await.unwrap().unwrap_err().code.number(), 1317);
     }
     assert!(other.is_ok() && are_running);
 }
