@@ -761,7 +761,9 @@ mod tests {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let near = step * 7 % doc_count;
                 let doc = if state >> 63 == 0 { near } else { (state >> 33) as u32 % doc_count };
-                prop_assert_eq!(cursor.seek(doc).unwrap(), model.contains_key(&doc), "{}", doc);
+                let next = model.range(doc..).next().map(|it| *it.0);
+                prop_assert_eq!(cursor.seek(doc).unwrap(), next == Some(doc), "{}", doc);
+                prop_assert_eq!(cursor.advance(doc).unwrap(), next);
                 let Some(positions) = model.get(&doc) else { continue };
                 prop_assert_eq!(cursor.frequency().unwrap() as usize, positions.len());
                 if state >> 62 & 1 == 0 {

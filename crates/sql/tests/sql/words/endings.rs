@@ -145,11 +145,11 @@ async fn slow_to_weigh(session: &mut Session) -> String {
         session,
         &[
             "CREATE TABLE deep (id INT PRIMARY KEY, n INT, body TEXT) words='body'",
-            "INSERT INTO deep SELECT id, n, REPEAT(body, 25) FROM slow",
+            "INSERT INTO deep SELECT id, n, REPEAT(body, 50) FROM slow",
         ],
     )
     .await;
-    let windows: Vec<String> = (2..402).map(|size| format!("max_window_hits({size})")).collect();
+    let windows: Vec<String> = (2..202).map(|size| format!("max_window_hits({size})")).collect();
     // The sum of columns makes it a plan, which does not run in the thread of its connection.
     format!(
         "SELECT id, WEIGHT() + 0 FROM deep WHERE MATCH('alpha') AND n + 0 < 9 OPTION ranker=expr('sum({})')",
