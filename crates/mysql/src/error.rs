@@ -446,6 +446,16 @@ error_codes! {
     UnresolvedLockedTable = 3568 "HY000",
     /// A row is locked by another transaction, and NOWAIT is set.
     LockNotAvailable = 3572 "HY000",
+    /// A window that is not defined.
+    WindowUnknown = 3579 "HY000",
+    /// Windows that build on each other in a circle.
+    WindowCircle = 3580 "HY000",
+    /// PARTITION BY in a window that builds on another.
+    WindowPartition = 3581 "HY000",
+    /// A window that builds on one with a frame.
+    WindowInheritsFrame = 3582 "HY000",
+    /// ORDER BY in a window and in the one that it builds on.
+    WindowOrder = 3583 "HY000",
     /// A bound of a window frame is negative, NULL or not an integer.
     WindowFrameIllegal = 3586 "HY000",
     /// A RANGE frame with an offset, whose ORDER BY is neither numeric nor temporal.
@@ -454,6 +464,8 @@ error_codes! {
     WindowRangeTemporal = 3588 "HY000",
     /// A RANGE frame with an INTERVAL over numbers.
     WindowRangeNumeric = 3589 "HY000",
+    /// Two windows of one name.
+    WindowDuplicate = 3591 "HY000",
     /// A window function outside the select list and ORDER BY.
     WindowMisplaced = 3593 "HY000",
     /// A ROWS frame with an INTERVAL.

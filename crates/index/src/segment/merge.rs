@@ -56,7 +56,8 @@ pub fn merge(inputs: &[MergeInput], spec: &SegmentSpec) -> Result<Segment> {
             .zip(&order.maps)
             .map(|(input, map)| WordsSource { words: input.segment.words(spec.id), map });
         let sources: Vec<_> = sources.collect();
-        words::merge(&sources, (doc_count, spec.fields), spec.id, &mut out)?;
+        let size = (doc_count, spec.fields);
+        words::merge(&sources, size, &spec.analyzer, spec.id, &mut out)?;
     }
     for spec in &spec.paths {
         let (mut sources, mut have_all) = (Vec::with_capacity(inputs.len()), true);

@@ -9,7 +9,8 @@
 //! TSUF := width:u8 offset:width{suffixes}   little endian, 3 or 4 bytes each; empty if none
 //! TSFN := u64{ceil(suffixes / 64)}          the first 8 bytes at every 64th, big endian
 //! ```
-//! A small vocabulary (up to 4096 bytes) has none and is scanned: 0.2 us at the most.
+//! A small vocabulary (up to 4096 bytes) has none and is scanned: 0.2 us at the most. Nor has a vocabulary of words whose
+//! settings allow no query by a piece of a word: it is scanned too, should somebody ask.
 
 use memchr::memmem;
 
@@ -35,9 +36,7 @@ pub(crate) fn write(
     out: &mut SectionWriter,
 ) {
     if blob.len() <= SCANNED_BYTES {
-        out.add(SUFFIXES, id, &[]);
-        out.add(FENCES, id, &[]);
-        return;
+        return write_none(id, out);
     }
     let keyed = keyed_order::suffixes(blob, offsets);
     let width = if blob.len() < 1 << 24 { 3 } else { 4 };
@@ -51,6 +50,12 @@ pub(crate) fn write(
     out.add(SUFFIXES, id, &suffixes);
 }
 
+/// Writes the sections of a vocabulary that is scanned.
+pub(crate) fn write_none(id: u32, out: &mut SectionWriter) {
+    out.add(SUFFIXES, id, &[]);
+    out.add(FENCES, id, &[]);
+}
+
 /// The suffixes of a vocabulary.
 #[derive(Clone)]
 pub(crate) struct Suffixes {
@@ -61,15 +66,15 @@ pub(crate) struct Suffixes {
 }
 
 impl Suffixes {
-    /// Opens the suffixes of the text index `id` with a blob of that length.
-    pub fn open(sections: &Sections, id: u32, blob_bytes: usize) -> Result<Self> {
+    /// Opens the suffixes of the text index `id`.
+    pub fn open(sections: &Sections, id: u32) -> Result<Self> {
         let section = sections.require(SUFFIXES, id)?;
         let fences = sections.require(FENCES, id)?.clone();
         let width = section.first().map_or(0, |&width| usize::from(width));
         let entries = section.part(section.len().min(1)..section.len())?;
         let count = entries.len().checked_div(width).unwrap_or(0);
         let fitting = match width {
-            0 => blob_bytes <= SCANNED_BYTES,
+            0 => count == 0,
             3 | 4 => entries.len() == count * width,
             _ => false,
         };

@@ -75,10 +75,13 @@ impl VocabularyWriter {
         self.terms().map(|(_, term)| term)
     }
 
-    /// Writes the sections of the text index `id`.
-    pub fn finish(self, id: u32, out: &mut SectionWriter) -> Result<()> {
+    /// Writes the sections of the text index `id`. Without suffixes, pieces of terms are found by reading all terms.
+    pub fn finish(self, id: u32, has_suffixes: bool, out: &mut SectionWriter) -> Result<()> {
         out.add(FENCES, id, &self.fences());
-        suffixes::write(&self.blob, self.suffix_offsets(), id, out);
+        match has_suffixes {
+            true => suffixes::write(&self.blob, self.suffix_offsets(), id, out),
+            false => suffixes::write_none(id, out),
+        }
         out.add(BLOB, id, &self.blob);
         self.characters.finish(id, out);
         let section = Slice::new(self.offsets.finish());
@@ -240,7 +243,7 @@ impl Vocabulary {
         {
             return Err(IndexError::corrupt("the vocabulary's size"));
         }
-        let suffixes = Suffixes::open(sections, id, blob.len())?;
+        let suffixes = Suffixes::open(sections, id)?;
         let letters = Arc::default();
         Ok(Self { blob, offsets, fences, samples, suffixes, characters, words, letters })
     }
@@ -452,11 +455,11 @@ mod tests {
 
     use super::*;
 
-    fn vocabulary(terms: &BTreeSet<String>) -> Vocabulary {
+    fn vocabulary(terms: &BTreeSet<String>, has_suffixes: bool) -> Vocabulary {
         let mut writer = VocabularyWriter::default();
         in_order(terms).iter().for_each(|term| writer.push(term.as_bytes()).unwrap());
         let mut out = SectionWriter::new();
-        writer.finish(3, &mut out).unwrap();
+        writer.finish(3, has_suffixes, &mut out).unwrap();
         Vocabulary::open(&Sections::open(out.finish()).unwrap(), 3).unwrap()
     }
 
@@ -471,7 +474,11 @@ mod tests {
     }
 
     fn check(terms: &BTreeSet<String>, piece: &str) {
-        let vocabulary = vocabulary(terms);
+        [true, false].iter().for_each(|has_suffixes| check_one(terms, piece, *has_suffixes));
+    }
+
+    fn check_one(terms: &BTreeSet<String>, piece: &str, has_suffixes: bool) {
+        let vocabulary = vocabulary(terms, has_suffixes);
         let of = |set: TermSet| set.iter().collect::<Vec<_>>();
         let terms = in_order(terms);
         let ordered: Vec<_> = (0..vocabulary.len()).map(|n| vocabulary.ordered_term(n)).collect();
@@ -509,7 +516,7 @@ mod tests {
         let terms: BTreeSet<String> =
             ["日", "日本", "東京", "한국", "ｚ", "zebra", "。"].map(str::to_owned).into();
         for piece in ["日", "日本", "本", "京", "東京", "국", "한"] {
-            let vocabulary = vocabulary(&terms);
+            let vocabulary = vocabulary(&terms, true);
             let find = |terms: TermMatch| vocabulary.find(&terms).iter().collect::<Vec<_>>();
             let expect = |holds: &dyn Fn(&str) -> bool| {
                 let numbered = in_order(&terms).into_iter().enumerate();

@@ -108,7 +108,7 @@ impl TextWriter {
             let occurred = (positions.clone(), occurrences);
             neighbours.finish(id, self.vocabulary.words(), postings, occurred, out)?;
         }
-        self.vocabulary.finish(id, out)?;
+        self.vocabulary.finish(id, true, out)?;
         out.reserve(offsets.len() + self.postings.records.len() + positions.len());
         self.unions.finish(id, &self.postings.records, &Offsets::open(&offsets)?, out)?;
         out.add(POSTING_OFFSETS, id, &offsets);

@@ -82,7 +82,7 @@ impl WordsBuilder {
         let (terms, places) = (self.occurrence_terms, self.occurrence_places);
         let ordered = Ordered::new(&order, &terms, &places, &self.doc_ends);
         drop((terms, places));
-        let mut writer = WordsWriter::new(self.lengths);
+        let mut writer = WordsWriter::new(self.lengths, &self.analyzer);
         let mut gathered = Gathered::default();
         ordered.for_each_part(|ranks, part| {
             gathered.gather(&self.terms, &order[ranks]);

@@ -1,5 +1,7 @@
 //! Merges keyword indexes: keywords in one ordered pass, postings without reading any text.
 
+use remora_words::analysis::Analyzer;
+
 use super::{
     WordsIndex,
     writer::{FieldLengths, WordsWriter},
@@ -24,10 +26,11 @@ pub(crate) struct WordsSource<'a> {
 pub(crate) fn merge(
     sources: &[WordsSource<'_>],
     (doc_count, fields): (u32, usize),
+    analyzer: &Analyzer,
     id: u32,
     out: &mut SectionWriter,
 ) -> Result<()> {
-    let mut writer = WordsWriter::new(merged_lengths(sources, doc_count, fields));
+    let mut writer = WordsWriter::new(merged_lengths(sources, doc_count, fields), analyzer);
     let inputs = sources.iter().filter_map(|source| {
         let words = source.words?;
         Some(TermInput {

@@ -1,5 +1,7 @@
 //! Writes the sections of a keyword index, keyword by keyword.
 
+use remora_words::analysis::Analyzer;
+
 use super::{
     fields::{FIELDS, FieldsWriter},
     lengths,
@@ -33,6 +35,8 @@ pub(super) struct WordsWriter {
     /// The length of each document, for the upper bounds of blocks.
     of_documents: Vec<u32>,
     vocabulary: VocabularyWriter,
+    /// Whether queries by a piece of a keyword are allowed.
+    has_pieces: bool,
     postings: PostingsWriter,
     offsets: OffsetsWriter,
     fields: Option<FieldsWriter>,
@@ -42,12 +46,13 @@ pub(super) struct WordsWriter {
 }
 
 impl WordsWriter {
-    /// A writer for a segment of documents of these lengths.
-    pub(super) fn new(lengths: FieldLengths) -> Self {
+    /// A writer for a segment of documents of these lengths, whose keywords `analyzer` makes.
+    pub(super) fn new(lengths: FieldLengths, analyzer: &Analyzer) -> Self {
         let of_documents = lengths.counts.chunks(lengths.fields.max(1));
         let of_documents: Vec<u32> = of_documents.map(|counts| counts.iter().sum()).collect();
         Self {
             vocabulary: VocabularyWriter::default(),
+            has_pieces: analyzer.settings().min_infix_len() > 0,
             postings: PostingsWriter::new(of_documents.len() as u32),
             offsets: OffsetsWriter::default(),
             fields: FieldsWriter::new(&lengths, of_documents.len() as u32),
@@ -90,7 +95,7 @@ impl WordsWriter {
         let bytes: Vec<u8> = statistics.into_iter().flat_map(u64::to_le_bytes).collect();
         out.add(STATISTICS, id, &bytes);
         out.add(LENGTHS, id, &lengths::encode(fields, &self.lengths.last, counts));
-        self.vocabulary.finish(id, out)?;
+        self.vocabulary.finish(id, self.has_pieces, out)?;
         let offsets = Slice::new(self.offsets.finish());
         out.reserve(offsets.len() + self.postings.records.len() + self.postings.positions.len());
         out.add(POSTING_OFFSETS, id, &offsets);

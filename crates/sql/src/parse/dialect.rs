@@ -232,8 +232,11 @@ impl Dialect for MySql {
             Precedence::PlusMinus => 30,
             Precedence::Ampersand => 26,
             Precedence::Pipe | Precedence::Colon => 24,
-            // MySQL's comparisons, LIKE, IN and IS are one level, from left to right.
-            Precedence::Eq | Precedence::Like | Precedence::Is | Precedence::Between => COMPARISON,
+            // The right side of a comparison may be a LIKE, IN or BETWEEN, and that of BETWEEN a LIKE: `a = b IN (c)` is
+            // `a = (b IN (c))` ("predicate" in MySQL's grammar).
+            Precedence::Like => COMPARISON + 2,
+            Precedence::Between => COMPARISON + 1,
+            Precedence::Eq | Precedence::Is => COMPARISON,
             Precedence::UnaryNot => 15,
             Precedence::And => 10,
             Precedence::Xor => 8,

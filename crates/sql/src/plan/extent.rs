@@ -19,6 +19,7 @@ use super::{
     distinct_keys::{self, DistinctKeys},
     functions,
     gathered::GatherIterations,
+    null_safe::{self, CrossJoins},
     partitions::{self, PartitionsOfNull},
     pushed::{self, DynamicFilters},
     rules,
@@ -105,6 +106,9 @@ impl QueryClass {
         };
         let mut logical_rules = Optimizer::new().rules;
         logical_rules.retain(|rule| logical(rule.name()));
+        for rule in logical_rules.iter_mut().filter(|rule| rule.name() == null_safe::REPLACED) {
+            *rule = Arc::new(CrossJoins::new());
+        }
         // This rule takes two different equalities of one column for a contradiction.
         let place = logical_rules.iter().position(|rule| rule.name() == "push_down_filter");
         if let Some(place) = place {

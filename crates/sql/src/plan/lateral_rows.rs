@@ -121,9 +121,16 @@ fn replaced(join: &Join, options: &ConfigOptions) -> Result<Option<LogicalPlan>>
 
 /// Whether DataFusion makes a plain join of it.
 pub(super) fn becomes_join(join: &Join) -> Result<bool> {
-    // A window's rows depend on the conditions that a join would take out of the query.
-    let is_window = |node: &LogicalPlan| Ok(matches!(node, LogicalPlan::Window(_)));
-    if join.right.exists(is_window)? {
+    // A window's rows depend on the conditions that a join would take out of the query. Of an aggregate over all rows
+    // the join would lose the type of its columns, and the column that tells whether there was a row.
+    let is_alone = |node: &LogicalPlan| {
+        Ok(match node {
+            LogicalPlan::Window(_) => true,
+            LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
+            _ => false,
+        })
+    };
+    if join.right.exists(is_alone)? {
         return Ok(false);
     }
     let plan = LogicalPlan::Join(join.clone());

@@ -84,7 +84,8 @@ fn nulls_first(
         let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
         return Arc::clone(plan).replace_children(vec![sorted], options).ok();
     }
-    let sort = any.downcast_ref::<SortExec>()?;
+    // A limit takes other rows in another order.
+    let sort = any.downcast_ref::<SortExec>().filter(|sort| sort.fetch().is_none())?;
     let changes = |key: &PhysicalSortExpr| {
         !key.options.nulls_first && free.iter().any(|expr| expr.eq(&key.expr))
     };

@@ -14,6 +14,7 @@ use super::{
     Planner, QueryClass,
     json_table::{JsonTables, NarrowedDocuments},
     keys::SidesWithoutKeys,
+    late_subqueries::LateSubqueries,
     lateral::Laterals,
     lateral_rows::LateralRowsRule,
     row_by_row::RowByRowRule,
@@ -59,6 +60,7 @@ fn base() -> PlanState {
     ];
     analyzing.extend(meaning::analyzer_rules());
     analyzing.push(Arc::new(LateralRowsRule));
+    analyzing.push(Arc::new(LateSubqueries));
     analyzing.push(Arc::new(Subqueries));
     analyzing.push(Arc::new(NarrowedDocuments));
     analyzing.push(Arc::new(SidesWithoutKeys));

@@ -16,7 +16,7 @@ use super::{
     Env, Resolver, clauses, column_counts,
     expr::ClauseContext,
     hints, json_table, named_once,
-    places::{SelectKind, SelectPosition, StatementTable},
+    places::{SelectKind, SelectPosition, StatementTable, number_of},
     scope::{Clause, Named, Relation, Scope, Visible, quoted, unknown_column},
     view_text,
 };
@@ -248,6 +248,7 @@ impl Resolver<'_> {
         let provider = self.hinted(provider, &called, hints)?;
         let written: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
         self.note_relation(&written, given.as_deref(), &full, &unique);
+        let number = number_of(name);
         *name = ObjectName::from(vec![quoted(&unique)]);
         let (columns, key) = described(provider.as_ref());
         let any: &dyn std::any::Any = provider.as_ref();
@@ -255,7 +256,8 @@ impl Resolver<'_> {
         self.tables.push((unique.clone(), provider));
         let SelectPosition { select, kind } = env.standing;
         let (unique_name, alias) = (unique.clone(), called.clone());
-        self.places.push(StatementTable { unique: unique_name, alias, select, kind, is_system });
+        let place = StatementTable { unique: unique_name, alias, select, kind, is_system, number };
+        self.places.push(place);
         let is_view = full.database.eq_ignore_ascii_case("information_schema");
         let database = Some(full.database);
         Ok(Relation { alias: called, database, unique, columns, key, is_view })
@@ -390,22 +392,22 @@ fn common_names(left: &[Visible], right: &[Visible]) -> Vec<String> {
     shown.map(lower).filter(has).collect()
 }
 
-/// A join by USING or NATURAL: columns with common names are merged.
+/// A join by USING or NATURAL: columns with common names are merged. They come first, in the order of the left side, or of
+/// the right side of a RIGHT JOIN.
 fn merged(
     left: Joined,
     right: Joined,
-    names: Vec<String>,
+    mut names: Vec<String>,
     side: Side,
 ) -> Result<(Joined, Option<Expr>)> {
     let mut merged = Vec::new();
     let mut on: Option<Expr> = None;
+    let leading = if side == Side::Right { &right.1 } else { &left.1 };
+    let place = |lower: String| leading.iter().position(|each| each.name.is(&lower));
+    names.sort_by_key(|name| place(name.to_lowercase()).unwrap_or(usize::MAX));
+    names.dedup_by_key(|name| name.to_lowercase());
     for name in &names {
-        let lower = name.to_lowercase();
-        let find = |visible: &[Visible]| {
-            let found = visible.iter().find(|each| each.name.is(&lower));
-            found.cloned().ok_or_else(|| unknown_column(name, Clause::On))
-        };
-        let (a, b) = (find(&left.1)?, find(&right.1)?);
+        let (a, b) = (only_column(name, &left.1)?, only_column(name, &right.1)?);
         let same = binary(a.expr.clone(), BinaryOperator::Eq, b.expr.clone());
         on = Some(match on {
             Some(before) => binary(before, BinaryOperator::And, same),
@@ -428,6 +430,17 @@ fn merged(
     let mut relations = left.0;
     relations.extend(right.0);
     Ok(((relations, merged), on))
+}
+
+/// The column of this name on one side of a join. Errors 1054 and 1052.
+fn only_column(name: &str, visible: &[Visible]) -> Result<Visible> {
+    let lower = name.to_lowercase();
+    let mut found = visible.iter().filter(|each| each.name.is(&lower));
+    match (found.next(), found.next()) {
+        (Some(only), None) => Ok(only.clone()),
+        (Some(_), Some(_)) => Err(Error::ambiguous_column(name, Clause::From.name())),
+        (None, _) => Err(unknown_column(name, Clause::From)),
+    }
 }
 
 /// `left op right`.

@@ -74,7 +74,8 @@ impl Resolver<'_> {
             None => {
                 let SelectPosition { select, kind } = env.standing;
                 let (unique, alias) = (inner.clone(), called.clone());
-                self.places.push(StatementTable { unique, alias, select, kind, is_system: false });
+                let (is_system, number) = (false, 0);
+                self.places.push(StatementTable { unique, alias, select, kind, is_system, number });
                 let condition = function_call(JSON_ROWS, vec![document.clone()]);
                 (Arc::new(JsonSource::new(Arc::clone(&table), &inner)), Some(condition))
             }

@@ -34,13 +34,14 @@ mod tables;
 mod values;
 mod view_text;
 mod views;
+mod windows;
 
 pub(crate) use clauses::refuse_without_wait;
 pub(crate) use expr::{check_of_one_row, is_aggregate_name};
 pub(crate) use grouping::is_grouped;
 pub(crate) use items::texts;
 pub(crate) use matching::literal;
-pub(crate) use places::{SelectKind, StatementTable};
+pub(crate) use places::{SelectKind, StatementTable, number_of, number_tables};
 pub(crate) use select::MAX_COLUMNS;
 pub(crate) use sphinx::{asked_of_agents, max_query_time, most_matches};
 pub(crate) use tables::SessionCatalog;

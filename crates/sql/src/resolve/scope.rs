@@ -63,6 +63,8 @@ pub(super) enum Clause {
     Fields,
     Where,
     On,
+    /// USING and NATURAL.
+    From,
     Group,
     Having,
     Order,
@@ -76,6 +78,7 @@ impl Clause {
             Self::Fields => "field list",
             Self::Where => "where clause",
             Self::On => "on clause",
+            Self::From => "from clause",
             Self::Group => "group statement",
             Self::Having => "having clause",
             Self::Order => "order clause",

@@ -20,6 +20,7 @@ use super::{
     scope::{Clause, Scope, Visible, quoted, unknown_column},
     sets::Grouped,
     view_text::NotedItem,
+    windows,
 };
 use crate::{
     Error, Result,
@@ -50,6 +51,7 @@ impl Resolver<'_> {
         let standing = SelectPosition { select: self.selects, ..env.standing };
         let env = Env { standing, ..env };
         let outer_weight = self.weight.take();
+        windows::unfold(select, order)?;
         let scope = self.scope_of(select, env)?;
         let is_distinct = select.distinct.is_some();
         self.condition(select, &scope, env)?;

@@ -20,7 +20,8 @@ pub struct Settings {
     ignore_chars: String,
     min_word_len: u32,
     overshort_step: u32,
-    ngram_len: u32,
+    /// `None`: as [`Settings::ngram_len`] says.
+    ngram_len: Option<u32>,
     ngram_chars: String,
     stopwords: Vec<String>,
     stopwords_list: Vec<String>,
@@ -49,7 +50,7 @@ impl Default for Settings {
             ignore_chars: String::new(),
             min_word_len: 1,
             overshort_step: 1,
-            ngram_len: 0,
+            ngram_len: None,
             ngram_chars: String::new(),
             stopwords: Vec::new(),
             stopwords_list: Vec::new(),
@@ -141,7 +142,7 @@ impl Settings {
             "ignore_chars" => self.ignore_chars = charset(value)?,
             "min_word_len" => self.min_word_len = number(value, 1..=MAX_WORD)?,
             "overshort_step" => self.overshort_step = number(value, 0..=1)?,
-            "ngram_len" => self.ngram_len = number(value, 0..=3)?,
+            "ngram_len" => self.ngram_len = Some(number(value, 0..=3)?),
             "ngram_chars" => self.ngram_chars = charset(value)?,
             "stopwords" => self.stopwords = lists::file_names(value),
             "stopwords_list" => self.stopwords_list = lists::split(value),
@@ -214,7 +215,7 @@ impl Settings {
             "ignore_chars" => self.ignore_chars.clone(),
             "min_word_len" => self.min_word_len.to_string(),
             "overshort_step" => self.overshort_step.to_string(),
-            "ngram_len" => self.ngram_len.to_string(),
+            "ngram_len" => self.ngram_len.map(|length| length.to_string()).unwrap_or_default(),
             "ngram_chars" => self.ngram_chars.clone(),
             "stopwords" => self.stopwords.join(" "),
             "stopwords_list" => lists::join(&self.stopwords_list),
@@ -313,13 +314,19 @@ impl Settings {
         &self.blend_chars
     }
 
-    /// The characters that are indexed as n-grams of `ngram_len`.
+    /// The characters that are indexed as n-grams of `ngram_len`. With the default characters of words, those of the
+    /// scripts that write without spaces: between two spaces stands a sentence there, which nobody looks for whole.
     pub(crate) fn ngram_chars(&self) -> &str {
-        if self.ngram_len == 0 { "" } else { &self.ngram_chars }
+        match self.ngram_chars.as_str() {
+            _ if self.ngram_len() == 0 => "",
+            "" if self.charset_table.is_empty() => "cont",
+            chars => chars,
+        }
     }
 
+    /// The length of n-grams; 0 if there are none. The default is 1 with the default characters of words, else 0.
     pub(crate) fn ngram_len(&self) -> u32 {
-        self.ngram_len
+        self.ngram_len.unwrap_or_else(|| u32::from(self.charset_table.is_empty()))
     }
 
     pub(crate) fn min_word_len(&self) -> u32 {

@@ -4,7 +4,7 @@ use std::{hash::BuildHasher, ops::ControlFlow};
 
 use datafusion::sql::sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, Value,
+    FunctionArguments, Value, ValueWithSpan,
 };
 use remora_mysql::ErrorCode;
 use rustc_hash::FxBuildHasher;
@@ -169,6 +169,19 @@ fn head(mut function: Function, args: Vec<Expr>, values: usize) -> Expr {
     Expr::Function(function)
 }
 
+/// What an expression in the ORDER BY of GROUP_CONCAT stands for: a number is the place of an argument.
+fn argument_at(expr: Expr, args: &[Expr]) -> Result<Expr> {
+    let Expr::Value(ValueWithSpan { value: Value::Number(digits, _), .. }) = &expr else {
+        return Ok(expr);
+    };
+    if !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return Ok(expr);
+    }
+    let place = digits.parse::<usize>().ok().and_then(|place| place.checked_sub(1));
+    let argument = place.and_then(|place| args.get(place));
+    argument.cloned().ok_or_else(|| Error::unknown_column(digits, "order clause"))
+}
+
 /// `GROUP_CONCAT(DISTINCT a, b ORDER BY c SEPARATOR 's')`.
 fn group_concat(mut function: Function, args: Vec<Expr>) -> Result<Expr> {
     function.name = function_name("group_concat");
@@ -186,7 +199,7 @@ fn group_concat(mut function: Function, args: Vec<Expr>) -> Result<Expr> {
             FunctionArgumentClause::OrderBy(orders) => {
                 for order in orders {
                     let descending = order.options.asc == Some(false);
-                    keys.push(call("sort_key", vec![order.expr]));
+                    keys.push(call("sort_key", vec![argument_at(order.expr, &args)?]));
                     keys.push(number(i64::from(descending)));
                 }
             }

@@ -81,11 +81,16 @@ pub(super) fn recursive(query: RecursiveQuery) -> Result<LogicalPlan> {
     Ok(LogicalPlan::RecursiveQuery(RecursiveQuery { recursive_term, ..query }))
 }
 
-/// Whether a join is INTERSECT ALL or EXCEPT ALL. Only set operations match NULL with NULL at this point.
+/// The columns that number the rows on both sides of INTERSECT ALL and EXCEPT ALL.
+const NUMBERS: [&str; 2] = ["__number_left", "__number_right"];
+
+/// Whether a join is INTERSECT ALL or EXCEPT ALL. Only set operations match NULL with NULL at this point. The plans of
+/// subqueries come here twice.
 pub(super) fn is_counted(join: &Join) -> bool {
     matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti)
         && join.null_equality == NullEquality::NullEqualsNull
         && !is_distinct(&join.left)
+        && !join.left.schema().has_column_with_unqualified_name(NUMBERS[0])
 }
 
 /// Whether a plan is a DISTINCT, as such or as GROUP BY of all columns.
@@ -118,7 +123,6 @@ fn is_of_groups(shown: &[Expr], groups: &Aggregate) -> bool {
 /// INTERSECT ALL and EXCEPT ALL count how often a row occurs: equal rows are numbered on both sides, and the join
 /// compares the numbers too.
 pub(super) fn counted(mut join: Join) -> Result<LogicalPlan> {
-    const NUMBERS: [&str; 2] = ["__number_left", "__number_right"];
     let shown = join.left.schema().columns().into_iter().map(Expr::Column).collect();
     let (left, right): (Vec<Expr>, Vec<Expr>) = join.on.iter().cloned().unzip();
     join.left = numbered(join.left, left, NUMBERS[0])?;

@@ -150,10 +150,11 @@ async fn slow_to_weigh(session: &mut Session) -> String {
     )
     .await;
     let windows: Vec<String> = (2..202).map(|size| format!("max_window_hits({size})")).collect();
+    let all = format!("sum({})", windows.join("+"));
     // The sum of columns makes it a plan, which does not run in the thread of its connection.
     format!(
-        "SELECT id, WEIGHT() + 0 FROM deep WHERE MATCH('alpha') AND n + 0 < 9 OPTION ranker=expr('sum({})')",
-        windows.join("+")
+        "SELECT id, WEIGHT() + 0 FROM deep WHERE MATCH('alpha') AND n + 0 < 9 OPTION ranker=expr('{}')",
+        vec![all; 30].join("+")
     )
 }
 

@@ -205,6 +205,23 @@ fn any_text_passes_the_analyzer() {
         }
     }
 }
+
+/// Words of scripts without spaces are found by their characters, unless the settings say what words are made of.
+#[test]
+fn scripts_without_spaces_are_cut_into_characters() {
+    let text = "東京タワー、Tokyo 2020年";
+    let cut = "1:東 2:京 3:タ 4:ワ 5:ー 6:tokyo 7:2020 8:年";
+    let whole = "1:東京タワー 2:tokyo 3:2020年";
+    assert_eq!(keywords(&analyzer(&[], &[]), text), cut);
+    assert_eq!(keywords(&analyzer(&[("ngram_len", "1")], &[]), text), cut);
+    assert_eq!(keywords(&analyzer(&[("ngram_len", "0")], &[]), text), whole);
+    assert_eq!(keywords(&analyzer(&[("charset_table", "non_cont, cont")], &[]), text), whole);
+    assert_eq!(keywords(&analyzer(&[("charset_table", "sphinx22")], &[]), text), "1:tokyo 2:2020");
+    let only = [("ngram_chars", "U+6771")];
+    assert_eq!(keywords(&analyzer(&only, &[]), text), "1:東 2:京タワー 3:tokyo 4:2020年");
+    assert_eq!(words(&analyzer(&[], &[]), "東京 tokyo"), "1:東 2:京 3:tokyo");
+}
+
 #[test]
 fn stems_are_those_of_sphinx() {
     // Each line: the morphology, a word and its stem by Sphinx or the library it uses.

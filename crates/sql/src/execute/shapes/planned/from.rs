@@ -14,6 +14,7 @@ use super::super::{
 use crate::{
     catalog::{ExpressionSettings, Reader, plain_text},
     parse::Visit,
+    resolve::{StatementTable, number_of, number_tables},
     state::SessionState,
 };
 
@@ -23,6 +24,8 @@ const MAX_TABLES: usize = 16;
 /// All tables of a query, including those of its subqueries.
 pub(super) struct Tables {
     pub all: Vec<Table>,
+    /// The number of each in the statement ([`number_tables`]).
+    numbers: Vec<u64>,
     /// The session's variables that decide the values of expressions.
     expression_settings: ExpressionSettings,
 }
@@ -30,6 +33,7 @@ pub(super) struct Tables {
 /// The tables in the FROM of one SELECT.
 pub(super) struct Joined<'t> {
     all: &'t [Table],
+    numbers: &'t [u64],
     /// In the order of the text.
     tables: Vec<FromTable>,
     /// Whether FROM also has other relations, such as derived tables, whose columns are unknown here.
@@ -49,27 +53,35 @@ struct FromTable {
 }
 
 impl Tables {
-    /// The tables of a query; `None` if it locks rows, if a table is not one of the engine, or if the session has
-    /// uncommitted changes in it.
-    pub(super) fn of(query: &Query, session: &SessionState, reader: &Reader) -> Option<Self> {
-        let mut seeking = Seeking { session, reader, all: Vec::new(), named: Vec::new() };
-        if query.visit(&mut seeking).is_break() {
+    /// The tables of a query, which are numbered; `None` if it locks rows, if a table is not one of the engine, or if
+    /// the session has uncommitted changes in it.
+    pub(super) fn of(query: &mut Query, session: &SessionState, reader: &Reader) -> Option<Self> {
+        number_tables(query);
+        let (all, numbers, named) = (Vec::new(), Vec::new(), Vec::new());
+        let mut seeking = Seeking { session, reader, all, numbers, named };
+        if Visit::visit(&*query, &mut seeking).is_break() {
             return None;
         }
-        let all = seeking.all;
+        let Seeking { all, numbers, .. } = seeking;
         let variables = &session.variables;
         let expression_settings = ExpressionSettings::new(
             variables.collation_connection,
             &variables.time_zone.zone,
             variables.sql_mode,
         );
-        (!all.is_empty() && all.len() <= MAX_TABLES).then_some(Self { all, expression_settings })
+        let is_few = !all.is_empty() && all.len() <= MAX_TABLES;
+        is_few.then_some(Self { all, numbers, expression_settings })
     }
 
     /// The tables in the FROM of a SELECT.
     pub(super) fn joined_by(&self, select: &Select) -> Joined<'_> {
-        let (all, expression_settings) = (self.all.as_slice(), self.expression_settings);
-        let mut joined = Joined { all, tables: Vec::new(), has_others: false, expression_settings };
+        let mut joined = Joined {
+            all: &self.all,
+            numbers: &self.numbers,
+            tables: Vec::new(),
+            has_others: false,
+            expression_settings: self.expression_settings,
+        };
         for (at, from) in select.from.iter().enumerate() {
             let start = joined.tables.len();
             joined.add(&from.relation, (at, 0), false);
@@ -85,13 +97,10 @@ impl Tables {
         joined
     }
 
-    /// The table of a scan, given its relation name in the plan.
-    pub(super) fn of_relation(&self, relation: &str) -> Option<usize> {
-        let is_it = |table: &Table| {
-            let rest = relation.strip_prefix(table.called());
-            rest.is_some_and(|rest| rest.is_empty() || rest == "#1")
-        };
-        self.all.iter().position(is_it)
+    /// The table of a scan, given its relation name in the plan and the places of all tables.
+    pub(super) fn of_relation(&self, relation: &str, places: &[StatementTable]) -> Option<usize> {
+        let place = places.iter().find(|place| place.unique == relation)?;
+        self.numbers.iter().position(|number| *number == place.number)
     }
 }
 
@@ -109,15 +118,17 @@ impl Joined<'_> {
             }
             return;
         }
-        let called = called(factor);
-        let place = |called: &str| {
-            let mut same = self.all.iter().enumerate().filter(|(_, it)| it.called() == called);
-            same.next().map(|(place, _)| place)
-        };
-        match called.and_then(place) {
+        match self.place(factor) {
             Some(table) => self.tables.push(FromTable { table, part, may_miss }),
             None => self.has_others = true,
         }
+    }
+
+    /// The table that a relation is, among all tables.
+    fn place(&self, factor: &TableFactor) -> Option<usize> {
+        let TableFactor::Table { name, .. } = factor else { return None };
+        let number = number_of(name);
+        self.numbers.iter().position(|it| *it == number)
     }
 
     /// The table that a WHERE condition can be pushed down to.
@@ -138,7 +149,7 @@ impl Joined<'_> {
         if outer.part.0 != part || outer.part.1 > place + 1 {
             return None;
         }
-        let is_its_own = called(&join.relation) == Some(self.all.get(outer.table)?.called());
+        let is_its_own = self.place(&join.relation) == Some(outer.table);
         let leaves_out = match is_left(&join.join_operator) {
             true => is_its_own,
             false => is_inner(&join.join_operator) && !outer.may_miss,
@@ -167,11 +178,7 @@ impl Joined<'_> {
             }
             owner = Some(having);
         }
-        let owner = owner?;
-        let table = self.all.get(owner.table)?;
-        // With two tables of the same name, a scan cannot be assigned to one of them.
-        let same = self.all.iter().filter(|it| it.called().eq_ignore_ascii_case(table.called()));
-        (same.count() == 1).then_some(owner)
+        owner
     }
 
     /// The type of a column of one of the tables; `None` if it is not certain which column that is.
@@ -181,9 +188,7 @@ impl Joined<'_> {
         }
         let kind = |outer: &FromTable| {
             let table = self.all.get(outer.table)?;
-            let kind = table.schema().columns.get(table.position(column)?)?.kind;
-            let mut same = self.all.iter().filter(|it| it.called() == table.called());
-            (same.next().is_some() && same.next().is_none()).then_some(kind)
+            Some(table.schema().columns.get(table.position(column)?)?.kind)
         };
         let mut kinds = self.tables.iter().filter_map(kind);
         match (kinds.next(), kinds.next()) {
@@ -198,18 +203,19 @@ impl Joined<'_> {
             return None;
         }
         let (called, text) = plain_text(expr)?;
-        let table = match (&called, self.all) {
-            (Some(called), _) => self.all.iter().find(|table| table.called() == called)?,
+        let is_called =
+            |it: &&FromTable| self.all.get(it.table).map(Table::called) == called.as_deref();
+        let from = match (&called, self.tables.as_slice()) {
+            (Some(_), all) => all.iter().find(is_called)?,
             // With several tables, an unqualified column might belong to any of them.
-            (None, [table]) if !self.has_others => table,
+            (None, [from]) if !self.has_others && self.all.len() == 1 => from,
             (None, _) => return None,
         };
-        let place = self.all.iter().position(|other| std::ptr::eq(other, table));
-        let may_miss = |outer: &FromTable| Some(outer.table) == place && outer.may_miss;
-        if self.tables.iter().any(may_miss) {
+        if from.may_miss {
             // For a row of NULLs the expression may give another value than the column, which is NULL.
             return None;
         }
+        let table = self.all.get(from.table)?;
         let mut keys =
             table.sql.expressions.iter().filter(|key| key.is_for(self.expression_settings));
         let hidden = keys.find(|key| key.text == text)?.position;
@@ -285,6 +291,7 @@ struct Seeking<'a> {
     session: &'a SessionState,
     reader: &'a Reader,
     all: Vec<Table>,
+    numbers: Vec<u64>,
     /// The names of common table expressions, which hide tables of the same name.
     named: Vec<String>,
 }
@@ -332,7 +339,10 @@ impl Visitor for Seeking<'_> {
             TableFactor::Derived { .. } | TableFactor::NestedJoin { .. } => {}
             TableFactor::Table { name, args: None, .. } if self.is_named(name) => {}
             TableFactor::Table { name, args: None, .. } => match self.table(name, factor) {
-                Some(table) if self.all.len() < MAX_TABLES => self.all.push(table),
+                Some(table) if self.all.len() < MAX_TABLES => {
+                    self.all.push(table);
+                    self.numbers.push(number_of(name));
+                }
                 _ => return ControlFlow::Break(()),
             },
             _ => return ControlFlow::Break(()),

@@ -57,7 +57,7 @@ async fn made(
 ) -> Option<Plan> {
     let (parameterized, mut query) = read(session, statement, changed)?;
     let views = NamedView::all_of(&mut query, session, reader)?;
-    let tables = Tables::of(&query, session, reader)?;
+    let tables = Tables::of(&mut query, session, reader)?;
     derived::move_conditions(&mut query, &parameterized, &tables);
     let mut taken = PushedConditions::default();
     taken.page(&mut query, &parameterized)?;
@@ -73,7 +73,7 @@ async fn made(
         return None;
     }
     let Planned { tree, columns, places, selects } = planned?;
-    let of_scan = |scan: usize| tables.of_relation(tree.scans.get(scan)?.relation()?);
+    let of_scan = |scan: usize| tables.of_relation(tree.scans.get(scan)?.relation()?, &places);
     let table = |scan: usize| tables.all.get(of_scan(scan)?);
     let order = steps::order(&tree, &tree.root, table);
     let by_path = PathOrder::of(&tree, &tree.root, table);
@@ -144,7 +144,7 @@ fn reads(
 ) -> Option<Vec<Read>> {
     let mut reads: Vec<Read> = Vec::with_capacity(scans.len());
     for scan in scans {
-        let table = tables.of_relation(scan.relation()?)?;
+        let table = tables.of_relation(scan.relation()?, places)?;
         if reads.iter().any(|read| read.table == table) {
             return None;
         }
