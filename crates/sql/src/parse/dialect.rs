@@ -62,6 +62,8 @@ const NO_COLUMN_ALIAS: [Keyword; 3] = [Keyword::FOR, Keyword::LOCK, Keyword::WIN
 
 const ASSIGNMENT: u8 = 3;
 const COMPARISON: u8 = 20;
+/// LIKE, which binds tighter than IN and BETWEEN, as these than comparisons.
+const PREDICATE: u8 = COMPARISON + 2;
 /// `!` and `BINARY` bind what stands next to them, tighter than `^`.
 const BANG: u8 = 46;
 
@@ -234,8 +236,8 @@ impl Dialect for MySql {
             Precedence::Pipe | Precedence::Colon => 24,
             // The right side of a comparison may be a LIKE, IN or BETWEEN, and that of BETWEEN a LIKE: `a = b IN (c)` is
             // `a = (b IN (c))` ("predicate" in MySQL's grammar).
-            Precedence::Like => COMPARISON + 2,
-            Precedence::Between => COMPARISON + 1,
+            Precedence::Like => PREDICATE,
+            Precedence::Between => PREDICATE - 1,
             Precedence::Eq | Precedence::Is => COMPARISON,
             Precedence::UnaryNot => 15,
             Precedence::And => 10,
@@ -409,7 +411,7 @@ fn extract(parser: &mut Parser) -> Result<Expr, ParserError> {
 /// `(sought IN text)`.
 fn position(parser: &mut Parser) -> Result<Expr, ParserError> {
     parser.expect_token(&Token::LParen)?;
-    let expr = Box::new(parser.parse_subexpr(COMPARISON)?);
+    let expr = Box::new(parser.parse_subexpr(PREDICATE)?);
     parser.expect_keyword_is(Keyword::IN)?;
     let r#in = Box::new(parser.parse_expr()?);
     parser.expect_token(&Token::RParen)?;
@@ -483,7 +485,7 @@ fn against(parser: &mut Parser) -> Result<(Expr, Option<SearchModifier>), Parser
     parser.expect_keyword_is(Keyword::AGAINST)?;
     parser.expect_token(&Token::LParen)?;
     // IN begins the mode.
-    let sought = parser.parse_subexpr(COMPARISON)?;
+    let sought = parser.parse_subexpr(PREDICATE)?;
     let natural = [Keyword::IN, Keyword::NATURAL, Keyword::LANGUAGE, Keyword::MODE];
     let expansion = [Keyword::WITH, Keyword::QUERY, Keyword::EXPANSION];
     let mode = if parser.parse_keywords(&natural) {

@@ -94,7 +94,6 @@ pub(super) fn has_simple_aggregate(plan: &LogicalPlan) -> PlanResult<bool> {
         LogicalPlan::Projection(inner) if !has_outer(&inner.expr) => {
             has_simple_aggregate(&inner.input)
         }
-        LogicalPlan::SubqueryAlias(inner) => has_simple_aggregate(&inner.input),
         LogicalPlan::Aggregate(inner) if inner.group_expr.is_empty() => {
             Ok(!has_outer(&inner.aggr_expr) && is_simple(&inner.input)?)
         }

@@ -64,10 +64,15 @@ fn aggregated(join: &Join) -> Result<Option<LogicalPlan>> {
     }
     let outer = outer.into_iter().map(|(field, column)| Expr::OuterReferenceColumn(field, column));
     let outer: Vec<Expr> = outer.collect();
-    let query = Arc::new(query);
+    let named = query.schema().columns();
+    // Without its alias the query may become a join.
+    let mut query = Arc::new(query);
+    while let LogicalPlan::SubqueryAlias(alias) = query.as_ref() {
+        query = Arc::clone(&alias.input);
+    }
     let mut items: Vec<Expr> = left.columns().into_iter().map(Expr::Column).collect();
-    for column in query.schema().columns() {
-        let value = Projection::try_new(vec![Expr::Column(column.clone())], Arc::clone(&query))?;
+    for (column, of_query) in named.into_iter().zip(query.schema().columns()) {
+        let value = Projection::try_new(vec![Expr::Column(of_query)], Arc::clone(&query))?;
         let subquery = Subquery {
             subquery: Arc::new(LogicalPlan::Projection(value)),
             outer_ref_columns: outer.clone(),

@@ -154,7 +154,7 @@ async fn slow_to_weigh(session: &mut Session) -> String {
     // The sum of columns makes it a plan, which does not run in the thread of its connection.
     format!(
         "SELECT id, WEIGHT() + 0 FROM deep WHERE MATCH('alpha') AND n + 0 < 9 OPTION ranker=expr('{}')",
-        vec![all; 30].join("+")
+        vec![all; 14].join("+")
     )
 }
 
