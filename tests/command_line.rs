@@ -299,6 +299,41 @@ fn a_directory_with_half_a_dump_is_neither_read_nor_written() {
     }
 }
 
+/// A folder with files of others does not become a data directory, and nothing in it changes.
+#[test]
+fn a_foreign_folder_is_refused_and_left_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("photos");
+    std::fs::create_dir_all(data.join("2024")).unwrap();
+    write(&data.join("notes.txt"), "mine");
+    std::fs::set_permissions(&data, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let seen = || {
+        let names = std::fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        (names, std::fs::metadata(&data).unwrap().permissions().mode())
+    };
+    let before = seen();
+    let (path, file) = (data.display().to_string(), folder.path().join("rows.jsonl"));
+    let file = write(&file, "{\"id\":1,\"title\":\"one\"}\n");
+    for arguments in
+        [&["serve", "--data", &path][..], &["import", "--data", &path, "--table", "t", &file]]
+    {
+        let said = refused(arguments);
+        assert!(
+            said.contains("is no data directory and holds other files, such as '2024'"),
+            "{said}"
+        );
+        assert_eq!(seen(), before);
+    }
+    // What lies in the root of a file system, and hidden files, are no files of others.
+    std::fs::remove_dir(data.join("2024")).unwrap();
+    std::fs::rename(data.join("notes.txt"), data.join(".notes")).unwrap();
+    std::fs::create_dir(data.join("lost+found")).unwrap();
+    printed(&["import", "--data", &path, "--table", "t", &file]);
+}
+
 /// Starts a server, which runs until dropped; also returns what it prints after each of these words, in this order.
 fn serving<const N: usize>(arguments: &[&str], words: [&str; N]) -> (Serving, [String; N]) {
     let mut child = remora()

@@ -91,6 +91,32 @@ fn rows_are_converted_as_insert_converts_them() {
 }
 
 #[test]
+fn zero_dates_come_back_in_every_form() {
+    let folder = Folder::with(&[
+        "CREATE TABLE zeros (id INT PRIMARY KEY, d DATE NOT NULL, dt DATETIME NOT NULL, ts TIMESTAMP NOT NULL, \
+         f TIMESTAMP(3) NULL)",
+        "INSERT IGNORE INTO zeros VALUES (1, '0000-00-00', '0000-00-00', '0000-00-00', '0000-00-00'), \
+         (2, '2024-02-29', '2024-02-29 01:02:03', '2024-02-29 01:02:03', NULL)",
+    ]);
+    let data = folder.path("data");
+    let query = "SELECT JSON_ARRAY(id, CAST(d AS CHAR), CAST(dt AS CHAR), CAST(ts AS CHAR), CAST(f AS CHAR)) FROM zeros";
+    let rows = folder.rows(query);
+    let zero = "0000-00-00 00:00:00";
+    assert_eq!(rows[0], json!([1, "0000-00-00", zero, zero, "0000-00-00 00:00:00.000"]));
+    for form in ["csv", "tsv", "jsonl", "json", "mongo"] {
+        let file = folder.path(&format!("out.{form}"));
+        printed(&["export", "--data", &data, "--table", "zeros", "--format", form, "-o", &file]);
+        folder.open().execute("DELETE FROM zeros", params![]).unwrap();
+        printed(&folder.import(&data, &["--table", "zeros", "--format", form, &file]));
+        assert_eq!(folder.rows(query), rows, "{form}");
+    }
+    // Other dates that do not exist are refused as before.
+    let file = folder.file("wrong.csv", "id,d,dt,ts\n3,2023-02-29,2024-01-01,2024-01-01\n");
+    let error = refused(&folder.import(&data, &["--table", "zeros", &file]));
+    assert!(error.contains("Incorrect date value: '2023-02-29'"), "{error}");
+}
+
+#[test]
 fn a_row_that_is_refused_is_named_and_leaves_nothing_of_its_batch() {
     let folder = Folder::with(&[BIRDS]);
     let data = folder.path("data");

@@ -84,6 +84,12 @@ impl SqlMode {
         self.0 & mode.0 == mode.0
     }
 
+    /// These modes without those of `mode`.
+    #[must_use]
+    pub fn without(self, mode: Self) -> Self {
+        Self(self.0 & !mode.0)
+    }
+
     /// Whether invalid values are errors in some tables at least.
     pub fn is_strict(self) -> bool {
         self.0 & (Self::STRICT_TRANS_TABLES.0 | Self::STRICT_ALL_TABLES.0) != 0

@@ -1,6 +1,10 @@
 //! Opens a data directory according to the settings.
 
-use std::{fs::Permissions, os::unix::fs::PermissionsExt, path::Path};
+use std::{
+    fs::Permissions,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
 
 use remora_engine::{Database, Definition, Options, Schema};
 use rustix::{fs::Mode, process::umask};
@@ -15,11 +19,14 @@ use crate::{
 ///
 /// # Errors
 /// [`Error::Settings`] if a load of a dump was interrupted, or an existing table differs from its configured
-/// definition; [`Error::Engine`] if the directory cannot be opened, or a dump or table is refused; [`Error::Io`] if a
+/// definition; [`Error::Usage`] if the folder holds files of others; [`Error::Engine`] if the directory cannot be opened, or a dump or table is refused; [`Error::Io`] if a
 /// file of the dump cannot be read.
 pub fn open_database(settings: &Settings) -> Result<Database> {
     crate::dump::refuse_half_loaded(&settings.data)?;
-    keep_from_others(&settings.data);
+    let Settings { file, dump, logging, listen, .. } = settings;
+    let own = [file, &logging.file, &listen.line_socket, &listen.sql_socket];
+    let own: Vec<&Path> = own.into_iter().flatten().map(PathBuf::as_path).collect();
+    claim(&settings.data, &[&own[..], &[&dump.dir]].concat())?;
     let database = open_with_collations(&settings.data, settings.engine_options())?;
     if settings.dump.load_on_startup && database.tables().is_empty() {
         crate::dump::load_newest_dump(&database, settings)?;
@@ -40,12 +47,53 @@ pub(crate) fn open_with_collations(
     Database::open(data, options)
 }
 
+/// What may lie in a folder before it becomes a data directory: what the engine makes, which then says what is missing,
+/// dumps, and what a file system has in its root. Hidden files may, too.
+const EXPECTED: [&str; 7] =
+    ["LOCK", "MANIFEST", "dumps", "lost+found", "segments", "spill", "store"];
+
+/// Refuses a folder with other files than those of a data directory and the server's `own`, and leaves it as it is; then
+/// keeps others from the directory and from all new files.
+///
+/// # Errors
+/// [`Error::Usage`] with the name of such a file.
+pub(crate) fn claim(data: &Path, own: &[&Path]) -> Result<()> {
+    refuse_foreign(data, own)?;
+    keep_from_others(data);
+    Ok(())
+}
+
+fn refuse_foreign(data: &Path, own: &[&Path]) -> Result<()> {
+    // A folder that cannot be read is reported when it is opened.
+    let Ok(entries) = std::fs::read_dir(data) else { return Ok(()) };
+    if data.join("FORMAT").exists() {
+        return Ok(());
+    }
+    let names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
+    let names = names.map(|name| name.to_string_lossy().into_owned());
+    let own: Vec<PathBuf> = own.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    let is_own = |name: &String| {
+        let path = data.join(name).canonicalize();
+        path.is_ok_and(|path| own.iter().any(|file| file.starts_with(&path)))
+    };
+    let is_expected = |name: &str| name.starts_with('.') || EXPECTED.contains(&name);
+    let is_foreign = |name: &String| !is_expected(name) && !is_own(name);
+    match names.filter(is_foreign).min() {
+        None => Ok(()),
+        Some(name) => Err(Error::Usage(format!(
+            "{} is no data directory and holds other files, such as '{name}': name an empty folder, or one that does \
+             not exist yet",
+            data.display()
+        ))),
+    }
+}
+
 /// The umask: the group may not write, others may do nothing.
 const NOT_FOR_OTHERS: u32 = 0o027;
 
 /// Makes new directories of this process 0750 and new files 0640, and removes others' access to an existing data
 /// directory.
-pub(crate) fn keep_from_others(data: &Path) {
+fn keep_from_others(data: &Path) {
     let before = umask(Mode::from_raw_mode(NOT_FOR_OTHERS));
     umask(before | Mode::from_raw_mode(NOT_FOR_OTHERS));
     let Ok(metadata) = std::fs::metadata(data) else { return };

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::{cell::Cell, fmt::Write as _, time::Instant};
+use std::{cell::Cell, fmt::Write as _, sync::Arc, time::Instant};
 
 use remora_words::{
     analysis::Analyzer,
@@ -13,14 +13,14 @@ use remora_words::{
 
 const ANSWERS: &str = include_str!("answers/excerpts.txt");
 
-fn analyzer(settings: &str) -> Analyzer {
+fn analyzer(settings: &str) -> Arc<Analyzer> {
     let mut all = Settings::default();
     all.set("charset_table", "sphinx22").unwrap();
     for setting in settings.split(' ').filter(|setting| !setting.is_empty()) {
         let (name, value) = setting.split_once('=').unwrap();
         all.set(name, value).unwrap();
     }
-    Analyzer::new(&all, &Files::none()).unwrap()
+    Arc::new(Analyzer::new(&all, &Files::none()).unwrap())
 }
 
 fn options(text: &str) -> Result<SnippetOptions, String> {
@@ -41,7 +41,12 @@ fn section(name: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
     std::iter::from_fn(move || Some((lines.next()?, lines.next()?.strip_prefix("=> ")?)))
 }
 
-fn excerpt(query: &str, text: &str, analyzer: &Analyzer, given: &str) -> Result<String, String> {
+fn excerpt(
+    query: &str,
+    text: &str,
+    analyzer: &Arc<Analyzer>,
+    given: &str,
+) -> Result<String, String> {
     let fields = ["title".to_owned()];
     let snippets = Snippets::new(query, &fields, analyzer, options(given)?);
     Ok(snippets.map_err(|error| error.to_string())?.of(text))

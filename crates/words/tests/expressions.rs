@@ -164,7 +164,7 @@ fn too_deep_and_too_long_expressions_are_refused() {
         "(".repeat(deep) + "1" + &")".repeat(deep),
         "-".repeat(deep) + "1",
         "not ".repeat(deep) + "1",
-        "1".to_owned() + &"+bm25".repeat(deep),
+        "1".to_owned() + &"&bm25".repeat(deep),
         "abs(".repeat(deep) + "1" + &")".repeat(deep),
         "1".to_owned() + &"-(1".repeat(deep) + &")".repeat(deep),
         "x[".repeat(deep),
@@ -186,9 +186,53 @@ fn too_deep_and_too_long_expressions_are_refused() {
 #[test]
 fn deepest_allowed_nesting_is_computed() {
     let depth = MAX_EXPRESSION_DEPTH - 1;
-    let text = "1".to_owned() + &"+bm25".repeat(depth);
+    let text = "0".to_owned() + &"|bm25".repeat(depth);
     let expression = Expression::parse(&text, &()).unwrap();
-    assert_eq!(weight(expression, &[]), 1 + 600 * depth as i32);
+    assert_eq!(weight(expression, &[]), 600);
+    // An operand in parentheses is two levels.
+    let text = "1+(".repeat(depth / 2) + "bm25" + &")".repeat(depth / 2);
+    let expression = Expression::parse(&text, &()).unwrap();
+    assert_eq!(weight(expression, &[]), 600 + depth as i32 / 2);
+}
+
+/// Chains of `+ - * /` are as long as the text may be, and not nested.
+#[test]
+fn flat_chains_of_any_length_are_computed() {
+    let of = |text: &str| weight(Expression::parse(text, &()).unwrap(), &[]);
+    let count = 10_000;
+    assert_eq!(of(&("1".to_owned() + &"+bm25".repeat(count))), 1 + 600 * count as i32);
+    assert_eq!(of(&("bm25".to_owned() + &"-1+2".repeat(count))), 600 + count as i32);
+    assert_eq!(of(&("bm25".to_owned() + &"*1".repeat(count))), 600);
+    let power = (0..5_000).fold(1_i32, |power, _| power.wrapping_mul(601));
+    assert_eq!(of(&("1".to_owned() + &"*(bm25+1)".repeat(5_000))), power);
+    let sum = "+bm25".repeat(3_000);
+    let nested = format!("if(bm25{sum}>bm25,abs(-bm25{sum})-(2{sum}),in(bm25{sum},1))");
+    assert_eq!(of(&nested), -602);
+    let both = format!("(bm25{sum})*(1{sum})+(bm25{sum})/(bm25{sum})");
+    assert_eq!(
+        of(&both),
+        ((600.0 * 3_001.0_f32) * (1.0 + 600.0 * 3_000.0_f32) + 1.0) as i64 as i32
+    );
+    let mixed = (0..2_000).fold(600.0_f32, |sum, _| sum + 360_000.0 - 1.0);
+    assert_eq!(of(&("bm25".to_owned() + &"+bm25*bm25-bm25/bm25".repeat(2_000))), mixed as i32);
+}
+
+/// A long chain is computed in the order that Sphinx gives to short ones: constants in front of what stands before them.
+#[test]
+fn long_chains_round_like_short_ones() {
+    let seventh = 1.0_f32 / 7.0 * 600.0;
+    for count in [1, 2, 60, 100, 130, 500, 4_000] {
+        let text = format!("(bm25/7{})*1000", "+0.1+bm25/7".repeat(count));
+        let (mut rest, mut constant) = (seventh, None);
+        for _ in 0..count {
+            rest = constant.map_or(rest, |before: f32| before + rest);
+            constant = Some(0.1_f32);
+            rest += seventh;
+        }
+        let expected = 1000.0 * (constant.unwrap() + rest);
+        let expression = Expression::parse(&text, &()).unwrap();
+        assert_eq!(weight(expression, &[]), expected as i64 as i32, "{count}");
+    }
 }
 
 #[test]

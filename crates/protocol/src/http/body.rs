@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use remora_engine::{FacetRequest, Highlight, Selection, SortBy, SortKey, TextQuery};
 use serde_json::{Map, Value, value::RawValue};
 
-use super::{conditions, rows::Columns};
+use super::{conditions, rows::Columns, strict::duplicate};
 use crate::line::{
     LineError, ParseLimits, Search, code,
     parse::{
@@ -51,7 +51,7 @@ pub fn parse_search(
     let fields = body.own("fields").map(fields).transpose()?.unwrap_or_default();
     let (limit_given, offset_given) = (body.has("limit"), body.has("offset"));
     let cursor = cursor == Some(true) || after.is_some();
-    let selection = clauses.finish(table.to_owned())?;
+    let selection = finish(clauses, table)?;
     let request =
         remora_engine::SearchRequest { selection, sort, limit, offset, after, fields, highlight };
     let columns = if body.own("fields").is_some() { Columns::Fields } else { Columns::Filters };
@@ -68,7 +68,7 @@ pub fn parse_count(body: &[u8], table: &str, limits: &ParseLimits) -> Result<Sel
     body.refuse_unknown(&[SEARCH_FIELDS.as_slice(), &["filter"]])?;
     let mut clauses = Clauses::new("COUNT", limits);
     body.selection(&mut clauses, Text::Asked)?;
-    clauses.finish(table.to_owned())
+    finish(clauses, table)
 }
 
 /// Parses the body of a facet.
@@ -92,7 +92,7 @@ pub fn parse_facet(
     let mut clauses = Clauses::new("FACET", limits);
     body.selection(&mut clauses, Text::Optional)?;
     let (limit, offset) = body.page()?;
-    let selection = clauses.finish(table.to_owned())?;
+    let selection = finish(clauses, table)?;
     Ok(FacetRequest { selection, column, limit, offset, values_only: false })
 }
 
@@ -108,6 +108,18 @@ pub fn parse_optimize(body: &[u8]) -> Result<Option<String>, LineError> {
         return Err(syntax(format!("Unsupported field: {field}")));
     }
     body.get("table").map(|table| string(table, "table")).transpose()
+}
+
+/// The selected rows. A limit is named as `remora.toml` names it, unless a file of MygramDB sets it.
+fn finish(clauses: Clauses<'_>, table: &str) -> Result<Selection, LineError> {
+    let is_strict = clauses.limits.strict;
+    clauses.finish(table.to_owned()).map_err(|error| match error.code == code::TOO_LONG {
+        true if !is_strict => {
+            let message = error.message.replace("api.max_query_length", "limits.max_query_length");
+            LineError::new(error.code, message)
+        }
+        _ => error,
+    })
 }
 
 /// Whether a body must have a text.
@@ -135,6 +147,10 @@ impl<'l> Body<'l> {
     fn read(body: &[u8], limits: &'l ParseLimits) -> Result<Self, LineError> {
         match serde_json::from_slice(body) {
             Ok(Value::Object(fields)) => {
+                // MygramDB takes the last value.
+                if let Some(message) = duplicate(body).filter(|_| !limits.strict) {
+                    return Err(syntax(format!("Invalid JSON: {message}")));
+                }
                 let filters = match fields.contains_key("filters") {
                     true => Some(written(body, "filters")?),
                     false => None,
@@ -454,6 +470,30 @@ mod tests {
         ] {
             assert_eq!(refused(body, &own()), code, "{body}");
         }
+    }
+
+    #[test]
+    fn limits_are_named_as_the_settings_name_them() {
+        let long = format!(r#"{{"q":"{}"}}"#, "x".repeat(70_000));
+        for (mut limits, name) in
+            [(own(), "raise limits.max_query_length."), (ParseLimits::mygramdb(), "raise api.max")]
+        {
+            limits.max_query_bytes = 128;
+            let error = parse_search(long.as_bytes(), "t", &limits).unwrap_err();
+            assert!(error.code == code::TOO_LONG && error.message.contains(name), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn a_field_that_comes_twice_is_refused() {
+        let error = parse_search(br#"{"q":"a","q":"b"}"#, "t", &own()).unwrap_err();
+        let expected = "Invalid JSON: the name \"q\" comes twice in an object: keep one";
+        assert!(error.code == code::SYNTAX && error.message.ends_with(expected), "{error:?}");
+        let twice = br#"{"q":"a","filters":{"b":1,"b":2}}"#;
+        let error = parse_count(twice, "t", &own()).unwrap_err();
+        assert!(error.message.ends_with("keep one, in filters"), "{error:?}");
+        // MygramDB takes the last one.
+        parse_search(br#"{"q":"a","q":"b"}"#, "t", &ParseLimits::mygramdb()).unwrap();
     }
 
     #[test]

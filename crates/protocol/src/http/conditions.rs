@@ -38,7 +38,7 @@ pub(super) fn read(filters: &RawValue, clauses: &mut Clauses) -> Result<(), Line
     Ok(())
 }
 
-/// The fields of an object; of duplicate names the last one wins. `None` for other values.
+/// The fields of an object; `None` for other values. Under a file of MygramDB, of duplicate names the last one wins.
 fn object(value: &RawValue) -> Option<BTreeMap<String, &RawValue>> {
     serde_json::from_str(value.get()).ok()
 }

@@ -27,6 +27,7 @@ mod error;
 mod metrics;
 mod report;
 mod rows;
+mod strict;
 mod value;
 
 pub use body::{parse_count, parse_facet, parse_optimize, parse_search};

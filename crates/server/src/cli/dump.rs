@@ -9,7 +9,7 @@ use super::{DumpCommand, output::counted};
 use crate::{
     Result,
     dump::{load_dump, refuse_half_loaded},
-    open::{keep_from_others, open_with_collations},
+    open::{claim, open_with_collations},
     settings::Settings,
 };
 
@@ -33,7 +33,7 @@ pub fn dump(command: &DumpCommand) -> Result<ExitCode> {
 
 fn open(data: &Path) -> Result<Database> {
     let settings = Settings { data: data.to_owned(), ..Settings::default() };
-    keep_from_others(data);
+    claim(data, &[])?;
     Ok(open_with_collations(data, settings.engine_options())?)
 }
 

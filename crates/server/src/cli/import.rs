@@ -26,7 +26,7 @@ use super::{
 use crate::{
     Error, Result,
     dump::refuse_half_loaded,
-    open::{keep_from_others, open_with_collations},
+    open::{claim, open_with_collations},
     requests::{MAX_COLLECTION_NAME_CHARS, is_collection_name},
     settings::Settings,
 };
@@ -84,7 +84,7 @@ pub fn import(options: &ImportOptions) -> Result<ExitCode> {
 fn open(data: &Path) -> Result<Database> {
     let settings = Settings { data: data.to_owned(), ..Settings::default() };
     refuse_half_loaded(data)?;
-    keep_from_others(data);
+    claim(data, &[])?;
     Ok(open_with_collations(data, engine_options(&settings))?)
 }
 

@@ -71,6 +71,7 @@ impl Host for SqlHost {
         [
             ("Aborted_connects", processes.refused()),
             ("Connections", processes.total()),
+            ("Queries", processes.commands()),
             ("Questions", processes.commands()),
             ("Threads_connected", processes.connected() as u64),
             ("Threads_running", processes.running() as u64),

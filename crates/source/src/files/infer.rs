@@ -70,10 +70,14 @@ pub fn infer_schema(
             return Err(Error::Record(problem));
         }
         let names: Vec<_> = inputs.iter().map(Input::name).take(3).collect();
+        let why = match sample.is_cut {
+            true => format!(" that ends within the first {} MiB", (SAMPLE_BYTES / files) >> 20),
+            false if files == 1 => ", which is empty or has a header alone".to_owned(),
+            false => ", which are empty or have a header alone".to_owned(),
+        };
         return Err(Error::Schema(format!(
-            "no record in {} that ends within the first {} MiB: give a file that has one, or a schema with --schema",
+            "no record in {}{why}: give a file that has one, or a schema with --schema",
             names.join(", "),
-            (SAMPLE_BYTES / files) >> 20
         )));
     }
     let key = match key {
@@ -334,7 +338,8 @@ mod tests {
 
     #[test]
     fn empty_input_is_an_error() {
-        for (text, part) in [("id,a\n", "no record"), ("\n\n", "no header")] {
+        let empty = "which is empty or has a header alone: give a file";
+        for (text, part) in [("id,a\n", empty), ("[]", empty), ("\n\n", "no header")] {
             let message = infer(text, &KeyChoice::Auto).unwrap_err().to_string();
             assert!(message.contains(part), "{message}");
         }

@@ -6,12 +6,13 @@
 //! date      = YYYY-MM-DD                               (month and day may be 00)
 //! time      = ["-"] H+ ":" MM ":" SS ["." 1-6 digits]
 //! datetime  = date [(" " | "T") HH ":" MM [":" SS ["." 1-6 digits]]]
-//! timestamp = date (" " | "T") time of day, then "Z" or an offset; written in UTC with "Z"
+//! timestamp = date (" " | "T") time of day, then "Z" or an offset; written in UTC with "Z". The zero timestamp of MySQL
+//!             is 0000-00-00 00:00:00Z
 //! ```
 
 use std::io::Write;
 
-use remora_engine::{ColumnType, Date, DateTime, Decimal, Value};
+use remora_engine::{ColumnType, Date, DateTime, Decimal, Value, ZERO_TIMESTAMP_MICROS};
 
 const DAY_MICROS: u64 = 86_400_000_000;
 
@@ -127,6 +128,10 @@ pub(crate) fn parse_date_time(text: &str) -> Option<DateTime> {
 
 /// Microseconds since 1970, from RFC 3339 with an offset.
 pub(crate) fn parse_timestamp(text: &str) -> Option<i64> {
+    if text.starts_with("0000-00-00") {
+        let moment = parse_date_time(text.strip_suffix('Z')?)?.to_timestamp();
+        return moment.filter(|moment| *moment == ZERO_TIMESTAMP_MICROS);
+    }
     text.parse::<jiff::Timestamp>().ok().map(|moment| moment.as_microsecond())
 }
 
@@ -197,6 +202,18 @@ mod tests {
             (ColumnType::DateTime, "2024-02-00 01:02:03Z", None),
             (ColumnType::Timestamp, "1970-01-01T01:00:00.000001+01:00", Some(Value::Timestamp(1))),
             (ColumnType::Timestamp, "1970-01-01 00:00:00", None),
+            (
+                ColumnType::Timestamp,
+                "0000-00-00 00:00:00Z",
+                Some(Value::Timestamp(ZERO_TIMESTAMP_MICROS)),
+            ),
+            (
+                ColumnType::Timestamp,
+                "0000-00-00T00:00:00Z",
+                Some(Value::Timestamp(ZERO_TIMESTAMP_MICROS)),
+            ),
+            (ColumnType::Timestamp, "0000-00-00 00:00:01Z", None),
+            (ColumnType::Timestamp, "0000-00-00 00:00:00", None),
             (ColumnType::Time, "-838:59:59", Some(Value::Time(-3_020_399_000_000))),
             (ColumnType::Time, "12:30", None),
             (ColumnType::Json, " [1] ", Some(Value::Json("[1]".into()))),

@@ -21,7 +21,7 @@ pub trait RecordReader: Send {
 /// The meaning of a record's fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// One field: a JSON object as in a request; of duplicate members the last one wins.
+    /// One field: a JSON object as in a request, which is parsed strictly.
     Object,
     /// One field: a JSON document, which is parsed strictly.
     Document {

@@ -6,7 +6,7 @@ use remora_engine::{ColumnType, DateTime, Row, Schema, Value};
 use rustc_hash::FxHashMap;
 use serde::{
     Deserializer as _,
-    de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor},
+    de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor},
 };
 use serde_json::value::RawValue;
 
@@ -110,7 +110,11 @@ impl RowParser {
         let empty = if self.is_of_sql { Value::Json(NOT_GIVEN.into()) } else { Value::Null };
         let mut row = vec![empty; self.columns.len()];
         match &*Arc::clone(&self.layout) {
-            Layout::Object => self.parse_object(record.field(0), &mut row)?,
+            Layout::Object => {
+                let text = utf8(record.field(0).unwrap_or_default())?;
+                read_document(text, record.span().line, &Shape::default(), false)?;
+                self.parse_object(record.field(0), &mut row)?;
+            }
             Layout::Document { shape, extended } => {
                 if self.parse_document(record, shape, *extended, &mut row)? {
                     return Ok(row);
@@ -282,12 +286,19 @@ impl<'de> Visitor<'de> for ObjectVisitor<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let mut guess = 0;
+        let mut given = vec![false; self.parser.columns.len()];
         while let Some(target) = map.next_key_seed(NameSeed { parser: self.parser, guess })? {
             let column = target.and_then(|at| self.parser.columns.get(at));
             let (Some(at), Some(column)) = (target, column) else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
+            // Names that differ by case alone are of one column.
+            if given.get_mut(at).is_some_and(|given| std::mem::replace(given, true)) {
+                *self.problem =
+                    Some(format!("two members are for the column \"{}\": keep one", column.name));
+                return Err(A::Error::custom("refused"));
+            }
             let value = map.next_value_seed(ValueSeed { column, problem: self.problem })?;
             if let Some(cell) = self.row.get_mut(at) {
                 *cell = value;
@@ -615,8 +626,8 @@ pub(crate) mod tests {
     #[test]
     fn fields_are_found_in_any_order_and_case() {
         let schema = schema_of(&[("a", ColumnType::Text), ("b", ColumnType::Double)]);
-        let row = parse_json(&schema, br#" {"B":1,"x":[{}],"\u0061":"\u00e9","id":3,"a":"z"} "#);
-        let expected = vec![Value::Int(3), Value::Text("z".into()), Value::Float(1.0)];
+        let row = parse_json(&schema, br#" {"B":1,"x":[{}],"\u0061":"\u00e9","id":3} "#);
+        let expected = vec![Value::Int(3), Value::Text("é".into()), Value::Float(1.0)];
         assert_eq!(row.unwrap(), expected);
     }
 
@@ -628,7 +639,14 @@ pub(crate) mod tests {
             ("m", ColumnType::Decimal(4, 2)),
             ("t", ColumnType::Text),
         ]);
-        let cases: [(&[u8], &str); 12] = [
+        let cases: [(&[u8], &str); 16] = [
+            (
+                br#"{"id":7,"t":"x","id":8}"#,
+                "the name \"id\" comes twice in an object: keep one at byte 20",
+            ),
+            (br#"{"id":7,"x":{"a":[{"b":1,"b":2}]}}"#, "the name \"b\" comes twice"),
+            (br#"{"id":7,"\u0061":1,"a":2}"#, "the name \"a\" comes twice"),
+            (br#"{"id":7,"ID":8}"#, "two members are for the column \"id\": keep one"),
             (br#"{"id":1,"n":"12"}"#, r#"column "n": "12" is not an integer of 8 bits"#),
             (br#"{"id":1,"n":128}"#, r#"column "n": 128 is not an integer of 8 bits"#),
             (br#"{"id":1,"n":1.5}"#, r#"column "n": 1.5 is not an integer of 8 bits"#),

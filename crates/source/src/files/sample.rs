@@ -51,6 +51,8 @@ const MAX_COLUMNS: usize = 4_096;
 pub(crate) struct Sample {
     pub records: usize,
     pub malformed: usize,
+    /// Whether the beginning alone of an input was looked at.
+    pub is_cut: bool,
     /// The first malformed record.
     pub problem: Option<RecordProblem>,
     /// In the order of their first occurrence.
@@ -103,6 +105,7 @@ impl Sample {
             None => Format::detect(input.name(), &head)?,
         };
         let cut = head.len() == max_bytes;
+        self.is_cut |= cut;
         let stream = Box::new(Cursor::new(head));
         let (name, start) = (input.name(), FilePosition::default());
         let mut reader = open_reader(name, stream, format, &reading.shape, &start)?;

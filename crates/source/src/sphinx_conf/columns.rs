@@ -169,6 +169,22 @@ impl Kind {
         })
     }
 
+    /// The place of a real-time index's columns of this type among those of others.
+    pub fn place(self) -> u8 {
+        match self {
+            Self::Field | Self::FieldString => 0,
+            Self::Uint => 1,
+            Self::Bigint => 2,
+            Self::Float => 3,
+            Self::Timestamp => 4,
+            Self::String => 5,
+            Self::Multi => 6,
+            Self::Multi64 => 7,
+            Self::Json => 8,
+            Self::Bool => 9,
+        }
+    }
+
     fn is_set(self) -> bool {
         matches!(self, Self::Multi | Self::Multi64)
     }

@@ -100,9 +100,11 @@ impl Source {
     }
 }
 
-/// The table of a real-time index.
+/// The table of a real-time index. Its columns stand as in Sphinx, because an INSERT without a list of columns gives values
+/// in their order: the fields, then the attributes by type, each in the order of the section.
 pub(super) fn real_time_table(conf: &SphinxConf, section: &Section) -> Result<Schema> {
-    let columns = written_columns(conf, section)?;
+    let mut columns = written_columns(conf, section)?;
+    columns.sort_by_key(|column| column.kind.place());
     let (settings, files) = words(conf, section)?;
     table_of(&section.name, &columns, &settings, &files)
 }

@@ -131,21 +131,36 @@ fn a_percolate_index_has_documents() {
 fn a_real_time_index_is_a_table() {
     let conf = conf(
         "index r {\ntype = rt\nrt_field = Title\nrt_attr_uint = year\nrt_attr_json = j\n\
-         rt_attr_string = s\nrt_attr_multi = tags\nrt_attr_multi_64 = big\nrt_field = body\nmin_infix_len = 2\nmorphology =\nrt_mem_limit = 1G\n}\n",
+         rt_attr_string = s\nrt_attr_multi_64 = big\nrt_attr_multi = tags\nrt_field = body\nmin_infix_len = 2\nmorphology =\nrt_mem_limit = 1G\n}\n",
     );
     let schema = conf.real_time_table("r").unwrap();
     let names: Vec<_> = schema.columns.iter().map(|column| column.name.as_str()).collect();
-    assert_eq!(names, ["id", "title", "year", "j", "s", "tags", "big", "body"]);
+    assert_eq!(names, ["id", "title", "body", "year", "s", "tags", "big", "j"]);
     let declared = |at: usize| schema.columns[at].declared.as_deref();
     assert_eq!((declared(5), declared(6)), (Some("multi NOT NULL"), Some("multi64 NOT NULL")));
     let indexed: Vec<_> = schema.paths.iter().map(|path| (path.column, path.names.len())).collect();
     assert_eq!(indexed, [(5, 0), (6, 0)]);
     let words = schema.words.clone().unwrap();
-    assert_eq!(words.columns, [1, 7]);
+    assert_eq!(words.columns, [1, 2]);
     let settings = [("charset_table", "sphinx22"), ("min_infix_len", "2")];
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
     assert_eq!(words.settings, settings);
     schema.validate().unwrap();
+}
+
+/// What Sphinx 2.2.11 shows of the same index by DESC, and takes by INSERT without a list of columns.
+#[test]
+fn columns_of_real_time_indexes_stand_as_in_sphinx() {
+    let conf = conf(
+        "index b2 {\ntype = rt\nrt_attr_bool = flag\nrt_attr_string = s1\nrt_field = f1\nrt_attr_multi_64 = m64\n\
+         rt_attr_timestamp = ts\nrt_attr_json = j\nrt_attr_uint = bits:4\nrt_attr_float = fl\nrt_attr_string = s2\n\
+         rt_field = f2\nrt_attr_bigint = bi\nrt_attr_multi = m32\nrt_attr_uint = u2\n}\n",
+    );
+    let schema = conf.real_time_table("b2").unwrap();
+    let names: Vec<_> = schema.columns.iter().map(|column| column.name.as_str()).collect();
+    let expected =
+        ["id", "f1", "f2", "bits", "u2", "bi", "fl", "ts", "s1", "s2", "m32", "m64", "j", "flag"];
+    assert_eq!(names, expected);
 }
 
 #[test]

@@ -281,7 +281,7 @@ impl Folding {
         held: &DataType,
         kind: &ExprType,
     ) -> PlanResult<ScalarValue> {
-        let call = Call { context: None, types: &self.types, result: kind };
+        let call = Call { context: None, types: &self.types, result: kind, kept: None };
         let mut built = Building::new(held, kind);
         built.push(value, &call);
         ScalarValue::try_from_array(&built.finish(), 0)
@@ -296,7 +296,7 @@ impl Folding {
             columns.iter_mut().for_each(Column::read_as_text);
         }
         let rows = arrays.first().map_or(0, |array| array.len());
-        let call = Call { context: None, types, result: &self.result };
+        let call = Call { context: None, types, result: &self.result, kept: None };
         for row in 0..rows {
             let values: Vec<SqlValue<'_>> = columns.iter().map(|column| column.get(row)).collect();
             let fed = match merging {

@@ -1,5 +1,7 @@
 //! The context of a function call: its types and the session.
 
+use std::{any::Any, cell::RefCell};
+
 use datafusion::common::ScalarValue;
 use jiff::tz::TimeZone;
 use remora_mysql::{Collation, ErrorCode, SqlMode, messages};
@@ -9,7 +11,7 @@ use super::{
     types::ExprType,
     value::SqlValue,
 };
-use crate::state::Context;
+use crate::{Result, state::Context};
 
 /// What is known of a call during planning, to derive its result type.
 pub(crate) struct TypeContext<'a> {
@@ -69,9 +71,33 @@ pub(crate) struct Call<'a> {
     pub types: &'a [ExprType],
     /// The result's type.
     pub result: &'a ExprType,
+    /// What a function may keep from row to row of one batch.
+    pub kept: Option<&'a Kept>,
 }
 
+/// A value that a function made for one row and uses for the next ones.
+#[derive(Default)]
+pub(crate) struct Kept(RefCell<Option<Box<dyn Any>>>);
+
 impl Call<'_> {
+    /// The value that was kept if `is_right`, or else a new one, which is kept if there is a place for it.
+    pub(crate) fn keep<T: 'static, R>(
+        &self,
+        is_right: impl Fn(&T) -> bool,
+        make: impl FnOnce() -> Result<T>,
+        with: impl FnOnce(&T) -> R,
+    ) -> Result<R> {
+        let Some(Kept(place)) = self.kept else { return Ok(with(&make()?)) };
+        let before = place.take().and_then(|kept| kept.downcast::<T>().ok());
+        let value = match before.filter(|value| is_right(value)) {
+            Some(value) => value,
+            None => Box::new(make()?),
+        };
+        let result = with(&value);
+        place.replace(Some(value));
+        Ok(result)
+    }
+
     /// Adds a warning, if there is a session.
     pub(crate) fn warn(&self, code: ErrorCode, message: impl FnOnce() -> String) {
         if let Some(context) = self.context {

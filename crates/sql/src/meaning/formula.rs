@@ -356,7 +356,7 @@ impl FunctionCall {
     fn is_true(&self, place: usize, value: &ArrayRef) -> Result<bool, String> {
         let kind = self.types.get(place).cloned().unwrap_or_else(ExprType::null);
         let column = Column::new(value, kind).map_err(|error| error.to_string())?;
-        let call = Call { context: None, types: &self.types, result: &self.kind };
+        let call = Call { context: None, types: &self.types, result: &self.kind, kept: None };
         let value = column.get(0);
         Ok(!value.is_null() && value.double(&call) != 0.0)
     }
@@ -371,7 +371,7 @@ impl FunctionCall {
             columns.push(column);
         }
         let values: Vec<SqlValue<'_>> = columns.iter().map(|column| column.get(0)).collect();
-        let call = Call { context: None, types: &self.types, result: &self.kind };
+        let call = Call { context: None, types: &self.types, result: &self.kind, kept: None };
         let value = (self.definition.eval)(&call, &values).map_err(|error| error.message)?;
         let mut built = Building::new(&self.held, &self.kind);
         built.push(&value, &call);
@@ -422,7 +422,7 @@ fn array(value: &Value, kind: &ExprType) -> ArrayRef {
         Value::DateTime(moment) => return packed(moment.date, moment.micros),
         _ => {}
     }
-    let call = Call { context: None, types: &[], result: kind };
+    let call = Call { context: None, types: &[], result: kind, kept: None };
     let mut built = Building::new(&kind.arrow(), kind);
     built.push(&plain(value), &call);
     built.finish()

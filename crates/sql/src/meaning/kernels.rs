@@ -22,7 +22,7 @@ use remora_mysql::Collation;
 
 use super::{
     collation::push_key,
-    json::{Path, checked_member, member},
+    json::{JSON_PART, Json, Path, checked_member, member},
     types::ExprType,
 };
 use crate::SqlType;
@@ -53,7 +53,7 @@ impl KernelCall<'_> {
     pub fn evaluate(&self) -> Option<ArrayRef> {
         match self.name {
             "collation_key" => return self.sort_keys(),
-            "json_extract" | "->>" => return self.members(),
+            "json_extract" | "->>" | JSON_PART => return self.members(),
             _ => {}
         }
         let scale = self.result_scale()?;
@@ -99,7 +99,7 @@ impl KernelCall<'_> {
         Some(Arc::new(keys.finish()))
     }
 
-    /// `json_extract(documents, path)` or `documents ->> path`, for a single path of keys.
+    /// `json_extract(documents, path)`, `documents ->> path` or [`JSON_PART`], for a single path of keys.
     fn members(&self) -> Option<ArrayRef> {
         let ([ColumnarValue::Array(documents), ColumnarValue::Scalar(path)], Some(kind)) =
             (self.args, self.types.first())
@@ -122,6 +122,7 @@ impl KernelCall<'_> {
                 // Errors of invalid text are reported by row-by-row evaluation.
                 Some(document) => checked_member(document, &path.steps).ok()?,
             };
+            let found = found.filter(|found| self.name != JSON_PART || *found != Json::Null);
             let text = found.map(|found| match self.name {
                 "->>" => found.into_plain_text(),
                 _ => found.text(),
@@ -352,7 +353,7 @@ mod tests {
             let kind = ExprType::text(9, Collation::UTF8MB4_0900_AI_CI);
             (ColumnarValue::Scalar(ScalarValue::Utf8View(Some(path.to_owned()))), kind)
         };
-        let names = ["json_extract", "->>"].map(|name| (name, ExprType::json()));
+        let names = ["json_extract", "->>", JSON_PART].map(|name| (name, ExprType::json()));
         let of_texts = names.clone().map(|(name, _)| (name, text("").1));
         for (name, kind) in names.into_iter().chain(of_texts) {
             let udf = library::function(name, Dialect::default()).unwrap();

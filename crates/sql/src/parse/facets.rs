@@ -11,15 +11,15 @@ use std::ops::Range;
 
 use datafusion::sql::sqlparser::ast::{
     Expr, GroupByExpr, Ident, LimitClause, OrderBy, OrderByExpr, OrderByKind, OrderByOptions,
-    Query, Select, SelectItem, SetExpr,
+    Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins,
 };
-use remora_mysql::TokenKind;
+use remora_mysql::{ErrorCode, TokenKind};
 
 use super::{
     Source, count_of, function_call, groups, query, syntax,
     write::{expressions, limit_of, number, query_of, select_from},
 };
-use crate::{Result, blocking::run_blocking_if_long};
+use crate::{Error, Result, blocking::run_blocking_if_long};
 
 /// Most FACETs of a SELECT.
 const MAX_FACETS: usize = 32;
@@ -62,7 +62,11 @@ pub(crate) fn faceted(source: &Source) -> Result<Option<Faceted>> {
     let starts: Vec<usize> = (from + 2..count).filter(is_facet).collect();
     let Some(&first) = starts.first() else { return Ok(None) };
     if starts.len() > MAX_FACETS {
-        return Err(source.syntax_error(starts[MAX_FACETS]));
+        let count = starts.len();
+        let message = format!(
+            "This SELECT has {count} FACETs, and at most {MAX_FACETS} are answered: ask for the others by another SELECT"
+        );
+        return Err(Error::new(ErrorCode::ParseError, message));
     }
     // With UNION no SELECT is the one whose rows a FACET counts.
     let is_united = |at: &usize| ["UNION", "EXCEPT", "INTERSECT"].iter().any(|word| top(*at, word));
@@ -231,9 +235,10 @@ impl Facet {
         let is_of_one = by.is_empty() && values.len() == 1;
         let mut projection: Vec<SelectItem> = Vec::with_capacity(values.len() + 2);
         for (expr, (tokens, alias)) in exprs.into_iter().zip(values) {
-            let column = column_of(&expr).map(str::to_owned);
+            let column = column_of(&expr, &of.from);
             projection.push(match (alias, column) {
-                (None, Some(column)) if is_of_one => named(group(), column),
+                (None, Some((column, _))) if is_of_one => named(group(), column),
+                (None, Some((part, true))) => named(expr, part),
                 (None, Some(_)) => SelectItem::UnnamedExpr(expr),
                 (alias, _) => named(expr, alias.unwrap_or_else(|| shown(source, tokens))),
             });
@@ -315,12 +320,38 @@ fn value(source: &Source, part: Range<usize>) -> (Range<usize>, Option<String>) 
     }
 }
 
-/// The name of the column that a value is, with its table or without.
-fn column_of(value: &Expr) -> Option<&str> {
-    let name = match value {
-        Expr::Identifier(name) => name,
-        Expr::CompoundIdentifier(parts) => parts.last()?,
+/// The name of the column that a value is, with its table or without, and whether it is a part of a document, which only
+/// Sphinx's dialect names by dots. A part has its whole name.
+fn column_of(value: &Expr, from: &[TableWithJoins]) -> Option<(String, bool)> {
+    let (name, first) = match value {
+        Expr::Identifier(name) => (name, name),
+        Expr::CompoundIdentifier(parts) => {
+            let [.., before, last] = parts.as_slice() else { return None };
+            if !is_table(&before.value, from) {
+                let parts: Vec<&str> = parts.iter().map(|part| part.value.as_str()).collect();
+                return Some((parts.join("."), true));
+            }
+            (last, parts.first()?)
+        }
         _ => return None,
     };
-    (!name.value.starts_with('@')).then_some(&name.value)
+    (!first.value.starts_with('@')).then(|| (name.value.clone(), false))
+}
+
+/// Whether a name is that of a table in FROM, or its alias.
+fn is_table(name: &str, from: &[TableWithJoins]) -> bool {
+    let is_it = |factor: &TableFactor| match factor {
+        TableFactor::Table { alias: Some(alias), .. }
+        | TableFactor::Derived { alias: Some(alias), .. } => {
+            alias.name.value.eq_ignore_ascii_case(name)
+        }
+        TableFactor::Table { name: table, .. } => {
+            let last = table.0.last().and_then(|part| part.as_ident());
+            last.is_some_and(|last| last.value.eq_ignore_ascii_case(name))
+        }
+        // Its tables stand in parentheses: MySQL's dialect alone has them.
+        _ => true,
+    };
+    let joined = |from: &TableWithJoins| from.joins.iter().any(|join| is_it(&join.relation));
+    from.iter().any(|from| is_it(&from.relation) || joined(from))
 }

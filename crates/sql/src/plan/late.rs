@@ -7,8 +7,9 @@
 //!     Scan: id, body                                  Project: id, key
 //!                                                       Scan: id, key
 //! ```
-//! A plan in which anything else reads the texts or uses the excerpts is not changed. PACKEDFACTORS() is made late too:
-//! as a column of the scan it would be computed for all matching rows.
+//! Excerpts of groups (`GROUP BY`, `FACET … BY`) are made of the texts that the groups hold. A plan in which anything
+//! else reads the texts or uses the excerpts is not changed. PACKEDFACTORS() is made late too: as a column of the scan
+//! it would be computed for all matching rows.
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
@@ -30,7 +31,9 @@ use datafusion::{
     },
     physical_plan::{
         ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan,
-        ExecutionPlanProperties, PlanProperties, ReplaceChildrenOptions, apply_expression_roots,
+        ExecutionPlanProperties, PlanProperties, ReplaceChildrenOptions,
+        aggregates::AggregateExec,
+        apply_expression_roots,
         coalesce_partitions::CoalescePartitionsExec,
         coop::CooperativeExec,
         filter::FilterExec,
@@ -166,12 +169,12 @@ impl<'p> Moving<'p> {
     }
 
     /// The projection's input, with keys instead of the columns read late; `None` if the late columns cannot be
-    /// replaced.
+    /// replaced. Groups keep the texts of their rows, which are in memory already.
     fn read_late(&self) -> Result<Option<(Plan, Option<LateRead>)>> {
         let held = self.columns(false);
         let places: Vec<usize> = self.columns(true).difference(&held).copied().collect();
         let below = self.projection.input();
-        if places.is_empty() {
+        if places.is_empty() || has_groups(below) {
             return Ok(Some((Arc::clone(below), None)));
         }
         let Some((below, columns)) = keyed(below, &places)? else { return Ok(None) };
@@ -226,8 +229,9 @@ impl<'p> Moving<'p> {
             return Ok(None);
         };
         let key = late.as_ref().and_then(|late| late.places.first()).copied().unwrap_or(0);
-        let carried: Vec<usize> =
-            self.columns(true).intersection(&self.columns(false)).copied().collect();
+        let (of_late, held) = (self.columns(true), self.columns(false));
+        let is_carried = |place: &usize| late.is_none() || held.contains(place);
+        let carried: Vec<usize> = of_late.into_iter().filter(is_carried).collect();
         let projected = self.projected(below, key, &carried)?;
         let Some((plan, origins)) = self.raised(projected)? else { return Ok(None) };
         let is_made = |origin: &usize| self.late.contains(origin);
@@ -288,6 +292,17 @@ fn makes_excerpt(expr: &Arc<dyn PhysicalExpr>) -> bool {
         Ok(TreeNodeRecursion::Continue)
     });
     makes
+}
+
+/// Whether rows are groups, which HAVING may have filtered.
+fn has_groups(plan: &Plan) -> bool {
+    let passes =
+        plan.is::<FilterExec>() || plan.is::<ProjectionExec>() || plan.is::<CooperativeExec>();
+    match plan.children().as_slice() {
+        _ if plan.is::<AggregateExec>() => true,
+        [below] if passes => has_groups(below),
+        _ => false,
+    }
 }
 
 fn passes_rows(node: &Plan) -> bool {

@@ -1,7 +1,7 @@
 //! Parts of JSON attributes in Sphinx's dialect: `j.a.b`, `j.list[0]`, `j['name']`.
 //!
-//! A part becomes a call of JSON_EXTRACT. Where a document has no such part it equals nothing, counts as 0 in
-//! arithmetic, and differs from every value.
+//! A part becomes a call of [`JSON_PART`]. Where a document has no such part, or a JSON null, it is NULL: it equals
+//! nothing, counts as 0 in arithmetic, and differs from every value.
 
 use std::fmt::Write as _;
 
@@ -15,10 +15,7 @@ use super::{
     scores::Tables,
     sets::{bare, kind_of},
 };
-use crate::{SqlType, parse::function_call};
-
-/// The function that reads a part of a document.
-const EXTRACT: &str = "json_extract";
+use crate::{SqlType, meaning::json::JSON_PART, parse::function_call};
 
 /// The part of a document under names within it. `document` is the column.
 pub(super) fn part(document: Expr, names: &[Ident]) -> Expr {
@@ -59,7 +56,7 @@ pub(super) fn is_document(expr: &Expr, tables: &Tables) -> bool {
 
 /// Whether an expression is a part of a document.
 pub(super) fn is_part(expr: &Expr) -> bool {
-    matches!(bare(expr), Expr::Function(function) if is_call(function, EXTRACT))
+    matches!(bare(expr), Expr::Function(function) if is_call(function, JSON_PART))
 }
 
 /// A condition with NOT on a part, which holds where the part is missing; `None` for other expressions.
@@ -128,7 +125,7 @@ fn is_call(function: &Function, name: &str) -> bool {
 
 fn extract(document: Expr, path: String) -> Expr {
     let path = Expr::Value(Value::SingleQuotedString(path).into());
-    function_call(EXTRACT, vec![document, path])
+    function_call(JSON_PART, vec![document, path])
 }
 
 /// Adds a member's name to a path, in quotes unless it is a plain word.

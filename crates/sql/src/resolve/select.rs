@@ -19,6 +19,7 @@ use super::{
     places::SelectPosition,
     scope::{Clause, Scope, Visible, quoted, unknown_column},
     sets::Grouped,
+    sphinx,
     view_text::NotedItem,
     windows,
 };
@@ -206,6 +207,9 @@ impl Resolver<'_> {
         let (table, column) = column_of(&expr, scope).unwrap_or_default();
         if is_column && !is_named && is_of_view(&expr, scope) {
             name.clone_from(&column);
+        }
+        if self.is_sphinx() && !sphinx::is_of_system(scope) {
+            name = sphinx::column_name(&name);
         }
         let shown = ClientColumn { name, table, column };
         Ok(Item { expr, shown, planned: String::new() })

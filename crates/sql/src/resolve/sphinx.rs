@@ -235,6 +235,27 @@ fn united(from: &[TableWithJoins]) -> Option<(String, ObjectName)> {
     Some((first.clone(), ObjectName::from(parts.collect::<Vec<Ident>>())))
 }
 
+/// Whether a SELECT reads tables of the system, which Sphinx does not have.
+pub(super) fn is_of_system(scope: &Scope<'_>) -> bool {
+    let is_system = |database: &String| SYSTEM.iter().any(|it| database.eq_ignore_ascii_case(it));
+    scope.relations.iter().any(|relation| relation.database.as_ref().is_some_and(is_system))
+}
+
+/// The name of a result's column as Sphinx shows it: in lower case, except for texts in quotes and names within documents.
+pub(super) fn column_name(name: &str) -> String {
+    let (mut quote, mut is_part) = (None, false);
+    let letter = |letter: char| {
+        if quote.is_some() {
+            quote = quote.filter(|mark| *mark != letter);
+            return letter;
+        }
+        quote = matches!(letter, '\'' | '"').then_some(letter);
+        is_part = letter == '.' || is_part && (letter.is_alphanumeric() || letter == '_');
+        if is_part { letter } else { letter.to_ascii_lowercase() }
+    };
+    name.chars().map(letter).collect()
+}
+
 /// Error 1064 for one of Sphinx's former names.
 pub(super) fn check_variable(name: &str) -> Result<()> {
     match OLD_NAMES.iter().any(|old| name.eq_ignore_ascii_case(old)) {

@@ -11,7 +11,7 @@ use super::{
     scores::Tables,
     sets::{bare, kind_of},
 };
-use crate::{SqlType, parse::function_call};
+use crate::{SqlType, meaning::json::JSON_PART, parse::function_call};
 
 /// Calls to rewrite before their arguments are resolved: MIN and MAX of several values, which are
 /// not aggregates, and REMAP, whose lists are not rows. `None` for other expressions.
@@ -168,7 +168,7 @@ fn parts_of(of: &Expr, tables: &Tables, parts: &[(&str, &str)]) -> Expr {
 fn is_number(expr: &Expr, tables: &Tables) -> bool {
     match bare(expr) {
         Expr::Function(function) => match name_of(function).as_deref() {
-            Some("unix_timestamp" | "json_extract") => true,
+            Some("unix_timestamp" | "json_extract" | JSON_PART) => true,
             Some("coalesce" | "least" | "greatest") => {
                 let args = arguments(function).unwrap_or_default();
                 !args.is_empty() && args.iter().all(|arg| is_number(arg, tables))

@@ -22,7 +22,7 @@ use crate::{
     catalog::{Key, SqlTable, array_path},
     meaning::{
         NUMBERS_OF, ROWS_MAY_HAVE,
-        json::{Json, Path},
+        json::{JSON_PART, Json, Path},
         types::ExprType,
     },
     parse::MATCH_AT_PATHS,
@@ -31,6 +31,8 @@ use crate::{
 
 /// Up to this size, every integer has an exact double.
 const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
+/// The functions that give the JSON value at a path.
+const EXTRACTS: [&str; 2] = ["json_extract", JSON_PART];
 /// The deepest nesting of AND and OR that is examined.
 const DEEPEST: usize = 8;
 /// The most alternatives of a list.
@@ -100,7 +102,8 @@ impl<'t> IndexedTable<'t> {
         match (call.name(), call.args.as_slice()) {
             ("->>", [document, path]) => Some((self.documents(document)?, names(path)?)),
             ("json_unquote", [Expr::ScalarFunction(inner)]) => {
-                let ("json_extract", [document, path]) = (inner.name(), inner.args.as_slice())
+                let ("json_extract" | JSON_PART, [document, path]) =
+                    (inner.name(), inner.args.as_slice())
                 else {
                     return None;
                 };
@@ -154,7 +157,7 @@ impl Indexed {
         let Expr::ScalarFunction(call) = expr else { return None };
         if call.name() == "json_unquote" && functions.contains(&"->>") {
             let [inner] = call.args.as_slice() else { return None };
-            return Self::of(asked, inner, &["json_extract"]);
+            return Self::of(asked, inner, &EXTRACTS);
         }
         let [document, path] = call.args.as_slice() else { return None };
         functions.contains(&call.name()).then(|| Self::at(asked, document, path))?
@@ -249,10 +252,7 @@ fn function_compared(
     match (call.name(), call.args.as_slice(), value) {
         ("match_score", [of], _) if is_of_matches(op, value) => by_value(asked, of, DEEPEST),
         ("json_order", [a, b], ScalarValue::Int64(Some(0))) => {
-            let sides = (
-                Indexed::of(asked, a, &["json_extract"]),
-                Indexed::of(asked, b, &["json_extract"]),
-            );
+            let sides = (Indexed::of(asked, a, &EXTRACTS), Indexed::of(asked, b, &EXTRACTS));
             let (path, op, value) = match sides {
                 (Some(path), None) => (path, op, b),
                 (None, Some(path)) => (path, op.swap()?, a),
@@ -265,7 +265,7 @@ fn function_compared(
             numbers(&path, op, *number, (number.next_down(), number.next_up()))
         }
         ("cast_signed", [of], ScalarValue::Int64(Some(number))) => {
-            let path = Indexed::of(asked, of, &["->>", "json_value", "json_extract"])?;
+            let path = Indexed::of(asked, of, &["->>", "json_value", "json_extract", JSON_PART])?;
             let number = *number as f64;
             // The function rounds and truncates.
             numbers(&path, op, number, (number - 1.0, number + 1.0))
@@ -451,17 +451,17 @@ fn called(asked: &IndexedTable<'_>, call: &ScalarFunction, depth: usize) -> Opti
             Some(path.test(PathTest::In(vec![path_value(&json_of(value)?)?])))
         }
         ("member of", [value, array]) => {
-            let path = Indexed::of(asked, array, &["json_extract"])?;
+            let path = Indexed::of(asked, array, &EXTRACTS)?;
             Some(path.test(PathTest::In(vec![path_value(&json_of(value)?)?])))
         }
         ("json_contains", [array, candidate]) => {
-            contains(&Indexed::of(asked, array, &["json_extract"])?, candidate)
+            contains(&Indexed::of(asked, array, &EXTRACTS)?, candidate)
         }
         ("json_contains", [document, candidate, path]) => {
             contains(&Indexed::at(asked, document, path)?, candidate)
         }
         ("json_overlaps", [a, b]) => {
-            let of = |expr| Indexed::of(asked, expr, &["json_extract"]);
+            let of = |expr| Indexed::of(asked, expr, &EXTRACTS);
             let (path, other) = of(a).map(|path| (path, b)).or_else(|| Some((of(b)?, a)))?;
             let values = match Json::parse(&search::text(other)?).ok()? {
                 Json::Array(values) => values.iter().map(path_value).collect::<Option<_>>()?,

@@ -19,7 +19,7 @@ use std::{
 use datafusion::sql::sqlparser::ast::Query;
 use futures::future::BoxFuture;
 use remora_engine::{Error as EngineError, Value};
-use remora_mysql::{Charset, ErrorCode, TokenKind, messages, unquoted};
+use remora_mysql::{Charset, ErrorCode, SqlMode, TokenKind, messages, unquoted};
 
 use crate::{
     Column, Error, Identity, Outcome, Reply, Result, ResultCharset,
@@ -150,6 +150,14 @@ impl Session {
             autocommit: variables.autocommit,
             no_backslash_escapes: self.state.lex_mode().no_backslash_escapes,
         }
+    }
+
+    /// Accepts dates with a year, month or day of zero in values, as `sql_mode` without NO_ZERO_DATE and NO_ZERO_IN_DATE
+    /// does.
+    pub fn allow_zero_dates(&mut self) {
+        let modes = [SqlMode::NO_ZERO_DATE, SqlMode::NO_ZERO_IN_DATE];
+        let mode = &mut self.state.variables.sql_mode;
+        *mode = modes.into_iter().fold(*mode, SqlMode::without);
     }
 
     /// Sets whether affected rows count rows found instead of rows changed (CLIENT_FOUND_ROWS).

@@ -173,6 +173,8 @@ fn of_server(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Option<S
     }
     let (mut grid, rows) = if tokens.accept("VARIABLES") {
         (Grid::new(&PAIR), server::variables(session, global)?)
+    } else if session.variables.is_sphinx && tokens.accept("STATUS") {
+        (Grid::new(&sphinx::COUNTERS), sphinx::status(session))
     } else if tokens.accept("STATUS") {
         (Grid::new(&PAIR), server::status(session))
     } else if tokens.accept("ENGINES") || tokens.accept_all("STORAGE ENGINES") {

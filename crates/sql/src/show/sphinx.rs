@@ -1,18 +1,33 @@
-//! Sphinx's forms: SHOW TABLES and DESCRIBE in its dialect, SHOW INDEX STATUS, SHOW THREADS, SHOW AGENT STATUS.
+//! Sphinx's forms: SHOW TABLES, SHOW STATUS and DESCRIBE in its dialect, SHOW INDEX STATUS, SHOW THREADS, SHOW AGENT
+//! STATUS.
 
-use remora_engine::{ColumnType, HIDDEN_KEY};
+use remora_engine::{ColumnType, HIDDEN_KEY, Value};
 use remora_mysql::ErrorCode;
 
 use super::{
     grid::{Grid, text},
-    listing, processes,
+    listing, processes, server,
     shown::{Filter, Shown},
     tables,
 };
-use crate::{Error, Result, catalog::SqlTable, parse::Tokens, state::SessionState};
+use crate::{
+    Error, Result, catalog::SqlTable, error::from_engine, parse::Tokens, state::SessionState,
+};
 
 /// The columns of results that consist of names and values.
 const PAIR: [&str; 2] = ["Variable_name varchar(64) NOT NULL", "Value varchar(1024) NOT NULL"];
+/// The columns of SHOW STATUS.
+pub(super) const COUNTERS: [&str; 2] =
+    ["Counter varchar(64) NOT NULL", "Value varchar(1024) NOT NULL"];
+/// The prefix of the position that is stored with a table which is loaded from a source of a sphinx.conf.
+const LOADED: &str = "sphinx.conf:";
+/// Sphinx's counters, with MySQL's names.
+const FIGURES: [(&str, &str); 4] = [
+    ("uptime", "Uptime"),
+    ("connections", "Connections"),
+    ("maxed_out", "Aborted_connects"),
+    ("queries", "Questions"),
+];
 /// The columns of DESCRIBE.
 const COLUMNS: [&str; 2] = ["Field varchar(64) NOT NULL", "Type varchar(16) NOT NULL"];
 
@@ -23,16 +38,30 @@ pub(super) fn tables(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<
     let mut grid = Grid::new(&["Index varchar(64) NOT NULL", "Type varchar(16) NOT NULL"]);
     for known in tables::all(session)? {
         if known.name.database == database {
-            let schema = &known.table.schema;
-            let kind = match (schema.is_distributed(), schema.documents()) {
-                (true, _) => "distributed",
-                (false, Some(_)) => "percolate",
-                (false, None) => "local",
-            };
+            let kind = kind(session, &known.table)?;
             grid.push(vec![text(known.name.table), text(kind)]);
         }
     }
     Ok(Shown { grid, filter })
+}
+
+/// The type of a table. `rt` is one that INSERT writes; a `local` one follows a server, or is loaded from a source of a
+/// sphinx.conf.
+fn kind(session: &SessionState, table: &SqlTable) -> Result<&'static str> {
+    let schema = &table.schema;
+    if schema.is_distributed() {
+        return Ok("distributed");
+    }
+    if schema.documents().is_some() {
+        return Ok("percolate");
+    }
+    let shared = &session.shared;
+    if shared.host.source_of(&schema.name).is_some() {
+        return Ok("local");
+    }
+    let loaded = shared.database.source_position(&format!("{LOADED}{}", schema.name));
+    let is_loaded = loaded.map_err(|error| from_engine(&error))?.is_some();
+    Ok(if is_loaded && schema.declared.is_none() { "local" } else { "rt" })
 }
 
 /// DESCRIBE, after its first word: the key, the fields of ranked search, and the kind of each
@@ -91,10 +120,9 @@ pub(super) fn table(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<O
     let mut push = |name: &str, value: String| grid.push(vec![text(name), text(value)]);
     if is_status {
         let figures = known.statistics(session)?;
-        let kind = match (schema.is_distributed(), schema.documents()) {
-            (true, _) => "distributed",
-            (false, Some(_)) => "percolate",
-            (false, None) => "rt",
+        let kind = match kind(session, &known.table)? {
+            "local" => "disk",
+            kind => kind,
         };
         push("index_type", kind.to_owned());
         push("indexed_documents", figures.rows.to_string());
@@ -144,6 +172,18 @@ fn columns(table: &SqlTable) -> Vec<(String, &'static str)> {
     keys.chain(fields).chain(others).collect()
 }
 
+/// The rows of SHOW STATUS: Sphinx's counters, then those that only Remora has.
+pub(super) fn status(session: &SessionState) -> Vec<Vec<Value>> {
+    let figures = server::status(session);
+    let named = |name: &str| figures.iter().find(|row| row.first() == Some(&text(name)));
+    let counter = |(name, mysql): &(&str, &str)| {
+        let value = named(mysql).and_then(|row| row.get(1)).cloned();
+        vec![text(*name), value.unwrap_or_else(|| text("0"))]
+    };
+    let is_own = |row: &&Vec<Value>| matches!(row.first(), Some(Value::Text(name)) if name.starts_with("Remora_"));
+    FIGURES.iter().map(counter).chain(figures.iter().filter(is_own).cloned()).collect()
+}
+
 /// SHOW THREADS [OPTION columns = n], after its first two words.
 pub(super) fn threads(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Shown> {
     let mut characters = usize::MAX;
@@ -169,7 +209,7 @@ pub(super) fn threads(session: &SessionState, tokens: &mut Tokens<'_>) -> Result
         let info: String = statement.chars().take(characters).collect();
         let state = if process.command == "Query" { "query" } else { "net_idle" };
         let time = format!("{}.000000", process.seconds);
-        let tid = remora_engine::Value::Uint(process.id);
+        let tid = Value::Uint(process.id);
         grid.push(vec![tid, text("sphinxql"), text(state), text(time), text(info)]);
     }
     Ok(Shown { grid, filter })

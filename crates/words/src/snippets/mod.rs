@@ -19,7 +19,7 @@ mod terms;
 mod wildcards;
 mod work;
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 pub use self::options::{OptionValue, SnippetOptions};
 use self::{
@@ -46,8 +46,8 @@ const MAX_JOINED: usize = 32;
 
 /// Makes excerpts for one query.
 #[derive(Debug)]
-pub struct Snippets<'a> {
-    analyzer: &'a Analyzer,
+pub struct Snippets {
+    analyzer: Arc<Analyzer>,
     options: SnippetOptions,
     terms: Terms,
     asked: HighlightTarget,
@@ -64,7 +64,7 @@ enum HighlightTarget {
     Query(Option<Shape>),
 }
 
-impl<'a> Snippets<'a> {
+impl Snippets {
     /// Parses the query. `fields` are the names for `@field`; field limits do not keep words from being highlighted.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl<'a> Snippets<'a> {
     pub fn new(
         query: &str,
         fields: &[String],
-        analyzer: &'a Analyzer,
+        analyzer: &Arc<Analyzer>,
         options: SnippetOptions,
     ) -> Result<Self> {
         options.check()?;
@@ -94,7 +94,7 @@ impl<'a> Snippets<'a> {
         } else {
             HighlightTarget::Words
         };
-        Ok(Self { analyzer, options, terms, asked })
+        Ok(Self { analyzer: Arc::clone(analyzer), options, terms, asked })
     }
 
     /// Parses the query of a search, to highlight what made a row match. In a text of the field `field` it highlights
@@ -108,7 +108,7 @@ impl<'a> Snippets<'a> {
         query: &str,
         fields: &[String],
         field: Option<u8>,
-        analyzer: &'a Analyzer,
+        analyzer: &Arc<Analyzer>,
         options: SnippetOptions,
     ) -> Result<Self> {
         options.check()?;
@@ -126,7 +126,7 @@ impl<'a> Snippets<'a> {
     fn of_shape(
         shape: Option<Shape>,
         mut terms: Terms,
-        analyzer: &'a Analyzer,
+        analyzer: &Arc<Analyzer>,
         options: SnippetOptions,
     ) -> Result<Self> {
         if shape.as_ref().is_some_and(|shape| shape.joined() > MAX_JOINED) {
@@ -134,6 +134,7 @@ impl<'a> Snippets<'a> {
             return Err(WordsError::Query(message));
         }
         terms.finish()?;
+        let analyzer = Arc::clone(analyzer);
         Ok(Self { analyzer, options, terms, asked: HighlightTarget::Query(shape) })
     }
 

@@ -1,5 +1,7 @@
 //! A text to excerpt, a query and options.
 
+use std::sync::Arc;
+
 use remora_words::{
     analysis::Analyzer,
     snippets::{OptionValue, SnippetOptions, Snippets},
@@ -62,7 +64,7 @@ impl Case {
     }
 
     /// Our result.
-    pub fn excerpt(&self, analyzer: &Analyzer) -> Result<String, String> {
+    pub fn excerpt(&self, analyzer: &Arc<Analyzer>) -> Result<String, String> {
         let mut options = SnippetOptions::default();
         for (name, value) in &self.options {
             let value = match *value {

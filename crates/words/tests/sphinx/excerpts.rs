@@ -1,6 +1,6 @@
 //! Excerpts and keywords of random texts and queries, compared with Sphinx.
 
-use std::{fmt::Write as _, rc::Rc};
+use std::{fmt::Write as _, rc::Rc, sync::Arc};
 
 use remora_words::{
     analysis::Analyzer,
@@ -142,7 +142,7 @@ fn excerpts() {
     let server = Server::start(&corpora.iter().map(index).collect::<Vec<Index>>());
     let mut failed = String::new();
     for (number, kind) in KINDS.iter().enumerate() {
-        let analyzer = analyzer(&corpora[number]);
+        let analyzer = Arc::new(analyzer(&corpora[number]));
         let mut client = server.connect().unwrap();
         let (mut different, mut marked, mut shown) = (0, 0, String::new());
         for _ in 0..count {

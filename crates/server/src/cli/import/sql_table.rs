@@ -45,7 +45,10 @@ impl<'d> SqlSink<'d> {
         };
         let instance = Instance::new(database.clone(), Arc::new(EmbeddedHost), own);
         let identity = Identity { user: "root".into(), host: "localhost".into(), rights: None };
-        let session = RefCell::new(instance.session(1, identity));
+        let mut session = instance.session(1, identity);
+        // Tables have such dates from other sessions and servers, and exports write them.
+        session.allow_zero_dates();
+        let session = RefCell::new(session);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_time()

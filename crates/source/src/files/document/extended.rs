@@ -10,10 +10,11 @@
 //! `$ref`, `$id` and `$db` stay as they are. NaN and infinity, `$minKey`, `$maxKey`, `$dbPointer`, code with a scope
 //! and unknown names are refused.
 
+use remora_engine::ZERO_TIMESTAMP_MICROS;
 use serde::de::MapAccess;
 use serde_json::Value as Json;
 
-use super::Walk;
+use super::{super::literal::parse_timestamp, Walk};
 
 /// Members of a document reference, which is an ordinary object.
 const REFERENCE: [&str; 3] = ["$ref", "$id", "$db"];
@@ -148,6 +149,10 @@ fn moment(value: &Json) -> Result<String, String> {
         _ => None,
     };
     let moment = match (value, milliseconds) {
+        // MySQL's zero timestamp, as an export writes it.
+        (Json::String(text), _) if parse_timestamp(text) == Some(ZERO_TIMESTAMP_MICROS) => {
+            return Ok(text.clone());
+        }
         (Json::String(text), _) => text.parse::<jiff::Timestamp>().map_err(|_| wrong())?,
         (_, Some(number)) => jiff::Timestamp::from_millisecond(number).map_err(|_| wrong())?,
         _ => return Err(wrong()),

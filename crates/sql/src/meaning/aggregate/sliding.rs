@@ -45,7 +45,7 @@ impl Sliding {
             return Ok(());
         }
         let types = std::slice::from_ref(&self.kind);
-        let call = Call { context: None, types, result: &self.result };
+        let call = Call { context: None, types, result: &self.result, kept: None };
         let wins = if self.greatest { Ordering::Greater } else { Ordering::Less };
         while let Some((_, last)) = self.kept.back() {
             if compare_values(comparing, &value, last, &call)? != Some(wins) {
@@ -87,7 +87,7 @@ impl Accumulator for Sliding {
 
     fn evaluate(&mut self) -> PlanResult<ScalarValue> {
         let types = std::slice::from_ref(&self.kind);
-        let call = Call { context: None, types, result: &self.result };
+        let call = Call { context: None, types, result: &self.result, kept: None };
         let mut built = Building::new(&self.held, &self.result);
         let null = SqlValue::Null;
         built.push(self.kept.front().map_or(&null, |(_, value)| value), &call);

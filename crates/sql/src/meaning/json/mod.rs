@@ -18,6 +18,10 @@ pub(crate) const MAX_DEPTH: usize = 100;
 /// The longest text of a document in bytes: the largest packet of MySQL's protocol.
 const MAX_TEXT_BYTES: usize = 1 << 30;
 
+/// The function that gives the part of a document which Sphinx's dialect names `j.a.b`: JSON_EXTRACT of one path, but NULL
+/// for a JSON null.
+pub(crate) const JSON_PART: &str = "#json_part";
+
 /// A document.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Json {

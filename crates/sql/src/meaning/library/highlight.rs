@@ -1,5 +1,7 @@
 //! HIGHLIGHT(): excerpts of a row's fields with the search's matches marked.
 
+use std::{borrow::Cow, cell::OnceCell};
+
 use remora_mysql::{Collation, ErrorCode};
 use remora_words::snippets::{OptionValue, SnippetOptions, Snippets};
 
@@ -37,60 +39,116 @@ fn highlight_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
 }
 
 fn highlight<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
-    let [table, query, options, fields @ ..] = args else { return Ok(SqlValue::Null) };
-    let (Some(table), Some(query)) = (table.string(), query.string()) else {
+    let [table, query, given, fields @ ..] = args else { return Ok(SqlValue::Null) };
+    let (Some(table), Some(query), Some(context)) = (table.string(), query.string(), call.context)
+    else {
         return Ok(SqlValue::Null);
     };
-    let Some(context) = call.context else { return Ok(SqlValue::Null) };
-    let Some(words) = Words::of(context, &table)? else { return Ok(SqlValue::Null) };
-    let options = Options::read(&options.string().unwrap_or_default())?;
-    let making = Making { context, words: &words, query: &query, options: &options };
-    let mut excerpts = Vec::new();
-    for pair in fields.chunks_exact(2) {
-        let [name, text] = pair else { continue };
-        let name = name.string().unwrap_or_default();
-        let text = text.string().unwrap_or_default();
-        // Empty if the field has no match.
-        let excerpt = making.excerpt(&name, &text, true)?;
-        if !excerpt.is_empty() {
-            excerpts.push(excerpt);
-        }
-    }
-    if excerpts.is_empty() && !options.allows_empty {
-        let mut texts = fields.chunks_exact(2).filter_map(|pair| match pair {
-            [name, text] => Some((name.string().unwrap_or_default(), text.string()?)),
-            _ => None,
-        });
-        if let Some((name, text)) = texts.find(|(_, text)| !text.is_empty()) {
-            excerpts.push(making.excerpt(&name, &text, false)?);
-        }
-    }
-    Ok(SqlValue::text(excerpts.join(&options.field_separator)))
+    let given = given.string().unwrap_or_default();
+    let names = || {
+        fields
+            .chunks_exact(2)
+            .map(|pair| pair.first().and_then(SqlValue::string).unwrap_or_default())
+    };
+    // Nearly always, all of this is the same for all rows.
+    let is_of_these = |made: &Highlighter| {
+        (&*made.table, &*made.query, &*made.given) == (&*table, &*query, &*given)
+            && made.fields.iter().map(|field| field.name.as_str()).eq(names())
+    };
+    let make = || {
+        Ok(Highlighter {
+            table: table.to_string(),
+            query: query.to_string(),
+            given: given.to_string(),
+            options: Options::read(&given)?,
+            words: Words::of(context, &table)?,
+            fields: names()
+                .map(|name| Field { name: name.into_owned(), ..Field::default() })
+                .collect(),
+        })
+    };
+    let texts = fields.chunks_exact(2).map(|pair| pair.get(1).and_then(SqlValue::string));
+    call.keep(is_of_these, make, |made| made.excerpts(context, texts.collect()))?
 }
 
-/// The inputs for a row's excerpts.
-struct Making<'m> {
-    context: &'m Context,
-    words: &'m Words,
-    query: &'m str,
-    options: &'m Options,
+/// Makes the excerpts of rows, whose queries and fields are the same.
+struct Highlighter {
+    table: String,
+    query: String,
+    given: String,
+    options: Options,
+    /// `None` if the table no longer has ranked search.
+    words: Option<Words>,
+    fields: Vec<Field>,
 }
 
-impl Making<'_> {
-    /// The excerpt of a field. A text that is not a field has an empty name.
-    fn excerpt(&self, name: &str, text: &str, allows_empty: bool) -> Result<String> {
+/// A field, or with an empty name a text that is none.
+#[derive(Default)]
+struct Field {
+    name: String,
+    /// Makes excerpts that are empty without a match.
+    of_matches: OnceCell<Snippets>,
+    /// Makes excerpts that are the beginning of the text without a match.
+    of_any: OnceCell<Snippets>,
+}
+
+impl Highlighter {
+    /// The excerpts of the fields' texts, as one text.
+    fn excerpts(
+        &self,
+        context: &Context,
+        texts: Vec<Option<Cow<'_, str>>>,
+    ) -> Result<SqlValue<'static>> {
+        let Some(words) = &self.words else { return Ok(SqlValue::Null) };
+        let mut excerpts = Vec::new();
+        for (field, text) in self.fields.iter().zip(&texts) {
+            let text = text.as_deref().unwrap_or_default();
+            // Empty if the field has no match.
+            let excerpt = self.excerpt(context, words, (field, true), text)?;
+            if !excerpt.is_empty() {
+                excerpts.push(excerpt);
+            }
+        }
+        if excerpts.is_empty() && !self.options.allows_empty {
+            let mut texts = self.fields.iter().zip(&texts);
+            let first = texts.find_map(|(field, text)| {
+                Some((field, text.as_deref().filter(|text| !text.is_empty())?))
+            });
+            if let Some((field, text)) = first {
+                excerpts.push(self.excerpt(context, words, (field, false), text)?);
+            }
+        }
+        Ok(SqlValue::text(excerpts.join(&self.options.field_separator)))
+    }
+
+    fn excerpt(
+        &self,
+        context: &Context,
+        words: &Words,
+        (field, allows_empty): (&Field, bool),
+        text: &str,
+    ) -> Result<String> {
         snippet::check_length("HIGHLIGHT", text)?;
-        let fields = &self.words.fields;
-        let field = fields.iter().position(|field| field == name);
+        let place = if allows_empty { &field.of_matches } else { &field.of_any };
+        let snippets = match place.get() {
+            Some(snippets) => snippets,
+            None => {
+                let made = self.snippets(words, &field.name, allows_empty)?;
+                place.get_or_init(|| made)
+            }
+        };
+        let excerpt = snippets.of_unless(text, &|| context.is_over());
+        excerpt.ok_or_else(Error::interrupted)
+    }
+
+    fn snippets(&self, words: &Words, name: &str, allows_empty: bool) -> Result<Snippets> {
+        let field = words.fields.iter().position(|field| field == name);
         let field = field.and_then(|field| u8::try_from(field).ok());
         let mut options = self.options.given.clone();
         let allowed = OptionValue::Number(i64::from(allows_empty));
         options.set("allow_empty", allowed).map_err(snippet::refused)?;
-        let analyzer = &self.words.analyzer;
-        let snippets = Snippets::of_search(self.query, fields, field, analyzer, options);
-        let excerpt =
-            snippets.map_err(snippet::refused)?.of_unless(text, &|| self.context.is_over());
-        excerpt.ok_or_else(Error::interrupted)
+        let Words { analyzer, fields } = words;
+        Snippets::of_search(&self.query, fields, field, analyzer, options).map_err(snippet::refused)
     }
 }
 

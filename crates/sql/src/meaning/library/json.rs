@@ -9,7 +9,7 @@ use remora_mysql::{Collation, ErrorCode, messages};
 use super::super::{
     call::{Call, TypeContext},
     function::{Definition, Dialect, MANY},
-    json::{self, ArrayCell, Json, MAX_DEPTH, Path, Step},
+    json::{self, ArrayCell, JSON_PART, Json, MAX_DEPTH, Path, Step},
     types::{ExprType, UNBOUNDED, coercibility},
     value::SqlValue,
 };
@@ -33,6 +33,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::truth(ROWS_MAY_HAVE, 3, MANY, |_, _| Ok(SqlValue::truth(true))),
     Definition::new("json_extract", 2, MANY, json_type, extract),
     Definition::new("->>", 2, 2, long_text, extract_unquoted),
+    Definition::new(JSON_PART, 2, 2, json_type, part),
     Definition::new("json_unquote", 1, 1, unquote_type, unquote).expanding(expand_unquote),
     Definition::new("json_quote", 1, 1, quote_type, quote),
     Definition::new("json_object", 0, MANY, json_type, object),
@@ -179,6 +180,12 @@ pub(crate) fn extracted_type(is_text: bool) -> ExprType {
 
 fn extract<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(SqlValue::or_null(extract_json(args)?, |found| json::to_value(&found)))
+}
+
+/// The value at a path, as JSON_EXTRACT gives it, but NULL for a JSON null.
+fn part<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    let found = extract_json(args)?.filter(|found| *found != Json::Null);
+    Ok(SqlValue::or_null(found, |found| json::to_value(&found)))
 }
 
 fn extract_unquoted<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {

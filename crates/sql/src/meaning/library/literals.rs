@@ -85,7 +85,7 @@ fn folded(
         ScalarValue::BinaryView(Some(bytes)) => SqlValue::bytes(bytes.as_slice()),
         _ => return Ok(None),
     };
-    let call = Call { context: None, types: typing.types, result: &kind };
+    let call = Call { context: None, types: typing.types, result: &kind, kept: None };
     let value = eval(&call, &[value])?;
     let mut built = Building::new(&kind.arrow(), &kind);
     built.push(&value, &call);

@@ -43,17 +43,37 @@ fn snippet<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let (Some(texts), Some(context)) = (texts, call.context) else { return Ok(SqlValue::Null) };
     let [table, text, query, given @ ..] = texts.as_slice() else { return Ok(SqlValue::Null) };
     check_length("SNIPPET", text)?;
-    let Some(words) = Words::of(context, table)? else { return Ok(SqlValue::Null) };
-    let mut options = SnippetOptions::default();
-    for option in given {
-        set(&mut options, "SNIPPET", option)?;
-    }
-    let snippets = Snippets::new(query, &words.fields, &words.analyzer, options);
-    let snippets = snippets.map_err(refused)?;
-    match snippets.of_unless(text, &|| context.is_over()) {
-        Some(excerpt) => Ok(SqlValue::text(excerpt)),
-        None => Err(Error::interrupted()),
-    }
+    // Nearly always, all but the text is the same for all rows.
+    let asked = || [table, query].into_iter().chain(given).map(|text| &**text);
+    let is_of_these = |made: &Excerpter| made.asked.iter().map(String::as_str).eq(asked());
+    let make = || {
+        let asked = asked().map(str::to_owned).collect();
+        let Some(words) = Words::of(context, table)? else {
+            return Ok(Excerpter { asked, snippets: None });
+        };
+        let mut options = SnippetOptions::default();
+        for option in given {
+            set(&mut options, "SNIPPET", option)?;
+        }
+        let snippets = Snippets::new(query, &words.fields, &words.analyzer, options);
+        Ok(Excerpter { asked, snippets: Some(snippets.map_err(refused)?) })
+    };
+    let excerpt = |made: &Excerpter| match &made.snippets {
+        None => Ok(SqlValue::Null),
+        Some(snippets) => match snippets.of_unless(text, &|| context.is_over()) {
+            Some(excerpt) => Ok(SqlValue::text(excerpt)),
+            None => Err(Error::interrupted()),
+        },
+    };
+    call.keep(is_of_these, make, excerpt)?
+}
+
+/// Makes the excerpts of one query.
+struct Excerpter {
+    /// The table, the query and the options.
+    asked: Vec<String>,
+    /// `None` if the table no longer has ranked search.
+    snippets: Option<Snippets>,
 }
 
 /// Refuses a text that is too long for an excerpt.

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    meaning::{GIVE_LAST_INSERT_ID, IN_DOCUMENT, library::definition},
+    meaning::{GIVE_LAST_INSERT_ID, IN_DOCUMENT, json::JSON_PART, library::definition},
     parse::{MATCH, MATCH_AT_PATHS, visit_expressions},
 };
 
@@ -160,7 +160,8 @@ pub(super) fn in_document(arg: Expr) -> Expr {
 }
 
 fn gives_document(function: &Function) -> bool {
-    const NAMES: [&str; 9] = [
+    const NAMES: [&str; 10] = [
+        JSON_PART,
         "cast_json",
         "json_array",
         "json_array_append",

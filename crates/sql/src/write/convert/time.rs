@@ -57,8 +57,13 @@ impl Converter {
     }
 
     pub(super) fn fit_timestamp(&self, slot: Slot<'_>, value: &Value, digits: u8) -> Result<Value> {
-        if let Value::Timestamp(micros) = value {
-            return Ok(Value::Timestamp(round_micros(*micros, digits)));
+        match value {
+            // Rounding would make the first second of year 0 of it.
+            Value::Timestamp(ZERO_TIMESTAMP_MICROS) => return Ok(value.clone()),
+            Value::Timestamp(micros) => {
+                return Ok(Value::Timestamp(round_micros(*micros, digits)));
+            }
+            _ => {}
         }
         let zero = Value::Timestamp(ZERO_TIMESTAMP_MICROS);
         let read = self.moment(value).filter(|read| self.allows(read.moment));

@@ -111,6 +111,120 @@ async fn parts_of_json_attributes() {
     }
 }
 
+/// Documents of which members are null, and what Sphinx 2.2.11 answers of the same rows.
+const NULLS: &[(&str, &str)] = &[
+    (
+        "SELECT id, j.a, j.b.c, j.l[0], j.n FROM nulls",
+        "1|NULL|NULL|NULL|1 2|x|5|2|0 3|null|NULL|NULL|2.5 4|5|NULL|NULL|NULL 5|NULL|NULL|NULL|NULL 6|NULL|NULL|NULL|NULL",
+    ),
+    ("SELECT id, j.l, j FROM nulls LIMIT 1", {
+        "1|[null, 1]|{\"a\": null, \"b\": {\"c\": null}, \"l\": [null, 1], \"n\": 1}"
+    }),
+    ("SELECT id FROM nulls WHERE j.a IS NULL", "1 5 6"),
+    ("SELECT id FROM nulls WHERE j.a IS NOT NULL", "2 3 4"),
+    ("SELECT id FROM nulls WHERE j.b.c IS NULL", "1 3 4 5 6"),
+    ("SELECT id FROM nulls WHERE j['b']['c'] IS NOT NULL", "2"),
+    ("SELECT id FROM nulls WHERE j.l[0] IS NULL", "1 3 4 5 6"),
+    ("SELECT id FROM nulls WHERE j.a='null'", "3"),
+    ("SELECT id FROM nulls WHERE j.a!='x'", "1 3 4 5 6"),
+    ("SELECT id FROM nulls WHERE j.a NOT IN ('x','null')", "1 4 5 6"),
+    ("SELECT id, j.n+1 x FROM nulls", "1|2 2|1 3|3.5 4|1 5|1 6|1"),
+    ("SELECT id, j.n x FROM nulls ORDER BY x ASC", "4|NULL 5|NULL 6|NULL 2|0 1|1 3|2.5"),
+    ("SELECT id FROM nulls ORDER BY j.n DESC", "3 1 2 4 5 6"),
+    ("SELECT id, GROUPBY(), COUNT(*) FROM nulls GROUP BY j.n", "1|1|1 2|0|1 3|2.5|1 4|NULL|3"),
+    ("SELECT id FROM nulls LIMIT 1 FACET j.a FACET j.b.c", {
+        "1 ; NULL|3 x|1 null|1 5|1 ; NULL|5 5|1"
+    }),
+    ("SELECT id, IF(j.a IS NULL,1,0) x, j.b.c IS NULL y FROM nulls LIMIT 2", "1|1|1 2|0|0"),
+    ("SELECT id, IN(j.l, 1) x, IN(j.a, 'x') y FROM nulls LIMIT 2", "1|1|0 2|0|1"),
+    ("SELECT id, LENGTH(j.a) x, LENGTH(j.l) y, LENGTH(j.n) z FROM nulls WHERE id IN (1,4)", {
+        "1|0|2|1 4|1|0|0"
+    }),
+    ("SELECT id, INTEGER(j.a) x, DOUBLE(j.n) y FROM nulls WHERE id IN (1,4)", "1|0|1 4|5|0"),
+    // Sphinx finds a null by numbers: 1 here, and 5 and 6 by < and >.
+    ("SELECT id FROM nulls WHERE j.a=0", ""),
+    ("SELECT id FROM nulls WHERE j.a<9", "4"),
+    ("SELECT id FROM nulls WHERE j.n BETWEEN -1 AND 1", "1 2"),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_null_in_a_document_is_as_if_it_were_not_there() {
+    for server in [Server::new(), Server::optimizing()] {
+        let mut session = server.session();
+        all(
+            &mut session,
+            &[
+                "CREATE TABLE nulls (id BIGINT UNSIGNED PRIMARY KEY, title TEXT, j JSON) words='title'",
+                r#"INSERT INTO nulls VALUES
+                 (1, 't', '{"a":null,"b":{"c":null},"l":[null,1],"n":1}'),
+                 (2, 't', '{"a":"x","b":{"c":5},"l":[2,3],"n":0}'), (3, 't', '{"a":"null","n":2.5}'),
+                 (4, 't', '{"a":5,"b":1,"n":null}'), (5, 't', '{}'), (6, 't', NULL)"#,
+                "SET sql_dialect = 'sphinx'",
+            ],
+        )
+        .await;
+        for (statement, expected) in NULLS {
+            assert_eq!(sets(&mut session, statement).await, *expected, "{statement}");
+        }
+    }
+}
+
+/// The names of the columns of each result.
+async fn names(session: &mut Session, statement: &str) -> Vec<String> {
+    let reply = run(session, statement).await.unwrap();
+    let of = |set: &super::support::Answer| {
+        let names: Vec<&str> = set.columns.iter().map(|column| &*column.name).collect();
+        names.join(" ")
+    };
+    reply.sets.iter().map(of).collect()
+}
+
+/// As Sphinx 2.2.11 names them.
+#[tokio::test(flavor = "multi_thread")]
+async fn columns_have_sphinxs_names() {
+    let server = Server::new();
+    let mut session = server.session();
+    books(&mut session).await;
+    for (statement, expected) in [
+        (
+            "SELECT Id, Year, WEIGHT() W, COUNT(*), SUM(Price), Max(year), GROUPBY(), COUNT(DISTINCT ok), YEAR+1, \
+             J.a.S, GROUP_CONCAT(ok) FROM books WHERE MATCH('whale') GROUP BY year LIMIT 2",
+            &[
+                "id year w count(*) sum(price) max(year) groupby() count(distinct ok) year+1 j.a.S group_concat(ok)",
+            ][..],
+        ),
+        ("SELECT COUNT( * ), 1 AS Total FROM books", &["count( * ) total"]),
+        (
+            "SELECT j['A'], SNIPPET(title,'Nm'), books.YEAR FROM books",
+            &["j['A'] snippet(title,'Nm') year"],
+        ),
+        (
+            "SELECT ID FROM books LIMIT 1 FACET j.a.s FACET Year FACET books.year FACET Year, j.a.b FACET j.t[0] \
+             FACET j['odd name'] FACET j.price AS P FACET year DISTINCT ok",
+            &[
+                "id",
+                "j.a.s count(*)",
+                "year count(*)",
+                "year count(*)",
+                "year j.a.b count(*)",
+                "j.t[0] count(*)",
+                "j['odd name'] count(*)",
+                "p count(*)",
+                "year count(*) count(distinct ok)",
+            ],
+        ),
+        ("SELECT A FROM (SELECT id AS A FROM books LIMIT 2) WHERE a > 1", &["a"]),
+        ("SELECT TABLE_NAME, 1 AS One FROM information_schema.tables", &["TABLE_NAME One"]),
+    ] {
+        assert_eq!(names(&mut session, statement).await, expected, "{statement}");
+    }
+    all(&mut session, &["SET sql_dialect = 'mysql'"]).await;
+    assert_eq!(
+        names(&mut session, "SELECT Id, COUNT(*) AS C, WEIGHT() FROM books WHERE MATCH('whale') GROUP 1 BY year FACET books.Year").await,
+        ["Id C WEIGHT()", "Year count(*)"]
+    );
+}
+
 const CALLS: &[(&str, &str)] = &[
     (
         "SELECT MONTH(ts), DAY(ts), YEARMONTH(ts), YEARMONTHDAY(ts) FROM books LIMIT 2",

@@ -157,7 +157,10 @@ async fn the_dialect_is_a_sessions_and_leaves_mysqls_alone() {
     let cases = [
         ("SELECT @@sql_dialect", "sphinx"),
         ("SELECT g, c FROM v", "0|4 1|4 2|4"),
-        ("SHOW TABLES LIKE 't%'", "t|local"),
+        ("SHOW TABLES LIKE 't%'", "t|rt"),
+        ("SHOW STATUS LIKE 'queries'", "queries|0"),
+        ("SHOW GLOBAL STATUS LIKE 'q%'", "queries|0"),
+        ("SHOW STATUS LIKE 'Open_tables'", ""),
         (
             "DESC t",
             "id|bigint title|field body|field n|uint title|string body|string g|uint h|uint s|string",

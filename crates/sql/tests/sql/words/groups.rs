@@ -2,6 +2,7 @@
 //! BY`; its GROUP BY means the same.
 
 use remora_engine::{Change, ChangeBatch, ColumnType, Database, Row, TableChanges, Value};
+use remora_mysql::ErrorCode;
 use remora_sql::{Cell, Column, Outcome, Reply, Result, Session};
 
 use super::{
@@ -301,6 +302,19 @@ impl Reply for Writing<'_> {
     async fn drain(&mut self) -> Result<()> {
         Ok(())
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_facets_than_the_limit_are_refused_by_number() {
+    let server = Server::new();
+    let mut session = server.session();
+    numbered(&mut session).await;
+    let with = |count: usize| format!("SELECT COUNT(*) FROM t{}", " FACET g LIMIT 1".repeat(count));
+    let reply = run(&mut session, &with(32)).await.unwrap();
+    assert_eq!(reply.sets.len(), 33);
+    let error = run(&mut session, &with(33)).await.unwrap_err();
+    let expected = "This SELECT has 33 FACETs, and at most 32 are answered: ask for the others by another SELECT";
+    assert_eq!((error.code, error.message.as_str()), (ErrorCode::ParseError, expected));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -138,6 +138,31 @@ const LONG: [&str; 2] = [
      (5, 2, 'five', REPEAT('coral reef ', 100000)), (6, 2, 'six', REPEAT('coral reef ', 100000))",
 ];
 
+/// Of groups, excerpts are made of those that are shown.
+const OF_GROUPS: &[(&str, &str)] = &[
+    (
+        "SELECT n, HIGHLIGHT(), COUNT(*) FROM long_ones WHERE # GROUP 1 BY n \
+         ORDER BY n DESC LIMIT 2",
+        "9|<b>coral</b> one|1 8|<b>coral</b> two|1",
+    ),
+    (
+        "SELECT n, SNIPPET(ANY_VALUE(body), 'coral') FROM long_ones WHERE # GROUP BY n \
+         HAVING n < 9 ORDER BY n DESC LIMIT 1, 1",
+        "7|<b>coral</b> three",
+    ),
+    (
+        "SELECT id FROM long_ones WHERE # ORDER BY id LIMIT 1 \
+         FACET HIGHLIGHT() BY n ORDER BY n DESC LIMIT 2 \
+         FACET n, SNIPPET(body, 'one') AS s BY n ORDER BY n DESC LIMIT 1",
+        "1 ; <b>coral</b> one|1 <b>coral</b> two|1 ; 9|coral <b>one</b>|1",
+    ),
+    (
+        "SELECT title, HIGHLIGHT({}, 'body') FROM long_ones WHERE # GROUP 1 BY title \
+         HAVING id < 9 ORDER BY id LIMIT 2",
+        "one|<b>coral</b> one two|<b>coral</b> two",
+    ),
+];
+
 /// A text that is too long is refused where an excerpt is made of it: none is made of rows that are not shown.
 #[tokio::test(flavor = "multi_thread")]
 async fn excerpts_are_made_of_rows_that_are_shown_alone() {
@@ -186,6 +211,10 @@ async fn excerpts_are_made_of_rows_that_are_shown_alone() {
             let statement = statement.replace('#', "MATCH('coral')");
             assert_eq!(sets(&mut session, &statement).await, expected, "{statement}");
         }
+        for (statement, expected) in OF_GROUPS {
+            let statement = statement.replace('#', "MATCH('coral')");
+            assert_eq!(sets(&mut session, &statement).await, *expected, "{statement}");
+        }
         for what in [
             "SELECT id, SNIPPET(body, 'coral') FROM long_ones ORDER BY id LIMIT 4",
             // The text is read for a condition, and would have to be held for the order.
@@ -194,6 +223,8 @@ async fn excerpts_are_made_of_rows_that_are_shown_alone() {
             "SELECT id FROM long_ones ORDER BY SNIPPET(body, 'coral') LIMIT 1",
             "SELECT id FROM long_ones WHERE SNIPPET(body, 'coral') > '' ORDER BY id LIMIT 1",
             "SELECT SNIPPET(body, 'coral') AS s FROM long_ones GROUP BY s ORDER BY 1 LIMIT 1",
+            "SELECT n, SNIPPET(body, 'coral') AS s FROM long_ones GROUP 1 BY n ORDER BY s LIMIT 1",
+            "SELECT n, SNIPPET(body, 'coral') AS s FROM long_ones GROUP 1 BY n ORDER BY n LIMIT 1",
         ] {
             refuse(&mut session, what, "SNIPPET takes texts of").await;
         }

@@ -8,9 +8,12 @@ use super::{
 use crate::Result;
 
 /// Calls `each` with every node, parents before children.
-pub(super) fn for_each<'n>(node: &'n Node, each: &mut dyn FnMut(&'n Node)) {
-    each(node);
-    node.parts.iter().for_each(|part| for_each(part, each));
+pub(super) fn for_each<'n>(root: &'n Node, each: &mut dyn FnMut(&'n Node)) {
+    let mut left = vec![root];
+    while let Some(node) = left.pop() {
+        each(node);
+        left.extend(node.parts.iter().rev());
+    }
 }
 
 /// Refuses what cannot be computed. The checks are in Sphinx's order, so that the same error comes first.
@@ -31,7 +34,7 @@ pub(super) fn check(root: &Node, kind: Kind) -> Result<()> {
     if has_weight {
         return Err(refused("ranking expression must not refer to WEIGHT()"));
     }
-    nesting(root, false)
+    nesting(root)
 }
 
 /// The error for the operands of an operator, if they do not fit.
@@ -55,30 +58,36 @@ fn operands(node: &Node) -> Option<&'static str> {
 }
 
 /// The first name that is not a column.
-fn unknown(node: &Node) -> Option<&str> {
-    match &node.what {
-        What::Unknown(name) => Some(name),
-        _ => node.parts.iter().find_map(unknown),
-    }
+fn unknown(root: &Node) -> Option<&str> {
+    let mut found = None;
+    for_each(root, &mut |node| match &node.what {
+        What::Unknown(name) if found.is_none() => found = Some(name.as_str()),
+        _ => {}
+    });
+    found
 }
 
-fn nesting(node: &Node, is_within: bool) -> Result<()> {
-    let is_of_field = match &node.what {
-        What::Factor(factor) => factor.is_of_field(),
-        What::MaxWindowHits(_) => true,
-        What::Aggregate(_) if is_within => {
-            return Err(refused("field aggregates can not be nested in ranking expression"));
+fn nesting(root: &Node) -> Result<()> {
+    let mut left = vec![(root, false)];
+    while let Some((node, is_within)) = left.pop() {
+        let is_of_field = match &node.what {
+            What::Factor(factor) => factor.is_of_field(),
+            What::MaxWindowHits(_) => true,
+            What::Aggregate(_) if is_within => {
+                return Err(refused("field aggregates can not be nested in ranking expression"));
+            }
+            _ => false,
+        };
+        if is_of_field && !is_within {
+            let message =
+                "field factors must only occur withing field aggregates in ranking expression";
+            return Err(refused(message));
         }
-        _ => false,
-    };
-    if is_of_field && !is_within {
-        let message =
-            "field factors must only occur withing field aggregates in ranking expression";
-        return Err(refused(message));
+        let is_within =
+            is_within || matches!(node.what, What::Aggregate(Aggregate::Sum | Aggregate::Top));
+        left.extend(node.parts.iter().rev().map(|part| (part, is_within)));
     }
-    let is_within =
-        is_within || matches!(node.what, What::Aggregate(Aggregate::Sum | Aggregate::Top));
-    node.parts.iter().try_for_each(|part| nesting(part, is_within))
+    Ok(())
 }
 
 /// The values that the expression reads, and the numbers of its columns.

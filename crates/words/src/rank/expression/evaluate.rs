@@ -1,10 +1,13 @@
 //! Evaluates an expression for one document.
 //!
+//! Long chains of operators are evaluated by a loop ([`chain`]), everything else by recursion.
+//!
 //! Each node can be evaluated as a 32-bit integer, a 64-bit integer or a real; a node with real values only
 //! truncates. The consumer decides which: `in(a/2, 1)` is evaluated with integers and `a/2 < 1` with reals, as in
 //! Sphinx.
 
 use super::{
+    MAX_DEPTH,
     functions::Function,
     node::{
         Aggregate, Arithmetic, Attribute, Bits, Comparison, Constants, Factor, Kind, Node, What,
@@ -86,8 +89,87 @@ fn big_part(node: &Node, number: usize, scope: Scope<'_>) -> i64 {
     part(node, number).map_or(0, |part| big(part, scope))
 }
 
+/// Whether a node is too high for recursion and may be evaluated by [`chain`]. Integers are not divided, but reals are.
+fn is_chain(node: &Node, divides: bool) -> bool {
+    node.height > MAX_DEPTH
+        && match node.what {
+            What::Arithmetic(Arithmetic::Divide) => divides,
+            What::Arithmetic(_) => true,
+            What::Function(function, _) => {
+                matches!(function, Function::MultiplyAdd | Function::Product)
+            }
+            _ => false,
+        }
+}
+
+/// Evaluates a high tree of arithmetic: goes down to the end of its longest chain and computes upwards from there. `of`
+/// evaluates the other operands, which are no deeper than they are written.
+fn chain<T: Copy + Default>(
+    node: &Node,
+    scope: Scope<'_>,
+    divides: bool,
+    of: fn(&Node, Scope<'_>) -> T,
+    result: fn(Arithmetic, T, T) -> T,
+) -> T {
+    let (mut way, mut at) = (Vec::new(), node);
+    while is_chain(at, divides)
+        && let Some((place, part)) = at.parts.iter().enumerate().max_by_key(|(_, part)| part.height)
+    {
+        way.push((at, place));
+        at = part;
+    }
+    let mut value = of(at, scope);
+    for (node, place) in way.into_iter().rev() {
+        let operand = |number: usize| match part(node, number) {
+            _ if number == place => value,
+            Some(part) => of(part, scope),
+            None => T::default(),
+        };
+        let product = || result(Arithmetic::Multiply, operand(0), operand(1));
+        value = match node.what {
+            What::Arithmetic(operation) => result(operation, operand(0), operand(1)),
+            What::Function(Function::MultiplyAdd, _) => {
+                result(Arithmetic::Add, product(), operand(2))
+            }
+            _ => result(Arithmetic::Multiply, product(), operand(2)),
+        };
+    }
+    value
+}
+
+fn real_result(operation: Arithmetic, one: f32, two: f32) -> f32 {
+    match operation {
+        Arithmetic::Add => one + two,
+        Arithmetic::Subtract => one - two,
+        Arithmetic::Multiply => one * two,
+        Arithmetic::Divide if two == 0.0 => 0.0,
+        Arithmetic::Divide => one / two,
+    }
+}
+
+/// Divisions are of reals.
+fn integer_result(operation: Arithmetic, one: i32, two: i32) -> i32 {
+    match operation {
+        Arithmetic::Add => one.wrapping_add(two),
+        Arithmetic::Subtract => one.wrapping_sub(two),
+        Arithmetic::Multiply | Arithmetic::Divide => one.wrapping_mul(two),
+    }
+}
+
+/// Divisions are of reals.
+fn big_result(operation: Arithmetic, one: i64, two: i64) -> i64 {
+    match operation {
+        Arithmetic::Add => one.wrapping_add(two),
+        Arithmetic::Subtract => one.wrapping_sub(two),
+        Arithmetic::Multiply | Arithmetic::Divide => one.wrapping_mul(two),
+    }
+}
+
 /// Evaluates a node as a real.
 pub(super) fn real(node: &Node, scope: Scope<'_>) -> f32 {
+    if is_chain(node, true) {
+        return chain(node, scope, true, real, real_result);
+    }
     let of = |number| real_part(node, number, scope);
     match &node.what {
         What::Integer(value) if node.kind == Kind::Integer => *value as i32 as f32,
@@ -104,15 +186,7 @@ pub(super) fn real(node: &Node, scope: Scope<'_>) -> f32 {
         },
         What::Bm25f { number, parameters, .. } => scope.values.bm25f(*number, *parameters),
         What::Negate => -of(0),
-        What::Arithmetic(operation) => match operation {
-            Arithmetic::Add => of(0) + of(1),
-            Arithmetic::Subtract => of(0) - of(1),
-            Arithmetic::Multiply => of(0) * of(1),
-            Arithmetic::Divide => match of(1) {
-                0.0 => 0.0,
-                divisor => of(0) / divisor,
-            },
-        },
+        What::Arithmetic(operation) => real_result(*operation, of(0), of(1)),
         What::Bits(operation) => bits(*operation, integer_of(of(0)), integer_of(of(1))) as f32,
         What::Function(function, kind) => real_function(*function, *kind, node, scope),
         What::Aggregate(Aggregate::Sum) => {
@@ -130,6 +204,9 @@ pub(super) fn real(node: &Node, scope: Scope<'_>) -> f32 {
 
 /// Evaluates a node as a 32-bit integer.
 pub(super) fn integer(node: &Node, scope: Scope<'_>) -> i32 {
+    if is_chain(node, false) {
+        return chain(node, scope, false, integer, integer_result);
+    }
     let of = |number| integer_part(node, number, scope);
     match &node.what {
         What::Integer(value) => *value as i32,
@@ -143,9 +220,9 @@ pub(super) fn integer(node: &Node, scope: Scope<'_>) -> i32 {
             Value::Real(value) => integer_of(value),
         },
         What::Negate => of(0).wrapping_neg(),
-        What::Arithmetic(Arithmetic::Add) => of(0).wrapping_add(of(1)),
-        What::Arithmetic(Arithmetic::Subtract) => of(0).wrapping_sub(of(1)),
-        What::Arithmetic(Arithmetic::Multiply) => of(0).wrapping_mul(of(1)),
+        What::Arithmetic(operation) if *operation != Arithmetic::Divide => {
+            integer_result(*operation, of(0), of(1))
+        }
         What::Bits(operation) => bits(*operation, of(0), of(1)),
         What::Not(Kind::BigInteger) => i32::from(big_part(node, 0, scope) == 0),
         What::Not(_) => i32::from(of(0) == 0),
@@ -166,6 +243,9 @@ pub(super) fn integer(node: &Node, scope: Scope<'_>) -> i32 {
 
 /// Evaluates a node as a 64-bit integer.
 pub(super) fn big(node: &Node, scope: Scope<'_>) -> i64 {
+    if is_chain(node, false) {
+        return chain(node, scope, false, big, big_result);
+    }
     let of = |number| big_part(node, number, scope);
     match &node.what {
         What::Integer(value) if node.kind == Kind::Integer => i64::from(*value as i32),
@@ -175,9 +255,9 @@ pub(super) fn big(node: &Node, scope: Scope<'_>) -> i64 {
             Attribute::Real(value) => big_of(value),
         },
         What::Negate => of(0).wrapping_neg(),
-        What::Arithmetic(Arithmetic::Add) => of(0).wrapping_add(of(1)),
-        What::Arithmetic(Arithmetic::Subtract) => of(0).wrapping_sub(of(1)),
-        What::Arithmetic(Arithmetic::Multiply) => of(0).wrapping_mul(of(1)),
+        What::Arithmetic(operation) if *operation != Arithmetic::Divide => {
+            big_result(*operation, of(0), of(1))
+        }
         What::Bits(Bits::And) => of(0) & of(1),
         What::Bits(Bits::Or) => of(0) | of(1),
         What::Bits(Bits::Remainder) => match of(1) {

@@ -32,13 +32,15 @@ pub use node::{Attribute, AttributeKind, Attributes};
 pub(super) use evaluate::{Value as FactorValue, Values};
 pub(super) use node::Factor;
 
+use std::{fmt, sync::Arc};
+
 use crate::{Result, WordsError};
 use evaluate::Scope;
 use node::{Kind, Node, What};
 
 /// The longest text of an expression, in bytes.
 pub const MAX_LENGTH: usize = 64 << 10;
-/// The deepest nesting of an expression, including chains of operators.
+/// The deepest nesting of an expression. Chains of `+ - * /` are one level, those of other operators a level for each.
 pub const MAX_DEPTH: usize = 256;
 
 /// What a ranking expression reads of a document, and parameters of its factors.
@@ -57,10 +59,10 @@ pub(super) struct Reads {
 }
 
 /// A parsed ranking expression.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone)]
 pub struct Expression {
     text: String,
-    root: Node,
+    root: Arc<Node>,
     kind: Kind,
     reads: Reads,
     attributes: Vec<usize>,
@@ -86,7 +88,7 @@ impl Expression {
         let root = simplify::simplify(root);
         check::check(&root, kind)?;
         let (reads, attributes) = check::reads(&root);
-        Ok(Self { text: text.to_owned(), root, kind, reads, attributes })
+        Ok(Self { text: text.to_owned(), root: Arc::new(root), kind, reads, attributes })
     }
 
     /// The text it was parsed from.
@@ -122,6 +124,19 @@ impl Expression {
             Kind::Integer => evaluate::integer(&self.root, scope),
             _ => evaluate::low_bits(evaluate::real(&self.root, scope)),
         }
+    }
+}
+
+/// Two expressions are equal if their texts are, and the columns that they read.
+impl PartialEq for Expression {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text && self.kind == other.kind && self.attributes == other.attributes
+    }
+}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("Expression").field(&self.text).finish()
     }
 }
 

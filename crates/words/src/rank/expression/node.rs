@@ -250,24 +250,39 @@ pub(super) enum What {
     },
 }
 
-/// A node with its type and operands.
-#[derive(Clone, Debug, PartialEq)]
+/// A node with its type and operands. A chain such as `a + b + c` may have ten thousands of operands, each of which is a
+/// level of the tree: nothing may walk down a tree by recursion unless its height is known to be small.
+#[derive(Clone)]
 pub(super) struct Node {
     pub what: What,
     pub kind: Kind,
     pub parts: Vec<Node>,
     /// The depth of its tree: 1 without operands.
     pub height: usize,
+    /// How deeply it is nested as it is written, where `a + b - c` and `a * b / c` count like `a + b`.
+    pub depth: usize,
 }
 
 impl Node {
     pub fn new(what: What, kind: Kind, parts: Vec<Node>) -> Self {
-        let height = 1 + parts.iter().map(|part| part.height).max().unwrap_or(0);
-        Self { what, kind, parts, height }
+        let of_parts = |of: fn(&Node) -> usize| parts.iter().map(of).max().unwrap_or(0);
+        let depth = match (&what, parts.as_slice()) {
+            (What::Arithmetic(_), [left, right]) if matches!(left.what, What::Arithmetic(_)) => {
+                left.depth.max(1 + right.depth)
+            }
+            _ => 1 + of_parts(|part| part.depth),
+        };
+        let height = 1 + of_parts(|part| part.height);
+        Self { what, kind, parts, height, depth }
     }
 
     pub fn leaf(what: What, kind: Kind) -> Self {
-        Self { what, kind, parts: Vec::new(), height: 1 }
+        Self::new(what, kind, Vec::new())
+    }
+
+    /// Counts its height anew, after its parts have changed.
+    pub fn measure(&mut self) {
+        self.height = 1 + self.parts.iter().map(|part| part.height).max().unwrap_or(0);
     }
 
     pub fn integer(value: i64) -> Self {
@@ -288,6 +303,15 @@ impl Node {
             What::Integer(value) => Some(value as f32),
             What::Real(value) => Some(value),
             _ => None,
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let mut left = std::mem::take(&mut self.parts);
+        while let Some(mut node) = left.pop() {
+            left.append(&mut node.parts);
         }
     }
 }

@@ -101,7 +101,7 @@ fn joined(operator: Operator, one: Node, two: Node) -> Result<Node> {
 
 /// Refuses a node that is nested too deeply.
 fn limited(node: Node) -> Result<Node> {
-    if node.height > MAX_DEPTH { Err(too_deep()) } else { Ok(node) }
+    if node.depth > MAX_DEPTH { Err(too_deep()) } else { Ok(node) }
 }
 
 fn too_deep() -> crate::WordsError {
@@ -568,12 +568,12 @@ fn bm25f(arguments: Vec<Node>, number: usize) -> Result<Node> {
             arguments.push(last);
             Vec::new()
         }
-        Some(last) => {
+        Some(mut last) => {
             arguments.push(last.clone());
             arguments = exactly(name, arguments, 3)?;
             parameters(name, &arguments)?;
-            match last.what {
-                What::Map(pairs) => pairs,
+            match &mut last.what {
+                What::Map(pairs) => std::mem::take(pairs),
                 _ => {
                     let message = format!("argument 2 to {name}() must be a map of constants");
                     return Err(refused(message));

@@ -8,11 +8,30 @@ use super::{
 };
 
 /// Simplifies an expression.
-pub(super) fn simplify(mut root: Node) -> Node {
-    move_constants(&mut root);
-    fold_constants(&mut root);
-    join_products(&mut root);
-    root
+pub(super) fn simplify(root: Node) -> Node {
+    let passes = [move_constants, fold_constants, join_products, Node::measure];
+    passes.into_iter().fold(root, bottom_up)
+}
+
+/// Changes all nodes of a tree, operands before operators.
+fn bottom_up(root: Node, each: fn(&mut Node)) -> Node {
+    // The way to the current node: each node with the number of operands that are done or taken out.
+    let mut open: Vec<(Node, usize)> = vec![(root, 0)];
+    loop {
+        let Some((above, taken)) = open.last_mut() else { return Node::integer(0) };
+        if let Some(part) = above.parts.get_mut(*taken) {
+            let part = std::mem::replace(part, Node::integer(0));
+            *taken += 1;
+            open.push((part, 0));
+            continue;
+        }
+        let Some((mut node, _)) = open.pop() else { return Node::integer(0) };
+        each(&mut node);
+        let Some((above, taken)) = open.last_mut() else { return node };
+        if let Some(place) = taken.checked_sub(1).and_then(|place| above.parts.get_mut(place)) {
+            *place = node;
+        }
+    }
 }
 
 fn arithmetic(node: &Node) -> Option<Arithmetic> {
@@ -21,7 +40,6 @@ fn arithmetic(node: &Node) -> Option<Arithmetic> {
 
 /// Moves constants to the left, and constants of left operands one level up.
 fn move_constants(node: &mut Node) {
-    node.parts.iter_mut().for_each(move_constants);
     let Some(mut operation) = arithmetic(node) else { return };
     let [left, right] = node.parts.as_mut_slice() else { return };
     if !left.is_constant() && right.is_constant() {
@@ -86,7 +104,6 @@ fn arithmetic_is_quotient(what: &What) -> bool {
 }
 
 fn fold_constants(node: &mut Node) {
-    node.parts.iter_mut().for_each(fold_constants);
     match node.what {
         What::Negate => {
             let folded = match node.parts.first().map(|part| &part.what) {
@@ -202,7 +219,6 @@ pub(super) fn scaled_ln(value: f32, scale: f64) -> f32 {
 
 /// Turns `a * b + c` and `a * b * c` into one operation each.
 fn join_products(node: &mut Node) {
-    node.parts.iter_mut().for_each(join_products);
     let Some(operation) = arithmetic(node) else { return };
     let [left, right] = node.parts.as_mut_slice() else { return };
     let is_product = |node: &Node| arithmetic(node) == Some(Arithmetic::Multiply);
