@@ -1,9 +1,6 @@
 //! Merges keyword indexes: keywords in one ordered pass, postings without reading any text.
 
-use super::{
-    WordsIndex,
-    writer::{FieldLengths, WordsWriter},
-};
+use super::{WordsIndex, lengths::FieldLengths, writer::WordsWriter};
 use crate::{
     Result, SectionWriter,
     text::{

@@ -4,10 +4,9 @@ use remora_engine::{ColumnType, HIDDEN_KEY};
 use remora_mysql::ErrorCode;
 
 use super::{
+    filter::{Filter, Shown},
     grid::{Grid, text},
-    listing, processes,
-    shown::{Filter, Shown},
-    tables,
+    listing, processes, tables,
 };
 use crate::{Error, Result, catalog::SqlTable, parse::Tokens, state::SessionState};
 

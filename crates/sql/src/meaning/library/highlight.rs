@@ -10,7 +10,7 @@ use super::{
         types::{ExprType, UNBOUNDED},
         value::SqlValue,
     },
-    snippet::{self, Words},
+    snippet::{self, SnippetWords},
 };
 use crate::{Error, Result, parse::BETWEEN_OPTIONS, state::Context};
 
@@ -42,7 +42,7 @@ fn highlight<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>>
         return Ok(SqlValue::Null);
     };
     let Some(context) = call.context else { return Ok(SqlValue::Null) };
-    let Some(words) = Words::of(context, &table)? else { return Ok(SqlValue::Null) };
+    let Some(words) = SnippetWords::of(context, &table)? else { return Ok(SqlValue::Null) };
     let options = Options::read(&options.string().unwrap_or_default())?;
     let making = Making { context, words: &words, query: &query, options: &options };
     let mut excerpts = Vec::new();
@@ -71,7 +71,7 @@ fn highlight<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>>
 /// The inputs for a row's excerpts.
 struct Making<'m> {
     context: &'m Context,
-    words: &'m Words,
+    words: &'m SnippetWords,
     query: &'m str,
     options: &'m Options,
 }

@@ -43,7 +43,7 @@ fn snippet<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let (Some(texts), Some(context)) = (texts, call.context) else { return Ok(SqlValue::Null) };
     let [table, text, query, given @ ..] = texts.as_slice() else { return Ok(SqlValue::Null) };
     check_length("SNIPPET", text)?;
-    let Some(words) = Words::of(context, table)? else { return Ok(SqlValue::Null) };
+    let Some(words) = SnippetWords::of(context, table)? else { return Ok(SqlValue::Null) };
     let mut options = SnippetOptions::default();
     for option in given {
         set(&mut options, "SNIPPET", option)?;
@@ -67,13 +67,13 @@ pub(super) fn check_length(function: &str, text: &str) -> Result<()> {
 }
 
 /// The keyword settings of a table.
-pub(super) struct Words {
+pub(super) struct SnippetWords {
     pub analyzer: Arc<Analyzer>,
     /// The names of its fields.
     pub fields: Vec<String>,
 }
 
-impl Words {
+impl SnippetWords {
     /// The settings of the table with this engine name; `None` if it no longer has ranked search.
     pub(super) fn of(context: &Context, table: &str) -> Result<Option<Self>> {
         let database = &context.shared.database;

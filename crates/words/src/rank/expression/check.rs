@@ -2,19 +2,20 @@
 
 use super::{
     Reads,
-    node::{Aggregate, Comparison, Factor, Kind, Node, What},
+    node::{Aggregate, Comparison, ExpressionNode, Factor, What},
     refused,
+    value_kind::ValueKind,
 };
 use crate::Result;
 
 /// Calls `each` with every node, parents before children.
-pub(super) fn for_each<'n>(node: &'n Node, each: &mut dyn FnMut(&'n Node)) {
+pub(super) fn for_each<'n>(node: &'n ExpressionNode, each: &mut dyn FnMut(&'n ExpressionNode)) {
     each(node);
     node.parts.iter().for_each(|part| for_each(part, each));
 }
 
 /// Refuses what cannot be computed. The checks are in Sphinx's order, so that the same error comes first.
-pub(super) fn check(root: &Node, kind: Kind) -> Result<()> {
+pub(super) fn check(root: &ExpressionNode, kind: ValueKind) -> Result<()> {
     let mut failed = None;
     for_each(root, &mut |node| failed = failed.or_else(|| operands(node)));
     if let Some(message) = failed {
@@ -23,7 +24,7 @@ pub(super) fn check(root: &Node, kind: Kind) -> Result<()> {
     if let Some(name) = unknown(root) {
         return Err(refused(format!("unknown column: {name}")));
     }
-    if !matches!(kind, Kind::Integer | Kind::Real) {
+    if !matches!(kind, ValueKind::Integer | ValueKind::Real) {
         return Err(refused("ranking expression must evaluate to integer or float"));
     }
     let mut has_weight = false;
@@ -35,18 +36,18 @@ pub(super) fn check(root: &Node, kind: Kind) -> Result<()> {
 }
 
 /// The error for the operands of an operator, if they do not fit.
-fn operands(node: &Node) -> Option<&'static str> {
+fn operands(node: &ExpressionNode) -> Option<&'static str> {
     let [one, two] = node.parts.as_slice() else { return None };
-    let is_number = |node: &Node| node.kind.is_number();
+    let is_number = |node: &ExpressionNode| node.kind.is_number();
     match node.what {
         What::Arithmetic(_) => {
-            let is_known = is_number(one) && two.kind == Kind::Unknown
-                || is_number(two) && one.kind == Kind::Unknown;
+            let is_known = is_number(one) && two.kind == ValueKind::Unknown
+                || is_number(two) && one.kind == ValueKind::Unknown;
             let is_right = is_known || is_number(one) && is_number(two);
             (!is_right).then_some("numeric operation applied to non-numeric operands")
         }
         What::Comparison(Comparison::Equal, _) => {
-            let is_text = |node: &Node| node.kind == Kind::Text;
+            let is_text = |node: &ExpressionNode| node.kind == ValueKind::Text;
             (is_text(one) != is_text(two))
                 .then_some("equal operation applied to part string operands")
         }
@@ -55,14 +56,14 @@ fn operands(node: &Node) -> Option<&'static str> {
 }
 
 /// The first name that is not a column.
-fn unknown(node: &Node) -> Option<&str> {
+fn unknown(node: &ExpressionNode) -> Option<&str> {
     match &node.what {
         What::Unknown(name) => Some(name),
         _ => node.parts.iter().find_map(unknown),
     }
 }
 
-fn nesting(node: &Node, is_within: bool) -> Result<()> {
+fn nesting(node: &ExpressionNode, is_within: bool) -> Result<()> {
     let is_of_field = match &node.what {
         What::Factor(factor) => factor.is_of_field(),
         What::MaxWindowHits(_) => true,
@@ -82,7 +83,7 @@ fn nesting(node: &Node, is_within: bool) -> Result<()> {
 }
 
 /// The values that the expression reads, and the numbers of its columns.
-pub(super) fn reads(root: &Node) -> (Reads, Vec<usize>) {
+pub(super) fn reads(root: &ExpressionNode) -> (Reads, Vec<usize>) {
     let mut reads =
         Reads { hits: false, closeness: false, field_frequencies: false, window: 1, bm25a: None };
     let mut attributes = Vec::new();

@@ -7,9 +7,9 @@
 use super::{
     functions::Function,
     node::{
-        Aggregate, Arithmetic, Attribute, Bits, Comparison, Constants, Factor, Kind, Node, What,
+        Aggregate, Arithmetic, Attribute, Bits, Comparison, Constants, ExpressionNode, Factor, What,
     },
-    simplify::scaled_ln,
+    value_kind::ValueKind,
 };
 
 /// The value of a factor. Its type decides how it becomes an integer.
@@ -54,6 +54,11 @@ impl<'v> Scope<'v> {
     }
 }
 
+/// A logarithm, computed from the natural one.
+pub(super) fn scaled_ln(value: f32, scale: f64) -> f32 {
+    (f64::from(value.ln()) * scale) as f32
+}
+
 /// The whole part; `i32::MIN` if the value is NaN or out of range.
 pub(super) fn integer_of(value: f32) -> i32 {
     let whole = value.trunc();
@@ -70,27 +75,27 @@ pub(super) fn low_bits(value: f32) -> i32 {
     big_of(value) as i32
 }
 
-fn part(node: &Node, number: usize) -> Option<&Node> {
+fn part(node: &ExpressionNode, number: usize) -> Option<&ExpressionNode> {
     node.parts.get(number)
 }
 
-fn real_part(node: &Node, number: usize, scope: Scope<'_>) -> f32 {
+fn real_part(node: &ExpressionNode, number: usize, scope: Scope<'_>) -> f32 {
     part(node, number).map_or(0.0, |part| real(part, scope))
 }
 
-fn integer_part(node: &Node, number: usize, scope: Scope<'_>) -> i32 {
+fn integer_part(node: &ExpressionNode, number: usize, scope: Scope<'_>) -> i32 {
     part(node, number).map_or(0, |part| integer(part, scope))
 }
 
-fn big_part(node: &Node, number: usize, scope: Scope<'_>) -> i64 {
+fn big_part(node: &ExpressionNode, number: usize, scope: Scope<'_>) -> i64 {
     part(node, number).map_or(0, |part| big(part, scope))
 }
 
 /// Evaluates a node as a real.
-pub(super) fn real(node: &Node, scope: Scope<'_>) -> f32 {
+pub(super) fn real(node: &ExpressionNode, scope: Scope<'_>) -> f32 {
     let of = |number| real_part(node, number, scope);
     match &node.what {
-        What::Integer(value) if node.kind == Kind::Integer => *value as i32 as f32,
+        What::Integer(value) if node.kind == ValueKind::Integer => *value as i32 as f32,
         What::Integer(value) => *value as f32,
         What::Real(value) => *value,
         What::Attribute(number) => match scope.values.attribute(*number) {
@@ -129,7 +134,7 @@ pub(super) fn real(node: &Node, scope: Scope<'_>) -> f32 {
 }
 
 /// Evaluates a node as a 32-bit integer.
-pub(super) fn integer(node: &Node, scope: Scope<'_>) -> i32 {
+pub(super) fn integer(node: &ExpressionNode, scope: Scope<'_>) -> i32 {
     let of = |number| integer_part(node, number, scope);
     match &node.what {
         What::Integer(value) => *value as i32,
@@ -147,7 +152,7 @@ pub(super) fn integer(node: &Node, scope: Scope<'_>) -> i32 {
         What::Arithmetic(Arithmetic::Subtract) => of(0).wrapping_sub(of(1)),
         What::Arithmetic(Arithmetic::Multiply) => of(0).wrapping_mul(of(1)),
         What::Bits(operation) => bits(*operation, of(0), of(1)),
-        What::Not(Kind::BigInteger) => i32::from(big_part(node, 0, scope) == 0),
+        What::Not(ValueKind::BigInteger) => i32::from(big_part(node, 0, scope) == 0),
         What::Not(_) => i32::from(of(0) == 0),
         What::Comparison(comparison, kind) => i32::from(compared(*comparison, *kind, node, scope)),
         What::In(constants) => i32::from(is_in(constants, node, scope)),
@@ -165,10 +170,10 @@ pub(super) fn integer(node: &Node, scope: Scope<'_>) -> i32 {
 }
 
 /// Evaluates a node as a 64-bit integer.
-pub(super) fn big(node: &Node, scope: Scope<'_>) -> i64 {
+pub(super) fn big(node: &ExpressionNode, scope: Scope<'_>) -> i64 {
     let of = |number| big_part(node, number, scope);
     match &node.what {
-        What::Integer(value) if node.kind == Kind::Integer => i64::from(*value as i32),
+        What::Integer(value) if node.kind == ValueKind::Integer => i64::from(*value as i32),
         What::Integer(value) => *value,
         What::Attribute(number) => match scope.values.attribute(*number) {
             Attribute::Integer(value) => value,
@@ -190,7 +195,7 @@ pub(super) fn big(node: &Node, scope: Scope<'_>) -> i64 {
     }
 }
 
-fn factor(node: &Node, scope: Scope<'_>) -> Value {
+fn factor(node: &ExpressionNode, scope: Scope<'_>) -> Value {
     let factor = match node.what {
         What::Factor(factor) => factor,
         What::MaxWindowHits(_) => Factor::MaxWindowHits,
@@ -208,7 +213,12 @@ fn bits(operation: Bits, one: i32, two: i32) -> i32 {
     }
 }
 
-fn compared(comparison: Comparison, kind: Kind, node: &Node, scope: Scope<'_>) -> bool {
+fn compared(
+    comparison: Comparison,
+    kind: ValueKind,
+    node: &ExpressionNode,
+    scope: Scope<'_>,
+) -> bool {
     fn ordered<T: PartialOrd>(comparison: Comparison, one: T, two: T) -> bool {
         match comparison {
             Comparison::Less => one < two,
@@ -220,18 +230,18 @@ fn compared(comparison: Comparison, kind: Kind, node: &Node, scope: Scope<'_>) -
         }
     }
     match (comparison, kind) {
-        (Comparison::And, Kind::Integer) => {
+        (Comparison::And, ValueKind::Integer) => {
             integer_part(node, 0, scope) != 0 && integer_part(node, 1, scope) != 0
         }
-        (Comparison::Or, Kind::Integer) => {
+        (Comparison::Or, ValueKind::Integer) => {
             integer_part(node, 0, scope) != 0 || integer_part(node, 1, scope) != 0
         }
         (Comparison::And, _) => big_part(node, 0, scope) != 0 && big_part(node, 1, scope) != 0,
         (Comparison::Or, _) => big_part(node, 0, scope) != 0 || big_part(node, 1, scope) != 0,
-        (_, Kind::Integer) => {
+        (_, ValueKind::Integer) => {
             ordered(comparison, integer_part(node, 0, scope), integer_part(node, 1, scope))
         }
-        (_, Kind::BigInteger) => {
+        (_, ValueKind::BigInteger) => {
             ordered(comparison, big_part(node, 0, scope), big_part(node, 1, scope))
         }
         _ => {
@@ -247,7 +257,7 @@ fn compared(comparison: Comparison, kind: Kind, node: &Node, scope: Scope<'_>) -
     }
 }
 
-fn is_in(constants: &Constants, node: &Node, scope: Scope<'_>) -> bool {
+fn is_in(constants: &Constants, node: &ExpressionNode, scope: Scope<'_>) -> bool {
     match constants {
         Constants::Integers(all) => all.binary_search(&integer_part(node, 0, scope)).is_ok(),
         Constants::BigIntegers(all) => all.binary_search(&big_part(node, 0, scope)).is_ok(),
@@ -259,15 +269,15 @@ fn is_in(constants: &Constants, node: &Node, scope: Scope<'_>) -> bool {
 }
 
 /// The number of leading bounds that are not above the value; the bounds are the arguments after the first.
-fn interval(kind: Kind, node: &Node, scope: Scope<'_>) -> i32 {
+fn interval(kind: ValueKind, node: &ExpressionNode, scope: Scope<'_>) -> i32 {
     let bounds = node.parts.get(1..).unwrap_or_default();
     let count = bounds.len();
     let place = match kind {
-        Kind::Integer => {
+        ValueKind::Integer => {
             let value = integer_part(node, 0, scope);
             bounds.iter().position(|bound| value < integer(bound, scope))
         }
-        Kind::BigInteger => {
+        ValueKind::BigInteger => {
             let value = big_part(node, 0, scope);
             bounds.iter().position(|bound| value < big(bound, scope))
         }
@@ -280,7 +290,10 @@ fn interval(kind: Kind, node: &Node, scope: Scope<'_>) -> i32 {
 }
 
 /// The arguments after the first whose bit is set in the first.
-fn chosen<'n>(node: &'n Node, scope: Scope<'_>) -> impl Iterator<Item = &'n Node> {
+fn chosen<'n>(
+    node: &'n ExpressionNode,
+    scope: Scope<'_>,
+) -> impl Iterator<Item = &'n ExpressionNode> {
     let mask = big_part(node, 0, scope);
     let others = node.parts.get(1..).unwrap_or_default().iter().enumerate();
     others.filter(move |(bit, _)| *bit < 64 && mask >> bit & 1 == 1).map(|(_, part)| part)
@@ -301,7 +314,12 @@ fn fibonacci(number: i32) -> i32 {
     one
 }
 
-fn real_function(function: Function, kind: Kind, node: &Node, scope: Scope<'_>) -> f32 {
+fn real_function(
+    function: Function,
+    kind: ValueKind,
+    node: &ExpressionNode,
+    scope: Scope<'_>,
+) -> f32 {
     let of = |number| real_part(node, number, scope);
     let positive =
         |value: f32, result: fn(f32) -> f32| if value > 0.0 { result(value) } else { 0.0 };
@@ -336,15 +354,20 @@ fn real_function(function: Function, kind: Kind, node: &Node, scope: Scope<'_>) 
         Function::MultiplyAdd => of(0) * of(1) + of(2),
         Function::Product => of(0) * of(1) * of(2),
         Function::BitDot => match kind {
-            Kind::Integer => integer(node, scope) as f32,
-            Kind::BigInteger => big(node, scope) as f32,
+            ValueKind::Integer => integer(node, scope) as f32,
+            ValueKind::BigInteger => big(node, scope) as f32,
             _ => chosen(node, scope).fold(0.0, |sum, part| sum + real(part, scope)),
         },
         Function::Fibonacci | Function::Signed | Function::Interval => integer(node, scope) as f32,
     }
 }
 
-fn integer_function(function: Function, kind: Kind, node: &Node, scope: Scope<'_>) -> i32 {
+fn integer_function(
+    function: Function,
+    kind: ValueKind,
+    node: &ExpressionNode,
+    scope: Scope<'_>,
+) -> i32 {
     let of = |number| integer_part(node, number, scope);
     match function {
         Function::Abs => of(0).wrapping_abs(),
@@ -364,17 +387,22 @@ fn integer_function(function: Function, kind: Kind, node: &Node, scope: Scope<'_
         Function::Fibonacci => fibonacci(of(0)),
         Function::Interval => interval(kind, node, scope),
         Function::BitDot => match kind {
-            Kind::Integer => {
+            ValueKind::Integer => {
                 chosen(node, scope).fold(0, |sum: i32, part| sum.wrapping_add(integer(part, scope)))
             }
-            Kind::BigInteger => big(node, scope) as i32,
+            ValueKind::BigInteger => big(node, scope) as i32,
             _ => integer_of(real(node, scope)),
         },
         _ => integer_of(real(node, scope)),
     }
 }
 
-fn big_function(function: Function, kind: Kind, node: &Node, scope: Scope<'_>) -> i64 {
+fn big_function(
+    function: Function,
+    kind: ValueKind,
+    node: &ExpressionNode,
+    scope: Scope<'_>,
+) -> i64 {
     let of = |number| big_part(node, number, scope);
     match function {
         Function::Abs => of(0).wrapping_abs(),
@@ -393,10 +421,10 @@ fn big_function(function: Function, kind: Kind, node: &Node, scope: Scope<'_>) -
         Function::Product => of(0).wrapping_mul(of(1)).wrapping_mul(of(2)),
         Function::Fibonacci | Function::Signed | Function::Interval => integer(node, scope).into(),
         Function::BitDot => match kind {
-            Kind::BigInteger => {
+            ValueKind::BigInteger => {
                 chosen(node, scope).fold(0, |sum: i64, part| sum.wrapping_add(big(part, scope)))
             }
-            Kind::Integer => integer(node, scope).into(),
+            ValueKind::Integer => integer(node, scope).into(),
             _ => big_of(real(node, scope)),
         },
         _ => big_of(real(node, scope)),

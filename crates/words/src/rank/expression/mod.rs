@@ -26,6 +26,7 @@ mod lexer;
 mod node;
 mod parser;
 mod simplify;
+mod value_kind;
 
 pub use node::{Attribute, AttributeKind, Attributes};
 
@@ -34,7 +35,8 @@ pub(super) use node::Factor;
 
 use crate::{Result, WordsError};
 use evaluate::Scope;
-use node::{Kind, Node, What};
+use node::{ExpressionNode, What};
+use value_kind::ValueKind;
 
 /// The longest text of an expression, in bytes.
 pub const MAX_LENGTH: usize = 64 << 10;
@@ -60,8 +62,8 @@ pub(super) struct Reads {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
     text: String,
-    root: Node,
-    kind: Kind,
+    root: ExpressionNode,
+    kind: ValueKind,
     reads: Reads,
     attributes: Vec<usize>,
 }
@@ -119,7 +121,7 @@ impl Expression {
     pub(super) fn weight(&self, values: &dyn Values) -> i32 {
         let scope = Scope::document(values);
         match self.kind {
-            Kind::Integer => evaluate::integer(&self.root, scope),
+            ValueKind::Integer => evaluate::integer(&self.root, scope),
             _ => evaluate::low_bits(evaluate::real(&self.root, scope)),
         }
     }

@@ -8,8 +8,8 @@ use datafusion::sql::sqlparser::ast::{
 use remora_engine::ColumnType;
 
 use super::super::{
-    shape::{ColumnName, Condition},
-    table::Table,
+    shape::{ColumnName, ShapeCondition},
+    table::ShapeTable,
 };
 use crate::{
     catalog::{ExpressionSettings, Reader, plain_text},
@@ -21,15 +21,15 @@ use crate::{
 const MAX_TABLES: usize = 16;
 
 /// All tables of a query, including those of its subqueries.
-pub(super) struct Tables {
-    pub all: Vec<Table>,
+pub(super) struct PlanTables {
+    pub all: Vec<ShapeTable>,
     /// The session's variables that decide the values of expressions.
     expression_settings: ExpressionSettings,
 }
 
 /// The tables in the FROM of one SELECT.
-pub(super) struct Joined<'t> {
-    all: &'t [Table],
+pub(super) struct JoinedTables<'t> {
+    all: &'t [ShapeTable],
     /// In the order of the text.
     tables: Vec<FromTable>,
     /// Whether FROM also has other relations, such as derived tables, whose columns are unknown here.
@@ -48,7 +48,7 @@ struct FromTable {
     may_miss: bool,
 }
 
-impl Tables {
+impl PlanTables {
     /// The tables of a query; `None` if it locks rows, if a table is not one of the engine, or if the session has
     /// uncommitted changes in it.
     pub(super) fn of(query: &Query, session: &SessionState, reader: &Reader) -> Option<Self> {
@@ -67,9 +67,10 @@ impl Tables {
     }
 
     /// The tables in the FROM of a SELECT.
-    pub(super) fn joined_by(&self, select: &Select) -> Joined<'_> {
+    pub(super) fn joined_by(&self, select: &Select) -> JoinedTables<'_> {
         let (all, expression_settings) = (self.all.as_slice(), self.expression_settings);
-        let mut joined = Joined { all, tables: Vec::new(), has_others: false, expression_settings };
+        let mut joined =
+            JoinedTables { all, tables: Vec::new(), has_others: false, expression_settings };
         for (at, from) in select.from.iter().enumerate() {
             let start = joined.tables.len();
             joined.add(&from.relation, (at, 0), false);
@@ -87,7 +88,7 @@ impl Tables {
 
     /// The table of a scan, given its relation name in the plan.
     pub(super) fn of_relation(&self, relation: &str) -> Option<usize> {
-        let is_it = |table: &Table| {
+        let is_it = |table: &ShapeTable| {
             let rest = relation.strip_prefix(table.called());
             rest.is_some_and(|rest| rest.is_empty() || rest == "#1")
         };
@@ -95,7 +96,7 @@ impl Tables {
     }
 }
 
-impl Joined<'_> {
+impl JoinedTables<'_> {
     fn add(&mut self, factor: &TableFactor, part: (usize, usize), may_miss: bool) {
         // MySQL and MariaDB write the joins of a view so.
         if let TableFactor::NestedJoin { table_with_joins: nested, alias: None } = factor {
@@ -121,7 +122,7 @@ impl Joined<'_> {
     }
 
     /// The table that a WHERE condition can be pushed down to.
-    pub(super) fn of_where(&self, condition: &Condition) -> Option<usize> {
+    pub(super) fn of_where(&self, condition: &ShapeCondition) -> Option<usize> {
         let outer = self.owner(condition)?;
         (!outer.may_miss).then_some(outer.table)
     }
@@ -130,7 +131,7 @@ impl Joined<'_> {
     /// The ON of a LEFT JOIN filters only the table on its right.
     pub(super) fn of_join(
         &self,
-        condition: &Condition,
+        condition: &ShapeCondition,
         join: &Join,
         (part, place): (usize, usize),
     ) -> Option<usize> {
@@ -147,7 +148,7 @@ impl Joined<'_> {
     }
 
     /// The one table that all columns of a condition belong to.
-    fn owner(&self, condition: &Condition) -> Option<&FromTable> {
+    fn owner(&self, condition: &ShapeCondition) -> Option<&FromTable> {
         let mut names = Vec::new();
         if !columns(condition, &mut names) {
             return None;
@@ -257,34 +258,34 @@ fn called(factor: &TableFactor) -> Option<&str> {
 }
 
 /// Collects the columns of a condition; false if it is more than comparisons of columns with literals.
-fn columns<'c>(condition: &'c Condition, names: &mut Vec<&'c ColumnName>) -> bool {
+fn columns<'c>(condition: &'c ShapeCondition, names: &mut Vec<&'c ColumnName>) -> bool {
     match condition {
-        Condition::Compare(name, ..)
-        | Condition::Between(name, ..)
-        | Condition::Begins(name, _)
-        | Condition::IsNull(name) => {
+        ShapeCondition::Compare(name, ..)
+        | ShapeCondition::Between(name, ..)
+        | ShapeCondition::Begins(name, _)
+        | ShapeCondition::IsNull(name) => {
             names.push(name);
             true
         }
-        Condition::In(of, _) => {
+        ShapeCondition::In(of, _) => {
             names.extend(of);
             true
         }
-        Condition::And(parts) | Condition::Or(parts) => {
+        ShapeCondition::And(parts) | ShapeCondition::Or(parts) => {
             parts.iter().all(|part| columns(part, names))
         }
-        Condition::Not(part) | Condition::Again(part, _) => columns(part, names),
-        Condition::Like(..)
-        | Condition::Holds(..)
-        | Condition::Match(_)
-        | Condition::Keywords(_) => false,
+        ShapeCondition::Not(part) | ShapeCondition::Again(part, _) => columns(part, names),
+        ShapeCondition::Like(..)
+        | ShapeCondition::Holds(..)
+        | ShapeCondition::Match(_)
+        | ShapeCondition::Keywords(_) => false,
     }
 }
 
 struct Seeking<'a> {
     session: &'a SessionState,
     reader: &'a Reader,
-    all: Vec<Table>,
+    all: Vec<ShapeTable>,
     /// The names of common table expressions, which hide tables of the same name.
     named: Vec<String>,
 }
@@ -297,7 +298,7 @@ impl Seeking<'_> {
         part.is_some_and(|part| self.named.iter().any(|it| it.eq_ignore_ascii_case(part)))
     }
 
-    fn table(&self, name: &ObjectName, factor: &TableFactor) -> Option<Table> {
+    fn table(&self, name: &ObjectName, factor: &TableFactor) -> Option<ShapeTable> {
         let names: Option<Vec<&str>> =
             name.0.iter().map(|part| Some(part.as_ident()?.value.as_str())).collect();
         let (database, table) = match names?.as_slice() {
@@ -306,7 +307,7 @@ impl Seeking<'_> {
             _ => return None,
         };
         let called = called(factor);
-        let table = Table::of((database, table), called, &self.session.shared, self.reader)?;
+        let table = ShapeTable::of((database, table), called, &self.session.shared, self.reader)?;
         (!table.is_changed_by(self.session)).then_some(table)
     }
 }
