@@ -100,18 +100,22 @@ fn schema(indexes: usize) -> Schema {
             .collect(),
     };
     Schema {
+        name: TABLE.to_owned(),
+        columns: vec![
+            column(1, "id", ColumnType::Int(64)),
+            column(2, "user", ColumnType::Int(32)),
+            column(3, "status", ColumnType::Int(8)),
+            column(4, "made", ColumnType::Int(64)),
+            column(5, "mail", ColumnType::Text),
+        ],
+        primary_key: vec![0],
+        texts: Vec::new(),
         indexes: all.iter().take(indexes).map(index).collect(),
-        ..Schema::over(
-            TABLE,
-            vec![
-                column(1, "id", ColumnType::Int(64)),
-                column(2, "user", ColumnType::Int(32)),
-                column(3, "status", ColumnType::Int(8)),
-                column(4, "made", ColumnType::Int(64)),
-                column(5, "mail", ColumnType::Text),
-            ],
-            vec![0],
-        )
+        required: None,
+        synonyms: Vec::new(),
+        words: None,
+        paths: Vec::new(),
+        declared: None,
     }
 }
 

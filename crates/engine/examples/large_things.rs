@@ -51,21 +51,25 @@ fn schema(name: &str) -> Schema {
         declared: None,
     };
     Schema {
+        name: name.to_owned(),
+        columns: vec![
+            column(1, "id", ColumnType::Int(64), true),
+            column(2, "number", ColumnType::Int(64), true),
+            column(3, "body", ColumnType::Text, false),
+        ],
+        primary_key: vec![usize::from(name == "again")],
         texts: vec![TextDef {
             id: 1,
             columns: vec![2],
             delimiter: None,
             normalization: Normalization::default(),
         }],
-        ..Schema::over(
-            name,
-            vec![
-                column(1, "id", ColumnType::Int(64), true),
-                column(2, "number", ColumnType::Int(64), true),
-                column(3, "body", ColumnType::Text, false),
-            ],
-            vec![usize::from(name == "again")],
-        )
+        required: None,
+        indexes: Vec::new(),
+        synonyms: Vec::new(),
+        words: None,
+        paths: Vec::new(),
+        declared: None,
     }
 }
 

@@ -48,8 +48,15 @@ pub fn schema(texts: Vec<TextDef>, words: Option<WordsDef>) -> Schema {
         declared: None,
     };
     Schema {
+        name: TABLE.to_owned(),
+        columns: columns.map(column).collect(),
+        primary_key: vec![0],
         texts,
+        required: None,
+        indexes: Vec::new(),
+        synonyms: Vec::new(),
         words,
-        ..Schema::over(TABLE, columns.map(column).collect(), vec![0])
+        paths: Vec::new(),
+        declared: None,
     }
 }
