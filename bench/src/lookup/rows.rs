@@ -62,16 +62,23 @@ pub fn fill(engine: &Database, name: &str, rows: u64) -> Result<()> {
         indexed: true,
         declared: Some(declared.to_owned()),
     };
-    engine.create_table(Schema::over(
-        name,
-        vec![
+    engine.create_table(Schema {
+        name: name.to_owned(),
+        columns: vec![
             column(1, "id", ColumnType::Int(32), "int NOT NULL"),
             column(2, "k", ColumnType::Int(32), "int NOT NULL"),
             column(3, "c", ColumnType::Text, "char(120) NOT NULL"),
             column(4, "pad", ColumnType::Text, "char(60) NOT NULL"),
         ],
-        vec![0],
-    ))?;
+        primary_key: vec![0],
+        texts: Vec::new(),
+        required: None,
+        indexes: Vec::new(),
+        synonyms: Vec::new(),
+        words: None,
+        paths: Vec::new(),
+        declared: None,
+    })?;
     let mut first = 1;
     while first <= rows {
         let end = (first + ROWS_PER_BATCH).min(rows + 1);

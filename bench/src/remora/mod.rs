@@ -39,13 +39,21 @@ fn schema() -> Schema {
         ("page_id", ColumnType::Uint(64), true, true),
     ];
     Schema {
+        name: TABLE.to_owned(),
+        columns: columns.into_iter().enumerate().map(column).collect(),
+        primary_key: vec![0],
         texts: vec![TextDef {
             id: 1,
             columns: vec![1, 2],
             delimiter: Some(" ".to_owned()),
             normalization: Normalization::default(),
         }],
-        ..Schema::over(TABLE, columns.into_iter().enumerate().map(column).collect(), vec![0])
+        required: None,
+        indexes: Vec::new(),
+        synonyms: Vec::new(),
+        words: None,
+        paths: Vec::new(),
+        declared: None,
     }
 }
 
