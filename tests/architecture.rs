@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -190,6 +190,75 @@ fn lexers_are_noticed_by_their_comments_and_by_the_parser_they_call() {
     assert_eq!(sign_of_a_lexer(harmless), None);
 }
 
+/// Every folder and file below a folder, with its path from the root.
+fn paths_below(folder: &Path) -> Vec<String> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if name.starts_with('.') || name == "target" {
+            continue;
+        }
+        if path.is_dir() {
+            paths.extend(paths_below(&path));
+        }
+        paths.push(path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned());
+    }
+    paths
+}
+
+/// Whether a path ends with the name of a file or a folder, which may have one `*`. `engine/read/` is short for
+/// `crates/engine/src/read/`.
+fn is_named(path: &str, name: &str) -> bool {
+    let name = name.trim_end_matches('/');
+    let long = name.split_once('/').map(|(first, rest)| format!("crates/{first}/src/{rest}"));
+    let fits = |name: &str| match name.split_once('*') {
+        Some((before, after)) => {
+            let end = path.strip_suffix(after).and_then(|path| path.rsplit_once(before));
+            end.is_some_and(|(start, middle)| {
+                (start.is_empty() || start.ends_with('/')) && !middle.contains('/')
+            })
+        }
+        None => {
+            path.strip_suffix(name).is_some_and(|start| start.is_empty() || start.ends_with('/'))
+        }
+    };
+    fits(name) || long.is_some_and(|name| fits(&name))
+}
+
+#[test]
+fn files_that_the_documents_name_exist() {
+    let paths = paths_below(&root());
+    let is_path = |text: &str| {
+        let ends = [".rs", ".txt", ".toml", ".md", "/"].iter().any(|end| text.ends_with(end));
+        ends && text.chars().all(|c| c.is_alphanumeric() || "_-./*".contains(c)) && text.len() > 1
+    };
+    for document in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let text = fs::read_to_string(root().join(document)).unwrap();
+        let names: Vec<&str> =
+            text.split('`').skip(1).step_by(2).filter(|it| is_path(it)).collect();
+        assert!(names.len() > 20, "the paths of {document} are not read");
+        for name in names {
+            let exists = paths.iter().any(|path| is_named(path, name));
+            assert!(exists, "{document}: `{name}` is no file or folder");
+        }
+    }
+}
+
+#[test]
+fn names_of_files_are_ends_of_their_paths() {
+    let path = "crates/engine/src/read/path_order.rs";
+    for name in
+        ["path_order.rs", "read/path_order.rs", "engine/read/path_order.rs", "read/path_*.rs"]
+    {
+        assert!(is_named(path, name), "{name}");
+    }
+    for name in ["order.rs", "write/path_order.rs", "sql/read/path_order.rs", "path_x*.rs"] {
+        assert!(!is_named(path, name), "{name}");
+    }
+    assert!(is_named("crates/engine/src/read", "read/"));
+}
+
 #[test]
 fn files_stay_readable() {
     for file in all_files() {
@@ -205,4 +274,62 @@ fn every_file_says_what_it_is() {
         let text = fs::read_to_string(&file).unwrap();
         assert!(text.starts_with("//!"), "{} has no module doc", file.display());
     }
+}
+
+/// Crates whose folders are protocols, formats or sources that know nothing of each other: there, names may repeat
+/// from folder to folder.
+const OF_SEPARATE_FOLDERS: [&str; 3] = ["protocol", "server", "source"];
+
+/// The name of the type that a line declares, and whether other files can see the type.
+fn declared_type(line: &str) -> Option<(&str, bool)> {
+    let (is_seen, rest) = match line.strip_prefix("pub") {
+        Some(rest) => (true, rest),
+        None => (false, line),
+    };
+    let rest = if rest.starts_with('(') { rest.split_once(')')?.1 } else { rest };
+    let rest = if is_seen { rest.trim_start() } else { rest };
+    let (keyword, rest) = rest.split_once(' ')?;
+    let is_type = matches!(keyword, "struct" | "enum" | "trait" | "type" | "union");
+    let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+    is_type.then_some((&rest[..end], is_seen))
+}
+
+#[test]
+fn types_that_other_files_see_have_names_of_their_own() {
+    let mut places = BTreeMap::<(String, String), Vec<(String, bool)>>::new();
+    for (name, _) in ALLOWED {
+        let source = root().join("crates").join(name).join("src");
+        for file in rust_files(&source) {
+            let inside = file.strip_prefix(&source).unwrap();
+            if inside.iter().any(|part| part == "tests") || inside.ends_with("tests.rs") {
+                continue;
+            }
+            let folder = inside.iter().next().unwrap().to_str().unwrap();
+            let unit = match OF_SEPARATE_FOLDERS.contains(&name) {
+                true => format!("{name}/{folder}"),
+                false => name.to_owned(),
+            };
+            let text = fs::read_to_string(&file).unwrap();
+            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+            for (declared, is_seen) in code.lines().filter_map(declared_type) {
+                let place = (inside.display().to_string(), is_seen);
+                places.entry((unit.clone(), declared.to_owned())).or_default().push(place);
+            }
+        }
+    }
+    assert!(places.contains_key(&("engine".to_owned(), "Database".to_owned())));
+    for ((unit, declared), places) in places {
+        let is_clear = places.len() == 1 || places.iter().all(|(_, is_seen)| !is_seen);
+        assert!(is_clear, "{unit}: several types are called {declared}: {places:?}");
+    }
+}
+
+#[test]
+fn declared_types_are_read() {
+    assert_eq!(declared_type("pub(crate) struct Row<'a> {"), Some(("Row", true)));
+    assert_eq!(declared_type("pub type Answer = u8;"), Some(("Answer", true)));
+    assert_eq!(declared_type("enum Kind {"), Some(("Kind", false)));
+    assert_eq!(declared_type("pub(in crate::a) trait Walk {"), Some(("Walk", true)));
+    assert_eq!(declared_type("pub fn row() {"), None);
+    assert_eq!(declared_type("    type Break = ();"), None);
 }

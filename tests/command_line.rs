@@ -352,20 +352,25 @@ fn serving<const N: usize>(arguments: &[&str], words: [&str; N]) -> (Serving, [S
     (serving, found)
 }
 
-#[test]
-fn a_sphinx_conf_is_loaded_and_served() {
-    use mysql::prelude::Queryable;
-    let directory = tempfile::tempdir().unwrap();
-    let folder = directory.path().display().to_string();
-    let path = directory.path().join("sphinx.conf");
-    let text = format!(
+/// A sphinx.conf whose source `books` reads `books.csv` of the folder.
+fn sphinx_conf(folder: &str) -> String {
+    format!(
         "source books {{\n type = csvpipe\n csvpipe_command = cat {folder}/books.csv\n csvpipe_field_string = title\n \
          csvpipe_attr_uint = year\n}}\n\
          index books {{\n source = books\n path = {folder}/books\n morphology = stem_en\n}}\n\
          index notes {{\n type = rt\n path = {folder}/notes\n rt_field = note\n rt_attr_uint = kind\n rt_attr_json = j\n rt_attr_bool = b\n}}\n\
          index both {{\n type = distributed\n local = books\n}}\n\
          searchd {{\n listen = 127.0.0.1:0:mysql41\n listen = 127.0.0.1:0\n log = x\n}}\n"
-    );
+    )
+}
+
+#[test]
+fn a_sphinx_conf_is_loaded_and_served() {
+    use mysql::prelude::Queryable;
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().display().to_string();
+    let path = directory.path().join("sphinx.conf");
+    let text = sphinx_conf(&folder);
     let conf = write(&path, &text);
     write(&directory.path().join("books.csv"), "1,\"Whales, large\",1851\n2,Emma,1815\n");
     let output = run(&["import", "-c", &conf]);

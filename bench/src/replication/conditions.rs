@@ -17,9 +17,9 @@ use remora_source::mysql::{
 };
 
 use super::{
+    load::Load,
     report::{Figure, Report, Spread, Target},
     source,
-    tpcc_parts::Load,
 };
 use crate::tpcc::{
     DATABASE,

@@ -9,6 +9,7 @@ mod conditions;
 mod cost;
 mod large;
 mod latency;
+mod load;
 pub mod remora;
 pub mod report;
 pub mod source;

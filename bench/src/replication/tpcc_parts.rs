@@ -3,12 +3,12 @@
 use std::{path::Path, thread, time::Duration};
 
 use anyhow::{Context, Result};
-use mysql::{Conn, prelude::Queryable};
-use remora_peers::Server;
+use mysql::prelude::Queryable;
 
 use super::{
     Part, ReplicationOptions, backlog, conditions, cost, latency,
     latency::Probe,
+    load::Load,
     remora::Remora,
     report::{Report, Target},
     source,
@@ -24,36 +24,6 @@ const TABLES: usize = 10;
 const RUNS: u32 = 3;
 /// How long the load writes before latencies are measured.
 const WARM_UP: Duration = Duration::from_secs(2);
-
-/// A server with TPC-C's tables.
-pub struct Load<'o> {
-    pub server: Server,
-    options: &'o ReplicationOptions,
-    scale: Scale,
-}
-
-impl Load<'_> {
-    /// Connects to TPC-C's database.
-    pub fn connect(&self) -> Result<Conn> {
-        source::connect(&self.server, tpcc::DATABASE)
-    }
-
-    /// The source's URL for a follower.
-    pub fn url(&self) -> String {
-        self.server.follower_url(tpcc::DATABASE)
-    }
-
-    /// Runs TPC-C for this time; returns the transactions per minute.
-    pub fn write(&self, time: Duration) -> Result<f64> {
-        let connect = || self.connect();
-        let figures = tpcc::write(&connect, self.scale, self.options.terminals, time)?;
-        Ok(figures.committed() as f64 * 60.0 / figures.time.as_secs_f64())
-    }
-
-    fn time(&self) -> Duration {
-        Duration::from_secs(self.options.seconds)
-    }
-}
 
 /// Measures the selected parts.
 pub fn measure(options: &ReplicationOptions, program: &Path, report: &mut Report) -> Result<()> {

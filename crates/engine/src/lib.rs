@@ -43,7 +43,7 @@ pub use change::{Change, ChangeBatch, Definition, Position, SourcePositions, Tab
 pub use check::{CheckReport, CheckStep, CheckedTable, Repaired};
 pub use database::Database;
 pub use encode::{
-    Node, decode_rows, encode_rows, fitted_row, from_url_base64, key_bytes, to_url_base64,
+    JsonNode, decode_rows, encode_rows, fitted_row, from_url_base64, key_bytes, to_url_base64,
     walk_path,
 };
 pub use error::{Ending, Error, Missing, RequestPart, Result};

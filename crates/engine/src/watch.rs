@@ -20,7 +20,7 @@ use crate::{
     snapshot::Snapshot,
     storage::{
         feed::{
-            Defined, Entry, Generation, StoredChange, WATCH_POSITION, entry_key, parse_entry,
+            Defined, FeedEntry, Generation, StoredChange, WATCH_POSITION, entry_key, parse_entry,
             parse_entry_key, read_definition, read_generations,
         },
         store::StoreSnapshot,
@@ -386,7 +386,7 @@ impl Watch {
         store: &dyn StoreSnapshot,
     ) -> Result<()> {
         match parse_entry(value)? {
-            Entry::Defined(defined) => {
+            FeedEntry::Defined(defined) => {
                 let event = event_for(&self.watcher, defined);
                 self.read_ahead.extend(event.map(|(table, what)| WatchedChange {
                     batch,
@@ -395,7 +395,7 @@ impl Watch {
                     what,
                 }));
             }
-            Entry::Rows(table, definition, changes) => {
+            FeedEntry::Rows(table, definition, changes) => {
                 let format = self.format(table, definition, generation, store)?;
                 if !self.watcher.wants(&format.table) {
                     return Ok(());

@@ -25,7 +25,7 @@ use self::{
 };
 use crate::{
     IndexError, Result, SectionTag, SectionWriter, Sections,
-    column::{MAX_DOCUMENTS, cursor::Cursor, numbers::write_numbers},
+    column::{MAX_DOCUMENTS, cursor::SectionCursor, numbers::write_numbers},
 };
 
 const KEYS: SectionTag = SectionTag(*b"KEYS");
@@ -155,7 +155,7 @@ impl Keys {
     /// [`IndexError::Corrupt`] if the keys or their bloom filter are missing or are not what the
     /// writer wrote.
     pub fn open(sections: &Sections) -> Result<Self> {
-        let mut cursor = Cursor::new(sections.require(KEYS, 0)?);
+        let mut cursor = SectionCursor::new(sections.require(KEYS, 0)?);
         let (layout, len) = (cursor.u8()?, cursor.u32()?);
         if len > MAX_DOCUMENTS {
             return Err(IndexError::corrupt("number of keys"));

@@ -24,7 +24,9 @@ pub(crate) trait KeyedRows {
         table: &Arc<str>,
         key: &[Value],
         make: &mut dyn FnMut() -> Change,
-    ) -> Result<bool>;
+    ) -> Result<bool> {
+        self.change(table, key, &mut |found| Ok(found.map(|_| make())))
+    }
 
     /// The rows of a table.
     fn view(&mut self, table: &Arc<str>) -> Result<View>;

@@ -131,15 +131,6 @@ impl KeyedRows for Overlaid {
         }
     }
 
-    fn change_unread(
-        &mut self,
-        table: &Arc<str>,
-        key: &[Value],
-        make: &mut dyn FnMut() -> Change,
-    ) -> Result<bool> {
-        self.change(table, key, &mut |found| Ok(found.map(|_| make())))
-    }
-
     fn view(&mut self, table: &Arc<str>) -> Result<View> {
         let changed = self.tables.get(table).map(|it| it.rows.clone()).unwrap_or_default();
         Ok(View { reader: self.transaction.reader().clone(), changed })

@@ -86,7 +86,11 @@ impl Sessions {
     }
 
     /// The prepared statement of a text, from the cache if possible.
-    pub fn prepare(&self, session: &mut Option<Session>, text: &str) -> Result<Arc<Prepared>> {
+    pub fn prepare(
+        &self,
+        session: &mut Option<Session>,
+        text: &str,
+    ) -> Result<Arc<PreparedStatement>> {
         if let Some(known) = self.statements.lock().get(text) {
             return Ok(known);
         }
@@ -170,15 +174,6 @@ impl KeyedRows for Option<Session> {
         })
     }
 
-    fn change_unread(
-        &mut self,
-        table: &Arc<str>,
-        key: &[Value],
-        make: &mut dyn FnMut() -> Change,
-    ) -> Result<bool> {
-        self.change(table, key, &mut |found| Ok(found.map(|_| make())))
-    }
-
     fn view(&mut self, table: &Arc<str>) -> Result<View> {
         let session = begin_reading(self)?;
         Ok(View { reader: session.reader(), changed: session.changed_rows(table) })
@@ -209,17 +204,17 @@ fn change_rows(
 }
 
 /// Prepares a statement.
-pub(crate) fn prepare(session: &mut Option<Session>, text: &str) -> Result<Arc<Prepared>> {
+pub(crate) fn prepare(session: &mut Option<Session>, text: &str) -> Result<Arc<PreparedStatement>> {
     let (is_deep, text) = (runtime::may_be_deep(text), text.to_owned());
     let statement = lend(session, is_deep, async move |mut session| {
         let read = session.prepare(text.as_bytes()).await;
         (session, read)
     })?;
-    Ok(Arc::new(Prepared { statement, is_deep }))
+    Ok(Arc::new(PreparedStatement { statement, is_deep }))
 }
 
 /// A prepared statement.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedStatement {
     pub statement: remora_sql::Prepared,
     /// Whether it may need a large stack.
     pub is_deep: bool,
@@ -228,15 +223,15 @@ pub(crate) struct Prepared {
 /// A cache of prepared statements by text.
 #[derive(Default)]
 pub(crate) struct Statements {
-    known: HashMap<String, Arc<Prepared>>,
+    known: HashMap<String, Arc<PreparedStatement>>,
 }
 
 impl Statements {
-    pub fn get(&self, text: &str) -> Option<Arc<Prepared>> {
+    pub fn get(&self, text: &str) -> Option<Arc<PreparedStatement>> {
         self.known.get(text).cloned()
     }
 
-    pub fn insert(&mut self, text: &str, prepared: &Arc<Prepared>) {
+    pub fn insert(&mut self, text: &str, prepared: &Arc<PreparedStatement>) {
         if text.len() > MAX_KEPT_BYTES {
             return;
         }

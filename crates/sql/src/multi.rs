@@ -12,12 +12,12 @@ pub(crate) struct Multi {
     /// Whether its numbers are signed 64-bit integers; otherwise they are unsigned 32-bit integers.
     pub is_wide: bool,
     /// Which of its numbers must satisfy a comparison.
-    pub of: Numbers,
+    pub of: NumbersOfSet,
 }
 
 /// Which numbers of a set must satisfy a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Numbers {
+pub(crate) enum NumbersOfSet {
     /// At least one; for `<>`, NOT IN and NOT BETWEEN all.
     Some,
     /// At least one: `ANY(set)`.
@@ -29,7 +29,7 @@ pub(crate) enum Numbers {
 impl Multi {
     /// A set as a column stores it.
     pub(crate) fn new(is_wide: bool) -> Self {
-        Self { is_wide, of: Numbers::Some }
+        Self { is_wide, of: NumbersOfSet::Some }
     }
 
     /// The least and greatest number that the set may contain.
@@ -43,12 +43,12 @@ impl Multi {
     /// The letters that encode these properties.
     pub(crate) fn spelled(self) -> &'static str {
         match (self.is_wide, self.of) {
-            (false, Numbers::Some) => "m",
-            (false, Numbers::Any) => "ma",
-            (false, Numbers::All) => "ml",
-            (true, Numbers::Some) => "M",
-            (true, Numbers::Any) => "Ma",
-            (true, Numbers::All) => "Ml",
+            (false, NumbersOfSet::Some) => "m",
+            (false, NumbersOfSet::Any) => "ma",
+            (false, NumbersOfSet::All) => "ml",
+            (true, NumbersOfSet::Some) => "M",
+            (true, NumbersOfSet::Any) => "Ma",
+            (true, NumbersOfSet::All) => "Ml",
         }
     }
 
@@ -56,9 +56,9 @@ impl Multi {
     pub(crate) fn of_letters(letters: &str) -> Option<Self> {
         let is_wide = letters.contains('M');
         let of = match letters {
-            letters if letters.contains('a') => Numbers::Any,
-            letters if letters.contains('l') => Numbers::All,
-            _ => Numbers::Some,
+            letters if letters.contains('a') => NumbersOfSet::Any,
+            letters if letters.contains('l') => NumbersOfSet::All,
+            _ => NumbersOfSet::Some,
         };
         (is_wide || letters.contains('m')).then_some(Self { is_wide, of })
     }
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn letters_say_what_a_set_is() {
         for is_wide in [false, true] {
-            for of in [Numbers::Some, Numbers::Any, Numbers::All] {
+            for of in [NumbersOfSet::Some, NumbersOfSet::Any, NumbersOfSet::All] {
                 let multi = Multi { is_wide, of };
                 assert_eq!(Multi::of_letters(multi.spelled()), Some(multi));
                 assert_eq!(Multi::of_letters(&format!("un{}", multi.spelled())), Some(multi));

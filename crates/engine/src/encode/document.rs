@@ -7,7 +7,7 @@ use serde::{
     de::{MapAccess, SeqAccess, Visitor},
 };
 
-use super::walk::Node;
+use super::walk::JsonNode;
 
 /// A parsed document. Texts without escapes are borrowed from the source text.
 #[derive(Debug, PartialEq)]
@@ -38,7 +38,7 @@ impl<'t> Document<'t> {
     }
 }
 
-impl Node for Document<'_> {
+impl JsonNode for Document<'_> {
     fn member(&self, name: &str) -> Option<&Self> {
         let Self::Object(members) = self else { return None };
         members.iter().rev().find(|(other, _)| other == name).map(|(_, member)| member)

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     fit::fit,
-    row::{Reader, VERSION, decode_columns, encode_row, json_in, push_varint},
+    row::{RowParts, VERSION, decode_columns, encode_row, json_in, push_varint},
 };
 use crate::{ColumnType, Error, Result, Row, Schema, Value};
 
@@ -130,7 +130,7 @@ impl RowFormat {
     }
 
     fn read(&self, bytes: &[u8], wanted: &dyn Fn(usize) -> bool) -> Option<Row> {
-        let mut reader = Reader { bytes };
+        let mut reader = RowParts { bytes };
         let layout = match reader.byte()? {
             VERSION => 0,
             LATER_VERSION => usize::try_from(reader.varint()?).ok()?,

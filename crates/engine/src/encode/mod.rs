@@ -38,7 +38,7 @@ pub(crate) use row::{decode_row, encode_row};
 pub(crate) use row_paths::path_values;
 pub(crate) use schema::{decode_schema, encode_schema};
 pub use sent_rows::{decode_rows, encode_rows};
-pub use walk::{Node, walk_path};
+pub use walk::{JsonNode, walk_path};
 
 #[cfg(test)]
 pub(crate) mod strategies;

@@ -15,7 +15,7 @@ use remora_index::paths::PathKeys;
 
 use super::{
     document::Document,
-    walk::{Node, walk_path},
+    walk::{JsonNode, walk_path},
 };
 use crate::{PathPlace, PathTest, PathValue, schema::NO_TEXT};
 

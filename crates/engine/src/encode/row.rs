@@ -64,7 +64,7 @@ pub(crate) fn decode_columns(
 }
 
 fn read_row(schema: &Schema, bytes: &[u8], wanted: &dyn Fn(usize) -> bool) -> Option<Row> {
-    let mut reader = Reader { bytes };
+    let mut reader = RowParts { bytes };
     if reader.byte()? != VERSION {
         return None;
     }
@@ -89,7 +89,7 @@ fn read_row(schema: &Schema, bytes: &[u8], wanted: &dyn Fn(usize) -> bool) -> Op
 /// The document in a column of a stored row, without a copy. `None` if it is NULL or of another type, or if any part of
 /// the row is malformed.
 pub(super) fn json_in<'b>(schema: &Schema, bytes: &'b [u8], place: usize) -> Option<&'b str> {
-    let mut reader = Reader { bytes };
+    let mut reader = RowParts { bytes };
     if reader.byte()? != VERSION {
         return None;
     }
@@ -160,11 +160,11 @@ pub(super) fn push_varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Reads the parts of a row one after the other; `None` if they are malformed.
-pub(super) struct Reader<'a> {
+pub(super) struct RowParts<'a> {
     pub bytes: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> RowParts<'a> {
     pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.bytes.split_at_checked(count)?;
         self.bytes = rest;

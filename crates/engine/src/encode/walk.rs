@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 /// A document through which a path can be followed.
-pub trait Node: Sized {
+pub trait JsonNode: Sized {
     /// The member of an object with this name.
     fn member(&self, name: &str) -> Option<&Self>;
 
@@ -11,7 +11,7 @@ pub trait Node: Sized {
     fn elements(&self) -> Option<&[Self]>;
 }
 
-impl Node for Json {
+impl JsonNode for Json {
     fn member(&self, name: &str) -> Option<&Self> {
         self.as_object()?.get(name)
     }
@@ -23,7 +23,7 @@ impl Node for Json {
 
 /// Visits the values at a path in a document until a visit returns true, and returns whether one
 /// did. A value is visited at most once for each name of the path.
-pub fn walk_path<'d, N: Node>(
+pub fn walk_path<'d, N: JsonNode>(
     names: &[String],
     document: &'d N,
     visit: &mut dyn FnMut(&'d N) -> bool,

@@ -18,17 +18,17 @@ const MAX_DEPTH: usize = 64;
 /// The required filter of a table, with names and literals resolved.
 #[derive(Debug)]
 pub struct RequiredRows {
-    condition: Option<Condition>,
+    condition: Option<RequiredCondition>,
 }
 
 #[derive(Debug)]
-enum Condition {
+enum RequiredCondition {
     Compare { column: usize, kind: ColumnType, comparison: Comparison, value: Value },
     In { column: usize, kind: ColumnType, values: Vec<Value> },
     IsNull(usize),
-    All(Vec<Condition>),
-    Any(Vec<Condition>),
-    Not(Box<Condition>),
+    All(Vec<RequiredCondition>),
+    Any(Vec<RequiredCondition>),
+    Not(Box<RequiredCondition>),
 }
 
 impl RequiredRows {
@@ -38,7 +38,7 @@ impl RequiredRows {
     /// [`Error::Request`] names the part of the filter that does not fit the table, or says that it is nested too
     /// deeply.
     pub fn of(schema: &Schema) -> Result<Self> {
-        let resolve = |filter| Condition::resolve(schema, filter, MAX_DEPTH);
+        let resolve = |filter| RequiredCondition::resolve(schema, filter, MAX_DEPTH);
         Ok(Self { condition: schema.required.as_ref().map(resolve).transpose()? })
     }
 
@@ -57,7 +57,7 @@ impl RequiredRows {
     }
 }
 
-impl Condition {
+impl RequiredCondition {
     fn resolve(schema: &Schema, filter: &Filter, depth: usize) -> Result<Self> {
         let depth = depth.checked_sub(1).ok_or_else(|| {
             Error::request(RequestPart::Schema, format!("filters nest deeper than {MAX_DEPTH}"))

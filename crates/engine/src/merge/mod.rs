@@ -40,7 +40,7 @@ pub(crate) use checkpoint::{CHANGE_BYTES, checkpoint, write_recovered};
 pub(crate) use plan::{Limit, Size, is_crowded, is_merge_due, tier};
 pub(crate) use priority::lower_priority;
 
-use portion::{Bounds, OmittedPath, PathRows, Portion, PortionOutcome, Taken, take};
+use portion::{MergeLimits, OmittedPath, PathRows, Portion, PortionOutcome, PortionPart, take};
 use priority::aside;
 
 /// Merges of at least this many bytes run in a thread of their own.
@@ -319,7 +319,7 @@ fn merge_inputs(
 fn publish(
     shared: &DatabaseState,
     table: &TableView,
-    taken: &[Taken<'_>],
+    taken: &[PortionPart<'_>],
     output: Option<Arc<Segment>>,
 ) {
     let bytes = output.as_ref().map_or(0, |segment| segment.byte_count());
@@ -391,7 +391,7 @@ fn in_files(shared: &DatabaseState, inputs: &[SegmentView], error: &Error) -> St
 
 /// The outcome of a merge.
 enum Made<'v> {
-    Segment { taken: Vec<Taken<'v>>, output: Option<Arc<Segment>>, is_whole: bool },
+    Segment { taken: Vec<PortionPart<'v>>, output: Option<Arc<Segment>>, is_whole: bool },
     TooMuch(OmittedPath),
     Stopped,
 }
@@ -429,7 +429,7 @@ fn make<'v>(
     let (schema, rows) = (&*table.schema, &*table.rows);
     let paths = PathRows { schema, rows, left_out, may_continue: &|| may_continue(shared, table) };
     let held_bytes = shared.options.path_index_bytes.max(1);
-    let bounds = Bounds { limit: Limit::of(&shared.options), held_bytes };
+    let bounds = MergeLimits { limit: Limit::of(&shared.options), held_bytes };
     let portion = match take(views, &paths, &bounds)? {
         PortionOutcome::Portion(portion) => portion,
         PortionOutcome::TooMuch(one) => return Ok(Made::TooMuch(one)),
@@ -484,7 +484,7 @@ fn merge_live(schema: &Schema, inputs: &[MergeInput]) -> Result<Option<Arc<Segme
 fn replace(
     current: &Snapshot,
     number: u32,
-    taken: &[Taken<'_>],
+    taken: &[PortionPart<'_>],
     output: Option<Arc<Segment>>,
 ) -> Option<Snapshot> {
     let mut tables = current.tables.iter();
@@ -514,10 +514,10 @@ fn replace(
 }
 
 /// The documents of the output that were deleted in the inputs after they were claimed.
-fn deleted_meanwhile(table: &TableView, taken: &[Taken<'_>], output: &Segment) -> Bitmap {
+fn deleted_meanwhile(table: &TableView, taken: &[PortionPart<'_>], output: &Segment) -> Bitmap {
     let mut deleted = Bitmap::new(output.doc_count());
     let mut key = Vec::new();
-    for Taken { view: input, docs } in taken {
+    for PortionPart { view: input, docs } in taken {
         let mut gone = match table.segments.iter().find(|view| view.is_of(&input.segment)) {
             Some(now) => match &now.deleted {
                 Some(deleted) => Bitmap::clone(deleted),

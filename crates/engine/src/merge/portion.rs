@@ -25,7 +25,7 @@ const ASKED_BYTES: usize = 4 << 20;
 
 /// The limits of a merge.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
+pub(super) struct MergeLimits {
     /// The size limit of its output.
     pub limit: Limit,
     /// The most bytes of path values held in memory, see [`crate::Options::path_index_bytes`].
@@ -51,14 +51,14 @@ pub(super) struct OmittedPath {
 }
 
 /// Consecutive documents of a segment; those before them are deleted.
-pub(super) struct Taken<'v> {
+pub(super) struct PortionPart<'v> {
     pub view: &'v SegmentView,
     pub docs: Range<u32>,
 }
 
 /// The documents of a merge.
 pub(super) struct Portion<'v> {
-    pub taken: Vec<Taken<'v>>,
+    pub taken: Vec<PortionPart<'v>>,
     pub inputs: Vec<MergeInput>,
     /// Whether no remaining document lacks a path.
     pub is_whole: bool,
@@ -85,7 +85,7 @@ pub(super) enum PortionOutcome<'v> {
 pub(super) fn take<'v>(
     views: &'v [SegmentView],
     paths: &PathRows<'_>,
-    bounds: &Bounds,
+    bounds: &MergeLimits,
 ) -> Result<PortionOutcome<'v>> {
     let specs = path_specs(paths.schema);
     let is_left_out = |spec: &PathSpec| paths.left_out.iter().any(|one| one.too_much.spec == *spec);
@@ -133,7 +133,7 @@ impl<'v> Portion<'v> {
         view: &'v SegmentView,
         missing: MissingPaths<'_>,
         paths: &PathRows<'_>,
-        bounds: &Bounds,
+        bounds: &MergeLimits,
     ) -> Result<Option<PortionOutcome<'v>>> {
         let wanted = |column: usize| paths.schema.paths.iter().any(|path| path.column == column);
         let count = view.segment.doc_count();
@@ -210,11 +210,11 @@ impl<'v> Portion<'v> {
             }
         };
         self.inputs.push(MergeInput { segment, deleted, paths });
-        self.taken.push(Taken { view, docs });
+        self.taken.push(PortionPart { view, docs });
     }
 }
 
-impl Taken<'_> {
+impl PortionPart<'_> {
     /// The documents of the segment, as it is now, that remain after this portion; `None` if there
     /// are none.
     pub fn rest(&self, now: &SegmentView, schema: &Schema) -> Option<SegmentView> {

@@ -35,13 +35,13 @@ impl Docs {
     }
 
     /// An iterator over the live documents, from either end.
-    pub fn walk<'v>(&'v self, view: &'v SegmentView) -> Walk<'v> {
+    pub fn walk<'v>(&'v self, view: &'v SegmentView) -> DocsIter<'v> {
         let (source, high) = match self {
             Self::Every => (Source::Every, view.segment.doc_count()),
             Self::Some(DocSet::List(docs)) => (Source::List(docs), u32::MAX),
             Self::Some(DocSet::Bits(bits)) => (Source::Bits(bits), bits.len()),
         };
-        Walk { source, low: 0, high, deleted: view.deleted.as_deref() }
+        DocsIter { source, low: 0, high, deleted: view.deleted.as_deref() }
     }
 
     /// Calls `visit` with each live document in ascending order.
@@ -80,7 +80,7 @@ pub(super) fn count_live(docs: &DocSet, view: &SegmentView) -> u64 {
 }
 
 /// A double-ended, lazy iterator over the live documents of a set.
-pub(super) struct Walk<'v> {
+pub(super) struct DocsIter<'v> {
     source: Source<'v>,
     low: u32,
     high: u32,
@@ -93,7 +93,7 @@ enum Source<'v> {
     Bits(&'v Bitmap),
 }
 
-impl<'v> Walk<'v> {
+impl<'v> DocsIter<'v> {
     /// Restricts it to documents within `low..high`.
     pub fn within(mut self, low: u32, high: u32) -> Self {
         self.low = self.low.max(low);
@@ -172,8 +172,8 @@ mod tests {
 
     const LEN: u32 = 200;
 
-    fn walk<'v>(source: Source<'v>, deleted: Option<&'v Bitmap>) -> Walk<'v> {
-        Walk { source, low: 0, high: LEN, deleted }
+    fn walk<'v>(source: Source<'v>, deleted: Option<&'v Bitmap>) -> DocsIter<'v> {
+        DocsIter { source, low: 0, high: LEN, deleted }
     }
 
     proptest! {

@@ -18,7 +18,7 @@ const MAX_TERMS: usize = 1024;
 /// A boolean expression over terms.
 pub(super) struct Expression {
     /// The whole condition.
-    pub root: Node,
+    pub root: TextNode,
     /// The distinct terms in the order of the query, each followed by its synonyms.
     pub terms: Vec<Term>,
     /// The keyword queries.
@@ -29,17 +29,17 @@ pub(super) struct Expression {
 
 /// One condition. Conjunctions are flat. Negations inside them are kept apart, so that they are subtracted instead
 /// of complemented.
-pub(super) enum Node {
+pub(super) enum TextNode {
     /// `terms[_]` matches.
     Term(usize),
     /// `keywords[_]` matches.
     Keywords(usize),
     /// Matches texts that match all nodes of `all` and no node of `none`.
-    All { all: Vec<Node>, none: Vec<Node> },
+    All { all: Vec<TextNode>, none: Vec<TextNode> },
     /// At least one matches.
-    Any(Vec<Node>),
+    Any(Vec<TextNode>),
     /// Matches texts that do not match the node.
-    Not(Box<Node>),
+    Not(Box<TextNode>),
 }
 
 /// One search text of the query.
@@ -141,13 +141,13 @@ impl Expression {
 
     /// Whether it is only a single term: the case that must have no overhead.
     pub fn is_one_term(&self) -> bool {
-        matches!(self.root, Node::Term(_))
+        matches!(self.root, TextNode::Term(_))
     }
 
     /// The pattern of a query that is a single term in a single text index.
     pub fn only_pattern(&self) -> Option<&Pattern> {
         match (&self.root, self.terms.as_slice()) {
-            (Node::Term(_), [term]) => match term.matchers.as_slice() {
+            (TextNode::Term(_), [term]) => match term.matchers.as_slice() {
                 [Some(Matcher::Exact(pattern))] => Some(pattern),
                 _ => None,
             },
@@ -173,7 +173,7 @@ struct Compiler<'s> {
 }
 
 impl Compiler<'_> {
-    fn node(&mut self, query: &TextQuery, positive: bool, depth: usize) -> Result<Node> {
+    fn node(&mut self, query: &TextQuery, positive: bool, depth: usize) -> Result<TextNode> {
         if depth > MAX_DEPTH {
             let message = format!("The expression nests deeper than {MAX_DEPTH}; flatten it");
             return Err(invalid(message));
@@ -183,62 +183,62 @@ impl Compiler<'_> {
             TextQuery::Piece(piece) => self.piece(piece, positive),
             TextQuery::Keywords(query) => {
                 self.keywords.push(Ranked::new(self.view, query, self.unless)?);
-                Ok(Node::Keywords(self.keywords.len() - 1))
+                Ok(TextNode::Keywords(self.keywords.len() - 1))
             }
             TextQuery::And(parts) => self.all(parts, positive, depth),
             TextQuery::Or(parts) => self.any(parts, positive, depth),
             TextQuery::Not(part) => Ok(match self.node(part, !positive, depth + 1)? {
-                Node::Not(inner) => *inner,
-                inner => Node::Not(Box::new(inner)),
+                TextNode::Not(inner) => *inner,
+                inner => TextNode::Not(Box::new(inner)),
             }),
         }
     }
 
-    fn all(&mut self, parts: &[TextQuery], positive: bool, depth: usize) -> Result<Node> {
+    fn all(&mut self, parts: &[TextQuery], positive: bool, depth: usize) -> Result<TextNode> {
         check_operands(parts, "AND")?;
         let (mut all, mut none) = (Vec::new(), Vec::new());
         for part in parts {
             match self.node(part, positive, depth + 1)? {
-                Node::All { all: inner, none: excluded } => {
+                TextNode::All { all: inner, none: excluded } => {
                     all.extend(inner);
                     none.extend(excluded);
                 }
-                Node::Not(inner) => none.push(*inner),
+                TextNode::Not(inner) => none.push(*inner),
                 other => all.push(other),
             }
         }
-        Ok(Node::All { all, none })
+        Ok(TextNode::All { all, none })
     }
 
-    fn any(&mut self, parts: &[TextQuery], positive: bool, depth: usize) -> Result<Node> {
+    fn any(&mut self, parts: &[TextQuery], positive: bool, depth: usize) -> Result<TextNode> {
         check_operands(parts, "OR")?;
         let nodes: Result<_> =
             parts.iter().map(|part| self.node(part, positive, depth + 1)).collect();
-        Ok(Node::Any(nodes?))
+        Ok(TextNode::Any(nodes?))
     }
 
     /// A term, or an OR of it and its synonyms.
-    fn word(&mut self, text: &str, positive: bool) -> Result<Node> {
+    fn word(&mut self, text: &str, positive: bool) -> Result<TextNode> {
         let term = self.term(text, &Scope::ANY, positive)?;
         let term = term.ok_or_else(|| {
             invalid(format!("Nothing is left of the term '{text}' after normalisation"))
         })?;
         let synonyms = self.synonyms;
-        let mut nodes = vec![Node::Term(term)];
+        let mut nodes = vec![TextNode::Term(term)];
         for word in synonyms.of_word(text) {
             match self.term(word, &Scope::ANY, positive)? {
-                Some(other) if other != term => nodes.push(Node::Term(other)),
+                Some(other) if other != term => nodes.push(TextNode::Term(other)),
                 _ => {}
             }
         }
-        Ok(if nodes.len() > 1 { Node::Any(nodes) } else { Node::Term(term) })
+        Ok(if nodes.len() > 1 { TextNode::Any(nodes) } else { TextNode::Term(term) })
     }
 
-    fn piece(&mut self, piece: &Piece, positive: bool) -> Result<Node> {
+    fn piece(&mut self, piece: &Piece, positive: bool) -> Result<TextNode> {
         let (texts, letters) = (piece.texts.clone(), piece.letters.clone());
         let scope = Scope { texts, matching: piece.matching, letters };
         let term = self.term(&piece.text, &scope, positive)?;
-        Ok(term.map_or_else(|| Node::Any(Vec::new()), Node::Term))
+        Ok(term.map_or_else(|| TextNode::Any(Vec::new()), TextNode::Term))
     }
 
     /// The number of the term of this text; `None` if no index can contain it.

@@ -21,7 +21,7 @@ use super::{
     columns::{indexed, joint_place, path_place, position, texts_place},
     docs::Docs,
     letters::LetterTerm,
-    literal::{self, Bounds, OwnedCell},
+    literal::{self, LiteralBounds, OwnedCell},
     prefix::{CollatedPrefix, Scratch, end_of},
 };
 use crate::{
@@ -41,7 +41,7 @@ const MAX_IN_VALUES: usize = 1_000_000;
 const RETAIN_SHARE: usize = 16;
 
 /// A filter whose names and literals are resolved.
-pub(super) enum Condition {
+pub(super) enum CompiledFilter {
     /// The column with this id satisfies the predicate.
     Column { id: u32, predicate: Predicate },
     /// The sort key of the column's text, in a text order, satisfies the predicate.
@@ -61,11 +61,11 @@ pub(super) enum Condition {
     /// Never true.
     Never,
     /// AND.
-    All(Vec<Condition>),
+    All(Vec<CompiledFilter>),
     /// OR.
-    Any(Vec<Condition>),
+    Any(Vec<CompiledFilter>),
     /// NOT.
-    Not(Box<Condition>),
+    Not(Box<CompiledFilter>),
 }
 
 /// A conjunct: a condition on one column that must be true.
@@ -85,7 +85,7 @@ pub(super) struct Equality {
     pub value: OwnedCell,
 }
 
-impl Condition {
+impl CompiledFilter {
     /// Resolves a filter of a table.
     pub fn new(view: &TableView, filter: &Filter) -> Result<Self> {
         let (schema, paths) = (&*view.schema, &*view.paths);
@@ -104,7 +104,7 @@ impl Condition {
         }
     }
 
-    /// Whether the condition is exactly the AND of its [`Condition::conjuncts`].
+    /// Whether the condition is exactly the AND of its [`CompiledFilter::conjuncts`].
     pub fn is_of_conjuncts(&self) -> bool {
         match self {
             Self::Column { .. } | Self::Keyed { .. } => true,
@@ -326,14 +326,14 @@ impl Condition {
 
 /// Evaluates a condition on a single column for a value.
 pub(super) struct ValueTest<'c> {
-    condition: &'c Condition,
+    condition: &'c CompiledFilter,
     key: Vec<u8>,
     scratch: Scratch,
 }
 
 impl<'c> ValueTest<'c> {
     /// The test for a column's values; `None` if the condition is also about another column.
-    pub fn new(condition: &'c Condition, column: u32) -> Option<Self> {
+    pub fn new(condition: &'c CompiledFilter, column: u32) -> Option<Self> {
         condition.is_of(column).then(|| Self {
             condition,
             key: Vec::new(),
@@ -346,21 +346,24 @@ impl<'c> ValueTest<'c> {
         self.tests(self.condition, cell)
     }
 
-    fn tests(&mut self, condition: &Condition, cell: Cell<'_>) -> bool {
+    fn tests(&mut self, condition: &CompiledFilter, cell: Cell<'_>) -> bool {
         match (condition, cell) {
-            (Condition::Never | Condition::Path { .. } | Condition::Texts { .. }, _) => false,
-            (Condition::MayHold { .. } | Condition::Rows(_), _) => false,
-            (Condition::Column { predicate, .. }, cell) => predicate.matches(cell),
-            (Condition::Keyed { order, predicate, .. }, cell) => {
+            (
+                CompiledFilter::Never | CompiledFilter::Path { .. } | CompiledFilter::Texts { .. },
+                _,
+            ) => false,
+            (CompiledFilter::MayHold { .. } | CompiledFilter::Rows(_), _) => false,
+            (CompiledFilter::Column { predicate, .. }, cell) => predicate.matches(cell),
+            (CompiledFilter::Keyed { order, predicate, .. }, cell) => {
                 predicate.matches_by_key(*order, cell, &mut self.key)
             }
-            (Condition::Begins { letters, .. }, Cell::Bytes(text)) => {
+            (CompiledFilter::Begins { letters, .. }, Cell::Bytes(text)) => {
                 letters.begin(text, &mut self.scratch)
             }
-            (Condition::Begins { .. }, _) => false,
-            (Condition::All(parts), cell) => parts.iter().all(|part| self.tests(part, cell)),
-            (Condition::Any(parts), cell) => parts.iter().any(|part| self.tests(part, cell)),
-            (Condition::Not(part), cell) => !self.tests(part, cell),
+            (CompiledFilter::Begins { .. }, _) => false,
+            (CompiledFilter::All(parts), cell) => parts.iter().all(|part| self.tests(part, cell)),
+            (CompiledFilter::Any(parts), cell) => parts.iter().any(|part| self.tests(part, cell)),
+            (CompiledFilter::Not(part), cell) => !self.tests(part, cell),
         }
     }
 }
@@ -483,7 +486,7 @@ struct Compiler<'s> {
 }
 
 impl<'s> Compiler<'s> {
-    fn condition(&mut self, filter: &Filter, depth: usize) -> Result<Condition> {
+    fn condition(&mut self, filter: &Filter, depth: usize) -> Result<CompiledFilter> {
         if depth > MAX_DEPTH {
             return Err(invalid(format!("The filter nests deeper than {MAX_DEPTH}; flatten it")));
         }
@@ -516,33 +519,33 @@ impl<'s> Compiler<'s> {
                 }
                 let (low, high) = (Included(text.as_bytes().to_vec()), end_of(text.as_bytes()));
                 let predicate = Predicate::BytesRange(low, high);
-                Ok(Condition::Column { id: column.id, predicate })
+                Ok(CompiledFilter::Column { id: column.id, predicate })
             }
             Filter::Path(column, names, test) => self.path(column, names, test),
             Filter::PathsTogether(column, paths, tests) => self.joint(column, paths, tests),
             Filter::PathTexts(column, paths, text) => self.texts(column, paths, text),
             Filter::PathMayHold(column, paths, text) => self.may_hold(column, paths, text),
             Filter::Prefix(part) => self.prefixes(part, depth),
-            Filter::Rows(rows) => Ok(Condition::Rows(rows.clone())),
+            Filter::Rows(rows) => Ok(CompiledFilter::Rows(rows.clone())),
             Filter::IsNull(column) => Ok(is_null(self.column(column)?)),
             Filter::IsNotNull(column) => Ok(not(is_null(self.column(column)?))),
-            Filter::And(parts) => Ok(Condition::All(self.conditions(parts, depth)?)),
-            Filter::Or(parts) => Ok(Condition::Any(self.conditions(parts, depth)?)),
+            Filter::And(parts) => Ok(CompiledFilter::All(self.conditions(parts, depth)?)),
+            Filter::Or(parts) => Ok(CompiledFilter::Any(self.conditions(parts, depth)?)),
             // What is not among a superset may be among the rest.
             Filter::Not(part) if has_prefixes(part) => {
                 self.condition(part, depth + 1)?;
-                Ok(Condition::All(Vec::new()))
+                Ok(CompiledFilter::All(Vec::new()))
             }
             Filter::Not(part) => Ok(not(self.condition(part, depth + 1)?)),
         }
     }
 
-    fn conditions(&mut self, filters: &[Filter], depth: usize) -> Result<Vec<Condition>> {
+    fn conditions(&mut self, filters: &[Filter], depth: usize) -> Result<Vec<CompiledFilter>> {
         filters.iter().map(|filter| self.condition(filter, depth + 1)).collect()
     }
 
     /// What a condition implies of the prefixes that segments hold.
-    fn prefixes(&mut self, filter: &Filter, depth: usize) -> Result<Condition> {
+    fn prefixes(&mut self, filter: &Filter, depth: usize) -> Result<CompiledFilter> {
         let before = std::mem::replace(&mut self.of_prefixes, true);
         let condition = self.condition(filter, depth + 1);
         self.of_prefixes = before;
@@ -563,15 +566,15 @@ impl<'s> Compiler<'s> {
         column: &str,
         order: u32,
         predicate: impl FnOnce(&mut Self) -> Result<Predicate>,
-    ) -> Result<Condition> {
+    ) -> Result<CompiledFilter> {
         let (id, order) = self.ordered(column, order)?;
-        Ok(Condition::Keyed { id, order, predicate: predicate(self)? })
+        Ok(CompiledFilter::Keyed { id, order, predicate: predicate(self)? })
     }
 
     /// A condition on the prefix of a column's texts.
-    fn begins(&self, column: &str, order: u32, text: &str) -> Result<Condition> {
+    fn begins(&self, column: &str, order: u32, text: &str) -> Result<CompiledFilter> {
         let (id, order) = self.ordered(column, order)?;
-        Ok(Condition::Begins { id, letters: CollatedPrefix::new(text, order) })
+        Ok(CompiledFilter::Begins { id, letters: CollatedPrefix::new(text, order) })
     }
 
     /// The id of a text column, and its text order.
@@ -587,14 +590,14 @@ impl<'s> Compiler<'s> {
     }
 
     /// A condition on the values at a path.
-    fn path(&mut self, column: &str, names: &[String], test: &PathTest) -> Result<Condition> {
+    fn path(&mut self, column: &str, names: &[String], test: &PathTest) -> Result<CompiledFilter> {
         self.count_tested(test)?;
         let place = path_place(self.schema, column, names);
         let path = self.spec(place).ok_or_else(|| {
             let shown = names.join(".");
             invalid(format!("Path '{shown}' of column '{column}' is not indexed"))
         })?;
-        Ok(Condition::Path { path, ranges: ranges(test) })
+        Ok(CompiledFilter::Path { path, ranges: ranges(test) })
     }
 
     /// A condition on the values at several paths together.
@@ -603,7 +606,7 @@ impl<'s> Compiler<'s> {
         column: &str,
         paths: &[Vec<String>],
         tests: &[PathTest],
-    ) -> Result<Condition> {
+    ) -> Result<CompiledFilter> {
         tests.iter().try_for_each(|test| self.count_tested(test))?;
         let place = joint_place(self.schema, column, paths);
         let path = self.spec(place).ok_or_else(|| {
@@ -618,7 +621,7 @@ impl<'s> Compiler<'s> {
                      the last for something other than values"
                 ))
             })?;
-        Ok(Condition::Path { path, ranges })
+        Ok(CompiledFilter::Path { path, ranges })
     }
 
     fn count_tested(&mut self, test: &PathTest) -> Result<()> {
@@ -629,24 +632,24 @@ impl<'s> Compiler<'s> {
     }
 
     /// A condition on the texts at paths.
-    fn texts(&self, column: &str, paths: &[Vec<String>], text: &str) -> Result<Condition> {
+    fn texts(&self, column: &str, paths: &[Vec<String>], text: &str) -> Result<CompiledFilter> {
         let path = self.spec_of_texts(column, paths)?;
         let pattern = Pattern::new(text, &PATH_TEXTS);
-        Ok(pattern.map_or(Condition::Never, |pattern| Condition::Texts {
+        Ok(pattern.map_or(CompiledFilter::Never, |pattern| CompiledFilter::Texts {
             path,
             pattern: Box::new(pattern),
         }))
     }
 
     /// A condition that a value at the paths, shown as text, contains some letters.
-    fn may_hold(&self, column: &str, paths: &[Vec<String>], text: &str) -> Result<Condition> {
+    fn may_hold(&self, column: &str, paths: &[Vec<String>], text: &str) -> Result<CompiledFilter> {
         let path = self.spec_of_texts(column, paths)?;
         let letters = LetterTerm::as_spelled(text, &PATH_TEXTS);
         // Every value contains the empty text.
         let (Some(letters), Some(others)) = (letters, Pattern::new(NO_TEXT, &PATH_TEXTS)) else {
-            return Ok(not(Condition::Never));
+            return Ok(not(CompiledFilter::Never));
         };
-        Ok(Condition::MayHold { path, letters: Box::new(letters), others: Box::new(others) })
+        Ok(CompiledFilter::MayHold { path, letters: Box::new(letters), others: Box::new(others) })
     }
 
     /// The index spec of the texts of paths.
@@ -672,7 +675,7 @@ impl<'s> Compiler<'s> {
         Ok(())
     }
 
-    fn one_of(&mut self, column: &ColumnDef, literals: &[Literal]) -> Result<Condition> {
+    fn one_of(&mut self, column: &ColumnDef, literals: &[Literal]) -> Result<CompiledFilter> {
         self.count_values(literals.len())?;
         let (mut ordinals, mut bytes) = (Vec::new(), Vec::new());
         for literal in literals.iter().filter(|literal| !literal::is_null(literal)) {
@@ -691,24 +694,28 @@ impl<'s> Compiler<'s> {
             bytes.dedup();
             Predicate::BytesIn(bytes)
         } else {
-            return Ok(Condition::Never);
+            return Ok(CompiledFilter::Never);
         };
-        Ok(Condition::Column { id: column.id, predicate })
+        Ok(CompiledFilter::Column { id: column.id, predicate })
     }
 }
 
-fn compare(column: &ColumnDef, comparison: Comparison, literal: &Literal) -> Result<Condition> {
+fn compare(
+    column: &ColumnDef,
+    comparison: Comparison,
+    literal: &Literal,
+) -> Result<CompiledFilter> {
     if literal::is_null(literal) {
         let name = &column.name;
         return Err(invalid(format!("'{name}' is compared with NULL; use IS NULL instead")));
     }
     let bounds = literal::bounds(column, literal)?;
     let exact = bounds.is_exact();
-    let Bounds { from, to } = bounds;
+    let LiteralBounds { from, to } = bounds;
     Ok(match comparison {
-        Comparison::Equal if !exact => Condition::Never,
+        Comparison::Equal if !exact => CompiledFilter::Never,
         Comparison::Equal => range(column, from.map(Included), to.map(Included)),
-        Comparison::NotEqual if !exact => not(Condition::Never),
+        Comparison::NotEqual if !exact => not(CompiledFilter::Never),
         Comparison::NotEqual => not(range(column, from.map(Included), to.map(Included))),
         Comparison::Greater if exact => range(column, from.map(Bound::Excluded), Some(Unbounded)),
         Comparison::Less if exact => range(column, Some(Unbounded), to.map(Bound::Excluded)),
@@ -726,8 +733,8 @@ fn range(
     column: &ColumnDef,
     low: Option<Bound<OwnedCell>>,
     high: Option<Bound<OwnedCell>>,
-) -> Condition {
-    let (Some(low), Some(high)) = (low, high) else { return Condition::Never };
+) -> CompiledFilter {
+    let (Some(low), Some(high)) = (low, high) else { return CompiledFilter::Never };
     let is_bytes = |bound: &Bound<OwnedCell>| {
         matches!(bound, Included(OwnedCell::Bytes(_)) | Bound::Excluded(OwnedCell::Bytes(_)))
     };
@@ -736,17 +743,17 @@ fn range(
     } else {
         Predicate::OrdinalRange(low.map(|cell| cell.ordinal()), high.map(|cell| cell.ordinal()))
     };
-    Condition::Column { id: column.id, predicate }
+    CompiledFilter::Column { id: column.id, predicate }
 }
 
-fn is_null(column: &ColumnDef) -> Condition {
-    Condition::Column { id: column.id, predicate: Predicate::IsNull }
+fn is_null(column: &ColumnDef) -> CompiledFilter {
+    CompiledFilter::Column { id: column.id, predicate: Predicate::IsNull }
 }
 
-pub(super) fn not(condition: Condition) -> Condition {
+pub(super) fn not(condition: CompiledFilter) -> CompiledFilter {
     match condition {
-        Condition::Not(inner) => *inner,
-        other => Condition::Not(Box::new(other)),
+        CompiledFilter::Not(inner) => *inner,
+        other => CompiledFilter::Not(Box::new(other)),
     }
 }
 

@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use remora_index::BloomCounts;
 
 use super::{
-    source::{Source, sources, wanted},
+    source::{ColumnSource, sources, wanted},
     texts::without_row,
 };
 use crate::{
@@ -122,12 +122,12 @@ fn visit_each(
 }
 
 /// Prefetches the documents' values in the columns.
-fn load(segment: &SegmentView, sources: &[Source], docs: &[u32]) {
-    if docs.len() < LEAST_LOADED || sources.iter().any(Source::is_row) {
+fn load(segment: &SegmentView, sources: &[ColumnSource], docs: &[u32]) {
+    if docs.len() < LEAST_LOADED || sources.iter().any(ColumnSource::is_row) {
         return;
     }
     for source in sources {
-        if let Source::Column { id, .. } = source
+        if let ColumnSource::Column { id, .. } = source
             && let Some(column) = segment.segment.column(*id)
         {
             column.load(docs);
@@ -146,30 +146,31 @@ pub(super) fn read(
     segment: &SegmentView,
     doc: u32,
     key: &[u8],
-    sources: &[Source],
+    sources: &[ColumnSource],
     values: &mut Row,
 ) -> Result<()> {
-    if sources.iter().any(Source::is_row) {
+    if sources.iter().any(ColumnSource::is_row) {
         let mut row = super::texts::row(view, (&segment.segment, doc), key, &wanted(sources))?;
-        if sources.iter().map(Source::position).eq(0..row.len()) {
+        if sources.iter().map(ColumnSource::position).eq(0..row.len()) {
             values.append(&mut row);
             return Ok(());
         }
-        let value = |source: &Source| row.get(source.position()).cloned().unwrap_or(Value::Null);
+        let value =
+            |source: &ColumnSource| row.get(source.position()).cloned().unwrap_or(Value::Null);
         values.extend(sources.iter().map(value));
         return Ok(());
     }
     for source in sources {
         values.push(match *source {
-            Source::Column { id, kind, .. } => {
+            ColumnSource::Column { id, kind, .. } => {
                 let column = segment.segment.column(id);
                 column.map_or(Value::Null, |column| decode_cell(kind, column.get(doc)))
             }
-            Source::Key { part, .. } => {
+            ColumnSource::Key { part, .. } => {
                 let parts = decode_key(&view.schema, key)?;
                 parts.into_iter().nth(part).unwrap_or(Value::Null)
             }
-            Source::Row { .. } => Value::Null,
+            ColumnSource::Row { .. } => Value::Null,
         });
     }
     Ok(())

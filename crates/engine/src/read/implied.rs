@@ -2,7 +2,7 @@
 
 use remora_index::column::Predicate;
 
-use super::filter::{Condition, not};
+use super::filter::{CompiledFilter, not};
 use crate::{Schema, schema::PrefixColumn};
 
 /// The prefix columns that a condition may be turned to.
@@ -11,49 +11,49 @@ struct Prefixes<'s> {
     all: Vec<PrefixColumn>,
 }
 
-impl Condition {
+impl CompiledFilter {
     /// What the condition implies of the prefix columns of a table. It is true for all rows as far as it implies nothing.
     pub fn of_prefixes(self, schema: &Schema) -> Self {
         Prefixes { schema, all: PrefixColumn::all(schema) }.implied(self)
     }
 }
 
-fn everything() -> Condition {
-    not(Condition::Never)
+fn everything() -> CompiledFilter {
+    not(CompiledFilter::Never)
 }
 
-fn is_everything(condition: &Condition) -> bool {
-    matches!(condition, Condition::Not(of) if matches!(**of, Condition::Never))
+fn is_everything(condition: &CompiledFilter) -> bool {
+    matches!(condition, CompiledFilter::Not(of) if matches!(**of, CompiledFilter::Never))
 }
 
 impl Prefixes<'_> {
-    fn implied(&self, condition: Condition) -> Condition {
+    fn implied(&self, condition: CompiledFilter) -> CompiledFilter {
         match condition {
-            Condition::Never => Condition::Never,
-            Condition::Column { id, predicate: Predicate::IsNull } => {
-                let is_null = |of: &PrefixColumn| Condition::Column {
+            CompiledFilter::Never => CompiledFilter::Never,
+            CompiledFilter::Column { id, predicate: Predicate::IsNull } => {
+                let is_null = |of: &PrefixColumn| CompiledFilter::Column {
                     id: of.id,
                     predicate: Predicate::IsNull,
                 };
                 self.of_column(id).next().map_or_else(everything, is_null)
             }
-            Condition::Column { id, predicate } => {
+            CompiledFilter::Column { id, predicate } => {
                 let same = self.of_column(id).filter(|prefix| prefix.order.is_none());
                 all(same, &predicate)
             }
-            Condition::Keyed { id, order, predicate } => {
+            CompiledFilter::Keyed { id, order, predicate } => {
                 let same = self.of_column(id).filter(|prefix| prefix.order == Some(order));
                 all(same, &predicate)
             }
-            Condition::All(parts) => {
+            CompiledFilter::All(parts) => {
                 let parts = parts.into_iter().map(|part| self.implied(part));
                 all_of(parts.filter(|part| !is_everything(part)).collect())
             }
-            Condition::Any(parts) => {
+            CompiledFilter::Any(parts) => {
                 let parts: Vec<_> = parts.into_iter().map(|part| self.implied(part)).collect();
                 match parts.iter().any(is_everything) {
                     true => everything(),
-                    false => Condition::Any(parts),
+                    false => CompiledFilter::Any(parts),
                 }
             }
             _ => everything(),
@@ -69,17 +69,20 @@ impl Prefixes<'_> {
 }
 
 /// A predicate on a column as one on each of its prefix columns, since each index has its own.
-fn all<'p>(prefixes: impl Iterator<Item = &'p PrefixColumn>, predicate: &Predicate) -> Condition {
+fn all<'p>(
+    prefixes: impl Iterator<Item = &'p PrefixColumn>,
+    predicate: &Predicate,
+) -> CompiledFilter {
     let implied = prefixes.filter_map(|prefix| {
-        Some(Condition::Column { id: prefix.id, predicate: prefix.implied(predicate)? })
+        Some(CompiledFilter::Column { id: prefix.id, predicate: prefix.implied(predicate)? })
     });
     all_of(implied.collect())
 }
 
-fn all_of(mut parts: Vec<Condition>) -> Condition {
+fn all_of(mut parts: Vec<CompiledFilter>) -> CompiledFilter {
     match parts.len() {
         0 => everything(),
         1 => parts.pop().unwrap_or_else(everything),
-        _ => Condition::All(parts),
+        _ => CompiledFilter::All(parts),
     }
 }

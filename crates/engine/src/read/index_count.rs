@@ -13,9 +13,9 @@ use remora_index::{
 };
 
 use super::{
-    candidates::{Found, add},
+    candidates::{FoundByKeys, add},
     docs::Docs,
-    filter::Condition,
+    filter::CompiledFilter,
     index_ranges::ConditionRanges,
 };
 use crate::{
@@ -35,18 +35,18 @@ struct Counting {
 
 impl IndexCount {
     /// The usable indexes; `None` if there are none.
-    pub fn new(schema: &Schema, condition: &Condition, allowed: Allowed) -> Option<Self> {
+    pub fn new(schema: &Schema, condition: &CompiledFilter, allowed: Allowed) -> Option<Self> {
         if schema.indexes.is_empty() {
             return None;
         }
         let whole = std::slice::from_ref(condition);
         let parts = match condition {
-            Condition::Any(parts) => parts.as_slice(),
+            CompiledFilter::Any(parts) => parts.as_slice(),
             _ => whole,
         };
         let specs = allowed_specs(schema, allowed.indexes).into_iter();
         let counting = specs.filter_map(|(index, spec)| {
-            let asked = |part: &Condition| ConditionRanges::of_all(index, &spec, part);
+            let asked = |part: &CompiledFilter| ConditionRanges::of_all(index, &spec, part);
             let either = parts.iter().map(asked).collect::<Option<Vec<_>>>()?;
             Some(Counting { index, spec, either })
         });
@@ -59,8 +59,8 @@ impl IndexCount {
     pub fn count(
         &self,
         view: &SegmentView,
-        condition: &Condition,
-        found: &mut Found,
+        condition: &CompiledFilter,
+        found: &mut FoundByKeys,
     ) -> Result<Option<u64>> {
         let counted = self.0.iter().find_map(|it| Some((it, it.ranges(&view.segment)?)));
         let Some((counting, (index, ranges))) = counted else { return Ok(None) };
@@ -103,9 +103,9 @@ impl Counting {
         Some((index, apart))
     }
 
-    fn found_by(&self) -> Found {
+    fn found_by(&self) -> FoundByKeys {
         let each = self.either.iter().map(ConditionRanges::found_by);
-        let (mut found, is_one) = (Found::new(), self.either.len() == 1);
+        let (mut found, is_one) = (FoundByKeys::new(), self.either.len() == 1);
         add(each.collect(), &mut found);
         let narrowed = |it: FoundBy| FoundBy { is_single: it.is_single && is_one, ..it };
         if cfg!(test) {

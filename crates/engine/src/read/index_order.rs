@@ -14,7 +14,7 @@ use remora_index::segment::{IndexPart, IndexSpec, SegmentIndex};
 
 use super::{
     docs::Docs,
-    filter::{Condition, Conjunct, Equality},
+    filter::{CompiledFilter, Conjunct, Equality},
     index_ranges::ConditionRanges,
     literal::OwnedCell,
     live_walk::LiveWalk,
@@ -68,14 +68,14 @@ impl IndexOrder {
     pub fn find(
         view: &TableView,
         order: &Order,
-        condition: Option<&Condition>,
+        condition: Option<&CompiledFilter>,
         allowed: Allowed,
     ) -> Option<Self> {
         let schema = &view.schema;
         if schema.indexes.is_empty() || order.parts.is_empty() {
             return None;
         }
-        let equal = condition.map(Condition::equalities).unwrap_or_default();
+        let equal = condition.map(CompiledFilter::equalities).unwrap_or_default();
         let key: Vec<IndexPart> = key_parts(schema);
         let specs = allowed_specs(schema, allowed.indexes).into_iter();
         let along = |(index, spec)| OrderedIndex::of(index, spec, order, &equal, &key);
@@ -131,7 +131,7 @@ impl IndexOrder {
     pub fn walked(
         &self,
         (view, segment): (&TableView, usize),
-        condition: Option<&Condition>,
+        condition: Option<&CompiledFilter>,
         wanted: usize,
     ) -> Result<Option<Walked>> {
         let in_segment = |along: &OrderedIndex| along.ranges(view).get(segment).cloned().flatten();
@@ -267,7 +267,7 @@ impl OrderedIndex {
     }
 
     /// Sets the bounds of the walk by a condition.
-    fn ask(&mut self, condition: &Condition) {
+    fn ask(&mut self, condition: &CompiledFilter) {
         // A page behind a row is an OR (less, or equal and greater by another column), whose bounding range is a bound.
         let bounding_ranges = condition.bounding_ranges();
         let bounding_ranges = bounding_ranges.iter().map(|(id, predicate)| Conjunct {

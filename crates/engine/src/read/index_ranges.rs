@@ -32,7 +32,7 @@ use remora_index::{
 
 use super::{
     candidates::Candidates,
-    filter::{Condition, Conjunct},
+    filter::{CompiledFilter, Conjunct},
     literal::OwnedCell,
 };
 use crate::{FoundBy, IndexSet, Schema, TableIndex, indexing::allowed_specs};
@@ -126,7 +126,7 @@ pub(super) struct ConditionRanges {
 
 impl IndexRanges {
     /// The ranges; `None` if no allowed index helps.
-    pub fn new(schema: &Schema, condition: &Condition, allowed: IndexSet) -> Option<Self> {
+    pub fn new(schema: &Schema, condition: &CompiledFilter, allowed: IndexSet) -> Option<Self> {
         if schema.indexes.is_empty() {
             return None;
         }
@@ -222,13 +222,13 @@ impl ConditionRanges {
     }
 
     /// A condition as ranges of an index; `None` if they are not equivalent to the whole condition.
-    pub fn of_all(index: TableIndex, spec: &IndexSpec, condition: &Condition) -> Option<Self> {
+    pub fn of_all(index: TableIndex, spec: &IndexSpec, condition: &CompiledFilter) -> Option<Self> {
         let asked = Self::new(index, spec.clone(), &condition.conjuncts())?;
         asked.is_equivalent(condition).then_some(asked)
     }
 
     /// Whether the ranges are equivalent to a whole condition, of which they were made.
-    pub fn is_equivalent(&self, condition: &Condition) -> bool {
+    pub fn is_equivalent(&self, condition: &CompiledFilter) -> bool {
         condition.is_of_conjuncts() && self.constrains_all(&condition.conjuncts())
     }
 

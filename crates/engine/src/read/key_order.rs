@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::{
-    filter::Condition,
+    filter::CompiledFilter,
     narrow::Narrowing,
     walk::{Walked, walked},
 };
@@ -12,7 +12,7 @@ use crate::{Result, snapshot::SegmentView};
 
 /// Walks each segment from one end.
 pub(super) struct KeyWalk<'c> {
-    pub condition: &'c Condition,
+    pub condition: &'c CompiledFilter,
     pub narrowing: Option<&'c Narrowing>,
     pub descending: bool,
     /// Whether the walk is taken regardless of the number of skipped rows.

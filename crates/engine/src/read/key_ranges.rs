@@ -11,7 +11,7 @@ use std::ops::{
 
 use remora_index::{column::Predicate, segment::Segment};
 
-use super::filter::Condition;
+use super::filter::CompiledFilter;
 use crate::{FoundBy, Schema, TableIndex};
 
 /// If more than one in this many documents is a candidate, reading the columns is cheaper.
@@ -31,7 +31,7 @@ pub(super) struct KeyRanges {
 
 impl KeyRanges {
     /// The ranges; `None` if the key does not help.
-    pub fn new(schema: &Schema, condition: &Condition) -> Option<Self> {
+    pub fn new(schema: &Schema, condition: &CompiledFilter) -> Option<Self> {
         let conjuncts = condition.conjuncts();
         let (mut values, mut range) = (Vec::new(), None);
         for &position in &schema.primary_key {

@@ -72,14 +72,14 @@ impl OwnedCell {
 
 /// The position of a literal among the values of a column: the least value not below it and the greatest value not
 /// above it. They are equal if the column can hold the literal. One is missing if there is no value on that side.
-pub(super) struct Bounds {
+pub(super) struct LiteralBounds {
     /// The least value that is not below.
     pub from: Option<OwnedCell>,
     /// The greatest value that is not above.
     pub to: Option<OwnedCell>,
 }
 
-impl Bounds {
+impl LiteralBounds {
     fn at(cell: OwnedCell) -> Self {
         Self { from: Some(cell.clone()), to: Some(cell) }
     }
@@ -102,10 +102,10 @@ pub(super) fn is_null(literal: &Literal) -> bool {
 
 /// The position of the literal among the column's values; an error if it has another type. Columns of integers and
 /// decimals accept every number: 5.5 is between 5 and 6.
-pub(super) fn bounds(column: &ColumnDef, literal: &Literal) -> Result<Bounds> {
+pub(super) fn bounds(column: &ColumnDef, literal: &Literal) -> Result<LiteralBounds> {
     let text = match literal {
         Literal::Value(value) if is_of(column.kind, value) => {
-            return Ok(Bounds::at(cell(column.kind, value)));
+            return Ok(LiteralBounds::at(cell(column.kind, value)));
         }
         Literal::Value(value) => written(column.kind, value),
         Literal::Text(text) => text.clone(),
@@ -140,8 +140,8 @@ fn written(kind: ColumnType, value: &Value) -> String {
     }
 }
 
-fn exact(kind: ColumnType, text: &str) -> Option<Bounds> {
-    Some(Bounds::at(cell(kind, &parse_literal(kind, text)?)))
+fn exact(kind: ColumnType, text: &str) -> Option<LiteralBounds> {
+    Some(LiteralBounds::at(cell(kind, &parse_literal(kind, text)?)))
 }
 
 /// Whether a number is negative, its integer digits and its fraction digits.
@@ -151,7 +151,7 @@ fn digits(text: &str) -> Option<(bool, String, String)> {
     Some((negative, whole.to_owned(), fraction.trim_end_matches('0').to_owned()))
 }
 
-fn around_whole(kind: ColumnType, text: &str) -> Option<Bounds> {
+fn around_whole(kind: ColumnType, text: &str) -> Option<LiteralBounds> {
     let (negative, whole, fraction) = digits(text)?;
     // A number with more digits is beyond every column.
     let truncated: i128 = whole.parse().unwrap_or(i128::MAX / 2);
@@ -168,13 +168,13 @@ fn around_whole(kind: ColumnType, text: &str) -> Option<Bounds> {
         ColumnType::Int(_) => cell(kind, &Value::Int(number as i64)),
         _ => cell(kind, &Value::Uint(number as u64)),
     };
-    Some(Bounds {
+    Some(LiteralBounds {
         from: (ceiling <= greatest).then(|| at(ceiling.max(least))),
         to: (floor >= least).then(|| at(floor.min(greatest))),
     })
 }
 
-fn around_decimal(kind: ColumnType, precision: u8, scale: u8, text: &str) -> Option<Bounds> {
+fn around_decimal(kind: ColumnType, precision: u8, scale: u8, text: &str) -> Option<LiteralBounds> {
     let (negative, whole, fraction) = digits(text)?;
     let sign = if negative { "-" } else { "" };
     let (kept, cut) = fraction.split_at_checked(usize::from(scale)).unwrap_or((&fraction, ""));
@@ -195,8 +195,8 @@ fn around_decimal(kind: ColumnType, precision: u8, scale: u8, text: &str) -> Opt
     };
     let inner = inner.or_else(outermost);
     Some(match negative {
-        true => Bounds { from: inner, to: outer },
-        false => Bounds { from: outer, to: inner },
+        true => LiteralBounds { from: inner, to: outer },
+        false => LiteralBounds { from: outer, to: inner },
     })
 }
 
@@ -242,7 +242,7 @@ mod tests {
         }
     }
 
-    fn found(kind: ColumnType, literal: &str) -> Option<Bounds> {
+    fn found(kind: ColumnType, literal: &str) -> Option<LiteralBounds> {
         bounds(&column(kind), &Literal::Text(literal.to_owned())).ok()
     }
 

@@ -8,7 +8,7 @@ use remora_index::{DocSet, text::TextIndex};
 
 use super::{
     docs::count_live,
-    expression::{Expression, Matcher, Node},
+    expression::{Expression, Matcher, TextNode},
     fuzzy::{IndexedText, normalized_texts},
     occurrences::{Occurrences, cheap_frequencies},
     texts::{retain_rows, text_columns},
@@ -61,7 +61,7 @@ pub(super) fn matching<'v>(
 ) -> Result<DocSet> {
     let mut matcher = SegmentMatcher { view, segment, expression, report, learnt, later: None };
     match &expression.root {
-        Node::All { all, none } if !none.is_empty() => {
+        TextNode::All { all, none } if !none.is_empty() => {
             let docs = matcher.all(all)?;
             matcher.report.after_intersection += u64::from(docs.count());
             matcher.subtract(docs, none)
@@ -80,12 +80,12 @@ pub(super) fn unread<'v>(
     let later = Some(Vec::new());
     let mut matcher = SegmentMatcher { view, segment, expression, report, learnt: None, later };
     let (docs, doubts) = match &expression.root {
-        Node::All { all, none } => {
+        TextNode::All { all, none } => {
             let docs = matcher.all(all)?;
             let doubts = matcher.later.take();
             (matcher.subtract(docs, none)?, doubts)
         }
-        Node::Term(term) => (matcher.term(*term)?, matcher.later.take()),
+        TextNode::Term(term) => (matcher.term(*term)?, matcher.later.take()),
         root => {
             matcher.later = None;
             (matcher.evaluate(root)?, None)
@@ -140,33 +140,33 @@ pub(super) fn matching_term(
 }
 
 impl<'v> SegmentMatcher<'v> {
-    fn evaluate(&mut self, node: &Node) -> Result<DocSet> {
+    fn evaluate(&mut self, node: &TextNode) -> Result<DocSet> {
         match node {
-            Node::Term(term) => self.term(*term),
-            Node::Keywords(query) => match self.expression.keywords.get(*query) {
+            TextNode::Term(term) => self.term(*term),
+            TextNode::Keywords(query) => match self.expression.keywords.get(*query) {
                 Some(query) => query.documents(self.segment),
                 None => Ok(DocSet::empty()),
             },
-            Node::All { all, none } => {
+            TextNode::All { all, none } => {
                 let docs = self.all(all)?;
                 self.subtract(docs, none)
             }
-            Node::Any(nodes) => self.any(nodes),
-            Node::Not(node) => Ok(self.evaluate(node)?.complement(self.doc_count())),
+            TextNode::Any(nodes) => self.any(nodes),
+            TextNode::Not(node) => Ok(self.evaluate(node)?.complement(self.doc_count())),
         }
     }
 
     /// An AND. Sequences come last, because they are cheap among few documents; not if they are scored, which
     /// needs all documents that contain them.
-    fn all(&mut self, nodes: &[Node]) -> Result<DocSet> {
+    fn all(&mut self, nodes: &[TextNode]) -> Result<DocSet> {
         let (mut sets, mut doubtful, mut sequences) = (Vec::new(), Vec::new(), Vec::new());
         for node in nodes {
             let docs = match node {
-                Node::Term(term) if self.learnt.is_none() && self.is_sequence(*term) => {
+                TextNode::Term(term) if self.learnt.is_none() && self.is_sequence(*term) => {
                     sequences.push(*term);
                     continue;
                 }
-                Node::Term(term) => {
+                TextNode::Term(term) => {
                     let found = self.find(*term, None)?;
                     doubtful.extend(found.doubtful.then_some(*term));
                     found.docs
@@ -209,7 +209,7 @@ impl<'v> SegmentMatcher<'v> {
         })
     }
 
-    fn subtract(&mut self, mut docs: DocSet, nodes: &[Node]) -> Result<DocSet> {
+    fn subtract(&mut self, mut docs: DocSet, nodes: &[TextNode]) -> Result<DocSet> {
         for node in nodes {
             if docs.is_empty() {
                 break;
@@ -219,7 +219,7 @@ impl<'v> SegmentMatcher<'v> {
         Ok(docs)
     }
 
-    fn any(&mut self, nodes: &[Node]) -> Result<DocSet> {
+    fn any(&mut self, nodes: &[TextNode]) -> Result<DocSet> {
         let len = self.doc_count();
         nodes.iter().try_fold(DocSet::empty(), |docs, node| {
             let found = self.evaluate(node)?;

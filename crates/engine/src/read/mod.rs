@@ -8,18 +8,19 @@
 //!    finds `candidates` by keys (`key_ranges`) or indexes (`index_ranges`); `docs` holds what was selected.
 //! 3. **`score` computes scores** if the order needs them, by `bm25` or by keywords (`ranked`). `occurrences` and
 //!    `term_frequencies` count terms, `best` drops rows that cannot be on the page.
-//! 4. **`page` takes the rows of the page**, along an index if one has its order (`index_order`; `key_order` for
-//!    that of keys; `walk` tests a condition on the way, `text_page` texts, `merge` takes segments in step), and passes over the rows of a large OFFSET (`offset`,
-//!    `live_walk`). `output` makes the reply, with `highlight`.
+//! 4. **`page` takes the rows of the page**, along an index if one has its order (`index_order`; `key_order` for that of
+//!    keys; `walk` tests a condition on the way, `text_page` texts, `merge` takes segments in step), and passes over the
+//!    rows of a large OFFSET (`offset`, `live_walk`). `output` makes the reply, with `highlight`.
 //!
 //! COUNT stops after `select`, or earlier if an index can count (`index_count`). `facet` counts values; `runs` takes the
 //! first values from an index. `search` puts SEARCH and COUNT together.
 //!
 //! `get` reads rows by key. `scan` reads columns of all matching rows in batches (`column_batch`), or of those that are
-//! first in an order (`scan_best`). `key_page` reads keys in order. `path_order`, `path_scalars` and `path_facet` read the
-//! order and the counts of values at a path of documents (asked through `at_paths`). `row_set` holds rows that a caller
-//! chose. `source` says where the values of a column are read. `distinct` estimates cardinality. A `reader` is one moment in a caller's hands. `gathered` reads
-//! tables with parts in several servers; `local_part` is such a part in this one.
+//! first in an order (`scan_best`). `key_page` reads keys in order. `path_order`, `path_scalars` and `path_facet` read
+//! the order and the counts of values at a path of documents (asked through `at_paths`). `row_set` holds rows that a
+//! caller chose. `source` says where the values of a column are read. `distinct` estimates cardinality. A `reader` is
+//! one moment in a caller's hands. `gathered` reads tables with parts in several servers; `local_part` is such a part in
+//! this one.
 //!
 //! Nothing is built for rows that are not returned, and nothing is locked, because a view never changes.
 

@@ -9,8 +9,8 @@ use std::ops::Range;
 use remora_index::segment::Segment;
 
 use super::{
-    candidates::{Candidates, Found, add},
-    filter::Condition,
+    candidates::{Candidates, FoundByKeys, add},
+    filter::CompiledFilter,
     index_ranges::{IndexRanges, KEYED_CANDIDATE_SHARE, KEYED_SEARCH_COST},
     key_ranges::KeyRanges,
 };
@@ -33,11 +33,11 @@ pub(super) struct Narrowing {
 
 impl Narrowing {
     /// The ranges; `None` if neither the key nor an allowed index helps.
-    pub fn new(schema: &Schema, condition: &Condition, allowed: Allowed) -> Option<Self> {
+    pub fn new(schema: &Schema, condition: &CompiledFilter, allowed: Allowed) -> Option<Self> {
         let by_key = allowed.indexes.contains(TableIndex::Key);
         let keys = by_key.then(|| KeyRanges::new(schema, condition)).flatten();
         let indexes = IndexRanges::new(schema, condition, allowed.indexes);
-        let each = |parts: &[Condition]| {
+        let each = |parts: &[CompiledFilter]| {
             parts.iter().map(|part| Self::new(schema, part, allowed)).collect()
         };
         let either: Vec<Vec<Self>> =
@@ -123,7 +123,7 @@ fn any_of(parts: &[Narrowing], segment: &Segment, forced: bool) -> Option<Candid
         return None;
     }
     let most = (doc_count / share) as usize;
-    let (mut docs, mut found) = (Vec::new(), Found::new());
+    let (mut docs, mut found) = (Vec::new(), FoundByKeys::new());
     for part in parts {
         let Candidates { docs: mut of_part, found: found_by, .. } = part.candidates(segment)?;
         docs.append(&mut of_part);
@@ -139,7 +139,7 @@ fn any_of(parts: &[Narrowing], segment: &Segment, forced: bool) -> Option<Candid
             is_single: it.is_single && found.iter().all(|other: &FoundBy| other.index != it.index),
             ..it
         });
-        let again: Found = again.collect();
+        let again: FoundByKeys = again.collect();
         add(again, &mut found);
     }
     docs.sort_unstable();

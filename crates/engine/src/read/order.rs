@@ -120,11 +120,11 @@ pub(super) struct SegmentOrder<'v> {
 }
 
 struct SegmentPart<'v> {
-    values: PartValues<'v>,
+    values: SortValues<'v>,
     descending: bool,
 }
 
-enum PartValues<'v> {
+enum SortValues<'v> {
     Column(Option<&'v Column>),
     Keyed(Option<&'v Column>, TextOrder),
     Score(&'v SegmentScores),
@@ -134,10 +134,10 @@ impl<'v> SegmentOrder<'v> {
     /// The ordering of one segment; `scores` are those of the segment.
     pub fn new(order: &Order, view: &'v SegmentView, scores: Option<&'v SegmentScores>) -> Self {
         let values = |part: &OrderPart| match (&part.by, scores) {
-            (PartBy::Column(id, _), _) => PartValues::Column(view.segment.column(*id)),
-            (PartBy::Keyed(id, order), _) => PartValues::Keyed(view.segment.column(*id), *order),
-            (PartBy::Score, Some(scores)) => PartValues::Score(scores),
-            (PartBy::Score, None) => PartValues::Column(None),
+            (PartBy::Column(id, _), _) => SortValues::Column(view.segment.column(*id)),
+            (PartBy::Keyed(id, order), _) => SortValues::Keyed(view.segment.column(*id), *order),
+            (PartBy::Score, Some(scores)) => SortValues::Score(scores),
+            (PartBy::Score, None) => SortValues::Column(None),
         };
         let parts = order.parts.iter();
         let parts = parts
@@ -157,19 +157,19 @@ impl<'v> SegmentOrder<'v> {
         let Some(first) = self.parts.first() else { return };
         let flip = if first.descending { !0 } else { 0 };
         match &first.values {
-            PartValues::Column(Some(column)) => {
+            SortValues::Column(Some(column)) => {
                 docs.for_each_live(view, |doc| visit(column.rank(doc) ^ flip, doc));
             }
-            PartValues::Column(None) | PartValues::Keyed(None, _) => {
+            SortValues::Column(None) | SortValues::Keyed(None, _) => {
                 docs.for_each_live(view, |doc| visit(0, doc));
             }
-            PartValues::Keyed(Some(column), order) => {
+            SortValues::Keyed(Some(column), order) => {
                 let mut key = Vec::new();
                 docs.for_each_live(view, |doc| {
                     visit(rank(column.get(doc), *order, &mut key) ^ flip, doc)
                 });
             }
-            PartValues::Score(scores) => {
+            SortValues::Score(scores) => {
                 scores.iter().for_each(|(doc, score)| visit(score_rank(score) ^ flip, doc));
             }
         }
@@ -180,14 +180,14 @@ impl<'v> SegmentOrder<'v> {
         // The rank of a score is exact; that of a column may be a prefix of the value.
         let decided = usize::from(matches!(
             self.parts.first(),
-            Some(SegmentPart { values: PartValues::Score(_), .. })
+            Some(SegmentPart { values: SortValues::Score(_), .. })
         ));
         for part in self.parts.iter().skip(decided) {
             let ordering = match &part.values {
-                PartValues::Column(Some(column)) => column.compare(a, b),
-                PartValues::Column(None) => Ordering::Equal,
-                PartValues::Keyed(..) => part.compare(part.cell(a), part.cell(b)),
-                PartValues::Score(scores) => scores.get(a).total_cmp(&scores.get(b)),
+                SortValues::Column(Some(column)) => column.compare(a, b),
+                SortValues::Column(None) => Ordering::Equal,
+                SortValues::Keyed(..) => part.compare(part.cell(a), part.cell(b)),
+                SortValues::Score(scores) => scores.get(a).total_cmp(&scores.get(b)),
             };
             if ordering.is_ne() {
                 return directed(ordering, part.descending);
@@ -210,7 +210,7 @@ impl<'v> SegmentOrder<'v> {
     /// The sort key of a document in the first part, if that has a text order and the document a text.
     pub fn first_key(&self, doc: u32) -> Option<Vec<u8>> {
         let part = self.parts.first()?;
-        let PartValues::Keyed(_, order) = &part.values else { return None };
+        let SortValues::Keyed(_, order) = &part.values else { return None };
         let Cell::Bytes(text) = part.cell(doc) else { return None };
         let mut key = Vec::new();
         order.write_key(text, &mut key);
@@ -261,17 +261,17 @@ impl SegmentPart<'_> {
     /// The document's value of this part.
     fn cell(&self, doc: u32) -> Cell<'_> {
         match &self.values {
-            PartValues::Column(column) | PartValues::Keyed(column, _) => {
+            SortValues::Column(column) | SortValues::Keyed(column, _) => {
                 column.map_or(Cell::Null, |column| column.get(doc))
             }
-            PartValues::Score(scores) => Cell::Ordinal(score_rank(scores.get(doc))),
+            SortValues::Score(scores) => Cell::Ordinal(score_rank(scores.get(doc))),
         }
     }
 
     /// Compares two values of this part; texts with a text order by their sort keys.
     fn compare(&self, one: Cell<'_>, other: Cell<'_>) -> Ordering {
         match (&self.values, one, other) {
-            (PartValues::Keyed(_, order), Cell::Bytes(one), Cell::Bytes(other)) if one != other => {
+            (SortValues::Keyed(_, order), Cell::Bytes(one), Cell::Bytes(other)) if one != other => {
                 let (mut mine, mut theirs) = (Vec::new(), Vec::new());
                 order.write_key(one, &mut mine);
                 order.write_key(other, &mut theirs);

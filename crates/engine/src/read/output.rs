@@ -7,7 +7,7 @@ use super::{
     highlight::Highlighter,
     order::DocumentAddress,
     score::SegmentScores,
-    source::{Source, sources},
+    source::{ColumnSource, sources},
     texts,
 };
 use crate::{
@@ -59,7 +59,7 @@ impl<'p> Output<'p> {
         unless: &InterruptCheck,
     ) -> Result<Vec<Hit>> {
         let sources = sources(&view.schema, &self.fields)?;
-        let is_column = |source: &Source| matches!(source, Source::Column { .. });
+        let is_column = |source: &ColumnSource| matches!(source, ColumnSource::Column { .. });
         let reads_keys =
             self.has_keys || self.highlighter.is_some() || !sources.iter().all(is_column);
         let mut key = Vec::new();

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::{
     docs::Docs,
-    filter::Condition,
+    filter::CompiledFilter,
     index_order::IndexOrder,
     key_order::KeyWalk,
     live_walk::LiveWalk,
@@ -114,7 +114,7 @@ pub(super) fn by_value(
 /// documents than the page needs. `None` if another way is cheaper.
 pub(super) fn walked(
     view: &TableView,
-    condition: Option<&Condition>,
+    condition: Option<&CompiledFilter>,
     orders: &[SegmentOrder<'_>],
     index: &IndexOrder,
     request: &SearchRequest,

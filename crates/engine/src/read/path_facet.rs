@@ -3,7 +3,7 @@
 
 use remora_index::{DocSet, paths::PathEntries};
 
-use super::{columns::path_place, docs::Docs, filter::Condition};
+use super::{columns::path_place, docs::Docs, filter::CompiledFilter};
 use crate::{
     PathFacetReply, PathFacetRequest, PathValue, Result,
     encode::{AFTER_SCALARS, scalar_of},
@@ -34,7 +34,8 @@ pub(super) fn path_facet(
 ) -> Result<Option<PathFacetReply>> {
     let place = path_place(&view.schema, &asked.column, &asked.path);
     let Some(spec) = place.and_then(|place| view.paths.get(place)) else { return Ok(None) };
-    let condition = asked.filter.as_ref().map(|filter| Condition::new(view, filter)).transpose()?;
+    let condition =
+        asked.filter.as_ref().map(|filter| CompiledFilter::new(view, filter)).transpose()?;
     let mut ticker = InterruptTicker::new(unless);
     let mut open = Vec::with_capacity(view.segments.len());
     for segment in &view.segments {

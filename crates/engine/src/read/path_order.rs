@@ -15,7 +15,7 @@ use remora_index::{Bitmap, DocSet, paths::PathIndex};
 use super::{
     columns::{joint_place, path_place},
     docs::Docs,
-    filter::Condition,
+    filter::CompiledFilter,
 };
 use crate::{
     InterruptCheck, KeyValues, PathOrder, PathStart, PathValue, Result,
@@ -31,7 +31,7 @@ use crate::{
 const FEW_OF_GROUPS: u64 = 16;
 
 /// A row, with its value if it has one.
-pub(super) struct Candidate {
+pub(super) struct RowByPath {
     pub value: Option<Vec<u8>>,
     pub key: Vec<u8>,
 }
@@ -80,7 +80,7 @@ pub(super) fn first_by_path(
         }
     }
     let after = after.as_ref().map(|after| start(view, equal, after, is_joint)).transpose()?;
-    let condition = filter.as_ref().map(|filter| Condition::new(view, filter)).transpose()?;
+    let condition = filter.as_ref().map(|filter| CompiledFilter::new(view, filter)).transpose()?;
     let is_by_groups = stretches.len() > 1;
     let within = within.as_ref();
     let Some(selected) = selected(view, &indexes, condition.as_ref(), within, is_by_groups)? else {
@@ -132,7 +132,7 @@ fn start(
 fn selected(
     view: &TableView,
     indexes: &[&PathIndex],
-    condition: Option<&Condition>,
+    condition: Option<&CompiledFilter>,
     within: Option<&KeyRange>,
     is_by_groups: bool,
 ) -> Result<Option<Vec<DocSet>>> {
@@ -175,7 +175,7 @@ pub(super) fn has_all(index: &PathIndex) -> Result<bool> {
 }
 
 /// Rows without a value come first, or last if descending. Equal rows are in key order.
-pub(super) fn compare(one: &Candidate, other: &Candidate, descending: bool) -> Ordering {
+pub(super) fn compare(one: &RowByPath, other: &RowByPath, descending: bool) -> Ordering {
     let by_value = one.value.cmp(&other.value);
     let by_value = if descending { by_value.reverse() } else { by_value };
     by_value.then_with(|| one.key.cmp(&other.key))
@@ -206,7 +206,7 @@ pub(super) struct OfSegment<'v> {
 
 impl OfSegment<'_> {
     /// Takes up to `limit` rows.
-    pub fn take(&self, descending: bool, best: &mut Vec<Candidate>) -> Result<()> {
+    pub fn take(&self, descending: bool, best: &mut Vec<RowByPath>) -> Result<()> {
         // The value at which the walk begins, and whether the page begins among the rows without one.
         let (begin, is_among_others) = match &self.after {
             Some(after) => (after.value, after.value.is_none()),
@@ -241,7 +241,7 @@ impl OfSegment<'_> {
         &self,
         leading: usize,
         stretches: &[Stretch],
-        best: &mut Vec<Candidate>,
+        best: &mut Vec<RowByPath>,
     ) -> Result<()> {
         let everything = (Bound::Unbounded, Bound::Unbounded);
         let within = self.within.unwrap_or(&everything);
@@ -250,7 +250,7 @@ impl OfSegment<'_> {
     }
 
     /// Takes up to `limit` rows without a value; returns how many.
-    fn take_others(&self, best: &mut Vec<Candidate>, limit: usize) -> Result<usize> {
+    fn take_others(&self, best: &mut Vec<RowByPath>, limit: usize) -> Result<usize> {
         let documents = self.view.segment.doc_count();
         if limit == 0 || self.index.entry_count() == u64::from(documents) {
             return Ok(0);
@@ -286,10 +286,10 @@ impl OfSegment<'_> {
         self.docs.contains(doc) && !self.after.as_ref().is_some_and(is_before)
     }
 
-    fn candidate(&self, value: Option<Vec<u8>>, doc: u32) -> Candidate {
+    fn candidate(&self, value: Option<Vec<u8>>, doc: u32) -> RowByPath {
         let mut key = Vec::new();
         self.view.segment.keys().read(doc, &mut key);
-        Candidate { value, key }
+        RowByPath { value, key }
     }
 }
 
@@ -303,11 +303,11 @@ struct Page<'p, 'v> {
     /// Whether enough rows were taken.
     is_full: bool,
     ticker: InterruptTicker,
-    best: &'p mut Vec<Candidate>,
+    best: &'p mut Vec<RowByPath>,
 }
 
 impl<'p, 'v> Page<'p, 'v> {
-    fn new(rows: &'p OfSegment<'v>, best: &'p mut Vec<Candidate>) -> Self {
+    fn new(rows: &'p OfSegment<'v>, best: &'p mut Vec<RowByPath>) -> Self {
         let (value, docs) = (Vec::new(), Vec::new());
         let ticker = InterruptTicker::new(rows.unless);
         Self { rows, taken: 0, value, docs, is_full: false, ticker, best }

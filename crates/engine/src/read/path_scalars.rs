@@ -11,8 +11,8 @@ use remora_index::{DocSet, paths::PathIndex};
 use super::{
     columns::{path_place, position},
     docs::Docs,
-    filter::Condition,
-    path_order::{Candidate, OfSegment, compare},
+    filter::CompiledFilter,
+    path_order::{OfSegment, RowByPath, compare},
 };
 use crate::{
     InterruptCheck, KeyValues, PathValue, Result, Row, ScalarOrder, ScalarRows, Value,
@@ -124,7 +124,7 @@ impl<'v> ScalarWalk<'v> {
                 return Ok(None);
             }
         }
-        let condition = asked.filter.as_ref().map(|filter| Condition::new(view, filter));
+        let condition = asked.filter.as_ref().map(|filter| CompiledFilter::new(view, filter));
         let condition = condition.transpose()?;
         let (mut selected, mut found, mut entries) = (Vec::with_capacity(indexes.len()), 0, 0);
         for (segment, index) in view.segments.iter().zip(&indexes) {
@@ -160,7 +160,7 @@ impl<'v> ScalarWalk<'v> {
             if left == 0 {
                 break;
             }
-            let mut best: Vec<Candidate> = Vec::new();
+            let mut best: Vec<RowByPath> = Vec::new();
             let segments = self.view.segments.iter().zip(&self.indexes).zip(&self.selected);
             for ((view, index), docs) in segments {
                 unless.check()?;
@@ -171,7 +171,7 @@ impl<'v> ScalarWalk<'v> {
             }
             best.sort_by(|one, other| compare(one, other, self.descending));
             best.truncate(left);
-            for Candidate { value, key } in best {
+            for RowByPath { value, key } in best {
                 let Some(value) = value.filter(|value| self.has_same_order(value)) else {
                     return Ok(None);
                 };

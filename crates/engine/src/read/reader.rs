@@ -719,39 +719,39 @@ impl Reader {
     }
 
     /// The table; its declaration if its parts cannot be read as one table.
-    pub(crate) fn known(&self, name: &str) -> Result<Found<'_>> {
+    pub(crate) fn known(&self, name: &str) -> Result<NamedTable<'_>> {
         match (self.table(name), self.snapshot.tables.get(name)) {
-            (Err(Error::Request { .. }), Some(table)) => Ok(Found::Table(table)),
+            (Err(Error::Request { .. }), Some(table)) => Ok(NamedTable::Table(table)),
             (found, _) => found,
         }
     }
 
     /// A table of the snapshot, or several as one.
-    pub(crate) fn table(&self, name: &str) -> Result<Found<'_>> {
+    pub(crate) fn table(&self, name: &str) -> Result<NamedTable<'_>> {
         self.shared.check_open()?;
         if let Some(Narrowed { table: NarrowedTable::Here(view), .. }) =
             self.narrowed.as_ref().filter(|narrowed| *narrowed.name == *name)
         {
-            return Ok(Found::United(Arc::clone(view)));
+            return Ok(NamedTable::United(Arc::clone(view)));
         }
         match self.snapshot.tables.get(name) {
             Some(table) if !table.schema.agents().is_empty() => Err(of_other_servers(name)),
-            Some(table) if table.schema.parts().is_empty() => Ok(Found::Table(table)),
+            Some(table) if table.schema.parts().is_empty() => Ok(NamedTable::Table(table)),
             None if !is_united(name) => Err(no_table(name)),
-            _ => Ok(Found::United(self.shared.united.view(&self.snapshot, name)?)),
+            _ => Ok(NamedTable::United(self.shared.united.view(&self.snapshot, name)?)),
         }
     }
 }
 
 /// A table found by name.
-pub(crate) enum Found<'r> {
+pub(crate) enum NamedTable<'r> {
     /// A table of the snapshot.
     Table(&'r Arc<TableView>),
     /// Several tables as one.
     United(Arc<TableView>),
 }
 
-impl Deref for Found<'_> {
+impl Deref for NamedTable<'_> {
     type Target = Arc<TableView>;
 
     fn deref(&self) -> &Arc<TableView> {

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 use super::{
     columns::indexed,
     distinct::distinct,
-    filter::{Condition, ValueTest},
+    filter::{CompiledFilter, ValueTest},
     index_ranges::ConditionRanges,
     literal::OwnedCell,
     select::Plan,
@@ -154,7 +154,7 @@ impl DistinctIndex {
     fn asked(
         index: TableIndex,
         spec: &IndexSpec,
-        condition: &Condition,
+        condition: &CompiledFilter,
         at: usize,
     ) -> Option<(Option<ConditionRanges>, bool)> {
         if let Some(asked) = ConditionRanges::of_all(index, spec, condition) {

@@ -17,7 +17,7 @@ use super::{
     scan_best::ScanBest,
     score::{Scoring, SegmentScores},
     select::{Plan, count_live},
-    source::{Source, Sources, sources, wanted},
+    source::{ColumnSource, Sources, sources, wanted},
     texts,
 };
 use crate::{
@@ -102,7 +102,7 @@ impl ViewScan {
         let ScanRequest { table, text, filter, scores, indexes, .. } = request;
         let selection = Selection { table, text, filter, fuzzy: None, indexes };
         let every = selection.text.is_none() && selection.filter.is_none();
-        let from_rows = sources.iter().any(|source| matches!(source, Source::Row { .. }));
+        let from_rows = sources.iter().any(|source| matches!(source, ColumnSource::Row { .. }));
         let best = ScanBest::new(&view.schema, request.best.as_ref());
         let (way, rows) = if every && from_rows && scores.is_empty() && best.is_none() {
             (ScanMethod::Rows(RowWalk::new(&view)?), view.live_count())
@@ -133,7 +133,7 @@ impl ViewScan {
         let wanted = limit.unwrap_or(u64::MAX);
         let Some(docs) = plan.run_few(&view, most, wanted)? else { return Ok(None) };
         let rows = count_live(&docs, &view.segments).min(wanted);
-        let from_rows = sources.iter().any(|source| matches!(source, Source::Row { .. }));
+        let from_rows = sources.iter().any(|source| matches!(source, ColumnSource::Row { .. }));
         let chunk = if from_rows { CHUNK_ROWS } else { CHUNK_DOCS };
         let walk = SegmentWalk::new(docs, Vec::new(), request.in_key_order, chunk);
         let way = ScanMethod::Segments(walk);
@@ -152,7 +152,7 @@ impl ViewScan {
         let has_factors = scores.iter().any(|one| matches!(one, RowScores::Factors(..)));
         let most = if has_factors { most.min(FACTOR_ROWS) } else { most };
         let new = |kind| ColumnBuilder::new(kind, most.min(1 << 16));
-        let kinds = self.sources.iter().map(Source::kind);
+        let kinds = self.sources.iter().map(ColumnSource::kind);
         let kinds = kinds.chain(scores.iter().map(RowScores::kind));
         let columns = kinds.map(new).collect();
         let mut batch = Batch { columns, rows: 0, most, most_bytes: self.batch_bytes };
@@ -351,7 +351,12 @@ impl SegmentWalk {
         Self { selected, scores, next, segment: 0, in_key_order, chunk, docs, runs }
     }
 
-    fn read(&mut self, view: &TableView, sources: &[Source], batch: &mut Batch) -> Result<()> {
+    fn read(
+        &mut self,
+        view: &TableView,
+        sources: &[ColumnSource],
+        batch: &mut Batch,
+    ) -> Result<()> {
         while !batch.is_full() {
             let most = self.chunk.min(batch.most - batch.rows);
             self.docs.clear();
@@ -418,13 +423,18 @@ impl SegmentWalk {
     }
 
     /// Appends the requested columns of the chunk, as far as the batch has room.
-    fn gather(&mut self, view: &TableView, sources: &[Source], batch: &mut Batch) -> Result<()> {
-        if sources.iter().any(|source| !matches!(source, Source::Column { .. })) {
+    fn gather(
+        &mut self,
+        view: &TableView,
+        sources: &[ColumnSource],
+        batch: &mut Batch,
+    ) -> Result<()> {
+        if sources.iter().any(|source| !matches!(source, ColumnSource::Column { .. })) {
             let taken = self.gather_rows(view, sources, batch)?;
             self.give_back(taken);
         }
         for (source, out) in sources.iter().zip(&mut batch.columns) {
-            let Source::Column { id, .. } = source else { continue };
+            let ColumnSource::Column { id, .. } = source else { continue };
             for (segment, docs) in self.runs(view) {
                 match segment.column(*id) {
                     Some(column) => out.gather(column, docs)?,
@@ -439,7 +449,7 @@ impl SegmentWalk {
     fn gather_rows(
         &self,
         view: &TableView,
-        sources: &[Source],
+        sources: &[ColumnSource],
         batch: &mut Batch,
     ) -> Result<usize> {
         let (mut key, mut taken) = (Vec::new(), 0);
@@ -533,18 +543,18 @@ fn gather_behind_key(
     view: &TableView,
     document: (&Segment, u32),
     key: &[u8],
-    sources: &[Source],
+    sources: &[ColumnSource],
     batch: &mut Batch,
 ) -> Result<()> {
-    let reads_row = sources.iter().any(Source::is_row);
+    let reads_row = sources.iter().any(ColumnSource::is_row);
     let row = reads_row.then(|| texts::row(view, document, key, &wanted(sources))).transpose()?;
-    let is_key = |source: &Source| matches!(source, Source::Key { .. });
+    let is_key = |source: &ColumnSource| matches!(source, ColumnSource::Key { .. });
     let parts = sources.iter().any(is_key).then(|| decode_key(&view.schema, key)).transpose()?;
     for (source, out) in sources.iter().zip(&mut batch.columns) {
         let value = match *source {
-            Source::Column { .. } => continue,
-            Source::Key { part, .. } => parts.as_ref().and_then(|parts| parts.get(part)),
-            Source::Row { position, .. } => row.as_ref().and_then(|row| row.get(position)),
+            ColumnSource::Column { .. } => continue,
+            ColumnSource::Key { part, .. } => parts.as_ref().and_then(|parts| parts.get(part)),
+            ColumnSource::Row { position, .. } => row.as_ref().and_then(|row| row.get(position)),
         };
         out.push(value.unwrap_or(&Value::Null))?;
     }
@@ -563,7 +573,12 @@ impl RowWalk {
         Ok(Self { required: RequiredRows::of(&view.schema)?, from: Vec::new() })
     }
 
-    fn read(&mut self, view: &TableView, sources: &[Source], batch: &mut Batch) -> Result<()> {
+    fn read(
+        &mut self,
+        view: &TableView,
+        sources: &[ColumnSource],
+        batch: &mut Batch,
+    ) -> Result<()> {
         let Self { required, from } = self;
         let start = std::mem::take(from);
         view.rows.scan(&start, &mut |key, row| {

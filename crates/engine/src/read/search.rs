@@ -5,7 +5,7 @@ use std::time::Instant;
 use remora_index::DocSet;
 
 use super::{
-    candidates::Found,
+    candidates::FoundByKeys,
     docs::Docs,
     expression::has_keywords,
     index_order::IndexOrder,
@@ -199,7 +199,7 @@ struct ByText {
     /// Whether the rows came in the order of the request, by the key or the index.
     is_walked: bool,
     /// The keys and indexes that found the rows with the text.
-    found: Found,
+    found: FoundByKeys,
     is_union: bool,
 }
 

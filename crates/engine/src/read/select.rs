@@ -8,10 +8,10 @@ use std::{
 use remora_index::DocSet;
 
 use super::{
-    candidates::{Candidates, Found, add},
+    candidates::{Candidates, FoundByKeys, add},
     docs::Docs,
-    expression::{Expression, Node},
-    filter::Condition,
+    expression::{Expression, TextNode},
+    filter::CompiledFilter,
     index_count::IndexCount,
     key_order::KeyWalk,
     matching::{Unread, matching, unread},
@@ -32,7 +32,7 @@ pub(super) struct Plan {
     /// The text condition.
     pub expression: Option<Expression>,
     /// The condition on columns.
-    pub condition: Option<Condition>,
+    pub condition: Option<CompiledFilter>,
     /// The condition as ranges of keys and indexes. A count or a page by an index does without, so they are made when
     /// they are first asked for.
     narrowing: OnceLock<Option<Narrowing>>,
@@ -44,7 +44,7 @@ pub(super) struct Plan {
 }
 
 /// The rows of a selection.
-pub(super) struct Selected {
+pub(super) struct SelectedRows {
     /// For each segment of the view; deleted documents may be among them.
     pub docs: Vec<Docs>,
     /// The number of live documents.
@@ -62,7 +62,7 @@ struct Narrowed {
 
 impl Narrowed {
     /// The candidates among `docs`; adds to `found` the indexes that found them.
-    fn of(docs: Docs, candidates: Candidates, found: &mut Found) -> Self {
+    fn of(docs: Docs, candidates: Candidates, found: &mut FoundByKeys) -> Self {
         add(candidates.found, found);
         let left = DocSet::List(candidates.docs);
         let docs = match docs {
@@ -73,7 +73,7 @@ impl Narrowed {
     }
 
     /// The candidates that satisfy the condition.
-    fn satisfying(self, condition: &Condition, view: &SegmentView) -> Result<Docs> {
+    fn satisfying(self, condition: &CompiledFilter, view: &SegmentView) -> Result<Docs> {
         match self.is_all {
             true => Ok(self.docs),
             false => Ok(Docs::Some(condition.filtered(&view.segment, self.docs)?)),
@@ -89,7 +89,7 @@ const MIN_LOOKED_AT: u64 = 64;
 struct IndexCounted {
     total: u64,
     /// The indexes that counted them, or found them in a segment where that is cheaper.
-    found: Found,
+    found: FoundByKeys,
     /// The number of rows counted or read.
     examined: u64,
     /// The number of segments of which all rows are read.
@@ -105,7 +105,7 @@ impl Plan {
     pub fn new(view: &TableView, selection: &Selection, unless: &InterruptCheck) -> Result<Self> {
         let expression = Expression::new(view, selection, unless)?;
         let filter = selection.filter.as_ref();
-        let condition = filter.map(|filter| Condition::new(view, filter)).transpose()?;
+        let condition = filter.map(|filter| CompiledFilter::new(view, filter)).transpose()?;
         let (allowed, schema) = (selection.indexes.find, Arc::clone(&view.schema));
         let (narrowing, unless) = (OnceLock::new(), unless.clone());
         Ok(Self { expression, condition, narrowing, allowed, schema, unless })
@@ -118,7 +118,12 @@ impl Plan {
     }
 
     /// Runs the selection. `started` is the time of the request.
-    pub fn run(&self, view: &TableView, position: Position, started: Instant) -> Result<Selected> {
+    pub fn run(
+        &self,
+        view: &TableView,
+        position: Position,
+        started: Instant,
+    ) -> Result<SelectedRows> {
         self.run_learning(view, position, started, None)
     }
 
@@ -161,7 +166,7 @@ impl Plan {
         position: Position,
         started: Instant,
         mut learnt: Option<&mut Occurrences>,
-    ) -> Result<Selected> {
+    ) -> Result<SelectedRows> {
         let mut report = self.report(view, position);
         self.note_searched(view);
         let mut docs = Vec::with_capacity(view.segments.len());
@@ -180,7 +185,7 @@ impl Plan {
         if let Some(condition) = &self.condition {
             let filtering = Instant::now();
             report.index_time = filtering - started;
-            let mut found = Found::new();
+            let mut found = FoundByKeys::new();
             for (docs, view) in docs.iter_mut().zip(&view.segments) {
                 self.unless.check()?;
                 let matching = std::mem::replace(docs, Docs::Every);
@@ -193,7 +198,7 @@ impl Plan {
             report.index_time = started.elapsed();
         }
         report.after_filters = total;
-        Ok(Selected { docs, total, report })
+        Ok(SelectedRows { docs, total, report })
     }
 
     /// The documents of each segment, if at most `most` need to be examined; else `None`, before the condition is
@@ -203,7 +208,7 @@ impl Plan {
             return Ok(None);
         }
         let mut docs = Vec::with_capacity(view.segments.len());
-        let (mut looked_at, mut found) = (0_u64, Found::new());
+        let (mut looked_at, mut found) = (0_u64, FoundByKeys::new());
         for segment in &view.segments {
             let mut left = self.narrowed(segment, Docs::Every, &mut found);
             if let (Docs::Every, Some(condition)) = (&left.docs, &self.condition)
@@ -251,8 +256,12 @@ impl Plan {
 
     /// Those of each segment's documents that satisfy the condition on columns, and the keys and indexes that found
     /// them.
-    pub fn satisfying(&self, view: &TableView, docs: Vec<Docs>) -> Result<(Vec<Docs>, Found)> {
-        let mut found = Found::new();
+    pub fn satisfying(
+        &self,
+        view: &TableView,
+        docs: Vec<Docs>,
+    ) -> Result<(Vec<Docs>, FoundByKeys)> {
+        let mut found = FoundByKeys::new();
         let Some(condition) = &self.condition else { return Ok((docs, found)) };
         let segments = view.segments.iter().zip(docs);
         let kept = segments.map(|(segment, docs)| {
@@ -273,7 +282,7 @@ impl Plan {
     }
 
     /// Whether these found rows as the alternatives of an OR.
-    pub fn is_union(&self, found: &Found) -> bool {
+    pub fn is_union(&self, found: &FoundByKeys) -> bool {
         found.len() > 1 && self.narrowing().is_some_and(Narrowing::is_union)
     }
 
@@ -295,7 +304,7 @@ impl Plan {
 
     /// What is known of the access path before any row is found.
     fn path(&self, view: &TableView) -> AccessPath {
-        let asked = self.condition.as_ref().and_then(Condition::paths).unwrap_or_default();
+        let asked = self.condition.as_ref().and_then(CompiledFilter::paths).unwrap_or_default();
         let is_asked = |&place: &usize| view.paths.get(place).is_some_and(|it| asked.contains(&it));
         AccessPath {
             by_text: self.expression.is_some(),
@@ -330,7 +339,7 @@ impl Plan {
     pub fn access(&self, view: &TableView) -> Result<(AccessPath, Vec<Docs>)> {
         let mut path = self.path(view);
         let mut report = QueryReport::default();
-        let (mut all, mut found) = (Vec::with_capacity(view.segments.len()), Found::new());
+        let (mut all, mut found) = (Vec::with_capacity(view.segments.len()), FoundByKeys::new());
         for segment in &view.segments {
             let docs = match &self.expression {
                 Some(expression) => {
@@ -360,7 +369,7 @@ impl Plan {
 
     /// The candidates of a segment, if keys or indexes find them more cheaply than its columns; adds to `found`
     /// which did.
-    fn narrowed(&self, view: &SegmentView, docs: Docs, found: &mut Found) -> Narrowed {
+    fn narrowed(&self, view: &SegmentView, docs: Docs, found: &mut FoundByKeys) -> Narrowed {
         let segment = &view.segment;
         let few = segment.doc_count() / FEW_SHARE;
         if matches!(&docs, Docs::Some(docs) if docs.count() <= few) {
@@ -456,7 +465,7 @@ impl Plan {
     fn report_counts(&self, report: &mut QueryReport, matched: u64) {
         report.after_not = matched;
         match self.expression.as_ref().map(|expression| &expression.root) {
-            Some(Node::All { none, .. }) if !none.is_empty() => {}
+            Some(TextNode::All { none, .. }) if !none.is_empty() => {}
             _ => report.after_intersection = matched,
         }
         if self.expression.as_ref().is_none_or(Expression::is_one_term) {

@@ -6,7 +6,7 @@ use crate::{ColumnType, Error, RequestPart, Result, Schema};
 
 /// The source of a requested column.
 #[derive(Clone, Copy)]
-pub(super) enum Source {
+pub(super) enum ColumnSource {
     /// In the segments' columns.
     Column { position: usize, id: u32, kind: ColumnType },
     /// In the keys, as the part with this index.
@@ -15,7 +15,7 @@ pub(super) enum Source {
     Row { position: usize, kind: ColumnType },
 }
 
-impl Source {
+impl ColumnSource {
     /// Whether it must be read from the row store.
     pub fn is_row(&self) -> bool {
         matches!(self, Self::Row { .. })
@@ -39,11 +39,11 @@ impl Source {
 }
 
 /// A list of sources; short ones need no allocation.
-pub(super) type Sources = SmallVec<[Source; 8]>;
+pub(super) type Sources = SmallVec<[ColumnSource; 8]>;
 
 /// A test for which columns of a row to decode: the requested ones, and all from the 65th on, so that the test is
 /// a single bit operation.
-pub(super) fn wanted(sources: &[Source]) -> impl Fn(usize) -> bool + use<> {
+pub(super) fn wanted(sources: &[ColumnSource]) -> impl Fn(usize) -> bool + use<> {
     let bit = |position: usize| 1u64.checked_shl(position as u32).unwrap_or(0);
     let asked = sources.iter().fold(0, |asked, source| asked | bit(source.position()));
     move |position| position >= 64 || asked & bit(position) != 0
@@ -54,7 +54,7 @@ pub(super) fn sources(schema: &Schema, columns: &[usize]) -> Result<Sources> {
     columns.iter().map(|&position| source(schema, position)).collect()
 }
 
-fn source(schema: &Schema, position: usize) -> Result<Source> {
+fn source(schema: &Schema, position: usize) -> Result<ColumnSource> {
     let column = schema.columns.get(position).ok_or_else(|| {
         let (name, count) = (&schema.name, schema.columns.len());
         let message = format!("table {name:?} has {count} columns: there is no column {position}");
@@ -63,8 +63,8 @@ fn source(schema: &Schema, position: usize) -> Result<Source> {
     let kind = column.kind;
     let part = schema.primary_key.iter().position(|&part| part == position);
     Ok(match part {
-        _ if column.indexed => Source::Column { position, id: column.id, kind },
-        Some(part) => Source::Key { position, part, kind },
-        None => Source::Row { position, kind },
+        _ if column.indexed => ColumnSource::Column { position, id: column.id, kind },
+        Some(part) => ColumnSource::Key { position, part, kind },
+        None => ColumnSource::Row { position, kind },
     })
 }

@@ -6,7 +6,7 @@ use std::mem;
 use remora_index::DocSet;
 
 use super::{
-    candidates::Found,
+    candidates::FoundByKeys,
     docs::Docs,
     index_order::IndexOrder,
     matching::Unread,
@@ -37,7 +37,7 @@ pub(super) struct TextPage {
     pub index: Option<IndexOrder>,
     pub is_walked: bool,
     /// The keys and indexes that found the rows with the text.
-    pub found: Found,
+    pub found: FoundByKeys,
 }
 
 /// The rows that the text index finds.
@@ -49,7 +49,7 @@ struct Untested<'p> {
     /// Whether the condition on columns is still to be tested.
     has_condition: bool,
     /// The keys and indexes that found the rows.
-    by: Found,
+    by: FoundByKeys,
 }
 
 /// The rows of a page in an order without scores; `None` without a text condition, or if too many rows would be put in
@@ -124,7 +124,7 @@ impl<'p> Untested<'p> {
             docs.push(Docs::Some(mem::replace(&mut unread.docs, DocSet::empty())));
             found.push(unread);
         }
-        let (has_condition, by) = (plan.condition.is_some(), Found::new());
+        let (has_condition, by) = (plan.condition.is_some(), FoundByKeys::new());
         let mut this = Self { view, plan, found, docs, has_condition, by };
         // Reading a text costs far more than testing a condition.
         if this.has_condition && (this.reads_texts() || plan.narrows(view)) {

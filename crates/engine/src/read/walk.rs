@@ -2,7 +2,7 @@
 
 use remora_index::DocSet;
 
-use super::{docs::Docs, filter::Condition};
+use super::{docs::Docs, filter::CompiledFilter};
 use crate::{Result, snapshot::SegmentView};
 
 /// A walk is given up after one step for each this many documents of the segment. A step costs as much as reading
@@ -21,7 +21,7 @@ pub(super) type Walked = (Vec<u32>, u64);
 /// than may still be examined: `None` if that limit is too low to continue, an empty list at the end.
 pub(super) fn walked(
     view: &SegmentView,
-    condition: Option<&Condition>,
+    condition: Option<&CompiledFilter>,
     wanted: usize,
     forced: bool,
     mut next: impl FnMut(usize, usize) -> Option<Vec<u32>>,

@@ -69,6 +69,22 @@ pub struct Schema {
 }
 
 impl Schema {
+    /// A table of these columns and nothing else. `primary_key`: the places of the key's parts.
+    pub fn over(name: impl Into<String>, columns: Vec<ColumnDef>, primary_key: Vec<usize>) -> Self {
+        Self {
+            name: name.into(),
+            columns,
+            primary_key,
+            texts: Vec::new(),
+            indexes: Vec::new(),
+            required: None,
+            synonyms: Vec::new(),
+            words: None,
+            paths: Vec::new(),
+            declared: None,
+        }
+    }
+
     /// The place of the hidden key column, if the table has one.
     pub fn hidden_key(&self) -> Option<usize> {
         self.columns.iter().position(|column| column.name == HIDDEN_KEY)

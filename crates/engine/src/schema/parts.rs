@@ -41,16 +41,8 @@ impl Schema {
             declared: None,
         };
         Self {
-            name: name.into(),
-            columns: vec![key],
-            primary_key: vec![0],
-            texts: Vec::new(),
-            indexes: Vec::new(),
-            required: None,
-            synonyms: Vec::new(),
-            words: None,
-            paths: Vec::new(),
             declared: Some(DeclaredTable { parts, ..DeclaredTable::default() }),
+            ..Self::over(name, vec![key], vec![0])
         }
     }
 

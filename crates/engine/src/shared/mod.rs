@@ -24,7 +24,7 @@ pub(crate) use large::{Built, LargeCommit};
 pub(crate) use prebuilt::KeyRecording;
 pub use prebuilt::PrebuiltSegments;
 pub(crate) use prepared::{PreparedBatch, PreparedChange, PreparedTable, UniqueValue, key_hash};
-pub(crate) use queue::{Definitions, Job, Taken, WatchOrder, WriteQueue};
+pub(crate) use queue::{Definitions, Job, TakenJobs, WatchOrder, WriteQueue};
 pub(crate) use transactions::{CommitPrecondition, OpenTransactions, ProtectedKeys};
 pub(crate) use waiter::{Outcome, Waiter};
 pub(crate) use watchers::{Watcher, Watchers};

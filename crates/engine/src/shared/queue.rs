@@ -74,7 +74,7 @@ pub(crate) struct Definitions {
 }
 
 /// What the writer takes from the queue.
-pub(crate) enum Taken {
+pub(crate) enum TakenJobs {
     /// A group of batches to be committed together, in order.
     Group(Vec<(PreparedBatch, Waiter)>),
     /// Definitions, between two groups.
@@ -159,7 +159,7 @@ impl WriteQueue {
     }
 
     /// Takes the next group or definition; waits up to `timeout` for one (`None`: for ever).
-    pub fn take(&self, timeout: Option<Duration>) -> Taken {
+    pub fn take(&self, timeout: Option<Duration>) -> TakenJobs {
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         let mut state = self.state.lock();
         if let Some(taken_at) = state.taken_at.take() {
@@ -167,15 +167,15 @@ impl WriteQueue {
         }
         while state.jobs.is_empty() {
             if state.closed.is_some() {
-                return Taken::Closed;
+                return TakenJobs::Closed;
             }
             if std::mem::take(&mut state.woken) {
-                return Taken::Nothing;
+                return TakenJobs::Nothing;
             }
             match deadline {
                 None => self.filled.wait(&mut state),
                 Some(deadline) if self.filled.wait_until(&mut state, deadline).timed_out() => {
-                    return Taken::Nothing;
+                    return TakenJobs::Nothing;
                 }
                 Some(_) => {}
             }
@@ -263,7 +263,7 @@ impl State {
         over || self.jobs.len() >= QUEUE_JOBS
     }
 
-    fn take(&mut self) -> Taken {
+    fn take(&mut self) -> TakenJobs {
         let mut group = Vec::with_capacity(self.jobs.len().min(GROUP_JOBS));
         let mut group_bytes = 0;
         while let Some(job) = self.jobs.pop_front() {
@@ -281,14 +281,14 @@ impl State {
                     group.push((batch, waiter));
                 }
                 Job::Define(definitions, waiter) if group.is_empty() => {
-                    return Taken::Definitions(definitions, waiter);
+                    return TakenJobs::Definitions(definitions, waiter);
                 }
-                Job::Reserve(answer) if group.is_empty() => return Taken::Reserve(answer),
+                Job::Reserve(answer) if group.is_empty() => return TakenJobs::Reserve(answer),
                 Job::Large(large, waiter) if group.is_empty() => {
-                    return Taken::Large(large, waiter);
+                    return TakenJobs::Large(large, waiter);
                 }
-                Job::Watch(order) if group.is_empty() => return Taken::Watch(order),
-                Job::Hold(until) if group.is_empty() => return Taken::Hold(until),
+                Job::Watch(order) if group.is_empty() => return TakenJobs::Watch(order),
+                Job::Hold(until) if group.is_empty() => return TakenJobs::Hold(until),
                 later => {
                     self.jobs.push_front(later);
                     break;
@@ -299,7 +299,7 @@ impl State {
         self.taken_at = Some(Instant::now());
         // While the callers of this group are woken, those of the next one go on sleeping.
         self.bells.swap(0, 1);
-        Taken::Group(group)
+        TakenJobs::Group(group)
     }
 }
 
@@ -337,7 +337,7 @@ mod tests {
 
     fn group_sizes(queue: &WriteQueue) -> Vec<usize> {
         match queue.take(Some(Duration::ZERO)) {
-            Taken::Group(group) => group.iter().map(|(batch, _)| batch.bytes).collect(),
+            TakenJobs::Group(group) => group.iter().map(|(batch, _)| batch.bytes).collect(),
             _ => Vec::new(),
         }
     }
@@ -355,9 +355,9 @@ mod tests {
         queue.push(batch(3).0).unwrap();
         assert_eq!(group_sizes(&queue), [GROUP_BYTES - 1, 1]);
         assert_eq!(group_sizes(&queue), [2]);
-        assert!(matches!(queue.take(None), Taken::Definitions(..)));
+        assert!(matches!(queue.take(None), TakenJobs::Definitions(..)));
         assert_eq!(group_sizes(&queue), [3]);
-        assert!(matches!(queue.take(Some(Duration::ZERO)), Taken::Nothing));
+        assert!(matches!(queue.take(Some(Duration::ZERO)), TakenJobs::Nothing));
     }
 
     #[test]
@@ -429,7 +429,7 @@ mod tests {
         queue.close(Error::Closed);
         assert!(matches!(queue.push(batch(1).0), Err(Error::Closed)));
         assert_eq!(group_sizes(&queue), [1]);
-        assert!(matches!(queue.take(None), Taken::Closed));
+        assert!(matches!(queue.take(None), TakenJobs::Closed));
 
         let queue = WriteQueue::new(QUEUE_BYTES);
         let (job, outcome) = batch(1);

@@ -83,13 +83,13 @@ impl UnitedViews {
 /// The state of united tables that all snapshots share.
 #[derive(Default)]
 pub(crate) struct United {
-    definitions: Mutex<Vec<Arc<Definition>>>,
+    definitions: Mutex<Vec<Arc<UnitedTables>>>,
     made: AtomicU32,
     same_keys: SameKeys,
 }
 
 /// United tables with their present definitions.
-struct Definition {
+struct UnitedTables {
     name: Box<str>,
     /// The tables' numbers and definitions.
     parts: Vec<(u32, Weak<Schema>)>,
@@ -105,7 +105,7 @@ struct Definition {
     hidden: Mutex<Vec<Hidden>>,
 }
 
-impl Definition {
+impl UnitedTables {
     fn is_of(&self, name: &str, parts: &[Arc<TableView>]) -> bool {
         let same = |((number, schema), part): (&(u32, Weak<Schema>), &Arc<TableView>)| {
             *number == part.number && std::ptr::eq(schema.as_ptr(), Arc::as_ptr(&part.schema))
@@ -184,7 +184,7 @@ impl United {
         Ok(view)
     }
 
-    fn definition(&self, name: &str, parts: &[Arc<TableView>]) -> Result<Arc<Definition>> {
+    fn definition(&self, name: &str, parts: &[Arc<TableView>]) -> Result<Arc<UnitedTables>> {
         let mut definitions = self.definitions.lock();
         if let Some(known) = definitions.iter().find(|known| known.is_of(name, parts)) {
             return Ok(Arc::clone(known));
@@ -192,7 +192,7 @@ impl United {
         let schemas: Vec<&Schema> = parts.iter().map(|part| &*part.schema).collect();
         let schema = Arc::new(Schema::united(name, &schemas)?);
         let of_part = |part: &Arc<TableView>| (part.number, Arc::downgrade(&part.schema));
-        let definition = Arc::new(Definition {
+        let definition = Arc::new(UnitedTables {
             name: name.into(),
             parts: parts.iter().map(of_part).collect(),
             number: u32::MAX - self.made.fetch_add(1, Ordering::Relaxed) % (u32::MAX / 2),
@@ -204,7 +204,8 @@ impl United {
             hidden: Mutex::default(),
             schema,
         });
-        let is_live = |it: &Arc<Definition>| it.parts.iter().all(|part| part.1.strong_count() > 0);
+        let is_live =
+            |it: &Arc<UnitedTables>| it.parts.iter().all(|part| part.1.strong_count() > 0);
         definitions.retain(is_live);
         if definitions.len() >= MAX_DEFINITIONS {
             definitions.remove(0);
@@ -215,7 +216,7 @@ impl United {
 
     fn view_of(
         &self,
-        definition: &Definition,
+        definition: &UnitedTables,
         parts: Vec<Arc<TableView>>,
         hidden: &mut Vec<Hidden>,
     ) -> TableView {

@@ -89,7 +89,7 @@ pub(crate) struct StoredChange<'r> {
 }
 
 /// A decoded feed entry.
-pub(crate) enum Entry<'e> {
+pub(crate) enum FeedEntry<'e> {
     /// Changes of rows: table number, definition number, changes.
     Rows(u32, u64, Vec<StoredChange<'e>>),
     /// A change of definitions.
@@ -233,7 +233,7 @@ pub(crate) fn read_definition(
 }
 
 /// Writes the entries of one batch to commits, part by part.
-pub(crate) struct Entries {
+pub(crate) struct FeedWriter {
     position: Position,
     part: u32,
     /// The part being built; if it has no changes yet, only its head.
@@ -243,7 +243,7 @@ pub(crate) struct Entries {
     pub bytes: u64,
 }
 
-impl Entries {
+impl FeedWriter {
     /// No entry of the batch at this position is written yet.
     pub fn new(position: Position) -> Self {
         Self { position, part: 0, open: Vec::new(), has_changes: false, bytes: 0 }
@@ -315,16 +315,16 @@ const HEAD_BYTES: usize = 13;
 const ENTRY_KEY_BYTES: usize = 12;
 
 /// Decodes an entry.
-pub(crate) fn parse_entry(bytes: &[u8]) -> Result<Entry<'_>> {
+pub(crate) fn parse_entry(bytes: &[u8]) -> Result<FeedEntry<'_>> {
     let parsed = match bytes.split_first() {
         Some((&ROWS, rest)) => parse_rows(rest),
-        Some((&DEFINED, json)) => serde_json::from_slice(json).ok().map(Entry::Defined),
+        Some((&DEFINED, json)) => serde_json::from_slice(json).ok().map(FeedEntry::Defined),
         _ => None,
     };
     parsed.ok_or_else(|| damaged("an entry"))
 }
 
-fn parse_rows(bytes: &[u8]) -> Option<Entry<'_>> {
+fn parse_rows(bytes: &[u8]) -> Option<FeedEntry<'_>> {
     let (table, rest) = bytes.split_first_chunk::<4>()?;
     let (definition, mut rest) = rest.split_first_chunk::<8>()?;
     let mut changes = Vec::new();
@@ -344,7 +344,7 @@ fn parse_rows(bytes: &[u8]) -> Option<Entry<'_>> {
         }
         changes.push(StoredChange { old: row(OLD)?, new: row(NEW)? });
     }
-    Some(Entry::Rows(u32::from_le_bytes(*table), u64::from_le_bytes(*definition), changes))
+    Some(FeedEntry::Rows(u32::from_le_bytes(*table), u64::from_le_bytes(*definition), changes))
 }
 
 fn damaged(what: &str) -> Error {
@@ -360,7 +360,7 @@ mod tests {
     fn entries_round_trip_and_truncated_ones_are_refused() {
         let store = FaultyStore::default();
         let (mut commit, place) = (StoreBatch::new(), Keyspace::Rows(3));
-        let mut entries = Entries::new(Position(7));
+        let mut entries = FeedWriter::new(Position(7));
         let long = vec![5; PART_BYTES];
         let recorded = [
             (None, Some(b"new".as_slice())),
@@ -380,12 +380,12 @@ mod tests {
             assert_eq!(parse_entry_key(key)?.0, Position(7));
             bytes += (key.len() + value.len()) as u64;
             match parse_entry(value)? {
-                Entry::Rows(9, 4, more) => {
+                FeedEntry::Rows(9, 4, more) => {
                     let owned = |row: Option<&[u8]>| row.map(<[u8]>::to_vec);
                     changes.extend(more.iter().map(|it| (owned(it.old), owned(it.new))));
                 }
-                Entry::Rows(..) => panic!("another table"),
-                Entry::Defined(one) => defined.push(one),
+                FeedEntry::Rows(..) => panic!("another table"),
+                FeedEntry::Defined(one) => defined.push(one),
             }
             // A cut between two changes leaves a valid entry.
             let whole = |length: usize| parse_entry(&value[..length]).is_ok();

@@ -95,7 +95,7 @@ impl Manifest {
         if crc32fast::hash(body) != u32::from_le_bytes(*crc) {
             return None;
         }
-        let mut reader = Reader(body.strip_prefix(MAGIC)?);
+        let mut reader = ManifestReader(body.strip_prefix(MAGIC)?);
         if reader.u32()? != VERSION {
             return None;
         }
@@ -108,7 +108,7 @@ impl Manifest {
 }
 
 impl TableRecord {
-    fn decode(reader: &mut Reader<'_>) -> Option<Self> {
+    fn decode(reader: &mut ManifestReader<'_>) -> Option<Self> {
         let (number, segments) = (reader.u32()?, reader.u32()?);
         let segments = (0..segments).map(|_| SegmentRecord::decode(reader));
         Some(Self { number, segments: segments.collect::<Option<_>>()? })
@@ -127,7 +127,7 @@ impl SegmentRecord {
         words.iter().take(used).for_each(|word| out.extend(word.to_le_bytes()));
     }
 
-    fn decode(reader: &mut Reader<'_>) -> Option<(Self, Bitmap)> {
+    fn decode(reader: &mut ManifestReader<'_>) -> Option<(Self, Bitmap)> {
         let (file, bytes) = (reader.u64()?, reader.u64()?);
         let (crc, documents, words) = (reader.u32()?, reader.u32()?, reader.u32()?);
         if words > documents.div_ceil(64) {
@@ -138,9 +138,9 @@ impl SegmentRecord {
     }
 }
 
-struct Reader<'b>(&'b [u8]);
+struct ManifestReader<'b>(&'b [u8]);
 
-impl Reader<'_> {
+impl ManifestReader<'_> {
     fn u32(&mut self) -> Option<u32> {
         let (value, rest) = self.0.split_first_chunk()?;
         self.0 = rest;

@@ -30,7 +30,7 @@ pub(super) struct Altered {
 pub(super) fn alter(old: &RowFormat, schema: Schema, fills: &[(u32, Value)]) -> Result<Altered> {
     schema.validate()?;
     RequiredRows::of(&schema)?;
-    let change = Change { old, new: &schema, fills };
+    let change = RowChange { old, new: &schema, fills };
     change.check_key()?;
     let mut history = old.history().clone();
     let mut index_anew = schema.required != old.schema().required;
@@ -68,13 +68,13 @@ pub(super) fn alter(old: &RowFormat, schema: Schema, fills: &[(u32, Value)]) -> 
     Ok(Altered { format, index_anew })
 }
 
-struct Change<'c> {
+struct RowChange<'c> {
     old: &'c RowFormat,
     new: &'c Schema,
     fills: &'c [(u32, Value)],
 }
 
-impl<'c> Change<'c> {
+impl<'c> RowChange<'c> {
     fn old_column(&self, id: u32) -> Option<&'c ColumnDef> {
         self.old.schema().columns.iter().find(|column| column.id == id)
     }

@@ -16,8 +16,8 @@ use crate::{
     storage::{
         catalog,
         feed::{
-            Defined, Entries, Generation, StoredChange, entry_key, parse_entry_key, put_definition,
-            read_generations,
+            Defined, FeedWriter, Generation, StoredChange, entry_key, parse_entry_key,
+            put_definition, read_generations,
         },
         rows::{RowReader, rows_at},
         staged::{parse_staged_key, parse_staged_value},
@@ -56,13 +56,13 @@ pub(super) struct RecordContext<'m> {
 /// The progress of recording the staged rows of a large batch.
 pub(super) struct StagedCursor {
     from: Vec<u8>,
-    entries: Entries,
+    entries: FeedWriter,
 }
 
 impl StagedCursor {
     /// A cursor before the first row of the batch at this position.
     pub fn begin(position: Position) -> Self {
-        Self { from: Vec::new(), entries: Entries::new(position) }
+        Self { from: Vec::new(), entries: FeedWriter::new(position) }
     }
 }
 
@@ -167,7 +167,7 @@ impl Feed {
         // The rows as earlier batches of the group leave them.
         let mut changed: FxHashMap<(u32, &[u8]), Option<&[u8]>> = FxHashMap::default();
         for (batch, position) in batches.iter().zip((first.0..).map(Position)) {
-            let mut entries = Entries::new(position);
+            let mut entries = FeedWriter::new(position);
             let mut bytes = 0;
             for table in &batch.tables {
                 let Some(view) = wanted(table) else { continue };
@@ -206,7 +206,7 @@ impl Feed {
         position: Position,
         commit: &mut StoreBatch,
     ) -> Result<()> {
-        let mut entries = Entries::new(position);
+        let mut entries = FeedWriter::new(position);
         let place = self.place();
         events.iter().try_for_each(|one| entries.push_defined(commit, place, one))?;
         self.grow(position, entries.bytes, commit);

@@ -15,7 +15,7 @@ use crate::{
 
 /// The changes of a group by table number, indexed.
 pub(crate) struct IndexedGroup<'b> {
-    pub tables: BTreeMap<u32, Runs<'b>>,
+    pub tables: BTreeMap<u32, ChangeRuns<'b>>,
     /// The bytes of text in new segments and of log entries, which count towards the next
     /// checkpoint.
     pub unsaved_bytes: u64,
@@ -23,7 +23,7 @@ pub(crate) struct IndexedGroup<'b> {
 
 /// The changes of a group to one table, as runs in the order of the batches.
 #[derive(Default)]
-pub(crate) struct Runs<'b>(Vec<Run<'b>>);
+pub(crate) struct ChangeRuns<'b>(Vec<Run<'b>>);
 
 /// Changes whose rows share one segment: one large batch, or consecutive small ones.
 struct Run<'b> {
@@ -46,12 +46,13 @@ impl<'b> IndexedGroup<'b> {
             let keys = table.changes.iter().map(|change| change.key.len() + CHANGE_BYTES);
             unsaved_bytes += (table.text_bytes + keys.sum::<usize>()) as u64;
         }
-        let tables = by_table.into_iter().map(|(number, parts)| Ok((number, Runs::new(&parts)?)));
+        let tables =
+            by_table.into_iter().map(|(number, parts)| Ok((number, ChangeRuns::new(&parts)?)));
         Ok(Self { tables: tables.collect::<Result<_>>()?, unsaved_bytes })
     }
 }
 
-impl<'b> Runs<'b> {
+impl<'b> ChangeRuns<'b> {
     fn new(parts: &[&'b PreparedTable]) -> Result<Self> {
         let mut runs = Self::default();
         let mut small = Small::new();

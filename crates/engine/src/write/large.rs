@@ -24,7 +24,7 @@ use remora_index::{Bitmap, segment::Segment};
 
 use super::{
     computed::RowColumns,
-    group::{IndexedGroup, Runs},
+    group::{ChangeRuns, IndexedGroup},
     prepare::prepare,
     writer::{Writer, find_table, stale},
 };
@@ -301,7 +301,12 @@ impl Built {
     }
 
     /// Adds the changes of a part.
-    fn add(&mut self, runs: &Runs<'_>, view: &TableView, shared: &DatabaseState) -> Result<()> {
+    fn add(
+        &mut self,
+        runs: &ChangeRuns<'_>,
+        view: &TableView,
+        shared: &DatabaseState,
+    ) -> Result<()> {
         runs.apply_to(&mut self.segments, &view.schema);
         for key in runs.keys() {
             for (segment, replaced) in &mut self.replaced {

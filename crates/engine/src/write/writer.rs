@@ -19,7 +19,7 @@ use crate::{
     Durability, Error, Position, Result,
     error::no_table,
     merge::{Limit, is_crowded, is_merge_due, relieve},
-    shared::{DatabaseState, PoisonOnPanic, PreparedBatch, PreparedTable, Taken, Waiter},
+    shared::{DatabaseState, PoisonOnPanic, PreparedBatch, PreparedTable, TakenJobs, Waiter},
     snapshot::{Published, Snapshot, TableView},
     storage::{
         catalog,
@@ -103,23 +103,23 @@ impl Writer<'_> {
             let wait_time = self.wait_time();
             let began = Instant::now();
             match self.shared.queue.take(wait_time.or(Some(IDLE_TIME))) {
-                Taken::Group(group) => self.write(group),
-                Taken::Definitions(definitions, waiter) => {
+                TakenJobs::Group(group) => self.write(group),
+                TakenJobs::Definitions(definitions, waiter) => {
                     waiter.answer(self.define(definitions));
                 }
-                Taken::Reserve(answer) => {
+                TakenJobs::Reserve(answer) => {
                     // The caller may have stopped waiting.
                     let _ = answer.send(self.reserve());
                 }
-                Taken::Large(large, waiter) => waiter.answer(self.commit_large(large)),
-                Taken::Watch(order) => self.watch(order),
+                TakenJobs::Large(large, waiter) => waiter.answer(self.commit_large(large)),
+                TakenJobs::Watch(order) => self.watch(order),
                 // Nothing is sent: this waits until the sender is dropped.
-                Taken::Hold(until) => _ = until.recv(),
-                Taken::Nothing if wait_time.is_none() && began.elapsed() >= IDLE_TIME => {
+                TakenJobs::Hold(until) => _ = until.recv(),
+                TakenJobs::Nothing if wait_time.is_none() && began.elapsed() >= IDLE_TIME => {
                     return true;
                 }
-                Taken::Nothing => {}
-                Taken::Closed => return false,
+                TakenJobs::Nothing => {}
+                TakenJobs::Closed => return false,
             }
             if !matches!(self.move_some_staged(), Ok(()) | Err(Error::Full(_))) {
                 return false;

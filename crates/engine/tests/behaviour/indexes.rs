@@ -67,21 +67,17 @@ fn schema(indexes: Vec<IndexDef>) -> Schema {
         declared: None,
     };
     Schema {
-        name: ORDERS.to_owned(),
-        columns: vec![
-            column(0, ColumnType::Int(64), false),
-            column(1, ColumnType::Int(8), true),
-            column(2, ColumnType::Int(32), false),
-            column(3, ColumnType::Text, true),
-        ],
-        primary_key: vec![0],
-        texts: Vec::new(),
         indexes,
-        required: None,
-        synonyms: Vec::new(),
-        words: None,
-        paths: Vec::new(),
-        declared: None,
+        ..Schema::over(
+            ORDERS,
+            vec![
+                column(0, ColumnType::Int(64), false),
+                column(1, ColumnType::Int(8), true),
+                column(2, ColumnType::Int(32), false),
+                column(3, ColumnType::Text, true),
+            ],
+            vec![0],
+        )
     }
 }
 

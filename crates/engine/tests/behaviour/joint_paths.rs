@@ -41,16 +41,12 @@ fn schema(paths: Vec<PathDef>) -> Schema {
         declared: None,
     };
     Schema {
-        name: NOTES.to_owned(),
-        columns: vec![column(1, "id", ColumnType::Int(64)), column(2, "doc", ColumnType::Json)],
-        primary_key: vec![0],
-        texts: Vec::new(),
-        indexes: Vec::new(),
-        required: None,
-        synonyms: Vec::new(),
-        words: None,
         paths,
-        declared: None,
+        ..Schema::over(
+            NOTES,
+            vec![column(1, "id", ColumnType::Int(64)), column(2, "doc", ColumnType::Json)],
+            vec![0],
+        )
     }
 }
 

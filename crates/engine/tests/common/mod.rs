@@ -29,25 +29,21 @@ pub fn schema() -> Schema {
         declared: None,
     };
     Schema {
-        name: TABLE.to_owned(),
-        columns: vec![
-            column(1, "id", ColumnType::Int(64), false),
-            column(2, "score", ColumnType::Int(64), true),
-            column(3, "body", ColumnType::Text, true),
-        ],
-        primary_key: vec![0],
         texts: vec![TextDef {
             id: 1,
             columns: vec![2],
             delimiter: None,
             normalization: Normalization::default(),
         }],
-        required: None,
-        indexes: Vec::new(),
-        synonyms: Vec::new(),
-        words: None,
-        paths: Vec::new(),
-        declared: None,
+        ..Schema::over(
+            TABLE,
+            vec![
+                column(1, "id", ColumnType::Int(64), false),
+                column(2, "score", ColumnType::Int(64), true),
+                column(3, "body", ColumnType::Text, true),
+            ],
+            vec![0],
+        )
     }
 }
 

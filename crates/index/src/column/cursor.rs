@@ -3,12 +3,12 @@
 use crate::{IndexError, Result, Slice};
 
 /// A read position in a section. Reading past the end is a corrupt error.
-pub(crate) struct Cursor<'s> {
+pub(crate) struct SectionCursor<'s> {
     section: &'s Slice,
     at: usize,
 }
 
-impl<'s> Cursor<'s> {
+impl<'s> SectionCursor<'s> {
     /// The start of `section`.
     pub fn new(section: &'s Slice) -> Self {
         Self { section, at: 0 }

@@ -14,7 +14,7 @@ use std::{
 
 use super::{
     Cell, Predicate,
-    cursor::Cursor,
+    cursor::SectionCursor,
     doc_set,
     numbers::BLOCK,
     packed::{self, PADDING_BYTES},
@@ -74,10 +74,10 @@ pub(super) fn write_codes(codes: &[u32], value_count: u32, has_nulls: bool, out:
 impl Dictionary {
     /// Reads a dictionary; `read` reads its values.
     pub fn read(
-        cursor: &mut Cursor<'_>,
+        cursor: &mut SectionCursor<'_>,
         has_nulls: bool,
         doc_count: u32,
-        read: impl FnOnce(u32, &mut Cursor<'_>) -> Result<Values>,
+        read: impl FnOnce(u32, &mut SectionCursor<'_>) -> Result<Values>,
     ) -> Result<Self> {
         let value_count = cursor.u32()?;
         if value_count > MAX_VALUES {

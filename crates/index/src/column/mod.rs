@@ -25,7 +25,7 @@ mod tests;
 
 use std::{cmp::Ordering, sync::Arc};
 
-use self::{cursor::Cursor, dictionary::Dictionary, plain::Plain, values::Values};
+use self::{cursor::SectionCursor, dictionary::Dictionary, plain::Plain, values::Values};
 use crate::{Bitmap, DocSet, IndexError, Result, SectionTag, Sections, TextOrder};
 
 pub use self::{predicate::Predicate, writer::ColumnWriter};
@@ -79,14 +79,14 @@ impl Column {
     /// [`IndexError::Corrupt`] if the section is not a column of `doc_count` documents.
     pub fn open(sections: &Sections, id: u32, doc_count: u32) -> Result<Option<Self>> {
         let Some(section) = sections.get(COLUMN, id) else { return Ok(None) };
-        let mut cursor = Cursor::new(section);
+        let mut cursor = SectionCursor::new(section);
         let (kind, layout) = (cursor.u8()?, cursor.u8()?);
         let (nulls, reserved) = (cursor.u8()?, cursor.u8()?);
         if nulls > 1 || reserved != 0 || cursor.u32()? != doc_count || doc_count > MAX_DOCUMENTS {
             return Err(IndexError::Corrupt(format!("header of column {id}")));
         }
         let kind = parse_kind(kind)?;
-        let read = |count, cursor: &mut Cursor<'_>| Values::read(kind, count, cursor);
+        let read = |count, cursor: &mut SectionCursor<'_>| Values::read(kind, count, cursor);
         let layout = match layout {
             PLAIN => Layout::Plain(Plain::read(&mut cursor, nulls == 1, doc_count, read)?),
             DICTIONARY => {

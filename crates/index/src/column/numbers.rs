@@ -7,7 +7,7 @@
 //! ```
 
 use super::{
-    cursor::Cursor,
+    cursor::SectionCursor,
     packed::{self, PADDING_BYTES},
 };
 use crate::{IndexError, Result, Slice};
@@ -27,7 +27,7 @@ pub(crate) struct Numbers {
 
 /// A block's entry in the directory.
 #[derive(Clone, Copy)]
-pub(crate) struct Block {
+pub(crate) struct NumberBlock {
     /// The least value; packed values are relative to it.
     pub min: u64,
     /// The greatest value.
@@ -36,7 +36,7 @@ pub(crate) struct Block {
     width: u32,
 }
 
-impl Block {
+impl NumberBlock {
     fn parse(entry: &[u8; ENTRY_BYTES]) -> Self {
         let number = |at: usize| {
             let bytes = entry.get(at..).and_then(|rest| rest.first_chunk());
@@ -68,7 +68,7 @@ pub(crate) fn write_numbers(values: &[u64], out: &mut Vec<u8>) {
 
 impl Numbers {
     /// Reads the array that begins at the cursor and checks its directory: O(blocks).
-    pub fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
+    pub fn read(cursor: &mut SectionCursor<'_>) -> Result<Self> {
         let (len, data_bytes) = (cursor.u32()?, cursor.length()?);
         let data_start = len.div_ceil(BLOCK) as usize * ENTRY_BYTES;
         let total = data_start.checked_add(data_bytes);
@@ -125,7 +125,7 @@ impl Numbers {
 
     /// The number at `index` within a block.
     #[inline]
-    pub fn get_in(&self, block: &Block, index: u32) -> u64 {
+    pub fn get_in(&self, block: &NumberBlock, index: u32) -> u64 {
         let packed = self.packed(block);
         block.min.wrapping_add(packed::get(packed, block.width, index as usize))
     }
@@ -142,19 +142,19 @@ impl Numbers {
 
     /// The block's directory entry.
     #[inline]
-    pub fn block(&self, index: u32) -> Option<Block> {
+    pub fn block(&self, index: u32) -> Option<NumberBlock> {
         let start = index as usize * ENTRY_BYTES;
         let entry = self.bytes.get(start..self.data_start)?.first_chunk()?;
-        Some(Block::parse(entry))
+        Some(NumberBlock::parse(entry))
     }
 
     /// Sets bit `i` of `words` where `test` holds for the value `i` of the block minus its `min`.
-    pub fn scan(&self, block: &Block, test: impl Fn(u64) -> bool, words: &mut [u64]) {
+    pub fn scan(&self, block: &NumberBlock, test: impl Fn(u64) -> bool, words: &mut [u64]) {
         packed::scan(self.packed(block), block.width, test, words);
     }
 
     #[inline]
-    fn packed(&self, block: &Block) -> &[u8] {
+    fn packed(&self, block: &NumberBlock) -> &[u8] {
         self.bytes.get(self.data_start + block.offset..).unwrap_or_default()
     }
 }

@@ -8,9 +8,9 @@
 
 use super::{
     Cell, Predicate,
-    cursor::Cursor,
+    cursor::SectionCursor,
     doc_set, leading_number,
-    numbers::{BLOCK, Block, Numbers},
+    numbers::{BLOCK, NumberBlock, Numbers},
     predicate::inclusive,
     values::Values,
 };
@@ -28,10 +28,10 @@ pub(super) struct Plain {
 impl Plain {
     /// Reads a plain column; `read` reads its values.
     pub fn read(
-        cursor: &mut Cursor<'_>,
+        cursor: &mut SectionCursor<'_>,
         has_nulls: bool,
         doc_count: u32,
-        read: impl FnOnce(u32, &mut Cursor<'_>) -> Result<Values>,
+        read: impl FnOnce(u32, &mut SectionCursor<'_>) -> Result<Values>,
     ) -> Result<Self> {
         let null_bytes = doc_count.div_ceil(64) as usize * 8;
         let nulls = has_nulls.then(|| cursor.slice(null_bytes)).transpose()?;
@@ -159,7 +159,11 @@ impl Plain {
 }
 
 /// Calls `select` with each block of numbers and the words of the result that belong to it.
-fn each_block(numbers: &Numbers, words: &mut [u64], mut select: impl FnMut(&Block, &mut [u64])) {
+fn each_block(
+    numbers: &Numbers,
+    words: &mut [u64],
+    mut select: impl FnMut(&NumberBlock, &mut [u64]),
+) {
     for (index, words) in words.chunks_mut(WORDS_PER_BLOCK).enumerate() {
         if let Some(block) = numbers.block(index as u32) {
             select(&block, words);
@@ -168,7 +172,7 @@ fn each_block(numbers: &Numbers, words: &mut [u64], mut select: impl FnMut(&Bloc
 }
 
 /// Sets the bits of the values within `low..=high`.
-fn select_range(numbers: &Numbers, block: &Block, low: u64, high: u64, words: &mut [u64]) {
+fn select_range(numbers: &Numbers, block: &NumberBlock, low: u64, high: u64, words: &mut [u64]) {
     if high < block.min || block.max < low {
         return;
     }
@@ -181,7 +185,7 @@ fn select_range(numbers: &Numbers, block: &Block, low: u64, high: u64, words: &m
 }
 
 /// Sets the bits of the values that are in `values`, which is sorted.
-fn select_in(numbers: &Numbers, block: &Block, values: &[u64], words: &mut [u64]) {
+fn select_in(numbers: &Numbers, block: &NumberBlock, values: &[u64], words: &mut [u64]) {
     let start = values.partition_point(|&value| value < block.min);
     let end = values.partition_point(|&value| value <= block.max);
     match values.get(start..end).unwrap_or_default() {

@@ -7,7 +7,7 @@
 
 use super::{
     Cell, ColumnKind,
-    cursor::Cursor,
+    cursor::SectionCursor,
     numbers::{Numbers, write_numbers},
 };
 use crate::{IndexError, Result, Slice};
@@ -21,7 +21,7 @@ pub(super) enum Values {
 
 impl Values {
     /// Reads `count` values of a kind.
-    pub fn read(kind: ColumnKind, count: u32, cursor: &mut Cursor<'_>) -> Result<Self> {
+    pub fn read(kind: ColumnKind, count: u32, cursor: &mut SectionCursor<'_>) -> Result<Self> {
         let values = match kind {
             ColumnKind::Ordinal => Self::Ordinal(Numbers::read(cursor)?),
             ColumnKind::Bytes => Self::Bytes(Strings::read(cursor)?),
@@ -79,7 +79,7 @@ pub(super) struct Strings {
 }
 
 impl Strings {
-    fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
+    fn read(cursor: &mut SectionCursor<'_>) -> Result<Self> {
         let offsets = Numbers::read(cursor)?;
         let blob_bytes = cursor.length()?;
         let blob = cursor.slice(blob_bytes)?;

@@ -19,7 +19,7 @@ use super::integers::Integers;
 use crate::{
     IndexError, Result, Slice,
     column::{
-        cursor::Cursor,
+        cursor::SectionCursor,
         leading_number,
         numbers::{Numbers, write_numbers},
     },
@@ -102,7 +102,7 @@ pub(super) struct FrontCoded {
 
 impl FrontCoded {
     /// Reads `len` keys.
-    pub fn read(cursor: &mut Cursor<'_>, len: u32) -> Result<Self> {
+    pub fn read(cursor: &mut SectionCursor<'_>, len: u32) -> Result<Self> {
         let heads = Integers::read(cursor, len.div_ceil(BLOCK))?;
         let offsets = Numbers::read(cursor)?;
         let data_bytes = cursor.length()?;

@@ -3,9 +3,9 @@
 use crate::{
     IndexError, Result,
     column::{
-        cursor::Cursor,
+        cursor::SectionCursor,
         leading_number,
-        numbers::{BLOCK, Block, Numbers},
+        numbers::{BLOCK, NumberBlock, Numbers},
     },
 };
 
@@ -21,7 +21,7 @@ pub(super) struct Integers {
 
 impl Integers {
     /// Reads `len` keys.
-    pub fn read(cursor: &mut Cursor<'_>, len: u32) -> Result<Self> {
+    pub fn read(cursor: &mut SectionCursor<'_>, len: u32) -> Result<Self> {
         let numbers = Numbers::read(cursor)?;
         if numbers.len() != len {
             return Err(IndexError::corrupt("another number of keys"));
@@ -72,7 +72,7 @@ impl Integers {
         index * BLOCK + self.first_not_below_in(&block, self.numbers.block_len(index), key)
     }
 
-    fn first_not_below_in(&self, block: &Block, len: u32, key: u64) -> u32 {
+    fn first_not_below_in(&self, block: &NumberBlock, len: u32, key: u64) -> u32 {
         let Some(distance) = key.checked_sub(block.min) else { return 0 };
         let span = (block.max - block.min).max(1);
         let last = len.saturating_sub(1);

@@ -3,8 +3,8 @@
 use std::{cell::RefCell, sync::Arc};
 
 use super::{
-    Document, IndexSpec, MAX_DOCUMENTS, SPEC, Segment, SegmentSpec, encode_spec, fences::Ordered,
-    index, sort_key,
+    Document, IndexSpec, MAX_DOCUMENTS, SPEC, Segment, SegmentSpec, encode_spec,
+    fences::OrderedDocuments, index, sort_key,
 };
 use crate::{
     IndexError, KeysWriter, Result, SectionWriter,
@@ -120,7 +120,7 @@ impl SegmentBuilder {
     }
 
     /// The documents in the order of an index.
-    fn order(&self, index: &IndexSpec) -> Ordered {
+    fn order(&self, index: &IndexSpec) -> OrderedDocuments {
         let parts = index.parts.iter().map(|part| {
             let column = self.columns.iter().find(|column| column.id() == part.column);
             (column, (part.descending, part.order))
@@ -133,6 +133,6 @@ impl SegmentBuilder {
                 sort_key::push_part(cell, *by, &mut text.borrow_mut(), key);
             }
         };
-        Ordered::new(sort_key::sorted(0..self.doc_count, write_key), write_key)
+        OrderedDocuments::new(sort_key::sorted(0..self.doc_count, write_key), write_key)
     }
 }

@@ -14,7 +14,7 @@
 //! block. So the documents of a block whose fence differs from the one before may begin with a fence of a later block,
 //! but its first document does not.
 
-use crate::{IndexError, Result, Slice, bytes::read_u32, column::cursor::Cursor};
+use crate::{IndexError, Result, Slice, bytes::read_u32, column::cursor::SectionCursor};
 
 /// Documents between two fences.
 const BLOCK: u32 = 32;
@@ -24,13 +24,13 @@ const LEAST_DOCUMENTS: usize = 256;
 const MOST_BYTES: usize = 64;
 
 /// The documents in the order of an index, and its fences.
-pub(super) struct Ordered {
+pub(super) struct OrderedDocuments {
     pub docs: Vec<u32>,
     /// The section; empty if there is none.
     pub fences: Vec<u8>,
 }
 
-impl Ordered {
+impl OrderedDocuments {
     /// Makes the fences of sorted documents. Cost: two keys for each block; up to seven where documents are equal.
     pub fn new(docs: Vec<u32>, write_key: impl Fn(u32, &mut Vec<u8>)) -> Self {
         if docs.len() < LEAST_DOCUMENTS {
@@ -134,7 +134,7 @@ pub(super) struct Fences {
 impl Fences {
     /// Opens the section.
     pub fn open(section: &Slice, doc_count: u32) -> Result<Self> {
-        let mut cursor = Cursor::new(section);
+        let mut cursor = SectionCursor::new(section);
         let (count, shared) = (cursor.u32()?, cursor.u32()? as usize);
         if count != doc_count.saturating_sub(1) / BLOCK {
             return Err(IndexError::corrupt("the number of fences"));

@@ -20,7 +20,7 @@ use std::{
 
 use super::{
     Segment,
-    fences::{Fences, Ordered},
+    fences::{Fences, OrderedDocuments},
     live::{KeptRanks, LiveRanks, RanksCache},
     sort_key::push_part,
 };
@@ -28,7 +28,7 @@ use crate::{
     Bitmap, IndexError, Result, SectionTag, SectionWriter, Sections, Slice, TextOrder,
     column::{
         Cell, Column,
-        cursor::Cursor,
+        cursor::SectionCursor,
         packed::{self, PADDING_BYTES},
     },
 };
@@ -92,7 +92,7 @@ impl StoredIndex {
     pub fn open(sections: &Sections, id: u32, doc_count: u32) -> Result<Option<Self>> {
         let Some(section) = sections.get(INDEX, id) else { return Ok(None) };
         let corrupt = || IndexError::Corrupt(format!("header of index {id}"));
-        let mut cursor = Cursor::new(section);
+        let mut cursor = SectionCursor::new(section);
         let count = cursor.u32()?;
         let (part_count, width) = (cursor.u8()?, u32::from(cursor.u8()?));
         let reserved = (cursor.u8()?, cursor.u8()?);
@@ -132,7 +132,11 @@ fn width_of(doc_count: u32) -> u32 {
 }
 
 /// Writes the sections of an index. `order` has all documents.
-pub(super) fn write(spec: &IndexSpec, order: &Ordered, out: &mut SectionWriter) -> Result<()> {
+pub(super) fn write(
+    spec: &IndexSpec,
+    order: &OrderedDocuments,
+    out: &mut SectionWriter,
+) -> Result<()> {
     let docs = &order.docs;
     if spec.parts.is_empty() || spec.parts.len() > MAX_PARTS {
         return Err(IndexError::Invalid(format!("an index has 1 to {MAX_PARTS} parts")));
@@ -611,7 +615,7 @@ impl<'s> SegmentIndex<'s> {
         let Some(fences) = &self.stored.fences else { return true };
         let docs = (0..self.doc_count).map(|position| self.doc(position)).collect();
         let text = cell::RefCell::new(Vec::new());
-        let made = Ordered::new(docs, |doc, key| {
+        let made = OrderedDocuments::new(docs, |doc, key| {
             self.parts.iter().for_each(|part| part.push_key(doc, &mut text.borrow_mut(), key));
         });
         fences.are(&made.fences)

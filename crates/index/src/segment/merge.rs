@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use super::{
     IndexSpec, MAX_DOCUMENTS, MergeInput, SPEC, Segment, SegmentSpec, encode_spec,
-    fences::Ordered,
+    fences::OrderedDocuments,
     index::{self, ReadPart},
     sort_key,
 };
@@ -122,7 +122,7 @@ impl MergeOrder {
     }
 
     /// The new documents in the order of an index. An input that has the index is a sorted run already.
-    fn sorted(&self, inputs: &[MergeInput], spec: &IndexSpec) -> Ordered {
+    fn sorted(&self, inputs: &[MergeInput], spec: &IndexSpec) -> OrderedDocuments {
         let of_input = inputs.iter().map(|input| {
             spec.parts.iter().map(|part| ReadPart::new(&input.segment, part)).collect()
         });
@@ -143,7 +143,7 @@ impl MergeOrder {
                 }
             },
         );
-        Ordered::new(sort_key::merged(runs.collect(), write_key), write_key)
+        OrderedDocuments::new(sort_key::merged(runs.collect(), write_key), write_key)
     }
 
     fn push(&mut self, input: u32, doc: u32) {

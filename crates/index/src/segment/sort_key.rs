@@ -57,7 +57,7 @@ fn push_bytes(bytes: &[u8], key: &mut Vec<u8>) {
 }
 
 /// A document with its key.
-struct Keyed {
+struct KeyedDocument {
     /// The first bytes of the key.
     first: u128,
     /// The range of the whole key in the buffer of keys.
@@ -88,12 +88,12 @@ fn sorted_run(docs: impl Iterator<Item = u32>, write_key: &impl Fn(u32, &mut Vec
         let mut first = [0; 16];
         first.iter_mut().zip(keys.iter().skip(start)).for_each(|(slot, byte)| *slot = *byte);
         let (start, end) = (start as u32, keys.len() as u32);
-        run.push(Keyed { first: u128::from_be_bytes(first), start, end, doc });
+        run.push(KeyedDocument { first: u128::from_be_bytes(first), start, end, doc });
         if run.len() == RUN || keys.len() >= RUN_BYTES {
             break;
         }
     }
-    let key = |of: &Keyed| keys.get(of.start as usize..of.end as usize).unwrap_or_default();
+    let key = |of: &KeyedDocument| keys.get(of.start as usize..of.end as usize).unwrap_or_default();
     run.sort_unstable_by(|a, b| {
         let keys = || key(a).cmp(key(b));
         a.first.cmp(&b.first).then_with(keys).then(a.doc.cmp(&b.doc))

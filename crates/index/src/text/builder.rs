@@ -8,7 +8,7 @@ use rustc_hash::FxHasher;
 use super::{
     Normalization,
     characters_seen::SeenWriter,
-    keyed_order::{self, Keyed},
+    keyed_order::{self, KeyedText},
     neighbours::Occurrences,
     postings::Decoded,
     terms::{TEXT_GAP, cut},
@@ -117,7 +117,8 @@ impl TextBuilder {
             self;
         let neighbours = self.neighbours;
         let order = terms.sorted(order_key);
-        let ordered = Ordered::new(&order, &occurrence_terms, &occurrence_positions, &doc_ends);
+        let ordered =
+            OrderedOccurrences::new(&order, &occurrence_terms, &occurrence_positions, &doc_ends);
         let mut writer = TextWriter::new(lengths);
         if neighbours {
             writer.know_ordinals(ordinals(&occurrence_positions, &doc_ends));
@@ -159,7 +160,7 @@ fn ordinals(positions: &[u32], doc_ends: &[u32]) -> impl Iterator<Item = u32> {
 /// A counting sort in one pass would write to as many places as there are terms, and miss the cache with each
 /// write. So it takes two passes (a radix sort): first into parts whose write positions fit in the cache,
 /// then within each part.
-pub(crate) struct Ordered {
+pub(crate) struct OrderedOccurrences {
     /// The rank of each term, by its number: its position in the vocabulary's order.
     ranks: Vec<u32>,
     /// The first occurrence of each term, by rank; and their total at the end.
@@ -177,7 +178,7 @@ struct Occurrence {
     position: u32,
 }
 
-impl Ordered {
+impl OrderedOccurrences {
     /// Takes the occurrences in document order; `order` are the terms in the vocabulary's order.
     pub fn new(order: &[u32], terms: &[u32], positions: &[u32], doc_ends: &[u32]) -> Self {
         let mut counts = vec![0u32; order.len()];
@@ -424,7 +425,7 @@ impl Interner {
     pub fn sorted(&self, key: impl Fn(&[u8]) -> u64) -> Vec<u32> {
         let keyed = 0..self.len() as u32;
         let keyed = keyed.map(|number| (key(self.term(number).as_bytes()), number));
-        let mut keyed: Vec<Keyed> = keyed.collect();
+        let mut keyed: Vec<KeyedText> = keyed.collect();
         keyed_order::sort(&mut keyed, &mut Vec::new());
         for same in keyed.chunk_by_mut(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
             same.sort_unstable_by(|a, b| self.term(a.1).cmp(self.term(b.1)));

@@ -12,7 +12,7 @@
 
 use std::ops::Range;
 
-use super::vocabulary::partition;
+use super::sorted::partition;
 use crate::{IndexError, Result, SectionTag, SectionWriter, Sections, Slice, bytes::read_u32};
 
 const FIRSTS: SectionTag = SectionTag(*b"TCHF");

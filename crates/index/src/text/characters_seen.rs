@@ -20,9 +20,7 @@ use std::{
     sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
-use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
-
-use super::{Normalization, ascii_runs::ascii_runs};
+use super::{Normalization, ascii_runs::ascii_runs, character::is_mark};
 use crate::{
     DocSet, IndexError, Result, SectionTag, SectionWriter, Sections, Slice,
     bytes::read_u32,
@@ -311,40 +309,6 @@ pub fn simple_lower_case(c: char) -> char {
         (Some(lower), None) => lower,
         _ => c,
     }
-}
-
-/// Whether the character, or what it is made of, may join or change places with one before it.
-pub(super) fn is_mark(c: char) -> bool {
-    let mut buffer = [0; 4];
-    let made_of = DecomposingNormalizerBorrowed::new_nfkd();
-    let made_of = made_of.normalize(c.encode_utf8(&mut buffer));
-    joins(c) || made_of.chars().next().is_some_and(joins)
-}
-
-fn joins(c: char) -> bool {
-    static JOINING: LazyLock<Vec<char>> = LazyLock::new(joining);
-    let class =
-        icu_properties::CodePointMapData::<icu_properties::props::CanonicalCombiningClass>::new();
-    class.get(c) != icu_properties::props::CanonicalCombiningClass::NotReordered
-        || JOINING.binary_search(&c).is_ok()
-}
-
-/// The characters that follow the first one in the canonical decomposition of some character.
-fn joining() -> Vec<char> {
-    let decompose = DecomposingNormalizerBorrowed::new_nfd();
-    let compose = ComposingNormalizerBorrowed::new_nfc();
-    let mut joining = Vec::new();
-    for c in (0x80..0x11_0000).filter_map(char::from_u32) {
-        let mut buffer = [0; 4];
-        let text: &str = c.encode_utf8(&mut buffer);
-        let parts = decompose.normalize(text);
-        if *parts != *text && *compose.normalize(&parts) == *text {
-            joining.extend(parts.chars().skip(1));
-        }
-    }
-    joining.sort_unstable();
-    joining.dedup();
-    joining
 }
 
 #[cfg(test)]

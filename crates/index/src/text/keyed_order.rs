@@ -5,10 +5,10 @@
 //! most texts. They are first put into buckets by their first two bytes, so that each bucket mostly
 //! stays in the cache.
 
-use super::vocabulary::prefix_key;
+use super::sorted::prefix_key;
 
 /// The first 8 bytes of a text, and its number.
-pub(super) type Keyed = (u64, u32);
+pub(super) type KeyedText = (u64, u32);
 
 /// The number of leading bits of a suffix's key that choose its bucket.
 const BUCKET_BITS: u32 = 16;
@@ -19,7 +19,7 @@ const FEW: usize = 512;
 const SMALL_BLOB: usize = 1 << 15;
 
 /// Sorts by key and number. On input, the numbers must ascend.
-pub(super) fn sort(keyed: &mut [Keyed], scratch: &mut Vec<Keyed>) {
+pub(super) fn sort(keyed: &mut [KeyedText], scratch: &mut Vec<KeyedText>) {
     if keyed.len() <= FEW {
         return keyed.sort_unstable();
     }
@@ -61,7 +61,7 @@ pub(crate) fn begins(counts: &mut [usize]) {
 }
 
 /// The suffixes that begin at ascending `offsets` of the blob, ascending by their first 8 bytes and then by offset.
-pub(super) fn suffixes(blob: &[u8], offsets: impl Iterator<Item = u32> + Clone) -> Vec<Keyed> {
+pub(super) fn suffixes(blob: &[u8], offsets: impl Iterator<Item = u32> + Clone) -> Vec<KeyedText> {
     if blob.len() > SMALL_BLOB {
         return suffixes_by_buckets(blob, offsets);
     }
@@ -74,7 +74,7 @@ fn key(blob: &[u8], offset: u32) -> u64 {
     prefix_key(blob.get(offset as usize..).unwrap_or(&[]))
 }
 
-fn suffixes_by_buckets(blob: &[u8], offsets: impl Iterator<Item = u32> + Clone) -> Vec<Keyed> {
+fn suffixes_by_buckets(blob: &[u8], offsets: impl Iterator<Item = u32> + Clone) -> Vec<KeyedText> {
     let key = |offset: u32| key(blob, offset);
     let bucket = |key: u64| (key >> (u64::BITS - BUCKET_BITS)) as usize;
     let mut places = vec![0; 1 << BUCKET_BITS];
@@ -114,7 +114,7 @@ mod tests {
             let parts = parts.iter().cycle().take(parts.len() * times);
             let blob: Vec<u8> = parts.flat_map(|part| part.bytes()).collect();
             let offsets = (0..blob.len() as u32).step_by(step);
-            let keyed: Vec<Keyed> = offsets.clone().map(|at| (key(&blob, at), at)).collect();
+            let keyed: Vec<KeyedText> = offsets.clone().map(|at| (key(&blob, at), at)).collect();
             let mut expected = keyed.clone();
             expected.sort_unstable();
             prop_assert!(suffixes(&blob, offsets.clone()) == expected);

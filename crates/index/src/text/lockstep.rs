@@ -4,7 +4,7 @@
 use super::{
     TextIndex,
     element::Element,
-    postings::{Cursor, Postings, positions},
+    postings::{Postings, PostingsCursor, positions},
 };
 use crate::{Bitmap, DocSet, Result, docset::gallop};
 
@@ -20,7 +20,7 @@ pub(crate) enum MatchDetail {
 /// One cursor for each element.
 pub(crate) struct Lockstep<'a> {
     /// The rarest term first.
-    cursors: Vec<(&'a Element, Cursor<'a>)>,
+    cursors: Vec<(&'a Element, PostingsCursor<'a>)>,
     /// The posting lists of the same terms.
     postings: Vec<Postings<'a>>,
     wanted: MatchDetail,
@@ -38,7 +38,7 @@ impl<'a> Lockstep<'a> {
         let postings = terms.iter().map(|&term| text.postings(term));
         let postings: Vec<Postings<'_>> = postings.collect::<Result<_>>()?;
         let cursor = |(element, postings): (&'a Element, &Postings<'a>)| {
-            Ok((element, Cursor::new(postings, &text.positions)?))
+            Ok((element, PostingsCursor::new(postings, &text.positions)?))
         };
         let cursors = elements.zip(&postings).map(cursor).collect::<Result<_>>()?;
         Ok(Self { cursors, postings, wanted, begins: Vec::new() })

@@ -5,10 +5,12 @@
 //! or end with its pieces; positions tell which of them are adjacent. No text is read, and there are no false
 //! positives, except where [`Matches::verify`] says so.
 
+mod any_term;
 mod ascii_runs;
 mod atoms;
 mod boundaries;
 mod builder;
+mod character;
 mod characters;
 mod characters_seen;
 mod element;
@@ -24,6 +26,7 @@ mod pattern;
 mod phrase;
 mod pieces;
 mod postings;
+mod sorted;
 mod stable;
 mod suffixes;
 mod terms;
@@ -48,13 +51,14 @@ pub(crate) use writer::POSITIONS;
 /// The parts that the keyword index is built from as well.
 pub(crate) mod parts {
     pub(crate) use super::{
-        builder::{Gathered, Interner, Ordered},
+        builder::{Gathered, Interner, OrderedOccurrences},
         keyed_order::begins,
         merge::{TermInput, merge_terms},
         neighbours::lists,
         offsets::{Offsets, OffsetsWriter},
-        postings::{Cursor, Decoded, Postings, PostingsWriter, positions},
-        vocabulary::{Vocabulary, VocabularyWriter, prefix_key},
+        postings::{Decoded, Postings, PostingsCursor, PostingsWriter, positions},
+        sorted::prefix_key,
+        vocabulary::{Vocabulary, VocabularyWriter},
     };
 }
 
@@ -227,7 +231,7 @@ impl TextIndex {
     /// [`IndexError::Corrupt`] if postings are damaged.
     pub fn find_similar_word(&self, word: &str, distance: u8) -> Result<DocSet> {
         let terms = fuzzy::similar_terms(&self.vocabulary, word, distance);
-        find::unite(self, &vocabulary::TermSet::List(terms))
+        any_term::unite(self, &vocabulary::TermSet::List(terms))
     }
 
     /// The documents that contain a special character for which `wanted` is true. Special characters are

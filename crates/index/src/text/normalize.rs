@@ -5,7 +5,11 @@ use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 use icu_casemap::CaseMapper;
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 
-use super::{ascii_runs::ascii_runs, stable::Stable};
+use super::{
+    ascii_runs::ascii_runs,
+    character::{changes_by_folding, is_accent},
+    stable::Stable,
+};
 
 /// Texts of fewer bytes, such as search texts, are normalised without looking up the characters
 /// that never change. The first such look-up examines all characters, which a short text does not
@@ -58,7 +62,7 @@ impl Normalization {
             return self.apply_whole(text);
         }
         let is_long = text.len() >= LONG_TEXT && self.width == Width::Keep;
-        let stable = is_long.then(|| Stable::under(self));
+        let stable = is_long.then(|| Stable::under(self.fold_case, self.fold_accents));
         let mut normalized = String::with_capacity(text.len());
         for (ascii, rest) in ascii_runs(text) {
             let start = normalized.len();
@@ -186,12 +190,6 @@ static FOLDING: LazyLock<Box<[u64]>> = LazyLock::new(|| {
     (0..0x1_0000).step_by(64).map(word).collect()
 });
 
-pub(super) fn changes_by_folding(c: char) -> bool {
-    let mut buffer = [0; 4];
-    let text: &str = c.encode_utf8(&mut buffer);
-    CaseMapper::new().fold_string(text) != text
-}
-
 fn strip_accents(text: &str) -> Cow<'_, str> {
     let decomposed = DecomposingNormalizerBorrowed::new_nfd().normalize(text);
     if !decomposed.chars().any(is_accent) {
@@ -199,11 +197,6 @@ fn strip_accents(text: &str) -> Cow<'_, str> {
     }
     let bare: String = decomposed.chars().filter(|&c| !is_accent(c)).collect();
     Cow::Owned(ComposingNormalizerBorrowed::new_nfc().normalize(&bare).into_owned())
-}
-
-pub(super) fn is_accent(c: char) -> bool {
-    matches!(c, '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}'
-        | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
 }
 
 fn map_chars<'t>(text: &'t str, map: &HashMap<char, String>) -> Cow<'t, str> {

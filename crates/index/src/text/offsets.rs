@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::vocabulary::partition;
+use super::sorted::partition;
 use crate::{IndexError, Result, Slice, bytes::read_u32};
 
 const GROUP: usize = 16;

@@ -14,7 +14,7 @@ use super::{
 };
 
 /// Consecutive atoms, none of them a separator.
-pub(crate) type Run<'t> = Vec<(AtomKind, &'t str)>;
+pub(crate) type AtomRun<'t> = Vec<(AtomKind, &'t str)>;
 
 /// A normalised, non-empty search text. It is cut once for all segments.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ impl Pattern {
     /// element of `gaps` is one alternative: a bit for each pair of neighbours, set if a separator other than a
     /// single space is between them.
     pub(crate) fn of_runs(
-        runs: &[Run<'_>],
+        runs: &[AtomRun<'_>],
         gaps: impl IntoIterator<Item = u32>,
         open_end: bool,
     ) -> Self {
@@ -80,7 +80,7 @@ pub(super) fn chains(alternatives: &[Vec<Element>]) -> Chains {
 
 /// The elements of consecutive runs. Between two runs there is a separator with an ordinal of its own if the
 /// bit of `gaps` is set, else a single space.
-fn place_runs(runs: &[Run<'_>], gaps: u32, open_end: bool) -> Vec<Element> {
+fn place_runs(runs: &[AtomRun<'_>], gaps: u32, open_end: bool) -> Vec<Element> {
     let mut placed: Vec<Element> = Vec::new();
     let mut distance = 0;
     for (index, run) in runs.iter().enumerate() {

@@ -7,11 +7,10 @@
 use std::{cell::Cell, cmp::Ordering};
 
 use super::{
-    TextIndex,
+    TextIndex, any_term,
     element::Element,
-    find,
     lockstep::{Lockstep, MatchDetail},
-    postings::{Cursor, Decoded, Postings, positions},
+    postings::{Decoded, Postings, PostingsCursor, positions},
     vocabulary::TermSet,
 };
 use crate::{Bitmap, DocSet, Result, docset::gallop};
@@ -94,7 +93,7 @@ thread_local! {
 
 fn look_up<'a>(text: &TextIndex, element: &'a Element) -> Found<'a> {
     let terms = text.vocabulary.find(&element.terms);
-    let cost = find::postings_cost(text, &terms);
+    let cost = any_term::postings_cost(text, &terms);
     Found { element, terms, cost }
 }
 
@@ -136,7 +135,7 @@ fn common_documents(
         return Ok(docs);
     }
     for set in cheap() {
-        let holding = find::unite(text, &set.terms)?;
+        let holding = any_term::unite(text, &set.terms)?;
         docs = Some(match docs {
             Some(docs) => docs.intersect(&holding),
             None => holding,
@@ -216,12 +215,12 @@ impl CandidateDocuments {
         &self,
         text: &TextIndex,
         postings: &Postings<'_>,
-        mut visit: impl FnMut(usize, u32, &mut Cursor<'_>) -> Result<()>,
+        mut visit: impl FnMut(usize, u32, &mut PostingsCursor<'_>) -> Result<()>,
     ) -> Result<()> {
         if self.misses(postings)? {
             return Ok(());
         }
-        let mut cursor = Cursor::new(postings, &text.positions)?;
+        let mut cursor = PostingsCursor::new(postings, &text.positions)?;
         let mut at = 0;
         while let Some(&doc) = self.list.get(at) {
             let Some(reached) = cursor.advance(doc)? else { break };

@@ -5,11 +5,7 @@ use std::sync::LazyLock;
 
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 
-use super::{
-    Normalization,
-    characters_seen::is_mark,
-    normalize::{changes_by_folding, is_accent},
-};
+use super::character::{changes_by_folding, is_accent, is_mark};
 
 /// The flag of a character that case folding changes.
 const FOLDS: u8 = 1;
@@ -45,9 +41,9 @@ pub(super) struct Stable {
 
 impl Stable {
     /// The set for a normalisation that keeps the width. The first call examines every character.
-    pub fn under(normalization: &Normalization) -> Self {
-        let folds = if normalization.fold_case { FOLDS } else { 0 };
-        let has_accent = if normalization.fold_accents { HAS_ACCENT } else { 0 };
+    pub fn under(fold_case: bool, fold_accents: bool) -> Self {
+        let folds = if fold_case { FOLDS } else { 0 };
+        let has_accent = if fold_accents { HAS_ACCENT } else { 0 };
         Self { changes: &CHANGES, relevant: COMPOSES | folds | has_accent }
     }
 

@@ -16,7 +16,7 @@ use memchr::memmem;
 
 use super::{
     keyed_order,
-    vocabulary::{partition, prefix_key},
+    sorted::{partition, prefix_key},
 };
 use crate::{
     IndexError, Result, SectionTag, SectionWriter, Sections, Slice,

@@ -16,8 +16,8 @@ use super::{
     offsets::Offsets,
     pieces::{PieceKey, PieceSlots, Words, for_each_piece, piece_key, word_key},
     postings::{Postings, is_bits},
+    sorted::partition,
     union_counts::{self, PieceCounts, UNION_COUNTS, UnionCountsWriter},
-    vocabulary::partition,
 };
 use crate::{
     Bitmap, DocSet, Result, SectionTag, SectionWriter, Sections, Slice,

@@ -26,6 +26,7 @@ use super::{
     characters::{Characters, CharactersWriter},
     element::TermMatch,
     offsets::{Offsets, OffsetsWriter},
+    sorted::{partition, prefix_key},
     suffixes::{self, Suffixes},
 };
 use crate::{
@@ -169,19 +170,6 @@ impl<'a> OrderedTerm<'a> {
         buffer.clear();
         buffer.extend(codes.filter_map(|code| char::from_u32(code as u32)));
         buffer.as_bytes()
-    }
-}
-
-/// The first 8 bytes as a number that sorts like them. Shorter terms are padded with zeros.
-#[inline]
-pub(crate) fn prefix_key(bytes: &[u8]) -> u64 {
-    match bytes.first_chunk() {
-        Some(chunk) => u64::from_be_bytes(*chunk),
-        None => {
-            let mut padded = [0; 8];
-            padded[..bytes.len()].copy_from_slice(bytes);
-            u64::from_be_bytes(padded)
-        }
     }
 }
 
@@ -430,21 +418,6 @@ impl Vocabulary {
 
 fn count_runs(sorted: &[u32]) -> Vec<(u32, u32)> {
     sorted.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32)).collect()
-}
-
-/// The first index in `low..high` for which `below` is false.
-#[inline]
-pub(crate) fn partition(low: usize, high: usize, below: impl Fn(usize) -> bool) -> usize {
-    let (mut low, mut high) = (low, high);
-    while low < high {
-        let middle = low.midpoint(high);
-        if below(middle) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    low
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! Several words match if they are consecutive, with any separators between them. If that is a single space,
 //! positions decide; otherwise the text must be read to see whether it is a separator.
 
-use super::{AtomKind, Normalization, Pattern, TextIndex, atoms, pattern::Run};
+use super::{AtomKind, Normalization, Pattern, TextIndex, atoms, pattern::AtomRun};
 use crate::{DocSet, Result};
 
 /// The most gaps between words for which positions decide the separators.
@@ -76,7 +76,7 @@ impl WordPattern {
         if runs.len() == 1 {
             return Some(words);
         }
-        let word = |run: &Run<'_>| {
+        let word = |run: &AtomRun<'_>| {
             let text = joined(run);
             (text, Pattern::of_runs(std::slice::from_ref(run), [0], false))
         };
@@ -173,11 +173,11 @@ impl Apart {
     }
 }
 
-fn joined(run: &Run<'_>) -> String {
+fn joined(run: &AtomRun<'_>) -> String {
     run.iter().map(|atom| atom.1).collect()
 }
 
-fn flattened(runs: &[Run<'_>]) -> Vec<Atom> {
+fn flattened(runs: &[AtomRun<'_>]) -> Vec<Atom> {
     let atoms = runs
         .iter()
         .flat_map(|run| run.iter().enumerate().map(|(at, atom)| (atom.1.to_owned(), at == 0)));

@@ -7,10 +7,10 @@ use remora_words::{
     hits::MAX_POSITION,
 };
 
-use super::writer::{FieldLengths, WordsWriter};
+use super::{lengths::FieldLengths, writer::WordsWriter};
 use crate::{
     IndexError, Result, SectionWriter,
-    text::parts::{Gathered, Interner, Ordered, prefix_key},
+    text::parts::{Gathered, Interner, OrderedOccurrences, prefix_key},
 };
 
 /// Collects the texts of a segment's documents in order. Memory is about 20 bytes a keyword.
@@ -80,7 +80,7 @@ impl WordsBuilder {
     pub(crate) fn finish(self, id: u32, out: &mut SectionWriter) -> Result<()> {
         let order = self.terms.sorted(prefix_key);
         let (terms, places) = (self.occurrence_terms, self.occurrence_places);
-        let ordered = Ordered::new(&order, &terms, &places, &self.doc_ends);
+        let ordered = OrderedOccurrences::new(&order, &terms, &places, &self.doc_ends);
         drop((terms, places));
         let mut writer = WordsWriter::new(self.lengths, &self.analyzer);
         let mut gathered = Gathered::default();

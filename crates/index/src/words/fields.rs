@@ -7,7 +7,7 @@
 //! Only keywords in at least [`LEAST_DOCUMENTS`] documents have lists; for others the positions are read. A
 //! segment with one field, or with more than [`MOST_FIELDS`], has no such section.
 
-use super::writer::FieldLengths;
+use super::lengths::FieldLengths;
 use crate::{
     DocSet, IndexError, Result, SectionTag, Slice,
     bytes::read_u32,

@@ -11,6 +11,14 @@ pub(super) struct Lengths {
     counts: Slice,
 }
 
+/// The lengths of the fields of all documents, in the order of documents, then fields.
+#[derive(Default)]
+pub(super) struct FieldLengths {
+    pub fields: usize,
+    pub last: Vec<u32>,
+    pub counts: Vec<u32>,
+}
+
 const HEAD: usize = 4;
 
 /// Encodes the section; the numbers are in the order of documents, then fields.

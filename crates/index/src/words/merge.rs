@@ -2,10 +2,7 @@
 
 use remora_words::analysis::Analyzer;
 
-use super::{
-    WordsIndex,
-    writer::{FieldLengths, WordsWriter},
-};
+use super::{WordsIndex, lengths::FieldLengths, writer::WordsWriter};
 use crate::{
     Result, SectionWriter,
     text::{

@@ -36,13 +36,13 @@ use crate::{
     bytes::Stored,
     text::{
         POSITIONS,
-        parts::{Cursor, Offsets, Postings, Vocabulary, positions},
+        parts::{Offsets, Postings, PostingsCursor, Vocabulary, positions},
     },
 };
 use fields::{FIELDS, Fields, LEAST_DOCUMENTS, documents_of};
 use lengths::Lengths;
-use pairs::Pairs;
-pub use pairs_writer::MOST_DISTANCE as MOST_PAIR_DISTANCE;
+pub use pairs::MOST_DISTANCE as MOST_PAIR_DISTANCE;
+use pairs::PairLists;
 use pairs_writer::PairsWriter;
 
 /// A union of several keywords is built as a list if it has at most one in this many documents.
@@ -63,7 +63,7 @@ pub struct WordsIndex {
     /// written before they existed.
     lists: Option<Fields>,
     /// Lists of pairs of frequent keywords; `None` for few documents, or if the segment was written before they existed.
-    pairs: Option<Pairs>,
+    pairs: Option<PairLists>,
 }
 
 impl WordsIndex {
@@ -86,7 +86,7 @@ impl WordsIndex {
             positions: sections.require_stored(POSITIONS, id)?.paged(),
             lengths,
             lists: sections.get(FIELDS, id).map(Fields::open).transpose()?,
-            pairs: Pairs::open(sections, id)?,
+            pairs: PairLists::open(sections, id)?,
         }))
     }
 
@@ -263,7 +263,7 @@ impl WordsIndex {
         };
         let mut out = SectionWriter::new();
         made.add(0, &mut out);
-        match Pairs::open(&Sections::open(out.finish())?, 0)? {
+        match PairLists::open(&Sections::open(out.finish())?, 0)? {
             Some(made) => pairs.is_same(&made),
             None => Ok(false),
         }
@@ -361,7 +361,7 @@ impl WordsIndex {
     /// # Errors
     /// [`IndexError::Corrupt`] if postings are damaged; [`IndexError::Io`] if they cannot be read.
     pub fn cursor(&self, keyword: u32) -> Result<WordCursor<'_>> {
-        let cursor = Cursor::new(&self.postings(keyword)?, &self.positions)?;
+        let cursor = PostingsCursor::new(&self.postings(keyword)?, &self.positions)?;
         Ok(WordCursor { cursor, index: self, doc: None })
     }
 
@@ -372,7 +372,7 @@ impl WordsIndex {
 
 /// A cursor over the posting list of a keyword.
 pub struct WordCursor<'a> {
-    cursor: Cursor<'a>,
+    cursor: PostingsCursor<'a>,
     index: &'a WordsIndex,
     doc: Option<u32>,
 }

@@ -16,12 +16,14 @@
 //! The greater the distance, the fewer keywords have lists. `TPRL` stays in the file of a segment that was opened from
 //! one. Few documents have no lists, and so have segments that were written before the lists existed.
 
-use super::pairs_writer::MOST_DISTANCE;
 use crate::{
     DocSet, IndexError, Result, SectionTag, Sections,
     bytes::{Stored, read_u32},
     text::parts::{Offsets, lists},
 };
+
+/// The greatest distance of two keywords that have a list.
+pub const MOST_DISTANCE: u32 = 4;
 
 pub(super) const PAIR_KEYWORDS: SectionTag = SectionTag(*b"TPRK");
 pub(super) const PAIR_OFFSETS: SectionTag = SectionTag(*b"TPRO");
@@ -30,7 +32,7 @@ pub(crate) const PAIR_LISTS: SectionTag = SectionTag(*b"TPRL");
 
 /// The lists of a segment.
 #[derive(Clone)]
-pub(super) struct Pairs {
+pub(super) struct PairLists {
     /// For each distance, how many of the keywords have lists.
     sides: Vec<u32>,
     /// The keywords that have lists, with their ranks; ascending by keyword.
@@ -39,7 +41,7 @@ pub(super) struct Pairs {
     lists: Stored,
 }
 
-impl Pairs {
+impl PairLists {
     /// Opens the lists of the words `id`; `None` if they have none.
     pub(super) fn open(sections: &Sections, id: u32) -> Result<Option<Self>> {
         let Some(keys) = sections.get(PAIR_KEYWORDS, id) else { return Ok(None) };

@@ -7,19 +7,17 @@
 
 use std::ops::Range;
 
-use super::pairs::{PAIR_KEYWORDS, PAIR_LISTS, PAIR_OFFSETS};
+use super::pairs::{MOST_DISTANCE, PAIR_KEYWORDS, PAIR_LISTS, PAIR_OFFSETS};
 use crate::{
     Result, SectionWriter,
     bytes::Stored,
     text::parts::{
-        Cursor, OffsetsWriter, Postings, begins,
+        OffsetsWriter, Postings, PostingsCursor, begins,
         lists::{DocumentGaps, Growing},
         positions,
     },
 };
 
-/// The greatest distance of two keywords that have a list.
-pub const MOST_DISTANCE: u32 = 4;
 /// At the distance `d`, keywords have lists that at least `d` of so many documents contain.
 const SHARE: u64 = 48;
 /// Segments of fewer documents have no lists.
@@ -105,9 +103,9 @@ impl PairsWriter {
         let mut found = Found::new((1..=MOST_DISTANCE).map(side).collect());
         let cursors = self.frequent.iter().map(|it| {
             let documents = self.documents as u32;
-            Cursor::new(&Postings::open(records, it.offset as usize, documents)?, places)
+            PostingsCursor::new(&Postings::open(records, it.offset as usize, documents)?, places)
         });
-        let cursors: Vec<Cursor<'_>> = cursors.collect::<Result<_>>()?;
+        let cursors: Vec<PostingsCursor<'_>> = cursors.collect::<Result<_>>()?;
         found.gather(cursors, lengths, bytes / BYTES_SHARE)?;
         found.finish(&self.frequent, self.documents as u32)
     }
@@ -176,7 +174,7 @@ impl Found {
     /// Goes through all documents. `cursors` are those of the keywords by rank.
     fn gather(
         &mut self,
-        mut cursors: Vec<Cursor<'_>>,
+        mut cursors: Vec<PostingsCursor<'_>>,
         lengths: &[u32],
         most_bytes: usize,
     ) -> Result<()> {
@@ -224,7 +222,7 @@ impl Found {
     /// Adds a document to the lists of all pairs of its keywords.
     fn add_huge(
         &mut self,
-        cursors: &mut [Cursor<'_>],
+        cursors: &mut [PostingsCursor<'_>],
         next: &mut [Option<u32>],
         doc: u32,
     ) -> Result<()> {

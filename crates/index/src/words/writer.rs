@@ -4,7 +4,7 @@ use remora_words::analysis::Analyzer;
 
 use super::{
     fields::{FIELDS, FieldsWriter},
-    lengths,
+    lengths::{self, FieldLengths},
     pairs_writer::PairsWriter,
 };
 use crate::{
@@ -20,14 +20,6 @@ pub(super) const POSTINGS: SectionTag = SectionTag(*b"TPST");
 pub(super) const POSTING_OFFSETS: SectionTag = SectionTag(*b"TPOF");
 pub(super) const LENGTHS: SectionTag = SectionTag(*b"WLEN");
 pub(crate) const STATISTICS: SectionTag = SectionTag(*b"WSTA");
-
-/// The lengths of the fields of all documents, in the order of documents, then fields.
-#[derive(Default)]
-pub(super) struct FieldLengths {
-    pub fields: usize,
-    pub last: Vec<u32>,
-    pub counts: Vec<u32>,
-}
 
 /// Writes keywords, which must come in the vocabulary's order.
 pub(super) struct WordsWriter {

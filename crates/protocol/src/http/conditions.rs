@@ -16,7 +16,7 @@ use crate::line::{
     LineError, code,
     parse::{
         clause::Clauses,
-        filter::{MAX_VALUE_BYTES, Read, check_column, comparison_named},
+        filter::{MAX_VALUE_BYTES, ReadFilter, check_column, comparison_named},
     },
 };
 
@@ -33,7 +33,7 @@ pub(super) fn read(filters: &RawValue, clauses: &mut Clauses) -> Result<(), Line
         let mut reader =
             Reader { column: &column, strict: clauses.limits.strict, bytes: column.len() };
         let filter = reader.condition(given)?;
-        clauses.filter(Read { filter, bytes: reader.bytes, conditions: 1 });
+        clauses.filter(ReadFilter { filter, bytes: reader.bytes, conditions: 1 });
     }
     Ok(())
 }

@@ -490,18 +490,8 @@ fn schema<K: DocumentId>(name: &str) -> Schema {
         indexed,
         declared: None,
     };
-    Schema {
-        name: name.to_owned(),
-        columns: vec![column(1, ID, K::kind(), true), column(2, DOC, ColumnType::Json, false)],
-        primary_key: vec![0],
-        texts: Vec::new(),
-        indexes: Vec::new(),
-        required: None,
-        synonyms: Vec::new(),
-        words: None,
-        paths: Vec::new(),
-        declared: None,
-    }
+    let columns = vec![column(1, ID, K::kind(), true), column(2, DOC, ColumnType::Json, false)];
+    Schema::over(name, columns, vec![0])
 }
 
 /// Whether a table has the columns and the key of a collection. Besides, SQL may have declared keys, whose expressions

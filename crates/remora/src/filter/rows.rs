@@ -30,12 +30,12 @@ pub(crate) fn of_rows(
         Condition::And(parts) => parts.iter().collect(),
         one => vec![one],
     };
-    let has_paths = |part: &&Condition| paths_of(part, &schema) != Paths::None;
+    let has_paths = |part: &&Condition| paths_of(part, &schema) != PathsOfRow::None;
     let (within, plain): (Vec<&Condition>, Vec<&Condition>) =
         parts.into_iter().partition(has_paths);
     let known = plain.into_iter().map(|part| of_table(part, &schema));
     let known = known.collect::<Result<Vec<_>>>()?;
-    let rows = Rows { reader, selection, schema: &schema, known: &known };
+    let rows = FilteredRows { reader, selection, schema: &schema, known: &known };
     let within = within.into_iter().map(|part| rows.of(part)).collect::<Result<Vec<_>>>()?;
     let all = known.iter().cloned().chain(within).collect();
     Ok(EngineFilter::all_of(all).unwrap_or(EngineFilter::And(Vec::new())))
@@ -43,14 +43,14 @@ pub(crate) fn of_rows(
 
 /// The documents that a condition tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Paths {
+enum PathsOfRow {
     None,
     /// Only those of this column.
     Of(usize),
     Mixed,
 }
 
-impl Paths {
+impl PathsOfRow {
     fn with(self, other: Self) -> Self {
         if self == other { self } else { Self::Mixed }
     }
@@ -64,17 +64,18 @@ fn document_column(field: &Field, schema: &Schema) -> Option<usize> {
     schema.columns.get(place).filter(|column| column.kind == ColumnType::Json).map(|_| place)
 }
 
-fn paths_of(condition: &Condition, schema: &Schema) -> Paths {
-    let of = |field: &Field| document_column(field, schema).map_or(Paths::None, Paths::Of);
+fn paths_of(condition: &Condition, schema: &Schema) -> PathsOfRow {
+    let of =
+        |field: &Field| document_column(field, schema).map_or(PathsOfRow::None, PathsOfRow::Of);
     let of_all = |parts: &[Condition]| {
         let parts = parts.iter().map(|part| paths_of(part, schema));
-        parts.reduce(Paths::with).unwrap_or(Paths::None)
+        parts.reduce(PathsOfRow::with).unwrap_or(PathsOfRow::None)
     };
     match condition {
         Condition::And(parts) | Condition::Or(parts) => of_all(parts),
         Condition::Not(inner) => paths_of(inner, schema),
         Condition::Matches(fields, _) => {
-            fields.iter().map(of).reduce(Paths::with).unwrap_or(Paths::None)
+            fields.iter().map(of).reduce(PathsOfRow::with).unwrap_or(PathsOfRow::None)
         }
         Condition::Has(field, _) => of(field),
         Condition::Compare(field, ..)
@@ -83,7 +84,7 @@ fn paths_of(condition: &Condition, schema: &Schema) -> Paths {
         | Condition::Begins(field, _)
         | Condition::Exists(field)
         | Condition::IsNull(field) => match field.parts.len() {
-            ..=1 => Paths::None,
+            ..=1 => PathsOfRow::None,
             _ => of(field),
         },
     }
@@ -115,7 +116,7 @@ fn within_document(condition: &Condition) -> Condition {
 }
 
 /// The rows that a condition is about.
-struct Rows<'r> {
+struct FilteredRows<'r> {
     reader: &'r Reader,
     selection: &'r Selection,
     schema: &'r Schema,
@@ -123,18 +124,22 @@ struct Rows<'r> {
     known: &'r [EngineFilter],
 }
 
-impl Rows<'_> {
+impl FilteredRows<'_> {
     fn of(&self, condition: &Condition) -> Result<EngineFilter> {
         let all = |parts: &[Condition]| -> Result<Vec<EngineFilter>> {
             parts.iter().map(|part| self.of(part)).collect()
         };
         Ok(match (paths_of(condition, self.schema), condition) {
-            (Paths::None, _) => of_table(condition, self.schema)?,
-            (Paths::Of(column), _) => self.of_documents(column, &within_document(condition))?,
-            (Paths::Mixed, Condition::And(parts)) => EngineFilter::And(all(parts)?),
-            (Paths::Mixed, Condition::Or(parts)) => EngineFilter::Or(all(parts)?),
-            (Paths::Mixed, Condition::Not(inner)) => EngineFilter::Not(Box::new(self.of(inner)?)),
-            (Paths::Mixed, _) => {
+            (PathsOfRow::None, _) => of_table(condition, self.schema)?,
+            (PathsOfRow::Of(column), _) => {
+                self.of_documents(column, &within_document(condition))?
+            }
+            (PathsOfRow::Mixed, Condition::And(parts)) => EngineFilter::And(all(parts)?),
+            (PathsOfRow::Mixed, Condition::Or(parts)) => EngineFilter::Or(all(parts)?),
+            (PathsOfRow::Mixed, Condition::Not(inner)) => {
+                EngineFilter::Not(Box::new(self.of(inner)?))
+            }
+            (PathsOfRow::Mixed, _) => {
                 let message = "MATCHES of several paths is of the documents of one column";
                 return Err(Error::request(message));
             }

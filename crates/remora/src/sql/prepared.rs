@@ -31,7 +31,7 @@ use crate::{Result, handle::Handle, sessions};
 #[derive(Clone)]
 pub struct Prepared {
     handle: Arc<Handle>,
-    statement: Arc<sessions::Prepared>,
+    statement: Arc<sessions::PreparedStatement>,
 }
 
 impl Prepared {

@@ -13,7 +13,7 @@ use crate::{
     Error, Result,
     handle::Handle,
     runtime,
-    sessions::{Prepared, lend, prepare},
+    sessions::{PreparedStatement, lend, prepare},
 };
 
 /// Runs a statement in a separate session and returns its effect.
@@ -39,7 +39,7 @@ fn run_once(handle: &Handle, text: &str, parameters: &[Value]) -> Result<Answer>
 /// Runs a prepared statement in a separate session.
 pub(super) fn run_prepared_once(
     handle: &Handle,
-    prepared: &Arc<Prepared>,
+    prepared: &Arc<PreparedStatement>,
     parameters: &[Value],
 ) -> Result<Answer> {
     in_session(handle, |session| run_prepared(session, prepared, parameters))
@@ -89,7 +89,7 @@ pub(crate) fn run_text(session: &mut Option<Session>, text: &str) -> Result<Answ
 /// Runs a prepared statement.
 pub(super) fn run_prepared(
     session: &mut Option<Session>,
-    prepared: &Arc<Prepared>,
+    prepared: &Arc<PreparedStatement>,
     parameters: &[Value],
 ) -> Result<Answer> {
     check(prepared.statement.parameters, parameters)?;

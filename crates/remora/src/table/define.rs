@@ -43,18 +43,7 @@ macro_rules! column_methods {
 
 impl TableBuilder {
     pub(crate) fn new(name: &str) -> Self {
-        let schema = Schema {
-            name: name.to_owned(),
-            columns: Vec::new(),
-            primary_key: Vec::new(),
-            texts: Vec::new(),
-            indexes: Vec::new(),
-            required: None,
-            synonyms: Vec::new(),
-            words: None,
-            paths: Vec::new(),
-            declared: None,
-        };
+        let schema = Schema::over(name, Vec::new(), Vec::new());
         Self { schema, indexes: Vec::new(), wrong: None }
     }
 

@@ -8,7 +8,7 @@ use remora_protocol::mysql::{
 use remora_sql::Session;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::{processes::Connection, reply::WireReply, watch::Ended};
+use super::{processes::ListedConnection, reply::WireReply, watch::Ended};
 
 /// The variables that are tracked by default (`session_track_system_variables`).
 const DEFAULT_TRACKED_VARIABLES: [&str; 5] = [
@@ -88,7 +88,7 @@ impl Client {
     }
 
     /// The changes since the client was last told.
-    pub(super) fn take_changes(&mut self, process: &Connection) -> Vec<SessionChange> {
+    pub(super) fn take_changes(&mut self, process: &ListedConnection) -> Vec<SessionChange> {
         let Self { session, tracking, .. } = self;
         let mut changes = Vec::new();
         for (name, value) in session.take_changes() {
@@ -140,7 +140,7 @@ impl Tracking {
 /// Ends a reply according to its statement's outcome. Rows that are kept for a cursor are handed over.
 pub(super) fn finish<S: AsyncRead + AsyncWrite + Unpin>(
     client: &mut Client,
-    process: &Connection,
+    process: &ListedConnection,
     reply: WireReply<'_, S>,
     ended: Ended<()>,
 ) -> io::Result<(Flow, Option<Cursor>)> {

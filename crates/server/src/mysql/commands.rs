@@ -22,7 +22,7 @@ use super::{
     channel::Channel,
     client::{Client, Flow, finish},
     login::AuthenticatedLogin,
-    processes::{Connection, ConnectionSlot},
+    processes::{ConnectionSlot, ListedConnection},
     reply::{DiscardReply, WireReply},
     service::SqlService,
     statements::Statements,
@@ -141,7 +141,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> ClientSession<S> {
     }
 
     /// The connection as it is listed.
-    pub(super) fn process(&self) -> Arc<Connection> {
+    pub(super) fn process(&self) -> Arc<ListedConnection> {
         Arc::clone(&self.slot.connection)
     }
 

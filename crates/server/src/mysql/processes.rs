@@ -21,7 +21,7 @@ const MAX_STATEMENT_BYTES: usize = 64 << 10;
 /// All connections of the MySQL protocol.
 #[derive(Default)]
 pub(crate) struct Processes {
-    open: Mutex<BTreeMap<u32, Arc<Connection>>>,
+    open: Mutex<BTreeMap<u32, Arc<ListedConnection>>>,
     connected: AtomicUsize,
     next_id: AtomicU32,
     /// Connections since the start.
@@ -33,7 +33,7 @@ pub(crate) struct Processes {
 }
 
 /// A connection as it is listed.
-pub(super) struct Connection {
+pub(super) struct ListedConnection {
     pub id: u32,
     state: Mutex<State>,
     /// Interrupts the running statement.
@@ -62,7 +62,7 @@ enum StatementText {
 /// A registered connection; unregistered when dropped.
 pub(crate) struct ConnectionSlot {
     processes: Arc<Processes>,
-    pub(super) connection: Arc<Connection>,
+    pub(super) connection: Arc<ListedConnection>,
 }
 
 impl Processes {
@@ -74,7 +74,7 @@ impl Processes {
             self.connected.fetch_sub(1, Relaxed);
             return None;
         }
-        let connection = Arc::new(Connection::new(id));
+        let connection = Arc::new(ListedConnection::new(id));
         self.open.lock().insert(id, Arc::clone(&connection));
         Some(ConnectionSlot { processes: Arc::clone(self), connection })
     }
@@ -128,12 +128,12 @@ impl Processes {
     }
 
     /// The connection with this number.
-    pub(super) fn find(&self, id: u64) -> Option<Arc<Connection>> {
+    pub(super) fn find(&self, id: u64) -> Option<Arc<ListedConnection>> {
         self.open.lock().get(&u32::try_from(id).ok()?).cloned()
     }
 }
 
-impl Connection {
+impl ListedConnection {
     fn new(id: u32) -> Self {
         let state = State {
             user: "unauthenticated user".to_owned(),

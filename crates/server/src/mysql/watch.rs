@@ -15,7 +15,7 @@ use std::{
 use remora_sql::Result;
 use tokio::{task::JoinHandle, time::sleep};
 
-use super::processes::Connection;
+use super::processes::ListedConnection;
 use crate::shared::ServerState;
 
 /// How long a statement may take to end after its connection was killed.
@@ -61,7 +61,7 @@ impl Drop for TimeLimit {
 /// Runs a statement for at most `limit_ms` milliseconds, if that is not 0.
 pub(super) async fn run_watched<T>(
     statement: impl Future<Output = Result<T>>,
-    process: &Connection,
+    process: &ListedConnection,
     interrupter: &Arc<AtomicBool>,
     limit_ms: u64,
     shared: &ServerState,
@@ -88,7 +88,11 @@ pub(super) async fn run_watched<T>(
 }
 
 /// Interrupts the statement when its client has disconnected or the server stops, and then waits for the grace time.
-async fn interrupt_unneeded(process: &Connection, interrupter: &AtomicBool, shared: &ServerState) {
+async fn interrupt_unneeded(
+    process: &ListedConnection,
+    interrupter: &AtomicBool,
+    shared: &ServerState,
+) {
     while !process.is_disconnected() && !*shared.stopping.borrow() {
         sleep(STEP).await;
     }
@@ -96,7 +100,7 @@ async fn interrupt_unneeded(process: &Connection, interrupter: &AtomicBool, shar
     sleep(GRACE).await;
 }
 
-async fn killed_past_grace(process: &Connection) {
+async fn killed_past_grace(process: &ListedConnection) {
     process.killed().await;
     sleep(GRACE).await;
 }

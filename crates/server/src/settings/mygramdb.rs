@@ -29,8 +29,8 @@ use super::{
 };
 use crate::{Error, Result};
 use sections::{
-    ApiSection, CacheSection, DumpSection, FileSections, HttpSection, LoggingSection, MySqlSection,
-    NormalizeSection, RateSection, ReplicationSection,
+    ApiSection, FileSections, MySqlSection, NormalizeSection, ReplicationSection, YamlCacheSection,
+    YamlDumpSection, YamlHttpSection, YamlLoggingSection, YamlRateSection,
 };
 
 pub use file::MygramFile;
@@ -198,7 +198,7 @@ fn address(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-impl HttpSection {
+impl YamlHttpSection {
     fn meaning(&self) -> Result<Http, String> {
         Ok(Http {
             max_connections: self.max_connections,
@@ -214,7 +214,7 @@ impl HttpSection {
     }
 }
 
-impl RateSection {
+impl YamlRateSection {
     fn meaning(&self) -> RateLimiting {
         RateLimiting {
             enable: self.enable,
@@ -225,7 +225,7 @@ impl RateSection {
     }
 }
 
-impl DumpSection {
+impl YamlDumpSection {
     fn meaning(self) -> Dump {
         Dump {
             dir: self.dir,
@@ -237,7 +237,7 @@ impl DumpSection {
     }
 }
 
-impl CacheSection {
+impl YamlCacheSection {
     fn meaning(&self) -> Cache {
         Cache {
             enabled: self.enabled,
@@ -248,7 +248,7 @@ impl CacheSection {
     }
 }
 
-impl LoggingSection {
+impl YamlLoggingSection {
     fn meaning(self) -> Logging {
         let file = (!self.file.as_os_str().is_empty()).then_some(self.file);
         Logging { level: self.level, format: self.format, file }

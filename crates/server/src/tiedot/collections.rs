@@ -7,8 +7,8 @@ use remora_sql::Access;
 use tokio::time::Instant;
 
 use super::{
-    endpoints::{Answer, EndpointRequest},
     reply::{Refusal, Reply, shortened},
+    request::{Answer, EndpointRequest},
 };
 use crate::requests::{MAX_COLLECTION_NAME_CHARS, blocking, is_collection_name};
 

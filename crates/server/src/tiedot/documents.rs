@@ -6,8 +6,8 @@ use remora_sql::Access;
 use serde_json::Value as Json;
 
 use super::{
-    endpoints::{Answer, EndpointRequest},
     reply::{Refusal, Reply, shortened},
+    request::{Answer, EndpointRequest},
 };
 
 /// `/insert`

@@ -1,9 +1,6 @@
 //! The endpoints: their paths, parameters and handlers.
 
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use axum::{
     Extension,
@@ -12,33 +9,17 @@ use axum::{
     http::{Request, StatusCode},
     response::{IntoResponse, Response},
 };
-use remora::{Collection, Database};
-use remora_sql::Access;
 
 use super::{
     TiedotService, collections, documents,
     gate::Client,
     parameters::Parameters,
     queries,
-    reply::{Refusal, Reply, shortened},
+    reply::Refusal,
+    request::{Answer, EndpointRequest},
     server, web_tokens,
 };
-use crate::{
-    counters::CommandKind,
-    requests::{Caller, blocking},
-    settings::Settings,
-};
-
-/// The answer of an endpoint.
-pub(super) type Answer = Result<Reply, Refusal>;
-
-/// A request.
-pub(super) struct EndpointRequest {
-    pub(super) caller: Caller,
-    pub(super) library: Database,
-    pub(super) settings: Arc<Settings>,
-    parameters: Parameters,
-}
+use crate::{counters::CommandKind, requests::blocking};
 
 /// A path and its handler.
 struct Endpoint {
@@ -136,40 +117,4 @@ async fn find_and_answer(service: TiedotService, client: Client, request: Reques
         collections::wait_for_index(&request).await?;
     }
     Ok(reply)
-}
-
-impl EndpointRequest {
-    /// The value of a required parameter.
-    pub(super) fn require(&self, name: &str) -> Result<&str, Refusal> {
-        self.parameters.require(name)
-    }
-
-    /// Refuses access to a table without this right.
-    pub(super) fn require_right(&self, table: &str, access: Access) -> Result<(), Refusal> {
-        self.caller.require_loaded()?;
-        match self.caller.may(table, access) {
-            true => Ok(()),
-            false => Err(self.caller.denied(access, table).into()),
-        }
-    }
-
-    /// The collection of this name, if the client has this access.
-    pub(super) fn collection(&self, name: &str, access: Access) -> Result<Collection, Refusal> {
-        self.require_right(name, access)?;
-        // Names with this prefix are internal to the engine.
-        let is_hidden = name.split('.').any(|part| part.starts_with('#'));
-        let found = if is_hidden { None } else { self.library.find_collection(name)? };
-        let missing =
-            || Refusal::wrong(format!("Collection '{}' does not exist.", shortened(name)));
-        let found = found.ok_or_else(missing)?;
-        let is_followed = || {
-            self.caller.shared.sources.source_of(name).is_some_and(|(_, table, _)| table == name)
-        };
-        if access != Access::Read && is_followed() {
-            let text =
-                format!("Collection '{}' is a copy of a table that is followed.", shortened(name));
-            return Err(Refusal::forbidden(text));
-        }
-        Ok(found)
-    }
 }

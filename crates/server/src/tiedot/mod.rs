@@ -11,6 +11,7 @@ mod parameters;
 mod queries;
 mod query;
 mod reply;
+mod request;
 mod server;
 mod web_tokens;
 

@@ -6,9 +6,9 @@ use remora::{Collection, Moment};
 use remora_sql::Access;
 
 use super::{
-    endpoints::{Answer, EndpointRequest},
     query::{Budget, Evaluation, Query},
     reply::{Refusal, Reply, shortened},
+    request::{Answer, EndpointRequest},
 };
 use crate::limits::BufferShare;
 

@@ -4,8 +4,8 @@ use remora::Error;
 use remora_protocol::line::reply::DumpPhase;
 
 use super::{
-    endpoints::{Answer, EndpointRequest},
     reply::{Refusal, Reply, shortened},
+    request::{Answer, EndpointRequest},
 };
 use crate::{dump, process::MemoryFigures, shared::Trigger};
 

@@ -6,8 +6,8 @@ use axum::http::{HeaderValue, StatusCode};
 use remora_protocol::http::Credentials;
 
 use super::{
-    endpoints::{Answer, EndpointRequest},
     reply::{Refusal, Reply},
+    request::{Answer, EndpointRequest},
 };
 use crate::{accounts::LoginPolicy, web};
 

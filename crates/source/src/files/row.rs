@@ -602,18 +602,7 @@ pub(crate) mod tests {
             indexed: true,
             declared: None,
         });
-        Schema {
-            name: "t".into(),
-            columns: columns.collect(),
-            primary_key: vec![0],
-            texts: Vec::new(),
-            required: None,
-            indexes: Vec::new(),
-            synonyms: Vec::new(),
-            words: None,
-            paths: Vec::new(),
-            declared: None,
-        }
+        Schema::over("t", columns.collect(), vec![0])
     }
 
     fn parse_json(schema: &Schema, json: &[u8]) -> Result<Row, String> {

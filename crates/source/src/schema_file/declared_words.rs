@@ -124,18 +124,7 @@ mod tests {
             indexed: place == 0,
             declared: None,
         });
-        Schema {
-            name: "shop.articles".to_owned(),
-            columns: columns.collect(),
-            primary_key: vec![0],
-            texts: Vec::new(),
-            indexes: Vec::new(),
-            required: None,
-            synonyms: Vec::new(),
-            words: None,
-            paths: Vec::new(),
-            declared: None,
-        }
+        Schema::over("shop.articles", columns.collect(), vec![0])
     }
 
     fn declared(columns: &[&str], settings: &[(&str, &str)]) -> DeclaredWords {

@@ -88,18 +88,7 @@ fn schema(columns: &[(&str, ColumnType)]) -> Arc<Schema> {
         indexed: true,
         declared: None,
     });
-    Arc::new(Schema {
-        name: "t".into(),
-        columns: columns.collect(),
-        primary_key: vec![0],
-        texts: Vec::new(),
-        required: None,
-        indexes: Vec::new(),
-        synonyms: Vec::new(),
-        words: None,
-        paths: Vec::new(),
-        declared: None,
-    })
+    Arc::new(Schema::over("t", columns.collect(), vec![0]))
 }
 
 fn id_and_text() -> Arc<Schema> {

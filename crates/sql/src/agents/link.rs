@@ -116,7 +116,7 @@ pub(super) struct Link {
 }
 
 /// What the thread reports once a server has opened the part.
-struct Ready {
+struct ReadyConnection {
     mirror: Mirror,
     answer: Vec<u8>,
     deadline: Deadline,
@@ -125,7 +125,7 @@ struct Ready {
 /// A connection that is being opened.
 pub(super) struct PendingLink {
     commands: Sender<Command>,
-    ready: Receiver<std::result::Result<Ready, String>>,
+    ready: Receiver<std::result::Result<ReadyConnection, String>>,
     shared: Arc<LinkState>,
     is_taken: bool,
     /// The deadline for connecting, all retries included.
@@ -205,7 +205,7 @@ impl PendingLink {
         let ready = ready.map_err(Error::RemoteServer)?;
         self.is_taken = true;
         let (commands, shared) = (self.commands.clone(), Arc::clone(&self.shared));
-        let Ready { mirror, answer, deadline } = ready;
+        let ReadyConnection { mirror, answer, deadline } = ready;
         Ok((Link { commands, shared, name: mirror.name(), deadline }, answer))
     }
 }
@@ -231,7 +231,7 @@ impl Work {
     fn connect(
         &self,
         open: &dyn Fn(&Mirror) -> Request,
-    ) -> std::result::Result<(Box<dyn AgentConnection>, Ready), String> {
+    ) -> std::result::Result<(Box<dyn AgentConnection>, ReadyConnection), String> {
         let Self { instance, agent, .. } = self;
         let addresses: Vec<&str> =
             agent.mirrors.iter().map(|mirror| mirror.address.as_str()).collect();
@@ -262,7 +262,7 @@ impl Work {
                         let deadline = self.time.deadline(lasting);
                         return Ok((
                             connection,
-                            Ready { mirror: mirror.clone(), answer, deadline },
+                            ReadyConnection { mirror: mirror.clone(), answer, deadline },
                         ));
                     }
                     Err(error) => {

@@ -16,8 +16,8 @@ use super::{
     definition::Agent,
     link::{Link, PendingLink, PendingReply, StatementTime},
     wire::{
-        MAX_PAGE_BYTES, OpenReply, PAGE_KEYS, Query, Request, VERSION, WireTextCondition, bytes_of,
-        digits, page_rows, row_bytes,
+        MAX_PAGE_BYTES, OpenReply, PAGE_KEYS, Request, VERSION, WireQuery, WireTextCondition,
+        bytes_of, digits, page_rows, row_bytes,
     },
 };
 use crate::shared::InstanceState;
@@ -148,7 +148,7 @@ impl Part for AgentPart {
         wanted: &'a WantedStatistics,
         unless: &'a InterruptCheck,
     ) -> Answer<'a, KeywordStatistics> {
-        let request = Request::Statistics { query: Query::of(asked), wanted: wanted.clone() };
+        let request = Request::Statistics { query: WireQuery::of(asked), wanted: wanted.clone() };
         let sent = self.link.send(&request);
         Box::new(move || json(&self.link, &sent?.wait(unless)?))
     }

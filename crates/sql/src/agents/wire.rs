@@ -56,7 +56,7 @@ pub(crate) enum Request {
     /// Asks for a page of keys from this one on.
     Keys { from: String },
     /// Asks for the collection statistics of keywords.
-    Statistics { query: Query, wanted: WantedStatistics },
+    Statistics { query: WireQuery, wanted: WantedStatistics },
     /// Counts the rows that match.
     Count { text: Option<WireTextCondition>, filter: Option<Filter> },
     /// Counts the matching rows for each value of a column.
@@ -129,7 +129,7 @@ pub(crate) struct OpenReply {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum WireTextCondition {
-    Keywords(Box<Query>),
+    Keywords(Box<WireQuery>),
     And(Vec<WireTextCondition>),
     Or(Vec<WireTextCondition>),
     Not(Box<WireTextCondition>),
@@ -138,7 +138,7 @@ pub(crate) enum WireTextCondition {
 /// A keyword query, as it is sent to other servers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Query {
+pub(crate) struct WireQuery {
     pub text: String,
     pub ranker: String,
     pub expression: Option<String>,
@@ -151,7 +151,7 @@ pub(crate) struct Query {
     pub statistics: Option<KeywordStatistics>,
 }
 
-impl Query {
+impl WireQuery {
     pub(crate) fn of(asked: &KeywordQuery) -> Self {
         let (ranker, expression) = asked.ranker.name();
         Self {
@@ -188,7 +188,7 @@ impl WireTextCondition {
     pub(crate) fn of(text: &TextQuery) -> Option<Self> {
         let each = |parts: &[TextQuery]| parts.iter().map(Self::of).collect::<Option<Vec<_>>>();
         Some(match text {
-            TextQuery::Keywords(asked) => Self::Keywords(Box::new(Query::of(asked))),
+            TextQuery::Keywords(asked) => Self::Keywords(Box::new(WireQuery::of(asked))),
             TextQuery::And(parts) => Self::And(each(parts)?),
             TextQuery::Or(parts) => Self::Or(each(parts)?),
             TextQuery::Not(part) => Self::Not(Box::new(Self::of(part)?)),

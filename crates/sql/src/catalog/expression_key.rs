@@ -7,10 +7,9 @@ use datafusion::sql::sqlparser::ast::{
     self, BinaryOperator, CastKind, CharacterLength, DataType, ExactNumberInfo, Expr, FunctionArg,
     FunctionArgExpr, FunctionArguments, ObjectName, Query, Value, Visitor, VisitorMut,
 };
-use jiff::tz::{Offset, TimeZone};
-use remora_mysql::{Collation, SqlMode};
+use remora_mysql::Collation;
 
-use super::{PartOf, SqlTable, TypeSpec};
+use super::{ExpressionKey, PartOf, RoundedKey, SqlTable, TypeSpec};
 use crate::{
     SqlType,
     parse::{Visit, VisitMut, define::stored_expression, function_named},
@@ -50,44 +49,6 @@ const OF_MOMENTS: &[&str] = &[
     "weekday",
     "year",
 ];
-
-/// The session's settings that decide the value of an expression.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ExpressionSettings {
-    /// `collation_connection`.
-    pub collation: Collation,
-    /// Whether its time zone is UTC.
-    is_utc: bool,
-    /// Whether its mode accepts the same dates as the default mode.
-    has_usual_dates: bool,
-}
-
-impl ExpressionSettings {
-    /// The settings of a session.
-    pub(crate) fn new(collation: Collation, zone: &TimeZone, mode: SqlMode) -> Self {
-        let is_utc = *zone == TimeZone::UTC || zone.to_fixed_offset().ok() == Some(Offset::UTC);
-        let of_dates =
-            [SqlMode::NO_ZERO_DATE, SqlMode::NO_ZERO_IN_DATE, SqlMode::ALLOW_INVALID_DATES];
-        let has_usual_dates =
-            of_dates.into_iter().all(|one| mode.has(one) == SqlMode::DEFAULT.has(one));
-        Self { collation, is_utc, has_usual_dates }
-    }
-}
-
-/// The expression of a functional key.
-#[derive(Clone, Debug)]
-pub(crate) struct ExpressionKey {
-    /// The expression in the form of [`plain_text`].
-    pub text: String,
-    /// The position of the hidden column.
-    pub position: usize,
-    /// The `collation_connection` that a session must have; `None` if it does not matter.
-    collation: Option<Collation>,
-    /// Whether the session's time zone must be UTC.
-    of_zone: bool,
-    /// Whether the session's mode must accept the same dates as the default mode.
-    of_dates: bool,
-}
 
 impl ExpressionKey {
     /// The expressions of a table's functional keys and indexed generated columns, if their values depend on nothing
@@ -149,24 +110,6 @@ impl ExpressionKey {
         let (_, text) = plain_text(&expr)?;
         Some(Self { text, position, collation, of_zone, of_dates })
     }
-
-    /// Whether the expression has the same value in a session as in the stored rows.
-    pub(crate) fn is_for(&self, session: ExpressionSettings) -> bool {
-        self.collation.is_none_or(|collation| collation == session.collation)
-            && (!self.of_zone || session.is_utc)
-            && (!self.of_dates || session.has_usual_dates)
-    }
-}
-
-/// A generated integer column with rounded values of a text in a JSON document.
-#[derive(Clone, Debug)]
-pub(crate) struct RoundedKey {
-    /// The expression in the form of [`plain_text`].
-    pub text: String,
-    /// The position of the column.
-    pub position: usize,
-    /// The range of values that the column stores without clamping.
-    pub bounds: (i64, i64),
 }
 
 impl RoundedKey {
@@ -307,6 +250,11 @@ pub(crate) fn array_path(expression: &str) -> Option<(String, String)> {
         }
         _ => return None,
     };
+    column_and_path(document, path)
+}
+
+/// The names of a document column and of a literal path.
+pub(super) fn column_and_path(document: Expr, path: Expr) -> Option<(String, String)> {
     let column = match document {
         Expr::Identifier(name) => name.value,
         Expr::CompoundIdentifier(names) => names.into_iter().next_back()?.value,

@@ -1,7 +1,7 @@
 //! Keys and conditions of a table as SHOW CREATE TABLE prints them: the lines after the columns.
 
 use crate::parse::define::{
-    Key, KeyKind, KeyPart, Line, NO_ACTION, PartOf, References, quoted_name, quoted_text,
+    Key, KeyKind, KeyPart, NO_ACTION, PartOf, References, TableLine, quoted_name, quoted_text,
 };
 
 fn written_parts(parts: &[KeyPart]) -> String {
@@ -14,7 +14,7 @@ fn column_list(columns: &[String]) -> String {
     format!("({})", columns.join(", "))
 }
 
-impl Line {
+impl TableLine {
     /// The line as SHOW CREATE TABLE prints it.
     pub(crate) fn written(&self) -> String {
         match self {

@@ -4,7 +4,7 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
 };
 
-use super::{Key, KeyKind, KeyPart};
+use super::{Key, KeyKind, KeyPart, expression_key::column_and_path};
 use crate::parse::define::stored_expression;
 
 impl Key {
@@ -39,13 +39,7 @@ fn text_path(expression: &str) -> Option<(String, String)> {
         }
         _ => return None,
     };
-    let column = match document {
-        Expr::Identifier(name) => name.value,
-        Expr::CompoundIdentifier(names) => names.into_iter().next_back()?.value,
-        _ => return None,
-    };
-    let Expr::Value(path) = path else { return None };
-    Some((column, path.value.into_string()?))
+    column_and_path(document, path)
 }
 
 /// An expression without its outer parentheses.
@@ -71,13 +65,13 @@ fn arguments(function: Function) -> Option<Vec<Expr>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::parse::define::{Line, stored_line};
+    use crate::parse::define::{TableLine, stored_line};
 
     #[test]
     fn spellings_of_texts_at_paths_are_one() {
         let texts = |parts: &str| {
             let line = stored_line(&format!("FULLTEXT KEY ft ({parts})"))?;
-            let Line::Key(key) = line else { return None };
+            let TableLine::Key(key) = line else { return None };
             key.texts_at_paths()
         };
         let title = Some(("doc".to_owned(), vec!["$.title".to_owned()]));

@@ -13,7 +13,7 @@ use crate::{
 
 /// The access path of one table: one row of EXPLAIN's answer.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Access {
+pub(crate) struct TableAccess {
     /// The number of its SELECT, from 1.
     pub select: usize,
     /// The role of that SELECT in the statement.
@@ -46,7 +46,7 @@ pub(crate) struct Access {
 
 /// The accesses of a statement's tables, and its number of SELECTs.
 pub(crate) struct Explained {
-    pub accesses: Vec<Access>,
+    pub accesses: Vec<TableAccess>,
     pub selects: usize,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct AccessRequest {
     pub has_condition: bool,
 }
 
-impl Access {
+impl TableAccess {
     /// The access of a table that is read by this path.
     pub fn of(table: &SqlTable, called: &str, path: &AccessPath, wanted: AccessRequest) -> Self {
         let mut this = Self {

@@ -20,7 +20,7 @@ pub(crate) async fn counted_rows(
     statement: &Statement<'_>,
 ) -> Result<Option<u64>> {
     let Some(query) = counting(run::parsed(statement)?) else { return Ok(None) };
-    let mut query = run::Query::new(session, query, &statement.source).await?;
+    let mut query = run::ResolvedQuery::new(session, query, &statement.source).await?;
     Ok(match query.collect(session).await?.value(0, 0) {
         Value::Int(count) => u64::try_from(count).ok(),
         Value::Uint(count) => Some(count),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use remora_mysql::Collation;
 
 use super::{
-    access::{Access, Explained},
+    access::{Explained, TableAccess},
     analyzed, planned_accesses,
     run::parsed,
     shapes,
@@ -19,13 +19,13 @@ use super::{
 use crate::{
     Cell, Column, Error, Outcome, Reply, Result,
     meaning::types::ExprType,
-    parse::{Kind, Statement, write::ChangedQuery},
+    parse::{Statement, StatementKind, write::ChangedQuery},
     state::SessionState,
 };
 
 /// The output format.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Format {
+pub(crate) enum ExplainFormat {
     Traditional,
     Tree,
     Json,
@@ -36,7 +36,7 @@ pub(crate) struct ExplainRequest<'a> {
     /// The statement to explain.
     pub statement: Statement<'a>,
     /// The output format.
-    pub format: Format,
+    pub format: ExplainFormat,
     /// Whether the statement is run and measured (EXPLAIN ANALYZE).
     pub is_analysis: bool,
 }
@@ -61,7 +61,7 @@ pub(crate) enum RowsExplained<'w> {
 
 /// The answer: steps of the plan and accesses of tables.
 struct Explanation {
-    accesses: Vec<Access>,
+    accesses: Vec<TableAccess>,
     tree: Vec<String>,
     selects: usize,
 }
@@ -72,12 +72,12 @@ pub(crate) fn explained<'a>(statement: &Statement<'a>) -> Result<ExplainRequest<
     let mut from = 1;
     let is_analysis = source.is_word(from, "ANALYZE");
     from += usize::from(is_analysis || source.is_word(from, "EXTENDED"));
-    let mut format = if is_analysis { Format::Tree } else { Format::Traditional };
+    let mut format = if is_analysis { ExplainFormat::Tree } else { ExplainFormat::Traditional };
     if source.is_word(from, "FORMAT") {
         format = match source.plain(from + 2).unwrap_or_default().to_uppercase().as_str() {
-            "TRADITIONAL" | "DEFAULT" => Format::Traditional,
-            "TREE" => Format::Tree,
-            "JSON" => Format::Json,
+            "TRADITIONAL" | "DEFAULT" => ExplainFormat::Traditional,
+            "TREE" => ExplainFormat::Tree,
+            "JSON" => ExplainFormat::Json,
             other => return Err(Error::unsupported(format!("EXPLAIN FORMAT={other}"))),
         };
         from += 3;
@@ -88,7 +88,9 @@ pub(crate) fn explained<'a>(statement: &Statement<'a>) -> Result<ExplainRequest<
     let inner = Arc::new(source.within(from..source.tokens.len()));
     let inner = Statement { source: inner, ..statement.clone() };
     match inner.kind() {
-        Kind::Select | Kind::Rows => Ok(ExplainRequest { statement: inner, format, is_analysis }),
+        StatementKind::Select | StatementKind::Rows => {
+            Ok(ExplainRequest { statement: inner, format, is_analysis })
+        }
         _ if source.is_word(from, "FOR") => Err(Error::unsupported("EXPLAIN FOR CONNECTION")),
         _ => Err(source.syntax_error(from)),
     }
@@ -102,7 +104,7 @@ pub(crate) async fn explain<R: Reply>(
 ) -> Result<Outcome> {
     let statement = &asked.statement;
     if asked.is_analysis {
-        if asked.format != Format::Tree {
+        if asked.format != ExplainFormat::Tree {
             return Err(Error::unsupported("EXPLAIN ANALYZE of another FORMAT than TREE"));
         }
         let answered = shapes::analyze(session, &statement.source, statement.parameters).await?;
@@ -117,9 +119,9 @@ pub(crate) async fn explain<R: Reply>(
     let told = explain_select(session, statement, None).await?;
     session.warnings.clear();
     match asked.format {
-        Format::Traditional => traditional(reply, &told, None)?,
-        Format::Tree => single(reply, &told.tree.join("\n"))?,
-        Format::Json => single(reply, &json(&told, None))?,
+        ExplainFormat::Traditional => traditional(reply, &told, None)?,
+        ExplainFormat::Tree => single(reply, &told.tree.join("\n"))?,
+        ExplainFormat::Json => single(reply, &json(&told, None))?,
     }
     Ok(Outcome::default())
 }
@@ -127,7 +129,7 @@ pub(crate) async fn explain<R: Reply>(
 /// Runs EXPLAIN of a statement that writes.
 pub(crate) async fn explain_write<R: Reply>(
     session: &mut SessionState,
-    format: Format,
+    format: ExplainFormat,
     writing: &Writing<'_>,
     reply: &mut R,
 ) -> Result<Outcome> {
@@ -148,12 +150,12 @@ pub(crate) async fn explain_write<R: Reply>(
     if writing.inserts() {
         // The outer SELECT of constants reads no table; only its subqueries do.
         told.accesses.retain(|access| access.select > 1 || access.table.is_some());
-        told.accesses.insert(0, Access::of_inserted(writing.targets.first()));
+        told.accesses.insert(0, TableAccess::of_inserted(writing.targets.first()));
     }
     match format {
-        Format::Traditional => traditional(reply, &told, Some(writing))?,
-        Format::Tree => single(reply, &told.tree.join("\n"))?,
-        Format::Json => single(reply, &json(&told, Some(writing)))?,
+        ExplainFormat::Traditional => traditional(reply, &told, Some(writing))?,
+        ExplainFormat::Tree => single(reply, &told.tree.join("\n"))?,
+        ExplainFormat::Json => single(reply, &json(&told, Some(writing)))?,
     }
     Ok(Outcome::default())
 }
@@ -181,7 +183,7 @@ impl Writing<'_> {
     }
 
     /// The verb, if this table is one that changes.
-    fn verb_of(&self, nth: usize, access: &Access) -> Option<&'static str> {
+    fn verb_of(&self, nth: usize, access: &TableAccess) -> Option<&'static str> {
         let is_target = match &access.table {
             _ if self.inserts() => nth == 0,
             None => nth == 0,

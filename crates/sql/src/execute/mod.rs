@@ -7,6 +7,7 @@ mod count;
 mod explain;
 mod into;
 mod planned;
+mod resolve_query;
 mod row_counter;
 mod run;
 mod runtime;
@@ -114,7 +115,7 @@ pub(crate) async fn run_query<R: Reply>(
     session.variables.max_execution_time_ms = session.left_of(wanted.unwrap_or(limit))?;
     let sent = match wide::WideRow::of(query, source) {
         Ok(wide) => wide.send(session, reply).await,
-        Err(query) => match run::Query::new(session, *query, source).await {
+        Err(query) => match run::ResolvedQuery::new(session, *query, source).await {
             Ok(mut query) => query.send(session, reply).await,
             Err(error) => Err(error),
         },
@@ -180,8 +181,8 @@ async fn planned_accesses(
     session: &mut SessionState,
     query: ast::Query,
     source: &Source,
-) -> Result<(Vec<String>, Vec<access::Access>, usize)> {
-    let query = run::Query::to_explain(session, query, source).await?;
+) -> Result<(Vec<String>, Vec<access::TableAccess>, usize)> {
+    let query = run::ResolvedQuery::to_explain(session, query, source).await?;
     let (lines, accesses) = query.explained(session).await?;
     Ok((lines, accesses, query.places().1))
 }
@@ -189,7 +190,7 @@ async fn planned_accesses(
 /// Runs a SELECT and returns the measured steps, one line each.
 async fn analyzed(session: &mut SessionState, statement: &Statement<'_>) -> Result<Vec<String>> {
     let query = run::parsed(statement)?;
-    run::Query::to_explain(session, query, &statement.source).await?.analyzed(session).await
+    run::ResolvedQuery::to_explain(session, query, &statement.source).await?.analyzed(session).await
 }
 
 /// Runs DO: a SELECT whose rows are discarded.
@@ -228,7 +229,7 @@ pub(crate) async fn columns_of(
     match wide::WideRow::of(query, source) {
         Ok(wide) => wide.columns(session).await,
         Err(query) => {
-            let mut query = run::Query::new(session, *query, source).await?;
+            let mut query = run::ResolvedQuery::new(session, *query, source).await?;
             query.columns(session).await
         }
     }

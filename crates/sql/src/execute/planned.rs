@@ -18,7 +18,7 @@ use datafusion::{
     },
 };
 
-use super::access::{Access, AccessRequest};
+use super::access::{AccessRequest, TableAccess};
 use crate::{
     Result,
     error::{from_engine, from_plan},
@@ -41,7 +41,7 @@ pub(super) fn accesses(
     subqueries: &[Arc<dyn ExecutionPlan>],
     places: &[StatementTable],
     options: &ConfigOptions,
-) -> Result<Vec<Access>> {
+) -> Result<Vec<TableAccess>> {
     let mut walk = Walk::new(places, options);
     for plan in std::iter::once(plan).chain(subqueries) {
         walk.plan(plan, ParentOperators::default())?;
@@ -49,7 +49,7 @@ pub(super) fn accesses(
     let Walk { mut made, .. } = walk;
     if made.is_empty() {
         let why = if places.is_empty() { "No tables used" } else { "No row is read" };
-        made.push(Access::of_no_table(why));
+        made.push(TableAccess::of_no_table(why));
     }
     made.sort_by_key(|access| access.select);
     Ok(made)
@@ -113,7 +113,7 @@ struct ParentOperators {
 struct Walk<'a> {
     places: &'a [StatementTable],
     options: &'a ConfigOptions,
-    made: Vec<Access>,
+    made: Vec<TableAccess>,
     /// Whether it is inside a correlated subquery.
     is_dependent: bool,
     /// The system tables not met yet, last first.
@@ -134,7 +134,7 @@ impl<'a> Walk<'a> {
         if any.is::<DataSourceExec>()
             && let Some(place) = self.of_system.pop()
         {
-            let every = Access { rows: None, ..Access::every(&place.alias, 0) };
+            let every = TableAccess { rows: None, ..TableAccess::every(&place.alias, 0) };
             self.made.push(every.placed(Some(place)));
             return Ok(());
         }
@@ -163,7 +163,7 @@ impl<'a> Walk<'a> {
     /// JSON_TABLE, with MySQL's estimate of rows per document.
     fn json_table(&mut self, called: &str) {
         let place = self.places.iter().find(|place| place.unique == called);
-        let mut access = Access::every(called, ROWS_OF_DOCUMENT);
+        let mut access = TableAccess::every(called, ROWS_OF_DOCUMENT);
         access.is_dependent = self.is_dependent;
         access.add_extra("Table function: json_table");
         access.add_extra("Using temporary");
@@ -197,14 +197,14 @@ impl<'a> Walk<'a> {
                     path.matching = path.matching.min(limit as u64);
                 }
                 let wanted = AccessRequest { in_order: false, has_condition };
-                let mut access = Access::of(scan.sql(), scan.called(), &path, wanted);
+                let mut access = TableAccess::of(scan.sql(), scan.called(), &path, wanted);
                 if !compared.is_empty() && access.compared.is_some() {
                     access.compared = Some(compared.join(","));
                 }
                 access
             }
             None => {
-                let mut access = Access::every(scan.called(), 0);
+                let mut access = TableAccess::every(scan.called(), 0);
                 if has_condition {
                     access.add_extra("Using where");
                 }

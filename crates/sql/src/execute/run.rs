@@ -7,7 +7,6 @@ use datafusion::{
         array::RecordBatch,
         datatypes::{Field, SchemaRef},
     },
-    catalog::TableProvider,
     error::Result as PlanResult,
     execution::TaskContext,
     physical_plan::{ExecutionPlan, displayable, execute_stream, execute_stream_partitioned},
@@ -18,62 +17,46 @@ use remora_engine::{TextQuery, Value};
 use remora_mysql::ErrorCode;
 use tokio::{runtime::Handle, sync::mpsc::Sender};
 
-use super::{access::Access, against, planned, runtime::Running, views};
+use super::{access::TableAccess, planned, runtime::Running};
 use crate::{
     Column, Error, Reply, Result,
     blocking::{run_blocking, run_blocking_if_long},
     error::from_plan,
-    meaning::{Reading, rewrite},
     output,
     parse::{Source, Statement},
-    plan::{KeptPlan, MeasuredStep, Planner, QueryClass, has_joins, is_light, normalise_recursive},
-    resolve::{
-        ClientColumn, Resolved, SessionCatalog, StatementTable, asked_of_agents,
-        refuse_without_wait, resolve,
-    },
-    scan::EngineTable,
+    plan::{KeptPlan, MeasuredStep, Planner},
+    resolve::{ClientColumn, StatementTable},
     state::SessionState,
 };
 
 /// A resolved query, ready to be planned.
-pub(super) struct Query {
-    query: ast::Query,
-    planner: Arc<Planner>,
-    shown: Vec<ClientColumn>,
+pub(super) struct ResolvedQuery {
+    pub(super) query: ast::Query,
+    pub(super) planner: Arc<Planner>,
+    pub(super) shown: Vec<ClientColumn>,
     /// OFFSET and LIMIT of a query that reads all rows because they are counted (SQL_CALC_FOUND_ROWS).
-    window: Option<(u64, u64)>,
+    pub(super) window: Option<(u64, u64)>,
     /// Whether it runs in the connection's thread instead of the planning threads.
-    is_light: bool,
+    pub(super) is_light: bool,
     /// Whether planning may take so long that it must not block the thread for others.
-    is_long: bool,
+    pub(super) is_long: bool,
     /// The places of its tables in the statement.
-    places: Vec<StatementTable>,
+    pub(super) places: Vec<StatementTable>,
     /// The number of its SELECTs.
-    selects: usize,
+    pub(super) selects: usize,
     /// Its keyword queries, with the engine's names of their tables.
-    searched: Vec<(String, TextQuery)>,
-}
-
-/// The purpose for which a query is resolved.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Purpose {
-    /// A client's SELECT.
-    Run,
-    /// A SELECT inside another statement.
-    Within,
-    Keep,
-    Explain,
+    pub(super) searched: Vec<(String, TextQuery)>,
 }
 
 /// All rows of a query, in memory.
-pub(crate) struct Rows {
+pub(crate) struct QueryRows {
     /// The columns as clients are told of them.
     pub columns: Vec<Column>,
     /// The rows.
     pub batches: Vec<RecordBatch>,
 }
 
-impl Rows {
+impl QueryRows {
     /// The number of rows.
     pub(crate) fn count(&self) -> usize {
         self.batches.iter().map(RecordBatch::num_rows).sum()
@@ -100,112 +83,7 @@ enum QueryOutput {
     Batch(RecordBatch),
 }
 
-impl Query {
-    /// Resolves a SELECT that is part of another statement.
-    pub(super) async fn of(
-        session: &SessionState,
-        query: ast::Query,
-        source: &Source,
-    ) -> Result<Self> {
-        Self::reading(session, query, source, Purpose::Within).await
-    }
-
-    /// Resolves a client's SELECT.
-    pub(super) async fn new(
-        session: &SessionState,
-        query: ast::Query,
-        source: &Source,
-    ) -> Result<Self> {
-        Self::reading(session, query, source, Purpose::Run).await
-    }
-
-    /// Resolves a query for EXPLAIN.
-    pub(super) async fn to_explain(
-        session: &SessionState,
-        query: ast::Query,
-        source: &Source,
-    ) -> Result<Self> {
-        Self::reading(session, query, source, Purpose::Explain).await
-    }
-
-    /// Resolves a query over few rows, for a cached plan.
-    pub(super) async fn of_few(
-        session: &SessionState,
-        query: ast::Query,
-        source: &Source,
-    ) -> Result<Self> {
-        Self::reading(session, query, source, Purpose::Keep).await
-    }
-
-    async fn reading(
-        session: &SessionState,
-        mut query: ast::Query,
-        source: &Source,
-        purpose: Purpose,
-    ) -> Result<Self> {
-        if purpose == Purpose::Keep && query.settings.is_some() {
-            return Err(Error::unsupported("a plan with OPTION that is kept"));
-        }
-        if purpose == Purpose::Within {
-            refuse_without_wait(&query)?;
-        }
-        let is_light = is_light(&query);
-        Box::pin(views::describe_for(session, &query)).await?;
-        // Before the argument of AGAINST is evaluated: that may read tables of other servers too.
-        if let Some(asked) = asked_of_agents(&query) {
-            session.ask_agents(asked);
-        }
-        against::settle(session, &mut query, source).await?;
-        let is_client = matches!(purpose, Purpose::Run | Purpose::Explain);
-        let catalog = SessionCatalog::of(session, &query);
-        let catalog = if is_client { catalog.for_client() } else { catalog };
-        if catalog.is_in_turn() && purpose == Purpose::Keep {
-            // Types are those of the variables at that moment.
-            return Err(Error::unsupported("a plan of := that is kept"));
-        }
-        let limit = session.variables.sql_select_limit;
-        let reading = Reading {
-            sql_mode: session.variables.sql_mode,
-            database: session.database.clone().unwrap_or_default(),
-        };
-        let resolved = run_blocking_if_long(source.is_long(), || -> Result<Resolved> {
-            let mut resolved = resolve(query, source, &catalog, limit)?;
-            rewrite(&mut resolved.query, &reading)?;
-            normalise_recursive(&mut resolved.query);
-            Ok(resolved)
-        });
-        let resolved = resolved?;
-        if purpose == Purpose::Keep {
-            check_kept(&resolved, &catalog)?;
-        }
-        let Resolved { query, columns, tables, places, selects, searched, window, inherits_order } =
-            resolved;
-        let is_light = is_light && !catalog.has_remote_parts();
-        let memory = session.shared.settings.max_query_memory_bytes;
-        let extent =
-            if purpose == Purpose::Keep { QueryClass::Cached } else { QueryClass::of(&query) };
-        let tables = match has_joins(&query) {
-            // A cached plan must not depend on a table's key.
-            true => altered(tables, |_, table| table.without_key()),
-            false => tables,
-        };
-        let (tables, rows) = match purpose {
-            Purpose::Run | Purpose::Within => (tables, catalog.rows()),
-            Purpose::Keep => (altered(tables, |relation, table| table.kept(relation)), 0),
-            Purpose::Explain => {
-                (altered(tables, |relation, table| table.in_plan(relation)), catalog.rows())
-            }
-        };
-        let mut planner = Planner::new(session.context(), memory, tables, rows, extent);
-        if catalog.is_in_turn() || inherits_order {
-            planner.keep_orders();
-        }
-        let planner = Arc::new(planner);
-        let is_long = source.is_long();
-        let shown = columns;
-        Ok(Self { query, planner, shown, window, is_light, is_long, places, selects, searched })
-    }
-
+impl ResolvedQuery {
     /// Runs the query and sends its columns and rows.
     pub(super) async fn send<R: Reply>(
         &mut self,
@@ -283,7 +161,7 @@ impl Query {
     }
 
     /// Runs the query and collects its rows. Fails with error 1038 if they exceed `max_query_memory_bytes`.
-    pub(super) async fn collect(&mut self, session: &SessionState) -> Result<Rows> {
+    pub(super) async fn collect(&mut self, session: &SessionState) -> Result<QueryRows> {
         let most_bytes = session.shared.settings.max_query_memory_bytes;
         let mut running = self.start(session)?;
         let mut rows = None;
@@ -292,7 +170,7 @@ impl Query {
             match (part, &mut rows) {
                 (QueryOutput::Schema(schema), rows) => {
                     let columns = self.described(&schema);
-                    *rows = Some(Rows { columns, batches: Vec::new() });
+                    *rows = Some(QueryRows { columns, batches: Vec::new() });
                 }
                 (QueryOutput::Batch(batch), Some(rows)) => {
                     bytes = bytes.saturating_add(batch.get_array_memory_size() as u64);
@@ -340,7 +218,7 @@ impl Query {
     pub(super) async fn explained(
         &self,
         session: &SessionState,
-    ) -> Result<(Vec<String>, Vec<Access>)> {
+    ) -> Result<(Vec<String>, Vec<TableAccess>)> {
         let places = self.places.clone();
         let shown = self.planned(session, |planner, query| async move {
             let (plan, subqueries) = planner.physical_plans(query).await?;
@@ -430,33 +308,6 @@ impl Query {
     }
 }
 
-type Tables = Vec<(String, Arc<dyn TableProvider>)>;
-
-/// The tables of a query, with the engine's tables replaced by `alter`.
-fn altered(tables: Tables, alter: fn(&str, &EngineTable) -> EngineTable) -> Tables {
-    let altered = |(name, table): (String, Arc<dyn TableProvider>)| {
-        let any: &dyn std::any::Any = table.as_ref();
-        let made: Option<Arc<dyn TableProvider>> =
-            any.downcast_ref::<EngineTable>().map(|table| Arc::new(alter(&name, table)) as _);
-        (name, made.unwrap_or(table))
-    };
-    tables.into_iter().map(altered).collect()
-}
-
-/// 1235 for a query whose plan cannot be cached.
-fn check_kept(resolved: &Resolved, catalog: &SessionCatalog<'_>) -> Result<()> {
-    let why = match () {
-        // A cached plan takes the LIMIT of the statement to its tables.
-        () if resolved.inherits_order => "a plan with the order of a query in FROM that is kept",
-        // SHOW META reports each run.
-        () if !resolved.searched.is_empty() => "a plan of MATCH('…') that is kept",
-        // Each run needs new snapshots of the other servers.
-        () if catalog.has_remote_parts() => "a plan over other servers that is kept",
-        () => return Ok(()),
-    };
-    Err(Error::unsupported(why))
-}
-
 /// The query ended before it sent its columns.
 fn nothing_given() -> Error {
     Error::new(ErrorCode::Unknown, "The query gave nothing")
@@ -535,6 +386,6 @@ pub(crate) async fn collect(
     session: &SessionState,
     query: ast::Query,
     source: &Source,
-) -> Result<Rows> {
-    Query::reading(session, query, source, Purpose::Within).await?.collect(session).await
+) -> Result<QueryRows> {
+    ResolvedQuery::of(session, query, source).await?.collect(session).await
 }

@@ -84,5 +84,5 @@ async fn columns(session: &SessionState, name: &TableName) -> Result<Vec<Column>
     let query =
         query_of_all(table_named(&[name.database.as_str(), name.table.as_str()], None), None);
     let source = Source::new(Vec::new(), Vec::new(), LexMode::default());
-    run::Query::of(session, query, &source).await?.columns(session).await
+    run::ResolvedQuery::of(session, query, &source).await?.columns(session).await
 }

@@ -13,7 +13,7 @@ use datafusion::{
     sql::sqlparser::ast::{self, Expr, SelectItem, SetExpr, Visitor},
 };
 
-use super::run::Query;
+use super::run::ResolvedQuery;
 use crate::{
     Column, Error, Reply, Result,
     error::from_plan,
@@ -115,7 +115,8 @@ impl WideRow {
                     return Err(Error::query_timeout());
                 }
             }
-            let rows = Query::new(session, part, &self.source).await?.collect(session).await?;
+            let rows =
+                ResolvedQuery::new(session, part, &self.source).await?.collect(session).await?;
             told.extend(rows.columns);
             if let Some(batch) = rows.batches.into_iter().find(|batch| batch.num_rows() > 0) {
                 fields.extend(batch.schema().fields().iter().cloned());
@@ -140,7 +141,9 @@ impl WideRow {
         let mut told = Vec::new();
         for part in self.parts {
             session.check_interrupted()?;
-            told.extend(Query::new(session, part, &self.source).await?.columns(session).await?);
+            told.extend(
+                ResolvedQuery::new(session, part, &self.source).await?.columns(session).await?,
+            );
         }
         Ok(named(&self.columns, &told))
     }

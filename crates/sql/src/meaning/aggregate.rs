@@ -1,8 +1,8 @@
 //! Aggregates: DataFusion's with MySQL's types, and our own where DataFusion has none.
 
+mod best_row;
 mod distinct;
 mod folds;
-mod head;
 mod moving;
 mod sliding;
 
@@ -28,19 +28,19 @@ use datafusion::{
 };
 
 use super::{
-    array::{Building, Column},
+    array::{ArrayColumn, Building},
     call::Call,
     function::external,
     types::ExprType,
     value::SqlValue,
 };
 use crate::SqlType;
+use best_row::Head;
+pub(super) use best_row::{HEAD, PLACE};
 pub(crate) use distinct::{count_distinct, is_counted};
 use folds::Fold;
 pub(super) use folds::MAX_CONCAT_BYTES;
-use head::Head;
-pub(super) use head::{HEAD, PLACE};
-use moving::Moving;
+use moving::MovingFrame;
 use sliding::Sliding;
 
 /// COUNT(DISTINCT …) over a set of integers: the number of distinct integers in all sets.
@@ -226,13 +226,13 @@ impl AggregateUDFImpl for Aggregate {
         match self.delegate(args.expr_fields.first()) {
             Some(inner) => {
                 let inner = inner?;
-                if !matches!(self.kind, Kind::Plain(_)) || !Moving::is_for(&args) {
+                if !matches!(self.kind, Kind::Plain(_)) || !MovingFrame::is_for(&args) {
                     return inner.create_sliding_accumulator(args);
                 }
                 let again =
                     AccumulatorArgs { return_field: Arc::clone(&args.return_field), ..args };
                 let running = inner.create_sliding_accumulator(again)?;
-                Ok(Box::new(Moving::of(&inner, &args, running)))
+                Ok(Box::new(MovingFrame::of(&inner, &args, running)))
             }
             None => match (self.kind, args.expr_fields.first()) {
                 (Kind::Extreme(_, greatest), Some(of)) => {
@@ -289,11 +289,11 @@ impl Folding {
 
     fn feed(&mut self, arrays: &[ArrayRef], types: &[ExprType], merging: bool) -> PlanResult<()> {
         let columns =
-            arrays.iter().zip(types).map(|(array, kind)| Column::new(array, kind.clone()));
-        let mut columns: Vec<Column> = columns.collect::<PlanResult<_>>()?;
+            arrays.iter().zip(types).map(|(array, kind)| ArrayColumn::new(array, kind.clone()));
+        let mut columns: Vec<ArrayColumn> = columns.collect::<PlanResult<_>>()?;
         // GROUP_CONCAT reads numbers as texts.
         if self.result.is_string() {
-            columns.iter_mut().for_each(Column::read_as_text);
+            columns.iter_mut().for_each(ArrayColumn::read_as_text);
         }
         let rows = arrays.first().map_or(0, |array| array.len());
         let call = Call { context: None, types, result: &self.result, kept: None };

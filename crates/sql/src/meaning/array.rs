@@ -22,7 +22,7 @@ use super::{call::Call, decimal::Dec, temporal::Moment, types::ExprType, value::
 use crate::SqlType;
 
 /// A column that is read value by value.
-pub(crate) struct Column {
+pub(crate) struct ArrayColumn {
     array: ArrayRef,
     kind: ExprType,
     reading: Reading,
@@ -53,7 +53,7 @@ enum Reading {
     Time,
 }
 
-impl Column {
+impl ArrayColumn {
     /// Wraps a column of this type. An array of another representation is cast first.
     pub(crate) fn new(array: &ArrayRef, kind: ExprType) -> Result<Self> {
         let wanted = match array.data_type() {

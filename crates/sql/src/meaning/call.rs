@@ -9,7 +9,6 @@ use remora_mysql::{Collation, ErrorCode, SqlMode, messages};
 use super::{
     temporal::{Moment, local_of_utc},
     types::ExprType,
-    value::SqlValue,
 };
 use crate::{Result, state::Context};
 
@@ -147,17 +146,6 @@ impl Call<'_> {
         self.context.map_or(64 << 20, most)
     }
 
-    /// NULL and a warning instead of a text that is too long.
-    pub(crate) fn too_long<'v>(&self, function: &str) -> SqlValue<'v> {
-        let most = self.longest_text();
-        self.warn(ErrorCode::FunctionResultTooLong, || {
-            format!(
-                "Result of {function}() was larger than max_allowed_packet ({most}) - truncated"
-            )
-        });
-        SqlValue::Null
-    }
-
     /// The session's `sql_mode`; the default without a session.
     pub(crate) fn sql_mode(&self) -> SqlMode {
         self.context.map_or(SqlMode::DEFAULT, |context| context.sql_mode)
@@ -166,23 +154,5 @@ impl Call<'_> {
     /// The type of an argument.
     pub(crate) fn type_of(&self, index: usize) -> Option<&ExprType> {
         self.types.get(index)
-    }
-}
-
-impl Call<'_> {
-    /// The date and time of a value if `sql_mode` permits its zero parts; otherwise `None` and a
-    /// warning.
-    pub(crate) fn allowed_moment(&self, value: &SqlValue<'_>) -> Option<(Moment, bool, u8)> {
-        let found = value.moment_with_clock(self)?;
-        let mode = self.sql_mode();
-        let (moment, ..) = found;
-        let zero = moment.is_zero_date() && mode.has(SqlMode::NO_ZERO_DATE);
-        let part =
-            !moment.is_zero_date() && moment.has_zero_part() && mode.has(SqlMode::NO_ZERO_IN_DATE);
-        if zero || part {
-            value.warn_incorrect(self, "datetime");
-            return None;
-        }
-        Some(found)
     }
 }

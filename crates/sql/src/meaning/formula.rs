@@ -17,13 +17,13 @@ use remora_engine::{Date, Value};
 use remora_mysql::SqlMode;
 
 use super::{
-    array::{Building, Column},
+    array::{ArrayColumn, Building},
     call::{Call, TypeContext},
     decimal::Dec,
     formatted::takes_texts,
     function::{Definition, Dialect},
     library::definition,
-    rewrite::{Reading, rewrite},
+    rewrite::{RewriteSettings, rewrite},
     temporal::Moment,
     types::{ExprType, MAX_DIGITS, MAX_SCALE},
     value::SqlValue,
@@ -57,7 +57,7 @@ impl Formula {
     /// and literals, or may fail.
     pub(crate) fn of(expr: &Expr, find: Find<'_>) -> Result<Self, String> {
         let mut expr = expr.clone();
-        let reading = Reading { sql_mode: SqlMode::DEFAULT, database: String::new() };
+        let reading = RewriteSettings { sql_mode: SqlMode::DEFAULT, database: String::new() };
         rewrite(&mut expr, &reading).map_err(|error| error.message)?;
         Node::of(&expr, find).map(Self)
     }
@@ -355,7 +355,7 @@ impl FunctionCall {
 
     fn is_true(&self, place: usize, value: &ArrayRef) -> Result<bool, String> {
         let kind = self.types.get(place).cloned().unwrap_or_else(ExprType::null);
-        let column = Column::new(value, kind).map_err(|error| error.to_string())?;
+        let column = ArrayColumn::new(value, kind).map_err(|error| error.to_string())?;
         let call = Call { context: None, types: &self.types, result: &self.kind, kept: None };
         let value = column.get(0);
         Ok(!value.is_null() && value.double(&call) != 0.0)
@@ -364,7 +364,8 @@ impl FunctionCall {
     fn call(&self, arrays: &[ArrayRef]) -> Result<ArrayRef, String> {
         let mut columns = Vec::with_capacity(arrays.len());
         for (array, kind) in arrays.iter().zip(&self.types) {
-            let mut column = Column::new(array, kind.clone()).map_err(|error| error.to_string())?;
+            let mut column =
+                ArrayColumn::new(array, kind.clone()).map_err(|error| error.to_string())?;
             if takes_texts(self.definition.name) {
                 column.read_as_text();
             }

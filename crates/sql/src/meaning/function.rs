@@ -19,7 +19,7 @@ use remora_mysql::{Collation, ErrorCode};
 use rustc_hash::FxBuildHasher;
 
 use super::{
-    array::{Building, Column},
+    array::{ArrayColumn, Building},
     call::{Call, Kept, TypeContext},
     collation,
     formatted::{takes_as_bytes, takes_texts, types_taken},
@@ -352,11 +352,11 @@ fn as_scalar(value: &ColumnarValue) -> Option<&ScalarValue> {
 }
 
 /// The argument columns, and whether each is constant.
-fn read(args: &[ColumnarValue], types: &[ExprType]) -> PlanResult<Vec<(Column, bool)>> {
+fn read(args: &[ColumnarValue], types: &[ExprType]) -> PlanResult<Vec<(ArrayColumn, bool)>> {
     let column = |(arg, kind): (&ColumnarValue, &ExprType)| match arg {
-        ColumnarValue::Array(array) => Ok((Column::new(array, kind.clone())?, false)),
+        ColumnarValue::Array(array) => Ok((ArrayColumn::new(array, kind.clone())?, false)),
         ColumnarValue::Scalar(scalar) => {
-            Ok((Column::new(&scalar.to_array()?, kind.clone())?, true))
+            Ok((ArrayColumn::new(&scalar.to_array()?, kind.clone())?, true))
         }
     };
     args.iter().zip(types).map(column).collect()

@@ -56,7 +56,7 @@ pub(crate) use library::{
     ASSIGN_VARIABLE, EACH, GIVE_LAST_INSERT_ID, GROUP_KEY, IN_DOCUMENT, INSTANT, JSON_ROWS,
     NUMBERS_OF, READ_VARIABLE, ROWS_MAY_HAVE, UNFOLD, extracted, extracted_type, rows_may_have,
 };
-pub(crate) use rewrite::{Reading, is_volatile, rewrite};
+pub(crate) use rewrite::{RewriteSettings, is_volatile, rewrite};
 
 /// The scalar function of this name, in lower case, as a session means it.
 pub(crate) fn scalar_function_in(name: &str, context: &Context) -> Option<Arc<ScalarUDF>> {

@@ -404,4 +404,31 @@ impl Call<'_> {
         let utc = since_1970 - i128::from(offset_minutes) * 60 * i128::from(temporal::SECOND);
         temporal::local_of_utc(i64::try_from(utc).ok()?, &self.time_zone())
     }
+
+    /// NULL and a warning instead of a text that is too long.
+    pub(crate) fn too_long<'v>(&self, function: &str) -> SqlValue<'v> {
+        let most = self.longest_text();
+        self.warn(ErrorCode::FunctionResultTooLong, || {
+            format!(
+                "Result of {function}() was larger than max_allowed_packet ({most}) - truncated"
+            )
+        });
+        SqlValue::Null
+    }
+
+    /// The date and time of a value if `sql_mode` permits its zero parts; otherwise `None` and a
+    /// warning.
+    pub(crate) fn allowed_moment(&self, value: &SqlValue<'_>) -> Option<(Moment, bool, u8)> {
+        let found = value.moment_with_clock(self)?;
+        let mode = self.sql_mode();
+        let (moment, ..) = found;
+        let zero = moment.is_zero_date() && mode.has(SqlMode::NO_ZERO_DATE);
+        let part =
+            !moment.is_zero_date() && moment.has_zero_part() && mode.has(SqlMode::NO_ZERO_IN_DATE);
+        if zero || part {
+            value.warn_incorrect(self, "datetime");
+            return None;
+        }
+        Some(found)
+    }
 }

@@ -4,7 +4,7 @@ use remora_mysql::{Token, TokenKind};
 
 /// What a statement is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum StatementKind {
     /// SELECT, WITH … SELECT, VALUES, TABLE.
     Select,
     /// DO.
@@ -33,35 +33,37 @@ pub(crate) enum Kind {
 }
 
 /// Whose statement begins with these tokens.
-pub(super) fn kind(text: &[u8], tokens: &[Token]) -> Kind {
+pub(super) fn kind(text: &[u8], tokens: &[Token]) -> StatementKind {
     let mut tokens = tokens.iter().skip_while(|token| token.is(text, "("));
-    let Some(first) = tokens.next() else { return Kind::Other };
+    let Some(first) = tokens.next() else { return StatementKind::Other };
     if first.kind != TokenKind::Word {
-        return Kind::Other;
+        return StatementKind::Other;
     }
     let word = String::from_utf8_lossy(first.bytes(text)).to_uppercase();
     match word.as_str() {
-        "SELECT" | "VALUES" | "TABLE" => Kind::Select,
+        "SELECT" | "VALUES" | "TABLE" => StatementKind::Select,
         "WITH" => after_with(text, tokens),
-        "DO" => Kind::Do,
+        "DO" => StatementKind::Do,
         "EXPLAIN" | "DESCRIBE" | "DESC" => explain(text, tokens.next()),
-        "INSERT" | "REPLACE" | "UPDATE" | "DELETE" | "LOAD" => Kind::Rows,
-        "CREATE" | "ALTER" | "DROP" | "RENAME" | "TRUNCATE" => Kind::Definition,
-        "BEGIN" | "START" | "COMMIT" | "ROLLBACK" | "SAVEPOINT" | "RELEASE" => Kind::Transaction,
-        "SET" => Kind::Set,
-        "USE" => Kind::Use,
-        "SHOW" | "HELP" => Kind::Show,
+        "INSERT" | "REPLACE" | "UPDATE" | "DELETE" | "LOAD" => StatementKind::Rows,
+        "CREATE" | "ALTER" | "DROP" | "RENAME" | "TRUNCATE" => StatementKind::Definition,
+        "BEGIN" | "START" | "COMMIT" | "ROLLBACK" | "SAVEPOINT" | "RELEASE" => {
+            StatementKind::Transaction
+        }
+        "SET" => StatementKind::Set,
+        "USE" => StatementKind::Use,
+        "SHOW" | "HELP" => StatementKind::Show,
         "ANALYZE" | "CHECK" | "OPTIMIZE" | "REPAIR" | "CHECKSUM" | "KILL" | "FLUSH" | "LOCK"
         | "UNLOCK" | "RESET" | "PURGE" | "STOP" | "CHANGE" | "GRANT" | "REVOKE" | "SHUTDOWN" => {
-            Kind::Administration
+            StatementKind::Administration
         }
-        "PREPARE" | "EXECUTE" | "DEALLOCATE" => Kind::Prepared,
-        _ => Kind::Other,
+        "PREPARE" | "EXECUTE" | "DEALLOCATE" => StatementKind::Prepared,
+        _ => StatementKind::Other,
     }
 }
 
 /// The verb behind the common table expressions.
-fn after_with<'a>(text: &[u8], tokens: impl Iterator<Item = &'a Token>) -> Kind {
+fn after_with<'a>(text: &[u8], tokens: impl Iterator<Item = &'a Token>) -> StatementKind {
     let (mut depth, mut is_behind_for) = (0_usize, false);
     for token in tokens {
         let is_lock = std::mem::replace(&mut is_behind_for, token.is_word(text, "FOR"));
@@ -73,14 +75,14 @@ fn after_with<'a>(text: &[u8], tokens: impl Iterator<Item = &'a Token>) -> Kind 
             && !is_lock
             && (token.is_word(text, "UPDATE") || token.is_word(text, "DELETE"))
         {
-            return Kind::Rows;
+            return StatementKind::Rows;
         }
     }
-    Kind::Select
+    StatementKind::Select
 }
 
 /// EXPLAIN of a statement, or of a table, which is SHOW COLUMNS.
-fn explain(text: &[u8], next: Option<&Token>) -> Kind {
+fn explain(text: &[u8], next: Option<&Token>) -> StatementKind {
     const VERBS: [&str; 11] = [
         "SELECT", "WITH", "INSERT", "REPLACE", "UPDATE", "DELETE", "TABLE", "VALUES", "FORMAT",
         "ANALYZE", "FOR",
@@ -88,8 +90,8 @@ fn explain(text: &[u8], next: Option<&Token>) -> Kind {
     let verb =
         |token: &Token| token.is(text, "(") || VERBS.iter().any(|verb| token.is_word(text, verb));
     if next.is_some_and(|token| verb(token) || token.is_word(text, "EXTENDED")) {
-        Kind::Explain
+        StatementKind::Explain
     } else {
-        Kind::Show
+        StatementKind::Show
     }
 }

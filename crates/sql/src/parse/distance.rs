@@ -71,7 +71,7 @@ impl Measure {
                 ("method", "adaptive") => self.sphere = false,
                 ("method", "haversine") => self.sphere = true,
                 _ => {
-                    let what = format!("{}GEODIST with {name}={value}", super::syntax::UNSUPPORTED);
+                    let what = format!("{}GEODIST with {name}={value}", super::UNSUPPORTED);
                     return Err(ParserError::ParserError(what));
                 }
             }

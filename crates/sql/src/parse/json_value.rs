@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::{
     tokenizer::Token,
 };
 
-use super::{cast::is_known, function_call, syntax::UNSUPPORTED};
+use super::{UNSUPPORTED, cast::is_known, function_call};
 
 /// The function that represents the call. Its arguments: document, path, type, and the answers ON EMPTY and ON ERROR.
 /// It returns a text, which a cast converts to the type. It can be parsed back from its text, because views store it

@@ -30,22 +30,22 @@ pub(crate) const UNKNOWN_RANKER: &str = "?";
 pub(crate) enum OptionValue {
     /// A name or a number, as written.
     Word(String),
-    Text(Known),
+    Text(KnownText),
     /// `(title=10, body=3)`.
-    List(Vec<(String, Known)>),
+    List(Vec<(String, KnownText)>),
     /// `expr('…')`.
-    Call(String, Known),
+    Call(String, KnownText),
 }
 
 /// The value of a text or a parameter; `None` while the parameter has no value.
-pub(crate) type Known = Option<String>;
+pub(crate) type KnownText = Option<String>;
 
 /// The options of a statement by their names, in lower case.
 pub(crate) type NamedOptions = Vec<(String, OptionValue)>;
 
 impl OptionValue {
     /// The value as one text: a list as `name=number,name=number`; `None` if a parameter of it has no value.
-    fn into_text(self) -> Known {
+    fn into_text(self) -> KnownText {
         match self {
             Self::Word(word) => Some(word),
             Self::Text(text) => text,
@@ -166,7 +166,7 @@ impl Options<'_> {
     }
 
     /// The text between the parentheses of `expr('…')`.
-    fn inner(&mut self) -> Result<Known> {
+    fn inner(&mut self) -> Result<KnownText> {
         match self.parameter() {
             Some(value) => Ok(value),
             None if self.tokens.is_text() => self.tokens.utf8().map(Some),
@@ -175,7 +175,7 @@ impl Options<'_> {
     }
 
     /// Consumes `?` and returns its value, if it has one.
-    fn parameter(&mut self) -> Option<Known> {
+    fn parameter(&mut self) -> Option<KnownText> {
         let next = self.tokens.peek()?;
         if next.kind != TokenKind::Parameter {
             return None;

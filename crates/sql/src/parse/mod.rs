@@ -35,7 +35,7 @@ use remora_engine::Value;
 pub(crate) use call::{
     MATCH, MATCH_AT_PATHS, MATCH_OF, MATCH_OF_PATHS, count_of, function_call, function_named,
 };
-pub(crate) use classify::Kind;
+pub(crate) use classify::StatementKind;
 pub(crate) use depth::{checked_parts, too_costly};
 pub(crate) use dialect::SOUNDS_LIKE;
 pub(crate) use facets::{Faceted, faceted};
@@ -61,6 +61,9 @@ use crate::Result;
 /// Longer texts are parsed in a thread for blocking work.
 pub(crate) const LONG_BYTES: usize = 4 << 10;
 
+/// The prefix of the parser's errors for syntax that MySQL accepts and we do not support.
+const UNSUPPORTED: &str = "unsupported: ";
+
 /// The text of one statement and its tokens. Shared by all executions of a prepared statement.
 #[derive(Debug)]
 pub(crate) struct Source {
@@ -71,7 +74,7 @@ pub(crate) struct Source {
     /// How quotes were read.
     pub mode: LexMode,
     /// Its class.
-    pub kind: Kind,
+    pub kind: StatementKind,
     /// How many `?` it has.
     pub parameters: usize,
     /// Whether the text was stored, maybe by an older version or another server. It may have syntax that clients may
@@ -180,7 +183,7 @@ impl Source {
 
 impl Statement<'_> {
     /// What it is.
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> StatementKind {
         self.source.kind
     }
 
@@ -222,7 +225,7 @@ mod tests {
         let all = split(b"select ';' ; ; set a=1;-- x", true, LexMode::default()).unwrap();
         let shown: Vec<_> = all.iter().map(|each| each.shown().into_owned()).collect();
         assert_eq!(shown, ["select ';' ", " set a=1"]);
-        assert_eq!((all[0].kind, all[1].kind), (Kind::Select, Kind::Set));
+        assert_eq!((all[0].kind, all[1].kind), (StatementKind::Select, StatementKind::Set));
         assert!(all[1].is_word(0, "SET") && all[1].is(2, "="));
     }
 }

@@ -13,7 +13,8 @@ use remora_engine::Value;
 use remora_mysql::{Charset, Token, TokenKind, unquoted};
 
 use super::{
-    Kind, Source, Tokens, depth, dialect::MySql, groups, keywords, near, refused, sent_bytes,
+    Source, StatementKind, Tokens, UNSUPPORTED, depth, dialect::MySql, groups, keywords, near,
+    refused, sent_bytes,
 };
 use crate::{Error, Result};
 
@@ -23,9 +24,6 @@ const MAX_NESTING: usize = 200;
 const MAX_KEY_TOKENS: usize = 256;
 /// Words that end ORDER BY and GROUP BY, or begin what has neither.
 const BEHIND_KEYS: [&str; 5] = ["HAVING", "LIMIT", "SELECT", "SET", "VALUES"];
-
-/// The prefix of the parser's errors for syntax that MySQL accepts and we do not support.
-pub(super) const UNSUPPORTED: &str = "unsupported: ";
 
 #[cfg(test)]
 thread_local! {
@@ -81,7 +79,7 @@ impl Part {
     ) -> Result<()> {
         #[cfg(test)]
         PARSES.set(PARSES.get() + 1);
-        let tokens = Converter::new(source, parameters).convert(&self.tokens)?;
+        let tokens = TokenConverter::new(source, parameters).convert(&self.tokens)?;
         let dialect = MySql::new(tokens.len(), &source.interrupted, source.is_kept);
         let mut parser = Parser::new(&dialect)
             .with_recursion_limit(MAX_NESTING)
@@ -119,7 +117,7 @@ impl Part {
     }
 }
 
-struct Converter<'a> {
+struct TokenConverter<'a> {
     source: &'a Source,
     parameters: std::slice::Iter<'a, Value>,
     /// The ends of queries that are wrapped as the FROM of another query.
@@ -135,7 +133,7 @@ struct Converter<'a> {
     out: Vec<TokenWithSpan>,
 }
 
-impl<'a> Converter<'a> {
+impl<'a> TokenConverter<'a> {
     fn new(source: &'a Source, parameters: &'a [Value]) -> Self {
         let out = Vec::new();
         let (wrapped, ordered, tokens) = (Vec::new(), Vec::new(), 0..source.tokens.len());
@@ -235,7 +233,7 @@ impl<'a> Converter<'a> {
 
     /// A bracket of `j.list[0]`, which Sphinx's dialect allows in a SELECT.
     fn bracket(&self, at: usize, bytes: &[u8]) -> Option<Out> {
-        if !matches!(self.source.kind, Kind::Select | Kind::Rows) {
+        if !matches!(self.source.kind, StatementKind::Select | StatementKind::Rows) {
             return None;
         }
         let before = at.checked_sub(1)?;

@@ -43,7 +43,7 @@ pub(super) struct Quantified {
 }
 
 /// The values of a subquery.
-pub(super) struct Members {
+pub(super) struct ComparedMembers {
     /// Its values.
     values: ArrayRef,
     field: FieldRef,
@@ -92,7 +92,7 @@ impl Quantified {
     }
 }
 
-impl Members {
+impl ComparedMembers {
     /// Runs the plan and collects its first column. Fails if the statement's memory does not suffice.
     pub(super) async fn of(
         plan: Arc<dyn ExecutionPlan>,

@@ -22,7 +22,7 @@ use datafusion::{
 use futures::StreamExt;
 
 use super::{
-    compared::{Decision, Members, Quantified},
+    compared::{ComparedMembers, Decision, Quantified},
     joinable::outer_columns,
     stages,
     subquery::{self, UncorrelatedSubquery, uncorrelated},
@@ -213,7 +213,7 @@ async fn value_of(
     match &sought.quantified {
         None => only_value(plan, state, &sought.field).await,
         Some((quantified, value)) => {
-            let members = Members::of(plan, state.task_ctx(), *quantified).await?;
+            let members = ComparedMembers::of(plan, state.task_ctx(), *quantified).await?;
             let decision = members.decision(*quantified, &ExprType::of_field(&sought.field))?;
             Ok(match decision {
                 None => None,

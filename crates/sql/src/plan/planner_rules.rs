@@ -20,7 +20,7 @@ use super::{
     row_by_row::RowByRowRule,
     rules,
     subquery::Subqueries,
-    unfold::{UnfoldPlanner, UnnestRule},
+    unnest::{UnnestPlanner, UnnestRule},
 };
 use crate::{MAX_DIRECT_ROWS, meaning, state::Context};
 
@@ -69,7 +69,7 @@ fn base() -> PlanState {
         .with_config(config)
         .with_analyzer_rules(rules::analyzing(analyzing))
         .with_expr_planners(SessionStateDefaults::default_expr_planners())
-        .with_query_planner(Arc::new(UnfoldPlanner))
+        .with_query_planner(Arc::new(UnnestPlanner))
         .build()
 }
 

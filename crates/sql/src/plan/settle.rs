@@ -29,7 +29,7 @@ use crate::{
     Result,
     error::from_plan,
     nodes::{TreeNode, WholePlan},
-    scan::settled::{self, Slot},
+    scan::settled::{self, ValueSlot},
 };
 
 /// Functions that read the statement's start time.
@@ -44,7 +44,7 @@ pub(crate) enum RunConstant<P> {
 }
 
 /// A correlated subquery, which reads its outer row from slots.
-pub(crate) struct RowQuery<P> {
+pub(crate) struct CorrelatedQuery<P> {
     pub plan: P,
     /// Whether it is EXISTS; otherwise its only value is wanted.
     pub is_exists: bool,
@@ -57,7 +57,7 @@ pub(crate) struct RowQuery<P> {
 pub(super) struct RunValues {
     /// The constants in the order of their numbers.
     pub constants: Vec<RunConstant<LogicalPlan>>,
-    pub queries: Vec<RowQuery<LogicalPlan>>,
+    pub queries: Vec<CorrelatedQuery<LogicalPlan>>,
     /// The number of slots of all queries.
     pub slots: usize,
 }
@@ -67,7 +67,7 @@ pub(crate) struct KeptPlan {
     pub plan: Arc<dyn ExecutionPlan>,
     pub settled: Vec<RunConstant<Arc<dyn ExecutionPlan>>>,
     /// The correlated subqueries, by number.
-    pub queries: Vec<RowQuery<Arc<dyn ExecutionPlan>>>,
+    pub queries: Vec<CorrelatedQuery<Arc<dyn ExecutionPlan>>>,
 }
 
 impl Planner {
@@ -87,8 +87,8 @@ impl Planner {
             });
         }
         let mut queries = Vec::with_capacity(decided.queries.len());
-        for RowQuery { plan, is_exists, slots } in decided.queries {
-            queries.push(RowQuery { plan: self.made(plan).await?, is_exists, slots });
+        for CorrelatedQuery { plan, is_exists, slots } in decided.queries {
+            queries.push(CorrelatedQuery { plan: self.made(plan).await?, is_exists, slots });
         }
         Ok(KeptPlan { plan: self.made(plan).await?, settled, queries })
     }
@@ -118,7 +118,7 @@ impl RunValues {
             self.slots += call.args.len();
             let (slots, plan) = (from..self.slots, stages::analysed(state, query.plan)?);
             let plan = self.taken_of(plan, state)?;
-            self.queries.push(RowQuery { plan, is_exists: query.is_exists, slots });
+            self.queries.push(CorrelatedQuery { plan, is_exists: query.is_exists, slots });
             let number = self.queries.len() - 1;
             Ok(Some(settled::query(number, &query.field, call.args.clone())))
         })?;
@@ -137,7 +137,7 @@ impl RunValues {
     /// A function that reads the last constant.
     fn newest(&self, expr: &Expr) -> PlanResult<Expr> {
         let field = expr.to_field(&DFSchema::empty())?.1;
-        Ok(settled::value(Slot::Run(self.constants.len() - 1), &field))
+        Ok(settled::value(ValueSlot::Run(self.constants.len() - 1), &field))
     }
 }
 

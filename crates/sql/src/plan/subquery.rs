@@ -3,8 +3,8 @@
 //! distinct set of their values, or for many of them at once ([`together`]). A correlated query is planned only once, by
 //! way of [`super::direct`] if it reads one table.
 
+mod decorrelate;
 mod explained;
-mod lift;
 mod ready;
 mod rows;
 mod together;
@@ -45,7 +45,7 @@ use rustc_hash::FxHashMap;
 use together::Together;
 
 use super::{
-    compared::{Members, Quantified, compare_by_keys},
+    compared::{ComparedMembers, Quantified, compare_by_keys},
     direct,
     joinable::{
         SubqueryPosition, exists_joins, has_null, has_simple_aggregate, in_joins, outer_columns,
@@ -58,7 +58,7 @@ use crate::{
     nodes::{TreeNode, WholePlan},
     scan::{
         outer,
-        settled::{self, Slot},
+        settled::{self, ValueSlot},
     },
     state::Context,
 };
@@ -330,7 +330,7 @@ struct Subquery {
     /// What runs it for many outer rows at once.
     together: Together,
     /// The values of the last run, for a quantified comparison, and the outer columns they belong to.
-    members: Mutex<Option<(Vec<ScalarValue>, Arc<Members>)>>,
+    members: Mutex<Option<(Vec<ScalarValue>, Arc<ComparedMembers>)>>,
 }
 
 /// An uncorrelated scalar subquery or EXISTS.
@@ -389,7 +389,7 @@ pub(super) fn correlated(
     let plan = subquery.replaced(|at| {
         let (field, _) = subquery.outer.get(at)?;
         let field = field.as_ref().clone().with_nullable(true);
-        Some(settled::value(Slot::Row(slot + at), &field))
+        Some(settled::value(ValueSlot::Row(slot + at), &field))
     })?;
     Ok(Some(CorrelatedSubquery { plan: subquery.few(plan)?, is_exists, field: subquery.field() }))
 }
@@ -519,8 +519,8 @@ impl Subquery {
         outer: &[ScalarValue],
         fields: &[FieldRef],
         options: &ConfigOptions,
-    ) -> PlanResult<Members> {
-        self.run(outer, fields, options, |plan, task| Members::of(plan, task, quantified))
+    ) -> PlanResult<ComparedMembers> {
+        self.run(outer, fields, options, |plan, task| ComparedMembers::of(plan, task, quantified))
     }
 
     /// The query, limited to the rows that decide its result.

@@ -23,7 +23,7 @@ use remora_engine::Value as EngineValue;
 use super::{
     Resolver, grouping, limit, query_of,
     scope::{Scope, quoted},
-    select::{Item, empty_select, item},
+    select::{SelectedItem, empty_select, item},
 };
 use crate::{
     Error, Result,
@@ -182,7 +182,7 @@ impl Resolver<'_> {
         &mut self,
         select: &mut Select,
         order: &mut [OrderByExpr],
-        (items, is_distinct): (&[Item], bool),
+        (items, is_distinct): (&[SelectedItem], bool),
         scope: &Scope<'_>,
     ) -> Result<Option<AssignmentList>> {
         if !items.iter().any(|item| uses_variables(&item.expr)) {
@@ -215,7 +215,7 @@ impl Resolver<'_> {
     fn split(
         &mut self,
         select: &mut Select,
-        items: &[Item],
+        items: &[SelectedItem],
         scope: &Scope<'_>,
         (stays, moves): (ExprTest, ExprTest),
     ) -> Result<AssignmentList> {
@@ -247,9 +247,14 @@ impl Resolver<'_> {
 
 /// Whether a SELECT without assigned variables calls `LAST_INSERT_ID(value)` for the rows of its
 /// tables in its order.
-fn gives_ids(select: &Select, order: &[OrderByExpr], items: &[Item], scope: &Scope<'_>) -> bool {
-    let in_list = |each: &Item| gives_id(&each.expr);
-    let is_of_rows = |each: &Item| {
+fn gives_ids(
+    select: &Select,
+    order: &[OrderByExpr],
+    items: &[SelectedItem],
+    scope: &Scope<'_>,
+) -> bool {
+    let in_list = |each: &SelectedItem| gives_id(&each.expr);
+    let is_of_rows = |each: &SelectedItem| {
         !grouping::has_aggregate(&each.expr) && !has_window(&each.expr) && !has_query(&each.expr)
     };
     let sorts_by = |each: &OrderByExpr| match &each.expr {
@@ -289,7 +294,7 @@ fn assigns_outside_list(select: &Select) -> bool {
 
 /// 1235 for combinations whose order of evaluation is undefined or differs between versions of
 /// MySQL.
-fn check(select: &Select, is_distinct: bool, items: &[Item]) -> Result<()> {
+fn check(select: &Select, is_distinct: bool, items: &[SelectedItem]) -> Result<()> {
     let is_elsewhere = assigns_outside_list(select);
     let has_windows = || items.iter().any(|item| has_window(&item.expr));
     let refused = match () {
@@ -328,7 +333,7 @@ fn has_no_grouping(select: &Select) -> bool {
 
 /// Whether ORDER BY sorts by assigned expressions. Refused if it sorts by expressions that are not
 /// selected, too.
-fn is_sorted_by_assigned(order: &[OrderByExpr], items: &[Item]) -> Result<bool> {
+fn is_sorted_by_assigned(order: &[OrderByExpr], items: &[SelectedItem]) -> Result<bool> {
     let named = |each: &OrderByExpr| match &each.expr {
         Expr::Identifier(name) => items.iter().find(|item| item.planned == name.value),
         _ => None,

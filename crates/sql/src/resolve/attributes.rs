@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::{
     from::binary,
-    scores::Tables,
+    scores::ResolvedTables,
     sets::{bare, kind_of},
 };
 use crate::{SqlType, meaning::json::JSON_PART, parse::function_call};
@@ -50,7 +50,7 @@ pub(super) fn accessed(expr: &Expr) -> Option<(Ident, Expr)> {
 }
 
 /// Whether an expression is a column of documents.
-pub(super) fn is_document(expr: &Expr, tables: &Tables) -> bool {
+pub(super) fn is_document(expr: &Expr, tables: &ResolvedTables) -> bool {
     kind_of(expr, tables).is_some_and(|kind| kind.kind == SqlType::Json && kind.multi.is_none())
 }
 

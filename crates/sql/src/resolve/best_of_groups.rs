@@ -13,12 +13,12 @@ use remora_mysql::{ErrorCode, messages};
 
 use super::{
     Env, Resolver,
-    expr::{Alias, ClauseContext},
+    expr::{ClauseContext, SelectAlias},
     from::binary,
     grouping::{ExprPosition, Grouping, NonKeyColumns, has_aggregate},
     keywords,
     scope::{Clause, Scope, unknown_column},
-    select::{Item, position},
+    select::{SelectedItem, position},
     sets,
 };
 use crate::{
@@ -51,8 +51,8 @@ impl Resolver<'_> {
     pub(super) fn best_rows(
         &mut self,
         said: Option<GroupRows>,
-        (items, groups): (&[Item], &[Expr]),
-        aliases: &[Alias],
+        (items, groups): (&[SelectedItem], &[Expr]),
+        aliases: &[SelectAlias],
         scope: &Scope<'_>,
         env: Env<'_>,
     ) -> Result<Option<GroupBestRows>> {
@@ -99,7 +99,7 @@ impl GroupBestRows {
         select: &mut Select,
         order: &mut Vec<OrderByExpr>,
         groups: &[Expr],
-        items: &mut [Item],
+        items: &mut [SelectedItem],
         scope: &Scope<'_>,
     ) -> Result<()> {
         // If both orders are the same, one aggregate computes a sort key for the whole order.
@@ -214,7 +214,7 @@ fn number_of(number: u64) -> Expr {
 }
 
 /// The names of the columns that a SELECT groups by, in lower case, before they are resolved.
-pub(super) fn group_names(select: &Select, items: &[Item]) -> Vec<String> {
+pub(super) fn group_names(select: &Select, items: &[SelectedItem]) -> Vec<String> {
     let GroupByExpr::Expressions(groups, _) = &select.group_by else { return Vec::new() };
     let name = |group: &Expr| {
         let item = position(group).and_then(|at| items.get(at.checked_sub(1)?));

@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use remora_mysql::ErrorCode;
 
-use super::{grouping, scope::Scope, select::Item};
+use super::{grouping, scope::Scope, select::SelectedItem};
 use crate::{
     Error, Result,
     parse::{Visit, VisitMut},
@@ -22,13 +22,13 @@ use crate::{
 pub(super) fn as_groups(
     select: &mut Select,
     order: &[OrderByExpr],
-    items: &[Item],
+    items: &[SelectedItem],
     is_strict: bool,
 ) -> Option<Vec<Expr>> {
     if !matches!(select.distinct, Some(Distinct::Distinct)) {
         return None;
     }
-    let texts = |item: &Item| [item.expr.to_string(), grouping::bare_text(&item.expr)];
+    let texts = |item: &SelectedItem| [item.expr.to_string(), grouping::bare_text(&item.expr)];
     let selected: HashSet<String> = items.iter().flat_map(texts).collect();
     let is_beyond = |expr: &&Expr| {
         !grouping::is_constant(expr) && !selected.contains(&grouping::bare_text(expr))
@@ -46,7 +46,7 @@ pub(super) fn as_groups(
 }
 
 /// Whether the groups are distinct rows already: there are group keys, and all of them are selected.
-pub(super) fn is_of_groups(groups: &[Expr], items: &[Item]) -> bool {
+pub(super) fn is_of_groups(groups: &[Expr], items: &[SelectedItem]) -> bool {
     let selected: HashSet<String> =
         items.iter().map(|item| grouping::bare_text(&item.expr)).collect();
     !groups.is_empty() && groups.iter().all(|group| selected.contains(&grouping::bare_text(group)))

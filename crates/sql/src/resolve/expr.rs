@@ -52,7 +52,7 @@ const AGGREGATES: [&str; 25] = [
 
 /// An alias of a selected expression.
 #[derive(Clone, Debug)]
-pub(super) struct Alias {
+pub(super) struct SelectAlias {
     /// In lower case.
     pub name: String,
     /// The resolved expression.
@@ -64,7 +64,7 @@ pub(super) struct Alias {
 pub(super) struct ClauseContext<'a> {
     pub clause: Clause,
     /// Aliases that can be named here.
-    pub aliases: &'a [Alias],
+    pub aliases: &'a [SelectAlias],
     /// Whether aliases take precedence over columns.
     pub aliases_first: bool,
     /// The group keys. In HAVING a column that is a group key takes precedence over an alias of the same name.
@@ -391,7 +391,7 @@ impl Walk<'_, '_> {
     fn alias(&self, name: &[Ident]) -> Option<Expr> {
         let [name] = name else { return None };
         let lower = name.value.to_lowercase();
-        let named = |alias: &&Alias| alias.name == lower;
+        let named = |alias: &&SelectAlias| alias.name == lower;
         self.place.aliases.iter().find(named).map(|alias| nested(&alias.expr))
     }
 }

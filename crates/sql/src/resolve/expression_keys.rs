@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::{
     grouping,
     scope::quoted,
-    scores::{Tables, each_condition},
+    scores::{ResolvedTables, each_condition},
 };
 use crate::{
     catalog::{ExpressionSettings, plain_text},
@@ -21,7 +21,11 @@ use crate::{
 };
 
 /// Replaces the expressions in a query of a session with these settings.
-pub(super) fn replaced(query: &mut Query, tables: &mut Tables, session: ExpressionSettings) {
+pub(super) fn replaced(
+    query: &mut Query,
+    tables: &mut ResolvedTables,
+    session: ExpressionSettings,
+) {
     let has_keys = |(_, provider): &(String, Arc<dyn datafusion::catalog::TableProvider>)| {
         let provider: &dyn Any = provider.as_ref();
         provider
@@ -34,7 +38,7 @@ pub(super) fn replaced(query: &mut Query, tables: &mut Tables, session: Expressi
 }
 
 struct Replacing<'t> {
-    tables: &'t mut Tables,
+    tables: &'t mut ResolvedTables,
     session: ExpressionSettings,
 }
 

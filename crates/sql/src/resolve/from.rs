@@ -17,7 +17,7 @@ use super::{
     expr::ClauseContext,
     hints, json_table, named_once,
     places::{SelectKind, SelectPosition, StatementTable, number_of},
-    scope::{Clause, Named, Relation, Scope, Visible, quoted, unknown_column},
+    scope::{Clause, NamedColumn, Relation, Scope, Visible, quoted, unknown_column},
     view_text,
 };
 use crate::{
@@ -198,7 +198,8 @@ impl Resolver<'_> {
             TableFactor::JsonTable { json_expr, json_path, columns, alias: named } => {
                 let Some(given) = named.take() else { return Err(json_table::without_alias()) };
                 let (path, called) = (&*json_path, given.name.value);
-                let parsed = json_table::Parsed { document: json_expr, path, columns, called };
+                let parsed =
+                    json_table::ParsedJsonTable { document: json_expr, path, columns, called };
                 let (made, relation) = self.json_table(parsed, before, env)?;
                 *factor = made;
                 let visible = relation.visible();
@@ -302,7 +303,7 @@ fn is_dual(from: &[TableWithJoins]) -> bool {
 }
 
 /// The columns of a table, and the names of its key columns.
-fn described(provider: &dyn TableProvider) -> (Vec<Named>, Vec<String>) {
+fn described(provider: &dyn TableProvider) -> (Vec<NamedColumn>, Vec<String>) {
     let schema = provider.schema();
     let named = schema.fields().iter().map(|field| {
         let planned = field.name().clone();
@@ -311,9 +312,9 @@ fn described(provider: &dyn TableProvider) -> (Vec<Named>, Vec<String>) {
             None => (planned.clone(), false),
         };
         let hidden = invisible || shown == ROW_NUMBER;
-        Named { shown, planned, hidden }
+        NamedColumn { shown, planned, hidden }
     });
-    let columns: Vec<Named> = named.collect();
+    let columns: Vec<NamedColumn> = named.collect();
     let keys = provider.constraints().into_iter().flat_map(|constraints| constraints.iter());
     let primary = keys.filter_map(|constraint| match constraint {
         Constraint::PrimaryKey(parts) => Some(parts),

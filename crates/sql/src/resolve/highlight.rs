@@ -11,7 +11,7 @@ use super::{
     keywords,
     matching::text,
     scope::{Relation, Scope},
-    scores::Tables,
+    scores::ResolvedTables,
 };
 use crate::{
     Error, Result,
@@ -31,7 +31,7 @@ const RESOLVED: &str = "#highlight";
 pub(super) fn call(
     function: &Function,
     scope: &Scope<'_>,
-    tables: &Tables,
+    tables: &ResolvedTables,
     weight: Option<&Expr>,
 ) -> Result<Option<Expr>> {
     if function.name.to_string() != HIGHLIGHT {

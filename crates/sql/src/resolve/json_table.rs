@@ -24,7 +24,7 @@ use super::{
     from::is_right,
     places::{SelectPosition, StatementTable},
     query_of,
-    scope::{Clause, Named, Relation, Scope, quoted},
+    scope::{Clause, NamedColumn, Relation, Scope, quoted},
     select::{empty_select, item},
 };
 use crate::{
@@ -46,7 +46,7 @@ use crate::{
 const MAX_BYTES: usize = 256 << 20;
 
 /// A parsed JSON_TABLE.
-pub(super) struct Parsed<'f> {
+pub(super) struct ParsedJsonTable<'f> {
     pub document: &'f mut Expr,
     pub path: &'f ValueWithSpan,
     pub columns: &'f [JsonTableColumn],
@@ -60,11 +60,11 @@ impl Resolver<'_> {
     /// 1054 and 1109 for unknown names, 3141 for a constant that is not JSON, and those of [`JsonTable::new`].
     pub(super) fn json_table(
         &mut self,
-        parsed: Parsed<'_>,
+        parsed: ParsedJsonTable<'_>,
         before: &Scope<'_>,
         env: Env<'_>,
     ) -> Result<(TableFactor, Relation)> {
-        let Parsed { document, path, columns, called } = parsed;
+        let ParsedJsonTable { document, path, columns, called } = parsed;
         self.expr(document, before, env, ClauseContext::plain(Clause::TableFunction))?;
         let table = Arc::new(JsonTable::new(path, columns)?);
         let unique = self.unique(&called);
@@ -85,7 +85,7 @@ impl Resolver<'_> {
         let is_lateral = !named.is_empty();
         self.reached.extend(named);
         let factor = derived(table.columns(), condition, is_lateral, (&inner, &unique));
-        let named = |column: &JsonColumn| Named {
+        let named = |column: &JsonColumn| NamedColumn {
             shown: column.name.clone(),
             planned: column.name.to_lowercase(),
             hidden: false,

@@ -11,7 +11,7 @@ use remora_mysql::ErrorCode;
 use super::{
     matching::text,
     scope::{Relation, Scope},
-    scores::Tables,
+    scores::ResolvedTables,
 };
 use crate::{
     Error, Result,
@@ -155,7 +155,7 @@ pub(super) fn replace_weight(condition: &mut Expr, weight: &Expr) {
 
 /// SNIPPET(text, query, option, …) as a call with the name of the table whose word settings apply: the first one with
 /// ranked search.
-pub(super) fn snippet(function: &Function, tables: &Tables) -> Result<Option<Expr>> {
+pub(super) fn snippet(function: &Function, tables: &ResolvedTables) -> Result<Option<Expr>> {
     if !function.name.to_string().eq_ignore_ascii_case("snippet") {
         return Ok(None);
     }

@@ -74,7 +74,7 @@ use places::SelectPosition;
 use remora_engine::TextQuery;
 use remora_mysql::ErrorCode;
 use requested_tables::RequiredValues;
-use scope::{Clause, Named, Scope, duplicate_column, quoted, unknown_column};
+use scope::{Clause, NamedColumn, Scope, duplicate_column, quoted, unknown_column};
 
 /// The deepest nesting of queries.
 const MAX_DEPTH: usize = 64;
@@ -277,7 +277,7 @@ struct VisibleCte<'a> {
     alias: String,
     /// Its name in plans.
     unique: String,
-    columns: Vec<Named>,
+    columns: Vec<NamedColumn>,
     /// The number of SELECTs and tables in its plan.
     parts: usize,
     /// Whether it has ORDER BY.
@@ -492,7 +492,7 @@ impl Resolver<'_> {
         scope.visible = columns
             .iter()
             .map(|column| scope::Visible {
-                name: Named {
+                name: NamedColumn {
                     shown: column.shown.name.clone(),
                     planned: column.shown.name.to_lowercase(),
                     hidden: false,
@@ -604,14 +604,14 @@ fn column_counts() -> Error {
 }
 
 /// The columns of a relation; error 1060 for duplicate names.
-fn named_once(columns: &[Output]) -> Result<Vec<Named>> {
+fn named_once(columns: &[Output]) -> Result<Vec<NamedColumn>> {
     let mut seen = HashSet::new();
     let mut named = Vec::with_capacity(columns.len());
     for column in columns {
         if !seen.insert(column.shown.name.to_lowercase()) {
             return Err(duplicate_column(&column.shown.name));
         }
-        named.push(Named {
+        named.push(NamedColumn {
             shown: column.shown.name.clone(),
             planned: column.planned.clone(),
             hidden: false,

@@ -15,7 +15,7 @@ pub(super) struct Relation {
     /// Its name in plans, unique in the statement.
     pub unique: String,
     /// Its columns.
-    pub columns: Vec<Named>,
+    pub columns: Vec<NamedColumn>,
     /// The columns of its primary key, in lower case; empty if it has none.
     pub key: Vec<String>,
     /// Whether it is a view, whose column names are shown as the view spells them, not as the statement does.
@@ -24,7 +24,7 @@ pub(super) struct Relation {
 
 /// A column's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Named {
+pub(super) struct NamedColumn {
     /// Its name for clients.
     pub shown: String,
     /// Its name in plans: in lower case and unique in the relation.
@@ -33,7 +33,7 @@ pub(super) struct Named {
     pub hidden: bool,
 }
 
-impl Named {
+impl NamedColumn {
     /// Whether this lower-case name means it.
     pub(super) fn is(&self, lower: &str) -> bool {
         self.shown.to_lowercase() == lower
@@ -43,7 +43,7 @@ impl Named {
 /// A column that can be named without a qualifier.
 #[derive(Clone, Debug)]
 pub(super) struct Visible {
-    pub name: Named,
+    pub name: NamedColumn,
     /// The column's expression.
     pub expr: Expr,
     /// The alias of its relation; empty for a merged column.
@@ -95,7 +95,7 @@ impl Relation {
 
     /// All its visible columns.
     pub(super) fn visible(&self) -> Vec<Visible> {
-        let one = |name: &Named| Visible {
+        let one = |name: &NamedColumn| Visible {
             expr: self.reference(&name.planned),
             name: name.clone(),
             table: self.alias.clone(),

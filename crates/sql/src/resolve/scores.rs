@@ -32,11 +32,14 @@ const HELD: &str = "match_held";
 const MAX_SCORES: usize = 64;
 
 /// The tables of a statement, by their names in plans.
-pub(super) type Tables = Vec<(String, Arc<dyn TableProvider>)>;
+pub(super) type ResolvedTables = Vec<(String, Arc<dyn TableProvider>)>;
 
 /// Replaces every MATCH that is used as a number. Error 1191 if no text index has its columns. Returns the keyword
 /// queries, with the engine's names of their tables.
-pub(super) fn replaced(query: &mut Query, tables: &mut Tables) -> Result<Vec<(String, TextQuery)>> {
+pub(super) fn replaced(
+    query: &mut Query,
+    tables: &mut ResolvedTables,
+) -> Result<Vec<(String, TextQuery)>> {
     let mut scores = Scores { tables, searched: Vec::new() };
     match query.visit(&mut scores) {
         ControlFlow::Continue(()) => Ok(scores.searched),
@@ -45,7 +48,7 @@ pub(super) fn replaced(query: &mut Query, tables: &mut Tables) -> Result<Vec<(St
 }
 
 struct Scores<'t> {
-    tables: &'t mut Tables,
+    tables: &'t mut ResolvedTables,
     searched: Vec<(String, TextQuery)>,
 }
 

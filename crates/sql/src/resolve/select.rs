@@ -12,7 +12,7 @@ use super::{
     ClientColumn, Env, Output, Resolver, attributes,
     best_of_groups::{self, GroupBestRows},
     distinct,
-    expr::{Alias, ClauseContext, is_aggregate},
+    expr::{ClauseContext, SelectAlias, is_aggregate},
     from::{binary, opaque},
     grouping::{self, NonKeyColumns},
     hints, items, keywords, limit,
@@ -33,7 +33,7 @@ pub(crate) const MAX_COLUMNS: usize = 4_096;
 
 /// A selected expression.
 #[derive(Clone, Debug)]
-pub(super) struct Item {
+pub(super) struct SelectedItem {
     pub expr: Expr,
     pub shown: ClientColumn,
     pub planned: String,
@@ -65,7 +65,7 @@ impl Resolver<'_> {
             env,
             ClauseContext { aggregates: true, ..ClauseContext::plain(Clause::Order) },
         )?;
-        let aliases: Vec<Alias> = items.iter().map(alias_of).collect();
+        let aliases: Vec<SelectAlias> = items.iter().map(alias_of).collect();
         let said = take_group_rows(select);
         let group_names = best_of_groups::group_names(select, &items);
         let mut groups = self.groups(select, &items, &aliases, &scope, env)?;
@@ -91,7 +91,7 @@ impl Resolver<'_> {
         let best_rows = self.best_rows(said, (&items, &groups.0), &aliases, &scope, env)?;
         self.weight = outer_weight;
         let grouped = Grouped { by_best_rows: best_rows.is_some(), has_rollup: groups.1 };
-        self.unfold(select, order, &mut groups.0, &mut items, grouped)?;
+        self.unnest(select, order, &mut groups.0, &mut items, grouped)?;
         let group = best_of_groups::group_of(&groups.0, &group_names);
         replace_groups(select, order, group.as_ref(), &mut items)?;
         self.group(select, order, groups, &mut items, (&scope, best_rows))?;
@@ -104,7 +104,7 @@ impl Resolver<'_> {
             select.projection =
                 items.iter().map(|each| item(each.expr.clone(), &each.planned)).collect();
         }
-        let output = |item: Item| Output { planned: item.planned, shown: item.shown };
+        let output = |item: SelectedItem| Output { planned: item.planned, shown: item.shown };
         Ok(items.into_iter().map(output).collect())
     }
 
@@ -139,7 +139,12 @@ impl Resolver<'_> {
     }
 
     /// The select items, with `*` expanded.
-    fn items(&mut self, select: &mut Select, scope: &Scope<'_>, env: Env<'_>) -> Result<Vec<Item>> {
+    fn items(
+        &mut self,
+        select: &mut Select,
+        scope: &Scope<'_>,
+        env: Env<'_>,
+    ) -> Result<Vec<SelectedItem>> {
         let column = select.select_token.0.span.start.column as usize;
         let texts = column.checked_sub(1).map(|place| items::texts(self.source, place));
         let mut texts = texts.unwrap_or_default().into_iter();
@@ -182,7 +187,12 @@ impl Resolver<'_> {
 
     /// A select item as recorded for a view. `is_given` tells whether the name of an expression is an explicit alias;
     /// it is `None` for `*`.
-    fn noted_item(&self, made: &[Item], is_given: Option<bool>, scope: &Scope<'_>) -> NotedItem {
+    fn noted_item(
+        &self,
+        made: &[SelectedItem],
+        is_given: Option<bool>,
+        scope: &Scope<'_>,
+    ) -> NotedItem {
         match (made, is_given) {
             ([item], Some(is_given)) => NotedItem::One(item.shown.name.clone(), is_given),
             (all, _) => self.noted_all(all.iter().map(|item| (&item.expr, &item.shown)), scope),
@@ -196,7 +206,7 @@ impl Resolver<'_> {
         text: Option<String>,
         scope: &Scope<'_>,
         env: Env<'_>,
-    ) -> Result<Item> {
+    ) -> Result<SelectedItem> {
         let (is_named, is_column) = (alias.is_some(), is_name(&expr));
         let mut name = alias.unwrap_or_else(|| name_of(&expr, text.clone()));
         let place = ClauseContext { aggregates: true, ..ClauseContext::plain(Clause::Fields) };
@@ -212,15 +222,15 @@ impl Resolver<'_> {
             name = sphinx::column_name(&name);
         }
         let shown = ClientColumn { name, table, column };
-        Ok(Item { expr, shown, planned: String::new() })
+        Ok(SelectedItem { expr, shown, planned: String::new() })
     }
 
     /// The resolved group keys, and whether WITH ROLLUP is present.
     fn groups(
         &mut self,
         select: &mut Select,
-        items: &[Item],
-        aliases: &[Alias],
+        items: &[SelectedItem],
+        aliases: &[SelectAlias],
         scope: &Scope<'_>,
         env: Env<'_>,
     ) -> Result<(Vec<Expr>, bool)> {
@@ -231,7 +241,7 @@ impl Resolver<'_> {
         };
         // GROUPBY() cannot be its own group key.
         let others = aliases.iter().filter(|alias| !best_of_groups::is_group(&alias.expr));
-        let aliases: Vec<Alias> = match groups.is_empty() {
+        let aliases: Vec<SelectAlias> = match groups.is_empty() {
             true => Vec::new(),
             false => others.cloned().collect(),
         };
@@ -260,8 +270,8 @@ impl Resolver<'_> {
     fn order(
         &mut self,
         order: &mut [OrderByExpr],
-        items: &[Item],
-        aliases: &[Alias],
+        items: &[SelectedItem],
+        aliases: &[SelectAlias],
         scope: &Scope<'_>,
         env: Env<'_>,
     ) -> Result<()> {
@@ -290,7 +300,7 @@ impl Resolver<'_> {
         select: &mut Select,
         order: &mut Vec<OrderByExpr>,
         (mut groups, rollup): (Vec<Expr>, bool),
-        items: &mut [Item],
+        items: &mut [SelectedItem],
         (scope, best_rows): (&Scope<'_>, Option<GroupBestRows>),
     ) -> Result<()> {
         let ordered = order.iter().map(|each| &each.expr);
@@ -351,7 +361,7 @@ impl Resolver<'_> {
         select: &mut Select,
         order: &mut [OrderByExpr],
         groups: &[Expr],
-        items: &mut [Item],
+        items: &mut [SelectedItem],
         scope: &Scope<'_>,
     ) -> Result<()> {
         let strict = self.catalog.only_full_group_by();
@@ -392,7 +402,7 @@ fn replace_groups(
     select: &mut Select,
     order: &mut [OrderByExpr],
     group: Option<&Expr>,
-    items: &mut [Item],
+    items: &mut [SelectedItem],
 ) -> Result<()> {
     for item in items {
         best_of_groups::replace_group(&mut item.expr, group)?;
@@ -404,12 +414,12 @@ fn replace_groups(
 }
 
 /// Whether a SELECT returns rows as they are, without groups or DISTINCT.
-fn is_of_rows(select: &Select, items: &[Item], groups: &[Expr]) -> bool {
+fn is_of_rows(select: &Select, items: &[SelectedItem], groups: &[Expr]) -> bool {
     select.distinct.is_none() && !is_grouped(items, groups)
 }
 
 /// Whether a SELECT has groups or aggregates.
-fn is_grouped(items: &[Item], groups: &[Expr]) -> bool {
+fn is_grouped(items: &[SelectedItem], groups: &[Expr]) -> bool {
     !groups.is_empty() || items.iter().any(|item| grouping::has_aggregate(&item.expr))
 }
 
@@ -426,7 +436,7 @@ fn nested_and(left: Expr, right: Expr) -> Expr {
 }
 
 /// Orders by a select item through its name in the plan.
-fn by_name(order: &mut OrderByExpr, items: &[Item]) {
+fn by_name(order: &mut OrderByExpr, items: &[SelectedItem]) {
     let text = order.expr.to_string();
     if let Some(item) = items.iter().find(|item| item.expr.to_string() == text) {
         order.expr = Expr::Identifier(quoted(&item.planned));
@@ -447,7 +457,12 @@ pub(super) fn position(expr: &Expr) -> Option<usize> {
 /// Gives the items unique names in plans. No item gets the name of a column in `taken`, unless it is that column,
 /// because a plan that orders by an unselected column carries both. Items of a subquery (`within`) get names apart from
 /// those of the outer query.
-fn name_items(items: &mut [Item], names: Option<&[String]>, taken: &[Visible], within: bool) {
+fn name_items(
+    items: &mut [SelectedItem],
+    names: Option<&[String]>,
+    taken: &[Visible],
+    within: bool,
+) {
     let mut counts: HashMap<String, usize> = HashMap::new();
     for visible in taken {
         *counts.entry(visible.name.planned.to_lowercase()).or_default() += 1;
@@ -481,9 +496,9 @@ fn is_column(expr: &Expr, name: &str) -> bool {
     parts.last().is_some_and(|last| last.value.to_lowercase() == name)
 }
 
-fn alias_of(item: &Item) -> Alias {
+fn alias_of(item: &SelectedItem) -> SelectAlias {
     let name = item.shown.name.to_lowercase();
-    Alias { name, expr: item.expr.clone() }
+    SelectAlias { name, expr: item.expr.clone() }
 }
 
 /// The default name of an expression.
@@ -523,11 +538,11 @@ fn shown_of(visible: &Visible) -> ClientColumn {
     ClientColumn { table: visible.table.clone(), column: name.clone(), name }
 }
 
-fn everything(scope: &Scope<'_>) -> Result<Vec<Item>> {
+fn everything(scope: &Scope<'_>) -> Result<Vec<SelectedItem>> {
     if scope.relations.is_empty() {
         return Err(Error::new(ErrorCode::NoTablesUsed, "No tables used"));
     }
-    let item = |visible: &Visible| Item {
+    let item = |visible: &Visible| SelectedItem {
         expr: visible.expr.clone(),
         shown: shown_of(visible),
         planned: String::new(),
@@ -535,13 +550,13 @@ fn everything(scope: &Scope<'_>) -> Result<Vec<Item>> {
     Ok(scope.visible.iter().filter(|visible| !visible.name.hidden).map(item).collect())
 }
 
-fn all_of(kind: &SelectItemQualifiedWildcardKind, scope: &Scope<'_>) -> Result<Vec<Item>> {
+fn all_of(kind: &SelectItemQualifiedWildcardKind, scope: &Scope<'_>) -> Result<Vec<SelectedItem>> {
     let SelectItemQualifiedWildcardKind::ObjectName(name) = kind else {
         return Err(Error::unsupported(kind));
     };
     let relation = relation_of(name, scope)
         .ok_or_else(|| Error::new(ErrorCode::UnknownTable, messages::unknown_table(plain(name))))?;
-    let item = |visible: Visible| Item {
+    let item = |visible: Visible| SelectedItem {
         shown: shown_of(&visible),
         expr: visible.expr,
         planned: String::new(),

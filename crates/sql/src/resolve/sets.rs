@@ -11,7 +11,9 @@ use datafusion::sql::sqlparser::ast::{
 };
 use remora_mysql::ErrorCode;
 
-use super::{Resolver, expr::is_aggregate, from::binary, scores::Tables, select::Item};
+use super::{
+    Resolver, expr::is_aggregate, from::binary, scores::ResolvedTables, select::SelectedItem,
+};
 use crate::{
     Error, Result,
     meaning::{COUNT_NUMBERS, EACH, UNFOLD, types::ExprType},
@@ -32,12 +34,12 @@ impl Resolver<'_> {
     ///
     /// # Errors
     /// 1064 for a set among several group keys in Sphinx's groups, 1235 WITH ROLLUP.
-    pub(super) fn unfold(
+    pub(super) fn unnest(
         &self,
         select: &mut Select,
         order: &mut [OrderByExpr],
         groups: &mut [Expr],
-        items: &mut [Item],
+        items: &mut [SelectedItem],
         grouped: Grouped,
     ) -> Result<()> {
         let mut sets: Vec<Expr> = Vec::new();
@@ -105,7 +107,7 @@ impl Resolver<'_> {
 }
 
 /// COUNT(DISTINCT set), which counts the numbers of all sets. `None` for other calls.
-pub(super) fn distinct(function: &Function, tables: &Tables) -> Option<Expr> {
+pub(super) fn distinct(function: &Function, tables: &ResolvedTables) -> Option<Expr> {
     let FunctionArguments::List(list) = &function.args else { return None };
     let is_distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
     if !is_distinct || !function.name.to_string().eq_ignore_ascii_case("count") {
@@ -143,12 +145,12 @@ fn only_argument(function: &Function) -> Option<&Expr> {
 }
 
 /// Whether an expression is a multi-value column.
-fn is_set(expr: &Expr, tables: &Tables) -> bool {
+fn is_set(expr: &Expr, tables: &ResolvedTables) -> bool {
     kind_of(expr, tables).is_some_and(|kind| kind.multi.is_some())
 }
 
 /// The type of a table's column.
-pub(super) fn kind_of(expr: &Expr, tables: &Tables) -> Option<ExprType> {
+pub(super) fn kind_of(expr: &Expr, tables: &ResolvedTables) -> Option<ExprType> {
     let Expr::CompoundIdentifier(name) = bare(expr) else { return None };
     let [unique, column] = name.as_slice() else { return None };
     let (_, table) = tables.iter().find(|(known, _)| *known == unique.value)?;

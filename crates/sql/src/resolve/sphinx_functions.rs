@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::{
     attributes::{arguments, holds_one_of, is_document, is_part, literal_text, number, number_of},
     from::binary,
-    scores::Tables,
+    scores::ResolvedTables,
     sets::{bare, kind_of},
 };
 use crate::{SqlType, meaning::json::JSON_PART, parse::function_call};
@@ -51,7 +51,7 @@ fn remapped(value: &Expr, other: &Expr, from: &Expr, to: &Expr) -> Option<Expr> 
 /// finds a column by name.
 pub(super) fn call(
     function: &Function,
-    tables: &Tables,
+    tables: &ResolvedTables,
     has_column: impl Fn(&str) -> Option<Expr>,
 ) -> Option<Expr> {
     let args = arguments(function)?;
@@ -95,7 +95,7 @@ pub(super) fn call(
 
 /// Makes the operands of arithmetic signed numbers, including those of unsigned columns and of
 /// missing parts of documents.
-pub(super) fn arithmetic(expr: &mut Expr, tables: &Tables) {
+pub(super) fn arithmetic(expr: &mut Expr, tables: &ResolvedTables) {
     use BinaryOperator::{Divide, Minus, Modulo, Multiply, MyIntegerDivide, Plus};
     let Expr::BinaryOp {
         left,
@@ -113,7 +113,7 @@ pub(super) fn arithmetic(expr: &mut Expr, tables: &Tables) {
 }
 
 /// An operand of arithmetic.
-fn operand(expr: &Expr, tables: &Tables) -> Expr {
+fn operand(expr: &Expr, tables: &ResolvedTables) -> Expr {
     if is_part(expr) {
         return number_of(expr.clone());
     }
@@ -123,7 +123,7 @@ fn operand(expr: &Expr, tables: &Tables) -> Expr {
     }
 }
 
-fn operation(left: &Expr, op: BinaryOperator, right: &Expr, tables: &Tables) -> Expr {
+fn operation(left: &Expr, op: BinaryOperator, right: &Expr, tables: &ResolvedTables) -> Expr {
     let (left, right) = (operand(left, tables), operand(right, tables));
     Expr::Nested(Box::new(binary(left, op, right)))
 }
@@ -154,7 +154,7 @@ fn moment(seconds: &Expr) -> Expr {
 }
 
 /// A sum of parts of a date and time, each times its factor.
-fn parts_of(of: &Expr, tables: &Tables, parts: &[(&str, &str)]) -> Expr {
+fn parts_of(of: &Expr, tables: &ResolvedTables, parts: &[(&str, &str)]) -> Expr {
     let moment = if is_number(of, tables) { moment(of) } else { of.clone() };
     let part = |(name, factor): &(&str, &str)| {
         let value = function_call(name, vec![moment.clone()]);
@@ -165,7 +165,7 @@ fn parts_of(of: &Expr, tables: &Tables, parts: &[(&str, &str)]) -> Expr {
 }
 
 /// Whether a value is a Unix timestamp. Dates and texts keep MySQL's meaning.
-fn is_number(expr: &Expr, tables: &Tables) -> bool {
+fn is_number(expr: &Expr, tables: &ResolvedTables) -> bool {
     match bare(expr) {
         Expr::Function(function) => match name_of(function).as_deref() {
             Some("unix_timestamp" | "json_extract" | JSON_PART) => true,
@@ -196,7 +196,7 @@ fn is_number(expr: &Expr, tables: &Tables) -> bool {
     }
 }
 
-fn is_unsigned(expr: &Expr, tables: &Tables) -> bool {
+fn is_unsigned(expr: &Expr, tables: &ResolvedTables) -> bool {
     kind_of(expr, tables).is_some_and(|kind| kind.is_integer() && kind.unsigned)
 }
 

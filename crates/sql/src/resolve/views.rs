@@ -196,7 +196,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    fn view_body(&mut self, view: &View) -> Result<(Query, Vec<super::scope::Named>)> {
+    fn view_body(&mut self, view: &View) -> Result<(Query, Vec<super::scope::NamedColumn>)> {
         let mut query = view.query()?;
         let names = (!view.head.columns.is_empty()).then_some(view.head.columns.as_slice());
         let standing = SelectPosition::of(SelectKind::Derived);

@@ -16,7 +16,7 @@ use remora_engine::{BestRows, ColumnType, MAX_BEST_ROWS, SortBy, SortKey, TextQu
 
 use super::ScanExec;
 
-type Expression = Arc<dyn PhysicalExpr>;
+type PhysicalExprRef = Arc<dyn PhysicalExpr>;
 
 /// Whether a text condition has a keyword query, whose rows are found all at once.
 fn has_keywords(text: &TextQuery) -> bool {
@@ -50,7 +50,7 @@ impl ScanExec {
         runs: bool,
     ) -> Result<Option<Self>> {
         let learnt =
-            |filter: &Expression| filter.downcast_ref::<DynamicFilterPhysicalExpr>().is_some();
+            |filter: &PhysicalExprRef| filter.downcast_ref::<DynamicFilterPhysicalExpr>().is_some();
         let is_here = !self.table.is_empty() && !self.reader.has_remote_parts(&self.table);
         let is_plain = self.scores.is_empty() && self.dynamic.iter().all(learnt);
         if !is_here || !is_plain || self.shape.limit.is_some() || self.best.is_some() {
@@ -152,7 +152,7 @@ impl ScanExec {
 
     /// The index of the score that an expression reads. Weights of keyword queries are integers, so
     /// casts keep them.
-    fn scored_by(&self, expression: &Expression) -> Option<usize> {
+    fn scored_by(&self, expression: &PhysicalExprRef) -> Option<usize> {
         if let Some(column) = expression.downcast_ref::<Column>() {
             let at = self.places.get(column.index())?.checked_sub(self.columns.len())?;
             let is_weight = matches!(
@@ -169,7 +169,7 @@ impl ScanExec {
     }
 
     /// The sort key for an expression: a column, or its collation key.
-    fn sorted_by(&self, expression: &Expression) -> Option<SortBy> {
+    fn sorted_by(&self, expression: &PhysicalExprRef) -> Option<SortBy> {
         if let Some(column) = expression.downcast_ref::<Column>() {
             let (name, kind, _) = self.column_at(column)?;
             let is_in_order = match kind {

@@ -54,7 +54,7 @@ pub(super) struct ScanShape {
 
 /// How rows are divided into batches.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Batches {
+pub(super) struct BatchLayout {
     /// The most rows of a batch.
     pub rows: usize,
     /// Whether rows come in key order.
@@ -94,14 +94,14 @@ pub(crate) struct ScanExec {
     pub(super) best: Option<BestRows>,
     /// Dynamic filters, whose values are known when the scan starts.
     pub(super) dynamic: Vec<Arc<dyn PhysicalExpr>>,
-    pub(super) batches: Batches,
+    pub(super) batches: BatchLayout,
     /// The number of rows, for the planner.
     pub(super) rows: Precision<usize>,
     pub(super) properties: Arc<PlanProperties>,
 }
 
 impl ScanExec {
-    pub(super) fn new(table: &EngineTable, shape: ScanShape, batches: Batches) -> Result<Self> {
+    pub(super) fn new(table: &EngineTable, shape: ScanShape, batches: BatchLayout) -> Result<Self> {
         let schema = Arc::new(table.schema.project(&shape.projection)?);
         let (columns, scores, places) = parts(table, &shape.projection);
         let properties = PlanProperties::new(

@@ -30,7 +30,7 @@ use crate::{
         temporal::{Moment, only_moment},
         types::ExprType,
     },
-    search::{self, Answer},
+    search::{self, IndexAnswer},
 };
 
 /// Conditions translated for the engine.
@@ -45,20 +45,23 @@ pub(super) struct Translated {
 
 /// How much of a condition can be pushed down.
 pub(super) fn support(table: &EngineTable, filter: &Expr) -> TableProviderFilterPushDown {
-    let exact = match translate(table, filter) {
+    let translate = |filter: &Expr| translate(table, filter);
+    let exact = match translate(filter) {
         Some(_) => true,
         None => match text(table, filter) {
-            Answer::Exact(_) => true,
-            Answer::Superset(_) => false,
-            Answer::Scan if beginning(table, filter).is_some() => false,
-            Answer::Scan if is_called(filter, ROWS_MAY_HAVE) => false,
-            Answer::Scan if by_prefixes(table, filter).is_some() => false,
-            Answer::Scan if by_date_parts(table, filter).is_some() => false,
+            IndexAnswer::Exact(_) => true,
+            IndexAnswer::Superset(_) => false,
+            IndexAnswer::Scan if beginning(table, filter).is_some() => false,
+            IndexAnswer::Scan if is_called(filter, ROWS_MAY_HAVE) => false,
+            IndexAnswer::Scan if by_prefixes(table, filter).is_some() => false,
+            IndexAnswer::Scan if by_date_parts(table, filter).is_some() => false,
             // A path that is not indexed yet may be by the time of the scan.
-            Answer::Scan if by_paths(table, &table.paths(), filter).is_some() => false,
+            IndexAnswer::Scan if by_paths(table, &table.paths(), filter, &translate).is_some() => {
+                false
+            }
             // The value is known when the scan starts.
-            Answer::Scan if outer::outer_comparisons(filter).is_some() => false,
-            Answer::Scan => return TableProviderFilterPushDown::Unsupported,
+            IndexAnswer::Scan if outer::outer_comparisons(filter).is_some() => false,
+            IndexAnswer::Scan => return TableProviderFilterPushDown::Unsupported,
         },
     };
     // The engine does not see the session's uncommitted rows.
@@ -74,25 +77,25 @@ fn is_called(filter: &Expr, name: &str) -> bool {
 
 /// Translates a conjunction of conditions as far as possible.
 pub(super) fn translate_all(table: &EngineTable, filters: &[Expr]) -> Translated {
-    let mut translated: Vec<Filter> =
-        filters.iter().filter_map(|filter| translate(table, filter)).collect();
-    let rest = filters.iter().filter(|filter| translate(table, filter).is_none());
-    let texts: Vec<Answer> = rest.clone().map(|filter| text(table, filter)).collect();
-    let exact = texts.iter().all(|answer| matches!(answer, Answer::Exact(_)));
+    let translate = |filter: &Expr| translate(table, filter);
+    let mut translated: Vec<Filter> = filters.iter().filter_map(translate).collect();
+    let rest = filters.iter().filter(|filter| translate(filter).is_none());
+    let texts: Vec<IndexAnswer> = rest.clone().map(|filter| text(table, filter)).collect();
+    let exact = texts.iter().all(|answer| matches!(answer, IndexAnswer::Exact(_)));
     let narrowed = |filter: &Expr| match beginning(table, filter) {
         Some(begins) => Some(begins.filter),
         None => by_prefixes(table, filter).or_else(|| by_date_parts(table, filter)),
     };
     translated.extend(rest.clone().filter_map(narrowed));
     let indexed = table.ready_paths();
-    translated.extend(rest.filter_map(|filter| by_paths(table, &indexed, filter)));
+    translated.extend(rest.filter_map(|filter| by_paths(table, &indexed, filter, &translate)));
     // If no index has the column's order, the text index narrows down the rows whose texts are tested.
     let begun = filters.iter().filter(|filter| {
         beginning(table, filter).is_some_and(|begins| begins.is_all && !begins.has_index)
     });
     let begun = begun.map(|filter| text(table, filter));
     let mut texts: Vec<TextQuery> =
-        texts.into_iter().chain(begun).filter_map(Answer::superset).collect();
+        texts.into_iter().chain(begun).filter_map(IndexAnswer::superset).collect();
     let text = if texts.len() > 1 { Some(TextQuery::And(texts)) } else { texts.pop() };
     let filter = match translated.len() {
         0 => None,
@@ -103,9 +106,9 @@ pub(super) fn translate_all(table: &EngineTable, filters: &[Expr]) -> Translated
 }
 
 /// The text index's answer to a condition.
-fn text(table: &EngineTable, filter: &Expr) -> Answer {
+fn text(table: &EngineTable, filter: &Expr) -> IndexAnswer {
     if !table.by_text_index {
-        return Answer::Scan;
+        return IndexAnswer::Scan;
     }
     let column = |expr: &Expr| {
         let Expr::Column(column) = expr else { return None };
@@ -116,7 +119,7 @@ fn text(table: &EngineTable, filter: &Expr) -> Answer {
 }
 
 /// The equivalent condition of the engine.
-pub(super) fn translate(table: &EngineTable, filter: &Expr) -> Option<Filter> {
+fn translate(table: &EngineTable, filter: &Expr) -> Option<Filter> {
     understood(table, filter).filter(|filter| !has_prefix(filter))
 }
 

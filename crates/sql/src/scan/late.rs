@@ -37,7 +37,7 @@ pub(crate) struct LateColumns {
     columns: Vec<usize>,
     kinds: Vec<ColumnType>,
     /// The source of each field.
-    sources: Vec<Source>,
+    sources: Vec<LateSource>,
     fields: Vec<FieldRef>,
     /// Whether keys are signed.
     is_signed: bool,
@@ -46,7 +46,7 @@ pub(crate) struct LateColumns {
 
 /// The source of a field's values.
 #[derive(Clone)]
-enum Source {
+enum LateSource {
     /// The column with this index among `columns`.
     Column(usize),
     /// The factors of a keyword query.
@@ -82,14 +82,14 @@ impl ScanExec {
             let field = fields.get_mut(place)?;
             match columns.get_mut(at) {
                 Some(position) => {
-                    late.sources.push(Source::Column(late.columns.len()));
+                    late.sources.push(LateSource::Column(late.columns.len()));
                     late.columns.push(*position);
                     late.kinds.push(sql.schema.columns.get(*position)?.kind);
                     *position = key;
                 }
                 None => {
                     let query = scores.get_mut(at.checked_sub(columns.len())?)?.take()?;
-                    late.sources.push(Source::Factors(query));
+                    late.sources.push(LateSource::Factors(query));
                     told.push(place);
                 }
             }
@@ -159,7 +159,7 @@ impl LateColumns {
 
     /// Whether all of them are factors.
     pub(crate) fn are_factors(&self) -> bool {
-        self.sources.iter().all(|source| matches!(source, Source::Factors(_)))
+        self.sources.iter().all(|source| matches!(source, LateSource::Factors(_)))
     }
 
     /// Reads the columns of the rows with these keys.
@@ -179,12 +179,12 @@ impl LateColumns {
         let mut made = Vec::with_capacity(self.sources.len());
         for (source, field) in self.sources.iter().zip(&self.fields) {
             let values = match source {
-                Source::Column(at) => {
+                LateSource::Column(at) => {
                     let kind = self.kinds.get(*at).copied().unwrap_or(ColumnType::Text);
                     let values = rows.iter().map(|row| row.get(*at).unwrap_or(&Value::Null));
                     column(kind, values, rows.len())
                 }
-                Source::Factors(query) => {
+                LateSource::Factors(query) => {
                     let texts = self.factors(query, &keys)?;
                     column(ColumnType::Text, texts.iter(), texts.len())
                 }

@@ -8,6 +8,7 @@ mod date_parts;
 mod dynamic;
 mod exec;
 mod filter;
+mod indexed_paths;
 mod json_rows;
 mod late;
 pub(crate) mod outer;
@@ -15,6 +16,7 @@ mod overlaid;
 mod path_rows;
 mod path_texts;
 pub(crate) mod paths;
+mod provider;
 pub(crate) mod settled;
 mod table;
 

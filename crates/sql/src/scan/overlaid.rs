@@ -9,7 +9,7 @@ use remora_engine::{
 };
 
 use super::EngineTable;
-use crate::transaction::{Key, Overlay};
+use crate::transaction::{Overlay, RowKey};
 
 const NO_DATE: Date = Date { year: 0, month: 0, day: 0 };
 /// Decimals with at most this many digits are stored as 128-bit integers.
@@ -41,7 +41,7 @@ impl Overlaid {
 
     /// Which of the snapshot's rows, given their keys, the session has not changed.
     pub(super) fn shown(&self, keys: &[ColumnValues], rows: usize) -> BooleanArray {
-        let key = |row: usize| Key(keys.iter().map(|column| column.value(row)).collect());
+        let key = |row: usize| RowKey(keys.iter().map(|column| column.value(row)).collect());
         (0..rows).map(|row| Some(!self.overlay.hides(&key(row)))).collect()
     }
 

@@ -14,7 +14,7 @@ use rustc_hash::FxHashSet;
 
 use super::{
     EngineTable,
-    paths::{IndexedTable, any_of, every_number, every_text, truths},
+    indexed_paths::{IndexedTable, any_of, every_number, every_text, truths},
 };
 use crate::{meaning::collation, search};
 

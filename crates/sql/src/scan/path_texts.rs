@@ -12,7 +12,7 @@ use remora_mysql::{ErrorCode, messages};
 
 use super::{
     EngineTable,
-    paths::{IndexedTable, names},
+    indexed_paths::{IndexedTable, names},
 };
 use crate::{
     Error, Result,

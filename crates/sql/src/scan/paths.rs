@@ -12,10 +12,14 @@ use datafusion::{
         expr::{InList, ScalarFunction},
     },
 };
-use remora_engine::{ColumnType, Filter, PathDef, PathTest, PathValue};
+use remora_engine::{Filter, PathDef, PathTest, PathValue};
 
 use super::{
-    EngineTable, path_rows,
+    EngineTable,
+    indexed_paths::{
+        EXTRACTS, IndexedPath, IndexedTable, any, every_number, every_text, null, truths,
+    },
+    path_rows,
     path_texts::{by_letters, by_words},
 };
 use crate::{
@@ -31,21 +35,24 @@ use crate::{
 
 /// Up to this size, every integer has an exact double.
 const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
-/// The functions that give the JSON value at a path.
-const EXTRACTS: [&str; 2] = ["json_extract", JSON_PART];
 /// The deepest nesting of AND and OR that is examined.
 const DEEPEST: usize = 8;
 /// The most alternatives of a list.
 const MOST_LISTED: usize = 1_000;
-/// The most bytes of texts in a list that are looked up among several paths.
-const MOST_LISTED_BYTES: usize = 1 << 20;
 /// The collation of the results of `->>`. Its keys are the text and a space.
 const TEXTS_OF_DOCUMENTS: i64 = 46;
 
 /// A necessary condition for `filter` on indexed paths. `indexed` holds the paths' positions in the table's definition.
 /// `None` if no path helps.
-pub(super) fn by_paths(table: &EngineTable, indexed: &[usize], filter: &Expr) -> Option<Filter> {
-    (!indexed.is_empty()).then(|| at_depth(&IndexedTable { table, indexed }, filter, 0))?
+/// `translate` gives the condition of the engine that is equivalent to one on columns.
+pub(super) fn by_paths(
+    table: &EngineTable,
+    indexed: &[usize],
+    filter: &Expr,
+    translate: &dyn Fn(&Expr) -> Option<Filter>,
+) -> Option<Filter> {
+    (!indexed.is_empty())
+        .then(|| at_depth(&IndexedTable { table, indexed, translate }, filter, 0))?
 }
 
 /// The position of the path that a functional key indexes (a multi-valued index over array members); `None` if there is
@@ -71,54 +78,6 @@ pub(crate) fn declared_texts(table: &SqlTable, key: &Key) -> Option<usize> {
     table.schema.paths.iter().position(|path| path.is_along(&texts))
 }
 
-/// The table whose indexed paths a condition may use.
-pub(super) struct IndexedTable<'t> {
-    pub table: &'t EngineTable,
-    /// Positions of the paths that every segment has indexed.
-    indexed: &'t [usize],
-}
-
-impl<'t> IndexedTable<'t> {
-    /// The paths into a document column that every segment has indexed.
-    pub fn paths_of(&self, column: usize) -> impl Iterator<Item = &'t PathDef> {
-        let paths = &self.table.table.schema.paths;
-        let indexed = self.indexed.iter().filter_map(|at| paths.get(*at));
-        indexed.filter(move |path| path.column == column)
-    }
-
-    /// The name and the position of the document column that an expression reads.
-    pub fn documents(&self, document: &Expr) -> Option<(&'t str, usize)> {
-        let Expr::Column(named) = document else { return None };
-        let table = self.table;
-        let index = table.schema.index_of(&named.name).ok()?;
-        let position = *table.positions.get(index)?;
-        let column = table.table.schema.columns.get(position)?;
-        (column.kind == ColumnType::Json).then_some((column.name.as_str(), position))
-    }
-
-    /// The document column and the path of a `->>`.
-    pub fn unquoted(&self, expr: &Expr) -> Option<((&'t str, usize), Vec<String>)> {
-        let Expr::ScalarFunction(call) = expr else { return None };
-        match (call.name(), call.args.as_slice()) {
-            ("->>", [document, path]) => Some((self.documents(document)?, names(path)?)),
-            ("json_unquote", [Expr::ScalarFunction(inner)]) => {
-                let ("json_extract" | JSON_PART, [document, path]) =
-                    (inner.name(), inner.args.as_slice())
-                else {
-                    return None;
-                };
-                Some((self.documents(document)?, names(path)?))
-            }
-            _ => None,
-        }
-    }
-}
-
-/// The names in a literal path, if it consists of names only.
-pub(super) fn names(path: &Expr) -> Option<Vec<String>> {
-    Path::parse(&search::text(path)?).ok()?.names()
-}
-
 fn at_depth(asked: &IndexedTable<'_>, filter: &Expr, depth: usize) -> Option<Filter> {
     by_value(asked, filter, depth).or_else(|| by_letters(asked, filter))
 }
@@ -132,78 +91,12 @@ fn by_value(asked: &IndexedTable<'_>, filter: &Expr, depth: usize) -> Option<Fil
     }
 }
 
-/// An indexed path and its document column.
-struct Indexed {
-    column: String,
-    /// The path alone, or the paths that are indexed together with it, itself first.
-    paths: Vec<Vec<String>>,
-}
-
-impl Indexed {
-    fn test(&self, test: PathTest) -> Filter {
-        let column = self.column.clone();
-        match self.paths.as_slice() {
-            [names] => Filter::Path(column, names.clone(), test),
-            // The engine refuses more bytes than it will look up.
-            paths if is_long(&test) => {
-                Filter::PathsTogether(column, paths.to_vec(), vec![PathTest::Exists])
-            }
-            paths => Filter::PathsTogether(column, paths.to_vec(), vec![test]),
-        }
-    }
-
-    /// The path that an expression reads from a document by one of `functions`.
-    fn of(asked: &IndexedTable<'_>, expr: &Expr, functions: &[&str]) -> Option<Self> {
-        let Expr::ScalarFunction(call) = expr else { return None };
-        if call.name() == "json_unquote" && functions.contains(&"->>") {
-            let [inner] = call.args.as_slice() else { return None };
-            return Self::of(asked, inner, &EXTRACTS);
-        }
-        let [document, path] = call.args.as_slice() else { return None };
-        functions.contains(&call.name()).then(|| Self::at(asked, document, path))?
-    }
-
-    /// The path of a set, whose members the condition is about.
-    fn of_set(asked: &IndexedTable<'_>, set: &Expr) -> Option<Self> {
-        match set {
-            Expr::ScalarFunction(call) if matches!(call.name(), "any" | "all") => {
-                Self::of_set(asked, call.args.first()?)
-            }
-            set => Self::along(asked, set, Vec::new()),
-        }
-    }
-
-    fn at(asked: &IndexedTable<'_>, document: &Expr, path: &Expr) -> Option<Self> {
-        Self::along(asked, document, names(path)?)
-    }
-
-    fn along(asked: &IndexedTable<'_>, document: &Expr, names: Vec<String>) -> Option<Self> {
-        let (column, position) = asked.documents(document)?;
-        let begins = |index: &&PathDef| !index.texts && index.names == names;
-        let index = asked.paths_of(position).filter(begins).min_by_key(|it| it.further.len())?;
-        let paths = index.paths().map(<[String]>::to_vec).collect();
-        Some(Self { column: column.to_owned(), paths })
-    }
-}
-
-/// Whether the values of a list are too long to be looked up among several paths.
-fn is_long(test: &PathTest) -> bool {
-    let PathTest::In(values) = test else { return false };
-    let bytes = |value: &PathValue| match value {
-        PathValue::Text(text) => text.len(),
-        _ => 0,
-    };
-    values.len() > 1 && values.iter().map(bytes).sum::<usize>() > MOST_LISTED_BYTES
-}
-
 fn compared(asked: &IndexedTable<'_>, binary: &BinaryExpr, depth: usize) -> Option<Filter> {
     let BinaryExpr { left, op, right } = binary;
     match op {
         Operator::Or => {
-            let side = |part: &Expr| {
-                at_depth(asked, part, depth + 1)
-                    .or_else(|| super::filter::translate(asked.table, part))
-            };
+            let side =
+                |part: &Expr| at_depth(asked, part, depth + 1).or_else(|| (asked.translate)(part));
             let parts = parts(binary).filter(|_| depth < DEEPEST)?;
             parts.into_iter().map(side).collect::<Option<_>>().map(Filter::Or)
         }
@@ -252,7 +145,8 @@ fn function_compared(
     match (call.name(), call.args.as_slice(), value) {
         ("match_score", [of], _) if is_of_matches(op, value) => by_value(asked, of, DEEPEST),
         ("json_order", [a, b], ScalarValue::Int64(Some(0))) => {
-            let sides = (Indexed::of(asked, a, &EXTRACTS), Indexed::of(asked, b, &EXTRACTS));
+            let sides =
+                (IndexedPath::of(asked, a, &EXTRACTS), IndexedPath::of(asked, b, &EXTRACTS));
             let (path, op, value) = match sides {
                 (Some(path), None) => (path, op, b),
                 (None, Some(path)) => (path, op.swap()?, a),
@@ -261,11 +155,12 @@ fn function_compared(
             ordered(&path, op, path_value(&json_of(value)?)?)
         }
         ("to_double", [of], ScalarValue::Float64(Some(number))) => {
-            let path = Indexed::of(asked, of, &["->>", "json_value"])?;
+            let path = IndexedPath::of(asked, of, &["->>", "json_value"])?;
             numbers(&path, op, *number, (number.next_down(), number.next_up()))
         }
         ("cast_signed", [of], ScalarValue::Int64(Some(number))) => {
-            let path = Indexed::of(asked, of, &["->>", "json_value", "json_extract", JSON_PART])?;
+            let path =
+                IndexedPath::of(asked, of, &["->>", "json_value", "json_extract", JSON_PART])?;
             let number = *number as f64;
             // The function rounds and truncates.
             numbers(&path, op, number, (number - 1.0, number + 1.0))
@@ -275,7 +170,7 @@ fn function_compared(
             [of, Expr::Literal(ScalarValue::Int64(Some(TEXTS_OF_DOCUMENTS)), _)],
             key,
         ) => {
-            let path = Indexed::of(asked, of, &["->>"])?;
+            let path = IndexedPath::of(asked, of, &["->>"])?;
             match op {
                 Operator::Eq => text(&path, key),
                 _ => texts_beyond(&path, op, key),
@@ -301,7 +196,12 @@ fn is_of_matches(op: Operator, value: &ScalarValue) -> bool {
 
 /// Documents with a number in the range, or with a value that may convert to such a number: texts, booleans and large
 /// unsigned integers. `None` if the comparison is true for 0, because any other value converts to 0.
-fn numbers(path: &Indexed, op: Operator, number: f64, (low, high): (f64, f64)) -> Option<Filter> {
+fn numbers(
+    path: &IndexedPath,
+    op: Operator,
+    number: f64,
+    (low, high): (f64, f64),
+) -> Option<Filter> {
     let holds_for_zero = match op {
         Operator::Eq => number == 0.0,
         Operator::Lt => 0.0 < number,
@@ -329,7 +229,7 @@ fn numbers(path: &Indexed, op: Operator, number: f64, (low, high): (f64, f64)) -
 }
 
 /// Documents with the text that has this key. `None` if the text is also that of another JSON value.
-fn text(path: &Indexed, key: &ScalarValue) -> Option<Filter> {
+fn text(path: &IndexedPath, key: &ScalarValue) -> Option<Filter> {
     let ScalarValue::BinaryView(Some(key)) = key else { return None };
     let text = std::str::from_utf8(key.strip_suffix(b" ")?).ok()?;
     let is_of_another = serde_json::from_str::<serde_json::Value>(text).is_ok();
@@ -338,7 +238,7 @@ fn text(path: &Indexed, key: &ScalarValue) -> Option<Filter> {
 
 /// Documents with a value before or behind a number or a text in the order of JSON values: null, numbers, texts, objects,
 /// arrays, truths. A value beyond 64 bits is compared as the nearest double, so bounds are the neighbouring doubles.
-fn ordered(path: &Indexed, op: Operator, value: PathValue) -> Option<Filter> {
+fn ordered(path: &IndexedPath, op: Operator, value: PathValue) -> Option<Filter> {
     let (low, high) = match &value {
         PathValue::Int(number) => neighbours(*number as f64),
         PathValue::Uint(number) => neighbours(*number as f64),
@@ -365,7 +265,7 @@ fn ordered(path: &Indexed, op: Operator, value: PathValue) -> Option<Filter> {
     Some(any(path, tests))
 }
 
-fn equal(path: &Indexed, op: Operator, value: PathValue) -> Option<Filter> {
+fn equal(path: &IndexedPath, op: Operator, value: PathValue) -> Option<Filter> {
     (op == Operator::Eq).then(|| path.test(PathTest::In(vec![value])))
 }
 
@@ -376,7 +276,7 @@ fn neighbours(number: f64) -> (PathValue, PathValue) {
 /// Documents with a text before or behind another, or with a value that is not a text: `->>` shows it as one. Texts are
 /// compared as if spaces followed them; `None` if the text has a character below the space, which would sort before
 /// the end of a shorter text.
-fn texts_beyond(path: &Indexed, op: Operator, key: &ScalarValue) -> Option<Filter> {
+fn texts_beyond(path: &IndexedPath, op: Operator, key: &ScalarValue) -> Option<Filter> {
     let ScalarValue::BinaryView(Some(key)) = key else { return None };
     let text = std::str::from_utf8(key.strip_suffix(b" ")?).ok()?.trim_end_matches(' ');
     if text.bytes().any(|byte| byte < b' ') {
@@ -393,31 +293,6 @@ fn texts_beyond(path: &Indexed, op: Operator, key: &ScalarValue) -> Option<Filte
         _ => return None,
     };
     Some(any(path, [texts, every_number(), null(), truths(), PathTest::Container]))
-}
-
-/// Documents with a value at a path that passes one of the tests. The path must be indexed alone.
-pub(super) fn any_of(column: &str, names: &[String], tests: Vec<PathTest>) -> Filter {
-    any(&Indexed { column: column.to_owned(), paths: vec![names.to_vec()] }, tests)
-}
-
-fn any(path: &Indexed, tests: impl IntoIterator<Item = PathTest>) -> Filter {
-    Filter::Or(tests.into_iter().map(|test| path.test(test)).collect())
-}
-
-fn null() -> PathTest {
-    PathTest::In(vec![PathValue::Null])
-}
-
-pub(super) fn truths() -> PathTest {
-    PathTest::In(vec![PathValue::Bool(false), PathValue::Bool(true)])
-}
-
-pub(super) fn every_number() -> PathTest {
-    PathTest::Within(Included(PathValue::Float(f64::NEG_INFINITY)), Unbounded)
-}
-
-pub(super) fn every_text() -> PathTest {
-    PathTest::Begins(String::new())
 }
 
 fn listed(asked: &IndexedTable<'_>, list: &InList) -> Option<Filter> {
@@ -443,25 +318,25 @@ fn called(asked: &IndexedTable<'_>, call: &ScalarFunction, depth: usize) -> Opti
             by_words(asked, (mode, query), document, paths)
         }
         (NUMBERS_OF, [set, name, values @ ..]) => {
-            numbers_of(&Indexed::of_set(asked, set)?, &search::text(name)?, values)
+            numbers_of(&IndexedPath::of_set(asked, set)?, &search::text(name)?, values)
         }
         (ROWS_MAY_HAVE, args) => path_rows::may_have(asked, args),
         ("member of", [value, document @ Expr::Column(_)]) => {
-            let path = Indexed::of_set(asked, document)?;
+            let path = IndexedPath::of_set(asked, document)?;
             Some(path.test(PathTest::In(vec![path_value(&json_of(value)?)?])))
         }
         ("member of", [value, array]) => {
-            let path = Indexed::of(asked, array, &EXTRACTS)?;
+            let path = IndexedPath::of(asked, array, &EXTRACTS)?;
             Some(path.test(PathTest::In(vec![path_value(&json_of(value)?)?])))
         }
         ("json_contains", [array, candidate]) => {
-            contains(&Indexed::of(asked, array, &EXTRACTS)?, candidate)
+            contains(&IndexedPath::of(asked, array, &EXTRACTS)?, candidate)
         }
         ("json_contains", [document, candidate, path]) => {
-            contains(&Indexed::at(asked, document, path)?, candidate)
+            contains(&IndexedPath::at(asked, document, path)?, candidate)
         }
         ("json_overlaps", [a, b]) => {
-            let of = |expr| Indexed::of(asked, expr, &EXTRACTS);
+            let of = |expr| IndexedPath::of(asked, expr, &EXTRACTS);
             let (path, other) = of(a).map(|path| (path, b)).or_else(|| Some((of(b)?, a)))?;
             let values = match Json::parse(&search::text(other)?).ok()? {
                 Json::Array(values) => values.iter().map(path_value).collect::<Option<_>>()?,
@@ -475,7 +350,7 @@ fn called(asked: &IndexedTable<'_>, call: &ScalarFunction, depth: usize) -> Opti
 
 /// Documents with a set that has a number for which the comparison is true; `None` if the comparison may be true for an
 /// empty set.
-fn numbers_of(path: &Indexed, name: &str, values: &[Expr]) -> Option<Filter> {
+fn numbers_of(path: &IndexedPath, name: &str, values: &[Expr]) -> Option<Filter> {
     let literal = |expr: &Expr| {
         let Expr::Literal(value, metadata) = expr else { return None };
         if let Some(metadata) = metadata {
@@ -525,7 +400,7 @@ fn within(low: PathValue, high: PathValue) -> PathTest {
 }
 
 /// JSON_CONTAINS: all scalars of the candidate are at the path.
-fn contains(path: &Indexed, candidate: &Expr) -> Option<Filter> {
+fn contains(path: &IndexedPath, candidate: &Expr) -> Option<Filter> {
     let values: Vec<PathValue> = match Json::parse(&search::text(candidate)?).ok()? {
         Json::Array(values) => values.iter().take(MOST_LISTED).filter_map(path_value).collect(),
         value => vec![path_value(&value)?],

@@ -33,7 +33,7 @@ pub(crate) const QUERY_NAME: &str = "row_query";
 
 /// The value that such a function reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Slot {
+pub(crate) enum ValueSlot {
     /// A constant of the run, by number.
     Run(usize),
     /// A value of the current outer row, by number.
@@ -45,7 +45,7 @@ pub(crate) enum Slot {
 /// Reads a value. It is declared volatile, because the planner would otherwise evaluate it once for all runs.
 #[derive(Debug)]
 struct RunValue {
-    slot: Slot,
+    slot: ValueSlot,
     field: FieldRef,
     signature: Signature,
 }
@@ -64,24 +64,24 @@ pub(super) struct RunValueComparison {
 }
 
 /// A function that reads the value of a slot. `field` describes its type.
-pub(crate) fn value(slot: Slot, field: &Field) -> Expr {
+pub(crate) fn value(slot: ValueSlot, field: &Field) -> Expr {
     value_for(slot, field, Vec::new())
 }
 
 /// A function in place of the subquery with this number. `of_row` are its outer columns.
 pub(crate) fn query(number: usize, field: &Field, of_row: Vec<Expr>) -> Expr {
-    value_for(Slot::Query(number), field, of_row)
+    value_for(ValueSlot::Query(number), field, of_row)
 }
 
 /// The number of the subquery that an expression replaces, if it does.
 pub(crate) fn query_of(expression: &Arc<dyn PhysicalExpr>) -> Option<usize> {
     match plain_slot(expression)? {
-        Slot::Query(number) => Some(number),
-        Slot::Run(_) | Slot::Row(_) => None,
+        ValueSlot::Query(number) => Some(number),
+        ValueSlot::Run(_) | ValueSlot::Row(_) => None,
     }
 }
 
-fn value_for(slot: Slot, field: &Field, args: Vec<Expr>) -> Expr {
+fn value_for(slot: ValueSlot, field: &Field, args: Vec<Expr>) -> Expr {
     let signature = match args.is_empty() {
         true => Signature::nullary(Volatility::Volatile),
         false => Signature::variadic_any(Volatility::Volatile),
@@ -98,7 +98,7 @@ pub(super) fn sought(condition: &Arc<dyn PhysicalExpr>) -> Vec<RunValueCompariso
         let (left, right) = (binary.left(), binary.right());
         let of = |column: &_, value: &Arc<dyn PhysicalExpr>, operator| {
             let ((place, order), (slot, of_value)) = (column_of(column)?, slot_of(value)?);
-            let is_of_row = matches!(slot, Slot::Row(_));
+            let is_of_row = matches!(slot, ValueSlot::Row(_));
             let value = Arc::clone(value);
             (order == of_value).then_some(RunValueComparison {
                 column: place,
@@ -170,7 +170,7 @@ impl RunValueComparison {
     }
 }
 
-impl Slot {
+impl ValueSlot {
     fn value(self, context: &Context) -> Option<ScalarValue> {
         match self {
             Self::Run(number) => context.settled.get(number).cloned(),
@@ -187,7 +187,7 @@ fn column_of(expression: &Arc<dyn PhysicalExpr>) -> Option<(usize, Option<u32>)>
 }
 
 /// The slot that an expression reads, and the collation if the expression is the collation key of its value.
-fn slot_of(expression: &Arc<dyn PhysicalExpr>) -> Option<(Slot, Option<u32>)> {
+fn slot_of(expression: &Arc<dyn PhysicalExpr>) -> Option<(ValueSlot, Option<u32>)> {
     let (of, order) = key_of(expression);
     plain_slot(of).map(|slot| (slot, order))
 }
@@ -205,7 +205,7 @@ fn key_of(expression: &Arc<dyn PhysicalExpr>) -> (&Arc<dyn PhysicalExpr>, Option
     key().unwrap_or((expression, None))
 }
 
-fn plain_slot(expression: &Arc<dyn PhysicalExpr>) -> Option<Slot> {
+fn plain_slot(expression: &Arc<dyn PhysicalExpr>) -> Option<ValueSlot> {
     let call = expression.downcast_ref::<ScalarFunctionExpr>()?;
     let function: &dyn std::any::Any = call.fun().inner().as_ref();
     function.downcast_ref::<RunValue>().map(|settled| settled.slot)
@@ -214,8 +214,8 @@ fn plain_slot(expression: &Arc<dyn PhysicalExpr>) -> Option<Slot> {
 impl ScalarUDFImpl for RunValue {
     fn name(&self) -> &'static str {
         match self.slot {
-            Slot::Run(_) | Slot::Row(_) => NAME,
-            Slot::Query(_) => QUERY_NAME,
+            ValueSlot::Run(_) | ValueSlot::Row(_) => NAME,
+            ValueSlot::Query(_) => QUERY_NAME,
         }
     }
 

@@ -15,14 +15,19 @@ use remora_engine::{
 use remora_mysql::Collation;
 use rustc_hash::FxHashMap;
 
-use super::Answer;
+use super::IndexAnswer;
 use crate::{catalog::SqlTable, meaning::collation};
 
 /// Collations treat characters from here on as equal only to themselves.
 const LAST_LETTER: u32 = 0x2_0000;
 
 /// The query of `column LIKE pattern ESCAPE escape`.
-pub(crate) fn like(table: &SqlTable, column: usize, pattern: &str, escape: Option<char>) -> Answer {
+pub(crate) fn like(
+    table: &SqlTable,
+    column: usize,
+    pattern: &str,
+    escape: Option<char>,
+) -> IndexAnswer {
     let pieces = pieces(pattern, escape);
     let inner = |piece: &&(String, bool)| !piece.0.is_empty();
     let only = match pieces.as_slice() {
@@ -30,14 +35,14 @@ pub(crate) fn like(table: &SqlTable, column: usize, pattern: &str, escape: Optio
         _ => false,
     };
     let found = pieces.iter().filter(inner).map(|(piece, _)| contains(table, column, piece, !only));
-    let Some(mut queries) = found.collect::<Option<Vec<_>>>() else { return Answer::Scan };
+    let Some(mut queries) = found.collect::<Option<Vec<_>>>() else { return IndexAnswer::Scan };
     match (queries.pop(), queries.is_empty()) {
-        (None, _) => Answer::Scan,
-        (Some(query), true) if only => Answer::Exact(query),
-        (Some(query), true) => Answer::Superset(query),
+        (None, _) => IndexAnswer::Scan,
+        (Some(query), true) if only => IndexAnswer::Exact(query),
+        (Some(query), true) => IndexAnswer::Superset(query),
         (Some(query), false) => {
             queries.push(query);
-            Answer::Superset(TextQuery::And(queries))
+            IndexAnswer::Superset(TextQuery::And(queries))
         }
     }
 }
@@ -79,18 +84,18 @@ pub(crate) fn begins(column: &str, collation: Collation, letters: &str) -> Filte
 }
 
 /// The query of `INSTR(column, text) > 0` and equivalent conditions.
-pub(crate) fn holds(table: &SqlTable, column: usize, text: &str) -> Answer {
+pub(crate) fn holds(table: &SqlTable, column: usize, text: &str) -> IndexAnswer {
     match contains(table, column, text, false) {
-        Some(query) if !text.is_empty() => Answer::Exact(query),
-        _ => Answer::Scan,
+        Some(query) if !text.is_empty() => IndexAnswer::Exact(query),
+        _ => IndexAnswer::Scan,
     }
 }
 
 /// A query that finds all rows whose column contains the text, and maybe others.
-pub(crate) fn may_hold(table: &SqlTable, column: usize, text: &str) -> Answer {
+pub(crate) fn may_hold(table: &SqlTable, column: usize, text: &str) -> IndexAnswer {
     match contains(table, column, text, true) {
-        Some(query) if !text.is_empty() => Answer::Superset(query),
-        _ => Answer::Scan,
+        Some(query) if !text.is_empty() => IndexAnswer::Superset(query),
+        _ => IndexAnswer::Scan,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Text conditions in SQL, answered from the text index: MATCH, LIKE, INSTR, REGEXP.
 //!
-//! Each becomes an equivalent query of the engine ([`Answer::Exact`]), or one that finds a superset
-//! of the rows ([`Answer::Superset`]), which the condition itself then filters.
+//! Each becomes an equivalent query of the engine ([`IndexAnswer::Exact`]), or one that finds a superset
+//! of the rows ([`IndexAnswer::Superset`]), which the condition itself then filters.
 
 mod at_paths;
 mod boolean;
@@ -23,7 +23,7 @@ pub(crate) use words::selection;
 
 /// What the text index can answer of a condition.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Answer {
+pub(crate) enum IndexAnswer {
     /// The query finds exactly the rows for which the condition holds.
     Exact(TextQuery),
     /// The query finds all rows for which the condition holds, and maybe others.
@@ -32,7 +32,7 @@ pub(crate) enum Answer {
     Scan,
 }
 
-impl Answer {
+impl IndexAnswer {
     /// The query, exact or not, if there is one.
     pub(crate) fn superset(self) -> Option<TextQuery> {
         match self {

@@ -6,7 +6,7 @@ use datafusion::{
 };
 use remora_engine::TextQuery;
 
-use super::{Answer, beginning, held, holds, like, matching, may_hold};
+use super::{IndexAnswer, beginning, held, holds, like, matching, may_hold};
 use crate::{catalog::SqlTable, parse::MATCH};
 
 /// The shortest literal of a regular expression that is worth looking up, in characters.
@@ -21,12 +21,12 @@ pub(crate) struct SearchedTable<'a> {
 }
 
 /// What the text index can answer of a condition on the table's rows.
-pub(crate) fn plan(asked: &SearchedTable<'_>, filter: &Expr) -> Answer {
-    asked.plan(filter).unwrap_or(Answer::Scan)
+pub(crate) fn plan(asked: &SearchedTable<'_>, filter: &Expr) -> IndexAnswer {
+    asked.plan(filter).unwrap_or(IndexAnswer::Scan)
 }
 
 impl SearchedTable<'_> {
-    fn plan(&self, filter: &Expr) -> Option<Answer> {
+    fn plan(&self, filter: &Expr) -> Option<IndexAnswer> {
         match filter {
             Expr::ScalarFunction(call) => self.call(call),
             Expr::Not(inner) => self.negated(inner),
@@ -39,7 +39,7 @@ impl SearchedTable<'_> {
         }
     }
 
-    fn call(&self, call: &ScalarFunction) -> Option<Answer> {
+    fn call(&self, call: &ScalarFunction) -> Option<IndexAnswer> {
         let args = call.args.as_slice();
         match (call.func.name(), args) {
             ("truth", [inner]) => self.plan(inner),
@@ -54,52 +54,56 @@ impl SearchedTable<'_> {
                 let columns: Option<Vec<usize>> =
                     columns.iter().map(|column| self.column(column)).collect();
                 let query = matching(self.table, &columns?, &text(query)?, &text(mode)?).ok()?;
-                Some(Answer::Exact(query))
+                Some(IndexAnswer::Exact(query))
             }
             _ => None,
         }
     }
 
     /// The engine's NOT knows no NULL, so rows with nullable columns are checked again.
-    fn negated(&self, inner: &Expr) -> Option<Answer> {
-        let Answer::Exact(query) = self.plan(inner)? else { return None };
+    fn negated(&self, inner: &Expr) -> Option<IndexAnswer> {
+        let IndexAnswer::Exact(query) = self.plan(inner)? else { return None };
         let columns = &self.table.schema.columns;
         let present = inner.column_refs().into_iter().all(|column| {
             let position = (self.column)(&Expr::Column(column.clone()));
             position.and_then(|at| columns.get(at)).is_some_and(|column| !column.nullable)
         });
         let query = TextQuery::Not(Box::new(query));
-        Some(if present { Answer::Exact(query) } else { Answer::Superset(query) })
+        Some(if present { IndexAnswer::Exact(query) } else { IndexAnswer::Superset(query) })
     }
 
-    fn both(&self, left: &Expr, right: &Expr) -> Option<Answer> {
+    fn both(&self, left: &Expr, right: &Expr) -> Option<IndexAnswer> {
         let (left, right) = (plan(self, left), plan(self, right));
         let and = |a, b| TextQuery::And(vec![a, b]);
         Some(match (left, right) {
-            (Answer::Exact(a), Answer::Exact(b)) => Answer::Exact(and(a, b)),
-            (Answer::Scan, Answer::Scan) => return None,
-            (Answer::Scan, Answer::Exact(one) | Answer::Superset(one))
-            | (Answer::Exact(one) | Answer::Superset(one), Answer::Scan) => Answer::Superset(one),
-            (Answer::Exact(a) | Answer::Superset(a), Answer::Exact(b) | Answer::Superset(b)) => {
-                Answer::Superset(and(a, b))
+            (IndexAnswer::Exact(a), IndexAnswer::Exact(b)) => IndexAnswer::Exact(and(a, b)),
+            (IndexAnswer::Scan, IndexAnswer::Scan) => return None,
+            (IndexAnswer::Scan, IndexAnswer::Exact(one) | IndexAnswer::Superset(one))
+            | (IndexAnswer::Exact(one) | IndexAnswer::Superset(one), IndexAnswer::Scan) => {
+                IndexAnswer::Superset(one)
             }
+            (
+                IndexAnswer::Exact(a) | IndexAnswer::Superset(a),
+                IndexAnswer::Exact(b) | IndexAnswer::Superset(b),
+            ) => IndexAnswer::Superset(and(a, b)),
         })
     }
 
-    fn either(&self, left: &Expr, right: &Expr) -> Option<Answer> {
+    fn either(&self, left: &Expr, right: &Expr) -> Option<IndexAnswer> {
         let (left, right) = (plan(self, left), plan(self, right));
         let or = |a, b| TextQuery::Or(vec![a, b]);
         Some(match (left, right) {
-            (Answer::Exact(a), Answer::Exact(b)) => Answer::Exact(or(a, b)),
-            (Answer::Scan, _) | (_, Answer::Scan) => return None,
-            (Answer::Exact(a) | Answer::Superset(a), Answer::Exact(b) | Answer::Superset(b)) => {
-                Answer::Superset(or(a, b))
-            }
+            (IndexAnswer::Exact(a), IndexAnswer::Exact(b)) => IndexAnswer::Exact(or(a, b)),
+            (IndexAnswer::Scan, _) | (_, IndexAnswer::Scan) => return None,
+            (
+                IndexAnswer::Exact(a) | IndexAnswer::Superset(a),
+                IndexAnswer::Exact(b) | IndexAnswer::Superset(b),
+            ) => IndexAnswer::Superset(or(a, b)),
         })
     }
 
     /// INSTR or LOCATE compared with 0.
-    fn compared(&self, left: &Expr, operator: Operator, right: &Expr) -> Option<Answer> {
+    fn compared(&self, left: &Expr, operator: Operator, right: &Expr) -> Option<IndexAnswer> {
         let (column, part) = found_in(left, operator, right)?;
         Some(holds(self.table, self.column(column)?, &text(part)?))
     }

@@ -10,8 +10,8 @@
 
 use std::sync::Arc;
 
-use remora_engine::{KeywordCounts, Schema, Value};
-use remora_mysql::{Collation, ErrorCode, TokenKind, messages};
+use remora_engine::{KeywordCounts, Schema};
+use remora_mysql::{Collation, ErrorCode, messages};
 use remora_words::{
     WordsError,
     analysis::Analyzer,
@@ -21,7 +21,10 @@ use remora_words::{
 };
 use rustc_hash::FxHashMap;
 
-use super::{part, percolate};
+use super::{
+    arguments::{Argument, Arguments},
+    part, percolate,
+};
 use crate::{
     Cell, Column, Error, Outcome, Reply, Result,
     agents::wire::PROCEDURE,
@@ -65,82 +68,6 @@ pub(super) async fn run<R: Reply>(
         _ => call_suggest(session, &mut arguments, WordChoice::Last, reply)?,
     }
     Ok(Outcome::default())
-}
-
-/// The arguments between the parentheses, and the values of its `?`.
-pub(super) struct Arguments<'t> {
-    pub(super) tokens: Tokens<'t>,
-    parameters: std::slice::Iter<'t, Value>,
-}
-
-/// An argument.
-pub(super) enum Argument {
-    Text(String),
-    Number(i64),
-}
-
-impl Arguments<'_> {
-    fn value(&mut self) -> Result<Argument> {
-        let is_parameter = self.tokens.peek().is_some_and(|next| next.kind == TokenKind::Parameter);
-        if is_parameter {
-            self.tokens.next();
-            return match self.parameters.next() {
-                Some(Value::Text(text)) => Ok(Argument::Text(text.to_string())),
-                Some(Value::Int(number)) => Ok(Argument::Number(*number)),
-                Some(Value::Uint(number)) => Ok(Argument::Number(*number as i64)),
-                _ => Err(self.tokens.syntax_error()),
-            };
-        }
-        if self.tokens.is_text() {
-            return self.tokens.utf8().map(Argument::Text);
-        }
-        let is_negative = self.tokens.take("-");
-        let number = i64::try_from(self.tokens.number()?).unwrap_or(i64::MAX);
-        Ok(Argument::Number(if is_negative { -number } else { number }))
-    }
-
-    pub(super) fn text(&mut self) -> Result<String> {
-        match self.value()? {
-            Argument::Text(text) => Ok(text),
-            Argument::Number(number) => Ok(number.to_string()),
-        }
-    }
-
-    /// Parses a text, or several in parentheses.
-    pub(super) fn texts(&mut self) -> Result<Vec<String>> {
-        let mut texts = Vec::new();
-        if self.tokens.take("(") {
-            texts.push(self.text()?);
-            while self.tokens.take(",") {
-                texts.push(self.text()?);
-            }
-            self.tokens.need(")")?;
-        } else {
-            texts.push(self.text()?);
-        }
-        Ok(texts)
-    }
-
-    /// Parses the options up to the end of the statement.
-    pub(super) fn options(
-        &mut self,
-        mut set: impl FnMut(&str, Argument) -> Result<()>,
-    ) -> Result<()> {
-        while self.tokens.take(",") {
-            let value = self.value()?;
-            if self.tokens.is_word("AS") {
-                self.tokens.next();
-            }
-            let name = self.tokens.name()?;
-            set(&name, value)?;
-        }
-        self.end()
-    }
-
-    fn end(&mut self) -> Result<()> {
-        self.tokens.need(")")?;
-        self.tokens.expect_end()
-    }
 }
 
 /// The table of a call, with its keyword settings.

@@ -5,7 +5,7 @@ use remora_mysql::Collation;
 use crate::{
     Cell, Column, Outcome, Reply, Result, SqlType,
     parse::{Source, Statement},
-    state::{Level, SessionState},
+    state::{SessionState, WarningLevel},
 };
 
 /// Runs SHOW WARNINGS, SHOW ERRORS and their counts.
@@ -36,7 +36,7 @@ pub(super) async fn run<R: Reply>(
         text("Message", 512),
     ])?;
     let list = session.warnings.list();
-    let shown = list.iter().filter(|warning| !errors || warning.level == Level::Error);
+    let shown = list.iter().filter(|warning| !errors || warning.level == WarningLevel::Error);
     for warning in shown.skip(offset).take(limit) {
         reply.row(&[
             Cell::Text(warning.level.name()),

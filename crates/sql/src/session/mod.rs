@@ -1,5 +1,6 @@
 //! A session: dispatches each statement of a client to the module that runs it.
 
+mod arguments;
 mod call;
 mod diagnostics;
 mod facets;
@@ -26,7 +27,7 @@ use crate::{
     blocking::{run_blocking, run_blocking_if_long},
     error::from_engine,
     execute,
-    parse::{Kind, LONG_BYTES, Source, Statement, split},
+    parse::{LONG_BYTES, Source, Statement, StatementKind, split},
     reply::ErasedReply,
     shared::InstanceState,
     show,
@@ -238,7 +239,7 @@ impl Session {
         self.begin();
         reply.charset(self.result_charset());
         if let Some(outcome) = execute::run_text(&mut self.state, text, reply).await? {
-            return self.state.finish(Kind::Select, outcome, false, reply);
+            return self.state.finish(StatementKind::Select, outcome, false, reply);
         }
         let mode = self.state.lex_mode();
         let is_long = text.len() > LONG_BYTES;
@@ -250,7 +251,7 @@ impl Session {
             // Clients that load dumps send comments alone; they count as a statement without
             // effect.
             self.state.warnings.clear();
-            return self.state.finish(Kind::Other, Outcome::default(), false, reply);
+            return self.state.finish(StatementKind::Other, Outcome::default(), false, reply);
         }
         let sources = sources.into_iter().map(|source| self.ended_with_session(source));
         let parts = facets::spread(&self.state, sources)?;
@@ -317,15 +318,15 @@ impl Session {
             return Err(Error::wrong_parameters());
         }
         let state = &mut self.state;
-        if prepared.source.kind == Kind::Select {
-            state.begin_reading(Kind::Select).await?;
+        if prepared.source.kind == StatementKind::Select {
+            state.begin_reading(StatementKind::Select).await?;
         }
         reply.charset(state.variables.character_set_results);
         if let Some(outcome) =
             execute::run_prepared(state, &prepared.shape, &prepared.source, parameters, reply)
                 .await?
         {
-            return state.finish(Kind::Select, outcome, false, reply);
+            return state.finish(StatementKind::Select, outcome, false, reply);
         }
         let source = Arc::clone(&prepared.source);
         let statement = Statement { source, parameters };
@@ -425,9 +426,9 @@ impl SessionState {
     ) -> Result<()> {
         self.warnings.clear();
         self.report_lost_again();
-        self.begin_reading(Kind::Select).await?;
+        self.begin_reading(StatementKind::Select).await?;
         let outcome = execute::run_query(self, facet, &statement.source, reply).await?;
-        self.finish(Kind::Select, outcome, more, reply)
+        self.finish(StatementKind::Select, outcome, more, reply)
     }
 
     /// Warns of each text that is not valid in its character set, UTF-8.
@@ -455,40 +456,42 @@ impl SessionState {
 
     async fn dispatch<R: Reply>(
         &mut self,
-        kind: Kind,
+        kind: StatementKind,
         statement: &Statement<'_>,
         reply: &mut R,
     ) -> Result<Outcome> {
         match kind {
-            Kind::Select => {
+            StatementKind::Select => {
                 let narrowed = write::protect(self, statement).await?;
                 execute::run(self, statement, narrowed, reply).await
             }
-            Kind::Do => execute::run_do(self, statement).await,
-            Kind::Explain => write::explain(self, statement, reply).await,
-            Kind::Rows | Kind::Definition | Kind::Transaction => write::run(self, statement).await,
-            Kind::Set if statement.source.is_word(1, "STATEMENT") => {
+            StatementKind::Do => execute::run_do(self, statement).await,
+            StatementKind::Explain => write::explain(self, statement, reply).await,
+            StatementKind::Rows | StatementKind::Definition | StatementKind::Transaction => {
+                write::run(self, statement).await
+            }
+            StatementKind::Set if statement.source.is_word(1, "STATEMENT") => {
                 set::run_for(self, statement, reply).await
             }
-            Kind::Set => set::run(self, statement).await,
-            Kind::Use => self.run_use(statement),
-            Kind::Show if statement.source.is_word(1, "META") => {
+            StatementKind::Set => set::run(self, statement).await,
+            StatementKind::Use => self.run_use(statement),
+            StatementKind::Show if statement.source.is_word(1, "META") => {
                 self.count_found().await?;
                 show::show_meta(self, &statement.source, reply)
             }
-            Kind::Show => match diagnostics::run(self, statement, reply).await? {
+            StatementKind::Show => match diagnostics::run(self, statement, reply).await? {
                 Some(outcome) => Ok(outcome),
                 None => self.show(statement, reply).await,
             },
-            Kind::Administration if statement.source.is_word(0, "KILL") => {
+            StatementKind::Administration if statement.source.is_word(0, "KILL") => {
                 kill::run(self, statement).await
             }
-            Kind::Administration => self.show(statement, reply).await,
-            Kind::Prepared => Box::pin(prepared::run(self, statement, reply)).await,
-            Kind::Other if statement.source.is_word(0, "CALL") => {
+            StatementKind::Administration => self.show(statement, reply).await,
+            StatementKind::Prepared => Box::pin(prepared::run(self, statement, reply)).await,
+            StatementKind::Other if statement.source.is_word(0, "CALL") => {
                 call::run(self, statement, reply).await
             }
-            Kind::Other => Err(self.other(statement)),
+            StatementKind::Other => Err(self.other(statement)),
         }
     }
 
@@ -537,12 +540,12 @@ impl SessionState {
         statement: &Statement<'_>,
         reply: &mut R,
     ) -> Result<Outcome> {
-        if statement.kind() == Kind::Show {
+        if statement.kind() == StatementKind::Show {
             execute::describe_shown(self, &statement.source).await?;
         }
         match show::run(self, statement, reply).await? {
-            show::Answer::Sent(outcome) => Ok(outcome),
-            show::Answer::Select(query) => {
+            show::ShowAnswer::Sent(outcome) => Ok(outcome),
+            show::ShowAnswer::Select(query) => {
                 execute::run_query(self, *query, &statement.source, reply).await
             }
         }
@@ -551,18 +554,19 @@ impl SessionState {
     /// Updates FOUND_ROWS, ROW_COUNT and the like, and ends the reply.
     fn finish<R: Reply>(
         &mut self,
-        kind: Kind,
+        kind: StatementKind,
         mut outcome: Outcome,
         more: bool,
         reply: &mut R,
     ) -> Result<()> {
-        if kind == Kind::Prepared {
+        if kind == StatementKind::Prepared {
             // The executed statement has ended the reply.
             return Ok(());
         }
         // SELECT … INTO reports an affected row instead of returning rows.
         let has_rows =
-            matches!(kind, Kind::Select | Kind::Show | Kind::Explain) && outcome.affected_rows == 0;
+            matches!(kind, StatementKind::Select | StatementKind::Show | StatementKind::Explain)
+                && outcome.affected_rows == 0;
         self.row_count = match has_rows {
             true => -1,
             false => i64::try_from(outcome.affected_rows).unwrap_or(i64::MAX),

@@ -18,7 +18,9 @@ use crate::{
     Cell, Error, Reply, Result,
     agents::{
         AgentOptions, ServedPart,
-        wire::{MAX_DEPTH, MAX_NAME_BYTES, Query, Request, VERSION, WireTextCondition, bytes_of},
+        wire::{
+            MAX_DEPTH, MAX_NAME_BYTES, Request, VERSION, WireQuery, WireTextCondition, bytes_of,
+        },
     },
     catalog::{TableName, Verb},
     error::from_engine,
@@ -313,7 +315,7 @@ fn condition(schema: &Schema, text: &WireTextCondition) -> Result<TextQuery> {
 }
 
 /// Converts a keyword query from its wire form, with its ranker.
-fn keywords(schema: &Schema, query: &Query) -> Result<KeywordQuery> {
+fn keywords(schema: &Schema, query: &WireQuery) -> Result<KeywordQuery> {
     if query.field_weights.len() > MAX_FIELD_WEIGHTS {
         return Err(refused(&format!("{MAX_FIELD_WEIGHTS} weights of fields are the most")));
     }

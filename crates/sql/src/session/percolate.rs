@@ -14,7 +14,7 @@ use remora_mysql::{Collation, ErrorCode};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value as Json;
 
-use super::call::{Argument, Arguments};
+use super::arguments::{Argument, Arguments};
 use crate::{
     Cell, Column, Error, Reply, Result,
     catalog::{SqlTable, TableName, Verb},
@@ -23,7 +23,7 @@ use crate::{
     shared::{MAX_RULES_BYTES, Rule, Rules, VisibleRules, rule_bytes},
     state::{Meta, SessionState},
     transaction::ParsedRules,
-    write::{Documents, FILTERS, ID, QUERY, TAGS, check_filters, refused, text_of},
+    write::{FILTERS, ID, PercolateDocuments, QUERY, TAGS, check_filters, refused, text_of},
 };
 
 /// The most documents of a call, and their most bytes. Their index takes several times as much
@@ -54,7 +54,7 @@ pub(super) async fn call<R: Reply>(
     let engine_name = name.engine_name(&session.shared);
     let reader = session.reading();
     let schema = reader.schema(&engine_name).map_err(|_| name.missing())?;
-    let documents = Documents::of(&name, &schema).ok_or_else(|| no_rules(&name))?;
+    let documents = PercolateDocuments::of(&name, &schema).ok_or_else(|| no_rules(&name))?;
     if schema.is_distributed() {
         return Err(Error::unsupported("CALL PQ of a distributed table: call it for each part"));
     }
@@ -393,7 +393,7 @@ async fn rules_of(
     reader: &Reader,
     name: &TableName,
     engine_name: &str,
-    documents: &Documents,
+    documents: &PercolateDocuments,
 ) -> Result<VisibleRules> {
     let committed = committed_rules(session, reader, name, engine_name, documents).await?;
     let Some(overlay) = session.transaction.overlay(engine_name) else {
@@ -434,7 +434,7 @@ async fn committed_rules(
     reader: &Reader,
     name: &TableName,
     engine_name: &str,
-    documents: &Documents,
+    documents: &PercolateDocuments,
 ) -> Result<Arc<Rules>> {
     let version = reader.version(engine_name).map_err(|error| from_engine(&error))?;
     let known = session.shared.percolators.get(engine_name);
@@ -504,7 +504,7 @@ fn too_many_rules(name: &TableName) -> Error {
 /// Parses a rule. This can fail for rules that were not written by SQL.
 fn rule(
     name: &TableName,
-    documents: &Documents,
+    documents: &PercolateDocuments,
     id: u64,
     [query, tags, filters]: [&str; 3],
 ) -> Result<Rule> {
@@ -526,7 +526,7 @@ type Matched = (Arc<Rule>, Vec<u32>);
 /// warning.
 async fn filter(
     session: &mut SessionState,
-    documents: &Documents,
+    documents: &PercolateDocuments,
     rows: &[Row],
     matched: &mut Vec<Matched>,
 ) -> Result<usize> {
@@ -560,7 +560,7 @@ async fn filter(
 /// warning, if they fail.
 async fn filter_found(
     session: &mut SessionState,
-    documents: &Documents,
+    documents: &PercolateDocuments,
     rows: &[Row],
     rule: &Rule,
     found: &mut Vec<u32>,

@@ -7,7 +7,7 @@ use remora_mysql::{ErrorCode, TokenKind, messages};
 
 use crate::{
     Column, Error, Outcome, Reply, Result, execute,
-    parse::{Kind, Source, Statement, split},
+    parse::{Source, Statement, StatementKind, split},
     show,
     state::SessionState,
     write,
@@ -85,9 +85,9 @@ pub(super) async fn described(
 ) -> Result<Vec<Column>> {
     let statement = Statement { source: Arc::clone(source), parameters: &[] };
     match source.kind {
-        Kind::Select => execute::columns(session, &statement).await,
-        Kind::Show => show::columns(session, &statement),
-        Kind::Rows => write::check(session, &statement).await.map(|()| Vec::new()),
+        StatementKind::Select => execute::columns(session, &statement).await,
+        StatementKind::Show => show::columns(session, &statement),
+        StatementKind::Rows => write::check(session, &statement).await.map(|()| Vec::new()),
         _ => Ok(Vec::new()),
     }
 }
@@ -96,7 +96,7 @@ pub(super) async fn described(
 /// themselves endlessly, and LOCK TABLES.
 pub(super) fn check_preparable(source: &Source) -> Result<()> {
     let locks = source.is_word(0, "LOCK") || source.is_word(0, "UNLOCK");
-    if source.kind != Kind::Prepared && !locks {
+    if source.kind != StatementKind::Prepared && !locks {
         return Ok(());
     }
     let message = "This command is not supported in the prepared statement protocol yet";

@@ -9,8 +9,8 @@ use super::Session;
 use crate::{
     Error, Result,
     error::from_engine_write,
-    parse::Kind,
-    transaction::{Key, TableStorage},
+    parse::StatementKind,
+    transaction::{RowKey, TableStorage},
     write,
 };
 
@@ -76,7 +76,7 @@ impl Session {
     /// # Errors
     /// 1317 if the session is killed while it waits for the position of a source that it should wait for.
     pub async fn begin_reading(&mut self) -> Result<()> {
-        self.state.begin_reading(Kind::Select).await
+        self.state.begin_reading(StatementKind::Select).await
     }
 
     /// The row with this key as the open transaction has it, or else as it is now.
@@ -90,7 +90,7 @@ impl Session {
             return found.map_err(from_engine_write);
         }
         let place = TableStorage::Engine(table.into());
-        let found = state.transaction.row(&place, &Key(key.iter().cloned().collect()))?;
+        let found = state.transaction.row(&place, &RowKey(key.iter().cloned().collect()))?;
         Ok(found.map(Arc::unwrap_or_clone))
     }
 

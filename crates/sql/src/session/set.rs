@@ -19,9 +19,9 @@ use crate::{
     Error, Outcome, Reply, Result,
     blocking::run_blocking_if_long,
     execute,
-    parse::{Kind, Source, Statement, write::expressions},
+    parse::{Source, Statement, StatementKind, write::expressions},
     state::{SessionState, VariableTarget},
-    variables::{Definition, Scope, Variables, definition, unknown},
+    variables::{VariableDefinition, VariableScope, Variables, definition, unknown},
 };
 
 /// Runs SET.
@@ -66,7 +66,7 @@ pub(super) async fn run_for<R: Reply>(
     }
     let inner = source.within(end + 1..source.tokens.len());
     // Refuses nested SET, which could be endless, and EXECUTE, which ends its reply itself.
-    if matches!(inner.kind, Kind::Set | Kind::Prepared) {
+    if matches!(inner.kind, StatementKind::Set | StatementKind::Prepared) {
         return Err(source.syntax_error(end + 1));
     }
     let before = session.variables.clone();
@@ -129,7 +129,7 @@ enum Setting {
         value: Value,
     },
     System {
-        definition: &'static Definition,
+        definition: &'static VariableDefinition,
         target: Option<VariableTarget>,
         /// Whether it is `@@name` without a scope, which means the next transaction.
         is_next: bool,
@@ -217,7 +217,7 @@ fn transaction(
 /// set.
 fn may_set(
     session: &SessionState,
-    definition: &Definition,
+    definition: &VariableDefinition,
     target: Option<VariableTarget>,
     value: &Value,
 ) -> Result<()> {
@@ -226,18 +226,18 @@ fn may_set(
     }
     session.may_set_variable(definition, value)?;
     match definition.scope {
-        Scope::Global => Err(global_only(definition.name)),
+        VariableScope::Global => Err(global_only(definition.name)),
         _ => Ok(()),
     }
 }
 
 /// Whether `@@name` without a scope applies to the next transaction only.
-fn is_of_transaction(definition: &Definition) -> bool {
+fn is_of_transaction(definition: &VariableDefinition) -> bool {
     definition.name.starts_with("transaction_")
 }
 
 /// The variable's main name, if it has two.
-fn without_synonym(definition: &Definition) -> &'static str {
+fn without_synonym(definition: &VariableDefinition) -> &'static str {
     match definition.name {
         "tx_isolation" => "transaction_isolation",
         "tx_read_only" => "transaction_read_only",
@@ -247,7 +247,7 @@ fn without_synonym(definition: &Definition) -> &'static str {
 
 async fn system_variable(
     session: &mut SessionState,
-    definition: &'static Definition,
+    definition: &'static VariableDefinition,
     (target, is_next): (Option<VariableTarget>, bool),
     value: &Value,
 ) -> Result<()> {
@@ -426,14 +426,16 @@ impl Assignment<'_> {
     async fn setting(
         &self,
         session: &mut SessionState,
-        definition: &Definition,
+        definition: &VariableDefinition,
         is_global: bool,
     ) -> Result<Value> {
         let source = &self.statement.source;
         if self.end == self.at + 1 {
             if source.is_word(self.at, "DEFAULT") {
                 return Ok(match definition.scope {
-                    Scope::Both if !is_global => session.shared.globals.read().get(definition),
+                    VariableScope::Both if !is_global => {
+                        session.shared.globals.read().get(definition)
+                    }
                     _ => definition.default_value(),
                 });
             }

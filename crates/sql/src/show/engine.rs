@@ -7,8 +7,8 @@ use remora_engine::{IndexStatistics, LevelStatistics, TableStatistics};
 use remora_mysql::ErrorCode;
 
 use super::{
+    filter::{Filter, Shown},
     grid::{Grid, text},
-    shown::{Filter, Shown},
     tables::{self, ENGINE},
 };
 use crate::{

@@ -3,10 +3,10 @@
 use remora_engine::Value;
 
 use super::{
+    filter::{Filter, Shown},
     grid::{Grid, text},
     keys,
     requested_tables::RequestedTables,
-    shown::{Filter, Shown},
     system,
     tables::{self, ListedTable},
     views,

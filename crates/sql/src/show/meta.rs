@@ -3,7 +3,7 @@
 use remora_engine::{Selection, TextQuery, Value};
 use remora_mysql::Collation;
 
-use super::{like::first_is_like, shown::Filter};
+use super::{filter::Filter, like::first_is_like};
 use crate::{
     Cell, Column, Error, Outcome, Reply, Result,
     error::from_engine,

@@ -3,6 +3,7 @@
 mod administration;
 mod create;
 mod engine;
+mod filter;
 mod grid;
 mod keys;
 mod like;
@@ -27,22 +28,22 @@ use crate::{
     Column, Outcome, Reply, Result,
     catalog::TableName,
     parse::{
-        Kind, Statement, split,
+        Statement, StatementKind, split,
         write::{expressions, query_of_all, table_named},
     },
     state::SessionState,
 };
 pub(crate) use administration::kill;
+use filter::{Filter, Shown};
 pub(crate) use listing::table_of_columns;
 pub(crate) use meta::show as show_meta;
 pub(crate) use requested_tables::RequestedTables;
-use shown::{Filter, Shown};
 
 /// The prefix of the names of tables that hold the result of a SHOW.
 const SHOW: &str = "SHOW ";
 
 /// How a statement about the server was answered.
-pub(crate) enum Answer {
+pub(crate) enum ShowAnswer {
     /// The result was sent.
     Sent(Outcome),
     /// The caller must run this query: SHOW … WHERE.
@@ -54,9 +55,9 @@ pub(crate) async fn run<R: Reply>(
     session: &mut SessionState,
     statement: &Statement<'_>,
     reply: &mut R,
-) -> Result<Answer> {
-    if statement.kind() == Kind::Administration {
-        return administration::run(session, statement, reply).await.map(Answer::Sent);
+) -> Result<ShowAnswer> {
+    if statement.kind() == StatementKind::Administration {
+        return administration::run(session, statement, reply).await.map(ShowAnswer::Sent);
     }
     let source = &statement.source;
     let Shown { mut grid, filter } = shown::shown(session, source)?;
@@ -67,12 +68,12 @@ pub(crate) async fn run<R: Reply>(
             grid.rows.retain(|row| like::first_is_exactly_like(row, &pattern));
         }
         Filter::Where(place) => {
-            return Ok(Answer::Select(Box::new(selected(statement, place)?)));
+            return Ok(ShowAnswer::Select(Box::new(selected(statement, place)?)));
         }
     }
     session.found_rows = grid.rows.len() as u64;
     grid.send(reply)?;
-    Ok(Answer::Sent(Outcome::default()))
+    Ok(ShowAnswer::Sent(Outcome::default()))
 }
 
 /// The result columns of a prepared SHOW; none if they are only known when it runs.

@@ -10,15 +10,15 @@ use crate::{
     Result,
     meaning::temporal::local_of_utc,
     state::SessionState,
-    variables::{DEFINITIONS, Scope},
+    variables::{DEFINITIONS, VariableScope},
 };
 
 /// Names and values for SHOW VARIABLES.
 pub(super) fn variables(session: &SessionState, global: bool) -> Result<Vec<Vec<Value>>> {
-    let shown = DEFINITIONS.iter().filter(|each| !global || each.scope != Scope::Session);
+    let shown = DEFINITIONS.iter().filter(|each| !global || each.scope != VariableScope::Session);
     let rows = shown.map(|each| {
         let name = match (global, each.scope) {
-            (true, Scope::Both) => format!("global.{}", each.name),
+            (true, VariableScope::Both) => format!("global.{}", each.name),
             _ => each.name.to_owned(),
         };
         let value = session.system_variable(&name)?;

@@ -5,10 +5,9 @@ use remora_engine::{ColumnType, HIDDEN_KEY, Value};
 use remora_mysql::ErrorCode;
 
 use super::{
+    filter::{Filter, Shown},
     grid::{Grid, text},
-    listing, processes, server,
-    shown::{Filter, Shown},
-    tables,
+    listing, processes, server, tables,
 };
 use crate::{
     Error, Result, catalog::SqlTable, error::from_engine, parse::Tokens, state::SessionState,

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use remora_mysql::ErrorCode;
 
-use super::{Level, SessionState, Warning};
+use super::{SessionState, Warning, WarningLevel};
 use crate::{
     Result,
     agents::{AgentOptions, Agents, OmissionCallback},
@@ -41,7 +41,7 @@ impl SessionState {
         let warnings = self.warnings.clone();
         let lost = Arc::new(move |part: &str, why: &str| {
             let message = format!("{part} is left out: {why}");
-            warnings.push(Warning::new(Level::Warning, ErrorCode::ForeignQuery, message));
+            warnings.push(Warning::new(WarningLevel::Warning, ErrorCode::ForeignQuery, message));
         });
         let made = Arc::new(Agents::new(Arc::clone(&self.shared), asked, Vec::new(), lost));
         *known = Some(Arc::clone(&made));

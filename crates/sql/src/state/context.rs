@@ -27,7 +27,7 @@ use remora_engine::{Ending, Interrupt, Value};
 use remora_mysql::{BlockMode, Collation, ErrorCode, SqlMode};
 use rustc_hash::FxHashMap;
 
-use super::{LastInsertId, Level, RandomGenerators, SessionState, Warning, Warnings};
+use super::{LastInsertId, RandomGenerators, SessionState, Warning, WarningLevel, Warnings};
 use crate::{
     Error, Result,
     agents::Agents,
@@ -289,12 +289,12 @@ impl Context {
 
     /// Adds a warning, unless it is there already.
     pub(crate) fn warn_once(&self, code: ErrorCode, message: impl Into<String>) {
-        self.warnings.push_once(Warning::new(Level::Warning, code, message));
+        self.warnings.push_once(Warning::new(WarningLevel::Warning, code, message));
     }
 
     /// Adds a warning.
     pub(crate) fn warn(&self, code: ErrorCode, message: impl Into<String>) {
-        self.warnings.push(Warning::new(Level::Warning, code, message));
+        self.warnings.push(Warning::new(WarningLevel::Warning, code, message));
     }
 }
 

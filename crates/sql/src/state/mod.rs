@@ -28,7 +28,7 @@ pub(crate) use meta::Meta;
 pub(crate) use random::{Generator, RandomGenerators};
 use remora_mysql::{ErrorCode, LexMode, messages};
 pub(crate) use variables::VariableTarget;
-pub(crate) use warnings::{Level, Warning, Warnings};
+pub(crate) use warnings::{Warning, WarningLevel, Warnings};
 
 use crate::{
     Column, Error, Identity, Result,
@@ -274,7 +274,7 @@ impl SessionState {
 
     /// Adds a warning.
     pub(crate) fn warn(&self, code: ErrorCode, message: impl Into<String>) {
-        self.warnings.push(Warning::new(Level::Warning, code, message));
+        self.warnings.push(Warning::new(WarningLevel::Warning, code, message));
     }
 
     /// Adds a note, unless `sql_notes` is off.
@@ -282,7 +282,7 @@ impl SessionState {
         if !self.variables.sql_notes {
             return;
         }
-        self.warnings.push(Warning::new(Level::Note, code, message));
+        self.warnings.push(Warning::new(WarningLevel::Note, code, message));
     }
 
     /// Selects a database; 1044 if the user may read nothing in it, 1049 if it does not exist.

@@ -14,21 +14,21 @@ use futures::future::BoxFuture;
 use remora_mysql::ErrorCode;
 
 use super::{INTERRUPT_STEP, SessionState};
-use crate::{Error, Result, parse::Kind};
+use crate::{Error, Result, parse::StatementKind};
 
 impl SessionState {
     /// Waits for the session's position before the statement takes its snapshot, and begins the
     /// transaction that it belongs to. Returns 3024 if the position is not reached in time.
-    pub(crate) async fn begin_reading(&mut self, kind: Kind) -> Result<()> {
+    pub(crate) async fn begin_reading(&mut self, kind: StatementKind) -> Result<()> {
         if let Some(moment) = &mut self.moment
             && std::mem::replace(&mut moment.has_begun, true)
         {
             return Ok(());
         }
-        if matches!(kind, Kind::Select | Kind::Do | Kind::Rows) {
+        if matches!(kind, StatementKind::Select | StatementKind::Do | StatementKind::Rows) {
             self.await_position().await?;
         }
-        if kind == Kind::Select {
+        if kind == StatementKind::Select {
             self.ensure_begun();
         }
         self.transaction.begin_statement(&Arc::clone(&self.shared));

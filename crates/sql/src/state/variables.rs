@@ -6,7 +6,7 @@ use remora_mysql::{ErrorCode, messages};
 use super::SessionState;
 use crate::{
     Error, Result,
-    variables::{Definition, Scope, definition, unknown},
+    variables::{VariableDefinition, VariableScope, definition, unknown},
 };
 
 /// Which value of a variable is set or read.
@@ -51,7 +51,11 @@ impl SessionState {
 
     /// Checks that a session may set this variable to this value, without setting it. Returns 1238
     /// or 1621 for read-only variables, and an error for a position that can never be reached.
-    pub(crate) fn may_set_variable(&self, definition: &Definition, value: &Value) -> Result<()> {
+    pub(crate) fn may_set_variable(
+        &self,
+        definition: &VariableDefinition,
+        value: &Value,
+    ) -> Result<()> {
         if definition.fixed {
             return Err(read_only(definition.name));
         }
@@ -70,7 +74,7 @@ impl SessionState {
     /// Warns if a variable was changed that is stored but has no effect here.
     fn warn_of_no_effect(
         &self,
-        definition: &Definition,
+        definition: &VariableDefinition,
         before: &Value,
         value: &Value,
         is_global: bool,
@@ -134,12 +138,12 @@ impl SessionState {
 
     /// Checks that this client may set the global value, without setting it; 1238, 1228 or 1227 if
     /// not.
-    pub(crate) fn may_set_global(&self, definition: &Definition) -> Result<()> {
+    pub(crate) fn may_set_global(&self, definition: &VariableDefinition) -> Result<()> {
         let name = definition.name;
         if definition.fixed {
             return Err(read_only(name));
         }
-        if definition.scope == Scope::Session {
+        if definition.scope == VariableScope::Session {
             let message = format!(
                 "Variable '{name}' is a SESSION variable and can't be used with SET GLOBAL"
             );
@@ -163,10 +167,10 @@ impl SessionState {
         };
         let definition = definition(name).ok_or_else(|| unknown(name))?;
         match (scope, definition.scope) {
-            (Some(VariableTarget::Session), Scope::Global) => {
+            (Some(VariableTarget::Session), VariableScope::Global) => {
                 return Err(wrong_scope(definition.name, "GLOBAL"));
             }
-            (Some(VariableTarget::Global), Scope::Session) => {
+            (Some(VariableTarget::Global), VariableScope::Session) => {
                 return Err(wrong_scope(definition.name, "SESSION"));
             }
             _ => {}

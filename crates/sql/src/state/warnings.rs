@@ -12,7 +12,7 @@ const MAX_KEPT: usize = 1_024;
 
 /// The severity of a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Level {
+pub(crate) enum WarningLevel {
     /// For information only.
     Note,
     /// Something was not done as asked.
@@ -24,7 +24,7 @@ pub(crate) enum Level {
 /// One line of SHOW WARNINGS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Warning {
-    pub level: Level,
+    pub level: WarningLevel,
     pub code: ErrorCode,
     pub message: String,
 }
@@ -71,7 +71,7 @@ const REFUSED: [ErrorCode; 13] = [
     ErrorCode::FunctionResultTooLong,
 ];
 
-impl Level {
+impl WarningLevel {
     /// The level in MySQL's output.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -83,7 +83,7 @@ impl Level {
 }
 
 impl Warning {
-    pub(crate) fn new(level: Level, code: ErrorCode, message: impl Into<String>) -> Self {
+    pub(crate) fn new(level: WarningLevel, code: ErrorCode, message: impl Into<String>) -> Self {
         Self { level, code, message: message.into() }
     }
 }
@@ -92,7 +92,7 @@ impl Warnings {
     pub(crate) fn push(&self, warning: Warning) {
         let mut kept = self.kept.lock();
         if let Watch::On(length, count) = kept.watch
-            && warning.level == Level::Warning
+            && warning.level == WarningLevel::Warning
             && REFUSED.contains(&warning.code)
         {
             let refused = Error::new(warning.code, warning.message.clone());
@@ -147,7 +147,7 @@ impl Warnings {
 
     /// Stores the error that ended a statement.
     pub(crate) fn push_error(&self, error: &Error) {
-        self.push(Warning::new(Level::Error, error.code, error.message.clone()));
+        self.push(Warning::new(WarningLevel::Error, error.code, error.message.clone()));
     }
 
     /// The number of warnings, capped at what the protocol's 16 bits can hold.
@@ -158,7 +158,7 @@ impl Warnings {
     /// How many of the stored warnings are errors.
     pub(crate) fn errors(&self) -> u64 {
         let kept = self.kept.lock();
-        kept.list.iter().filter(|warning| warning.level == Level::Error).count() as u64
+        kept.list.iter().filter(|warning| warning.level == WarningLevel::Error).count() as u64
     }
 
     /// The stored warnings.

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::{Key, OpenTransaction, TransactionState};
+use super::{OpenTransaction, RowKey, TransactionState};
 use crate::{
     Result,
     error::from_engine_write,
@@ -12,7 +12,7 @@ use crate::{
 impl TransactionState {
     /// Locks a row that a locking read without NOWAIT and SKIP LOCKED has found. If another transaction has locked it, it
     /// is only protected. A row that the transaction itself has inserted is not locked: others do not see it.
-    pub(crate) fn lock(&mut self, table: &str, key: &Key, is_exclusive: bool) {
+    pub(crate) fn lock(&mut self, table: &str, key: &RowKey, is_exclusive: bool) {
         if let Some(open) = &mut self.open
             && !open.has_inserted(table, key)
         {
@@ -26,7 +26,7 @@ impl TransactionState {
         &mut self,
         shared: &InstanceState,
         table: &str,
-        key: &Key,
+        key: &RowKey,
         is_exclusive: bool,
     ) -> Result<bool> {
         shared.row_locks.note_asked();
@@ -56,7 +56,7 @@ impl TransactionState {
 impl OpenTransaction {
     /// Locks a row that is about to be changed, if anybody asks what is locked and others see the row: not one that is
     /// being inserted, of which a transaction may have more than can be locked, nor an entry of a hidden table.
-    pub(super) fn lock_changed(&mut self, table: &str, key: &Key) {
+    pub(super) fn lock_changed(&mut self, table: &str, key: &RowKey) {
         let is_asked = !self.manner.statement_only && self.locks.are_asked();
         if is_asked && !table.starts_with('#') && self.is_in_snapshot(table, key) {
             self.locks.change(row_hash(table, key));
@@ -64,17 +64,17 @@ impl OpenTransaction {
     }
 
     /// Whether a row is in the transaction's changes alone.
-    fn has_inserted(&self, table: &str, key: &Key) -> bool {
+    fn has_inserted(&self, table: &str, key: &RowKey) -> bool {
         let is_changed = self.tables.get(table).is_some_and(|overlay| overlay.get(key).is_some());
         is_changed && !self.is_in_snapshot(table, key)
     }
 
-    fn is_in_snapshot(&self, table: &str, key: &Key) -> bool {
+    fn is_in_snapshot(&self, table: &str, key: &RowKey) -> bool {
         self.reader().get_columns(table, &key.0, &[]).is_ok_and(|row| row.is_some())
     }
 }
 
-fn row_hash(table: &str, key: &Key) -> u64 {
+fn row_hash(table: &str, key: &RowKey) -> u64 {
     let mut hasher = DefaultHasher::new();
     (table, key).hash(&mut hasher);
     hasher.finish()

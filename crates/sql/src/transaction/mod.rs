@@ -16,7 +16,7 @@ use remora_engine::{
 };
 use rustc_hash::FxHashMap;
 
-pub(crate) use overlay::{Key, Overlay, change_bytes};
+pub(crate) use overlay::{Overlay, RowKey, change_bytes};
 use own::KeptLevels;
 pub(crate) use own::OwnChanges;
 use parking_lot::Mutex;
@@ -102,7 +102,7 @@ impl OpenTransaction {
     }
 
     /// Notes that a row of a table is about to be changed, or changed back.
-    fn note_change(&mut self, table: &Arc<str>, key: &Key) {
+    fn note_change(&mut self, table: &Arc<str>, key: &RowKey) {
         self.own.take();
         if let Some(indexed) = self.indexed.get() {
             indexed.lock().note(table, key);
@@ -159,7 +159,7 @@ impl OpenTransaction {
 
 struct Undo {
     table: TableStorage,
-    key: Key,
+    key: RowKey,
     before: Option<Option<Arc<Row>>>,
     /// The approximate memory of the change.
     bytes: u64,
@@ -368,7 +368,7 @@ impl TransactionState {
     }
 
     /// The row with this key, as the session sees it.
-    pub(crate) fn row(&self, place: &TableStorage, key: &Key) -> Result<Option<Arc<Row>>> {
+    pub(crate) fn row(&self, place: &TableStorage, key: &RowKey) -> Result<Option<Arc<Row>>> {
         match place {
             TableStorage::Temporary(name) => {
                 let table = self.temporary.get(name);
@@ -386,7 +386,7 @@ impl TransactionState {
     }
 
     /// Sets or deletes the row with this key, for this session.
-    pub(crate) fn set(&mut self, place: &TableStorage, key: Key, row: Option<Arc<Row>>) {
+    pub(crate) fn set(&mut self, place: &TableStorage, key: RowKey, row: Option<Arc<Row>>) {
         let bytes = change_bytes(row.as_deref());
         let before = match place {
             TableStorage::Engine(name) => match &mut self.open {

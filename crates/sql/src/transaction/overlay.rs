@@ -11,12 +11,12 @@ use remora_engine::{Change, KeyValues, Row, Schema, Value, compare};
 
 /// A primary key, ordered as the engine orders keys.
 #[derive(Clone, Debug)]
-pub(crate) struct Key(pub KeyValues);
+pub(crate) struct RowKey(pub KeyValues);
 
 /// The changed rows of one table, by key. Cloning costs time proportional to their number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Overlay {
-    changed: BTreeMap<Key, Option<Arc<Row>>>,
+    changed: BTreeMap<RowKey, Option<Arc<Row>>>,
     live: usize,
     bytes: u64,
 }
@@ -39,7 +39,7 @@ fn text_bytes(value: &Value) -> u64 {
     }
 }
 
-impl Key {
+impl RowKey {
     /// The key of a row.
     pub(crate) fn of(schema: &Schema, row: &[Value]) -> Self {
         let part = |&position: &usize| row.get(position).cloned().unwrap_or(Value::Null);
@@ -47,7 +47,7 @@ impl Key {
     }
 }
 
-impl Ord for Key {
+impl Ord for RowKey {
     fn cmp(&self, other: &Self) -> Ordering {
         let mut pairs = self.0.iter().zip(&other.0);
         let differs = pairs.find_map(|(a, b)| Some(compare(a, b)).filter(|order| order.is_ne()));
@@ -55,21 +55,21 @@ impl Ord for Key {
     }
 }
 
-impl PartialOrd for Key {
+impl PartialOrd for RowKey {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Key {
+impl PartialEq for RowKey {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Key {}
+impl Eq for RowKey {}
 
-impl Hash for Key {
+impl Hash for RowKey {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         // Values that compare equal have the same text.
         self.0.iter().for_each(|part| part.to_string().hash(hasher));
@@ -78,17 +78,17 @@ impl Hash for Key {
 
 impl Overlay {
     /// The change of a key: `None` if there is none, else its row, or `None` within if it was deleted.
-    pub(crate) fn get(&self, key: &Key) -> Option<Option<&Arc<Row>>> {
+    pub(crate) fn get(&self, key: &RowKey) -> Option<Option<&Arc<Row>>> {
         self.changed.get(key).map(Option::as_ref)
     }
 
     /// Whether the snapshot's row with this key is hidden by a change.
-    pub(crate) fn hides(&self, key: &Key) -> bool {
+    pub(crate) fn hides(&self, key: &RowKey) -> bool {
         self.changed.contains_key(key)
     }
 
     /// All changes, in key order. `None` is a deleted row.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&Key, Option<&Arc<Row>>)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&RowKey, Option<&Arc<Row>>)> {
         self.changed.iter().map(|(key, row)| (key, row.as_ref()))
     }
 
@@ -108,7 +108,7 @@ impl Overlay {
     }
 
     /// Sets or deletes the row of a key. Returns its previous change.
-    pub(crate) fn set(&mut self, key: Key, row: Option<Arc<Row>>) -> Option<Option<Arc<Row>>> {
+    pub(crate) fn set(&mut self, key: RowKey, row: Option<Arc<Row>>) -> Option<Option<Arc<Row>>> {
         self.live += usize::from(row.is_some());
         self.bytes = self.bytes.saturating_add(change_bytes(row.as_deref()));
         let before = self.changed.insert(key, row);
@@ -116,7 +116,7 @@ impl Overlay {
     }
 
     /// Removes the change of a key and returns it.
-    pub(crate) fn forget(&mut self, key: &Key) -> Option<Option<Arc<Row>>> {
+    pub(crate) fn forget(&mut self, key: &RowKey) -> Option<Option<Arc<Row>>> {
         let before = self.changed.remove(key);
         self.without(before)
     }
@@ -140,12 +140,12 @@ impl Overlay {
     }
 
     /// The changes of these keys, as the engine takes them.
-    pub(crate) fn changes_of(&self, keys: &BTreeSet<Key>) -> Vec<Change> {
+    pub(crate) fn changes_of(&self, keys: &BTreeSet<RowKey>) -> Vec<Change> {
         keys.iter().filter_map(|key| self.changed.get_key_value(key)).map(as_change).collect()
     }
 }
 
-fn as_change((key, row): (&Key, &Option<Arc<Row>>)) -> Change {
+fn as_change((key, row): (&RowKey, &Option<Arc<Row>>)) -> Change {
     match row {
         Some(row) => Change::Put(Row::clone(row)),
         None => Change::Delete(key.0.to_vec()),
@@ -156,8 +156,8 @@ fn as_change((key, row): (&Key, &Option<Arc<Row>>)) -> Change {
 mod tests {
     use super::*;
 
-    fn key(number: i64) -> Key {
-        Key([Value::Int(number)].into_iter().collect())
+    fn key(number: i64) -> RowKey {
+        RowKey([Value::Int(number)].into_iter().collect())
     }
 
     #[test]

@@ -20,14 +20,14 @@ use remora_engine::{ChangeBatch, IndexedChanges, TableChanges};
 use remora_mysql::ErrorCode;
 use rustc_hash::FxHashMap;
 
-use super::{Key, Overlay};
+use super::{Overlay, RowKey};
 use crate::{Error, Result, catalog::Reader, error::from_engine};
 
 /// A level stays as it is if it has more than this many times the changes above it.
 const LEVEL_RATIO: usize = 2;
 
 /// Keys of rows by the engine's table names.
-type Keys = FxHashMap<Arc<str>, BTreeSet<Key>>;
+type Keys = FxHashMap<Arc<str>, BTreeSet<RowKey>>;
 
 /// The changes of a transaction at one moment. They are indexed when they are first needed, and then serve all
 /// statements until the next change.
@@ -64,7 +64,7 @@ struct Level {
 
 impl KeptLevels {
     /// Notes that a row was changed, or was changed back.
-    pub(super) fn note(&mut self, table: &Arc<str>, key: &Key) {
+    pub(super) fn note(&mut self, table: &Arc<str>, key: &RowKey) {
         self.version += 1;
         if self.levels.is_empty() {
             return;
@@ -91,11 +91,11 @@ impl KeptLevels {
 
     /// Opens the levels that hold a change which does not exist any more, and those that are small beside the newer
     /// changes.
-    fn open_levels(&mut self, exists: impl Fn(&Arc<str>, &Key) -> bool) {
+    fn open_levels(&mut self, exists: impl Fn(&Arc<str>, &RowKey) -> bool) {
         let has_gone = |level: &Level, changed: &Keys| {
             changed.iter().any(|(table, keys)| {
                 let known = level.keys.get(table);
-                let gone = |key: &&Key| !exists(table, key);
+                let gone = |key: &&RowKey| !exists(table, key);
                 known.is_some_and(|known| keys.iter().filter(gone).any(|key| known.contains(key)))
             })
         };

@@ -9,7 +9,7 @@ use remora_engine::{Row, Schema};
 use remora_mysql::ErrorCode;
 use rustc_hash::FxHashMap;
 
-use super::{Key, Overlay};
+use super::{Overlay, RowKey};
 use crate::{Error, Result, catalog::TableName, shared::Settings};
 
 /// The memory of a table without its rows, and of each column.
@@ -91,7 +91,7 @@ impl TemporaryTables {
     pub(crate) fn set(
         &mut self,
         name: &TableName,
-        key: Key,
+        key: RowKey,
         row: Option<Arc<Row>>,
     ) -> Option<Option<Arc<Row>>> {
         let rows = Arc::make_mut(&mut self.tables.get_mut(name)?.rows);

@@ -6,11 +6,11 @@ use std::sync::LazyLock;
 use remora_engine::Value;
 use rustc_hash::FxHashMap;
 
-use Kind::{Double, Nullable, Switch, Text, Unsigned};
+use VariableKind::{Double, Nullable, Switch, Text, Unsigned};
 
 /// The scope of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum VariableScope {
     /// Only a global value.
     Global,
     /// Only a session value.
@@ -21,7 +21,7 @@ pub(crate) enum Scope {
 
 /// The type of a variable's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum VariableKind {
     /// An unsigned integer.
     Unsigned,
     /// ON or OFF; SELECT returns 1 or 0.
@@ -36,19 +36,19 @@ pub(crate) enum Kind {
 
 /// The definition of a variable.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Definition {
+pub(crate) struct VariableDefinition {
     /// Its name.
     pub name: &'static str,
     /// Its scope.
-    pub scope: Scope,
+    pub scope: VariableScope,
     /// The type of its values.
-    pub kind: Kind,
+    pub kind: VariableKind,
     /// Whether it is read-only.
     pub fixed: bool,
     default: &'static str,
 }
 
-impl Definition {
+impl VariableDefinition {
     /// Marks a variable as read-only.
     const fn fixed(self) -> Self {
         Self { fixed: true, ..self }
@@ -88,27 +88,40 @@ impl Definition {
 }
 
 /// The variable of this name, ignoring case.
-pub(crate) fn definition(name: &str) -> Option<&'static Definition> {
-    static BY_NAME: LazyLock<FxHashMap<&str, &Definition>> =
+pub(crate) fn definition(name: &str) -> Option<&'static VariableDefinition> {
+    static BY_NAME: LazyLock<FxHashMap<&str, &VariableDefinition>> =
         LazyLock::new(|| DEFINITIONS.iter().map(|each| (each.name, each)).collect());
     let found = BY_NAME.get(name).copied();
     found.or_else(|| BY_NAME.get(name.to_lowercase().as_str()).copied())
 }
 
-const fn both(name: &'static str, kind: Kind, default: &'static str) -> Definition {
-    of(Scope::Both, name, kind, default)
+const fn both(name: &'static str, kind: VariableKind, default: &'static str) -> VariableDefinition {
+    of(VariableScope::Both, name, kind, default)
 }
 
-const fn session(name: &'static str, kind: Kind, default: &'static str) -> Definition {
-    of(Scope::Session, name, kind, default)
+const fn session(
+    name: &'static str,
+    kind: VariableKind,
+    default: &'static str,
+) -> VariableDefinition {
+    of(VariableScope::Session, name, kind, default)
 }
 
-const fn global(name: &'static str, kind: Kind, default: &'static str) -> Definition {
-    of(Scope::Global, name, kind, default)
+const fn global(
+    name: &'static str,
+    kind: VariableKind,
+    default: &'static str,
+) -> VariableDefinition {
+    of(VariableScope::Global, name, kind, default)
 }
 
-const fn of(scope: Scope, name: &'static str, kind: Kind, default: &'static str) -> Definition {
-    Definition { name, scope, kind, fixed: false, default }
+const fn of(
+    scope: VariableScope,
+    name: &'static str,
+    kind: VariableKind,
+    default: &'static str,
+) -> VariableDefinition {
+    VariableDefinition { name, scope, kind, fixed: false, default }
 }
 
 /// Variables that have an effect. All others exist because clients set and read them.
@@ -159,7 +172,7 @@ const SETTINGS: [(&str, &str); 8] = [
 ];
 
 /// All definitions, sorted by name.
-pub(crate) const DEFINITIONS: &[Definition] = &[
+pub(crate) const DEFINITIONS: &[VariableDefinition] = &[
     both("auto_increment_increment", Unsigned, "1"),
     both("auto_increment_offset", Unsigned, "1"),
     both("autocommit", Switch, "ON"),

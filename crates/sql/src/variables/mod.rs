@@ -11,7 +11,9 @@ use remora_engine::Value;
 use remora_mysql::{BlockMode, Charset, Collation, ErrorCode, SqlMode};
 use rustc_hash::FxHashMap;
 
-pub(crate) use definitions::{DEFINITIONS, Definition, Kind, Scope, definition};
+pub(crate) use definitions::{
+    DEFINITIONS, VariableDefinition, VariableKind, VariableScope, definition,
+};
 pub(crate) use time_zone::SessionTimeZone;
 
 use crate::{Error, Result, ResultCharset};
@@ -71,7 +73,7 @@ pub(crate) struct Variables {
 
 impl Globals {
     /// The global value.
-    pub(crate) fn get(&self, definition: &Definition) -> Value {
+    pub(crate) fn get(&self, definition: &VariableDefinition) -> Value {
         self.values.get(definition.name).cloned().unwrap_or_else(|| definition.default_value())
     }
 
@@ -122,9 +124,9 @@ impl Variables {
     }
 
     /// The session's value of a variable.
-    pub(crate) fn value_of(&self, definition: &Definition) -> Value {
+    pub(crate) fn value_of(&self, definition: &VariableDefinition) -> Value {
         match definition.scope {
-            Scope::Global => self.globals.get(definition),
+            VariableScope::Global => self.globals.get(definition),
             _ => match self.session.get(definition.name) {
                 Some(value) => value.clone(),
                 None => self.globals.get(definition),
@@ -136,7 +138,7 @@ impl Variables {
     pub(crate) fn see_globals(&mut self, globals: &Globals) {
         // Variables that this session has not set keep the value from its start.
         let scoped = |name: &&&'static str| {
-            definition(name).is_some_and(|definition| definition.scope == Scope::Both)
+            definition(name).is_some_and(|definition| definition.scope == VariableScope::Both)
         };
         let names: Vec<&'static str> = globals.values.keys().filter(scoped).copied().collect();
         for name in names {

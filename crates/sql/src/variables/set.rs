@@ -5,7 +5,7 @@ use remora_mysql::{
     BlockMode, Charset, Collation, Comments, ErrorCode, LexMode, SqlMode, charset_default, messages,
 };
 
-use super::{Kind, SessionTimeZone, Variables, definition, unknown};
+use super::{SessionTimeZone, VariableKind, Variables, definition, unknown};
 use crate::{Error, Result, ResultCharset};
 
 /// The largest `max_allowed_packet`, as in MySQL.
@@ -161,29 +161,31 @@ fn by_collation(name: &str) -> Result<Collation> {
 }
 
 /// Converts a value to the type of a variable.
-fn checked(name: &'static str, kind: Kind, value: &Value) -> Result<Value> {
+fn checked(name: &'static str, kind: VariableKind, value: &Value) -> Result<Value> {
     match (kind, value) {
-        (Kind::Switch, _) => switch(name, value),
-        (Kind::Unsigned, Value::Int(number)) => {
+        (VariableKind::Switch, _) => switch(name, value),
+        (VariableKind::Unsigned, Value::Int(number)) => {
             Ok(Value::Uint(u64::try_from(*number).unwrap_or(0)))
         }
-        (Kind::Unsigned, Value::Uint(_)) => Ok(value.clone()),
-        (Kind::Unsigned, Value::Bool(truth)) => Ok(Value::Uint(u64::from(*truth))),
-        (Kind::Unsigned, Value::Null) => Err(wrong_value(name, "NULL")),
-        (Kind::Double, Value::Float(_)) => Ok(value.clone()),
-        (Kind::Double, Value::Int(number)) => Ok(Value::Float(*number as f64)),
-        (Kind::Double, Value::Uint(number)) => Ok(Value::Float(*number as f64)),
-        (Kind::Double, Value::Decimal(number)) => {
+        (VariableKind::Unsigned, Value::Uint(_)) => Ok(value.clone()),
+        (VariableKind::Unsigned, Value::Bool(truth)) => Ok(Value::Uint(u64::from(*truth))),
+        (VariableKind::Unsigned, Value::Null) => Err(wrong_value(name, "NULL")),
+        (VariableKind::Double, Value::Float(_)) => Ok(value.clone()),
+        (VariableKind::Double, Value::Int(number)) => Ok(Value::Float(*number as f64)),
+        (VariableKind::Double, Value::Uint(number)) => Ok(Value::Float(*number as f64)),
+        (VariableKind::Double, Value::Decimal(number)) => {
             Ok(Value::Float(number.to_string().parse().unwrap_or(0.0)))
         }
-        (Kind::Unsigned | Kind::Double, _) => Err(wrong_type(name)),
-        (Kind::Text, Value::Null) if name.starts_with("character_set") => Ok(Value::Null),
-        (Kind::Text, Value::Null) => Err(wrong_value(name, "NULL")),
-        (Kind::Text | Kind::Nullable, Value::Text(_) | Value::Null) => Ok(value.clone()),
-        (Kind::Text | Kind::Nullable, Value::Bytes(bytes)) => {
+        (VariableKind::Unsigned | VariableKind::Double, _) => Err(wrong_type(name)),
+        (VariableKind::Text, Value::Null) if name.starts_with("character_set") => Ok(Value::Null),
+        (VariableKind::Text, Value::Null) => Err(wrong_value(name, "NULL")),
+        (VariableKind::Text | VariableKind::Nullable, Value::Text(_) | Value::Null) => {
+            Ok(value.clone())
+        }
+        (VariableKind::Text | VariableKind::Nullable, Value::Bytes(bytes)) => {
             Ok(Value::Text(String::from_utf8_lossy(bytes).into()))
         }
-        (Kind::Text | Kind::Nullable, value) => enumerated(name, value),
+        (VariableKind::Text | VariableKind::Nullable, value) => enumerated(name, value),
     }
 }
 

@@ -10,7 +10,8 @@ mod unique;
 pub(crate) use define::COMPUTING;
 pub use define::{is_declared_path, percolate_table};
 pub(crate) use rows::{
-    Documents, FILTERS, ID, QUERY, TAGS, check, check_filters, explain, protect, refused, text_of,
+    FILTERS, ID, PercolateDocuments, QUERY, TAGS, check, check_filters, explain, protect, refused,
+    text_of,
 };
 
 use remora_engine::{Change, Value};
@@ -18,15 +19,15 @@ use rows::RowWork;
 
 use crate::{
     Outcome, Result,
-    parse::{Kind, Statement},
+    parse::{Statement, StatementKind},
     state::SessionState,
 };
 
 /// Runs a statement that changes rows or definitions, or begins or ends a transaction.
 pub(crate) async fn run(session: &mut SessionState, statement: &Statement<'_>) -> Result<Outcome> {
     match statement.kind() {
-        Kind::Rows => transaction::run_rows(session, RowWork::Statement(statement)).await,
-        Kind::Transaction => transaction::run_transaction(session, statement).await,
+        StatementKind::Rows => transaction::run_rows(session, RowWork::Statement(statement)).await,
+        StatementKind::Transaction => transaction::run_transaction(session, statement).await,
         _ => define::run(session, statement).await,
     }
 }

@@ -19,7 +19,7 @@ use remora_mysql::Collation;
 use crate::{
     catalog::{KeyKind, SqlTable, TableName, TypeSpec},
     meaning::collation,
-    transaction::{Key, TableStorage},
+    transaction::{RowKey, TableStorage},
 };
 
 /// The prefix of these tables' names.
@@ -65,23 +65,23 @@ impl UniqueKey {
     }
 
     /// The key's value in a row; `None` if a part is NULL, because such values are never duplicates.
-    pub(crate) fn value(&self, row: &[Value]) -> Option<Key> {
+    pub(crate) fn value(&self, row: &[Value]) -> Option<RowKey> {
         let mut bytes = Vec::new();
         for part in &self.parts {
             let value = row.get(part.column).filter(|value| !value.is_null())?;
             part.append(value, &mut bytes);
         }
-        Some(Key(KeyValues::from_iter([Value::Bytes(bytes.into())])))
+        Some(RowKey(KeyValues::from_iter([Value::Bytes(bytes.into())])))
     }
 
     /// A row of the hidden table.
-    pub(crate) fn entry(value: &Key, owner: &Key) -> Arc<Row> {
+    pub(crate) fn entry(value: &RowKey, owner: &RowKey) -> Arc<Row> {
         Arc::new(value.0.iter().chain(&owner.0).cloned().collect())
     }
 
     /// The primary key of the row that an entry names.
-    pub(crate) fn owner(entry: &[Value]) -> Key {
-        Key(entry.iter().skip(1).cloned().collect())
+    pub(crate) fn owner(entry: &[Value]) -> RowKey {
+        RowKey(entry.iter().skip(1).cloned().collect())
     }
 
     /// The key's value in a row, as error 1062 prints it.
@@ -176,16 +176,5 @@ pub(crate) fn hidden_schema(name: String, owner: &Schema) -> Schema {
         indexed: false,
         declared: None,
     });
-    Schema {
-        name,
-        columns: std::iter::once(value).chain(parts).collect(),
-        primary_key: vec![0],
-        texts: Vec::new(),
-        required: None,
-        indexes: Vec::new(),
-        synonyms: Vec::new(),
-        words: None,
-        paths: Vec::new(),
-        declared: None,
-    }
+    Schema::over(name, std::iter::once(value).chain(parts).collect(), vec![0])
 }

@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
     stemming::Stemming,
-    tokenizer::{Rules, Tokenizer},
+    tokenizer::{TokenRules, Tokenizer},
 };
 use crate::settings::Settings;
 
@@ -52,7 +52,7 @@ impl Dictionary {
     }
 
     /// Adds a stop word that is not stemmed. Ignored unless the whole text is one word.
-    pub(super) fn add_whole(&mut self, text: &str, rules: &Rules) {
+    pub(super) fn add_whole(&mut self, text: &str, rules: &TokenRules) {
         let mut word = String::new();
         let token = Tokenizer::document(rules, text).next(&mut word);
         if token.is_some_and(|token| token.start == 0 && token.end == text.len()) {

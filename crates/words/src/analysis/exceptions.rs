@@ -14,7 +14,7 @@ pub(super) struct Exceptions {
 }
 
 /// An exception found in a text.
-pub(super) struct Found<'e> {
+pub(super) struct FoundException<'e> {
     /// The end of the exception in the text.
     pub end: usize,
     pub keyword: &'e str,
@@ -67,7 +67,7 @@ impl Exceptions {
         start: usize,
         characters: &CharacterTable,
         is_query: bool,
-    ) -> Option<Found<'_>> {
+    ) -> Option<FoundException<'_>> {
         let bytes = text.as_bytes();
         let (mut node, mut at, mut found) = (0, start, None);
         while let Some(&byte) = bytes.get(at) {
@@ -93,7 +93,11 @@ impl Exceptions {
         let (end, keyword) = found?;
         let run = text[start..end].chars().map(|c| characters.get(c));
         let mut run = run.take_while(|entry| !entry.is_separator());
-        Some(Found { end, keyword, is_blended: run.any(super::characters::Entry::is_blended) })
+        Some(FoundException {
+            end,
+            keyword,
+            is_blended: run.any(super::characters::Entry::is_blended),
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     dictionary::{Dictionary, Form},
-    tokenizer::{Kind, Rules, Token, Tokenizer},
+    tokenizer::{Kind, TextToken, TokenRules, Tokenizer},
 };
 
 /// A sequence of words and its replacement.
@@ -43,7 +43,7 @@ impl Sequences {
 /// A message that names an invalid line.
 pub(super) fn add(
     lines: &str,
-    rules: &Rules,
+    rules: &TokenRules,
     dictionary: &mut Dictionary,
     sequences: &mut Sequences,
 ) -> Result<(), String> {
@@ -95,7 +95,7 @@ pub(super) fn add(
 }
 
 /// The words of a text; blended words as written.
-fn words(text: &str, rules: &Rules) -> Vec<String> {
+fn words(text: &str, rules: &TokenRules) -> Vec<String> {
     let mut tokenizer = Tokenizer::document(rules, text);
     let (mut found, mut word) = (Vec::new(), String::new());
     while let Some(token) = tokenizer.next(&mut word) {
@@ -111,9 +111,9 @@ pub(super) struct Tokens<'a> {
     pub tokenizer: Tokenizer<'a>,
     sequences: &'a Sequences,
     /// Tokens read ahead to check whether they continue a sequence.
-    ahead: VecDeque<(Token, String)>,
+    ahead: VecDeque<(TextToken, String)>,
     /// The rest of the last sequence's replacement.
-    ready: VecDeque<(Token, &'a str)>,
+    ready: VecDeque<(TextToken, &'a str)>,
 }
 
 impl<'a> Tokens<'a> {
@@ -136,7 +136,7 @@ impl<'a> Tokens<'a> {
 
     /// The next token; its text is written to `word`.
     #[inline]
-    pub(super) fn next(&mut self, word: &mut String) -> Option<Token> {
+    pub(super) fn next(&mut self, word: &mut String) -> Option<TextToken> {
         if self.sequences.is_empty() {
             return self.tokenizer.next(word);
         }
@@ -154,7 +154,7 @@ impl<'a> Tokens<'a> {
         Some(token)
     }
 
-    fn ahead(&mut self, at: usize) -> Option<&(Token, String)> {
+    fn ahead(&mut self, at: usize) -> Option<&(TextToken, String)> {
         while self.ahead.len() <= at {
             let mut word = String::new();
             let token = self.tokenizer.next(&mut word)?;
@@ -180,7 +180,7 @@ impl<'a> Tokens<'a> {
                 for (token, _) in self.ahead.drain(..=found.rest.len()) {
                     last = token;
                 }
-                let token = Token { start: token.start, kind: Kind::Word, ..last };
+                let token = TextToken { start: token.start, kind: Kind::Word, ..last };
                 self.ready.extend(found.replacement.iter().map(|word| (token, &**word)));
             }
             _ => {}

@@ -5,7 +5,7 @@ use crate::{Result, WordsError, settings::Settings};
 
 /// What is kept and what is removed besides tags.
 #[derive(Default)]
-pub(super) struct Rules {
+pub(super) struct HtmlRules {
     /// Elements with the attributes whose values are kept.
     attributes: Vec<(String, Vec<String>)>,
     /// Elements that are removed with their content.
@@ -18,7 +18,7 @@ const INLINE: [&str; 18] = [
     "strike", "strong", "sub", "sup", "tt",
 ];
 
-impl Rules {
+impl HtmlRules {
     /// # Errors
     /// [`WordsError::Setting`] for an invalid list of attributes.
     pub(super) fn new(settings: &Settings) -> Result<Self> {
@@ -40,7 +40,7 @@ impl Rules {
 }
 
 /// Appends the text without tags to `out`.
-pub(super) fn strip(text: &str, rules: &Rules, out: &mut String) {
+pub(super) fn strip(text: &str, rules: &HtmlRules, out: &mut String) {
     let mut rest = text;
     while let Some(at) = rest.find(['<', '&']) {
         out.push_str(&rest[..at]);
@@ -74,11 +74,11 @@ fn entity<'t>(text: &'t str, out: &mut String) -> Option<&'t str> {
 
 /// The length in bytes of the tag at the start of the text; `None` if there is none.
 pub(super) fn mark_length(text: &str) -> Option<usize> {
-    mark(text, &Rules::default(), &mut String::new()).map(|behind| text.len() - behind.len())
+    mark(text, &HtmlRules::default(), &mut String::new()).map(|behind| text.len() - behind.len())
 }
 
 /// Reads a tag; returns the rest of the text, or `None` if the `<` begins no tag.
-fn mark<'t>(text: &'t str, rules: &Rules, out: &mut String) -> Option<&'t str> {
+fn mark<'t>(text: &'t str, rules: &HtmlRules, out: &mut String) -> Option<&'t str> {
     let behind = |end: &str| text.find(end).map_or("", |at| &text[at + end.len()..]);
     let next = *text.as_bytes().get(1)?;
     match next {

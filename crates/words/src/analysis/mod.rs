@@ -28,7 +28,7 @@ use self::{
     dictionary::Dictionary,
     exceptions::Exceptions,
     forms::Sequences,
-    tokenizer::{Rules, Tokenizer},
+    tokenizer::{TokenRules, Tokenizer},
 };
 use crate::{
     Result, WordsError,
@@ -38,10 +38,10 @@ use crate::{
 /// Makes keywords of texts and queries, according to the settings.
 pub struct Analyzer {
     settings: Settings,
-    rules: Rules,
+    rules: TokenRules,
     dictionary: Dictionary,
     sequences: Sequences,
-    html: Option<html::Rules>,
+    html: Option<html::HtmlRules>,
 }
 
 impl std::fmt::Debug for Analyzer {
@@ -67,7 +67,7 @@ impl Analyzer {
         for (setting, text) in texts(settings, files, 2)? {
             exceptions.add(text).map_err(|message| refused(setting, message))?;
         }
-        let rules = Rules::new(settings, CharacterTable::new(settings)?, exceptions);
+        let rules = TokenRules::new(settings, CharacterTable::new(settings)?, exceptions);
         let mut dictionary = Dictionary::new(settings);
         let mut word = String::new();
         for (_, text) in texts(settings, files, 0)? {
@@ -85,7 +85,7 @@ impl Analyzer {
             forms::add(text, &rules, &mut dictionary, &mut sequences)
                 .map_err(|message| refused(setting, message))?;
         }
-        let html = settings.html_strip().then(|| html::Rules::new(settings)).transpose()?;
+        let html = settings.html_strip().then(|| html::HtmlRules::new(settings)).transpose()?;
         Ok(Self { settings: settings.clone(), rules, dictionary, sequences, html })
     }
 

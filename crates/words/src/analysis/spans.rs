@@ -70,7 +70,7 @@ impl Analyzer {
 
     /// The text without HTML tags, with runs of spaces reduced to one, if the settings strip HTML or `always` is set.
     pub(crate) fn stripped<'t>(&self, text: &'t str, always: bool) -> Cow<'t, str> {
-        let plain = html::Rules::default();
+        let plain = html::HtmlRules::default();
         let rules = match &self.html {
             Some(rules) => rules,
             None if always => &plain,

@@ -4,7 +4,7 @@ use super::{characters::CharacterTable, exceptions::Exceptions};
 use crate::settings::{BlendMode, MAX_WORD, Settings};
 
 /// The rules of tokenization.
-pub(super) struct Rules {
+pub(super) struct TokenRules {
     pub characters: CharacterTable,
     pub exceptions: Exceptions,
     pub blend_mode: BlendMode,
@@ -16,7 +16,7 @@ pub(super) struct Rules {
     pub has_exact_words: bool,
 }
 
-impl Rules {
+impl TokenRules {
     pub(super) fn new(
         settings: &Settings,
         characters: CharacterTable,
@@ -67,7 +67,7 @@ pub(super) enum Kind {
 
 /// A token of a text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Token {
+pub(super) struct TextToken {
     pub start: usize,
     pub end: usize,
     /// The place to continue at. The separator that ends a word is skipped with it.
@@ -79,7 +79,7 @@ pub(super) struct Token {
 
 /// Iterates over the tokens of a text.
 pub(super) struct Tokenizer<'a> {
-    rules: &'a Rules,
+    rules: &'a TokenRules,
     text: &'a str,
     at: usize,
     /// Too short words since the last token.
@@ -112,7 +112,7 @@ struct Run {
 }
 
 impl<'a> Tokenizer<'a> {
-    pub(super) fn document(rules: &'a Rules, text: &'a str) -> Self {
+    pub(super) fn document(rules: &'a TokenRules, text: &'a str) -> Self {
         Self {
             rules,
             text,
@@ -125,7 +125,7 @@ impl<'a> Tokenizer<'a> {
         }
     }
 
-    pub(super) fn query(rules: &'a Rules, text: &'a str) -> Self {
+    pub(super) fn query(rules: &'a TokenRules, text: &'a str) -> Self {
         Self { is_query: true, ..Self::document(rules, text) }
     }
 
@@ -135,11 +135,11 @@ impl<'a> Tokenizer<'a> {
     }
 
     /// The number of parts of a whole that are long enough.
-    pub(super) fn count_parts(&self, whole: &Token) -> u32 {
+    pub(super) fn count_parts(&self, whole: &TextToken) -> u32 {
         let mut parts = Self::query(self.rules, self.text);
         (parts.at, parts.parts) = (whole.start, Some((whole.end, whole.end)));
         let mut word = String::new();
-        let is_part = |token: &Token| token.kind == Kind::Part;
+        let is_part = |token: &TextToken| token.kind == Kind::Part;
         std::iter::from_fn(|| parts.next(&mut word).filter(is_part)).count() as u32
     }
 
@@ -150,7 +150,7 @@ impl<'a> Tokenizer<'a> {
 
     /// The next token; its folded text is written to `word`.
     #[inline]
-    pub(super) fn next(&mut self, word: &mut String) -> Option<Token> {
+    pub(super) fn next(&mut self, word: &mut String) -> Option<TextToken> {
         if let Some(start) = self.continued.take()
             && let Some(token) = self.continuation(start, word)
         {
@@ -203,9 +203,9 @@ impl<'a> Tokenizer<'a> {
         }
     }
 
-    fn special(&mut self, start: usize, end: usize, c: char) -> Token {
+    fn special(&mut self, start: usize, end: usize, c: char) -> TextToken {
         self.at = end;
-        Token { start, end, resume: end, skipped: 0, kind: Kind::Special(c) }
+        TextToken { start, end, resume: end, skipped: 0, kind: Kind::Special(c) }
     }
 
     fn char_at(&self, at: usize) -> Option<char> {
@@ -279,7 +279,7 @@ impl<'a> Tokenizer<'a> {
             && bytes.get(at + 1) == Some(&b' ')
     }
 
-    fn exception(&mut self, word: &mut String) -> Option<Token> {
+    fn exception(&mut self, word: &mut String) -> Option<TextToken> {
         let c = self.char_at(self.at)?;
         if self.parts.is_some() || self.is_query && (c == '\\' || self.rules.is_special(c)) {
             return None;
@@ -293,11 +293,11 @@ impl<'a> Tokenizer<'a> {
         self.at = end;
         self.continued = (found.is_blended && !self.is_query).then_some(start);
         let kind = Kind::Exception { is_blended: found.is_blended };
-        Some(Token { start, end, resume: end, skipped, kind })
+        Some(TextToken { start, end, resume: end, skipped, kind })
     }
 
     /// If the run continues after an exception, the token of the whole run, with a position of its own.
-    fn continuation(&mut self, start: usize, word: &mut String) -> Option<Token> {
+    fn continuation(&mut self, start: usize, word: &mut String) -> Option<TextToken> {
         let (class, _) = self.classify(self.at, true);
         if !matches!(class, Class::Letter(_) | Class::Blended(_)) {
             return None;
@@ -309,11 +309,11 @@ impl<'a> Tokenizer<'a> {
             return None;
         }
         self.parts = Some((end, resume));
-        Some(Token { start, end, resume, skipped: 0, kind: Kind::Word })
+        Some(TextToken { start, end, resume, skipped: 0, kind: Kind::Word })
     }
 
     /// The next n-gram of a run of such characters.
-    fn gram(&mut self, word: &mut String) -> Token {
+    fn gram(&mut self, word: &mut String) -> TextToken {
         let rules = self.rules;
         // It may be escaped.
         let is_escaped = self.is_query && self.text.as_bytes()[self.at] == b'\\';
@@ -333,12 +333,12 @@ impl<'a> Tokenizer<'a> {
         let goes_on = chars.next().is_some_and(|(_, entry)| entry.is_gram());
         let resume = if count == rules.gram_len && goes_on { first_end } else { end };
         self.at = resume;
-        Token { start, end, resume, skipped: self.take_skipped(), kind: Kind::Word }
+        TextToken { start, end, resume, skipped: self.take_skipped(), kind: Kind::Word }
     }
 
     /// The token of the run that begins here; `None` if it is left out.
     #[inline]
-    fn run(&mut self, word: &mut String) -> Option<Token> {
+    fn run(&mut self, word: &mut String) -> Option<TextToken> {
         let start = self.at;
         let Run { end, resume, length, has_letters, has_blended } = self.scan(word);
         let is_short = length < self.rules.min_word_len && !self.is_starred(word);
@@ -368,7 +368,7 @@ impl<'a> Tokenizer<'a> {
         let skipped = self.take_skipped();
         // Too short parts before a part take no position.
         let skipped = if kind == Kind::Part { 0 } else { skipped };
-        Some(Token { start, end, resume, skipped, kind })
+        Some(TextToken { start, end, resume, skipped, kind })
     }
 
     /// Words with a star at one end may be short.

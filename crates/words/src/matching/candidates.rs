@@ -1,6 +1,6 @@
 //! The candidate documents of a query, as set operations on the posting lists of its terms.
 
-use super::step::{Leaf, Repeated, Step, Words};
+use super::step::{PhraseWords, QuorumWord, Step, TermStep};
 
 /// A set of documents, by the terms they contain.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +38,7 @@ impl Candidates {
             }
             Step::Phrase(words) | Step::Proximity(words, _) => Self::of_words(words),
             Step::Quorum(words, least) => {
-                let of = |word: &Repeated| Self::of(&word.step);
+                let of = |word: &QuorumWord| Self::of(&word.step);
                 let (parts, exact): (Vec<_>, Vec<bool>) = words.iter().map(of).unzip();
                 // A word that is written twice may count twice in a quorum.
                 let is_counted = words.iter().all(|word| word.times == 1);
@@ -54,11 +54,11 @@ impl Candidates {
         }
     }
 
-    fn of_leaf(leaf: &Leaf) -> (Self, bool) {
+    fn of_leaf(leaf: &TermStep) -> (Self, bool) {
         (Self::Term(leaf.term), leaf.is_unlimited())
     }
 
-    fn of_words(words: &Words) -> (Self, bool) {
+    fn of_words(words: &PhraseWords) -> (Self, bool) {
         (Self::of_all(&words.leaves).0, false)
     }
 

@@ -1,8 +1,8 @@
 //! Upper bounds on what a query's words can add to a document's weight, before any position is read.
 
 use super::{
-    plan::Term,
-    step::{Leaf, Repeated, Step, Words},
+    step::{PhraseWords, QuorumWord, Step, TermStep},
+    term::Term,
 };
 
 /// A word at one place of the query.
@@ -79,7 +79,7 @@ fn may_chain(step: &Step, terms: &[Term]) -> bool {
     }
 }
 
-fn phrases_of<'s>(step: &'s Step, out: &mut Vec<&'s Words>) {
+fn phrases_of<'s>(step: &'s Step, out: &mut Vec<&'s PhraseWords>) {
     match step {
         Step::Phrase(phrase) if phrase.leaves.len() > 1 => out.push(phrase),
         Step::And(parts) | Step::Or(parts) | Step::Maybe(parts) => {
@@ -93,7 +93,7 @@ fn phrases_of<'s>(step: &'s Step, out: &mut Vec<&'s Words>) {
 
 /// Whether the last word of a phrase certainly differs from its first. Keywords of only letters and digits are
 /// never at the same place; a form kept beside its stem, or a blended word, has other characters.
-fn ends_otherwise(phrase: &Words, terms: &[Term]) -> bool {
+fn ends_otherwise(phrase: &PhraseWords, terms: &[Term]) -> bool {
     let at = |position: Option<&u32>| -> Option<Vec<&str>> {
         let mut keywords = Vec::new();
         for leaf in &phrase.leaves {
@@ -119,7 +119,7 @@ fn collect(step: &Step, words: &mut Vec<Contributor>) -> Option<bool> {
         Some(all?.into_iter().all(|is_all| is_all))
     };
     match step {
-        Step::Leaf(Leaf { term, idf, is_union, query_position, .. }) => {
+        Step::Leaf(TermStep { term, idf, is_union, query_position, .. }) => {
             // Fewer occurrences of a wildcard may count than it has, so a negative idf must not lower the
             // bound.
             let idf = if *is_union { idf.max(0.0) } else { *idf };
@@ -133,7 +133,7 @@ fn collect(step: &Step, words: &mut Vec<Contributor>) -> Option<bool> {
             Some(parts.len() == 1)
         }
         Step::Quorum(parts, _) => {
-            for Repeated { step, times } in parts {
+            for QuorumWord { step, times } in parts {
                 for _ in 0..*times {
                     collect(step, words)?;
                 }

@@ -3,7 +3,7 @@
 use super::{
     Document, near, ordered, phrase, proximity,
     quoted::QuotedHits,
-    step::{Leaf, Repeated, Step, Words},
+    step::{PhraseWords, QuorumWord, Step, TermStep},
 };
 use crate::{
     Result,
@@ -69,7 +69,7 @@ fn of_step(
 }
 
 fn of_leaf(
-    leaf: &Leaf,
+    leaf: &TermStep,
     document: &mut impl Document,
     wanted: MatchDetail,
     out: &mut Vec<Hit>,
@@ -108,7 +108,7 @@ fn of_leaf(
 /// Calls `each` with the places of a term in the document, and whether each counts; the number of those that do.
 #[inline]
 fn counted_places(
-    leaf: &Leaf,
+    leaf: &TermStep,
     document: &mut impl Document,
     mut each: impl FnMut(PackedPosition, bool),
 ) -> Result<u32> {
@@ -236,7 +236,7 @@ const HITS: MatchDetail = MatchDetail { fields: false, hits: true };
 
 /// The match of a quoted expression: the hits that `find` composes, at most so many, and the field of the first.
 fn of_words(
-    words: &Words,
+    words: &PhraseWords,
     document: &mut impl Document,
     wanted: MatchDetail,
     out: &mut Vec<Hit>,
@@ -292,7 +292,7 @@ fn of_first(sum: f32, out: &[Hit], start: usize) -> Option<Found> {
 }
 
 fn of_quorum(
-    words: &[Repeated],
+    words: &[QuorumWord],
     least: u32,
     document: &mut impl Document,
     wanted: MatchDetail,

@@ -15,11 +15,13 @@ mod positions;
 mod proximity;
 mod quoted;
 mod step;
+mod term;
 
 pub use candidates::Candidates;
 pub use contributors::{Contributor, Contributors};
 pub use evaluate::saturated;
-pub use plan::{Counts, Expansion, Matcher, PlannedWord, QuotedTerms, Term, Vocabulary};
+pub use plan::{Counts, Expansion, Matcher, PlannedWord, QuotedTerms, Vocabulary};
+pub use term::Term;
 
 use crate::{Result, hits::PackedPosition};
 

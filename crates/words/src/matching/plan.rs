@@ -5,8 +5,9 @@ use std::collections::{HashMap, HashSet};
 use super::{
     Candidates, Contributors, Document,
     evaluate::evaluate,
-    positions::Positions,
-    step::{Leaf, Repeated, Step, Words},
+    positions::QueryPositions,
+    step::{PhraseWords, QuorumWord, Step, TermStep},
+    term::Term,
 };
 use crate::{
     Result,
@@ -76,17 +77,6 @@ pub trait Vocabulary {
         keywords: &[String],
         counts: Option<&dyn Fn(PackedPosition) -> bool>,
     ) -> Result<u64>;
-}
-
-/// A term that a matcher looks up in documents: a keyword, or several that count as one.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Term {
-    /// The keywords.
-    pub keywords: Vec<String>,
-    /// The number of documents that contain any of them.
-    pub documents: u64,
-    /// Whether it is the expansion of a wildcard. Then only places that the query allows count as occurrences.
-    pub is_union: bool,
 }
 
 /// A keyword of the query, for reports.
@@ -264,7 +254,7 @@ struct Planner<'a> {
     /// The words whose idf has been used.
     weighed: HashSet<String>,
     /// The words by position; excluded parts are not recorded.
-    positions: Positions,
+    positions: QueryPositions,
     is_excluded: bool,
     kind: IdfKind,
     keywords: usize,
@@ -289,7 +279,7 @@ impl<'a> Planner<'a> {
             plain: Vec::new(),
             expanded: Vec::new(),
             weighed: HashSet::new(),
-            positions: Positions::default(),
+            positions: QueryPositions::default(),
             is_excluded: false,
             kind: IdfKind::default(),
             keywords: 0,
@@ -385,7 +375,7 @@ impl<'a> Planner<'a> {
     }
 
     fn leaf(&mut self, word: &Word, number: usize, is_first: bool) -> Result<Step> {
-        let mut leaf = Leaf {
+        let mut leaf = TermStep {
             term: number,
             query_position: word.position,
             idf: 0.0,
@@ -423,11 +413,11 @@ impl<'a> Planner<'a> {
         order
     }
 
-    fn words(&mut self, words: &[Word]) -> Result<Words> {
+    fn words(&mut self, words: &[Word]) -> Result<PhraseWords> {
         let order = self.order(&words.iter().collect::<Vec<_>>());
         let leaves = order.into_iter().map(|place| self.word(&words[place]));
         let leaves = leaves.collect::<Result<_>>()?;
-        Ok(Words { leaves, positions: words.iter().map(|word| word.position).collect() })
+        Ok(PhraseWords { leaves, positions: words.iter().map(|word| word.position).collect() })
     }
 
     fn step(&mut self, node: &Node) -> Result<Step> {
@@ -510,7 +500,7 @@ impl<'a> Planner<'a> {
             self.quorum_warning = Some(warning);
             return all(self);
         }
-        let mut distinct: Vec<Repeated> = Vec::new();
+        let mut distinct: Vec<QuorumWord> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         for word in words {
             match places.get(&text_of(word)) {
@@ -518,7 +508,7 @@ impl<'a> Planner<'a> {
                 None => {
                     places.insert(text_of(word), distinct.len());
                     let step = self.word(word)?;
-                    distinct.push(Repeated { step, times: 1 });
+                    distinct.push(QuorumWord { step, times: 1 });
                 }
             }
         }

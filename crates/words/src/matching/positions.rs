@@ -6,7 +6,7 @@ use crate::rank::QueryWord;
 
 /// Collects the words of a query, except excluded ones, during planning.
 #[derive(Default)]
-pub(super) struct Positions {
+pub(super) struct QueryPositions {
     words: HashMap<String, Noted>,
     /// Pairs of position and word number, in the order recorded.
     notes: Vec<(u32, usize)>,
@@ -22,7 +22,7 @@ struct Noted {
     terms: u32,
 }
 
-impl Positions {
+impl QueryPositions {
     /// Records a term of a word; `idf` is given at the word's first occurrence.
     pub fn note(&mut self, word: &str, position: u32, idf: Option<f32>) {
         if !self.words.contains_key(word) {

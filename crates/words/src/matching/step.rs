@@ -7,7 +7,7 @@ use crate::query::Limit;
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     /// One term.
-    Leaf(Leaf),
+    Leaf(TermStep),
     /// AND, in the order in which sums are added.
     And(Vec<Step>),
     /// OR.
@@ -17,11 +17,11 @@ pub(crate) enum Step {
     /// The first operand and not the second.
     AndNot(Box<Step>, Box<Step>),
     /// A phrase.
-    Phrase(Words),
+    Phrase(PhraseWords),
     /// Proximity.
-    Proximity(Words, u32),
+    Proximity(PhraseWords, u32),
     /// A quorum: at least so many of the words.
-    Quorum(Vec<Repeated>, u32),
+    Quorum(Vec<QuorumWord>, u32),
     /// Operands in this order.
     Before(Vec<Step>),
     /// NEAR: each operand close to the one before.
@@ -39,7 +39,7 @@ pub(crate) enum Step {
 
 /// A term at one position of the query.
 #[derive(Clone, Debug)]
-pub(crate) struct Leaf {
+pub(crate) struct TermStep {
     /// The number of the term.
     pub term: usize,
     /// The position of the term in the query.
@@ -56,7 +56,7 @@ pub(crate) struct Leaf {
     pub is_union: bool,
 }
 
-impl Leaf {
+impl TermStep {
     /// Whether each place of the term counts.
     pub fn is_unlimited(&self) -> bool {
         self.limit == Limit::NONE && !self.at_start && !self.at_end
@@ -75,7 +75,7 @@ impl Leaf {
 
 /// The words of a phrase.
 #[derive(Clone, Debug)]
-pub(crate) struct Words {
+pub(crate) struct PhraseWords {
     /// The words, in the order in which their sums are added. A wildcard has several at one
     /// position.
     pub leaves: Vec<Step>,
@@ -85,7 +85,7 @@ pub(crate) struct Words {
 
 /// A word of a quorum, and how often it was written.
 #[derive(Clone, Debug)]
-pub(crate) struct Repeated {
+pub(crate) struct QuorumWord {
     /// The word at its first occurrence.
     pub step: Step,
     /// The number of times it was written.

@@ -11,7 +11,7 @@ use crate::{
 
 /// A token.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Token {
+pub(super) enum LexedToken {
     /// The end of the query.
     End,
     /// A word, and the number of stars before it within its quotes. `None` for a stop word.
@@ -32,7 +32,7 @@ pub(super) enum Token {
     Zone,
 }
 
-impl Token {
+impl LexedToken {
     /// The token's name in Sphinx's error messages.
     pub(super) fn name(&self) -> String {
         match self {
@@ -51,7 +51,7 @@ impl Token {
 }
 
 /// Splits a query into tokens.
-pub(super) struct Lexer<'a> {
+pub(super) struct QueryLexer<'a> {
     text: &'a str,
     tokens: QueryTokens<'a>,
     fields: &'a [String],
@@ -84,7 +84,7 @@ pub(super) struct Lexer<'a> {
     pub warning: Option<String>,
 }
 
-impl<'a> Lexer<'a> {
+impl<'a> QueryLexer<'a> {
     pub(super) fn new(text: &'a str, analyzer: &'a Analyzer, fields: &'a [String]) -> Self {
         const RELAXED: &str = "@@relaxed";
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
@@ -126,14 +126,14 @@ impl<'a> Lexer<'a> {
     ///
     /// # Errors
     /// [`WordsError::Query`] for an unknown field or a list of fields that is not closed.
-    pub(super) fn next(&mut self) -> Result<Token> {
+    pub(super) fn next(&mut self) -> Result<LexedToken> {
         loop {
             self.tokens.seek(self.offset);
             let from = self.offset;
             self.looked_from = from;
             let Some(token) = self.tokens.next() else {
                 self.offset = self.text.len();
-                return Ok(Token::End);
+                return Ok(LexedToken::End);
             };
             self.is_empty &= token.kind == QueryTokenKind::Special('*');
             let is_word = !matches!(token.kind, QueryTokenKind::Special(c) if c != '$');
@@ -143,7 +143,7 @@ impl<'a> Lexer<'a> {
                 QueryTokenKind::Word { .. } => self.word(token, from)?,
             };
             if let Some(found) = found {
-                self.is_behind_word = matches!(found, Token::Word(..));
+                self.is_behind_word = matches!(found, LexedToken::Word(..));
                 return Ok(found);
             }
         }
@@ -153,7 +153,7 @@ impl<'a> Lexer<'a> {
         self.text.get(end..).is_some_and(|rest| rest.starts_with(what))
     }
 
-    fn special(&mut self, special: char, token: &QueryToken) -> Result<Option<Token>> {
+    fn special(&mut self, special: char, token: &QueryToken) -> Result<Option<LexedToken>> {
         self.offset = token.end;
         let is_passed_over = match special {
             '"' => {
@@ -189,7 +189,7 @@ impl<'a> Lexer<'a> {
             _ if self.is_quoted => true,
             '<' if self.follows(token.end, "<") => {
                 // The second `<` is skipped as a single one.
-                return Ok(Some(Token::Before));
+                return Ok(Some(LexedToken::Before));
             }
             '<' => true,
             '@' => return self.field_limit(token.end),
@@ -203,15 +203,15 @@ impl<'a> Lexer<'a> {
             }
             _ => false,
         };
-        Ok((!is_passed_over).then_some(Token::Special(special)))
+        Ok((!is_passed_over).then_some(LexedToken::Special(special)))
     }
 
     /// Before quotes or a group, `=` is a token; before a word it is the word's modifier.
-    fn exact(&mut self) -> Option<Token> {
+    fn exact(&mut self) -> Option<LexedToken> {
         let behind = self.text.get(self.offset..).unwrap_or("").trim_start();
         if self.equals > 0 && !self.is_quoted && behind.starts_with(['"', '(']) {
             self.equals = 0;
-            return Some(Token::Special('='));
+            return Some(LexedToken::Special('='));
         }
         None
     }
@@ -231,9 +231,9 @@ impl<'a> Lexer<'a> {
         self.warning = Some(warning.to_owned());
     }
 
-    fn field_limit(&mut self, end: usize) -> Result<Option<Token>> {
+    fn field_limit(&mut self, end: usize) -> Result<Option<LexedToken>> {
         if end == self.text.len() {
-            return Ok(Some(Token::Limit));
+            return Ok(Some(LexedToken::Limit));
         }
         let found = fields::parse(self.text, end, self.fields, self.is_relaxed)?;
         self.offset = found.end;
@@ -242,10 +242,10 @@ impl<'a> Lexer<'a> {
         }
         let Some(limit) = found.limit else { return Ok(None) };
         self.limit = limit;
-        Ok(Some(Token::Limit))
+        Ok(Some(LexedToken::Limit))
     }
 
-    fn word(&mut self, token: QueryToken, from: usize) -> Result<Option<Token>> {
+    fn word(&mut self, token: QueryToken, from: usize) -> Result<Option<LexedToken>> {
         let raw = self.text.get(token.start..token.end).unwrap_or("");
         let is_alone = self.text.get(from..token.start).is_some_and(|gap| gap.trim().is_empty());
         if !self.is_quoted
@@ -275,7 +275,7 @@ impl<'a> Lexer<'a> {
             boost,
             limit: self.limit,
         });
-        Ok(Some(Token::Word(word, self.stars)))
+        Ok(Some(LexedToken::Word(word, self.stars)))
     }
 
     /// Parses the modifiers after a word: `$`, and `^2.5`. Without modifiers the separator after the word is skipped.
@@ -307,11 +307,11 @@ impl<'a> Lexer<'a> {
     }
 
     /// Parses an operator that is written as a word.
-    fn operator(&mut self, raw: &str, end: usize) -> Result<Option<Token>> {
+    fn operator(&mut self, raw: &str, end: usize) -> Result<Option<LexedToken>> {
         let token = match raw {
-            "MAYBE" => Token::Maybe,
-            "SENTENCE" => Token::Unit('S'),
-            "PARAGRAPH" => Token::Unit('P'),
+            "MAYBE" => LexedToken::Maybe,
+            "SENTENCE" => LexedToken::Unit('S'),
+            "PARAGRAPH" => LexedToken::Unit('P'),
             "NEAR" => {
                 let digits = self.text[end..].strip_prefix('/').unwrap_or("");
                 let length = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
@@ -320,7 +320,7 @@ impl<'a> Lexer<'a> {
                 }
                 let distance = digits[..length].parse::<u64>().unwrap_or(u64::MAX);
                 self.offset = end + 1 + length;
-                return Ok(Some(Token::Near(distance.min(1 << 24) as u32)));
+                return Ok(Some(LexedToken::Near(distance.min(1 << 24) as u32)));
             }
             "ZONE" | "ZONESPAN" if self.follows(end, ":") => return self.zone(end + 1),
             _ => return Ok(None),
@@ -331,7 +331,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Texts have no zones here: a word limited to a zone matches nothing.
-    fn zone(&mut self, start: usize) -> Result<Option<Token>> {
+    fn zone(&mut self, start: usize) -> Result<Option<LexedToken>> {
         let rest = &self.text[start..];
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let length = |text: &str| text.find(|c| !is_name(c)).unwrap_or(text.len());
@@ -355,7 +355,7 @@ impl<'a> Lexer<'a> {
         }
         self.offset = start + end;
         self.limit.fields = FieldMask::NONE;
-        Ok(Some(Token::Zone))
+        Ok(Some(LexedToken::Zone))
     }
 
     /// Parses a whole number or, if `takes_fraction`, a fraction. It must be followed by a space, the end or an

@@ -1,7 +1,7 @@
 //! Converts the parsed tree to the one that is evaluated: NOT becomes a part of the AND around it.
 
 use super::{
-    raw::{Operator, Raw},
+    raw::{QueryOperator, Raw},
     tree::{Node, QuotedKind},
 };
 use crate::{Result, WordsError};
@@ -40,7 +40,7 @@ fn convert(raw: Raw) -> Result<Converted> {
     Ok(Converted::Wanted(node))
 }
 
-fn join(operator: Operator, parts: Vec<Raw>) -> Result<Node> {
+fn join(operator: QueryOperator, parts: Vec<Raw>) -> Result<Node> {
     let (mut wanted, mut unwanted) = (Vec::new(), Vec::new());
     for part in parts {
         match convert(part)? {
@@ -53,11 +53,11 @@ fn join(operator: Operator, parts: Vec<Raw>) -> Result<Node> {
             return Err(refused("node consists of NOT operators only"));
         }
         let message = match operator {
-            Operator::Or => "NOT is not allowed within OR",
-            Operator::Maybe => "NOT is not allowed within MAYBE",
-            Operator::Near(_) => "NOT is not allowed within NEAR",
-            Operator::Before => "NOT cannot be used as before operand",
-            Operator::And | Operator::Unit(_) => "",
+            QueryOperator::Or => "NOT is not allowed within OR",
+            QueryOperator::Maybe => "NOT is not allowed within MAYBE",
+            QueryOperator::Near(_) => "NOT is not allowed within NEAR",
+            QueryOperator::Before => "NOT cannot be used as before operand",
+            QueryOperator::And | QueryOperator::Unit(_) => "",
         };
         if !message.is_empty() {
             return Err(refused(message));
@@ -70,11 +70,11 @@ fn join(operator: Operator, parts: Vec<Raw>) -> Result<Node> {
         return Ok(Node::AndNot(Box::new(wanted), Box::new(unwanted)));
     }
     Ok(match operator {
-        Operator::And | Operator::Unit(_) => Node::And(wanted),
-        Operator::Or => Node::Or(wanted),
-        Operator::Maybe => Node::Maybe(wanted),
-        Operator::Before => Node::Before(wanted),
-        Operator::Near(distance) => Node::Near { parts: wanted, distance },
+        QueryOperator::And | QueryOperator::Unit(_) => Node::And(wanted),
+        QueryOperator::Or => Node::Or(wanted),
+        QueryOperator::Maybe => Node::Maybe(wanted),
+        QueryOperator::Before => Node::Before(wanted),
+        QueryOperator::Near(distance) => Node::Near { parts: wanted, distance },
     })
 }
 

@@ -2,9 +2,9 @@
 
 use super::{
     MAX_DEPTH, MAX_QUERY_POSITION, MAX_WORDS,
-    lexer::{Lexer, Number, Token},
+    lexer::{LexedToken, Number, QueryLexer},
     negation,
-    raw::{Operator, Raw},
+    raw::{QueryOperator, Raw},
     tree::{Node, Quoted, QuotedKind, Word},
 };
 use crate::{Result, WordsError, analysis::Analyzer};
@@ -23,14 +23,14 @@ pub struct Parsed {
 /// # Errors
 /// [`WordsError::Query`] with Sphinx's message.
 pub fn parse(text: &str, analyzer: &Analyzer, fields: &[String]) -> Result<Parsed> {
-    let lexer = Lexer::new(text, analyzer, fields);
-    let mut parser = Parser { lexer, token: Token::End, depth: 0, words: 0, changes: 0 };
+    let lexer = QueryLexer::new(text, analyzer, fields);
+    let mut parser = Parser { lexer, token: LexedToken::End, depth: 0, words: 0, changes: 0 };
     parser.advance()?;
-    if parser.token == Token::End && parser.lexer.is_empty {
+    if parser.token == LexedToken::End && parser.lexer.is_empty {
         return Ok(Parsed { root: None, warning: None });
     }
     let root = parser.and()?;
-    if parser.token != Token::End {
+    if parser.token != LexedToken::End {
         return Err(parser.unexpected(""));
     }
     // A single word or phrase is kept even if it is limited to no field, so that its words are reported.
@@ -42,9 +42,9 @@ pub fn parse(text: &str, analyzer: &Analyzer, fields: &[String]) -> Result<Parse
 }
 
 struct Parser<'a> {
-    lexer: Lexer<'a>,
+    lexer: QueryLexer<'a>,
     /// The current token.
-    token: Token,
+    token: LexedToken,
     depth: usize,
     words: usize,
     /// How often an operator joined a part built with another operator.
@@ -54,7 +54,7 @@ struct Parser<'a> {
 impl Parser<'_> {
     fn advance(&mut self) -> Result<()> {
         self.token = self.lexer.next()?;
-        if let Token::Word(word, stars) = &self.token {
+        if let LexedToken::Word(word, stars) = &self.token {
             let position = word.as_ref().map_or(0, |word| word.position);
             if position.saturating_add(*stars) > MAX_QUERY_POSITION {
                 let message = format!("query has more than {MAX_QUERY_POSITION} positions");
@@ -76,14 +76,14 @@ impl Parser<'_> {
 
     fn starts_order(&self) -> bool {
         match self.token {
-            Token::Word(..) | Token::Limit | Token::Zone => true,
-            Token::Special(special) => matches!(special, '"' | '(' | '-' | '!' | '='),
+            LexedToken::Word(..) | LexedToken::Limit | LexedToken::Zone => true,
+            LexedToken::Special(special) => matches!(special, '"' | '(' | '-' | '!' | '='),
             _ => false,
         }
     }
 
     /// Joins two parts. Each change of the operator makes the tree deeper.
-    fn join(&mut self, operator: Operator, left: Raw, right: Raw) -> Result<Raw> {
+    fn join(&mut self, operator: QueryOperator, left: Raw, right: Raw) -> Result<Raw> {
         let is_other = |part: &Raw| matches!(part, Raw::Joined(other, _) if *other != operator);
         self.changes += usize::from(is_other(&left));
         if self.changes > MAX_DEPTH {
@@ -97,7 +97,7 @@ impl Parser<'_> {
         let mut all = self.order()?;
         while self.starts_order() {
             let next = self.order()?;
-            all = self.join(Operator::And, all, next)?;
+            all = self.join(QueryOperator::And, all, next)?;
         }
         Ok(all)
     }
@@ -106,8 +106,8 @@ impl Parser<'_> {
         let mut all = self.neg()?;
         loop {
             let operator = match self.token {
-                Token::Before => Operator::Before,
-                Token::Near(distance) => Operator::Near(distance),
+                LexedToken::Before => QueryOperator::Before,
+                LexedToken::Near(distance) => QueryOperator::Near(distance),
                 _ => return Ok(all),
             };
             self.advance()?;
@@ -118,7 +118,7 @@ impl Parser<'_> {
 
     fn neg(&mut self) -> Result<Raw> {
         let is_limited = self.limit()?;
-        if !matches!(self.token, Token::Special('-' | '!')) {
+        if !matches!(self.token, LexedToken::Special('-' | '!')) {
             return self.alt(is_limited);
         }
         self.advance()?;
@@ -126,7 +126,7 @@ impl Parser<'_> {
     }
 
     fn limit(&mut self) -> Result<bool> {
-        let is_limit = matches!(self.token, Token::Limit | Token::Zone);
+        let is_limit = matches!(self.token, LexedToken::Limit | LexedToken::Zone);
         if is_limit {
             self.advance()?;
         }
@@ -140,8 +140,8 @@ impl Parser<'_> {
         let mut all = self.atom()?;
         loop {
             let operator = match self.token {
-                Token::Special('|') => Operator::Or,
-                Token::Maybe => Operator::Maybe,
+                LexedToken::Special('|') => QueryOperator::Or,
+                LexedToken::Maybe => QueryOperator::Maybe,
                 _ => return Ok(all),
             };
             self.advance()?;
@@ -153,16 +153,16 @@ impl Parser<'_> {
 
     fn atom(&mut self) -> Result<Raw> {
         match self.token {
-            Token::Special('(') => self.group(),
-            Token::Special('=') => {
+            LexedToken::Special('(') => self.group(),
+            LexedToken::Special('=') => {
                 self.advance()?;
                 self.exact_quoted()
             }
-            Token::Special('"') => {
+            LexedToken::Special('"') => {
                 let (part, is_plain) = self.quoted(false)?;
                 if is_plain { self.unit(part) } else { Ok(part) }
             }
-            Token::Word(..) => {
+            LexedToken::Word(..) => {
                 let part = self.keyword()?;
                 self.unit(part)
             }
@@ -171,7 +171,7 @@ impl Parser<'_> {
     }
 
     fn keyword(&mut self) -> Result<Raw> {
-        let Token::Word(word, _) = std::mem::replace(&mut self.token, Token::End) else {
+        let LexedToken::Word(word, _) = std::mem::replace(&mut self.token, LexedToken::End) else {
             return Err(self.unexpected(""));
         };
         self.advance()?;
@@ -186,7 +186,7 @@ impl Parser<'_> {
         }
         self.advance()?;
         let inner = self.and()?;
-        if self.token != Token::Special(')') {
+        if self.token != LexedToken::Special(')') {
             return Err(self.unexpected(""));
         }
         self.advance()?;
@@ -196,19 +196,19 @@ impl Parser<'_> {
 
     /// Parses SENTENCE and PARAGRAPH, whose operands are words and plain phrases.
     fn unit(&mut self, first: Raw) -> Result<Raw> {
-        let Token::Unit(unit) = self.token else { return Ok(first) };
+        let LexedToken::Unit(unit) = self.token else { return Ok(first) };
         let mut all = first;
-        while let Token::Unit(next) = self.token {
+        while let LexedToken::Unit(next) = self.token {
             if next != unit {
                 return Err(self.unexpected(""));
             }
             self.advance()?;
             let part = match self.token {
-                Token::Word(..) => self.keyword()?,
-                Token::Special('"') => self.plain_phrase()?,
+                LexedToken::Word(..) => self.keyword()?,
+                LexedToken::Special('"') => self.plain_phrase()?,
                 _ => return Err(self.unexpected("")),
             };
-            all = Raw::join(Operator::Unit(unit), all, part);
+            all = Raw::join(QueryOperator::Unit(unit), all, part);
         }
         Ok(all)
     }
@@ -217,14 +217,14 @@ impl Parser<'_> {
     fn plain_phrase(&mut self) -> Result<Raw> {
         let words = self.quoted_words(true)?.into_iter().map(|(word, _)| word).collect();
         self.advance()?;
-        if matches!(self.token, Token::Special('~' | '/')) {
+        if matches!(self.token, LexedToken::Special('~' | '/')) {
             return Err(self.unexpected(""));
         }
         Ok(Raw::Quoted(Quoted { words, kind: QuotedKind::Phrase }))
     }
 
     fn exact_quoted(&mut self) -> Result<Raw> {
-        if self.token != Token::Special('"') {
+        if self.token != LexedToken::Special('"') {
             return Err(self.unexpected(""));
         }
         let (part, _) = self.quoted(true)?;
@@ -239,11 +239,13 @@ impl Parser<'_> {
         }
         self.advance()?;
         let kind = match self.token {
-            Token::Special('~') if !is_exact => match self.number(false, ", expecting TOK_INT")? {
-                Number::Whole(distance) => QuotedKind::Proximity(distance),
-                Number::Fraction(_) => return Err(self.unexpected(", expecting TOK_INT")),
-            },
-            Token::Special('/') if !is_exact => {
+            LexedToken::Special('~') if !is_exact => {
+                match self.number(false, ", expecting TOK_INT")? {
+                    Number::Whole(distance) => QuotedKind::Proximity(distance),
+                    Number::Fraction(_) => return Err(self.unexpected(", expecting TOK_INT")),
+                }
+            }
+            LexedToken::Special('/') if !is_exact => {
                 match self.number(true, ", expecting TOK_INT or TOK_FLOAT")? {
                     Number::Whole(count) => QuotedKind::Quorum(count),
                     Number::Fraction(share) => QuotedKind::QuorumShare(share),
@@ -267,8 +269,8 @@ impl Parser<'_> {
         self.advance()?;
         loop {
             match self.token.clone() {
-                Token::Word(word, stars) => words.extend(word.map(|word| (word, stars))),
-                Token::Special('"') if count > 0 || !needs_one => break,
+                LexedToken::Word(word, stars) => words.extend(word.map(|word| (word, stars))),
+                LexedToken::Special('"') if count > 0 || !needs_one => break,
                 _ => return Err(self.unexpected("")),
             }
             count += 1;

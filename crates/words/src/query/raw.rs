@@ -12,14 +12,14 @@ pub(super) enum Raw {
     /// Words within quotes.
     Quoted(Quoted),
     /// Parts joined by an operator.
-    Joined(Operator, Vec<Raw>),
+    Joined(QueryOperator, Vec<Raw>),
     /// The operand must not match.
     Not(Box<Raw>),
 }
 
 /// An operator.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Operator {
+pub(super) enum QueryOperator {
     And,
     Or,
     Maybe,
@@ -31,7 +31,7 @@ pub(super) enum Operator {
 
 impl Raw {
     /// Joins two parts. If the left one has the same operator, the right one is added to it.
-    pub(super) fn join(operator: Operator, left: Self, right: Self) -> Self {
+    pub(super) fn join(operator: QueryOperator, left: Self, right: Self) -> Self {
         match left {
             Self::Joined(other, mut parts) if other == operator => {
                 parts.push(right);

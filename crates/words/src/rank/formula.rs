@@ -95,7 +95,7 @@ impl Formula {
             let parameters = self.reads.bm25a.unwrap_or(BM25A);
             self.bm25a = self.collector.bm25a(parameters, length, self.mean_length);
         }
-        self.expression.weight(&Document { formula: self, row })
+        self.expression.weight(&FormulaValues { formula: self, row })
     }
 
     /// The factors of the last document, if they are kept.
@@ -136,12 +136,12 @@ fn weights_of(given: &[(String, i32)], query: &Query) -> (Vec<i32>, f32) {
 }
 
 /// A document, as the expression reads it.
-struct Document<'d> {
+struct FormulaValues<'d> {
     formula: &'d Formula,
     row: &'d dyn Row,
 }
 
-impl Values for Document<'_> {
+impl Values for FormulaValues<'_> {
     fn factor(&self, factor: Factor, field: usize) -> FactorValue {
         use FactorValue::{Real, Signed, Unsigned};
         let collector = &self.formula.collector;

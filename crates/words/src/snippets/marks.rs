@@ -10,15 +10,15 @@ use std::{
 use rustc_hash::FxHashSet;
 
 use super::{
-    shape::{Leaf, Shape},
+    shape::{Shape, SnippetWord},
     work::Work,
 };
 
 /// A set of positions, as bits.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Positions(Vec<u64>);
+pub(super) struct PositionBits(Vec<u64>);
 
-impl Positions {
+impl PositionBits {
     fn new(last: u32) -> Self {
         Self(vec![0; last as usize / 64 + 1])
     }
@@ -75,7 +75,7 @@ pub(super) struct Places(Vec<PositionSet>);
 #[derive(Clone, Debug)]
 enum PositionSet {
     Few(Vec<u32>),
-    Many(Positions),
+    Many(PositionBits),
 }
 
 /// Up to this many positions are always stored as a list.
@@ -103,7 +103,7 @@ impl Places {
                 few.push(position);
                 // From here on bits take less memory.
                 if few.len() > MAX_FEW && few.len() > position as usize / 32 {
-                    let mut many = Positions::new(position);
+                    let mut many = PositionBits::new(position);
                     few.iter().for_each(|&position| many.insert(position));
                     *place = PositionSet::Many(many);
                 }
@@ -117,7 +117,7 @@ impl Places {
 }
 
 /// The words of a query found in a text.
-pub(super) struct Found<'a> {
+pub(super) struct FoundWords<'a> {
     pub places: &'a Places,
     /// The last position of the text.
     pub last: u32,
@@ -128,19 +128,19 @@ pub(super) struct Found<'a> {
 const STEP_POSITIONS: u32 = 1 << 10;
 
 /// The first and last position of an occurrence.
-type Span = (u32, u32);
+type MarkedSpan = (u32, u32);
 
-impl Found<'_> {
+impl FoundWords<'_> {
     /// The positions that a query marks; `None` if it does not match or the work is ended. Cost: the product of the
     /// query's words and the text's words, 64 of which count as one, and n log n in the occurrences.
-    pub(super) fn marked(&self, shape: &Shape) -> Option<Positions> {
+    pub(super) fn marked(&self, shape: &Shape) -> Option<PositionBits> {
         if !self.goes_on() {
             return None;
         }
         match shape {
             Shape::Word(leaf) => self.word(*leaf),
             Shape::Phrase(leaves) => {
-                let mut found = Positions::new(self.last);
+                let mut found = PositionBits::new(self.last);
                 let first = leaves.first()?.position;
                 for (start, _) in self.phrase(leaves)? {
                     let places = leaves.iter().map(|leaf| leaf.position.saturating_sub(first));
@@ -149,14 +149,14 @@ impl Found<'_> {
                 filled(found)
             }
             Shape::Span(leaves) => {
-                let mut found = Positions::new(self.last);
+                let mut found = PositionBits::new(self.last);
                 self.phrase(leaves)?.for_each(|span| self.mark(span, &mut found));
                 filled(found)
             }
             Shape::Proximity(leaves, distance) => self.proximity(leaves, *distance),
             Shape::Quorum(leaves, least) => self.quorum(leaves, *least),
             Shape::And(parts) => {
-                let mut all = Positions::new(self.last);
+                let mut all = PositionBits::new(self.last);
                 for part in parts {
                     all.add(&self.marked(part)?);
                 }
@@ -182,14 +182,14 @@ impl Found<'_> {
         self.work.goes_on(1 + (self.last / STEP_POSITIONS) as usize)
     }
 
-    fn any(&self, parts: &[Shape]) -> Positions {
-        let mut any = Positions::new(self.last);
+    fn any(&self, parts: &[Shape]) -> PositionBits {
+        let mut any = PositionBits::new(self.last);
         parts.iter().filter_map(|part| self.marked(part)).for_each(|found| any.add(&found));
         any
     }
 
     /// The positions of a word that satisfy its modifiers, in order.
-    fn places_of(&self, leaf: Leaf) -> Option<Box<dyn Iterator<Item = u32> + '_>> {
+    fn places_of(&self, leaf: SnippetWord) -> Option<Box<dyn Iterator<Item = u32> + '_>> {
         let places: Box<dyn Iterator<Item = u32>> = match self.places.0.get(leaf.term? as usize)? {
             PositionSet::Few(few) => Box::new(few.iter().copied()),
             PositionSet::Many(many) => Box::new(many.iter()),
@@ -205,11 +205,11 @@ impl Found<'_> {
         Some(Box::new(places.filter(is_kept)))
     }
 
-    fn word(&self, leaf: Leaf) -> Option<Positions> {
+    fn word(&self, leaf: SnippetWord) -> Option<PositionBits> {
         if !self.goes_on() {
             return None;
         }
-        let mut found = Positions::new(self.last);
+        let mut found = PositionBits::new(self.last);
         match self.places.0.get(leaf.term? as usize)? {
             PositionSet::Many(many) if is_plain(leaf) => found.add(many),
             _ => self.places_of(leaf)?.for_each(|position| found.insert(position)),
@@ -218,7 +218,7 @@ impl Found<'_> {
     }
 
     /// The occurrences of a phrase, without overlaps.
-    fn phrase(&self, leaves: &[Leaf]) -> Option<impl Iterator<Item = Span> + use<>> {
+    fn phrase(&self, leaves: &[SnippetWord]) -> Option<impl Iterator<Item = MarkedSpan> + use<>> {
         let (first, others) = leaves.split_first()?;
         let mut starts = self.word(*first)?;
         let mut length = 0;
@@ -235,12 +235,12 @@ impl Found<'_> {
         }))
     }
 
-    fn mark(&self, (start, end): Span, found: &mut Positions) {
+    fn mark(&self, (start, end): MarkedSpan, found: &mut PositionBits) {
         (start..=end.min(self.last)).for_each(|position| found.insert(position));
     }
 
-    fn quorum(&self, leaves: &[Leaf], least: usize) -> Option<Positions> {
-        let (mut all, mut count) = (Positions::new(self.last), 0);
+    fn quorum(&self, leaves: &[SnippetWord], least: usize) -> Option<PositionBits> {
+        let (mut all, mut count) = (PositionBits::new(self.last), 0);
         for found in leaves.iter().filter_map(|leaf| self.word(*leaf)) {
             all.add(&found);
             count += 1;
@@ -250,7 +250,7 @@ impl Found<'_> {
 
     /// Marks all words if they are close enough to each other, in any order. After a match, the leftmost word must be
     /// found again.
-    fn proximity(&self, leaves: &[Leaf], distance: u32) -> Option<Positions> {
+    fn proximity(&self, leaves: &[SnippetWord], distance: u32) -> Option<PositionBits> {
         let mut terms = FxHashSet::default();
         let mut places = Vec::new();
         for leaf in leaves {
@@ -260,7 +260,7 @@ impl Found<'_> {
         }
         let most = (leaves.len() as u32).saturating_add(distance).saturating_sub(1);
         let count = places.len();
-        let mut found = Positions::new(self.last);
+        let mut found = PositionBits::new(self.last);
         // The last position of each word, by word and in order; and the positions that are not marked yet.
         let mut last: Vec<Option<u32>> = vec![None; count];
         let (mut order, mut unmarked) = (BTreeSet::new(), Vec::new());
@@ -290,7 +290,7 @@ impl Found<'_> {
     }
 
     /// The occurrences of a part, in order.
-    fn occurrences(&self, shape: &Shape) -> Box<dyn Iterator<Item = Span> + '_> {
+    fn occurrences(&self, shape: &Shape) -> Box<dyn Iterator<Item = MarkedSpan> + '_> {
         if let Shape::Phrase(leaves) = shape {
             return Box::new(self.phrase(leaves).into_iter().flatten());
         }
@@ -305,12 +305,13 @@ impl Found<'_> {
 
     /// Marks parts that occur one after the other. Two sequences are tracked: the longest so far, and one that began
     /// later and replaces it once it is as long.
-    fn before(&self, parts: &[Shape]) -> Option<Positions> {
-        let mut found = Positions::new(self.last);
-        let (mut longest, mut recent): (Vec<Span>, Vec<Span>) = (Vec::new(), Vec::new());
+    fn before(&self, parts: &[Shape]) -> Option<PositionBits> {
+        let mut found = PositionBits::new(self.last);
+        let (mut longest, mut recent): (Vec<MarkedSpan>, Vec<MarkedSpan>) =
+            (Vec::new(), Vec::new());
         // The end of the last complete sequence.
         let mut behind = 0;
-        let goes_on = |sequence: &[Span], behind: u32, part: usize, span: Span| {
+        let goes_on = |sequence: &[MarkedSpan], behind: u32, part: usize, span: MarkedSpan| {
             let end = sequence.last().map_or(behind, |(_, end)| *end);
             part == sequence.len() && span.0 > end
         };
@@ -342,9 +343,9 @@ impl Found<'_> {
     }
 
     /// Marks parts of which each is close after another one.
-    fn near(&self, parts: &[Shape], distance: u32) -> Option<Positions> {
-        let mut found = Positions::new(self.last);
-        let mut chain: VecDeque<(Span, usize)> = VecDeque::new();
+    fn near(&self, parts: &[Shape], distance: u32) -> Option<PositionBits> {
+        let mut found = PositionBits::new(self.last);
+        let mut chain: VecDeque<(MarkedSpan, usize)> = VecDeque::new();
         for (span, part) in merged(parts.iter().map(|part| self.occurrences(part)).collect()) {
             if !self.work.goes_on(1) {
                 return None;
@@ -371,17 +372,19 @@ impl Found<'_> {
     }
 }
 
-fn is_plain(leaf: Leaf) -> bool {
+fn is_plain(leaf: SnippetWord) -> bool {
     !leaf.at_start && !leaf.at_end && leaf.last_position == 0
 }
 
-fn filled(found: Positions) -> Option<Positions> {
+fn filled(found: PositionBits) -> Option<PositionBits> {
     Some(found).filter(|found| !found.is_empty())
 }
 
 /// Merges several ordered iterators; each item comes with the number of its iterator.
-fn merged<I: Iterator<Item = Span>>(mut parts: Vec<I>) -> impl Iterator<Item = (Span, usize)> {
-    let mut next: BinaryHeap<Reverse<(Span, usize)>> = BinaryHeap::new();
+fn merged<I: Iterator<Item = MarkedSpan>>(
+    mut parts: Vec<I>,
+) -> impl Iterator<Item = (MarkedSpan, usize)> {
+    let mut next: BinaryHeap<Reverse<(MarkedSpan, usize)>> = BinaryHeap::new();
     for (number, part) in parts.iter_mut().enumerate() {
         next.extend(part.next().map(|span| Reverse((span, number))));
     }

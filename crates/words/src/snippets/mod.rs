@@ -24,12 +24,12 @@ use std::{borrow::Cow, sync::Arc};
 pub use self::options::{OptionValue, SnippetOptions};
 use self::{
     choice::Room,
-    marks::{Found, Places},
+    marks::{FoundWords, Places},
     options::HtmlStripMode,
     output::Output,
     passages::{Hits, Limits},
     pieces::{Cutter, Pieces},
-    shape::{Leaf, Shape},
+    shape::{Shape, SnippetWord},
     terms::Terms,
     work::Work,
 };
@@ -88,7 +88,7 @@ impl Snippets {
         let asked = if options.exact_phrase && !options.query_mode && order.len() > 1 {
             let leaf = |(term, position): (u32, u32)| {
                 let (at_start, at_end, last_position) = (false, false, 0);
-                Leaf { term: Some(term), position, at_start, at_end, last_position }
+                SnippetWord { term: Some(term), position, at_start, at_end, last_position }
             };
             HighlightTarget::Phrase(Shape::Span(order.into_iter().map(leaf).collect()))
         } else {
@@ -246,7 +246,7 @@ impl Snippets {
             work.goes_on(1)
         });
         let mut pieces = cutter.end();
-        let found = Found { places: &places, last: pieces.last_position(), work };
+        let found = FoundWords { places: &places, last: pieces.last_position(), work };
         let marked = shape.and_then(|shape| found.marked(shape));
         pieces.mark(|position| marked.as_ref().is_some_and(|it| it.contains(position)));
         let longest = match self.asked {

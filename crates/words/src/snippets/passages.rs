@@ -25,7 +25,7 @@ pub(super) struct Limits<'a> {
 }
 
 /// A matched word.
-pub(super) struct Hit {
+pub(super) struct MarkedWord {
     pub piece: usize,
     /// The number of words before it.
     ordinal: usize,
@@ -35,7 +35,7 @@ pub(super) struct Hit {
 
 /// The matches of a text, and the pieces of its words.
 pub(super) struct Hits {
-    pub hits: Vec<Hit>,
+    pub hits: Vec<MarkedWord>,
     /// The piece of each word.
     words: Vec<u32>,
 }
@@ -55,7 +55,7 @@ impl Hits {
                     runs.push((place, before.map_or(0, |(_, length)| *length) + 1));
                 }
                 let run = runs.iter().map(|(_, length)| *length).max().unwrap_or(1);
-                hits.push(Hit { piece, ordinal: words.len(), run });
+                hits.push(MarkedWord { piece, ordinal: words.len(), run });
             }
             std::mem::swap(&mut runs, &mut last_runs);
             words.push(piece as u32);

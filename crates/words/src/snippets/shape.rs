@@ -9,12 +9,12 @@ use crate::{
 /// A query over word numbers.
 #[derive(Debug)]
 pub(super) enum Shape {
-    Word(Leaf),
-    Phrase(Vec<Leaf>),
+    Word(SnippetWord),
+    Phrase(Vec<SnippetWord>),
     /// A phrase with everything between its words.
-    Span(Vec<Leaf>),
-    Proximity(Vec<Leaf>, u32),
-    Quorum(Vec<Leaf>, usize),
+    Span(Vec<SnippetWord>),
+    Proximity(Vec<SnippetWord>, u32),
+    Quorum(Vec<SnippetWord>, usize),
     And(Vec<Shape>),
     Or(Vec<Shape>),
     Maybe(Vec<Shape>),
@@ -27,7 +27,7 @@ pub(super) enum Shape {
 
 /// A word of the query.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Leaf {
+pub(super) struct SnippetWord {
     /// Its number; `None` for a word that matches no text.
     pub term: Option<u32>,
     /// The position of the word in the query.
@@ -41,7 +41,7 @@ pub(super) struct Leaf {
 impl Shape {
     /// The shape of a parsed query. Adds its words to `terms`.
     pub(super) fn new(node: &Node, terms: &mut Terms, analyzer: &Analyzer) -> Self {
-        let mut leaf = |word: &QueryWord| Leaf {
+        let mut leaf = |word: &QueryWord| SnippetWord {
             term: terms.add_word(word, analyzer),
             position: word.position,
             at_start: word.at_start,
@@ -51,7 +51,7 @@ impl Shape {
         match node {
             Node::Word(word) => Self::Word(leaf(word)),
             Node::Quoted(Quoted { words, kind }) => {
-                let leaves: Vec<Leaf> = words.iter().map(leaf).collect();
+                let leaves: Vec<SnippetWord> = words.iter().map(leaf).collect();
                 match *kind {
                     QuotedKind::Phrase => Self::Phrase(leaves),
                     QuotedKind::Proximity(distance) => Self::Proximity(leaves, distance),

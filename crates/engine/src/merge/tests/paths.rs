@@ -5,7 +5,7 @@ use std::{cell::Cell, path::Path, sync::Arc};
 
 use super::super::{
     Deletions, Extent, Limit, may_continue, merge_inputs, merge_live,
-    portion::{Bounds, PathRows, Portion, PortionOutcome, take},
+    portion::{MergeLimits, PathRows, Portion, PortionOutcome, take},
 };
 use crate::{
     Change, ChangeBatch, ColumnDef, ColumnType, Database, Definition, Durability, Filter, Options,
@@ -34,16 +34,12 @@ fn schema(paths: Vec<PathDef>) -> Schema {
         declared: None,
     };
     Schema {
-        name: "notes".to_owned(),
-        columns: vec![column(1, "id", ColumnType::Int(64)), column(2, "doc", ColumnType::Json)],
-        primary_key: vec![0],
-        texts: Vec::new(),
-        indexes: Vec::new(),
-        required: None,
-        synonyms: Vec::new(),
-        words: None,
         paths,
-        declared: None,
+        ..Schema::over(
+            "notes",
+            vec![column(1, "id", ColumnType::Int(64)), column(2, "doc", ColumnType::Json)],
+            vec![0],
+        )
     }
 }
 
@@ -101,7 +97,7 @@ fn the_memory_of_path_indexes_is_bounded() {
         [(20_000, u64::MAX, 8), (100_000, u64::MAX, 1), (1 << 28, 50_000, 5)]
     {
         let bounds =
-            Bounds { limit: Limit { bytes: limit_bytes, documents: u64::MAX }, held_bytes };
+            MergeLimits { limit: Limit { bytes: limit_bytes, documents: u64::MAX }, held_bytes };
         let (mut views, mut portions, mut documents) = (view.segments.clone(), 0, 0);
         while !views.is_empty() {
             let paths = PathRows {
@@ -153,7 +149,7 @@ fn a_portion_that_ends_with_a_segment_is_full() {
         let paths =
             PathRows { schema: &schema, rows: &*view.rows, left_out: &[], may_continue: &|| true };
         let limit = Limit { bytes: u64::MAX, documents };
-        let bounds = Bounds { limit, held_bytes: 1 << 28 };
+        let bounds = MergeLimits { limit, held_bytes: 1 << 28 };
         let took = take(&view.segments, &paths, &bounds).unwrap();
         let PortionOutcome::Portion(portion) = took else { panic!() };
         let ends = portion.taken.iter().map(|taken| taken.docs.end).collect::<Vec<_>>();
@@ -231,7 +227,7 @@ fn unneeded_merge_is_cancelled() {
         };
         let (schema, rows) = (&*table.schema, &*table.rows);
         let paths = PathRows { schema, rows, left_out: &[], may_continue: &may_continue };
-        let bounds = Bounds { limit: Limit::of(&shared.options), held_bytes: 1 << 28 };
+        let bounds = MergeLimits { limit: Limit::of(&shared.options), held_bytes: 1 << 28 };
         matches!(take(&claim.views, &paths, &bounds).unwrap(), PortionOutcome::Stopped)
     };
     assert!(ends_after(0) && ends_after(1) && ends_after(2));

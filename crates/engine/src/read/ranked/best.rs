@@ -14,9 +14,10 @@ use remora_index::{DocSet, words::WordsIndex};
 use remora_words::matching::{Candidates, Contributors, Matcher, Term};
 
 use super::{
-    Ranked, RankedRequest, Weighing, Weights, beside,
-    bounds::{Bounds, DocumentFacts, Keyword, MAX_FIELDS, Points},
+    Ranked, RankedRequest, Weighing, Weights,
+    bounds::{DocumentFacts, Keyword, MAX_FIELDS, Points, WeightBounds},
     neighbours::Neighbours,
+    parallel,
     passes::{Needed, Pass, TierSelection},
     shifts::Shifts,
     tiers::{MAX_WORDS, Set, Tiers},
@@ -155,7 +156,7 @@ impl Ranked {
         among: &[CandidateDocs<'_>],
         wanted: RankedRequest,
     ) -> Result<Vec<Weights>> {
-        let bounds = Bounds::new(contributors, &self.scorer, self.table_weight, self.fields);
+        let bounds = WeightBounds::new(contributors, &self.scorer, self.table_weight, self.fields);
         let top = TopWeights::new(wanted.rows.unwrap_or(usize::MAX), wanted.by_key);
         let postings = among.iter().map(|among| match among {
             CandidateDocs::Docs(docs) => u64::from(docs.count()),
@@ -171,7 +172,7 @@ impl Ranked {
             CandidateDocs::Docs(docs) => Reverse(docs.count()),
             CandidateDocs::Any => Reverse(view.segments[at].segment.doc_count()),
         });
-        let found = beside::each(order.len(), postings, |nth| {
+        let found = parallel::each(order.len(), postings, |nth| {
             let at = order[nth];
             let view = &view.segments[at];
             let Some(words) = view.segment.words(self.id) else { return Ok(Weights::new()) };
@@ -205,7 +206,7 @@ struct Segment<'a> {
     view: &'a SegmentView,
     matcher: &'a Matcher,
     words: &'a WordsIndex,
-    bounds: &'a Bounds<'a>,
+    bounds: &'a WeightBounds<'a>,
     weighing: Weighing<'a>,
     /// The words that the current document contains.
     present: Vec<usize>,
@@ -232,7 +233,7 @@ impl<'a> Segment<'a> {
         ranked: &'a Ranked,
         view: &'a SegmentView,
         (matcher, words): (&'a Matcher, &'a WordsIndex),
-        bounds: &'a Bounds<'a>,
+        bounds: &'a WeightBounds<'a>,
     ) -> Result<Self> {
         let weighing = Weighing::new(ranked, matcher, words, view)?;
         // An expanded wildcard may contain another word of the query, and a blended word may share the position of its
@@ -635,7 +636,7 @@ impl Walk<'_> {
         Some(fields)
     }
 
-    fn fields(&self, doc: u32, bounds: &Bounds<'_>) -> Option<Fields> {
+    fn fields(&self, doc: u32, bounds: &WeightBounds<'_>) -> Option<Fields> {
         let levels = self.levels?;
         let mut fields = self.fields_without(self.pass.count)?;
         if self.pass.part == TierSelection::With {
@@ -657,7 +658,7 @@ impl Walk<'_> {
     }
 
     /// An upper bound of the part of the weight that is not BM25, if no run has more than `longest` words.
-    fn points(&self, bounds: &Bounds<'_>, fields: Option<&Fields>, longest: u32) -> i64 {
+    fn points(&self, bounds: &WeightBounds<'_>, fields: Option<&Fields>, longest: u32) -> i64 {
         let words = self.pass.count;
         let of_fields = fields.map(|fields| &fields[..bounds.fields()]);
         let work_out = || {
@@ -689,7 +690,7 @@ impl Walk<'_> {
     /// Finds for each number of words in the only other field how long a run must be.
     fn look_by_field(
         &self,
-        bounds: &Bounds<'_>,
+        bounds: &WeightBounds<'_>,
         top: &TopRows<'_>,
         first: u32,
         needed: &mut Needed,
@@ -712,7 +713,7 @@ impl Walk<'_> {
     /// Finds what documents from `first` on must have to reach the threshold; breaks if none can reach it.
     fn look(
         &self,
-        bounds: &Bounds<'_>,
+        bounds: &WeightBounds<'_>,
         top: &TopRows<'_>,
         first: u32,
         needed: &mut Needed,

@@ -25,7 +25,7 @@ const SATURATIONS: usize = 64;
 const MOST_WORDS: usize = 12;
 
 /// Computes upper bounds of weights.
-pub(super) struct Bounds<'q> {
+pub(super) struct WeightBounds<'q> {
     pub contributors: Contributors,
     scorer: &'q Scorer,
     table_weight: i64,
@@ -85,7 +85,7 @@ impl Points {
     }
 }
 
-impl<'q> Bounds<'q> {
+impl<'q> WeightBounds<'q> {
     pub fn new(
         mut contributors: Contributors,
         scorer: &'q Scorer,

@@ -5,12 +5,12 @@
 //! or if its weight is wanted.
 
 mod batch;
-mod beside;
 mod best;
 mod bounds;
 mod document;
 mod known_vocabulary;
 mod neighbours;
+mod parallel;
 mod passes;
 mod present;
 mod pretest;
@@ -29,6 +29,7 @@ use remora_index::{
 };
 use remora_words::{
     WordsError,
+    analysis::Analyzer,
     hits::Hit,
     matching::{Candidates, Counts, Document, Matcher, QuotedTerms},
     query::{self, Parsed},
@@ -37,15 +38,16 @@ use remora_words::{
 use rustc_hash::FxHashSet;
 
 use crate::{
-    Error, FactorsForm, KeywordQuery, KeywordReport, RequestPart, Result, Schema, WordsDef,
+    Error, FactorsForm, KeywordQuery, KeywordReport, KeywordStatistics, RequestPart, Result,
+    Schema, WordsDef,
     interrupt::InterruptCheck,
     snapshot::{SegmentView, TableView},
 };
 pub use batch::DocumentBatch;
-#[cfg(test)]
-pub(crate) use beside::ALONE;
 use document::SegmentDocument;
 use known_vocabulary::{KnownVocabulary, incomplete};
+#[cfg(test)]
+pub(crate) use parallel::ALONE;
 use pretest::{Pretest, Verdict};
 pub use stored::StoredQuery;
 use tiers::{Set, Tiers};
@@ -166,14 +168,8 @@ impl Ranked {
         let count = fields.len();
         let (matcher, totals, documents) = match (&asked.statistics, view) {
             (Some(statistics), _) => {
-                let mut known_words = KnownVocabulary::new(statistics, &analyzer);
-                let plan = |root| Matcher::new(root, &mut known_words, asked.idf);
-                let matcher = parsed.root.as_ref().map(plan).transpose().map_err(refused)?;
-                let totals = statistics.totals.clone().unwrap_or_default();
-                let has_totals = !is_by_expression(asked) || totals.len() == count;
-                if !known_words.missing().is_nothing() || !has_totals {
-                    return Err(incomplete());
-                }
+                let (matcher, totals) =
+                    with_statistics(statistics, asked, parsed, &analyzer, count)?;
                 (matcher, totals, statistics.documents)
             }
             (None, None) => return Err(incomplete()),
@@ -514,6 +510,25 @@ impl Ranked {
 /// Whether rows are weighed by an expression, which needs the lengths of fields.
 pub(super) fn is_by_expression(asked: &KeywordQuery) -> bool {
     matches!(asked.ranker, Ranker::Expression(_) | Ranker::Export(_))
+}
+
+/// The matcher and the lengths of fields, by counts of words that are known.
+fn with_statistics(
+    statistics: &KeywordStatistics,
+    asked: &KeywordQuery,
+    parsed: &Parsed,
+    analyzer: &Analyzer,
+    fields: usize,
+) -> Result<(Option<Matcher>, Vec<u64>)> {
+    let mut vocabulary = KnownVocabulary::new(statistics, analyzer);
+    let plan = |root| Matcher::new(root, &mut vocabulary, asked.idf);
+    let matcher = parsed.root.as_ref().map(plan).transpose().map_err(refused)?;
+    let totals = statistics.totals.clone().unwrap_or_default();
+    let has_totals = !is_by_expression(asked) || totals.len() == fields;
+    if !vocabulary.missing().is_nothing() || !has_totals {
+        return Err(incomplete());
+    }
+    Ok((matcher, totals))
 }
 
 /// Documents and what they weigh, by ascending documents.

@@ -12,7 +12,7 @@
 use remora_index::{Bitmap, DocSet, words::WordsIndex};
 
 use super::{
-    bounds::Bounds,
+    bounds::WeightBounds,
     tiers::{CHUNK, Tiers, word},
 };
 use crate::{Result, interrupt::InterruptCheck};
@@ -27,7 +27,7 @@ const BYTES_PER_DOCUMENT: u64 = 1 << 10;
 /// For each two words of a query, the documents of a segment in which they may stand as in the query.
 pub(super) struct Neighbours {
     words: usize,
-    /// Of two words, by their places in [`Bounds::contributors`]: lower place times `words` plus higher place.
+    /// Of two words, by their places in [`WeightBounds::contributors`]: lower place times `words` plus higher place.
     pairs: Vec<Pair>,
 }
 
@@ -39,11 +39,11 @@ enum Pair {
 
 impl Neighbours {
     /// Finds the pairs; `None` if no list tells anything, or if there are too many. `numbers` are those of the keywords
-    /// of `bounds.terms` in the segment. Runs must be shifts of the query ([`Bounds::runs_are_shifts`]). The lists are not
+    /// of `bounds.terms` in the segment. Runs must be shifts of the query ([`WeightBounds::runs_are_shifts`]). The lists are not
     /// read for `candidates` documents whose positions are sooner read.
     pub fn new(
         index: &WordsIndex,
-        bounds: &Bounds<'_>,
+        bounds: &WeightBounds<'_>,
         numbers: &[Option<u32>],
         (tiers, candidates): (&Tiers<'_>, u32),
         unless: &InterruptCheck,

@@ -51,26 +51,22 @@ pub fn schema(two_texts: bool) -> Schema {
         normalization: Default::default(),
     };
     Schema {
-        name: "articles".to_owned(),
-        columns: vec![
-            column(0, "id", ColumnType::Int(64), true),
-            column(1, "number", ColumnType::Int(32), true),
-            column(2, "price", ColumnType::Double, true),
-            column(3, "category", ColumnType::Text, true),
-            column(4, "title", ColumnType::Text, false),
-            column(5, "body", ColumnType::Text, false),
-        ],
-        primary_key: vec![ID],
         texts: match two_texts {
             false => vec![text(4, &[TITLE, BODY], None)],
             true => vec![text(4, &[TITLE], None), text(9, &[TITLE, BODY], Some(" "))],
         },
-        required: None,
-        indexes: Vec::new(),
-        synonyms: Vec::new(),
-        words: None,
-        paths: Vec::new(),
-        declared: None,
+        ..Schema::over(
+            "articles",
+            vec![
+                column(0, "id", ColumnType::Int(64), true),
+                column(1, "number", ColumnType::Int(32), true),
+                column(2, "price", ColumnType::Double, true),
+                column(3, "category", ColumnType::Text, true),
+                column(4, "title", ColumnType::Text, false),
+                column(5, "body", ColumnType::Text, false),
+            ],
+            vec![ID],
+        )
     }
 }
 

@@ -17,16 +17,12 @@ pub(crate) fn schema() -> Schema {
     };
     let normalization = Normalization::default();
     Schema {
-        name: "t".to_owned(),
-        columns: vec![column(1, "id", ColumnType::Int(64)), column(2, "body", ColumnType::Text)],
-        primary_key: vec![0],
         texts: vec![TextDef { id: 1, columns: vec![1], delimiter: None, normalization }],
-        required: None,
-        indexes: Vec::new(),
-        synonyms: Vec::new(),
-        words: None,
-        paths: Vec::new(),
-        declared: None,
+        ..Schema::over(
+            "t",
+            vec![column(1, "id", ColumnType::Int(64)), column(2, "body", ColumnType::Text)],
+            vec![0],
+        )
     }
 }
 

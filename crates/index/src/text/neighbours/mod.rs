@@ -40,7 +40,8 @@ use super::{
     element::{Element, TermMatch},
     offsets::Offsets,
     postings::Decoded,
-    vocabulary::{Vocabulary, partition},
+    sorted::partition,
+    vocabulary::Vocabulary,
 };
 use crate::{
     DocSet, IndexError, Result, SectionTag, SectionWriter, Sections, Slice,

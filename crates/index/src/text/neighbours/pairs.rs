@@ -27,7 +27,7 @@ pub(super) fn count(sketch: &mut Sketch, slots: &[Slot]) {
 }
 
 /// A pair with a list.
-pub(super) struct Pair {
+pub(super) struct NeighbourPair {
     /// The terms of its words.
     pub terms: (u32, u32),
     /// The document frequency of the rarer word.
@@ -41,7 +41,7 @@ pub(super) struct Pair {
 }
 
 /// Collects the documents of pairs.
-pub(super) struct Pairs<'w> {
+pub(super) struct PairsBuilder<'w> {
     words: &'w FrequentWords,
     often: FrequentPairs,
     complete: u32,
@@ -52,7 +52,7 @@ pub(super) struct Pairs<'w> {
     gathering: Gathering,
 }
 
-impl<'w> Pairs<'w> {
+impl<'w> PairsBuilder<'w> {
     /// Collects the pairs that are in `often`, and all pairs of two words of which each is in more than
     /// `complete` documents.
     pub fn new(words: &'w FrequentWords, often: FrequentPairs, complete: u32) -> Self {
@@ -111,12 +111,12 @@ impl<'w> Pairs<'w> {
     }
 
     /// The pairs, ascending by terms; `None` if there were too many.
-    pub fn finish(self) -> Result<Option<Vec<Pair>>> {
+    pub fn finish(self) -> Result<Option<Vec<NeighbourPair>>> {
         let words = self.words;
         let Some(docs) = self.gathering.finish()? else { return Ok(None) };
         let all = self.pairs.into_iter().zip(self.exact).zip(docs);
-        let mut made: Vec<Pair> = all
-            .map(|(((a, b), exact), docs)| Pair {
+        let mut made: Vec<NeighbourPair> = all
+            .map(|(((a, b), exact), docs)| NeighbourPair {
                 terms: (words.term(a), words.term(b)),
                 rarer: words.documents(a).min(words.documents(b)),
                 spared: words.cost(a, b),

@@ -28,7 +28,7 @@ pub(super) fn count(sketch: &mut Sketch, slots: &[Slot]) {
 }
 
 /// A run with a list.
-pub(super) struct Run {
+pub(super) struct CharacterRun {
     /// The run without its last character: a term, or an entry behind all terms.
     pub left: u32,
     /// The term of its last two characters.
@@ -80,15 +80,15 @@ impl<'s> TrigramLists<'s> {
     }
 
     /// The runs whose lists were kept, ascending by terms.
-    pub fn finish(self) -> Result<Vec<Run>> {
+    pub fn finish(self) -> Result<Vec<CharacterRun>> {
         let docs = self.gathering.finish()?.unwrap_or_default();
         let symbol = |number: u32| self.symbols.get(number as usize).copied().unwrap_or_default();
         let all = self.runs.into_iter().zip(docs);
-        let mut made: Vec<Run> = all
+        let mut made: Vec<CharacterRun> = all
             .filter_map(|((first, second), docs)| {
                 let (first, second) = (symbol(first), symbol(second));
                 let spared = first.1.min(second.1);
-                Some(Run { left: first.0, right: second.0, spared, docs: docs? })
+                Some(CharacterRun { left: first.0, right: second.0, spared, docs: docs? })
             })
             .collect();
         made.sort_unstable_by_key(|run| (run.left, run.right));
@@ -133,7 +133,7 @@ impl LongRunLists {
     /// at least; `often` knows all of those.
     pub fn new<'r>(
         symbols: &Symbols,
-        runs: impl Iterator<Item = (&'r Run, u32)>,
+        runs: impl Iterator<Item = (&'r CharacterRun, u32)>,
         often: FrequentPairs,
         frequent: u32,
     ) -> Self {
@@ -229,7 +229,7 @@ pub(super) struct LongerRuns {
 impl LongerRuns {
     /// Those of so many characters whose first part is frequent and has a list, that stand in `least`
     /// documents at least: each with its node, ascending as entries are.
-    pub fn take(&mut self, characters: usize, least: u32) -> Vec<(usize, Run)> {
+    pub fn take(&mut self, characters: usize, least: u32) -> Vec<(usize, CharacterRun)> {
         let mut taken = Vec::new();
         for (at, node) in self.nodes.iter().enumerate() {
             let last = self.known.get(node.last as usize).and_then(Option::as_ref);
@@ -243,7 +243,10 @@ impl LongerRuns {
             };
             if let Some(docs) = self.docs.get_mut(at).and_then(|docs| docs.take_if(is_wanted)) {
                 let spared = parent.documents.min(last.documents);
-                taken.push((at, Run { left: parent.number, right: last.last_term, spared, docs }));
+                taken.push((
+                    at,
+                    CharacterRun { left: parent.number, right: last.last_term, spared, docs },
+                ));
             }
         }
         taken.sort_unstable_by_key(|(_, run)| (run.left, run.right));
@@ -251,7 +254,7 @@ impl LongerRuns {
     }
 
     /// Notes the entry of a node's run, as a number behind all terms.
-    pub fn know(&mut self, node: usize, run: &Run, number: u32) {
+    pub fn know(&mut self, node: usize, run: &CharacterRun, number: u32) {
         let known = ListedRun { number, last_term: run.right, documents: run.docs.count() };
         if let Some(place) = self.known.get_mut(self.threes + node) {
             *place = Some(known);

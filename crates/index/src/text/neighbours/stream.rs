@@ -83,7 +83,7 @@ impl Needed {
 }
 
 /// The postings that a stream is made of.
-pub(super) struct Source<'a> {
+pub(super) struct PostingsSource<'a> {
     /// The records of all terms.
     pub records: &'a [u8],
     /// The offset of each record.
@@ -134,7 +134,7 @@ impl Occurrences<'_> {
 
 /// The slots of all documents.
 pub(super) struct Stream<'a> {
-    source: Source<'a>,
+    source: PostingsSource<'a>,
     doc_count: u32,
     parts: Vec<DocumentRange>,
     /// The part that is in memory, and the slots that were filled.
@@ -151,11 +151,11 @@ struct DocumentRange {
 
 impl<'a> Stream<'a> {
     /// `ordinals` is the number of ordinals of each document. `None` if a document exceeds the memory limit.
-    pub fn new(ordinals: &[u32], source: Source<'a>) -> Option<Self> {
+    pub fn new(ordinals: &[u32], source: PostingsSource<'a>) -> Option<Self> {
         Self::in_parts(ordinals, source, MOST_SLOTS)
     }
 
-    fn in_parts(ordinals: &[u32], source: Source<'a>, most: usize) -> Option<Self> {
+    fn in_parts(ordinals: &[u32], source: PostingsSource<'a>, most: usize) -> Option<Self> {
         let mut parts: Vec<DocumentRange> = Vec::new();
         let mut end = 0;
         for (&count, doc) in ordinals.iter().zip(0..) {
@@ -343,7 +343,7 @@ mod tests {
                 order: &occurred.3,
             };
             for occurrences in [None, Some(occurrences)] {
-                let source = Source {
+                let source = PostingsSource {
                     records: &records,
                     offsets: &offsets,
                     positions: positions.clone(),
@@ -405,7 +405,7 @@ mod tests {
     fn a_document_that_is_too_long_is_refused() {
         let (records, offsets, positions) =
             written(&[vec![(0, false)], vec![(0, true); 5], vec![(0, false)]], 1);
-        let source = Source {
+        let source = PostingsSource {
             records: &records,
             offsets: &offsets,
             positions,

@@ -9,10 +9,10 @@ use std::{cmp::Reverse, ops::Range};
 use super::{
     COMPLETE, KEYS, LISTS_OFFSETS, MOST_CHARACTERS, MOST_WORD_BYTES, NEIGHBOUR_LISTS, is_word,
     lists::{self, DocumentGaps},
-    pairs::{self, Pair, Pairs},
-    runs::{self, LongRunLists, Run, TrigramLists},
+    pairs::{self, NeighbourPair, PairsBuilder},
+    runs::{self, CharacterRun, LongRunLists, TrigramLists},
     sketch::{FrequentPairs, Sketch},
-    stream::{Needed, Occurrences, Slot, Source, Stream},
+    stream::{Needed, Occurrences, PostingsSource, Slot, Stream},
     two_characters,
     words::FrequentWords,
 };
@@ -142,7 +142,7 @@ impl NeighboursWriter {
         let symbols = self.characters.iter().zip(0..);
         terms.extend(symbols.map(|(&(term, _), number)| (term, Slot::characters(number))));
         let positions = Stored::Memory(positions);
-        let source = Source { records, offsets, positions, terms, occurrences };
+        let source = PostingsSource { records, offsets, positions, terms, occurrences };
         if let Some(mut stream) = Stream::new(&ordinals, source) {
             let made = Making { frequent: &frequent, symbols: &self.characters, terms: self.term };
             made.write(&mut stream, &mut lists)?;
@@ -188,7 +188,7 @@ impl Making<'_> {
         // Only frequent words have a number.
         let known = (doc_count / COMPLETE_SHARE).max(frequent_word(doc_count));
         let complete = self.frequent.all_above(known, MOST_COMPLETE);
-        let mut pairs = Pairs::new(self.frequent, of_words.often(least), complete);
+        let mut pairs = PairsBuilder::new(self.frequent, of_words.often(least), complete);
         let rest = lists.most.saturating_sub(bytes);
         let (least, _) = of_runs.threshold(least_run, room(rest), cost);
         let mut threes = TrigramLists::new(self.symbols, of_runs.often(least));
@@ -216,7 +216,7 @@ impl Making<'_> {
     fn write_runs(
         &self,
         stream: &mut Stream<'_>,
-        threes: &[Run],
+        threes: &[CharacterRun],
         often: FrequentPairs,
         lists: &mut Lists,
     ) -> Result<()> {
@@ -284,11 +284,11 @@ impl Lists {
     /// Adds the lists that save the most reading of positions per byte, and entries for the other pairs of two
     /// words that are in more than `complete` documents each, as far as they fit, the most frequent first; such
     /// an entry has a list only if that is short. `most` is the budget for both, in bytes.
-    fn push_pairs(&mut self, pairs: &[Pair], complete: u32, most: usize) -> Result<()> {
+    fn push_pairs(&mut self, pairs: &[NeighbourPair], complete: u32, most: usize) -> Result<()> {
         let written = self.written(pairs.iter().map(|pair| pair.docs.as_ref()))?;
         // An integer, so that the choice is the same on every machine.
         let worth = |at: usize| {
-            let Pair { exact, spared, ref docs, .. } = pairs[at];
+            let NeighbourPair { exact, spared, ref docs, .. } = pairs[at];
             if docs.is_none() {
                 return 0;
             }
@@ -324,9 +324,12 @@ impl Lists {
     }
 
     /// Adds the lists of runs by the same measure, and returns the indexes of those added.
-    fn push_runs<'r>(&mut self, runs: impl Iterator<Item = &'r Run> + Clone) -> Result<Vec<usize>> {
+    fn push_runs<'r>(
+        &mut self,
+        runs: impl Iterator<Item = &'r CharacterRun> + Clone,
+    ) -> Result<Vec<usize>> {
         let written = self.written(runs.clone().map(|run| Some(&run.docs)))?;
-        let runs: Vec<&Run> = runs.collect();
+        let runs: Vec<&CharacterRun> = runs.collect();
         let used = self.lists.len() + self.entries as usize * ENTRY_BYTES;
         let worth = |at: usize| {
             let count = runs[at].docs.count();

@@ -15,14 +15,14 @@ const NEAR: usize = 4;
 const WHOLE_GROUP: usize = 8192;
 
 /// A cursor over one term's postings.
-pub(crate) enum Cursor<'a> {
+pub(crate) enum PostingsCursor<'a> {
     /// Over a small record.
     Small(SmallCursor<'a>),
     /// Over a large one.
     Large(Box<LargeCursor<'a>>),
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> PostingsCursor<'a> {
     /// A cursor before the first document. `positions` is the section of positions that are not in the
     /// records.
     pub fn new(postings: &Postings<'a>, positions: &'a Stored) -> Result<Self> {
@@ -42,7 +42,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes to a document, in any order. Returns whether the document has the term. If not, [`Cursor::advance`] to it goes
+    /// Goes to a document, in any order. Returns whether the document has the term. If not, [`PostingsCursor::advance`] to it goes
     /// to the next one.
     #[inline]
     pub fn seek(&mut self, doc: u32) -> Result<bool> {

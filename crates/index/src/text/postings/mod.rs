@@ -24,6 +24,7 @@
 
 mod bits;
 mod cursor;
+mod decoded;
 pub(crate) mod packing;
 mod places;
 mod reader;
@@ -31,8 +32,9 @@ mod small;
 mod writer;
 
 pub(crate) use bits::{BitReader, BitWriter, best_rice};
-pub(crate) use cursor::Cursor;
-pub(crate) use reader::{Decoded, Postings, positions};
+pub(crate) use cursor::PostingsCursor;
+pub(crate) use decoded::Decoded;
+pub(crate) use reader::{Postings, positions};
 pub(crate) use writer::PostingsWriter;
 
 /// Bytes of one skip entry.

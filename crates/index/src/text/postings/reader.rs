@@ -1,7 +1,7 @@
 //! Decodes posting lists.
 
 use super::{
-    RANK_DOCS, SKIP_BYTES,
+    Decoded, RANK_DOCS, SKIP_BYTES,
     packing::{self, BLOCK},
     places::{Places, read_group},
     small::Small,
@@ -11,53 +11,6 @@ use crate::{
     bytes::{Stored, read_u32, read_u64},
     varint::VarintReader,
 };
-
-/// The decoded posting list of a term. `places` are as in the format: the first position of a document, then
-/// gaps.
-#[derive(Default)]
-pub(crate) struct Decoded {
-    pub docs: Vec<u32>,
-    pub tfs: Vec<u32>,
-    pub places: Vec<u32>,
-}
-
-impl Decoded {
-    /// Clears the list but keeps its buffers.
-    pub fn clear(&mut self) {
-        self.docs.clear();
-        self.tfs.clear();
-        self.places.clear();
-    }
-
-    /// Visits each document with its places.
-    #[inline]
-    pub fn for_each_document(&self, mut visit: impl FnMut(u32, &[u32])) {
-        let mut rest = self.places.as_slice();
-        for (&doc, &tf) in self.docs.iter().zip(&self.tfs) {
-            let (places, behind) = rest.split_at(rest.len().min(tf as usize));
-            visit(doc, places);
-            rest = behind;
-        }
-    }
-
-    /// Checks the invariants of the postings that follow the first `docs` documents and `places`
-    /// places: documents ascend, each has an occurrence, positions ascend.
-    fn check(&self, docs: usize, places: usize) -> Result<()> {
-        let corrupt = || IndexError::corrupt("postings that no writer wrote");
-        let mut places = &self.places[places..];
-        for &tf in &self.tfs[docs..] {
-            let (mine, rest) = places.split_at_checked(tf as usize).ok_or_else(corrupt)?;
-            let (_, gaps) = mine.split_first().ok_or_else(corrupt)?;
-            if gaps.contains(&0) {
-                return Err(corrupt());
-            }
-            places = rest;
-        }
-        let ascend = self.docs[docs..].is_sorted_by(|a, b| a < b);
-        let ascend = ascend && self.docs.len() == self.tfs.len();
-        if ascend && places.is_empty() { Ok(()) } else { Err(corrupt()) }
-    }
-}
 
 /// Decodes the places of a document to absolute positions, ascending.
 #[inline]
@@ -637,7 +590,7 @@ mod tests {
     use super::*;
     use crate::{
         Slice,
-        text::postings::{Cursor, PostingsWriter},
+        text::postings::{PostingsCursor, PostingsWriter},
     };
 
     /// The positions of the term in each document.
@@ -732,7 +685,7 @@ mod tests {
             let (bytes, positions) = write(&model, doc_count);
             let stored = if file { in_a_file(&positions) } else { in_memory(positions) };
             let postings = Postings::open(&bytes, 3, doc_count).unwrap();
-            let mut cursor = Cursor::new(&postings, &stored).unwrap();
+            let mut cursor = PostingsCursor::new(&postings, &stored).unwrap();
             let mut doc = seed as u32 % step;
             while doc < doc_count {
                 let reached = cursor.advance(doc).unwrap();
@@ -755,7 +708,7 @@ mod tests {
             let (bytes, positions) = write(&model, doc_count);
             let stored = if file { in_a_file(&positions) } else { in_memory(positions) };
             let postings = Postings::open(&bytes, 3, doc_count).unwrap();
-            let mut cursor = Cursor::new(&postings, &stored).unwrap();
+            let mut cursor = PostingsCursor::new(&postings, &stored).unwrap();
             let mut state = seed | 1;
             for step in 0..400u32 {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -787,7 +740,7 @@ mod tests {
             if let Ok(postings) = Postings::open(&bytes, 3, 3000) {
                 let _ = postings.decode(&positions, &mut Decoded::default());
                 let _ = postings.for_each_doc(|_| ());
-                if let Ok(mut cursor) = Cursor::new(&postings, &positions) {
+                if let Ok(mut cursor) = PostingsCursor::new(&postings, &positions) {
                     for doc in 0..3000 {
                         if matches!(cursor.advance(doc), Ok(Some(_))) {
                             let _ = cursor.places();

@@ -1,8 +1,12 @@
 //! The clauses after the text.
 
-use remora_engine::{Filter, Highlight, Selection, SortKey, TextQuery};
+use remora_engine::{Filter, Highlight, Selection, SortBy, SortKey, TextQuery};
 
-use super::{ParseLimits, filter, sort, text};
+use super::{
+    ParseLimits, filter,
+    keywords::{KEYWORDS, begins_clause},
+    sort, text,
+};
 use crate::line::{
     LineError, code,
     token::{Token, Tokens},
@@ -18,13 +22,6 @@ pub(crate) const MAX_SNIPPET_CHARS: usize = 10_000;
 pub(crate) const MAX_FRAGMENTS: usize = 100;
 /// The greatest OFFSET.
 pub(crate) const MAX_OFFSET: usize = u32::MAX as usize;
-
-/// Keywords that begin a clause.
-pub(super) const KEYWORDS: [&str; 8] =
-    ["AND", "NOT", "FILTER", "SORT", "LIMIT", "OFFSET", "HIGHLIGHT", "FUZZY"];
-
-/// Those that only Remora has.
-pub(super) const REMORA_KEYWORDS: [&str; 3] = ["FIELDS", "AFTER", "CURSOR"];
 
 /// The text and the clauses of a query that were parsed so far.
 pub(crate) struct Clauses<'l> {
@@ -72,7 +69,7 @@ impl<'l> Clauses<'l> {
     }
 
     /// Adds a condition. All conditions must hold.
-    pub(crate) fn filter(&mut self, read: filter::Read) {
+    pub(crate) fn filter(&mut self, read: filter::ReadFilter) {
         self.query_bytes += read.bytes;
         self.conditions += read.conditions;
         self.filters.push(read.filter);
@@ -135,7 +132,7 @@ fn read_clause(
         () if keyword.is("FILTER") => read_filter(tokens, clauses),
         () if keyword.is("ORDER") => Err(LineError::syntax(text::ORDER_BY)),
         () if !is_allowed(keyword, clauses) => Err(refused(keyword, clauses.command)),
-        () if keyword.is("SORT") => sort::read(tokens, clauses),
+        () if keyword.is("SORT") => read_sort(tokens, clauses),
         () if keyword.is("LIMIT") => read_limit(tokens, clauses),
         () if keyword.is("OFFSET") => {
             let token = tokens.next().ok_or_else(|| offset_error("OFFSET requires a number"))?;
@@ -165,10 +162,7 @@ fn read_clause(
 /// Whether the command permits the clause in this dialect.
 fn is_allowed(keyword: &Token, clauses: &Clauses) -> bool {
     match clauses.command {
-        "SEARCH" => {
-            keyword.is_any(&KEYWORDS)
-                || (!clauses.limits.strict && keyword.is_any(&REMORA_KEYWORDS))
-        }
+        "SEARCH" => begins_clause(keyword, clauses.limits.strict),
         "FACET" => keyword.is_any(&["LIMIT", "OFFSET"]),
         _ => false,
     }
@@ -221,6 +215,16 @@ fn read_filter(tokens: &mut Tokens, clauses: &mut Clauses) -> Result<(), LineErr
 }
 
 /// `n`, or `offset,n`.
+fn read_sort(tokens: &mut Tokens, clauses: &mut Clauses) -> Result<(), LineError> {
+    clauses.sort = sort::read(tokens, clauses.limits.strict)?;
+    let bytes = |key: &SortKey| match &key.by {
+        SortBy::Column(name) | SortBy::TextKey(name, _) => name.len(),
+        SortBy::Key | SortBy::Score => 0,
+    };
+    clauses.query_bytes += clauses.sort.iter().map(bytes).sum::<usize>();
+    Ok(())
+}
+
 fn read_limit(tokens: &mut Tokens, clauses: &mut Clauses) -> Result<(), LineError> {
     let missing = || limit_error("LIMIT requires a number or offset,count");
     let token = tokens.next().ok_or_else(missing)?.text.to_string();

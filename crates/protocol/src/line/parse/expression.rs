@@ -8,7 +8,7 @@
 
 use remora_engine::TextQuery;
 
-use super::{ParseLimits, text::Lexeme};
+use super::{ParseLimits, lexeme::Lexeme};
 use crate::line::{LineError, code};
 
 /// Parses a complete expression.

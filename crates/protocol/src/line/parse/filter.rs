@@ -31,7 +31,7 @@ const MAX_COLUMN_BYTES: usize = 128;
 const INCOMPLETE: &str = "FILTER requires column, operator, and value";
 
 /// A filter and what it counts towards the limits.
-pub(crate) struct Read {
+pub(crate) struct ReadFilter {
     pub filter: Filter,
     /// The bytes of its columns and values.
     pub bytes: usize,
@@ -40,7 +40,7 @@ pub(crate) struct Read {
 }
 
 /// Parses what follows FILTER.
-pub(super) fn read(tokens: &mut Tokens, limits: &ParseLimits) -> Result<Read, LineError> {
+pub(super) fn read(tokens: &mut Tokens, limits: &ParseLimits) -> Result<ReadFilter, LineError> {
     let mut reader = Reader { words: Words::new(tokens), limits, bytes: 0, conditions: 0 };
     let filter = match reader.words.tokens().rest() {
         [first, ..] if !limits.strict && !first.quoted && first.text.starts_with('(') => {
@@ -52,16 +52,16 @@ pub(super) fn read(tokens: &mut Tokens, limits: &ParseLimits) -> Result<Read, Li
     if reader.words.is_within_token() {
         return Err(error("Unexpected text behind FILTER: put a space behind it"));
     }
-    Ok(Read { filter, bytes: reader.bytes, conditions: reader.conditions })
+    Ok(ReadFilter { filter, bytes: reader.bytes, conditions: reader.conditions })
 }
 
 /// Parses a complete text as `or`.
-pub(crate) fn read_expression(text: &str, limits: &ParseLimits) -> Result<Read, LineError> {
+pub(crate) fn read_expression(text: &str, limits: &ParseLimits) -> Result<ReadFilter, LineError> {
     let tokens = &mut Tokens::cut(text.as_bytes())?;
     let mut reader = Reader { words: Words::new(tokens), limits, bytes: 0, conditions: 0 };
     let filter = reader.or(0)?;
     match reader.words.next() {
-        None => Ok(Read { filter, bytes: reader.bytes, conditions: reader.conditions }),
+        None => Ok(ReadFilter { filter, bytes: reader.bytes, conditions: reader.conditions }),
         found => Err(unexpected("AND or OR", found)),
     }
 }

@@ -4,6 +4,8 @@ mod admin;
 pub(crate) mod clause;
 mod expression;
 pub(crate) mod filter;
+mod keywords;
+mod lexeme;
 mod sort;
 pub(crate) mod text;
 mod words;

@@ -2,7 +2,7 @@
 
 use remora_engine::{SortBy, SortKey};
 
-use super::clause::{Clauses, KEYWORDS, REMORA_KEYWORDS};
+use super::keywords::begins_clause;
 use crate::line::{
     LineError, code,
     token::{Token, Tokens},
@@ -15,32 +15,24 @@ const SINGLE_SORT: &str = "Multiple column sorting is not supported. Sort by a s
 /// The error for a missing comma between sort columns.
 const SORT_COMMA: &str = "SORT takes a column and ASC or DESC; put commas between several";
 
-/// `[BY] [column] [ASC|DESC]`, and more of them after commas.
-pub(super) fn read(tokens: &mut Tokens, clauses: &mut Clauses) -> Result<(), LineError> {
+/// `[BY] [column] [ASC|DESC]`, and more of them after commas. `strict`: in MygramDB's dialect.
+pub(super) fn read(tokens: &mut Tokens, strict: bool) -> Result<Vec<SortKey>, LineError> {
     tokens.eat("BY");
-    let keys = sort_words(tokens, clauses.limits.strict);
-    if keys.len() > 1 && clauses.limits.strict {
+    let keys = sort_words(tokens, strict);
+    if keys.len() > 1 && strict {
         return Err(sort_error(SINGLE_SORT));
     }
     if keys.len() > MAX_SORT_KEYS {
         return Err(sort_error(format!("Too many sort columns (max {MAX_SORT_KEYS})")));
     }
-    let surplus = if clauses.limits.strict { SINGLE_SORT } else { SORT_COMMA };
-    clauses.sort = keys.iter().map(|words| sort_key(words, surplus)).collect::<Result<_, _>>()?;
-    let bytes = |key: &SortKey| match &key.by {
-        SortBy::Column(name) | SortBy::TextKey(name, _) => name.len(),
-        SortBy::Key | SortBy::Score => 0,
-    };
-    clauses.query_bytes += clauses.sort.iter().map(bytes).sum::<usize>();
-    Ok(())
+    let surplus = if strict { SINGLE_SORT } else { SORT_COMMA };
+    keys.iter().map(|words| sort_key(words, surplus)).collect()
 }
 
 /// The words up to the next clause, split at commas.
 fn sort_words<'a>(tokens: &mut Tokens<'a>, strict: bool) -> Vec<Vec<Token<'a>>> {
-    let is_clause =
-        |token: &Token| token.is_any(&KEYWORDS) || (!strict && token.is_any(&REMORA_KEYWORDS));
     let mut keys = vec![Vec::new()];
-    while let Some(token) = tokens.peek().filter(|token| !is_clause(token)).cloned() {
+    while let Some(token) = tokens.peek().filter(|token| !begins_clause(token, strict)).cloned() {
         tokens.skip(1);
         if token.quoted {
             keys.last_mut().into_iter().for_each(|words| words.push(token.clone()));

@@ -2,7 +2,10 @@
 
 use remora_engine::TextQuery;
 
-use super::{ParseLimits, expression};
+use super::{
+    ParseLimits, expression,
+    lexeme::{Lexeme, lexemes},
+};
 use crate::line::{
     LineError,
     token::{Token, Tokens},
@@ -20,21 +23,10 @@ pub(super) const ORDER_BY: &str =
     "ORDER BY is not supported. Use SORT instead. Example: SEARCH table text SORT column DESC";
 
 /// A text.
-pub(crate) struct Read {
+pub(crate) struct ReadText {
     pub query: TextQuery,
     /// The bytes that count towards the limit of a query.
     pub bytes: usize,
-}
-
-/// A token of an expression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lexeme<'a> {
-    Open,
-    Close,
-    And,
-    Or,
-    Not,
-    Term(&'a str),
 }
 
 /// Parses the text; `None` if a clause stands in its place. As in MygramDB, OR or NOT without a
@@ -43,7 +35,7 @@ pub(super) fn read(
     tokens: &mut Tokens,
     limits: &ParseLimits,
     command: &str,
-) -> Result<Option<Read>, LineError> {
+) -> Result<Option<ReadText>, LineError> {
     let extent = extent(tokens.rest(), limits)?;
     let region = tokens.rest().get(..extent).unwrap_or_default();
     let lexemes: Vec<Lexeme> = region.iter().flat_map(lexemes).collect();
@@ -63,9 +55,9 @@ pub(super) fn read(
         0 => None,
         _ if is_expression => {
             let query = expression::parse(&lexemes, limits)?;
-            Some(Read { query, bytes: text.len() })
+            Some(ReadText { query, bytes: text.len() })
         }
-        _ => Some(Read { bytes: text.len(), query: TextQuery::Term(text) }),
+        _ => Some(ReadText { bytes: text.len(), query: TextQuery::Term(text) }),
     };
     tokens.skip(length);
     Ok(read)
@@ -108,37 +100,6 @@ fn depth_change(text: &str) -> isize {
         _ => 0,
     };
     text.bytes().map(change).sum()
-}
-
-/// The pieces of a token: a quoted token is a term, others are split at parentheses.
-fn lexemes<'a>(token: &'a Token) -> impl Iterator<Item = Lexeme<'a>> {
-    let mut rest = (!token.text.is_empty() || token.quoted).then_some(&*token.text);
-    std::iter::from_fn(move || {
-        let text = rest?;
-        if token.quoted {
-            rest = None;
-            return Some(Lexeme::Term(text));
-        }
-        let end = match text.find(['(', ')']) {
-            Some(0) => 1,
-            Some(end) => end,
-            None => text.len(),
-        };
-        let (piece, after) = text.split_at_checked(end)?;
-        rest = Some(after).filter(|after| !after.is_empty());
-        Some(bare_lexeme(piece))
-    })
-}
-
-fn bare_lexeme(piece: &str) -> Lexeme<'_> {
-    match piece {
-        "(" => Lexeme::Open,
-        ")" => Lexeme::Close,
-        word if word.eq_ignore_ascii_case("AND") => Lexeme::And,
-        word if word.eq_ignore_ascii_case("OR") => Lexeme::Or,
-        word if word.eq_ignore_ascii_case("NOT") => Lexeme::Not,
-        word => Lexeme::Term(word),
-    }
 }
 
 fn check_parentheses(lexemes: &[Lexeme]) -> Result<(), LineError> {

@@ -9,6 +9,7 @@ mod debug;
 mod dump;
 mod info;
 mod rows;
+mod size;
 mod source;
 pub(crate) mod value;
 mod variables;
@@ -27,10 +28,10 @@ pub use dump::{
     write_dump_status, write_dump_verified,
 };
 pub use info::{
-    Identity, IndexInfo, InfoReport, MemoryHealth, MemoryInfo, ReplicationInfo, human_bytes,
-    write_info,
+    Identity, IndexInfo, InfoReport, MemoryHealth, MemoryInfo, ReplicationInfo, write_info,
 };
 pub use rows::{write_count, write_document, write_facet, write_row, write_search};
+pub use size::human_bytes;
 pub use source::{
     ReplicationState, ReplicationStatus, SourceLine, SyncPhase, SyncStatus, write_applied,
     write_position, write_replication_started, write_replication_status, write_replication_stopped,

@@ -10,13 +10,13 @@ pub(super) struct FileSections {
     pub mysql: MySqlSection,
     pub tables: Vec<TableSection>,
     pub replication: ReplicationSection,
-    pub memory: MemorySection,
-    pub dump: DumpSection,
+    pub memory: YamlMemorySection,
+    pub dump: YamlDumpSection,
     pub api: ApiSection,
-    pub network: NetworkSection,
-    pub logging: LoggingSection,
-    pub cache: CacheSection,
-    pub bm25: Bm25Section,
+    pub network: YamlNetworkSection,
+    pub logging: YamlLoggingSection,
+    pub cache: YamlCacheSection,
+    pub bm25: YamlBm25Section,
 }
 
 #[derive(Deserialize)]
@@ -91,7 +91,7 @@ pub(super) struct ReplicationSection {
 }
 
 #[derive(Deserialize)]
-pub(super) struct MemorySection {
+pub(super) struct YamlMemorySection {
     pub normalize: NormalizeSection,
 }
 
@@ -103,7 +103,7 @@ pub(super) struct NormalizeSection {
 }
 
 #[derive(Deserialize)]
-pub(super) struct DumpSection {
+pub(super) struct YamlDumpSection {
     pub dir: PathBuf,
     pub default_filename: String,
     pub load_on_startup: bool,
@@ -115,11 +115,11 @@ pub(super) struct DumpSection {
 pub(super) struct ApiSection {
     pub tcp: TcpSection,
     pub unix_socket: SocketSection,
-    pub http: HttpSection,
+    pub http: YamlHttpSection,
     pub default_limit: usize,
     pub max_query_length: usize,
     pub admin_token: String,
-    pub rate_limiting: RateSection,
+    pub rate_limiting: YamlRateSection,
 }
 
 #[derive(Deserialize)]
@@ -142,7 +142,7 @@ pub(super) struct SocketSection {
 }
 
 #[derive(Deserialize)]
-pub(super) struct HttpSection {
+pub(super) struct YamlHttpSection {
     pub enable: bool,
     pub bind: String,
     pub port: u16,
@@ -156,7 +156,7 @@ pub(super) struct HttpSection {
 }
 
 #[derive(Deserialize)]
-pub(super) struct RateSection {
+pub(super) struct YamlRateSection {
     pub enable: bool,
     pub capacity: u64,
     pub refill_rate: u64,
@@ -164,19 +164,19 @@ pub(super) struct RateSection {
 }
 
 #[derive(Deserialize)]
-pub(super) struct NetworkSection {
+pub(super) struct YamlNetworkSection {
     pub allow_cidrs: Vec<String>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct LoggingSection {
+pub(super) struct YamlLoggingSection {
     pub level: String,
     pub format: String,
     pub file: PathBuf,
 }
 
 #[derive(Deserialize)]
-pub(super) struct CacheSection {
+pub(super) struct YamlCacheSection {
     pub enabled: bool,
     pub max_memory_mb: u64,
     pub min_query_cost_ms: f64,
@@ -184,7 +184,7 @@ pub(super) struct CacheSection {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Bm25Section {
+pub(super) struct YamlBm25Section {
     pub enable: bool,
     pub k1: f64,
     pub b: f64,

@@ -9,12 +9,12 @@ use super::CopyTask;
 /// The queue of one session. All methods may be called from any thread.
 #[derive(Default)]
 pub(crate) struct CopyQueue {
-    state: Mutex<Waiting>,
+    state: Mutex<WaitingCopies>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingCopies {
     tasks: VecDeque<CopyTask>,
     closed: bool,
 }

@@ -16,7 +16,7 @@ use super::{
     referencing_rows::ReferencedValues,
     rows::ChangeSink,
     status::TableState,
-    table::Visible,
+    table::{FollowedTable, Visible},
     uncertainty::Uncertainty,
 };
 use crate::{
@@ -216,36 +216,14 @@ impl Applier {
         let deleted = new_values.is_none();
         let columns = if deleted { Vec::new() } else { columns.collect() };
         let reached = Reached { table: child.table.clone(), deleted, columns };
-        if child.is_doubtful {
-            self.lose_rows(reached, "the table that they reference was renamed");
-            return Ok(());
-        }
-        if source.is_keyless() {
-            self.lose_rows(
-                reached,
-                "of equal rows without a key it is not known which was referenced",
-            );
-            return Ok(());
-        }
         let whole = followed.visible == Visible::Current;
-        let (visible, hidden) = followed.targets();
-        let Some(name) = visible.or(hidden) else {
-            self.lose_rows(reached, "they were not read yet when a foreign key changed them");
-            return Ok(());
+        let (name, places) = match reached_rows(followed, parent, child, !deleted, depth) {
+            Ok(reached_rows) => reached_rows,
+            Err(why) => {
+                self.lose_rows(reached, why);
+                return Ok(());
+            }
         };
-        let Some(places) = exact_places(parent, &source, &child.key) else {
-            self.lose_rows(reached, "values of a foreign key are equal in a collation only");
-            return Ok(());
-        };
-        let moves_key = places.iter().any(|place| source.key.contains(place));
-        if !whole && new_values.is_some() && moves_key {
-            self.lose_rows(reached, "a foreign key changed keys of rows that are being copied");
-            return Ok(());
-        }
-        if depth >= MAX_DEPTH {
-            self.lose_rows(reached, "a chain of foreign keys is too long");
-            return Ok(());
-        }
         let old_values = ReferencedValues { places, values };
         let cascades = Cascades::new(&old_values, new_values);
         let referencing_rows = match self.referencing_rows(&name, &source, &old_values) {
@@ -512,6 +490,37 @@ fn places(table: &SourceTable, names: &[String]) -> Option<Vec<usize>> {
         table.columns.iter().position(|column| column.name.to_lowercase() == name)
     };
     names.iter().map(place).collect()
+}
+
+/// The engine's name of a child's table and the columns of its foreign key; or why it is not known which rows changed.
+/// `is_set`: the key gets new values.
+fn reached_rows(
+    followed: &FollowedTable,
+    parent: &SourceTable,
+    child: &Child,
+    is_set: bool,
+    depth: usize,
+) -> std::result::Result<(Arc<str>, Vec<usize>), &'static str> {
+    let source = &followed.source;
+    if child.is_doubtful {
+        return Err("the table that they reference was renamed");
+    }
+    if source.is_keyless() {
+        return Err("of equal rows without a key it is not known which was referenced");
+    }
+    let (visible, hidden) = followed.targets();
+    let name = visible.or(hidden);
+    let name = name.ok_or("they were not read yet when a foreign key changed them")?;
+    let places = exact_places(parent, source, &child.key);
+    let places = places.ok_or("values of a foreign key are equal in a collation only")?;
+    let moves_key = places.iter().any(|place| source.key.contains(place));
+    if followed.visible != Visible::Current && is_set && moves_key {
+        return Err("a foreign key changed keys of rows that are being copied");
+    }
+    if depth >= MAX_DEPTH {
+        return Err("a chain of foreign keys is too long");
+    }
+    Ok((name, places))
 }
 
 /// The positions of a foreign key's columns in the child, if equality at the source means equality of the values here.

@@ -415,27 +415,8 @@ impl Applier {
         let children: Vec<_> =
             parents.iter().flat_map(|parent| self.children_of(parent).to_vec()).collect();
         for (from, to) in renames {
-            self.shared.rename_words(&from, &to, commit);
-            self.rename_rereadings(&from, &to);
-            if self.tables.contains_key(&from) {
-                self.check_strict(
-                    &from,
-                    "configured table was renamed; aliases are not followed automatically",
-                )?;
-            }
-            match self.tables.remove(&from) {
-                Some(followed) if self.keeps_rows(&from, &followed, &to) => {
-                    self.move_table(followed, &from, &to, commit);
-                }
-                followed => {
-                    if let Some(followed) = followed {
-                        self.unfollow_renamed(followed, &from, commit);
-                    }
-                    left.push(from);
-                    self.follow_renamed(&to, commit);
-                    // It may be a view; then the local table of this name is another.
-                    self.may_be_dropped(&to);
-                }
+            if !self.rename_one(&from, &to, commit)? {
+                left.push(from);
             }
             arrived.push(to);
         }
@@ -468,6 +449,38 @@ impl Applier {
             self.expect_absence(&from, ExpectedAbsence::Renamed(to));
         }
         Ok(())
+    }
+
+    /// Renames one table. Returns whether its rows came with it.
+    fn rename_one(
+        &mut self,
+        from: &TableName,
+        to: &TableName,
+        commit: &mut DefinitionCommit,
+    ) -> Result<bool> {
+        self.shared.rename_words(from, to, commit);
+        self.rename_rereadings(from, to);
+        if self.tables.contains_key(from) {
+            self.check_strict(
+                from,
+                "configured table was renamed; aliases are not followed automatically",
+            )?;
+        }
+        match self.tables.remove(from) {
+            Some(followed) if self.keeps_rows(from, &followed, to) => {
+                self.move_table(followed, from, to, commit);
+                Ok(true)
+            }
+            followed => {
+                if let Some(followed) = followed {
+                    self.unfollow_renamed(followed, from, commit);
+                }
+                self.follow_renamed(to, commit);
+                // It may be a view; then the local table of this name is another.
+                self.may_be_dropped(to);
+                Ok(false)
+            }
+        }
     }
 
     /// Whether a renamed table keeps its rows.

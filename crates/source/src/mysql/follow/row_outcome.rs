@@ -105,20 +105,12 @@ mod tests {
             declared: None,
         };
         let schema = Schema {
-            name: "t".to_owned(),
-            columns: vec![column(0, "id"), column(1, "enabled")],
-            primary_key: vec![0],
             required: Some(Filter::Compare {
                 column: "enabled".to_owned(),
                 comparison: Comparison::Equal,
                 literal: Literal::Text("1".to_owned()),
             }),
-            texts: Vec::new(),
-            indexes: Vec::new(),
-            synonyms: Vec::new(),
-            words: None,
-            paths: Vec::new(),
-            declared: None,
+            ..Schema::over("t", vec![column(0, "id"), column(1, "enabled")], vec![0])
         };
         RequiredRows::of(&schema).unwrap()
     }

@@ -118,6 +118,17 @@ fn stored_tables(shared: &FollowState) -> BTreeSet<TableName> {
     tables
 }
 
+/// The state of a table of whose rows some are missing, by what the source says of it.
+fn missed(answer: Option<&Answer>, end: &Coordinates) -> Uncertainty {
+    let answer = answer.cloned().unwrap_or(Err(Absence::Gone));
+    Uncertainty {
+        answer: Some((answer, end.clone())),
+        missed: true,
+        may_reference: true,
+        ..Uncertainty::default()
+    }
+}
+
 impl Tables {
     fn add(
         &mut self,
@@ -174,17 +185,7 @@ impl Tables {
                 shared.board.set_table(&name, TableState::Refused(absence.clone().reason()));
                 return Ok(());
             }
-            answer => {
-                let gone = || Err(Absence::Gone);
-                let answer = answer.cloned().unwrap_or_else(gone);
-                let answer = Some((answer, end.clone()));
-                followed.uncertainty = Some(Uncertainty {
-                    answer,
-                    missed: true,
-                    may_reference: true,
-                    ..Uncertainty::default()
-                });
-            }
+            answer => followed.uncertainty = Some(missed(answer, end)),
         }
         shared.board.set_table(&name, followed.state());
         self.tables.insert(table, followed);

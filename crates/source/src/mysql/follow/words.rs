@@ -567,18 +567,7 @@ mod tests {
             indexed: place == 0,
             declared: None,
         });
-        Schema {
-            name: name.to_owned(),
-            columns: columns.collect(),
-            primary_key: vec![0],
-            texts: Vec::new(),
-            indexes: Vec::new(),
-            required: None,
-            synonyms: Vec::new(),
-            words: None,
-            paths: Vec::new(),
-            declared: None,
-        }
+        Schema::over(name, columns.collect(), vec![0])
     }
 
     fn of(columns: &[&str]) -> DeclaredWords {

@@ -56,16 +56,11 @@ fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u32) -> Schem
         columns.push(hidden_key(&mut numbers, columns.len()));
     }
     let mut schema = Schema {
-        name: table.full_name(),
         texts: texts(table, previous, &mut numbers),
-        columns,
-        primary_key,
         required: previous.and_then(|schema| schema.required.clone()),
-        indexes: Vec::new(),
         synonyms: previous.map(|schema| schema.synonyms.clone()).unwrap_or_default(),
-        words: None,
-        paths: Vec::new(),
         declared: table.words.of_table(),
+        ..Schema::over(table.full_name(), columns, primary_key)
     };
     let lines = table.words.of_table().map(|table| table.keys).unwrap_or_default();
     for index in lines.iter().filter_map(|line| index_columns(table, line)) {

@@ -27,7 +27,7 @@ pub(crate) fn decimal(
     let integer = precision.checked_sub(scale).filter(|_| precision <= 65).ok_or(Malformed)?;
     let bytes = reader.bytes(length(integer) + length(scale))?;
     let negative = bytes.first().is_some_and(|first| first & 0x80 == 0);
-    let mut words = Words { bytes, flip: if negative { 0xff } else { 0 }, first: 0x80 };
+    let mut words = DecimalWords { bytes, flip: if negative { 0xff } else { 0 }, first: 0x80 };
     let mut text = Digits { text: [0; MAX_TEXT], len: 0, skip_zeros: true };
     if negative {
         text.push(b'-');
@@ -50,14 +50,14 @@ fn length(digits: usize) -> usize {
     digits / 9 * 4 + BYTES.get(digits % 9).copied().unwrap_or(0)
 }
 
-struct Words<'a> {
+struct DecimalWords<'a> {
     bytes: &'a [u8],
     flip: u8,
     /// XORed with the first byte only.
     first: u8,
 }
 
-impl Words<'_> {
+impl DecimalWords<'_> {
     fn next(&mut self, length: usize) -> u32 {
         let (word, rest) = self.bytes.split_at_checked(length).unwrap_or_default();
         self.bytes = rest;

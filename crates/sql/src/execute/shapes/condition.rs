@@ -10,42 +10,34 @@ use remora_engine::{Comparison as EngineComparison, Filter, Literal, TextQuery};
 use remora_mysql::Collation;
 
 use super::{
-    constant::{Comparable, Constant, Fitted},
+    compared_column::ComparedColumn,
+    constant::{Constant, Fitted},
     parameterize::Constants,
-    shape::{Comparison, Condition, Group, Keywords, Match, MatchOption, Repeated},
-    table::Table,
+    shape::{Comparison, Keywords, LiteralGroup, Match, MatchOption, Repeated, ShapeCondition},
+    table::ShapeTable,
 };
 use crate::{agents::AgentOptions, meaning::collation::push_key, search};
 
 /// A condition over columns.
 #[derive(Debug)]
-pub(super) enum Test {
-    Compare(Operand, Comparison, Group),
-    In(Operand, Group, bool),
-    Between(Operand, Group, Group, bool),
-    IsNull(Operand, bool),
+pub(super) enum ColumnTest {
+    Compare(ComparedColumn, Comparison, LiteralGroup),
+    In(ComparedColumn, LiteralGroup, bool),
+    Between(ComparedColumn, LiteralGroup, LiteralGroup, bool),
+    IsNull(ComparedColumn, bool),
     /// The text begins with the pattern's part before its only `%`.
-    Begins(Operand, Collation, Group),
-    All(Vec<Test>),
-    Any(Vec<Test>),
-    Again(Box<Test>, Repeated),
-}
-
-/// A column in a comparison.
-#[derive(Debug)]
-pub(super) struct Operand {
-    pub name: String,
-    pub comparable: Option<Comparable>,
-    /// The collation by which its texts compare; `None` if they compare by bytes.
-    pub collation: Option<Collation>,
+    Begins(ComparedColumn, Collation, LiteralGroup),
+    All(Vec<ColumnTest>),
+    Any(Vec<ColumnTest>),
+    Again(Box<ColumnTest>, Repeated),
 }
 
 /// A condition over texts.
 #[derive(Debug)]
 pub(super) enum TextTest {
-    Match(Vec<usize>, Group, bool),
+    Match(Vec<usize>, LiteralGroup, bool),
     Keywords(Keywords),
-    Like(usize, Group, Option<Group>),
+    Like(usize, LiteralGroup, Option<LiteralGroup>),
     Not(Box<TextTest>),
     All(Vec<TextTest>),
     Any(Vec<TextTest>),
@@ -55,22 +47,22 @@ pub(super) enum TextTest {
 #[derive(Debug, Default)]
 pub(super) struct Tests {
     pub texts: Vec<TextTest>,
-    pub columns: Vec<Test>,
+    pub columns: Vec<ColumnTest>,
 }
 
 /// A condition with its literals filled in.
 #[derive(Default)]
-pub(super) struct Selected {
+pub(super) struct FilledTests {
     pub text: Option<TextQuery>,
     pub filter: Option<Filter>,
 }
 
 impl Tests {
     /// Prepares a condition; `None` if the engine has no exact answer to it.
-    pub fn new(condition: Option<&Condition>, table: &Table) -> Option<Self> {
+    pub fn new(condition: Option<&ShapeCondition>, table: &ShapeTable) -> Option<Self> {
         let mut tests = Self::default();
         match condition {
-            Some(Condition::And(parts)) => {
+            Some(ShapeCondition::And(parts)) => {
                 parts.iter().try_for_each(|part| tests.add(part, table))?;
             }
             Some(condition) => tests.add(condition, table)?,
@@ -80,8 +72,8 @@ impl Tests {
     }
 
     /// Adds a condition; `None`, with nothing added, if the engine has no exact answer to it.
-    pub fn add(&mut self, condition: &Condition, table: &Table) -> Option<()> {
-        if let Condition::Keywords(keywords) = condition {
+    pub fn add(&mut self, condition: &ShapeCondition, table: &ShapeTable) -> Option<()> {
+        if let ShapeCondition::Keywords(keywords) = condition {
             let is_other = keywords.table.as_ref().is_some_and(|name| !table.is_called(Some(name)));
             if is_other || self.keywords().is_some() {
                 return None;
@@ -115,7 +107,7 @@ impl Tests {
     }
 
     /// The MATCH of the condition, if it has exactly one.
-    pub fn only_match(&self) -> Option<(&[usize], Group, bool)> {
+    pub fn only_match(&self) -> Option<(&[usize], LiteralGroup, bool)> {
         let mut matches = self.texts.iter().filter_map(|test| match test {
             TextTest::Match(columns, text, boolean) => Some((columns.as_slice(), *text, *boolean)),
             _ => None,
@@ -125,7 +117,7 @@ impl Tests {
     }
 
     /// Fills in the literals; `None` if one needs a conversion.
-    pub fn fill(&self, constants: &Constants<'_>, table: &Table) -> Option<Selected> {
+    pub fn fill(&self, constants: &Constants<'_>, table: &ShapeTable) -> Option<FilledTests> {
         let columns = self.columns.iter().map(|test| test.fill(constants, 0));
         let mut columns: Vec<Filter> = columns.collect::<Option<_>>()?;
         let mut texts: Vec<TextQuery> = Vec::new();
@@ -140,65 +132,69 @@ impl Tests {
         }
         let text = if texts.len() > 1 { Some(TextQuery::And(texts)) } else { texts.pop() };
         let filter = if columns.len() > 1 { Some(Filter::And(columns)) } else { columns.pop() };
-        Some(Selected { text, filter })
+        Some(FilledTests { text, filter })
     }
 }
 
-fn text_test(condition: &Condition, table: &Table, positive: bool) -> Option<TextTest> {
-    let several = |parts: &[Condition], all: bool| {
+fn text_test(condition: &ShapeCondition, table: &ShapeTable, positive: bool) -> Option<TextTest> {
+    let several = |parts: &[ShapeCondition], all: bool| {
         let parts: Option<Vec<_>> =
             parts.iter().map(|part| text_test(part, table, positive)).collect();
         Some(if all { TextTest::All(parts?) } else { TextTest::Any(parts?) })
     };
     let test = match condition {
-        Condition::Match(Match { columns, text, boolean }) => {
+        ShapeCondition::Match(Match { columns, text, boolean }) => {
             let columns: Option<Vec<usize>> =
                 columns.iter().map(|column| table.position(column)).collect();
             TextTest::Match(columns?, *text, *boolean)
         }
-        Condition::Like(column, pattern) => {
+        ShapeCondition::Like(column, pattern) => {
             TextTest::Like(table.text_position(column, positive)?, *pattern, None)
         }
-        Condition::Holds(column, text, zero) => {
+        ShapeCondition::Holds(column, text, zero) => {
             TextTest::Like(table.text_position(column, positive)?, *text, Some(*zero))
         }
-        Condition::And(parts) => return several(parts, positive),
-        Condition::Or(parts) => return several(parts, !positive),
-        Condition::Not(part) => return text_test(part, table, !positive),
+        ShapeCondition::And(parts) => return several(parts, positive),
+        ShapeCondition::Or(parts) => return several(parts, !positive),
+        ShapeCondition::Not(part) => return text_test(part, table, !positive),
         _ => return None,
     };
     Some(if positive { test } else { TextTest::Not(Box::new(test)) })
 }
 
-fn column_test(condition: &Condition, table: &Table, positive: bool) -> Option<Test> {
-    let several = |parts: &[Condition], all: bool| {
+fn column_test(
+    condition: &ShapeCondition,
+    table: &ShapeTable,
+    positive: bool,
+) -> Option<ColumnTest> {
+    let several = |parts: &[ShapeCondition], all: bool| {
         let parts: Option<Vec<_>> =
             parts.iter().map(|part| column_test(part, table, positive)).collect();
-        Some(if all { Test::All(parts?) } else { Test::Any(parts?) })
+        Some(if all { ColumnTest::All(parts?) } else { ColumnTest::Any(parts?) })
     };
     match condition {
-        Condition::Compare(column, comparison, group) => {
+        ShapeCondition::Compare(column, comparison, group) => {
             let comparison = if positive { *comparison } else { comparison.negated() };
-            Some(Test::Compare(table.asked(column)?, comparison, *group))
+            Some(ColumnTest::Compare(table.asked(column)?, comparison, *group))
         }
-        Condition::In(columns, group) => {
+        ShapeCondition::In(columns, group) => {
             let [column] = columns.as_slice() else { return None };
-            Some(Test::In(table.asked(column)?, *group, positive))
+            Some(ColumnTest::In(table.asked(column)?, *group, positive))
         }
-        Condition::Between(column, low, high) => {
-            Some(Test::Between(table.asked(column)?, *low, *high, positive))
+        ShapeCondition::Between(column, low, high) => {
+            Some(ColumnTest::Between(table.asked(column)?, *low, *high, positive))
         }
-        Condition::IsNull(column) => Some(Test::IsNull(table.tested(column)?, positive)),
-        Condition::Begins(column, pattern) if positive => {
+        ShapeCondition::IsNull(column) => Some(ColumnTest::IsNull(table.tested(column)?, positive)),
+        ShapeCondition::Begins(column, pattern) if positive => {
             let (operand, collation) = table.texts(column)?;
-            Some(Test::Begins(operand, collation, *pattern))
+            Some(ColumnTest::Begins(operand, collation, *pattern))
         }
-        Condition::And(parts) => several(parts, positive),
-        Condition::Or(parts) => several(parts, !positive),
-        Condition::Again(part, repeated) if positive => {
-            Some(Test::Again(Box::new(column_test(part, table, true)?), *repeated))
+        ShapeCondition::And(parts) => several(parts, positive),
+        ShapeCondition::Or(parts) => several(parts, !positive),
+        ShapeCondition::Again(part, repeated) if positive => {
+            Some(ColumnTest::Again(Box::new(column_test(part, table, true)?), *repeated))
         }
-        Condition::Not(part) => column_test(part, table, !positive),
+        ShapeCondition::Not(part) => column_test(part, table, !positive),
         _ => None,
     }
 }
@@ -209,7 +205,7 @@ impl TextTest {
     fn beginning(
         &self,
         constants: &Constants<'_>,
-        table: &Table,
+        table: &ShapeTable,
     ) -> Option<(Filter, Option<TextQuery>)> {
         let Self::Like(column, pattern, None) = self else { return None };
         let Constant::Text(pattern) = constants.one(*pattern) else { return None };
@@ -223,7 +219,7 @@ impl TextTest {
         Some((begins, query))
     }
 
-    fn fill(&self, constants: &Constants<'_>, table: &Table) -> Option<TextQuery> {
+    fn fill(&self, constants: &Constants<'_>, table: &ShapeTable) -> Option<TextQuery> {
         let several = |parts: &[Self]| {
             parts.iter().map(|part| part.fill(constants, table)).collect::<Option<Vec<_>>>()
         };
@@ -272,7 +268,7 @@ impl Keywords {
 
     /// The mode of the MATCH: its options, one a line.
     fn mode(&self, constants: &Constants<'_>) -> Option<String> {
-        let of = |group: &Group| match constants.one(*group) {
+        let of = |group: &LiteralGroup| match constants.one(*group) {
             Constant::Text(text) => Some(text.replace(['\n', '\r'], " ")),
             Constant::Integer(number) => Some(number.to_string()),
             _ => None,
@@ -284,8 +280,9 @@ impl Keywords {
                 MatchOption::Literal(group) => of(group)?,
                 MatchOption::Call(function, group) => format!("{function}({})", of(group)?),
                 MatchOption::List(list) => {
-                    let part =
-                        |(name, group): &(String, Group)| Some(format!("{name}={}", of(group)?));
+                    let part = |(name, group): &(String, LiteralGroup)| {
+                        Some(format!("{name}={}", of(group)?))
+                    };
                     list.iter().map(part).collect::<Option<Vec<_>>>()?.join(",")
                 }
             };
@@ -295,7 +292,7 @@ impl Keywords {
     }
 }
 
-impl Test {
+impl ColumnTest {
     /// Fills in the literals. `offset` is added to the group numbers, for a further repetition of the condition.
     fn fill(&self, constants: &Constants<'_>, offset: usize) -> Option<Filter> {
         let several = |parts: &[Self]| {
@@ -344,7 +341,7 @@ impl Test {
     }
 }
 
-impl Operand {
+impl ComparedColumn {
     /// A comparison of the column with a literal; `None` if that needs a conversion.
     fn test(
         &self,
@@ -418,7 +415,12 @@ impl Operand {
         }
     }
 
-    fn one_of(&self, constants: &Constants<'_>, group: Group, positive: bool) -> Option<Filter> {
+    fn one_of(
+        &self,
+        constants: &Constants<'_>,
+        group: LiteralGroup,
+        positive: bool,
+    ) -> Option<Filter> {
         let literals = constants.group(group).iter().map(|literal| constants.constant(literal));
         let mut has_null = false;
         let holds = match (self.comparable, self.collation) {

@@ -9,7 +9,7 @@ use remora_mysql::{Collation, unquoted};
 
 use super::{
     parameterize::{Constants, FIRST_SUM, Literal, LiteralKind, literals_of},
-    shape::Group,
+    shape::LiteralGroup,
 };
 use crate::{
     SqlType,
@@ -233,12 +233,12 @@ fn canonical_integer(text: &str) -> Option<i128> {
 
 impl<'a> Constants<'a> {
     /// The literals of a group.
-    pub fn group(&self, group: Group) -> &'a [Literal] {
+    pub fn group(&self, group: LiteralGroup) -> &'a [Literal] {
         literals_of(self.literals, self.ends, group)
     }
 
     /// The only literal of a group, or the value of a sum.
-    pub fn one(&self, group: Group) -> Constant<'a> {
+    pub fn one(&self, group: LiteralGroup) -> Constant<'a> {
         if let Some(place) = group.checked_sub(FIRST_SUM) {
             let sum = self.sums.get(place).copied().flatten();
             return sum.map_or(Constant::Other, |sum| Constant::Integer(sum.into()));
@@ -250,7 +250,7 @@ impl<'a> Constants<'a> {
     }
 
     /// A number of rows, as in LIMIT; `None` if the literal is not one.
-    pub fn rows(&self, group: Option<Group>) -> Option<u64> {
+    pub fn rows(&self, group: Option<LiteralGroup>) -> Option<u64> {
         match self.one(group?) {
             Constant::Integer(number) => u64::try_from(number).ok(),
             _ => None,

@@ -11,7 +11,7 @@ use super::{
     keys::{distinct, sort},
     normalize::ItemsOfChanged,
     parameterize::{Constants, ParameterizedText},
-    plan::{FacetColumn, FacetOrder, FacetWork, KeyOrder, KeyWork, PageWork, Plan, Work},
+    plan::{FacetColumn, FacetOrder, FacetWork, KeyOrder, KeyWork, PageWork, ShapePlan, ShapeWork},
     planned::ShapePlans,
     run::{ShapeRun, by_keys, failed},
 };
@@ -19,7 +19,7 @@ use crate::{
     Result,
     catalog::Reader,
     execute::{
-        access::{Access, AccessRequest, Explained},
+        access::{AccessRequest, Explained, TableAccess},
         row_counter::RowCounter,
     },
     parse::{Source, Statement, write::ChangedQuery},
@@ -106,7 +106,7 @@ pub(crate) async fn analyze(
     Ok(Some(match accesses.as_slice() {
         [access] => vec![format!("-> {} {whole}", access.estimated_line())],
         accesses => {
-            let of_table = |access: &Access| {
+            let of_table = |access: &TableAccess| {
                 let measured = access.measured.map(|it| format!(" {it}")).unwrap_or_default();
                 format!("    -> {}{measured}", access.estimated_line())
             };
@@ -120,16 +120,16 @@ pub(crate) async fn analyze(
 fn of_one(
     session: &SessionState,
     reader: &Reader,
-    plan: &Plan,
+    plan: &ShapePlan,
     constants: &Constants<'_>,
-) -> Result<Option<Vec<Access>>> {
+) -> Result<Option<Vec<TableAccess>>> {
     let Some(asked) = ShapeRun::of(session, reader, plan, constants)? else { return Ok(None) };
     let access = match &plan.work {
-        Work::Keys(work) => asked.explain_keys(work)?,
-        Work::Page(work) => asked.explain_page(work)?,
-        Work::Count(tests) => asked.explain_count(tests)?,
-        Work::Facet(work) => asked.explain_facet(work)?,
-        Work::Ends(tests, ends) => {
+        ShapeWork::Keys(work) => asked.explain_keys(work)?,
+        ShapeWork::Page(work) => asked.explain_page(work)?,
+        ShapeWork::Count(tests) => asked.explain_count(tests)?,
+        ShapeWork::Facet(work) => asked.explain_facet(work)?,
+        ShapeWork::Ends(tests, ends) => {
             let Some(requests) = asked.end_requests(tests, ends) else { return Ok(None) };
             let mut made = Vec::new();
             for request in requests {
@@ -154,16 +154,16 @@ impl ShapeRun<'_> {
         selection: &Selection,
         path: &remora_engine::AccessPath,
         wanted: AccessRequest,
-    ) -> Access {
+    ) -> TableAccess {
         let table = &self.plan.table;
-        let mut access = Access::of(&table.sql, table.called(), path, wanted);
+        let mut access = TableAccess::of(&table.sql, table.called(), path, wanted);
         if let Some(text) = &selection.text {
             access.add_extra(search::selection(Some(text), None));
         }
         access
     }
 
-    fn explain_keys(&self, work: &KeyWork) -> Result<Option<Access>> {
+    fn explain_keys(&self, work: &KeyWork) -> Result<Option<TableAccess>> {
         let table = &self.plan.table;
         if work.test.is_single && work.branches.times == 1 && self.page.is_everything() {
             let Some(key) = work.test.single(self.constants) else { return Ok(None) };
@@ -174,9 +174,9 @@ impl ShapeRun<'_> {
                 None => None,
             };
             return Ok(match row {
-                Some(_) => Some(Access::by_keys(&table.sql, table.called(), "const", 1)),
+                Some(_) => Some(TableAccess::by_keys(&table.sql, table.called(), "const", 1)),
                 None if work.test.by_bytes => None,
-                None => Some(Access::of_no_table("no matching row in const table")),
+                None => Some(TableAccess::of_no_table("no matching row in const table")),
             });
         }
         let mut keys: Vec<KeyValues> = Vec::new();
@@ -189,13 +189,14 @@ impl ShapeRun<'_> {
             KeyOrder::FirstAsked => distinct(&mut keys),
             KeyOrder::AsAsked => {}
         }
-        let mut access = Access::by_keys(&table.sql, table.called(), "range", keys.len() as u64);
+        let mut access =
+            TableAccess::by_keys(&table.sql, table.called(), "range", keys.len() as u64);
         access.add_extra("Using where");
         access.add_extra(format!("{} keys at once", keys.len()));
         Ok(Some(access))
     }
 
-    fn explain_page(&self, work: &PageWork) -> Result<Option<Access>> {
+    fn explain_page(&self, work: &PageWork) -> Result<Option<TableAccess>> {
         let Some(selection) = self.selection(&work.tests) else { return Ok(None) };
         let has_condition = selection.filter.is_some();
         if self.few(work, &selection)?.is_some() {
@@ -224,10 +225,10 @@ impl ShapeRun<'_> {
         Ok(Some(self.access(&request.selection, &path, wanted)))
     }
 
-    fn explain_count(&self, tests: &Tests) -> Result<Option<Access>> {
+    fn explain_count(&self, tests: &Tests) -> Result<Option<TableAccess>> {
         let Some(selection) = self.selection(tests) else { return Ok(None) };
         if selection.text.is_none() && selection.filter.is_none() {
-            return Ok(Some(Access::of_no_table("Select tables optimized away")));
+            return Ok(Some(TableAccess::of_no_table("Select tables optimized away")));
         }
         let path = self.reader.count_access(&selection).map_err(failed)?;
         let wanted = AccessRequest { in_order: false, has_condition: selection.filter.is_some() };
@@ -239,7 +240,7 @@ impl ShapeRun<'_> {
         Ok(Some(access))
     }
 
-    fn explain_facet(&self, work: &FacetWork) -> Result<Option<Access>> {
+    fn explain_facet(&self, work: &FacetWork) -> Result<Option<TableAccess>> {
         let Some(selection) = self.selection(&work.tests) else { return Ok(None) };
         if let Some(request) = self.values_request(work, &selection)
             && let Some(found) = self.reader.values_in_order(&request).map_err(failed)?

@@ -9,8 +9,8 @@ use smallvec::SmallVec;
 use super::{
     constant::{Comparable, Constant, Fitted},
     parameterize::Constants,
-    shape::{ColumnName, Comparison, Condition, Group, JsonKeys, Repeated},
-    table::Table,
+    shape::{ColumnName, Comparison, JsonKeys, LiteralGroup, Repeated, ShapeCondition},
+    table::ShapeTable,
 };
 
 /// A condition on the primary key, with places for its literals.
@@ -30,9 +30,9 @@ pub(super) struct KeyTest {
 /// A JSON array of keys in a literal.
 #[derive(Clone, Copy, Debug)]
 struct JsonArray {
-    array: Group,
-    members: Group,
-    member: Group,
+    array: LiteralGroup,
+    members: LiteralGroup,
+    member: LiteralGroup,
     range: (i128, i128),
 }
 
@@ -41,25 +41,25 @@ struct JsonArray {
 struct Atom {
     parts: SmallVec<[KeySource; 2]>,
     /// The list, and the number of members of its tuples.
-    list: Option<(Group, usize)>,
+    list: Option<(LiteralGroup, usize)>,
     again: Repeated,
 }
 
 /// The source of a key part's value.
 #[derive(Clone, Copy, Debug)]
 enum KeySource {
-    One(Group),
+    One(LiteralGroup),
     Member(usize),
 }
 
 /// The key part that an equality fixes, its value, and the list if it has one.
-type KeyEquality = (usize, KeySource, Option<(Group, usize)>);
+type KeyEquality = (usize, KeySource, Option<(LiteralGroup, usize)>);
 
 const ONCE: Repeated = Repeated { times: 1, groups: 0 };
 
 impl KeyTest {
     /// The keys of a condition, if it does nothing but name keys.
-    pub fn new(condition: &Condition, table: &Table) -> Option<Self> {
+    pub fn new(condition: &ShapeCondition, table: &ShapeTable) -> Option<Self> {
         let schema = table.schema();
         let mut by_bytes = false;
         let comparable = |&position: &usize| {
@@ -87,7 +87,7 @@ impl KeyTest {
     }
 
     /// The keys of a join with JSON_TABLE.
-    pub fn joined(keys: &JsonKeys, table: &Table) -> Option<Self> {
+    pub fn joined(keys: &JsonKeys, table: &ShapeTable) -> Option<Self> {
         let [key] = table.schema().primary_key.as_slice() else { return None };
         if table.position(&keys.key)? != *key {
             return None;
@@ -202,19 +202,19 @@ impl JsonArray {
 }
 
 fn atoms_of(
-    condition: &Condition,
+    condition: &ShapeCondition,
     again: Repeated,
-    table: &Table,
+    table: &ShapeTable,
     atoms: &mut Vec<Atom>,
 ) -> Option<()> {
     match condition {
-        Condition::Or(parts) if again == ONCE => {
+        ShapeCondition::Or(parts) if again == ONCE => {
             parts.iter().try_for_each(|part| atoms_of(part, again, table, atoms))
         }
-        Condition::Again(part, again_part) if again == ONCE => {
+        ShapeCondition::Again(part, again_part) if again == ONCE => {
             atoms_of(part, *again_part, table, atoms)
         }
-        Condition::Or(_) | Condition::Again(..) => None,
+        ShapeCondition::Or(_) | ShapeCondition::Again(..) => None,
         other => {
             atoms.push(atom(other, again, table)?);
             Some(())
@@ -222,10 +222,10 @@ fn atoms_of(
     }
 }
 
-fn atom(condition: &Condition, again: Repeated, table: &Table) -> Option<Atom> {
+fn atom(condition: &ShapeCondition, again: Repeated, table: &ShapeTable) -> Option<Atom> {
     let mut said: SmallVec<[KeyEquality; 4]> = SmallVec::new();
     match condition {
-        Condition::And(parts) => {
+        ShapeCondition::And(parts) => {
             parts.iter().try_for_each(|part| fix_part(part, table, &mut said))?;
         }
         part => fix_part(part, table, &mut said)?,
@@ -244,22 +244,22 @@ fn atom(condition: &Condition, again: Repeated, table: &Table) -> Option<Atom> {
 }
 
 fn fix_part(
-    condition: &Condition,
-    table: &Table,
+    condition: &ShapeCondition,
+    table: &ShapeTable,
     said: &mut SmallVec<[KeyEquality; 4]>,
 ) -> Option<()> {
     let position = |column: &ColumnName| table.position(column);
     match condition {
-        Condition::Compare(column, Comparison::Equal, group) => {
+        ShapeCondition::Compare(column, Comparison::Equal, group) => {
             said.push((position(column)?, KeySource::One(*group), None));
         }
-        Condition::In(columns, list) => {
+        ShapeCondition::In(columns, list) => {
             let arity = columns.len();
             for (member, column) in columns.iter().enumerate() {
                 said.push((position(column)?, KeySource::Member(member), Some((*list, arity))));
             }
         }
-        Condition::And(parts) => {
+        ShapeCondition::And(parts) => {
             parts.iter().try_for_each(|part| fix_part_once(part, table, said))?;
         }
         _ => return None,
@@ -268,12 +268,12 @@ fn fix_part(
 }
 
 fn fix_part_once(
-    condition: &Condition,
-    table: &Table,
+    condition: &ShapeCondition,
+    table: &ShapeTable,
     said: &mut SmallVec<[KeyEquality; 4]>,
 ) -> Option<()> {
     match condition {
-        Condition::And(_) => None,
+        ShapeCondition::And(_) => None,
         other => fix_part(other, table, said),
     }
 }

@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::{
     normalize::group_of,
-    shape::{ColumnName, Comparison, Group},
+    shape::{ColumnName, Comparison, LiteralGroup},
 };
 
 /// Words that are not accepted as names; the general path handles them.
@@ -50,7 +50,7 @@ pub(super) fn comparison(op: &BinaryOperator) -> Option<Comparison> {
 }
 
 /// The group of a list of literals, or of tuples of so many.
-pub(super) fn list_of(list: &[Expr], arity: usize) -> Option<Group> {
+pub(super) fn list_of(list: &[Expr], arity: usize) -> Option<LiteralGroup> {
     let [only] = list else { return None };
     let Expr::Tuple(members) = only else { return literal(only).filter(|_| arity == 1) };
     let group = literal(members.first()?)?;
@@ -59,13 +59,13 @@ pub(super) fn list_of(list: &[Expr], arity: usize) -> Option<Group> {
 }
 
 /// A call of a function without more words.
-pub(super) struct Call<'t> {
+pub(super) struct PlainCall<'t> {
     pub name: &'t Ident,
     pub duplicates: Option<DuplicateTreatment>,
     pub args: &'t [FunctionArg],
 }
 
-impl<'t> Call<'t> {
+impl<'t> PlainCall<'t> {
     /// The call that an expression is.
     pub fn of(expr: &'t Expr) -> Option<Self> {
         let Expr::Function(function) = expr else { return None };
@@ -109,7 +109,7 @@ impl<'t> Call<'t> {
 }
 
 /// The group of a literal.
-pub(super) fn literal(expr: &Expr) -> Option<Group> {
+pub(super) fn literal(expr: &Expr) -> Option<LiteralGroup> {
     let Expr::Value(value) = expr else { return None };
     group_of(&value.value)
 }

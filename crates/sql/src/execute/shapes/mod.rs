@@ -5,11 +5,12 @@
 //! [`join`]) that becomes a plan ([`plan`]). The plan is filled with the literals ([`constant`]) and sent to the engine
 //! ([`run`]). A statement without a shape, or with a literal that needs one of MySQL's conversions, takes the general
 //! path: it is planned by DataFusion. Both paths return the same columns and rows. A table with rows in other servers is
-//! opened first ([`elsewhere`]).
+//! opened first ([`agents`]).
 
+mod agents;
+mod compared_column;
 mod condition;
 mod constant;
-mod elsewhere;
 mod explain;
 mod join;
 mod keys;
@@ -37,22 +38,22 @@ use std::{
     },
 };
 
-use elsewhere::Way;
+use agents::Way;
 pub(crate) use explain::{analyze, explain};
 use normalize::ItemsOfChanged;
-use parameterize::{Constants, ParameterizedText, Piece};
+use parameterize::{Constants, ParameterizedText, TextPiece};
 use remora_engine::{KeyValues, Value};
 use remora_mysql::{Collation, LexMode};
 
 use self::{
-    plan::{Plan, Work},
+    plan::{ShapePlan, ShapeWork},
     shape::Shape,
 };
 use crate::{
     Outcome, Reply, Result,
     blocking::run_blocking_if_long,
     catalog::{Reader, TableName},
-    parse::{Kind, LONG_BYTES, Source, Statement, split, write::ChangedRows},
+    parse::{LONG_BYTES, Source, Statement, StatementKind, split, write::ChangedRows},
     shared::CachedStatement,
     state::SessionState,
 };
@@ -60,13 +61,13 @@ use crate::{
 /// A shape of one table or of several.
 enum AnyShape {
     One(Box<Shape>),
-    Joined(join::Shape),
+    Joined(join::JoinShape),
 }
 
 /// A plan of one table or of several, or the cached plans of statements without a shape.
 enum AnyPlan {
-    One(Box<Plan>),
-    Joined(join::Plan),
+    One(Box<ShapePlan>),
+    Joined(join::JoinPlan),
     Planned(planned::ShapePlans),
 }
 
@@ -121,7 +122,7 @@ async fn run_parameterized<R: Reply>(
         return Ok(None);
     }
     // The kind is Select even if comments come first.
-    session.begin_reading(Kind::Select).await?;
+    session.begin_reading(StatementKind::Select).await?;
     let reader = session.reader();
     let known = cached(session, parameterized);
     let constants = parameterized.constants(text, mode, &[], session);
@@ -415,7 +416,7 @@ fn table_and_keys(
     if plan.limit.is_some() || plan.offset.is_some() {
         return Ok(None);
     }
-    let Work::Keys(work) = &plan.work else { return Ok(None) };
+    let ShapeWork::Keys(work) = &plan.work else { return Ok(None) };
     if work.test.by_bytes {
         return Ok(None);
     }
@@ -431,7 +432,7 @@ impl AnyShape {
     fn of(
         text: &[u8],
         mode: LexMode,
-        pieces: &[Piece],
+        pieces: &[TextPiece],
         items: Option<ItemsOfChanged<'_>>,
         interrupted: &Arc<AtomicBool>,
     ) -> Option<Self> {
@@ -452,10 +453,10 @@ impl AnyPlan {
     ) -> Option<Self> {
         Some(match shape {
             AnyShape::One(shape) => {
-                Self::One(Box::new(Plan::new(shape, database, &session.shared, reader)?))
+                Self::One(Box::new(ShapePlan::new(shape, database, &session.shared, reader)?))
             }
             AnyShape::Joined(shape) => {
-                Self::Joined(join::Plan::new(shape, session, reader, database)?)
+                Self::Joined(join::JoinPlan::new(shape, session, reader, database)?)
             }
         })
     }

@@ -16,8 +16,8 @@ use remora_engine::Value;
 use remora_mysql::{LexMode, Token, TokenKind};
 
 use super::{
-    parameterize::Piece,
-    shape::{Group, Repeated},
+    parameterize::TextPiece,
+    shape::{LiteralGroup, Repeated},
 };
 use crate::parse::{NamedOptions, Source, Statement, named_options, write::changed_rows};
 
@@ -37,9 +37,9 @@ const GROUP: char = '\0';
 const REPETITION: char = '\u{1}';
 
 /// A statement without its literals.
-pub(super) struct Parsed<'t> {
+pub(super) struct NormalizedQuery<'t> {
     text: &'t [u8],
-    pieces: &'t [Piece],
+    pieces: &'t [TextPiece],
     pub query: Query,
     pub options: NamedOptions,
     /// The repetitions of the statement in a UNION.
@@ -53,13 +53,13 @@ pub(super) struct Parsed<'t> {
 }
 
 /// The group of literals that a value stands for.
-pub(super) fn group_of(value: &ast::Value) -> Option<Group> {
+pub(super) fn group_of(value: &ast::Value) -> Option<LiteralGroup> {
     let ast::Value::SingleQuotedString(text) = value else { return None };
     group_of_text(text)
 }
 
 /// The group of literals that a text stands for.
-pub(super) fn group_of_text(text: &str) -> Option<Group> {
+pub(super) fn group_of_text(text: &str) -> Option<LiteralGroup> {
     text.strip_prefix(GROUP)?.parse().ok()
 }
 
@@ -71,10 +71,10 @@ pub(crate) type ItemsOfChanged<'i> = &'i dyn Fn() -> Vec<Expr>;
 pub(super) fn parsed<'t>(
     text: &'t [u8],
     mode: LexMode,
-    pieces: &'t [Piece],
+    pieces: &'t [TextPiece],
     items: Option<ItemsOfChanged<'_>>,
     interrupted: &Arc<AtomicBool>,
-) -> Option<Parsed<'t>> {
+) -> Option<NormalizedQuery<'t>> {
     let (end, branches, all) = match items {
         None => branches(text, pieces)?,
         Some(_) => {
@@ -99,10 +99,10 @@ pub(super) fn parsed<'t>(
         Some(items) => changed_rows(&statement).ok()?.select(items()),
     };
     let passed = Cell::new(0);
-    Some(Parsed { text, pieces, query, options, branches, all, repeated, passed })
+    Some(NormalizedQuery { text, pieces, query, options, branches, all, repeated, passed })
 }
 
-impl Parsed<'_> {
+impl NormalizedQuery<'_> {
     /// How often the operand is repeated whose call of [`REPEATED`] has this second argument.
     pub fn repeated(&self, value: &ast::Value) -> Option<Repeated> {
         let ast::Value::SingleQuotedString(text) = value else { return None };
@@ -112,13 +112,14 @@ impl Parsed<'_> {
 
     /// The text of a call whose name begins at this position. Calls are asked for in the order of the text.
     pub fn call_at(&self, start: usize) -> Option<String> {
-        let is_name = |piece: &Piece| matches!(piece, Piece::Token(it) if it.start == start);
+        let is_name =
+            |piece: &TextPiece| matches!(piece, TextPiece::Token(it) if it.start == start);
         let passed = self.passed.get();
         let from = passed + self.pieces.get(passed..)?.iter().position(is_name)?;
         self.passed.set(from);
         let mut depth = 0_usize;
         for piece in self.pieces.get(from..)? {
-            let Piece::Token(token) = piece else { continue };
+            let TextPiece::Token(token) = piece else { continue };
             depth += usize::from(token.is(self.text, "("));
             if token.is(self.text, ")") {
                 depth = depth.checked_sub(1)?;
@@ -134,7 +135,7 @@ impl Parsed<'_> {
 
 /// How many pieces the first SELECT has, how often a UNION repeats it, and whether duplicates are kept. `None` if the
 /// statement surely has no shape: it is no SELECT, or the SELECTs of a UNION differ in more than their literals.
-fn branches(text: &[u8], pieces: &[Piece]) -> Option<(usize, Repeated, bool)> {
+fn branches(text: &[u8], pieces: &[TextPiece]) -> Option<(usize, Repeated, bool)> {
     let is = |at: usize, word: &str| is_word(text, pieces.get(at), word);
     if !is(0, "SELECT") && !is_mark(text, pieces.first(), "(") {
         return None;
@@ -156,7 +157,7 @@ fn branches(text: &[u8], pieces: &[Piece]) -> Option<(usize, Repeated, bool)> {
 }
 
 /// The number of the first UNION outside of parentheses; that of the end without one.
-fn first_union(text: &[u8], pieces: &[Piece]) -> Option<usize> {
+fn first_union(text: &[u8], pieces: &[TextPiece]) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, piece) in pieces.iter().enumerate() {
         let piece = Some(piece);
@@ -171,32 +172,34 @@ fn first_union(text: &[u8], pieces: &[Piece]) -> Option<usize> {
     Some(pieces.len())
 }
 
-fn is_word(text: &[u8], piece: Option<&Piece>, word: &str) -> bool {
-    matches!(piece, Some(Piece::Token(token)) if token.is_word(text, word))
+fn is_word(text: &[u8], piece: Option<&TextPiece>, word: &str) -> bool {
+    matches!(piece, Some(TextPiece::Token(token)) if token.is_word(text, word))
 }
 
-fn is_mark(text: &[u8], piece: Option<&Piece>, mark: &str) -> bool {
-    matches!(piece, Some(Piece::Token(token)) if token.is(text, mark))
+fn is_mark(text: &[u8], piece: Option<&TextPiece>, mark: &str) -> bool {
+    matches!(piece, Some(TextPiece::Token(token)) if token.is(text, mark))
 }
 
 /// Whether the pieces from `at` on equal those of the range, apart from their literals.
-fn same(text: &[u8], pieces: &[Piece], range: Range<usize>, at: usize) -> bool {
+fn same(text: &[u8], pieces: &[TextPiece], range: Range<usize>, at: usize) -> bool {
     let (Some(first), Some(other)) = (pieces.get(range.clone()), pieces.get(at..at + range.len()))
     else {
         return false;
     };
     first.iter().zip(other).all(|pair| match pair {
-        (Piece::Token(a), Piece::Token(b)) => a.kind == b.kind && a.bytes(text) == b.bytes(text),
-        (Piece::Literal(_), Piece::Literal(_)) => true,
-        (Piece::List(_, a), Piece::List(_, b)) => a == b,
+        (TextPiece::Token(a), TextPiece::Token(b)) => {
+            a.kind == b.kind && a.bytes(text) == b.bytes(text)
+        }
+        (TextPiece::Literal(_), TextPiece::Literal(_)) => true,
+        (TextPiece::List(_, a), TextPiece::List(_, b)) => a == b,
         _ => false,
     })
 }
 
 /// The number of literal groups in the range.
-fn groups(pieces: &[Piece], range: Range<usize>) -> usize {
+fn groups(pieces: &[TextPiece], range: Range<usize>) -> usize {
     let pieces = pieces.get(range).unwrap_or_default();
-    pieces.iter().filter(|piece| !matches!(piece, Piece::Token(_))).count()
+    pieces.iter().filter(|piece| !matches!(piece, TextPiece::Token(_))).count()
 }
 
 /// What the parser reads.
@@ -209,7 +212,7 @@ struct Folded {
 
 struct Folding<'t> {
     text: &'t [u8],
-    pieces: &'t [Piece],
+    pieces: &'t [TextPiece],
     out: Folded,
     /// Where the operand of an OR began, in each of the open parentheses.
     operands: Vec<Operand>,
@@ -223,7 +226,7 @@ struct Operand {
 }
 
 impl<'t> Folding<'t> {
-    fn new(text: &'t [u8], pieces: &'t [Piece]) -> Self {
+    fn new(text: &'t [u8], pieces: &'t [TextPiece]) -> Self {
         let tokens = Vec::with_capacity(pieces.len().min(256));
         let out = Folded { tokens, values: Vec::new(), repeated: Vec::new() };
         Self { text, pieces, out, operands: vec![Operand { piece: 0, token: 0 }] }
@@ -234,15 +237,17 @@ impl<'t> Folding<'t> {
         let mut at = 0;
         while let Some(piece) = self.pieces.get(at) {
             match piece {
-                Piece::Token(token) if token.is_word(self.text, "OR") => {
+                TextPiece::Token(token) if token.is_word(self.text, "OR") => {
                     at = self.either(at)?;
                     continue;
                 }
-                Piece::Token(token) => self.token(at, token)?,
-                Piece::Literal(_) | Piece::List(..) if self.is_behind_literal(at) => return None,
-                Piece::Literal(group) => self.value(GROUP, *group),
-                Piece::List(group, 1) => self.value(GROUP, *group),
-                Piece::List(group, arity) => self.tuple(*group, *arity),
+                TextPiece::Token(token) => self.token(at, token)?,
+                TextPiece::Literal(_) | TextPiece::List(..) if self.is_behind_literal(at) => {
+                    return None;
+                }
+                TextPiece::Literal(group) => self.value(GROUP, *group),
+                TextPiece::List(group, 1) => self.value(GROUP, *group),
+                TextPiece::List(group, arity) => self.tuple(*group, *arity),
             }
             at += 1;
         }
@@ -252,7 +257,7 @@ impl<'t> Folding<'t> {
     /// Whether a literal stands before, which the parser might make one text of.
     fn is_behind_literal(&self, at: usize) -> bool {
         let before = at.checked_sub(1).and_then(|before| self.pieces.get(before));
-        matches!(before, Some(Piece::Literal(_) | Piece::List(..)))
+        matches!(before, Some(TextPiece::Literal(_) | TextPiece::List(..)))
     }
 
     fn token(&mut self, at: usize, token: &Token) -> Option<()> {
@@ -303,7 +308,7 @@ impl<'t> Folding<'t> {
             self.value(REPETITION, self.out.repeated.len() - 1);
             self.out.tokens.push(self.added(13..14, TokenKind::Operator));
         }
-        if let Some(Piece::Token(or)) = self.pieces.get(end)
+        if let Some(TextPiece::Token(or)) = self.pieces.get(end)
             && or.is_word(self.text, "OR")
         {
             self.out.tokens.push(*or);
@@ -351,7 +356,7 @@ impl<'t> Folding<'t> {
     }
 
     /// A list of tuples, as one tuple.
-    fn tuple(&mut self, group: Group, arity: usize) {
+    fn tuple(&mut self, group: LiteralGroup, arity: usize) {
         let (open, comma, close) = (
             self.added(11..12, TokenKind::Operator),
             self.added(12..13, TokenKind::Operator),

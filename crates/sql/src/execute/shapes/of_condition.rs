@@ -3,9 +3,9 @@
 use datafusion::sql::sqlparser::ast::{self, BinaryOperator, Expr, SearchModifier, UnaryOperator};
 
 use super::{
-    leaves::{Call, chain, column, column_named, comparison, list_of, literal, parts_of},
-    normalize::{Parsed, REPEATED, group_of},
-    shape::{ColumnName, Comparison, Condition, Group, Keywords, Match},
+    leaves::{PlainCall, chain, column, column_named, comparison, list_of, literal, parts_of},
+    normalize::{NormalizedQuery, REPEATED, group_of},
+    shape::{ColumnName, Comparison, Keywords, LiteralGroup, Match, ShapeCondition},
 };
 use crate::parse::KEYWORDS;
 
@@ -13,7 +13,11 @@ use crate::parse::KEYWORDS;
 const MAX_DEPTH: usize = 24;
 
 /// The condition that an expression is; `None` if no shape has it.
-pub(super) fn condition(parsed: &Parsed<'_>, expr: &Expr, depth: usize) -> Option<Condition> {
+pub(super) fn condition(
+    parsed: &NormalizedQuery<'_>,
+    expr: &Expr,
+    depth: usize,
+) -> Option<ShapeCondition> {
     if depth > MAX_DEPTH {
         return None;
     }
@@ -24,58 +28,60 @@ pub(super) fn condition(parsed: &Parsed<'_>, expr: &Expr, depth: usize) -> Optio
     match expr {
         Expr::Nested(inner) => condition(parsed, inner, depth + 1),
         Expr::UnaryOp { op: UnaryOperator::Not, expr } => {
-            Some(Condition::Not(Box::new(condition(parsed, expr, depth + 1)?)))
+            Some(ShapeCondition::Not(Box::new(condition(parsed, expr, depth + 1)?)))
         }
-        Expr::BinaryOp { op: op @ BinaryOperator::And, .. } => all(op).map(Condition::And),
-        Expr::BinaryOp { op: op @ BinaryOperator::Or, .. } => all(op).map(Condition::Or),
+        Expr::BinaryOp { op: op @ BinaryOperator::And, .. } => all(op).map(ShapeCondition::And),
+        Expr::BinaryOp { op: op @ BinaryOperator::Or, .. } => all(op).map(ShapeCondition::Or),
         Expr::BinaryOp { left, op, right } => compared(left, comparison(op)?, right),
         Expr::Function(_) => called(parsed, expr, depth),
-        Expr::MatchAgainst { .. } => matching(expr).map(Condition::Match),
-        Expr::IsNull(expr) => column(expr).map(Condition::IsNull),
-        Expr::IsNotNull(expr) => Some(Condition::Not(Box::new(Condition::IsNull(column(expr)?)))),
+        Expr::MatchAgainst { .. } => matching(expr).map(ShapeCondition::Match),
+        Expr::IsNull(expr) => column(expr).map(ShapeCondition::IsNull),
+        Expr::IsNotNull(expr) => {
+            Some(ShapeCondition::Not(Box::new(ShapeCondition::IsNull(column(expr)?))))
+        }
         Expr::InList { expr, list, negated } => {
             let columns = match expr.as_ref() {
                 Expr::Tuple(columns) => columns.iter().map(column).collect::<Option<_>>()?,
                 expr => vec![column(expr)?],
             };
             let group = list_of(list, columns.len())?;
-            Some(negated_if(*negated, Condition::In(columns, group)))
+            Some(negated_if(*negated, ShapeCondition::In(columns, group)))
         }
         Expr::Between { expr, negated, low, high } => {
-            let between = Condition::Between(column(expr)?, literal(low)?, literal(high)?);
+            let between = ShapeCondition::Between(column(expr)?, literal(low)?, literal(high)?);
             Some(negated_if(*negated, between))
         }
         Expr::Like { negated, any: false, expr, pattern, escape_char: None } => {
-            Some(negated_if(*negated, Condition::Like(column(expr)?, literal(pattern)?)))
+            Some(negated_if(*negated, ShapeCondition::Like(column(expr)?, literal(pattern)?)))
         }
         _ => None,
     }
 }
 
 /// The condition, or what it denies.
-pub(super) fn negated_if(negated: bool, condition: Condition) -> Condition {
-    if negated { Condition::Not(Box::new(condition)) } else { condition }
+pub(super) fn negated_if(negated: bool, condition: ShapeCondition) -> ShapeCondition {
+    if negated { ShapeCondition::Not(Box::new(condition)) } else { condition }
 }
 
-fn compared(left: &Expr, comparison: Comparison, right: &Expr) -> Option<Condition> {
+fn compared(left: &Expr, comparison: Comparison, right: &Expr) -> Option<ShapeCondition> {
     if let Some(group) = literal(left) {
-        return Some(Condition::Compare(column(right)?, comparison.mirrored(), group));
+        return Some(ShapeCondition::Compare(column(right)?, comparison.mirrored(), group));
     }
     let group = literal(right)?;
     if comparison == Comparison::Greater
         && let Some((column, text)) = position(left)
     {
-        return Some(Condition::Holds(column, text, group));
+        return Some(ShapeCondition::Holds(column, text, group));
     }
-    Some(Condition::Compare(column(left)?, comparison, group))
+    Some(ShapeCondition::Compare(column(left)?, comparison, group))
 }
 
 /// The column of INSTR, LOCATE or POSITION, and the text that is sought in it.
-fn position(expr: &Expr) -> Option<(ColumnName, Group)> {
+fn position(expr: &Expr) -> Option<(ColumnName, LiteralGroup)> {
     if let Expr::Position { expr: text, r#in: of } = expr {
         return Some((column(of)?, literal(text)?));
     }
-    let call = Call::of(expr).filter(|call| call.duplicates.is_none())?;
+    let call = PlainCall::of(expr).filter(|call| call.duplicates.is_none())?;
     let [first, second] = <[_; 2]>::try_from(call.expressions()?).ok()?;
     if call.is("INSTR") {
         return Some((column(first)?, literal(second)?));
@@ -84,8 +90,8 @@ fn position(expr: &Expr) -> Option<(ColumnName, Group)> {
 }
 
 /// A call that is a condition: a query by keywords, or an operand of OR that is repeated.
-fn called(parsed: &Parsed<'_>, expr: &Expr, depth: usize) -> Option<Condition> {
-    let call = Call::of(expr).filter(|call| call.duplicates.is_none())?;
+fn called(parsed: &NormalizedQuery<'_>, expr: &Expr, depth: usize) -> Option<ShapeCondition> {
+    let call = PlainCall::of(expr).filter(|call| call.duplicates.is_none())?;
     let args = call.expressions()?;
     let value = |expr: &'_ Expr| match expr {
         Expr::Value(value) => Some(value.value.clone()),
@@ -95,7 +101,7 @@ fn called(parsed: &Parsed<'_>, expr: &Expr, depth: usize) -> Option<Condition> {
         let [operand, number] = <[_; 2]>::try_from(args).ok()?;
         let repeated = parsed.repeated(&value(number)?)?;
         let operand = condition(parsed, operand, depth)?;
-        return Some(Condition::Again(Box::new(operand), repeated));
+        return Some(ShapeCondition::Again(Box::new(operand), repeated));
     }
     // Only MATCH('…') has a text there that is no literal of the statement.
     let (query, table) = match args.as_slice() {
@@ -115,7 +121,7 @@ fn called(parsed: &Parsed<'_>, expr: &Expr, depth: usize) -> Option<Condition> {
         Some(_) => return None,
         None => None,
     };
-    Some(Condition::Keywords(Keywords { text: literal(query)?, table, options: Vec::new() }))
+    Some(ShapeCondition::Keywords(Keywords { text: literal(query)?, table, options: Vec::new() }))
 }
 
 fn is_empty_text(expr: &Expr) -> bool {

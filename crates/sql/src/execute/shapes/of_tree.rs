@@ -8,18 +8,18 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::{
-    leaves::{Call, column, comparison, is_reserved, literal, name, parts_of},
-    normalize::{Parsed, group_of, group_of_text},
+    leaves::{PlainCall, column, comparison, is_reserved, literal, name, parts_of},
+    normalize::{NormalizedQuery, group_of, group_of_text},
     of_condition::{condition, matching},
     shape::{
-        ColumnName, Comparison, Condition, Group, Item, JsonKeys, MatchOption, MatchOptions,
-        OrderBy, Select, Shape, Value,
+        ColumnName, Comparison, JsonKeys, LiteralGroup, MatchOption, MatchOptions, OrderBy, Select,
+        Shape, ShapeCondition, ShapeItem, Value,
     },
 };
 use crate::parse::{MAX_QUERY_TIME, NamedOptions, OptionValue};
 
 /// The shape of a statement, if it has one.
-pub(super) fn shape(parsed: &Parsed<'_>) -> Option<Shape> {
+pub(super) fn shape(parsed: &NormalizedQuery<'_>) -> Option<Shape> {
     let mut select = select(parsed, enclosed(&parsed.query))?;
     if !parsed.options.is_empty() {
         *options_of(select.condition.as_mut()?)? = options(&parsed.options)?;
@@ -58,10 +58,10 @@ fn is_alone(query: &Query) -> bool {
 }
 
 /// The options of the condition's only keyword query.
-fn options_of(condition: &mut Condition) -> Option<&mut MatchOptions> {
+fn options_of(condition: &mut ShapeCondition) -> Option<&mut MatchOptions> {
     match condition {
-        Condition::Keywords(keywords) => Some(&mut keywords.options),
-        Condition::And(parts) => parts.iter_mut().find_map(options_of),
+        ShapeCondition::Keywords(keywords) => Some(&mut keywords.options),
+        ShapeCondition::And(parts) => parts.iter_mut().find_map(options_of),
         _ => None,
     }
 }
@@ -163,7 +163,7 @@ impl<'t> SelectParts<'t> {
     }
 }
 
-fn select(parsed: &Parsed<'_>, query: &Query) -> Option<Select> {
+fn select(parsed: &NormalizedQuery<'_>, query: &Query) -> Option<Select> {
     let SetExpr::Select(body) = query.body.as_ref() else { return None };
     let parts = SelectParts::of(body).filter(|_| is_alone(query))?;
     let items = parts.items.iter().map(|each| item(parsed, each)).collect::<Option<Vec<_>>>()?;
@@ -177,7 +177,7 @@ fn select(parsed: &Parsed<'_>, query: &Query) -> Option<Select> {
     if parts.distinct {
         // DISTINCT of columns is the same as GROUP BY them.
         let named = items.iter().map(|item| match item {
-            Item::One(Value::Column(column), _) => Some(column.clone()),
+            ShapeItem::One(Value::Column(column), _) => Some(column.clone()),
             _ => None,
         });
         groups = named.collect::<Option<_>>().filter(|_| groups.is_empty())?;
@@ -306,13 +306,13 @@ pub(super) fn named(item: &SelectItem) -> Option<(&Expr, Option<String>)> {
     }
 }
 
-fn item(parsed: &Parsed<'_>, item: &SelectItem) -> Option<Item> {
+fn item(parsed: &NormalizedQuery<'_>, item: &SelectItem) -> Option<ShapeItem> {
     match item {
-        SelectItem::Wildcard(more) => return is_bare(more).then_some(Item::Every(None)),
+        SelectItem::Wildcard(more) => return is_bare(more).then_some(ShapeItem::Every(None)),
         SelectItem::QualifiedWildcard(kind, more) => {
             let SelectItemQualifiedWildcardKind::ObjectName(of) = kind else { return None };
             let [of] = <[_; 1]>::try_from(parts_of(of)?).ok()?;
-            let every = Item::Every(Some(name(of)?));
+            let every = ShapeItem::Every(Some(name(of)?));
             return is_bare(more).then_some(every);
         }
         _ => {}
@@ -326,7 +326,7 @@ fn item(parsed: &Parsed<'_>, item: &SelectItem) -> Option<Item> {
         (None, Value::Score(_) | Value::Member { .. }) => return None,
         (None, _) => written(parsed, expr)?,
     };
-    Some(Item::One(value, name))
+    Some(ShapeItem::One(value, name))
 }
 
 /// Whether `*` stands without more words.
@@ -347,8 +347,8 @@ fn is_bare(more: &WildcardAdditionalOptions) -> bool {
 }
 
 /// The text of a call.
-pub(super) fn written(parsed: &Parsed<'_>, expr: &Expr) -> Option<String> {
-    let column = Call::of(expr)?.name.span.start.column;
+pub(super) fn written(parsed: &NormalizedQuery<'_>, expr: &Expr) -> Option<String> {
+    let column = PlainCall::of(expr)?.name.span.start.column;
     parsed.call_at(usize::try_from(column).ok()?.checked_sub(1)?)
 }
 
@@ -365,7 +365,7 @@ fn value(expr: &Expr) -> Option<Value> {
         }
         _ => {}
     }
-    let Some(call) = Call::of(expr) else { return column(expr).map(Value::Column) };
+    let Some(call) = PlainCall::of(expr) else { return column(expr).map(Value::Column) };
     if call.duplicates.is_some() {
         return None;
     }
@@ -389,7 +389,7 @@ fn value(expr: &Expr) -> Option<Value> {
 /// `JSON_EXTRACT(column, '$.path')`.
 fn extracted(expr: &Expr, is_text: bool) -> Option<Value> {
     let call =
-        Call::of(expr).filter(|call| call.duplicates.is_none() && call.is("JSON_EXTRACT"))?;
+        PlainCall::of(expr).filter(|call| call.duplicates.is_none() && call.is("JSON_EXTRACT"))?;
     let [of, path] = <[_; 2]>::try_from(call.expressions()?).ok()?;
     Some(Value::Member { column: column(of)?, path: literal(path)?, is_text })
 }
@@ -415,7 +415,7 @@ fn order(query: &Query) -> Option<Vec<(OrderBy, bool)>> {
     list.iter().map(each).collect()
 }
 
-fn limit(query: &Query) -> Option<(Option<Group>, Option<Group>)> {
+fn limit(query: &Query) -> Option<(Option<LiteralGroup>, Option<LiteralGroup>)> {
     match &query.limit_clause {
         None => Some((None, None)),
         Some(LimitClause::LimitOffset { limit: Some(limit), offset, limit_by }) => {

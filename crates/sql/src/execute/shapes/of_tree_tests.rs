@@ -7,7 +7,7 @@ use remora_mysql::LexMode;
 use super::{
     AnyShape,
     parameterize::ParameterizedText,
-    shape::{Condition, Item, MatchOption, Repeated, Shape},
+    shape::{MatchOption, Repeated, Shape, ShapeCondition, ShapeItem},
 };
 
 fn any_shape(text: &str, mode: LexMode) -> Option<AnyShape> {
@@ -24,7 +24,7 @@ fn shape(text: &str) -> Shape {
     }
 }
 
-fn condition(condition: &str) -> Condition {
+fn condition(condition: &str) -> ShapeCondition {
     let shape = shape(&format!("SELECT id FROM t WHERE {condition}"));
     shape.select.condition.unwrap()
 }
@@ -40,20 +40,20 @@ fn shown(text: &str) -> String {
 #[test]
 fn what_is_repeated_is_parsed_once() {
     let many = vec!["a = 1 AND b IN (1, 2)"; 30_000].join(" OR ");
-    let Condition::Again(one, repeated) = condition(&many) else { panic!("not again") };
+    let ShapeCondition::Again(one, repeated) = condition(&many) else { panic!("not again") };
     assert_eq!(repeated, Repeated { times: 30_000, groups: 2 });
     assert_eq!(*one, condition("a = 1 AND b IN (1, 2)"));
     let nested = condition("(a = 1 OR a = 2) OR (a = 3 OR a = 4) OR b = 5");
-    let Condition::Or(parts) = &nested else { panic!("{nested:?}") };
-    let [Condition::Again(inner, outer), _] = &parts[..] else { panic!("{nested:?}") };
+    let ShapeCondition::Or(parts) = &nested else { panic!("{nested:?}") };
+    let [ShapeCondition::Again(inner, outer), _] = &parts[..] else { panic!("{nested:?}") };
     assert_eq!(*outer, Repeated { times: 2, groups: 2 });
-    assert!(matches!(**inner, Condition::Again(_, Repeated { times: 2, groups: 1 })));
+    assert!(matches!(**inner, ShapeCondition::Again(_, Repeated { times: 2, groups: 1 })));
     // AND belongs to the last operand alone.
     let and = condition("a = 1 OR a = 2 OR a = 3 AND b = 4");
-    let Condition::Or(parts) = &and else { panic!("{and:?}") };
+    let ShapeCondition::Or(parts) = &and else { panic!("{and:?}") };
     assert!(matches!(
         &parts[..],
-        [Condition::Again(_, Repeated { times: 2, .. }), Condition::And(_)]
+        [ShapeCondition::Again(_, Repeated { times: 2, .. }), ShapeCondition::And(_)]
     ));
     let select = "SELECT id FROM t WHERE (a, b) IN ((1, 2), (3, 4))";
     let united = shape(&vec![select; 10_000].join(" UNION ALL "));
@@ -93,8 +93,8 @@ fn columns_without_an_alias_are_named_by_their_text() {
     let named = |text: &str| {
         let items = shape(text).select.items.into_iter();
         let names = items.map(|item| match item {
-            Item::One(_, name) => name,
-            Item::Every(of) => format!("{of:?}"),
+            ShapeItem::One(_, name) => name,
+            ShapeItem::Every(of) => format!("{of:?}"),
         });
         names.collect::<Vec<_>>()
     };
@@ -107,7 +107,7 @@ fn options_of_keyword_queries_keep_their_literals() {
     let text = "SELECT id FROM t WHERE a = 1 AND MATCH('x', t) LIMIT 2 OPTION max_matches=3, \
                 Field_Weights=(a=4, b=5), ranker=proximity, ranker=expr('x')";
     let select = shape(text).select;
-    let keywords = select.condition.as_ref().and_then(Condition::keywords).unwrap();
+    let keywords = select.condition.as_ref().and_then(ShapeCondition::keywords).unwrap();
     assert_eq!((keywords.text, keywords.table.as_deref()), (1, Some("t")));
     let list = vec![("a".to_owned(), 4), ("b".to_owned(), 5)];
     let named = |name: &str, option| (name.to_owned(), option);

@@ -58,7 +58,7 @@ pub(super) struct Literal {
 
 /// A token of the text without its literals.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Piece {
+pub(super) enum TextPiece {
     /// A word, a name in quotes, or an operator.
     Token(Token),
     /// A single literal: the number of its group.
@@ -75,7 +75,7 @@ pub(super) struct ParameterizedText {
     /// Whether the key is short enough to be cached.
     pub has_key: bool,
     /// The tokens and literals of the text.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<TextPiece>,
     /// The literals in text order.
     pub literals: Vec<Literal>,
     /// The end of each group in `literals`.
@@ -85,7 +85,8 @@ pub(super) struct ParameterizedText {
 impl ParameterizedText {
     /// Whether the text has this word outside of quotes. `word` is in upper case.
     pub fn has_word(&self, text: &[u8], word: &str) -> bool {
-        let is_it = |piece: &Piece| matches!(piece, Piece::Token(it) if it.is_word(text, word));
+        let is_it =
+            |piece: &TextPiece| matches!(piece, TextPiece::Token(it) if it.is_word(text, word));
         self.pieces.iter().any(is_it)
     }
 }
@@ -266,11 +267,11 @@ impl Reading<'_> {
             }
             let before = out.pieces.last().copied();
             self.in_order = match token.is_word(text, "BY") {
-                true => matches!(before, Some(Piece::Token(by)) if by.is_word(text, "ORDER")),
+                true => matches!(before, Some(TextPiece::Token(by)) if by.is_word(text, "ORDER")),
                 false => self.in_order && !token.is_word(text, "LIMIT") && !token.is(text, ")"),
             };
             if self.in_order && token.kind == TokenKind::Integer {
-                out.pieces.push(Piece::Token(token));
+                out.pieces.push(TextPiece::Token(token));
                 continue;
             }
             if let Some(literal) = self.literal(&token, before)? {
@@ -278,14 +279,14 @@ impl Reading<'_> {
                 out.key.push(LITERAL);
                 out.literals.push(literal);
                 out.ends.push(out.literals.len());
-                out.pieces.push(Piece::Literal(out.ends.len() - 1));
+                out.pieces.push(TextPiece::Literal(out.ends.len() - 1));
                 continue;
             }
             ended = token.is(text, ";");
             if ended {
                 continue;
             }
-            out.pieces.push(Piece::Token(token));
+            out.pieces.push(TextPiece::Token(token));
             if after_in && token.is(text, "(") {
                 self.list(out, token.end);
             }
@@ -308,7 +309,7 @@ impl Reading<'_> {
     }
 
     /// The literal that the token is or begins; the outer `None` stops the whole reading.
-    fn literal(&mut self, token: &Token, before: Option<Piece>) -> Option<Option<Literal>> {
+    fn literal(&mut self, token: &Token, before: Option<TextPiece>) -> Option<Option<Literal>> {
         let (start, end) = (token.start, token.end);
         let of = |kind| Some(Some(Literal { kind, start, end }));
         match token.kind {
@@ -317,7 +318,7 @@ impl Reading<'_> {
             TokenKind::Hex => of(LiteralKind::Hex),
             TokenKind::Text => match before {
                 // Adjacent string literals are concatenated into one.
-                Some(Piece::Literal(_)) => None,
+                Some(TextPiece::Literal(_)) => None,
                 _ => of(LiteralKind::Text),
             },
             TokenKind::Parameter => {
@@ -344,11 +345,13 @@ impl Reading<'_> {
     }
 
     /// Whether a minus sign after this piece is unary.
-    fn before_sign(&self, piece: Piece) -> bool {
+    fn before_sign(&self, piece: TextPiece) -> bool {
         const WORDS: [&str; 7] = ["AND", "OR", "BETWEEN", "IN", "NOT", "WHERE", "LIMIT"];
         match piece {
-            Piece::Token(token) if token.kind == TokenKind::Operator => !token.is(self.text, ")"),
-            Piece::Token(token) => WORDS.iter().any(|word| token.is_word(self.text, word)),
+            TextPiece::Token(token) if token.kind == TokenKind::Operator => {
+                !token.is(self.text, ")")
+            }
+            TextPiece::Token(token) => WORDS.iter().any(|word| token.is_word(self.text, word)),
             _ => false,
         }
     }
@@ -362,7 +365,7 @@ impl Reading<'_> {
             Some((arity, end)) => {
                 out.key.extend_from_slice(&[LIST, arity as u8]);
                 out.ends.push(out.literals.len());
-                out.pieces.push(Piece::List(out.ends.len() - 1, arity));
+                out.pieces.push(TextPiece::List(out.ends.len() - 1, arity));
                 self.copied = end;
             }
             None => {

@@ -4,12 +4,13 @@ use remora_engine::{ColumnType, IndexColumn, SortBy, SortKey};
 use remora_mysql::Collation;
 
 use super::{
-    condition::{Test, Tests},
+    condition::{ColumnTest, Tests},
     keys::KeyTest,
     shape::{
-        ColumnName, Group, Item, JsonKeys, Keywords, Match, OrderBy, Repeated, Select, Shape, Value,
+        ColumnName, JsonKeys, Keywords, LiteralGroup, Match, OrderBy, Repeated, Select, Shape,
+        ShapeItem, Value,
     },
-    table::Table,
+    table::ShapeTable,
 };
 use crate::{
     Column, ColumnKeys,
@@ -23,18 +24,18 @@ pub(super) const MAX_PAGE_ROWS: u64 = 10_000;
 
 /// A statement bound to a definition of its table.
 #[derive(Debug)]
-pub(super) struct Plan {
-    pub table: Table,
+pub(super) struct ShapePlan {
+    pub table: ShapeTable,
     /// The columns of the reply.
     pub columns: Vec<Column>,
-    pub work: Work,
-    pub limit: Option<Group>,
-    pub offset: Option<Group>,
+    pub work: ShapeWork,
+    pub limit: Option<LiteralGroup>,
+    pub offset: Option<LiteralGroup>,
 }
 
 /// The engine request.
 #[derive(Debug)]
-pub(super) enum Work {
+pub(super) enum ShapeWork {
     /// Rows by their keys.
     Keys(KeyWork),
     /// A page of a search.
@@ -47,7 +48,7 @@ pub(super) enum Work {
     Ends(Tests, Vec<MinOrMax>),
 }
 
-impl Work {
+impl ShapeWork {
     /// The MATCH('…') that finds the rows.
     pub fn keywords(&self) -> Option<&Keywords> {
         match self {
@@ -76,7 +77,7 @@ pub(super) struct KeyWork {
 pub(super) struct Member {
     /// The index of the document among the selected columns.
     pub place: usize,
-    pub path: Group,
+    pub path: LiteralGroup,
     /// Whether the text of a part is selected.
     pub is_text: bool,
 }
@@ -186,7 +187,7 @@ enum Ordered<'s> {
     Count,
 }
 
-impl Plan {
+impl ShapePlan {
     /// Binds a shape to its table; `None` if the table or the request is not supported here.
     pub fn new(
         shape: &Shape,
@@ -196,7 +197,7 @@ impl Plan {
     ) -> Option<Self> {
         let select = &shape.select;
         let named = (select.database.as_deref().or(database), select.table.as_str());
-        let table = Table::of(named, select.alias.as_deref(), shared, reader)?;
+        let table = ShapeTable::of(named, select.alias.as_deref(), shared, reader)?;
         if table.is_elsewhere() {
             return Self::elsewhere(shape, table);
         }
@@ -219,7 +220,7 @@ impl Plan {
 
     /// The same for a table with rows in other servers, which are asked for rows by a condition on columns and a keyword
     /// query, and for counts of them.
-    fn elsewhere(shape: &Shape, table: Table) -> Option<Self> {
+    fn elsewhere(shape: &Shape, table: ShapeTable) -> Option<Self> {
         let select = &shape.select;
         if shape.branches.times > 1 || select.joined.is_some() {
             return None;
@@ -229,10 +230,10 @@ impl Plan {
             None => page(select, &table)?,
         };
         let is_asked = match &work {
-            Work::Keys(_) => false,
-            Work::Page(work) => work.tests.is_by_keywords() && work.scores.is_empty(),
-            Work::Count(tests) | Work::Ends(tests, _) => tests.is_by_keywords(),
-            Work::Facet(work) => {
+            ShapeWork::Keys(_) => false,
+            ShapeWork::Page(work) => work.tests.is_by_keywords() && work.scores.is_empty(),
+            ShapeWork::Count(tests) | ShapeWork::Ends(tests, _) => tests.is_by_keywords(),
+            ShapeWork::Facet(work) => {
                 work.tests.is_by_keywords() && work.ends.is_empty() && work.columns.len() == 1
             }
         };
@@ -241,7 +242,11 @@ impl Plan {
     }
 
     /// Rows by key, if the condition names keys.
-    fn keys(select: &Select, branches: Repeated, table: &Table) -> Option<(Work, Vec<Column>)> {
+    fn keys(
+        select: &Select,
+        branches: Repeated,
+        table: &ShapeTable,
+    ) -> Option<(ShapeWork, Vec<Column>)> {
         let test = KeyTest::new(select.condition.as_ref()?, table)?;
         let (fields, columns, members) = fields_and_members(&select.items, table)?;
         let is_of_a_row = test.is_single && branches.times == 1 && select.limit.is_none();
@@ -260,13 +265,13 @@ impl Plan {
             }
             _ => return None,
         };
-        Some((Work::Keys(KeyWork { test, fields, members, branches, order }), columns))
+        Some((ShapeWork::Keys(KeyWork { test, fields, members, branches, order }), columns))
     }
 
     /// A UNION of SELECTs by key.
-    fn united(shape: &Shape, table: Table) -> Option<Self> {
+    fn united(shape: &Shape, table: ShapeTable) -> Option<Self> {
         let select = &shape.select;
-        let (Work::Keys(mut work), mut columns) = Self::keys(select, shape.branches, &table)?
+        let (ShapeWork::Keys(mut work), mut columns) = Self::keys(select, shape.branches, &table)?
         else {
             return None;
         };
@@ -286,26 +291,26 @@ impl Plan {
             column.auto_increment = false;
             column.keys = ColumnKeys::default();
         }
-        Some(Self { table, columns, work: Work::Keys(work), limit: None, offset: None })
+        Some(Self { table, columns, work: ShapeWork::Keys(work), limit: None, offset: None })
     }
 }
 
 /// What is done if aggregates are selected, `None` within if that is not supported here; `None` if rows are selected.
-fn aggregated(select: &Select, table: &Table) -> Option<Option<(Work, Vec<Column>)>> {
+fn aggregated(select: &Select, table: &ShapeTable) -> Option<Option<(ShapeWork, Vec<Column>)>> {
     Some(match &select.items[..] {
         items if !select.groups.is_empty() => facet(select, items, table),
-        [Item::One(Value::CountRows | Value::CountValues(_), _), ..] => count(select, table),
-        [Item::One(Value::Least(_) | Value::Greatest(_), _), ..] => ends(select, table),
+        [ShapeItem::One(Value::CountRows | Value::CountValues(_), _), ..] => count(select, table),
+        [ShapeItem::One(Value::Least(_) | Value::Greatest(_), _), ..] => ends(select, table),
         _ => return None,
     })
 }
 
 /// The positions and descriptions of selected columns.
-fn fields(items: &[Item], table: &Table) -> Option<(Vec<usize>, Vec<Column>)> {
+fn fields(items: &[ShapeItem], table: &ShapeTable) -> Option<(Vec<usize>, Vec<Column>)> {
     let (mut fields, mut columns) = (Vec::new(), Vec::new());
     for item in items {
         match item {
-            Item::Every(name) if table.is_called(name.as_deref()) => {
+            ShapeItem::Every(name) if table.is_called(name.as_deref()) => {
                 for (position, definition, spec) in table.sql.visible() {
                     if !spec.invisible {
                         fields.push(position);
@@ -313,7 +318,7 @@ fn fields(items: &[Item], table: &Table) -> Option<(Vec<usize>, Vec<Column>)> {
                     }
                 }
             }
-            Item::One(Value::Column(column), name) => {
+            ShapeItem::One(Value::Column(column), name) => {
                 let position = table.position(column)?;
                 fields.push(position);
                 columns.push(table.described(position, name)?);
@@ -326,12 +331,12 @@ fn fields(items: &[Item], table: &Table) -> Option<(Vec<usize>, Vec<Column>)> {
 
 /// The same with parts of documents.
 fn fields_and_members(
-    items: &[Item],
-    table: &Table,
+    items: &[ShapeItem],
+    table: &ShapeTable,
 ) -> Option<(Vec<usize>, Vec<Column>, Vec<Member>)> {
     let (mut all, mut columns, mut members) = (Vec::new(), Vec::new(), Vec::new());
     for item in items {
-        let Item::One(Value::Member { column, path, is_text }, name) = item else {
+        let ShapeItem::One(Value::Member { column, path, is_text }, name) = item else {
             let (of_item, described) = fields(std::slice::from_ref(item), table)?;
             all.extend(of_item);
             columns.extend(described);
@@ -349,14 +354,18 @@ fn fields_and_members(
 }
 
 /// Rows by the keys that JSON_TABLE gives. Repeated keys give repeated rows.
-fn joined(select: &Select, keys: &JsonKeys, table: &Table) -> Option<(Work, Vec<Column>)> {
+fn joined(
+    select: &Select,
+    keys: &JsonKeys,
+    table: &ShapeTable,
+) -> Option<(ShapeWork, Vec<Column>)> {
     let plain = select.condition.is_none() && select.groups.is_empty() && select.order.is_empty();
-    let may_be_keys = |item: &Item| match item {
-        Item::Every(name) => name.is_none(),
-        Item::One(Value::Column(ColumnName { table: None, name, .. }), _) => {
+    let may_be_keys = |item: &ShapeItem| match item {
+        ShapeItem::Every(name) => name.is_none(),
+        ShapeItem::One(Value::Column(ColumnName { table: None, name, .. }), _) => {
             name.eq_ignore_ascii_case(&keys.column)
         }
-        Item::One(..) => false,
+        ShapeItem::One(..) => false,
     };
     if !plain || select.limit.is_some() || select.items.iter().any(may_be_keys) {
         return None;
@@ -364,10 +373,10 @@ fn joined(select: &Select, keys: &JsonKeys, table: &Table) -> Option<(Work, Vec<
     let test = KeyTest::joined(keys, table)?;
     let (fields, columns) = fields(&select.items, table)?;
     let (branches, order) = (Repeated { times: 1, groups: 0 }, KeyOrder::AsAsked);
-    Some((Work::Keys(KeyWork { test, fields, members: Vec::new(), branches, order }), columns))
+    Some((ShapeWork::Keys(KeyWork { test, fields, members: Vec::new(), branches, order }), columns))
 }
 
-fn page(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
+fn page(select: &Select, table: &ShapeTable) -> Option<(ShapeWork, Vec<Column>)> {
     // Without condition and LIMIT all rows are wanted. They must be streamed, not collected.
     if select.limit.is_none() && select.condition.is_none() {
         return None;
@@ -375,13 +384,13 @@ fn page(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
     let tests = Tests::new(select.condition.as_ref(), table)?;
     let (mut page_fields, mut columns, mut scores) = (Vec::new(), Vec::new(), Vec::new());
     for item in &select.items {
-        if let Item::One(Value::Score(score), name) = item {
+        if let ShapeItem::One(Value::Score(score), name) = item {
             scores.push(score.clone());
             page_fields.push(PageField::Score);
             columns.push(ExprType::double().not_null().column_named(name));
             continue;
         }
-        if let Item::One(Value::Weight, name) = item {
+        if let ShapeItem::One(Value::Weight, name) = item {
             tests.keywords()?;
             page_fields.push(PageField::Weight);
             columns.push(ExprType::int(21).column_named(name));
@@ -421,11 +430,11 @@ fn page(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
     }
     let by_key = tests.texts.is_empty() && scores.is_empty() && is_key_order(&sort, table);
     let few = by_key.then(|| positions(&page_fields)).flatten();
-    Some((Work::Page(PageWork { tests, fields: page_fields, sort, scores, few }), columns))
+    Some((ShapeWork::Page(PageWork { tests, fields: page_fields, sort, scores, few }), columns))
 }
 
 /// Whether a sort order is the key order.
-fn is_key_order(sort: &[SortKey], table: &Table) -> bool {
+fn is_key_order(sort: &[SortKey], table: &ShapeTable) -> bool {
     let key = &table.schema().primary_key;
     let is_part = |(sort, position): (&SortKey, &usize)| {
         let part = table.schema().columns.get(*position);
@@ -448,20 +457,20 @@ fn positions(fields: &[PageField]) -> Option<Vec<usize>> {
     fields.iter().map(position).collect()
 }
 
-fn count(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
+fn count(select: &Select, table: &ShapeTable) -> Option<(ShapeWork, Vec<Column>)> {
     let plain = select.order.is_empty() && select.limit.is_none();
-    let [Item::One(value, name)] = select.items.as_slice() else { return None };
+    let [ShapeItem::One(value, name)] = select.items.as_slice() else { return None };
     let mut tests = Tests::new(select.condition.as_ref(), table)?;
     if let Value::CountValues(column) = value {
         let position = table.position(column)?;
         if table.schema().columns.get(position)?.nullable {
-            tests.columns.push(Test::IsNull(table.tested(column)?, false));
+            tests.columns.push(ColumnTest::IsNull(table.tested(column)?, false));
         }
     }
-    plain.then(|| (Work::Count(tests), vec![ExprType::int(21).not_null().column_named(name)]))
+    plain.then(|| (ShapeWork::Count(tests), vec![ExprType::int(21).not_null().column_named(name)]))
 }
 
-fn ends(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
+fn ends(select: &Select, table: &ShapeTable) -> Option<(ShapeWork, Vec<Column>)> {
     let plain = select.order.is_empty() && select.limit.is_none();
     let tests = Tests::new(select.condition.as_ref(), table)?;
     let (mut ends, mut columns) = (Vec::new(), Vec::new());
@@ -471,14 +480,14 @@ fn ends(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
         columns.push(described);
     }
     let plain_numbers = columns.iter().all(|column| column.collation == Collation::BINARY.0);
-    (plain && plain_numbers).then_some((Work::Ends(tests, ends), columns))
+    (plain && plain_numbers).then_some((ShapeWork::Ends(tests, ends), columns))
 }
 
 /// MIN or MAX of a column: the request and the description of its result.
-fn end(item: &Item, table: &Table) -> Option<(MinOrMax, Column)> {
+fn end(item: &ShapeItem, table: &ShapeTable) -> Option<(MinOrMax, Column)> {
     let (column, greatest, name) = match item {
-        Item::One(Value::Least(column), name) => (column, false, name),
-        Item::One(Value::Greatest(column), name) => (column, true, name),
+        ShapeItem::One(Value::Least(column), name) => (column, false, name),
+        ShapeItem::One(Value::Greatest(column), name) => (column, true, name),
         _ => return None,
     };
     let position = table.position(column)?;
@@ -506,7 +515,7 @@ fn end(item: &Item, table: &Table) -> Option<(MinOrMax, Column)> {
 }
 
 /// Whether an index has, for each value of the grouped columns, the rows in the order of another column.
-fn has_ends(grouped: &[usize], end: &str, table: &Table) -> bool {
+fn has_ends(grouped: &[usize], end: &str, table: &ShapeTable) -> bool {
     let schema = table.schema();
     schema.indexes.iter().any(|index| {
         let columns = index.columns.iter().map(|part| part.column);
@@ -521,7 +530,7 @@ fn has_ends(grouped: &[usize], end: &str, table: &Table) -> bool {
 
 /// Several grouped columns in the order in which an index has their values, all in one direction; `None` if none has.
 /// `first` are the columns that must come first.
-fn in_index_order(grouped: &[usize], first: &[usize], table: &Table) -> Option<Vec<usize>> {
+fn in_index_order(grouped: &[usize], first: &[usize], table: &ShapeTable) -> Option<Vec<usize>> {
     table.schema().indexes.iter().find_map(|index| {
         let parts = index.columns.get(..grouped.len())?;
         let columns: Vec<usize> = parts.iter().map(|part| part.column).collect();
@@ -540,7 +549,7 @@ fn in_index_order(grouped: &[usize], first: &[usize], table: &Table) -> Option<V
 }
 
 /// The grouped columns, in the order of their values.
-fn grouped(select: &Select, table: &Table) -> Option<Vec<usize>> {
+fn grouped(select: &Select, table: &ShapeTable) -> Option<Vec<usize>> {
     let grouped = select.groups.iter().map(|column| table.position(column));
     let grouped: Vec<usize> = grouped.collect::<Option<_>>()?;
     // A row with a set belongs to one group for each of its numbers.
@@ -567,7 +576,7 @@ fn facet_order(
     select: &Select,
     grouped: &[usize],
     has_ends: bool,
-    table: &Table,
+    table: &ShapeTable,
 ) -> Option<FacetOrder> {
     let [only] = grouped else {
         // The columns are in the order of the ORDER BY.
@@ -597,7 +606,11 @@ fn facet_order(
     })
 }
 
-fn facet(select: &Select, items: &[Item], table: &Table) -> Option<(Work, Vec<Column>)> {
+fn facet(
+    select: &Select,
+    items: &[ShapeItem],
+    table: &ShapeTable,
+) -> Option<(ShapeWork, Vec<Column>)> {
     let tests = Tests::new(select.condition.as_ref(), table)?;
     // Values that are equal in SQL must be identical in the engine, or `run` checks that they are.
     let grouped = grouped(select, table)?;
@@ -612,7 +625,9 @@ fn facet(select: &Select, items: &[Item], table: &Table) -> Option<(Work, Vec<Co
     for item in items {
         match item {
             // Only without a condition is it known beforehand that an index has these values.
-            Item::One(Value::Least(_) | Value::Greatest(_), _) if select.condition.is_none() => {
+            ShapeItem::One(Value::Least(_) | Value::Greatest(_), _)
+                if select.condition.is_none() =>
+            {
                 let (end, described) = end(item, table)?;
                 if !has_ends(&grouped, &end.column, table) {
                     return None;
@@ -621,11 +636,11 @@ fn facet(select: &Select, items: &[Item], table: &Table) -> Option<(Work, Vec<Co
                 ends.push((end.column, end.sort.descending));
                 columns.push(described);
             }
-            Item::One(Value::CountRows, name) => {
+            ShapeItem::One(Value::CountRows, name) => {
                 selected.push(FacetItem::Count);
                 columns.push(ExprType::int(21).not_null().column_named(name));
             }
-            Item::One(Value::Column(column), _) => {
+            ShapeItem::One(Value::Column(column), _) => {
                 let position = table.position(column)?;
                 let place = grouped.iter().position(|grouped| *grouped == position)?;
                 let (_, mut described) = fields(std::slice::from_ref(item), table)?;
@@ -645,17 +660,17 @@ fn facet(select: &Select, items: &[Item], table: &Table) -> Option<(Work, Vec<Co
     };
     let of_columns = grouped.iter().map(column).collect::<Option<_>>()?;
     let work = FacetWork { tests, columns: of_columns, items: selected, ends, order };
-    Some((Work::Facet(work), columns))
+    Some((ShapeWork::Facet(work), columns))
 }
 
 /// The meaning of a part of ORDER BY. An alias takes precedence over a column.
-fn ordered<'s>(by: &'s OrderBy, select: &'s Select, table: &Table) -> Option<Ordered<'s>> {
+fn ordered<'s>(by: &'s OrderBy, select: &'s Select, table: &ShapeTable) -> Option<Ordered<'s>> {
     let value = match by {
         OrderBy::Value(value) => value,
         OrderBy::Item(number) => {
-            let every = select.items.iter().any(|item| matches!(item, Item::Every(_)));
+            let every = select.items.iter().any(|item| matches!(item, ShapeItem::Every(_)));
             match select.items.get(number.checked_sub(1)?)? {
-                Item::One(value, _) if !every => value,
+                ShapeItem::One(value, _) if !every => value,
                 _ => return None,
             }
         }
@@ -663,7 +678,7 @@ fn ordered<'s>(by: &'s OrderBy, select: &'s Select, table: &Table) -> Option<Ord
     let aliased = match value {
         Value::Column(ColumnName { table: None, name, .. }) => {
             let mut named = select.items.iter().filter_map(|item| match item {
-                Item::One(value, alias) if alias.eq_ignore_ascii_case(name) => Some(value),
+                ShapeItem::One(value, alias) if alias.eq_ignore_ascii_case(name) => Some(value),
                 _ => None,
             });
             named.next()
@@ -680,7 +695,7 @@ fn ordered<'s>(by: &'s OrderBy, select: &'s Select, table: &Table) -> Option<Ord
 }
 
 /// The column's name, if the engine orders its values as SQL does.
-pub(super) fn sortable(position: usize, table: &Table) -> Option<String> {
+pub(super) fn sortable(position: usize, table: &ShapeTable) -> Option<String> {
     let definition = table.schema().columns.get(position)?;
     let spec = table.sql.columns.get(position)?;
     let same = match definition.kind {

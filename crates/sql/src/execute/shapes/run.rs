@@ -11,14 +11,14 @@ use remora_engine::{
 use remora_mysql::Collation;
 
 use super::{
-    condition::{Selected, Tests},
+    condition::{FilledTests, Tests},
     constant::Constant,
     keys::{distinct, sort},
     output::send,
     parameterize::Constants,
     plan::{
         FacetColumn, FacetItem, FacetOrder, FacetWork, KeyOrder, KeyWork, MAX_PAGE_ROWS, Member,
-        MinOrMax, PageField, PageWork, Plan, Work,
+        MinOrMax, PageField, PageWork, ShapePlan, ShapeWork,
     },
 };
 use crate::{
@@ -41,24 +41,24 @@ type Found = (Vec<Hit>, Option<(QueryReport, Option<u64>)>);
 pub(super) async fn run<R: Reply>(
     session: &mut SessionState,
     reader: &Reader,
-    plan: &Plan,
+    plan: &ShapePlan,
     constants: &Constants<'_>,
     reply: &mut R,
 ) -> Result<Option<Outcome>> {
     let begun = Instant::now();
     let Some(asked) = ShapeRun::of(session, reader, plan, constants)? else { return Ok(None) };
     let rows = match &plan.work {
-        Work::Keys(work)
+        ShapeWork::Keys(work)
             if work.test.is_single && work.branches.times == 1 && asked.page.is_everything() =>
         {
             asked.single(session, work, reply)?
         }
-        Work::Keys(work) if work.test.by_bytes => None,
-        Work::Keys(work) => asked.keys(session, work, reply).await?,
-        Work::Page(work) => asked.page(session, work, reply).await?,
-        Work::Count(tests) => asked.count(session, tests, reply)?,
-        Work::Facet(work) => asked.facet(session, work, reply).await?,
-        Work::Ends(tests, ends) => asked.ends(session, tests, ends, reply)?,
+        ShapeWork::Keys(work) if work.test.by_bytes => None,
+        ShapeWork::Keys(work) => asked.keys(session, work, reply).await?,
+        ShapeWork::Page(work) => asked.page(session, work, reply).await?,
+        ShapeWork::Count(tests) => asked.count(session, tests, reply)?,
+        ShapeWork::Facet(work) => asked.facet(session, work, reply).await?,
+        ShapeWork::Ends(tests, ends) => asked.ends(session, tests, ends, reply)?,
     };
     let Some(rows) = rows else {
         if plan.table.is_elsewhere() {
@@ -80,12 +80,12 @@ pub(super) async fn run<R: Reply>(
 
 /// LIMIT and OFFSET.
 #[derive(Clone, Copy)]
-pub(super) struct Page {
+pub(super) struct LimitOffset {
     pub limit: u64,
     pub offset: u64,
 }
 
-impl Page {
+impl LimitOffset {
     pub fn is_everything(self) -> bool {
         self.limit == u64::MAX && self.offset == 0
     }
@@ -140,9 +140,9 @@ pub(super) fn by_keys(
 /// A plan, with the literals of one statement.
 pub(super) struct ShapeRun<'a> {
     pub reader: &'a Reader,
-    pub plan: &'a Plan,
+    pub plan: &'a ShapePlan,
     pub constants: &'a Constants<'a>,
-    pub page: Page,
+    pub page: LimitOffset,
 }
 
 /// The number of rows sent; `None` if the statement takes the general path.
@@ -153,7 +153,7 @@ impl<'a> ShapeRun<'a> {
     pub fn of(
         session: &SessionState,
         reader: &'a Reader,
-        plan: &'a Plan,
+        plan: &'a ShapePlan,
         constants: &'a Constants<'a>,
     ) -> Result<Option<Self>> {
         if plan.table.is_changed_by(session) {
@@ -164,7 +164,7 @@ impl<'a> ShapeRun<'a> {
         if limit.is_some() != plan.limit.is_some() || offset.is_some() != plan.offset.is_some() {
             return Ok(None);
         }
-        let page = Page { limit: limit.unwrap_or(u64::MAX), offset: offset.unwrap_or(0) };
+        let page = LimitOffset { limit: limit.unwrap_or(u64::MAX), offset: offset.unwrap_or(0) };
         Ok(Some(Self { reader, plan, constants, page }))
     }
 }
@@ -259,7 +259,7 @@ impl ShapeRun<'_> {
         session: &SessionState,
         work: &KeyWork,
         keys: &[KeyValues],
-        left: &mut Page,
+        left: &mut LimitOffset,
         reply: &mut R,
     ) -> Result<u64> {
         let width = work.fields.len();
@@ -293,7 +293,7 @@ impl ShapeRun<'_> {
 
     /// The engine's conditions; `None` if a literal needs a conversion.
     pub fn selection(&self, tests: &Tests) -> Option<Selection> {
-        let Selected { text, filter } = tests.fill(self.constants, &self.plan.table)?;
+        let FilledTests { text, filter } = tests.fill(self.constants, &self.plan.table)?;
         let table = self.plan.table.engine_name.clone();
         Some(Selection { table, text, filter, ..Selection::default() })
     }
@@ -385,7 +385,7 @@ impl ShapeRun<'_> {
         work: &PageWork,
         selection: Selection,
     ) -> Result<Option<(SearchRequest, bool)>> {
-        let Page { mut limit, offset } = self.page;
+        let LimitOffset { mut limit, offset } = self.page;
         // Other servers are not asked to count: one row more than a page may hold tells that there are too many.
         let is_uncounted = self.plan.limit.is_none() && self.plan.table.is_elsewhere();
         if is_uncounted {
@@ -423,7 +423,7 @@ impl ShapeRun<'_> {
     /// The rows up to the end of the page, if a scan by key reads only few. They come without a search report.
     pub fn few(&self, work: &PageWork, selection: &Selection) -> Result<Option<Vec<ColumnBatch>>> {
         let Some(columns) = &work.few else { return Ok(None) };
-        let Page { limit, offset } = self.page;
+        let LimitOffset { limit, offset } = self.page;
         let request = ScanRequest {
             table: selection.table.clone(),
             filter: selection.filter.clone(),

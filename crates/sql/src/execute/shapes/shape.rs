@@ -19,7 +19,7 @@
 //! ([`super::of_tree`]): the parser of all statements reads the text.
 
 /// The number of a group of literals. A group is one literal or a list.
-pub(super) type Group = usize;
+pub(super) type LiteralGroup = usize;
 
 /// A statement of a known shape.
 #[derive(Debug)]
@@ -44,18 +44,18 @@ pub(super) struct Repeated {
 /// One SELECT.
 #[derive(Debug)]
 pub(super) struct Select {
-    pub items: Vec<Item>,
+    pub items: Vec<ShapeItem>,
     pub database: Option<String>,
     pub table: String,
     pub alias: Option<String>,
     /// The JSON_TABLE that it is joined with.
     pub joined: Option<JsonKeys>,
-    pub condition: Option<Condition>,
+    pub condition: Option<ShapeCondition>,
     /// The columns of GROUP BY, or of DISTINCT.
     pub groups: Vec<ColumnName>,
     pub order: Vec<(OrderBy, bool)>,
-    pub limit: Option<Group>,
-    pub offset: Option<Group>,
+    pub limit: Option<LiteralGroup>,
+    pub offset: Option<LiteralGroup>,
 }
 
 /// The names and values of a keyword query's OPTION clause.
@@ -65,17 +65,17 @@ pub(super) type MatchOptions = Vec<(String, MatchOption)>;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum MatchOption {
     Word(String),
-    Literal(Group),
+    Literal(LiteralGroup),
     /// `(title=10, body=3)`.
-    List(Vec<(String, Group)>),
+    List(Vec<(String, LiteralGroup)>),
     /// `expr('…')`.
-    Call(String, Group),
+    Call(String, LiteralGroup),
 }
 
 /// MATCH('query').
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Keywords {
-    pub text: Group,
+    pub text: LiteralGroup,
     /// The table that it names.
     pub table: Option<String>,
     pub options: MatchOptions,
@@ -85,11 +85,11 @@ pub(super) struct Keywords {
 #[derive(Debug)]
 pub(super) struct JsonKeys {
     /// The literal with the JSON array.
-    pub array: Group,
+    pub array: LiteralGroup,
     /// The path to its members: `$[*]`.
-    pub members: Group,
+    pub members: LiteralGroup,
     /// The path within a member: `$`.
-    pub member: Group,
+    pub member: LiteralGroup,
     /// The least and greatest value of the column's type.
     pub range: (i128, i128),
     /// Its alias and the name of its column.
@@ -101,7 +101,7 @@ pub(super) struct JsonKeys {
 
 /// What is selected.
 #[derive(Debug, PartialEq)]
-pub(super) enum Item {
+pub(super) enum ShapeItem {
     /// `*`, or `table.*`.
     Every(Option<String>),
     /// A value and the name of its result column.
@@ -122,7 +122,7 @@ pub(super) enum Value {
     /// What a path leads to in the document of a column: the document there, or its text.
     Member {
         column: ColumnName,
-        path: Group,
+        path: LiteralGroup,
         is_text: bool,
     },
 }
@@ -148,7 +148,7 @@ pub(super) enum OrderBy {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Match {
     pub columns: Vec<ColumnName>,
-    pub text: Group,
+    pub text: LiteralGroup,
     pub boolean: bool,
 }
 
@@ -165,27 +165,27 @@ pub(super) enum Comparison {
 
 /// A WHERE condition.
 #[derive(Debug, PartialEq)]
-pub(super) enum Condition {
-    Compare(ColumnName, Comparison, Group),
+pub(super) enum ShapeCondition {
+    Compare(ColumnName, Comparison, LiteralGroup),
     /// A tuple of columns is in a list.
-    In(Vec<ColumnName>, Group),
-    Between(ColumnName, Group, Group),
+    In(Vec<ColumnName>, LiteralGroup),
+    Between(ColumnName, LiteralGroup, LiteralGroup),
     IsNull(ColumnName),
-    Like(ColumnName, Group),
+    Like(ColumnName, LiteralGroup),
     /// LIKE with a prefix pattern.
-    Begins(ColumnName, Group),
+    Begins(ColumnName, LiteralGroup),
     /// INSTR(column, text) > 0 and its variants, with the number it is compared with.
-    Holds(ColumnName, Group, Group),
+    Holds(ColumnName, LiteralGroup, LiteralGroup),
     Match(Match),
     Keywords(Keywords),
-    And(Vec<Condition>),
-    Or(Vec<Condition>),
+    And(Vec<ShapeCondition>),
+    Or(Vec<ShapeCondition>),
     /// An OR of conditions that differ only in their literals.
-    Again(Box<Condition>, Repeated),
-    Not(Box<Condition>),
+    Again(Box<ShapeCondition>, Repeated),
+    Not(Box<ShapeCondition>),
 }
 
-impl Condition {
+impl ShapeCondition {
     /// The keyword query among conditions that all hold.
     pub fn keywords(&self) -> Option<&Keywords> {
         match self {

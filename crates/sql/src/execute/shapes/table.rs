@@ -5,7 +5,7 @@ use std::sync::Arc;
 use remora_engine::{ColumnType, Schema};
 use remora_mysql::Collation;
 
-use super::{condition::Operand, constant::Comparable, shape::ColumnName};
+use super::{compared_column::ComparedColumn, constant::Comparable, shape::ColumnName};
 use crate::{
     Column, Result, SqlType,
     catalog::{Reader, SqlTable, TableName, Verb},
@@ -17,7 +17,7 @@ use crate::{
 
 /// A table of a statement.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct ShapeTable {
     /// Its name in SQL.
     pub name: TableName,
     /// Its name or alias in the statement.
@@ -32,7 +32,7 @@ pub(super) struct Table {
     pub temporary: Option<Arc<Overlay>>,
 }
 
-impl Table {
+impl ShapeTable {
     /// The table of this name, which the statement calls `alias`; `None` if the engine has no such table, or if it has
     /// rows in other servers and the reader does not reach those.
     pub fn of(
@@ -143,28 +143,28 @@ impl Table {
     }
 
     /// A column that compares with literals, by its values or by its texts' collation keys.
-    pub fn asked(&self, column: &ColumnName) -> Option<Operand> {
+    pub fn asked(&self, column: &ColumnName) -> Option<ComparedColumn> {
         self.asked_at(self.position(column)?)
     }
 
     /// The same for the column at a position.
-    pub fn asked_at(&self, position: usize) -> Option<Operand> {
+    pub fn asked_at(&self, position: usize) -> Option<ComparedColumn> {
         let operand = self.operand(position)?;
         (operand.comparable.is_some() || operand.collation.is_some()).then_some(operand)
     }
 
     /// A column that can be tested for NULL.
-    pub fn tested(&self, column: &ColumnName) -> Option<Operand> {
+    pub fn tested(&self, column: &ColumnName) -> Option<ComparedColumn> {
         self.operand(self.position(column)?)
     }
 
     /// A text column that conditions can test, and its collation.
-    pub fn texts(&self, column: &ColumnName) -> Option<(Operand, Collation)> {
+    pub fn texts(&self, column: &ColumnName) -> Option<(ComparedColumn, Collation)> {
         self.texts_at(self.position(column)?)
     }
 
     /// The same for the column at a position.
-    pub fn texts_at(&self, position: usize) -> Option<(Operand, Collation)> {
+    pub fn texts_at(&self, position: usize) -> Option<(ComparedColumn, Collation)> {
         let kind = &self.sql.columns.get(position)?.kind;
         let is_text = self.schema().columns.get(position)?.kind == ColumnType::Text;
         let has_letters = is_text && kind.is_text() && !kind.has_labels();
@@ -172,7 +172,7 @@ impl Table {
     }
 
     /// The column at a position, if conditions can test it.
-    pub fn operand(&self, position: usize) -> Option<Operand> {
+    pub fn operand(&self, position: usize) -> Option<ComparedColumn> {
         let definition = self.schema().columns.get(position)?;
         if !definition.indexed {
             return None;
@@ -181,7 +181,7 @@ impl Table {
         let comparable = Comparable::of_condition(definition.kind, spec);
         let has_keys = definition.kind == ColumnType::Text && spec.kind.is_text();
         let collation = Some(spec.kind.collation).filter(|it| has_keys && !is_bytes(*it));
-        Some(Operand { name: definition.name.clone(), comparable, collation })
+        Some(ComparedColumn { name: definition.name.clone(), comparable, collation })
     }
 
     /// The description of a result column with this name.

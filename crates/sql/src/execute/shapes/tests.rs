@@ -10,7 +10,7 @@ use remora_mysql::LexMode;
 
 use crate::{
     Cell, Column, ColumnKeys, EmbeddedHost, Identity, Instance, Outcome, Reply, Result, Settings,
-    execute::{self, access::Access, shapes},
+    execute::{self, access::TableAccess, shapes},
     parse::{Statement, split},
     state::SessionState,
 };
@@ -58,18 +58,7 @@ fn schema(name: &str, columns: Vec<ColumnDef>, key: &[usize], texts: &[&[usize]]
         delimiter: None,
         normalization: Default::default(),
     });
-    Schema {
-        name: name.to_owned(),
-        columns,
-        primary_key: key.to_vec(),
-        texts: texts.collect(),
-        required: None,
-        indexes: Vec::new(),
-        synonyms: Vec::new(),
-        words: None,
-        paths: Vec::new(),
-        declared: None,
-    }
+    Schema { texts: texts.collect(), ..Schema::over(name, columns, key.to_vec()) }
 }
 
 fn put(database: &Database, table: &str, rows: Vec<Vec<Value>>) {
@@ -188,7 +177,7 @@ impl Fixture {
     }
 
     /// The accesses of a statement's tables.
-    fn explained(&mut self, text: &str) -> Vec<Access> {
+    fn explained(&mut self, text: &str) -> Vec<TableAccess> {
         let source = split(text.as_bytes(), false, LexMode::default()).unwrap().pop().unwrap();
         let statement = Statement { source: Arc::new(source), parameters: &[] };
         let explained = shapes::explain(&mut self.session, &statement, None);
@@ -654,8 +643,8 @@ fn writes_by_key_share_the_plan_of_their_shape() {
     assert_eq!(rows, [row(3, 1, 11), row(4, 2, 21), row(3, 3, 31)]);
 }
 
-fn kinds(accesses: Vec<Access>) -> Vec<(String, &'static str)> {
-    let kind = |access: Access| (access.table.unwrap(), access.kind.unwrap());
+fn kinds(accesses: Vec<TableAccess>) -> Vec<(String, &'static str)> {
+    let kind = |access: TableAccess| (access.table.unwrap(), access.kind.unwrap());
     accesses.into_iter().map(kind).collect()
 }
 

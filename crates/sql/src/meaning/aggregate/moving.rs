@@ -17,7 +17,7 @@ use datafusion::{
 };
 
 /// The numbers of the frame, and what is computed of them.
-pub(super) struct Moving {
+pub(super) struct MovingFrame {
     of: Arc<AggregateUDF>,
     name: String,
     result: FieldRef,
@@ -32,7 +32,7 @@ pub(super) struct Moving {
 /// A longer frame is computed by subtraction, whose cost does not depend on its rows.
 const MOST_ROWS: usize = 4_096;
 
-impl Moving {
+impl MovingFrame {
     /// The aggregate with these arguments. `running` adds and subtracts.
     pub(super) fn of(
         of: &Arc<AggregateUDF>,
@@ -58,13 +58,13 @@ impl Moving {
     }
 }
 
-impl std::fmt::Debug for Moving {
+impl std::fmt::Debug for MovingFrame {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str("Moving")
     }
 }
 
-impl Accumulator for Moving {
+impl Accumulator for MovingFrame {
     fn update_batch(&mut self, values: &[ArrayRef]) -> PlanResult<()> {
         let Some(array) = values.first() else { return Ok(()) };
         let Some(numbers) = array.as_primitive_opt::<Float64Type>() else {

@@ -11,7 +11,7 @@ use datafusion::{
 };
 
 use super::super::{
-    array::{Building, Column},
+    array::{ArrayColumn, Building},
     call::Call,
     compare::{ComparisonDomain, compare_values},
     function::external,
@@ -67,7 +67,7 @@ impl std::fmt::Debug for Sliding {
 impl Accumulator for Sliding {
     fn update_batch(&mut self, values: &[ArrayRef]) -> PlanResult<()> {
         let Some(array) = values.first() else { return Ok(()) };
-        let column = Column::new(array, self.kind.clone())?;
+        let column = ArrayColumn::new(array, self.kind.clone())?;
         // MySQL compares ENUM values as texts in MIN and MAX.
         let comparing = ComparisonDomain::of(&self.kind, &self.kind).map_err(external)?;
         (0..array.len()).try_for_each(|row| self.add(column.get(row), &comparing).map_err(external))

@@ -5,18 +5,21 @@ use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
 
-use super::{Json, Step};
+use super::{Json, PathStep};
 
 /// The value at a path of keys in a document's text; the same as [`Path::find`](super::Path::find)
 /// finds in the parsed document. Of duplicate keys the last counts. `None` also for invalid text.
 ///
 /// Cost: one pass over the text, plus the value found.
-pub(crate) fn member(text: &str, path: &[Step]) -> Option<Json> {
+pub(crate) fn member(text: &str, path: &[PathStep]) -> Option<Json> {
     read(text, RemainingPath { path, is_checked: false }).ok().flatten()
 }
 
 /// Likewise for text that may be invalid: returns an error wherever [`Json::parse`] does.
-pub(crate) fn checked_member(text: &str, path: &[Step]) -> Result<Option<Json>, serde_json::Error> {
+pub(crate) fn checked_member(
+    text: &str,
+    path: &[PathStep],
+) -> Result<Option<Json>, serde_json::Error> {
     read(text, RemainingPath { path, is_checked: true })
 }
 
@@ -31,7 +34,7 @@ fn read(text: &str, along: RemainingPath<'_>) -> Result<Option<Json>, serde_json
 #[derive(Clone, Copy)]
 struct RemainingPath<'p> {
     /// Keys only.
-    path: &'p [Step],
+    path: &'p [PathStep],
     /// Whether skipped parts are validated.
     is_checked: bool,
 }
@@ -59,7 +62,7 @@ impl<'de> Visitor<'de> for RemainingPath<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
         let (wanted, rest) = match self.path {
-            [Step::Key(key), rest @ ..] => (Some(key.as_str()), rest),
+            [PathStep::Key(key), rest @ ..] => (Some(key.as_str()), rest),
             _ => (None, self.path),
         };
         let mut found = None;

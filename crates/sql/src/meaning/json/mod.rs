@@ -9,7 +9,7 @@ use super::{decimal::Dec, number::format_double, temporal, types::ExprType, valu
 use crate::{Error, Result, SqlType};
 
 pub(crate) use member::{checked_member, member};
-pub(crate) use path::{ArrayCell, Path, Step};
+pub(crate) use path::{ArrayCell, Path, PathStep};
 use remora_mysql::ErrorCode;
 
 /// The deepest nesting of a document.

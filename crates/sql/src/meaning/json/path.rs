@@ -17,12 +17,12 @@ use crate::{Error, Result};
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Path {
     /// The steps after `$`.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PathStep>,
 }
 
 /// A step of a path.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Step {
+pub(crate) enum PathStep {
     /// The member with this key.
     Key(String),
     /// Every member.
@@ -59,7 +59,7 @@ impl ArrayCell {
 impl Path {
     /// Parses a path; 3143 if it is invalid.
     pub(crate) fn parse(text: &str) -> Result<Self> {
-        let mut reader = Reader { rest: text.trim(), text };
+        let mut reader = PathReader { rest: text.trim(), text };
         if !reader.take("$") {
             return Err(reader.error());
         }
@@ -68,15 +68,15 @@ impl Path {
             steps.push(reader.step()?);
         }
         match steps.last() {
-            Some(Step::Anything) => Err(reader.error()),
+            Some(PathStep::Anything) => Err(reader.error()),
             _ => Ok(Self { steps }),
         }
     }
 
     /// The names of a path that consists of names only.
     pub(crate) fn names(&self) -> Option<Vec<String>> {
-        let name = |step: &Step| match step {
-            Step::Key(name) => Some(name.clone()),
+        let name = |step: &PathStep| match step {
+            PathStep::Key(name) => Some(name.clone()),
             _ => None,
         };
         self.steps.iter().map(name).collect()
@@ -84,13 +84,13 @@ impl Path {
 
     /// Whether the path can match several values.
     pub(crate) fn is_multiple(&self) -> bool {
-        let single = |step: &Step| matches!(step, Step::Key(_) | Step::Index(_));
+        let single = |step: &PathStep| matches!(step, PathStep::Key(_) | PathStep::Index(_));
         !self.steps.iter().all(single)
     }
 
     /// Whether all steps are keys.
     pub(crate) fn is_of_keys(&self) -> bool {
-        self.steps.iter().all(|step| matches!(step, Step::Key(_)))
+        self.steps.iter().all(|step| matches!(step, PathStep::Key(_)))
     }
 
     /// The values at the path.
@@ -99,7 +99,7 @@ impl Path {
         let mut in_several_ways = false;
         for step in &self.steps {
             let mut known: FxHashSet<*const Json> = FxHashSet::default();
-            if *step == Step::Anything {
+            if *step == PathStep::Anything {
                 in_several_ways = true;
                 values.drain(..).for_each(|value| inside(value, &mut known, &mut led));
             } else {
@@ -129,20 +129,20 @@ fn inside<'a>(value: &'a Json, known: &mut FxHashSet<*const Json>, found: &mut V
 }
 
 /// The values that one step leads to, except `**`.
-fn lead<'a>(value: &'a Json, step: &Step, found: &mut Vec<&'a Json>) {
+fn lead<'a>(value: &'a Json, step: &PathStep, found: &mut Vec<&'a Json>) {
     match (step, value) {
-        (Step::Key(key), value) => found.extend(value.get(key)),
-        (Step::AnyKey, Json::Object(members)) => {
+        (PathStep::Key(key), value) => found.extend(value.get(key)),
+        (PathStep::AnyKey, Json::Object(members)) => {
             found.extend(members.iter().map(|(_, member)| member));
         }
-        (Step::AnyIndex, Json::Array(values)) => found.extend(values),
-        (Step::Index(place), Json::Array(values)) => {
+        (PathStep::AnyIndex, Json::Array(values)) => found.extend(values),
+        (PathStep::Index(place), Json::Array(values)) => {
             found.extend(place.index(values.len()).and_then(|index| values.get(index)));
         }
         // A value that is not an array counts as an array of one element.
-        (Step::Index(ArrayCell::First(0) | ArrayCell::Last(0)), value) => found.push(value),
-        (Step::Range(from, to), Json::Array(values)) => found.extend(range(values, *from, *to)),
-        (Step::Range(from, _), value) if from.index(1).is_some() => found.push(value),
+        (PathStep::Index(ArrayCell::First(0) | ArrayCell::Last(0)), value) => found.push(value),
+        (PathStep::Range(from, to), Json::Array(values)) => found.extend(range(values, *from, *to)),
+        (PathStep::Range(from, _), value) if from.index(1).is_some() => found.push(value),
         _ => {}
     }
 }
@@ -159,12 +159,12 @@ fn range(values: &[Json], from: ArrayCell, to: ArrayCell) -> &[Json] {
     values.get(first..end).unwrap_or(&[])
 }
 
-struct Reader<'a> {
+struct PathReader<'a> {
     rest: &'a str,
     text: &'a str,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PathReader<'a> {
     fn take(&mut self, wanted: &str) -> bool {
         match self.rest.strip_prefix(wanted) {
             Some(rest) => {
@@ -188,27 +188,31 @@ impl<'a> Reader<'a> {
         Error::new(ErrorCode::InvalidJsonPath, message)
     }
 
-    fn step(&mut self) -> Result<Step> {
+    fn step(&mut self) -> Result<PathStep> {
         if self.take("**") {
-            return Ok(Step::Anything);
+            return Ok(PathStep::Anything);
         }
         if self.take(".") {
             self.skip_spaces();
             if self.take("*") {
-                return Ok(Step::AnyKey);
+                return Ok(PathStep::AnyKey);
             }
-            return self.key().map(Step::Key);
+            return self.key().map(PathStep::Key);
         }
         if !self.take("[") {
             return Err(self.error());
         }
         self.skip_spaces();
         let step = if self.take("*") {
-            Step::AnyIndex
+            PathStep::AnyIndex
         } else {
             let from = self.place()?;
             self.skip_spaces();
-            if self.take("to ") { Step::Range(from, self.place()?) } else { Step::Index(from) }
+            if self.take("to ") {
+                PathStep::Range(from, self.place()?)
+            } else {
+                PathStep::Index(from)
+            }
         };
         self.skip_spaces();
         if self.take("]") { Ok(step) } else { Err(self.error()) }

@@ -10,7 +10,7 @@ use crate::{
     meaning::{
         decimal::Dec,
         json::Json,
-        temporal::{LONGEST_TIME, Parsed, parse_moment, parse_time, time_text},
+        temporal::{LONGEST_TIME, ParsedMoment, parse_moment, parse_time, time_text},
     },
 };
 
@@ -220,7 +220,7 @@ fn largest(kind: &DataType) -> f64 {
 }
 
 /// Parses a date, which must exist.
-fn moment(value: &Json) -> Result<Parsed, ConversionError> {
+fn moment(value: &Json) -> Result<ParsedMoment, ConversionError> {
     let parsed = parse_moment(&plain(value)).ok_or(ConversionError::Range)?;
     let is_date = parsed.moment.month > 0 && parsed.moment.day > 0;
     if is_date { Ok(parsed) } else { Err(ConversionError::Range) }

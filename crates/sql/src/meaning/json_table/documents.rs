@@ -9,7 +9,7 @@ use super::{JsonRoom, document_bytes};
 use crate::{
     Result,
     meaning::{
-        array::Column,
+        array::ArrayColumn,
         json::{self, Json},
         types::ExprType,
         value::SqlValue,
@@ -21,7 +21,7 @@ const NAME: &str = "json_table";
 
 /// A column of documents, parsed one by one.
 pub(crate) struct Documents {
-    column: Column,
+    column: ArrayColumn,
 }
 
 impl Documents {
@@ -30,7 +30,7 @@ impl Documents {
     /// # Errors
     /// If the array is not of the field's type.
     pub(crate) fn new(array: &ArrayRef, field: &Field) -> PlanResult<Self> {
-        Column::new(array, ExprType::of_field(field)).map(|column| Self { column })
+        ArrayColumn::new(array, ExprType::of_field(field)).map(|column| Self { column })
     }
 
     /// The document in a row; `None` for NULL. Its approximate size is reported to `room` before it

@@ -6,7 +6,7 @@ use super::{
     ColumnSource, JsonTable, OnEmptyOrError, ValuePart,
     cell::{is_year, whole_range},
 };
-use crate::meaning::json::{Path, Step};
+use crate::meaning::json::{Path, PathStep};
 
 /// How the values of a column compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl JsonTable {
         if may_fail(&self.parts) {
             return None;
         }
-        let mut steps: Vec<&Step> = self.path.steps.iter().collect();
+        let mut steps: Vec<&PathStep> = self.path.steps.iter().collect();
         let part = found(&self.parts, column, &mut steps)?;
         let is_null = |it: &OnEmptyOrError| matches!(it, OnEmptyOrError::Default(None));
         if part.is_exists || !is_null(&part.on_empty) || !is_null(&part.on_error) {
@@ -48,7 +48,7 @@ fn may_fail(parts: &[ColumnSource]) -> bool {
 fn found<'p>(
     parts: &'p [ColumnSource],
     column: usize,
-    steps: &mut Vec<&'p Step>,
+    steps: &mut Vec<&'p PathStep>,
 ) -> Option<&'p ValuePart> {
     let mut before = 0;
     for part in parts {
@@ -73,15 +73,17 @@ fn found<'p>(
 
 /// The names of a path. An index follows one array between two names, and one behind the last; a name that is a number leads it
 /// to an element of an array only.
-fn names(steps: &[&Step]) -> Option<Vec<String>> {
+fn names(steps: &[&PathStep]) -> Option<Vec<String>> {
     let (mut names, mut is_in_array) = (Vec::new(), false);
     for step in steps {
         match step {
-            Step::Key(name) if name.parse::<usize>().is_err() => {
+            PathStep::Key(name) if name.parse::<usize>().is_err() => {
                 names.push(name.clone());
                 is_in_array = false;
             }
-            Step::Index(_) | Step::AnyIndex | Step::Range(..) if !is_in_array => is_in_array = true,
+            PathStep::Index(_) | PathStep::AnyIndex | PathStep::Range(..) if !is_in_array => {
+                is_in_array = true
+            }
             _ => return None,
         }
     }

@@ -14,7 +14,7 @@ use super::{
         types::{ExprType, UNBOUNDED, coercibility},
         value::SqlValue,
     },
-    control::typed,
+    calls::typed,
 };
 use crate::{Error, Result, SqlType};
 

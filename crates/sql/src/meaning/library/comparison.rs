@@ -5,11 +5,7 @@ use std::borrow::Cow;
 
 use datafusion::{
     common::{ScalarValue, tree_node::TreeNodeRecursion},
-    logical_expr::{
-        BinaryExpr, Expr, Operator,
-        expr::{InList, ScalarFunction},
-        lit,
-    },
+    logical_expr::{BinaryExpr, Expr, Operator, expr::InList, lit},
 };
 use remora_mysql::{Collation, ErrorCode, messages};
 
@@ -26,9 +22,8 @@ use super::{
         types::ExprType,
         value::SqlValue,
     },
-    beside_dates,
-    control::converted,
-    json_truth,
+    calls::{called, converted},
+    date_comparison, json_truth,
     literals::number_of_digits,
     multi,
 };
@@ -49,7 +44,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::truth("row_in", 3, MANY, row_in),
     Definition::new("row_order", 2, MANY, order_type, row_order),
     Definition::new("choice", 2, MANY, choice_type, choice),
-    Definition::truth("truth", 1, 1, truth).expanding(expand_truth),
+    Definition::truth("truth", 1, 1, truth).expanding(json_truth::expand_truth),
     Definition::truth("branch_truth", 1, 1, |call, args| {
         Ok(SqlValue::or_null(args.first().and_then(|value| value.is_true(call)), SqlValue::truth))
     })
@@ -66,7 +61,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("text_of_bytes", 2, 2, text_of_bytes_type, text_of_bytes),
     Definition::new("to_double", 1, 1, double_type, to_double).expanding(expand_double),
     Definition::new("to_moment", 2, 2, moment_type, to_moment),
-    Definition::new("date_or_zero", 1, 1, moment_type, beside_dates::date_or_zero),
+    Definition::new("date_or_zero", 1, 1, moment_type, date_comparison::date_or_zero),
     Definition::new("to_time", 1, 1, time_type, to_time),
     Definition::new("strcmp", 2, 2, order_type, strcmp),
     Definition::new("isnull", 1, 1, isnull_type, |_, args| {
@@ -98,14 +93,6 @@ fn dialect(typing: &TypeContext<'_>) -> Dialect {
     Dialect { collation: typing.collation, division_digits: typing.division_digits }
 }
 
-/// A call of one of our functions.
-pub(super) fn called(name: &str, args: Vec<Expr>, dialect: Dialect) -> Expr {
-    match super::function(name, dialect) {
-        Some(udf) => Expr::ScalarFunction(ScalarFunction::new_udf(udf, args)),
-        None => lit(ScalarValue::Null),
-    }
-}
-
 fn binary(args: &[Expr], typing: &TypeContext<'_>, op: Operator) -> Result<Option<Expr>> {
     let ([a, b], [a_type, b_type]) = (args, typing.types) else { return Ok(None) };
     Ok(Some(compared(a, a_type, op, b, b_type, dialect(typing))?))
@@ -129,7 +116,7 @@ fn beside_column<'a>(
     kind: &'a ExprType,
     (other_expr, other): (&Expr, &ExprType),
 ) -> (Cow<'a, Expr>, Cow<'a, ExprType>) {
-    match beside_dates::year(expr, other_expr, other) {
+    match date_comparison::year(expr, other_expr, other) {
         Some(year) => (Cow::Owned(year), Cow::Owned(ExprType::int(4))),
         None => beside(expr, kind, other),
     }
@@ -207,7 +194,7 @@ fn comparing_of(
 ) -> Result<ComparisonDomain> {
     let comparing = ComparisonDomain::of(a_type, b_type)?;
     if matches!(comparing, ComparisonDomain::Moment | ComparisonDomain::Time)
-        && beside_dates::are_numbers(a, a_type, b, b_type)
+        && date_comparison::are_numbers(a, a_type, b, b_type)
     {
         return Ok(ComparisonDomain::Double);
     }
@@ -322,7 +309,7 @@ fn between(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
         return Ok(None);
     }
     let dialect = dialect(typing);
-    if let Some((bounds, types)) = beside_dates::with_zeros(kind, bounds, types, dialect)
+    if let Some((bounds, types)) = date_comparison::with_zeros(kind, bounds, types, dialect)
         && let ([low, high], [low_type, high_type]) = (&bounds[..], &types[..])
     {
         let from = compared(value, kind, Operator::GtEq, low, low_type, dialect)?;
@@ -475,7 +462,7 @@ fn within(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
         return Ok(None);
     };
     let dialect = dialect(typing);
-    let dates = beside_dates::with_zeros(kind, list, types, dialect).filter(|_| list.len() > 1);
+    let dates = date_comparison::with_zeros(kind, list, types, dialect).filter(|_| list.len() > 1);
     let (list, types) =
         dates.as_ref().map_or((list, types), |(list, types)| (list.as_slice(), types.as_slice()));
     if let Some(said) = multi::listed("in", (value, kind), (list, types), dialect) {
@@ -621,37 +608,6 @@ fn uniform_list(
 fn truth<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let truth = args.first().and_then(|value| json_truth::is_true(value, call));
     Ok(SqlValue::or_null(truth, SqlValue::truth))
-}
-
-pub(super) fn expand_truth(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
-    let ([expr], [kind]) = (args, typing.types) else { return Ok(None) };
-    let boolean = matches!(
-        expr,
-        Expr::BinaryExpr(BinaryExpr { op, .. }) if op.supports_propagation() || op.is_logic_operator()
-    );
-    let boolean = boolean
-        || matches!(
-            expr,
-            Expr::Not(_)
-                | Expr::InList(_)
-                | Expr::InSubquery(_)
-                | Expr::SetComparison(_)
-                | Expr::Exists(_)
-                | Expr::IsNull(_)
-                | Expr::IsNotNull(_)
-        )
-        || matches!(expr, Expr::ScalarFunction(function) if is_truth(function));
-    if boolean {
-        return Ok(Some(expr.clone()));
-    }
-    if kind.is_integer() && kind.length > 1 {
-        return Ok(Some(plain(expr.clone(), Operator::NotEq, lit(0i64))));
-    }
-    Ok(None)
-}
-
-fn is_truth(function: &ScalarFunction) -> bool {
-    super::definition(function.name()).is_some_and(|each| each.is_truth)
 }
 
 fn xor<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {

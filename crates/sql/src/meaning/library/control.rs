@@ -3,7 +3,7 @@
 
 use datafusion::{
     common::tree_node::TreeNodeRecursion,
-    logical_expr::{Case, Expr, expr::ScalarFunction, lit},
+    logical_expr::{Case, Expr, lit},
 };
 use remora_mysql::{Collation, ErrorCode, messages};
 
@@ -17,7 +17,7 @@ use super::{
         value::SqlValue,
     },
     arithmetic::{Number, number_of},
-    comparison::called,
+    calls::{called, converted, typed},
 };
 use crate::{Error, Result, SqlType, multi, nodes::TreeNode};
 
@@ -288,33 +288,6 @@ fn expand_case_of(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr
     let place = called("choice", compared, dialect);
     let case = Expr::Case(Case::new(Some(Box::new(place)), whens, otherwise));
     Ok(Some(typed(case, &kind, dialect)))
-}
-
-/// The expression converted to a type, unless it has that type.
-pub(crate) fn converted(expr: &Expr, from: &ExprType, to: &ExprType, dialect: Dialect) -> Expr {
-    // Booleans have another representation than integers.
-    if from.kind == to.kind && from.arrow() == to.arrow() && from.length != 1 {
-        return expr.clone();
-    }
-    with_representation(expr.clone(), to, dialect)
-}
-
-/// The expression with a declared type, in the representation of that type.
-pub(crate) fn with_representation(expr: Expr, kind: &ExprType, dialect: Dialect) -> Expr {
-    with_type("convert_to", expr, kind, dialect)
-}
-
-/// The expression with a declared type of the same representation.
-pub(crate) fn typed(expr: Expr, kind: &ExprType, dialect: Dialect) -> Expr {
-    with_type("typed", expr, kind, dialect)
-}
-
-fn with_type(name: &str, expr: Expr, kind: &ExprType, dialect: Dialect) -> Expr {
-    let spelled = Expr::Literal(datafusion::common::ScalarValue::from(kind.spelled()), None);
-    match super::function(name, dialect) {
-        Some(udf) => Expr::ScalarFunction(ScalarFunction::new_udf(udf, vec![expr, spelled])),
-        None => expr,
-    }
 }
 
 fn convert_type(typing: &TypeContext<'_>) -> Result<ExprType> {

@@ -29,11 +29,11 @@ const MAX_NUMBER: u64 = i64::MAX as u64 - 1;
 const MAX_TAG: usize = 32;
 
 /// A range of numbers, both ends included.
-type Interval = (u64, u64);
+type GtidInterval = (u64, u64);
 
 /// Sorted intervals by server and tag. Transactions without a tag have the empty one.
 #[derive(Default)]
-struct Set(BTreeMap<([u8; 16], String), Vec<Interval>>);
+struct Set(BTreeMap<([u8; 16], String), Vec<GtidInterval>>);
 
 fn subset_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::int(21))
@@ -138,9 +138,9 @@ impl Set {
 }
 
 /// Sorts intervals and merges those that touch.
-fn merge(intervals: &mut Vec<Interval>) {
+fn merge(intervals: &mut Vec<GtidInterval>) {
     intervals.sort_unstable();
-    let mut merged: Vec<Interval> = Vec::with_capacity(intervals.len());
+    let mut merged: Vec<GtidInterval> = Vec::with_capacity(intervals.len());
     for &(from, to) in intervals.iter() {
         match merged.last_mut() {
             Some(last) if from <= last.1 + 1 => last.1 = last.1.max(to),
@@ -151,7 +151,7 @@ fn merge(intervals: &mut Vec<Interval>) {
 }
 
 /// Subtracts intervals. Both lists must be merged.
-fn without(intervals: &[Interval], taken: &[Interval]) -> Vec<Interval> {
+fn without(intervals: &[GtidInterval], taken: &[GtidInterval]) -> Vec<GtidInterval> {
     let mut left = Vec::new();
     let mut taken = taken.iter().peekable();
     for &(from, to) in intervals {
@@ -211,7 +211,7 @@ fn tag_of(text: &str) -> Option<String> {
     (is_right && !tag.is_empty() && tag.len() <= MAX_TAG).then_some(tag)
 }
 
-fn interval_of(text: &str) -> Option<Interval> {
+fn interval_of(text: &str) -> Option<GtidInterval> {
     let number = |text: &str| {
         let number: u64 = text.trim().parse().ok()?;
         (number <= MAX_NUMBER).then_some(number)

@@ -12,7 +12,7 @@ use super::{
         types::{ExprType, UNBOUNDED},
         value::SqlValue,
     },
-    snippet::{self, Words},
+    snippet::{self, SnippetWords},
 };
 use crate::{Error, Result, parse::BETWEEN_OPTIONS, state::Context};
 
@@ -61,7 +61,7 @@ fn highlight<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>>
             query: query.to_string(),
             given: given.to_string(),
             options: Options::read(&given)?,
-            words: Words::of(context, &table)?,
+            words: SnippetWords::of(context, &table)?,
             fields: names()
                 .map(|name| Field { name: name.into_owned(), ..Field::default() })
                 .collect(),
@@ -78,7 +78,7 @@ struct Highlighter {
     given: String,
     options: Options,
     /// `None` if the table no longer has ranked search.
-    words: Option<Words>,
+    words: Option<SnippetWords>,
     fields: Vec<Field>,
 }
 
@@ -124,7 +124,7 @@ impl Highlighter {
     fn excerpt(
         &self,
         context: &Context,
-        words: &Words,
+        words: &SnippetWords,
         (field, allows_empty): (&Field, bool),
         text: &str,
     ) -> Result<String> {
@@ -141,13 +141,13 @@ impl Highlighter {
         excerpt.ok_or_else(Error::interrupted)
     }
 
-    fn snippets(&self, words: &Words, name: &str, allows_empty: bool) -> Result<Snippets> {
+    fn snippets(&self, words: &SnippetWords, name: &str, allows_empty: bool) -> Result<Snippets> {
         let field = words.fields.iter().position(|field| field == name);
         let field = field.and_then(|field| u8::try_from(field).ok());
         let mut options = self.options.given.clone();
         let allowed = OptionValue::Number(i64::from(allows_empty));
         options.set("allow_empty", allowed).map_err(snippet::refused)?;
-        let Words { analyzer, fields } = words;
+        let SnippetWords { analyzer, fields } = words;
         Snippets::of_search(&self.query, fields, field, analyzer, options).map_err(snippet::refused)
     }
 }

@@ -9,7 +9,7 @@ use remora_mysql::{Collation, ErrorCode, messages};
 use super::super::{
     call::{Call, TypeContext},
     function::{Definition, Dialect, MANY},
-    json::{self, ArrayCell, JSON_PART, Json, MAX_DEPTH, Path, Step},
+    json::{self, ArrayCell, JSON_PART, Json, MAX_DEPTH, Path, PathStep},
     types::{ExprType, UNBOUNDED, coercibility},
     value::SqlValue,
 };
@@ -460,7 +460,7 @@ fn find_strings(value: &Json, path: &mut String, take: &mut impl FnMut(&str, &st
 }
 
 /// Sets the value at a path: adds a new one if `inserts`, replaces an existing one if `replaces`.
-fn set(document: &mut Json, steps: &[Step], value: &Json, inserts: bool, replaces: bool) {
+fn set(document: &mut Json, steps: &[PathStep], value: &Json, inserts: bool, replaces: bool) {
     let Some((step, rest)) = steps.split_first() else {
         if replaces {
             *document = value.clone();
@@ -468,7 +468,7 @@ fn set(document: &mut Json, steps: &[Step], value: &Json, inserts: bool, replace
         return;
     };
     match (step, document) {
-        (Step::Key(key), Json::Object(members)) => {
+        (PathStep::Key(key), Json::Object(members)) => {
             match members.iter_mut().find(|(other, _)| other == key) {
                 Some((_, member)) => set(member, rest, value, inserts, replaces),
                 None if rest.is_empty() && inserts => {
@@ -481,7 +481,7 @@ fn set(document: &mut Json, steps: &[Step], value: &Json, inserts: bool, replace
                 None => {}
             }
         }
-        (Step::Index(place), Json::Array(values)) => match place.index(values.len()) {
+        (PathStep::Index(place), Json::Array(values)) => match place.index(values.len()) {
             Some(index) => {
                 if let Some(element) = values.get_mut(index) {
                     set(element, rest, value, inserts, replaces);
@@ -490,7 +490,7 @@ fn set(document: &mut Json, steps: &[Step], value: &Json, inserts: bool, replace
             None if rest.is_empty() && inserts => values.push(value.clone()),
             None => {}
         },
-        (Step::Index(place), scalar) => match place.index(1) {
+        (PathStep::Index(place), scalar) => match place.index(1) {
             Some(_) => set(scalar, rest, value, inserts, replaces),
             None if rest.is_empty() && inserts => {
                 *scalar = Json::Array(vec![scalar.clone(), value.clone()]);
@@ -527,26 +527,26 @@ fn is_array_at(members: &[(String, Json)], key: &str) -> bool {
     members.iter().any(|(other, value)| other == key && matches!(value, Json::Array(_)))
 }
 
-fn remove_at(document: &mut Json, steps: &[Step]) {
+fn remove_at(document: &mut Json, steps: &[PathStep]) {
     match (steps, document) {
-        ([Step::Key(key)], Json::Object(members)) => members.retain(|(other, _)| other != key),
-        ([Step::Index(place)], Json::Array(values)) => {
+        ([PathStep::Key(key)], Json::Object(members)) => members.retain(|(other, _)| other != key),
+        ([PathStep::Index(place)], Json::Array(values)) => {
             if let Some(index) = place.index(values.len()) {
                 values.remove(index);
             }
         }
         // A value that is not an array counts as an array of one element.
-        ([Step::Key(key), Step::Index(place)], Json::Object(members))
+        ([PathStep::Key(key), PathStep::Index(place)], Json::Object(members))
             if place.index(1).is_some() && !is_array_at(members, key) =>
         {
             members.retain(|(other, _)| other != key);
         }
-        ([Step::Key(key), rest @ ..], Json::Object(members)) => {
+        ([PathStep::Key(key), rest @ ..], Json::Object(members)) => {
             if let Some((_, member)) = members.iter_mut().find(|(other, _)| other == key) {
                 remove_at(member, rest);
             }
         }
-        ([Step::Index(place), rest @ ..], Json::Array(values)) => {
+        ([PathStep::Index(place), rest @ ..], Json::Array(values)) => {
             let index = place.index(values.len());
             if let Some(value) = index.and_then(|index| values.get_mut(index)) {
                 remove_at(value, rest);
@@ -606,7 +606,7 @@ fn array_insert<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'
     let mut document = json::argument(document, 1, "json_array_insert")?;
     for (place, index) in pairs.iter().step_by(2).zip((2..).step_by(2)) {
         let path = single_path(place)?;
-        let Some((Step::Index(cell), way)) = path.steps.split_last() else {
+        let Some((PathStep::Index(cell), way)) = path.steps.split_last() else {
             let message = "A path expression is not a path to a cell in an array.";
             return Err(Error::new(ErrorCode::JsonPathNoCell, message));
         };
@@ -617,7 +617,7 @@ fn array_insert<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'
 
 /// Inserts an element before a cell, or at the end if the array is shorter. Does nothing if the
 /// path does not lead to an array.
-fn insert_at(document: &mut Json, way: &[Step], cell: ArrayCell, value: Json) {
+fn insert_at(document: &mut Json, way: &[PathStep], cell: ArrayCell, value: Json) {
     match (way, document) {
         ([], Json::Array(values)) => {
             let behind = match cell {
@@ -626,19 +626,19 @@ fn insert_at(document: &mut Json, way: &[Step], cell: ArrayCell, value: Json) {
             };
             values.insert(cell.index(values.len()).unwrap_or(behind), value);
         }
-        ([Step::Key(key), rest @ ..], Json::Object(members)) => {
+        ([PathStep::Key(key), rest @ ..], Json::Object(members)) => {
             if let Some((_, member)) = members.iter_mut().find(|(other, _)| other == key) {
                 insert_at(member, rest, cell, value);
             }
         }
-        ([Step::Index(place), rest @ ..], Json::Array(values)) => {
+        ([PathStep::Index(place), rest @ ..], Json::Array(values)) => {
             let index = place.index(values.len());
             if let Some(element) = index.and_then(|index| values.get_mut(index)) {
                 insert_at(element, rest, cell, value);
             }
         }
         // A value that is not an array counts as an array of one element.
-        ([Step::Index(place), rest @ ..], scalar) if place.index(1).is_some() => {
+        ([PathStep::Index(place), rest @ ..], scalar) if place.index(1).is_some() => {
             insert_at(scalar, rest, cell, value);
         }
         _ => {}

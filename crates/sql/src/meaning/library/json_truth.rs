@@ -4,7 +4,7 @@
 
 use datafusion::{
     common::ScalarValue,
-    logical_expr::{BinaryExpr, Expr, LogicalPlan, expr::ScalarFunction},
+    logical_expr::{BinaryExpr, Expr, LogicalPlan, expr::ScalarFunction, lit},
 };
 
 use super::super::{
@@ -90,12 +90,44 @@ pub(super) fn is_true(value: &SqlValue<'_>, call: &Call<'_>) -> Option<bool> {
     Some(json::compare(&document, &Json::Int(0)).is_ne())
 }
 
+/// The truth of an expression without a call, if it is a condition or an integer.
+pub(super) fn expand_truth(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
+    let ([expr], [kind]) = (args, typing.types) else { return Ok(None) };
+    let boolean = matches!(
+        expr,
+        Expr::BinaryExpr(BinaryExpr { op, .. }) if op.supports_propagation() || op.is_logic_operator()
+    );
+    let boolean = boolean
+        || matches!(
+            expr,
+            Expr::Not(_)
+                | Expr::InList(_)
+                | Expr::InSubquery(_)
+                | Expr::SetComparison(_)
+                | Expr::Exists(_)
+                | Expr::IsNull(_)
+                | Expr::IsNotNull(_)
+        )
+        || matches!(expr, Expr::ScalarFunction(function) if is_condition(function));
+    if boolean {
+        return Ok(Some(expr.clone()));
+    }
+    if kind.is_integer() && kind.length > 1 {
+        return Ok(Some(expr.clone().not_eq(lit(0i64))));
+    }
+    Ok(None)
+}
+
+fn is_condition(function: &ScalarFunction) -> bool {
+    super::definition(function.name()).is_some_and(|each| each.is_truth)
+}
+
 /// The condition of an IF or a CASE.
 pub(super) fn expand_branch_truth(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     if typing.get(0).kind == SqlType::Json {
         return Ok(None);
     }
-    if let Some(expanded) = super::comparison::expand_truth(args, typing)? {
+    if let Some(expanded) = expand_truth(args, typing)? {
         return Ok(Some(expanded));
     }
     let dialect = Dialect { collation: typing.collation, division_digits: typing.division_digits };

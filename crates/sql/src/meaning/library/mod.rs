@@ -1,13 +1,14 @@
 //! MySQL's functions, by subject.
 
 mod arithmetic;
-mod beside_dates;
 mod bits;
+mod calls;
 mod casts;
 mod ciphers;
 mod comparison;
 mod compressed;
 mod control;
+mod date_comparison;
 mod dates;
 mod distance;
 mod groups;
@@ -39,8 +40,9 @@ use rustc_hash::FxHashMap;
 
 use super::function::{Definition, Dialect, Function};
 
+pub(crate) use calls::{converted, typed, with_representation};
 pub(crate) use comparison::{compared_sides, text_key};
-pub(crate) use control::{common_type, converted, typed, with_representation};
+pub(crate) use control::common_type;
 pub(crate) use dates::INSTANT;
 pub(crate) use groups::GROUP_KEY;
 pub(crate) use intervals::interval_of_text;

@@ -13,12 +13,12 @@ use super::{
         types::ExprType,
         value::SqlValue,
     },
-    comparison::called,
+    calls::called,
     literals::number_of_digits,
 };
 use crate::{
     Error, Result, SqlType,
-    multi::{Multi, Numbers, count, numbers},
+    multi::{Multi, NumbersOfSet, count, numbers},
 };
 
 /// Compares a set with numbers. Arguments: the set, the comparison, and the numbers.
@@ -30,14 +30,14 @@ pub(crate) const EACH: &str = "#each";
 pub(crate) const UNFOLD: &str = "#unfold";
 
 pub(super) const FUNCTIONS: &[Definition] = &[
-    Definition::new("any", 1, 1, |typing| quantified(typing, Numbers::Any), same),
+    Definition::new("any", 1, 1, |typing| quantified(typing, NumbersOfSet::Any), same),
     Definition::new(EACH, 1, 1, each_type, each),
     Definition::truth(UNFOLD, 1, 1, has_numbers),
-    Definition::new("all", 1, 1, |typing| quantified(typing, Numbers::All), same),
+    Definition::new("all", 1, 1, |typing| quantified(typing, NumbersOfSet::All), same),
     Definition::truth(NUMBERS_OF, 3, MANY, numbers_of),
 ];
 
-fn quantified(typing: &TypeContext<'_>, of: Numbers) -> Result<ExprType> {
+fn quantified(typing: &TypeContext<'_>, of: NumbersOfSet) -> Result<ExprType> {
     let kind = typing.get(0);
     match kind.multi {
         Some(multi) => Ok(ExprType { multi: Some(Multi { of, ..multi }), ..kind }),
@@ -186,7 +186,8 @@ fn numbers_of<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>
         }
         _ => return Err(Error::new(ErrorCode::Unknown, "a comparison of a set was not planned")),
     };
-    let of = call.type_of(0).and_then(|kind| kind.multi).map_or(Numbers::Some, |multi| multi.of);
+    let of =
+        call.type_of(0).and_then(|kind| kind.multi).map_or(NumbersOfSet::Some, |multi| multi.of);
     let holds = holds(of, is_not, held, set.len());
     // A comparison with NULL might be true, so the result is unknown.
     Ok(match is_known || holds && !is_not {
@@ -197,13 +198,13 @@ fn numbers_of<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>
 
 /// The result of a comparison for a set of `count` numbers, `held` of which satisfy it before
 /// negation.
-fn holds(of: Numbers, is_not: bool, held: usize, count: usize) -> bool {
+fn holds(of: NumbersOfSet, is_not: bool, held: usize, count: usize) -> bool {
     match (of, is_not) {
-        (Numbers::Some | Numbers::Any, false) => held > 0,
-        (Numbers::Some, true) => held == 0,
-        (Numbers::Any, true) => held < count,
-        (Numbers::All, false) => count > 0 && held == count,
-        (Numbers::All, true) => count > 0 && held == 0,
+        (NumbersOfSet::Some | NumbersOfSet::Any, false) => held > 0,
+        (NumbersOfSet::Some, true) => held == 0,
+        (NumbersOfSet::Any, true) => held < count,
+        (NumbersOfSet::All, false) => count > 0 && held == count,
+        (NumbersOfSet::All, true) => count > 0 && held == 0,
     }
 }
 
@@ -264,9 +265,9 @@ mod tests {
     #[test]
     fn an_empty_set_has_no_number_of_which_all_holds() {
         for is_not in [false, true] {
-            assert!(!holds(Numbers::All, is_not, 0, 0));
-            assert!(!holds(Numbers::Any, is_not, 0, 0));
-            assert_eq!(holds(Numbers::Some, is_not, 0, 0), is_not);
+            assert!(!holds(NumbersOfSet::All, is_not, 0, 0));
+            assert!(!holds(NumbersOfSet::Any, is_not, 0, 0));
+            assert_eq!(holds(NumbersOfSet::Some, is_not, 0, 0), is_not);
         }
     }
 }

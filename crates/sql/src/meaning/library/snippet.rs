@@ -48,7 +48,7 @@ fn snippet<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let is_of_these = |made: &Excerpter| made.asked.iter().map(String::as_str).eq(asked());
     let make = || {
         let asked = asked().map(str::to_owned).collect();
-        let Some(words) = Words::of(context, table)? else {
+        let Some(words) = SnippetWords::of(context, table)? else {
             return Ok(Excerpter { asked, snippets: None });
         };
         let mut options = SnippetOptions::default();
@@ -87,13 +87,13 @@ pub(super) fn check_length(function: &str, text: &str) -> Result<()> {
 }
 
 /// The keyword settings of a table.
-pub(super) struct Words {
+pub(super) struct SnippetWords {
     pub analyzer: Arc<Analyzer>,
     /// The names of its fields.
     pub fields: Vec<String>,
 }
 
-impl Words {
+impl SnippetWords {
     /// The settings of the table with this engine name; `None` if it no longer has ranked search.
     pub(super) fn of(context: &Context, table: &str) -> Result<Option<Self>> {
         let database = &context.shared.database;

@@ -9,7 +9,10 @@ use datafusion::sql::sqlparser::ast::{
 use remora_mysql::ErrorCode;
 use rustc_hash::FxBuildHasher;
 
-use super::{call, calls::in_document, function_name, literal, number, special};
+use super::{
+    arguments::{self, in_document},
+    call, function_name, literal, number, special,
+};
 use crate::{
     Error, Result,
     meaning::{
@@ -50,15 +53,15 @@ pub(super) fn is_aggregate(name: &str) -> bool {
 
 /// Rewrites the call of an aggregate.
 pub(super) fn aggregate(name: &str, mut function: Function) -> Result<Expr> {
-    let args = special::arguments(&function);
+    let args = arguments::arguments(&function);
     match name {
         "count" => return count(function, args),
         "group_concat" => return group_concat(function, args),
         HEAD => return Ok(head(function, args, 1)),
         PLACE => return Ok(head(function, args, 0)),
-        "json_objectagg" if args.len() != 2 => return Err(special::wrong_count(name)),
+        "json_objectagg" if args.len() != 2 => return Err(arguments::wrong_count(name)),
         "json_objectagg" => put_second(&mut function),
-        _ if args.len() != 1 => return Err(special::wrong_count(name)),
+        _ if args.len() != 1 => return Err(arguments::wrong_count(name)),
         _ => {}
     }
     let wrapped = match name {
@@ -186,7 +189,7 @@ fn argument_at(expr: Expr, args: &[Expr]) -> Result<Expr> {
 fn group_concat(mut function: Function, args: Vec<Expr>) -> Result<Expr> {
     function.name = function_name("group_concat");
     if args.is_empty() {
-        return Err(special::wrong_count("group_concat"));
+        return Err(arguments::wrong_count("group_concat"));
     }
     let FunctionArguments::List(list) = &mut function.args else {
         return Ok(Expr::Function(function));

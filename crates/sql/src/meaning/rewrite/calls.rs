@@ -2,17 +2,17 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Function, Ident, Value};
+use datafusion::sql::sqlparser::ast::{Expr, Function};
 use remora_mysql::ErrorCode;
 
 use super::{
-    Rewriter, aggregates, branch_truth, call, frames, function_name, number,
-    special::{self, arguments, span, wrong_count},
-    text,
+    Rewriter, aggregates,
+    arguments::{self, arguments, in_document, name_of, span, wrong_count},
+    branch_truth, call, frames, function_name, number, text,
 };
 use crate::{
     Error, Result,
-    meaning::{GIVE_LAST_INSERT_ID, IN_DOCUMENT, json::JSON_PART, library::definition},
+    meaning::{GIVE_LAST_INSERT_ID, library::definition},
     parse::{MATCH, MATCH_AT_PATHS, visit_expressions},
 };
 
@@ -149,32 +149,6 @@ fn with_documents(name: &str, args: Vec<Expr>) -> Vec<Expr> {
     args.map(|(at, arg)| if is_put(at) { in_document(arg) } else { arg }).collect()
 }
 
-/// Marks an argument that becomes a value in a document, since a non-literal may be a boolean
-/// there. Calls that return documents are not marked, because they may be nested deeply.
-pub(super) fn in_document(arg: Expr) -> Expr {
-    match &arg {
-        Expr::Value(value) if !matches!(value.value, Value::Boolean(_)) => arg,
-        Expr::Function(function) if gives_document(function) => arg,
-        _ => call(IN_DOCUMENT, vec![arg]),
-    }
-}
-
-fn gives_document(function: &Function) -> bool {
-    const NAMES: [&str; 10] = [
-        JSON_PART,
-        "cast_json",
-        "json_array",
-        "json_array_append",
-        "json_array_insert",
-        "json_extract",
-        "json_insert",
-        "json_object",
-        "json_replace",
-        "json_set",
-    ];
-    name_of(function).is_some_and(|name| NAMES.contains(&name.as_str()))
-}
-
 /// Whether an expression has the same value for all rows of a query.
 fn is_constant(expr: &Expr) -> bool {
     let varies = |each: &Expr| {
@@ -185,11 +159,6 @@ fn is_constant(expr: &Expr) -> bool {
         false => ControlFlow::Continue(()),
     })
     .is_continue()
-}
-
-fn name_of(function: &Function) -> Option<String> {
-    let [part] = function.name.0.as_slice() else { return None };
-    part.as_ident().map(|Ident { value, .. }| value.to_lowercase())
 }
 
 fn original_name(function: &Function) -> String {
@@ -225,12 +194,12 @@ fn special_call(name: &str, args: &mut Vec<Expr>) -> Result<Option<Expr>> {
             call("trim", std::mem::take(args))
         }
         "now" | "current_time" | "utc_time" | "utc_timestamp" | "sysdate" if args.len() <= 1 => {
-            call(name, special::digits(std::mem::take(args)))
+            call(name, arguments::digits(std::mem::take(args)))
         }
         "values" if args.len() == 1 => args.remove(0),
         "not" if args.len() == 1 => super::not(args.remove(0)),
         "char" if !args.is_empty() => {
-            let codes = std::mem::take(args).into_iter().map(special::hex_as_number);
+            let codes = std::mem::take(args).into_iter().map(arguments::hex_as_number);
             call("char", codes.collect())
         }
         "match" => return Err(Error::unsupported("MATCH here")),

@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use remora_mysql::ErrorCode;
 
-use super::{call, calls::in_document, number, text};
+use super::{arguments::in_document, call, number, text};
 use crate::{Error, Result};
 
 /// `CAST(x AS type)`.

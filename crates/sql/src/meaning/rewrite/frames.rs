@@ -9,7 +9,7 @@ use remora_mysql::{ErrorCode, messages};
 
 use super::{
     super::{decimal::Dec, frames::SPAN},
-    literal, special,
+    arguments, literal,
 };
 use crate::{Error, Result};
 
@@ -55,11 +55,11 @@ fn of_window(window: &mut WindowSpec) -> Result<()> {
 fn digits_of(offset: &Expr) -> Option<String> {
     let Expr::Function(function) = offset else { return None };
     let literals = ["decimal_literal", "double_literal", "integer_literal"];
-    let is_number = literals.iter().any(|name| special::is_named(function, name));
+    let is_number = literals.iter().any(|name| arguments::is_named(function, name));
     if !is_number {
         return None;
     }
-    match special::arguments(function).into_iter().next()? {
+    match arguments::arguments(function).into_iter().next()? {
         Expr::Value(value) => match value.value {
             Value::SingleQuotedString(digits) => Some(digits),
             _ => None,
@@ -69,7 +69,7 @@ fn digits_of(offset: &Expr) -> Option<String> {
 }
 
 fn is_interval(offset: &Expr) -> bool {
-    matches!(offset, Expr::Function(function) if special::is_named(function, "interval"))
+    matches!(offset, Expr::Function(function) if arguments::is_named(function, "interval"))
 }
 
 /// A rewritten interval as a text literal.
@@ -83,7 +83,7 @@ fn span_of(offset: &Expr) -> Result<Expr> {
         },
         other => digits_of(other),
     };
-    let args = special::arguments(function);
+    let args = arguments::arguments(function);
     let [size, unit] = args.as_slice() else { return Err(illegal()) };
     let (Some(size), Some(unit)) = (plain(size), plain(unit)) else {
         return Err(match size {

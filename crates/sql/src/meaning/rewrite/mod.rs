@@ -2,6 +2,7 @@
 //! that DataFusion's own meaning never applies.
 
 mod aggregates;
+mod arguments;
 mod calls;
 mod casts;
 mod frames;
@@ -25,7 +26,7 @@ use crate::{
 
 /// Session settings that decide how a statement is read.
 #[derive(Clone, Debug)]
-pub(crate) struct Reading {
+pub(crate) struct RewriteSettings {
     /// `sql_mode`.
     pub sql_mode: SqlMode,
     /// The current database, for messages.
@@ -33,7 +34,7 @@ pub(crate) struct Reading {
 }
 
 /// Rewrites a statement, a query or an expression.
-pub(crate) fn rewrite(node: &mut impl VisitMut, reading: &Reading) -> Result<()> {
+pub(crate) fn rewrite(node: &mut impl VisitMut, reading: &RewriteSettings) -> Result<()> {
     let mut rewriter = Rewriter { reading, depth: 0, sequences: Cell::new(0) };
     match node.visit(&mut rewriter) {
         ControlFlow::Continue(()) => Ok(()),
@@ -52,7 +53,7 @@ const MAX_ALTERNATIVES: usize = 64;
 const MAX_ORDERED: usize = 8;
 
 struct Rewriter<'a> {
-    reading: &'a Reading,
+    reading: &'a RewriteSettings,
     depth: usize,
     /// The number of RAND(seed) calls so far.
     sequences: Cell<i64>,
@@ -332,7 +333,7 @@ fn comparison(name: &str, left: Expr, right: Expr) -> Result<Expr> {
             let numeric =
                 plain && !matches!(name, "concat" | "json_extract" | "->>" | "regexp_like");
             let args = match numeric {
-                true => vec![special::hex_as_number(left), special::hex_as_number(right)],
+                true => vec![arguments::hex_as_number(left), arguments::hex_as_number(right)],
                 false => vec![left, right],
             };
             Ok(call(name, args))
@@ -356,8 +357,8 @@ fn row(expr: Expr) -> std::result::Result<Vec<Expr>, Expr> {
     match expr {
         Expr::Tuple(values) if values.len() > 1 => Ok(values),
         Expr::Nested(inner) if matches!(*inner, Expr::Tuple(_)) => row(*inner),
-        Expr::Function(function) if special::is_named(&function, "row") => {
-            Ok(special::arguments(&function))
+        Expr::Function(function) if arguments::is_named(&function, "row") => {
+            Ok(arguments::arguments(&function))
         }
         other => Err(other),
     }
@@ -398,7 +399,9 @@ fn rows(name: &str, left: Vec<Expr>, right: Vec<Expr>) -> Result<Expr> {
 fn is_quantified(expr: &Expr) -> bool {
     match expr {
         Expr::Nested(inner) => is_quantified(inner),
-        Expr::Function(function) => ["any", "all"].iter().any(|it| special::is_named(function, it)),
+        Expr::Function(function) => {
+            ["any", "all"].iter().any(|it| arguments::is_named(function, it))
+        }
         _ => false,
     }
 }
@@ -407,7 +410,7 @@ fn is_row(expr: &Expr) -> bool {
     match expr {
         Expr::Tuple(_) => true,
         Expr::Nested(inner) => is_row(inner),
-        Expr::Function(function) => special::is_named(function, "row"),
+        Expr::Function(function) => arguments::is_named(function, "row"),
         _ => false,
     }
 }
@@ -498,21 +501,21 @@ fn unary(op: UnaryOperator, expr: Expr) -> Result<Expr> {
         UnaryOperator::Not | UnaryOperator::BangNot => not(expr),
         UnaryOperator::Plus => expr,
         UnaryOperator::Minus => special::negative(expr),
-        UnaryOperator::BitwiseNot => call("~", vec![special::hex_as_number(expr)]),
+        UnaryOperator::BitwiseNot => call("~", vec![arguments::hex_as_number(expr)]),
         op => return Err(Error::unsupported(op)),
     })
 }
 
 /// A sum or difference. If an operand is an INTERVAL, the other one is a date.
 fn sum(left: Expr, minus: bool, right: Expr) -> Expr {
-    let spans = (special::span(left), special::span(right));
+    let spans = (arguments::span(left), arguments::span(right));
     let (date, (size, unit)) = match spans {
         (Err(date), Ok(span)) => (date, span),
         (Ok(span), Err(date)) if !minus => (date, span),
         (left, right) => {
             let whole = |side: std::result::Result<(Expr, Expr), Expr>| match side {
                 Ok((size, unit)) => call("interval", vec![size, unit]),
-                Err(expr) => special::hex_as_number(expr),
+                Err(expr) => arguments::hex_as_number(expr),
             };
             return call(if minus { "-" } else { "+" }, vec![whole(left), whole(right)]);
         }

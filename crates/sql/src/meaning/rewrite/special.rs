@@ -3,12 +3,14 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CaseWhen, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, TrimWhereField, Value, ValueWithSpan,
+    BinaryOperator, CaseWhen, DataType, Expr, Function, TrimWhereField, Value, ValueWithSpan,
 };
-use remora_mysql::{ErrorCode, messages};
 
-use super::{super::copies, branch_truth, call, calls, casts, literal, negated_if, number, text};
+use super::{
+    super::copies,
+    arguments::{hex_as_number, in_document, wrong_count},
+    branch_truth, call, casts, literal, negated_if, text,
+};
 use crate::{Error, Result, meaning::library::definition, parse::visit_expressions};
 
 /// A literal in a form that the planner reads as MySQL does.
@@ -33,18 +35,6 @@ fn decimal_or_integer(digits: String) -> Expr {
     }
 }
 
-/// Makes a hexadecimal literal a number where a number is required.
-pub(super) fn hex_as_number(expr: Expr) -> Expr {
-    match &expr {
-        Expr::Function(function)
-            if is_named(function, "hex_literal") || is_named(function, "bit_literal") =>
-        {
-            call("literal_number", vec![expr])
-        }
-        _ => expr,
-    }
-}
-
 /// `-x`; for a literal the negative literal.
 pub(super) fn negative(expr: Expr) -> Expr {
     if let Expr::Value(ValueWithSpan { value: Value::Number(digits, _), .. }) = &expr {
@@ -56,36 +46,6 @@ pub(super) fn negative(expr: Expr) -> Expr {
         }
     }
     call("negative", vec![hex_as_number(expr)])
-}
-
-/// Whether it is a call of this function.
-pub(super) fn is_named(function: &Function, name: &str) -> bool {
-    let [part] = function.name.0.as_slice() else { return false };
-    part.as_ident().is_some_and(|ident| ident.value.eq_ignore_ascii_case(name))
-}
-
-/// The arguments of a call that are expressions.
-pub(super) fn arguments(function: &Function) -> Vec<Expr> {
-    let FunctionArguments::List(list) = &function.args else { return Vec::new() };
-    let expression = |arg: &FunctionArg| match arg {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
-        _ => None,
-    };
-    list.args.iter().filter_map(expression).collect()
-}
-
-/// The size and unit of an INTERVAL, or the expression itself.
-#[expect(clippy::result_large_err, reason = "the expression is given back, not an error")]
-pub(super) fn span(expr: Expr) -> std::result::Result<(Expr, Expr), Expr> {
-    let Expr::Function(function) = &expr else { return Err(expr) };
-    if !is_named(function, "interval") {
-        return Err(expr);
-    }
-    let mut args = arguments(function).into_iter();
-    match (args.next(), args.next()) {
-        (Some(size), Some(unit)) => Ok((size, unit)),
-        _ => Err(expr),
-    }
 }
 
 /// Rewrites every form that is not a plain operator.
@@ -156,7 +116,7 @@ fn typed_or_nested(expr: Expr) -> Result<Expr> {
         }
         Expr::Cast { expr, data_type, array: false, .. } => casts::cast(*expr, &data_type)?,
         Expr::MemberOf(member) => {
-            call("member of", vec![calls::in_document(*member.value), *member.array])
+            call("member of", vec![in_document(*member.value), *member.array])
         }
         Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. } => match *right {
             Expr::Subquery(subquery) => Expr::InSubquery { expr: left, subquery, negated: false },
@@ -237,15 +197,4 @@ fn check_copies(expr: &Expr, times: usize) -> Result<()> {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(copies::too_large()),
     }
-}
-
-/// The arguments, with 0 as the number of digits if it is missing.
-pub(super) fn digits(args: Vec<Expr>) -> Vec<Expr> {
-    if args.is_empty() { vec![number(0)] } else { args }
-}
-
-/// 1582: the number of arguments is wrong.
-pub(super) fn wrong_count(name: &str) -> Error {
-    let message = messages::wrong_parameter_count(name);
-    Error::new(ErrorCode::WrongParameterCount, message)
 }

@@ -116,7 +116,7 @@ fn push_clock_part(out: &mut String, moment: Moment, hours: i64, letter: char) {
 
 /// The result of parsing a text by a format.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Found {
+pub(crate) struct FormattedMoment {
     /// The date and the time of day.
     pub moment: Moment,
     /// Whether text is left after the format.
@@ -142,11 +142,11 @@ struct Parts {
 }
 
 /// STR_TO_DATE: `None` if the text does not match the format or the date is impossible.
-pub(crate) fn parse_by_format(text: &str, format: &str) -> Option<Found> {
+pub(crate) fn parse_by_format(text: &str, format: &str) -> Option<FormattedMoment> {
     let mut parts = Parts::default();
     let rest = read(text, format, &mut parts, 0)?;
     let moment = parts.moment()?;
-    Some(Found { moment, rest: !rest.trim_start().is_empty() })
+    Some(FormattedMoment { moment, rest: !rest.trim_start().is_empty() })
 }
 
 /// Parses by the format and returns the rest of the text.

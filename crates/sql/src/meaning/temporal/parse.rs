@@ -5,7 +5,7 @@ use super::{LONGEST_TIME, Moment, SECOND, days_in_month};
 
 /// A parsed date and time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Parsed {
+pub(crate) struct ParsedMoment {
     /// The date and time. The date is possible, but may have zero parts.
     pub moment: Moment,
     /// Whether a time of day was given.
@@ -69,7 +69,7 @@ impl Scanner<'_> {
 }
 
 /// Parses the date, with a time of day if given, at the start of a text.
-pub(crate) fn parse_moment(text: &str) -> Option<Parsed> {
+pub(crate) fn parse_moment(text: &str) -> Option<ParsedMoment> {
     let text = text.trim_matches(|c: char| c.is_ascii_whitespace());
     let mut scan = Scanner { bytes: text.as_bytes(), at: 0 };
     let run = text.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'T').count();
@@ -111,7 +111,7 @@ pub(crate) fn parse_moment(text: &str) -> Option<Parsed> {
     } else {
         Moment { micros: clock + micros, ..moment }
     };
-    Some(Parsed { moment, has_clock: fields > 3, digits, complete, offset_minutes })
+    Some(ParsedMoment { moment, has_clock: fields > 3, digits, complete, offset_minutes })
 }
 
 fn add_second(moment: Moment) -> Option<Moment> {
@@ -258,7 +258,7 @@ pub(crate) fn parse_time(text: &str) -> Option<ParsedTime> {
         && dated
         && let Some(parsed) = parse_moment(text).filter(|parsed| parsed.has_clock)
     {
-        let Parsed { moment, digits, complete, .. } = parsed;
+        let ParsedMoment { moment, digits, complete, .. } = parsed;
         return Some(ParsedTime { micros: moment.micros, digits, complete });
     }
     let (negative, rest) = match text.strip_prefix('-') {

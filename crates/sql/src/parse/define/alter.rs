@@ -8,7 +8,7 @@
 //! ```
 
 use super::{
-    ColumnDefinition, DefaultSpec, Line, PartOption, QualifiedName, TableElement, TableOption,
+    ColumnDefinition, DefaultSpec, PartOption, QualifiedName, TableElement, TableLine, TableOption,
     column::read_default,
 };
 use crate::{Error, Result, parse::Tokens};
@@ -45,7 +45,7 @@ pub(crate) enum Alteration {
     /// Adds a column.
     AddColumn(Box<ColumnDefinition>, Option<ColumnPosition>),
     /// Adds a key, a condition or a foreign key.
-    AddLine(Line),
+    AddLine(TableLine),
     /// Gives the column of this name another definition.
     ChangeColumn(String, Box<ColumnDefinition>, Option<ColumnPosition>),
     /// Drops a column.

@@ -83,7 +83,7 @@ pub(crate) struct Check {
 
 /// A line after the columns.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Line {
+pub(crate) enum TableLine {
     /// A key.
     Key(Key),
     /// A CHECK condition.
@@ -171,7 +171,7 @@ impl KeyPart {
 }
 
 /// Reads a line; `None` if a column follows.
-pub(super) fn read_line(tokens: &mut Tokens<'_>) -> Result<Option<Line>> {
+pub(super) fn read_line(tokens: &mut Tokens<'_>) -> Result<Option<TableLine>> {
     let mut ahead = *tokens;
     let constraint = match ahead.accept("CONSTRAINT") {
         false => None,
@@ -187,24 +187,24 @@ pub(super) fn read_line(tokens: &mut Tokens<'_>) -> Result<Option<Line>> {
     let line = if ahead.accept_all("PRIMARY KEY") {
         let mut key = read_key(&mut ahead, KeyKind::Primary)?;
         "PRIMARY".clone_into(&mut key.name);
-        Line::Key(key)
+        TableLine::Key(key)
     } else if ahead.accept("UNIQUE") {
         ahead.accept_any(&["KEY", "INDEX"]);
         let mut key = read_key(&mut ahead, KeyKind::Unique)?;
         if key.name.is_empty() {
             key.name = constraint.unwrap_or_default();
         }
-        Line::Key(key)
+        TableLine::Key(key)
     } else if ahead.accept_all("FOREIGN KEY") {
         read_foreign(&mut ahead, constraint)?
     } else if ahead.accept("CHECK") {
-        Line::Check(read_check(&mut ahead, constraint)?)
+        TableLine::Check(read_check(&mut ahead, constraint)?)
     } else {
         let kind = accept_kind(&mut ahead);
         if !ahead.accept_any(&["KEY", "INDEX"]) && kind == KeyKind::Plain {
             return Ok(None);
         }
-        Line::Key(read_key(&mut ahead, kind)?)
+        TableLine::Key(read_key(&mut ahead, kind)?)
     };
     *tokens = ahead;
     Ok(Some(line))
@@ -289,12 +289,12 @@ fn read_part(tokens: &mut Tokens<'_>) -> Result<KeyPart> {
     Ok(KeyPart { of, prefix, descending: tokens.accept("DESC") })
 }
 
-fn read_foreign(tokens: &mut Tokens<'_>, constraint: Option<String>) -> Result<Line> {
+fn read_foreign(tokens: &mut Tokens<'_>, constraint: Option<String>) -> Result<TableLine> {
     let index = (!tokens.is("(")).then(|| tokens.name()).transpose()?;
     let columns = read_columns(tokens)?;
     tokens.expect("REFERENCES")?;
     let references = References::read(tokens)?;
-    Ok(Line::Foreign(ForeignKey { name: constraint, index, columns, references }))
+    Ok(TableLine::Foreign(ForeignKey { name: constraint, index, columns, references }))
 }
 
 impl References {

@@ -26,7 +26,7 @@ pub(crate) use expression::{
     stored_expression,
 };
 pub(crate) use key::{
-    Check, ForeignKey, Key, KeyKind, KeyPart, Line, NO_ACTION, PartOf, References,
+    Check, ForeignKey, Key, KeyKind, KeyPart, NO_ACTION, PartOf, References, TableLine,
 };
 pub(crate) use options::{
     AGENT, AGENT_PERSISTENT, DISTRIBUTED, LOCAL, PartOption, TableOption, WORDS,
@@ -297,7 +297,7 @@ pub(crate) fn stored_column(name: &str, declaration: &str) -> Result<ColumnDefin
 }
 
 /// The line of a key or condition of a stored table; `None` if it is not understood.
-pub(crate) fn stored_line(line: &str) -> Option<Line> {
+pub(crate) fn stored_line(line: &str) -> Option<TableLine> {
     read(line, key::read_line).ok()?
 }
 

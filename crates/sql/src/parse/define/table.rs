@@ -10,7 +10,7 @@
 use remora_engine::Value;
 
 use super::{
-    ColumnDefinition, Line, PartOption, QualifiedName, QueryDefinition, TableOption,
+    ColumnDefinition, PartOption, QualifiedName, QueryDefinition, TableLine, TableOption,
     key::read_line, options::accept_distributed,
 };
 use crate::{Result, parse::Tokens};
@@ -65,7 +65,7 @@ pub(crate) enum TableElement {
     /// A column.
     Column(Box<ColumnDefinition>),
     /// Anything else.
-    Line(Line),
+    Line(TableLine),
 }
 
 impl TableDefinition {

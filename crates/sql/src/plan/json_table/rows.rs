@@ -16,16 +16,18 @@ use datafusion::{
         SendableRecordBatchStream, TaskContext,
         memory_pool::{MemoryConsumer, MemoryReservation},
     },
-    physical_expr::{EquivalenceProperties, PhysicalExpr},
+    physical_expr::PhysicalExpr,
     physical_plan::{
-        ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan,
-        ExecutionPlanProperties, PlanProperties, ReplaceChildrenOptions,
+        DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
         stream::RecordBatchStreamAdapter,
     },
 };
 use futures::{StreamExt, TryStreamExt};
 
-use super::super::watch;
+use super::super::{
+    operator::{one_child, properties_over},
+    watch,
+};
 use crate::{
     error::from_plan,
     meaning::{
@@ -69,13 +71,8 @@ impl JsonRowsExec {
         wanted: JsonRowsRequest,
         schema: SchemaRef,
     ) -> Self {
-        let properties = PlanProperties::new(
-            EquivalenceProperties::new(schema),
-            input.output_partitioning().clone(),
-            input.pipeline_behavior(),
-            input.boundedness(),
-        );
-        Self { input, wanted, properties: Arc::new(properties) }
+        let properties = properties_over(&input, schema);
+        Self { input, wanted, properties }
     }
 
     /// The table's name in plans.
@@ -99,9 +96,7 @@ impl ExecutionPlan for JsonRowsExec {
         &self.properties
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
+    one_child!(input);
 
     fn apply_expressions(
         &self,
@@ -124,14 +119,6 @@ impl ExecutionPlan for JsonRowsExec {
             Some(input) => Ok(Arc::new(Self::new(input, self.wanted.clone(), self.schema()))),
             None => exec_err!("documents are those of an input"),
         }
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
     }
 
     fn execute(

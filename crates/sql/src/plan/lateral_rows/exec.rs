@@ -15,16 +15,19 @@ use datafusion::{
         SendableRecordBatchStream, TaskContext,
         memory_pool::{MemoryConsumer, MemoryReservation},
     },
-    physical_expr::{EquivalenceProperties, PhysicalExpr},
+    physical_expr::PhysicalExpr,
     physical_plan::{
-        ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan,
-        ExecutionPlanProperties, PlanProperties, ReplaceChildrenOptions, apply_expression_roots,
-        stream::RecordBatchStreamAdapter,
+        DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
+        apply_expression_roots, stream::RecordBatchStreamAdapter,
     },
 };
 use futures::{StreamExt, TryStreamExt};
 
-use super::super::{subquery::RowsQuery, watch};
+use super::super::{
+    operator::{one_child, properties_over},
+    subquery::RowsQuery,
+    watch,
+};
 
 /// The most rows of an output batch, and of the first one.
 const ROWS: usize = 8_192;
@@ -52,13 +55,8 @@ impl LateralRowsExec {
         keeps: bool,
         schema: SchemaRef,
     ) -> Self {
-        let properties = PlanProperties::new(
-            EquivalenceProperties::new(schema),
-            input.output_partitioning().clone(),
-            input.pipeline_behavior(),
-            input.boundedness(),
-        );
-        Self { input, query, outer, keeps, properties: Arc::new(properties) }
+        let properties = properties_over(&input, schema);
+        Self { input, query, outer, keeps, properties }
     }
 }
 
@@ -83,9 +81,7 @@ impl ExecutionPlan for LateralRowsExec {
         &self.properties
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
+    one_child!(input);
 
     fn apply_expressions(
         &self,
@@ -104,14 +100,6 @@ impl ExecutionPlan for LateralRowsExec {
         };
         let (query, outer) = (Arc::clone(&self.query), self.outer.clone());
         Ok(Arc::new(Self::new(input, query, outer, self.keeps, self.schema())))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
     }
 
     fn execute(

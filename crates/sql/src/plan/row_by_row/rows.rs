@@ -8,10 +8,7 @@ use datafusion::{
         compute::concat,
         datatypes::SchemaRef,
     },
-    common::{
-        ScalarValue, config::ConfigOptions, exec_err, metadata::FieldMetadata,
-        tree_node::TreeNodeRecursion,
-    },
+    common::{ScalarValue, config::ConfigOptions, exec_err, metadata::FieldMetadata},
     error::Result,
     execution::{SendableRecordBatchStream, TaskContext},
     logical_expr::{ColumnarValue, Operator},
@@ -30,7 +27,7 @@ use datafusion::{
 };
 use futures::{StreamExt, TryStreamExt};
 
-use super::super::watch;
+use super::super::{operator::over_one_input, watch};
 use crate::meaning::{ASSIGN_VARIABLE, GIVE_LAST_INSERT_ID, READ_VARIABLE};
 
 /// The approximate most bytes of values in an output batch: a text may grow with each row.
@@ -106,9 +103,7 @@ impl ExecutionPlan for RowByRowExec {
         &self.properties
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
+    over_one_input!(input);
 
     fn input_distribution_requirements(&self) -> InputDistributionRequirements {
         InputDistributionRequirements::new(vec![Distribution::SinglePartition])
@@ -128,13 +123,6 @@ impl ExecutionPlan for RowByRowExec {
         vec![false]
     }
 
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
     fn replace_children(
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,
@@ -147,14 +135,6 @@ impl ExecutionPlan for RowByRowExec {
             }
             None => exec_err!("rows are evaluated in turn of an input"),
         }
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
     }
 
     fn execute(

@@ -32,7 +32,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{
     super::direct,
     Kind, Subquery,
-    lift::{self, Lifted},
+    decorrelate::{self, Decorrelated},
     ready::are_same_types,
     stages, waited, watch, watched,
 };
@@ -301,12 +301,12 @@ impl Subquery {
     }
 
     fn together_plan(&self, batch: &OuterBatch<'_>) -> PlanResult<Option<TogetherPlan>> {
-        let schema = lift::schema(batch.fields);
+        let schema = decorrelate::schema(batch.fields);
         let rows = Arc::new(OuterRows { schema, rows: Mutex::default() });
         let outer: Vec<Column> = self.outer.iter().map(|(_, column)| column.clone()).collect();
         let provider: Arc<dyn TableProvider> = Arc::clone(&rows) as _;
-        let Some(Lifted { plan, is_total }) =
-            lift::lifted(&self.plan, &outer, self.kind, provider)?
+        let Some(Decorrelated { plan, is_total }) =
+            decorrelate::decorrelated(&self.plan, &outer, self.kind, provider)?
         else {
             return Ok(None);
         };

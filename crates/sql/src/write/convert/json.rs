@@ -3,11 +3,11 @@
 use remora_engine::Value;
 use remora_mysql::ErrorCode;
 
-use super::Slot;
+use super::TargetColumn;
 use crate::{Error, Result, meaning::json::Json};
 
 /// Converts a value to a JSON document.
-pub(super) fn fit(slot: Slot<'_>, value: Value) -> Result<Value> {
+pub(super) fn fit(slot: TargetColumn<'_>, value: Value) -> Result<Value> {
     match &value {
         Value::Json(text) | Value::Text(text) => Ok(Value::Json(normal(text, slot)?.into())),
         Value::Bytes(_) => Err(Error::new(
@@ -19,7 +19,7 @@ pub(super) fn fit(slot: Slot<'_>, value: Value) -> Result<Value> {
 }
 
 /// The document in MySQL's normalized form.
-fn normal(text: &str, slot: Slot<'_>) -> Result<String> {
+fn normal(text: &str, slot: TargetColumn<'_>) -> Result<String> {
     if text.trim().is_empty() {
         return Err(invalid("The document is empty.", text.len(), slot));
     }
@@ -40,7 +40,7 @@ fn normal(text: &str, slot: Slot<'_>) -> Result<String> {
     Ok(parsed.text())
 }
 
-fn invalid(what: &str, position: usize, slot: Slot<'_>) -> Error {
+fn invalid(what: &str, position: usize, slot: TargetColumn<'_>) -> Error {
     let message = format!(
         "Invalid JSON text: \"{what}\" at position {position} in value for column '{}'.",
         slot.name

@@ -5,9 +5,10 @@ mod json;
 mod multi;
 mod number;
 mod text;
+mod text_of;
 mod time;
 
-pub(crate) use text::text_of;
+pub(crate) use text_of::text_of;
 
 use jiff::tz::TimeZone;
 use remora_engine::Value;
@@ -17,7 +18,7 @@ use crate::{
     Error, Result, SqlType,
     catalog::TypeSpec,
     meaning::geometry,
-    state::{Level, SessionState, Warning, Warnings},
+    state::{SessionState, Warning, WarningLevel, Warnings},
 };
 
 /// The most characters of a value in an error message.
@@ -40,7 +41,7 @@ pub(crate) struct Converter {
 
 /// The column that a value is for.
 #[derive(Clone, Copy)]
-pub(crate) struct Slot<'a> {
+pub(crate) struct TargetColumn<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its type.
@@ -91,7 +92,7 @@ impl Converter {
     }
 
     /// Converts a value for the column. NULL stays NULL.
-    pub(crate) fn fit(&self, slot: Slot<'_>, value: Value) -> Result<Value> {
+    pub(crate) fn fit(&self, slot: TargetColumn<'_>, value: Value) -> Result<Value> {
         if value.is_null() {
             return Ok(Value::Null);
         }
@@ -147,23 +148,23 @@ impl Converter {
     }
 
     /// Error 1264; if not strict, a warning, and the column gets `instead`.
-    pub(super) fn out_of_range(&self, slot: Slot<'_>, instead: Value) -> Result<Value> {
-        let Slot { name, row, .. } = slot;
+    pub(super) fn out_of_range(&self, slot: TargetColumn<'_>, instead: Value) -> Result<Value> {
+        let TargetColumn { name, row, .. } = slot;
         let message = messages::out_of_range(name, row);
         self.complain(ErrorCode::OutOfRange, message, instead)
     }
 
     /// Error 1265; if not strict, a warning, and the column gets `instead`.
-    pub(super) fn truncated(&self, slot: Slot<'_>, instead: Value) -> Result<Value> {
+    pub(super) fn truncated(&self, slot: TargetColumn<'_>, instead: Value) -> Result<Value> {
         self.complain(ErrorCode::DataTruncated, truncated_text(slot), instead)
     }
 
     /// Error 1406; if not strict, warning 1265, and the column gets `instead`.
-    pub(super) fn too_long(&self, slot: Slot<'_>, instead: Value) -> Result<Value> {
+    pub(super) fn too_long(&self, slot: TargetColumn<'_>, instead: Value) -> Result<Value> {
         if !self.strict {
             return self.truncated(slot, instead);
         }
-        let Slot { name, row, .. } = slot;
+        let TargetColumn { name, row, .. } = slot;
         let message = messages::data_too_long(name, row);
         Err(Error::new(ErrorCode::DataTooLong, message))
     }
@@ -171,7 +172,7 @@ impl Converter {
     /// 1366: `Incorrect integer value: 'x' for column …`.
     pub(super) fn incorrect(
         &self,
-        slot: Slot<'_>,
+        slot: TargetColumn<'_>,
         kind: &str,
         value: &Value,
         instead: Value,
@@ -182,7 +183,7 @@ impl Converter {
     /// Error 1292, like [`Converter::incorrect`].
     pub(super) fn incorrect_time(
         &self,
-        slot: Slot<'_>,
+        slot: TargetColumn<'_>,
         kind: &str,
         value: &Value,
         instead: Value,
@@ -192,7 +193,7 @@ impl Converter {
 
     /// Adds a note, whatever the mode.
     pub(super) fn note(&self, code: ErrorCode, message: String) {
-        self.warnings.push(Warning::new(Level::Note, code, message));
+        self.warnings.push(Warning::new(WarningLevel::Note, code, message));
     }
 
     /// An error if strict, else a warning.
@@ -211,7 +212,7 @@ impl Converter {
 
     /// Adds a warning, whatever the mode.
     pub(crate) fn warn(&self, code: ErrorCode, message: String) {
-        self.warnings.push(Warning::new(Level::Warning, code, message));
+        self.warnings.push(Warning::new(WarningLevel::Warning, code, message));
     }
 }
 
@@ -219,11 +220,11 @@ fn length(kind: &TypeSpec) -> usize {
     usize::try_from(kind.length).unwrap_or(usize::MAX)
 }
 
-pub(super) fn truncated_text(slot: Slot<'_>) -> String {
+pub(super) fn truncated_text(slot: TargetColumn<'_>) -> String {
     messages::data_truncated(slot.name, slot.row)
 }
 
-pub(super) fn incorrect_text(slot: Slot<'_>, kind: &str, value: &Value) -> String {
+pub(super) fn incorrect_text(slot: TargetColumn<'_>, kind: &str, value: &Value) -> String {
     let shown = shown(value);
     format!("Incorrect {kind} value: '{shown}' for column '{}' at row {}", slot.name, slot.row)
 }
@@ -248,12 +249,12 @@ pub(crate) fn shown(value: &Value) -> String {
                 _ => format!("\\x{byte:02X}"),
             })
             .collect(),
-        other => text::text_of(other).chars().take(SHOWN_CHARS).collect(),
+        other => text_of(other).chars().take(SHOWN_CHARS).collect(),
     }
 }
 
 /// A geometry of the column's shape; error 1416 for another.
-fn fit_geometry(slot: Slot<'_>, value: Value) -> Result<Value> {
+fn fit_geometry(slot: TargetColumn<'_>, value: Value) -> Result<Value> {
     let fits = |bytes: &[u8]| {
         let wanted = slot.kind.spelling.filter(|spelling| *spelling != "geometry");
         let name = geometry::name(bytes);

@@ -3,7 +3,7 @@
 use remora_engine::Value;
 use remora_mysql::ErrorCode;
 
-use super::{Converter, Slot, text::text_of};
+use super::{Converter, TargetColumn, text_of};
 use crate::{
     Error, Result,
     multi::{MAX_NUMBERS, Multi, held},
@@ -12,7 +12,12 @@ use crate::{
 impl Converter {
     /// Converts a value to a set. If not strict, items that are not numbers are dropped, and numbers out of range are
     /// clamped.
-    pub(super) fn fit_multi(&self, slot: Slot<'_>, multi: Multi, value: &Value) -> Result<Value> {
+    pub(super) fn fit_multi(
+        &self,
+        slot: TargetColumn<'_>,
+        multi: Multi,
+        value: &Value,
+    ) -> Result<Value> {
         let (least, most) = multi.bounds();
         let (mut numbers, mut is_whole, mut is_within) = (Vec::new(), true, true);
         for number in numbers_of(value) {
@@ -27,7 +32,7 @@ impl Converter {
         numbers.sort_unstable();
         numbers.dedup();
         if numbers.len() > MAX_NUMBERS {
-            let Slot { name, row, .. } = slot;
+            let TargetColumn { name, row, .. } = slot;
             let message = format!(
                 "Data too long for column '{name}' at row {row}: a set has at most {MAX_NUMBERS} numbers"
             );

@@ -3,7 +3,7 @@
 use remora_engine::{Decimal, Value};
 use remora_mysql::ErrorCode;
 
-use super::{Converter, Slot, text::text_of, truncated_text};
+use super::{Converter, TargetColumn, text_of, truncated_text};
 use crate::{
     Result, SqlType,
     meaning::number::{double_prefix, round_to_integer},
@@ -15,7 +15,7 @@ const MAX_DIGITS: u8 = 65;
 const MAX_SCALE: u8 = 30;
 
 impl Converter {
-    pub(super) fn fit_integer(&self, slot: Slot<'_>, value: &Value) -> Result<Value> {
+    pub(super) fn fit_integer(&self, slot: TargetColumn<'_>, value: &Value) -> Result<Value> {
         let bits = slot.kind.integer_bits().unwrap_or(64);
         let (least, most) = match slot.kind.unsigned {
             true => (0, (1_i128 << bits) - 1),
@@ -44,7 +44,7 @@ impl Converter {
         }
     }
 
-    pub(super) fn fit_float(&self, slot: Slot<'_>, value: &Value) -> Result<Value> {
+    pub(super) fn fit_float(&self, slot: TargetColumn<'_>, value: &Value) -> Result<Value> {
         let single = slot.kind.sql == SqlType::Float;
         let is_text = matches!(value, Value::Text(_) | Value::Bytes(_) | Value::Json(_));
         let (mut number, complete) = match is_text {
@@ -81,7 +81,7 @@ impl Converter {
 
     pub(super) fn fit_decimal(
         &self,
-        slot: Slot<'_>,
+        slot: TargetColumn<'_>,
         value: &Value,
         digits: u8,
         scale: u8,
@@ -118,7 +118,12 @@ impl Converter {
         Ok(Value::Decimal(number))
     }
 
-    pub(super) fn fit_bits(&self, slot: Slot<'_>, value: &Value, bits: u8) -> Result<Value> {
+    pub(super) fn fit_bits(
+        &self,
+        slot: TargetColumn<'_>,
+        value: &Value,
+        bits: u8,
+    ) -> Result<Value> {
         let most = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
         let bytes = match value {
             Value::Text(text) | Value::Json(text) => Some(text.as_bytes()),
@@ -145,7 +150,7 @@ impl Converter {
         }
     }
 
-    pub(super) fn fit_year(&self, slot: Slot<'_>, value: &Value) -> Result<Value> {
+    pub(super) fn fit_year(&self, slot: TargetColumn<'_>, value: &Value) -> Result<Value> {
         let is_text = matches!(value, Value::Text(_) | Value::Bytes(_) | Value::Json(_));
         let number = match value {
             Value::Date(date) => i128::from(date.year),

@@ -31,7 +31,7 @@ fn shown_as(kind: &TypeSpec, value: &Value) -> String {
         Value::Float(number) if kind.sql == SqlType::Float => format_float(*number as f32),
         Value::Float(number) => match kind.digits {
             Some((_, scale)) => format!("{number:.*}", usize::from(scale)),
-            None => text::text_of(value),
+            None => text_of(value),
         },
         Value::Uint(number) if kind.sql == SqlType::Year => format!("{number:04}"),
         Value::Uint(number) if matches!(kind.sql, SqlType::Bit(_)) => format!("{number:X}"),
@@ -61,7 +61,7 @@ fn converted(declared: &str, literal: &str) -> Option<String> {
         return None;
     }
     let converter = converter(true);
-    let slot = Slot { name: "c", kind: &spec.kind, row: 1 };
+    let slot = TargetColumn { name: "c", kind: &spec.kind, row: 1 };
     Some(match converter.fit(slot, given.value(&spec.kind).ok()?) {
         Ok(value) => {
             let mut line = shown_as(&spec.kind, &value);

@@ -5,20 +5,14 @@ use std::borrow::Cow;
 use remora_engine::Value;
 use remora_mysql::{Collation, ErrorCode};
 
-use super::{Converter, Slot, length, number::integer_of};
-use crate::{
-    Error, Result, SqlType,
-    meaning::{
-        number::{format_double, format_float},
-        temporal::time_text,
-    },
-};
+use super::{Converter, TargetColumn, length, number::integer_of, text_of};
+use crate::{Error, Result, SqlType, meaning::number::format_double};
 
 /// The most labels of a SET.
 const MAX_MEMBERS: usize = 64;
 
 impl Converter {
-    pub(super) fn fit_text(&self, slot: Slot<'_>, value: Value) -> Result<Value> {
+    pub(super) fn fit_text(&self, slot: TargetColumn<'_>, value: Value) -> Result<Value> {
         if slot.kind.collation == Collation::BINARY {
             return self.fit_bytes(slot, &value);
         }
@@ -54,7 +48,7 @@ impl Converter {
         self.too_long(slot, kept)
     }
 
-    fn fit_bytes(&self, slot: Slot<'_>, value: &Value) -> Result<Value> {
+    fn fit_bytes(&self, slot: TargetColumn<'_>, value: &Value) -> Result<Value> {
         let mut bytes = match value {
             Value::Bytes(bytes) => bytes.to_vec(),
             Value::Text(text) => {
@@ -77,7 +71,7 @@ impl Converter {
     }
 
     /// CHAR does not keep trailing spaces.
-    fn trimmed<'t>(&self, slot: Slot<'_>, text: &'t str) -> &'t str {
+    fn trimmed<'t>(&self, slot: TargetColumn<'_>, text: &'t str) -> &'t str {
         match slot.kind.sql {
             SqlType::Char => text.trim_end_matches(' '),
             _ => text,
@@ -85,7 +79,7 @@ impl Converter {
     }
 
     /// A number as a text column stores it. A double gets as many digits as fit.
-    fn shown_number(&self, slot: Slot<'_>, value: &Value) -> String {
+    fn shown_number(&self, slot: TargetColumn<'_>, value: &Value) -> String {
         let text = text_of(value);
         match value {
             Value::Float(number) if text.len() > length(slot.kind) => {
@@ -97,7 +91,7 @@ impl Converter {
 
     fn wrong_string(
         &self,
-        slot: Slot<'_>,
+        slot: TargetColumn<'_>,
         bytes: &[u8],
         at: usize,
         instead: Value,
@@ -114,12 +108,12 @@ impl Converter {
         if rest.len() > 6 {
             shown.push_str("...");
         }
-        let Slot { name, row, .. } = slot;
+        let TargetColumn { name, row, .. } = slot;
         let message = format!("Incorrect string value: '{shown}' for column '{name}' at row {row}");
         self.complain(ErrorCode::WrongValueForColumn, message, instead)
     }
 
-    pub(super) fn fit_enum(&self, slot: Slot<'_>, value: &Value) -> Result<Value> {
+    pub(super) fn fit_enum(&self, slot: TargetColumn<'_>, value: &Value) -> Result<Value> {
         let labels = &slot.kind.labels;
         let numbered = |number: i128| {
             let index = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
@@ -141,7 +135,7 @@ impl Converter {
         }
     }
 
-    pub(super) fn fit_set(&self, slot: Slot<'_>, value: &Value) -> Result<Value> {
+    pub(super) fn fit_set(&self, slot: TargetColumn<'_>, value: &Value) -> Result<Value> {
         let labels = &slot.kind.labels;
         let is_text = matches!(value, Value::Text(_) | Value::Bytes(_) | Value::Json(_));
         let all = u64::MAX.checked_shr((MAX_MEMBERS - labels.len()) as u32).unwrap_or(0);
@@ -204,7 +198,7 @@ fn is_same_label(label: &str, text: &str) -> bool {
 }
 
 /// Where a text is cut: by characters for CHAR and VARCHAR, by bytes for TEXT.
-fn cut_text(slot: Slot<'_>, text: &str) -> usize {
+fn cut_text(slot: TargetColumn<'_>, text: &str) -> usize {
     let most = length(slot.kind);
     if !slot.kind.is_blob() {
         if text.len() <= most {
@@ -238,27 +232,6 @@ fn is_of(character: char, charset: &str) -> bool {
     }
 }
 
-/// A value as MySQL writes it into text.
-pub(crate) fn text_of(value: &Value) -> String {
-    match value {
-        Value::Float(number) if f64::from(*number as f32) == *number => {
-            let short = format_float(*number as f32);
-            match short.parse::<f64>() {
-                Ok(again) if again == *number => short,
-                _ => format_double(*number),
-            }
-        }
-        Value::Float(number) => format_double(*number),
-        Value::Bool(truth) => u8::from(*truth).to_string(),
-        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        Value::Time(micros) => {
-            let digits = if micros % 1_000_000 == 0 { 0 } else { 6 };
-            time_text(*micros, digits)
-        }
-        other => other.to_string(),
-    }
-}
-
 /// A double in at most this many characters.
 fn shortened(number: f64, most: usize) -> Option<String> {
     (1..17).rev().find_map(|digits| {
@@ -269,7 +242,7 @@ fn shortened(number: f64, most: usize) -> Option<String> {
 }
 
 /// VECTOR stores 32-bit floats as bytes.
-pub(super) fn fit_vector(slot: Slot<'_>, value: Value) -> Result<Value> {
+pub(super) fn fit_vector(slot: TargetColumn<'_>, value: Value) -> Result<Value> {
     match &value {
         Value::Bytes(bytes)
             if bytes.len() % 4 == 0 && bytes.len() <= length(slot.kind).saturating_mul(4) =>

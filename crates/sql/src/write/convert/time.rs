@@ -3,7 +3,7 @@
 use remora_engine::{Date, DateTime, Value, ZERO_TIMESTAMP_MICROS};
 use remora_mysql::{ErrorCode, SqlMode, messages};
 
-use super::{Converter, Slot, incorrect_text, number::integer_of, text::text_of};
+use super::{Converter, TargetColumn, incorrect_text, number::integer_of, text_of};
 use crate::{
     Result,
     meaning::temporal::{
@@ -25,7 +25,7 @@ struct Read {
 }
 
 impl Converter {
-    pub(super) fn fit_date(&self, slot: Slot<'_>, value: &Value) -> Result<Value> {
+    pub(super) fn fit_date(&self, slot: TargetColumn<'_>, value: &Value) -> Result<Value> {
         let zero = Value::Date(ZERO.date);
         let Some(read) = self.moment(value).filter(|read| self.allows(read.moment)) else {
             return self.incorrect_time(slot, "date", value, zero);
@@ -45,7 +45,12 @@ impl Converter {
         Ok(Value::Date(date(moment)))
     }
 
-    pub(super) fn fit_date_time(&self, slot: Slot<'_>, value: &Value, digits: u8) -> Result<Value> {
+    pub(super) fn fit_date_time(
+        &self,
+        slot: TargetColumn<'_>,
+        value: &Value,
+        digits: u8,
+    ) -> Result<Value> {
         let read = self.moment(value).filter(|read| self.allows(read.moment));
         let rounded =
             read.and_then(|read| Some((self.rounded(read.moment, digits)?, read.complete)));
@@ -56,7 +61,12 @@ impl Converter {
         if complete { Ok(held) } else { self.incorrect_time(slot, "datetime", value, held) }
     }
 
-    pub(super) fn fit_timestamp(&self, slot: Slot<'_>, value: &Value, digits: u8) -> Result<Value> {
+    pub(super) fn fit_timestamp(
+        &self,
+        slot: TargetColumn<'_>,
+        value: &Value,
+        digits: u8,
+    ) -> Result<Value> {
         match value {
             // Rounding would make the first second of year 0 of it.
             Value::Timestamp(ZERO_TIMESTAMP_MICROS) => return Ok(value.clone()),
@@ -85,7 +95,12 @@ impl Converter {
         }
     }
 
-    pub(super) fn fit_time(&self, slot: Slot<'_>, value: &Value, digits: u8) -> Result<Value> {
+    pub(super) fn fit_time(
+        &self,
+        slot: TargetColumn<'_>,
+        value: &Value,
+        digits: u8,
+    ) -> Result<Value> {
         let read = match value {
             Value::Time(micros) => Some((*micros, true, false)),
             Value::Date(_) => Some((0, true, false)),
@@ -131,7 +146,7 @@ impl Converter {
     }
 
     /// The statement's start, as a column stores it.
-    pub(crate) fn now(&self, slot: Slot<'_>) -> Result<Value> {
+    pub(crate) fn now(&self, slot: TargetColumn<'_>) -> Result<Value> {
         let unit = 10_i64.pow(u32::from(6 - slot.kind.fraction_digits().min(6)));
         let micros = self.now_micros.div_euclid(unit) * unit;
         self.fit(slot, Value::Timestamp(micros))

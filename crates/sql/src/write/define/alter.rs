@@ -10,7 +10,6 @@ use remora_engine::{Definition, Schema, Value};
 use remora_mysql::{ErrorCode, SqlMode, messages};
 
 use super::{
-    create::check_name,
     define, distributed,
     draft::{Draft, DraftColumn, invalid_default},
     drop::rename_all,
@@ -18,7 +17,9 @@ use super::{
     foreign::{self, Moved, check_needed},
     hidden_tables,
     key_columns::{add_key_columns, check_named_columns},
-    named, percolate,
+    named,
+    names::check_name,
+    percolate,
     rebuild::rebuild,
     references::{check_dependents, check_references},
     temporary,
@@ -26,7 +27,8 @@ use super::{
 use crate::{
     Error, Outcome, Result, SqlType,
     catalog::{
-        Check, ColumnSpec, DefaultSpec, ForeignKey, Key, KeyKind, Line, SqlTable, TableName, Verb,
+        Check, ColumnSpec, DefaultSpec, ForeignKey, Key, KeyKind, SqlTable, TableLine, TableName,
+        Verb,
     },
     error::from_engine_write,
     parse::define::{
@@ -35,7 +37,7 @@ use crate::{
     },
     state::SessionState,
     transaction::TableStorage,
-    write::{convert::Slot, rows::TargetTable},
+    write::{convert::TargetColumn, rows::TargetTable},
 };
 
 /// What an ALTER TABLE asks for besides the new definition.
@@ -55,7 +57,7 @@ pub(super) async fn run(session: &mut SessionState, table: AlterTable) -> Result
     if let Some(engine_name) = distributed::find(session, &name) {
         return distributed::alter(session, name, engine_name, &actions).await;
     }
-    let adds_texts = |action: &AlterAction| matches!(&action.what, Alteration::AddLine(Line::Key(key)) if key.texts_at_paths().is_some());
+    let adds_texts = |action: &AlterAction| matches!(&action.what, Alteration::AddLine(TableLine::Key(key)) if key.texts_at_paths().is_some());
     let target = TargetTable::find(session, &name, Verb::Alter);
     let target = target.map_err(|error| match actions.iter().any(adds_texts) {
         true => with_mend(error),
@@ -131,7 +133,7 @@ pub(super) async fn create_index(
         None => error,
     })?;
     let mut draft = Draft::of(&target.table);
-    draft.add_line(Line::Key(key))?;
+    draft.add_line(TableLine::Key(key))?;
     finish_index(session, &target, draft).await
 }
 
@@ -536,7 +538,7 @@ fn fill(converter: &crate::write::convert::Converter, column: &DraftColumn) -> O
     match &column.spec.default {
         DefaultSpec::Constant(text) => {
             let text = Value::Text(std::str::from_utf8(text).ok()?.into());
-            let slot = Slot { name: &column.name, kind: &column.spec.kind, row: 1 };
+            let slot = TargetColumn { name: &column.name, kind: &column.spec.kind, row: 1 };
             converter.fit(slot, text).ok()
         }
         DefaultSpec::None if column.spec.not_null => Some(converter.implicit(&column.spec.kind)),

@@ -16,12 +16,12 @@ use super::{
 use crate::{
     Error, Result, SqlType,
     catalog::{
-        DefaultSpec, Key, KeyKind, KeyPart, Line, PartOf, SqlTable, TypeSpec, WORDS, key_column,
-        row_number_column,
+        DefaultSpec, Key, KeyKind, KeyPart, PartOf, SqlTable, TableLine, TypeSpec, WORDS,
+        key_column, row_number_column,
     },
     meaning::collation,
     state::SessionState,
-    write::convert::{Converter, Slot, text_of},
+    write::convert::{Converter, TargetColumn, text_of},
 };
 
 /// The most characters or bytes of a column that segments hold for filters and sorting.
@@ -58,7 +58,7 @@ impl Draft {
                 },
                 _ => given,
             };
-            let slot = Slot { name: &column.name, kind: &column.spec.kind, row: 1 };
+            let slot = TargetColumn { name: &column.name, kind: &column.spec.kind, row: 1 };
             let fitted = converter.fit(slot, given).map_err(|_| invalid_default(&column.name))?;
             column.spec.default = settled(session, &column.spec.kind, &fitted);
         }
@@ -109,16 +109,12 @@ impl Draft {
         }
         let previous = previous.map(|table| Arc::clone(&table.schema));
         let mut schema = Schema {
-            name,
             texts: self.texts(previous.as_deref(), &columns),
-            columns,
-            primary_key,
             required: previous.as_ref().and_then(|schema| schema.required.clone()),
-            indexes: Vec::new(),
             synonyms: previous.as_ref().map(|it| it.synonyms.clone()).unwrap_or_default(),
-            words: None,
             paths,
             declared: Some(self.declared()),
+            ..Schema::over(name, columns, primary_key)
         };
         schema.words = self.words(previous.as_deref(), &schema);
         let declared = self.keys.iter();
@@ -251,9 +247,9 @@ impl Draft {
     }
 
     fn declared(&self) -> DeclaredTable {
-        let keys = self.keys.iter().cloned().map(Line::Key);
-        let checks = self.checks.iter().cloned().map(Line::Check);
-        let foreign = self.foreign.iter().cloned().map(Line::Foreign);
+        let keys = self.keys.iter().cloned().map(TableLine::Key);
+        let checks = self.checks.iter().cloned().map(TableLine::Check);
+        let foreign = self.foreign.iter().cloned().map(TableLine::Foreign);
         let lines = keys.chain(foreign).chain(checks);
         let keys = lines.map(|line| line.written()).collect();
         let documents = self.documents.clone().map(Box::new);

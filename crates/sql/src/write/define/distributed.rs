@@ -7,7 +7,13 @@ use std::sync::Arc;
 use remora_engine::{Definition, MAX_PARTS, Schema};
 use remora_mysql::ErrorCode;
 
-use super::{create::check_name, define, drop::rename_all, named, table_exists};
+use super::{
+    define,
+    drop::rename_all,
+    named,
+    names::{check_name, exists},
+    table_exists,
+};
 use crate::{
     Error, Outcome, Result,
     agents::{check_named, check_setting, normalised},
@@ -28,7 +34,7 @@ pub(super) async fn create(
     let shared = Arc::clone(&session.shared);
     let _alone = session.wait_for(shared.naming.lock()).await?;
     check_name(session, name)?;
-    if super::create::exists(session, name, false) {
+    if exists(session, name, false) {
         return Err(table_exists(&name.table));
     }
     let engine_name = name.engine_name(&shared);

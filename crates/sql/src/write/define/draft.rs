@@ -4,13 +4,13 @@ use remora_engine::Schema;
 use remora_mysql::{ErrorCode, messages};
 use rustc_hash::FxHashSet;
 
-use super::key_columns::check_texts;
 use crate::{
     Error, Result, SqlType,
     catalog::{
-        Check, ColumnExtras, ColumnSpec, DefaultSpec, ForeignKey, Key, KeyKind, Line, PartOf,
-        SqlTable, TableName, TableOptions,
+        Check, ColumnExtras, ColumnSpec, DefaultSpec, ForeignKey, Key, KeyKind, PartOf, SqlTable,
+        TableLine, TableName, TableOptions,
     },
+    meaning::json::Path,
     parse::define::{ColumnDefinition, ColumnPosition, TableElement, is_parenthesised},
     write::stored::{Owner, check_stored},
 };
@@ -152,11 +152,11 @@ impl Draft {
     }
 
     /// Adds a key, a condition or a foreign key.
-    pub(super) fn add_line(&mut self, line: Line) -> Result<()> {
+    pub(super) fn add_line(&mut self, line: TableLine) -> Result<()> {
         match line {
-            Line::Key(key) => self.add_key(key)?,
-            Line::Check(check) => self.checks.push(check),
-            Line::Foreign(key) => self.foreign.push(key),
+            TableLine::Key(key) => self.add_key(key)?,
+            TableLine::Check(check) => self.checks.push(check),
+            TableLine::Foreign(key) => self.foreign.push(key),
         }
         Ok(())
     }
@@ -371,6 +371,37 @@ impl Draft {
         Ok(())
     }
 
+    /// Checks the expressions of a text index over documents: error 1235 for other expressions, 1054 or
+    /// 1283 for a column that is not JSON.
+    fn check_texts(&self, key: &Key) -> Result<()> {
+        let refused = |what: &str| {
+            let mend = "say ((doc->>'$.title'), (doc->>'$.body')), with paths of names into one JSON column";
+            Err(Error::unsupported(format!("a text index over {what}: {mend}")))
+        };
+        let Some((column, paths)) = key.texts_at_paths() else {
+            return refused("anything but columns alone, or texts at paths alone");
+        };
+        let Some(of) = self.column(&column).and_then(|place| self.columns.get(place)) else {
+            return Err(Error::unknown_column(column, "functional index"));
+        };
+        if of.spec.kind.sql != SqlType::Json {
+            let message = messages::bad_fulltext_column(&of.name);
+            return Err(Error::new(ErrorCode::BadFulltextColumn, message));
+        }
+        let mut known = Vec::with_capacity(paths.len());
+        for path in &paths {
+            let names = Path::parse(path)?.names();
+            if names.is_none() {
+                return refused(&format!("what '{path}' leads to"));
+            }
+            if known.contains(&names) {
+                return refused(&format!("'{path}' twice"));
+            }
+            known.push(names);
+        }
+        Ok(())
+    }
+
     fn check_keys(&self) -> Result<()> {
         for key in &self.keys {
             if key.columns().is_none() {
@@ -380,7 +411,7 @@ impl Draft {
                         let message = "The primary key cannot be a functional index";
                         return Err(Error::new(ErrorCode::FunctionalPrimaryKey, message));
                     }
-                    KeyKind::Fulltext => check_texts(self, key)?,
+                    KeyKind::Fulltext => self.check_texts(key)?,
                     KeyKind::Spatial | KeyKind::Vector => {
                         let what = "a SPATIAL or VECTOR key over an expression";
                         return Err(Error::unsupported(what));

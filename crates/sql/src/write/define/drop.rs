@@ -7,10 +7,11 @@ use remora_mysql::{ErrorCode, messages};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
-    create::check_name,
     define, dropping,
     foreign::{Moved, follow},
-    hidden_tables, named, table_exists, view,
+    hidden_tables, named,
+    names::check_name,
+    table_exists, view,
 };
 use crate::{
     Error, Outcome, Result,

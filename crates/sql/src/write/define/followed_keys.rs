@@ -33,7 +33,7 @@ use crate::{
     meaning::{Formula, expr_type},
     output,
     parse::VisitMut,
-    write::convert::{Converter, Slot, year_as_given},
+    write::convert::{Converter, TargetColumn, year_as_given},
 };
 
 /// The most columns of a table.
@@ -239,7 +239,7 @@ fn formula(table: &SqlTable, expression: &str) -> Result<Formula, String> {
 }
 
 /// A hidden column that is computed.
-struct Computed {
+struct ComputedColumn {
     /// Its name in messages.
     told: String,
     name: String,
@@ -249,7 +249,7 @@ struct Computed {
     column: Column,
 }
 
-impl Computed {
+impl ComputedColumn {
     /// `None` if its expression is not supported here (any more), or if sessions compute it.
     fn of(table: &SqlTable, place: usize) -> Option<Self> {
         let name = table.schema.columns.get(place)?.name.clone();
@@ -272,7 +272,7 @@ impl Computed {
             }
             value if self.kind.sql == SqlType::Year => Ok(year_as_given(value)),
             value => {
-                let slot = Slot { name: &self.name, kind: &self.kind, row: 1 };
+                let slot = TargetColumn { name: &self.name, kind: &self.kind, row: 1 };
                 converter.fit(slot, value).map_err(|error| failed(error.message))
             }
         }
@@ -298,8 +298,8 @@ fn computation(schema: &Arc<Schema>) -> Option<ComputeRow> {
 fn made(schema: &Arc<Schema>) -> Option<ComputeRow> {
     let table = SqlTable::of(schema);
     let places = schema.given_columns()..schema.columns.len();
-    let all: Vec<Computed> =
-        places.map(|place| Computed::of(&table, place)).collect::<Option<_>>()?;
+    let all: Vec<ComputedColumn> =
+        places.map(|place| ComputedColumn::of(&table, place)).collect::<Option<_>>()?;
     Some(Arc::new(move |row: &mut Row| {
         let converter = Converter::without_session();
         let values: Result<Vec<Value>, String> =
@@ -329,20 +329,6 @@ mod tests {
             declared: Some(declared.to_owned()),
         };
         let mut schema = Schema {
-            name: "shop.t".to_owned(),
-            columns: vec![
-                column(1, "id", ColumnType::Int(32), "int NOT NULL"),
-                column(2, "mail", ColumnType::Text, "varchar(60) DEFAULT NULL"),
-                column(3, "n", ColumnType::Int(32), "int DEFAULT NULL"),
-                column(4, "doc", ColumnType::Json, "json DEFAULT NULL"),
-            ],
-            primary_key: vec![0],
-            texts: Vec::new(),
-            required: None,
-            indexes: Vec::new(),
-            synonyms: Vec::new(),
-            words: None,
-            paths: Vec::new(),
             declared: Some(DeclaredTable {
                 keys: keys.iter().map(|key| (*key).to_owned()).collect(),
                 options: "ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci"
@@ -350,6 +336,16 @@ mod tests {
                 parts: Vec::new(),
                 ..DeclaredTable::default()
             }),
+            ..Schema::over(
+                "shop.t",
+                vec![
+                    column(1, "id", ColumnType::Int(32), "int NOT NULL"),
+                    column(2, "mail", ColumnType::Text, "varchar(60) DEFAULT NULL"),
+                    column(3, "n", ColumnType::Int(32), "int DEFAULT NULL"),
+                    column(4, "doc", ColumnType::Json, "json DEFAULT NULL"),
+                ],
+                vec![0],
+            )
         };
         schema.add_index([IndexColumn { column: 2, descending: false, order: None, prefix: None }]);
         schema

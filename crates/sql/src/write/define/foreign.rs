@@ -6,7 +6,7 @@ use remora_mysql::ErrorCode;
 use super::draft::Draft;
 use crate::{
     Error, Result,
-    catalog::{ForeignKey, Line, PartOf, SqlTable, TableName, quoted_name},
+    catalog::{ForeignKey, PartOf, SqlTable, TableLine, TableName, quoted_name},
     error::from_engine_write,
     parse::define::{QualifiedName, References},
     state::SessionState,
@@ -97,7 +97,7 @@ impl Moved<'_> {
             self.adapt(&mut new, database);
             if new != *key {
                 let begin = format!("CONSTRAINT {} FOREIGN KEY ", quoted_name(name));
-                changed.push((begin, Line::Foreign(new).written()));
+                changed.push((begin, TableLine::Foreign(new).written()));
             }
         }
         changed

@@ -8,13 +8,13 @@ use std::{
 
 use datafusion::sql::sqlparser::ast::Expr;
 use remora_engine::{ColumnDef, ColumnType, HIDDEN_PREFIX, PathDef, Schema};
-use remora_mysql::{Collation, ErrorCode, messages};
+use remora_mysql::{Collation, ErrorCode};
 
 use super::draft::{Draft, DraftColumn};
 use crate::{
     Column, Error, Result, SqlType,
     catalog::{
-        ColumnSpec, DefaultSpec, Generated, Key, KeyKind, KeyPart, PartOf, SqlTable, TableName,
+        ColumnSpec, DefaultSpec, Generated, KeyKind, KeyPart, PartOf, SqlTable, TableName,
         array_path, key_column,
     },
     meaning::json::Path,
@@ -90,38 +90,6 @@ pub(super) fn declared_paths(draft: &Draft) -> Vec<PathDef> {
 /// Whether a key or a text index that SQL declared of a table needs this path.
 pub fn is_declared_path(schema: &Arc<Schema>, path: &PathDef) -> bool {
     declared_paths(&Draft::of(&SqlTable::of(schema))).iter().any(|one| one.is_along(path))
-}
-
-/// Checks the expressions of a text index over documents: error 1235 for other expressions, 1054 or
-/// 1283 for a column that is not JSON.
-pub(super) fn check_texts(draft: &Draft, key: &Key) -> Result<()> {
-    let refused = |what: &str| {
-        let mend =
-            "say ((doc->>'$.title'), (doc->>'$.body')), with paths of names into one JSON column";
-        Err(Error::unsupported(format!("a text index over {what}: {mend}")))
-    };
-    let Some((column, paths)) = key.texts_at_paths() else {
-        return refused("anything but columns alone, or texts at paths alone");
-    };
-    let Some(of) = draft.column(&column).and_then(|place| draft.columns.get(place)) else {
-        return Err(Error::unknown_column(column, "functional index"));
-    };
-    if of.spec.kind.sql != SqlType::Json {
-        let message = messages::bad_fulltext_column(&of.name);
-        return Err(Error::new(ErrorCode::BadFulltextColumn, message));
-    }
-    let mut known = Vec::with_capacity(paths.len());
-    for path in &paths {
-        let names = Path::parse(path)?.names();
-        if names.is_none() {
-            return refused(&format!("what '{path}' leads to"));
-        }
-        if known.contains(&names) {
-            return refused(&format!("'{path}' twice"));
-        }
-        known.push(names);
-    }
-    Ok(())
 }
 
 /// The path that a multi-valued key indexes. `place` gives the position of its column. `None` for other expressions.

@@ -14,6 +14,7 @@ mod followed_keys;
 mod followed_words;
 mod foreign;
 mod key_columns;
+mod names;
 mod percolate;
 mod rebuild;
 mod references;

@@ -13,7 +13,7 @@ use crate::{
     catalog::{DefaultSpec, SqlTable, TypeSpec},
     error::from_engine_write,
     state::SessionState,
-    transaction::{Key as OverlayKey, TableStorage},
+    transaction::{RowKey as OverlayKey, TableStorage},
     write::{
         rows::{RowMaker, TargetTable, column_name, literal::CellExpr},
         unique::{UniqueKey, shown_key},

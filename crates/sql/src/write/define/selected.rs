@@ -7,11 +7,11 @@ use crate::{
     Column, Result, SqlType,
     catalog::{ColumnSpec, DefaultSpec, TableName, Verb},
     state::SessionState,
-    write::rows::{Named, named_tables_without, table_of},
+    write::rows::{NamedTable, named_tables_without, table_of},
 };
 
 /// The tables in the FROM clause of a query, without derived tables and those of its WITH.
-pub(super) fn tables_of(session: &SessionState, query: &Query) -> Result<Vec<Named>> {
+pub(super) fn tables_of(session: &SessionState, query: &Query) -> Result<Vec<NamedTable>> {
     let SetExpr::Select(select) = &*query.body else { return Ok(Vec::new()) };
     named_tables_without(session, &select.from, query.with.as_ref())
 }
@@ -22,7 +22,7 @@ pub(super) fn add_selected(
     session: &SessionState,
     draft: &mut Draft,
     columns: &[Column],
-    tables: &[Named],
+    tables: &[NamedTable],
 ) -> Vec<usize> {
     let mut places = Vec::with_capacity(columns.len());
     for column in columns {
@@ -53,9 +53,15 @@ fn known(session: &SessionState, column: &Column) -> Option<ColumnSpec> {
 
 /// The declaration of a column that is one of a table: as there, but neither AUTO_INCREMENT nor computed nor invisible.
 /// Behind a derived table or a view a default becomes 0 or empty.
-fn declared(column: &Column, tables: &[Named], known: ColumnSpec, plain: ColumnSpec) -> ColumnSpec {
-    let is_table =
-        |table: &Named| table.alias == column.table && table.name.table == column.original_table;
+fn declared(
+    column: &Column,
+    tables: &[NamedTable],
+    known: ColumnSpec,
+    plain: ColumnSpec,
+) -> ColumnSpec {
+    let is_table = |table: &NamedTable| {
+        table.alias == column.table && table.name.table == column.original_table
+    };
     let is_direct = tables.iter().any(is_table);
     let is_computed = known.generated.is_some();
     let default = match known.default {

@@ -76,7 +76,7 @@ fn keep_counters(
 
 /// Renames a temporary table; error 1050 if the session has one of the new name.
 pub(super) fn rename(session: &mut SessionState, from: &TableName, to: &TableName) -> Result<()> {
-    super::create::check_name(session, to)?;
+    super::names::check_name(session, to)?;
     if session.transaction.temporary(to).is_some() {
         return Err(table_exists(&to.table));
     }

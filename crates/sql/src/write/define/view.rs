@@ -7,8 +7,9 @@ use remora_engine::Definition;
 use remora_mysql::{ErrorCode, LexMode, messages};
 
 use super::{
-    create::{check_place, check_spelling},
-    define, named, table_exists,
+    define, named,
+    names::{check_place, check_spelling},
+    table_exists,
 };
 use crate::{
     Error, Outcome, Result,

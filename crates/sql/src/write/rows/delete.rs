@@ -8,7 +8,7 @@ use remora_mysql::{ErrorCode, messages};
 
 use super::{
     evaluate::{StatementText, TreeQuery},
-    named::{Named, conditions, key_items, named_keys, named_tables, one_table},
+    named::{NamedTable, conditions, key_items, named_keys, named_tables, one_table},
     read_again,
     target::TargetTable,
     update::check_clauses,
@@ -20,7 +20,7 @@ use crate::{
     execute::{RowsExplained, Writing},
     parse::write::{self, ChangedQuery, ChangedRows, Listed},
     state::SessionState,
-    transaction::Key,
+    transaction::RowKey,
 };
 
 /// Runs DELETE.
@@ -73,7 +73,7 @@ pub(super) fn explained_delete<'s>(
 /// A DELETE that was read.
 struct ReadDelete {
     ignore: bool,
-    named: Vec<Named>,
+    named: Vec<NamedTable>,
     /// The tables of `named` whose rows are deleted.
     targets: Vec<Option<TargetTable>>,
     /// If it was not parsed, only where its tables and conditions stand.
@@ -111,7 +111,7 @@ impl ReadDelete {
     }
 
     /// The tables whose rows are deleted.
-    fn changed(&self) -> impl Iterator<Item = (&Named, &TargetTable)> {
+    fn changed(&self) -> impl Iterator<Item = (&NamedTable, &TargetTable)> {
         let pairs = self.named.iter().zip(&self.targets);
         pairs.filter_map(|(named, target)| Some((named, target.as_ref()?)))
     }
@@ -139,7 +139,11 @@ impl ReadDelete {
 }
 
 /// Deletes the rows with these keys.
-fn delete_keys(session: &mut SessionState, target: &TargetTable, keys: &[Key]) -> Result<Outcome> {
+fn delete_keys(
+    session: &mut SessionState,
+    target: &TargetTable,
+    keys: &[RowKey],
+) -> Result<Outcome> {
     let mut deleted = 0;
     for key in keys {
         session.check_progress()?;
@@ -153,7 +157,7 @@ fn delete_keys(session: &mut SessionState, target: &TargetTable, keys: &[Key]) -
 
 /// Whether a listed table is this one. A table with an alias is listed by that alone, so that of the two tables of a
 /// self-join only one is meant.
-pub(super) fn is_deleted(named: &Named, (database, table): &Listed) -> bool {
+pub(super) fn is_deleted(named: &NamedTable, (database, table): &Listed) -> bool {
     let has_alias = named.alias != named.name.table;
     let is_of = |database: &String| !has_alias && *database == named.name.database;
     *table == named.alias && database.as_ref().is_none_or(is_of)
@@ -162,7 +166,7 @@ pub(super) fn is_deleted(named: &Named, (database, table): &Listed) -> bool {
 /// The targets among the tables that are read: those listed, or all.
 fn deleted_targets(
     session: &SessionState,
-    named: &[Named],
+    named: &[NamedTable],
     listed: Option<&[Listed]>,
 ) -> Result<Vec<Option<TargetTable>>> {
     let missing = listed.into_iter().flatten();
@@ -171,9 +175,9 @@ fn deleted_targets(
         let message = messages::unknown_table_in(missing, "MULTI DELETE");
         return Err(Error::new(ErrorCode::UnknownTableInDelete, message));
     }
-    let wanted = |named: &Named| {
+    let wanted = |named: &NamedTable| {
         listed.is_none_or(|listed| listed.iter().any(|listed| is_deleted(named, listed)))
     };
-    let target = |named: &Named| TargetTable::find(session, &named.name, Verb::Delete);
+    let target = |named: &NamedTable| TargetTable::find(session, &named.name, Verb::Delete);
     named.iter().map(|named| wanted(named).then(|| target(named)).transpose()).collect()
 }

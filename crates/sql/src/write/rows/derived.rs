@@ -6,7 +6,7 @@ use remora_mysql::ErrorCode;
 
 use super::{
     evaluate::TreeQuery,
-    named::{Named, assigned_column, relations},
+    named::{NamedTable, assigned_column, relations},
 };
 use crate::{
     Error, Result,
@@ -23,7 +23,7 @@ pub(super) async fn check_assigned(
     source: &Source,
     rows: &ChangedRows,
     assignments: &[Assigned],
-    named: &[Named],
+    named: &[NamedTable],
 ) -> Result<()> {
     let derived = aliases(rows);
     if derived.is_empty() {

@@ -15,10 +15,9 @@ use remora_mysql::ErrorCode;
 
 use super::{
     evaluate::{StatementText, TreeQuery},
-    insert::{Alias, check_found, column_of},
     literal::{CellExpr, given},
-    selected::{Selected, place_of},
-    target::{Duplicate, TargetTable, counter_value},
+    selected::{ColumnsBeside, place_of},
+    target::{Duplicate, TargetTable, check_found, column_of, counter_value},
     values::{RowMaker, column_name},
 };
 use crate::{
@@ -34,12 +33,22 @@ use crate::{
 /// The name of the new row if it has no alias.
 const NEW_ROW: &str = "#new";
 
+/// `AS new(a, b)`.
+pub(super) struct NewRowAlias {
+    /// The name of the new row.
+    pub name: String,
+    /// The names of its columns, if they are renamed.
+    pub columns: Vec<String>,
+    /// Positions of the columns.
+    pub positions: Vec<usize>,
+}
+
 /// The assignments.
 pub(super) struct OnDuplicate {
     assignments: Vec<Assignment>,
-    alias: Alias,
+    alias: NewRowAlias,
     /// The columns of the rows' query that the expressions name.
-    selected: Selected,
+    selected: ColumnsBeside,
 }
 
 struct Assignment {
@@ -65,17 +74,17 @@ impl OnDuplicate {
         text: StatementText<'_>,
         tokens: &mut Tokens<'_>,
         target: &TargetTable,
-        alias: Option<Alias>,
+        alias: Option<NewRowAlias>,
     ) -> Result<Option<Self>> {
         if !tokens.accept_all("ON DUPLICATE KEY UPDATE") {
             return Ok(None);
         }
         let nobody =
-            || Alias { name: NEW_ROW.to_owned(), columns: Vec::new(), positions: Vec::new() };
+            || NewRowAlias { name: NEW_ROW.to_owned(), columns: Vec::new(), positions: Vec::new() };
         let mut made = Self {
             assignments: Vec::new(),
             alias: alias.unwrap_or_else(nobody),
-            selected: Selected::default(),
+            selected: ColumnsBeside::default(),
         };
         for Assigned { path, value, value_at } in text.assignments(tokens)? {
             let column = match path.as_slice() {
@@ -113,7 +122,7 @@ impl OnDuplicate {
             _ => None,
         });
         let mut expressions: Vec<&mut Expr> = expressions.collect();
-        let found = Selected::find(session, &mut query, target, &mut expressions).await?;
+        let found = ColumnsBeside::find(session, &mut query, target, &mut expressions).await?;
         self.selected = found;
         for assignment in &mut self.assignments {
             if let From::Expression(expr) = &assignment.from

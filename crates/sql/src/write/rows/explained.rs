@@ -3,7 +3,7 @@
 use super::{delete, evaluate::StatementText, insert, parameters, update};
 use crate::{
     Error, Outcome, Reply, Result, execute,
-    parse::{Kind, Statement},
+    parse::{Statement, StatementKind},
     state::SessionState,
 };
 
@@ -15,7 +15,7 @@ pub(crate) async fn explain<R: Reply>(
 ) -> Result<Outcome> {
     let asked = execute::explained(statement)?;
     let statement = &asked.statement;
-    if statement.kind() != Kind::Rows {
+    if statement.kind() != StatementKind::Rows {
         return execute::explain(session, &asked, reply).await;
     }
     if asked.is_analysis {

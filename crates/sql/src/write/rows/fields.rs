@@ -10,9 +10,10 @@ use remora_mysql::{ErrorCode, TokenKind};
 
 use super::{
     evaluate::StatementText,
-    insert::{column, column_of},
+    insert::column,
     literal::{CellExpr, given},
-    target::TargetTable,
+    over_rows::{VariableColumn, values_over},
+    target::{TargetTable, column_of},
     values::{InsertedRows, RowMaker},
 };
 use crate::{
@@ -22,11 +23,10 @@ use crate::{
         write::{Assigned, column_named},
     },
     state::SessionState,
-    write::rows::computed::{VariableColumn, values_over},
 };
 
 /// The fields of a line, and one more if there are more than are used. Each may be NULL.
-pub(super) type Line = Vec<Option<Vec<u8>>>;
+pub(super) type FileLine = Vec<Option<Vec<u8>>>;
 
 /// The targets of a line's fields, and the SET clause.
 pub(super) struct Fields {
@@ -91,7 +91,7 @@ impl Fields {
         source: &Source,
         target: &TargetTable,
         maker: &RowMaker,
-        lines: Vec<Line>,
+        lines: Vec<FileLine>,
         before: u64,
     ) -> Result<InsertedRows> {
         let columns = self.columns();
@@ -191,7 +191,7 @@ fn plain_name(name: &str) -> String {
 }
 
 /// The values of a line. Missing fields become defaults; surplus fields are dropped.
-fn given_fields(line: Line, fields: usize) -> Vec<CellExpr> {
+fn given_fields(line: FileLine, fields: usize) -> Vec<CellExpr> {
     let given = |field: Option<Vec<u8>>| match field.map(String::from_utf8) {
         None => CellExpr::Value(Value::Null),
         Some(Ok(text)) => CellExpr::Value(Value::Text(text.into())),

@@ -11,7 +11,7 @@ use crate::{
     catalog::{TableName, Verb},
     error::from_engine_write,
     state::SessionState,
-    transaction::Key,
+    transaction::RowKey,
 };
 
 /// Changes rows of a table, by its engine's name, in the open transaction. Rows have the visible columns.
@@ -148,7 +148,7 @@ fn counted(value: Option<&Value>) -> Option<u64> {
 
 /// Deletes the row with this key. Returns whether it existed.
 fn delete(session: &mut SessionState, target: &TargetTable, key: &[Value]) -> Result<bool> {
-    let key = Key(key.iter().cloned().collect());
+    let key = RowKey(key.iter().cloned().collect());
     let old = target.row(session, &key)?;
     if let Some(old) = &old {
         target.delete(session, old);

@@ -17,12 +17,12 @@ use remora_engine::{Row, Value};
 use remora_mysql::{ErrorCode, messages};
 
 use super::{
-    duplicate::{OnDuplicate, update_duplicate},
+    duplicate::{NewRowAlias, OnDuplicate, update_duplicate},
     evaluate::{StatementText, TreeQuery},
     literal::{CellExpr, Parameters, given},
-    named::Named,
+    named::NamedTable,
     read_again::{check_assigned, check_expressions},
-    target::{TargetTable, table_name},
+    target::{TargetTable, column_of, table_name},
     values::{InsertedRows, RowMaker},
 };
 use crate::{
@@ -63,9 +63,9 @@ pub(super) struct Tally {
 /// Runs INSERT or REPLACE.
 pub(super) async fn run(session: &mut SessionState, text: StatementText<'_>) -> Result<Outcome> {
     let mut tokens = text.tokens();
-    let Head { policy, ignore, target, columns } = Head::read(session, &mut tokens)?;
+    let InsertHead { policy, ignore, target, columns } = InsertHead::read(session, &mut tokens)?;
     let source = read_source(&mut tokens, text.parameters, &target, columns)?;
-    let RowSource { rows, alias, several, from_query } = source;
+    let InsertSource { rows, alias, several, from_query } = source;
     let mut on_duplicate = match policy {
         Policy::Replace => None,
         _ => OnDuplicate::parse(session, text, &mut tokens, &target, alias)?,
@@ -86,7 +86,7 @@ pub(super) async fn explained<'s>(
     text: StatementText<'s>,
 ) -> Result<Writing<'s>> {
     let mut tokens = text.tokens();
-    let Head { policy, target, columns, .. } = Head::read(session, &mut tokens)?;
+    let InsertHead { policy, target, columns, .. } = InsertHead::read(session, &mut tokens)?;
     let source = read_source(&mut tokens, text.parameters, &target, columns)?;
     let on_duplicate = match policy {
         Policy::Replace => None,
@@ -95,7 +95,7 @@ pub(super) async fn explained<'s>(
     tokens.expect_end()?;
     let verb = if policy == Policy::Replace { "REPLACE" } else { "INSERT" };
     let rows = match source.rows {
-        Rows::Read(range, columns) => {
+        SourceRows::Read(range, columns) => {
             if text.query(range.clone())?.columns(session).await?.len() != columns.len() {
                 return Err(count_error(1));
             }
@@ -103,7 +103,7 @@ pub(super) async fn explained<'s>(
             let parameters = text.parameters.within(range);
             Some(RowsExplained::Select(Statement { source, parameters }))
         }
-        Rows::Given(given) => {
+        SourceRows::Given(given) => {
             // Checking plans a SELECT from the table, for which the user needs the right.
             if target.name.check(&session.identity, Verb::Select).is_ok() {
                 check_given(session, text, (&target, &given)).await?;
@@ -175,31 +175,31 @@ fn check_subqueries(
     session: &SessionState,
     text: StatementText<'_>,
     target: &TargetTable,
-    rows: &Rows,
+    rows: &SourceRows,
     on_duplicate: Option<&OnDuplicate>,
 ) -> Result<()> {
     let ranges = match rows {
-        Rows::Given(given) => with_subqueries(&text.tokens(), given),
-        Rows::Read(..) => Vec::new(),
+        SourceRows::Given(given) => with_subqueries(&text.tokens(), given),
+        SourceRows::Read(..) => Vec::new(),
     };
-    let changed = Named { name: target.name.clone(), alias: target.name.table.clone() };
+    let changed = NamedTable { name: target.name.clone(), alias: target.name.table.clone() };
     let given = text.expressions(&ranges)?;
     // Beside a query's rows, the expressions of ON DUPLICATE KEY UPDATE may too.
-    let on_duplicate = on_duplicate.filter(|_| matches!(rows, Rows::Given(_)));
+    let on_duplicate = on_duplicate.filter(|_| matches!(rows, SourceRows::Given(_)));
     let assigned = on_duplicate.into_iter().flat_map(OnDuplicate::expressions);
     check_expressions(session, &changed, given.iter())?;
     check_assigned(session, &changed, assigned)
 }
 
 /// The part of INSERT and REPLACE before the rows.
-struct Head {
+struct InsertHead {
     policy: Policy,
     ignore: bool,
     target: TargetTable,
     columns: Option<Vec<usize>>,
 }
 
-impl Head {
+impl InsertHead {
     fn read(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Self> {
         let replace = tokens.accept("REPLACE");
         if !replace {
@@ -223,9 +223,9 @@ impl Head {
 }
 
 /// The rows of a statement.
-struct RowSource {
-    rows: Rows,
-    alias: Option<Alias>,
+struct InsertSource {
+    rows: SourceRows,
+    alias: Option<NewRowAlias>,
     /// Whether the reply reports the number of records.
     several: bool,
     /// Whether they come from a query.
@@ -233,14 +233,14 @@ struct RowSource {
 }
 
 /// Rows as a statement has them.
-enum Rows {
+enum SourceRows {
     /// Rows in the statement's text.
     Given(InsertedRows),
     /// Rows of the query that these tokens are, for these columns.
     Read(Range<usize>, Vec<usize>),
 }
 
-impl Rows {
+impl SourceRows {
     /// Runs the query, if there is one, and returns the rows.
     async fn given(
         self,
@@ -266,27 +266,17 @@ impl Rows {
     }
 }
 
-/// `AS new(a, b)`.
-pub(super) struct Alias {
-    /// The name of the new row.
-    pub name: String,
-    /// The names of its columns, if they are renamed.
-    pub columns: Vec<String>,
-    /// Positions of the columns.
-    pub positions: Vec<usize>,
-}
-
 fn read_source(
     tokens: &mut Tokens<'_>,
     parameters: &Parameters<'_>,
     target: &TargetTable,
     columns: Option<Vec<usize>>,
-) -> Result<RowSource> {
+) -> Result<InsertSource> {
     if columns.is_none() && tokens.accept("SET") {
         let (columns, row) = assignments(tokens, parameters, target)?;
         let alias = alias(tokens, &columns)?;
-        let rows = Rows::Given(InsertedRows { columns, rows: vec![row] });
-        return Ok(RowSource { rows, alias, several: false, from_query: false });
+        let rows = SourceRows::Given(InsertedRows { columns, rows: vec![row] });
+        return Ok(InsertSource { rows, alias, several: false, from_query: false });
     }
     let columns = columns.unwrap_or_else(|| all_columns(target));
     let begins_rows = tokens.accept_any(&["VALUES", "VALUE"]);
@@ -294,8 +284,8 @@ fn read_source(
         let rows = rows(tokens, parameters, columns.len())?;
         let alias = alias(tokens, &columns)?;
         let several = rows.len() > 1;
-        let rows = Rows::Given(InsertedRows { columns, rows });
-        return Ok(RowSource { rows, alias, several, from_query: false });
+        let rows = SourceRows::Given(InsertedRows { columns, rows });
+        return Ok(InsertSource { rows, alias, several, from_query: false });
     }
     let query = tokens.skip_until(|tokens| {
         let mut ahead = *tokens;
@@ -304,8 +294,8 @@ fn read_source(
     if query.is_empty() {
         return Err(tokens.syntax_error());
     }
-    let rows = Rows::Read(query, columns);
-    Ok(RowSource { rows, alias: None, several: true, from_query: true })
+    let rows = SourceRows::Read(query, columns);
+    Ok(InsertSource { rows, alias: None, several: true, from_query: true })
 }
 
 /// The default column list: all visible columns.
@@ -353,12 +343,6 @@ pub(super) fn column(tokens: &mut Tokens<'_>, target: &TargetTable) -> Result<us
         name = tokens.name()?;
     }
     column_of(&[name], target)
-}
-
-/// The column of the target table that has this name, qualified or not.
-pub(super) fn column_of(path: &[String], target: &TargetTable) -> Result<usize> {
-    let name = path.last().map_or("", String::as_str);
-    check_found(target.table.column(name), name)
 }
 
 /// `a = 1, b = DEFAULT`.
@@ -422,7 +406,7 @@ fn count_error(row: usize) -> Error {
     Error::new(ErrorCode::ValueCount, message)
 }
 
-fn alias(tokens: &mut Tokens<'_>, columns: &[usize]) -> Result<Option<Alias>> {
+fn alias(tokens: &mut Tokens<'_>, columns: &[usize]) -> Result<Option<NewRowAlias>> {
     if !tokens.accept("AS") {
         return Ok(None);
     }
@@ -437,7 +421,7 @@ fn alias(tokens: &mut Tokens<'_>, columns: &[usize]) -> Result<Option<Alias>> {
         }
         tokens.need(")")?;
     }
-    Ok(Some(Alias { name, columns: names, positions: columns.to_vec() }))
+    Ok(Some(NewRowAlias { name, columns: names, positions: columns.to_vec() }))
 }
 
 /// Inserts rows into a table.
@@ -609,11 +593,6 @@ impl Inserter {
         }
         outcome
     }
-}
-
-/// Error 1054 if nothing was found.
-pub(super) fn check_found<T>(found: Option<T>, name: &str) -> Result<T> {
-    found.ok_or_else(|| Error::unknown_column(name, "field list"))
 }
 
 /// Inserts the rows of a query into a table that was just created.

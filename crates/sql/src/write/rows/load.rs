@@ -14,7 +14,7 @@ use remora_mysql::{Charset, ErrorCode, messages};
 
 use super::{
     evaluate::StatementText,
-    fields::{Fields, Line},
+    fields::{Fields, FileLine},
     insert::{Inserter, Policy},
     target::{TargetTable, table_name},
 };
@@ -90,7 +90,7 @@ pub(super) async fn run(session: &mut SessionState, text: StatementText<'_>) -> 
         }
     }
     loop {
-        let some: Vec<Line> = lines.by_ref().take(LINES_AT_ONCE).collect();
+        let some: Vec<FileLine> = lines.by_ref().take(LINES_AT_ONCE).collect();
         if some.is_empty() {
             break;
         }
@@ -193,7 +193,7 @@ struct Lines<'l> {
 }
 
 impl Iterator for Lines<'_> {
-    type Item = Line;
+    type Item = FileLine;
 
     fn next(&mut self) -> Option<Self::Item> {
         let start = &self.format.line_start;

@@ -13,11 +13,11 @@ use rustc_hash::FxHashMap;
 
 use super::{
     evaluate::TreeQuery,
-    lock::{LockedTable, query_of_keys},
+    locked_table::{LockedTable, query_of_keys},
     named::key_items,
 };
 use crate::{
-    Error, Result, parse::Source, resolve::literal, state::SessionState, transaction::Key,
+    Error, Result, parse::Source, resolve::literal, state::SessionState, transaction::RowKey,
 };
 
 /// How many rows are read beyond LIMIT first, in place of those that others have locked.
@@ -38,7 +38,7 @@ struct Window {
 #[derive(Default)]
 struct Sorted {
     /// The candidates, and whether they are locked for this transaction.
-    known: FxHashMap<Key, bool>,
+    known: FxHashMap<RowKey, bool>,
     /// Whether a row of a join has none of this table.
     is_absent: bool,
 }
@@ -154,7 +154,7 @@ fn lock(
     session: &mut SessionState,
     table: &LockedTable,
     sorted: &mut Sorted,
-    key: Key,
+    key: RowKey,
 ) -> Result<bool> {
     if let Some(is_free) = sorted.known.get(&key) {
         return Ok(*is_free);
@@ -223,7 +223,7 @@ impl Sorted {
     /// The keys, in their order, of the candidates that are locked for this transaction or not.
     fn keys(&self, is_free: bool) -> Vec<&[Value]> {
         let known = self.known.iter().filter(|(_, free)| **free == is_free);
-        let mut keys: Vec<&Key> = known.map(|(key, _)| key).collect();
+        let mut keys: Vec<&RowKey> = known.map(|(key, _)| key).collect();
         keys.sort_unstable();
         keys.into_iter().map(|key| &*key.0).collect()
     }

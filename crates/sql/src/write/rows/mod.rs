@@ -3,6 +3,7 @@
 //! Each finds its rows (by a SELECT, or from its own text), makes the new rows, and puts them over the session's
 //! snapshot. The commit hands them to the engine.
 
+mod changer;
 pub(crate) mod computed;
 mod delete;
 mod derived;
@@ -16,7 +17,9 @@ pub(crate) mod literal;
 mod load;
 mod lock;
 mod lock_free;
+mod locked_table;
 mod named;
+mod over_rows;
 mod percolate_rules;
 mod preparable;
 mod read_again;
@@ -35,9 +38,9 @@ use evaluate::StatementText;
 pub(crate) use evaluate::query_rows;
 pub(crate) use explained::explain;
 pub(crate) use lock::protect;
-pub(crate) use named::{Named, named_tables_without};
+pub(crate) use named::{NamedTable, named_tables_without};
 pub(crate) use percolate_rules::{
-    Documents, FILTERS, ID, QUERY, TAGS, check_filters, refused, text_of,
+    FILTERS, ID, PercolateDocuments, QUERY, TAGS, check_filters, refused, text_of,
 };
 pub(crate) use preparable::check;
 use remora_mysql::TokenKind;

@@ -6,10 +6,7 @@ use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, TableFactor, Tabl
 
 use remora_engine::{ColumnDef, ColumnType};
 
-use super::{
-    insert::check_found,
-    target::{TargetTable, table_name, table_of},
-};
+use super::target::{TargetTable, check_found, table_name, table_of};
 use crate::{
     Error, Result,
     catalog::{TableName, Verb},
@@ -20,12 +17,12 @@ use crate::{
         write::{ChangedRows, column_named},
     },
     state::SessionState,
-    transaction::Key,
+    transaction::RowKey,
 };
 
 /// A table and its alias in a statement.
 #[derive(Clone)]
-pub(crate) struct Named {
+pub(crate) struct NamedTable {
     /// The table's name.
     pub name: TableName,
     /// Its alias, or else its name without the database.
@@ -36,7 +33,7 @@ pub(crate) struct Named {
 pub(crate) fn named_tables(
     session: &SessionState,
     tables: &[TableWithJoins],
-) -> Result<Vec<Named>> {
+) -> Result<Vec<NamedTable>> {
     named_tables_without(session, tables, None)
 }
 
@@ -45,7 +42,7 @@ pub(crate) fn named_tables_without(
     session: &SessionState,
     tables: &[TableWithJoins],
     with: Option<&With>,
-) -> Result<Vec<Named>> {
+) -> Result<Vec<NamedTable>> {
     let is_with = |name: &ObjectName| {
         let [part] = name.0.as_slice() else { return false };
         let named = part.as_ident().map(|ident| ident.value.as_str()).unwrap_or_default();
@@ -63,7 +60,7 @@ pub(crate) fn named_tables_without(
             return Err(Error::unsupported("PARTITION (…) of a table"));
         }
         let alias = alias.as_ref().map_or(&name.table, |alias| &alias.name.value).clone();
-        named.push(Named { name, alias });
+        named.push(NamedTable { name, alias });
     }
     Ok(named)
 }
@@ -95,12 +92,12 @@ pub(super) fn relations(tables: &[TableWithJoins]) -> Vec<&TableFactor> {
 }
 
 /// Takes the name of one table and its alias. What else may not stand there is left to who reads it as a SELECT.
-pub(super) fn one_table(session: &SessionState, tokens: &mut Tokens<'_>) -> Option<Named> {
+pub(super) fn one_table(session: &SessionState, tokens: &mut Tokens<'_>) -> Option<NamedTable> {
     let name = table_name(tokens, session).ok()?;
     let is_alias = tokens.accept("AS") || !(tokens.is_word("SET") || tokens.is_word("WHERE"));
     let alias = if is_alias { tokens.accept_name() } else { None };
     let alias = alias.unwrap_or_else(|| name.table.clone());
-    Some(Named { name, alias })
+    Some(NamedTable { name, alias })
 }
 
 /// Takes WHERE and everything behind it, unless that says in which order rows are changed.
@@ -119,7 +116,7 @@ pub(super) fn conditions(tokens: &mut Tokens<'_>) -> Option<Range<usize>> {
 }
 
 /// The key's columns of a table, for a SELECT.
-pub(super) fn key_items(named: &Named, target: &TargetTable) -> Vec<Expr> {
+pub(super) fn key_items(named: &NamedTable, target: &TargetTable) -> Vec<Expr> {
     let schema = &target.table.schema;
     let parts = schema.primary_key.iter().filter_map(|&part| schema.columns.get(part));
     let item = |column: &ColumnDef| {
@@ -137,9 +134,9 @@ pub(super) fn key_items(named: &Named, target: &TargetTable) -> Vec<Expr> {
 pub(super) fn named_keys(
     session: &SessionState,
     statement: &Statement<'_>,
-    (named, target): (&Named, &TargetTable),
+    (named, target): (&NamedTable, &TargetTable),
     rows: &ChangedRows,
-) -> Result<Option<Vec<Key>>> {
+) -> Result<Option<Vec<RowKey>>> {
     if target.engine_name().is_none() {
         return Ok(None);
     }
@@ -148,7 +145,7 @@ pub(super) fn named_keys(
         return Ok(None);
     };
     let mut keys = Vec::with_capacity(found.len());
-    for key in found.into_iter().map(Key) {
+    for key in found.into_iter().map(RowKey) {
         if target.row(session, &key)?.is_some() {
             keys.push(key);
         }
@@ -160,7 +157,7 @@ pub(super) fn named_keys(
 pub(super) fn assigned_column(
     session: &SessionState,
     path: &[String],
-    named: &[Named],
+    named: &[NamedTable],
 ) -> Result<(usize, usize)> {
     let mut found = None;
     let (name, qualifiers) =
@@ -181,7 +178,7 @@ pub(super) fn assigned_column(
 }
 
 /// Whether these qualifiers of a column's name are the table's.
-pub(super) fn fits<T: AsRef<str>>(qualifiers: &[T], table: &Named) -> bool {
+pub(super) fn fits<T: AsRef<str>>(qualifiers: &[T], table: &NamedTable) -> bool {
     match qualifiers {
         [] => true,
         [alias] => alias.as_ref() == table.alias,

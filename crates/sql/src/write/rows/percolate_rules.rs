@@ -7,7 +7,7 @@ use remora_engine::{Error as EngineError, Row, Schema, StoredQuery, Value};
 use remora_mysql::ErrorCode;
 use rustc_hash::FxHashSet;
 
-use super::{RowMaker, TargetTable, computed::conditions_over, literal::CellExpr};
+use super::{RowMaker, TargetTable, literal::CellExpr, over_rows::conditions_over};
 use crate::{
     Error, Result,
     catalog::{SqlTable, TableName},
@@ -25,11 +25,11 @@ pub(crate) const TAGS: usize = 2;
 pub(crate) const FILTERS: usize = 3;
 
 /// The documents of a percolate table, in the form of a table that is stored nowhere.
-pub(crate) struct Documents {
+pub(crate) struct PercolateDocuments {
     target: TargetTable,
 }
 
-impl Documents {
+impl PercolateDocuments {
     /// The documents of a percolate table; `None` for any other table.
     pub(crate) fn of(name: &TableName, schema: &Schema) -> Option<Self> {
         let table = SqlTable::once(schema.documents()?.clone());
@@ -99,7 +99,9 @@ pub(super) async fn check_rules(
     target: &TargetTable,
     rows: &[Row],
 ) -> Result<()> {
-    let Some(documents) = Documents::of(&target.name, &target.table.schema) else { return Ok(()) };
+    let Some(documents) = PercolateDocuments::of(&target.name, &target.table.schema) else {
+        return Ok(());
+    };
     let mut known = FxHashSet::default();
     for row in rows {
         session.check_progress()?;

@@ -12,7 +12,7 @@ use super::{
     delete::is_deleted,
     evaluate::{StatementText, TreeQuery},
     literal::Parameters,
-    named::{Named, assigned_column, named_tables},
+    named::{NamedTable, assigned_column, named_tables},
     target::{table_name, table_of},
     update::check_clauses,
 };
@@ -112,7 +112,7 @@ fn updated<'s>(session: &SessionState, text: StatementText<'s>) -> Result<TreeQu
 fn deleted<'s>(session: &SessionState, text: StatementText<'s>) -> Result<TreeQuery<'s>> {
     let write::Delete { listed, rows, .. } = write::delete(text.statement)?;
     let named = named_tables(session, &rows.tables)?;
-    let wanted = |named: &&Named| {
+    let wanted = |named: &&NamedTable| {
         listed.as_ref().is_none_or(|all| all.iter().any(|listed| is_deleted(named, listed)))
     };
     named

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{Expr, Query, TableFactor, Visitor};
 use remora_mysql::ErrorCode;
 
-use super::named::{Named, full_name};
+use super::named::{NamedTable, full_name};
 use crate::{
     Error, Result,
     parse::{Visit, write::ChangedRows},
@@ -16,7 +16,7 @@ use crate::{
 /// Checks the subqueries of an UPDATE or DELETE.
 pub(super) fn check_rows<'n>(
     session: &'n SessionState,
-    changed: impl Iterator<Item = &'n Named>,
+    changed: impl Iterator<Item = &'n NamedTable>,
     rows: &'n ChangedRows,
     assigned: impl Iterator<Item = &'n Expr>,
 ) -> Result<()> {
@@ -34,7 +34,7 @@ pub(super) fn check_rows<'n>(
 /// Checks the subqueries of expressions for a table that gets rows. They may read it by another name.
 pub(super) fn check_expressions<'e>(
     session: &SessionState,
-    changed: &Named,
+    changed: &NamedTable,
     expressions: impl Iterator<Item = &'e Expr>,
 ) -> Result<()> {
     let mut reads = Reads::new(session, std::iter::once(changed));
@@ -46,7 +46,7 @@ pub(super) fn check_expressions<'e>(
 /// because its name stands for the row that is changed.
 pub(super) fn check_assigned<'e>(
     session: &SessionState,
-    changed: &Named,
+    changed: &NamedTable,
     expressions: impl Iterator<Item = &'e Expr>,
 ) -> Result<()> {
     Reads::new(session, std::iter::once(changed)).check(expressions)
@@ -61,7 +61,7 @@ fn refused(alias: &str) -> Error {
 struct Reads<'r> {
     session: &'r SessionState,
     /// The changed tables. Temporary tables are not among them.
-    changed: Vec<&'r Named>,
+    changed: Vec<&'r NamedTable>,
     /// The queries of WITH, by their addresses, which stay the same during the walk.
     with: Vec<*const Query>,
     /// The names of these, which hide tables.
@@ -73,8 +73,8 @@ struct Reads<'r> {
 }
 
 impl<'r> Reads<'r> {
-    fn new(session: &'r SessionState, changed: impl Iterator<Item = &'r Named>) -> Self {
-        let is_stored = |named: &&Named| session.transaction.temporary(&named.name).is_none();
+    fn new(session: &'r SessionState, changed: impl Iterator<Item = &'r NamedTable>) -> Self {
+        let is_stored = |named: &&NamedTable| session.transaction.temporary(&named.name).is_none();
         let changed = changed.filter(is_stored).collect();
         Self {
             session,
@@ -126,7 +126,7 @@ impl Visitor for Reads<'_> {
                         .iter()
                         .any(|hidden| name.to_string().trim_matches('`') == hidden);
                 let read = full_name(self.session, name).ok().filter(|_| !is_with);
-                let is_it = |changed: &&&Named| {
+                let is_it = |changed: &&&NamedTable| {
                     let is_named = alias.is_none_or(|alias| alias == changed.alias);
                     Some(&changed.name) == read.as_ref() && (is_named || !self.only_by_name)
                 };

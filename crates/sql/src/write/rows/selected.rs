@@ -19,7 +19,7 @@ use crate::{
     resolve::is_grouped,
     state::SessionState,
     write::{
-        convert::{Converter, Slot},
+        convert::{Converter, TargetColumn},
         rows::computed::NEW_COLUMN,
     },
 };
@@ -32,7 +32,7 @@ pub(super) const SELECTED: &str = "#selected";
 
 /// Columns that a query selects behind the values of the rows, and their values.
 #[derive(Default)]
-pub(super) struct Selected {
+pub(super) struct ColumnsBeside {
     /// The columns as the expressions name them.
     names: Vec<Vec<String>>,
     /// Whether the query is a SELECT DISTINCT that may have more rows because of these columns.
@@ -43,7 +43,7 @@ pub(super) struct Selected {
     pub rows: Vec<Row>,
 }
 
-impl Selected {
+impl ColumnsBeside {
     /// Finds the names in expressions that are columns of the query's tables, and selects them too. In the expressions,
     /// columns of [`SELECTED`] replace them. Cost: one plan for each name.
     ///
@@ -143,7 +143,7 @@ impl Selected {
         for row in rows {
             let own = row.split_off(row.len().saturating_sub(self.len()));
             let own = own.into_iter().zip(&specs).map(|(value, spec)| {
-                let slot = Slot { name: "", kind: &spec.kind, row: 1 };
+                let slot = TargetColumn { name: "", kind: &spec.kind, row: 1 };
                 silent.fit(slot, value).unwrap_or(Value::Null)
             });
             // The number of the row.
@@ -157,18 +157,8 @@ impl Selected {
             indexed: false,
             declared: Some(spec.written(collation)),
         });
-        let schema = Schema {
-            name: SELECTED.to_owned(),
-            texts: Vec::new(),
-            columns: defined.chain([row_number_column(specs.len() as u32)]).collect(),
-            primary_key: vec![specs.len()],
-            required: None,
-            indexes: Vec::new(),
-            synonyms: Default::default(),
-            words: None,
-            paths: Vec::new(),
-            declared: None,
-        };
+        let columns = defined.chain([row_number_column(specs.len() as u32)]).collect();
+        let schema = Schema::over(SELECTED, columns, vec![specs.len()]);
         self.schema = Some(Arc::new(schema));
     }
 }
@@ -273,7 +263,7 @@ impl Visitor for Names {
 
 /// Replaces the names of selected columns.
 struct Replacing<'s> {
-    selected: &'s Selected,
+    selected: &'s ColumnsBeside,
     tables: &'s [String],
     within: usize,
 }

@@ -8,23 +8,23 @@ use remora_engine::{Row, Value};
 use rustc_hash::FxHashSet;
 
 use super::{
+    changer::{Changer, ColumnAssignment},
     literal::CellExpr,
-    named::{Named, fits},
+    named::{NamedTable, fits},
+    over_rows::values_over,
     target::TargetTable,
-    update::{Assignment, Changer},
 };
 use crate::{
     Result,
     parse::{Source, visit_expressions},
     state::SessionState,
-    write::rows::computed::values_over,
 };
 
 /// Rows in a batch.
 const ROWS_AT_ONCE: usize = 1_000;
 
 /// The column of a table that an expression is. Inside a subquery it may belong to another table.
-pub(super) fn mentioned(expr: &Expr, named: &Named, target: &TargetTable) -> Option<usize> {
+pub(super) fn mentioned(expr: &Expr, named: &NamedTable, target: &TargetTable) -> Option<usize> {
     match expr {
         Expr::Identifier(name) => target.table.column(&name.value),
         Expr::CompoundIdentifier(path) => {
@@ -39,9 +39,9 @@ pub(super) fn mentioned(expr: &Expr, named: &Named, target: &TargetTable) -> Opt
 /// Which assignments must be evaluated one after the other, after all others: those that mention a column assigned
 /// before, and those with LAST_INSERT_ID(value), which is evaluated only for changed rows and in their order.
 pub(super) fn evaluated_in_turn(
-    named: &Named,
+    named: &NamedTable,
     target: &TargetTable,
-    assignments: &[Assignment],
+    assignments: &[ColumnAssignment],
 ) -> Vec<bool> {
     let mut before = FxHashSet::default();
     let mut in_turn = Vec::with_capacity(assignments.len());
@@ -79,9 +79,9 @@ type Old<'f> = (Arc<Row>, &'f [Value]);
 /// The changed rows of one table, and the assignments that are evaluated after the others.
 pub(super) struct SequentialAssignments<'u> {
     pub source: &'u Source,
-    pub named: &'u Named,
+    pub named: &'u NamedTable,
     pub target: &'u TargetTable,
-    pub assignments: &'u [Assignment],
+    pub assignments: &'u [ColumnAssignment],
     pub in_turn: &'u [bool],
 }
 

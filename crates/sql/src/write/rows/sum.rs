@@ -11,13 +11,13 @@ use super::{
 use crate::{SqlType, meaning::decimal::Dec, parse::Tokens};
 
 /// A column, to which a number may be added.
-pub(super) struct Sum {
+pub(super) struct ColumnSum {
     column: usize,
     /// Whether it is subtracted, and the number.
     added: Option<(bool, Value)>,
 }
 
-impl Sum {
+impl ColumnSum {
     /// Parses these tokens as a sum; `None` if they are anything else. `alias` is the permitted qualifier of the
     /// column.
     pub(super) fn of(

@@ -11,7 +11,7 @@ use crate::{
     error::from_engine,
     parse::Tokens,
     state::SessionState,
-    transaction::{Key, TableStorage},
+    transaction::{RowKey, TableStorage},
     write::unique::{UniqueKey, shown_key},
 };
 
@@ -31,7 +31,7 @@ pub(crate) struct TargetTable {
 #[derive(Clone, Debug)]
 pub(crate) struct Duplicate {
     /// Its primary key.
-    pub key: Key,
+    pub key: RowKey,
     /// Error 1062.
     pub error: Error,
 }
@@ -98,8 +98,8 @@ impl TargetTable {
     }
 
     /// The primary key of a row.
-    pub(crate) fn key(&self, row: &[Value]) -> Key {
-        Key::of(&self.table.schema, row)
+    pub(crate) fn key(&self, row: &[Value]) -> RowKey {
+        RowKey::of(&self.table.schema, row)
     }
 
     /// The first row that conflicts with this one. `own` is the key of the row that it replaces.
@@ -107,7 +107,7 @@ impl TargetTable {
         &self,
         session: &SessionState,
         row: &[Value],
-        own: Option<&Key>,
+        own: Option<&RowKey>,
     ) -> Result<Option<Duplicate>> {
         let key = self.key(row);
         if own != Some(&key) && session.transaction.row(&self.place, &key)?.is_some() {
@@ -190,12 +190,12 @@ impl TargetTable {
     }
 
     /// The row with this key, as the session sees it.
-    pub(crate) fn row(&self, session: &SessionState, key: &Key) -> Result<Option<Arc<Row>>> {
+    pub(crate) fn row(&self, session: &SessionState, key: &RowKey) -> Result<Option<Arc<Row>>> {
         session.transaction.row(&self.place, key)
     }
 
     /// The key at a position of a row of [`super::named::key_items`]; `None` for a row of NULLs from an outer join.
-    pub(super) fn key_of(&self, row: &[Value], at: usize) -> Option<Key> {
+    pub(super) fn key_of(&self, row: &[Value], at: usize) -> Option<RowKey> {
         let schema = &self.table.schema;
         let parts = row.get(at..at + schema.primary_key.len())?;
         let part = |(value, &position): (&Value, &usize)| {
@@ -209,7 +209,7 @@ impl TargetTable {
             }
         };
         let parts = parts.iter().zip(&schema.primary_key).map(part);
-        parts.collect::<Option<_>>().map(Key)
+        parts.collect::<Option<_>>().map(RowKey)
     }
 
     /// The engine's name of the table, if it is not temporary.
@@ -395,4 +395,15 @@ pub(crate) fn check_lockable(session: &SessionState, name: &TableName) -> Result
         )),
         false => Ok(()),
     }
+}
+
+/// The column of the target table that has this name, qualified or not.
+pub(super) fn column_of(path: &[String], target: &TargetTable) -> Result<usize> {
+    let name = path.last().map_or("", String::as_str);
+    check_found(target.table.column(name), name)
+}
+
+/// Error 1054 if nothing was found.
+pub(super) fn check_found<T>(found: Option<T>, name: &str) -> Result<T> {
+    found.ok_or_else(|| Error::unknown_column(name, "field list"))
 }

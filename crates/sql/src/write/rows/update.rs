@@ -6,20 +6,21 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{self, Expr};
-use remora_engine::{Row, Value};
-use remora_mysql::{ErrorCode, messages};
-use rustc_hash::FxHashSet;
+use remora_engine::Value;
+use remora_mysql::ErrorCode;
 
 use super::{
+    changer::{Changer, ColumnAssignment},
     derived::check_assigned,
     evaluate::{StatementText, TreeQuery},
     literal::{CellExpr, given},
-    named::{Named, assigned_column, conditions, key_items, named_keys, named_tables, one_table},
+    named::{
+        NamedTable, assigned_column, conditions, key_items, named_keys, named_tables, one_table,
+    },
     read_again,
     sequential::{SequentialAssignments, evaluated_in_turn, mentioned},
-    sum::Sum,
+    sum::ColumnSum,
     target::TargetTable,
-    values::{RowMaker, column_name, default_over, default_value},
 };
 use crate::{
     Error, Outcome, Result,
@@ -32,19 +33,7 @@ use crate::{
     },
     resolve::check_of_one_row,
     state::SessionState,
-    transaction::Key,
-    write::rows::computed::Computed,
 };
-
-/// `column = value`.
-pub(super) struct Assignment {
-    table: usize,
-    pub(super) column: usize,
-    /// The value, or the tokens of an expression.
-    pub(super) given: CellExpr,
-    /// What is assigned; `None` in a statement that was not parsed.
-    pub(super) value: Option<Expr>,
-}
 
 /// Runs UPDATE.
 pub(super) async fn update(session: &mut SessionState, text: StatementText<'_>) -> Result<Outcome> {
@@ -81,10 +70,10 @@ pub(super) async fn explained_update<'s>(
 /// An UPDATE that was read.
 struct ReadUpdate {
     ignore: bool,
-    named: Vec<Named>,
+    named: Vec<NamedTable>,
     /// The tables of `named` that are changed.
     targets: Vec<Option<TargetTable>>,
-    assignments: Vec<Assignment>,
+    assignments: Vec<ColumnAssignment>,
     /// Which assignments are evaluated after the others.
     in_turn: Vec<bool>,
     /// If it was not parsed, only where its tables and conditions stand.
@@ -164,7 +153,7 @@ impl ReadUpdate {
         for (place, assignment) in read.assignments.iter().enumerate() {
             let CellExpr::Expression(range) = &assignment.given else { continue };
             let tokens = text.tokens();
-            let sum = Sum::of(&tokens, range.clone(), text.parameters, &named.alias, target)?;
+            let sum = ColumnSum::of(&tokens, range.clone(), text.parameters, &named.alias, target)?;
             if assigned.iter().take(place).any(|column| *column == sum.column()) {
                 return None;
             }
@@ -173,7 +162,7 @@ impl ReadUpdate {
     }
 
     /// The changed tables.
-    fn changed(&self) -> impl Iterator<Item = (&Named, &TargetTable)> {
+    fn changed(&self) -> impl Iterator<Item = (&NamedTable, &TargetTable)> {
         let pairs = self.named.iter().zip(&self.targets);
         pairs.filter_map(|(named, target)| Some((named, target.as_ref()?)))
     }
@@ -219,7 +208,7 @@ impl ReadUpdate {
             if *in_turn {
                 continue;
             }
-            match Sum::of(&tokens, range.clone(), parameters, &named.alias, target) {
+            match ColumnSum::of(&tokens, range.clone(), parameters, &named.alias, target) {
                 Some(sum) => sums.push(sum),
                 None => return Ok(None),
             }
@@ -319,7 +308,7 @@ impl Earlier {
     fn substituted(
         &mut self,
         value: &Expr,
-        named: &Named,
+        named: &NamedTable,
         target: &TargetTable,
         column: usize,
     ) -> Result<Expr> {
@@ -347,154 +336,6 @@ impl Earlier {
     }
 }
 
-/// Changes the rows of one table.
-pub(super) struct Changer {
-    target: TargetTable,
-    maker: RowMaker,
-    computed: Computed,
-    ignore: bool,
-    seen: FxHashSet<Key>,
-    number: u64,
-}
-
-impl Changer {
-    async fn new(session: &mut SessionState, target: &TargetTable, ignore: bool) -> Result<Self> {
-        let maker = RowMaker::new(session, target, ignore).await?;
-        let computed = Computed::of(target);
-        let seen = FxHashSet::default();
-        Ok(Self { target: target.clone(), maker, computed, ignore, seen, number: 0 })
-    }
-
-    /// Whether this key was not changed before.
-    pub(super) fn is_new(&mut self, key: &Key) -> bool {
-        self.seen.insert(key.clone())
-    }
-
-    /// Changes a row; returns whether it changed.
-    async fn change(
-        &mut self,
-        session: &mut SessionState,
-        key: &Key,
-        (table, assignments, values): (usize, &[Assignment], &[Value]),
-    ) -> Result<bool> {
-        let target = self.target.clone();
-        let Some(old) = target.row(session, key)? else { return Ok(false) };
-        self.number += 1;
-        let mut row = Row::clone(&old);
-        let mut assigned = Vec::new();
-        let mut values = values.iter();
-        for assignment in assignments {
-            let evaluated = match &assignment.given {
-                CellExpr::Expression(_) => values.next().cloned(),
-                _ => None,
-            };
-            if assignment.table != table {
-                continue;
-            }
-            self.set(session, assignment, evaluated, &mut row, self.number).await?;
-            assigned.push(assignment.column);
-        }
-        self.put(session, &old, row, &assigned).await
-    }
-
-    /// Assigns a column of a row.
-    pub(super) async fn set(
-        &mut self,
-        session: &mut SessionState,
-        assignment: &Assignment,
-        evaluated: Option<Value>,
-        row: &mut Row,
-        number: u64,
-    ) -> Result<()> {
-        self.number = number;
-        let value = self.assigned(session, assignment, evaluated, row).await?;
-        if let Some(slot) = row.get_mut(assignment.column) {
-            *slot = value;
-        }
-        Ok(())
-    }
-
-    /// Replaces an old row; returns whether it changed.
-    pub(super) async fn put(
-        &mut self,
-        session: &mut SessionState,
-        old: &Row,
-        mut row: Row,
-        assigned: &[usize],
-    ) -> Result<bool> {
-        if row == *old {
-            return Ok(false);
-        }
-        let target = self.target.clone();
-        self.computed.touch(&target, &self.maker, assigned, &mut row)?;
-        let mut rows = vec![row];
-        let kept = self.computed.complete(session, &target, &self.maker, &mut rows).await?;
-        let Some(row) = rows.pop().filter(|_| kept == [true]) else { return Ok(false) };
-        match target.update(session, old, row)? {
-            None => Ok(true),
-            Some(duplicate) if self.ignore => {
-                self.maker.converter.warn(duplicate.error.code, duplicate.error.message);
-                Ok(false)
-            }
-            Some(duplicate) => Err(duplicate.error),
-        }
-    }
-
-    async fn assigned(
-        &mut self,
-        session: &mut SessionState,
-        assignment: &Assignment,
-        evaluated: Option<Value>,
-        row: &[Value],
-    ) -> Result<Value> {
-        let (target, column) = (&self.target, assignment.column);
-        let Some(spec) = target.table.columns.get(column) else { return Ok(Value::Null) };
-        let name = column_name(target, column);
-        if assignment.given == CellExpr::Default
-            && let Some(value) = default_over(session, target, spec, row).await?
-        {
-            return match value.is_null() && spec.not_null {
-                true => self.maker.null_for(target, column, self.maker.converter.is_strict()),
-                false => self.maker.fit(target, column, value, 1),
-            };
-        }
-        let value = match (&assignment.given, evaluated) {
-            (CellExpr::Default, _) if spec.generated.is_some() => {
-                return Ok(row.get(column).cloned().unwrap_or(Value::Null));
-            }
-            (CellExpr::Default, _) => {
-                let default = default_value(session, &self.maker.converter, spec, name).await?;
-                match default {
-                    None if spec.kind.multi().is_some() => {
-                        return Ok(self.maker.converter.implicit(&spec.kind));
-                    }
-                    None if spec.not_null => {
-                        let message = messages::no_default(name);
-                        let implicit = self.maker.converter.implicit(&spec.kind);
-                        return self.maker.converter.complain(
-                            ErrorCode::NoDefault,
-                            message,
-                            implicit,
-                        );
-                    }
-                    default => return Ok(default.unwrap_or(Value::Null)),
-                }
-            }
-            (_, Some(value)) => value,
-            (given, None) => given.value(&spec.kind)?,
-        };
-        if spec.generated.is_some() {
-            return Err(self.maker.generated_error(target, column));
-        }
-        match self.maker.fit(target, column, value, self.number)? {
-            Value::Null if spec.not_null => {
-                self.maker.null_for(target, column, self.maker.converter.is_strict())
-            }
-            value => Ok(value),
-        }
-    }
-}
-
 fn key_length(target: &Option<TargetTable>) -> usize {
     target.as_ref().map_or(0, |target| target.table.schema.primary_key.len())
 }
@@ -502,9 +343,9 @@ fn key_length(target: &Option<TargetTable>) -> usize {
 /// The assigned columns with their tables, which are found as the first column of each is.
 fn resolved(
     session: &SessionState,
-    named: &[Named],
+    named: &[NamedTable],
     said: Vec<Said>,
-) -> Result<(Vec<Option<TargetTable>>, Vec<Assignment>)> {
+) -> Result<(Vec<Option<TargetTable>>, Vec<ColumnAssignment>)> {
     let mut targets: Vec<Option<TargetTable>> = vec![None; named.len()];
     let mut assignments = Vec::with_capacity(said.len());
     for (path, given, value) in said {
@@ -522,7 +363,7 @@ fn resolved(
             // Reported even if no row is found.
             given.value(kind)?;
         }
-        assignments.push(Assignment { table, column, given, value });
+        assignments.push(ColumnAssignment { table, column, given, value });
     }
     Ok((targets, assignments))
 }

@@ -8,9 +8,9 @@ use remora_mysql::{ErrorCode, SqlMode, messages};
 use rustc_hash::FxHashMap;
 
 use super::{
-    computed::values_over,
     evaluate::{StatementText, TreeQuery},
     literal::CellExpr,
+    over_rows::values_over,
     target::{TargetTable, counter_value},
 };
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     catalog::{ColumnSpec, DefaultSpec},
     parse::{Tokens, define::parsed_expression, visit_expressions, write::query_from},
     state::SessionState,
-    write::convert::{Converter, Slot},
+    write::convert::{Converter, TargetColumn},
 };
 
 /// Expressions evaluated by one SELECT.
@@ -115,8 +115,11 @@ impl InsertedRows {
                 else {
                     continue;
                 };
-                let named =
-                    Slot { name: column_name(target, position), kind: &spec.kind, row: number };
+                let named = TargetColumn {
+                    name: column_name(target, position),
+                    kind: &spec.kind,
+                    row: number,
+                };
                 // A value that does not fit is reported when the row is made.
                 let silent = Converter::silent(session);
                 let value = match given.value(&spec.kind)? {
@@ -272,7 +275,8 @@ impl RowMaker {
                 self.over_rows.push(position);
                 continue;
             }
-            let slot = Slot { name: column_name(target, position), kind: &spec.kind, row: 1 };
+            let slot =
+                TargetColumn { name: column_name(target, position), kind: &spec.kind, row: 1 };
             let mut values = Vec::with_capacity(count);
             while values.len() < count {
                 let wanted = (count - values.len()).min(EXPRESSIONS_AT_ONCE);
@@ -400,7 +404,7 @@ impl RowMaker {
     ) -> Result<Value> {
         let Some(spec) = target.table.columns.get(position) else { return Ok(value) };
         let name = column_name(target, position);
-        let fitted = self.converter.fit(Slot { name, kind: &spec.kind, row }, value);
+        let fitted = self.converter.fit(TargetColumn { name, kind: &spec.kind, row }, value);
         fitted.map_err(|error| named_in_full(error, target))
     }
 
@@ -586,7 +590,7 @@ pub(crate) async fn default_value(
     spec: &ColumnSpec,
     name: &str,
 ) -> Result<Option<Value>> {
-    let slot = Slot { name, kind: &spec.kind, row: 1 };
+    let slot = TargetColumn { name, kind: &spec.kind, row: 1 };
     let value = match &spec.default {
         DefaultSpec::None => return Ok(None),
         DefaultSpec::Null => Value::Null,

@@ -2,13 +2,14 @@
 
 use super::{
     Reads,
-    node::{Aggregate, Comparison, Factor, Kind, Node, What},
+    node::{Aggregate, Comparison, ExpressionNode, Factor, What},
     refused,
+    value_kind::ValueKind,
 };
 use crate::Result;
 
 /// Calls `each` with every node, parents before children.
-pub(super) fn for_each<'n>(root: &'n Node, each: &mut dyn FnMut(&'n Node)) {
+pub(super) fn for_each<'n>(root: &'n ExpressionNode, each: &mut dyn FnMut(&'n ExpressionNode)) {
     let mut left = vec![root];
     while let Some(node) = left.pop() {
         each(node);
@@ -17,7 +18,7 @@ pub(super) fn for_each<'n>(root: &'n Node, each: &mut dyn FnMut(&'n Node)) {
 }
 
 /// Refuses what cannot be computed. The checks are in Sphinx's order, so that the same error comes first.
-pub(super) fn check(root: &Node, kind: Kind) -> Result<()> {
+pub(super) fn check(root: &ExpressionNode, kind: ValueKind) -> Result<()> {
     let mut failed = None;
     for_each(root, &mut |node| failed = failed.or_else(|| operands(node)));
     if let Some(message) = failed {
@@ -26,7 +27,7 @@ pub(super) fn check(root: &Node, kind: Kind) -> Result<()> {
     if let Some(name) = unknown(root) {
         return Err(refused(format!("unknown column: {name}")));
     }
-    if !matches!(kind, Kind::Integer | Kind::Real) {
+    if !matches!(kind, ValueKind::Integer | ValueKind::Real) {
         return Err(refused("ranking expression must evaluate to integer or float"));
     }
     let mut has_weight = false;
@@ -38,18 +39,18 @@ pub(super) fn check(root: &Node, kind: Kind) -> Result<()> {
 }
 
 /// The error for the operands of an operator, if they do not fit.
-fn operands(node: &Node) -> Option<&'static str> {
+fn operands(node: &ExpressionNode) -> Option<&'static str> {
     let [one, two] = node.parts.as_slice() else { return None };
-    let is_number = |node: &Node| node.kind.is_number();
+    let is_number = |node: &ExpressionNode| node.kind.is_number();
     match node.what {
         What::Arithmetic(_) => {
-            let is_known = is_number(one) && two.kind == Kind::Unknown
-                || is_number(two) && one.kind == Kind::Unknown;
+            let is_known = is_number(one) && two.kind == ValueKind::Unknown
+                || is_number(two) && one.kind == ValueKind::Unknown;
             let is_right = is_known || is_number(one) && is_number(two);
             (!is_right).then_some("numeric operation applied to non-numeric operands")
         }
         What::Comparison(Comparison::Equal, _) => {
-            let is_text = |node: &Node| node.kind == Kind::Text;
+            let is_text = |node: &ExpressionNode| node.kind == ValueKind::Text;
             (is_text(one) != is_text(two))
                 .then_some("equal operation applied to part string operands")
         }
@@ -58,7 +59,7 @@ fn operands(node: &Node) -> Option<&'static str> {
 }
 
 /// The first name that is not a column.
-fn unknown(root: &Node) -> Option<&str> {
+fn unknown(root: &ExpressionNode) -> Option<&str> {
     let mut found = None;
     for_each(root, &mut |node| match &node.what {
         What::Unknown(name) if found.is_none() => found = Some(name.as_str()),
@@ -67,7 +68,7 @@ fn unknown(root: &Node) -> Option<&str> {
     found
 }
 
-fn nesting(root: &Node) -> Result<()> {
+fn nesting(root: &ExpressionNode) -> Result<()> {
     let mut left = vec![(root, false)];
     while let Some((node, is_within)) = left.pop() {
         let is_of_field = match &node.what {
@@ -91,7 +92,7 @@ fn nesting(root: &Node) -> Result<()> {
 }
 
 /// The values that the expression reads, and the numbers of its columns.
-pub(super) fn reads(root: &Node) -> (Reads, Vec<usize>) {
+pub(super) fn reads(root: &ExpressionNode) -> (Reads, Vec<usize>) {
     let mut reads =
         Reads { hits: false, closeness: false, field_frequencies: false, window: 1, bm25a: None };
     let mut attributes = Vec::new();

@@ -10,9 +10,9 @@ use super::{
     MAX_DEPTH,
     functions::Function,
     node::{
-        Aggregate, Arithmetic, Attribute, Bits, Comparison, Constants, Factor, Kind, Node, What,
+        Aggregate, Arithmetic, Attribute, Bits, Comparison, Constants, ExpressionNode, Factor, What,
     },
-    simplify::scaled_ln,
+    value_kind::ValueKind,
 };
 
 /// The value of a factor. Its type decides how it becomes an integer.
@@ -57,6 +57,11 @@ impl<'v> Scope<'v> {
     }
 }
 
+/// A logarithm, computed from the natural one.
+pub(super) fn scaled_ln(value: f32, scale: f64) -> f32 {
+    (f64::from(value.ln()) * scale) as f32
+}
+
 /// The whole part; `i32::MIN` if the value is NaN or out of range.
 pub(super) fn integer_of(value: f32) -> i32 {
     let whole = value.trunc();
@@ -73,24 +78,24 @@ pub(super) fn low_bits(value: f32) -> i32 {
     big_of(value) as i32
 }
 
-fn part(node: &Node, number: usize) -> Option<&Node> {
+fn part(node: &ExpressionNode, number: usize) -> Option<&ExpressionNode> {
     node.parts.get(number)
 }
 
-fn real_part(node: &Node, number: usize, scope: Scope<'_>) -> f32 {
+fn real_part(node: &ExpressionNode, number: usize, scope: Scope<'_>) -> f32 {
     part(node, number).map_or(0.0, |part| real(part, scope))
 }
 
-fn integer_part(node: &Node, number: usize, scope: Scope<'_>) -> i32 {
+fn integer_part(node: &ExpressionNode, number: usize, scope: Scope<'_>) -> i32 {
     part(node, number).map_or(0, |part| integer(part, scope))
 }
 
-fn big_part(node: &Node, number: usize, scope: Scope<'_>) -> i64 {
+fn big_part(node: &ExpressionNode, number: usize, scope: Scope<'_>) -> i64 {
     part(node, number).map_or(0, |part| big(part, scope))
 }
 
 /// Whether a node is too high for recursion and may be evaluated by [`chain`]. Integers are not divided, but reals are.
-fn is_chain(node: &Node, divides: bool) -> bool {
+fn is_chain(node: &ExpressionNode, divides: bool) -> bool {
     node.height > MAX_DEPTH
         && match node.what {
             What::Arithmetic(Arithmetic::Divide) => divides,
@@ -105,10 +110,10 @@ fn is_chain(node: &Node, divides: bool) -> bool {
 /// Evaluates a high tree of arithmetic: goes down to the end of its longest chain and computes upwards from there. `of`
 /// evaluates the other operands, which are no deeper than they are written.
 fn chain<T: Copy + Default>(
-    node: &Node,
+    node: &ExpressionNode,
     scope: Scope<'_>,
     divides: bool,
-    of: fn(&Node, Scope<'_>) -> T,
+    of: fn(&ExpressionNode, Scope<'_>) -> T,
     result: fn(Arithmetic, T, T) -> T,
 ) -> T {
     let (mut way, mut at) = (Vec::new(), node);
@@ -166,13 +171,13 @@ fn big_result(operation: Arithmetic, one: i64, two: i64) -> i64 {
 }
 
 /// Evaluates a node as a real.
-pub(super) fn real(node: &Node, scope: Scope<'_>) -> f32 {
+pub(super) fn real(node: &ExpressionNode, scope: Scope<'_>) -> f32 {
     if is_chain(node, true) {
         return chain(node, scope, true, real, real_result);
     }
     let of = |number| real_part(node, number, scope);
     match &node.what {
-        What::Integer(value) if node.kind == Kind::Integer => *value as i32 as f32,
+        What::Integer(value) if node.kind == ValueKind::Integer => *value as i32 as f32,
         What::Integer(value) => *value as f32,
         What::Real(value) => *value,
         What::Attribute(number) => match scope.values.attribute(*number) {
@@ -203,7 +208,7 @@ pub(super) fn real(node: &Node, scope: Scope<'_>) -> f32 {
 }
 
 /// Evaluates a node as a 32-bit integer.
-pub(super) fn integer(node: &Node, scope: Scope<'_>) -> i32 {
+pub(super) fn integer(node: &ExpressionNode, scope: Scope<'_>) -> i32 {
     if is_chain(node, false) {
         return chain(node, scope, false, integer, integer_result);
     }
@@ -224,7 +229,7 @@ pub(super) fn integer(node: &Node, scope: Scope<'_>) -> i32 {
             integer_result(*operation, of(0), of(1))
         }
         What::Bits(operation) => bits(*operation, of(0), of(1)),
-        What::Not(Kind::BigInteger) => i32::from(big_part(node, 0, scope) == 0),
+        What::Not(ValueKind::BigInteger) => i32::from(big_part(node, 0, scope) == 0),
         What::Not(_) => i32::from(of(0) == 0),
         What::Comparison(comparison, kind) => i32::from(compared(*comparison, *kind, node, scope)),
         What::In(constants) => i32::from(is_in(constants, node, scope)),
@@ -242,13 +247,13 @@ pub(super) fn integer(node: &Node, scope: Scope<'_>) -> i32 {
 }
 
 /// Evaluates a node as a 64-bit integer.
-pub(super) fn big(node: &Node, scope: Scope<'_>) -> i64 {
+pub(super) fn big(node: &ExpressionNode, scope: Scope<'_>) -> i64 {
     if is_chain(node, false) {
         return chain(node, scope, false, big, big_result);
     }
     let of = |number| big_part(node, number, scope);
     match &node.what {
-        What::Integer(value) if node.kind == Kind::Integer => i64::from(*value as i32),
+        What::Integer(value) if node.kind == ValueKind::Integer => i64::from(*value as i32),
         What::Integer(value) => *value,
         What::Attribute(number) => match scope.values.attribute(*number) {
             Attribute::Integer(value) => value,
@@ -270,7 +275,7 @@ pub(super) fn big(node: &Node, scope: Scope<'_>) -> i64 {
     }
 }
 
-fn factor(node: &Node, scope: Scope<'_>) -> Value {
+fn factor(node: &ExpressionNode, scope: Scope<'_>) -> Value {
     let factor = match node.what {
         What::Factor(factor) => factor,
         What::MaxWindowHits(_) => Factor::MaxWindowHits,
@@ -288,7 +293,12 @@ fn bits(operation: Bits, one: i32, two: i32) -> i32 {
     }
 }
 
-fn compared(comparison: Comparison, kind: Kind, node: &Node, scope: Scope<'_>) -> bool {
+fn compared(
+    comparison: Comparison,
+    kind: ValueKind,
+    node: &ExpressionNode,
+    scope: Scope<'_>,
+) -> bool {
     fn ordered<T: PartialOrd>(comparison: Comparison, one: T, two: T) -> bool {
         match comparison {
             Comparison::Less => one < two,
@@ -300,18 +310,18 @@ fn compared(comparison: Comparison, kind: Kind, node: &Node, scope: Scope<'_>) -
         }
     }
     match (comparison, kind) {
-        (Comparison::And, Kind::Integer) => {
+        (Comparison::And, ValueKind::Integer) => {
             integer_part(node, 0, scope) != 0 && integer_part(node, 1, scope) != 0
         }
-        (Comparison::Or, Kind::Integer) => {
+        (Comparison::Or, ValueKind::Integer) => {
             integer_part(node, 0, scope) != 0 || integer_part(node, 1, scope) != 0
         }
         (Comparison::And, _) => big_part(node, 0, scope) != 0 && big_part(node, 1, scope) != 0,
         (Comparison::Or, _) => big_part(node, 0, scope) != 0 || big_part(node, 1, scope) != 0,
-        (_, Kind::Integer) => {
+        (_, ValueKind::Integer) => {
             ordered(comparison, integer_part(node, 0, scope), integer_part(node, 1, scope))
         }
-        (_, Kind::BigInteger) => {
+        (_, ValueKind::BigInteger) => {
             ordered(comparison, big_part(node, 0, scope), big_part(node, 1, scope))
         }
         _ => {
@@ -327,7 +337,7 @@ fn compared(comparison: Comparison, kind: Kind, node: &Node, scope: Scope<'_>) -
     }
 }
 
-fn is_in(constants: &Constants, node: &Node, scope: Scope<'_>) -> bool {
+fn is_in(constants: &Constants, node: &ExpressionNode, scope: Scope<'_>) -> bool {
     match constants {
         Constants::Integers(all) => all.binary_search(&integer_part(node, 0, scope)).is_ok(),
         Constants::BigIntegers(all) => all.binary_search(&big_part(node, 0, scope)).is_ok(),
@@ -339,15 +349,15 @@ fn is_in(constants: &Constants, node: &Node, scope: Scope<'_>) -> bool {
 }
 
 /// The number of leading bounds that are not above the value; the bounds are the arguments after the first.
-fn interval(kind: Kind, node: &Node, scope: Scope<'_>) -> i32 {
+fn interval(kind: ValueKind, node: &ExpressionNode, scope: Scope<'_>) -> i32 {
     let bounds = node.parts.get(1..).unwrap_or_default();
     let count = bounds.len();
     let place = match kind {
-        Kind::Integer => {
+        ValueKind::Integer => {
             let value = integer_part(node, 0, scope);
             bounds.iter().position(|bound| value < integer(bound, scope))
         }
-        Kind::BigInteger => {
+        ValueKind::BigInteger => {
             let value = big_part(node, 0, scope);
             bounds.iter().position(|bound| value < big(bound, scope))
         }
@@ -360,7 +370,10 @@ fn interval(kind: Kind, node: &Node, scope: Scope<'_>) -> i32 {
 }
 
 /// The arguments after the first whose bit is set in the first.
-fn chosen<'n>(node: &'n Node, scope: Scope<'_>) -> impl Iterator<Item = &'n Node> {
+fn chosen<'n>(
+    node: &'n ExpressionNode,
+    scope: Scope<'_>,
+) -> impl Iterator<Item = &'n ExpressionNode> {
     let mask = big_part(node, 0, scope);
     let others = node.parts.get(1..).unwrap_or_default().iter().enumerate();
     others.filter(move |(bit, _)| *bit < 64 && mask >> bit & 1 == 1).map(|(_, part)| part)
@@ -381,7 +394,12 @@ fn fibonacci(number: i32) -> i32 {
     one
 }
 
-fn real_function(function: Function, kind: Kind, node: &Node, scope: Scope<'_>) -> f32 {
+fn real_function(
+    function: Function,
+    kind: ValueKind,
+    node: &ExpressionNode,
+    scope: Scope<'_>,
+) -> f32 {
     let of = |number| real_part(node, number, scope);
     let positive =
         |value: f32, result: fn(f32) -> f32| if value > 0.0 { result(value) } else { 0.0 };
@@ -416,15 +434,20 @@ fn real_function(function: Function, kind: Kind, node: &Node, scope: Scope<'_>) 
         Function::MultiplyAdd => of(0) * of(1) + of(2),
         Function::Product => of(0) * of(1) * of(2),
         Function::BitDot => match kind {
-            Kind::Integer => integer(node, scope) as f32,
-            Kind::BigInteger => big(node, scope) as f32,
+            ValueKind::Integer => integer(node, scope) as f32,
+            ValueKind::BigInteger => big(node, scope) as f32,
             _ => chosen(node, scope).fold(0.0, |sum, part| sum + real(part, scope)),
         },
         Function::Fibonacci | Function::Signed | Function::Interval => integer(node, scope) as f32,
     }
 }
 
-fn integer_function(function: Function, kind: Kind, node: &Node, scope: Scope<'_>) -> i32 {
+fn integer_function(
+    function: Function,
+    kind: ValueKind,
+    node: &ExpressionNode,
+    scope: Scope<'_>,
+) -> i32 {
     let of = |number| integer_part(node, number, scope);
     match function {
         Function::Abs => of(0).wrapping_abs(),
@@ -444,17 +467,22 @@ fn integer_function(function: Function, kind: Kind, node: &Node, scope: Scope<'_
         Function::Fibonacci => fibonacci(of(0)),
         Function::Interval => interval(kind, node, scope),
         Function::BitDot => match kind {
-            Kind::Integer => {
+            ValueKind::Integer => {
                 chosen(node, scope).fold(0, |sum: i32, part| sum.wrapping_add(integer(part, scope)))
             }
-            Kind::BigInteger => big(node, scope) as i32,
+            ValueKind::BigInteger => big(node, scope) as i32,
             _ => integer_of(real(node, scope)),
         },
         _ => integer_of(real(node, scope)),
     }
 }
 
-fn big_function(function: Function, kind: Kind, node: &Node, scope: Scope<'_>) -> i64 {
+fn big_function(
+    function: Function,
+    kind: ValueKind,
+    node: &ExpressionNode,
+    scope: Scope<'_>,
+) -> i64 {
     let of = |number| big_part(node, number, scope);
     match function {
         Function::Abs => of(0).wrapping_abs(),
@@ -473,10 +501,10 @@ fn big_function(function: Function, kind: Kind, node: &Node, scope: Scope<'_>) -
         Function::Product => of(0).wrapping_mul(of(1)).wrapping_mul(of(2)),
         Function::Fibonacci | Function::Signed | Function::Interval => integer(node, scope).into(),
         Function::BitDot => match kind {
-            Kind::BigInteger => {
+            ValueKind::BigInteger => {
                 chosen(node, scope).fold(0, |sum: i64, part| sum.wrapping_add(big(part, scope)))
             }
-            Kind::Integer => integer(node, scope).into(),
+            ValueKind::Integer => integer(node, scope).into(),
             _ => big_of(real(node, scope)),
         },
         _ => big_of(real(node, scope)),

@@ -1,6 +1,6 @@
 //! The numeric functions of expressions.
 
-use super::node::Kind;
+use super::value_kind::ValueKind;
 
 /// A function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub(super) struct Named {
     pub function: Function,
     pub arity: Arity,
     /// The kind of the result; `None` for the widest kind of the arguments.
-    pub kind: Option<Kind>,
+    pub kind: Option<ValueKind>,
 }
 
 /// Sphinx's functions that are refused: those of texts, times, places, sets and the state of the server.
@@ -103,14 +103,14 @@ const fn named(
     name: &'static str,
     function: Function,
     arguments: usize,
-    kind: Option<Kind>,
+    kind: Option<ValueKind>,
 ) -> Named {
     Named { name, function, arity: Arity::Exactly(arguments), kind }
 }
 
-const INTEGER: Option<Kind> = Some(Kind::Integer);
-const BIG: Option<Kind> = Some(Kind::BigInteger);
-const REAL: Option<Kind> = Some(Kind::Real);
+const INTEGER: Option<ValueKind> = Some(ValueKind::Integer);
+const BIG: Option<ValueKind> = Some(ValueKind::BigInteger);
+const REAL: Option<ValueKind> = Some(ValueKind::Real);
 
 const FUNCTIONS: [Named; 26] = [
     named("abs", Function::Abs, 1, None),

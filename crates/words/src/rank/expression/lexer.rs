@@ -9,7 +9,7 @@ use crate::Result;
 
 /// A token.
 #[derive(Clone, Debug)]
-pub(super) enum Token {
+pub(super) enum ExpressionToken {
     End,
     Integer(i64),
     Real(f32),
@@ -53,7 +53,7 @@ pub(super) enum Token {
     Symbol(char),
 }
 
-impl Token {
+impl ExpressionToken {
     /// The token's name in Sphinx's error messages.
     pub fn name(&self) -> String {
         let name = match self {
@@ -97,7 +97,7 @@ impl Token {
 }
 
 /// Splits the text of an expression into tokens.
-pub(super) struct Lexer<'t> {
+pub(super) struct ExpressionLexer<'t> {
     text: &'t str,
     at: usize,
     attributes: &'t dyn Attributes,
@@ -107,7 +107,7 @@ fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-impl<'t> Lexer<'t> {
+impl<'t> ExpressionLexer<'t> {
     pub fn new(text: &'t str, attributes: &'t dyn Attributes) -> Self {
         Self { text, at: 0, attributes }
     }
@@ -125,14 +125,14 @@ impl<'t> Lexer<'t> {
     ///
     /// # Errors
     /// [`crate::WordsError::Expression`] for an unknown operator or a text without a closing quote.
-    pub fn next(&mut self) -> Result<(Token, &'t str)> {
+    pub fn next(&mut self) -> Result<(ExpressionToken, &'t str)> {
         while matches!(self.byte(0), b' ' | b'\t'..=b'\r') {
             self.at += 1;
         }
         let from = self.rest();
         let token = match self.byte(0) {
             // A zero byte ends the text, as in Sphinx.
-            0 => Token::End,
+            0 => ExpressionToken::End,
             b'0'..=b'9' => self.number(),
             b'@' if is_name(self.byte(1)) && !self.byte(1).is_ascii_digit() => self.magic()?,
             byte if is_name(byte) => self.word(),
@@ -155,22 +155,22 @@ impl<'t> Lexer<'t> {
         self.take(length)
     }
 
-    fn number(&mut self) -> Token {
+    fn number(&mut self) -> ExpressionToken {
         let text = self.take(real_length(self.rest()));
         if text.bytes().all(|byte| byte.is_ascii_digit()) {
             let digit =
                 |value: u64, byte: u8| value.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
-            return Token::Integer(text.bytes().fold(0, digit).cast_signed());
+            return ExpressionToken::Integer(text.bytes().fold(0, digit).cast_signed());
         }
-        Token::Real(text.parse::<f64>().unwrap_or(0.0) as f32)
+        ExpressionToken::Real(text.parse::<f64>().unwrap_or(0.0) as f32)
     }
 
-    fn dot(&mut self) -> Token {
+    fn dot(&mut self) -> ExpressionToken {
         if self.byte(1).is_ascii_digit() {
             let length = real_length(self.rest());
             if !is_name(self.byte(length)) {
                 let value = self.take(length).parse::<f64>().unwrap_or(0.0);
-                return Token::DotNumber(value as f32);
+                return ExpressionToken::DotNumber(value as f32);
             }
         }
         self.at += 1;
@@ -178,70 +178,70 @@ impl<'t> Lexer<'t> {
             self.at += 1;
         }
         self.take_name();
-        Token::Subkey
+        ExpressionToken::Subkey
     }
 
-    fn magic(&mut self) -> Result<Token> {
+    fn magic(&mut self) -> Result<ExpressionToken> {
         self.at += 1;
         match self.take_name().to_ascii_lowercase().as_str() {
-            "id" => Ok(Token::AtKey),
-            "weight" => Ok(Token::AtWeight),
+            "id" => Ok(ExpressionToken::AtKey),
+            "weight" => Ok(ExpressionToken::AtWeight),
             "geodist" => Err(refused("geoanchor is not set, @geodist expression unavailable")),
-            _ => Ok(Token::UserVariable),
+            _ => Ok(ExpressionToken::UserVariable),
         }
     }
 
-    fn word(&mut self) -> Token {
+    fn word(&mut self) -> ExpressionToken {
         let written = self.take_name();
         let name = written.to_ascii_lowercase();
         match name.as_str() {
-            "id" => return Token::Key,
-            "weight" => return Token::Weight,
-            "groupby" => return Token::GroupBy,
-            "distinct" => return Token::Distinct,
-            "and" => return Token::And,
-            "or" => return Token::Or,
-            "not" => return Token::Not,
-            "div" => return Token::Div,
-            "mod" => return Token::Mod,
-            "for" => return Token::For,
-            "is" => return Token::Is,
-            "null" => return Token::Null,
-            "count" => return Token::Count,
+            "id" => return ExpressionToken::Key,
+            "weight" => return ExpressionToken::Weight,
+            "groupby" => return ExpressionToken::GroupBy,
+            "distinct" => return ExpressionToken::Distinct,
+            "and" => return ExpressionToken::And,
+            "or" => return ExpressionToken::Or,
+            "not" => return ExpressionToken::Not,
+            "div" => return ExpressionToken::Div,
+            "mod" => return ExpressionToken::Mod,
+            "for" => return ExpressionToken::For,
+            "is" => return ExpressionToken::Is,
+            "null" => return ExpressionToken::Null,
+            "count" => return ExpressionToken::Count,
             _ => {}
         }
         if let Some((number, kind)) = self.attributes.find(&name) {
-            return Token::Attribute(number, kind);
+            return ExpressionToken::Attribute(number, kind);
         }
         match name.as_str() {
-            "sum" => return Token::Aggregate(Aggregate::Sum),
-            "top" => return Token::Aggregate(Aggregate::Top),
-            "max_window_hits" => return Token::MaxWindowHits,
-            "bm25a" => return Token::Bm25a,
-            "bm25f" => return Token::Bm25f,
-            "in" => return Token::In,
+            "sum" => return ExpressionToken::Aggregate(Aggregate::Sum),
+            "top" => return ExpressionToken::Aggregate(Aggregate::Top),
+            "max_window_hits" => return ExpressionToken::MaxWindowHits,
+            "bm25a" => return ExpressionToken::Bm25a,
+            "bm25f" => return ExpressionToken::Bm25f,
+            "in" => return ExpressionToken::In,
             _ => {}
         }
         if let Some(named) = functions::by_name(&name) {
-            return Token::Function(named);
+            return ExpressionToken::Function(named);
         }
         if functions::is_refused(&name) {
-            return Token::Refused(name);
+            return ExpressionToken::Refused(name);
         }
         match Factor::by_name(&name) {
-            Some(factor) => Token::Factor(factor),
-            None => Token::Name(written.to_owned()),
+            Some(factor) => ExpressionToken::Factor(factor),
+            None => ExpressionToken::Name(written.to_owned()),
         }
     }
 
-    fn quoted(&mut self) -> Result<Token> {
+    fn quoted(&mut self) -> Result<ExpressionToken> {
         let from = self.rest();
         let mut characters = from.char_indices();
         let end = characters.next().map(|(_, quote)| quote);
         while let Some((at, character)) = characters.next() {
             if Some(character) == end {
                 self.at += at + 1;
-                return Ok(Token::Text);
+                return Ok(ExpressionToken::Text);
             }
             if character == '\\' {
                 characters.next();
@@ -250,24 +250,24 @@ impl<'t> Lexer<'t> {
         Err(refused(format!("unterminated string constant near '{from}'")))
     }
 
-    fn symbol(&mut self) -> Result<Token> {
+    fn symbol(&mut self) -> Result<ExpressionToken> {
         let from = self.rest();
         let symbol = from.chars().next().unwrap_or_default();
         self.at += symbol.len_utf8();
         let next = self.byte(0);
         Ok(match (symbol, next) {
-            ('<', b'>') => self.double(Token::NotEqual),
-            ('<', b'=') => self.double(Token::AtMost),
-            ('>', b'=') => self.double(Token::AtLeast),
-            ('=', b'=') => self.double(Token::Equal),
-            ('=', _) => Token::Equal,
+            ('<', b'>') => self.double(ExpressionToken::NotEqual),
+            ('<', b'=') => self.double(ExpressionToken::AtMost),
+            ('>', b'=') => self.double(ExpressionToken::AtLeast),
+            ('=', b'=') => self.double(ExpressionToken::Equal),
+            ('=', _) => ExpressionToken::Equal,
             ('<' | '>' | '+' | '-' | '*' | '/' | '(' | ')' | ',' | '&' | '|' | '%', _)
-            | ('{' | '}' | '[' | ']' | '`', _) => Token::Symbol(symbol),
+            | ('{' | '}' | '[' | ']' | '`', _) => ExpressionToken::Symbol(symbol),
             _ => return Err(refused(format!("unknown operator '{symbol}' near '{from}'"))),
         })
     }
 
-    fn double(&mut self, token: Token) -> Token {
+    fn double(&mut self, token: ExpressionToken) -> ExpressionToken {
         self.at += 1;
         token
     }

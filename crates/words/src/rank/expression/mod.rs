@@ -26,6 +26,7 @@ mod lexer;
 mod node;
 mod parser;
 mod simplify;
+mod value_kind;
 
 pub use node::{Attribute, AttributeKind, Attributes};
 
@@ -36,7 +37,8 @@ use std::{fmt, sync::Arc};
 
 use crate::{Result, WordsError};
 use evaluate::Scope;
-use node::{Kind, Node, What};
+use node::{ExpressionNode, What};
+use value_kind::ValueKind;
 
 /// The longest text of an expression, in bytes.
 pub const MAX_LENGTH: usize = 64 << 10;
@@ -62,8 +64,8 @@ pub(super) struct Reads {
 #[derive(Clone)]
 pub struct Expression {
     text: String,
-    root: Arc<Node>,
-    kind: Kind,
+    root: Arc<ExpressionNode>,
+    kind: ValueKind,
     reads: Reads,
     attributes: Vec<usize>,
 }
@@ -121,7 +123,7 @@ impl Expression {
     pub(super) fn weight(&self, values: &dyn Values) -> i32 {
         let scope = Scope::document(values);
         match self.kind {
-            Kind::Integer => evaluate::integer(&self.root, scope),
+            ValueKind::Integer => evaluate::integer(&self.root, scope),
             _ => evaluate::low_bits(evaluate::real(&self.root, scope)),
         }
     }

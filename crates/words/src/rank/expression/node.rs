@@ -1,6 +1,6 @@
 //! The tree of an expression.
 
-use super::functions::Function;
+use super::{functions::Function, value_kind::ValueKind};
 
 /// The type of a column in expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,47 +33,6 @@ pub trait Attributes {
 impl Attributes for () {
     fn find(&self, _name: &str) -> Option<(usize, AttributeKind)> {
         None
-    }
-}
-
-/// The type of a node's value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// 32 bits.
-    Integer,
-    /// 64 bits.
-    BigInteger,
-    /// 32 bits.
-    Real,
-    /// A name that is not a column: the type is unknown.
-    Unknown,
-    /// Quoted text.
-    Text,
-    /// Names with numbers.
-    Map,
-}
-
-impl Kind {
-    pub fn is_integer(self) -> bool {
-        matches!(self, Self::Integer | Self::BigInteger)
-    }
-
-    pub fn is_number(self) -> bool {
-        self.is_integer() || self == Self::Real
-    }
-
-    /// The type in which two operands are computed.
-    pub fn widest(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Unknown, number) | (number, Self::Unknown) if number.is_number() => number,
-            (Self::Integer, Self::Integer) => Self::Integer,
-            (one, two) if one.is_integer() && two.is_integer() => Self::BigInteger,
-            _ => Self::Real,
-        }
-    }
-
-    pub fn of_integer(value: i64) -> Self {
-        if i32::try_from(value).is_ok() { Self::Integer } else { Self::BigInteger }
     }
 }
 
@@ -133,7 +92,7 @@ impl Factor {
         })
     }
 
-    pub(super) fn kind(self) -> Kind {
+    pub(super) fn kind(self) -> ValueKind {
         match self {
             Self::TfIdf
             | Self::MinIdf
@@ -141,8 +100,8 @@ impl Factor {
             | Self::SumIdf
             | Self::Wlccs
             | Self::Closeness
-            | Self::Bm25a => Kind::Real,
-            _ => Kind::Integer,
+            | Self::Bm25a => ValueKind::Real,
+            _ => ValueKind::Integer,
         }
     }
 
@@ -233,11 +192,11 @@ pub(super) enum What {
     Weight,
     Factor(Factor),
     Negate,
-    Not(Kind),
+    Not(ValueKind),
     Arithmetic(Arithmetic),
     Bits(Bits),
-    Comparison(Comparison, Kind),
-    Function(Function, Kind),
+    Comparison(Comparison, ValueKind),
+    Function(Function, ValueKind),
     In(Constants),
     Aggregate(Aggregate),
     MaxWindowHits(i32),
@@ -253,19 +212,19 @@ pub(super) enum What {
 /// A node with its type and operands. A chain such as `a + b + c` may have ten thousands of operands, each of which is a
 /// level of the tree: nothing may walk down a tree by recursion unless its height is known to be small.
 #[derive(Clone)]
-pub(super) struct Node {
+pub(super) struct ExpressionNode {
     pub what: What,
-    pub kind: Kind,
-    pub parts: Vec<Node>,
+    pub kind: ValueKind,
+    pub parts: Vec<ExpressionNode>,
     /// The depth of its tree: 1 without operands.
     pub height: usize,
     /// How deeply it is nested as it is written, where `a + b - c` and `a * b / c` count like `a + b`.
     pub depth: usize,
 }
 
-impl Node {
-    pub fn new(what: What, kind: Kind, parts: Vec<Node>) -> Self {
-        let of_parts = |of: fn(&Node) -> usize| parts.iter().map(of).max().unwrap_or(0);
+impl ExpressionNode {
+    pub fn new(what: What, kind: ValueKind, parts: Vec<ExpressionNode>) -> Self {
+        let of_parts = |of: fn(&ExpressionNode) -> usize| parts.iter().map(of).max().unwrap_or(0);
         let depth = match (&what, parts.as_slice()) {
             (What::Arithmetic(_), [left, right]) if matches!(left.what, What::Arithmetic(_)) => {
                 left.depth.max(1 + right.depth)
@@ -276,7 +235,7 @@ impl Node {
         Self { what, kind, parts, height, depth }
     }
 
-    pub fn leaf(what: What, kind: Kind) -> Self {
+    pub fn leaf(what: What, kind: ValueKind) -> Self {
         Self::new(what, kind, Vec::new())
     }
 
@@ -286,11 +245,11 @@ impl Node {
     }
 
     pub fn integer(value: i64) -> Self {
-        Self::leaf(What::Integer(value), Kind::of_integer(value))
+        Self::leaf(What::Integer(value), ValueKind::of_integer(value))
     }
 
     pub fn real(value: f32) -> Self {
-        Self::leaf(What::Real(value), Kind::Real)
+        Self::leaf(What::Real(value), ValueKind::Real)
     }
 
     pub fn is_constant(&self) -> bool {
@@ -307,7 +266,7 @@ impl Node {
     }
 }
 
-impl Drop for Node {
+impl Drop for ExpressionNode {
     fn drop(&mut self) {
         let mut left = std::mem::take(&mut self.parts);
         while let Some(mut node) = left.pop() {

@@ -3,32 +3,33 @@
 use super::{
     MAX_DEPTH,
     functions::{Arity, Function, Named},
-    lexer::{Lexer, Token},
+    lexer::{ExpressionLexer, ExpressionToken},
     node::{
-        Arithmetic, AttributeKind, Attributes, Bits, Comparison, Constants, Factor, Kind, Node,
+        Arithmetic, AttributeKind, Attributes, Bits, Comparison, Constants, ExpressionNode, Factor,
         What,
     },
     refused,
+    value_kind::ValueKind,
 };
 use crate::Result;
 
 /// Parses a whole expression.
-pub(super) fn parse(text: &str, attributes: &dyn Attributes) -> Result<Node> {
-    let mut lexer = Lexer::new(text, attributes);
+pub(super) fn parse(text: &str, attributes: &dyn Attributes) -> Result<ExpressionNode> {
+    let mut lexer = ExpressionLexer::new(text, attributes);
     let (token, from) = lexer.next()?;
     let mut parser = Parser { lexer, attributes, token, from, depth: 0, bm25f_count: 0 };
     let root = parser.expression(0)?;
     match parser.token {
-        Token::End => Ok(root),
+        ExpressionToken::End => Ok(root),
         _ => Err(parser.unexpected(&["$end"])),
     }
 }
 
 struct Parser<'t> {
-    lexer: Lexer<'t>,
+    lexer: ExpressionLexer<'t>,
     attributes: &'t dyn Attributes,
     /// The current token, and the text from its start on.
-    token: Token,
+    token: ExpressionToken,
     from: &'t str,
     depth: usize,
     bm25f_count: usize,
@@ -44,29 +45,29 @@ enum Operator {
 }
 
 /// The binary operator of a token, and how tightly it binds.
-fn operator(token: &Token) -> Option<(usize, Operator)> {
+fn operator(token: &ExpressionToken) -> Option<(usize, Operator)> {
     Some(match token {
-        Token::Or => (1, Operator::Comparison(Comparison::Or)),
-        Token::And => (2, Operator::Comparison(Comparison::And)),
-        Token::Symbol('|') => (3, Operator::Bits(Bits::Or)),
-        Token::Symbol('&') => (4, Operator::Bits(Bits::And)),
-        Token::Equal => (5, Operator::Comparison(Comparison::Equal)),
-        Token::NotEqual => (5, Operator::Comparison(Comparison::NotEqual)),
-        Token::Symbol('<') => (6, Operator::Comparison(Comparison::Less)),
-        Token::Symbol('>') => (6, Operator::Comparison(Comparison::Greater)),
-        Token::AtMost => (6, Operator::Comparison(Comparison::AtMost)),
-        Token::AtLeast => (6, Operator::Comparison(Comparison::AtLeast)),
-        Token::Symbol('+') => (7, Operator::Arithmetic(Arithmetic::Add)),
-        Token::Symbol('-') => (7, Operator::Arithmetic(Arithmetic::Subtract)),
-        Token::Symbol('*') => (8, Operator::Arithmetic(Arithmetic::Multiply)),
-        Token::Symbol('/') => (8, Operator::Arithmetic(Arithmetic::Divide)),
-        Token::Symbol('%') | Token::Mod => (8, Operator::Bits(Bits::Remainder)),
-        Token::Div => (8, Operator::Quotient),
+        ExpressionToken::Or => (1, Operator::Comparison(Comparison::Or)),
+        ExpressionToken::And => (2, Operator::Comparison(Comparison::And)),
+        ExpressionToken::Symbol('|') => (3, Operator::Bits(Bits::Or)),
+        ExpressionToken::Symbol('&') => (4, Operator::Bits(Bits::And)),
+        ExpressionToken::Equal => (5, Operator::Comparison(Comparison::Equal)),
+        ExpressionToken::NotEqual => (5, Operator::Comparison(Comparison::NotEqual)),
+        ExpressionToken::Symbol('<') => (6, Operator::Comparison(Comparison::Less)),
+        ExpressionToken::Symbol('>') => (6, Operator::Comparison(Comparison::Greater)),
+        ExpressionToken::AtMost => (6, Operator::Comparison(Comparison::AtMost)),
+        ExpressionToken::AtLeast => (6, Operator::Comparison(Comparison::AtLeast)),
+        ExpressionToken::Symbol('+') => (7, Operator::Arithmetic(Arithmetic::Add)),
+        ExpressionToken::Symbol('-') => (7, Operator::Arithmetic(Arithmetic::Subtract)),
+        ExpressionToken::Symbol('*') => (8, Operator::Arithmetic(Arithmetic::Multiply)),
+        ExpressionToken::Symbol('/') => (8, Operator::Arithmetic(Arithmetic::Divide)),
+        ExpressionToken::Symbol('%') | ExpressionToken::Mod => (8, Operator::Bits(Bits::Remainder)),
+        ExpressionToken::Div => (8, Operator::Quotient),
         _ => return None,
     })
 }
 
-fn joined(operator: Operator, one: Node, two: Node) -> Result<Node> {
+fn joined(operator: Operator, one: ExpressionNode, two: ExpressionNode) -> Result<ExpressionNode> {
     let widest = one.kind.widest(two.kind);
     let operands = vec![one, two];
     let needs_integers = |name: &str| match widest.is_integer() {
@@ -75,7 +76,7 @@ fn joined(operator: Operator, one: Node, two: Node) -> Result<Node> {
     };
     let (what, kind) = match operator {
         Operator::Arithmetic(Arithmetic::Divide) => {
-            (What::Arithmetic(Arithmetic::Divide), Kind::Real)
+            (What::Arithmetic(Arithmetic::Divide), ValueKind::Real)
         }
         Operator::Arithmetic(operation) => (What::Arithmetic(operation), widest),
         Operator::Bits(operation) => {
@@ -92,15 +93,15 @@ fn joined(operator: Operator, one: Node, two: Node) -> Result<Node> {
                 Comparison::Or => needs_integers("OR")?,
                 _ => {}
             }
-            (What::Comparison(comparison, widest), Kind::Integer)
+            (What::Comparison(comparison, widest), ValueKind::Integer)
         }
         Operator::Quotient => (What::Function(Function::Quotient, widest), widest),
     };
-    limited(Node::new(what, kind, operands))
+    limited(ExpressionNode::new(what, kind, operands))
 }
 
 /// Refuses a node that is nested too deeply.
-fn limited(node: Node) -> Result<Node> {
+fn limited(node: ExpressionNode) -> Result<ExpressionNode> {
     if node.depth > MAX_DEPTH { Err(too_deep()) } else { Ok(node) }
 }
 
@@ -109,15 +110,15 @@ fn too_deep() -> crate::WordsError {
 }
 
 /// The widest type of some arguments.
-fn widest(arguments: &[Node]) -> Kind {
+fn widest(arguments: &[ExpressionNode]) -> ValueKind {
     let mut kinds = arguments.iter().map(|argument| argument.kind);
-    let first = kinds.next().unwrap_or(Kind::Integer);
-    kinds.fold(first, Kind::widest)
+    let first = kinds.next().unwrap_or(ValueKind::Integer);
+    kinds.fold(first, ValueKind::widest)
 }
 
 impl<'t> Parser<'t> {
     /// Moves to the next token; returns the current one.
-    fn advance(&mut self) -> Result<Token> {
+    fn advance(&mut self) -> Result<ExpressionToken> {
         let (token, from) = self.lexer.next()?;
         self.from = from;
         Ok(std::mem::replace(&mut self.token, token))
@@ -133,7 +134,7 @@ impl<'t> Parser<'t> {
     }
 
     fn is_symbol(&self, symbol: char) -> bool {
-        matches!(self.token, Token::Symbol(other) if other == symbol)
+        matches!(self.token, ExpressionToken::Symbol(other) if other == symbol)
     }
 
     /// Takes a symbol, which must come next; `expected` lists tokens for the error message.
@@ -145,7 +146,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses operands and operators that bind more tightly than `level`.
-    fn expression(&mut self, level: usize) -> Result<Node> {
+    fn expression(&mut self, level: usize) -> Result<ExpressionNode> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(too_deep());
@@ -161,84 +162,90 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses an operand with the signs before it.
-    fn operand(&mut self) -> Result<Node> {
-        let mut signs: Vec<Token> = Vec::new();
-        while matches!(self.token, Token::Not | Token::Symbol('-')) {
+    fn operand(&mut self) -> Result<ExpressionNode> {
+        let mut signs: Vec<ExpressionToken> = Vec::new();
+        while matches!(self.token, ExpressionToken::Not | ExpressionToken::Symbol('-')) {
             signs.push(self.advance()?);
         }
         let mut node = self.bare()?;
         for sign in signs.into_iter().rev() {
             let kind = node.kind;
             node = limited(match sign {
-                Token::Not if kind.is_integer() => {
-                    Node::new(What::Not(kind), Kind::Integer, vec![node])
+                ExpressionToken::Not if kind.is_integer() => {
+                    ExpressionNode::new(What::Not(kind), ValueKind::Integer, vec![node])
                 }
-                Token::Not => return Err(refused("NOT argument must be integer")),
-                _ => Node::new(What::Negate, kind, vec![node]),
+                ExpressionToken::Not => return Err(refused("NOT argument must be integer")),
+                _ => ExpressionNode::new(What::Negate, kind, vec![node]),
             })?;
         }
         Ok(node)
     }
 
-    fn bare(&mut self) -> Result<Node> {
+    fn bare(&mut self) -> Result<ExpressionNode> {
         match self.token {
-            Token::Text => {
+            ExpressionToken::Text => {
                 self.advance()?;
                 match self.token {
-                    Token::Equal => Err(refused("ranking expressions compare numbers, not texts")),
+                    ExpressionToken::Equal => {
+                        Err(refused("ranking expressions compare numbers, not texts"))
+                    }
                     _ => Err(self.unexpected(&["TOK_EQ"])),
                 }
             }
-            Token::Symbol('(') => {
+            ExpressionToken::Symbol('(') => {
                 self.advance()?;
                 let node = self.expression(0)?;
                 self.symbol(')', &[])?;
                 Ok(node)
             }
-            Token::Symbol('`') => {
+            ExpressionToken::Symbol('`') => {
                 self.advance()?;
-                let Token::Attribute(number, kind) = self.token else {
+                let ExpressionToken::Attribute(number, kind) = self.token else {
                     return Err(self.unexpected(&[]));
                 };
                 self.advance()?;
                 self.symbol('`', &["'`'"])?;
                 Ok(attribute(number, kind))
             }
-            Token::Integer(_)
-            | Token::Real(_)
-            | Token::DotNumber(_)
-            | Token::Attribute(..)
-            | Token::Factor(_)
-            | Token::Name(_)
-            | Token::Key
-            | Token::AtKey
-            | Token::AtWeight
-            | Token::Weight => self.value(),
+            ExpressionToken::Integer(_)
+            | ExpressionToken::Real(_)
+            | ExpressionToken::DotNumber(_)
+            | ExpressionToken::Attribute(..)
+            | ExpressionToken::Factor(_)
+            | ExpressionToken::Name(_)
+            | ExpressionToken::Key
+            | ExpressionToken::AtKey
+            | ExpressionToken::AtWeight
+            | ExpressionToken::Weight => self.value(),
             _ => self.call(),
         }
     }
 
     /// Parses a number or a name.
-    fn value(&mut self) -> Result<Node> {
+    fn value(&mut self) -> Result<ExpressionNode> {
         Ok(match self.advance()? {
-            Token::Integer(value) => Node::integer(value),
-            Token::Real(value) | Token::DotNumber(value) => Node::real(value),
-            Token::Attribute(number, kind) => attribute(number, kind),
-            Token::Factor(factor) => Node::leaf(What::Factor(factor), factor.kind()),
-            Token::Key | Token::AtKey => match self.attributes.find("id") {
+            ExpressionToken::Integer(value) => ExpressionNode::integer(value),
+            ExpressionToken::Real(value) | ExpressionToken::DotNumber(value) => {
+                ExpressionNode::real(value)
+            }
+            ExpressionToken::Attribute(number, kind) => attribute(number, kind),
+            ExpressionToken::Factor(factor) => {
+                ExpressionNode::leaf(What::Factor(factor), factor.kind())
+            }
+            ExpressionToken::Key | ExpressionToken::AtKey => match self.attributes.find("id") {
                 Some((number, _)) => attribute(number, AttributeKind::BigInteger),
                 None => unknown("id".to_owned()),
             },
-            Token::Name(name) => {
+            ExpressionToken::Name(name) => {
                 self.subscripts()?;
                 unknown(name)
             }
-            Token::Weight => {
+            ExpressionToken::Weight => {
                 self.symbol('(', &["'('"])?;
                 self.symbol(')', &["')'"])?;
-                Node::leaf(What::Weight, Kind::Integer)
+                ExpressionNode::leaf(What::Weight, ValueKind::Integer)
             }
-            _ => Node::leaf(What::Weight, Kind::Integer),
+            _ => ExpressionNode::leaf(What::Weight, ValueKind::Integer),
         })
     }
 
@@ -246,11 +253,11 @@ impl<'t> Parser<'t> {
     fn subscripts(&mut self) -> Result<()> {
         loop {
             match self.token {
-                Token::Subkey | Token::DotNumber(_) => drop(self.advance()?),
-                Token::Symbol('[') => {
+                ExpressionToken::Subkey | ExpressionToken::DotNumber(_) => drop(self.advance()?),
+                ExpressionToken::Symbol('[') => {
                     self.advance()?;
                     match self.token {
-                        Token::Text => drop(self.advance()?),
+                        ExpressionToken::Text => drop(self.advance()?),
                         _ => drop(self.expression(0)?),
                     }
                     self.symbol(']', &[])?;
@@ -260,40 +267,40 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn call(&mut self) -> Result<Node> {
+    fn call(&mut self) -> Result<ExpressionNode> {
         let called = match &self.token {
-            Token::Function(_)
-            | Token::In
-            | Token::Aggregate(_)
-            | Token::MaxWindowHits
-            | Token::Bm25a
-            | Token::Bm25f => self.advance()?,
-            Token::Refused(name) => {
+            ExpressionToken::Function(_)
+            | ExpressionToken::In
+            | ExpressionToken::Aggregate(_)
+            | ExpressionToken::MaxWindowHits
+            | ExpressionToken::Bm25a
+            | ExpressionToken::Bm25f => self.advance()?,
+            ExpressionToken::Refused(name) => {
                 return Err(refused(format!("{name}() is not a function of ranking expressions")));
             }
             _ => return Err(self.unexpected(&[])),
         };
         self.symbol('(', &["'('"])?;
         let node = match called {
-            Token::Function(named) => {
+            ExpressionToken::Function(named) => {
                 let arguments = match self.is_symbol(')') {
                     true => Vec::new(),
                     false => self.arguments()?,
                 };
                 function(named, arguments)?
             }
-            Token::In => self.membership()?,
-            Token::Aggregate(aggregate) => {
+            ExpressionToken::In => self.membership()?,
+            ExpressionToken::Aggregate(aggregate) => {
                 let name = format!("{aggregate:?}").to_ascii_uppercase();
                 let arguments = exactly(&name, self.arguments()?, 1)?;
                 let kind = widest(&arguments);
-                Node::new(What::Aggregate(aggregate), kind, arguments)
+                ExpressionNode::new(What::Aggregate(aggregate), kind, arguments)
             }
-            Token::MaxWindowHits => max_window_hits(self.arguments()?)?,
-            Token::Bm25a => {
+            ExpressionToken::MaxWindowHits => max_window_hits(self.arguments()?)?,
+            ExpressionToken::Bm25a => {
                 let arguments = exactly("BM25A", constant("BM25A", self.arguments()?)?, 2)?;
                 let (saturation, length) = parameters("BM25A", &arguments)?;
-                Node::leaf(What::Bm25a(saturation, length), Factor::Bm25a.kind())
+                ExpressionNode::leaf(What::Bm25a(saturation, length), Factor::Bm25a.kind())
             }
             _ => {
                 let arguments = self.arguments()?;
@@ -306,7 +313,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses arguments up to the closing parenthesis.
-    fn arguments(&mut self) -> Result<Vec<Node>> {
+    fn arguments(&mut self) -> Result<Vec<ExpressionNode>> {
         let mut arguments = vec![self.argument()?];
         while self.is_symbol(',') {
             self.advance()?;
@@ -318,16 +325,18 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn argument(&mut self) -> Result<Node> {
+    fn argument(&mut self) -> Result<ExpressionNode> {
         match self.token {
-            Token::Text => {
+            ExpressionToken::Text => {
                 self.advance()?;
                 match self.token {
-                    Token::Equal => Err(refused("ranking expressions compare numbers, not texts")),
-                    _ => Ok(Node::leaf(What::Text, Kind::Text)),
+                    ExpressionToken::Equal => {
+                        Err(refused("ranking expressions compare numbers, not texts"))
+                    }
+                    _ => Ok(ExpressionNode::leaf(What::Text, ValueKind::Text)),
                 }
             }
-            Token::Symbol('{') => {
+            ExpressionToken::Symbol('{') => {
                 self.advance()?;
                 self.map()
             }
@@ -336,14 +345,14 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses `name = number, … }`. A pair with a name instead of a number is ignored.
-    fn map(&mut self) -> Result<Node> {
+    fn map(&mut self) -> Result<ExpressionNode> {
         const NAMES: [&str; 4] = ["TOK_ATTR_INT", "TOK_ATTR_STRING", "TOK_FUNC_IN", "TOK_IDENT"];
         let mut pairs = Vec::new();
         loop {
             let name = match &self.token {
-                Token::Name(name) => name.clone(),
-                Token::In => "in".to_owned(),
-                Token::Attribute(_, kind) if *kind != AttributeKind::Real => {
+                ExpressionToken::Name(name) => name.clone(),
+                ExpressionToken::In => "in".to_owned(),
+                ExpressionToken::Attribute(_, kind) if *kind != AttributeKind::Real => {
                     let length = self
                         .from
                         .bytes()
@@ -354,31 +363,31 @@ impl<'t> Parser<'t> {
             };
             self.advance()?;
             match self.token {
-                Token::Equal => drop(self.advance()?),
+                ExpressionToken::Equal => drop(self.advance()?),
                 _ => return Err(self.unexpected(&["TOK_EQ"])),
             }
             match &self.token {
-                Token::Integer(value) => pairs.push((name, *value as i32)),
-                Token::Name(_) => {}
+                ExpressionToken::Integer(value) => pairs.push((name, *value as i32)),
+                ExpressionToken::Name(_) => {}
                 _ => return Err(self.unexpected(&["TOK_CONST_INT", "TOK_IDENT"])),
             }
             self.advance()?;
             match self.token {
-                Token::Symbol('}') => {
+                ExpressionToken::Symbol('}') => {
                     self.advance()?;
-                    return Ok(Node::leaf(What::Map(pairs), Kind::Map));
+                    return Ok(ExpressionNode::leaf(What::Map(pairs), ValueKind::Map));
                 }
-                Token::Symbol(',') => drop(self.advance()?),
+                ExpressionToken::Symbol(',') => drop(self.advance()?),
                 _ => return Err(self.unexpected(&["','", "'}'"])),
             }
         }
     }
 
     /// Parses `value, constant, …` of an `in()`.
-    fn membership(&mut self) -> Result<Node> {
+    fn membership(&mut self) -> Result<ExpressionNode> {
         const NUMBERS: [&str; 3] = ["TOK_CONST_INT", "TOK_CONST_FLOAT", "'-'"];
         let value = self.argument()?;
-        if !value.kind.is_number() && value.kind != Kind::Unknown {
+        if !value.kind.is_number() && value.kind != ValueKind::Unknown {
             return Err(refused("in() compares only numbers with numbers"));
         }
         self.symbol(',', &["','"])?;
@@ -389,13 +398,13 @@ impl<'t> Parser<'t> {
                 self.advance()?;
             }
             match &self.token {
-                Token::Integer(value) => {
+                ExpressionToken::Integer(value) => {
                     constants.push_integer(if is_negative { value.wrapping_neg() } else { *value });
                 }
-                Token::Real(value) => {
+                ExpressionToken::Real(value) => {
                     constants.push_real(if is_negative { -value } else { *value });
                 }
-                Token::Text | Token::UserVariable => {
+                ExpressionToken::Text | ExpressionToken::UserVariable => {
                     return Err(refused("in() compares only numbers with numbers"));
                 }
                 _ if is_negative => return Err(self.unexpected(&NUMBERS[..2])),
@@ -412,21 +421,21 @@ impl<'t> Parser<'t> {
             return Err(self.unexpected(&["')'"]));
         }
         let constants = constants.sorted(value.kind);
-        Ok(Node::new(What::In(constants), Kind::Integer, vec![value]))
+        Ok(ExpressionNode::new(What::In(constants), ValueKind::Integer, vec![value]))
     }
 }
 
-fn attribute(number: usize, kind: AttributeKind) -> Node {
+fn attribute(number: usize, kind: AttributeKind) -> ExpressionNode {
     let kind = match kind {
-        AttributeKind::Integer => Kind::Integer,
-        AttributeKind::BigInteger => Kind::BigInteger,
-        AttributeKind::Real => Kind::Real,
+        AttributeKind::Integer => ValueKind::Integer,
+        AttributeKind::BigInteger => ValueKind::BigInteger,
+        AttributeKind::Real => ValueKind::Real,
     };
-    Node::leaf(What::Attribute(number), kind)
+    ExpressionNode::leaf(What::Attribute(number), kind)
 }
 
-fn unknown(name: String) -> Node {
-    Node::leaf(What::Unknown(name), Kind::Unknown)
+fn unknown(name: String) -> ExpressionNode {
+    ExpressionNode::leaf(What::Unknown(name), ValueKind::Unknown)
 }
 
 /// Constants in the order of the text.
@@ -435,7 +444,7 @@ struct List {
     integers: Vec<i64>,
     reals: Vec<f32>,
     /// The type of the last integer, as in Sphinx.
-    kind: Option<Kind>,
+    kind: Option<ValueKind>,
 }
 
 impl List {
@@ -444,29 +453,29 @@ impl List {
     }
 
     fn push_integer(&mut self, value: i64) {
-        if self.kind == Some(Kind::Real) {
+        if self.kind == Some(ValueKind::Real) {
             self.reals.push(value as f32);
         } else {
-            self.kind = Some(Kind::of_integer(value));
+            self.kind = Some(ValueKind::of_integer(value));
             self.integers.push(value);
         }
     }
 
     fn push_real(&mut self, value: f32) {
         self.reals.extend(std::mem::take(&mut self.integers).into_iter().map(|it| it as f32));
-        self.kind = Some(Kind::Real);
+        self.kind = Some(ValueKind::Real);
         self.reals.push(value);
     }
 
     /// The constants sorted in the type in which they are compared with a value of this type.
-    fn sorted(self, kind: Kind) -> Constants {
-        match kind.widest(self.kind.unwrap_or(Kind::Integer)) {
-            Kind::Integer => {
+    fn sorted(self, kind: ValueKind) -> Constants {
+        match kind.widest(self.kind.unwrap_or(ValueKind::Integer)) {
+            ValueKind::Integer => {
                 let mut all: Vec<i32> = self.integers.into_iter().map(|it| it as i32).collect();
                 all.sort_unstable();
                 Constants::Integers(all)
             }
-            Kind::BigInteger => {
+            ValueKind::BigInteger => {
                 let mut all = self.integers;
                 all.sort_unstable();
                 Constants::BigIntegers(all)
@@ -481,7 +490,7 @@ impl List {
     }
 }
 
-fn function(named: Named, arguments: Vec<Node>) -> Result<Node> {
+fn function(named: Named, arguments: Vec<ExpressionNode>) -> Result<ExpressionNode> {
     let (name, given) = (named.name, arguments.len());
     match named.arity {
         Arity::Exactly(wanted) if wanted != given => {
@@ -495,38 +504,42 @@ fn function(named: Named, arguments: Vec<Node>) -> Result<Node> {
         }
         Arity::Exactly(_) | Arity::AtLeast(_) => {}
     }
-    let has = |kind: Kind| arguments.iter().any(|argument| argument.kind == kind);
-    if has(Kind::Text) {
+    let has = |kind: ValueKind| arguments.iter().any(|argument| argument.kind == kind);
+    if has(ValueKind::Text) {
         return Err(refused(format!("{name}() arguments can not be string")));
     }
-    if has(Kind::Map) {
+    if has(ValueKind::Map) {
         return Err(refused(format!("{name}() arguments can not be a map of constants")));
     }
-    let first = arguments.first().map_or(Kind::Integer, |argument| argument.kind);
+    let first = arguments.first().map_or(ValueKind::Integer, |argument| argument.kind);
     match named.function {
         Function::BitDot if !first.is_integer() => {
             return Err(refused("first BITDOT() argument must be integer"));
         }
-        Function::Signed | Function::Fibonacci if first != Kind::Integer => {
+        Function::Signed | Function::Fibonacci if first != ValueKind::Integer => {
             return Err(refused(format!("{name}() argument must be integer")));
         }
         _ => {}
     }
     let all = widest(&arguments);
     let kind = named.kind.unwrap_or(all);
-    Ok(Node::new(What::Function(named.function, all), kind, arguments))
+    Ok(ExpressionNode::new(What::Function(named.function, all), kind, arguments))
 }
 
 /// Checks that all arguments are constants.
-fn constant(name: &str, arguments: Vec<Node>) -> Result<Vec<Node>> {
-    let is_constant = |node: &Node| node.is_constant() || node.kind == Kind::Map;
+fn constant(name: &str, arguments: Vec<ExpressionNode>) -> Result<Vec<ExpressionNode>> {
+    let is_constant = |node: &ExpressionNode| node.is_constant() || node.kind == ValueKind::Map;
     match arguments.iter().all(is_constant) {
         true => Ok(arguments),
         false => Err(refused(format!("{name}() requires constant arguments"))),
     }
 }
 
-fn exactly(name: &str, arguments: Vec<Node>, wanted: usize) -> Result<Vec<Node>> {
+fn exactly(
+    name: &str,
+    arguments: Vec<ExpressionNode>,
+    wanted: usize,
+) -> Result<Vec<ExpressionNode>> {
     let given = arguments.len();
     match given == wanted {
         true => Ok(arguments),
@@ -534,12 +547,12 @@ fn exactly(name: &str, arguments: Vec<Node>, wanted: usize) -> Result<Vec<Node>>
     }
 }
 
-fn max_window_hits(arguments: Vec<Node>) -> Result<Node> {
+fn max_window_hits(arguments: Vec<ExpressionNode>) -> Result<ExpressionNode> {
     let name = "MAX_WINDOW_HITS";
     let arguments = exactly(name, constant(name, arguments)?, 1)?;
     match arguments.first().map(|argument| (&argument.what, argument.kind)) {
-        Some((What::Integer(value), Kind::Integer)) => {
-            Ok(Node::leaf(What::MaxWindowHits(*value as i32), Kind::Integer))
+        Some((What::Integer(value), ValueKind::Integer)) => {
+            Ok(ExpressionNode::leaf(What::MaxWindowHits(*value as i32), ValueKind::Integer))
         }
         _ => Err(refused(format!("argument 0 to {name}() must be integer"))),
     }
@@ -547,10 +560,10 @@ fn max_window_hits(arguments: Vec<Node>) -> Result<Node> {
 
 /// The first two arguments of `bm25a` and `bm25f`: the saturation of repeated words (k1), and the influence of the
 /// document's length (b).
-fn parameters(name: &str, arguments: &[Node]) -> Result<(f32, f32)> {
+fn parameters(name: &str, arguments: &[ExpressionNode]) -> Result<(f32, f32)> {
     let parameter = |number: usize| {
-        let argument = arguments.get(number).filter(|it| it.kind != Kind::BigInteger);
-        argument.and_then(Node::constant).ok_or_else(|| {
+        let argument = arguments.get(number).filter(|it| it.kind != ValueKind::BigInteger);
+        argument.and_then(ExpressionNode::constant).ok_or_else(|| {
             let wanted = "must be scalar (integer or float)";
             refused(format!("argument {number} to {name}() {wanted}"))
         })
@@ -558,11 +571,11 @@ fn parameters(name: &str, arguments: &[Node]) -> Result<(f32, f32)> {
     Ok((parameter(0)?.max(0.001), parameter(1)?.clamp(0.0, 1.0)))
 }
 
-fn bm25f(arguments: Vec<Node>, number: usize) -> Result<Node> {
+fn bm25f(arguments: Vec<ExpressionNode>, number: usize) -> Result<ExpressionNode> {
     let name = "BM25F";
     let mut arguments = constant(name, arguments)?;
     let is_short = arguments.len() == 2;
-    let is_plain = is_short && arguments.iter().all(|it| it.kind != Kind::Map);
+    let is_plain = is_short && arguments.iter().all(|it| it.kind != ValueKind::Map);
     let weights = match arguments.pop() {
         Some(last) if is_plain => {
             arguments.push(last);
@@ -583,5 +596,5 @@ fn bm25f(arguments: Vec<Node>, number: usize) -> Result<Node> {
         None => Vec::new(),
     };
     let parameters = parameters(name, &arguments)?;
-    Ok(Node::leaf(What::Bm25f { number, parameters, weights }, Kind::Real))
+    Ok(ExpressionNode::leaf(What::Bm25f { number, parameters, weights }, ValueKind::Real))
 }

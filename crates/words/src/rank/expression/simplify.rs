@@ -2,30 +2,30 @@
 //! order affects the result.
 
 use super::{
-    evaluate::integer_of,
+    evaluate::{integer_of, scaled_ln},
     functions::Function,
-    node::{Arithmetic, Node, What},
+    node::{Arithmetic, ExpressionNode, What},
 };
 
 /// Simplifies an expression.
-pub(super) fn simplify(root: Node) -> Node {
-    let passes = [move_constants, fold_constants, join_products, Node::measure];
+pub(super) fn simplify(root: ExpressionNode) -> ExpressionNode {
+    let passes = [move_constants, fold_constants, join_products, ExpressionNode::measure];
     passes.into_iter().fold(root, bottom_up)
 }
 
 /// Changes all nodes of a tree, operands before operators.
-fn bottom_up(root: Node, each: fn(&mut Node)) -> Node {
+fn bottom_up(root: ExpressionNode, each: fn(&mut ExpressionNode)) -> ExpressionNode {
     // The way to the current node: each node with the number of operands that are done or taken out.
-    let mut open: Vec<(Node, usize)> = vec![(root, 0)];
+    let mut open: Vec<(ExpressionNode, usize)> = vec![(root, 0)];
     loop {
-        let Some((above, taken)) = open.last_mut() else { return Node::integer(0) };
+        let Some((above, taken)) = open.last_mut() else { return ExpressionNode::integer(0) };
         if let Some(part) = above.parts.get_mut(*taken) {
-            let part = std::mem::replace(part, Node::integer(0));
+            let part = std::mem::replace(part, ExpressionNode::integer(0));
             *taken += 1;
             open.push((part, 0));
             continue;
         }
-        let Some((mut node, _)) = open.pop() else { return Node::integer(0) };
+        let Some((mut node, _)) = open.pop() else { return ExpressionNode::integer(0) };
         each(&mut node);
         let Some((above, taken)) = open.last_mut() else { return node };
         if let Some(place) = taken.checked_sub(1).and_then(|place| above.parts.get_mut(place)) {
@@ -34,12 +34,12 @@ fn bottom_up(root: Node, each: fn(&mut Node)) -> Node {
     }
 }
 
-fn arithmetic(node: &Node) -> Option<Arithmetic> {
+fn arithmetic(node: &ExpressionNode) -> Option<Arithmetic> {
     if let What::Arithmetic(operation) = node.what { Some(operation) } else { None }
 }
 
 /// Moves constants to the left, and constants of left operands one level up.
-fn move_constants(node: &mut Node) {
+fn move_constants(node: &mut ExpressionNode) {
     let Some(mut operation) = arithmetic(node) else { return };
     let [left, right] = node.parts.as_mut_slice() else { return };
     if !left.is_constant() && right.is_constant() {
@@ -67,11 +67,13 @@ fn move_constants(node: &mut Node) {
 }
 
 /// `(2 + a) - b` becomes `2 + (a - b)`; similarly for other operators.
-fn promote(node: &mut Node) {
+fn promote(node: &mut ExpressionNode) {
     let Some(operation) = arithmetic(node) else { return };
     let [left, right] = node.parts.as_mut_slice() else { return };
     let Some(inner) = arithmetic(left) else { return };
-    if inner.is_sum() != operation.is_sum() || !left.parts.first().is_some_and(Node::is_constant) {
+    if inner.is_sum() != operation.is_sum()
+        || !left.parts.first().is_some_and(ExpressionNode::is_constant)
+    {
         return;
     }
     let [constant, rest] = left.parts.as_mut_slice() else { return };
@@ -103,7 +105,7 @@ fn arithmetic_is_quotient(what: &What) -> bool {
     matches!(what, What::Arithmetic(Arithmetic::Divide))
 }
 
-fn fold_constants(node: &mut Node) {
+fn fold_constants(node: &mut ExpressionNode) {
     match node.what {
         What::Negate => {
             let folded = match node.parts.first().map(|part| &part.what) {
@@ -133,13 +135,13 @@ fn fold_constants(node: &mut Node) {
     }
 }
 
-fn become_leaf(node: &mut Node, what: What) {
+fn become_leaf(node: &mut ExpressionNode, what: What) {
     node.what = what;
     node.parts.clear();
 }
 
 /// The result of an operator on two constants.
-fn folded(operation: Arithmetic, left: &Node, right: &Node) -> Option<What> {
+fn folded(operation: Arithmetic, left: &ExpressionNode, right: &ExpressionNode) -> Option<What> {
     if let (What::Integer(one), What::Integer(two)) = (&left.what, &right.what) {
         let result = match operation {
             Arithmetic::Add => Some(one.wrapping_add(*two)),
@@ -160,7 +162,7 @@ fn folded(operation: Arithmetic, left: &Node, right: &Node) -> Option<What> {
     }))
 }
 
-fn fold_arithmetic(node: &mut Node, operation: Arithmetic) {
+fn fold_arithmetic(node: &mut ExpressionNode, operation: Arithmetic) {
     let [left, right] = node.parts.as_mut_slice() else { return };
     if right.is_constant() {
         let is_by_zero = operation == Arithmetic::Divide && right.constant() == Some(0.0);
@@ -191,7 +193,7 @@ fn fold_arithmetic(node: &mut Node, operation: Arithmetic) {
     node.what = What::Arithmetic(outer);
 }
 
-fn fold_function(function: Function, argument: &Node) -> Option<What> {
+fn fold_function(function: Function, argument: &ExpressionNode) -> Option<What> {
     let value = argument.constant()?;
     let positive = |result: f32| if value > 0.0 { result } else { 0.0 };
     Some(match function {
@@ -212,16 +214,11 @@ fn fold_function(function: Function, argument: &Node) -> Option<What> {
     })
 }
 
-/// A logarithm, computed from the natural one.
-pub(super) fn scaled_ln(value: f32, scale: f64) -> f32 {
-    (f64::from(value.ln()) * scale) as f32
-}
-
 /// Turns `a * b + c` and `a * b * c` into one operation each.
-fn join_products(node: &mut Node) {
+fn join_products(node: &mut ExpressionNode) {
     let Some(operation) = arithmetic(node) else { return };
     let [left, right] = node.parts.as_mut_slice() else { return };
-    let is_product = |node: &Node| arithmetic(node) == Some(Arithmetic::Multiply);
+    let is_product = |node: &ExpressionNode| arithmetic(node) == Some(Arithmetic::Multiply);
     let joined = match operation {
         Arithmetic::Add => Function::MultiplyAdd,
         Arithmetic::Multiply => Function::Product,

@@ -1,6 +1,6 @@
 //! `atc`: how close the words are to each other, summed over pairs of hits; closer pairs count more.
 
-use super::{FieldFactors, words::Words};
+use super::{FieldFactors, words::FactorWords};
 use crate::hits::Hit;
 
 /// How many hits on each side of a hit are considered.
@@ -50,7 +50,7 @@ impl Closeness {
         (self.start, self.count, self.field, self.is_head_done) = (0, 0, 0, false);
     }
 
-    pub fn follow(&mut self, hit: &Hit, words: &Words, fields: &mut [FieldFactors]) {
+    pub fn follow(&mut self, hit: &Hit, words: &FactorWords, fields: &mut [FieldFactors]) {
         if self.field != hit.field() {
             self.end_field(words, fields);
             self.field = hit.field();
@@ -66,7 +66,7 @@ impl Closeness {
     }
 
     /// Processes the remaining hits of the field and stores its factor.
-    pub fn end_field(&mut self, words: &Words, fields: &mut [FieldFactors]) {
+    pub fn end_field(&mut self, words: &FactorWords, fields: &mut [FieldFactors]) {
         if self.count == 0 {
             return;
         }
@@ -90,7 +90,7 @@ impl Closeness {
     }
 
     /// Adds the neighbours of the hits `from..to` to the sums of their words.
-    fn add_up(&mut self, from: usize, to: usize, words: &Words) {
+    fn add_up(&mut self, from: usize, to: usize, words: &FactorWords) {
         for number in from..to {
             let left = self.neighbours(number, (0..number).rev(), words);
             let right = self.neighbours(number, number + 1..self.count, words);
@@ -106,7 +106,12 @@ impl Closeness {
     }
 
     /// The sum over the hits on one side, nearest first; each word counts once.
-    fn neighbours(&self, number: usize, others: impl Iterator<Item = usize>, words: &Words) -> f32 {
+    fn neighbours(
+        &self,
+        number: usize,
+        others: impl Iterator<Item = usize>,
+        words: &FactorWords,
+    ) -> f32 {
         let hit = self.seen(number);
         let (mut done, mut count) = ([0; NEIGHBOURS], 0);
         let mut sum = 0.0;

@@ -4,10 +4,10 @@ use super::{
     Factors, FieldFactors, QueryWord, WordFactors,
     closeness::Closeness,
     gaps::Gaps,
-    longest::{Chain, Run},
+    longest::{Chain, LongestRun},
     order::Order,
-    window::Window,
-    words::Words,
+    window::HitWindow,
+    words::FactorWords,
 };
 use crate::hits::Hit;
 
@@ -25,7 +25,7 @@ pub(in crate::rank) struct OptionalFactors {
 /// The factors of a document. Cost: linear in its hits; for `atc` also in the neighbours of each hit.
 #[derive(Clone, Debug)]
 pub(in crate::rank) struct Collector {
-    words: Words,
+    words: FactorWords,
     /// Whether repetitions of a word in the query count as one word.
     folds: bool,
     fields: Vec<FieldFactors>,
@@ -43,10 +43,10 @@ pub(in crate::rank) struct Collector {
     /// The last place at which each word was counted.
     counted_at: Vec<Option<u32>>,
     any_counted_at: Option<u32>,
-    run: Run,
+    run: LongestRun,
     chain: Chain,
     order: Order,
-    window: Window,
+    window: HitWindow,
     gaps: Gaps,
     closeness: Option<Closeness>,
 }
@@ -59,7 +59,7 @@ impl Collector {
         folds: bool,
         wanted: OptionalFactors,
     ) -> Self {
-        let words = Words::new(words, last, folds);
+        let words = FactorWords::new(words, last, folds);
         let positions = words.positions();
         let has_closeness = wanted.closeness && words.count > 1;
         let table = if wanted.field_frequencies { positions * fields } else { 0 };
@@ -74,10 +74,10 @@ impl Collector {
             word_mask: 0,
             counted_at: vec![None; positions],
             any_counted_at: None,
-            run: Run::default(),
+            run: LongestRun::default(),
             chain: Chain::default(),
             order: Order::default(),
-            window: Window::new(wanted.window),
+            window: HitWindow::new(wanted.window),
             gaps: Gaps::new(words.count, positions),
             closeness: has_closeness.then(|| Closeness::new(positions)),
             words,
@@ -110,7 +110,7 @@ impl Collector {
             self.any_counted_at = None;
         }
         self.word_mask = 0;
-        self.run = Run::default();
+        self.run = LongestRun::default();
         self.chain = Chain::default();
         self.order = Order::default();
         self.window.clear();

@@ -1,11 +1,11 @@
 //! The longest runs: `lcs`, `min_best_span_pos`, `exact_hit`, and `lccs` with `wlccs`.
 
-use super::{FieldFactors, words::Words};
+use super::{FieldFactors, words::FactorWords};
 use crate::hits::Hit;
 
 /// The current run in query order.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Run {
+pub(super) struct LongestRun {
     length: u8,
     /// The place of the next hit of the same run, minus its query position.
     expected: Option<i64>,
@@ -18,8 +18,14 @@ pub(super) struct Run {
     begin: u32,
 }
 
-impl Run {
-    pub fn follow(&mut self, hit: &Hit, words: &Words, folds: bool, field: &mut FieldFactors) {
+impl LongestRun {
+    pub fn follow(
+        &mut self,
+        hit: &Hit,
+        words: &FactorWords,
+        folds: bool,
+        field: &mut FieldFactors,
+    ) {
         let shift = match folds {
             true => self.follow_repeated(hit, field),
             false => i64::from(hit.at) - i64::from(hit.query_position),
@@ -99,7 +105,13 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    pub fn follow(&mut self, hit: &Hit, words: &Words, folds: bool, field: &mut FieldFactors) {
+    pub fn follow(
+        &mut self,
+        hit: &Hit,
+        words: &FactorWords,
+        folds: bool,
+        field: &mut FieldFactors,
+    ) {
         let query_position = hit.query_position as usize;
         let position = i64::from(hit.position());
         let idf = words.idf(query_position);

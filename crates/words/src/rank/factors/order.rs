@@ -1,6 +1,6 @@
 //! `exact_order`: whether the words of the query occur in its order; others may be between them.
 
-use super::{FieldFactors, words::Words};
+use super::{FieldFactors, words::FactorWords};
 use crate::hits::Hit;
 
 /// How many words have occurred in order.
@@ -12,7 +12,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    pub fn follow(&mut self, hit: &Hit, words: &Words, field: &mut FieldFactors) {
+    pub fn follow(&mut self, hit: &Hit, words: &FactorWords, field: &mut FieldFactors) {
         if self.field != Some(hit.field()) {
             *self = Self { field: Some(hit.field()), last: 0, count: 0 };
         }

@@ -7,7 +7,7 @@ use crate::hits::Hit;
 
 /// The hits of the current window.
 #[derive(Clone, Debug)]
-pub(super) struct Window {
+pub(super) struct HitWindow {
     width: i32,
     places: VecDeque<u32>,
 }
@@ -15,7 +15,7 @@ pub(super) struct Window {
 /// Added to the place of the last hit of a field, so that no other hit is near it.
 const END: u32 = 1 << 23;
 
-impl Window {
+impl HitWindow {
     pub fn new(width: i32) -> Self {
         Self { width, places: VecDeque::new() }
     }

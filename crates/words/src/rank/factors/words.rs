@@ -16,7 +16,7 @@ const NO_IDF: f32 = 1e-6;
 
 /// The words of a query, as the factors need them.
 #[derive(Clone, Debug)]
-pub(super) struct Words {
+pub(super) struct FactorWords {
     at: Vec<At>,
     /// The positions that count as words, ascending.
     pub counted: Vec<usize>,
@@ -40,7 +40,7 @@ struct At {
     is_repeated: bool,
 }
 
-impl Words {
+impl FactorWords {
     /// `folds`: whether repetitions of a word count as one word.
     pub fn new(words: &[QueryWord], last: u32, folds: bool) -> Self {
         let mut at: Vec<At> = words

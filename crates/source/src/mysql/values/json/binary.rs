@@ -31,14 +31,14 @@ const STRING: u8 = 12;
 const OPAQUE: u8 = 15;
 
 /// The state while a document is parsed.
-struct State {
+struct DecoderState {
     /// The most parts that may still come.
     left: usize,
     /// Whether all its texts are valid Unicode.
     is_text: bool,
 }
 
-impl State {
+impl DecoderState {
     fn text<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, str> {
         self.is_text &= str::from_utf8(bytes).is_ok();
         String::from_utf8_lossy(bytes)
@@ -60,7 +60,7 @@ fn read(bytes: &[u8]) -> Result<(Json<'_>, bool), Malformed> {
     let Some((&kind, value)) = bytes.split_first() else { return Ok((Json::Null, true)) };
     // Every container stores at least the offsets of its parts, so a valid document has fewer parts than bytes. This
     // limit refuses bytes that refer to one part many times.
-    let mut state = State { left: bytes.len(), is_text: true };
+    let mut state = DecoderState { left: bytes.len(), is_text: true };
     let document = parse_value(kind, value, MAX_DEPTH, &mut state)?;
     Ok((document, state.is_text))
 }
@@ -69,7 +69,7 @@ fn parse_value<'a>(
     kind: u8,
     bytes: &'a [u8],
     depth: usize,
-    state: &mut State,
+    state: &mut DecoderState,
 ) -> Result<Json<'a>, Malformed> {
     let mut reader = Reader::new(bytes);
     Ok(match kind {
@@ -110,7 +110,7 @@ struct Container<'a> {
 }
 
 impl<'a> Container<'a> {
-    fn object(&self, depth: usize, state: &mut State) -> Result<Json<'a>, Malformed> {
+    fn object(&self, depth: usize, state: &mut DecoderState) -> Result<Json<'a>, Malformed> {
         let (mut reader, count) = self.begin(state)?;
         let mut keys = Vec::with_capacity(count);
         for _ in 0..count {
@@ -126,7 +126,7 @@ impl<'a> Container<'a> {
         Ok(Json::Object(members))
     }
 
-    fn array(&self, depth: usize, state: &mut State) -> Result<Json<'a>, Malformed> {
+    fn array(&self, depth: usize, state: &mut DecoderState) -> Result<Json<'a>, Malformed> {
         let (mut reader, count) = self.begin(state)?;
         let mut elements = Vec::with_capacity(count);
         for _ in 0..count {
@@ -136,7 +136,7 @@ impl<'a> Container<'a> {
     }
 
     /// The content after the counts, and the number of parts.
-    fn begin(&self, state: &mut State) -> Result<(Reader<'a>, usize), Malformed> {
+    fn begin(&self, state: &mut DecoderState) -> Result<(Reader<'a>, usize), Malformed> {
         let mut reader = Reader::new(self.bytes);
         let count = self.number(&mut reader)?;
         self.number(&mut reader)?;
@@ -148,7 +148,7 @@ impl<'a> Container<'a> {
         &self,
         reader: &mut Reader<'a>,
         depth: usize,
-        state: &mut State,
+        state: &mut DecoderState,
     ) -> Result<Json<'a>, Malformed> {
         let kind = reader.u8()?;
         let place = reader.bytes(if self.large { 4 } else { 2 })?;

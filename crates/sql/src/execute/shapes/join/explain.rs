@@ -5,15 +5,15 @@ use std::cell::RefCell;
 use remora_engine::Selection;
 
 use super::{
-    plan::{Chain, Comparand, Plan, Step, Test},
-    read::{Reading, StepRead},
+    plan::{Comparand, JoinChain, JoinPlan, JoinStep, JoinTest},
+    read::{JoinRun, StepRead},
 };
 use crate::{
     Result,
     catalog::Reader,
     error::from_engine,
     execute::{
-        access::{Access, AccessRequest},
+        access::{AccessRequest, TableAccess},
         shapes::{parameterize::Constants, shape::Comparison},
     },
     plan::Figures,
@@ -25,15 +25,15 @@ use crate::{
 pub(in crate::execute::shapes) fn explain(
     session: &SessionState,
     reader: &Reader,
-    plan: &Plan,
+    plan: &JoinPlan,
     constants: &Constants<'_>,
-) -> Result<Option<Vec<Access>>> {
+) -> Result<Option<Vec<TableAccess>>> {
     if plan.chain.tables().iter().any(|table| table.is_changed_by(session)) {
         return Ok(None);
     }
     plan.check(session)?;
     let noted = Some(RefCell::default());
-    let reading = Reading { session, reader, constants, noted };
+    let reading = JoinRun { session, reader, constants, noted };
     if reading.rows(&plan.chain)?.is_none() {
         return Ok(None);
     }
@@ -46,11 +46,11 @@ pub(in crate::execute::shapes) fn explain(
 /// Adds the accesses of a chain in the order in which they were recorded.
 fn of_chain(
     reader: &Reader,
-    chain: &Chain,
+    chain: &JoinChain,
     select: usize,
     selects: &mut usize,
     reads: &mut impl Iterator<Item = StepRead>,
-    accesses: &mut Vec<Access>,
+    accesses: &mut Vec<TableAccess>,
 ) -> Result<()> {
     for (before, _) in &chain.before {
         *selects += 1;
@@ -72,13 +72,13 @@ fn of_chain(
 
 fn of_step(
     reader: &Reader,
-    chain: &Chain,
-    (number, step): (usize, &Step),
+    chain: &JoinChain,
+    (number, step): (usize, &JoinStep),
     read: &StepRead,
-) -> Result<Access> {
+) -> Result<TableAccess> {
     let called = step.table.called();
     if let Some(held) = &step.table.temporary {
-        return Ok(Access::every(called, held.row_count() as u64));
+        return Ok(TableAccess::every(called, held.row_count() as u64));
     }
     let of_key = |columns: usize| {
         let key = step.table.schema().primary_key.iter().take(columns);
@@ -95,7 +95,7 @@ fn of_step(
             };
             let path = reader.access(&selection).map_err(|error| from_engine(&error))?;
             let wanted = AccessRequest { in_order: false, has_condition: true };
-            let mut access = Access::of(&step.table.sql, called, &path, wanted);
+            let mut access = TableAccess::of(&step.table.sql, called, &path, wanted);
             if let ([found_by], Some("const" | "ref")) = (path.found_by.as_slice(), access.kind)
                 && number > 0
             {
@@ -103,7 +103,7 @@ fn of_step(
             }
             access
         }
-        None if step.key.is_empty() => Access::by_keys(&step.table.sql, called, "ref", 0),
+        None if step.key.is_empty() => TableAccess::by_keys(&step.table.sql, called, "ref", 0),
         None => {
             let keys = read.keys.div_ceil(read.rows_before.max(1)) as u64;
             let kind = match (number, keys) {
@@ -111,7 +111,7 @@ fn of_step(
                 (_, 0 | 1) => "eq_ref",
                 _ => "range",
             };
-            let mut access = Access::by_keys(&step.table.sql, called, kind, keys.max(1));
+            let mut access = TableAccess::by_keys(&step.table.sql, called, kind, keys.max(1));
             if kind != "range" {
                 access.compared = Some(of_key(parts));
             }
@@ -125,8 +125,8 @@ fn of_step(
 }
 
 /// What a column is compared with.
-fn compared(chain: &Chain, step: &Step, position: usize) -> String {
-    let is_of = |test: &&Test| step.fields.get(test.field) == Some(&position);
+fn compared(chain: &JoinChain, step: &JoinStep, position: usize) -> String {
+    let is_of = |test: &&JoinTest| step.fields.get(test.field) == Some(&position);
     let with = step.tests.iter().find(is_of).map(|test| test.with);
     match with {
         Some(Comparand::Slot(Comparison::Equal, slot, None)) => {
@@ -138,7 +138,7 @@ fn compared(chain: &Chain, step: &Step, position: usize) -> String {
 }
 
 /// The column that a slot holds.
-fn column_of(chain: &Chain, slot: usize) -> Option<String> {
+fn column_of(chain: &JoinChain, slot: usize) -> Option<String> {
     let mut left = slot;
     for step in &chain.steps {
         if let Some(position) = step.fields.get(left) {

@@ -26,16 +26,16 @@ mod run;
 
 pub(super) use explain::explain;
 pub(super) use of_tree::shape;
-pub(super) use plan::Plan;
+pub(super) use plan::JoinPlan;
 pub(super) use run::run;
 
 use std::ops::Range;
 
-use super::shape::{ColumnName, Comparison, Group};
+use super::shape::{ColumnName, Comparison, LiteralGroup};
 
 /// A statement of this shape.
 #[derive(Debug)]
-pub(super) struct Shape {
+pub(super) struct JoinShape {
     items: Items,
     chain: Chain,
 }
@@ -79,11 +79,11 @@ struct JoinCondition {
 #[derive(Debug)]
 enum JoinPredicate {
     /// A column compared with a literal.
-    Constant(ColumnName, Comparison, Group),
+    Constant(ColumnName, Comparison, LiteralGroup),
     /// A column compared with another column, to which a literal may be added.
     Columns(ColumnName, Comparison, ColumnName, Option<LiteralOffset>),
     /// A column is one of a list.
-    In(ColumnName, Group),
+    In(ColumnName, LiteralGroup),
     /// A column is among the values of a column of other tables.
     InChain(ColumnName, ColumnName, Chain),
 }
@@ -92,5 +92,5 @@ enum JoinPredicate {
 #[derive(Clone, Copy, Debug)]
 struct LiteralOffset {
     subtracted: bool,
-    literal: Group,
+    literal: LiteralGroup,
 }

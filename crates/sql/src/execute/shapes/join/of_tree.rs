@@ -5,12 +5,12 @@ use datafusion::sql::sqlparser::ast::{
     JoinOperator, Query, SelectItem, TableFactor, TableWithJoins,
 };
 
-use super::{Chain, Items, JoinCondition, JoinPredicate, LiteralOffset, Named, Shape};
+use super::{Chain, Items, JoinCondition, JoinPredicate, JoinShape, LiteralOffset, Named};
 use crate::execute::shapes::{
-    leaves::{Call, chain, column, comparison, list_of, literal},
-    normalize::Parsed,
+    leaves::{PlainCall, chain, column, comparison, list_of, literal},
+    normalize::NormalizedQuery,
     of_tree::{SelectParts, alias_of, named, table, written},
-    shape::{ColumnName, Comparison, Group},
+    shape::{ColumnName, Comparison, LiteralGroup},
 };
 
 /// The deepest nesting of parentheses and subqueries.
@@ -19,7 +19,7 @@ const MAX_DEPTH: usize = 8;
 const MAX_TABLES: usize = 8;
 
 /// The shape of a statement, if it is a join of this form.
-pub(in crate::execute::shapes) fn shape(parsed: &Parsed<'_>) -> Option<Shape> {
+pub(in crate::execute::shapes) fn shape(parsed: &NormalizedQuery<'_>) -> Option<JoinShape> {
     if parsed.branches.times != 1 || !parsed.options.is_empty() {
         return None;
     }
@@ -35,19 +35,19 @@ pub(in crate::execute::shapes) fn shape(parsed: &Parsed<'_>) -> Option<Shape> {
         }
         _ => joined(&parts, 0)?,
     };
-    Some(Shape { items, chain })
+    Some(JoinShape { items, chain })
 }
 
 /// One side of a comparison.
 enum Operand {
-    Literal(Group),
+    Literal(LiteralGroup),
     Column(ColumnName, Option<LiteralOffset>),
 }
 
-fn items(parsed: &Parsed<'_>, items: &[SelectItem]) -> Option<Items> {
+fn items(parsed: &NormalizedQuery<'_>, items: &[SelectItem]) -> Option<Items> {
     if let [item] = items
         && let Some((expr, alias)) = named(item)
-        && let Some(call) = Call::of(expr)
+        && let Some(call) = PlainCall::of(expr)
     {
         let name = || alias.or_else(|| written(parsed, expr));
         return match (call.duplicates, call.args) {

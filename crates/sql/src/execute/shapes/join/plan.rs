@@ -1,14 +1,14 @@
 //! A join's shape bound to its tables: the order in which they are read, and the key columns by which each is read.
 
-use super::{Chain as ShapeChain, Items, JoinCondition, JoinPredicate, LiteralOffset, Shape};
+use super::{Chain as ShapeChain, Items, JoinCondition, JoinPredicate, JoinShape, LiteralOffset};
 use crate::{
     Column, Result,
     catalog::Reader,
     execute::shapes::{
-        condition::Operand,
+        compared_column::ComparedColumn,
         constant::Comparable,
-        shape::{ColumnName, Comparison, Group},
-        table::Table,
+        shape::{ColumnName, Comparison, LiteralGroup},
+        table::ShapeTable,
     },
     meaning::types::ExprType,
     state::SessionState,
@@ -16,16 +16,16 @@ use crate::{
 
 /// A join bound to definitions of its tables.
 #[derive(Debug)]
-pub(in crate::execute::shapes) struct Plan {
-    pub(super) chain: Chain,
-    pub(super) output: Output,
+pub(in crate::execute::shapes) struct JoinPlan {
+    pub(super) chain: JoinChain,
+    pub(super) output: JoinOutput,
     /// The columns of the reply.
     pub(super) columns: Vec<Column>,
 }
 
 /// The result made of the joined rows.
 #[derive(Debug)]
-pub(super) enum Output {
+pub(super) enum JoinOutput {
     /// The number of rows.
     Count,
     /// The number of distinct values of a slot.
@@ -36,29 +36,29 @@ pub(super) enum Output {
 
 /// Tables in reading order. A joined row is the slots of all tables, in that order.
 #[derive(Debug)]
-pub(super) struct Chain {
-    pub(super) steps: Vec<Step>,
+pub(super) struct JoinChain {
+    pub(super) steps: Vec<JoinStep>,
     /// Chains that are read first, each with the slot whose values are needed.
-    pub(super) before: Vec<(Chain, usize)>,
+    pub(super) before: Vec<(JoinChain, usize)>,
 }
 
 /// One table. For each joined row of the preceding tables it gives its own rows that satisfy all tests.
 #[derive(Debug)]
-pub(super) struct Step {
-    pub(super) table: Table,
+pub(super) struct JoinStep {
+    pub(super) table: ShapeTable,
     /// The positions of the columns that become slots.
     pub(super) fields: Vec<usize>,
-    pub(super) tests: Vec<Test>,
+    pub(super) tests: Vec<JoinTest>,
     /// For each column of the primary key, the test that gives its value; empty if one is missing.
     pub(super) key: Vec<usize>,
 }
 
 /// A condition on a column of the table.
 #[derive(Debug)]
-pub(super) struct Test {
+pub(super) struct JoinTest {
     /// The tested slot of the table.
     pub(super) field: usize,
-    pub(super) operand: Operand,
+    pub(super) operand: ComparedColumn,
     pub(super) comparable: Comparable,
     pub(super) with: Comparand,
 }
@@ -66,8 +66,8 @@ pub(super) struct Test {
 /// The other side of a test.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Comparand {
-    Constant(Comparison, Group),
-    List(Group),
+    Constant(Comparison, LiteralGroup),
+    List(LiteralGroup),
     /// The values of a chain that was read first.
     Before(usize),
     /// A slot of the joined row, with the literal added or subtracted.
@@ -81,18 +81,18 @@ type At = (usize, usize);
 struct BoundPredicate {
     left: At,
     comparison: Option<Comparison>,
-    right: Right,
+    right: RightTable,
 }
 
 #[derive(Clone, Copy)]
-enum Right {
-    Constant(Group),
-    List(Group),
+enum RightTable {
+    Constant(LiteralGroup),
+    List(LiteralGroup),
     Before(usize),
     Column(At, Option<LiteralOffset>),
 }
 
-impl Plan {
+impl JoinPlan {
     /// Error 1142 if one of the tables may not be read. The session's temporary tables always may.
     pub(in crate::execute::shapes) fn check(&self, session: &SessionState) -> Result<()> {
         let tables = self.chain.tables();
@@ -102,7 +102,7 @@ impl Plan {
 
     /// Binds a shape to its tables; `None` if a table cannot be read by its key, or a column has an unsupported type.
     pub(in crate::execute::shapes) fn new(
-        shape: &Shape,
+        shape: &JoinShape,
         session: &SessionState,
         reader: &Reader,
         database: Option<&str>,
@@ -112,22 +112,22 @@ impl Plan {
             Items::CountDistinct(column, _) => vec![column],
             Items::Columns(columns) => columns.iter().map(|(column, _)| column).collect(),
         };
-        let planning = Planning { database, session, reader };
+        let planning = JoinPlanning { database, session, reader };
         let (chain, slots) = planning.chain(&shape.chain, &wanted)?;
         let count = |name: &str| ExprType::int(21).not_null().column_named(name);
         let (output, columns) = match &shape.items {
-            Items::Count(name) => (Output::Count, vec![count(name)]),
+            Items::Count(name) => (JoinOutput::Count, vec![count(name)]),
             Items::CountDistinct(column, name) => {
                 let (table, position) = chain.described(column)?;
                 integer(table, position)?;
-                (Output::CountDistinct(*slots.first()?), vec![count(name)])
+                (JoinOutput::CountDistinct(*slots.first()?), vec![count(name)])
             }
             Items::Columns(columns) => {
                 let described = columns.iter().map(|(column, name)| {
                     let (table, position) = chain.described(column)?;
                     table.described(position, name)
                 });
-                (Output::Slots(slots), described.collect::<Option<_>>()?)
+                (JoinOutput::Slots(slots), described.collect::<Option<_>>()?)
             }
         };
         Some(Self { chain, output, columns })
@@ -139,9 +139,9 @@ impl Plan {
     }
 }
 
-impl Chain {
+impl JoinChain {
     /// All tables, also those of the chains that are read first.
-    pub(super) fn tables(&self) -> Vec<&Table> {
+    pub(super) fn tables(&self) -> Vec<&ShapeTable> {
         let before = self.before.iter().flat_map(|(chain, _)| chain.tables());
         self.steps.iter().map(|step| &step.table).chain(before).collect()
     }
@@ -151,33 +151,33 @@ impl Chain {
     }
 
     /// The table and the position of a column, which is known to belong to one of the tables.
-    fn described(&self, column: &ColumnName) -> Option<(&Table, usize)> {
+    fn described(&self, column: &ColumnName) -> Option<(&ShapeTable, usize)> {
         let tables = self.steps.iter().map(|step| &step.table);
         tables.filter_map(|table| Some((table, table.position(column)?))).next()
     }
 }
 
-struct Planning<'a> {
+struct JoinPlanning<'a> {
     database: Option<&'a str>,
     session: &'a SessionState,
     reader: &'a Reader,
 }
 
-impl Planning<'_> {
+impl JoinPlanning<'_> {
     /// The chain, and the slots of the `wanted` columns.
-    fn chain(&self, shape: &ShapeChain, wanted: &[&ColumnName]) -> Option<(Chain, Vec<usize>)> {
-        let tables: Option<Vec<Table>> = shape
+    fn chain(&self, shape: &ShapeChain, wanted: &[&ColumnName]) -> Option<(JoinChain, Vec<usize>)> {
+        let tables: Option<Vec<ShapeTable>> = shape
             .tables
             .iter()
             .map(|named| {
                 let database = named.database.as_deref().or(self.database);
                 let (called, alias) = ((database, named.table.as_str()), named.alias.as_deref());
-                Table::temporary(called, alias, self.session)
-                    .or_else(|| Table::of(called, alias, &self.session.shared, self.reader))
+                ShapeTable::temporary(called, alias, self.session)
+                    .or_else(|| ShapeTable::of(called, alias, &self.session.shared, self.reader))
             })
             .collect();
         let tables = tables?;
-        let called = |at: usize| tables.get(at).map(Table::called);
+        let called = |at: usize| tables.get(at).map(ShapeTable::called);
         let twice = (0..tables.len()).any(|a| (0..a).any(|b| called(a) == called(b)));
         if twice || shape.selected.iter().any(|column| find(&tables, column).is_none()) {
             return None;
@@ -191,9 +191,9 @@ impl Planning<'_> {
 
     fn known(
         &self,
-        tables: &[Table],
+        tables: &[ShapeTable],
         said: &JoinCondition,
-        before: &mut Vec<(Chain, usize)>,
+        before: &mut Vec<(JoinChain, usize)>,
     ) -> Option<BoundPredicate> {
         let at = |column: &ColumnName| {
             let (table, position) = find(tables.get(said.sees.clone())?, column)?;
@@ -205,11 +205,13 @@ impl Planning<'_> {
             JoinPredicate::Constant(column, comparison, group) => BoundPredicate {
                 left: at(column)?,
                 comparison: Some(*comparison),
-                right: Right::Constant(*group),
+                right: RightTable::Constant(*group),
             },
-            JoinPredicate::In(column, group) => {
-                BoundPredicate { left: at(column)?, comparison: None, right: Right::List(*group) }
-            }
+            JoinPredicate::In(column, group) => BoundPredicate {
+                left: at(column)?,
+                comparison: None,
+                right: RightTable::List(*group),
+            },
             JoinPredicate::Columns(left, comparison, right, added) => {
                 let (left, right) = (at(left)?, at(right)?);
                 let signed = |(table, position): At| {
@@ -220,7 +222,7 @@ impl Planning<'_> {
                 if left.0 == right.0 || (added.is_some() && !signed(right)?) {
                     return None;
                 }
-                let right = Right::Column(right, *added);
+                let right = RightTable::Column(right, *added);
                 BoundPredicate { left, comparison: Some(*comparison), right }
             }
             JoinPredicate::InChain(column, selected, chain) => {
@@ -229,14 +231,18 @@ impl Planning<'_> {
                 let (table, position) = chain.described(selected)?;
                 integer(table, position)?;
                 before.push((chain, *slots.first()?));
-                BoundPredicate { left, comparison: None, right: Right::Before(before.len() - 1) }
+                BoundPredicate {
+                    left,
+                    comparison: None,
+                    right: RightTable::Before(before.len() - 1),
+                }
             }
         })
     }
 }
 
 /// The only table that has the column.
-fn find(tables: &[Table], column: &ColumnName) -> Option<At> {
+fn find(tables: &[ShapeTable], column: &ColumnName) -> Option<At> {
     let mut found = tables
         .iter()
         .enumerate()
@@ -246,20 +252,20 @@ fn find(tables: &[Table], column: &ColumnName) -> Option<At> {
 }
 
 /// How a column compares, if it is an integer column.
-fn integer(table: &Table, position: usize) -> Option<Comparable> {
+fn integer(table: &ShapeTable, position: usize) -> Option<Comparable> {
     let comparable = table.operand(position)?.comparable?;
     matches!(comparable, Comparable::Integer { .. }).then_some(comparable)
 }
 
 /// Tables and conditions, to be put in reading order.
 struct Layout {
-    tables: Vec<Table>,
+    tables: Vec<ShapeTable>,
     known: Vec<BoundPredicate>,
     wanted: Vec<At>,
 }
 
 impl Layout {
-    fn chain(self, before: Vec<(Chain, usize)>) -> Option<(Chain, Vec<usize>)> {
+    fn chain(self, before: Vec<(JoinChain, usize)>) -> Option<(JoinChain, Vec<usize>)> {
         // A temporary table is read whole, once.
         let whole = self.tables.iter().position(|table| table.temporary.is_some());
         let mut order: Vec<usize> = whole.into_iter().collect();
@@ -289,15 +295,15 @@ impl Layout {
             }
             steps.push((table, tests));
         }
-        let mut tables: Vec<Option<Table>> = self.tables.into_iter().map(Some).collect();
+        let mut tables: Vec<Option<ShapeTable>> = self.tables.into_iter().map(Some).collect();
         let steps = steps.into_iter().map(|(number, tests)| {
             let table = tables.get_mut(number)?.take()?;
             let fields = fields.get(number)?.clone();
             let key = key(&table, &fields, &tests);
-            Some(Step { table, fields, tests, key })
+            Some(JoinStep { table, fields, tests, key })
         });
         let steps = steps.collect::<Option<_>>()?;
-        Some((Chain { steps, before }, wanted?))
+        Some((JoinChain { steps, before }, wanted?))
     }
 
     /// How much of a table's key is known: twice the number of leading key columns with known values, plus one for a
@@ -331,7 +337,7 @@ impl Layout {
     fn fields(&self, table: usize) -> Vec<usize> {
         let said = self.known.iter().flat_map(|known| {
             let right = match known.right {
-                Right::Column(at, _) => Some(at),
+                RightTable::Column(at, _) => Some(at),
                 _ => None,
             };
             [Some(known.left), right]
@@ -353,31 +359,37 @@ impl Layout {
         read: &[usize],
         fields: &[usize],
         slot: &dyn Fn(At) -> Option<usize>,
-    ) -> Option<Option<Test>> {
+    ) -> Option<Option<JoinTest>> {
         let Some((position, comparison, right)) = known.oriented(table, read) else {
             return Some(None);
         };
         let of = self.tables.get(table)?;
         let with = match (right, comparison) {
-            (Right::Constant(group), Some(comparison)) => Comparand::Constant(comparison, group),
-            (Right::List(group), _) => Comparand::List(group),
-            (Right::Before(chain), _) => Comparand::Before(chain),
-            (Right::Column(at, added), Some(comparison)) => {
+            (RightTable::Constant(group), Some(comparison)) => {
+                Comparand::Constant(comparison, group)
+            }
+            (RightTable::List(group), _) => Comparand::List(group),
+            (RightTable::Before(chain), _) => Comparand::Before(chain),
+            (RightTable::Column(at, added), Some(comparison)) => {
                 Comparand::Slot(comparison, slot(at)?, added)
             }
             _ => return None,
         };
         let field = fields.iter().position(|field| *field == position)?;
         let (operand, comparable) = (of.operand(position)?, integer(of, position)?);
-        Some(Some(Test { field, operand, comparable, with }))
+        Some(Some(JoinTest { field, operand, comparable, with }))
     }
 }
 
 impl BoundPredicate {
     /// The condition with a column of the table on its left, if its right side is known once `read` are read.
-    fn oriented(&self, table: usize, read: &[usize]) -> Option<(usize, Option<Comparison>, Right)> {
+    fn oriented(
+        &self,
+        table: usize,
+        read: &[usize],
+    ) -> Option<(usize, Option<Comparison>, RightTable)> {
         match self.right {
-            Right::Column(right, added) => {
+            RightTable::Column(right, added) => {
                 let comparison = self.comparison?;
                 if self.left.0 == table && read.contains(&right.0) {
                     return Some((self.left.1, Some(comparison), self.right));
@@ -385,7 +397,7 @@ impl BoundPredicate {
                 if right.0 == table && read.contains(&self.left.0) {
                     let opposite =
                         added.map(|it| LiteralOffset { subtracted: !it.subtracted, ..it });
-                    let other = Right::Column(self.left, opposite);
+                    let other = RightTable::Column(self.left, opposite);
                     return Some((right.1, Some(comparison.mirrored()), other));
                 }
                 None
@@ -396,8 +408,8 @@ impl BoundPredicate {
 }
 
 /// The tests that give the values of the key columns.
-fn key(table: &Table, fields: &[usize], tests: &[Test]) -> Vec<usize> {
-    let is_equal = |test: &Test| match test.with {
+fn key(table: &ShapeTable, fields: &[usize], tests: &[JoinTest]) -> Vec<usize> {
+    let is_equal = |test: &JoinTest| match test.with {
         Comparand::Constant(comparison, _) | Comparand::Slot(comparison, ..) => {
             comparison == Comparison::Equal
         }

@@ -11,7 +11,7 @@ use remora_engine::{Filter, KeyValues, Literal, ScanRequest, Value};
 
 use super::{
     LiteralOffset,
-    plan::{Chain, Comparand, Step, Test},
+    plan::{Comparand, JoinChain, JoinStep, JoinTest},
 };
 use crate::{
     Result,
@@ -35,13 +35,13 @@ const BATCH_ROWS: usize = 1_024;
 
 /// Rows of `width` values each.
 #[derive(Default)]
-pub(super) struct Rows {
+pub(super) struct ChainRows {
     pub(super) width: usize,
     pub(super) count: usize,
     pub(super) values: Vec<Value>,
 }
 
-impl Rows {
+impl ChainRows {
     /// Iterates over the rows.
     pub(super) fn iter(&self) -> impl Iterator<Item = &[Value]> {
         (0..self.count).map(|row| {
@@ -68,7 +68,7 @@ enum Filled {
 }
 
 /// A run over one snapshot with the literals of a statement.
-pub(super) struct Reading<'a> {
+pub(super) struct JoinRun<'a> {
     pub(super) session: &'a SessionState,
     pub(super) reader: &'a Reader,
     pub(super) constants: &'a Constants<'a>,
@@ -89,15 +89,15 @@ pub(super) struct StepRead {
     pub time: Duration,
 }
 
-impl Reading<'_> {
+impl JoinRun<'_> {
     /// The rows of a chain; `None` if there are too many, or a literal needs a conversion.
-    pub(super) fn rows(&self, chain: &Chain) -> Result<Option<Rows>> {
+    pub(super) fn rows(&self, chain: &JoinChain) -> Result<Option<ChainRows>> {
         let mut before: Vec<Arc<[i128]>> = Vec::new();
         for (other, slot) in &chain.before {
             let Some(rows) = self.rows(other)? else { return Ok(None) };
             before.push(rows.distinct(*slot).into());
         }
-        let mut rows = Rows { count: 1, ..Rows::default() };
+        let mut rows = ChainRows { count: 1, ..ChainRows::default() };
         for step in &chain.steps {
             self.session.check_interrupted()?;
             let Some(filled) = self.fill(step, &before, &rows) else { return Ok(None) };
@@ -135,7 +135,12 @@ impl Reading<'_> {
     }
 
     /// The filled tests of each joined row, row by row.
-    fn fill(&self, step: &Step, before: &[Arc<[i128]>], rows: &Rows) -> Option<Vec<Filled>> {
+    fn fill(
+        &self,
+        step: &JoinStep,
+        before: &[Arc<[i128]>],
+        rows: &ChainRows,
+    ) -> Option<Vec<Filled>> {
         let constants: Option<Vec<Option<Filled>>> =
             step.tests.iter().map(|test| self.constant(test, before)).collect();
         let constants = constants?;
@@ -155,7 +160,7 @@ impl Reading<'_> {
     }
 
     /// A test's value that holds for all rows; the inner `None` if it depends on the row.
-    fn constant(&self, test: &Test, before: &[Arc<[i128]>]) -> Option<Option<Filled>> {
+    fn constant(&self, test: &JoinTest, before: &[Arc<[i128]>]) -> Option<Option<Filled>> {
         Some(match test.with {
             Comparand::Constant(comparison, group) => {
                 let fitted = fit(test.comparable, &self.constants.one(group))?;
@@ -195,7 +200,12 @@ impl Reading<'_> {
     }
 
     /// Looks up the rows of a table whose whole keys are known.
-    fn look_up(&self, step: &Step, rows: &Rows, filled: &[Filled]) -> Result<Option<Rows>> {
+    fn look_up(
+        &self,
+        step: &JoinStep,
+        rows: &ChainRows,
+        filled: &[Filled],
+    ) -> Result<Option<ChainRows>> {
         let (mut keys, mut of_row): (Vec<KeyValues>, Vec<usize>) = (Vec::new(), Vec::new());
         for (row, tests) in filled_rows(step, rows, filled).enumerate() {
             if push_keys(step, tests, &mut keys).is_none() {
@@ -220,7 +230,7 @@ impl Reading<'_> {
             })
             .map_err(|error| from_engine(&error))?;
         found.sort_unstable_by_key(|(place, _)| *place);
-        let mut next = Rows { width: rows.width + step.fields.len(), ..Rows::default() };
+        let mut next = ChainRows { width: rows.width + step.fields.len(), ..ChainRows::default() };
         for (place, values) in found {
             let row = of_row.get(place).copied().unwrap_or_default();
             next.push(rows, row, values);
@@ -229,8 +239,13 @@ impl Reading<'_> {
     }
 
     /// Scans a table by leading key columns, once for each joined row.
-    fn scan(&self, step: &Step, rows: &Rows, filled: &[Filled]) -> Result<Option<Rows>> {
-        let mut next = Rows { width: rows.width + step.fields.len(), ..Rows::default() };
+    fn scan(
+        &self,
+        step: &JoinStep,
+        rows: &ChainRows,
+        filled: &[Filled],
+    ) -> Result<Option<ChainRows>> {
+        let mut next = ChainRows { width: rows.width + step.fields.len(), ..ChainRows::default() };
         if rows.count > MAX_SCANS {
             return Ok(None);
         }
@@ -264,9 +279,9 @@ impl Reading<'_> {
     }
 }
 
-impl Rows {
+impl ChainRows {
     /// Appends a joined row: row `row` of `before`, followed by `values`.
-    fn push(&mut self, before: &Rows, row: usize, values: impl IntoIterator<Item = Value>) {
+    fn push(&mut self, before: &ChainRows, row: usize, values: impl IntoIterator<Item = Value>) {
         let start = row * before.width;
         let old = before.values.get(start..start + before.width).unwrap_or_default();
         self.values.extend_from_slice(old);
@@ -286,7 +301,7 @@ impl Filled {
     }
 
     /// The test as an engine filter.
-    fn filter(&self, test: &Test) -> Filter {
+    fn filter(&self, test: &JoinTest) -> Filter {
         let value = |number: i128| test.comparable.fit(&Constant::Integer(number));
         match self {
             Self::Compare(comparison, number) => {
@@ -315,14 +330,14 @@ impl Filled {
 }
 
 /// The rows of a temporary table, which is read first; `None` if there are too many.
-fn whole(step: &Step, held: &Overlay, filled: &[Filled]) -> Option<Rows> {
+fn whole(step: &JoinStep, held: &Overlay, filled: &[Filled]) -> Option<ChainRows> {
     if held.row_count() > MAX_ROWS {
         return None;
     }
-    let mut rows = Rows { width: step.fields.len(), ..Rows::default() };
+    let mut rows = ChainRows { width: step.fields.len(), ..ChainRows::default() };
     for row in held.rows() {
         let value = |field: &usize| row.get(*field).unwrap_or(&Value::Null);
-        let holds = |(test, filled): (&Test, &Filled)| {
+        let holds = |(test, filled): (&JoinTest, &Filled)| {
             step.fields.get(test.field).is_some_and(|field| filled.holds(value(field)))
         };
         if step.tests.iter().zip(filled).all(holds) {
@@ -335,21 +350,21 @@ fn whole(step: &Step, held: &Overlay, filled: &[Filled]) -> Option<Rows> {
 
 /// The filled tests of each row.
 fn filled_rows<'f>(
-    step: &Step,
-    rows: &Rows,
+    step: &JoinStep,
+    rows: &ChainRows,
     filled: &'f [Filled],
 ) -> impl Iterator<Item = &'f [Filled]> {
     let width = step.tests.len();
     (0..rows.count).map(move |row| filled.get(row * width..(row + 1) * width).unwrap_or_default())
 }
 
-fn filled_row<'f>(step: &Step, filled: &'f [Filled], row: usize) -> &'f [Filled] {
+fn filled_row<'f>(step: &JoinStep, filled: &'f [Filled], row: usize) -> &'f [Filled] {
     let width = step.tests.len();
     filled.get(row * width..(row + 1) * width).unwrap_or_default()
 }
 
 /// Appends the keys that the tests of a row name; `None` if there are too many.
-fn push_keys(step: &Step, tests: &[Filled], keys: &mut Vec<KeyValues>) -> Option<()> {
+fn push_keys(step: &JoinStep, tests: &[Filled], keys: &mut Vec<KeyValues>) -> Option<()> {
     let mut made = vec![KeyValues::new()];
     for &test in &step.key {
         let (test, filled) = (step.tests.get(test)?, tests.get(test)?);

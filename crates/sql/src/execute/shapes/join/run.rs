@@ -3,8 +3,8 @@
 use remora_engine::Value;
 
 use super::{
-    plan::{Output, Plan},
-    read::Reading,
+    plan::{JoinOutput, JoinPlan},
+    read::JoinRun,
 };
 use crate::{
     Cell, Outcome, Reply, Result,
@@ -20,7 +20,7 @@ const CHUNK: usize = 1_024;
 pub(in crate::execute::shapes) async fn run<R: Reply>(
     session: &mut SessionState,
     reader: &Reader,
-    plan: &Plan,
+    plan: &JoinPlan,
     constants: &Constants<'_>,
     reply: &mut R,
 ) -> Result<Option<Outcome>> {
@@ -29,15 +29,15 @@ pub(in crate::execute::shapes) async fn run<R: Reply>(
         return Ok(None);
     }
     plan.check(session)?;
-    let reading = Reading { session: &*session, reader, constants, noted: None };
+    let reading = JoinRun { session: &*session, reader, constants, noted: None };
     let Some(rows) = reading.rows(&plan.chain)? else { return Ok(None) };
     reply.columns(&plan.columns)?;
     let count = |count: usize| Cell::Int(i64::try_from(count).unwrap_or(i64::MAX));
     let mut sent = 1;
     match &plan.output {
-        Output::Count => reply.row(&[count(rows.count)])?,
-        Output::CountDistinct(slot) => reply.row(&[count(rows.distinct(*slot).len())])?,
-        Output::Slots(slots) => {
+        JoinOutput::Count => reply.row(&[count(rows.count)])?,
+        JoinOutput::CountDistinct(slot) => reply.row(&[count(rows.distinct(*slot).len())])?,
+        JoinOutput::Slots(slots) => {
             let zone = session.variables.time_zone.zone.clone();
             let mut values: Vec<Value> = Vec::with_capacity(slots.len());
             for (number, row) in rows.iter().enumerate() {

@@ -9,30 +9,28 @@
 use std::{ops::Range, sync::Arc, time::Instant};
 
 use datafusion::{
-    arrow::{
-        array::{ArrayRef, RecordBatch},
-        datatypes::{Field, Schema, SchemaRef},
-    },
-    common::{ScalarValue, exec_err, tree_node::Transformed},
+    arrow::array::{ArrayRef, RecordBatch},
+    common::{ScalarValue, exec_err},
     error::Result as PlanResult,
-    physical_expr::{ScalarFunctionExpr, expressions::Column},
 };
 use remora_engine::{Filter, SortKey};
 use rustc_hash::FxHashMap;
 
 use super::{
-    read::Reading,
-    run::{PlannedRun, SLICE, value_of},
-    steps::{Expression, Step, all_evaluated, of_columns},
+    expressions::{all_evaluated, of_columns},
+    planned_run::{PlannedRun, SLICE, value_of},
+    read::PlanReader,
+    steps::BatchStep,
+    subquery_columns::SubqueryColumns,
     tree::{PlanNode, RowSource},
 };
-use crate::{blocking::run_blocking, nodes::TreeNode, scan::settled::query_of};
+use crate::blocking::run_blocking;
 
 /// If more rows than this match, the first rows in an order are read by an index of that order.
 const MANY_ROWS: u64 = 64;
 
 /// A correlated subquery of a plan.
-pub(super) struct RowQuery {
+pub(super) struct CorrelatedPlan {
     pub part: PlanNode,
     /// Whether it is EXISTS; otherwise its only value is wanted.
     pub is_exists: bool,
@@ -42,64 +40,11 @@ pub(super) struct RowQuery {
     pub order: Option<(Vec<SortKey>, usize)>,
 }
 
-/// A step that appends a column for each subquery call.
-pub(super) struct SubqueryColumns {
-    /// The number of each subquery, and the expressions bound to its slots.
-    calls: Vec<(usize, Vec<Expression>)>,
-    schema: SchemaRef,
-}
-
 impl SubqueryColumns {
-    /// Replaces the subquery calls in `expressions` by columns, and makes the step that computes those columns. The
-    /// step is `None` if there are no such calls. `below` is the input's schema.
-    pub fn of(
-        expressions: Vec<Expression>,
-        below: &SchemaRef,
-    ) -> PlanResult<(Option<Self>, Vec<Expression>)> {
-        let mut calls = Vec::new();
-        let mut fields: Vec<Arc<Field>> = below.fields().iter().cloned().collect();
-        let mut replaced = Vec::with_capacity(expressions.len());
-        for expression in expressions {
-            let new = expression.transform_down(|each| {
-                let Some(number) = query_of(&each) else { return Ok(Transformed::no(each)) };
-                let args = each.downcast_ref::<ScalarFunctionExpr>().map(ScalarFunctionExpr::args);
-                calls.push((number, args.unwrap_or_default().to_vec()));
-                let name = format!("query {number}");
-                let field = each.return_field(below)?.as_ref().clone().with_name(&name);
-                let column: Expression = Arc::new(Column::new(&name, fields.len()));
-                fields.push(Arc::new(field.with_nullable(true)));
-                Ok(Transformed::complete(column))
-            })?;
-            replaced.push(new.data);
-        }
-        let schema = Arc::new(Schema::new(fields));
-        Ok(((!calls.is_empty()).then_some(Self { calls, schema }), replaced))
-    }
-
-    /// The input's columns, then the appended ones.
-    pub fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    /// The number of input columns.
-    pub fn width_below(&self) -> usize {
-        self.schema.fields().len() - self.calls.len()
-    }
-
-    /// The number of columns, input and appended.
-    pub fn width(&self) -> usize {
-        self.schema.fields().len()
-    }
-
-    /// The expressions that are bound to slots.
-    pub fn expressions(&self) -> Vec<Expression> {
-        self.calls.iter().flat_map(|(_, args)| args.iter().cloned()).collect()
-    }
-
     /// The batch with the appended columns; `None` if a subquery has several rows or the work exceeds its limits.
     fn apply(&self, batch: &RecordBatch, asked: &PlannedRun) -> PlanResult<Option<RecordBatch>> {
         if batch.num_rows() == 0 {
-            return Ok(Some(RecordBatch::new_empty(Arc::clone(&self.schema))));
+            return Ok(Some(RecordBatch::new_empty(Arc::clone(self.schema()))));
         }
         let mut columns = batch.columns().to_vec();
         let mut left = SubqueryBudget::of(asked);
@@ -111,7 +56,7 @@ impl SubqueryColumns {
             };
             columns.push(ScalarValue::iter_to_array(values)?);
         }
-        of_columns(&self.schema, columns, batch.num_rows()).map(Some)
+        of_columns(self.schema(), columns, batch.num_rows()).map(Some)
     }
 }
 
@@ -138,7 +83,7 @@ impl SubqueryBudget {
 
 /// A subquery with its own copy of the run's state.
 struct SubqueryRun<'a> {
-    query: &'a RowQuery,
+    query: &'a CorrelatedPlan,
     /// The run of the outer plan.
     around: &'a PlannedRun,
     asked: PlannedRun,
@@ -207,7 +152,7 @@ impl<'a> SubqueryRun<'a> {
 
     fn rows(&self) -> PlanResult<Option<RecordBatch>> {
         let (asked, part) = (&self.asked, &self.query.part);
-        let mut reading = Reading::new(asked, &part.of, asked.most(), None)?;
+        let mut reading = PlanReader::new(asked, &part.of, asked.most(), None)?;
         let (Some((order, count)), RowSource::Scan(scan)) = (&self.query.order, &part.of) else {
             return reading.part(part);
         };
@@ -219,7 +164,8 @@ impl<'a> SubqueryRun<'a> {
         let first = read.scan.first_along(&asked.reader, filter, (order, *count), &asked.zone)?;
         let Some(first) = first else { return reading.part(part) };
         let is_all = first.num_rows() < *count;
-        let made = Reading::new(asked, &part.of, asked.most(), Some((*scan, first)))?.part(part)?;
+        let made =
+            PlanReader::new(asked, &part.of, asked.most(), Some((*scan, first)))?.part(part)?;
         match made {
             Some(made) if is_all || made.num_rows() >= *count => Ok(Some(made)),
             // Conditions above the scan removed some of the first rows.
@@ -232,14 +178,14 @@ impl PlannedRun {
     /// Applies a step to a batch; `None` if that exceeds the limits of this run.
     pub(super) fn apply(
         &self,
-        step: &Step,
+        step: &BatchStep,
         batch: &RecordBatch,
     ) -> PlanResult<Option<RecordBatch>> {
         match step {
-            Step::SubqueryColumns(beside) if self.is_aside => {
+            BatchStep::SubqueryColumns(beside) if self.is_aside => {
                 run_blocking(|| beside.apply(batch, self))
             }
-            Step::SubqueryColumns(beside) => beside.apply(batch, self),
+            BatchStep::SubqueryColumns(beside) => beside.apply(batch, self),
             step => step.apply(batch, self.asked()).map(Some),
         }
     }

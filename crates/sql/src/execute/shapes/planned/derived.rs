@@ -11,7 +11,7 @@ use remora_engine::ColumnType;
 
 use super::{
     super::{leaves, parameterize::ParameterizedText, shape::ColumnName},
-    from::{Joined, Tables, is_inner, is_left},
+    from::{JoinedTables, PlanTables, is_inner, is_left},
     pushdown::{conjuncts, is_comparison},
 };
 use crate::{
@@ -23,14 +23,14 @@ use crate::{
 pub(super) fn move_conditions(
     query: &mut Query,
     parameterized: &ParameterizedText,
-    tables: &Tables,
+    tables: &PlanTables,
 ) {
     let _ = query.visit(&mut Moving { parameterized, tables });
 }
 
 struct Moving<'a> {
     parameterized: &'a ParameterizedText,
-    tables: &'a Tables,
+    tables: &'a PlanTables,
 }
 
 impl VisitorMut for Moving<'_> {
@@ -79,7 +79,7 @@ struct Derived<'q> {
 }
 
 impl<'q> Derived<'q> {
-    fn of(factor: &'q mut TableFactor, tables: &Tables) -> Option<Self> {
+    fn of(factor: &'q mut TableFactor, tables: &PlanTables) -> Option<Self> {
         let TableFactor::Derived { lateral: false, subquery, alias: Some(alias), sample: None } =
             factor
         else {
@@ -185,7 +185,7 @@ impl Visitor for NeedingAllRows {
 fn columns_of(
     select: &Select,
     given: Vec<String>,
-    tables: &Tables,
+    tables: &PlanTables,
 ) -> Option<Vec<(String, Option<Expr>)>> {
     let GroupByExpr::Expressions(keys, _) = &select.group_by else { return None };
     let joined = tables.joined_by(select);
@@ -222,7 +222,7 @@ fn table_column(expr: &Expr) -> Option<Expr> {
 }
 
 /// Whether a column is a key of the groups.
-fn is_key(column: &ColumnName, keys: &[Expr], joined: &Joined<'_>) -> bool {
+fn is_key(column: &ColumnName, keys: &[Expr], joined: &JoinedTables<'_>) -> bool {
     let is_same = |key: ColumnName| {
         let is_certain = joined.kind(&key).is_some();
         let tables = key.table.as_ref().zip(column.table.as_ref());

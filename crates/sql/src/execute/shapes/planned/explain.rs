@@ -3,19 +3,23 @@
 use remora_engine::{AccessPath, FoundBy, Result, SearchRequest, TableIndex};
 
 use super::{
-    Plan, Read,
-    steps::Step,
-    trace::{Keys, ReadRows, TraceRecords},
+    CachedPlan, Read,
+    steps::BatchStep,
+    trace::{KeysRead, ReadRows, TraceRecords},
     tree::{PlanNode, RowSource},
 };
 use crate::{
     catalog::Reader,
-    execute::access::{Access, AccessRequest},
+    execute::access::{AccessRequest, TableAccess},
     plan::{Figures, RunConstant},
 };
 
 /// The accesses of the tables, in the order in which they were read.
-pub(super) fn accesses(plan: &Plan, reader: &Reader, reads: &[ReadRows]) -> Result<Vec<Access>> {
+pub(super) fn accesses(
+    plan: &CachedPlan,
+    reader: &Reader,
+    reads: &[ReadRows],
+) -> Result<Vec<TableAccess>> {
     let mut made = Vec::new();
     let joined = joined(plan);
     for (number, read) in reads.iter().enumerate() {
@@ -32,10 +36,13 @@ pub(super) fn accesses(plan: &Plan, reader: &Reader, reads: &[ReadRows]) -> Resu
     let is_sorted = reads.iter().any(ReadRows::is_in_order);
     let (mut groups, mut sorts) = (false, false);
     steps(&plan.root, &mut |step| match step {
-        Step::Group(grouping) => groups |= grouping.has_keys(),
-        Step::Window(_) => groups = true,
-        Step::Sort(_) => sorts |= !is_sorted,
-        Step::Filter(_) | Step::Project(..) | Step::Cut(_) | Step::SubqueryColumns(_) => {}
+        BatchStep::Group(grouping) => groups |= grouping.has_keys(),
+        BatchStep::Window(_) => groups = true,
+        BatchStep::Sort(_) => sorts |= !is_sorted,
+        BatchStep::Filter(_)
+        | BatchStep::Project(..)
+        | BatchStep::Cut(_)
+        | BatchStep::SubqueryColumns(_) => {}
     });
     if let Some(first) = made.first_mut() {
         if sorts && !first.extra.iter().any(|said| said == "Using filesort") {
@@ -50,7 +57,7 @@ pub(super) fn accesses(plan: &Plan, reader: &Reader, reads: &[ReadRows]) -> Resu
 
 /// The measured lines of a run: outer steps first, the tables they read indented below.
 pub(super) fn lines(
-    plan: &Plan,
+    plan: &CachedPlan,
     reader: &Reader,
     noted: &TraceRecords,
     whole: Figures,
@@ -85,14 +92,14 @@ pub(super) fn lines(
 }
 
 /// A table that was not read because the tables before it gave no rows.
-fn not_read(plan: &Plan, of: &Read) -> Access {
+fn not_read(plan: &CachedPlan, of: &Read) -> TableAccess {
     let table = plan.tables.get(of.table).map(|table| table.called().to_owned());
     let said = "Not read: the tables before have no rows for it".to_owned();
-    Access { table, ..Access::of_no_table(said) }.placed(of.place.as_ref())
+    TableAccess { table, ..TableAccess::of_no_table(said) }.placed(of.place.as_ref())
 }
 
 /// The scans that are inputs of joins.
-fn joined(plan: &Plan) -> Vec<usize> {
+fn joined(plan: &CachedPlan) -> Vec<usize> {
     fn add(of: &RowSource, joined: &mut Vec<usize>) {
         match of {
             RowSource::Scan(_) | RowSource::OneRow => {}
@@ -110,7 +117,7 @@ fn joined(plan: &Plan) -> Vec<usize> {
     joined
 }
 
-fn steps(part: &PlanNode, visit: &mut impl FnMut(&Step)) {
+fn steps(part: &PlanNode, visit: &mut impl FnMut(&BatchStep)) {
     part.steps.iter().for_each(&mut *visit);
     match &part.of {
         RowSource::Scan(_) | RowSource::OneRow => {}
@@ -123,13 +130,13 @@ fn steps(part: &PlanNode, visit: &mut impl FnMut(&Step)) {
 }
 
 fn access(
-    plan: &Plan,
+    plan: &CachedPlan,
     of: &Read,
     reader: &Reader,
     read: &ReadRows,
     is_first: bool,
-) -> Result<Access> {
-    let Some(table) = plan.tables.get(of.table) else { return Ok(Access::default()) };
+) -> Result<TableAccess> {
+    let Some(table) = plan.tables.get(of.table) else { return Ok(TableAccess::default()) };
     let mut path = path(of, reader, read)?;
     if let Some(limit) = read.limit.filter(|_| read.whole_filter().is_none()) {
         path.examined = path.examined.min(limit);
@@ -138,7 +145,7 @@ fn access(
     let has_condition = of.scan.selection(read.filter.clone()).filter.is_some();
     let wanted = AccessRequest { in_order: read.is_in_order(), has_condition };
     let mut access =
-        Access::of(&table.sql, table.called(), &path, wanted).placed(of.place.as_ref());
+        TableAccess::of(&table.sql, table.called(), &path, wanted).placed(of.place.as_ref());
     if is_first {
         return Ok(access);
     }
@@ -150,7 +157,13 @@ fn access(
 }
 
 /// Marks an access as a lookup by keys of the tables before.
-fn by_keys(plan: &Plan, of: &Read, read: &ReadRows, found_by: &FoundBy, access: &mut Access) {
+fn by_keys(
+    plan: &CachedPlan,
+    of: &Read,
+    read: &ReadRows,
+    found_by: &FoundBy,
+    access: &mut TableAccess,
+) {
     let Some(table) = plan.tables.get(of.table) else { return };
     let columns: Vec<usize> = match found_by.index {
         TableIndex::Key => table.schema().primary_key.clone(),
@@ -160,17 +173,18 @@ fn by_keys(plan: &Plan, of: &Read, read: &ReadRows, found_by: &FoundBy, access: 
         }
     };
     let keys = |position: usize| {
-        let is_of =
-            |keys: &&Keys| keys.place.and_then(|place| of.scan.position(place)) == Some(position);
+        let is_of = |keys: &&KeysRead| {
+            keys.place.and_then(|place| of.scan.position(place)) == Some(position)
+        };
         read.keys.iter().find(is_of)
     };
-    let used: Vec<Option<&Keys>> =
+    let used: Vec<Option<&KeysRead>> =
         columns.iter().take(found_by.columns).map(|position| keys(*position)).collect();
     let count: u64 = used.iter().flatten().map(|keys| keys.count).max().unwrap_or(0);
     if count == 0 {
         return access.add_extra("Using join buffer (hash join)");
     }
-    let of_column = |keys: &Option<&Keys>| match keys {
+    let of_column = |keys: &Option<&KeysRead>| match keys {
         Some(keys) => column_name(plan, keys).unwrap_or_else(|| "func".to_owned()),
         None => "const".to_owned(),
     };
@@ -185,7 +199,7 @@ fn by_keys(plan: &Plan, of: &Read, read: &ReadRows, found_by: &FoundBy, access: 
 }
 
 /// The qualified name of the column that keys come from.
-fn column_name(plan: &Plan, keys: &Keys) -> Option<String> {
+fn column_name(plan: &CachedPlan, keys: &KeysRead) -> Option<String> {
     let (scan, place) = keys.from?;
     let read = plan.reads.get(scan)?;
     let table = plan.tables.get(read.table)?;

@@ -8,8 +8,8 @@ use datafusion::sql::sqlparser::ast::{
 use remora_engine::ColumnType;
 
 use super::super::{
-    shape::{ColumnName, Condition},
-    table::Table,
+    shape::{ColumnName, ShapeCondition},
+    table::ShapeTable,
 };
 use crate::{
     catalog::{ExpressionSettings, Reader, plain_text},
@@ -22,8 +22,8 @@ use crate::{
 const MAX_TABLES: usize = 16;
 
 /// All tables of a query, including those of its subqueries.
-pub(super) struct Tables {
-    pub all: Vec<Table>,
+pub(super) struct PlanTables {
+    pub all: Vec<ShapeTable>,
     /// The number of each in the statement ([`number_tables`]).
     numbers: Vec<u64>,
     /// The session's variables that decide the values of expressions.
@@ -31,8 +31,8 @@ pub(super) struct Tables {
 }
 
 /// The tables in the FROM of one SELECT.
-pub(super) struct Joined<'t> {
-    all: &'t [Table],
+pub(super) struct JoinedTables<'t> {
+    all: &'t [ShapeTable],
     numbers: &'t [u64],
     /// In the order of the text.
     tables: Vec<FromTable>,
@@ -52,7 +52,7 @@ struct FromTable {
     may_miss: bool,
 }
 
-impl Tables {
+impl PlanTables {
     /// The tables of a query, which are numbered; `None` if it locks rows, if a table is not one of the engine, or if
     /// the session has uncommitted changes in it.
     pub(super) fn of(query: &mut Query, session: &SessionState, reader: &Reader) -> Option<Self> {
@@ -74,8 +74,8 @@ impl Tables {
     }
 
     /// The tables in the FROM of a SELECT.
-    pub(super) fn joined_by(&self, select: &Select) -> Joined<'_> {
-        let mut joined = Joined {
+    pub(super) fn joined_by(&self, select: &Select) -> JoinedTables<'_> {
+        let mut joined = JoinedTables {
             all: &self.all,
             numbers: &self.numbers,
             tables: Vec::new(),
@@ -104,7 +104,7 @@ impl Tables {
     }
 }
 
-impl Joined<'_> {
+impl JoinedTables<'_> {
     fn add(&mut self, factor: &TableFactor, part: (usize, usize), may_miss: bool) {
         // MySQL and MariaDB write the joins of a view so.
         if let TableFactor::NestedJoin { table_with_joins: nested, alias: None } = factor {
@@ -132,7 +132,7 @@ impl Joined<'_> {
     }
 
     /// The table that a WHERE condition can be pushed down to.
-    pub(super) fn of_where(&self, condition: &Condition) -> Option<usize> {
+    pub(super) fn of_where(&self, condition: &ShapeCondition) -> Option<usize> {
         let outer = self.owner(condition)?;
         (!outer.may_miss).then_some(outer.table)
     }
@@ -141,7 +141,7 @@ impl Joined<'_> {
     /// The ON of a LEFT JOIN filters only the table on its right.
     pub(super) fn of_join(
         &self,
-        condition: &Condition,
+        condition: &ShapeCondition,
         join: &Join,
         (part, place): (usize, usize),
     ) -> Option<usize> {
@@ -158,7 +158,7 @@ impl Joined<'_> {
     }
 
     /// The one table that all columns of a condition belong to.
-    fn owner(&self, condition: &Condition) -> Option<&FromTable> {
+    fn owner(&self, condition: &ShapeCondition) -> Option<&FromTable> {
         let mut names = Vec::new();
         if !columns(condition, &mut names) {
             return None;
@@ -204,7 +204,7 @@ impl Joined<'_> {
         }
         let (called, text) = plain_text(expr)?;
         let is_called =
-            |it: &&FromTable| self.all.get(it.table).map(Table::called) == called.as_deref();
+            |it: &&FromTable| self.all.get(it.table).map(ShapeTable::called) == called.as_deref();
         let from = match (&called, self.tables.as_slice()) {
             (Some(_), all) => all.iter().find(is_called)?,
             // With several tables, an unqualified column might belong to any of them.
@@ -263,34 +263,34 @@ fn called(factor: &TableFactor) -> Option<&str> {
 }
 
 /// Collects the columns of a condition; false if it is more than comparisons of columns with literals.
-fn columns<'c>(condition: &'c Condition, names: &mut Vec<&'c ColumnName>) -> bool {
+fn columns<'c>(condition: &'c ShapeCondition, names: &mut Vec<&'c ColumnName>) -> bool {
     match condition {
-        Condition::Compare(name, ..)
-        | Condition::Between(name, ..)
-        | Condition::Begins(name, _)
-        | Condition::IsNull(name) => {
+        ShapeCondition::Compare(name, ..)
+        | ShapeCondition::Between(name, ..)
+        | ShapeCondition::Begins(name, _)
+        | ShapeCondition::IsNull(name) => {
             names.push(name);
             true
         }
-        Condition::In(of, _) => {
+        ShapeCondition::In(of, _) => {
             names.extend(of);
             true
         }
-        Condition::And(parts) | Condition::Or(parts) => {
+        ShapeCondition::And(parts) | ShapeCondition::Or(parts) => {
             parts.iter().all(|part| columns(part, names))
         }
-        Condition::Not(part) | Condition::Again(part, _) => columns(part, names),
-        Condition::Like(..)
-        | Condition::Holds(..)
-        | Condition::Match(_)
-        | Condition::Keywords(_) => false,
+        ShapeCondition::Not(part) | ShapeCondition::Again(part, _) => columns(part, names),
+        ShapeCondition::Like(..)
+        | ShapeCondition::Holds(..)
+        | ShapeCondition::Match(_)
+        | ShapeCondition::Keywords(_) => false,
     }
 }
 
 struct Seeking<'a> {
     session: &'a SessionState,
     reader: &'a Reader,
-    all: Vec<Table>,
+    all: Vec<ShapeTable>,
     numbers: Vec<u64>,
     /// The names of common table expressions, which hide tables of the same name.
     named: Vec<String>,
@@ -304,7 +304,7 @@ impl Seeking<'_> {
         part.is_some_and(|part| self.named.iter().any(|it| it.eq_ignore_ascii_case(part)))
     }
 
-    fn table(&self, name: &ObjectName, factor: &TableFactor) -> Option<Table> {
+    fn table(&self, name: &ObjectName, factor: &TableFactor) -> Option<ShapeTable> {
         let names: Option<Vec<&str>> =
             name.0.iter().map(|part| Some(part.as_ident()?.value.as_str())).collect();
         let (database, table) = match names?.as_slice() {
@@ -313,7 +313,7 @@ impl Seeking<'_> {
             _ => return None,
         };
         let called = called(factor);
-        let table = Table::of((database, table), called, &self.session.shared, self.reader)?;
+        let table = ShapeTable::of((database, table), called, &self.session.shared, self.reader)?;
         (!table.is_changed_by(self.session)).then_some(table)
     }
 }

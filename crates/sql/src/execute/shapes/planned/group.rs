@@ -20,18 +20,18 @@ use datafusion::{
 };
 use rustc_hash::FxHashMap;
 
-use super::steps::{Expression, FunctionContext, all_evaluated, of_columns};
+use super::expressions::{BatchExpression, FunctionContext, all_evaluated, of_columns};
 
 /// The group keys and the aggregate functions.
-pub(super) struct Grouping {
-    keys: Vec<Expression>,
-    functions: Vec<Function>,
+pub(super) struct GroupStep {
+    keys: Vec<BatchExpression>,
+    functions: Vec<GroupFunction>,
     schema: SchemaRef,
 }
 
-struct Function {
+struct GroupFunction {
     of: Arc<AggregateFunctionExpr>,
-    args: Vec<Expression>,
+    args: Vec<BatchExpression>,
 }
 
 /// The group of each row, and the first row of each group.
@@ -40,7 +40,7 @@ struct Groups {
     firsts: Vec<u32>,
 }
 
-impl Grouping {
+impl GroupStep {
     /// The grouping of an aggregate operator; `None` if it is not supported here.
     pub(super) fn of(plan: &AggregateExec) -> Option<Self> {
         let by = plan.group_expr();
@@ -52,10 +52,10 @@ impl Grouping {
         if !is_plain {
             return None;
         }
-        let keys: Vec<Expression> = by.expr().iter().map(|(key, _)| Arc::clone(key)).collect();
+        let keys: Vec<BatchExpression> = by.expr().iter().map(|(key, _)| Arc::clone(key)).collect();
         let input = plan.input_schema();
         // +0 and -0 are one group, but differ in the row format.
-        let float = |key: &Expression| {
+        let float = |key: &BatchExpression| {
             let kind = key.data_type(&input);
             kind.map_or(true, |kind| matches!(kind, DataType::Float32 | DataType::Float64))
         };
@@ -63,7 +63,8 @@ impl Grouping {
             return None;
         }
         let functions = plan.aggr_expr().iter();
-        let functions = functions.map(|of| Function { of: Arc::clone(of), args: of.expressions() });
+        let functions =
+            functions.map(|of| GroupFunction { of: Arc::clone(of), args: of.expressions() });
         Some(Self { keys, functions: functions.collect(), schema: plan.schema() })
     }
 
@@ -78,11 +79,11 @@ impl Grouping {
     }
 
     /// The group key with this number.
-    pub(super) fn key(&self, place: usize) -> Option<&Expression> {
+    pub(super) fn key(&self, place: usize) -> Option<&BatchExpression> {
         self.keys.get(place)
     }
 
-    pub(super) fn expressions(&self) -> Vec<&Expression> {
+    pub(super) fn expressions(&self) -> Vec<&BatchExpression> {
         self.keys.iter().chain(self.functions.iter().flat_map(|function| &function.args)).collect()
     }
 
@@ -152,7 +153,7 @@ impl Groups {
     }
 }
 
-impl Function {
+impl GroupFunction {
     fn of_all(&self, batch: &RecordBatch, asked: FunctionContext<'_>) -> PlanResult<ArrayRef> {
         let mut accumulator = self.of.create_accumulator()?;
         if batch.num_rows() > 0 {

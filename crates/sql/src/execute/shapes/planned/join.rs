@@ -18,8 +18,8 @@ use datafusion::{
 use rustc_hash::FxHashMap;
 
 use super::{
-    steps::{FunctionContext, all_evaluated, evaluated, of_columns},
-    tree::{Join, Residual, Side},
+    expressions::{FunctionContext, all_evaluated, evaluated, of_columns},
+    tree::{Join, PlanSide, Residual},
 };
 
 /// The row numbers of matching pairs, in the order of the side that was read first.
@@ -39,7 +39,7 @@ struct JoinedRows {
 pub(super) fn joined(
     join: &Join,
     (left, right): (&RecordBatch, &RecordBatch),
-    first: Side,
+    first: PlanSide,
     most: usize,
     asked: FunctionContext<'_>,
 ) -> PlanResult<Option<RecordBatch>> {
@@ -50,9 +50,9 @@ pub(super) fn joined(
     }
     let rows = (left.num_rows(), right.num_rows());
     let pairs = match first {
-        Side::Left => pairs((&left_keys, rows.0), (&right_keys, rows.1), most)?
+        PlanSide::Left => pairs((&left_keys, rows.0), (&right_keys, rows.1), most)?
             .map(|(left, right)| Pairs { left, right }),
-        Side::Right => pairs((&right_keys, rows.1), (&left_keys, rows.0), most)?
+        PlanSide::Right => pairs((&right_keys, rows.1), (&left_keys, rows.0), most)?
             .map(|(right, left)| Pairs { left, right }),
     };
     let Some(mut pairs) = pairs else { return Ok(None) };

@@ -10,22 +10,22 @@ use super::{
         condition::Tests,
         parameterize::{Constants, ParameterizedText},
     },
-    Plan, PlanSettings, Read,
-    by_row::RowQuery,
+    CachedPlan, PlanSettings, Read,
+    by_row::CorrelatedPlan,
     derived, fixed,
-    from::Tables,
+    from::PlanTables,
     page_fill::PageFillEstimate,
     path_order::PathOrder,
     pure::is_pure,
     pushdown::PushedConditions,
-    steps,
+    result_order,
     tree::{Tree, tree},
     views::NamedView,
 };
 use crate::{
     Column,
     catalog::Reader,
-    execute::{hinted_limit, marks, run::Query as Planning},
+    execute::{hinted_limit, marks, run::ResolvedQuery as Planning},
     parse::{Statement, write::ChangedQuery},
     plan,
     resolve::StatementTable,
@@ -44,7 +44,7 @@ pub(super) fn plan<'a>(
     reader: &'a Reader,
     constants: &'a Constants<'a>,
     meaning: PlanSettings,
-) -> BoxFuture<'a, Option<Plan>> {
+) -> BoxFuture<'a, Option<CachedPlan>> {
     Box::pin(made(session, planning, reader, constants, meaning))
 }
 
@@ -54,10 +54,10 @@ async fn made(
     reader: &Reader,
     constants: &Constants<'_>,
     meaning: PlanSettings,
-) -> Option<Plan> {
+) -> Option<CachedPlan> {
     let (parameterized, mut query) = read(session, statement, changed)?;
     let views = NamedView::all_of(&mut query, session, reader)?;
-    let tables = Tables::of(&mut query, session, reader)?;
+    let tables = PlanTables::of(&mut query, session, reader)?;
     derived::move_conditions(&mut query, &parameterized, &tables);
     let mut taken = PushedConditions::default();
     taken.page(&mut query, &parameterized)?;
@@ -75,22 +75,25 @@ async fn made(
     let Planned { tree, columns, places, selects } = planned?;
     let of_scan = |scan: usize| tables.of_relation(tree.scans.get(scan)?.relation()?, &places);
     let table = |scan: usize| tables.all.get(of_scan(scan)?);
-    let order = steps::order(&tree, &tree.root, table);
+    let order = result_order::order(&tree, &tree.root, table);
     let by_path = PathOrder::of(&tree, &tree.root, table);
-    let orders: Vec<_> =
-        tree.queries.iter().map(|query| steps::first_of(&tree, &query.plan, table)).collect();
+    let orders: Vec<_> = tree
+        .queries
+        .iter()
+        .map(|query| result_order::first_of(&tree, &query.plan, table))
+        .collect();
     let groups = 0..parameterized.ends.len();
     let rest = groups.filter(|group| !taken.groups.contains(group));
     let fixed = rest.map(|group| (group, fixed(group, constants))).collect();
     let PushedConditions { tests, limit, offset, sums, .. } = taken;
     let Tree { scans, root, settled, queries, calls } = tree;
     let queries = queries.into_iter().zip(orders).map(|(query, order)| {
-        let plan::RowQuery { plan: part, is_exists, slots } = query;
-        RowQuery { part, is_exists, slots, order }
+        let plan::CorrelatedQuery { plan: part, is_exists, slots } = query;
+        CorrelatedPlan { part, is_exists, slots, order }
     });
     let queries = queries.collect();
     let reads = reads(scans, &tables, tests, &places)?;
-    Some(Plan {
+    Some(CachedPlan {
         tables: tables.all,
         views,
         meaning,
@@ -138,7 +141,7 @@ fn read(
 /// would reach one scan only, or if a table with conditions is not scanned.
 fn reads(
     scans: Vec<CachedScan>,
-    tables: &Tables,
+    tables: &PlanTables,
     mut tests: Vec<(usize, Tests)>,
     places: &[StatementTable],
 ) -> Option<Vec<Read>> {

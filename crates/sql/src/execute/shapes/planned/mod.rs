@@ -12,17 +12,21 @@
 mod by_row;
 mod derived;
 mod explain;
+mod expressions;
 mod from;
 mod group;
 mod join;
 mod make;
 mod page_fill;
 mod path_order;
+mod planned_run;
 mod pure;
 mod pushdown;
 mod read;
+mod result_order;
 mod run;
 mod steps;
+mod subquery_columns;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -43,8 +47,8 @@ use remora_mysql::{Collation, SqlMode};
 use super::{
     condition::Tests,
     parameterize::{Constants, LiteralKind},
-    shape::Group,
-    table::Table,
+    shape::LiteralGroup,
+    table::ShapeTable,
 };
 use crate::{
     Column, Outcome, Reply, Result,
@@ -56,10 +60,10 @@ use crate::{
     scan::CachedScan,
     state::SessionState,
 };
-use by_row::RowQuery;
+use by_row::CorrelatedPlan;
 use page_fill::PageFillEstimate;
 use path_order::PathOrder;
-use pushdown::Sum;
+use pushdown::SumOfLiterals;
 use tree::PlanNode;
 use views::NamedView;
 
@@ -72,7 +76,7 @@ const FREE_PLANS: u32 = 4;
 #[derive(Default)]
 pub(super) struct ShapePlans {
     /// Newest first.
-    plans: RwLock<Vec<Arc<Plan>>>,
+    plans: RwLock<Vec<Arc<CachedPlan>>>,
     made: AtomicU32,
     used: AtomicU32,
     /// Whether the statement was parsed and has no shape of its own.
@@ -80,18 +84,18 @@ pub(super) struct ShapePlans {
 }
 
 /// A cached plan.
-pub(super) struct Plan {
+pub(super) struct CachedPlan {
     /// All tables that the statement names.
-    tables: Vec<Table>,
+    tables: Vec<ShapeTable>,
     /// All views that the statement names.
     views: Vec<NamedView>,
     meaning: PlanSettings,
     /// The literals that are part of the plan. It is used only for statements with the same values.
-    fixed: Vec<(Group, Vec<Fixed>)>,
-    limit: Option<Group>,
-    offset: Option<Group>,
+    fixed: Vec<(LiteralGroup, Vec<Fixed>)>,
+    limit: Option<LiteralGroup>,
+    offset: Option<LiteralGroup>,
     /// The sums of literals in conditions.
-    sums: Vec<Sum>,
+    sums: Vec<SumOfLiterals>,
     reads: Vec<Read>,
     root: PlanNode,
     /// The scan whose rows decide the order of the result, and that order, if the engine has it. Steps and joins keep
@@ -102,7 +106,7 @@ pub(super) struct Plan {
     /// The constants that each run computes first, by number.
     settled: Vec<RunConstant<PlanNode>>,
     /// The correlated subqueries, by number.
-    queries: Vec<RowQuery>,
+    queries: Vec<CorrelatedPlan>,
     /// Whether its expressions call functions, which may read the session's context.
     calls: bool,
     columns: Vec<Column>,
@@ -160,7 +164,7 @@ impl PlanSettings {
     }
 }
 
-impl Plan {
+impl CachedPlan {
     fn is_current(&self, reader: &Reader) -> bool {
         self.tables.iter().all(|table| table.is_current(reader))
             && self.views.iter().all(|view| view.is_current(reader))
@@ -174,7 +178,7 @@ impl Plan {
 }
 
 /// The literals of a group, in the form that plans keep.
-fn fixed(group: Group, constants: &Constants<'_>) -> Vec<Fixed> {
+fn fixed(group: LiteralGroup, constants: &Constants<'_>) -> Vec<Fixed> {
     let kept = constants.group(group).iter().map(|literal| match literal.kind {
         LiteralKind::Parameter => {
             let value = constants.parameters.get(literal.start);
@@ -270,7 +274,7 @@ impl ShapePlans {
         constants: &Constants<'_>,
         source: &Arc<Source>,
         changed: Option<&ChangedQuery>,
-    ) -> Option<Arc<Plan>> {
+    ) -> Option<Arc<CachedPlan>> {
         let statement = Statement { source: Arc::clone(source), parameters: constants.parameters };
         let meaning = PlanSettings::of(session);
         let planning = (&statement, changed);
@@ -285,7 +289,7 @@ impl ShapePlans {
         constants: &Constants<'_>,
         meaning: PlanSettings,
         source: impl FnOnce(&SessionState) -> Option<Arc<Source>>,
-    ) -> Option<Arc<Plan>> {
+    ) -> Option<Arc<CachedPlan>> {
         let (made, used) = (self.made.fetch_add(1, Relaxed), self.used.load(Relaxed));
         if made >= FREE_PLANS.saturating_add(used / 2) {
             self.made.fetch_sub(1, Relaxed);

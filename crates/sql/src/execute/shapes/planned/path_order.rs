@@ -23,8 +23,9 @@ use jiff::tz::TimeZone;
 use remora_engine::{ColumnType, Filter};
 
 use super::{
-    super::table::Table,
-    steps::{Expression, Step},
+    super::table::ShapeTable,
+    expressions::BatchExpression,
+    steps::BatchStep,
     tree::{PlanNode, RowSource, Tree},
 };
 use crate::{
@@ -53,19 +54,21 @@ impl PathOrder {
     pub fn of<'t>(
         tree: &Tree,
         part: &PlanNode,
-        table: impl Fn(usize) -> Option<&'t Table>,
+        table: impl Fn(usize) -> Option<&'t ShapeTable>,
     ) -> Option<Self> {
         let RowSource::Scan(scan) = part.of else { return None };
         let (mut columns, mut conditions, mut sorted) = (None, Vec::new(), None);
         for step in &part.steps {
             match step {
-                Step::Filter(condition) => conditions.push(of_scan(condition, columns.as_deref())?),
-                Step::Project(expressions, _) => {
+                BatchStep::Filter(condition) => {
+                    conditions.push(of_scan(condition, columns.as_deref())?)
+                }
+                BatchStep::Project(expressions, _) => {
                     let made = expressions.iter().map(|it| of_scan(it, columns.as_deref()));
                     columns = Some(made.collect::<Option<Vec<_>>>()?);
                 }
-                Step::Sort(keys) if sorted.is_none() => {
-                    let key = |(expression, key): &(Expression, PhysicalSortExpr)| {
+                BatchStep::Sort(keys) if sorted.is_none() => {
+                    let key = |(expression, key): &(BatchExpression, PhysicalSortExpr)| {
                         Some((of_scan(expression, columns.as_deref())?, key.options))
                     };
                     sorted = Some(keys.iter().map(key).collect::<Option<Vec<_>>>()?);
@@ -113,7 +116,10 @@ impl PathOrder {
 }
 
 /// An expression over a projection's columns as one over the scan's.
-fn of_scan(expression: &Expression, columns: Option<&[Expression]>) -> Option<Expression> {
+fn of_scan(
+    expression: &BatchExpression,
+    columns: Option<&[BatchExpression]>,
+) -> Option<BatchExpression> {
     let Some(columns) = columns else { return Some(Arc::clone(expression)) };
     let made = Arc::clone(expression).transform_up(|each| {
         let column = each.downcast_ref::<Column>().map(Column::index);
@@ -126,7 +132,7 @@ fn of_scan(expression: &Expression, columns: Option<&[Expression]>) -> Option<Ex
 }
 
 /// Whether an expression is the whole primary key, whose order is that of rows.
-fn is_key(expression: &Expression, scan: &CachedScan, table: &Table) -> bool {
+fn is_key(expression: &BatchExpression, scan: &CachedScan, table: &ShapeTable) -> bool {
     let position = expression.downcast_ref::<Column>().and_then(|it| scan.position(it.index()));
     let [key] = table.schema().primary_key[..] else { return false };
     let is_number = |kind| matches!(kind, ColumnType::Int(_) | ColumnType::Uint(_));
@@ -135,7 +141,7 @@ fn is_key(expression: &Expression, scan: &CachedScan, table: &Table) -> bool {
 }
 
 /// What is sorted by: the JSON value, or (true) the text of it.
-fn operand(by: &Expression) -> Option<(Expression, bool)> {
+fn operand(by: &BatchExpression) -> Option<(BatchExpression, bool)> {
     let call = by.downcast_ref::<ScalarFunctionExpr>()?;
     match (call.name(), call.args()) {
         ("sort_key", [of]) => Some((Arc::clone(of), false)),
@@ -150,9 +156,9 @@ fn operand(by: &Expression) -> Option<(Expression, bool)> {
 
 /// The column and the names of the path that an operand reads.
 fn path_of(
-    operand: &Expression,
+    operand: &BatchExpression,
     scan: &CachedScan,
-    table: &Table,
+    table: &ShapeTable,
 ) -> Option<(String, Vec<String>)> {
     let call = operand.downcast_ref::<ScalarFunctionExpr>()?;
     let (document, path) = match (call.name(), call.args()) {
@@ -174,7 +180,7 @@ fn path_of(
 }
 
 /// Whether a condition is not true where the operand is NULL.
-fn leaves_out_nulls(condition: &Expression, operand: &Expression) -> bool {
+fn leaves_out_nulls(condition: &BatchExpression, operand: &BatchExpression) -> bool {
     if let Some(present) = condition.downcast_ref::<IsNotNullExpr>() {
         return is_null_of(present.arg(), operand);
     }
@@ -193,7 +199,7 @@ fn leaves_out_nulls(condition: &Expression, operand: &Expression) -> bool {
 }
 
 /// Whether an expression is NULL where the operand is.
-fn is_null_of(expression: &Expression, operand: &Expression) -> bool {
+fn is_null_of(expression: &BatchExpression, operand: &BatchExpression) -> bool {
     if expression == operand {
         return true;
     }

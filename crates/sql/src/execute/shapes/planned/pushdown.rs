@@ -14,10 +14,10 @@ use super::{
         leaves::{self, comparison},
         of_condition::negated_if,
         parameterize::{Constants, FIRST_SUM, LiteralKind, ParameterizedText},
-        shape::{ColumnName, Comparison, Condition, Group},
-        table::Table,
+        shape::{ColumnName, Comparison, LiteralGroup, ShapeCondition},
+        table::ShapeTable,
     },
-    from::{Joined, Tables, constraint, may_be_bare},
+    from::{JoinedTables, PlanTables, constraint, may_be_bare},
 };
 use crate::{
     parse::{Visit, VisitMut},
@@ -32,23 +32,23 @@ const MAX_ROW: usize = 8;
 pub(super) struct PushedConditions {
     /// The conditions of each table that has any, with the table's index.
     pub tests: Vec<(usize, Tests)>,
-    pub limit: Option<Group>,
-    pub offset: Option<Group>,
+    pub limit: Option<LiteralGroup>,
+    pub offset: Option<LiteralGroup>,
     /// The groups of all literals taken.
-    pub groups: Vec<Group>,
+    pub groups: Vec<LiteralGroup>,
     /// The sums of literals in conditions, by number.
-    pub sums: Vec<Sum>,
+    pub sums: Vec<SumOfLiterals>,
 }
 
 /// The sum or difference of two literals.
 #[derive(Debug)]
-pub(super) struct Sum {
-    left: Group,
+pub(super) struct SumOfLiterals {
+    left: LiteralGroup,
     is_difference: bool,
-    right: Group,
+    right: LiteralGroup,
 }
 
-impl Sum {
+impl SumOfLiterals {
     /// The value for these literals; `None` if one is not an integer, or the result overflows 64 bits.
     pub(super) fn value(&self, constants: &Constants<'_>) -> Option<i64> {
         let number = |group| match constants.one(group) {
@@ -67,7 +67,7 @@ impl PushedConditions {
         &mut self,
         query: &mut Query,
         parameterized: &ParameterizedText,
-        tables: &Tables,
+        tables: &PlanTables,
     ) {
         if Visit::visit(&*query, &mut NamedByText).is_break() {
             if let SetExpr::Select(select) = query.body.as_mut() {
@@ -84,11 +84,11 @@ impl PushedConditions {
         &mut self,
         select: &mut Select,
         parameterized: &ParameterizedText,
-        tables: &Tables,
+        tables: &PlanTables,
     ) {
         let joined = tables.joined_by(select);
         if let Some(condition) = select.selection.take() {
-            let of = |condition: &Condition| joined.of_where(condition);
+            let of = |condition: &ShapeCondition| joined.of_where(condition);
             select.selection = self.of_condition(condition, parameterized, (tables, &joined), of);
         }
         let joins = select.from.iter_mut().enumerate();
@@ -100,7 +100,7 @@ impl PushedConditions {
             let whole = join.clone();
             let Some(constraint) = constraint(&mut join.join_operator) else { continue };
             let JoinConstraint::On(condition) = constraint else { continue };
-            let of = |condition: &Condition| joined.of_join(condition, &whole, place);
+            let of = |condition: &ShapeCondition| joined.of_join(condition, &whole, place);
             match self.of_condition(condition.clone(), parameterized, (tables, &joined), of) {
                 Some(rest) => *condition = rest,
                 None if may_be_bare(&whole) => *constraint = JoinConstraint::None,
@@ -114,8 +114,8 @@ impl PushedConditions {
         &mut self,
         condition: Expr,
         parameterized: &ParameterizedText,
-        (tables, joined): (&Tables, &Joined<'_>),
-        of: impl Fn(&Condition) -> Option<usize>,
+        (tables, joined): (&PlanTables, &JoinedTables<'_>),
+        of: impl Fn(&ShapeCondition) -> Option<usize>,
     ) -> Option<Expr> {
         let mut parts = Vec::new();
         conjuncts(condition, &mut parts);
@@ -141,7 +141,7 @@ impl PushedConditions {
         })
     }
 
-    fn add(&mut self, place: usize, condition: &Condition, table: &Table) -> Option<()> {
+    fn add(&mut self, place: usize, condition: &ShapeCondition, table: &ShapeTable) -> Option<()> {
         if let Some((_, tests)) = self.tests.iter_mut().find(|(of, _)| *of == place) {
             return tests.add(condition, table);
         }
@@ -242,27 +242,28 @@ pub(super) fn conjuncts(condition: Expr, parts: &mut Vec<Expr>) {
 struct Reading<'l> {
     parameterized: &'l ParameterizedText,
     /// The tables whose functional keys expressions may match.
-    tables: Option<&'l Joined<'l>>,
+    tables: Option<&'l JoinedTables<'l>>,
     /// The groups of literals read so far.
-    groups: Vec<Group>,
-    sums: Vec<Sum>,
+    groups: Vec<LiteralGroup>,
+    sums: Vec<SumOfLiterals>,
 }
 
 impl Reading<'_> {
     /// The condition; `None` if it is more than comparisons of columns with literals.
-    fn condition(&mut self, expr: &Expr) -> Option<Condition> {
+    fn condition(&mut self, expr: &Expr) -> Option<ShapeCondition> {
         match expr {
             Expr::Nested(inner) => self.condition(inner),
             Expr::UnaryOp { op: UnaryOperator::Not, expr } => {
-                Some(Condition::Not(Box::new(self.condition(expr)?)))
+                Some(ShapeCondition::Not(Box::new(self.condition(expr)?)))
             }
-            Expr::IsNull(expr) => Some(Condition::IsNull(self.column(expr)?)),
+            Expr::IsNull(expr) => Some(ShapeCondition::IsNull(self.column(expr)?)),
             Expr::IsNotNull(expr) => {
-                Some(Condition::Not(Box::new(Condition::IsNull(self.column(expr)?))))
+                Some(ShapeCondition::Not(Box::new(ShapeCondition::IsNull(self.column(expr)?))))
             }
             Expr::Between { expr, negated, low, high } => {
                 let column = self.column(expr)?;
-                let between = Condition::Between(column, self.number(low)?, self.number(high)?);
+                let between =
+                    ShapeCondition::Between(column, self.number(low)?, self.number(high)?);
                 Some(negated_if(*negated, between))
             }
             Expr::Like { negated: false, any: false, expr, pattern, escape_char: None } => {
@@ -273,11 +274,11 @@ impl Reading<'_> {
                 // Patterns of other forms stay in the plan.
                 search::plain_beginning(text)?;
                 let column = self.column(expr)?;
-                Some(Condition::Begins(column, self.literal(pattern)?))
+                Some(ShapeCondition::Begins(column, self.literal(pattern)?))
             }
             Expr::InList { expr, list, negated } => {
                 let column = self.column(expr)?;
-                let listed = Condition::In(vec![column], self.list(list)?);
+                let listed = ShapeCondition::In(vec![column], self.list(list)?);
                 Some(negated_if(*negated, listed))
             }
             Expr::BinaryOp { left, op, right } => self.binary(left, op, right),
@@ -285,10 +286,13 @@ impl Reading<'_> {
         }
     }
 
-    fn binary(&mut self, left: &Expr, op: &BinaryOperator, right: &Expr) -> Option<Condition> {
+    fn binary(&mut self, left: &Expr, op: &BinaryOperator, right: &Expr) -> Option<ShapeCondition> {
         let comparison = match op {
             BinaryOperator::And => {
-                return Some(Condition::And(vec![self.condition(left)?, self.condition(right)?]));
+                return Some(ShapeCondition::And(vec![
+                    self.condition(left)?,
+                    self.condition(right)?,
+                ]));
             }
             BinaryOperator::Or => return self.either(left, right),
             op => comparison(op)?,
@@ -297,16 +301,21 @@ impl Reading<'_> {
             return self.row(left, comparison, right);
         }
         match self.column(left) {
-            Some(column) => Some(Condition::Compare(column, comparison, self.number(right)?)),
+            Some(column) => Some(ShapeCondition::Compare(column, comparison, self.number(right)?)),
             None => {
                 let column = self.column(right)?;
-                Some(Condition::Compare(column, comparison.mirrored(), self.number(left)?))
+                Some(ShapeCondition::Compare(column, comparison.mirrored(), self.number(left)?))
             }
         }
     }
 
     /// Rewrites a row comparison as an OR over the first column that decides.
-    fn row(&mut self, left: &[Expr], comparison: Comparison, right: &[Expr]) -> Option<Condition> {
+    fn row(
+        &mut self,
+        left: &[Expr],
+        comparison: Comparison,
+        right: &[Expr],
+    ) -> Option<ShapeCondition> {
         let strict = match comparison {
             Comparison::Less | Comparison::LessOrEqual => Comparison::Less,
             Comparison::Greater | Comparison::GreaterOrEqual => Comparison::Greater,
@@ -321,17 +330,17 @@ impl Reading<'_> {
         let last = pairs.len() - 1;
         let decided_at = |place: usize| {
             let equal = pairs.iter().take(place);
-            let mut parts: Vec<Condition> = equal
+            let mut parts: Vec<ShapeCondition> = equal
                 .map(|(column, group)| {
-                    Condition::Compare(column.clone(), Comparison::Equal, *group)
+                    ShapeCondition::Compare(column.clone(), Comparison::Equal, *group)
                 })
                 .collect();
             let comparison = if place == last { comparison } else { strict };
             let (column, group) = pairs.get(place)?;
-            parts.push(Condition::Compare(column.clone(), comparison, *group));
-            if parts.len() == 1 { parts.pop() } else { Some(Condition::And(parts)) }
+            parts.push(ShapeCondition::Compare(column.clone(), comparison, *group));
+            if parts.len() == 1 { parts.pop() } else { Some(ShapeCondition::And(parts)) }
         };
-        (0..pairs.len()).map(decided_at).collect::<Option<_>>().map(Condition::Or)
+        (0..pairs.len()).map(decided_at).collect::<Option<_>>().map(ShapeCondition::Or)
     }
 
     /// The column that an expression is, or the hidden column that holds its values.
@@ -340,7 +349,7 @@ impl Reading<'_> {
     }
 
     /// A left-deep chain of ORs as one list.
-    fn either(&mut self, left: &Expr, right: &Expr) -> Option<Condition> {
+    fn either(&mut self, left: &Expr, right: &Expr) -> Option<ShapeCondition> {
         let mut parts = vec![self.condition(right)?];
         let mut rest = left;
         while let Expr::BinaryOp { left, op: BinaryOperator::Or, right } = rest {
@@ -349,11 +358,11 @@ impl Reading<'_> {
         }
         parts.push(self.condition(rest)?);
         parts.reverse();
-        Some(Condition::Or(parts))
+        Some(ShapeCondition::Or(parts))
     }
 
     /// The group of a literal that is alone in its group.
-    fn literal(&mut self, expr: &Expr) -> Option<Group> {
+    fn literal(&mut self, expr: &Expr) -> Option<LiteralGroup> {
         let group = self.group_of(expr)?;
         let range = self.parameterized.literals_of(group);
         (range.len() == 1).then(|| {
@@ -363,7 +372,7 @@ impl Reading<'_> {
     }
 
     /// The group of such a literal, or of the sum or difference of two.
-    fn number(&mut self, expr: &Expr) -> Option<Group> {
+    fn number(&mut self, expr: &Expr) -> Option<LiteralGroup> {
         let (left, is_difference, right) = match expr {
             Expr::Nested(inner) => return self.number(inner),
             Expr::BinaryOp { left, op: BinaryOperator::Plus, right } => (left, false, right),
@@ -371,12 +380,12 @@ impl Reading<'_> {
             expr => return self.literal(expr),
         };
         let (left, right) = (self.literal(left)?, self.literal(right)?);
-        self.sums.push(Sum { left, is_difference, right });
+        self.sums.push(SumOfLiterals { left, is_difference, right });
         FIRST_SUM.checked_add(self.sums.len() - 1)
     }
 
     /// The group of a list's literals.
-    fn list(&mut self, list: &[Expr]) -> Option<Group> {
+    fn list(&mut self, list: &[Expr]) -> Option<LiteralGroup> {
         let group = self.group_of(list.first()?)?;
         let same = list.iter().all(|member| self.group_of(member) == Some(group));
         (same && self.parameterized.literals_of(group).len() == list.len()).then(|| {
@@ -385,7 +394,7 @@ impl Reading<'_> {
         })
     }
 
-    fn group_of(&self, expr: &Expr) -> Option<Group> {
+    fn group_of(&self, expr: &Expr) -> Option<LiteralGroup> {
         let (value, negative) = match expr {
             Expr::UnaryOp { op: UnaryOperator::Minus, expr } => (expr.as_ref(), true),
             expr => (expr, false),

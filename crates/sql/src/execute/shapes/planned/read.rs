@@ -15,11 +15,12 @@ use remora_engine::Filter;
 use rustc_hash::FxHashSet;
 
 use super::{
+    expressions::{BatchExpression, ScanOrigin, evaluated, of_columns, one_row},
     join::{Integers, joined},
-    run::PlannedRun,
-    steps::{Expression, Step, evaluated, of_columns, one_row},
-    trace::{Keys, ReadRows},
-    tree::{Join, Origin, PlanNode, RowSource, Side, Union, moved},
+    planned_run::PlannedRun,
+    steps::BatchStep,
+    trace::{KeysRead, ReadRows},
+    tree::{Join, PlanNode, PlanSide, RowSource, Union, moved},
 };
 use crate::scan::{CachedRows, ScanLimits, joined as one_batch};
 
@@ -27,7 +28,7 @@ use crate::scan::{CachedRows, ScanLimits, joined as one_batch};
 const ROWS_OF_A_VALUE: u64 = 8;
 
 /// The reading of all tables in one run.
-pub(super) struct Reading<'a> {
+pub(super) struct PlanReader<'a> {
     asked: &'a PlannedRun,
     most: ScanLimits,
     /// The rows of a scan that were read already.
@@ -45,13 +46,13 @@ struct Opened<'a> {
 
 /// The values that an expression must have: a filter from the other side of a join.
 struct JoinKeyFilter {
-    of: Expression,
+    of: BatchExpression,
     values: ArrayRef,
     /// The column of another scan that the values come from, if the run is traced.
-    from: Origin,
+    from: ScanOrigin,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> PlanReader<'a> {
     /// Opens the scans below `of`. `given` are the rows of one scan that were read already.
     pub(super) fn new(
         asked: &'a PlannedRun,
@@ -165,13 +166,13 @@ impl<'a> Reading<'a> {
             });
             let count = it.values.len() as u64;
             let place = place.map(Column::index);
-            noted.keys.push(Keys { filter, place, from: it.from, count });
+            noted.keys.push(KeysRead { filter, place, from: it.from, count });
         }
         trace.push(noted);
     }
 
     /// The scan column that an expression is, if the run is traced.
-    fn origin(&self, part: &PlanNode, expression: &Expression) -> Origin {
+    fn origin(&self, part: &PlanNode, expression: &BatchExpression) -> ScanOrigin {
         self.asked.trace.as_ref()?;
         let scans = self.asked.plan.reads.iter();
         let widths: Vec<usize> = scans.map(|read| read.scan.schema().fields().len()).collect();
@@ -184,7 +185,7 @@ impl<'a> Reading<'a> {
         &mut self,
         scan: usize,
         wanted: &[JoinKeyFilter],
-        steps: &[Step],
+        steps: &[BatchStep],
     ) -> PlanResult<Option<RecordBatch>> {
         let Some(read) = self.asked.plan.reads.get(scan) else { return Ok(None) };
         let started = self.asked.started();
@@ -206,8 +207,8 @@ impl<'a> Reading<'a> {
         let mut schema = Arc::clone(read.scan.schema());
         for step in steps {
             match step {
-                Step::Project(_, projected) => schema = Arc::clone(projected),
-                Step::SubqueryColumns(beside) => schema = Arc::clone(beside.schema()),
+                BatchStep::Project(_, projected) => schema = Arc::clone(projected),
+                BatchStep::SubqueryColumns(beside) => schema = Arc::clone(beside.schema()),
                 _ => {}
             }
         }
@@ -253,16 +254,16 @@ impl<'a> Reading<'a> {
 
     fn joined(&mut self, join: &Join, wanted: &[JoinKeyFilter]) -> PlanResult<Option<RecordBatch>> {
         let first = join.kept().or_else(|| self.side_of_given(join)).unwrap_or_else(|| {
-            match self.count_of_side(join, Side::Left, wanted)
-                <= self.count_of_side(join, Side::Right, wanted)
+            match self.count_of_side(join, PlanSide::Left, wanted)
+                <= self.count_of_side(join, PlanSide::Right, wanted)
             {
-                true => Side::Left,
-                false => Side::Right,
+                true => PlanSide::Left,
+                false => PlanSide::Right,
             }
         });
         let (one, other) = match first {
-            Side::Left => (&join.left, &join.right),
-            Side::Right => (&join.right, &join.left),
+            PlanSide::Left => (&join.left, &join.right),
+            PlanSide::Right => (&join.right, &join.left),
         };
         let of_first = wanted.iter().filter_map(|it| it.of_side(join, first)).collect::<Vec<_>>();
         let Some(read) = self.rows(one, &of_first)? else { return Ok(None) };
@@ -270,14 +271,14 @@ impl<'a> Reading<'a> {
             // Every result row comes from a row of the first side, so there are none.
             return Ok(Some(RecordBatch::new_empty(Arc::clone(&join.schema))));
         }
-        let second = if first == Side::Left { Side::Right } else { Side::Left };
+        let second = if first == PlanSide::Left { PlanSide::Right } else { PlanSide::Left };
         let mut of_second: Vec<JoinKeyFilter> =
             wanted.iter().filter_map(|it| it.of_side(join, second)).collect();
         let most_keys = self.count(other, &[]).min(self.most.documents);
         for (of_left, of_right) in &join.on {
             let (known, sought) = match first {
-                Side::Left => (of_left, of_right),
-                Side::Right => (of_right, of_left),
+                PlanSide::Left => (of_left, of_right),
+                PlanSide::Right => (of_right, of_left),
             };
             let values = distinct(&evaluated(known, &read, self.asked.asked())?)?;
             if (values.len() as u64) < most_keys {
@@ -287,19 +288,19 @@ impl<'a> Reading<'a> {
         }
         let Some(beside) = self.rows(other, &of_second)? else { return Ok(None) };
         self.asked.check()?;
-        let sides = if first == Side::Left { (&read, &beside) } else { (&beside, &read) };
+        let sides = if first == PlanSide::Left { (&read, &beside) } else { (&beside, &read) };
         let most = usize::try_from(self.most.documents).unwrap_or(usize::MAX);
         let made = joined(join, sides, first, most, self.asked.asked())?;
         Ok(made.filter(|made| made.get_array_memory_size() <= self.most.bytes))
     }
 
     /// The side of the rows that are given: joined first, they keep their order.
-    fn side_of_given(&self, join: &Join) -> Option<Side> {
+    fn side_of_given(&self, join: &Join) -> Option<PlanSide> {
         let (given, _) = self.given.as_ref()?;
         let has_given = |part: &PlanNode| part.of.scans().contains(given);
         match (has_given(&join.left), has_given(&join.right)) {
-            (true, _) => Some(Side::Left),
-            (_, true) => Some(Side::Right),
+            (true, _) => Some(PlanSide::Left),
+            (_, true) => Some(PlanSide::Right),
             _ => None,
         }
     }
@@ -322,17 +323,17 @@ impl<'a> Reading<'a> {
             RowSource::Join(join) => match join.kept() {
                 Some(side) => self.count_of_side(join, side, &below),
                 None => {
-                    let left = self.count_of_side(join, Side::Left, &below);
-                    left.min(self.count_of_side(join, Side::Right, &below))
+                    let left = self.count_of_side(join, PlanSide::Left, &below);
+                    left.min(self.count_of_side(join, PlanSide::Right, &below))
                 }
             },
         }
     }
 
-    fn count_of_side(&self, join: &Join, side: Side, wanted: &[JoinKeyFilter]) -> u64 {
+    fn count_of_side(&self, join: &Join, side: PlanSide, wanted: &[JoinKeyFilter]) -> u64 {
         let of_side: Vec<JoinKeyFilter> =
             wanted.iter().filter_map(|it| it.of_side(join, side)).collect();
-        let part = if side == Side::Left { &join.left } else { &join.right };
+        let part = if side == PlanSide::Left { &join.left } else { &join.right };
         self.count(part, &of_side)
     }
 }
@@ -344,10 +345,10 @@ impl JoinKeyFilter {
     }
 
     /// The same filter on one side of a join; `None` if the expression does not belong to that side.
-    fn of_side(&self, join: &Join, side: Side) -> Option<Self> {
+    fn of_side(&self, join: &Join, side: PlanSide) -> Option<Self> {
         let column = |place| {
             let (of, place) = join.side_of(place)?;
-            (of == side).then(|| Arc::new(Column::new("", place)) as Expression)
+            (of == side).then(|| Arc::new(Column::new("", place)) as BatchExpression)
         };
         let values = Arc::clone(&self.values);
         Some(Self { of: moved(&self.of, &column)?, values, from: self.from })

@@ -5,30 +5,27 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 
-use datafusion::{
-    arrow::array::RecordBatch,
-    common::ScalarValue,
-    error::{DataFusionError, Result as PlanResult},
-};
+use datafusion::{arrow::array::RecordBatch, common::ScalarValue, error::Result as PlanResult};
 use futures::future::BoxFuture;
-use jiff::tz::TimeZone;
 use remora_engine::Filter;
 
 use super::{
     super::{parameterize::Constants, plan::MAX_PAGE_ROWS},
-    Plan, Read, explain,
+    CachedPlan, Read, explain,
+    expressions::{BatchExpression, evaluated, one_row},
     page_fill::more_rows,
     path_order::PathOrder,
-    read::Reading,
-    steps::{Expression, Step, evaluated, one_row},
+    planned_run::{Page, PlannedRun, SLICE, value_of},
+    read::PlanReader,
+    steps::BatchStep,
     trace::{ReadRows, Trace, TraceRecords},
     tree::{PlanNode, RowSource},
 };
 use crate::{
-    Error, Outcome, Reply, Result,
+    Outcome, Reply, Result,
     blocking::run_blocking,
     catalog::Reader,
     error::{from_engine, from_plan},
@@ -47,8 +44,6 @@ const FEW_ROWS: u64 = 64;
 const FEW_PAGES: u64 = 4;
 /// How often the first rows of an order are tried, with more rows each time.
 const WALKS: usize = 4;
-/// How long a run may occupy its thread.
-pub(super) const SLICE: Duration = Duration::from_millis(10);
 
 /// How the first rows of an order are read.
 #[derive(Clone, Copy)]
@@ -61,34 +56,11 @@ enum First {
     ByPath,
 }
 
-/// LIMIT and OFFSET.
-#[derive(Clone, Copy)]
-struct Page {
-    offset: u64,
-    limit: u64,
-}
-
-/// One run of a plan.
-#[derive(Clone)]
-pub(super) struct PlannedRun {
-    pub(super) plan: Arc<Plan>,
-    pub(super) reader: Reader,
-    /// The filter of each scan.
-    pub(super) filters: Vec<Option<Filter>>,
-    page: Page,
-    pub(super) zone: TimeZone,
-    pub(super) context: Arc<Context>,
-    /// Whether it runs in the planning threads.
-    pub(super) is_aside: bool,
-    /// Records how rows are read, for EXPLAIN.
-    pub(super) trace: Option<Trace>,
-}
-
 /// Runs a plan; `None` if a literal needs a conversion, or too many rows would be read.
 pub(super) async fn run<R: Reply>(
     session: &mut SessionState,
     reader: &Reader,
-    plan: &Arc<Plan>,
+    plan: &Arc<CachedPlan>,
     constants: &Constants<'_>,
     reply: &mut R,
 ) -> Result<Option<Outcome>> {
@@ -115,7 +87,7 @@ pub(super) async fn run<R: Reply>(
 pub(super) async fn explain(
     session: &mut SessionState,
     reader: &Reader,
-    plan: Arc<Plan>,
+    plan: Arc<CachedPlan>,
     constants: &Constants<'_>,
 ) -> Result<Option<Explained>> {
     let Some((noted, _)) = traced(session, reader, &plan, constants).await? else {
@@ -129,7 +101,7 @@ pub(super) async fn explain(
 pub(super) async fn analyze(
     session: &mut SessionState,
     reader: &Reader,
-    plan: Arc<Plan>,
+    plan: Arc<CachedPlan>,
     constants: &Constants<'_>,
 ) -> Result<Option<Vec<String>>> {
     let Some((noted, whole)) = traced(session, reader, &plan, constants).await? else {
@@ -142,7 +114,7 @@ pub(super) async fn analyze(
 async fn traced(
     session: &mut SessionState,
     reader: &Reader,
-    plan: &Arc<Plan>,
+    plan: &Arc<CachedPlan>,
     constants: &Constants<'_>,
 ) -> Result<Option<(TraceRecords, Figures)>> {
     if !plan.queries.is_empty() {
@@ -205,7 +177,7 @@ async fn in_planning_threads(
     Ok(running.next(session).await?.flatten())
 }
 
-impl Plan {
+impl CachedPlan {
     /// The number of the step before which rows are cut to the page: after the last step that changes the number of
     /// rows, so that the select list is computed for the page only.
     fn cut(&self) -> usize {
@@ -230,7 +202,7 @@ impl Plan {
 
     /// Whether every row of its only table is a result row.
     fn each_is_shown(&self) -> bool {
-        let keeps = |step: &Step| step.keeps_rows() || matches!(step, Step::Sort(_));
+        let keeps = |step: &BatchStep| step.keeps_rows() || matches!(step, BatchStep::Sort(_));
         matches!(self.root.of, RowSource::Scan(_)) && self.root.steps.iter().all(keeps)
     }
 
@@ -275,7 +247,7 @@ impl PlannedRun {
     fn of(
         session: &SessionState,
         reader: &Reader,
-        plan: &Arc<Plan>,
+        plan: &Arc<CachedPlan>,
         constants: &Constants<'_>,
         trace: Option<Trace>,
     ) -> Result<Option<Self>> {
@@ -344,14 +316,14 @@ impl PlannedRun {
         Ok(true)
     }
 
-    fn constant(&self, constant: &Expression) -> PlanResult<Option<ScalarValue>> {
+    fn constant(&self, constant: &BatchExpression) -> PlanResult<Option<ScalarValue>> {
         let value = evaluated(constant, &one_row()?, Some(&self.context))?;
         ScalarValue::try_from_array(&value, 0).map(Some)
     }
 
     /// The value of a scalar subquery or EXISTS; `None` if it has several rows.
     fn query(&self, part: &PlanNode, is_exists: bool) -> PlanResult<Option<ScalarValue>> {
-        match Reading::new(self, &part.of, ScanLimits::IN_CONNECTION_THREAD, None)?.part(part)? {
+        match PlanReader::new(self, &part.of, ScanLimits::IN_CONNECTION_THREAD, None)?.part(part)? {
             Some(batch) => value_of(&batch, is_exists),
             None => Ok(None),
         }
@@ -381,7 +353,7 @@ impl PlannedRun {
         if !asks_others && let Some(batch) = self.first_rows(First::Sorted)? {
             return Ok(Some(batch));
         }
-        let mut reading = Reading::new(self, of, ScanLimits::IN_CONNECTION_THREAD, None)?;
+        let mut reading = PlanReader::new(self, of, ScanLimits::IN_CONNECTION_THREAD, None)?;
         let few = last.saturating_mul(FEW_PAGES).max(FEW_ROWS);
         if asks_others
             && reading.fewest() > few
@@ -395,7 +367,7 @@ impl PlannedRun {
     }
 
     /// Whether the page is likely to be filled by fewer rows of the ordered scan than a join would read at least.
-    fn is_walked(&self, reading: &Reading<'_>, last: u64) -> PlanResult<bool> {
+    fn is_walked(&self, reading: &PlanReader<'_>, last: u64) -> PlanResult<bool> {
         let Some((scan, _)) = &self.plan.order else { return Ok(false) };
         let Some(read) = self.plan.reads.get(*scan) else { return Ok(false) };
         let rows = read.scan.row_count(&self.reader)?;
@@ -405,7 +377,7 @@ impl PlannedRun {
 
     /// The rows of a plan over several tables; `None` if that exceeds the limits.
     fn joined(&self, of: &RowSource, most: ScanLimits) -> PlanResult<Option<RecordBatch>> {
-        let Some(batch) = Reading::new(self, of, most, None)?.all(of)? else { return Ok(None) };
+        let Some(batch) = PlanReader::new(self, of, most, None)?.all(of)? else { return Ok(None) };
         self.finished(batch, 0, self.plan.cut(), false)
     }
 
@@ -470,7 +442,7 @@ impl PlannedRun {
             if at == cut {
                 batch = self.page.of(&batch);
             }
-            if in_order && matches!(step, Step::Sort(_)) {
+            if in_order && matches!(step, BatchStep::Sort(_)) {
                 continue;
             }
             self.check()?;
@@ -523,7 +495,7 @@ impl PlannedRun {
                 RowSource::Scan(_) => Some(found),
                 of => {
                     let most = ScanLimits::IN_CONNECTION_THREAD;
-                    Reading::new(self, of, most, Some((scan, found)))?.all(of)?
+                    PlanReader::new(self, of, most, Some((scan, found)))?.all(of)?
                 }
             };
             let Some(batch) = batch else { return Ok(self.cannot_read(count, last)) };
@@ -550,83 +522,5 @@ impl PlannedRun {
             self.plan.likely.forget();
         }
         None
-    }
-
-    /// Records a read, if the run is traced, and drops what was recorded after the first `kept` reads.
-    fn note(&self, kept: usize, read: impl FnOnce() -> ReadRows) {
-        if let Some(trace) = &self.trace {
-            trace.truncate(kept);
-            trace.push(read());
-        }
-    }
-
-    /// The current time, if the run is traced.
-    pub(super) fn started(&self) -> Option<Instant> {
-        self.trace.as_ref().map(|_| Instant::now())
-    }
-
-    /// Records the result of reading a scan.
-    pub(super) fn has_read(&self, scan: usize, rows: u64, started: Option<Instant>) {
-        if let (Some(trace), Some(started)) = (&self.trace, started) {
-            trace.has_read(scan, rows, started.elapsed());
-        }
-    }
-
-    /// Records the result of a step.
-    fn has_done(&self, what: &'static str, batch: &RecordBatch, started: Option<Instant>) {
-        if let (Some(trace), Some(started)) = (&self.trace, started) {
-            trace.has_done(what, batch.num_rows() as u64, started.elapsed());
-        }
-    }
-
-    /// The filter of the only scan.
-    fn filter(&self) -> Option<Filter> {
-        self.filters.first().cloned().flatten()
-    }
-
-    /// A copy of this run without tracing, for subqueries.
-    pub(super) fn untraced(&self) -> Self {
-        Self { trace: None, ..self.clone() }
-    }
-
-    /// The limits of this run.
-    pub(super) fn most(&self) -> ScanLimits {
-        if self.is_aside {
-            ScanLimits::IN_PLANNING_THREADS
-        } else {
-            ScanLimits::IN_CONNECTION_THREAD
-        }
-    }
-
-    /// The context for functions, if any are called.
-    pub(super) fn asked(&self) -> Option<&Arc<Context>> {
-        self.plan.calls.then_some(&self.context)
-    }
-
-    /// Error 1317 if the statement was interrupted.
-    pub(super) fn check(&self) -> PlanResult<()> {
-        match self.context.is_over() {
-            true => Err(DataFusionError::External(Box::new(Error::interrupted()))),
-            false => Ok(()),
-        }
-    }
-}
-
-/// The value of a scalar subquery's rows, or whether EXISTS has rows; `None` if a scalar subquery has several.
-pub(super) fn value_of(batch: &RecordBatch, is_exists: bool) -> PlanResult<Option<ScalarValue>> {
-    match (is_exists, batch.num_rows()) {
-        (true, rows) => Ok(Some(ScalarValue::Boolean(Some(rows > 0)))),
-        (false, 0) => ScalarValue::try_from(batch.schema().field(0).data_type()).map(Some),
-        (false, 1) => ScalarValue::try_from_array(batch.column(0), 0).map(Some),
-        (false, _) => Ok(None),
-    }
-}
-
-impl Page {
-    fn of(self, batch: &RecordBatch) -> RecordBatch {
-        let rows = batch.num_rows() as u64;
-        let from = self.offset.min(rows);
-        let end = self.offset.saturating_add(self.limit).min(rows);
-        batch.slice(from as usize, (end - from) as usize)
     }
 }

@@ -4,155 +4,43 @@ use std::{ops::Range, sync::Arc};
 
 use datafusion::{
     arrow::{
-        array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt32Array},
-        compute::{SortOptions, filter_record_batch, take_record_batch},
-        datatypes::{DataType, Schema, SchemaRef},
+        array::{Array, AsArray, RecordBatch, UInt32Array},
+        compute::{filter_record_batch, take_record_batch},
+        datatypes::{DataType, SchemaRef},
         row::{RowConverter, SortField},
     },
-    common::{ScalarValue, exec_err},
+    common::exec_err,
     error::Result as PlanResult,
-    physical_expr::{
-        LexOrdering, PhysicalExpr, PhysicalSortExpr, ScalarFunctionExpr,
-        expressions::{Column, Literal},
-    },
+    physical_expr::{LexOrdering, PhysicalSortExpr, expressions::Column},
 };
-
-use remora_engine::{SortBy, SortKey};
 
 use super::{
-    super::{plan::sortable, table::Table},
-    by_row::SubqueryColumns,
-    group::Grouping,
-    tree::{Origin, PlanNode, RowSource, Tree},
-    window::Window,
+    expressions::{
+        BatchExpression, FunctionContext, ScanOrigin, all_evaluated, evaluated, of_columns,
+    },
+    group::GroupStep,
+    subquery_columns::SubqueryColumns,
+    window::WindowStep,
 };
-use crate::{
-    scan::CachedScan,
-    state::{Context, ContextGuard},
-};
+use crate::state::ContextGuard;
 
 /// One step.
-pub(super) enum Step {
-    Filter(Expression),
-    Project(Vec<Expression>, SchemaRef),
-    Group(Grouping),
-    Sort(Vec<(Expression, PhysicalSortExpr)>),
-    Window(Window),
+pub(super) enum BatchStep {
+    Filter(BatchExpression),
+    Project(Vec<BatchExpression>, SchemaRef),
+    Group(GroupStep),
+    Sort(Vec<(BatchExpression, PhysicalSortExpr)>),
+    Window(WindowStep),
     /// Keeps the rows in this range.
     Cut(Range<usize>),
     SubqueryColumns(SubqueryColumns),
 }
 
-/// A physical expression.
-pub(super) type Expression = Arc<dyn PhysicalExpr>;
-
-/// The context for functions; `None` if none are called.
-pub(super) type FunctionContext<'a> = Option<&'a Arc<Context>>;
-
-/// The order of a plan's result in engine terms, and the scan that has it; `None` if the plan does more than filter,
-/// project and sort once, or the engine does not have the order. `table` gives the table of a scan.
-pub(super) fn order<'t>(
-    tree: &Tree,
-    part: &PlanNode,
-    table: impl Fn(usize) -> Option<&'t Table>,
-) -> Option<(usize, Vec<SortKey>)> {
-    let mut origins = part.of.origins(&tree.widths());
-    let mut order = None;
-    for step in &part.steps {
-        if let Step::Sort(keys) = step {
-            if order.is_some() {
-                return None;
-            }
-            order = Some(sorted_by(keys, &origins, &tree.scans, &table)?);
-        } else if !step.is_by_row() {
-            return None;
-        }
-        origins = step.origins(origins);
-    }
-    let (scan, order) = match (order, &part.of) {
-        (Some(order), _) => order,
-        (None, RowSource::Scan(scan)) => {
-            (*scan, vec![SortKey { by: SortBy::Key, descending: false }])
-        }
-        (None, RowSource::Join(_) | RowSource::Union(_) | RowSource::OneRow) => return None,
-    };
-    part.of.follows(scan).then_some((scan, order))
-}
-
-/// The ORDER BY and LIMIT of a query over one scan, if the engine has the order.
-pub(super) fn first_of<'t>(
-    tree: &Tree,
-    part: &PlanNode,
-    table: impl Fn(usize) -> Option<&'t Table>,
-) -> Option<(Vec<SortKey>, usize)> {
-    let sorted = part.steps.iter().position(|step| matches!(step, Step::Sort(_)))?;
-    let Some(Step::Cut(places)) = part.steps.get(sorted + 1) else { return None };
-    let before = part.steps.get(..=sorted)?;
-    let mut origins = part.of.origins(&tree.widths());
-    for step in before {
-        if let (Step::Sort(keys), RowSource::Scan(scan)) = (step, &part.of) {
-            let (of, order) = sorted_by(keys, &origins, &tree.scans, &table)?;
-            return (of == *scan).then_some((order, places.end));
-        }
-        if !step.is_by_row() {
-            return None;
-        }
-        origins = step.origins(origins);
-    }
-    None
-}
-
-/// Sort keys in engine terms, if all are columns of one scan.
-fn sorted_by<'t>(
-    keys: &[(Expression, PhysicalSortExpr)],
-    origins: &[Origin],
-    scans: &[CachedScan],
-    table: &impl Fn(usize) -> Option<&'t Table>,
-) -> Option<(usize, Vec<SortKey>)> {
-    let mut of = None;
-    let mut order = Vec::new();
-    for (expression, key) in keys {
-        let (column, collation) = sorted_column(expression)?;
-        let (scan, place) = origins.get(column.index()).copied().flatten()?;
-        if *of.get_or_insert(scan) != scan {
-            return None;
-        }
-        let position = scans.get(scan)?.position(place)?;
-        let by = match collation {
-            None => SortBy::Column(sortable(position, table(scan)?)?),
-            Some(number) => {
-                let (operand, _) = table(scan)?.texts_at(position)?;
-                SortBy::TextKey(operand.name, number)
-            }
-        };
-        let SortOptions { descending, nulls_first } = key.options;
-        // MySQL sorts NULL as the least value.
-        if nulls_first == descending {
-            return None;
-        }
-        order.push(SortKey { by, descending });
-    }
-    Some((of?, order))
-}
-
-/// The column that is sorted by, and the number of its collation if it is sorted by collation keys.
-fn sorted_column(expression: &Expression) -> Option<(&Column, Option<u32>)> {
-    if let Some(column) = expression.downcast_ref::<Column>() {
-        return Some((column, None));
-    }
-    let call = expression.downcast_ref::<ScalarFunctionExpr>()?;
-    let ("collation_key", [of, number]) = (call.name(), call.args()) else { return None };
-    let ScalarValue::Int64(Some(number)) = number.downcast_ref::<Literal>()?.value() else {
-        return None;
-    };
-    Some((of.downcast_ref::<Column>()?, Some(u32::try_from(*number).ok()?)))
-}
-
-pub(super) fn sort_keys(order: &LexOrdering) -> Vec<(Expression, PhysicalSortExpr)> {
+pub(super) fn sort_keys(order: &LexOrdering) -> Vec<(BatchExpression, PhysicalSortExpr)> {
     order.iter().map(|key| (Arc::clone(&key.expr), key.clone())).collect()
 }
 
-impl Step {
+impl BatchStep {
     /// Its name in EXPLAIN.
     pub(super) fn name(&self) -> &'static str {
         match self {
@@ -184,11 +72,11 @@ impl Step {
     }
 
     /// The scan column of each result column, given those of the input's columns.
-    pub(super) fn origins(&self, below: Vec<Origin>) -> Vec<Origin> {
+    pub(super) fn origins(&self, below: Vec<ScanOrigin>) -> Vec<ScanOrigin> {
         match self {
             Self::Filter(_) | Self::Sort(_) | Self::Cut(_) => below,
             Self::Project(expressions, _) => {
-                let origin = |expression: &Expression| {
+                let origin = |expression: &BatchExpression| {
                     let column = expression.downcast_ref::<Column>()?;
                     below.get(column.index()).copied().flatten()
                 };
@@ -205,7 +93,7 @@ impl Step {
     }
 
     /// The expression over the input's columns that a result column is; `None` if it depends on more than one row.
-    pub(super) fn of_column(&self, place: usize) -> Option<Expression> {
+    pub(super) fn of_column(&self, place: usize) -> Option<BatchExpression> {
         match self {
             Self::Filter(_) | Self::Sort(_) => Some(Arc::new(Column::new("", place))),
             Self::Project(expressions, _) => expressions.get(place).cloned(),
@@ -218,7 +106,7 @@ impl Step {
         }
     }
 
-    pub(super) fn expressions(&self) -> Vec<Expression> {
+    pub(super) fn expressions(&self) -> Vec<BatchExpression> {
         match self {
             Self::Filter(predicate) => vec![Arc::clone(predicate)],
             Self::Project(expressions, _) => expressions.clone(),
@@ -269,44 +157,10 @@ impl Step {
     }
 }
 
-/// Evaluates an expression for each row.
-pub(super) fn evaluated(
-    expression: &Expression,
-    batch: &RecordBatch,
-    asked: FunctionContext<'_>,
-) -> PlanResult<ArrayRef> {
-    let _caller = asked.map(ContextGuard::new);
-    expression.evaluate(batch)?.into_array(batch.num_rows())
-}
-
-/// Evaluates several expressions.
-pub(super) fn all_evaluated(
-    expressions: &[Expression],
-    batch: &RecordBatch,
-    asked: FunctionContext<'_>,
-) -> PlanResult<Vec<ArrayRef>> {
-    expressions.iter().map(|expression| evaluated(expression, batch, asked)).collect()
-}
-
-/// One row without columns.
-pub(super) fn one_row() -> PlanResult<RecordBatch> {
-    of_columns(&Arc::new(Schema::empty()), Vec::new(), 1)
-}
-
-/// A batch of these columns.
-pub(super) fn of_columns(
-    schema: &SchemaRef,
-    columns: Vec<ArrayRef>,
-    rows: usize,
-) -> PlanResult<RecordBatch> {
-    let options = RecordBatchOptions::new().with_row_count(Some(rows));
-    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
-}
-
 /// Sorts the rows; the sort is stable.
 fn sorted(
     batch: &RecordBatch,
-    keys: &[(Expression, PhysicalSortExpr)],
+    keys: &[(BatchExpression, PhysicalSortExpr)],
     asked: FunctionContext<'_>,
 ) -> PlanResult<RecordBatch> {
     let (mut fields, mut columns) = (Vec::new(), Vec::new());

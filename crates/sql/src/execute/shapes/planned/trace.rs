@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use remora_engine::{Filter, SortKey};
 
-use super::tree::Origin;
+use super::expressions::ScanOrigin;
 
 /// The records of a run. Clones share them.
 #[derive(Clone, Default)]
@@ -34,7 +34,7 @@ pub(super) struct ReadRows {
     /// The statement's own conditions.
     pub filter: Option<Filter>,
     /// The keys from tables read before, by which it is filtered.
-    pub keys: Vec<Keys>,
+    pub keys: Vec<KeysRead>,
     /// The most rows that were read.
     pub limit: Option<u64>,
     /// The order in which its first rows were read, and how many.
@@ -47,13 +47,13 @@ pub(super) struct ReadRows {
 }
 
 /// Keys that a table is filtered by.
-pub(super) struct Keys {
+pub(super) struct KeysRead {
     /// The filter for rows with one of the keys.
     pub filter: Filter,
     /// The column of the scan, if it is known.
     pub place: Option<usize>,
     /// The scan column that the keys come from.
-    pub from: Origin,
+    pub from: ScanOrigin,
     /// The number of keys.
     pub count: u64,
 }

@@ -22,14 +22,15 @@ use datafusion::{
 };
 
 use super::{
-    by_row::SubqueryColumns,
-    group::Grouping,
-    steps::{Expression, Step, sort_keys},
-    window::Window,
+    expressions::{BatchExpression, ScanOrigin},
+    group::GroupStep,
+    steps::{BatchStep, sort_keys},
+    subquery_columns::SubqueryColumns,
+    window::WindowStep,
 };
 use crate::{
     nodes::TreeNode,
-    plan::{KeptPlan, RowQuery, RunConstant, is_sequential_union, without_same},
+    plan::{CorrelatedQuery, KeptPlan, RunConstant, is_sequential_union, without_same},
     scan::{
         CachedScan, ScanExec,
         settled::{self, conditions_of},
@@ -48,7 +49,7 @@ pub(super) struct Tree {
     /// The constants that each run computes first.
     pub settled: Vec<RunConstant<PlanNode>>,
     /// The correlated subqueries, by number.
-    pub queries: Vec<RowQuery<PlanNode>>,
+    pub queries: Vec<CorrelatedQuery<PlanNode>>,
     /// Whether any functions are called.
     pub calls: bool,
 }
@@ -56,7 +57,7 @@ pub(super) struct Tree {
 /// A source of rows and the steps applied to them.
 pub(super) struct PlanNode {
     pub of: RowSource,
-    pub steps: Vec<Step>,
+    pub steps: Vec<BatchStep>,
 }
 
 /// A source of rows.
@@ -80,7 +81,7 @@ pub(super) struct Join {
     pub right: PlanNode,
     pub kind: JoinType,
     /// Pairs of a left and a right expression that must be equal.
-    pub on: Vec<(Expression, Expression)>,
+    pub on: Vec<(BatchExpression, BatchExpression)>,
     pub filter: Option<Residual>,
     /// The number of columns of each side.
     pub widths: (usize, usize),
@@ -92,18 +93,15 @@ pub(super) struct Join {
 
 /// A join condition that is not an equality.
 pub(super) struct Residual {
-    pub condition: Expression,
+    pub condition: BatchExpression,
     /// The side and the index of each column that it reads.
     pub columns: Vec<(JoinSide, usize)>,
     pub schema: SchemaRef,
 }
 
-/// The scan, and the index of the scan's column, that a column comes from.
-pub(super) type Origin = Option<(usize, usize)>;
-
 /// A side of a join.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum PlanSide {
     Left,
     Right,
 }
@@ -119,9 +117,9 @@ pub(super) fn tree(of: &KeptPlan) -> Option<Tree> {
         }
     });
     let settled = settled.collect::<Option<_>>()?;
-    let queries = of.queries.iter().map(|RowQuery { plan, is_exists, slots }| {
+    let queries = of.queries.iter().map(|CorrelatedQuery { plan, is_exists, slots }| {
         let (plan, slots) = (reading.part(plan)?, slots.clone());
-        Some(RowQuery { plan, is_exists: *is_exists, slots })
+        Some(CorrelatedQuery { plan, is_exists: *is_exists, slots })
     });
     let queries = queries.collect::<Option<_>>()?;
     let Reading { scans, calls } = reading;
@@ -216,8 +214,8 @@ impl Reading {
     }
 
     /// Notes whether an expression calls functions; `None` if it is too deep, or reads more than its row.
-    fn examine(&mut self, expression: &Expression) -> Option<()> {
-        fn depth(expression: &Expression) -> usize {
+    fn examine(&mut self, expression: &BatchExpression) -> Option<()> {
+        fn depth(expression: &BatchExpression) -> usize {
             let below = expression.children().into_iter().map(depth).max();
             1 + below.unwrap_or(0)
         }
@@ -242,7 +240,7 @@ impl Reading {
 
 /// The steps of an operator with one input, with a step for the subqueries in its expressions before each; `None` if
 /// the operator is not supported.
-fn all_steps(of: &Arc<dyn ExecutionPlan>) -> Option<Vec<Step>> {
+fn all_steps(of: &Arc<dyn ExecutionPlan>) -> Option<Vec<BatchStep>> {
     let children = of.children();
     let [below] = children.as_slice() else { return None };
     // All steps work on the input's columns, except that a projection may follow.
@@ -252,19 +250,19 @@ fn all_steps(of: &Arc<dyn ExecutionPlan>) -> Option<Vec<Step>> {
 }
 
 /// The steps of an operator with one input; `None` if it is not supported.
-fn steps(of: &Arc<dyn ExecutionPlan>) -> Option<Vec<Step>> {
+fn steps(of: &Arc<dyn ExecutionPlan>) -> Option<Vec<BatchStep>> {
     let plan: &dyn std::any::Any = of.as_ref();
     if plan.is::<CooperativeExec>() || is_sequential_union(of.as_ref()) {
         return Some(Vec::new());
     }
     if let Some(filter) = plan.downcast_ref::<FilterExec>() {
-        let mut steps = vec![Step::Filter(without_same(filter.predicate()).ok()?)];
+        let mut steps = vec![BatchStep::Filter(without_same(filter.predicate()).ok()?)];
         if let Some(places) = filter.projection().as_deref() {
             let (within, schema) = (filter.input().schema(), filter.schema());
             let column = |place: &usize| {
-                Arc::new(Column::new(within.field(*place).name(), *place)) as Expression
+                Arc::new(Column::new(within.field(*place).name(), *place)) as BatchExpression
             };
-            steps.push(Step::Project(places.iter().map(column).collect(), schema));
+            steps.push(BatchStep::Project(places.iter().map(column).collect(), schema));
         }
         return filter.fetch().is_none().then_some(steps);
     }
@@ -272,49 +270,49 @@ fn steps(of: &Arc<dyn ExecutionPlan>) -> Option<Vec<Step>> {
         let expressions = projection.expr().iter();
         let expressions = expressions.map(|each: &ProjectionExpr| without_same(&each.expr));
         let expressions = expressions.collect::<PlanResult<_>>().ok()?;
-        return Some(vec![Step::Project(expressions, projection.schema())]);
+        return Some(vec![BatchStep::Project(expressions, projection.schema())]);
     }
     if let Some(sort) = plan.downcast_ref::<SortExec>() {
-        let sorted = Step::Sort(sort_keys(sort.expr()));
-        let cut = sort.fetch().map(|fetch| Step::Cut(0..fetch));
+        let sorted = BatchStep::Sort(sort_keys(sort.expr()));
+        let cut = sort.fetch().map(|fetch| BatchStep::Cut(0..fetch));
         return Some(std::iter::once(sorted).chain(cut).collect());
     }
     if let Some(limit) = plan.downcast_ref::<GlobalLimitExec>() {
         let end = limit.fetch().map_or(usize::MAX, |fetch| limit.skip().saturating_add(fetch));
-        return Some(vec![Step::Cut(limit.skip()..end)]);
+        return Some(vec![BatchStep::Cut(limit.skip()..end)]);
     }
-    if let Some(window) = Window::of(of) {
-        let sort = window.order().map(|order| Step::Sort(sort_keys(order)));
-        return Some(sort.into_iter().chain([Step::Window(window)]).collect());
+    if let Some(window) = WindowStep::of(of) {
+        let sort = window.order().map(|order| BatchStep::Sort(sort_keys(order)));
+        return Some(sort.into_iter().chain([BatchStep::Window(window)]).collect());
     }
     let aggregate = plan.downcast_ref::<AggregateExec>()?;
-    Some(vec![Step::Group(Grouping::of(aggregate)?)])
+    Some(vec![BatchStep::Group(GroupStep::of(aggregate)?)])
 }
 
 /// The step, preceded by steps that run the subqueries in its expressions. `below` is its input's schema.
-fn with_queries(step: Step, below: &SchemaRef) -> Option<Vec<Step>> {
+fn with_queries(step: BatchStep, below: &SchemaRef) -> Option<Vec<BatchStep>> {
     match step {
-        Step::Project(expressions, schema) => {
+        BatchStep::Project(expressions, schema) => {
             let (beside, expressions) = SubqueryColumns::of(expressions, below).ok()?;
-            let before = beside.map(Step::SubqueryColumns).into_iter();
-            Some(before.chain([Step::Project(expressions, schema)]).collect())
+            let before = beside.map(BatchStep::SubqueryColumns).into_iter();
+            Some(before.chain([BatchStep::Project(expressions, schema)]).collect())
         }
-        Step::Filter(predicate) => {
+        BatchStep::Filter(predicate) => {
             let (mut made, mut within) = (Vec::new(), Arc::clone(below));
             for condition in conditions_of(&predicate) {
                 let (beside, condition) = SubqueryColumns::of(vec![condition], &within).ok()?;
                 if let Some(beside) = beside {
                     within = Arc::clone(beside.schema());
-                    made.push(Step::SubqueryColumns(beside));
+                    made.push(BatchStep::SubqueryColumns(beside));
                 }
-                made.extend(condition.into_iter().map(Step::Filter));
+                made.extend(condition.into_iter().map(BatchStep::Filter));
             }
-            if made.iter().all(|step| matches!(step, Step::Filter(_))) {
-                return Some(vec![Step::Filter(predicate)]);
+            if made.iter().all(|step| matches!(step, BatchStep::Filter(_))) {
+                return Some(vec![BatchStep::Filter(predicate)]);
             }
             let fields = below.fields().iter().enumerate();
             let columns = fields.map(|(at, field)| Arc::new(Column::new(field.name(), at)) as _);
-            made.push(Step::Project(columns.collect(), Arc::clone(below)));
+            made.push(BatchStep::Project(columns.collect(), Arc::clone(below)));
             Some(made)
         }
         step => Some(vec![step]),
@@ -339,7 +337,7 @@ impl Tree {
 
 impl PlanNode {
     /// The scan column of each result column, given the number of columns of each scan.
-    pub(super) fn origins(&self, widths: &[usize]) -> Vec<Origin> {
+    pub(super) fn origins(&self, widths: &[usize]) -> Vec<ScanOrigin> {
         let mut origins = self.of.origins(widths);
         for step in &self.steps {
             origins = step.origins(origins);
@@ -350,11 +348,11 @@ impl PlanNode {
     /// Whether the result rows follow the order of this scan's rows, if the scan is read first, and none are aggregated
     /// or cut.
     pub(super) fn follows(&self, scan: usize) -> bool {
-        self.steps.iter().all(Step::is_by_row) && self.of.follows(scan)
+        self.steps.iter().all(BatchStep::is_by_row) && self.of.follows(scan)
     }
 
     /// The same expression over the input of the steps; `None` if it cannot be expressed there.
-    pub(super) fn below(&self, expression: &Expression) -> Option<Expression> {
+    pub(super) fn below(&self, expression: &BatchExpression) -> Option<BatchExpression> {
         let mut expression = Arc::clone(expression);
         for step in self.steps.iter().rev() {
             expression = moved(&expression, &|place| step.of_column(place))?;
@@ -375,7 +373,7 @@ impl RowSource {
     }
 
     /// The scan column of each column, given the number of columns of each scan.
-    pub(super) fn origins(&self, widths: &[usize]) -> Vec<Origin> {
+    pub(super) fn origins(&self, widths: &[usize]) -> Vec<ScanOrigin> {
         match self {
             Self::Scan(scan) => {
                 let count = widths.get(*scan).copied().unwrap_or(0);
@@ -385,7 +383,7 @@ impl RowSource {
                 let (left, right) = (join.left.origins(widths), join.right.origins(widths));
                 let origin = |place| {
                     let (side, place) = join.side_of(place)?;
-                    let origins = if side == Side::Left { &left } else { &right };
+                    let origins = if side == PlanSide::Left { &left } else { &right };
                     origins.get(place).copied().flatten()
                 };
                 (0..join.schema.fields().len()).map(origin).collect()
@@ -400,8 +398,8 @@ impl RowSource {
         match self {
             Self::Scan(own) => *own == scan,
             Self::Join(join) => match join.kept() {
-                Some(Side::Left) => join.left.follows(scan),
-                Some(Side::Right) => join.right.follows(scan),
+                Some(PlanSide::Left) => join.left.follows(scan),
+                Some(PlanSide::Right) => join.right.follows(scan),
                 None => join.left.follows(scan) || join.right.follows(scan),
             },
             Self::Union(_) | Self::OneRow => false,
@@ -411,17 +409,17 @@ impl RowSource {
 
 impl Join {
     /// The side that must be read first; `None` if it may be either.
-    pub(super) fn kept(&self) -> Option<Side> {
+    pub(super) fn kept(&self) -> Option<PlanSide> {
         use JoinType::{Left, LeftAnti, LeftMark, Right, RightAnti, RightMark};
         match self.kind {
-            Left | LeftAnti | LeftMark => Some(Side::Left),
-            Right | RightAnti | RightMark => Some(Side::Right),
+            Left | LeftAnti | LeftMark => Some(PlanSide::Left),
+            Right | RightAnti | RightMark => Some(PlanSide::Right),
             _ => None,
         }
     }
 
     /// The side, and the index there, of a result column; `None` if it comes from neither side.
-    pub(super) fn side_of(&self, place: usize) -> Option<(Side, usize)> {
+    pub(super) fn side_of(&self, place: usize) -> Option<(PlanSide, usize)> {
         use JoinType::{LeftAnti, LeftMark, LeftSemi, RightAnti, RightMark, RightSemi};
         let place = match &self.projection {
             Some(projection) => *projection.get(place)?,
@@ -429,19 +427,21 @@ impl Join {
         };
         let (left, right) = self.widths;
         match self.kind {
-            LeftSemi | LeftAnti | LeftMark => (place < left).then_some((Side::Left, place)),
-            RightSemi | RightAnti | RightMark => (place < right).then_some((Side::Right, place)),
-            _ if place < left => Some((Side::Left, place)),
-            _ => Some((Side::Right, place - left)),
+            LeftSemi | LeftAnti | LeftMark => (place < left).then_some((PlanSide::Left, place)),
+            RightSemi | RightAnti | RightMark => {
+                (place < right).then_some((PlanSide::Right, place))
+            }
+            _ if place < left => Some((PlanSide::Left, place)),
+            _ => Some((PlanSide::Right, place - left)),
         }
     }
 }
 
 /// Replaces the column of an expression that is a column or a collation key of one; `None` for other expressions.
 pub(super) fn moved(
-    expression: &Expression,
-    to: &dyn Fn(usize) -> Option<Expression>,
-) -> Option<Expression> {
+    expression: &BatchExpression,
+    to: &dyn Fn(usize) -> Option<BatchExpression>,
+) -> Option<BatchExpression> {
     if let Some(column) = expression.downcast_ref::<Column>() {
         return to(column.index());
     }

@@ -18,10 +18,10 @@ use datafusion::{
     },
 };
 
-use super::steps::{Expression, of_columns};
+use super::expressions::{BatchExpression, of_columns};
 
 /// Window functions of the same partitions and order.
-pub(super) struct Window {
+pub(super) struct WindowStep {
     functions: Vec<Arc<dyn WindowExpr>>,
     /// The schema of the rows with the functions' values.
     schema: SchemaRef,
@@ -29,7 +29,7 @@ pub(super) struct Window {
     order: Option<LexOrdering>,
 }
 
-impl Window {
+impl WindowStep {
     /// The window functions of an operator; `None` if the plan is another operator, or its rows are not in the order of
     /// the partitions.
     pub(super) fn of(plan: &Arc<dyn ExecutionPlan>) -> Option<Self> {
@@ -62,7 +62,7 @@ impl Window {
         self.schema.fields().len()
     }
 
-    pub(super) fn expressions(&self) -> Vec<Expression> {
+    pub(super) fn expressions(&self) -> Vec<BatchExpression> {
         let mut expressions = Vec::new();
         for function in &self.functions {
             expressions.extend(function.expressions());
@@ -88,7 +88,7 @@ impl Window {
     /// The rows of each partition.
     fn partitions(&self, batch: &RecordBatch) -> PlanResult<Vec<Range<usize>>> {
         let by = self.functions.first().map_or(&[][..], |function| function.partition_by());
-        let column = |key: &Expression| {
+        let column = |key: &BatchExpression| {
             let values = key.evaluate(batch)?.into_array(batch.num_rows())?;
             Ok(SortColumn { values, options: None })
         };

@@ -33,10 +33,8 @@ use datafusion::{
         physical_planning_context::PhysicalPlanningContext, utils::merge_schema,
     },
     optimizer::AnalyzerRule,
-    physical_expr::{EquivalenceProperties, PhysicalExpr},
     physical_plan::{
-        ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan,
-        ExecutionPlanProperties, PlanProperties, ReplaceChildrenOptions,
+        DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
         stream::RecordBatchStreamAdapter,
     },
     physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner},
@@ -46,6 +44,7 @@ use futures::{StreamExt, TryStreamExt};
 use super::{
     json_table::{self, JsonRows},
     lateral_rows::{self, LateralRows},
+    operator::{over_one_input, properties_over},
     row_by_row::{self, RowByRowProjection},
     watch,
 };
@@ -213,10 +212,10 @@ impl UserDefinedLogicalNodeCore for UnnestSet {
 
 /// Plans our extension nodes: unnesting, JSON_TABLE and LATERAL queries.
 #[derive(Debug)]
-pub(super) struct UnfoldPlanner;
+pub(super) struct UnnestPlanner;
 
 #[async_trait]
-impl QueryPlanner for UnfoldPlanner {
+impl QueryPlanner for UnnestPlanner {
     async fn create_physical_plan(
         &self,
         plan: &LogicalPlan,
@@ -228,7 +227,7 @@ impl QueryPlanner for UnfoldPlanner {
 }
 
 #[async_trait]
-impl ExtensionPlanner for UnfoldPlanner {
+impl ExtensionPlanner for UnnestPlanner {
     async fn plan_extension(
         &self,
         _planner: &dyn PhysicalPlanner,
@@ -253,9 +252,9 @@ impl ExtensionPlanner for UnfoldPlanner {
             let (schema, input) = (below.schema().as_ref(), Arc::clone(input));
             return lateral_rows::planned(rows, schema, input, session).map(Some);
         }
-        let Some(unfold) = node.as_any().downcast_ref::<UnnestSet>() else { return Ok(None) };
-        let set = below.schema().index_of_column(&unfold.set)?;
-        let schema = Arc::clone(unfold.schema.inner());
+        let Some(unnest) = node.as_any().downcast_ref::<UnnestSet>() else { return Ok(None) };
+        let set = below.schema().index_of_column(&unnest.set)?;
+        let schema = Arc::clone(unnest.schema.inner());
         Ok(Some(Arc::new(UnnestSetExec::new(Arc::clone(input), set, schema))))
     }
 }
@@ -271,13 +270,8 @@ struct UnnestSetExec {
 
 impl UnnestSetExec {
     fn new(input: Arc<dyn ExecutionPlan>, set: usize, schema: SchemaRef) -> Self {
-        let properties = PlanProperties::new(
-            EquivalenceProperties::new(schema),
-            input.output_partitioning().clone(),
-            input.pipeline_behavior(),
-            input.boundedness(),
-        );
-        Self { input, set, properties: Arc::new(properties) }
+        let properties = properties_over(&input, schema);
+        Self { input, set, properties }
     }
 }
 
@@ -296,16 +290,7 @@ impl ExecutionPlan for UnnestSetExec {
         &self.properties
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
+    over_one_input!(input);
 
     fn replace_children(
         self: Arc<Self>,
@@ -316,14 +301,6 @@ impl ExecutionPlan for UnnestSetExec {
             Some(input) => Ok(Arc::new(Self::new(input, self.set, self.schema()))),
             None => exec_err!("numbers are those of an input's sets"),
         }
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
     }
 
     fn execute(

@@ -30,7 +30,7 @@ const RELATION: &str = "#outer";
 const ROW: &str = "#row";
 
 /// A subquery over a table of outer rows.
-pub(super) struct Lifted {
+pub(super) struct Decorrelated {
     /// Its columns are the number of an outer row and, of a scalar subquery, a value.
     pub plan: LogicalPlan,
     /// Whether it has a value for an outer row without inner rows too: the same for all of them.
@@ -48,15 +48,16 @@ pub(super) fn schema(fields: &[FieldRef]) -> SchemaRef {
 }
 
 /// The query `plan` over a table of outer rows; `None` if it cannot be written so, or if no equality correlates it.
-pub(super) fn lifted(
+pub(super) fn decorrelated(
     plan: &LogicalPlan,
     outer: &[Column],
     kind: Kind,
     rows: Arc<dyn TableProvider>,
-) -> PlanResult<Option<Lifted>> {
+) -> PlanResult<Option<Decorrelated>> {
     let rows = LogicalPlanBuilder::scan(RELATION, provider_as_source(rows), None)?.build()?;
-    let mut lift = Lift { outer, kind, rows, is_total: false, is_keyed: false, is_top: true };
-    let Some(below) = lift.node(plan)? else { return Ok(None) };
+    let mut decorrelator =
+        Decorrelator { outer, kind, rows, is_total: false, is_keyed: false, is_top: true };
+    let Some(below) = decorrelator.node(plan)? else { return Ok(None) };
     let number = Expr::Column(Column::new(Some(RELATION), ROW));
     let made = match (kind, plan.schema().columns().into_iter().next()) {
         (Kind::Exists, _) => {
@@ -68,11 +69,11 @@ pub(super) fn lifted(
         }
         _ => return Ok(None),
     };
-    let is_whole = lift.is_keyed && outer_columns(&made)?.is_empty();
-    Ok(is_whole.then_some(Lifted { plan: made, is_total: lift.is_total }))
+    let is_whole = decorrelator.is_keyed && outer_columns(&made)?.is_empty();
+    Ok(is_whole.then_some(Decorrelated { plan: made, is_total: decorrelator.is_total }))
 }
 
-struct Lift<'p> {
+struct Decorrelator<'p> {
     outer: &'p [Column],
     kind: Kind,
     rows: LogicalPlan,
@@ -84,7 +85,7 @@ struct Lift<'p> {
     is_top: bool,
 }
 
-impl Lift<'_> {
+impl Decorrelator<'_> {
     /// The node with the columns of the outer rows added to its own.
     fn node(&mut self, node: &LogicalPlan) -> PlanResult<Option<LogicalPlan>> {
         if outer_columns(node)?.is_empty() {

@@ -7,7 +7,7 @@ use super::{
     AnyPlan, AnyShape,
     parameterize::Constants,
     run::failed,
-    shape::{Condition, Keywords},
+    shape::{Keywords, ShapeCondition},
 };
 use crate::{
     Result,
@@ -63,7 +63,7 @@ impl Way {
             return Ok(Self::Here);
         };
         let table = TableName::new(database, select.table.as_str());
-        let keywords = select.condition.as_ref().and_then(Condition::keywords);
+        let keywords = select.condition.as_ref().and_then(ShapeCondition::keywords);
         Named { table, keywords }.way(session, here, constants)
     }
 

@@ -18,7 +18,7 @@ use super::{
         types::ExprType,
         value::SqlValue,
     },
-    comparison::called,
+    calls::called,
 };
 use crate::{Result, SqlType};
 

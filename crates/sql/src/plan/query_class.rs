@@ -15,7 +15,7 @@ use datafusion::{
 };
 
 use super::{
-    bare::BareLiterals,
+    bare_literals::BareLiterals,
     distinct_keys::{self, DistinctKeys},
     functions,
     gathered::GatherIterations,

@@ -1,0 +1,118 @@
+//! The order of a plan's result, where the engine has it.
+
+use datafusion::{
+    arrow::compute::SortOptions,
+    common::ScalarValue,
+    physical_expr::{
+        PhysicalSortExpr, ScalarFunctionExpr,
+        expressions::{Column, Literal},
+    },
+};
+use remora_engine::{SortBy, SortKey};
+
+use super::{
+    super::{plan::sortable, table::ShapeTable},
+    expressions::{BatchExpression, ScanOrigin},
+    steps::BatchStep,
+    tree::{PlanNode, RowSource, Tree},
+};
+use crate::scan::CachedScan;
+
+/// The order of a plan's result in engine terms, and the scan that has it; `None` if the plan does more than filter,
+/// project and sort once, or the engine does not have the order. `table` gives the table of a scan.
+pub(super) fn order<'t>(
+    tree: &Tree,
+    part: &PlanNode,
+    table: impl Fn(usize) -> Option<&'t ShapeTable>,
+) -> Option<(usize, Vec<SortKey>)> {
+    let mut origins = part.of.origins(&tree.widths());
+    let mut order = None;
+    for step in &part.steps {
+        if let BatchStep::Sort(keys) = step {
+            if order.is_some() {
+                return None;
+            }
+            order = Some(sorted_by(keys, &origins, &tree.scans, &table)?);
+        } else if !step.is_by_row() {
+            return None;
+        }
+        origins = step.origins(origins);
+    }
+    let (scan, order) = match (order, &part.of) {
+        (Some(order), _) => order,
+        (None, RowSource::Scan(scan)) => {
+            (*scan, vec![SortKey { by: SortBy::Key, descending: false }])
+        }
+        (None, RowSource::Join(_) | RowSource::Union(_) | RowSource::OneRow) => return None,
+    };
+    part.of.follows(scan).then_some((scan, order))
+}
+
+/// The ORDER BY and LIMIT of a query over one scan, if the engine has the order.
+pub(super) fn first_of<'t>(
+    tree: &Tree,
+    part: &PlanNode,
+    table: impl Fn(usize) -> Option<&'t ShapeTable>,
+) -> Option<(Vec<SortKey>, usize)> {
+    let sorted = part.steps.iter().position(|step| matches!(step, BatchStep::Sort(_)))?;
+    let Some(BatchStep::Cut(places)) = part.steps.get(sorted + 1) else { return None };
+    let before = part.steps.get(..=sorted)?;
+    let mut origins = part.of.origins(&tree.widths());
+    for step in before {
+        if let (BatchStep::Sort(keys), RowSource::Scan(scan)) = (step, &part.of) {
+            let (of, order) = sorted_by(keys, &origins, &tree.scans, &table)?;
+            return (of == *scan).then_some((order, places.end));
+        }
+        if !step.is_by_row() {
+            return None;
+        }
+        origins = step.origins(origins);
+    }
+    None
+}
+
+/// Sort keys in engine terms, if all are columns of one scan.
+fn sorted_by<'t>(
+    keys: &[(BatchExpression, PhysicalSortExpr)],
+    origins: &[ScanOrigin],
+    scans: &[CachedScan],
+    table: &impl Fn(usize) -> Option<&'t ShapeTable>,
+) -> Option<(usize, Vec<SortKey>)> {
+    let mut of = None;
+    let mut order = Vec::new();
+    for (expression, key) in keys {
+        let (column, collation) = sorted_column(expression)?;
+        let (scan, place) = origins.get(column.index()).copied().flatten()?;
+        if *of.get_or_insert(scan) != scan {
+            return None;
+        }
+        let position = scans.get(scan)?.position(place)?;
+        let by = match collation {
+            None => SortBy::Column(sortable(position, table(scan)?)?),
+            Some(number) => {
+                let (operand, _) = table(scan)?.texts_at(position)?;
+                SortBy::TextKey(operand.name, number)
+            }
+        };
+        let SortOptions { descending, nulls_first } = key.options;
+        // MySQL sorts NULL as the least value.
+        if nulls_first == descending {
+            return None;
+        }
+        order.push(SortKey { by, descending });
+    }
+    Some((of?, order))
+}
+
+/// The column that is sorted by, and the number of its collation if it is sorted by collation keys.
+fn sorted_column(expression: &BatchExpression) -> Option<(&Column, Option<u32>)> {
+    if let Some(column) = expression.downcast_ref::<Column>() {
+        return Some((column, None));
+    }
+    let call = expression.downcast_ref::<ScalarFunctionExpr>()?;
+    let ("collation_key", [of, number]) = (call.name(), call.args()) else { return None };
+    let ScalarValue::Int64(Some(number)) = number.downcast_ref::<Literal>()?.value() else {
+        return None;
+    };
+    Some((of.downcast_ref::<Column>()?, Some(u32::try_from(*number).ok()?)))
+}
