@@ -25,6 +25,7 @@ mod passes;
 mod planner;
 mod planner_rules;
 mod pushed;
+mod recursion;
 mod recursive;
 mod row_by_row;
 mod rules;
