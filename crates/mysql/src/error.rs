@@ -446,6 +446,16 @@ error_codes! {
     UnresolvedLockedTable = 3568 "HY000",
     /// A row is locked by another transaction, and NOWAIT is set.
     LockNotAvailable = 3572 "HY000",
+    /// A common table expression that names itself has no UNION.
+    RecursionWithoutUnion = 3573 "HY000",
+    /// A common table expression that names itself: the query blocks that do not name it come first.
+    RecursionOrder = 3574 "HY000",
+    /// A query block that names its own common table expression aggregates.
+    RecursionAggregated = 3575 "HY000",
+    /// A query block that names its own common table expression must read another table before it.
+    RecursionJoined = 3576 "HY000",
+    /// A query block names its own common table expression twice, or in a subquery.
+    RecursionReferences = 3577 "HY000",
     /// A window that is not defined.
     WindowUnknown = 3579 "HY000",
     /// Windows that build on each other in a circle.
@@ -562,6 +572,8 @@ error_codes! {
     TableNeedsColumns = 4028 "HY000",
     /// The client sent nothing for `wait_timeout`.
     ClientSilent = 4031 "HY000",
+    /// INTERSECT or EXCEPT of the rows of a recursive common table expression, within itself.
+    RecursionInSetOperation = 4114 "HY000",
     /// MariaDB: the account is locked.
     AccountLockedMariaDb = 4151 "HY000",
     /// The name of a user lock is too long.

@@ -323,6 +323,66 @@ fn what_nobody_waits_for_ends() {
     });
 }
 
+/// A recursion ends in any of its rounds. What it keeps is counted.
+#[test]
+fn recursions_end() {
+    on_threads(async {
+        let (server, mut other) = server().await;
+        let deep = "SET cte_max_recursion_depth = 4294967295";
+        let counted = |blocks: &str| {
+            format!("WITH RECURSIVE r AS (SELECT 1 AS i UNION {blocks}) SELECT COUNT(*) FROM r")
+        };
+        for blocks in [
+            "ALL SELECT i % 10 + 1 FROM r",
+            "ALL SELECT i FROM r WHERE i < 0 UNION ALL SELECT i FROM r",
+            "ALL SELECT n.i FROM r JOIN n ON n.i = r.i",
+            "DISTINCT SELECT i + 1 FROM r",
+            "DISTINCT SELECT -ABS(i) - 1 FROM r UNION DISTINCT SELECT i % 1000 FROM r",
+        ] {
+            let text = counted(blocks);
+            let statement = |limit: u32| {
+                let (mut session, text) = (server.session(), text.clone());
+                let interrupter = session.interrupter();
+                let task = tokio::spawn(async move {
+                    run(&mut session, deep).await.unwrap();
+                    let limit = format!("SET max_execution_time = {limit}");
+                    run(&mut session, &limit).await.unwrap();
+                    rows(&mut session, &text).await
+                });
+                (task, interrupter)
+            };
+            let (task, interrupter) = statement(0);
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            assert_eq!(rows(&mut other, "SELECT COUNT(*) FROM n").await, "1000");
+            interrupter.store(true, Relaxed);
+            let got = task.await.unwrap();
+            assert!(is_error(&got, "1317"), "{text}: {got}");
+            is_quiet(&server).await;
+            let (task, _) = statement(0);
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            task.abort();
+            is_quiet(&server).await;
+            let (task, _) = statement(200);
+            let got = task.await.unwrap();
+            assert!(is_error(&got, "3024"), "{text}: {got}");
+            is_quiet(&server).await;
+        }
+        run(&mut other, deep).await.unwrap();
+        for text in [
+            counted("ALL SELECT n.i FROM r JOIN n"),
+            counted("ALL SELECT n.i FROM r JOIN n UNION ALL SELECT n.i FROM r JOIN n"),
+            counted("DISTINCT SELECT r.i * 1000 + n.i FROM r JOIN n"),
+            counted("ALL SELECT i + 1 FROM r UNION ALL SELECT i FROM r")
+                .replace("1 AS i", "REPEAT('x', 1000) AS i")
+                .replace("i + 1", "CONCAT(i, '')"),
+        ] {
+            let got = rows(&mut other, &text).await;
+            assert!(is_error(&got, "1038"), "{text}: {got}");
+            is_quiet(&server).await;
+        }
+    });
+}
+
 /// Planning can be ended like execution.
 #[test]
 fn what_is_planned_for_long_ends() {

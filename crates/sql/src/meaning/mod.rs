@@ -57,6 +57,7 @@ pub(crate) use library::{
     NUMBERS_OF, READ_VARIABLE, ROWS_MAY_HAVE, UNFOLD, extracted, extracted_type, rows_may_have,
 };
 pub(crate) use rewrite::{RewriteSettings, is_volatile, rewrite};
+pub(crate) use rules::distinct_keys;
 
 /// The scalar function of this name, in lower case, as a session means it.
 pub(crate) fn scalar_function_in(name: &str, context: &Context) -> Option<Arc<ScalarUDF>> {

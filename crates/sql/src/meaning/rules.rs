@@ -206,6 +206,12 @@ fn sorting(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     })
 }
 
+/// What tells the rows of a schema apart, as DISTINCT does.
+pub(crate) fn distinct_keys(schema: &DFSchema) -> Result<Vec<Expr>> {
+    let columns = schema.columns().into_iter().map(Expr::Column);
+    columns.map(|column| sorting(column, schema)).collect()
+}
+
 fn sorted_window(mut window: Box<WindowFunction>, schema: &DFSchema) -> Result<Expr> {
     for each in &mut window.params.partition_by {
         if type_of(each, schema)?.multi.is_some() {

@@ -351,20 +351,24 @@ impl<'a> TokenConverter<'a> {
     /// The end of a `((SELECT …) UNION …)` that begins here and is used as a value. The parser would read its first
     /// SELECT as an expression.
     fn union_in_parentheses(&self, at: usize) -> Option<usize> {
-        const QUERIES: [&str; 7] = ["FROM", "JOIN", "LATERAL", "IN", "EXISTS", "UNION", "EXCEPT"];
+        const QUERIES: [&str; 6] = ["FROM", "JOIN", "LATERAL", "IN", "EXISTS", "AS"];
+        const SETS: [&str; 3] = ["UNION", "EXCEPT", "INTERSECT"];
         let source = self.source;
         if at == self.tokens.start || !source.is(at, "(") || !source.is(at + 1, "(") {
             return None;
         }
-        let after_query = QUERIES.iter().any(|word| source.is_word(at - 1, word));
+        let follows = |at, words: &[&str]| words.iter().any(|word| source.is_word(at, word));
+        let is_part = match follows(at - 1, &["ALL", "DISTINCT"]) {
+            true => at > 1 && follows(at - 2, &SETS),
+            false => follows(at - 1, &SETS),
+        };
+        let after_query = is_part || follows(at - 1, &QUERIES);
         let first = (at + 1..).find(|place| !source.is(*place, "("))?;
-        if after_query || !["SELECT", "WITH"].iter().any(|word| source.is_word(first, word)) {
+        if after_query || !follows(first, &["SELECT", "WITH"]) {
             return None;
         }
         let inner = refused::closing(source, at + 1)?;
-        let unites =
-            ["UNION", "EXCEPT", "INTERSECT"].iter().any(|word| source.is_word(inner + 1, word));
-        if unites { refused::closing(source, at) } else { None }
+        if follows(inner + 1, &SETS) { refused::closing(source, at) } else { None }
     }
 
     /// Adjacent text literals are one text.

@@ -15,13 +15,12 @@ use datafusion::{
     physical_optimizer::PhysicalOptimizerRule,
     physical_plan::{
         DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
-        aggregates::AggregateExec, recursive_query::RecursiveQueryExec, sorts::sort::SortExec,
-        stream::RecordBatchStreamAdapter,
+        aggregates::AggregateExec, sorts::sort::SortExec, stream::RecordBatchStreamAdapter,
     },
 };
 use futures::{StreamExt, stream};
 
-use super::operator::over_one_input;
+use super::{operator::over_one_input, recursion::RecursionExec};
 use crate::nodes::TreeNode;
 
 /// Rows that take so many bytes are passed on, however few they are.
@@ -42,7 +41,7 @@ impl PhysicalOptimizerRule for GatherIterations {
                 return Ok(Transformed::new(node, false, TreeNodeRecursion::Jump));
             }
             let ends_recursion = node.fetch().is_some() && gives_iterations(&node);
-            let gives_batches = node.is::<RecursiveQueryExec>() || ends_recursion;
+            let gives_batches = node.is::<RecursionExec>() || ends_recursion;
             if !gives_batches || node.schema().fields().is_empty() {
                 return Ok(Transformed::no(node));
             }
@@ -66,7 +65,7 @@ fn gives_iterations(plan: &Arc<dyn ExecutionPlan>) -> bool {
     if plan.is::<SortExec>() || plan.is::<AggregateExec>() {
         return false;
     }
-    plan.is::<RecursiveQueryExec>() || plan.children().into_iter().any(gives_iterations)
+    plan.is::<RecursionExec>() || plan.children().into_iter().any(gives_iterations)
 }
 
 /// Gives the rows of its input in batches of the usual size, in the same order.

@@ -27,6 +27,7 @@ mod planner;
 mod planner_rules;
 mod pushed;
 mod query_class;
+mod recursion;
 mod recursive;
 mod row_by_row;
 mod rules;

@@ -24,7 +24,7 @@ use super::{
     best, direct, first, first_rows, functions, late,
     measured::{self, MeasuredStep},
     passes,
-    recursive::WorkingTable,
+    recursion::WorkingTable,
     stages::{analysed, made_of, optimised},
     watch,
 };
@@ -158,8 +158,7 @@ impl ContextProvider for Planner {
         name: &str,
         schema: SchemaRef,
     ) -> PlanResult<Arc<dyn TableSource>> {
-        let most_rounds = self.context.most_recursion_rounds;
-        Ok(provider_as_source(Arc::new(WorkingTable::new(name, schema, most_rounds))))
+        Ok(provider_as_source(Arc::new(WorkingTable::new(name, schema))))
     }
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {

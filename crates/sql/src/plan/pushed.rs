@@ -29,7 +29,6 @@ use datafusion::{
         },
         joins::{HashJoinExec, utils::ColumnIndex},
         projection::ProjectionExec,
-        recursive_query::RecursiveQueryExec,
         repartition::RepartitionExec,
         sorts::sort::SortExec,
         union::UnionExec,
@@ -40,6 +39,7 @@ use super::{
     keys::without_same,
     measured::Measured,
     operator::over_one_input,
+    recursion::RecursionExec,
     watch::{Watched, check},
 };
 use crate::nodes::TreeNode;
@@ -113,7 +113,7 @@ fn pushed(
         let own = own.map(without_same).collect::<PlanResult<Filters>>()?;
         let mut below = moved(plan, side, &filters)?;
         below.extend(own.iter().cloned());
-        let input = match plan.is::<RecursiveQueryExec>() && side == 1 {
+        let input = match plan.is::<RecursionExec>() && side > 0 {
             true => IterationExec::over(child),
             false => pushed(child, below, options)?,
         };

@@ -22,6 +22,7 @@ use super::{
     null_safe::{self, CrossJoins},
     partitions::{self, PartitionsOfNull},
     pushed::{self, DynamicFilters},
+    recursion::Recursions,
     rules,
     unlike::UnlikeKeys,
 };
@@ -131,6 +132,9 @@ impl QueryClass {
             running_rules.insert(last + 2, Arc::new(GatherIterations));
         }
         running_rules.retain(|rule| !pushed::REPLACED.contains(&rule.name()));
+        if matches!(self, Self::Any | Self::Cached) {
+            running_rules.insert(0, Arc::new(Recursions));
+        }
         let mut config = any.config().clone();
         if matches!(self, Self::Constants | Self::OneTable) {
             // In so small a plan the second pass finds nothing.

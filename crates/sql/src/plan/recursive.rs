@@ -1,46 +1,29 @@
-//! Recursive common table expressions. DataFusion requires the initial and the recursive rows to have exactly the same
-//! types, so each column is converted to the plainest type of its kind. Iterations are counted and limited.
+//! The columns of recursive common table expressions. DataFusion requires the initial and the recursive rows to have
+//! exactly the same types, so each column is converted to the plainest type of its kind.
 
 use std::{
     convert::Infallible,
-    fmt,
     hash::{Hash, Hasher},
     ops::ControlFlow,
-    sync::{
-        Arc, LazyLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, LazyLock},
 };
 
-use async_trait::async_trait;
 use datafusion::{
-    arrow::datatypes::{DataType, Field, FieldRef, SchemaRef},
-    catalog::{Session, TableProvider, cte_worktable::CteWorkTable},
-    common::{Statistics, exec_err, stats::Precision},
-    error::{DataFusionError, Result as PlanResult},
-    execution::{SendableRecordBatchStream, TaskContext},
+    arrow::datatypes::{DataType, Field, FieldRef},
+    common::exec_err,
+    error::Result as PlanResult,
     logical_expr::{
-        ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
-        Signature, TableType, Volatility,
-    },
-    physical_plan::{
-        DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
-        statistics::StatisticsArgs,
+        ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+        Volatility,
     },
     sql::sqlparser::ast::{Query, SelectItem, SetExpr, VisitorMut},
 };
-use remora_mysql::ErrorCode;
 
-use super::operator::over_one_input;
 use crate::{
-    Error, SqlType,
+    SqlType,
     meaning::types::ExprType,
     parse::{VisitMut, function_call},
 };
-
-/// The number of rows that one iteration is expected to give to the next. A join then reads them first and looks up their
-/// keys in the other table.
-const ROWS_OF_AN_ITERATION: usize = 8;
 
 /// The name of the conversion function.
 pub(super) const NAME: &str = "recursive_value";
@@ -92,108 +75,6 @@ fn wrap(body: &mut SetExpr) {
     }
 }
 
-/// The rows of the last iteration, as the next one reads them.
-#[derive(Debug)]
-pub(super) struct WorkingTable {
-    rows: CteWorkTable,
-    most_rounds: u64,
-}
-
-impl WorkingTable {
-    /// For the expression of this name, which may have `most_rounds` iterations.
-    pub(super) fn new(name: &str, schema: SchemaRef, most_rounds: u64) -> Self {
-        Self { rows: CteWorkTable::new(name, schema), most_rounds }
-    }
-}
-
-#[async_trait]
-impl TableProvider for WorkingTable {
-    fn schema(&self) -> SchemaRef {
-        self.rows.schema()
-    }
-
-    fn table_type(&self) -> TableType {
-        TableType::Temporary
-    }
-
-    async fn scan(
-        &self,
-        state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        filters: &[Expr],
-        limit: Option<usize>,
-    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-        let rows = self.rows.scan(state, projection, filters, limit).await?;
-        let begun = Arc::default();
-        Ok(Arc::new(IterationLimitExec { rows, begun, most: self.most_rounds }))
-    }
-}
-
-/// Reads the last iteration's rows. Error 3636 after too many iterations.
-#[derive(Debug)]
-struct IterationLimitExec {
-    rows: Arc<dyn ExecutionPlan>,
-    begun: Arc<AtomicU64>,
-    most: u64,
-}
-
-impl DisplayAs for IterationLimitExec {
-    fn fmt_as(&self, _: DisplayFormatType, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "At most {} rounds", self.most)
-    }
-}
-
-impl ExecutionPlan for IterationLimitExec {
-    fn name(&self) -> &str {
-        "Rounds"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.rows.properties()
-    }
-
-    over_one_input!(rows);
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-        match (children.pop(), children.is_empty()) {
-            (Some(rows), true) => {
-                Ok(Arc::new(Self { rows, begun: Arc::clone(&self.begun), most: self.most }))
-            }
-            _ => exec_err!("a round reads one table"),
-        }
-    }
-
-    fn statistics_from_inputs(
-        &self,
-        _: &[Arc<Statistics>],
-        _: &StatisticsArgs,
-    ) -> PlanResult<Arc<Statistics>> {
-        let unknown = Statistics::new_unknown(&self.schema());
-        Ok(Arc::new(unknown.with_num_rows(Precision::Inexact(ROWS_OF_AN_ITERATION))))
-    }
-
-    fn execute(
-        &self,
-        partition: usize,
-        context: Arc<TaskContext>,
-    ) -> PlanResult<SendableRecordBatchStream> {
-        let round = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
-        if round > self.most {
-            let message = format!(
-                "Recursive query aborted after {round} iterations. Try increasing \
-                 @@cte_max_recursion_depth to a larger value."
-            );
-            let error = Error::new(ErrorCode::RecursionDepth, message);
-            return Err(DataFusionError::External(Box::new(error)));
-        }
-        self.rows.execute(partition, context)
-    }
-}
-
 #[derive(Debug)]
 struct RecursiveValue {
     signature: Signature,
@@ -202,6 +83,17 @@ struct RecursiveValue {
 impl RecursiveValue {
     fn new() -> Self {
         Self { signature: Signature::any(1, Volatility::Immutable) }
+    }
+}
+
+/// How the values of a column are represented.
+fn held(given: &DataType) -> DataType {
+    match given {
+        // A truth value has another representation than the integers that follow.
+        DataType::Boolean => DataType::Int64,
+        // As in MySQL, what begins with NULL alone has texts.
+        DataType::Null => DataType::Utf8View,
+        held => held.clone(),
     }
 }
 
@@ -235,21 +127,17 @@ impl ScalarUDFImpl for RecursiveValue {
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> PlanResult<FieldRef> {
         let Some(field) = args.arg_fields.first() else { return exec_err!("{NAME} of nothing") };
-        // A truth value has another representation than the integers that follow.
-        let held = match field.data_type() {
-            DataType::Boolean => DataType::Int64,
-            held => held.clone(),
-        };
+        let held = held(field.data_type());
         let plain = plainest(&field.as_ref().clone().with_data_type(held.clone()));
         Ok(Arc::new(plain.field_of(NAME, held)))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> PlanResult<ColumnarValue> {
         match args.args.into_iter().next() {
-            Some(value) if value.data_type() == DataType::Boolean => {
-                value.cast_to(&DataType::Int64, None)
-            }
-            Some(value) => Ok(value),
+            Some(value) => match (value.data_type(), held(&value.data_type())) {
+                (given, held) if given == held => Ok(value),
+                (_, held) => value.cast_to(&held, None),
+            },
             None => exec_err!("{NAME} of nothing"),
         }
     }

@@ -455,7 +455,7 @@ pub(crate) fn is_aggregate_name(name: &str) -> bool {
 }
 
 /// A placeholder for a subquery that was taken out.
-fn empty() -> Query {
+pub(super) fn empty() -> Query {
     super::query_of(datafusion::sql::sqlparser::ast::SetExpr::Values(Values {
         explicit_row: false,
         value_keyword: false,

@@ -7,6 +7,7 @@ mod assigned;
 mod attributes;
 mod best_of_groups;
 mod clauses;
+mod common_tables;
 mod distinct;
 mod expr;
 mod expression_keys;
@@ -22,6 +23,7 @@ mod limit;
 mod matching;
 mod places;
 mod quantified;
+mod recursion;
 mod requested_tables;
 mod rows;
 mod scope;
@@ -52,18 +54,13 @@ use std::{cell::RefCell, collections::HashSet, ops::ControlFlow, sync::Arc};
 
 use datafusion::{
     catalog::TableProvider,
-    sql::sqlparser::ast::{
-        Expr, OrderByExpr, OrderByKind, Query, SetExpr, SetOperator, SetQuantifier, Visitor, With,
-    },
+    sql::sqlparser::ast::{Expr, OrderByExpr, OrderByKind, Query, SetExpr, SetQuantifier, Visitor},
 };
 
 use crate::{
     Error, Result,
     catalog::{ExpressionSettings, TableName, View},
-    parse::{
-        Source, Visit, visit_expressions,
-        write::{query_of, table_alias},
-    },
+    parse::{Source, Visit, visit_expressions, write::query_of},
     show::RequestedTables,
 };
 
@@ -314,84 +311,11 @@ impl Resolver<'_> {
         clauses::take_locks(query, self.depth > 1)?;
         let with = query.with.take();
         let result = match with {
-            Some(with) => self.with(with, 0, query, env, names),
+            Some(with) => self.with(with, query, env, names),
             None => self.body(query, env, names),
         };
         self.depth -= 1;
         result
-    }
-
-    /// Resolves the common table expressions from `index` on, each in the scope of those before it, then the query.
-    fn with(
-        &mut self,
-        mut with: With,
-        index: usize,
-        query: &mut Query,
-        env: Env<'_>,
-        names: Option<&[String]>,
-    ) -> Result<Vec<Output>> {
-        let Some(cte) = with.cte_tables.get_mut(index) else {
-            let columns = self.body(query, env, names)?;
-            query.with = Some(with);
-            return Ok(columns);
-        };
-        let earlier = cte.alias.name.value.clone();
-        let unique = self.unique(&earlier);
-        let given: Vec<String> =
-            cte.alias.columns.iter().map(|column| column.name.value.clone()).collect();
-        let given = (!given.is_empty()).then_some(given);
-        let before = self.parts;
-        let derived = Env { standing: SelectPosition::of(SelectKind::Derived), ..env };
-        let turn = std::mem::replace(&mut self.turn, AssignmentScope::Never);
-        let columns = match with.recursive {
-            true => {
-                let itself = (earlier.as_str(), unique.as_str());
-                self.recursive(&mut cte.query, itself, derived, given.as_deref())?
-            }
-            false => self.query(&mut cte.query, derived, given.as_deref())?,
-        };
-        self.turn = turn;
-        cte.alias = table_alias(&unique);
-        let columns = named_once(&columns)?;
-        let parts = self.parts - before;
-        let is_ordered = limit::is_ordered(&cte.query);
-        let outer = env.common;
-        let common = VisibleCte { alias: earlier, unique, columns, parts, is_ordered, outer };
-        self.with(with, index + 1, query, Env { common: Some(&common), ..env }, names)
-    }
-
-    /// Resolves a recursive common table expression. Its columns are those of its first SELECT.
-    fn recursive(
-        &mut self,
-        query: &mut Query,
-        (name, unique): (&str, &str),
-        env: Env<'_>,
-        given: Option<&[String]>,
-    ) -> Result<Vec<Output>> {
-        let is_union =
-            matches!(query.body.as_ref(), SetExpr::SetOperation { op: SetOperator::Union, .. });
-        if !is_union || query.with.is_some() {
-            return self.query(query, env, given);
-        }
-        limit::normalise(query, true)?;
-        let SetExpr::SetOperation { left, right, .. } = query.body.as_mut() else {
-            return self.query(query, env, given);
-        };
-        let columns = self.set_expr(left, env, given)?;
-        let common = VisibleCte {
-            alias: name.to_owned(),
-            unique: unique.to_owned(),
-            columns: named_once(&columns)?,
-            parts: 1,
-            is_ordered: false,
-            outer: env.common,
-        };
-        let standing = SelectPosition::of(SelectKind::Union);
-        let env = Env { common: Some(&common), standing, ..env };
-        let others = self.set_expr(right, env, None)?;
-        same_count(&columns, &others)?;
-        self.order_by_outputs(query, &columns, env)?;
-        Ok(columns)
     }
 
     fn body(
@@ -465,20 +389,6 @@ impl Resolver<'_> {
             }
             _ => Err(Error::unsupported(&*body)),
         }
-    }
-
-    fn order_by_outputs(
-        &mut self,
-        query: &mut Query,
-        columns: &[Output],
-        env: Env<'_>,
-    ) -> Result<()> {
-        let Some(mut order) = query.order_by.take() else { return Ok(()) };
-        if let OrderByKind::Expressions(exprs) = &mut order.kind {
-            self.outputs_in(exprs, columns, env)?;
-        }
-        query.order_by = Some(order);
-        Ok(())
     }
 
     /// ORDER BY of a UNION: names and positions of its columns.

@@ -72,6 +72,7 @@ scripts! {
     primary_keys_over_nullable_columns: "primary",
     collations_and_names_of_databases: "databases",
     texts_of_two_collations: "collations",
+    recursive_common_table_expressions: "recursion",
 }
 
 /// A statement, MySQL's result, and whether the result is known to differ.

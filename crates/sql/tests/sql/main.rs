@@ -22,6 +22,7 @@ mod path_matches;
 mod path_order;
 mod positions;
 mod prefix_keys;
+mod recursion;
 mod same_names;
 mod scores;
 mod select;
