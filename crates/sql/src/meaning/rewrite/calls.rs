@@ -6,7 +6,7 @@ use datafusion::sql::sqlparser::ast::{Expr, Function, Ident, Value};
 use remora_mysql::ErrorCode;
 
 use super::{
-    Rewriter, aggregates, branch_truth, call, frames, function_name, number,
+    Rewriter, aggregates, branch_truth, call, digits, frames, function_name, number,
     special::{self, arguments, span, wrong_count},
     text,
 };
@@ -228,9 +228,12 @@ fn special_call(name: &str, args: &mut Vec<Expr>) -> Result<Option<Expr>> {
         }
         "values" if args.len() == 1 => args.remove(0),
         "not" if args.len() == 1 => super::not(args.remove(0)),
-        "char" if !args.is_empty() => {
-            let codes = std::mem::take(args).into_iter().map(special::hex_as_number);
-            call("char", codes.collect())
+        // A literal of digits is a number, whatever the base.
+        "conv" if args.len() == 3 && args.first().is_some_and(digits::is_digits) => {
+            if let Some(base) = args.get_mut(1) {
+                *base = number(10);
+            }
+            return plain(name, args);
         }
         "match" => return Err(Error::unsupported("MATCH here")),
         MATCH | MATCH_AT_PATHS => call(name, std::mem::take(args)),

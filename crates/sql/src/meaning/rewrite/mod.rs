@@ -4,6 +4,7 @@
 mod aggregates;
 mod calls;
 mod casts;
+mod digits;
 mod frames;
 mod special;
 
@@ -216,7 +217,7 @@ fn both(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
 
 /// A call of a function.
 fn call(name: &str, args: Vec<Expr>) -> Expr {
-    Expr::Function(function(name, args))
+    Expr::Function(function(name, digits::with_numbers(name, args)))
 }
 
 fn function(name: &str, args: Vec<Expr>) -> Function {
@@ -332,7 +333,7 @@ fn comparison(name: &str, left: Expr, right: Expr) -> Result<Expr> {
             let numeric =
                 plain && !matches!(name, "concat" | "json_extract" | "->>" | "regexp_like");
             let args = match numeric {
-                true => vec![special::hex_as_number(left), special::hex_as_number(right)],
+                true => vec![digits::hex_as_number(left), digits::hex_as_number(right)],
                 false => vec![left, right],
             };
             Ok(call(name, args))
@@ -498,7 +499,7 @@ fn unary(op: UnaryOperator, expr: Expr) -> Result<Expr> {
         UnaryOperator::Not | UnaryOperator::BangNot => not(expr),
         UnaryOperator::Plus => expr,
         UnaryOperator::Minus => special::negative(expr),
-        UnaryOperator::BitwiseNot => call("~", vec![special::hex_as_number(expr)]),
+        UnaryOperator::BitwiseNot => call("~", vec![digits::hex_as_number(expr)]),
         op => return Err(Error::unsupported(op)),
     })
 }
@@ -512,7 +513,7 @@ fn sum(left: Expr, minus: bool, right: Expr) -> Expr {
         (left, right) => {
             let whole = |side: std::result::Result<(Expr, Expr), Expr>| match side {
                 Ok((size, unit)) => call("interval", vec![size, unit]),
-                Err(expr) => special::hex_as_number(expr),
+                Err(expr) => digits::hex_as_number(expr),
             };
             return call(if minus { "-" } else { "+" }, vec![whole(left), whole(right)]);
         }

@@ -8,7 +8,9 @@ use datafusion::sql::sqlparser::ast::{
 };
 use remora_mysql::{ErrorCode, messages};
 
-use super::{super::copies, branch_truth, call, calls, casts, literal, negated_if, number, text};
+use super::{
+    super::copies, branch_truth, call, calls, casts, digits, literal, negated_if, number, text,
+};
 use crate::{Error, Result, meaning::library::definition, parse::visit_expressions};
 
 /// A literal in a form that the planner reads as MySQL does.
@@ -33,18 +35,6 @@ fn decimal_or_integer(digits: String) -> Expr {
     }
 }
 
-/// Makes a hexadecimal literal a number where a number is required.
-pub(super) fn hex_as_number(expr: Expr) -> Expr {
-    match &expr {
-        Expr::Function(function)
-            if is_named(function, "hex_literal") || is_named(function, "bit_literal") =>
-        {
-            call("literal_number", vec![expr])
-        }
-        _ => expr,
-    }
-}
-
 /// `-x`; for a literal the negative literal.
 pub(super) fn negative(expr: Expr) -> Expr {
     if let Expr::Value(ValueWithSpan { value: Value::Number(digits, _), .. }) = &expr {
@@ -55,7 +45,7 @@ pub(super) fn negative(expr: Expr) -> Expr {
             return call("integer_literal", vec![text(format!("-{digits}"))]);
         }
     }
-    call("negative", vec![hex_as_number(expr)])
+    call("negative", vec![digits::hex_as_number(expr)])
 }
 
 /// Whether it is a call of this function.
