@@ -578,4 +578,6 @@ error_codes! {
     AccountLockedMariaDb = 4151 "HY000",
     /// The name of a user lock is too long.
     UserLockNameTooLong = 4163 "42000",
+    /// FROM_DAYS: no date has this number.
+    DateOutOfRange = 6527 "22003",
 }

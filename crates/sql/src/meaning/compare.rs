@@ -135,12 +135,14 @@ pub(crate) fn compare_values(
             Some(collation::key(&a, *collation).cmp(&collation::key(&b, *collation)))
         }
         ComparisonDomain::Bytes => Some(a.octets().cmp(&b.octets())),
-        ComparisonDomain::Moment => match (a.moment(call), b.moment(call)) {
-            (Some(a), Some(b)) => Some(a.cmp(&b)),
-            // A number that is no date is compared as a number.
-            _ if a.is_number() || b.is_number() => a.double(call).partial_cmp(&b.double(call)),
-            _ => None,
-        },
+        ComparisonDomain::Moment => {
+            match (a.moment_beside_date(call), b.moment_beside_date(call)) {
+                (Some(a), Some(b)) => Some(a.cmp(&b)),
+                // A number that is no date is compared as a number.
+                _ if a.is_number() || b.is_number() => a.double(call).partial_cmp(&b.double(call)),
+                _ => None,
+            }
+        }
         ComparisonDomain::Time => match (a.time(call), b.time(call)) {
             (Some((a, _)), Some((b, _))) => Some(a.cmp(&b)),
             _ if a.is_number() || b.is_number() => a.double(call).partial_cmp(&b.double(call)),

@@ -152,8 +152,14 @@ impl<'a> SqlValue<'a> {
             Self::Text(text) => integer_of_text(text, call),
             Self::Json(text) => integer_of_double(double_of_text(unquoted(text).as_ref(), call)),
             Self::Bytes(bytes) => integer_of_text(&String::from_utf8_lossy(bytes), call),
-            Self::Date(_) | Self::DateTime(..) | Self::Time(..) => {
-                self.decimal(call).to_whole().unwrap_or(0)
+            Self::Date(moment) => i128::from(moment.date_number()),
+            // Rounded as a time: 23:59:59.5 is the next day.
+            Self::DateTime(moment, _) => {
+                let rounded = moment.rounded(0).unwrap_or_else(|| moment.midnight());
+                i128::from(rounded.number())
+            }
+            Self::Time(micros, _) => {
+                i128::from(temporal::time_number(temporal::round_micros(*micros, 0)))
             }
         }
     }
@@ -215,6 +221,15 @@ impl<'a> SqlValue<'a> {
         self.moment_with_clock(call).map(|(moment, ..)| moment)
     }
 
+    /// The date and time of an operand beside a date. A text that is no date is the date of zeros, with a warning.
+    pub(crate) fn moment_beside_date(&self, call: &Call<'_>) -> Option<Moment> {
+        let found = self.moment(call);
+        match self {
+            Self::Text(_) => Some(found.unwrap_or_default()),
+            _ => found,
+        }
+    }
+
     /// Converts to a date and time; also returns whether it has a time of day, and its fraction
     /// digits.
     pub(crate) fn moment_with_clock(&self, call: &Call<'_>) -> Option<(Moment, bool, u8)> {
@@ -272,7 +287,8 @@ impl<'a> SqlValue<'a> {
                     self.warn_truncated(call, "time");
                     return None;
                 };
-                let micros = seconds + i64::try_from(fraction).ok()?;
+                let fraction = i64::try_from(fraction).ok()?;
+                let micros = seconds + fraction;
                 if micros.abs() > temporal::LONGEST_TIME {
                     self.warn_truncated(call, "time");
                 }

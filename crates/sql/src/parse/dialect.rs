@@ -197,6 +197,13 @@ impl Dialect for MySql {
             Keyword::IN | Keyword::NOT if is_list_of_queries(parser) => {
                 return Some(list_of_queries(parser, expr));
             }
+            Keyword::REGEXP | Keyword::RLIKE if is_null_next(parser) => {
+                return Some(regexp(parser, expr, false));
+            }
+            Keyword::NOT if is_regexp(&parser.peek_nth_token_ref(1).token) => {
+                parser.advance_token();
+                return Some(regexp(parser, expr, true));
+            }
             _ if is_word(word, "MOD") => BinaryOperator::Modulo,
             _ if sounds_like(parser) => {
                 parser.advance_token();
@@ -316,6 +323,20 @@ fn sounds_like(parser: &Parser) -> bool {
     let Token::Word(word) = &parser.peek_token_ref().token else { return false };
     let like = |token: &Token| matches!(token, Token::Word(word) if word.keyword == Keyword::LIKE);
     is_word(word, "SOUNDS") && like(&parser.peek_nth_token_ref(1).token)
+}
+
+fn is_regexp(token: &Token) -> bool {
+    matches!(token, Token::Word(word) if matches!(word.keyword, Keyword::REGEXP | Keyword::RLIKE))
+}
+
+/// `a REGEXP b`. The parser would take a NULL behind the operator for a part of it.
+fn regexp(parser: &mut Parser, expr: &Expr, negated: bool) -> Result<Expr, ParserError> {
+    let regexp = parser.parse_keyword(Keyword::REGEXP);
+    if !regexp {
+        parser.expect_keyword(Keyword::RLIKE)?;
+    }
+    let pattern = Box::new(parser.parse_subexpr(COMPARISON)?);
+    Ok(Expr::RLike { negated, expr: Box::new(expr.clone()), pattern, regexp })
 }
 
 /// `BINARY a`: it takes its operand alone.

@@ -144,6 +144,12 @@ fn has_prefix(filter: &Filter) -> bool {
 /// The condition of the engine: an equivalent one, but for its parts that are [`Filter::Prefix`].
 fn understood(table: &EngineTable, filter: &Expr) -> Option<Filter> {
     match filter {
+        // What a condition comes to that was taken before: IS NULL of a column without NULLs is false.
+        Expr::Literal(ScalarValue::Boolean(truth), _) => Some(match truth {
+            Some(true) => Filter::And(Vec::new()),
+            Some(false) | None => Filter::Or(Vec::new()),
+        }),
+        Expr::Literal(ScalarValue::Null, _) => Some(Filter::Or(Vec::new())),
         Expr::BinaryExpr(binary) => binary_filter(table, binary),
         Expr::InList(list) => in_list(table, list),
         Expr::Between(between) => range(table, between),

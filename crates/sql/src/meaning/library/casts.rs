@@ -80,9 +80,10 @@ fn unsigned_type(typing: &TypeContext<'_>) -> Result<ExprType> {
 fn unsigned<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let Some(value) = present(args) else { return Ok(SqlValue::Null) };
     let number = value.integer(call);
-    if let (true, SqlValue::Dec(_)) = (number < 0, value) {
+    if let SqlValue::Dec(exact) = value
+        && exact.to_whole() != Some(number)
+    {
         value.warn_truncated(call, "DECIMAL");
-        return Ok(SqlValue::Uint(0));
     }
     if number < 0 && matches!(value, SqlValue::Text(_)) {
         call.warn(ErrorCode::Unknown, || {

@@ -89,7 +89,7 @@ fn expand_case_equal(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<E
     binary(args, typing, Operator::Eq)
 }
 
-fn dialect(typing: &TypeContext<'_>) -> Dialect {
+pub(super) fn dialect(typing: &TypeContext<'_>) -> Dialect {
     Dialect { collation: typing.collation, division_digits: typing.division_digits }
 }
 
@@ -735,7 +735,7 @@ fn moment_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
 }
 
 fn to_moment<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
-    let moment = args.first().and_then(|value| value.moment(call));
+    let moment = args.first().and_then(|value| value.moment_beside_date(call));
     Ok(SqlValue::or_null(moment, |moment| SqlValue::DateTime(moment, 6)))
 }
 

@@ -16,6 +16,9 @@ use super::super::{
 };
 use crate::{Result, SqlType, parse::Unit};
 
+/// The last moment that MySQL converts between time zones, in microseconds since 1970.
+const LAST_TIMESTAMP: i64 = 32_536_771_200 * SECOND - 1;
+
 /// The function that gives the time in UTC of a local time of the session.
 pub(crate) const INSTANT: &str = "#instant";
 
@@ -191,13 +194,21 @@ fn mode(call: &Call<'_>, args: &[SqlValue<'_>]) -> u8 {
 
 fn week<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let moment = moment(call, args).filter(|moment| !moment.has_zero_part());
-    Ok(SqlValue::or_null(moment, |moment| SqlValue::Int(temporal::week(moment, mode(call, args)))))
+    let without_mode = args.get(1).is_some_and(SqlValue::is_null);
+    Ok(SqlValue::or_null(moment, |moment| match without_mode {
+        true => SqlValue::Int(0),
+        false => SqlValue::Int(temporal::week(moment, mode(call, args))),
+    }))
 }
 
 fn yearweek<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let moment = moment(call, args).filter(|moment| !moment.has_zero_part());
     let mode = args.get(1).map_or(0, |mode| (mode.count(call) & 7) as u8);
+    let without_mode = args.get(1).is_some_and(SqlValue::is_null);
     Ok(SqlValue::or_null(moment, |moment| {
+        if without_mode {
+            return SqlValue::Int(0);
+        }
         let (year, week) = year_week(moment, mode, true);
         SqlValue::Int(year * 100 + week)
     }))
@@ -210,10 +221,18 @@ fn time_to_sec<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a
 
 fn from_days<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let days = args.first().filter(|value| !value.is_null()).map(|value| value.count(call));
-    // Day numbers before the year 1 give the zero date.
-    let date = days
-        .map(|days| if days < 366 { Some(Moment::default()) } else { date_of_day_number(days) });
-    Ok(SqlValue::or_null(date.flatten(), SqlValue::Date))
+    let Some(days) = days else { return Ok(SqlValue::Null) };
+    let date = match days {
+        // In the year 0, as FROM_DAYS counts, February has 28 days.
+        1..=365 => date_of_day_number(days + 365).map(|date| Moment { year: 0, ..date }),
+        days => date_of_day_number(days).filter(|date| !date.is_zero_date()),
+    };
+    if date.is_none() {
+        call.warn(ErrorCode::DateOutOfRange, || {
+            messages::value_out_of_range("DATE", format!("from_days({days})"))
+        });
+    }
+    Ok(SqlValue::or_null(date, SqlValue::Date))
 }
 
 fn last_day_of<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
@@ -372,17 +391,31 @@ fn extract<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
             })
         }));
     }
-    let days =
-        matches!(unit, Unit::DayHour | Unit::DayMinute | Unit::DaySecond | Unit::DayMicrosecond);
-    let found = match value {
-        SqlValue::Text(text) if days => {
-            call.moment_of_text(text).map(|(m, ..)| (i64::from(m.day), m.micros))
-        }
-        SqlValue::DateTime(moment, _) => Some((i64::from(moment.day), moment.micros)),
-        SqlValue::Date(moment) => Some((i64::from(moment.day), 0)),
-        value => value.time(call).map(|(micros, _)| (0, micros)),
-    };
+    let found = day_and_clock(call, value);
     Ok(SqlValue::or_null(found, |(day, micros)| SqlValue::Int(clock_parts(unit, day, micros))))
+}
+
+/// The day of the month and the microseconds of its time. A time has the day 0.
+pub(super) fn day_and_clock(call: &Call<'_>, value: &SqlValue<'_>) -> Option<(i64, i64)> {
+    /// The least number that is read as a date.
+    const LEAST_DATE: u128 = 10_000;
+    let is_date = match value {
+        SqlValue::DateTime(..) | SqlValue::Date(_) => true,
+        SqlValue::Time(..) => false,
+        SqlValue::Text(text) => {
+            let is_whole = |text| temporal::parse_moment(text).is_none_or(|parsed| parsed.complete);
+            temporal::is_like_date(text) && is_whole(text)
+        }
+        number if number.is_number() => {
+            let whole = number.integer(call);
+            whole > 0 && whole.unsigned_abs() >= LEAST_DATE
+        }
+        _ => false,
+    };
+    match is_date {
+        true => value.moment(call).map(|moment| (i64::from(moment.day), moment.micros)),
+        false => value.time(call).map(|(micros, _)| (0, micros)),
+    }
 }
 
 fn clock_parts(unit: Unit, day: i64, micros: i64) -> i64 {
@@ -462,8 +495,14 @@ fn convert_tz<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>
     let (Some(moment), Some((from, to))) = (value.moment(call), zone(from).zip(zone(to))) else {
         return Ok(SqlValue::Null);
     };
-    let shifted = utc_of_local(moment, &from).and_then(|utc| local_of_utc(utc, &to));
-    Ok(SqlValue::or_null(shifted, |moment| SqlValue::DateTime(moment, call.result.scale())))
+    if moment.has_zero_part() {
+        return Ok(SqlValue::Null);
+    }
+    // Beyond the timestamps of MySQL, the first second of 1970 to 3001-01-18 23:59:59, the time stays as it is.
+    let utc = utc_of_local(moment, &from);
+    let utc = utc.filter(|utc| (SECOND..=LAST_TIMESTAMP).contains(utc));
+    let shifted = utc.and_then(|utc| local_of_utc(utc, &to)).unwrap_or(moment);
+    Ok(SqlValue::DateTime(shifted, call.result.scale()))
 }
 
 fn instant_type(typing: &TypeContext<'_>) -> Result<ExprType> {

@@ -2,16 +2,19 @@
 
 use remora_mysql::{ErrorCode, messages};
 
-use super::super::{
-    call::{Call, TypeContext},
-    decimal::Dec,
-    function::Definition,
-    temporal::{
-        self, DAY, Interval, LONGEST_TIME, Moment, SECOND, format_date, local_of_utc,
-        parse_by_format, round_micros,
+use super::{
+    super::{
+        call::{Call, TypeContext},
+        decimal::Dec,
+        function::Definition,
+        temporal::{
+            self, DAY, Interval, LONGEST_TIME, Moment, SECOND, format_date, local_of_utc,
+            parse_by_format, round_micros,
+        },
+        types::{ExprType, UNBOUNDED},
+        value::SqlValue,
     },
-    types::{ExprType, UNBOUNDED},
-    value::SqlValue,
+    dates::day_and_clock,
 };
 use crate::{Result, SqlType, parse::Unit};
 
@@ -226,16 +229,13 @@ fn addtime<'a>(call: &Call<'_>, args: &[SqlValue<'a>], sign: i64) -> Result<SqlV
     }
     let Some((more, _)) = more.time(call) else { return Ok(SqlValue::Null) };
     let more = more * sign;
-    let as_moment = match value {
-        SqlValue::DateTime(moment, _) | SqlValue::Date(moment) => Some(*moment),
-        SqlValue::Text(text) => temporal::parse_moment(text)
-            .filter(|parsed| parsed.has_clock && text.contains(['-', ' ']) && parsed.complete)
-            .filter(|parsed| !parsed.moment.has_zero_part())
-            .map(|parsed| parsed.moment),
-        _ => None,
-    };
     let digits = call.result.scale();
-    if let Some(moment) = as_moment {
+    if is_date(call, value) {
+        let Some(moment) = value.moment(call) else { return Ok(SqlValue::Null) };
+        if moment.has_zero_part() {
+            value.warn_truncated(call, "date");
+            return Ok(SqlValue::Null);
+        }
         let total = moment.total_micros() + i128::from(more);
         let Some(later) = Moment::from_total_micros(total) else { return Ok(overflow(call)) };
         return Ok(match call.result.kind {
@@ -251,6 +251,21 @@ fn addtime<'a>(call: &Call<'_>, args: &[SqlValue<'a>], sign: i64) -> Result<SqlV
     })
 }
 
+/// Whether a value is a date, with or without a time of day, where a time is expected. A number is one if it is no time.
+fn is_date(call: &Call<'_>, value: &SqlValue<'_>) -> bool {
+    match value {
+        SqlValue::Date(_) | SqlValue::DateTime(..) => true,
+        SqlValue::Text(text) => {
+            let is_whole = |text| temporal::parse_moment(text).is_none_or(|parsed| parsed.complete);
+            temporal::is_like_date(text) && is_whole(text)
+        }
+        number if number.is_number() => {
+            number.integer(call) > i128::from(temporal::time_number(LONGEST_TIME))
+        }
+        _ => false,
+    }
+}
+
 fn timediff_type(typing: &TypeContext<'_>) -> Result<ExprType> {
     Ok(ExprType::time(digits_of(typing, 0).max(digits_of(typing, 1))))
 }
@@ -258,15 +273,7 @@ fn timediff_type(typing: &TypeContext<'_>) -> Result<ExprType> {
 fn timediff<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let [a, b] = args else { return Ok(SqlValue::Null) };
     let total = |value: &SqlValue<'_>| -> Option<(bool, i128)> {
-        let as_date = match value {
-            SqlValue::Date(_) | SqlValue::DateTime(..) => true,
-            SqlValue::Text(text) => {
-                let dated = temporal::parse_moment(text).is_some();
-                dated && text.contains('-') && !text.starts_with('-') && text.len() > 9
-            }
-            _ => false,
-        };
-        match as_date {
+        match is_date(call, value) {
             true => value.moment(call).map(|moment| (true, moment.total_micros())),
             false => value.time(call).map(|(micros, _)| (false, i128::from(micros))),
         }
@@ -346,7 +353,7 @@ fn date_format<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a
 
 fn time_format<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let [value, format] = args else { return Ok(SqlValue::Null) };
-    let (Some((micros, _)), Some(format)) = (value.time(call), format.string()) else {
+    let (Some((_, micros)), Some(format)) = (day_and_clock(call, value), format.string()) else {
         return Ok(SqlValue::Null);
     };
     let size = micros.abs();

@@ -382,8 +382,13 @@ fn type_name<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>
     Ok(SqlValue::or_null(found, |found| SqlValue::text(found.type_name())))
 }
 
-fn valid<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+fn valid<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+    // No number and no date is a document, whatever its value.
+    let may_be = |kind: &ExprType| kind.is_null() || kind.is_string() || kind.kind == SqlType::Json;
     Ok(match args.first() {
+        Some(SqlValue::Null) if call.type_of(0).is_some_and(|kind| !may_be(kind)) => {
+            SqlValue::Int(0)
+        }
         None | Some(SqlValue::Null) => SqlValue::Null,
         Some(SqlValue::Json(_)) => SqlValue::Int(1),
         Some(SqlValue::Text(text)) => {
@@ -487,13 +492,21 @@ fn set(document: &mut Json, steps: &[PathStep], value: &Json, inserts: bool, rep
                     set(element, rest, value, inserts, replaces);
                 }
             }
-            None if rest.is_empty() && inserts => values.push(value.clone()),
+            None if rest.is_empty() && inserts => match place {
+                ArrayCell::First(_) => values.push(value.clone()),
+                // Counted from the last, it is before the first.
+                ArrayCell::Last(_) => values.insert(0, value.clone()),
+            },
             None => {}
         },
         (PathStep::Index(place), scalar) => match place.index(1) {
             Some(_) => set(scalar, rest, value, inserts, replaces),
             None if rest.is_empty() && inserts => {
-                *scalar = Json::Array(vec![scalar.clone(), value.clone()]);
+                let held = std::mem::replace(scalar, Json::Null);
+                *scalar = Json::Array(match place {
+                    ArrayCell::First(_) => vec![held, value.clone()],
+                    ArrayCell::Last(_) => vec![value.clone(), held],
+                });
             }
             None => {}
         },

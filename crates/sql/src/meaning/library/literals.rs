@@ -199,7 +199,9 @@ fn bit<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
 }
 
 fn number_type(typing: &TypeContext<'_>) -> Result<ExprType> {
-    Ok(digits_type(typing.get(0).length as usize))
+    // Of bit literals MySQL's numbers are signed.
+    let literal = typing.get(0);
+    Ok(digits_type(literal.length as usize).with_unsigned(literal.unsigned))
 }
 
 /// The type of a number with so many bytes.
@@ -208,15 +210,22 @@ fn digits_type(bytes: usize) -> ExprType {
     ExprType::uint((digits as u32).clamp(1, 20)).not_null()
 }
 
-/// The last eight bytes as a number.
+/// The bytes as a number; 0 for more than eight.
 fn number_of(bytes: &[u8]) -> u64 {
-    let last = bytes.get(bytes.len().saturating_sub(8)..).unwrap_or(bytes);
-    last.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+    if bytes.len() > size_of::<u64>() {
+        return 0;
+    }
+    bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-fn number<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
+fn number<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let Some(SqlValue::Bytes(bytes)) = args.first() else { return Ok(SqlValue::Null) };
-    Ok(SqlValue::Uint(number_of(bytes)))
+    let number = number_of(bytes);
+    Ok(if call.result.unsigned {
+        SqlValue::Uint(number)
+    } else {
+        SqlValue::Int(number.cast_signed())
+    })
 }
 
 fn incorrect(kind: &str, text: &str) -> Error {

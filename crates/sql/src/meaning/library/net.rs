@@ -62,12 +62,13 @@ fn binary<const LENGTH: u32>(_typing: &TypeContext<'_>) -> Result<ExprType> {
 }
 
 fn checked<'a>(args: &[SqlValue<'a>], check: fn(&str) -> bool) -> Result<SqlValue<'a>> {
-    Ok(SqlValue::truth(args.first().and_then(SqlValue::string).is_some_and(|text| check(&text))))
+    let text = args.first().and_then(SqlValue::string);
+    Ok(SqlValue::or_null(text, |text| SqlValue::truth(check(&text))))
 }
 
 fn mapped<'a>(args: &[SqlValue<'a>], check: fn(&[u8]) -> bool) -> Result<SqlValue<'a>> {
     let bytes = args.first().and_then(SqlValue::octets);
-    Ok(SqlValue::truth(bytes.is_some_and(|bytes| bytes.len() == 16 && check(&bytes))))
+    Ok(SqlValue::or_null(bytes, |bytes| SqlValue::truth(bytes.len() == 16 && check(&bytes))))
 }
 
 /// Parses `1.2.3.4` or short forms such as `127.1`.

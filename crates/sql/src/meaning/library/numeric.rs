@@ -7,7 +7,6 @@ use super::{
         call::{Call, TypeContext},
         decimal::Dec,
         function::Definition,
-        number::double_prefix,
         types::{ExprType, MAX_SCALE},
         value::SqlValue,
     },
@@ -41,8 +40,8 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("radians", 1, 1, double_type, |c, a| real(c, a, "radians", f64::to_radians)),
     Definition::new("pi", 0, 0, pi_type, |_, _| Ok(SqlValue::Double(std::f64::consts::PI))),
     Definition::new("conv", 3, 3, digits_type, conv),
-    Definition::new("bin", 1, 1, digits_type, |call, args| in_base(call, args, 2)),
-    Definition::new("oct", 1, 1, digits_type, |call, args| in_base(call, args, 8)),
+    Definition::new("bin", 1, 1, digits_type, |_, args| in_base(args, 2)),
+    Definition::new("oct", 1, 1, digits_type, |_, args| in_base(args, 8)),
     Definition::new("crc32", 1, 1, crc_type, crc32),
 ];
 
@@ -319,6 +318,14 @@ fn from_base(text: &str, base: u32) -> (u64, bool) {
     (number, negative)
 }
 
+/// The bits of the number at the start of a text; a negative number is its complement.
+fn whole_number(text: &str, base: u32) -> u64 {
+    match from_base(text, base) {
+        (size, true) => size.wrapping_neg(),
+        (size, false) => size,
+    }
+}
+
 fn conv<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let [value, from, to] = args else { return Ok(SqlValue::Null) };
     if args.iter().any(SqlValue::is_null) {
@@ -330,8 +337,7 @@ fn conv<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
         return Ok(SqlValue::Null);
     }
     let text = value.string().unwrap_or_default();
-    let (size, negative) = from_base(&text, u32::try_from(from.unsigned_abs()).unwrap_or(10));
-    let number = if negative { (size as i64).wrapping_neg() as u64 } else { size };
+    let number = whole_number(&text, u32::try_from(from.unsigned_abs()).unwrap_or(10));
     if to < 0 {
         let signed = number as i64;
         let digits = to_base(signed.unsigned_abs(), to.unsigned_abs());
@@ -340,13 +346,10 @@ fn conv<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     Ok(SqlValue::text(to_base(number, to.unsigned_abs())))
 }
 
-fn in_base<'a>(call: &Call<'_>, args: &[SqlValue<'a>], base: u64) -> Result<SqlValue<'a>> {
-    let Some(value) = present(args) else { return Ok(SqlValue::Null) };
-    let number = match value {
-        SqlValue::Text(text) => double_prefix(text).0 as i128,
-        value => value.integer(call),
-    };
-    Ok(SqlValue::text(to_base(u64::try_from(number).unwrap_or(number as i64 as u64), base)))
+/// Of the value's text, the whole number at its start counts, as for CONV.
+fn in_base<'a>(args: &[SqlValue<'a>], base: u64) -> Result<SqlValue<'a>> {
+    let text = args.first().and_then(SqlValue::string);
+    Ok(SqlValue::or_null(text, |text| SqlValue::text(to_base(whole_number(&text, 10), base))))
 }
 
 fn crc32<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {

@@ -97,9 +97,62 @@ fn pattern(call: &Call<'_>, text: &str, mode: &str) -> Result<Regex> {
     })
 }
 
-/// Replaces the word boundaries of the older syntax by Henry Spencer.
+/// What the POSIX classes hold: all letters, digits and marks of Unicode, as in ICU.
+const CLASSES: [(&str, &str); 13] = [
+    ("alnum", r"\p{Alphabetic}\p{Nd}"),
+    ("alpha", r"\p{Alphabetic}"),
+    ("blank", r"\p{Zs}\t"),
+    ("cntrl", r"\p{Cc}"),
+    ("digit", r"\p{Nd}"),
+    ("graph", r"^\p{White_Space}\p{Cc}\p{Cn}"),
+    ("lower", r"\p{Lowercase}"),
+    ("print", r"^\p{Cc}\p{Cn}\p{Zl}\p{Zp}"),
+    ("punct", r"\p{P}"),
+    ("space", r"\p{White_Space}"),
+    ("upper", r"\p{Uppercase}"),
+    ("word", r"\w"),
+    ("xdigit", r"\p{Nd}\p{Hex_Digit}"),
+];
+
+/// Replaces the word boundaries of the older syntax by Henry Spencer, and the POSIX classes, which the `regex` crate
+/// knows for ASCII only.
 fn translated(text: &str) -> String {
-    text.replace("[[:<:]]", r"\b{start}").replace("[[:>:]]", r"\b{end}")
+    let text = text.replace("[[:<:]]", r"\b{start}").replace("[[:>:]]", r"\b{end}");
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find(['\\', '[']) {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let taken = match posix_class(from) {
+            Some((class, taken)) => {
+                out.push_str(&class);
+                taken
+            }
+            // What follows a backslash begins nothing.
+            None if from.starts_with('\\') => {
+                let taken = 1 + from.chars().nth(1).map_or(0, char::len_utf8);
+                out.push_str(from.get(..taken).unwrap_or(from));
+                taken
+            }
+            None => {
+                out.push('[');
+                1
+            }
+        };
+        rest = from.get(taken..).unwrap_or("");
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The class for `[:name:]` or `[:^name:]` at the start of a text, and how many bytes that is.
+fn posix_class(text: &str) -> Option<(String, usize)> {
+    let inner = text.strip_prefix("[:")?;
+    let (name, _) = inner.split_once(":]")?;
+    let (sign, bare) = name.strip_prefix('^').map_or((false, name), |bare| (true, bare));
+    let (_, held) = CLASSES.iter().find(|(known, _)| known.eq_ignore_ascii_case(bare))?;
+    let class = if sign { format!("[^[{held}]]") } else { format!("[{held}]") };
+    Some((class, name.len() + 4))
 }
 
 fn invalid(text: &str, error: &regex::Error) -> Error {

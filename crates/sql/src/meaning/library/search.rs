@@ -3,14 +3,20 @@
 
 use std::borrow::Cow;
 
+use datafusion::logical_expr::Expr;
 use remora_mysql::Collation;
 
-use super::super::{
-    call::{Call, TypeContext},
-    collation,
-    function::{Definition, MANY},
-    types::ExprType,
-    value::SqlValue,
+use super::{
+    super::{
+        call::{Call, TypeContext},
+        collation,
+        function::{Definition, MANY},
+        types::ExprType,
+        value::SqlValue,
+    },
+    calls::called,
+    comparison::dialect,
+    literals::number_of_digits,
 };
 use crate::{Result, multi};
 
@@ -19,7 +25,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("instr", 2, 2, place_type, instr),
     Definition::truth("like", 2, 3, like),
     Definition::new("match_score", 1, 1, score_type, match_score),
-    Definition::new("field", 2, MANY, field_type, field),
+    Definition::new("field", 2, MANY, field_type, field).expanding(field_of_numbers),
     Definition::new("find_in_set", 2, 2, field_type, find_in_set),
     Definition::new("length", 1, 1, length_type, length),
     Definition::new("bit_length", 1, 1, length_type, |_, args| {
@@ -280,12 +286,30 @@ fn matches(text: &[Vec<u8>], pieces: &[Piece]) -> bool {
 }
 
 /// FIELD compares all arguments as texts, all as exact numbers, or all as doubles.
+/// Whether FIELD compares such a value as a text, as it does dates.
+fn is_text_in_field(kind: &ExprType) -> bool {
+    kind.is_string() || kind.is_temporal() || kind.is_null()
+}
+
+/// A hexadecimal or bit literal becomes a number beside a number.
+fn field_of_numbers(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
+    if typing.types.iter().all(is_text_in_field) {
+        return Ok(None);
+    }
+    let numbers: Vec<_> = args.iter().map(|arg| number_of_digits(arg).map(|(it, _)| it)).collect();
+    if numbers.iter().all(Option::is_none) {
+        return Ok(None);
+    }
+    let args = numbers.into_iter().zip(args).map(|(it, arg)| it.unwrap_or_else(|| arg.clone()));
+    Ok(Some(called("field", args.collect(), dialect(typing))))
+}
+
 fn field<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let Some((wanted, values)) = args.split_first() else { return Ok(SqlValue::Null) };
     if wanted.is_null() {
         return Ok(SqlValue::Int(0));
     }
-    let strings = call.types.iter().all(|kind| kind.is_string() || kind.is_null());
+    let strings = call.types.iter().all(is_text_in_field);
     let whole = call.types.iter().all(|kind| kind.is_integer() || kind.is_null());
     let collation = if strings { collation_at(call, 0) } else { Collation::BINARY };
     for (value, place) in values.iter().zip(1..) {

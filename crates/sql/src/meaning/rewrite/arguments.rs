@@ -41,18 +41,6 @@ pub(super) fn span(expr: Expr) -> std::result::Result<(Expr, Expr), Expr> {
     }
 }
 
-/// Makes a hexadecimal literal a number where a number is required.
-pub(super) fn hex_as_number(expr: Expr) -> Expr {
-    match &expr {
-        Expr::Function(function)
-            if is_named(function, "hex_literal") || is_named(function, "bit_literal") =>
-        {
-            call("literal_number", vec![expr])
-        }
-        _ => expr,
-    }
-}
-
 /// The arguments, with 0 as the number of digits if it is missing.
 pub(super) fn digits(args: Vec<Expr>) -> Vec<Expr> {
     if args.is_empty() { vec![number(0)] } else { args }

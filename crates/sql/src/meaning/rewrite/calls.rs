@@ -8,7 +8,7 @@ use remora_mysql::ErrorCode;
 use super::{
     Rewriter, aggregates,
     arguments::{self, arguments, in_document, name_of, span, wrong_count},
-    branch_truth, call, frames, function_name, number, text,
+    branch_truth, call, digits, frames, function_name, number, text,
 };
 use crate::{
     Error, Result,
@@ -198,9 +198,12 @@ fn special_call(name: &str, args: &mut Vec<Expr>) -> Result<Option<Expr>> {
         }
         "values" if args.len() == 1 => args.remove(0),
         "not" if args.len() == 1 => super::not(args.remove(0)),
-        "char" if !args.is_empty() => {
-            let codes = std::mem::take(args).into_iter().map(arguments::hex_as_number);
-            call("char", codes.collect())
+        // A literal of digits is a number, whatever the base.
+        "conv" if args.len() == 3 && args.first().is_some_and(digits::is_digits) => {
+            if let Some(base) = args.get_mut(1) {
+                *base = number(10);
+            }
+            return plain(name, args);
         }
         "match" => return Err(Error::unsupported("MATCH here")),
         MATCH | MATCH_AT_PATHS => call(name, std::mem::take(args)),

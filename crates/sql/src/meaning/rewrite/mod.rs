@@ -5,6 +5,7 @@ mod aggregates;
 mod arguments;
 mod calls;
 mod casts;
+mod digits;
 mod frames;
 mod special;
 
@@ -217,7 +218,7 @@ fn both(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
 
 /// A call of a function.
 fn call(name: &str, args: Vec<Expr>) -> Expr {
-    Expr::Function(function(name, args))
+    Expr::Function(function(name, digits::with_numbers(name, args)))
 }
 
 fn function(name: &str, args: Vec<Expr>) -> Function {
@@ -333,7 +334,7 @@ fn comparison(name: &str, left: Expr, right: Expr) -> Result<Expr> {
             let numeric =
                 plain && !matches!(name, "concat" | "json_extract" | "->>" | "regexp_like");
             let args = match numeric {
-                true => vec![arguments::hex_as_number(left), arguments::hex_as_number(right)],
+                true => vec![digits::hex_as_number(left), digits::hex_as_number(right)],
                 false => vec![left, right],
             };
             Ok(call(name, args))
@@ -501,7 +502,7 @@ fn unary(op: UnaryOperator, expr: Expr) -> Result<Expr> {
         UnaryOperator::Not | UnaryOperator::BangNot => not(expr),
         UnaryOperator::Plus => expr,
         UnaryOperator::Minus => special::negative(expr),
-        UnaryOperator::BitwiseNot => call("~", vec![arguments::hex_as_number(expr)]),
+        UnaryOperator::BitwiseNot => call("~", vec![digits::hex_as_number(expr)]),
         op => return Err(Error::unsupported(op)),
     })
 }
@@ -515,7 +516,7 @@ fn sum(left: Expr, minus: bool, right: Expr) -> Expr {
         (left, right) => {
             let whole = |side: std::result::Result<(Expr, Expr), Expr>| match side {
                 Ok((size, unit)) => call("interval", vec![size, unit]),
-                Err(expr) => arguments::hex_as_number(expr),
+                Err(expr) => digits::hex_as_number(expr),
             };
             return call(if minus { "-" } else { "+" }, vec![whole(left), whole(right)]);
         }

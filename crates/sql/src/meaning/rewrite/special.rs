@@ -8,8 +8,8 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::{
     super::copies,
-    arguments::{hex_as_number, in_document, wrong_count},
-    branch_truth, call, casts, literal, negated_if, text,
+    arguments::{in_document, wrong_count},
+    branch_truth, call, casts, digits, literal, negated_if, text,
 };
 use crate::{Error, Result, meaning::library::definition, parse::visit_expressions};
 
@@ -45,7 +45,7 @@ pub(super) fn negative(expr: Expr) -> Expr {
             return call("integer_literal", vec![text(format!("-{digits}"))]);
         }
     }
-    call("negative", vec![hex_as_number(expr)])
+    call("negative", vec![digits::hex_as_number(expr)])
 }
 
 /// Rewrites every form that is not a plain operator.

@@ -21,7 +21,8 @@ pub(crate) use calendar::{
 pub(crate) use format::{MONTHS, WEEKDAYS, format_date, parse_by_format};
 pub(crate) use interval::Interval;
 pub(crate) use parse::{
-    ParsedMoment, last_day, moment_of_number, parse_moment, parse_time, time_of_number,
+    ParsedMoment, is_like_date, last_day, moment_of_number, parse_moment, parse_time,
+    time_of_number,
 };
 pub(crate) use zone::{local_of_utc, only_moment, parse_zone, utc_of_local};
 

@@ -224,15 +224,41 @@ pub(crate) fn moment_of_number(number: i64) -> Option<(Moment, bool)> {
     possible.then_some((Moment { micros, ..moment }, has_clock))
 }
 
-/// The time in a number `hhmmss`; `None` if minutes or seconds are invalid.
+/// The time in a number `hhmmss`, or the time of day of a date and time such as `20200102030405`; `None` if there is no
+/// such time.
 pub(crate) fn time_of_number(number: i64) -> Option<i64> {
+    /// The number of the longest time.
+    const LONGEST: u64 = 8_385_959;
+    /// The least number that is read as a date and time.
+    const LEAST_MOMENT: i64 = 10_000_000_000;
     let size = number.unsigned_abs();
+    if size > LONGEST {
+        let moment = moment_of_number(number).filter(|_| number >= LEAST_MOMENT);
+        return moment.map(|(moment, _)| moment.micros);
+    }
     let (hours, minutes, seconds) = (size / 10_000, size / 100 % 100, size % 100);
     if minutes > 59 || seconds > 59 {
         return None;
     }
-    let micros = i64::try_from(hours.min(839) * 3_600 + minutes * 60 + seconds).ok()? * SECOND;
+    let micros = i64::try_from(hours * 3_600 + minutes * 60 + seconds).ok()? * SECOND;
     Some(if number < 0 { -micros } else { micros })
+}
+
+/// Whether a text is written like a date rather than like a time: five digits or more without a separator, or three
+/// numbers of which the first two end with a mark other than a colon.
+pub(crate) fn is_like_date(text: &str) -> bool {
+    let mut scan = Scanner { bytes: text.trim_ascii_start().as_bytes(), at: 0 };
+    let digit = |byte: u8| byte.is_ascii_digit();
+    let mark = |byte: u8| byte.is_ascii_punctuation() && byte != b':';
+    let first = scan.skip(digit);
+    if scan.peek().is_none_or(|byte| matches!(byte, b'.' | b'T')) && first >= 5 {
+        return true;
+    }
+    first > 0
+        && scan.skip(mark) > 0
+        && scan.skip(digit) > 0
+        && scan.skip(mark) > 0
+        && scan.skip(digit) > 0
 }
 
 /// A parsed time.
@@ -363,5 +389,30 @@ mod tests {
         assert_eq!(read("10:61:00"), None);
         assert_eq!(read("900:00:00"), Some(LONGEST_TIME / SECOND));
         assert_eq!(read("x"), None);
+    }
+
+    #[test]
+    fn dates_and_times_are_told_apart_by_their_form() {
+        for text in
+            ["2024-02-29", "2024-2-9 10:11", "20240229", "240229", "10111", "24.1.1", " 2024/1/1"]
+        {
+            assert!(is_like_date(text), "{text}");
+        }
+        for text in ["10:11:12", "1 10:11", "1011", "2024", "12-31", "2024.5", "-24-01-01", "", "x"]
+        {
+            assert!(!is_like_date(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_beyond_all_times_are_read_as_dates() {
+        assert_eq!(time_of_number(101_112), Some(36_672 * SECOND));
+        assert_eq!(time_of_number(-8_385_959), Some(-LONGEST_TIME));
+        assert_eq!(time_of_number(20_240_131_101_112), Some(36_672 * SECOND));
+        for number in
+            [8_385_960, 8_386_000, 20_240_131, -20_240_131_101_112, 20_249_931_101_112, i64::MIN]
+        {
+            assert_eq!(time_of_number(number), None, "{number}");
+        }
     }
 }
