@@ -71,12 +71,12 @@ pub(crate) struct Call<'a> {
     /// The result's type.
     pub result: &'a ExprType,
     /// What a function may keep from row to row of one batch.
-    pub kept: Option<&'a Kept>,
+    pub kept: Option<&'a KeptForCall>,
 }
 
 /// A value that a function made for one row and uses for the next ones.
 #[derive(Default)]
-pub(crate) struct Kept(RefCell<Option<Box<dyn Any>>>);
+pub(crate) struct KeptForCall(RefCell<Option<Box<dyn Any>>>);
 
 impl Call<'_> {
     /// The value that was kept if `is_right`, or else a new one, which is kept if there is a place for it.
@@ -86,7 +86,7 @@ impl Call<'_> {
         make: impl FnOnce() -> Result<T>,
         with: impl FnOnce(&T) -> R,
     ) -> Result<R> {
-        let Some(Kept(place)) = self.kept else { return Ok(with(&make()?)) };
+        let Some(KeptForCall(place)) = self.kept else { return Ok(with(&make()?)) };
         let before = place.take().and_then(|kept| kept.downcast::<T>().ok());
         let value = match before.filter(|value| is_right(value)) {
             Some(value) => value,

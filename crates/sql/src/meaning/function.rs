@@ -20,7 +20,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::{
     array::{ArrayColumn, Building},
-    call::{Call, Kept, TypeContext},
+    call::{Call, KeptForCall, TypeContext},
     collation,
     formatted::{takes_as_bytes, takes_texts, types_taken},
     kernels::KernelCall,
@@ -249,7 +249,7 @@ impl ScalarUDFImpl for Function {
         let kind = ExprType::of_field(&args.return_field);
         let caller = Context::of_caller();
         let context = caller.as_deref().or_else(|| Context::of_options(&args.config_options));
-        let kept = Kept::default();
+        let kept = KeptForCall::default();
         let call = Call { context, types: &types, result: &kind, kept: Some(&kept) };
         let constant = args.args.iter().all(|arg| as_scalar(arg).is_some());
         let once = constant && !self.definition.volatile;

@@ -1,6 +1,6 @@
 //! Function calls: aliases, special arguments, and unknown functions.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 
 use datafusion::sql::sqlparser::ast::{Expr, Function};
 use remora_mysql::ErrorCode;
@@ -71,6 +71,17 @@ fn is_window(name: &str) -> bool {
     )
 }
 
+/// How many arguments one of them takes.
+fn window_arguments(name: &str) -> RangeInclusive<usize> {
+    match name {
+        "ntile" | "first_value" | "last_value" => 1..=1,
+        "lag" | "lead" => 1..=3,
+        "nth_value" => 2..=2,
+        "grouping" => 1..=usize::MAX,
+        _ => 0..=0,
+    }
+}
+
 impl Rewriter<'_> {
     pub(super) fn function(&self, mut function: Function) -> Result<Expr> {
         frames::plain_offsets(&mut function)?;
@@ -85,6 +96,12 @@ impl Rewriter<'_> {
             if function.over.is_none() && name != "grouping" {
                 let message =
                     format!("{} is a window function and needs OVER", original_name(&function));
+                return Err(Error::new(ErrorCode::ParseError, message));
+            }
+            let count = arguments(&function).len();
+            if !window_arguments(&name).contains(&count) {
+                let message =
+                    format!("{} does not take {count} arguments", original_name(&function));
                 return Err(Error::new(ErrorCode::ParseError, message));
             }
             function.name = function_name(&name);
