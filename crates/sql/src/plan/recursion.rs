@@ -382,7 +382,7 @@ impl ExecutionPlan for RecursionExec {
         };
         let options = context.session_config().options();
         let most = Context::of_options(options).map(|context| context.most_recursion_rounds);
-        let recursion = Recursion {
+        let recursion = RunningRecursion {
             running: Some(self.first.execute(0, Arc::clone(&context))?),
             rows,
             blocks,
@@ -416,7 +416,7 @@ fn reading(
 }
 
 /// A running recursion.
-struct Recursion {
+struct RunningRecursion {
     context: Arc<TaskContext>,
     rows: Arc<RoundRows>,
     blocks: Vec<Block>,
@@ -429,7 +429,7 @@ struct Recursion {
     most: u64,
 }
 
-impl Recursion {
+impl RunningRecursion {
     async fn next(&mut self) -> PlanResult<Option<RecordBatch>> {
         loop {
             let Some(running) = &mut self.running else {

@@ -322,22 +322,22 @@ fn is_behind(from: &TableWithJoins, name: &str) -> bool {
 
 /// How often a query names an expression.
 #[derive(Clone, Copy, Default)]
-struct References {
+struct SelfReferences {
     /// In FROM of its own blocks.
     own: usize,
     /// In subqueries, derived tables and other expressions.
     within: usize,
 }
 
-impl References {
+impl SelfReferences {
     fn count(self) -> usize {
         self.own + self.within
     }
 }
 
-fn of_query(query: &Query, name: &str) -> References {
+fn of_query(query: &Query, name: &str) -> SelfReferences {
     if defines(query, name) {
-        return References::default();
+        return SelfReferences::default();
     }
     let mut found = of_body(&query.body, name);
     let with = query.with.iter().flat_map(|with| &with.cte_tables);
@@ -346,22 +346,22 @@ fn of_query(query: &Query, name: &str) -> References {
     found
 }
 
-fn of_body(body: &SetExpr, name: &str) -> References {
+fn of_body(body: &SetExpr, name: &str) -> SelfReferences {
     match body {
         SetExpr::Select(select) => {
             let own = select.from.iter().map(|from| in_from(from, name)).sum();
-            References { own, within: count(&**select, name).saturating_sub(own) }
+            SelfReferences { own, within: count(&**select, name).saturating_sub(own) }
         }
         SetExpr::Query(query) => of_query(query, name),
         SetExpr::SetOperation { left, right, .. } => {
             let (left, right) = (of_body(left, name), of_body(right, name));
-            References { own: left.own + right.own, within: left.within + right.within }
+            SelfReferences { own: left.own + right.own, within: left.within + right.within }
         }
         SetExpr::Table(table) => {
             let is_own = table.schema_name.is_none() && table.table_name.as_deref() == Some(name);
-            References { own: usize::from(is_own), within: 0 }
+            SelfReferences { own: usize::from(is_own), within: 0 }
         }
-        other => References { own: 0, within: count(other, name) },
+        other => SelfReferences { own: 0, within: count(other, name) },
     }
 }
 
