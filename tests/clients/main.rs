@@ -304,7 +304,7 @@ fn sphinxql_by_mysql() {
         );
         assert_eq!(
             told,
-            "1\t2\n3\t1\ntotal_found\t2\narticles\tlocal\n1\nann\t1\nbob\t1\n1\tthe\tthe\t2\t2\n2\tfox\tfox\t2\t4\n"
+            "1\t2\n3\t1\ntotal_found\t2\narticles\trt\n1\nann\t1\nbob\t1\n1\tthe\tthe\t2\t2\n2\tfox\tfox\t2\t4\n"
         );
     }
 }
