@@ -145,8 +145,9 @@ async fn slow_to_weigh(session: &mut Session) -> String {
         session,
         &[
             "CREATE TABLE deep (id INT PRIMARY KEY, n INT, body TEXT) words='body'",
-            "INSERT INTO deep WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 40) \
+            "INSERT INTO deep WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 20) \
              SELECT id + 1000 * i, n, REPEAT(body, 10) FROM slow, r",
+            "INSERT INTO deep SELECT id + 100000, n, body FROM deep",
         ],
     )
     .await;
