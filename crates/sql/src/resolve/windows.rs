@@ -9,12 +9,25 @@ use datafusion::sql::sqlparser::ast::{
 };
 use remora_mysql::ErrorCode;
 
-use crate::{Error, Result, parse::VisitMut};
+use crate::{
+    Error, Result,
+    parse::{VisitMut, visit_expressions},
+};
+
+/// The most named windows of a SELECT.
+const MOST: usize = 256;
+/// The most nodes of all copies of their expressions.
+const MOST_NODES: usize = 200_000;
 
 /// Replaces references to windows within the windows of a SELECT, and of the ORDER BY of its query. Errors 3579 to 3583
 /// and 3591 as MySQL's.
 pub(super) fn unfold(select: &mut Select, order: &mut [OrderByExpr]) -> Result<()> {
     let all = &mut select.named_window;
+    if all.len() > MOST {
+        let message =
+            format!("A SELECT has more than {MOST} named windows: use several statements");
+        return Err(Error::new(ErrorCode::OutOfMemory, message));
+    }
     for (at, NamedWindowDefinition(name, _)) in all.iter().enumerate() {
         if all.iter().take(at).any(|earlier| is_same(&earlier.0, name)) {
             let message = format!("Window '{}' is defined twice.", name.value);
@@ -22,12 +35,15 @@ pub(super) fn unfold(select: &mut Select, order: &mut [OrderByExpr]) -> Result<(
         }
     }
     let given = all.clone();
+    let mut copied = 0;
     for NamedWindowDefinition(name, window) in all.iter_mut() {
-        if let NamedWindowExpr::WindowSpec(window) = window {
-            *window = unfolded(window, &name.value, &given, given.len())?;
+        if let NamedWindowExpr::WindowSpec(window) = window
+            && window.window_name.is_some()
+        {
+            *window = unfolded(window, &name.value, &given, given.len(), &mut copied)?;
         }
     }
-    let mut each = EachWindow { named: &select.named_window, depth: 0 };
+    let mut each = EachWindow { named: &select.named_window, depth: 0, copied };
     let mut ended = select.projection.visit(&mut each);
     for key in order {
         if ended.is_continue() {
@@ -44,21 +60,28 @@ fn is_same(a: &Ident, b: &Ident) -> bool {
     a.value.to_lowercase() == b.value.to_lowercase()
 }
 
-/// A window without references to others. Each step names another window, or there is a circle.
+/// A window without references to others. Each step names another window, or there is a circle. `copied` counts the nodes
+/// of the expressions that the statement copies; error 1038 if they are too many.
 fn unfolded(
     window: &WindowSpec,
     name: &str,
     named: &[NamedWindowDefinition],
     most_steps: usize,
+    copied: &mut usize,
 ) -> Result<WindowSpec> {
-    let Some(base_name) = &window.window_name else { return Ok(window.clone()) };
+    let Some(base_name) = &window.window_name else {
+        check_copy(window, copied)?;
+        return Ok(window.clone());
+    };
     let NamedWindowDefinition(base_name, base) = found(base_name, named)?;
     let Some(most_steps) = most_steps.checked_sub(1) else {
         let message = "There is a circularity in the window dependency graph.";
         return Err(Error::new(ErrorCode::WindowCircle, message));
     };
     let base = match base {
-        NamedWindowExpr::WindowSpec(base) => unfolded(base, &base_name.value, named, most_steps)?,
+        NamedWindowExpr::WindowSpec(base) => {
+            unfolded(base, &base_name.value, named, most_steps, copied)?
+        }
         NamedWindowExpr::NamedWindow(_) => return Err(Error::unsupported(base_name)),
     };
     let base_name = &base_name.value;
@@ -87,6 +110,18 @@ fn unfolded(
     })
 }
 
+fn check_copy(window: &WindowSpec, copied: &mut usize) -> Result<()> {
+    let counted = visit_expressions(window, |_| {
+        *copied += 1;
+        if *copied > MOST_NODES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    if counted.is_break() {
+        let message = "The statement builds too many windows on too large ones";
+        return Err(Error::new(ErrorCode::OutOfMemory, message));
+    }
+    Ok(())
+}
+
 fn found<'n>(
     name: &Ident,
     named: &'n [NamedWindowDefinition],
@@ -101,6 +136,8 @@ fn found<'n>(
 struct EachWindow<'n> {
     named: &'n [NamedWindowDefinition],
     depth: usize,
+    /// As for [`unfolded`].
+    copied: usize,
 }
 
 impl VisitorMut for EachWindow<'_> {
@@ -123,7 +160,8 @@ impl VisitorMut for EachWindow<'_> {
         }
         let done = match &mut call.over {
             Some(WindowType::WindowSpec(window)) if window.window_name.is_some() => {
-                unfolded(window, "<unnamed window>", self.named, self.named.len() + 1)
+                let most_steps = self.named.len() + 1;
+                unfolded(window, "<unnamed window>", self.named, most_steps, &mut self.copied)
                     .map(|unfolded| *window = unfolded)
             }
             Some(WindowType::NamedWindow(name)) => {

@@ -35,4 +35,5 @@ mod support;
 mod value_types;
 mod variables;
 mod views;
+mod windows;
 mod words;

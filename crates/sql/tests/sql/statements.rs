@@ -750,17 +750,6 @@ async fn an_index_of_a_foreign_key_goes_for_an_own_one() {
     assert_eq!(refused.code.number(), 1553);
 }
 
-#[tokio::test]
-async fn window_functions_take_their_arguments() {
-    let server = Server::new();
-    let mut session = server.session();
-    run(&mut session, "CREATE TABLE t (id INT PRIMARY KEY)").await.unwrap();
-    for call in ["FIRST_VALUE()", "LAST_VALUE()", "RANK(1)", "NTH_VALUE(id)", "LAG()", "NTILE()"] {
-        let error = run(&mut session, &format!("SELECT {call} OVER () FROM t")).await.unwrap_err();
-        assert_eq!(error.code.number(), 1064, "{call}: {error}");
-    }
-}
-
 /// Each iteration gives one row. A batch of one row with computed texts takes blocks of kilobytes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rows_of_a_recursion_take_the_memory_of_their_values() {
