@@ -27,7 +27,7 @@ async fn windows_that_build_on_others_are_bounded() {
             count - 1
         )
     };
-    assert_eq!(rows(&mut session, &chain(256, "PARTITION BY a > 0")).await, "5\n11");
+    assert_eq!(rows(&mut session, &chain(256, "PARTITION BY a")).await, "5\n6");
     let large = vec!["a + 1"; 2_000].join(", ");
     for statement in [chain(257, "PARTITION BY a"), chain(256, &format!("PARTITION BY {large}"))] {
         let error = run(&mut session, &statement).await.unwrap_err();
