@@ -690,7 +690,8 @@ impl Reader {
 
     /// As [`Reader::scan`], but only if at most `most` documents need to be examined: the candidates by keys or
     /// indexes, or whole segments if there are too many candidates; without a condition, as many as the request's
-    /// limit. Else `None`, before the condition is evaluated on any. Always `None` for a text condition or scores.
+    /// limit. Else `None`, before the condition is evaluated on any. Of a text condition the documents are examined that
+    /// may satisfy it, and satisfy the other one. Always `None` for scores.
     ///
     /// # Errors
     /// Those of [`Reader::scan`].

@@ -1,6 +1,7 @@
 //! Finds the selected rows: text first, then filters, segment by segment.
 
 use std::{
+    mem,
     sync::{Arc, OnceLock},
     time::Instant,
 };
@@ -202,10 +203,11 @@ impl Plan {
     }
 
     /// The documents of each segment, if at most `most` need to be examined; else `None`, before the condition is
-    /// evaluated on any. `None` for text conditions. Without a condition `wanted` rows are enough.
+    /// evaluated on any. Of a text condition those are examined that also satisfy the condition on columns. Without
+    /// conditions `wanted` rows are enough.
     pub fn run_few(&self, view: &TableView, most: u64, wanted: u64) -> Result<Option<Vec<Docs>>> {
-        if self.expression.is_some() {
-            return Ok(None);
+        if let Some(expression) = &self.expression {
+            return self.few_by_text(view, expression, most);
         }
         let mut docs = Vec::with_capacity(view.segments.len());
         let (mut looked_at, mut found) = (0_u64, FoundByKeys::new());
@@ -240,6 +242,34 @@ impl Plan {
         let segments = view.segments.iter().zip(docs);
         let matching = segments.map(|(view, docs)| docs.satisfying(condition, view));
         matching.collect::<Result<_>>().map(Some)
+    }
+
+    /// The same for a text condition: no more than `most` texts are read.
+    fn few_by_text(
+        &self,
+        view: &TableView,
+        expression: &Expression,
+        most: u64,
+    ) -> Result<Option<Vec<Docs>>> {
+        self.note_searched(view);
+        let mut unread = self.unread(view)?;
+        let taken =
+            |unread: &mut Unread| Docs::Some(mem::replace(&mut unread.docs, DocSet::empty()));
+        let docs = unread.iter_mut().map(taken).collect();
+        let (docs, _) = self.satisfying(view, docs)?;
+        if count_live(&docs, &view.segments) > most {
+            return Ok(None);
+        }
+        let verified =
+            view.segments.iter().zip(&unread).zip(docs).map(|((segment, unread), docs)| {
+                if unread.is_certain() {
+                    return Ok(docs);
+                }
+                let docs = docs.into_set(segment.segment.doc_count());
+                let docs = docs.without(segment.deleted.as_ref());
+                unread.verified((view, segment), expression, docs).map(Docs::Some)
+            });
+        verified.collect::<Result<_>>().map(Some)
     }
 
     /// For each segment, what the text index alone knows of the text condition's documents.

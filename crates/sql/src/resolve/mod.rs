@@ -23,6 +23,7 @@ mod limit;
 mod matching;
 mod places;
 mod quantified;
+mod rank_order;
 mod recursion;
 mod requested_tables;
 mod rows;
@@ -44,6 +45,7 @@ pub(crate) use grouping::is_grouped;
 pub(crate) use items::texts;
 pub(crate) use matching::literal;
 pub(crate) use places::{SelectKind, StatementTable, number_of, number_tables};
+pub(crate) use rank_order::order_by_rank;
 pub(crate) use select::MAX_COLUMNS;
 pub(crate) use sphinx::{asked_of_agents, max_query_time, most_matches};
 pub(crate) use tables::SessionCatalog;
@@ -154,6 +156,7 @@ pub(crate) fn resolve(
     if catalog.is_sphinx() {
         sphinx::limit(&mut query, most)?;
     }
+    order_by_rank(&mut query);
     let mut resolver = resolver(&query, source, catalog);
     let window = limit::take_window(&mut query, limit)?;
     let env = Env { scope: None, common: None, standing: SelectPosition::default() };

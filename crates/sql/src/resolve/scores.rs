@@ -10,13 +10,14 @@ use datafusion::{
     catalog::TableProvider,
     sql::sqlparser::ast::{
         BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-        JoinConstraint, JoinOperator, ObjectName, Query, Select, UnaryOperator, Value, VisitorMut,
+        JoinConstraint, JoinOperator, ObjectName, OrderByExpr, OrderByKind, OrderByOptions, Query,
+        Select, SetExpr, UnaryOperator, Value, VisitorMut,
     },
 };
 
 use remora_engine::TextQuery;
 
-use super::scope::quoted;
+use super::{grouping::is_grouped, scope::quoted};
 use crate::{
     Error, Result,
     parse::{MATCH, MATCH_AT_PATHS, VisitMut, function_call},
@@ -28,6 +29,8 @@ use crate::{
 const CONDITION: &str = "match_as_condition";
 /// The function name of a keyword query in a condition that is answered by a column.
 const HELD: &str = "match_held";
+/// The function that a score column stands in.
+const SCORE: &str = "match_score";
 /// The most scores of a table in one statement.
 const MAX_SCORES: usize = 64;
 
@@ -75,6 +78,11 @@ impl VisitorMut for Scores<'_> {
         ControlFlow::Continue(())
     }
 
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        self.order_ties(query);
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
         if is_called(function, MATCH_AT_PATHS) {
@@ -114,6 +122,33 @@ impl Scores<'_> {
         let Some(table) = provided.downcast_ref::<EngineTable>() else { return Ok(()) };
         let paths: Vec<&str> = paths.iter().filter_map(|path| text(path)).collect();
         table.check_paths(&column.value, &paths)
+    }
+
+    /// Orders rows with equal scores by their key, as the engine does, so that the pages of a search do not overlap.
+    fn order_ties(&self, query: &mut Query) {
+        let (SetExpr::Select(select), Some(order)) = (query.body.as_ref(), &mut query.order_by)
+        else {
+            return;
+        };
+        let OrderByKind::Expressions(order) = &mut order.kind else { return };
+        if select.distinct.is_some() || is_grouped(select) {
+            return;
+        }
+        let Some(Expr::Function(last)) = order.last().map(|last| &last.expr) else { return };
+        let score = arguments(last).first().and_then(|score| column_of(score));
+        let Some(([relation, _], false)) = score.filter(|_| is_called(last, SCORE)) else { return };
+        let Some((_, provider)) = self.tables.iter().find(|(it, _)| *it == relation.value) else {
+            return;
+        };
+        let provided: &dyn Any = provider.as_ref();
+        let Some(table) = provided.downcast_ref::<EngineTable>() else { return };
+        let by_key = table.key_names().into_iter().map(|name| OrderByExpr {
+            expr: Expr::CompoundIdentifier(vec![relation.clone(), quoted(&name)]),
+            options: OrderByOptions { asc: Some(true), nulls_first: None },
+            with_fill: None,
+        });
+        let by_key: Vec<OrderByExpr> = by_key.collect();
+        order.extend(by_key);
     }
 
     /// The score column of a MATCH; `None` if the MATCH is a condition, or its columns are not of a single table of the
@@ -158,7 +193,7 @@ impl Scores<'_> {
         let column = if any { function_call("any_value", vec![column]) } else { column };
         match tells_factors(mode) {
             true => Ok(Some(column)),
-            false => Ok(Some(function_call("match_score", vec![column]))),
+            false => Ok(Some(function_call(SCORE, vec![column]))),
         }
     }
 }

@@ -19,7 +19,7 @@ use datafusion::{
 use jiff::tz::TimeZone;
 use remora_engine::{
     AllowedIndexes, ColumnBatch, ColumnType, Filter, Hit, Literal, ScalarOrder, Scan, ScanRequest,
-    SearchRequest, Selection, SortBy, SortKey, Value,
+    SearchRequest, Selection, SortBy, SortKey, TextQuery, Value,
 };
 
 use super::{
@@ -28,7 +28,10 @@ use super::{
     overlaid::column,
     settled::{RunValueComparison, sought},
 };
-use crate::{MAX_DIRECT_ROWS, catalog::Reader, meaning::is_false_of_null, state::Context};
+use crate::{
+    MAX_DIRECT_ROWS, blocking::run_search, catalog::Reader, meaning::is_false_of_null,
+    state::Context,
+};
 
 /// Limits of a scan by a cached plan.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +60,8 @@ pub(crate) struct CachedScan {
     columns: Vec<usize>,
     places: Vec<usize>,
     schema: SchemaRef,
+    /// Columns that follow those of the table: scores of text conditions.
+    scores: Vec<TextQuery>,
     filter: Option<Filter>,
     subjects: Vec<Option<ComparableColumn>>,
     relation: Option<Arc<str>>,
@@ -65,6 +70,15 @@ pub(crate) struct CachedScan {
     /// The most rows that satisfy all conditions.
     limit: Option<u64>,
     indexes: AllowedIndexes,
+}
+
+/// What a run asks of a scan, besides the conditions of the plan.
+#[derive(Clone, Default)]
+pub(crate) struct ScanCondition<'c> {
+    /// The condition on columns.
+    pub filter: Option<Filter>,
+    /// The condition on texts.
+    pub text: Option<&'c TextQuery>,
 }
 
 /// An order by the JSON values at a path of documents.
@@ -96,7 +110,6 @@ impl ScanExec {
         };
         let is_plain = self.overlay.is_none()
             && !self.reader.has_remote_parts(&self.table)
-            && self.scores.is_empty()
             && self.dynamic.iter().all(learnt)
             && self.shape.text.is_none();
         is_plain.then(|| CachedScan {
@@ -107,6 +120,7 @@ impl ScanExec {
             limit: self.shape.limit.map(|limit| limit as u64),
             columns: self.columns.clone(),
             places: self.places.clone(),
+            scores: self.scores.clone(),
             schema: self.schema.clone(),
             filter: self.shape.filter.clone(),
             indexes: self.indexes,
@@ -115,20 +129,23 @@ impl ScanExec {
 }
 
 impl CachedScan {
-    /// The rows that also satisfy `filter`, in key order, at most `limit`; `None` if more documents than `most` permits
-    /// would be tested.
+    /// The rows that also satisfy a condition, in key order, at most `limit`; `None` if more documents than `most` permits
+    /// would be tested, or if it has scores.
     pub(crate) fn batches(
         &self,
         reader: &Reader,
-        filter: Option<Filter>,
+        condition: ScanCondition<'_>,
         limit: Option<u64>,
         zone: TimeZone,
         most: ScanLimits,
     ) -> PlanResult<Option<CachedRows<'_>>> {
+        if !self.scores.is_empty() {
+            return Ok(None);
+        }
         let request = ScanRequest {
             table: self.table.clone(),
-            text: None,
-            filter: self.with(filter),
+            text: condition.text.cloned(),
+            filter: self.with(condition.filter),
             columns: self.columns.clone(),
             scores: Vec::new(),
             batch_rows: BATCH_ROWS,
@@ -138,22 +155,21 @@ impl CachedScan {
             best: None,
             indexes: self.indexes,
         };
-        let Some(scan) = reader.scan_within(request, most.documents).map_err(external)? else {
-            return Ok(None);
-        };
+        let scan = run_search(condition.text, || reader.scan_within(request, most.documents));
+        let Some(scan) = scan.map_err(external)? else { return Ok(None) };
         Ok(Some(CachedRows { of: self, scan, zone }))
     }
 
-    /// The first rows in an order that also satisfy `filter`, in one batch. If the key or an index has the order, no
+    /// The first rows in an order that also satisfy a condition, in one batch. If the key or an index has the order, no
     /// other rows are read. `None` if there are more than a page may hold.
     pub(crate) fn first(
         &self,
         reader: &Reader,
-        filter: Option<Filter>,
+        condition: ScanCondition<'_>,
         (sort, limit): (&[SortKey], usize),
         zone: &TimeZone,
     ) -> PlanResult<Option<RecordBatch>> {
-        self.first_by(reader, filter, (sort, limit), zone, |request| {
+        self.first_by(condition, (sort, limit), (reader, zone), |request| {
             match reader.first_page(request)? {
                 Some(hits) => Ok(Some(hits)),
                 // A scan of the column makes all collation keys faster.
@@ -168,41 +184,51 @@ impl CachedScan {
     pub(crate) fn first_along(
         &self,
         reader: &Reader,
-        filter: Option<Filter>,
+        condition: ScanCondition<'_>,
         page: (&[SortKey], usize),
         zone: &TimeZone,
     ) -> PlanResult<Option<RecordBatch>> {
-        self.first_by(reader, filter, page, zone, |request| reader.first_page(request))
+        self.first_by(condition, page, (reader, zone), |request| reader.first_page(request))
     }
 
     fn first_by(
         &self,
-        reader: &Reader,
-        filter: Option<Filter>,
+        condition: ScanCondition<'_>,
         (sort, limit): (&[SortKey], usize),
-        zone: &TimeZone,
+        (reader, zone): (&Reader, &TimeZone),
         find: impl FnOnce(&SearchRequest) -> remora_engine::Result<Option<Vec<Hit>>>,
     ) -> PlanResult<Option<RecordBatch>> {
         if self.limit.is_some() {
             // The limited rows are the first ones in key order, not in this order.
             return Ok(None);
         }
+        if !self.scores.is_empty() && sort.iter().all(|key| key.by != SortBy::Score) {
+            // Only the order by score computes scores.
+            return Ok(None);
+        }
         let schema = reader.schema(&self.table).map_err(external)?;
         let columns = self.columns.iter().filter_map(|position| schema.columns.get(*position));
         let columns: Vec<_> = columns.map(|column| (column.kind, column.name.clone())).collect();
         let fields = columns.iter().map(|(_, name)| name.clone()).collect();
-        let request = SearchRequest { fields, ..self.page(filter, (sort, limit)) };
-        let hits = match find(&request) {
+        let text = condition.text;
+        let request = SearchRequest { fields, ..self.page(condition, (sort, limit)) };
+        let mut hits = match run_search(text, || find(&request)) {
             Ok(Some(hits)) => hits,
             // More rows than a page may hold.
             Ok(None) | Err(remora_engine::Error::Request { .. }) => return Ok(None),
             Err(error) => return Err(external(error)),
         };
+        for hit in &mut hits {
+            let score = Value::Float(hit.score.unwrap_or_default());
+            hit.fields.extend(self.scores.iter().map(|_| score.clone()));
+        }
         let rows: Vec<&[Value]> = hits.iter().map(|hit| hit.fields.as_slice()).collect();
-        self.batch_of(&rows, columns.iter().map(|(kind, _)| *kind), zone).map(Some)
+        let scores = self.scores.iter().map(|_| ColumnType::Double);
+        let kinds = columns.iter().map(|(kind, _)| *kind).chain(scores);
+        self.batch_of(&rows, kinds, zone).map(Some)
     }
 
-    /// Rows of the scan's columns, which have these types, as a batch.
+    /// Rows of the scan's columns and scores, which have these types, as a batch.
     fn batch_of(
         &self,
         rows: &[&[Value]],
@@ -228,7 +254,7 @@ impl CachedScan {
         (sort, limit): (&ScalarSort, usize),
         zone: &TimeZone,
     ) -> PlanResult<Option<(RecordBatch, usize)>> {
-        if self.limit.is_some() {
+        if self.limit.is_some() || !self.scores.is_empty() {
             return Ok(None);
         }
         let schema = reader.schema(&self.table).map_err(external)?;
@@ -251,11 +277,12 @@ impl CachedScan {
         Ok(Some((batch, found.path)))
     }
 
-    /// The rows that also satisfy `filter`, as a request to the engine.
-    pub(crate) fn selection(&self, filter: Option<Filter>) -> Selection {
+    /// The rows that also satisfy a condition, as a request to the engine.
+    pub(crate) fn selection(&self, condition: ScanCondition<'_>) -> Selection {
         Selection {
             table: self.table.clone(),
-            filter: self.with(filter),
+            text: condition.text.cloned(),
+            filter: self.with(condition.filter),
             indexes: self.indexes,
             ..Selection::default()
         }
@@ -264,10 +291,10 @@ impl CachedScan {
     /// The first of those rows in an order, as a request to the engine.
     pub(crate) fn page(
         &self,
-        filter: Option<Filter>,
+        condition: ScanCondition<'_>,
         (sort, limit): (&[SortKey], usize),
     ) -> SearchRequest {
-        let selection = self.selection(filter);
+        let selection = self.selection(condition);
         SearchRequest { selection, sort: sort.to_vec(), limit, ..SearchRequest::default() }
     }
 
@@ -328,9 +355,19 @@ impl CachedScan {
         self.relation.as_deref()
     }
 
-    /// The table's position of a column of the batches.
+    /// The table's position of a column of the batches; `None` for a score.
     pub(crate) fn position(&self, place: usize) -> Option<usize> {
         self.columns.get(*self.places.get(place)?).copied()
+    }
+
+    /// The text conditions whose scores are columns of the batches.
+    pub(crate) fn scores(&self) -> &[TextQuery] {
+        &self.scores
+    }
+
+    /// Whether a column of the batches is a score.
+    pub(crate) fn is_score(&self, place: usize) -> bool {
+        self.places.get(place).is_some_and(|place| *place >= self.columns.len())
     }
 
     fn with(&self, filter: Option<Filter>) -> Option<Filter> {

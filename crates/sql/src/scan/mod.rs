@@ -21,7 +21,7 @@ pub(crate) mod settled;
 mod table;
 
 pub(crate) use arrays::array;
-pub(crate) use cached::{CachedRows, CachedScan, ScalarSort, ScanLimits, joined};
+pub(crate) use cached::{CachedRows, CachedScan, ScalarSort, ScanCondition, ScanLimits, joined};
 pub(crate) use exec::ScanExec;
 pub(crate) use json_rows::JsonSource;
 pub(crate) use late::LateColumns;

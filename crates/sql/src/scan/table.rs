@@ -188,6 +188,16 @@ impl EngineTable {
         Some((name, made))
     }
 
+    /// The names of its key's columns in plans; empty if SQL cannot name one of them.
+    pub(crate) fn key_names(&self) -> Vec<String> {
+        let name = |key: &usize| {
+            let index = self.positions.iter().position(|position| position == key)?;
+            Some(self.schema.fields().get(index)?.name().clone())
+        };
+        let names: Option<Vec<String>> = self.table.schema.primary_key.iter().map(name).collect();
+        names.unwrap_or_default()
+    }
+
     /// The keyword queries of its score columns.
     pub(crate) fn keywords(&self) -> impl Iterator<Item = (String, TextQuery)> + '_ {
         let is_scored =

@@ -72,6 +72,52 @@ async fn a_score_is_the_same_everywhere() {
     }
 }
 
+/// The first column of a statement's rows, in order.
+async fn ids(session: &mut Session, statement: &str) -> Vec<String> {
+    let answers = run(session, statement).await.unwrap();
+    answers.sets[0].rows.iter().map(|row| row[0].clone()).collect()
+}
+
+#[tokio::test]
+async fn without_an_order_the_best_rows_come_first() {
+    let server = Server::new();
+    let mut session = filled(&server).await;
+    for copy in 1..6 {
+        let more =
+            format!("INSERT INTO a SELECT id + {copy}00, kind, title, body FROM a WHERE id < 7");
+        run(&mut session, &more).await.unwrap();
+    }
+    let best = ids(&mut session, &format!("SELECT id FROM a WHERE {SCORE}")).await;
+    assert_eq!(best.len(), 24);
+    // Rows with equal scores are in the order of the key.
+    assert_eq!(best[..4], ["1", "101", "201", "301"]);
+    for _ in 0..3 {
+        for statement in [
+            "SELECT id, LEFT(body, 9) FROM a WHERE {}",
+            "SELECT a.id, label FROM a JOIN kinds k ON k.id < 9 WHERE {} AND k.id = 1",
+            "SELECT a.id, label FROM a LEFT JOIN kinds k ON k.id = a.id WHERE {}",
+            "SELECT id, {} AS s, UPPER(title) FROM a WHERE {} ORDER BY s DESC",
+            "SELECT id, UPPER(title) FROM a WHERE {} ORDER BY {} DESC",
+            "WITH w AS (SELECT 1) SELECT id FROM a WHERE ({}) AND 1",
+        ] {
+            let statement = statement.replace("{}", SCORE);
+            let found = ids(&mut session, &statement).await;
+            assert_eq!(found, best, "{statement}");
+            for (limit, offset) in [(1, 0), (3, 0), (5, 3), (24, 20)] {
+                let page = format!("{statement} LIMIT {limit} OFFSET {offset}");
+                let end = (offset + limit).min(best.len());
+                assert_eq!(ids(&mut session, &page).await, best[offset..end], "{page}");
+                let derived = format!("SELECT id FROM ({page}) q").replace("a.id, label", "a.id");
+                let mut found = ids(&mut session, &derived).await;
+                let mut expected = best[offset..end].to_vec();
+                found.sort();
+                expected.sort();
+                assert_eq!(found, expected, "{derived}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn rows_are_ordered_by_score_in_joins() {
     let server = Server::new();

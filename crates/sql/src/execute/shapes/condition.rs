@@ -106,6 +106,11 @@ impl Tests {
         is_ranked || self.keywords().is_some()
     }
 
+    /// Whether one of its conditions is a MATCH in natural language.
+    pub fn has_match(&self) -> bool {
+        self.texts.iter().any(|test| matches!(test, TextTest::Match(_, _, false)))
+    }
+
     /// The MATCH of the condition, if it has exactly one.
     pub fn only_match(&self) -> Option<(&[usize], LiteralGroup, bool)> {
         let mut matches = self.texts.iter().filter_map(|test| match test {

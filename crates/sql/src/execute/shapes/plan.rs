@@ -422,6 +422,9 @@ fn page(select: &Select, table: &ShapeTable) -> Option<(ShapeWork, Vec<Column>)>
     }
     if sort.is_empty() {
         let by_rank = tests.ranks();
+        if tests.has_match() && !by_rank {
+            return None;
+        }
         let by = if by_rank { SortBy::Score } else { SortBy::Key };
         sort.push(SortKey { by, descending: by_rank });
         if by_rank {

@@ -139,7 +139,7 @@ impl<'a> SubqueryRun<'a> {
         for scan in self.query.part.of.scans() {
             let Some(read) = self.around.plan.reads.get(scan) else { continue };
             let mut filters = read.scan.settled_filters(&self.asked.context, true);
-            filters.extend(self.around.filters.get(scan).cloned().flatten());
+            filters.extend(self.around.filter(scan));
             if let Some(place) = self.asked.filters.get_mut(scan) {
                 *place = Filter::all_of(filters);
             }
@@ -160,8 +160,9 @@ impl<'a> SubqueryRun<'a> {
             return reading.part(part);
         }
         let Some(read) = asked.plan.reads.get(*scan) else { return Ok(None) };
-        let filter = asked.filters.get(*scan).cloned().flatten();
-        let first = read.scan.first_along(&asked.reader, filter, (order, *count), &asked.zone)?;
+        let condition = asked.condition(*scan, asked.filter(*scan));
+        let page = (order.as_slice(), *count);
+        let first = read.scan.first_along(&asked.reader, condition, page, &asked.zone)?;
         let Some(first) = first else { return reading.part(part) };
         let is_all = first.num_rows() < *count;
         let made =

@@ -138,11 +138,12 @@ fn access(
 ) -> Result<TableAccess> {
     let Some(table) = plan.tables.get(of.table) else { return Ok(TableAccess::default()) };
     let mut path = path(of, reader, read)?;
-    if let Some(limit) = read.limit.filter(|_| read.whole_filter().is_none()) {
+    if let Some(limit) = read.limit.filter(|_| read.whole().filter.is_none()) {
         path.examined = path.examined.min(limit);
         path.matching = path.examined;
     }
-    let has_condition = of.scan.selection(read.filter.clone()).filter.is_some();
+    let own = of.scan.selection(read.own());
+    let has_condition = own.filter.is_some() || own.text.is_some();
     let wanted = AccessRequest { in_order: read.is_in_order(), has_condition };
     let mut access =
         TableAccess::of(&table.sql, table.called(), &path, wanted).placed(of.place.as_ref());
@@ -209,14 +210,14 @@ fn column_name(plan: &CachedPlan, keys: &KeysRead) -> Option<String> {
 
 fn path(of: &Read, reader: &Reader, read: &ReadRows) -> Result<AccessPath> {
     if read.by_path.is_some() {
-        let path = reader.access(&of.scan.selection(read.whole_filter()))?;
+        let path = reader.access(&of.scan.selection(read.whole()))?;
         let (examined, ordered_by_path) = (read.rows, read.by_path);
         return Ok(AccessPath { examined, matching: examined, ordered_by_path, ..path });
     }
     let Some((sort, limit)) = &read.page else {
-        return reader.access(&of.scan.selection(read.whole_filter()));
+        return reader.access(&of.scan.selection(read.whole()));
     };
-    let request: SearchRequest = of.scan.page(read.whole_filter(), (sort, *limit));
+    let request: SearchRequest = of.scan.page(read.whole(), (sort, *limit));
     match reader.first_access(&request)? {
         Some(path) => Ok(path),
         None => reader.search_access(&request),

@@ -280,10 +280,11 @@ fn columns<'c>(condition: &'c ShapeCondition, names: &mut Vec<&'c ColumnName>) -
             parts.iter().all(|part| columns(part, names))
         }
         ShapeCondition::Not(part) | ShapeCondition::Again(part, _) => columns(part, names),
-        ShapeCondition::Like(..)
-        | ShapeCondition::Holds(..)
-        | ShapeCondition::Match(_)
-        | ShapeCondition::Keywords(_) => false,
+        ShapeCondition::Match(searched) => {
+            names.extend(&searched.columns);
+            true
+        }
+        ShapeCondition::Like(..) | ShapeCondition::Holds(..) | ShapeCondition::Keywords(_) => false,
     }
 }
 

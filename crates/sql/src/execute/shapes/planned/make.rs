@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicU32;
 
 use datafusion::sql::sqlparser::ast::Query;
 use futures::future::BoxFuture;
+use remora_engine::SortKey;
 
 use super::{
     super::{
@@ -19,7 +20,8 @@ use super::{
     pure::is_pure,
     pushdown::PushedConditions,
     result_order,
-    tree::{Tree, tree},
+    searched::{gives_scores, scored, texts_of},
+    tree::{PlanNode, Tree, tree},
     views::NamedView,
 };
 use crate::{
@@ -28,7 +30,7 @@ use crate::{
     execute::{hinted_limit, marks, run::ResolvedQuery as Planning},
     parse::{Statement, write::ChangedQuery},
     plan,
-    resolve::StatementTable,
+    resolve::{StatementTable, order_by_rank},
     scan::CachedScan,
     state::SessionState,
 };
@@ -62,6 +64,8 @@ async fn made(
     let mut taken = PushedConditions::default();
     taken.page(&mut query, &parameterized)?;
     taken.conditions(&mut query, &parameterized, &tables);
+    let scored = scored(&query, &parameterized)?;
+    taken.groups.extend(texts_of(&scored));
     if !is_pure(&query) {
         return None;
     }
@@ -76,6 +80,14 @@ async fn made(
     let of_scan = |scan: usize| tables.of_relation(tree.scans.get(scan)?.relation()?, &places);
     let table = |scan: usize| tables.all.get(of_scan(scan)?);
     let order = result_order::order(&tree, &tree.root, table);
+    let of = |scan: usize| {
+        let table = of_scan(scan)?;
+        let (_, tests) = taken.tests.iter().find(|(it, _)| *it == table)?;
+        Some((tests, tables.all.get(table)?))
+    };
+    if !gives_scores(&tree.scans, &scored, order.as_ref(), of, constants) {
+        return None;
+    }
     let by_path = PathOrder::of(&tree, &tree.root, table);
     let orders: Vec<_> = tree
         .queries
@@ -86,12 +98,10 @@ async fn made(
     let rest = groups.filter(|group| !taken.groups.contains(group));
     let fixed = rest.map(|group| (group, fixed(group, constants))).collect();
     let PushedConditions { tests, limit, offset, sums, .. } = taken;
+    let searches = tests.iter().any(|(_, tests)| !tests.texts.is_empty());
+    let scored = texts_of(&scored).collect();
     let Tree { scans, root, settled, queries, calls } = tree;
-    let queries = queries.into_iter().zip(orders).map(|(query, order)| {
-        let plan::CorrelatedQuery { plan: part, is_exists, slots } = query;
-        CorrelatedPlan { part, is_exists, slots, order }
-    });
-    let queries = queries.collect();
+    let queries = queries.into_iter().zip(orders).map(correlated).collect();
     let reads = reads(scans, &tables, tests, &places)?;
     Some(CachedPlan {
         tables: tables.all,
@@ -105,6 +115,8 @@ async fn made(
         root,
         order,
         by_path,
+        searches,
+        scored,
         settled,
         queries,
         calls,
@@ -113,6 +125,13 @@ async fn made(
         likely: PageFillEstimate::default(),
         given_up: AtomicU32::new(0),
     })
+}
+
+fn correlated(
+    (query, order): (plan::CorrelatedQuery<PlanNode>, Option<(Vec<SortKey>, usize)>),
+) -> CorrelatedPlan {
+    let plan::CorrelatedQuery { plan: part, is_exists, slots } = query;
+    CorrelatedPlan { part, is_exists, slots, order }
 }
 
 /// The text without its literals and the tree of a statement, or of the query of the rows that it changes.
@@ -131,7 +150,11 @@ fn read(
         return None;
     }
     let query = match changed {
-        None => statement.parse_query().ok()?,
+        None => {
+            let mut query = statement.parse_query().ok()?;
+            order_by_rank(&mut query);
+            query
+        }
         Some(changed) => changed.query.clone(),
     };
     Some((parameterized, query))

@@ -25,6 +25,9 @@ mod pushdown;
 mod read;
 mod result_order;
 mod run;
+#[cfg(test)]
+mod search_tests;
+mod searched;
 mod steps;
 mod subquery_columns;
 #[cfg(test)]
@@ -103,6 +106,10 @@ pub(super) struct CachedPlan {
     order: Option<(usize, Vec<SortKey>)>,
     /// The path of documents whose values decide the order of the result.
     by_path: Option<PathOrder>,
+    /// Whether a scan has a text condition.
+    searches: bool,
+    /// The literals of each MATCH … AGAINST whose score is wanted.
+    scored: Vec<LiteralGroup>,
     /// The constants that each run computes first, by number.
     settled: Vec<RunConstant<PlanNode>>,
     /// The correlated subqueries, by number.

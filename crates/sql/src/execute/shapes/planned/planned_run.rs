@@ -11,13 +11,18 @@ use datafusion::{
     error::{DataFusionError, Result as PlanResult},
 };
 use jiff::tz::TimeZone;
-use remora_engine::Filter;
+use remora_engine::{Filter, TextQuery};
 
 use super::{
     CachedPlan,
     trace::{ReadRows, Trace},
 };
-use crate::{Error, catalog::Reader, scan::ScanLimits, state::Context};
+use crate::{
+    Error,
+    catalog::Reader,
+    scan::{ScanCondition, ScanLimits},
+    state::Context,
+};
 
 /// How long a run may occupy its thread.
 pub(super) const SLICE: Duration = Duration::from_millis(10);
@@ -36,6 +41,8 @@ pub(super) struct PlannedRun {
     pub(super) reader: Reader,
     /// The filter of each scan.
     pub(super) filters: Vec<Option<Filter>>,
+    /// The text condition of each scan.
+    pub(super) texts: Arc<[Option<TextQuery>]>,
     pub(super) page: Page,
     pub(super) zone: TimeZone,
     pub(super) context: Arc<Context>,
@@ -78,9 +85,19 @@ impl PlannedRun {
         }
     }
 
-    /// The filter of the only scan.
-    pub(super) fn filter(&self) -> Option<Filter> {
-        self.filters.first().cloned().flatten()
+    /// The filter of a scan.
+    pub(super) fn filter(&self, scan: usize) -> Option<Filter> {
+        self.filters.get(scan).cloned().flatten()
+    }
+
+    /// The condition of a scan with this filter.
+    pub(super) fn condition(&self, scan: usize, filter: Option<Filter>) -> ScanCondition<'_> {
+        ScanCondition { filter, text: self.text(scan) }
+    }
+
+    /// The text condition of a scan.
+    pub(super) fn text(&self, scan: usize) -> Option<&TextQuery> {
+        self.texts.get(scan).and_then(Option::as_ref)
     }
 
     /// A copy of this run without tracing, for subqueries.

@@ -18,6 +18,7 @@ use super::{
         table::ShapeTable,
     },
     from::{JoinedTables, PlanTables, constraint, may_be_bare},
+    searched::matching,
 };
 use crate::{
     parse::{Visit, VisitMut},
@@ -282,6 +283,11 @@ impl Reading<'_> {
                 Some(negated_if(*negated, listed))
             }
             Expr::BinaryOp { left, op, right } => self.binary(left, op, right),
+            Expr::MatchAgainst { .. } => {
+                let searched = matching(expr, self.parameterized)?;
+                self.groups.push(searched.text);
+                Some(ShapeCondition::Match(searched))
+            }
             _ => None,
         }
     }
@@ -399,13 +405,22 @@ impl Reading<'_> {
             Expr::UnaryOp { op: UnaryOperator::Minus, expr } => (expr.as_ref(), true),
             expr => (expr, false),
         };
-        let Expr::Value(ValueWithSpan { span, .. }) = value else { return None };
-        let place = usize::try_from(span.start.column).ok()?.checked_sub(1)?;
-        let (literal, group) = self.parameterized.literal_at(place)?;
-        let told = literal.kind == LiteralKind::Parameter
-            || negative == (literal.kind == LiteralKind::Negative);
-        told.then_some(group)
+        let Expr::Value(value) = value else { return None };
+        literal_group(value, negative, self.parameterized)
     }
+}
+
+/// The group that a literal is in; `negative` if a minus sign stands before it.
+pub(super) fn literal_group(
+    value: &ValueWithSpan,
+    negative: bool,
+    parameterized: &ParameterizedText,
+) -> Option<LiteralGroup> {
+    let place = usize::try_from(value.span.start.column).ok()?.checked_sub(1)?;
+    let (literal, group) = parameterized.literal_at(place)?;
+    let told = literal.kind == LiteralKind::Parameter
+        || negative == (literal.kind == LiteralKind::Negative);
+    told.then_some(group)
 }
 
 /// The column that an expression is, qualified or not.

@@ -100,7 +100,7 @@ impl<'a> PlanReader<'a> {
     }
 
     fn opened(&self, scan: usize) -> PlanResult<Opened<'a>> {
-        let has_own = self.asked.filters.get(scan).is_some_and(Option::is_some);
+        let has_own = self.asked.filter(scan).is_some() || self.asked.text(scan).is_some();
         if let Some(read) = self.asked.plan.reads.get(scan)
             && !has_own
             && read.scan.is_of_all()
@@ -117,9 +117,9 @@ impl<'a> PlanReader<'a> {
 
     fn open(&self, scan: usize, more: Vec<Filter>) -> PlanResult<Option<CachedRows<'a>>> {
         let Some(read) = self.asked.plan.reads.get(scan) else { return Ok(None) };
-        let own = self.asked.filters.get(scan).cloned().flatten();
-        let filter = Filter::all_of(more.into_iter().chain(own).collect());
-        read.scan.batches(&self.asked.reader, filter, None, self.asked.zone.clone(), self.most)
+        let filter = Filter::all_of(more.into_iter().chain(self.asked.filter(scan)).collect());
+        let condition = self.asked.condition(scan, filter);
+        read.scan.batches(&self.asked.reader, condition, None, self.asked.zone.clone(), self.most)
     }
 
     /// The rows of a part after its steps; `None` if that exceeds the limits.
@@ -156,7 +156,8 @@ impl<'a> PlanReader<'a> {
         let (Some(trace), Some(read)) = (&self.asked.trace, self.asked.plan.reads.get(scan)) else {
             return;
         };
-        let mut noted = ReadRows::of(scan, self.asked.filters.get(scan).cloned().flatten());
+        let text = self.asked.text(scan).cloned();
+        let mut noted = ReadRows { text, ..ReadRows::of(scan, self.asked.filter(scan)) };
         for it in wanted {
             let Some(filter) = read.scan.one_of(&it.of, &it.values) else { continue };
             let column = it.of.downcast_ref::<Column>();

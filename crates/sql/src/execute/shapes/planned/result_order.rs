@@ -8,7 +8,7 @@ use datafusion::{
         expressions::{Column, Literal},
     },
 };
-use remora_engine::{SortBy, SortKey};
+use remora_engine::{ColumnDef, SortBy, SortKey};
 
 use super::{
     super::{plan::sortable, table::ShapeTable},
@@ -86,6 +86,11 @@ fn sorted_by<'t>(
         if *of.get_or_insert(scan) != scan {
             return None;
         }
+        if scans.get(scan)?.is_score(place) {
+            let descending = key.options.descending;
+            order.push(SortKey { by: SortBy::Score, descending });
+            continue;
+        }
         let position = scans.get(scan)?.position(place)?;
         let by = match collation {
             None => SortBy::Column(sortable(position, table(scan)?)?),
@@ -101,7 +106,24 @@ fn sorted_by<'t>(
         }
         order.push(SortKey { by, descending });
     }
-    Some((of?, order))
+    let of = of?;
+    by_key_after_scores(&mut order, table(of)?);
+    Some((of, order))
+}
+
+/// Names an order of equal scores by the key as the engine does, which searches for the best rows alone then.
+fn by_key_after_scores(order: &mut Vec<SortKey>, table: &ShapeTable) {
+    let Some((SortKey { by: SortBy::Score, .. }, ties)) = order.split_first() else { return };
+    let key = &table.schema().primary_key;
+    let columns = key.iter().map(|key| table.schema().columns.get(*key));
+    let is_part = |(tie, column): (&SortKey, Option<&ColumnDef>)| {
+        let name = column.map(|column| &column.name);
+        !tie.descending && matches!(&tie.by, SortBy::Column(of) if Some(of) == name)
+    };
+    if ties.len() == key.len() && ties.iter().zip(columns).all(is_part) {
+        order.truncate(1);
+        order.push(SortKey { by: SortBy::Key, descending: false });
+    }
 }
 
 /// The column that is sorted by, and the number of its collation if it is sorted by collation keys.
@@ -110,6 +132,9 @@ fn sorted_column(expression: &BatchExpression) -> Option<(&Column, Option<u32>)>
         return Some((column, None));
     }
     let call = expression.downcast_ref::<ScalarFunctionExpr>()?;
+    if let ("match_score", [of]) = (call.name(), call.args()) {
+        return Some((of.downcast_ref::<Column>()?, None));
+    }
     let ("collation_key", [of, number]) = (call.name(), call.args()) else { return None };
     let ScalarValue::Int64(Some(number)) = number.downcast_ref::<Literal>()?.value() else {
         return None;

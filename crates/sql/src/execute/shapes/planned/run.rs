@@ -10,7 +10,7 @@ use std::{
 
 use datafusion::{arrow::array::RecordBatch, common::ScalarValue, error::Result as PlanResult};
 use futures::future::BoxFuture;
-use remora_engine::Filter;
+use remora_engine::{Filter, TextQuery};
 
 use super::{
     super::{parameterize::Constants, plan::MAX_PAGE_ROWS},
@@ -224,6 +224,25 @@ impl CachedPlan {
         self.reads.iter().map(filter).collect()
     }
 
+    /// The text condition of each scan with these literals; `None` if a literal needs a conversion, or if scores are
+    /// wanted of another text than the one that rows match.
+    fn texts(&self, constants: &Constants<'_>) -> Option<Arc<[Option<TextQuery>]>> {
+        if !self.searches {
+            return Some(Arc::default());
+        }
+        let text = |read: &Read| {
+            let Some((table, tests)) = &read.tests else { return Some(None) };
+            if let Some((_, matched, _)) = tests.only_match()
+                && !read.scan.scores().is_empty()
+                && self.scored.iter().any(|it| constants.one(*it) != constants.one(matched))
+            {
+                return None;
+            }
+            Some(tests.fill(constants, self.tables.get(*table)?)?.text)
+        };
+        self.reads.iter().map(text).collect()
+    }
+
     /// Whether to take the general path at once, because the last runs had to take it after they had begun.
     fn is_given_up(&self) -> bool {
         let given_up = self.given_up.load(Relaxed);
@@ -272,7 +291,8 @@ impl PlannedRun {
             return Ok(None);
         }
         let page = Page { offset: offset.unwrap_or(0), limit: limit.unwrap_or(u64::MAX) };
-        let Some(filters) = plan.filters(constants, None) else { return Ok(None) };
+        let (filters, texts) = (plan.filters(constants, None), plan.texts(constants));
+        let (Some(filters), Some(texts)) = (filters, texts) else { return Ok(None) };
         if page.limit == 0 {
             // With LIMIT 0 nothing may be evaluated.
             return Ok(None);
@@ -283,6 +303,7 @@ impl PlannedRun {
             plan: Arc::clone(plan),
             reader: reader.clone(),
             filters,
+            texts,
             page,
             zone: session.variables.time_zone.zone.clone(),
             context: Arc::new(session.context()),
@@ -389,11 +410,13 @@ impl PlannedRun {
         let last = self.page.offset.saturating_add(self.page.limit);
         let limit = (cut == 0 && self.page.limit < u64::MAX).then_some(last);
         let Some(read) = self.plan.reads.first() else { return Ok(None) };
-        let (filter, zone) = (self.filter(), self.zone.clone());
+        let (filter, zone) = (self.filter(0), self.zone.clone());
         let started = self.started();
-        let rows = read.scan.batches(&self.reader, filter.clone(), limit, zone, most)?;
+        let condition = self.condition(0, filter.clone());
+        let rows = read.scan.batches(&self.reader, condition, limit, zone, most)?;
         let Some(found) = rows else { return Ok(None) };
-        self.note(0, || ReadRows { limit, ..ReadRows::of(0, filter) });
+        let text = || self.text(0).cloned();
+        self.note(0, || ReadRows { limit, text: text(), ..ReadRows::of(0, filter) });
         let (mut batches, mut bytes, mut rows) = (Vec::new(), 0, 0);
         let mut since = Instant::now();
         for batch in found {
@@ -458,18 +481,22 @@ impl PlannedRun {
     fn first_of(&self, first: First, count: usize) -> PlanResult<Option<(RecordBatch, ReadRows)>> {
         let Some(scan) = self.plan.ordered_scan(first) else { return Ok(None) };
         let Some(read) = self.plan.reads.get(scan) else { return Ok(None) };
-        let filter = self.filters.get(scan).cloned().flatten();
-        let made = ReadRows::of(scan, filter.clone());
+        let (filter, text) = (self.filter(scan), self.text(scan).cloned());
+        let made = ReadRows { text, ..ReadRows::of(scan, filter.clone()) };
         if let (First::ByPath, Some(by)) = (first, &self.plan.by_path) {
+            if made.text.is_some() {
+                return Ok(None);
+            }
             let found = by.first(&read.scan, &self.reader, filter, count, &self.zone)?;
             return Ok(found.map(|(batch, path)| (batch, ReadRows { by_path: Some(path), ..made })));
         }
         let Some((_, order)) = &self.plan.order else { return Ok(None) };
         let page = (order.as_slice(), count);
+        let condition = self.condition(scan, filter);
         let found = match first {
-            First::Along => read.scan.first_along(&self.reader, filter, page, &self.zone),
+            First::Along => read.scan.first_along(&self.reader, condition, page, &self.zone),
             First::Sorted | First::ByPath => {
-                read.scan.first(&self.reader, filter, page, &self.zone)
+                read.scan.first(&self.reader, condition, page, &self.zone)
             }
         };
         let page = Some((order.clone(), count));

@@ -4,7 +4,7 @@ use super::super::tests::{Fixture, fixture};
 
 impl Fixture {
     /// Runs statements of one shape. All but the first are answered by a cached plan.
-    fn kept(&mut self, texts: &[&str], ordered: bool) {
+    pub(super) fn kept(&mut self, texts: &[&str], ordered: bool) {
         for (at, text) in texts.iter().enumerate() {
             let mut general = self.general(text);
             let Some(mut kept) = self.quick(text) else {

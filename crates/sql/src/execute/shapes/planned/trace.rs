@@ -3,9 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use remora_engine::{Filter, SortKey};
+use remora_engine::{Filter, SortKey, TextQuery};
 
 use super::expressions::ScanOrigin;
+use crate::scan::ScanCondition;
 
 /// The records of a run. Clones share them.
 #[derive(Clone, Default)]
@@ -33,6 +34,7 @@ pub(super) struct ReadRows {
     pub scan: usize,
     /// The statement's own conditions.
     pub filter: Option<Filter>,
+    pub text: Option<TextQuery>,
     /// The keys from tables read before, by which it is filtered.
     pub keys: Vec<KeysRead>,
     /// The most rows that were read.
@@ -61,8 +63,8 @@ pub(super) struct KeysRead {
 impl ReadRows {
     /// A read by the statement's own conditions only.
     pub fn of(scan: usize, filter: Option<Filter>) -> Self {
-        let (keys, rows, time) = (Vec::new(), 0, Duration::ZERO);
-        Self { scan, filter, keys, limit: None, page: None, by_path: None, rows, time }
+        let (text, keys, rows, time) = (None, Vec::new(), 0, Duration::ZERO);
+        Self { scan, filter, text, keys, limit: None, page: None, by_path: None, rows, time }
     }
 
     /// Whether its first rows were read in the order of the statement.
@@ -71,10 +73,15 @@ impl ReadRows {
     }
 
     /// All conditions of the read together.
-    pub fn whole_filter(&self) -> Option<Filter> {
+    pub fn whole(&self) -> ScanCondition<'_> {
         let mut filters: Vec<Filter> = self.keys.iter().map(|keys| keys.filter.clone()).collect();
         filters.extend(self.filter.clone());
-        Filter::all_of(filters)
+        ScanCondition { filter: Filter::all_of(filters), text: self.text.as_ref() }
+    }
+
+    /// The statement's own conditions alone.
+    pub fn own(&self) -> ScanCondition<'_> {
+        ScanCondition { filter: self.filter.clone(), text: self.text.as_ref() }
     }
 }
 

@@ -1,0 +1,115 @@
+//! MATCH … AGAINST in cached plans. As a condition it is sent to the engine with each run's text. Its score is a column of
+//! the scan, which only the first rows in the order of the score have: where they match the same text.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, OrderByKind, Query, SearchModifier, SelectItem, SetExpr, Visitor,
+};
+use remora_engine::{SortBy, SortKey};
+
+use super::{
+    super::{
+        condition::Tests,
+        leaves::{column_named, parts_of},
+        parameterize::{Constants, ParameterizedText},
+        shape::{LiteralGroup, Match},
+        table::ShapeTable,
+    },
+    pushdown::literal_group,
+};
+use crate::{parse::Visit, scan::CachedScan};
+
+/// The MATCH … AGAINST that an expression is; `None` if its text is no literal of the statement.
+pub(super) fn matching(expr: &Expr, parameterized: &ParameterizedText) -> Option<Match> {
+    let Expr::MatchAgainst { columns, match_value, opt_search_modifier } = expr else {
+        return None;
+    };
+    let boolean = match opt_search_modifier {
+        None | Some(SearchModifier::InNaturalLanguageMode) => false,
+        Some(SearchModifier::InBooleanMode) => true,
+        Some(
+            SearchModifier::InNaturalLanguageModeWithQueryExpansion
+            | SearchModifier::WithQueryExpansion,
+        ) => return None,
+    };
+    let text = literal_group(match_value, false, parameterized)?;
+    let is_one = parameterized.literals_of(text).len() == 1;
+    let columns = columns.iter().map(|name| column_named(&parts_of(name)?));
+    let columns = columns.collect::<Option<Vec<_>>>()?;
+    is_one.then_some(Match { columns, text, boolean })
+}
+
+/// Every MATCH that is left in a query; `None` if one is not a named item of its select list, or in its ORDER BY.
+pub(super) fn scored(query: &Query, parameterized: &ParameterizedText) -> Option<Vec<Match>> {
+    let mut all = Searches::default();
+    let _ = query.visit(&mut all);
+    if all.0.is_empty() {
+        return Some(Vec::new());
+    }
+    let mut known = Searches::default();
+    if let SetExpr::Select(select) = query.body.as_ref() {
+        for item in &select.projection {
+            if let SelectItem::ExprWithAlias { expr, .. } = item {
+                let _ = expr.visit(&mut known);
+            }
+        }
+    }
+    if let Some(OrderByKind::Expressions(order)) = query.order_by.as_ref().map(|by| &by.kind) {
+        let _ = order.visit(&mut known);
+    }
+    // A name that is made of the expression has the text in it.
+    let is_each = known.0.len() == all.0.len();
+    is_each.then(|| known.0.iter().map(|it| matching(it, parameterized)).collect())?
+}
+
+/// Collects MATCHes.
+#[derive(Default)]
+struct Searches(Vec<Expr>);
+
+impl Visitor for Searches {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if let Expr::MatchAgainst { .. } = expr {
+            self.0.push(expr.clone());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Whether a plan can give these scores: its only scan with scores has one, of the MATCH that its rows satisfy, and
+/// its order begins with it.
+pub(super) fn gives_scores<'t>(
+    scans: &[CachedScan],
+    scored: &[Match],
+    order: Option<&(usize, Vec<SortKey>)>,
+    of: impl Fn(usize) -> Option<(&'t Tests, &'t ShapeTable)>,
+    constants: &Constants<'_>,
+) -> bool {
+    if scored.is_empty() {
+        return scans.iter().all(|scan| scan.scores().is_empty());
+    }
+    let is_scored = |(_, scan): &(usize, &CachedScan)| !scan.scores().is_empty();
+    let mut scoring = scans.iter().enumerate().filter(is_scored);
+    let (Some((at, scan)), None) = (scoring.next(), scoring.next()) else { return false };
+    let Some((ordered, order)) = order else { return false };
+    let Some((tests, table)) = of(at) else { return false };
+    let Some((columns, text, boolean)) = tests.only_match() else { return false };
+    let same = |it: &Match| {
+        let named: Option<Vec<usize>> = it.columns.iter().map(|it| table.position(it)).collect();
+        named.is_some_and(|named| named == columns)
+            && it.boolean == boolean
+            && constants.one(it.text) == constants.one(text)
+    };
+    *ordered == at
+        && order.first().is_some_and(|first| first.by == SortBy::Score)
+        && scan.scores().len() == 1
+        && scored.iter().all(same)
+        && tests.fill(constants, table).is_some_and(|it| it.text.as_ref() == scan.scores().first())
+}
+
+/// The literals of these MATCHes.
+pub(super) fn texts_of(scored: &[Match]) -> impl Iterator<Item = LiteralGroup> + '_ {
+    scored.iter().map(|it| it.text)
+}
