@@ -1,6 +1,11 @@
 //! The expression type of a declared column.
 
-use super::types::{ExprType, Width};
+use remora_mysql::Collation;
+
+use super::{
+    collation::is_bytes,
+    types::{ExprType, Width},
+};
 use crate::{SqlType, catalog::ColumnSpec};
 
 /// The greatest display width that MySQL accepts.
@@ -18,7 +23,12 @@ pub(crate) fn expr_type(spec: &ColumnSpec) -> ExprType {
         _ => usize::try_from(kind.length).unwrap_or(usize::MAX),
     };
     let length = u32::try_from(length).unwrap_or(u32::MAX);
-    let mut made = ExprType::column(kind.sql, kind.unsigned, length, kind.collation);
+    // Labels are texts, of the character set binary too.
+    let collation = match kind.has_labels() && is_bytes(kind.collation) {
+        true => Collation::UTF8MB4_BIN,
+        false => kind.collation,
+    };
+    let mut made = ExprType::column(kind.sql, kind.unsigned, length, collation);
     made.not_null = spec.not_null;
     made.multi = kind.multi();
     if let Some((digits, scale)) = kind.digits.filter(|_| made.is_float()) {

@@ -60,6 +60,46 @@ const NO_TABLE_ALIAS: [Keyword; 5] =
 /// Words that are no aliases after a selected expression either.
 const NO_COLUMN_ALIAS: [Keyword; 3] = [Keyword::FOR, Keyword::LOCK, Keyword::WINDOW];
 
+/// Words that the parser would take as the beginning of clauses that MySQL does not have: they name what stands before.
+const COLUMN_ALIAS: [Keyword; 11] = [
+    Keyword::CLUSTER,
+    Keyword::DISTRIBUTE,
+    Keyword::END,
+    Keyword::EXCLUDE,
+    Keyword::ILIKE,
+    Keyword::MINUS,
+    Keyword::OVERLAPS,
+    Keyword::SIMILAR,
+    Keyword::SORT,
+    Keyword::TOP,
+    Keyword::VIEW,
+];
+const TABLE_ALIAS: [Keyword; 23] = [
+    Keyword::ANTI,
+    Keyword::ANY,
+    Keyword::ARRAY,
+    Keyword::ASOF,
+    Keyword::CLUSTER,
+    Keyword::CONNECT,
+    Keyword::DISTRIBUTE,
+    Keyword::END,
+    Keyword::FORMAT,
+    Keyword::FULL,
+    Keyword::GLOBAL,
+    Keyword::MINUS,
+    Keyword::OPEN,
+    Keyword::PIVOT,
+    Keyword::PREWHERE,
+    Keyword::SAMPLE,
+    Keyword::SEMI,
+    Keyword::SETTINGS,
+    Keyword::SOME,
+    Keyword::SORT,
+    Keyword::START,
+    Keyword::UNPIVOT,
+    Keyword::VIEW,
+];
+
 const ASSIGNMENT: u8 = 3;
 const COMPARISON: u8 = 20;
 /// LIKE, which binds tighter than IN and BETWEEN, as these than comparisons.
@@ -254,11 +294,14 @@ impl Dialect for MySql {
     }
 
     fn is_column_alias(&self, word: &Keyword, _: &mut Parser) -> bool {
-        !(RESERVED_FOR_COLUMN_ALIAS.contains(word) || NO_COLUMN_ALIAS.contains(word))
+        COLUMN_ALIAS.contains(word)
+            || !(RESERVED_FOR_COLUMN_ALIAS.contains(word) || NO_COLUMN_ALIAS.contains(word))
     }
 
     fn is_table_factor_alias(&self, explicit: bool, word: &Keyword, _: &mut Parser) -> bool {
-        explicit || !(RESERVED_FOR_TABLE_ALIAS.contains(word) || NO_TABLE_ALIAS.contains(word))
+        explicit
+            || TABLE_ALIAS.contains(word)
+            || !(RESERVED_FOR_TABLE_ALIAS.contains(word) || NO_TABLE_ALIAS.contains(word))
     }
 }
 

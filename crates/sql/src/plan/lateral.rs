@@ -48,10 +48,6 @@ impl AnalyzerRule for Laterals {
 /// queries that become joins.
 fn aggregated(join: &Join) -> Result<Option<LogicalPlan>> {
     let is_plain = matches!(join.join_type, JoinType::Left | JoinType::Inner) && join.on.is_empty();
-    let is_true = |expr: &Expr| {
-        let value = if let Expr::Literal(value, _) = expr { value } else { return false };
-        matches!(value, ScalarValue::Boolean(Some(true)) | ScalarValue::Int64(Some(1)))
-    };
     if !is_plain || !join.filter.as_ref().is_none_or(is_true) {
         return Ok(None);
     }
@@ -84,8 +80,14 @@ fn aggregated(join: &Join) -> Result<Option<LogicalPlan>> {
     Projection::try_new(items, Arc::clone(&join.left)).map(|it| Some(LogicalPlan::Projection(it)))
 }
 
+/// Whether a condition is TRUE.
+pub(super) fn is_true(expr: &Expr) -> bool {
+    let Expr::Literal(value, _) = expr else { return false };
+    matches!(value, ScalarValue::Boolean(Some(true)) | ScalarValue::Int64(Some(1)))
+}
+
 /// Whether a query aggregates all its rows and drops none behind.
-fn gives_one_row(query: &LogicalPlan) -> bool {
+pub(super) fn gives_one_row(query: &LogicalPlan) -> bool {
     match query {
         LogicalPlan::SubqueryAlias(named) => gives_one_row(&named.input),
         LogicalPlan::Projection(selected) => gives_one_row(&selected.input),

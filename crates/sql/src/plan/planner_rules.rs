@@ -12,6 +12,7 @@ use datafusion::{
 
 use super::{
     Planner, QueryClass,
+    early_limits::EarlyLimits,
     json_table::{JsonTables, NarrowedDocuments},
     keys::SidesWithoutKeys,
     late_subqueries::LateSubqueries,
@@ -54,6 +55,7 @@ fn base() -> PlanState {
     options.optimizer.hash_join_inlist_pushdown_max_size = MAX_JOIN_KEY_BYTES;
     let mut analyzing: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
         Arc::new(JsonTables),
+        Arc::new(EarlyLimits),
         Arc::new(Laterals),
         Arc::new(UnnestRule),
         Arc::new(RowByRowRule),

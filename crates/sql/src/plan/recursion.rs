@@ -147,7 +147,7 @@ fn properties(schema: SchemaRef) -> PlanProperties {
 
 /// Reads the rows of a round.
 #[derive(Clone, Debug)]
-struct RoundExec {
+pub(crate) struct RoundExec {
     name: String,
     projection: Option<Vec<usize>>,
     /// Set when the recursion runs.
@@ -221,7 +221,7 @@ impl ExecutionPlan for RoundExec {
 
 /// A recursive expression.
 #[derive(Debug)]
-pub(super) struct RecursionExec {
+pub(crate) struct RecursionExec {
     name: String,
     /// The rows that it begins with.
     first: Arc<dyn ExecutionPlan>,
@@ -232,7 +232,34 @@ pub(super) struct RecursionExec {
     properties: Arc<PlanProperties>,
 }
 
+impl RoundExec {
+    /// The name of the expression whose rows it reads, and the columns that it keeps, if not all.
+    pub(crate) fn parts(&self) -> (&str, Option<&[usize]>) {
+        (&self.name, self.projection.as_deref())
+    }
+}
+
 impl RecursionExec {
+    /// Its name.
+    pub(crate) fn named(&self) -> &str {
+        &self.name
+    }
+
+    /// The rows that it begins with.
+    pub(crate) fn first(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.first
+    }
+
+    /// The blocks that read its rows.
+    pub(crate) fn blocks(&self) -> &[Arc<dyn ExecutionPlan>] {
+        &self.blocks
+    }
+
+    /// What tells rows apart, if equal ones are left out.
+    pub(crate) fn keys(&self) -> Option<&Arc<[Arc<dyn PhysicalExpr>]>> {
+        self.keys.as_ref()
+    }
+
     /// What DataFusion made of an expression.
     fn of(query: &RecursiveQueryExec, options: &ConfigOptions) -> PlanResult<Self> {
         let schema = query.schema();

@@ -256,6 +256,7 @@ impl Walk<'_, '_> {
                         column.0.iter().filter_map(|part| part.as_ident().cloned()).collect();
                     names.push(self.noted_name(&parts)?);
                 }
+                super::matching::check_modifier(opt_search_modifier.as_ref())?;
                 let mode = opt_search_modifier.as_ref().map(ToString::to_string);
                 Ok(Some(super::matching::call(names, match_value, mode)))
             }

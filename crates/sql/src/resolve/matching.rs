@@ -1,8 +1,8 @@
 //! Calls whose arguments are not values: MATCH … AGAINST, and functions with a unit.
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value,
-    ValueWithSpan,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    SearchModifier, Value, ValueWithSpan,
 };
 
 use super::scores::{arguments, column_of, is_called};
@@ -20,6 +20,17 @@ pub(super) fn call(names: Vec<Expr>, query: &ValueWithSpan, mode: Option<String>
     let mut args = vec![text(mode.unwrap_or_default()), sought(query)];
     args.extend(names);
     function_call(MATCH, args)
+}
+
+/// Error 1235 for WITH QUERY EXPANSION.
+pub(super) fn check_modifier(modifier: Option<&SearchModifier>) -> Result<()> {
+    match modifier {
+        Some(
+            SearchModifier::InNaturalLanguageModeWithQueryExpansion
+            | SearchModifier::WithQueryExpansion,
+        ) => Err(Error::unsupported("WITH QUERY EXPANSION")),
+        _ => Ok(()),
+    }
 }
 
 /// The query of AGAINST as a text.

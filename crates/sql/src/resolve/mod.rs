@@ -16,6 +16,7 @@ mod from;
 mod grouping;
 mod highlight;
 mod hints;
+mod implied_order;
 mod items;
 mod json_table;
 mod keywords;
@@ -23,7 +24,6 @@ mod limit;
 mod matching;
 mod places;
 mod quantified;
-mod rank_order;
 mod recursion;
 mod requested_tables;
 mod rows;
@@ -42,10 +42,10 @@ mod windows;
 pub(crate) use clauses::refuse_without_wait;
 pub(crate) use expr::{check_of_one_row, is_aggregate_name};
 pub(crate) use grouping::is_grouped;
+pub(crate) use implied_order::add_implied_order;
 pub(crate) use items::texts;
 pub(crate) use matching::literal;
 pub(crate) use places::{SelectKind, StatementTable, number_of, number_tables};
-pub(crate) use rank_order::order_by_rank;
 pub(crate) use select::MAX_COLUMNS;
 pub(crate) use sphinx::{asked_of_agents, max_query_time, most_matches};
 pub(crate) use tables::SessionCatalog;
@@ -156,7 +156,7 @@ pub(crate) fn resolve(
     if catalog.is_sphinx() {
         sphinx::limit(&mut query, most)?;
     }
-    order_by_rank(&mut query);
+    add_implied_order(&mut query);
     let mut resolver = resolver(&query, source, catalog);
     let window = limit::take_window(&mut query, limit)?;
     let env = Env { scope: None, common: None, standing: SelectPosition::default() };

@@ -1,13 +1,13 @@
 //! MATCH … AGAINST: parses its text into a query of the text index.
 //!
 //! ```text
-//! natural  := word*                                one of the words
+//! natural  := (word | '"' word* '"')*                one of the words and phrases
 //! boolean  := item*                                all `+`, no `-`; without `+`, one of the others
 //! item     := ("+" | "-" | "~" | "<" | ">")* (word "*"? | phrase | "(" boolean ")")
 //! phrase   := '"' word* '"' ("@" distance)?
 //! ```
 //! Separators of the text index delimit words; `_` and `'` within a word join its parts. There are no stopwords and no
-//! minimum length. Characters of scripts without spaces are found at every position.
+//! minimum length. A `"` without a second one is passed over. Characters of scripts without spaces are found at every position.
 
 use remora_engine::{Piece, PieceMatch, TextQuery};
 use remora_mysql::{ErrorCode, messages};
@@ -96,14 +96,26 @@ fn indexes(table: &SqlTable, columns: &[usize]) -> Result<Vec<u32>> {
     Ok(fitting.iter().map(|text| text.id).collect())
 }
 
-/// IN NATURAL LANGUAGE MODE: rows with at least one of the words.
+/// IN NATURAL LANGUAGE MODE: rows with at least one of the words and phrases.
 fn natural(texts: &[u32], text: &str) -> TextQuery {
-    let words = text.split(|c: char| !is_word(c)).map(|word| word.trim_matches(is_joiner));
-    let mut words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let (mut words, mut rest): (Vec<&str>, _) = (Vec::new(), text);
+    while let Some((before, behind)) = rest.split_once('"')
+        && let Some((phrase, after)) = behind.split_once('"')
+    {
+        words.extend(words_of(before));
+        words.extend(words_of(phrase).next().map(|_| phrase));
+        rest = after;
+    }
+    words.extend(words_of(rest));
     words.sort_unstable();
     words.dedup();
     let words = words.into_iter().map(|word| piece(texts, word.to_owned(), PieceMatch::Words));
     any_of(words.collect())
+}
+
+fn words_of(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| !is_word(c)).map(|word| word.trim_matches(is_joiner));
+    words.filter(|word| !word.is_empty())
 }
 
 fn any_of(mut parts: Vec<TextQuery>) -> TextQuery {
@@ -202,6 +214,7 @@ impl Parser<'_> {
                 '-' => sign = Sign::MustNot,
                 '~' => sign = Sign::Lowers,
                 '<' | '>' => {}
+                '"' if !self.closes() => {}
                 c if c == '"' || c == '(' || c == ')' || is_word(c) => break,
                 // A sign applies only to what follows it directly.
                 _ => sign = Sign::None,
@@ -266,6 +279,11 @@ impl Parser<'_> {
         Ok(piece(self.texts, text, matching))
     }
 
+    /// Whether the quotation mark here has a second one.
+    fn closes(&self) -> bool {
+        self.rest.get(self.at + 1..).unwrap_or_default().contains(&'"')
+    }
+
     fn peek(&self) -> Option<char> {
         self.rest.get(self.at).copied()
     }
@@ -319,6 +337,10 @@ mod tests {
             ("\"some words\"", "some words"),
             ("\"some words\" @8", "some words@8"),
             ("-apple", "nothing"),
+            ("\"apple", "apple"),
+            ("apple\" pie", "(apple | pie)"),
+            ("+\"apple pie", "(apple & (pie | apple))"),
+            ("\"a b\" +\"c", "(c & (a b | c))"),
             ("", "nothing"),
             ("+ apple", "apple"),
             ("don't e-mail", "(don't | !mail)"),
@@ -331,7 +353,7 @@ mod tests {
             };
             assert_eq!(read(text).unwrap(), expected, "{text}");
         }
-        for text in ["(apple", "apple)", "\"apple", "\"a\" @"] {
+        for text in ["(apple", "apple)", "\"a\" @"] {
             assert_eq!(read(text).unwrap_err().code, ErrorCode::ParseError, "{text}");
         }
     }
@@ -357,6 +379,10 @@ mod tests {
         let read = |text: &str| shown(&natural(&[], text));
         assert_eq!(read("the quick, quick fox"), "(fox | quick | the)");
         assert_eq!(read("don't 'quote'"), "(don't | quote)");
+        assert_eq!(read("a \"quick fox\" b"), "(a | b | quick fox)");
+        assert_eq!(read("\"quick fox\""), "quick fox");
+        assert_eq!(read("quick\" fox, \"--\""), "( fox,  | quick)");
+        assert_eq!(read("\"\" quick \"fox"), "(fox | quick)");
         assert_eq!(read("--"), "nothing");
     }
 }

@@ -102,13 +102,13 @@ impl Tests {
 
     /// Whether rows without ORDER BY are ordered by the MATCH's rank, as in MySQL and Sphinx.
     pub fn ranks(&self) -> bool {
-        let is_ranked = matches!(self.texts.as_slice(), [TextTest::Match(_, _, false)]);
+        let is_ranked = matches!(self.texts.as_slice(), [TextTest::Match(..)]);
         is_ranked || self.keywords().is_some()
     }
 
-    /// Whether one of its conditions is a MATCH in natural language.
+    /// Whether one of its conditions is a MATCH.
     pub fn has_match(&self) -> bool {
-        self.texts.iter().any(|test| matches!(test, TextTest::Match(_, _, false)))
+        self.texts.iter().any(|test| matches!(test, TextTest::Match(..)))
     }
 
     /// The MATCH of the condition, if it has exactly one.

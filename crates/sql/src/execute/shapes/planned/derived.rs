@@ -37,7 +37,7 @@ impl VisitorMut for Moving<'_> {
     type Break = ();
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-        let is_lonely = matches!(select.from.as_slice(), [from] if from.joins.is_empty());
+        let is_lonely = matches!(select.from.as_slice(), [from] if is_one_relation(from));
         let Some(condition) = select.selection.take() else { return ControlFlow::Continue(()) };
         let mut parts = Vec::new();
         conjuncts(condition, &mut parts);
@@ -59,6 +59,11 @@ fn and(left: Expr, right: Expr) -> Expr {
     Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::And, right: Box::new(right) }
 }
 
+/// Whether a part of FROM is one relation.
+fn is_one_relation(from: &TableWithJoins) -> bool {
+    from.joins.is_empty() && !matches!(from.relation, TableFactor::NestedJoin { .. })
+}
+
 /// The relations of a part of FROM that no outer join fills with NULLs.
 fn never_missing(from: &mut TableWithJoins) -> Vec<&mut TableFactor> {
     let is_known = |operator: &JoinOperator| is_inner(operator) || is_left(operator);
@@ -66,7 +71,15 @@ fn never_missing(from: &mut TableWithJoins) -> Vec<&mut TableFactor> {
         return Vec::new();
     }
     let joined = from.joins.iter_mut().filter(|join| is_inner(&join.join_operator));
-    std::iter::once(&mut from.relation).chain(joined.map(|join| &mut join.relation)).collect()
+    let all = std::iter::once(&mut from.relation).chain(joined.map(|join| &mut join.relation));
+    all.flat_map(|factor| match factor {
+        // MySQL and MariaDB write the joins of a view so.
+        TableFactor::NestedJoin { table_with_joins, alias: None } => {
+            never_missing(table_with_joins)
+        }
+        factor => vec![factor],
+    })
+    .collect()
 }
 
 /// A derived table that gives rows or groups of tables one by one, so that a condition on its columns may be tested
@@ -99,7 +112,7 @@ impl<'q> Derived<'q> {
             && select.qualify.is_none()
             && select.named_window.is_empty()
             && select.into.is_none();
-        let mut needing = NeedingAllRows { is_grouped };
+        let mut needing = NeedingAllRows { is_grouped, within: Vec::new() };
         let mut items = select.projection.iter();
         if !is_plain || items.any(|item| Visit::visit(item, &mut needing).is_break()) {
             return None;
@@ -162,21 +175,77 @@ impl VisitorMut for Renaming<'_, '_> {
     }
 }
 
-/// Stops at a function whose value depends on which rows there are: one over a window, or an aggregate of all rows.
+/// Stops at a function whose value depends on which rows there are: one over a window, or an aggregate of all rows. In a
+/// subquery those are of its own rows, if their columns are.
 struct NeedingAllRows {
     is_grouped: bool,
+    /// The relations of each subquery around, from the outside in.
+    within: Vec<Vec<String>>,
 }
 
 impl Visitor for NeedingAllRows {
     type Break = ();
 
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        let mut names = Vec::new();
+        if let SetExpr::Select(select) = query.body.as_ref() {
+            select.from.iter().for_each(|from| add_names(from, &mut names));
+        }
+        self.within.push(names);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.within.pop();
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
         let is_aggregate = || is_aggregate_name(&function.name.to_string().to_lowercase());
-        match function.over.is_some() || (!self.is_grouped && is_aggregate()) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        let needs = match self.within.last() {
+            None => function.over.is_some() || (!self.is_grouped && is_aggregate()),
+            Some(names) => is_aggregate() && Visit::visit(function, &mut Foreign(names)).is_break(),
+        };
+        if needs { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// The names of the relations in a part of FROM.
+fn add_names(from: &TableWithJoins, names: &mut Vec<String>) {
+    let joined = from.joins.iter().map(|join| &join.relation);
+    for factor in std::iter::once(&from.relation).chain(joined) {
+        match factor {
+            TableFactor::NestedJoin { table_with_joins, .. } => add_names(table_with_joins, names),
+            TableFactor::Table { alias: Some(alias), .. }
+            | TableFactor::Derived { alias: Some(alias), .. } => {
+                names.push(alias.name.value.clone());
+            }
+            TableFactor::Table { name, .. } => {
+                let name = name.0.last().and_then(|part| part.as_ident());
+                names.extend(name.map(|name| name.value.clone()));
+            }
+            _ => {}
         }
+    }
+}
+
+/// Stops at a column that is not certainly one of these relations.
+struct Foreign<'n>(&'n [String]);
+
+impl Visitor for Foreign<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        let is_own = match expr {
+            Expr::Identifier(_) => false,
+            Expr::CompoundIdentifier(names) => {
+                let table = names.len().checked_sub(2).and_then(|at| names.get(at));
+                table.is_some_and(|table| self.0.contains(&table.value))
+            }
+            _ => true,
+        };
+        if is_own { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 }
 

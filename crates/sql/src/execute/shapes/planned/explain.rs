@@ -75,7 +75,8 @@ pub(super) fn lines(
     match &plan.root.of {
         RowSource::Union(_) => add(depth, "Append".to_owned()),
         RowSource::Join(_) => add(depth, "Join by keys".to_owned()),
-        RowSource::Scan(_) | RowSource::OneRow => {}
+        RowSource::Recursion(_) => add(depth, "Recursion".to_owned()),
+        RowSource::Scan(_) | RowSource::Round(_) | RowSource::OneRow => {}
     }
     depth += usize::from(matches!(plan.root.of, RowSource::Union(_) | RowSource::Join(_)));
     let accesses = accesses(plan, reader, &noted.reads)?;
@@ -102,8 +103,8 @@ fn not_read(plan: &CachedPlan, of: &Read) -> TableAccess {
 fn joined(plan: &CachedPlan) -> Vec<usize> {
     fn add(of: &RowSource, joined: &mut Vec<usize>) {
         match of {
-            RowSource::Scan(_) | RowSource::OneRow => {}
-            RowSource::Join(_) => joined.extend(of.scans()),
+            RowSource::Scan(_) | RowSource::Round(_) | RowSource::OneRow => {}
+            RowSource::Join(_) | RowSource::Recursion(_) => joined.extend(of.scans()),
             RowSource::Union(union) => union.parts.iter().for_each(|part| add(&part.of, joined)),
         }
     }
@@ -120,7 +121,10 @@ fn joined(plan: &CachedPlan) -> Vec<usize> {
 fn steps(part: &PlanNode, visit: &mut impl FnMut(&BatchStep)) {
     part.steps.iter().for_each(&mut *visit);
     match &part.of {
-        RowSource::Scan(_) | RowSource::OneRow => {}
+        RowSource::Scan(_) | RowSource::Round(_) | RowSource::OneRow => {}
+        RowSource::Recursion(of) => {
+            std::iter::once(&of.first).chain(&of.blocks).for_each(|part| steps(part, visit));
+        }
         RowSource::Join(join) => {
             steps(&join.left, visit);
             steps(&join.right, visit);

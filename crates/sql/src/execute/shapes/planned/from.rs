@@ -324,9 +324,6 @@ impl Visitor for Seeking<'_> {
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
         if let Some(with) = &query.with {
-            if with.recursive {
-                return ControlFlow::Break(());
-            }
             self.named.extend(with.cte_tables.iter().map(|it| it.alias.name.value.clone()));
         }
         match query.locks.is_empty() {

@@ -30,7 +30,7 @@ use crate::{
     execute::{hinted_limit, marks, run::ResolvedQuery as Planning},
     parse::{Statement, write::ChangedQuery},
     plan,
-    resolve::{StatementTable, order_by_rank},
+    resolve::{StatementTable, add_implied_order},
     scan::CachedScan,
     state::SessionState,
 };
@@ -100,7 +100,7 @@ async fn made(
     let PushedConditions { tests, limit, offset, sums, .. } = taken;
     let searches = tests.iter().any(|(_, tests)| !tests.texts.is_empty());
     let scored = texts_of(&scored).collect();
-    let Tree { scans, root, settled, queries, calls } = tree;
+    let Tree { scans, root, settled, queries, calls, recursions } = tree;
     let queries = queries.into_iter().zip(orders).map(correlated).collect();
     let reads = reads(scans, &tables, tests, &places)?;
     Some(CachedPlan {
@@ -120,6 +120,7 @@ async fn made(
         settled,
         queries,
         calls,
+        recursions,
         columns,
         selects,
         likely: PageFillEstimate::default(),
@@ -152,7 +153,7 @@ fn read(
     let query = match changed {
         None => {
             let mut query = statement.parse_query().ok()?;
-            order_by_rank(&mut query);
+            add_implied_order(&mut query);
             query
         }
         Some(changed) => changed.query.clone(),

@@ -23,6 +23,7 @@ mod planned_run;
 mod pure;
 mod pushdown;
 mod read;
+mod recursion;
 mod result_order;
 mod run;
 #[cfg(test)]
@@ -34,6 +35,8 @@ mod subquery_columns;
 mod tests;
 mod trace;
 mod tree;
+#[cfg(test)]
+mod view_tests;
 mod views;
 mod window;
 
@@ -116,6 +119,8 @@ pub(super) struct CachedPlan {
     queries: Vec<CorrelatedPlan>,
     /// Whether its expressions call functions, which may read the session's context.
     calls: bool,
+    /// The number of its recursive expressions.
+    recursions: usize,
     columns: Vec<Column>,
     /// The number of its SELECTs.
     selects: usize,

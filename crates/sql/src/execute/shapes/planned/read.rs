@@ -34,6 +34,8 @@ pub(super) struct PlanReader<'a> {
     /// The rows of a scan that were read already.
     given: Option<(usize, RecordBatch)>,
     scans: Vec<Opened<'a>>,
+    /// The rows of the current round of each recursion.
+    rounds: Vec<Option<RecordBatch>>,
 }
 
 /// A scan with its own conditions only.
@@ -60,7 +62,8 @@ impl<'a> PlanReader<'a> {
         most: ScanLimits,
         given: Option<(usize, RecordBatch)>,
     ) -> PlanResult<Self> {
-        let mut this = Self { asked, most, given, scans: Vec::new() };
+        let rounds = vec![None; asked.plan.recursions];
+        let mut this = Self { asked, most, given, scans: Vec::new(), rounds };
         let unread = || Opened { rows: None, count: u64::MAX };
         this.scans.resize_with(asked.plan.reads.len(), unread);
         for scan in of.scans() {
@@ -95,7 +98,21 @@ impl<'a> PlanReader<'a> {
             RowSource::Scan(_) => Ok(None),
             RowSource::Join(join) => self.joined(join, &[]),
             RowSource::Union(union) => self.united(union, &[]),
+            RowSource::Recursion(recursion) => recursion.rows(self),
+            RowSource::Round(_) => Ok(None),
             RowSource::OneRow => one_row().map(Some),
+        }
+    }
+
+    /// The run whose tables it reads.
+    pub(super) fn asked(&self) -> &'a PlannedRun {
+        self.asked
+    }
+
+    /// Sets the rows that the blocks of a recursion read.
+    pub(super) fn begin_round(&mut self, recursion: usize, rows: RecordBatch) {
+        if let Some(round) = self.rounds.get_mut(recursion) {
+            *round = Some(rows);
         }
     }
 
@@ -141,6 +158,8 @@ impl<'a> PlanReader<'a> {
             }
             RowSource::Join(join) => (self.joined(join, &below)?, 0),
             RowSource::Union(union) => (self.united(union, &below)?, 0),
+            RowSource::Recursion(recursion) => (recursion.rows(self)?, 0),
+            RowSource::Round(number) => (self.rounds.get(*number).cloned().flatten(), 0),
             RowSource::OneRow => (Some(one_row()?), 0),
         };
         let Some(mut batch) = batch else { return Ok(None) };
@@ -317,6 +336,12 @@ impl<'a> PlanReader<'a> {
                 values.map(|values| values.saturating_mul(ROWS_OF_A_VALUE)).fold(own, u64::min)
             }
             RowSource::OneRow => 1,
+            // It is not known, but its rows are all needed.
+            RowSource::Recursion(_) => 0,
+            RowSource::Round(number) => {
+                let rows = self.rounds.get(*number).and_then(Option::as_ref);
+                rows.map_or(0, |rows| rows.num_rows() as u64)
+            }
             RowSource::Union(union) => {
                 let counts = union.parts.iter().map(|part| self.count(part, &below));
                 counts.fold(0, u64::saturating_add)

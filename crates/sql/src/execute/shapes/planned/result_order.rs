@@ -43,7 +43,7 @@ pub(super) fn order<'t>(
         (None, RowSource::Scan(scan)) => {
             (*scan, vec![SortKey { by: SortBy::Key, descending: false }])
         }
-        (None, RowSource::Join(_) | RowSource::Union(_) | RowSource::OneRow) => return None,
+        (None, _) => return None,
     };
     part.of.follows(scan).then_some((scan, order))
 }

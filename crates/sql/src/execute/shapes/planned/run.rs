@@ -117,8 +117,8 @@ async fn traced(
     plan: &Arc<CachedPlan>,
     constants: &Constants<'_>,
 ) -> Result<Option<(TraceRecords, Figures)>> {
-    if !plan.queries.is_empty() {
-        // The general path reports how correlated subqueries run.
+    if !plan.queries.is_empty() || plan.recursions > 0 {
+        // The general path reports how correlated subqueries and recursions run.
         return Ok(None);
     }
     let trace = Trace::default();

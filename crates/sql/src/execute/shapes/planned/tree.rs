@@ -24,13 +24,17 @@ use datafusion::{
 use super::{
     expressions::{BatchExpression, ScanOrigin},
     group::GroupStep,
+    recursion::CachedRecursion,
     steps::{BatchStep, sort_keys},
     subquery_columns::SubqueryColumns,
     window::WindowStep,
 };
 use crate::{
     nodes::TreeNode,
-    plan::{CorrelatedQuery, KeptPlan, RunConstant, is_sequential_union, without_same},
+    plan::{
+        CorrelatedQuery, KeptPlan, RecursionExec, RoundExec, RunConstant, is_sequential_union,
+        without_same,
+    },
     scan::{
         CachedScan, ScanExec,
         settled::{self, conditions_of},
@@ -52,6 +56,8 @@ pub(super) struct Tree {
     pub queries: Vec<CorrelatedQuery<PlanNode>>,
     /// Whether any functions are called.
     pub calls: bool,
+    /// The number of its recursive expressions.
+    pub recursions: usize,
 }
 
 /// A source of rows and the steps applied to them.
@@ -65,6 +71,9 @@ pub(super) enum RowSource {
     Scan(usize),
     Join(Box<Join>),
     Union(Union),
+    Recursion(Box<CachedRecursion>),
+    /// The rows of a round of the recursion with this number.
+    Round(usize),
     /// One row without columns, for a SELECT of constants.
     OneRow,
 }
@@ -108,7 +117,7 @@ pub(super) enum PlanSide {
 
 /// Converts a plan; `None` if it has other operators than these.
 pub(super) fn tree(of: &KeptPlan) -> Option<Tree> {
-    let mut reading = Reading { scans: Vec::new(), calls: false };
+    let mut reading = Reading { scans: Vec::new(), recursions: Vec::new(), calls: false };
     let root = reading.part(&of.plan)?;
     let settled = of.settled.iter().map(|each| match each {
         RunConstant::Constant(constant) => Some(RunConstant::Constant(Arc::clone(constant))),
@@ -122,12 +131,14 @@ pub(super) fn tree(of: &KeptPlan) -> Option<Tree> {
         Some(CorrelatedQuery { plan, is_exists: *is_exists, slots })
     });
     let queries = queries.collect::<Option<_>>()?;
-    let Reading { scans, calls } = reading;
-    Some(Tree { scans, root, settled, queries, calls })
+    let Reading { scans, recursions, calls } = reading;
+    Some(Tree { scans, root, settled, queries, calls, recursions: recursions.len() })
 }
 
 struct Reading {
     scans: Vec<CachedScan>,
+    /// The names of recursive expressions, by number.
+    recursions: Vec<String>,
     calls: bool,
 }
 
@@ -142,6 +153,13 @@ impl Reading {
         if let Some(join) = any.downcast_ref::<HashJoinExec>() {
             let of = RowSource::Join(Box::new(self.join(join)?));
             return Some(PlanNode { of, steps: Vec::new() });
+        }
+        if let Some(recursion) = any.downcast_ref::<RecursionExec>() {
+            let of = RowSource::Recursion(Box::new(self.recursion(recursion)?));
+            return Some(PlanNode { of, steps: Vec::new() });
+        }
+        if let Some(round) = any.downcast_ref::<RoundExec>() {
+            return self.round(round);
         }
         if any.is::<PlaceholderRowExec>() {
             return Some(PlanNode { of: RowSource::OneRow, steps: Vec::new() });
@@ -172,6 +190,37 @@ impl Reading {
             }
         }
         Some(part)
+    }
+
+    fn recursion(&mut self, recursion: &RecursionExec) -> Option<CachedRecursion> {
+        let (number, schema) = (self.recursions.len(), recursion.schema());
+        self.recursions.push(recursion.named().to_owned());
+        for key in recursion.keys().iter().flat_map(|keys| keys.iter()) {
+            self.examine(key)?;
+            // +0 and -0 are equal, but differ in the row format.
+            if key.data_type(&schema).ok()?.is_floating() {
+                return None;
+            }
+        }
+        let first = self.part(recursion.first())?;
+        let blocks = recursion.blocks().iter().map(|block| self.part(block));
+        let (blocks, keys) = (blocks.collect::<Option<_>>()?, recursion.keys().cloned());
+        Some(CachedRecursion { first, blocks, keys, schema, number })
+    }
+
+    fn round(&self, round: &RoundExec) -> Option<PlanNode> {
+        let (name, kept) = round.parts();
+        let number = self.recursions.iter().rposition(|recursion| recursion == name)?;
+        let schema = round.schema();
+        let column = |(at, place): (usize, &usize)| {
+            Arc::new(Column::new(schema.field(at).name(), *place)) as BatchExpression
+        };
+        let project = |kept: &[usize]| {
+            let columns = kept.iter().enumerate().map(column).collect();
+            BatchStep::Project(columns, Arc::clone(&schema))
+        };
+        let steps = kept.map(project).into_iter().collect();
+        Some(PlanNode { of: RowSource::Round(number), steps })
     }
 
     fn join(&mut self, join: &HashJoinExec) -> Option<Join> {
@@ -368,7 +417,11 @@ impl RowSource {
             Self::Scan(scan) => vec![*scan],
             Self::Join(join) => [join.left.of.scans(), join.right.of.scans()].concat(),
             Self::Union(union) => union.parts.iter().flat_map(|part| part.of.scans()).collect(),
-            Self::OneRow => Vec::new(),
+            Self::Recursion(of) => {
+                let parts = std::iter::once(&of.first).chain(&of.blocks);
+                parts.flat_map(|part| part.of.scans()).collect()
+            }
+            Self::OneRow | Self::Round(_) => Vec::new(),
         }
     }
 
@@ -389,7 +442,9 @@ impl RowSource {
                 (0..join.schema.fields().len()).map(origin).collect()
             }
             Self::Union(union) => vec![None; union.schema.fields().len()],
-            Self::OneRow => Vec::new(),
+            Self::Recursion(recursion) => vec![None; recursion.schema.fields().len()],
+            // A column behind the last one has no origin either.
+            Self::OneRow | Self::Round(_) => Vec::new(),
         }
     }
 
@@ -402,7 +457,7 @@ impl RowSource {
                 Some(PlanSide::Right) => join.right.follows(scan),
                 None => join.left.follows(scan) || join.right.follows(scan),
             },
-            Self::Union(_) | Self::OneRow => false,
+            Self::Union(_) | Self::Recursion(_) | Self::Round(_) | Self::OneRow => false,
         }
     }
 }
