@@ -228,3 +228,44 @@ async fn what_is_sought_may_be_worked_out() {
     session.execute(&prepared, &given, &mut answers).await.unwrap();
     assert_eq!(answers.sets[0].text(), "3");
 }
+
+#[tokio::test]
+async fn in_boolean_mode_the_best_rows_come_first_too() {
+    let server = Server::new();
+    let mut session = filled(&server).await;
+    let best = ["1", "6", "2"];
+    for statement in [
+        "SELECT id FROM a WHERE MATCH(body) AGAINST('+physics' IN BOOLEAN MODE)",
+        "SELECT id, LEFT(body, 3) FROM a WHERE MATCH(body) AGAINST('+physics' IN BOOLEAN MODE)",
+        "SELECT id, LEFT(body, 3) FROM a WHERE MATCH(body) AGAINST('physics') ORDER BY NULL",
+        "SELECT id, LEFT(body, 3) FROM a WHERE MATCH(body) AGAINST('physics') > 0.001",
+    ] {
+        for _ in 0..3 {
+            assert_eq!(ids(&mut session, statement).await, best, "{statement}");
+            let page = format!("{statement} LIMIT 2");
+            assert_eq!(ids(&mut session, &page).await, best[..2], "{page}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn quotation_marks_are_phrases_or_nothing() {
+    let server = Server::new();
+    let mut session = filled(&server).await;
+    for (text, mode, expected) in [
+        ("\"quantum physics\"", "", "1"),
+        ("\"physics quantum\"", "", ""),
+        ("\"physics quantum\" long", "", "2"),
+        ("\"quantum", "", "1 4"),
+        ("\"quantum", "IN BOOLEAN MODE", "1 4"),
+        ("+\"physics long", "IN BOOLEAN MODE", "1 2 6"),
+        ("+\"is physics\" -long", "IN BOOLEAN MODE", "1"),
+    ] {
+        let statement =
+            format!("SELECT id FROM a WHERE MATCH(body) AGAINST('{text}' {mode}) ORDER BY id");
+        assert_eq!(ids(&mut session, &statement).await.join(" "), expected, "{statement}");
+    }
+    let expanded = "SELECT id FROM a WHERE MATCH(body) AGAINST('long' WITH QUERY EXPANSION)";
+    let error = run(&mut session, expanded).await.unwrap_err().to_string();
+    assert!(error.contains("WITH QUERY EXPANSION"), "{error}");
+}

@@ -112,3 +112,27 @@ async fn unique_keys_ignore_trailing_spaces() {
     assert!(run(&mut session, "INSERT INTO c VALUES (2, 'A ')").await.is_err());
     run(&mut session, "INSERT INTO c VALUES (2, 'b')").await.unwrap();
 }
+
+#[tokio::test]
+async fn labels_of_the_character_set_binary_are_texts() {
+    let server = Server::new();
+    let mut session = server.session();
+    for statement in [
+        "CREATE TABLE l (id INT PRIMARY KEY, e ENUM('x', 'y'), s SET('a', 'b', 'c')) DEFAULT CHARSET=binary",
+        "INSERT INTO l VALUES (1, 'x', 'a,c'), (2, 'y', 'b'), (3, NULL, ''), (4, 'x', 'c')",
+    ] {
+        run(&mut session, statement).await.unwrap();
+    }
+    for (statement, expected) in [
+        ("SELECT e, s FROM l WHERE id = 1", "x|a,c"),
+        ("SELECT e FROM l ORDER BY id DESC LIMIT 2", "x NULL"),
+        ("SELECT id FROM l WHERE e = 'x' ORDER BY id", "1 4"),
+        ("SELECT id FROM l WHERE e = 'X' ORDER BY id", ""),
+        ("SELECT e + 0, s + 0 FROM l WHERE id < 3 ORDER BY id", "1|5 2|2"),
+        ("SELECT e, COUNT(*) FROM l GROUP BY e ORDER BY e", "NULL|1 x|2 y|1"),
+        ("SELECT UPPER(e), CONCAT(s, '!') FROM l WHERE id = 4", "X|c!"),
+        ("SELECT id FROM l WHERE FIND_IN_SET('c', s) ORDER BY id", "1 4"),
+    ] {
+        assert_eq!(rows(&mut session, statement).await, expected, "{statement}");
+    }
+}
