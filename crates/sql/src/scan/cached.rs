@@ -175,6 +175,20 @@ impl CachedScan {
         self.first_by(reader, filter, page, zone, |request| reader.first_page(request))
     }
 
+    /// Like [`Self::first_along`], but behind the `skipped` first of those rows, which the engine counts where it can.
+    pub(crate) fn behind(
+        &self,
+        reader: &Reader,
+        filter: Option<Filter>,
+        page: (&[SortKey], usize),
+        skipped: usize,
+        zone: &TimeZone,
+    ) -> PlanResult<Option<RecordBatch>> {
+        self.first_by(reader, filter, page, zone, |request| {
+            reader.first_page(&SearchRequest { offset: skipped, ..request.clone() })
+        })
+    }
+
     fn first_by(
         &self,
         reader: &Reader,
@@ -249,6 +263,16 @@ impl CachedScan {
         let columns = self.columns.iter().filter_map(|position| schema.columns.get(*position));
         let batch = self.batch_of(&rows, columns.map(|column| column.kind), zone)?;
         Ok(Some((batch, found.path)))
+    }
+
+    /// The number of rows that also satisfy `filter`; `None` if only some of them are wanted. Cost: that of a count by
+    /// the engine, which uses the indexes and otherwise tests all rows.
+    pub(crate) fn count(&self, reader: &Reader, filter: Option<Filter>) -> PlanResult<Option<u64>> {
+        if self.limit.is_some() {
+            return Ok(None);
+        }
+        let reply = reader.count(&self.selection(filter)).map_err(external)?;
+        Ok(Some(reply.count))
     }
 
     /// The rows that also satisfy `filter`, as a request to the engine.
