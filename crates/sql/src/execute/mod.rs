@@ -35,7 +35,9 @@ pub(crate) use count::counted_rows;
 pub(crate) use explain::{RowsExplained, Writing, explain, explain_write, explained};
 use remora_mysql::{ErrorCode, Token};
 pub(crate) use run::collect;
-pub(crate) use shapes::{PreparedShape, locked_keys, named_keys, prepare, run_prepared, run_text};
+pub(crate) use shapes::{
+    PreparedShape, found_rows, locked_keys, named_keys, prepare, run_prepared, run_text,
+};
 pub(crate) use views::describe_shown;
 
 /// Runs a SELECT. If it has a locking clause, its rows are protected already. `narrowed` is its syntax tree, without its

@@ -64,7 +64,8 @@ impl<'a> TypeContext<'a> {
 /// The context while a call runs.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
-    /// The session's state, if there is a session.
+    /// The session's state, if there is a session. Functions read what differs from statement to statement by
+    /// [`Call::session`].
     pub context: Option<&'a Context>,
     /// The arguments' types.
     pub types: &'a [ExprType],
@@ -78,7 +79,13 @@ pub(crate) struct Call<'a> {
 #[derive(Default)]
 pub(crate) struct KeptForCall(RefCell<Option<Box<dyn Any>>>);
 
-impl Call<'_> {
+impl<'a> Call<'a> {
+    /// The session's state, to read what differs from statement to statement, such as its counters and the clock. What
+    /// planning computes from it is not kept for further statements.
+    pub(crate) fn session(&self) -> Option<&'a Context> {
+        self.context.inspect(|context| context.planning.note_session_read())
+    }
+
     /// The value that was kept if `is_right`, or else a new one, which is kept if there is a place for it.
     pub(crate) fn keep<T: 'static, R>(
         &self,
@@ -123,7 +130,7 @@ impl Call<'_> {
 
     /// The statement's start in microseconds since 1970 UTC.
     pub(crate) fn now_micros(&self) -> i64 {
-        match self.context {
+        match self.session() {
             Some(context) => context.clock.micros,
             None => jiff::Timestamp::now().as_microsecond(),
         }

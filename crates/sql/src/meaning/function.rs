@@ -52,8 +52,25 @@ pub(crate) struct Definition {
     pub expand: Option<Expand>,
     /// Whether it gives another value for every row, even with equal arguments.
     pub volatile: bool,
+    /// Whether a cached plan may call it.
+    pub caching: Caching,
     /// Whether the result is represented as an Arrow Boolean.
     pub is_truth: bool,
+}
+
+/// Whether a plan that is kept for further statements may call a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Caching {
+    /// Yes: its value depends on its arguments, and on session settings that are the same for all runs of a plan
+    /// (`PlanSettings` of cached plans).
+    ByArguments,
+    /// Yes, and each run computes it anew: its value is the same throughout a statement, but the next statement may get
+    /// another one, such as NOW() or LAST_INSERT_ID(). It reads the session by `Call::session`.
+    PerStatement,
+    /// Only if the argument with this number, which says how long the result is, is a small literal.
+    ByLength(usize),
+    /// No: it is volatile, or may take so long or give so much that it must not run in a connection's thread.
+    Never,
 }
 
 /// Constant texts longer than this are not folded during planning: rules copy the plan, and nested
@@ -73,7 +90,8 @@ impl Definition {
         eval: Eval,
     ) -> Self {
         let (expand, volatile, is_truth) = (None, false, false);
-        Self { name, fewest, most, typing, eval, expand, volatile, is_truth }
+        let caching = Caching::ByArguments;
+        Self { name, fewest, most, typing, eval, expand, volatile, caching, is_truth }
     }
 
     /// A function that returns true, false or NULL.
@@ -88,7 +106,12 @@ impl Definition {
 
     /// Marks it as volatile.
     pub(crate) const fn volatile(self) -> Self {
-        Self { volatile: true, ..self }
+        Self { volatile: true, caching: Caching::Never, ..self }
+    }
+
+    /// Says whether cached plans may call it.
+    pub(crate) const fn cached(self, caching: Caching) -> Self {
+        Self { caching, ..self }
     }
 
     /// The Arrow type of its values.

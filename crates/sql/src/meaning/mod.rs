@@ -54,9 +54,10 @@ pub(crate) use formula::Formula;
 pub(crate) use function::external;
 pub(crate) use library::{
     ASSIGN_VARIABLE, EACH, GIVE_LAST_INSERT_ID, GROUP_KEY, IN_DOCUMENT, INSTANT, JSON_ROWS,
-    NUMBERS_OF, READ_VARIABLE, ROWS_MAY_HAVE, UNFOLD, extracted, extracted_type, rows_may_have,
+    NUMBERS_OF, READ_VARIABLE, ROWS_MAY_HAVE, UNFOLD, extracted, extracted_type, is_per_statement,
+    rows_may_have,
 };
-pub(crate) use rewrite::{RewriteSettings, is_volatile, rewrite};
+pub(crate) use rewrite::{RewriteSettings, is_volatile, may_be_cached, rewrite};
 pub(crate) use rules::distinct_keys;
 
 /// The scalar function of this name, in lower case, as a session means it.

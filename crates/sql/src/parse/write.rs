@@ -153,6 +153,16 @@ pub(crate) struct ChangedQuery {
     pub query: Query,
 }
 
+/// A query that finds rows for a statement that changes or locks them.
+#[derive(Debug)]
+pub(crate) struct FoundRows {
+    pub query: Query,
+    /// The tokens of the statement that decide the query; none if others do too.
+    pub tokens: Vec<Range<usize>>,
+    /// Which of the queries that these tokens decide it is.
+    pub number: u8,
+}
+
 impl ChangedQuery {
     /// What it selects, if that is nothing but columns.
     pub(crate) fn columns(&self) -> Option<Vec<Expr>> {

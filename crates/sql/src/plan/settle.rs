@@ -1,7 +1,7 @@
-//! Replaces values in a cached plan that differ in each run: clock values (`NOW() - INTERVAL 7 DAY`) and uncorrelated
-//! subqueries (`(SELECT MAX(id) FROM t)`, `EXISTS (…)`). Functions in their place read the values of the current run
-//! ([`crate::scan::settled`]). Correlated subqueries that do not become joins read their outer columns in the same way
-//! and run once for each outer row.
+//! Replaces values in a cached plan that differ in each run: those of the clock and of the session (`NOW() - INTERVAL 7
+//! DAY`, `LAST_INSERT_ID()`) and uncorrelated subqueries (`(SELECT MAX(id) FROM t)`, `EXISTS (…)`). Functions in their
+//! place read the values of the current run ([`crate::scan::settled`]). Correlated subqueries that do not become joins
+//! read their outer columns in the same way and run once for each outer row.
 
 use std::{ops::Range, sync::Arc};
 
@@ -26,15 +26,12 @@ use super::{
     subquery::{UncorrelatedSubquery, correlated, uncorrelated},
 };
 use crate::{
-    Result,
+    Error, Result,
     error::from_plan,
+    meaning::is_per_statement,
     nodes::{TreeNode, WholePlan},
     scan::settled::{self, ValueSlot},
 };
-
-/// Functions that read the statement's start time.
-const OF_A_CLOCK: [&str; 5] =
-    ["now", "current_date", "utc_date", "utc_timestamp", "unix_timestamp"];
 
 /// A constant that each run computes first. It may read earlier ones.
 pub(crate) enum RunConstant<P> {
@@ -90,7 +87,12 @@ impl Planner {
         for CorrelatedQuery { plan, is_exists, slots } in decided.queries {
             queries.push(CorrelatedQuery { plan: self.made(plan).await?, is_exists, slots });
         }
-        Ok(KeptPlan { plan: self.made(plan).await?, settled, queries })
+        let plan = self.made(plan).await?;
+        if self.context.planning.has_read_session() {
+            // A time that is compared with a date is one of the current day.
+            return Err(Error::unsupported("a plan with values of one statement that is kept"));
+        }
+        Ok(KeptPlan { plan, settled, queries })
     }
 }
 
@@ -124,7 +126,7 @@ impl RunValues {
         })?;
         let planning = PhysicalPlanningContext::default();
         replaced(plan, &mut |expr| {
-            if !asks_a_clock(expr) {
+            if !is_of_statement(expr) {
                 return Ok(None);
             }
             let properties = state.execution_props();
@@ -161,14 +163,14 @@ fn replaced(
     Ok(done.data)
 }
 
-/// Whether an expression reads the clock and is constant otherwise.
-fn asks_a_clock(expr: &Expr) -> bool {
+/// Whether an expression has a value of the statement, such as the clock's, and is constant otherwise.
+fn is_of_statement(expr: &Expr) -> bool {
     let (mut asks, mut is_constant) = (false, true);
     // The closure never fails.
     let _ = expr.apply(|each| {
         match each {
             Expr::ScalarFunction(call) => {
-                asks |= OF_A_CLOCK.contains(&call.name());
+                asks |= is_per_statement(call.name());
                 is_constant &= !each.is_volatile_node() || call.name() == settled::NAME;
             }
             Expr::Literal(..)

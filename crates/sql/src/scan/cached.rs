@@ -191,6 +191,19 @@ impl CachedScan {
         self.first_by(condition, page, (reader, zone), |request| reader.first_page(request))
     }
 
+    /// Like [`Self::first_along`], but behind the `skipped` first of those rows, which the engine counts where it can.
+    pub(crate) fn behind(
+        &self,
+        (reader, zone): (&Reader, &TimeZone),
+        condition: ScanCondition<'_>,
+        page: (&[SortKey], usize),
+        skipped: usize,
+    ) -> PlanResult<Option<RecordBatch>> {
+        self.first_by(condition, page, (reader, zone), |request| {
+            reader.first_page(&SearchRequest { offset: skipped, ..request.clone() })
+        })
+    }
+
     fn first_by(
         &self,
         condition: ScanCondition<'_>,
@@ -275,6 +288,20 @@ impl CachedScan {
         let columns = self.columns.iter().filter_map(|position| schema.columns.get(*position));
         let batch = self.batch_of(&rows, columns.map(|column| column.kind), zone)?;
         Ok(Some((batch, found.path)))
+    }
+
+    /// The number of rows that also satisfy a condition; `None` if only some of them are wanted. Cost: that of a count by
+    /// the engine, which uses the indexes and otherwise tests all rows.
+    pub(crate) fn count(
+        &self,
+        reader: &Reader,
+        condition: ScanCondition<'_>,
+    ) -> PlanResult<Option<u64>> {
+        if self.limit.is_some() {
+            return Ok(None);
+        }
+        let reply = reader.count(&self.selection(condition)).map_err(external)?;
+        Ok(Some(reply.count))
     }
 
     /// The rows that also satisfy a condition, as a request to the engine.

@@ -42,6 +42,17 @@ impl Plans {
         self.known.read().statements.len()
     }
 
+    /// All plans of statements.
+    #[cfg(test)]
+    pub(crate) fn all(&self) -> Vec<Arc<dyn Any + Send + Sync>> {
+        let known = self.known.read();
+        let plan = |known: &CachedStatement| match known {
+            CachedStatement::Plan(plan) => Some(Arc::clone(plan)),
+            CachedStatement::Seen => None,
+        };
+        known.statements.values().filter_map(plan).collect()
+    }
+
     /// What is known of a statement's text.
     pub(crate) fn get(&self, key: &[u8]) -> Option<CachedStatement> {
         self.known.read().statements.get(key).cloned()

@@ -157,20 +157,39 @@ pub(crate) struct Context {
     pub outer_row: Vec<ScalarValue>,
 }
 
-/// Whether a statement is being planned. Clones share this flag.
+/// Whether a statement is being planned. Clones share this.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Planning(Arc<AtomicBool>);
+pub(crate) struct Planning(Arc<PlanningFlags>);
+
+#[derive(Debug, Default)]
+struct PlanningFlags {
+    is_on: AtomicBool,
+    has_read_session: AtomicBool,
+}
 
 impl Planning {
     /// Sets the flag until the returned guard is dropped.
     pub(crate) fn begin(&self) -> BeingPlanned {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.is_on.store(true, Ordering::Relaxed);
         BeingPlanned(self.clone())
     }
 
     /// Whether the statement is being planned.
     pub(crate) fn is_on(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.is_on.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a function reads what differs from statement to statement. While the statement is planned, its value
+    /// becomes part of the plan.
+    pub(crate) fn note_session_read(&self) {
+        if self.is_on() {
+            self.0.has_read_session.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the plan holds values that another statement would not get.
+    pub(crate) fn has_read_session(&self) -> bool {
+        self.0.has_read_session.load(Ordering::Relaxed)
     }
 }
 
@@ -179,7 +198,7 @@ pub(crate) struct BeingPlanned(Planning);
 
 impl Drop for BeingPlanned {
     fn drop(&mut self) {
-        self.0.0.store(false, Ordering::Relaxed);
+        self.0.0.is_on.store(false, Ordering::Relaxed);
     }
 }
 

@@ -12,6 +12,7 @@ mod compared_column;
 mod condition;
 mod constant;
 mod explain;
+mod found_rows;
 mod join;
 mod keys;
 mod leaves;
@@ -40,6 +41,7 @@ use std::{
 
 use agents::Way;
 pub(crate) use explain::{analyze, explain};
+pub(crate) use found_rows::found_rows;
 use normalize::ItemsOfChanged;
 use parameterize::{Constants, ParameterizedText, TextPiece};
 use remora_engine::{KeyValues, Value};
@@ -136,10 +138,7 @@ async fn run_parameterized<R: Reply>(
     };
     match &*plan {
         AnyPlan::Planned(kept) => {
-            let source = |session: &SessionState| {
-                let source = split(text, false, mode).ok()?.pop()?;
-                Some(Arc::new(Source { interrupted: Arc::clone(&session.interrupted), ..source }))
-            };
+            let source = |session: &SessionState| planned_source(session, text, mode);
             kept.run(session, &reader, &constants, source, reply).await
         }
         plan => plan.run(session, way.reader(&reader), &constants, reply).await,
@@ -205,10 +204,41 @@ pub(crate) async fn run_protected<R: Reply>(
     statement: &Statement<'_>,
     reply: &mut R,
 ) -> Result<Option<Outcome>> {
-    match lock_clause(&statement.source) {
-        Some(clause) => run_part(session, statement, clause, reply).await,
-        None => Ok(None),
+    let Some(clause) = lock_clause(&statement.source) else { return Ok(None) };
+    match run_part(session, statement, clause, reply).await? {
+        Some(outcome) => Ok(Some(outcome)),
+        None => run_planned_part(session, statement, clause, reply).await,
     }
+}
+
+/// Answers the text before `end` by a cached plan.
+async fn run_planned_part<R: Reply>(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+    end: usize,
+    reply: &mut R,
+) -> Result<Option<Outcome>> {
+    if !answers(session) {
+        return Ok(None);
+    }
+    let Source { text, mode, .. } = &*statement.source;
+    let text = text.get(..end).unwrap_or_default();
+    let mut parameterized = ParameterizedText::default();
+    if !parameterized.read(text, *mode, session.database.as_deref()) {
+        return Ok(None);
+    }
+    let known = cached(session, &parameterized);
+    let Some(AnyPlan::Planned(kept)) = known.as_deref() else { return Ok(None) };
+    let reader = session.reader();
+    let constants = parameterized.constants(text, *mode, statement.parameters, session);
+    let source = |session: &SessionState| planned_source(session, text, *mode);
+    kept.run(session, &reader, &constants, source, reply).await
+}
+
+/// The source of a text that is to be planned.
+fn planned_source(session: &SessionState, text: &[u8], mode: LexMode) -> Option<Arc<Source>> {
+    let source = split(text, false, mode).ok()?.pop()?;
+    Some(Arc::new(Source { interrupted: Arc::clone(&session.interrupted), ..source }))
 }
 
 /// Where the locking clause begins, if it is the end of a statement.

@@ -4,9 +4,12 @@
 //! ```text
 //! key  := mode:u8 database 0x00 [changed] (bytes of the text | 0x01 | 0x02 arity:u8)*
 //! 0x01 := one literal      0x02 := a list of IN, of any length, of tuples of `arity` literals
-//! changed := 0x02 0x00     the tables and conditions of a statement that changes rows
+//! changed := 0x02 0x00               the tables and conditions of a statement that changes rows
+//!          | 0x02 0x01 number parts  the parts of a statement for which a query finds rows
 //! ```
 //! The key keeps blanks and comments, because column names may contain them.
+
+use std::ops::Range;
 
 use jiff::tz::TimeZone;
 use remora_engine::Value;
@@ -15,7 +18,7 @@ use remora_mysql::{LexMode, Lexer, Token, TokenKind};
 use crate::{
     parse::{
         Source,
-        write::{ChangedQuery, ChangedRows},
+        write::{ChangedQuery, ChangedRows, FoundRows},
     },
     state::SessionState,
 };
@@ -146,8 +149,28 @@ impl ParameterizedText {
             return false;
         }
         self.key.extend_from_slice(&[LIST, 0]);
+        self.parts(source, &[rows.tables_at.clone(), rows.rest_at.clone()])
+    }
+
+    /// Separates what decides a query that finds rows for a statement. `false` if it cannot have a shape.
+    pub fn read_found(
+        &mut self,
+        source: &Source,
+        found: &FoundRows,
+        database: Option<&str>,
+    ) -> bool {
+        if found.tokens.is_empty() || !self.begin(&source.text, source.mode, database) {
+            return false;
+        }
+        let Ok(parts) = u8::try_from(found.tokens.len()) else { return false };
+        self.key.extend_from_slice(&[LIST, 1, found.number, parts]);
+        self.parts(source, &found.tokens)
+    }
+
+    /// Separates parts of a statement, in the order of its text.
+    fn parts(&mut self, source: &Source, parts: &[Range<usize>]) -> bool {
         let is_parameter = |token: &&Token| token.kind == TokenKind::Parameter;
-        for tokens in [&rows.tables_at, &rows.rest_at] {
+        for tokens in parts {
             let before = source.tokens.get(..tokens.start).unwrap_or_default();
             let parameters = before.iter().filter(is_parameter).count();
             let tokens = source.tokens.get(tokens.clone()).unwrap_or_default();

@@ -574,11 +574,12 @@ fn grouped(select: &Select, table: &ShapeTable) -> Option<Vec<usize>> {
     in_index_order(&grouped, &first, table)
 }
 
-/// The order of the groups; `None` if that is not supported here.
+/// The order of the groups; `None` if that is not supported here. Without ORDER BY they are in the order of their values
+/// if `by_value`, as an index has them, or else those with the most rows come first.
 fn facet_order(
     select: &Select,
     grouped: &[usize],
-    has_ends: bool,
+    by_value: bool,
     table: &ShapeTable,
 ) -> Option<FacetOrder> {
     let [only] = grouped else {
@@ -588,7 +589,7 @@ fn facet_order(
         return is_one_way.then_some(FacetOrder::Value(descending));
     };
     Some(match select.order.as_slice() {
-        [] if !has_ends => FacetOrder::Frequent,
+        [] if !by_value => FacetOrder::Frequent,
         [] => FacetOrder::Value(false),
         [(by, descending)] => match ordered(by, select, table)? {
             Ordered::Count if *descending => FacetOrder::Frequent,
@@ -653,7 +654,10 @@ fn facet(
             _ => return None,
         }
     }
-    let order = facet_order(select, &grouped, !ends.is_empty(), table)?;
+    // Values alone are read from an index without counting rows.
+    let has_index = in_index_order(&grouped, &[], table).is_some();
+    let are_values = has_index && !has_labels && !selected.contains(&FacetItem::Count);
+    let order = facet_order(select, &grouped, are_values || !ends.is_empty(), table)?;
     if !ends.is_empty() && (has_labels || order == FacetOrder::Frequent) {
         return None;
     }

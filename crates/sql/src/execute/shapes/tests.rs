@@ -168,6 +168,25 @@ fn sales(database: &Database) {
 }
 
 impl Fixture {
+    /// How often cached plans of statements without a shape were used.
+    pub(super) fn uses(&self) -> u32 {
+        let plans = self.session.shared.plans.all();
+        let plans = plans.into_iter().filter_map(|plan| plan.downcast::<shapes::AnyPlan>().ok());
+        let uses = plans.map(|plan| match &*plan {
+            shapes::AnyPlan::Planned(kept) => kept.uses(),
+            _ => 0,
+        });
+        uses.sum()
+    }
+
+    /// The measured steps of a statement.
+    pub(super) fn measured(&mut self, text: &str) -> Vec<String> {
+        let source = split(text.as_bytes(), false, LexMode::default()).unwrap().pop().unwrap();
+        let source = Arc::new(source);
+        let analyzed = shapes::analyze(&mut self.session, &source, &[]);
+        self.runtime.block_on(analyzed).unwrap().unwrap()
+    }
+
     /// Answers by a shape; `None` if the statement has none.
     pub(super) fn quick(&mut self, text: &str) -> Option<Collected> {
         let mut reply = Collected::default();
@@ -177,7 +196,7 @@ impl Fixture {
     }
 
     /// The accesses of a statement's tables.
-    fn explained(&mut self, text: &str) -> Vec<TableAccess> {
+    pub(super) fn explained(&mut self, text: &str) -> Vec<TableAccess> {
         let source = split(text.as_bytes(), false, LexMode::default()).unwrap().pop().unwrap();
         let statement = Statement { source: Arc::new(source), parameters: &[] };
         let explained = shapes::explain(&mut self.session, &statement, None);

@@ -10,7 +10,7 @@ use sha2::Sha512;
 
 use super::super::{
     call::{Call, TypeContext},
-    function::Definition,
+    function::{Caching, Definition},
     types::ExprType,
     value::SqlValue,
 };
@@ -19,10 +19,12 @@ use crate::{Error, Result, state::Context};
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("aes_encrypt", 2, 6, encrypted_type, |call, args| {
         crypted(call, args, "aes_encrypt", encrypt)
-    }),
+    })
+    .cached(Caching::Never),
     Definition::new("aes_decrypt", 2, 6, decrypted_type, |call, args| {
         crypted(call, args, "aes_decrypt", decrypt)
-    }),
+    })
+    .cached(Caching::Never),
 ];
 
 /// The block size in bytes.
@@ -53,7 +55,7 @@ fn crypted<'a>(
     name: &str,
     work: Work,
 ) -> Result<SqlValue<'a>> {
-    let mode = call.context.map_or(BlockMode::DEFAULT, |context| context.block_mode);
+    let mode = call.session().map_or(BlockMode::DEFAULT, |context| context.block_mode);
     let vector = vector(call, args, mode, name)?;
     let bytes = args.first().and_then(SqlValue::octets);
     let (Some(bytes), Some(password)) = (bytes, args.get(1).and_then(SqlValue::octets)) else {

@@ -8,7 +8,7 @@ use remora_mysql::ErrorCode;
 
 use super::super::{
     call::{Call, TypeContext},
-    function::Definition,
+    function::{Caching, Definition},
     types::{ExprType, UNBOUNDED},
     value::SqlValue,
 };
@@ -16,7 +16,7 @@ use crate::Result;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("compress", 1, 1, compressed_type, compress),
-    Definition::new("uncompress", 1, 1, uncompressed_type, uncompress),
+    Definition::new("uncompress", 1, 1, uncompressed_type, uncompress).cached(Caching::Never),
     Definition::new("uncompressed_length", 1, 1, length_type, uncompressed_length),
 ];
 

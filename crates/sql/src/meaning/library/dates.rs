@@ -6,7 +6,7 @@ use remora_mysql::{Collation, ErrorCode, messages};
 use super::super::{
     call::{Call, TypeContext},
     decimal::Dec,
-    function::Definition,
+    function::{Caching, Definition},
     temporal::{
         self, DAY, MONTHS, Moment, SECOND, WEEKDAYS, date_of_day_number, last_day, local_of_utc,
         parse_zone, round_micros, utc_of_local, year_week,
@@ -23,13 +23,14 @@ const LAST_TIMESTAMP: i64 = 32_536_771_200 * SECOND - 1;
 pub(crate) const INSTANT: &str = "#instant";
 
 pub(super) const FUNCTIONS: &[Definition] = &[
-    Definition::new("now", 1, 1, now_type, now),
+    Definition::new("now", 1, 1, now_type, now).cached(Caching::PerStatement),
     Definition::new("sysdate", 1, 1, now_type, sysdate).volatile(),
-    Definition::new("utc_timestamp", 1, 1, now_type, utc_timestamp),
-    Definition::new("current_date", 0, 0, date_type, |call, _| Ok(SqlValue::Date(call.today()))),
-    Definition::new("utc_date", 0, 0, date_type, utc_date),
-    Definition::new("current_time", 1, 1, clock_type, current_time),
-    Definition::new("utc_time", 1, 1, clock_type, utc_time),
+    Definition::new("utc_timestamp", 1, 1, now_type, utc_timestamp).cached(Caching::PerStatement),
+    Definition::new("current_date", 0, 0, date_type, |call, _| Ok(SqlValue::Date(call.today())))
+        .cached(Caching::PerStatement),
+    Definition::new("utc_date", 0, 0, date_type, utc_date).cached(Caching::PerStatement),
+    Definition::new("current_time", 1, 1, clock_type, current_time).cached(Caching::PerStatement),
+    Definition::new("utc_time", 1, 1, clock_type, utc_time).cached(Caching::PerStatement),
     // DATE() is a cast in MySQL: SHOW CREATE TABLE prints it as one.
     Definition::new("date", 1, 1, date_type, super::casts::date),
     Definition::new("time", 1, 1, time_of_type, time),
@@ -71,7 +72,8 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("period_add", 2, 2, int::<21>, period_add),
     Definition::new("period_diff", 2, 2, int::<21>, period_diff),
     Definition::new("convert_tz", 3, 3, convert_tz_type, convert_tz),
-    Definition::new("unix_timestamp", 0, 1, unix_type, unix_timestamp),
+    Definition::new("unix_timestamp", 0, 1, unix_type, unix_timestamp)
+        .cached(Caching::PerStatement),
     Definition::new(INSTANT, 1, 1, instant_type, instant),
 ];
 

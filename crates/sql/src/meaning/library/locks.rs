@@ -32,7 +32,7 @@ fn count_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
 
 /// The session and the lock name in the first argument; `None` without a session.
 fn named<'c>(call: &Call<'c>, args: &[SqlValue<'_>]) -> Result<Option<(&'c Context, String)>> {
-    let Some(context) = call.context else { return Ok(None) };
+    let Some(context) = call.session() else { return Ok(None) };
     let name = args.first().and_then(SqlValue::string);
     Ok(Some((context, lock_name(name.as_deref())?)))
 }
@@ -62,5 +62,5 @@ fn is_used_lock<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'
 }
 
 fn release_all_locks<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
-    Ok(SqlValue::Uint(call.context.map_or(0, |context| context.locks.release_all())))
+    Ok(SqlValue::Uint(call.session().map_or(0, |context| context.locks.release_all())))
 }

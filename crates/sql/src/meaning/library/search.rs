@@ -10,7 +10,7 @@ use super::{
     super::{
         call::{Call, TypeContext},
         collation,
-        function::{Definition, MANY},
+        function::{Caching, Definition, MANY},
         types::ExprType,
         value::SqlValue,
     },
@@ -24,7 +24,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("locate", 2, 3, place_type, locate),
     Definition::new("instr", 2, 2, place_type, instr),
     Definition::truth("like", 2, 3, like),
-    Definition::new("match_score", 1, 1, score_type, match_score),
+    Definition::new("match_score", 1, 1, score_type, match_score).cached(Caching::Never),
     Definition::new("field", 2, MANY, field_type, field).expanding(field_of_numbers),
     Definition::new("find_in_set", 2, 2, field_type, find_in_set),
     Definition::new("length", 1, 1, length_type, length),

@@ -5,7 +5,7 @@ use remora_mysql::Collation;
 
 use super::super::{
     call::{Call, TypeContext},
-    function::Definition,
+    function::{Caching, Definition},
     temporal::Moment,
     types::{ExprType, MAX_DIGITS, UNBOUNDED, coercibility},
     value::SqlValue,
@@ -24,15 +24,16 @@ const LONG_TEXT: u32 = 67_108_860;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("database", 0, 0, database_type, database),
-    Definition::new("user", 0, 0, user_type, user),
+    Definition::new("user", 0, 0, user_type, user).cached(Caching::PerStatement),
     // There are no roles: rights are granted to accounts.
     Definition::new("current_role", 0, 0, user_type, |_, _| Ok(SqlValue::text("NONE"))),
     Definition::new("version", 0, 0, version_type, version),
-    Definition::new("connection_id", 0, 0, uint_type, connection_id),
-    Definition::new("last_insert_id", 0, 1, uint_type, last_insert_id),
+    Definition::new("connection_id", 0, 0, uint_type, connection_id).cached(Caching::PerStatement),
+    Definition::new("last_insert_id", 0, 1, uint_type, last_insert_id)
+        .cached(Caching::PerStatement),
     Definition::new(GIVE_LAST_INSERT_ID, 1, 1, given_type, give_last_insert_id).volatile(),
-    Definition::new("found_rows", 0, 0, int_type, found_rows),
-    Definition::new("row_count", 0, 0, int_type, row_count),
+    Definition::new("found_rows", 0, 0, int_type, found_rows).cached(Caching::PerStatement),
+    Definition::new("row_count", 0, 0, int_type, row_count).cached(Caching::PerStatement),
     Definition::new("rand", 0, 1, rand_type, rand).volatile(),
     Definition::new("rand_sequence", 3, 3, rand_type, rand_sequence).volatile(),
     Definition::new("this_row", 0, 0, int_type, |_, _| Ok(SqlValue::Int(0))).volatile(),
@@ -87,7 +88,7 @@ fn database<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>>
 }
 
 fn user<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
-    Ok(SqlValue::or_null(call.context, |context| SqlValue::text(context.user.clone())))
+    Ok(SqlValue::or_null(call.session(), |context| SqlValue::text(context.user.clone())))
 }
 
 fn version<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
@@ -97,11 +98,11 @@ fn version<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> 
 }
 
 fn connection_id<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
-    Ok(SqlValue::Uint(call.context.map_or(0, |context| context.connection_id)))
+    Ok(SqlValue::Uint(call.session().map_or(0, |context| context.connection_id)))
 }
 
 fn last_insert_id<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
-    Ok(SqlValue::Uint(call.context.map_or(0, |context| context.last_insert_id.get())))
+    Ok(SqlValue::Uint(call.session().map_or(0, |context| context.last_insert_id.get())))
 }
 
 fn given_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
@@ -112,7 +113,7 @@ fn given_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
 fn give_last_insert_id<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let value = args.first().filter(|value| !value.is_null());
     let number = value.map(|value| value.integer(call));
-    if let Some(context) = call.context {
+    if let Some(context) = call.session() {
         // As in MySQL, a negative value keeps its bits as an unsigned number.
         context.last_insert_id.give(number.unwrap_or(0) as u64);
     }
@@ -120,11 +121,11 @@ fn give_last_insert_id<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<Sql
 }
 
 fn found_rows<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
-    Ok(SqlValue::whole(call.context.map_or(0, |context| i128::from(context.found_rows))))
+    Ok(SqlValue::whole(call.session().map_or(0, |context| i128::from(context.found_rows))))
 }
 
 fn row_count<'a>(call: &Call<'_>, _args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
-    Ok(SqlValue::Int(call.context.map_or(-1, |context| context.row_count)))
+    Ok(SqlValue::Int(call.session().map_or(-1, |context| context.row_count)))
 }
 
 fn rand_type(_typing: &TypeContext<'_>) -> Result<ExprType> {
@@ -142,7 +143,7 @@ fn rand<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
 /// RAND with a constant seed. Also given is the call's place in the statement, as its sequence
 /// continues over the rows.
 fn rand_sequence<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
-    let (Some(context), [seed, place, _]) = (call.context, args) else { return rand(call, args) };
+    let (Some(context), [seed, place, _]) = (call.session(), args) else { return rand(call, args) };
     let begin = || Generator::seeded(seed.integer(call) as u32);
     Ok(SqlValue::Double(context.chances.next(place.integer(call), begin)))
 }
@@ -236,7 +237,7 @@ fn set_type(typing: &TypeContext<'_>) -> Result<ExprType> {
 }
 
 fn get_variable<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
-    let (Some(context), Some(name)) = (call.context, args.first().and_then(SqlValue::string))
+    let (Some(context), Some(name)) = (call.session(), args.first().and_then(SqlValue::string))
     else {
         return Ok(SqlValue::Null);
     };
@@ -245,7 +246,7 @@ fn get_variable<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'
 
 fn set_variable<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
     let [name, value] = args else { return Ok(SqlValue::Null) };
-    if let (Some(context), Some(name)) = (call.context, name.string()) {
+    if let (Some(context), Some(name)) = (call.session(), name.string()) {
         context.user_variables.set(&name, to_engine(value))?;
     }
     Ok(value.clone())

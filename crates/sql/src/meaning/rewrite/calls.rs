@@ -2,7 +2,7 @@
 
 use std::ops::{ControlFlow, RangeInclusive};
 
-use datafusion::sql::sqlparser::ast::{Expr, Function};
+use datafusion::sql::sqlparser::ast::{Expr, Function, Value};
 use remora_mysql::ErrorCode;
 
 use super::{
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    meaning::{GIVE_LAST_INSERT_ID, library::definition},
+    meaning::{GIVE_LAST_INSERT_ID, function::Caching, library::definition},
     parse::{MATCH, MATCH_AT_PATHS, visit_expressions},
 };
 
@@ -82,6 +82,45 @@ fn window_arguments(name: &str) -> RangeInclusive<usize> {
     }
 }
 
+/// The longest result of a function such as LPAD in a cached plan.
+const MAX_CACHED_LENGTH: u32 = 255;
+
+/// The name under which a function is defined.
+fn defined_as(name: &str) -> &str {
+    SAME.iter().find(|(other, _)| *other == name).map_or(name, |(_, defined)| defined)
+}
+
+/// Whether a plan that is kept for further statements may have a call, as the client wrote it. Its value depends on the
+/// row, on the literals, and on what all runs of the plan have in common, or each run computes it anew.
+pub(crate) fn may_be_cached(function: &Function) -> bool {
+    let Some(name) = name_of(function) else { return false };
+    if is_window(&name) {
+        return function.over.is_some() && name != "grouping";
+    }
+    // No client calls these.
+    if name.starts_with('#') {
+        return false;
+    }
+    if aggregates::is_aggregate(&name) || name == "if" {
+        return true;
+    }
+    let name = defined_as(&name);
+    let is_small = |length: &Expr| match length {
+        Expr::Value(value) => match &value.value {
+            Value::Number(digits, _) => digits.parse().is_ok_and(|it: u32| it <= MAX_CACHED_LENGTH),
+            _ => false,
+        },
+        _ => false,
+    };
+    match definition(name).map(|definition| definition.caching) {
+        Some(Caching::ByArguments) => true,
+        // LAST_INSERT_ID(value) changes the session.
+        Some(Caching::PerStatement) => name != "last_insert_id" || arguments(function).is_empty(),
+        Some(Caching::ByLength(at)) => arguments(function).get(at).is_some_and(is_small),
+        Some(Caching::Never) | None => false,
+    }
+}
+
 impl Rewriter<'_> {
     pub(super) fn function(&self, mut function: Function) -> Result<Expr> {
         frames::plain_offsets(&mut function)?;
@@ -110,10 +149,7 @@ impl Rewriter<'_> {
         if name == "row" {
             return Ok(Expr::Tuple(arguments(&function)));
         }
-        let name = SAME
-            .iter()
-            .find(|(other, _)| *other == name)
-            .map_or(name, |(_, name)| (*name).to_owned());
+        let name = defined_as(&name).to_owned();
         if function.over.is_some() {
             return Err(Error::new(ErrorCode::ParseError, format!("{name} is no window function")));
         }

@@ -11,6 +11,7 @@ mod special;
 
 use std::{cell::Cell, ops::ControlFlow};
 
+pub(crate) use calls::may_be_cached;
 pub(crate) use special::is_volatile;
 
 use datafusion::sql::sqlparser::ast::{

@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::Query;
 use remora_mysql::{ErrorCode, messages};
 
 use super::{
-    evaluate::{StatementText, TreeQuery},
+    evaluate::{StatementText, found_rows},
     named::{NamedTable, conditions, key_items, named_keys, named_tables, one_table},
     read_again,
     target::TargetTable,
@@ -18,7 +18,7 @@ use crate::{
     blocking::run_blocking_if_long,
     catalog::Verb,
     execute::{RowsExplained, Writing},
-    parse::write::{self, ChangedQuery, ChangedRows, Listed},
+    parse::write::{self, ChangedQuery, ChangedRows, FoundRows, Listed},
     state::SessionState,
     transaction::RowKey,
 };
@@ -39,8 +39,7 @@ pub(super) async fn delete(session: &mut SessionState, text: StatementText<'_>) 
     {
         return Ok(outcome);
     }
-    let query = TreeQuery { query: read.query(), source: text.source() };
-    let found = query.rows(session).await?;
+    let found = found_rows(session, text.statement, read.found()).await?;
     let mut deleted = 0;
     let mut at = 0;
     for target in read.targets.iter().flatten() {
@@ -120,6 +119,17 @@ impl ReadDelete {
     fn query(&self) -> Query {
         let keys = self.changed().flat_map(|(named, target)| key_items(named, target));
         self.rows.select(keys.collect())
+    }
+
+    /// The query, and the tokens that decide it.
+    fn found(&self) -> FoundRows {
+        let ChangedRows { tables_at, rest_at, .. } = &self.rows;
+        let tokens = match self.rows.is_one_table() {
+            true => vec![tables_at.clone(), rest_at.clone()],
+            // Which tables' keys are selected is said elsewhere.
+            false => Vec::new(),
+        };
+        FoundRows { query: self.query(), tokens, number: 0 }
     }
 
     /// Deletes the rows, if the condition does nothing but name keys of the only table.

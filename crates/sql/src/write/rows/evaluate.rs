@@ -13,7 +13,7 @@ use crate::{
     execute, output,
     parse::{
         Source, Statement, Tokens, query,
-        write::{Assigned, assignments, expressions},
+        write::{Assigned, FoundRows, assignments, expressions},
     },
     state::SessionState,
 };
@@ -97,6 +97,19 @@ impl TreeQuery<'_> {
     ) -> Result<(Vec<Column>, Vec<Vec<Value>>)> {
         query_rows(session, self.query, self.source).await
     }
+}
+
+/// The rows that a query finds for a statement, by a cached plan if it has one. If warnings are refused, the first one is
+/// an error.
+pub(super) async fn found_rows(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+    found: FoundRows,
+) -> Result<Vec<Vec<Value>>> {
+    if let Some(rows) = Box::pin(execute::found_rows(session, statement, &found)).await? {
+        return Ok(rows);
+    }
+    TreeQuery { query: found.query, source: &statement.source }.rows(session).await
 }
 
 /// The columns and rows of a query. If warnings are refused, the first one is an error.

@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{
 use remora_mysql::ErrorCode;
 
 use super::{
-    evaluate::TreeQuery,
+    evaluate::found_rows,
     lock_free,
     locked_table::{LockedTable, query_of_keys},
     named::{key_items, named_tables_without, relations},
@@ -17,7 +17,7 @@ use crate::{
     Error, Result,
     catalog::{TableName, Verb, View},
     execute,
-    parse::{Source, Statement},
+    parse::{Source, Statement, write::FoundRows},
     resolve::refuse_without_wait,
     state::SessionState,
     transaction::{RowKey, TableStorage},
@@ -60,10 +60,13 @@ pub(crate) async fn protect(
     if asks {
         return lock_free::narrowed(session, query, &locked, source).await.map(Some);
     }
-    for table in &locked {
+    for (number, table) in locked.iter().enumerate() {
         let LockedTable { named, target, is_exclusive, .. } = table;
         let query = query_of_keys(session, query.clone(), key_items(named, target))?;
-        for row in (TreeQuery { query, source }).rows(session).await? {
+        let number = u8::try_from(number).unwrap_or(u8::MAX);
+        let whole = (number < u8::MAX).then_some(0..source.tokens.len());
+        let tokens = whole.into_iter().collect();
+        for row in found_rows(session, statement, FoundRows { query, tokens, number }).await? {
             if let Some(key) = target.key_of(&row, 0) {
                 protect_key(session, target, &key, *is_exclusive)?;
             }

@@ -5,14 +5,14 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{self, Expr};
+use datafusion::sql::sqlparser::ast::Expr;
 use remora_engine::Value;
 use remora_mysql::ErrorCode;
 
 use super::{
     changer::{Changer, ColumnAssignment},
     derived::check_assigned,
-    evaluate::{StatementText, TreeQuery},
+    evaluate::{StatementText, found_rows},
     literal::{CellExpr, given},
     named::{
         NamedTable, assigned_column, conditions, key_items, named_keys, named_tables, one_table,
@@ -29,7 +29,7 @@ use crate::{
     execute::{RowsExplained, Writing},
     parse::{
         Tokens, change_own_expressions, checked_parts, too_costly,
-        write::{self, ChangedQuery, ChangedRows},
+        write::{self, ChangedQuery, ChangedRows, FoundRows},
     },
     resolve::check_of_one_row,
     state::SessionState,
@@ -50,7 +50,7 @@ pub(super) async fn update(session: &mut SessionState, text: StatementText<'_>) 
     let found = if may_name_keys { read.find_by_key(session, text)? } else { None };
     let found = match found {
         Some(found) => found,
-        None => TreeQuery { query: read.query()?, source: text.source() }.rows(session).await?,
+        None => found_rows(session, text.statement, read.found()?).await?,
     };
     read.change(session, text, found).await
 }
@@ -62,7 +62,7 @@ pub(super) async fn explained_update<'s>(
 ) -> Result<Writing<'s>> {
     let read = ReadUpdate::of(session, text).await?;
     let targets = read.changed().map(|(named, _)| named.alias.clone()).collect();
-    let query = ChangedQuery { query: read.query()?, rows: read.rows };
+    let query = ChangedQuery { query: read.found()?.query, rows: read.rows };
     let rows = Some(RowsExplained::Query(text.statement, Box::new(query)));
     Ok(Writing { verb: "UPDATE", targets, rows })
 }
@@ -167,8 +167,13 @@ impl ReadUpdate {
         pairs.filter_map(|(named, target)| Some((named, target.as_ref()?)))
     }
 
-    /// The SELECT of the keys of the rows to change and of the values of the assigned expressions, row by row.
-    fn query(&self) -> Result<ast::Query> {
+    /// The SELECT of the keys of the rows to change and of the values of the assigned expressions, row by row, with the
+    /// tokens that decide it.
+    fn found(&self) -> Result<FoundRows> {
+        let ChangedRows { tables_at, rest_at, .. } = &self.rows;
+        let mut tokens = vec![tables_at.clone()];
+        // Of several tables, which keys are selected is said elsewhere.
+        let mut is_decided = self.rows.is_one_table();
         let mut items: Vec<Expr> =
             self.changed().flat_map(|(named, target)| key_items(named, target)).collect();
         // A later assignment sees the columns that earlier ones assigned.
@@ -177,22 +182,26 @@ impl ReadUpdate {
             let Some(value) = assignment.value.as_ref().filter(|_| !in_turn) else { continue };
             match &assignment.given {
                 CellExpr::Value(_) => earlier.made.push((assignment.column, value.clone(), 1)),
-                CellExpr::Expression(_) => {
+                CellExpr::Expression(range) => {
                     let expression = match (&self.named[..], &self.targets[..]) {
                         ([named], [Some(target)]) => {
                             earlier.substituted(value, named, target, assignment.column)?
                         }
                         _ => value.clone(),
                     };
+                    is_decided &= expression == *value;
+                    tokens.push(range.clone());
                     items.push(expression);
                 }
                 _ => {}
             }
         }
-        Ok(self.rows.select(items))
+        tokens.push(rest_at.clone());
+        tokens.truncate(if is_decided { tokens.len() } else { 0 });
+        Ok(FoundRows { query: self.rows.select(items), tokens, number: 0 })
     }
 
-    /// The rows that [`ReadUpdate::query`] finds, if the condition names keys and no expression needs a plan.
+    /// The rows that [`ReadUpdate::found`] finds, if the condition names keys and no expression needs a plan.
     fn find_by_key(
         &self,
         session: &SessionState,

@@ -154,6 +154,11 @@ impl<'a> SubqueryRun<'a> {
         let (asked, part) = (&self.asked, &self.query.part);
         let mut reading = PlanReader::new(asked, &part.of, asked.most(), None)?;
         let (Some((order, count)), RowSource::Scan(scan)) = (&self.query.order, &part.of) else {
+            if reading.fewest() > MANY_ROWS
+                && let Some((batch, done)) = asked.at_ends(part)?
+            {
+                return asked.rest_of(part, batch, done);
+            }
             return reading.part(part);
         };
         if reading.fewest() <= MANY_ROWS {
@@ -176,6 +181,21 @@ impl<'a> SubqueryRun<'a> {
 }
 
 impl PlannedRun {
+    /// Applies the steps of a part after the first `done` ones; `None` if that exceeds the limits of this run.
+    pub(super) fn rest_of(
+        &self,
+        part: &PlanNode,
+        batch: RecordBatch,
+        done: usize,
+    ) -> PlanResult<Option<RecordBatch>> {
+        let mut batch = batch;
+        for step in part.steps.iter().skip(done) {
+            let Some(made) = self.apply(step, &batch)? else { return Ok(None) };
+            batch = made;
+        }
+        Ok(Some(batch))
+    }
+
     /// Applies a step to a batch; `None` if that exceeds the limits of this run.
     pub(super) fn apply(
         &self,

@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use datafusion::{
     arrow::{
-        array::{ArrayRef, RecordBatch, UInt32Array},
+        array::{ArrayRef, Int64Array, RecordBatch, UInt32Array},
         compute::{take, take_arrays},
         datatypes::{DataType, SchemaRef},
         row::{RowConverter, SortField},
     },
-    common::ScalarValue,
+    common::{ScalarValue, exec_err},
     error::Result as PlanResult,
     logical_expr::EmitTo,
-    physical_expr::aggregate::AggregateFunctionExpr,
+    physical_expr::{
+        aggregate::AggregateFunctionExpr,
+        expressions::{Column, Literal},
+    },
     physical_plan::{
         ExecutionPlan,
         aggregates::{AggregateExec, AggregateMode},
@@ -32,6 +35,15 @@ pub(super) struct GroupStep {
 struct GroupFunction {
     of: Arc<AggregateFunctionExpr>,
     args: Vec<BatchExpression>,
+}
+
+/// A function of all rows whose value is known without reading them all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EndFunction {
+    /// The number of rows.
+    Count,
+    /// The least or the greatest value of a column of the input.
+    End { column: usize, greatest: bool },
 }
 
 /// The group of each row, and the first row of each group.
@@ -66,6 +78,50 @@ impl GroupStep {
         let functions =
             functions.map(|of| GroupFunction { of: Arc::clone(of), args: of.expressions() });
         Some(Self { keys, functions: functions.collect(), schema: plan.schema() })
+    }
+
+    /// Its functions, if it has no keys and they are MIN and MAX of columns and COUNT(*).
+    pub(super) fn ends(&self) -> Option<Vec<EndFunction>> {
+        if self.has_keys() || self.functions.is_empty() {
+            return None;
+        }
+        let function = |function: &GroupFunction| {
+            let [arg] = function.args.as_slice() else { return None };
+            let column = arg.downcast_ref::<Column>().map(Column::index);
+            match (function.of.fun().name(), column) {
+                ("min", Some(column)) => Some(EndFunction::End { column, greatest: false }),
+                ("max", Some(column)) => Some(EndFunction::End { column, greatest: true }),
+                ("count", None) if !function.of.is_distinct() => {
+                    let literal = arg.downcast_ref::<Literal>()?;
+                    (!literal.value().is_null()).then_some(EndFunction::Count)
+                }
+                _ => None,
+            }
+        };
+        self.functions.iter().map(function).collect()
+    }
+
+    /// The value of a function over these rows.
+    pub(super) fn value(
+        &self,
+        number: usize,
+        batch: &RecordBatch,
+        asked: FunctionContext<'_>,
+    ) -> PlanResult<ArrayRef> {
+        match self.functions.get(number) {
+            Some(function) => function.of_all(batch, asked),
+            None => exec_err!("there is no function {number} in a grouping"),
+        }
+    }
+
+    /// The value of COUNT(*) for so many rows.
+    pub(super) fn count(rows: u64) -> ArrayRef {
+        Arc::new(Int64Array::from(vec![i64::try_from(rows).unwrap_or(i64::MAX)]))
+    }
+
+    /// The result row without keys, of the values of the functions.
+    pub(super) fn row(&self, values: Vec<ArrayRef>) -> PlanResult<RecordBatch> {
+        of_columns(&self.schema, values, 1)
     }
 
     /// Whether it has group keys.

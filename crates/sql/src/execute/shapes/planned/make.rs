@@ -28,21 +28,32 @@ use crate::{
     Column,
     catalog::Reader,
     execute::{hinted_limit, marks, run::ResolvedQuery as Planning},
-    parse::{Statement, write::ChangedQuery},
+    parse::{
+        Statement,
+        write::{ChangedQuery, FoundRows},
+    },
     plan,
     resolve::{StatementTable, add_implied_order},
     scan::CachedScan,
     state::SessionState,
 };
 
-/// The longest key of a plan that is cached. Longer texts cost less to plan than to run, or are deeply nested.
-const MAX_KEY_BYTES: usize = 2_048;
+/// The query of a statement that is planned.
+#[derive(Clone, Copy)]
+pub(super) enum PlannedQuery<'q> {
+    /// The statement itself.
+    Statement,
+    /// The query of the rows that it changes.
+    Changed(&'q ChangedQuery),
+    /// A query that finds rows for it.
+    Found(&'q FoundRows),
+}
 
-/// Plans a statement, or the query of the rows that it changes, for the cache; `None` if it cannot be cached. Errors are left to the general path. Boxed, so that
-/// crates above do not compile it for each of their replies.
+/// Plans a query of a statement for the cache; `None` if it cannot be cached. Errors are left to the general path. Boxed,
+/// so that crates above do not compile it for each of their replies.
 pub(super) fn plan<'a>(
     session: &'a mut SessionState,
-    planning: (&'a Statement<'a>, Option<&'a ChangedQuery>),
+    planning: (&'a Statement<'a>, PlannedQuery<'a>),
     reader: &'a Reader,
     constants: &'a Constants<'a>,
     meaning: PlanSettings,
@@ -52,12 +63,12 @@ pub(super) fn plan<'a>(
 
 async fn made(
     session: &mut SessionState,
-    (statement, changed): (&Statement<'_>, Option<&ChangedQuery>),
+    (statement, query): (&Statement<'_>, PlannedQuery<'_>),
     reader: &Reader,
     constants: &Constants<'_>,
     meaning: PlanSettings,
 ) -> Option<CachedPlan> {
-    let (parameterized, mut query) = read(session, statement, changed)?;
+    let (parameterized, mut query) = read(session, statement, query)?;
     let views = NamedView::all_of(&mut query, session, reader)?;
     let tables = PlanTables::of(&mut query, session, reader)?;
     derived::move_conditions(&mut query, &parameterized, &tables);
@@ -125,6 +136,7 @@ async fn made(
         selects,
         likely: PageFillEstimate::default(),
         given_up: AtomicU32::new(0),
+        key_bytes: parameterized.key.len(),
     })
 }
 
@@ -135,28 +147,37 @@ fn correlated(
     CorrelatedPlan { part, is_exists, slots, order }
 }
 
-/// The text without its literals and the tree of a statement, or of the query of the rows that it changes.
+/// The text without its literals and the tree of a query.
 fn read(
     session: &SessionState,
     statement: &Statement<'_>,
-    changed: Option<&ChangedQuery>,
+    query: PlannedQuery<'_>,
 ) -> Option<(ParameterizedText, Query)> {
     let source = &statement.source;
     if marks(source).next().is_some() || hinted_limit(source).is_some() {
         return None;
     }
     // Parse positions refer to this source, not to the client's text, which may begin with blanks.
-    let parameterized = ParameterizedText::of(source, changed, session.database.as_deref())?;
-    if !parameterized.has_key || parameterized.key.len() > MAX_KEY_BYTES {
+    let database = session.database.as_deref();
+    let parameterized = match query {
+        PlannedQuery::Statement => ParameterizedText::of(source, None, database)?,
+        PlannedQuery::Changed(changed) => ParameterizedText::of(source, Some(changed), database)?,
+        PlannedQuery::Found(found) => {
+            let mut read = ParameterizedText::default();
+            read.read_found(source, found, database).then_some(read)?
+        }
+    };
+    if !parameterized.has_key {
         return None;
     }
-    let query = match changed {
-        None => {
+    let query = match query {
+        PlannedQuery::Statement => {
             let mut query = statement.parse_query().ok()?;
             add_implied_order(&mut query);
             query
         }
-        Some(changed) => changed.query.clone(),
+        PlannedQuery::Changed(changed) => changed.query.clone(),
+        PlannedQuery::Found(found) => found.query.clone(),
     };
     Some((parameterized, query))
 }

@@ -11,12 +11,14 @@
 
 mod by_row;
 mod derived;
+mod ends;
 mod explain;
 mod expressions;
 mod from;
 mod group;
 mod join;
 mod make;
+mod one_to_one;
 mod page_fill;
 mod path_order;
 mod planned_run;
@@ -33,6 +35,8 @@ mod steps;
 mod subquery_columns;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_rows;
 mod trace;
 mod tree;
 #[cfg(test)]
@@ -60,13 +64,17 @@ use crate::{
     Column, Outcome, Reply, Result,
     catalog::Reader,
     execute::access::Explained,
-    parse::{Source, Statement, write::ChangedQuery},
+    parse::{
+        Source, Statement,
+        write::{ChangedQuery, FoundRows},
+    },
     plan::RunConstant,
     resolve::StatementTable,
     scan::CachedScan,
     state::SessionState,
 };
 use by_row::CorrelatedPlan;
+use make::PlannedQuery;
 use page_fill::PageFillEstimate;
 use path_order::PathOrder;
 use pushdown::SumOfLiterals;
@@ -75,6 +83,9 @@ use views::NamedView;
 
 /// The most plans of one shape.
 const MAX_PLANS: usize = 8;
+/// The most bytes of the texts of these plans, without literals, if there are several. Plans of longer texts take more
+/// memory.
+const MAX_PLANNED_BYTES: usize = 16 << 10;
 /// The number of plans that a shape may make before its plans must have been used twice for each further one.
 const FREE_PLANS: u32 = 4;
 
@@ -127,6 +138,8 @@ pub(super) struct CachedPlan {
     likely: PageFillEstimate,
     /// How many runs in a row were abandoned because of too many rows.
     given_up: AtomicU32,
+    /// The bytes of its text without literals.
+    key_bytes: usize,
 }
 
 /// A scan of a table.
@@ -220,6 +233,12 @@ impl ShapePlans {
         self.has_no_shape.store(true, Relaxed);
     }
 
+    /// How often the plans were used.
+    #[cfg(test)]
+    pub fn uses(&self) -> u32 {
+        self.used.load(Relaxed)
+    }
+
     /// No plans yet, of a statement that has no shape of its own.
     pub fn without_shape() -> Self {
         Self { has_no_shape: AtomicBool::new(true), ..Self::default() }
@@ -235,21 +254,50 @@ impl ShapePlans {
         source: impl FnOnce(&SessionState) -> Option<Arc<Source>>,
         reply: &mut R,
     ) -> Result<Option<Outcome>> {
+        let query = PlannedQuery::Statement;
+        let plan = self.plan_for(session, reader, constants, query, source).await;
+        let Some(plan) = plan else { return Ok(None) };
+        let outcome = run::run(session, reader, &plan, constants, reply).await?;
+        self.used.fetch_add(u32::from(outcome.is_some()), Relaxed);
+        Ok(outcome)
+    }
+
+    /// The rows of a query that finds rows for a statement. `None` if it takes the general path.
+    pub async fn rows(
+        &self,
+        session: &mut SessionState,
+        reader: &Reader,
+        constants: &Constants<'_>,
+        source: &Arc<Source>,
+        found: &FoundRows,
+    ) -> Result<Option<Vec<Vec<Value>>>> {
+        let (query, source) =
+            (PlannedQuery::Found(found), |_: &SessionState| Some(Arc::clone(source)));
+        let plan = self.plan_for(session, reader, constants, query, source).await;
+        let Some(plan) = plan else { return Ok(None) };
+        let rows = run::found(session, reader, &plan, constants).await?;
+        self.used.fetch_add(u32::from(rows.is_some()), Relaxed);
+        Ok(rows)
+    }
+
+    /// The plan for a query with these literals, cached or new; `None` if it has none.
+    async fn plan_for(
+        &self,
+        session: &mut SessionState,
+        reader: &Reader,
+        constants: &Constants<'_>,
+        query: PlannedQuery<'_>,
+        source: impl FnOnce(&SessionState) -> Option<Arc<Source>>,
+    ) -> Option<Arc<CachedPlan>> {
         let meaning = PlanSettings::of(session);
         let found = {
             let plans = self.plans.read();
             plans.iter().find(|plan| plan.is_for(&meaning, reader, constants)).map(Arc::clone)
         };
-        let plan = match found {
-            Some(plan) => plan,
-            None => match self.make(session, reader, constants, meaning, source).await {
-                Some(plan) => plan,
-                None => return Ok(None),
-            },
-        };
-        let outcome = run::run(session, reader, &plan, constants, reply).await?;
-        self.used.fetch_add(u32::from(outcome.is_some()), Relaxed);
-        Ok(outcome)
+        match found {
+            Some(plan) => Some(plan),
+            None => self.make(session, reader, constants, (query, meaning), source).await,
+        }
     }
 
     /// The accesses of a statement's tables, and its number of SELECTs; `None` if it takes the general path. Runs the
@@ -289,7 +337,8 @@ impl ShapePlans {
     ) -> Option<Arc<CachedPlan>> {
         let statement = Statement { source: Arc::clone(source), parameters: constants.parameters };
         let meaning = PlanSettings::of(session);
-        let planning = (&statement, changed);
+        let query = changed.map_or(PlannedQuery::Statement, PlannedQuery::Changed);
+        let planning = (&statement, query);
         make::plan(session, planning, reader, constants, meaning).await.map(Arc::new)
     }
 
@@ -299,7 +348,7 @@ impl ShapePlans {
         session: &mut SessionState,
         reader: &Reader,
         constants: &Constants<'_>,
-        meaning: PlanSettings,
+        (query, meaning): (PlannedQuery<'_>, PlanSettings),
         source: impl FnOnce(&SessionState) -> Option<Arc<Source>>,
     ) -> Option<Arc<CachedPlan>> {
         let (made, used) = (self.made.fetch_add(1, Relaxed), self.used.load(Relaxed));
@@ -308,7 +357,7 @@ impl ShapePlans {
             return None;
         }
         let statement = Statement { source: source(session)?, parameters: constants.parameters };
-        let planning = (&statement, None);
+        let planning = (&statement, query);
         let Some(plan) = make::plan(session, planning, reader, constants, meaning).await else {
             // Count the failure too, so that planning is not tried again and again.
             self.made.fetch_add(1, Relaxed);
@@ -317,7 +366,8 @@ impl ShapePlans {
         let plan = Arc::new(plan);
         let mut plans = self.plans.write();
         plans.retain(|plan| plan.is_current(reader));
-        plans.truncate(MAX_PLANS - 1);
+        let most = (MAX_PLANNED_BYTES / plan.key_bytes.max(1)).clamp(1, MAX_PLANS);
+        plans.truncate(most - 1);
         plans.insert(0, Arc::clone(&plan));
         Some(plan)
     }

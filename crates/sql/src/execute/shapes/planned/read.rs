@@ -162,12 +162,10 @@ impl<'a> PlanReader<'a> {
             RowSource::Round(number) => (self.rounds.get(*number).cloned().flatten(), 0),
             RowSource::OneRow => (Some(one_row()?), 0),
         };
-        let Some(mut batch) = batch else { return Ok(None) };
-        for step in part.steps.iter().skip(done) {
-            let Some(made) = self.asked.apply(step, &batch)? else { return Ok(None) };
-            batch = made;
+        match batch {
+            Some(batch) => self.asked.rest_of(part, batch, done),
+            None => Ok(None),
         }
-        Ok(Some(batch))
     }
 
     /// Records how a scan is read, if the run is traced.

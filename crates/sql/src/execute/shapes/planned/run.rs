@@ -10,7 +10,7 @@ use std::{
 
 use datafusion::{arrow::array::RecordBatch, common::ScalarValue, error::Result as PlanResult};
 use futures::future::BoxFuture;
-use remora_engine::{Filter, TextQuery};
+use remora_engine::{Filter, TextQuery, Value};
 
 use super::{
     super::{parameterize::Constants, plan::MAX_PAGE_ROWS},
@@ -42,6 +42,8 @@ const TRIED_AGAIN: u32 = 16;
 /// If at most this many rows, or pages, are to be read, they are joined instead of walked in index order.
 const FEW_ROWS: u64 = 64;
 const FEW_PAGES: u64 = 4;
+/// If OFFSET is at least so large, the engine may count the rows before it.
+const MIN_SKIPPED: usize = 1_000;
 /// How often the first rows of an order are tried, with more rows each time.
 const WALKS: usize = 4;
 
@@ -81,6 +83,38 @@ pub(super) async fn run<R: Reply>(
     reply.drain().await?;
     session.found_rows = batch.num_rows() as u64;
     Ok(Some(Outcome::default()))
+}
+
+/// The rows of a plan's run, for a statement that changes or locks them; `None` as in [`run`], or if a warning is an error,
+/// which the general path reports.
+pub(super) async fn found(
+    session: &mut SessionState,
+    reader: &Reader,
+    plan: &Arc<CachedPlan>,
+    constants: &Constants<'_>,
+) -> Result<Option<Vec<Vec<Value>>>> {
+    if plan.is_given_up() {
+        return Ok(None);
+    }
+    let mark = session.warnings.mark();
+    if session.refuses_warnings {
+        session.warnings.watch();
+    }
+    let asked = PlannedRun::of(session, reader, plan, constants, None);
+    let batch = match asked {
+        Ok(Some(asked)) => Some(rows(session, asked).await),
+        Ok(None) => None,
+        Err(error) => Some(Err(error)),
+    };
+    let is_refused = session.warnings.refused().is_err();
+    let Some(batch) = batch else { return Ok(None) };
+    let batch = batch?;
+    plan.note_given_up(batch.is_none());
+    let Some(batch) = batch.filter(|_| !is_refused) else {
+        session.warnings.forget_since(mark);
+        return Ok(None);
+    };
+    Ok(Some(output::rows(&batch, &plan.columns)))
 }
 
 /// The accesses of the plan's tables in a run with these literals.
@@ -137,13 +171,17 @@ async fn traced(
 /// The result rows; `None` if too many rows would be read.
 async fn rows(session: &SessionState, asked: PlannedRun) -> Result<Option<RecordBatch>> {
     let plan = Arc::clone(&asked.plan);
+    let mark = session.warnings.mark();
     let here = match &plan.root.of {
         RowSource::Scan(_) => asked.here().await,
         of => asked.joined_here(of),
     };
     match here.map_err(from_plan)? {
         Some(batch) => Ok(Some(batch)),
-        None => aside(session, asked).await,
+        None => {
+            session.warnings.forget_since(mark);
+            aside(session, asked).await
+        }
     }
 }
 
@@ -161,7 +199,6 @@ async fn in_planning_threads(
     else {
         return Ok(None);
     };
-    session.warnings.clear();
     let ended: Arc<AtomicBool> = Arc::clone(&asked.context.ended);
     let mut running = Running::start(session, ended, move |sender| async move {
         let _reserved = reserved;
@@ -198,12 +235,6 @@ impl CachedPlan {
         let ordered = self.order.as_ref().map(|(scan, _)| *scan);
         let asked = self.reads.iter().enumerate().filter(|(_, read)| read.tests.is_some());
         asked.map(|(scan, _)| Some(scan)).any(|scan| scan != ordered)
-    }
-
-    /// Whether every row of its only table is a result row.
-    fn each_is_shown(&self) -> bool {
-        let keeps = |step: &BatchStep| step.keeps_rows() || matches!(step, BatchStep::Sort(_));
-        matches!(self.root.of, RowSource::Scan(_)) && self.root.steps.iter().all(keeps)
     }
 
     /// The filter of each scan with these literals and, if given, with the constants of a context; `None` if a literal
@@ -344,7 +375,12 @@ impl PlannedRun {
 
     /// The value of a scalar subquery or EXISTS; `None` if it has several rows.
     fn query(&self, part: &PlanNode, is_exists: bool) -> PlanResult<Option<ScalarValue>> {
-        match PlanReader::new(self, &part.of, ScanLimits::IN_CONNECTION_THREAD, None)?.part(part)? {
+        let most = ScanLimits::IN_CONNECTION_THREAD;
+        let batch = match self.at_ends(part)? {
+            Some((batch, done)) => self.rest_of(part, batch, done)?,
+            None => PlanReader::new(self, &part.of, most, None)?.part(part)?,
+        };
+        match batch {
             Some(batch) => value_of(&batch, is_exists),
             None => Ok(None),
         }
@@ -352,15 +388,20 @@ impl PlannedRun {
 
     /// The rows of a plan over one table, computed in this thread.
     async fn here(&self) -> PlanResult<Option<RecordBatch>> {
+        if let Some((batch, done)) = self.at_ends(&self.plan.root)? {
+            return self.finished(batch, done, self.plan.cut(), false);
+        }
         for first in [First::Along, First::ByPath] {
             if let Some(batch) = self.first_rows(first)? {
                 return Ok(Some(batch));
             }
         }
-        match self.evaluated(ScanLimits::IN_CONNECTION_THREAD).await? {
-            Some(batch) => Ok(Some(batch)),
-            None => self.first_rows(First::Sorted),
+        let mark = self.context.warnings.mark();
+        if let Some(batch) = self.evaluated(ScanLimits::IN_CONNECTION_THREAD).await? {
+            return Ok(Some(batch));
         }
+        self.context.warnings.forget_since(mark);
+        self.first_rows(First::Sorted)
     }
 
     /// The rows of a plan over several tables, computed in this thread. For a page in an order that an index has, the
@@ -368,6 +409,9 @@ impl PlannedRun {
     fn joined_here(&self, of: &RowSource) -> PlanResult<Option<RecordBatch>> {
         let last = self.page.offset.saturating_add(self.page.limit);
         if last > MAX_PAGE_ROWS {
+            if let Some(batch) = self.first_rows(First::Along)? {
+                return Ok(Some(batch));
+            }
             return self.joined(of, ScanLimits::IN_CONNECTION_THREAD);
         }
         let asks_others = self.plan.asks_others();
@@ -477,8 +521,14 @@ impl PlannedRun {
         Ok(Some(if cut == steps.len() { self.page.of(&batch) } else { batch }))
     }
 
-    /// The first `count` rows of an order, and how they were read; `None` if the engine does not have the order.
-    fn first_of(&self, first: First, count: usize) -> PlanResult<Option<(RecordBatch, ReadRows)>> {
+    /// The first `count` rows of an order behind the `skipped` ones, and how they were read; `None` if the engine does
+    /// not have the order. Only along an index rows are skipped.
+    fn first_of(
+        &self,
+        first: First,
+        count: usize,
+        skipped: usize,
+    ) -> PlanResult<Option<(RecordBatch, ReadRows)>> {
         let Some(scan) = self.plan.ordered_scan(first) else { return Ok(None) };
         let Some(read) = self.plan.reads.get(scan) else { return Ok(None) };
         let (filter, text) = (self.filter(scan), self.text(scan).cloned());
@@ -494,17 +544,55 @@ impl PlannedRun {
         let page = (order.as_slice(), count);
         let condition = self.condition(scan, filter);
         let found = match first {
+            First::Along if skipped > 0 => {
+                read.scan.behind((&self.reader, &self.zone), condition, page, skipped)
+            }
             First::Along => read.scan.first_along(&self.reader, condition, page, &self.zone),
             First::Sorted | First::ByPath => {
                 read.scan.first(&self.reader, condition, page, &self.zone)
             }
         };
-        let page = Some((order.clone(), count));
+        let page = Some((order.clone(), skipped + count));
         Ok(found?.map(|batch| (batch, ReadRows { page, ..made })))
     }
 
     /// A page made of the first rows of an order that the engine has; `None` if they do not fill the page.
     fn first_rows(&self, first: First) -> PlanResult<Option<RecordBatch>> {
+        let mark = self.context.warnings.mark();
+        let behind = match first {
+            First::Along | First::Sorted => self.behind_offset(mark)?,
+            First::ByPath => None,
+        };
+        let page = match behind {
+            Some(page) => Some(page),
+            None => self.page_of_first(first, mark, 0)?,
+        };
+        if page.is_none() {
+            self.context.warnings.forget_since(mark);
+        }
+        Ok(page)
+    }
+
+    /// The page behind an OFFSET whose rows the engine counts along the key or an index; `None` if that is small, if the
+    /// rows there are not those of the result, or if neither has the order.
+    fn behind_offset(&self, mark: (usize, u64)) -> PlanResult<Option<RecordBatch>> {
+        let Page { offset, limit } = self.page;
+        let Ok(skipped) = usize::try_from(offset) else { return Ok(None) };
+        if skipped < MIN_SKIPPED || !self.plan.each_is_shown() {
+            return Ok(None);
+        }
+        let rest = Self { page: Page { offset: 0, limit }, ..self.clone() };
+        rest.page_of_first(First::Along, mark, skipped)
+    }
+
+    /// A page of the first rows of an order behind the `skipped` ones. Each attempt forgets the warnings of the one
+    /// before, which are those from `mark` on.
+    fn page_of_first(
+        &self,
+        first: First,
+        mark: (usize, u64),
+        skipped: usize,
+    ) -> PlanResult<Option<RecordBatch>> {
         let last = self.page.offset.saturating_add(self.page.limit);
         let (Some(scan), true) = (self.plan.ordered_scan(first), last <= MAX_PAGE_ROWS) else {
             return Ok(None);
@@ -513,7 +601,7 @@ impl PlannedRun {
         let mut count = if each_is_shown { last } else { self.plan.likely.rows(last) };
         for walk in 0..WALKS {
             let started = self.started();
-            let found = self.first_of(first, count as usize)?;
+            let found = self.first_of(first, count as usize, skipped)?;
             let Some((found, read)) = found else { return Ok(self.cannot_read(count, last)) };
             self.note(0, || read);
             self.has_read(scan, found.num_rows() as u64, started);
@@ -539,6 +627,7 @@ impl PlannedRun {
             let reached = if found > 0 { self.page.offset.saturating_add(found) } else { 0 };
             self.plan.likely.record_short_page(count, reached);
             count = more_rows(count, reached, last);
+            self.context.warnings.forget_since(mark);
         }
         Ok(None)
     }

@@ -1,0 +1,322 @@
+//! Functions in cached plans, the ends of indexes, long texts, and the rows that statements change or lock.
+
+use super::super::tests::{Fixture, fixture};
+
+/// Texts of a shape.
+fn texts(template: &str, literals: &[&str]) -> Vec<String> {
+    literals.iter().map(|literal| template.replace('@', literal)).collect()
+}
+
+impl Fixture {
+    /// Runs a template with several literals. All but the first are answered by a cached plan.
+    fn kept_for(&mut self, template: &str, literals: &[&str], ordered: bool) {
+        let texts = texts(template, literals);
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        self.kept(&texts, ordered);
+    }
+}
+
+/// A table whose rows are more than a connection's thread reads.
+fn events() -> Fixture {
+    let mut fixture = fixture();
+    fixture.run(
+        "CREATE TABLE shop.events (id INT PRIMARY KEY, who INT, made DATETIME(3), seen TIMESTAMP NULL, \
+         took TIME(2), y YEAR, d DOUBLE, f FLOAT, n DECIMAL(9,2), note VARCHAR(40), doc JSON, \
+         KEY (who, made), KEY (who, took), KEY (seen), KEY (took), KEY (y), KEY (d), KEY (f), KEY (n))",
+    );
+    for from in (0..12_000).step_by(2_000) {
+        let rows: Vec<String> = (from..from + 2_000).map(row_of).collect();
+        fixture.run(&format!("INSERT INTO shop.events VALUES {}", rows.join(", ")));
+    }
+    fixture
+}
+
+fn row_of(id: i64) -> String {
+    let or_null = |value: String| if id % 7 == 0 { "NULL".to_owned() } else { value };
+    let day = id * 5 % 28 + 1;
+    format!(
+        "({id}, {}, '2024-03-{day:02} 10:00:{:02}.5', {}, {}, {}, {}, {}, {}, 'Note {id}-2024-03-{day:02}', '{{\"a\": \"x{}\"}}')",
+        id % 40,
+        id % 60,
+        or_null(format!("'2024-03-{day:02} 01:02:{:02}'", id * 7 % 60)),
+        or_null(format!("'{}:00:{:02}.25'", id * 3 % 800 - 400, id % 60)),
+        or_null((1970 + id % 100).to_string()),
+        or_null(format!("{}e-1", id * 11 % 9_000 - 4_000)),
+        or_null(format!("{}.5", id % 300 - 150)),
+        or_null(format!("{}.25", id % 900 - 450)),
+        id % 5,
+    )
+}
+
+#[test]
+fn all_functions_of_a_row_may_be_in_a_plan() {
+    let mut fixture = events();
+    for expressions in [
+        "FROM_UNIXTIME(id * 86400), FROM_UNIXTIME(id, '%Y %m'), UNIX_TIMESTAMP(made)",
+        "LPAD(id, 10, '0'), RPAD(note, 24, '-'), REPEAT(note, 3), SPACE(3), QUOTE(note), SOUNDEX(note)",
+        "WEEK(made), WEEK(made, 3), YEARWEEK(made), WEEKOFYEAR(made), TIME(made), TO_SECONDS(made), MAKEDATE(2024, id)",
+        "STR_TO_DATE(SUBSTRING_INDEX(note, '-', -3), '%Y-%m-%d'), DATE_FORMAT(made, '%W'), TIME_FORMAT(took, '%H')",
+        "CONVERT_TZ(made, '+00:00', '+09:00'), TIMESTAMPADD(HOUR, id, made), ADDTIME(made, '01:00:00'), TIMEDIFF(made, seen)",
+        "REGEXP_REPLACE(note, '[0-9]+', '#'), REGEXP_SUBSTR(note, '[0-9]+'), REGEXP_INSTR(note, '-'), REGEXP_LIKE(note, '9$')",
+        "JSON_SEARCH(doc, 'one', 'x3'), JSON_SET(doc, '$.b', id), JSON_PRETTY(doc), JSON_OVERLAPS(doc, '[1]'), JSON_QUOTE(note)",
+        "SEC_TO_TIME(id), MAKETIME(id % 800, 1, 2), PERIOD_ADD(202401, id), EXTRACT(YEAR_MONTH FROM made)",
+        "PI() * id, SIN(id), ATAN2(id, 2), OCT(id), INET_NTOA(id), INET_ATON('1.2.3.4') + id, HEX(WEIGHT_STRING(note))",
+        "CHARSET(note), COLLATION(note), EXPORT_SET(id, 'Y', 'N', ',', 4), MAKE_SET(id, 'a', 'b'), INTERVAL(id, 3, 5, 900)",
+        "DATABASE(), USER(), CURRENT_USER(), CONNECTION_ID(), VERSION(), LAST_INSERT_ID(), ROW_COUNT()",
+    ] {
+        let template =
+            format!("SELECT id, {expressions} FROM shop.events WHERE id BETWEEN @ AND @ + 9");
+        fixture.kept_for(&template, &["5", "3", "70", "11999", "20000"], false);
+    }
+}
+
+#[test]
+fn functions_of_the_session_see_the_session_of_each_run() {
+    let mut fixture = events();
+    fixture.run("CREATE TABLE shop.made (id INT PRIMARY KEY AUTO_INCREMENT, v INT)");
+    let found =
+        "SELECT id, v + 0 AS w, LAST_INSERT_ID() FROM shop.made WHERE id = LAST_INSERT_ID()";
+    for v in 1..5 {
+        fixture.run(&format!("INSERT INTO shop.made (v) VALUES ({v}0)"));
+        let general = fixture.general(found);
+        assert_eq!(general.rows.len(), 1);
+        match fixture.quick(found) {
+            Some(quick) => assert_eq!(quick, general),
+            None => assert_eq!(v, 1),
+        }
+    }
+    // Of a time of the day a date is made by the current day, which the plan must not hold.
+    let of_day = "SELECT id, TIMESTAMP(SEC_TO_TIME(id)), TIMESTAMP(SEC_TO_TIME(7)), CURTIME(), UTC_TIME(3), made > CURTIME() \
+                  FROM shop.events WHERE id BETWEEN 4 AND 6";
+    let zoned = "SELECT id, FROM_UNIXTIME(id), seen, WEEK(made), 7 / id FROM shop.events WHERE id BETWEEN 8 AND 9";
+    for now in ["2026-02-14 12:00:00", "2026-02-27 23:59:59", "2024-03-02 10:00:01", "2030-01-01"] {
+        fixture.run(&format!("SET timestamp = UNIX_TIMESTAMP('{now}')"));
+        fixture.kept(
+            &[
+                &format!("{of_day} AND id <> 7 /* {now} */"),
+                &format!("{of_day} AND id <> 5 /* {now} */"),
+            ],
+            false,
+        );
+        let general = fixture.general(of_day);
+        if let Some(quick) = fixture.quick(of_day) {
+            assert_eq!(quick, general, "{now}");
+        }
+    }
+    for set in [
+        "time_zone = '+05:00'",
+        "time_zone = '-08:00'",
+        "default_week_format = 3",
+        "div_precision_increment = 2",
+    ] {
+        fixture.run(&format!("SET {set}"));
+        for _ in 0..3 {
+            let general = fixture.general(zoned);
+            if let Some(quick) = fixture.quick(zoned) {
+                assert_eq!(quick, general, "{set}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_ends_of_indexes_answer_without_reading_other_rows() {
+    let mut fixture = events();
+    let mut aggregated = Vec::new();
+    for template in [
+        "SELECT MAX(id) + 1 FROM shop.events WHERE id <> @",
+        "SELECT COALESCE(MAX(id), 0) + 1 AS next FROM shop.events WHERE id > @",
+        "SELECT COUNT(*), MAX(seen) FROM shop.events WHERE id <> @",
+        "SELECT MIN(seen), MAX(seen), COUNT(*) AS c FROM shop.events WHERE id <> @",
+        "SELECT MIN(took), MAX(took) FROM shop.events WHERE id <> @",
+        "SELECT MAX(took) FROM shop.events WHERE id <> @",
+        "SELECT MIN(d), MAX(d) FROM shop.events WHERE id <> @",
+        "SELECT MIN(f), MAX(f) FROM shop.events WHERE id <> @",
+        "SELECT MIN(n) * 2, MAX(n), MIN(id) FROM shop.events WHERE id <> @",
+        "SELECT MAX(made), COUNT(*) FROM shop.events WHERE who = @",
+        "SELECT MAX(took) AS longest, MIN(took) FROM shop.events WHERE who = @",
+        "SELECT COUNT(*) + 1, MAX(made) FROM shop.events WHERE who = @ AND made < '2024-03-20'",
+        "SELECT IFNULL(MAX(id), -1), DATE(MAX(made)) FROM shop.events WHERE who = @",
+    ] {
+        fixture.kept_for(template, &["5", "3", "39", "20", "999999"], false);
+        let lines = fixture.measured(&template.replace('@', "4"));
+        // Rows that were read would have been aggregated.
+        if lines.iter().any(|line| line.contains("Aggregate")) {
+            aggregated.push((template, lines));
+        }
+    }
+    assert!(aggregated.is_empty(), "{aggregated:#?}");
+    for template in [
+        "SELECT e.id + 0, e.made FROM shop.events e WHERE e.id = (SELECT MAX(x.id) FROM shop.events x WHERE x.who <> @)",
+        "SELECT s.o, (SELECT MAX(e.made) FROM shop.events e WHERE e.who = s.o) AS last FROM shop.sold s WHERE s.n = @ AND s.w = 1",
+        "SELECT MAX(id) + 1 FROM shop.events WHERE who = @ AND UPPER(note) LIKE '%9'",
+    ] {
+        fixture.kept_for(template, &["1", "3", "2", "4"], false);
+    }
+    // Rows that are gone, and those that are not in a file yet.
+    fixture.run("DELETE FROM shop.events WHERE id > 11000 OR seen > '2024-03-27'");
+    fixture.run("INSERT INTO shop.events (id, took) VALUES (-5, '-838:59:59')");
+    for text in [
+        "SELECT MAX(id) + 1 FROM shop.events WHERE id <> 3",
+        "SELECT MIN(took), MAX(took), MIN(y), MAX(y) FROM shop.events WHERE id <> 3",
+        "SELECT MIN(seen), MAX(seen), COUNT(*) AS c FROM shop.events WHERE id <> 3",
+    ] {
+        // One of them is new.
+        let _ = fixture.quick(text);
+        assert_eq!(fixture.quick(text).unwrap(), fixture.general(text), "{text}");
+    }
+    fixture.run("DELETE FROM shop.events");
+    let text = "SELECT MIN(seen), MAX(seen), COUNT(*) AS c FROM shop.events WHERE id <> 3";
+    assert_eq!(fixture.quick(text).unwrap(), fixture.general(text));
+}
+
+/// MySQL 9.7.4 gives these: of texts that are equal in the index the first or the last one in it.
+#[test]
+fn the_least_and_greatest_texts_are_those_at_the_ends_of_their_index() {
+    let mut fixture = fixture();
+    fixture.run(
+        "CREATE TABLE shop.words (id INT PRIMARY KEY, w VARCHAR(9) COLLATE utf8mb4_0900_ai_ci, v VARCHAR(9), \
+         KEY (w), KEY (v(2)))",
+    );
+    fixture.run("INSERT INTO shop.words VALUES (1, 'b', 'b'), (2, 'Zoë', 'Zoë'), (3, 'A', 'A'), (4, 'a', 'a'), (5, 'ZOE', 'ZOE'), (6, NULL, NULL), (7, 'zoe', 'x')");
+    let text = "SELECT MIN(w) AS a, MAX(w) AS z, COUNT(*) AS c FROM shop.words";
+    let mut rows = Vec::new();
+    for _ in 0..3 {
+        rows = fixture.quick(text).map(|found| found.rows).unwrap_or_default();
+    }
+    assert_eq!(rows, [[r#"Text("A")"#, r#"Text("zoe")"#, "Int(7)"]]);
+    // With a condition, or by an index over a prefix, it is the first one that is read.
+    for text in [
+        "SELECT MIN(w) AS a, MAX(w) AS z FROM shop.words WHERE id < 100",
+        "SELECT MIN(v) AS a, MAX(v) AS z, COUNT(*) AS c FROM shop.words",
+    ] {
+        fixture.kept(&[text, text], true);
+    }
+}
+
+#[test]
+fn rows_before_offset_are_counted() {
+    let mut fixture = events();
+    fixture.run("CREATE TABLE shop.people (who INT PRIMARY KEY, name VARCHAR(9), KEY (name))");
+    let rows: Vec<String> = (0..30).map(|who| format!("({who}, 'p{}')", who % 7)).collect();
+    fixture.run(&format!("INSERT INTO shop.people VALUES {}", rows.join(", ")));
+    fixture.run("DELETE FROM shop.events WHERE id % 11 = 3");
+    for template in [
+        "SELECT id + 1, UPPER(note) FROM shop.events ORDER BY id LIMIT @, 5",
+        "SELECT id + 1, UPPER(note) FROM shop.events ORDER BY id DESC LIMIT 3 OFFSET @",
+        "SELECT id + 1, seen FROM shop.events ORDER BY seen DESC, id DESC LIMIT @, 7",
+        "SELECT e.id, p.name FROM shop.events e LEFT JOIN shop.people p ON p.who = e.who ORDER BY e.id LIMIT @, 9",
+        "SELECT e.id + 1, p.name, q.name FROM shop.events e LEFT JOIN shop.people p ON p.who = e.who \
+         LEFT JOIN shop.people q ON q.who = p.who AND q.name > 'p3' ORDER BY e.seen, e.id LIMIT @, 4",
+        // Several rows for one.
+        "SELECT e.id, p.who + 0 FROM shop.events e LEFT JOIN shop.people p ON p.name = CONCAT('p', e.who) ORDER BY e.id, p.who LIMIT @, 4",
+        "SELECT e.id, p.who + 0 FROM shop.events e JOIN shop.people p ON p.who = e.who ORDER BY e.id LIMIT @, 4",
+    ] {
+        fixture.kept_for(template, &["2000", "900", "1000", "10500", "10905", "20000"], true);
+    }
+    for text in [
+        "SELECT id + 1, UPPER(note) FROM shop.events ORDER BY id LIMIT 10500, 5",
+        "SELECT e.id, p.name FROM shop.events e LEFT JOIN shop.people p ON p.who = e.who ORDER BY e.id LIMIT 10500, 9",
+    ] {
+        let lines = fixture.measured(text);
+        let read = lines.iter().find(|line| line.contains(" on e")).unwrap();
+        assert!(read.contains("rows=5 ") || read.contains("rows=9 "), "{lines:#?}");
+    }
+}
+
+#[test]
+fn distinct_values_are_read_from_an_index_without_an_order_too() {
+    let mut fixture = events();
+    for text in
+        ["SELECT DISTINCT who FROM shop.events", "SELECT DISTINCT who FROM shop.events LIMIT 7"]
+    {
+        let told = fixture.explained(text).remove(0);
+        assert!(
+            told.extra.iter().any(|said| said == "Using index for group-by"),
+            "{text}: {told:?}"
+        );
+    }
+    let mut quick = fixture.quick("SELECT DISTINCT who FROM shop.events").unwrap();
+    let mut general = fixture.general("SELECT DISTINCT who FROM shop.events");
+    quick.rows.sort();
+    general.rows.sort();
+    assert_eq!(quick.rows, general.rows);
+}
+
+#[test]
+fn long_lists_of_columns_have_plans() {
+    let mut fixture = fixture();
+    let items: Vec<String> = (0..150)
+        .map(|at| {
+            format!("a.`id` + k.`q` AS `t{at}_identifier_of_row`, a.`body` AS `t{at}_body_of_row`")
+        })
+        .collect();
+    let template = format!(
+        "SELECT {} FROM articles a LEFT JOIN shop.stock k ON k.w = a.kind AND k.i = 3 WHERE a.id = @",
+        items.join(", ")
+    );
+    assert!((8_000..16_000).contains(&template.len()), "{}", template.len());
+    fixture.kept_for(&template, &["4", "7", "9", "500"], false);
+}
+
+#[test]
+fn statements_find_the_rows_that_they_change_by_cached_plans() {
+    let mut fixture = fixture();
+    let of_rows = "(id INT PRIMARY KEY, who INT, state VARCHAR(9), n INT, made DATETIME, KEY (who), KEY (state))";
+    for table in ["one", "other"] {
+        fixture.run(&format!("CREATE TABLE shop.{table} {of_rows}"));
+        let rows = (0..300_usize).map(|id| {
+            format!(
+                "({id}, {}, '{}', {id}, '2024-03-{:02}')",
+                id % 20,
+                ["new", "paid", "sent"][id % 3],
+                id % 28 + 1
+            )
+        });
+        let rows: Vec<String> = rows.collect();
+        fixture.run(&format!("INSERT INTO shop.{table} VALUES {}", rows.join(", ")));
+    }
+    for template in [
+        "UPDATE shop.# SET state = 'x@' WHERE who = @",
+        "UPDATE shop.# SET n = n + 10, made = made + INTERVAL 1 DAY WHERE who = @ AND state <> 'paid'",
+        "UPDATE shop.# SET state = UPPER(state) WHERE DAY(made) = @ OR who = @ ORDER BY id DESC LIMIT 7",
+        "UPDATE shop.# t SET t.n = t.id * 2 WHERE t.who = @ AND EXISTS (SELECT 1 FROM shop.stock k WHERE k.w = 1 AND k.i = t.who)",
+        "UPDATE shop.# SET n = who, who = n WHERE who = @",
+        "DELETE FROM shop.# WHERE who = @ AND n % 3 = 1",
+        "DELETE FROM shop.# WHERE state = 'sent' AND who = @ ORDER BY n LIMIT 2",
+    ] {
+        let uses = fixture.uses();
+        for literal in ["3", "4", "5", "17", "600"] {
+            let text = template.replace('@', literal);
+            fixture.run(&text.replace('#', "one"));
+            fixture.run("SET sql_select_limit = 1000000");
+            fixture.run(&text.replace('#', "other"));
+            fixture.run("SET sql_select_limit = DEFAULT");
+            let one = fixture.general("SELECT * FROM shop.one ORDER BY id");
+            let other = fixture.general("SELECT * FROM shop.other ORDER BY id");
+            assert_eq!(one.rows, other.rows, "{text}");
+        }
+        assert!(fixture.uses() > uses, "{template}");
+    }
+}
+
+#[test]
+fn rows_are_locked_by_cached_plans() {
+    let mut fixture = fixture();
+    fixture
+        .run("CREATE TABLE shop.jobs (id INT PRIMARY KEY, state VARCHAR(9), n INT, KEY (state))");
+    let rows: Vec<String> = (0..90).map(|id| format!("({id}, 's{}', {id})", id % 9)).collect();
+    fixture.run(&format!("INSERT INTO shop.jobs VALUES {}", rows.join(", ")));
+    fixture.run("START TRANSACTION");
+    let uses = fixture.uses();
+    for n in 0..6 {
+        fixture.run(&format!("SELECT id, n + 1 FROM shop.jobs WHERE state = 's{n}' FOR UPDATE"));
+    }
+    // The keys and the rows.
+    assert!(fixture.uses() >= uses + 7, "{} {uses}", fixture.uses());
+    fixture.run("UPDATE shop.jobs SET n = 0 WHERE id = 1");
+    let uses = fixture.uses();
+    fixture.run("SELECT id, n + 1 FROM shop.jobs WHERE state = 's1' FOR UPDATE");
+    assert_eq!(fixture.uses(), uses, "a changed row is not in the plan's snapshot");
+    fixture.run("COMMIT");
+}
