@@ -142,7 +142,7 @@ impl ParameterizedText {
         rows: &ChangedRows,
         database: Option<&str>,
     ) -> bool {
-        if !self.begin(&source.text, source.mode, database) {
+        if rows.with.is_some() || !self.begin(&source.text, source.mode, database) {
             return false;
         }
         self.key.extend_from_slice(&[LIST, 0]);

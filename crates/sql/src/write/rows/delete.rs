@@ -7,8 +7,9 @@ use datafusion::sql::sqlparser::ast::Query;
 use remora_mysql::{ErrorCode, messages};
 
 use super::{
+    derived::check_deleted,
     evaluate::{StatementText, TreeQuery},
-    named::{NamedTable, conditions, key_items, named_keys, named_tables, one_table},
+    named::{NamedTable, changed_tables, conditions, key_items, named_keys, one_table},
     read_again,
     target::TargetTable,
     update::check_clauses,
@@ -88,7 +89,8 @@ impl ReadDelete {
         let write::Delete { ignore, listed, rows } = parsed;
         check_clauses(&rows)?;
         session.refuses_warnings &= !ignore;
-        let named = named_tables(session, &rows.tables)?;
+        let named = changed_tables(session, &rows)?;
+        check_deleted(&rows, listed.as_deref())?;
         let targets = deleted_targets(session, &named, listed.as_deref())?;
         let read = Self { ignore, named, targets, rows };
         let changed = read.changed().map(|(named, _)| named);
