@@ -422,6 +422,8 @@ error_codes! {
     JsonVacuousPath = 3153 "42000",
     /// An argument that must be 'one' or 'all'.
     JsonOneOrAll = 3154 "42000",
+    /// A JSON number that is too large for the type it is cast to.
+    JsonCastRange = 3155 "22003",
     /// A JSON value that cannot be cast to the type.
     InvalidJsonCast = 3156 "22018",
     /// NULL as a key of a JSON object.
@@ -440,6 +442,8 @@ error_codes! {
     KeyOption = 3238 "HY000",
     /// The database to be altered is not known.
     DatabaseMissing = 3503 "42Y07",
+    /// Bit operators over binary strings of different lengths.
+    UnequalBytes = 3513 "HY000",
     /// A geometry of another type than the function expects.
     UnexpectedGeometry = 3516 "22S01",
     /// OF of a locking clause names no table of FROM.

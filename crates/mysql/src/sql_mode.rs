@@ -110,6 +110,15 @@ impl SqlMode {
         Ok(mode)
     }
 
+    /// The modes of MySQL's number for them; `None` for a number beyond all of them. Bits that mean no mode any more have no
+    /// effect.
+    #[must_use]
+    pub fn of_number(number: u64) -> Option<Self> {
+        let contained = Self::ALL.iter().filter(|(_, bit)| number & bit.0 != 0);
+        let modes = contained.fold(0, |bits, (_, bit)| bits | bit.0 | bit.implied());
+        (number < 1 << 34).then_some(Self(modes))
+    }
+
     /// The bits that a combination of modes implies.
     fn implied(self) -> u64 {
         match self {

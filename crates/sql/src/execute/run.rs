@@ -22,6 +22,7 @@ use crate::{
     Column, Error, Reply, Result,
     blocking::{run_blocking, run_blocking_if_long},
     error::from_plan,
+    meaning::types::ExprType,
     output,
     parse::{Source, Statement},
     plan::{KeptPlan, MeasuredStep, Planner},
@@ -52,6 +53,8 @@ pub(super) struct ResolvedQuery {
 pub(crate) struct QueryRows {
     /// The columns as clients are told of them.
     pub columns: Vec<Column>,
+    /// The labels of each column that is an ENUM or SET.
+    pub labels: Vec<Option<Arc<[String]>>>,
     /// The rows.
     pub batches: Vec<RecordBatch>,
 }
@@ -170,7 +173,9 @@ impl ResolvedQuery {
             match (part, &mut rows) {
                 (QueryOutput::Schema(schema), rows) => {
                     let columns = self.described(&schema);
-                    *rows = Some(QueryRows { columns, batches: Vec::new() });
+                    let fields = schema.fields().iter();
+                    let labels = fields.map(|field| ExprType::of_field(field).members).collect();
+                    *rows = Some(QueryRows { columns, labels, batches: Vec::new() });
                 }
                 (QueryOutput::Batch(batch), Some(rows)) => {
                     bytes = bytes.saturating_add(batch.get_array_memory_size() as u64);

@@ -1,6 +1,7 @@
 //! Aggregates: DataFusion's with MySQL's types, and our own where DataFusion has none.
 
 mod best_row;
+mod bit_frame;
 mod distinct;
 mod folds;
 mod moving;
@@ -37,6 +38,7 @@ use super::{
 use crate::SqlType;
 use best_row::Head;
 pub(super) use best_row::{HEAD, PLACE};
+use bit_frame::{BitFrame, of_no_rows};
 pub(crate) use distinct::{count_distinct, is_counted};
 use folds::Fold;
 pub(super) use folds::MAX_CONCAT_BYTES;
@@ -241,6 +243,9 @@ impl AggregateUDFImpl for Aggregate {
                     let held = args.return_field.data_type().clone();
                     Ok(Box::new(Sliding::new(greatest, kind, result, held)))
                 }
+                (Kind::Fold(name), Some(of)) if of_no_rows(name).is_some() && !args.is_distinct => {
+                    Ok(Box::new(BitFrame::new(name, ExprType::of_field(of))))
+                }
                 _ => self.accumulator(args),
             },
         }
@@ -255,7 +260,10 @@ impl AggregateUDFImpl for Aggregate {
     }
 
     fn default_value(&self, held: &DataType) -> PlanResult<ScalarValue> {
-        ScalarValue::try_from(held)
+        match of_no_rows(self.own_name()) {
+            Some(bits) => Ok(ScalarValue::UInt64(Some(bits))),
+            None => ScalarValue::try_from(held),
+        }
     }
 }
 

@@ -221,11 +221,12 @@ impl<'a> SqlValue<'a> {
         self.moment_with_clock(call).map(|(moment, ..)| moment)
     }
 
-    /// The date and time of an operand beside a date. A text that is no date is the date of zeros, with a warning.
+    /// The date and time of an operand beside a date. A text, or bytes, that are no date are the date of zeros,
+    /// with a warning.
     pub(crate) fn moment_beside_date(&self, call: &Call<'_>) -> Option<Moment> {
         let found = self.moment(call);
         match self {
-            Self::Text(_) => Some(found.unwrap_or_default()),
+            Self::Text(_) | Self::Bytes(_) | Self::Member(..) => Some(found.unwrap_or_default()),
             _ => found,
         }
     }

@@ -46,6 +46,9 @@ pub(super) fn kind(text: &[u8], tokens: &[Token]) -> StatementKind {
         "DO" => StatementKind::Do,
         "EXPLAIN" | "DESCRIBE" | "DESC" => explain(text, tokens.next()),
         "INSERT" | "REPLACE" | "UPDATE" | "DELETE" | "LOAD" => StatementKind::Rows,
+        "DROP" if tokens.next().is_some_and(|token| token.is_word(text, "PREPARE")) => {
+            StatementKind::Prepared
+        }
         "CREATE" | "ALTER" | "DROP" | "RENAME" | "TRUNCATE" => StatementKind::Definition,
         "BEGIN" | "START" | "COMMIT" | "ROLLBACK" | "SAVEPOINT" | "RELEASE" => {
             StatementKind::Transaction

@@ -16,7 +16,7 @@ use std::{
 use datafusion::sql::sqlparser::{
     ast::{
         BinaryOperator, CastKind, DataType, DateTimeField, Expr, ExtractSyntax, Ident, Interval,
-        ObjectName, SearchModifier, UnaryOperator, Value,
+        ObjectName, SearchModifier, TrimWhereField, UnaryOperator, Value,
     },
     dialect::{Dialect, MySqlDialect, Precedence},
     keywords::{Keyword, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_TABLE_ALIAS},
@@ -160,7 +160,7 @@ impl Dialect for MySql {
         supports_double_ampersand_operator supports_binary_kw_as_cast
         supports_constraint_keyword_without_name supports_key_column_option
         supports_group_by_with_modifier supports_window_clause_named_window_reference
-        supports_group_by_expr
+        supports_group_by_expr supports_parens_around_table_factor
     }
 
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
@@ -195,7 +195,7 @@ impl Dialect for MySql {
             Keyword::CAST => cast,
             Keyword::CONVERT => convert,
             Keyword::POSITION => position,
-            Keyword::TRIM => |parser| parser.parse_trim_expr(),
+            Keyword::TRIM => trim,
             Keyword::CEIL => |parser| parser.parse_ceil_floor_expr(true),
             Keyword::FLOOR => |parser| parser.parse_ceil_floor_expr(false),
             Keyword::ARRAY
@@ -460,6 +460,28 @@ fn characters(parser: &mut Parser) -> Result<Expr, ParserError> {
     }
     let each = codes.into_iter().map(|code| of_bytes(function_call("char", vec![code])));
     Ok(function_call("concat", each.collect()))
+}
+
+/// `([[BOTH | LEADING | TRAILING] [what] FROM] text)`. The parser does not know a side alone, `TRIM(BOTH FROM text)`.
+fn trim(parser: &mut Parser) -> Result<Expr, ParserError> {
+    let keyword = |nth: usize| match &parser.peek_nth_token_ref(nth).token {
+        Token::Word(word) if word.quote_style.is_none() => Some(word.keyword),
+        _ => None,
+    };
+    let side = match (keyword(1), keyword(2)) {
+        (Some(Keyword::BOTH), Some(Keyword::FROM)) => TrimWhereField::Both,
+        (Some(Keyword::LEADING), Some(Keyword::FROM)) => TrimWhereField::Leading,
+        (Some(Keyword::TRAILING), Some(Keyword::FROM)) => TrimWhereField::Trailing,
+        _ => return parser.parse_trim_expr(),
+    };
+    parser.expect_token(&Token::LParen)?;
+    parser.advance_token();
+    parser.advance_token();
+    let expr = Box::new(parser.parse_expr()?);
+    parser.expect_token(&Token::RParen)?;
+    let space = Expr::Value(Value::SingleQuotedString(" ".to_owned()).into());
+    let (trim_where, trim_what) = (Some(side), Some(Box::new(space)));
+    Ok(Expr::Trim { expr, trim_where, trim_what, trim_characters: None })
 }
 
 /// `(unit FROM moment)`.

@@ -18,6 +18,7 @@ mod lex;
 mod options;
 mod refused;
 mod syntax;
+mod table_lists;
 mod tokens;
 mod unit;
 mod visit;

@@ -26,6 +26,12 @@ pub(super) fn check(source: &Source, at: usize) -> Result<()> {
     if source.is(at, "(") && source.is(at + 1, "*") && source.is(at + 2, ")") {
         return every_row(source, at);
     }
+    if is("TABLE")
+        && let Some(end) = table_query(source, at)
+        && !ends_table_query(source, end)
+    {
+        return Err(source.syntax_error(end));
+    }
     if is("LIMIT") && source.is_word(at + 1, "ALL") {
         return Err(source.syntax_error(at + 1));
     }
@@ -52,6 +58,37 @@ pub(super) fn check(source: &Source, at: usize) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether this is `TABLE t`, a query.
+pub(super) fn is_table_query(source: &Source, at: usize) -> bool {
+    table_query(source, at).is_some_and(|end| ends_table_query(source, end))
+}
+
+/// The end of `TABLE name` here.
+fn table_query(source: &Source, at: usize) -> Option<usize> {
+    let is_name = |at: usize| {
+        let kind = source.tokens.get(at).map(|token| token.kind);
+        matches!(kind, Some(TokenKind::Word | TokenKind::Quoted))
+    };
+    let is_qualified = || at.checked_sub(1).is_some_and(|before| source.is(before, "."));
+    if !source.is_word(at, "TABLE") || is_qualified() || !is_name(at + 1) {
+        return None;
+    }
+    match source.is(at + 2, ".") && is_name(at + 3) {
+        true => Some(at + 4),
+        false => Some(at + 2),
+    }
+}
+
+/// Whether what follows `TABLE name` does not belong to it.
+fn ends_table_query(source: &Source, end: usize) -> bool {
+    const WORDS: [&str; 9] =
+        ["UNION", "EXCEPT", "INTERSECT", "ORDER", "LIMIT", "INTO", "FOR", "LOCK", "ON"];
+    source.tokens.get(end).is_none()
+        || source.is(end, ")")
+        || source.is(end, ";")
+        || WORDS.iter().any(|word| source.is_word(end, word))
 }
 
 /// Whether this OFFSET follows LIMIT and a number. Anywhere else it is a name.

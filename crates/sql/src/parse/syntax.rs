@@ -11,10 +11,13 @@ use datafusion::sql::sqlparser::{
 };
 use remora_engine::Value;
 use remora_mysql::{Charset, Token, TokenKind, unquoted};
+use rustc_hash::FxHashMap;
 
 use super::{
-    Source, StatementKind, Tokens, UNSUPPORTED, depth, dialect::MySql, groups, keywords, near,
-    refused, sent_bytes,
+    Source, StatementKind, Tokens, UNSUPPORTED, depth,
+    dialect::MySql,
+    groups, keywords, near, refused, sent_bytes,
+    table_lists::{self, ListToken},
 };
 use crate::{Error, Result};
 
@@ -128,6 +131,8 @@ struct TokenConverter<'a> {
     ordered: Vec<usize>,
     /// The end of a `ROLLUP(…)` in GROUP BY.
     rollups: Vec<usize>,
+    /// The tokens of lists of tables in parentheses.
+    lists: FxHashMap<usize, ListToken>,
     /// The place of the last `?`, and whether it was an element of ORDER BY or GROUP BY.
     last_parameter: Option<(usize, bool)>,
     out: Vec<TokenWithSpan>,
@@ -139,14 +144,15 @@ impl<'a> TokenConverter<'a> {
         let (wrapped, ordered, tokens) = (Vec::new(), Vec::new(), 0..source.tokens.len());
         let rollups = Vec::new();
         let parameters = parameters.iter();
-        let last_parameter = None;
-        Self { source, parameters, wrapped, tokens, ordered, rollups, last_parameter, out }
+        let (lists, last_parameter) = (FxHashMap::default(), None);
+        Self { source, parameters, wrapped, tokens, ordered, rollups, lists, last_parameter, out }
     }
 
     /// Converts these tokens.
     fn convert(mut self, tokens: &Range<usize>) -> Result<Vec<TokenWithSpan>> {
         let (mut at, end) = (tokens.start, tokens.end);
         self.tokens = tokens.clone();
+        self.lists = table_lists::find(self.source, tokens);
         self.out.reserve(tokens.len() + 1);
         while let Some(token) = self.source.tokens.get(at).filter(|_| at < end) {
             self.end_orders(at, token);
@@ -169,7 +175,7 @@ impl<'a> TokenConverter<'a> {
     /// Converts the construct that begins at a token. Returns its number of tokens.
     fn one(&mut self, at: usize, token: &Token) -> Result<usize> {
         refused::check(self.source, at)?;
-        if let Some(taken) = self.phrase(at, token) {
+        if let Some(taken) = self.phrase(at, token).or_else(|| self.list(at, token)) {
             return Ok(taken);
         }
         if self.wrapped.last() == Some(&at) {
@@ -267,7 +273,7 @@ impl<'a> TokenConverter<'a> {
         if locks && let Some(taken) = self.lock_of(at, token) {
             return Some(taken);
         }
-        if at == self.tokens.start && words(&["TABLE"]) {
+        if refused::is_table_query(source, at) {
             for word in [Out::make_keyword("SELECT"), Out::Mul, Out::make_keyword("FROM")] {
                 self.push(token, word);
             }
@@ -297,6 +303,22 @@ impl<'a> TokenConverter<'a> {
             groups::replacement(source, at, self.tokens.end)?;
         tokens.into_iter().for_each(|each| self.push(token, each));
         self.ordered.extend(closes_at);
+        Some(taken)
+    }
+
+    /// A list of tables in parentheses as a cross join, `{OJ …}` as a join in parentheses.
+    fn list(&mut self, at: usize, token: &Token) -> Option<usize> {
+        let (open, close) = (Out::LParen, Out::RParen);
+        let (made, taken) = match self.lists.get(&at)? {
+            ListToken::Open => (vec![open.clone(), open], 1),
+            ListToken::Close => (vec![close.clone(), close], 1),
+            ListToken::Comma => {
+                (vec![close, Out::make_keyword("CROSS"), Out::make_keyword("JOIN"), open], 1)
+            }
+            ListToken::OpenJoin => (vec![open], 2),
+            ListToken::CloseJoin => (vec![close], 1),
+        };
+        made.into_iter().for_each(|each| self.push(token, each));
         Some(taken)
     }
 
@@ -364,7 +386,7 @@ impl<'a> TokenConverter<'a> {
         };
         let after_query = is_part || follows(at - 1, &QUERIES);
         let first = (at + 1..).find(|place| !source.is(*place, "("))?;
-        if after_query || !follows(first, &["SELECT", "WITH"]) {
+        if after_query || !follows(first, &["SELECT", "WITH", "TABLE"]) {
             return None;
         }
         let inner = refused::closing(source, at + 1)?;

@@ -2,8 +2,8 @@
 //! their clauses.
 //!
 //! ```text
-//! update := "UPDATE" ["LOW_PRIORITY"] ["IGNORE"] table,* "SET" assignment,* rest
-//! delete := "DELETE" ("LOW_PRIORITY" | "QUICK")* ["IGNORE"]
+//! update := [with] "UPDATE" ["LOW_PRIORITY"] ["IGNORE"] table,* "SET" assignment,* rest
+//! delete := [with] "DELETE" ("LOW_PRIORITY" | "QUICK")* ["IGNORE"]
 //!           ("FROM" named rest | listed,* "FROM" table,* where | "FROM" listed,* "USING" table,* where)
 //! rest   := where ["ORDER" "BY" order,*] ["LIMIT" value]
 //! where  := ["WHERE" condition]
@@ -17,7 +17,7 @@ use datafusion::sql::sqlparser::{
     ast::{
         self, Expr, GroupByExpr, Ident, LimitClause, OrderBy, OrderByExpr, OrderByKind,
         OrderByOptions, Query, Select, SelectFlavor, SelectItem, SetExpr, TableAlias, TableFactor,
-        TableWithJoins, WildcardAdditionalOptions, helpers::attached_token::AttachedToken,
+        TableWithJoins, WildcardAdditionalOptions, With, helpers::attached_token::AttachedToken,
     },
     keywords::Keyword,
     parser::{Parser, ParserError},
@@ -34,6 +34,8 @@ type Parsed<T> = std::result::Result<T, ParserError>;
 /// The tables of an UPDATE or DELETE, and which of their rows it changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ChangedRows {
+    /// WITH.
+    pub with: Option<With>,
     /// FROM.
     pub tables: Vec<TableWithJoins>,
     /// WHERE.
@@ -91,7 +93,8 @@ impl ChangedRows {
     pub(crate) fn select(&self, items: Vec<Expr>) -> Query {
         let from = self.tables.clone();
         let select = Select { selection: self.condition.clone(), ..select_from(items, from) };
-        let mut query = query_of(SetExpr::Select(Box::new(select)));
+        let body = SetExpr::Select(Box::new(select));
+        let mut query = Query { with: self.with.clone(), ..query_of(body) };
         if !self.order.is_empty() {
             let kind = OrderByKind::Expressions(self.order.clone());
             query.order_by = Some(OrderBy { kind, interpolate: None });
@@ -113,9 +116,9 @@ impl ChangedRows {
 
     /// The SELECT of these items from the tables, whatever the conditions are, and of so many rows at most.
     pub(crate) fn select_any(&self, items: Vec<Expr>, most: Option<u8>) -> Query {
-        let mut query = query_from(items, self.tables.clone());
-        query.limit_clause = most.map(|most| limit_of(number(most)));
-        query
+        let query = query_from(items, self.tables.clone());
+        let limit_clause = most.map(|most| limit_of(number(most)));
+        Query { with: self.with.clone(), limit_clause, ..query }
     }
 
     /// The SELECT of 1 and of these items from the rows.
@@ -135,7 +138,7 @@ impl ChangedRows {
     /// Whether it is a single table whose rows may be found by keys alone.
     pub(crate) fn may_name_keys(&self) -> bool {
         let is_first_of = self.limit.is_some() || !self.order.is_empty();
-        self.is_one_table() && self.condition.is_some() && !is_first_of
+        self.is_one_table() && self.condition.is_some() && !is_first_of && self.with.is_none()
     }
 
     /// Only the positions of the tables and of the clauses after them.
@@ -155,7 +158,7 @@ pub(crate) struct ChangedQuery {
 
 /// A query that finds rows for a statement that changes or locks them.
 #[derive(Debug)]
-pub(crate) struct FoundRows {
+pub(crate) struct SoughtRows {
     pub query: Query,
     /// The tokens of the statement that decide the query; none if others do too.
     pub tokens: Vec<Range<usize>>,
@@ -289,6 +292,7 @@ pub(crate) fn limit_of(limit: Expr) -> LimitClause {
 pub(crate) fn update(statement: &Statement<'_>) -> Result<Update> {
     let (mut ignore, mut assignments) = (false, Vec::new());
     let rows = read(statement, &mut |parser, reading, rows| {
+        rows.with = with(parser)?;
         parser.expect_keyword_is(Keyword::UPDATE)?;
         let _ = parser.parse_keyword(Keyword::LOW_PRIORITY);
         ignore = parser.parse_keyword(Keyword::IGNORE);
@@ -304,6 +308,7 @@ pub(crate) fn update(statement: &Statement<'_>) -> Result<Update> {
 pub(crate) fn delete(statement: &Statement<'_>) -> Result<Delete> {
     let (mut ignore, mut listed) = (false, None);
     let rows = read(statement, &mut |parser, reading, rows| {
+        rows.with = with(parser)?;
         parser.expect_keyword_is(Keyword::DELETE)?;
         while parser.parse_keyword(Keyword::LOW_PRIORITY) || parse_word(parser, "QUICK") {}
         ignore = parser.parse_keyword(Keyword::IGNORE);
@@ -486,6 +491,17 @@ impl Reading<'_> {
             Ok(Assigned { path, value, value_at: start..self.at(parser) })
         })
     }
+}
+
+/// WITH, if it comes next.
+fn with(parser: &mut Parser<'_>) -> Parsed<Option<With>> {
+    if !parser.parse_keyword(Keyword::WITH) {
+        return Ok(None);
+    }
+    let with_token = parser.get_current_token().clone().into();
+    let recursive = parser.parse_keyword(Keyword::RECURSIVE);
+    let cte_tables = parser.parse_comma_separated(Parser::parse_cte)?;
+    Ok(Some(With { with_token, recursive, cte_tables }))
 }
 
 /// An expression, or `()`, the empty set.

@@ -108,11 +108,15 @@ impl<'c> Resolver<'c> {
         }
         cte.alias = table_alias(&unique);
         let columns = named_once(&columns)?;
+        let determining = match is_recursion {
+            true => Vec::new(),
+            false => std::mem::take(&mut self.determining),
+        };
         let parts = self.parts - before;
         let is_ordered = limit::is_ordered(&cte.query);
         made.push(CommonTable { cte, is_recursion });
         let outer = env.common;
-        let common = VisibleCte { alias, unique, columns, parts, is_ordered, outer };
+        let common = VisibleCte { alias, unique, columns, determining, parts, is_ordered, outer };
         let env = Env { common: Some(&common), ..env };
         self.common_tables((tables, is_recursive), made, env, then)
     }
@@ -165,6 +169,7 @@ impl<'c> Resolver<'c> {
             alias: names.alias.to_owned(),
             unique: names.unique.to_owned(),
             columns: named_once(&columns)?,
+            determining: Vec::new(),
             parts: 1,
             is_ordered: false,
             outer: env.common,

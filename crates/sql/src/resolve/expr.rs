@@ -103,7 +103,9 @@ impl Resolver<'_> {
         env: Env<'_>,
         place: ClauseContext<'_>,
     ) -> Result<()> {
-        let mut walk = Walk { resolver: self, scope, env, place, aggregates: 0, taken: Vec::new() };
+        let taken = Vec::new();
+        let mut walk =
+            Walk { resolver: self, scope, env, place, aggregates: 0, taken, is_exists: false };
         match node.visit(&mut walk) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(error) => Err(error),
@@ -120,6 +122,8 @@ struct Walk<'a, 'c> {
     aggregates: usize,
     /// Resolved subqueries that are to be put back.
     taken: Vec<Query>,
+    /// Whether the last expression is EXISTS, whose query follows.
+    is_exists: bool,
 }
 
 impl VisitorMut for Walk<'_, '_> {
@@ -127,8 +131,11 @@ impl VisitorMut for Walk<'_, '_> {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         let mut taken = std::mem::replace(query, empty());
-        let standing = SelectPosition::of(SelectKind::Subquery);
-        let env = Env { scope: Some(self.scope), standing, ..self.env };
+        let in_exists = std::mem::take(&mut self.is_exists);
+        let standing = SelectPosition { in_exists, ..SelectPosition::of(SelectKind::Subquery) };
+        let own = self.scope_for_queries();
+        let scope = own.as_ref().unwrap_or(self.scope);
+        let env = Env { scope: Some(scope), standing, ..self.env };
         if let Err(error) = self.resolver.query(&mut taken, env, None) {
             return ControlFlow::Break(error);
         }
@@ -165,6 +172,7 @@ impl VisitorMut for Walk<'_, '_> {
             Ok(None) => {}
             Err(error) => return ControlFlow::Break(error),
         }
+        self.is_exists = matches!(expr, Expr::Exists { .. });
         if !matches!(self.place.clause, Clause::Fields | Clause::Order)
             && let Some(error) = misplaced_window(expr)
         {
@@ -194,6 +202,19 @@ impl VisitorMut for Walk<'_, '_> {
             Err(error) => return ControlFlow::Break(error),
         }
         ControlFlow::Continue(())
+    }
+}
+
+impl<'a> Walk<'a, '_> {
+    /// The scope of a query here, if that is another than the expression's: with aliases of selected expressions.
+    fn scope_for_queries(&self) -> Option<Scope<'a>> {
+        let is_behind = matches!(self.place.clause, Clause::Having | Clause::Order);
+        (is_behind && !self.place.aliases.is_empty()).then(|| Scope {
+            relations: self.scope.relations.clone(),
+            visible: self.scope.visible.clone(),
+            parent: self.scope.parent,
+            aliases: self.place.aliases,
+        })
     }
 }
 
@@ -403,7 +424,7 @@ fn is_variable(ident: &Ident) -> bool {
 }
 
 /// An expression in place of a name, in parentheses if it needs them.
-fn nested(expr: &Expr) -> Expr {
+pub(super) fn nested(expr: &Expr) -> Expr {
     match expr {
         Expr::CompoundIdentifier(_) | Expr::Identifier(_) | Expr::Value(_) | Expr::Function(_) => {
             expr.clone()

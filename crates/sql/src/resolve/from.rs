@@ -182,6 +182,7 @@ impl Resolver<'_> {
                 if names.as_ref().is_some_and(|names| names.len() != outputs.len()) {
                     return Err(column_counts());
                 }
+                let determining = std::mem::take(&mut self.determining);
                 let unique = self.unique(&given.name.value);
                 *named = Some(table_alias(&unique));
                 let relation = Relation {
@@ -190,6 +191,7 @@ impl Resolver<'_> {
                     unique,
                     columns: named_once(&outputs)?,
                     key: Vec::new(),
+                    determining,
                     is_view: false,
                 };
                 let visible = relation.visible();
@@ -233,10 +235,15 @@ impl Resolver<'_> {
         {
             self.count_copy(common)?;
             *name = ObjectName::from(vec![quoted(&common.unique)]);
-            let columns = common.columns.clone();
-            let key = Vec::new();
-            let (database, is_view) = (None, false);
-            return Ok(Relation { alias: called, database, unique, columns, key, is_view });
+            return Ok(Relation {
+                alias: called,
+                database: None,
+                unique,
+                columns: common.columns.clone(),
+                key: Vec::new(),
+                determining: common.determining.clone(),
+                is_view: false,
+            });
         }
         let database = match database {
             Some(database) => database,
@@ -255,13 +262,13 @@ impl Resolver<'_> {
         let any: &dyn std::any::Any = provider.as_ref();
         let is_system = !any.is::<EngineTable>();
         self.tables.push((unique.clone(), provider));
-        let SelectPosition { select, kind } = env.standing;
+        let SelectPosition { select, kind, .. } = env.standing;
         let (unique_name, alias) = (unique.clone(), called.clone());
         let place = StatementTable { unique: unique_name, alias, select, kind, is_system, number };
         self.places.push(place);
         let is_view = full.database.eq_ignore_ascii_case("information_schema");
-        let database = Some(full.database);
-        Ok(Relation { alias: called, database, unique, columns, key, is_view })
+        let (database, determining) = (Some(full.database), Vec::new());
+        Ok(Relation { alias: called, database, unique, columns, key, determining, is_view })
     }
 }
 

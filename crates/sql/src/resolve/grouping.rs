@@ -1,7 +1,10 @@
 //! Grouped SELECTs: an expression outside the group keys must depend on them functionally; otherwise any value of the
 //! group is used, if `sql_mode` permits that.
 
-use std::{collections::HashSet, ops::ControlFlow};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::ControlFlow,
+};
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, Select, Value,
@@ -14,6 +17,7 @@ use super::{
     expr::is_aggregate,
     keywords,
     scope::{Clause, Scope, unknown_column},
+    select::SelectedItem,
     sets,
 };
 use crate::{
@@ -247,6 +251,51 @@ impl VisitorMut for Walk<'_> {
     }
 }
 
+/// The columns of a SELECT on which all its others depend, by their names in plans; empty if there are none: its group
+/// keys, or the primary key of a table.
+pub(super) fn determining(
+    select: &Select,
+    groups: &[Expr],
+    items: &[SelectedItem],
+    scope: &Scope<'_>,
+) -> Vec<String> {
+    let planned: HashMap<String, &str> =
+        items.iter().map(|item| (bare_text(&item.expr), item.planned.as_str())).collect();
+    let named = |all: &[String]| -> Option<Vec<String>> {
+        all.iter().map(|text| planned.get(text).map(|name| (*name).to_owned())).collect()
+    };
+    if !groups.is_empty() {
+        let groups: Vec<String> = groups.iter().map(bare_text).collect();
+        return named(&groups).unwrap_or_default();
+    }
+    let equal = equalities(select);
+    for relation in scope.relations.iter().filter(|each| !each.determining().is_empty()) {
+        let key = relation.determining().iter();
+        let key: Vec<String> = key.map(|name| relation.reference(name).to_string()).collect();
+        let Some(found) = named(&key) else { continue };
+        let mut determined: HashSet<String> = key.into_iter().collect();
+        determine(&mut determined, &equal, scope);
+        if items.iter().all(|item| depends_on(&item.expr, &determined)) {
+            return found;
+        }
+    }
+    Vec::new()
+}
+
+/// Whether an expression names only these columns, and nothing that is computed otherwise.
+fn depends_on(expr: &Expr, determined: &HashSet<String>) -> bool {
+    visit_own_expressions(expr, |expr| match expr {
+        Expr::CompoundIdentifier(_) if determined.contains(&expr.to_string()) => {
+            ControlFlow::Continue(())
+        }
+        Expr::CompoundIdentifier(_) | Expr::Subquery(_) | Expr::Exists { .. } => {
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    })
+    .is_continue()
+}
+
 /// Adds columns that depend on known ones: those equal to a known column or a constant, and all columns of a relation
 /// whose key is known.
 fn determine(determined: &mut HashSet<String>, equal: &[(Expr, Expr)], scope: &Scope<'_>) {
@@ -262,7 +311,7 @@ fn determine(determined: &mut HashSet<String>, equal: &[(Expr, Expr)], scope: &S
         for relation in &scope.relations {
             let has =
                 |column: &String| determined.contains(&relation.reference(column).to_string());
-            if !relation.key.is_empty() && relation.key.iter().all(has) {
+            if !relation.determining().is_empty() && relation.determining().iter().all(has) {
                 let all = relation.columns.iter();
                 determined.extend(all.map(|named| relation.reference(&named.planned).to_string()));
             }

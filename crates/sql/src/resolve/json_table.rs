@@ -72,7 +72,7 @@ impl Resolver<'_> {
         let (provider, condition): (Arc<dyn TableProvider>, _) = match constant(document) {
             Some(text) => (rows_of(&table, &inner, text.as_deref())?, None),
             None => {
-                let SelectPosition { select, kind } = env.standing;
+                let SelectPosition { select, kind, .. } = env.standing;
                 let (unique, alias) = (inner.clone(), called.clone());
                 let (is_system, number) = (false, 0);
                 self.places.push(StatementTable { unique, alias, select, kind, is_system, number });
@@ -96,6 +96,7 @@ impl Resolver<'_> {
             unique,
             columns: table.columns().iter().map(named).collect(),
             key: Vec::new(),
+            determining: Vec::new(),
             is_view: false,
         };
         Ok((factor, relation))

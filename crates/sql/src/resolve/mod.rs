@@ -198,6 +198,7 @@ fn resolver<'c>(query: &Query, source: &'c Source, catalog: &'c dyn Catalog) -> 
         turned: 0,
         list: None,
         inherits_order: false,
+        determining: Vec::new(),
     }
 }
 
@@ -232,6 +233,8 @@ struct Resolver<'c> {
     selects: usize,
     /// Whether a SELECT without an order has that of a query in its FROM.
     inherits_order: bool,
+    /// The columns of the last query that all its others depend on, by their names in plans; empty if there are none.
+    determining: Vec<String>,
     /// The index hints of the current SELECT.
     hints: Vec<Hint>,
     /// The conditions of the current SELECT on columns of `information_schema`.
@@ -278,6 +281,8 @@ struct VisibleCte<'a> {
     /// Its name in plans.
     unique: String,
     columns: Vec<NamedColumn>,
+    /// The names in plans of columns that all others depend on; empty if there are none.
+    determining: Vec<String>,
     /// The number of SELECTs and tables in its plan.
     parts: usize,
     /// Whether it has ORDER BY.
@@ -349,6 +354,7 @@ impl Resolver<'_> {
             body => {
                 let turn = std::mem::replace(&mut self.turn, AssignmentScope::Never);
                 let columns = self.set_expr(body, env, names)?;
+                self.determining.clear();
                 self.turn = turn;
                 self.outputs_in(&mut order, &columns, env)?;
                 columns
@@ -373,7 +379,9 @@ impl Resolver<'_> {
                     *set_quantifier = SetQuantifier::None;
                 }
                 let mut columns = self.set_expr(left, env, names)?;
-                let standing = SelectPosition::of(SelectKind::Union);
+                let in_exists = env.standing.in_exists;
+                let standing =
+                    SelectPosition { in_exists, ..SelectPosition::of(SelectKind::Union) };
                 let others = self.set_expr(right, Env { standing, ..env }, None)?;
                 same_count(&columns, &others)?;
                 // Columns of a UNION belong to no table.

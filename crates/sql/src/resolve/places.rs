@@ -71,11 +71,13 @@ impl VisitorMut for Numbering {
 pub(super) struct SelectPosition {
     pub select: usize,
     pub kind: SelectKind,
+    /// Whether EXISTS asks for its rows: nobody sees its select list.
+    pub in_exists: bool,
 }
 
 impl SelectPosition {
     /// A SELECT in this role, with its number still to be set.
     pub fn of(kind: SelectKind) -> Self {
-        Self { select: 0, kind }
+        Self { select: 0, kind, in_exists: false }
     }
 }

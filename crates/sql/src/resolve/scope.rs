@@ -3,6 +3,10 @@
 use datafusion::sql::sqlparser::ast::{Expr, Ident};
 use remora_mysql::{ErrorCode, messages};
 
+use super::{
+    expr::{SelectAlias, nested},
+    grouping::has_aggregate,
+};
 use crate::{Error, Result};
 
 /// A table, derived table or common table expression in FROM.
@@ -18,6 +22,8 @@ pub(super) struct Relation {
     pub columns: Vec<NamedColumn>,
     /// The columns of its primary key, in lower case; empty if it has none.
     pub key: Vec<String>,
+    /// Of a query, the columns on which all others depend, by their names in plans; empty if there are none.
+    pub determining: Vec<String>,
     /// Whether it is a view, whose column names are shown as the view spells them, not as the statement does.
     pub is_view: bool,
 }
@@ -55,6 +61,8 @@ pub(super) struct Scope<'p> {
     pub relations: Vec<Relation>,
     pub visible: Vec<Visible>,
     pub parent: Option<&'p Scope<'p>>,
+    /// The aliases of selected expressions that queries in HAVING and ORDER BY may name.
+    pub aliases: &'p [SelectAlias],
 }
 
 /// A clause of a statement, with MySQL's name for it in errors.
@@ -93,6 +101,11 @@ impl Relation {
         Expr::CompoundIdentifier(vec![quoted(&self.unique), quoted(planned)])
     }
 
+    /// The columns on which all others depend, by their names in plans; empty if there are none.
+    pub(super) fn determining(&self) -> &[String] {
+        if self.key.is_empty() { &self.determining } else { &self.key }
+    }
+
     /// All its visible columns.
     pub(super) fn visible(&self) -> Vec<Visible> {
         let one = |name: &NamedColumn| Visible {
@@ -112,7 +125,7 @@ impl Relation {
 
 impl<'p> Scope<'p> {
     pub(super) fn new(parent: Option<&'p Scope<'p>>) -> Self {
-        Self { relations: Vec::new(), visible: Vec::new(), parent }
+        Self { relations: Vec::new(), visible: Vec::new(), parent, aliases: &[] }
     }
 
     /// Adds relations and their columns; error 1066 if two relations have one name.
@@ -136,6 +149,9 @@ impl<'p> Scope<'p> {
         if let Some(found) = self.find_here(name, clause)? {
             return Ok(Some(found));
         }
+        if let Some(found) = self.aliased(name) {
+            return Ok(Some(found));
+        }
         self.parent.map_or(Ok(None), |parent| parent.find(name, clause))
     }
 
@@ -150,6 +166,14 @@ impl<'p> Scope<'p> {
             }
             _ => Ok(None),
         }
+    }
+
+    /// The selected expression with this alias. An aggregate cannot be a part of another query.
+    fn aliased(&self, name: &[Ident]) -> Option<Expr> {
+        let [name] = name else { return None };
+        let lower = name.value.to_lowercase();
+        let alias = self.aliases.iter().find(|alias| alias.name == lower)?;
+        (!has_aggregate(&alias.expr)).then(|| nested(&alias.expr))
     }
 
     fn unqualified(&self, lower: &str, written: &str, clause: Clause) -> Result<Option<Expr>> {

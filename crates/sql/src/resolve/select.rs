@@ -16,7 +16,7 @@ use super::{
     from::{binary, opaque},
     grouping::{self, NonKeyColumns},
     hints, items, keywords, limit,
-    places::SelectPosition,
+    places::{SelectKind, SelectPosition},
     scope::{Clause, Scope, Visible, quoted, unknown_column},
     sets::Grouped,
     sphinx,
@@ -30,6 +30,23 @@ use crate::{
 
 /// The most columns of a SELECT, as for a table in MySQL. Planning compares each with all others.
 pub(crate) const MAX_COLUMNS: usize = 4_096;
+
+/// Whether anybody reads the select list and the order. EXISTS does not: without aggregates and HAVING, they may name any
+/// columns beside groups.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SelectList {
+    Read,
+    Unread,
+}
+
+impl SelectList {
+    fn of(select: &Select, order: &[OrderByExpr], items: &[SelectedItem], env: Env<'_>) -> Self {
+        let ordered = order.iter().map(|each| &each.expr);
+        let mut parts = items.iter().map(|item| &item.expr).chain(ordered);
+        let is_read = select.having.is_some() || parts.any(grouping::has_aggregate);
+        if env.standing.in_exists && !is_read { Self::Unread } else { Self::Read }
+    }
+}
 
 /// A selected expression.
 #[derive(Clone, Debug)]
@@ -50,8 +67,7 @@ impl Resolver<'_> {
     ) -> Result<Vec<Output>> {
         self.selects += 1;
         let standing = SelectPosition { select: self.selects, ..env.standing };
-        let env = Env { standing, ..env };
-        let outer_weight = self.weight.take();
+        let (env, outer_weight) = (Env { standing, ..env }, self.weight.take());
         windows::unfold(select, order)?;
         let scope = self.scope_of(select, env)?;
         let is_distinct = select.distinct.is_some();
@@ -59,18 +75,15 @@ impl Resolver<'_> {
         let mut items = self.items(select, &scope, env)?;
         let taken = if order.is_empty() { &[] } else { scope.visible.as_slice() };
         name_items(&mut items, names, taken, env.scope.is_some());
-        self.nodes(
-            &mut select.named_window,
-            &scope,
-            env,
-            ClauseContext { aggregates: true, ..ClauseContext::plain(Clause::Order) },
-        )?;
+        let windows = ClauseContext { aggregates: true, ..ClauseContext::plain(Clause::Order) };
+        self.nodes(&mut select.named_window, &scope, env, windows)?;
         let aliases: Vec<SelectAlias> = items.iter().map(alias_of).collect();
-        let said = take_group_rows(select);
-        let group_names = best_of_groups::group_names(select, &items);
+        let (said, group_names) =
+            (take_group_rows(select), best_of_groups::group_names(select, &items));
         let mut groups = self.groups(select, &items, &aliases, &scope, env)?;
         let is_of_rows = is_of_rows(select, &items, &groups.0);
         let is_grouped = is_grouped(&items, &groups.0);
+        let is_one_row = is_grouped && groups.0.is_empty();
         let said = self.group_rows(said, is_grouped);
         let is_plain = !is_grouped && !is_distinct && select.having.is_none() && order.is_empty();
         self.inherits_order |= is_plain && limit::has_ordered_source(select, env.common);
@@ -94,11 +107,20 @@ impl Resolver<'_> {
         self.unnest(select, order, &mut groups.0, &mut items, grouped)?;
         let group = best_of_groups::group_of(&groups.0, &group_names);
         replace_groups(select, order, group.as_ref(), &mut items)?;
-        self.group(select, order, groups, &mut items, (&scope, best_rows))?;
+        let has_key = !groups.1 && best_rows.is_none() && !is_one_row;
+        let determining = match has_key && env.standing.kind == SelectKind::Derived {
+            true => grouping::determining(select, &groups.0, &items, &scope),
+            false => Vec::new(),
+        };
+        let list = SelectList::of(select, order, &items, env);
+        self.group(select, order, groups, &mut items, (&scope, best_rows, list))?;
+        self.determining = determining;
         for each in order.iter_mut() {
             by_name(each, &items);
         }
-        distinct::check(select, order, &scope)?;
+        if !env.standing.in_exists {
+            distinct::check(select, order, &scope)?;
+        }
         self.list = self.turned(select, order, (&items, is_distinct), &scope)?;
         if self.list.is_none() {
             select.projection =
@@ -301,7 +323,7 @@ impl Resolver<'_> {
         order: &mut Vec<OrderByExpr>,
         (mut groups, rollup): (Vec<Expr>, bool),
         items: &mut [SelectedItem],
-        (scope, best_rows): (&Scope<'_>, Option<GroupBestRows>),
+        (scope, best_rows, list): (&Scope<'_>, Option<GroupBestRows>, SelectList),
     ) -> Result<()> {
         let ordered = order.iter().map(|each| &each.expr);
         let mut all = items.iter().map(|item| &item.expr).chain(&select.having).chain(ordered);
@@ -326,7 +348,14 @@ impl Resolver<'_> {
                 return Err(Error::unsupported("WITH ROLLUP of GROUP n BY or WITHIN GROUP"));
             }
             Some(best_rows) => best_rows.group(select, order, &groups, items, scope)?,
-            None => self.beside_groups(select, order, &groups, items, scope)?,
+            None => {
+                let mut parts = items.iter().map(|item| &item.expr).chain(&select.having);
+                if groups.is_empty() && parts.any(grouping::has_aggregate) {
+                    // A single row has no order.
+                    order.clear();
+                }
+                self.beside_groups(select, order, &groups, (items, list), scope)?;
+            }
         }
         if best_rows.is_some_and(|best_rows| best_rows.are_several()) {
             return Ok(());
@@ -361,10 +390,10 @@ impl Resolver<'_> {
         select: &mut Select,
         order: &mut [OrderByExpr],
         groups: &[Expr],
-        items: &mut [SelectedItem],
+        (items, list): (&mut [SelectedItem], SelectList),
         scope: &Scope<'_>,
     ) -> Result<()> {
-        let strict = self.catalog.only_full_group_by();
+        let strict = self.catalog.only_full_group_by() && list == SelectList::Read;
         let non_key_columns = if strict { NonKeyColumns::Determined } else { NonKeyColumns::Any };
         let check = grouping::Grouping::new(groups, select, scope, non_key_columns);
         for (index, item) in items.iter_mut().enumerate() {

@@ -161,6 +161,7 @@ impl Resolver<'_> {
         let read = self.view_body(&view);
         self.within.pop();
         let (query, columns) = read.map_err(|error| invalid(error, &full))?;
+        let determining = std::mem::take(&mut self.determining);
         let called = given.unwrap_or(&full.table).to_owned();
         let unique = self.unique(&called);
         self.note_relation(&parts, given, &full, &unique);
@@ -171,6 +172,7 @@ impl Resolver<'_> {
             unique,
             columns,
             key: Vec::new(),
+            determining,
             is_view: true,
         };
         Ok(Some((factor, relation)))

@@ -27,6 +27,9 @@ use crate::{
 /// Runs SET.
 pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -> Result<Outcome> {
     let source = &statement.source;
+    if is_role(source) {
+        return Ok(Outcome::default());
+    }
     let ends = ends(source);
     let mut settings = Vec::with_capacity(ends.len());
     let mut at = 1;
@@ -50,6 +53,12 @@ pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -
         setting.apply(session).await?;
     }
     Ok(Outcome::default())
+}
+
+/// Whether it is `SET ROLE` without the name of a role. There are no roles, so it changes nothing.
+fn is_role(source: &Source) -> bool {
+    let is_any = ["NONE", "DEFAULT", "ALL"].iter().any(|word| source.is_word(2, word));
+    source.is_word(1, "ROLE") && is_any && source.tokens.len() == 3
 }
 
 /// MariaDB's `SET STATEMENT assignments FOR statement`: variables for a single statement.

@@ -117,6 +117,8 @@ pub(crate) struct SessionState {
     pub refuses_warnings: bool,
     /// The value of LAST_INSERT_ID().
     pub last_insert_id: LastInsertId,
+    /// The AUTO_INCREMENT value that the next statement makes first (`insert_id`).
+    pub insert_id: Option<u64>,
     /// The value of FOUND_ROWS().
     pub found_rows: u64,
     /// The value of ROW_COUNT(): rows changed by the last statement, -1 after a statement that
@@ -175,6 +177,7 @@ impl SessionState {
             warnings: Warnings::default(),
             refuses_warnings: false,
             last_insert_id: LastInsertId::default(),
+            insert_id: None,
             found_rows: 0,
             row_count: 0,
             transaction,

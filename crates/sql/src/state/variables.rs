@@ -38,6 +38,10 @@ impl SessionState {
             ("last_insert_id" | "identity", Value::Int(id)) => {
                 self.last_insert_id.set(u64::try_from(*id).unwrap_or(0));
             }
+            ("insert_id", Value::Int(id)) => {
+                self.insert_id = u64::try_from(*id).ok().filter(|id| *id > 0);
+            }
+            ("insert_id", Value::Uint(id)) => self.insert_id = Some(*id),
             ("tx_isolation", value) => return self.set_variable("transaction_isolation", value),
             ("tx_read_only", value) => return self.set_variable("transaction_read_only", value),
             _ => {}
@@ -104,6 +108,7 @@ impl SessionState {
             "warning_count" => Some(Value::Uint(u64::from(self.warnings.count()))),
             "error_count" => Some(Value::Uint(self.warnings.errors())),
             "last_insert_id" | "identity" => Some(Value::Uint(self.last_insert_id.get())),
+            "insert_id" => Some(Value::Uint(self.insert_id.unwrap_or(0))),
             "pseudo_thread_id" => Some(Value::Uint(self.id)),
             "timestamp" => {
                 let micros = self.clock.micros;

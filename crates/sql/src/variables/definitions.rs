@@ -125,7 +125,7 @@ const fn of(
 }
 
 /// Variables that have an effect. All others exist because clients set and read them.
-const EFFECTIVE: [&str; 31] = [
+const EFFECTIVE: [&str; 32] = [
     "autocommit",
     "block_encryption_mode",
     "character_set_client",
@@ -139,6 +139,7 @@ const EFFECTIVE: [&str; 31] = [
     "div_precision_increment",
     "group_concat_max_len",
     "identity",
+    "insert_id",
     "last_insert_id",
     "lc_time_names",
     "max_allowed_packet",

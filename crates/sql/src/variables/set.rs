@@ -69,6 +69,13 @@ impl Variables {
                     SqlMode::parse(&text()).map_err(|mode| wrong_value("sql_mode", mode))?;
                 return Ok(Some(Value::Text(self.sql_mode.to_string().into())));
             }
+            "transaction_isolation" | "tx_isolation" => {
+                let level = text().to_ascii_uppercase();
+                if !ISOLATION_LEVELS.contains(&level.as_str()) {
+                    return Err(wrong_value(name, &text()));
+                }
+                return Ok(Some(Value::Text(level.into())));
+            }
             "lc_time_names" => return names_of_times(&text()).map(Some),
             "time_zone" => {
                 self.time_zone = SessionTimeZone::parse(&text())?;
@@ -209,17 +216,30 @@ fn switch(name: &str, value: &Value) -> Result<Value> {
 fn enumerated(name: &'static str, value: &Value) -> Result<Value> {
     let word = match (name, value) {
         ("completion_type", Value::Int(0) | Value::Uint(0)) => "NO_CHAIN",
-        ("sql_mode", Value::Int(0) | Value::Uint(0)) => "",
+        ("sql_mode", Value::Int(_) | Value::Uint(_)) => {
+            let modes = value.to_string().parse().ok().and_then(SqlMode::of_number);
+            let modes = modes.ok_or_else(|| wrong_value(name, &value.to_string()))?;
+            return Ok(Value::Text(modes.to_string().into()));
+        }
         ("lc_time_names", Value::Int(0) | Value::Uint(0)) => "en_US",
         ("lc_time_names", Value::Int(1) | Value::Uint(1)) => "en_GB",
         ("lc_time_names", Value::Int(_) | Value::Uint(_)) => {
             return names_of_times(&value.to_string());
+        }
+        ("transaction_isolation" | "tx_isolation", Value::Int(_) | Value::Uint(_)) => {
+            let place = value.to_string().parse().ok();
+            let level = place.and_then(|place: usize| ISOLATION_LEVELS.get(place).copied());
+            level.ok_or_else(|| wrong_value(name, &value.to_string()))?
         }
         ("session_track_gtids" | "session_track_transaction_info", Value::Int(0)) => "OFF",
         _ => return Err(wrong_type(name)),
     };
     Ok(Value::Text(word.into()))
 }
+
+/// The values of `transaction_isolation`, by their numbers.
+const ISOLATION_LEVELS: [&str; 4] =
+    ["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"];
 
 /// Locales in which days and months have English names.
 const ENGLISH: [&str; 9] =

@@ -25,7 +25,7 @@ pub(super) async fn run_rows(session: &mut SessionState, work: RowWork<'_>) -> R
         }
         return result;
     }
-    let last_insert_id = session.last_insert_id.get();
+    let (last_insert_id, insert_id) = (session.last_insert_id.get(), session.insert_id);
     for _ in 0..MOST_ATTEMPTS {
         let shared = std::sync::Arc::clone(&session.shared);
         let read_only = session.variables.transaction_read_only;
@@ -50,6 +50,7 @@ pub(super) async fn run_rows(session: &mut SessionState, work: RowWork<'_>) -> R
                 session.warnings.clear();
                 session.last_insert_id.set(last_insert_id);
                 session.last_insert_id.begin();
+                session.insert_id = insert_id;
             }
             Err(error) => {
                 session.transaction.roll_back();

@@ -73,6 +73,9 @@ scripts! {
     collations_and_names_of_databases: "databases",
     texts_of_two_collations: "collations",
     recursive_common_table_expressions: "recursion",
+    common_table_expressions_before_update_and_delete: "with",
+    bits_labels_and_documents_in_other_columns: "stored",
+    equal_rows_and_given_counters: "replaced",
 }
 
 /// A statement, MySQL's result, and whether the result is known to differ.

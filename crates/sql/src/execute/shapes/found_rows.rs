@@ -7,7 +7,7 @@ use remora_engine::Value;
 use super::{AnyPlan, answers, parameterize::ParameterizedText, planned::ShapePlans};
 use crate::{
     Result,
-    parse::{Statement, write::FoundRows},
+    parse::{Statement, write::SoughtRows},
     shared::CachedStatement,
     state::SessionState,
 };
@@ -17,7 +17,7 @@ use crate::{
 pub(crate) async fn found_rows(
     session: &mut SessionState,
     statement: &Statement<'_>,
-    found: &FoundRows,
+    found: &SoughtRows,
 ) -> Result<Option<Vec<Vec<Value>>>> {
     // A run forgets the warnings before it.
     if !answers(session) || session.warnings.count() > 0 {

@@ -18,7 +18,7 @@ use remora_mysql::{LexMode, Lexer, Token, TokenKind};
 use crate::{
     parse::{
         Source,
-        write::{ChangedQuery, ChangedRows, FoundRows},
+        write::{ChangedQuery, ChangedRows, SoughtRows},
     },
     state::SessionState,
 };
@@ -145,7 +145,7 @@ impl ParameterizedText {
         rows: &ChangedRows,
         database: Option<&str>,
     ) -> bool {
-        if !self.begin(&source.text, source.mode, database) {
+        if rows.with.is_some() || !self.begin(&source.text, source.mode, database) {
             return false;
         }
         self.key.extend_from_slice(&[LIST, 0]);
@@ -156,7 +156,7 @@ impl ParameterizedText {
     pub fn read_found(
         &mut self,
         source: &Source,
-        found: &FoundRows,
+        found: &SoughtRows,
         database: Option<&str>,
     ) -> bool {
         if found.tokens.is_empty() || !self.begin(&source.text, source.mode, database) {

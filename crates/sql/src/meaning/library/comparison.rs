@@ -83,10 +83,22 @@ fn case_equal<'a>(call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>
 
 /// A plain equality, unless JSON is compared.
 fn expand_case_equal(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
-    if typing.types.iter().any(|each| each.kind == SqlType::Json) {
+    let ([a, b], [a_type, b_type]) = (args, typing.types) else { return Ok(None) };
+    if a_type.kind == SqlType::Json || b_type.kind == SqlType::Json {
         return Ok(None);
     }
-    binary(args, typing, Operator::Eq)
+    // A text that is no date is unequal, not an error.
+    let dialect = dialect(typing);
+    let of_dates = |date: &ExprType, text: &Expr, kind: &ExprType| {
+        let (texts, kinds) = (std::slice::from_ref(text), std::slice::from_ref(kind));
+        let (mut texts, mut kinds) = date_comparison::with_zeros(date, texts, kinds, dialect)?;
+        texts.pop().zip(kinds.pop())
+    };
+    let zeros = [of_dates(b_type, a, a_type), of_dates(a_type, b, b_type)];
+    let [left, right] = zeros.each_ref().map(Option::as_ref);
+    let (a, a_type) = left.map_or((a, a_type), |(expr, kind)| (expr, kind));
+    let (b, b_type) = right.map_or((b, b_type), |(expr, kind)| (expr, kind));
+    compared(a, a_type, Operator::Eq, b, b_type, dialect).map(Some)
 }
 
 pub(super) fn dialect(typing: &TypeContext<'_>) -> Dialect {
@@ -462,6 +474,7 @@ fn within(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
         return Ok(None);
     };
     let dialect = dialect(typing);
+    let mixed = date_comparison::are_mixed(kind, types);
     let dates = date_comparison::with_zeros(kind, list, types, dialect).filter(|_| list.len() > 1);
     let (list, types) =
         dates.as_ref().map_or((list, types), |(list, types)| (list.as_slice(), types.as_slice()));
@@ -480,7 +493,8 @@ fn within(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
     let (kind, types) = of_one_list(kind, types)?;
     let (list, kind, types) = (list.as_slice(), &kind, types.as_slice());
     // Plans require constants in lists, so other values are compared one by one.
-    if list.iter().all(is_made_of_literals)
+    if !mixed
+        && list.iter().all(is_made_of_literals)
         && let Some(list) = uniform_list(value, kind, list, types, dialect)?
     {
         return Ok(Some(list));
@@ -489,7 +503,13 @@ fn within(args: &[Expr], typing: &TypeContext<'_>) -> Result<Option<Expr>> {
         return Ok(None);
     }
     let mut parts = Vec::with_capacity(list.len());
+    let number = ExprType::double();
     for (each, each_type) in list.iter().zip(types) {
+        if mixed && each_type.is_number() {
+            let value = called("to_double", vec![value.clone()], dialect);
+            parts.push(compared(&value, &number, Operator::Eq, each, each_type, dialect)?);
+            continue;
+        }
         let compare = if list.len() == 1 { compared } else { compared_as_given };
         parts.push(compare(value, kind, Operator::Eq, each, each_type, dialect)?);
     }

@@ -33,6 +33,13 @@ pub(super) fn are_numbers(a: &Expr, a_type: &ExprType, b: &Expr, b_type: &ExprTy
     kind.is_temporal() && !(is_column && integer_of(number).is_some_and(|it| fits(kind, it)))
 }
 
+/// Whether a list beside a date or time has both numbers and texts: then no number is read as a date.
+pub(super) fn are_mixed(kind: &ExprType, list: &[ExprType]) -> bool {
+    kind.is_temporal()
+        && list.iter().any(ExprType::is_number)
+        && list.iter().any(ExprType::is_string)
+}
+
 /// The values of a list beside a date, if a text among them is no date: such texts are taken as the date of zeros.
 pub(super) fn with_zeros(
     kind: &ExprType,

@@ -368,8 +368,18 @@ fn keys<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
 }
 
 fn length<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {
-    let found = at_path(args, "json_length")?;
-    Ok(SqlValue::or_null(found, |found| SqlValue::Int(i64::try_from(found.len()).unwrap_or(0))))
+    let count = |length: usize| SqlValue::Int(i64::try_from(length).unwrap_or(0));
+    if let [document, at] = args
+        && !any_null(args)
+        && let several = path(at)?
+        && several.is_multiple()
+    {
+        // What such a path finds is an array.
+        let document = json::argument(document, 1, "json_length")?;
+        let found = several.find(&document).len();
+        return Ok(if found == 0 { SqlValue::Null } else { count(found) });
+    }
+    Ok(SqlValue::or_null(at_path(args, "json_length")?, |found| count(found.len())))
 }
 
 fn depth<'a>(_call: &Call<'_>, args: &[SqlValue<'a>]) -> Result<SqlValue<'a>> {

@@ -334,7 +334,10 @@ fn comparison(name: &str, left: Expr, right: Expr) -> Result<Expr> {
             let plain = !matches!(name, "=" | "<>" | "<" | "<=" | ">" | ">=" | "<=>");
             let numeric =
                 plain && !matches!(name, "concat" | "json_extract" | "->>" | "regexp_like");
-            let args = match numeric {
+            // Beside binary strings they stay bytes.
+            let may_be_bytes = matches!(name, "&" | "|" | "^")
+                && !(digits::is_digits(&left) && digits::is_digits(&right));
+            let args = match numeric && !may_be_bytes {
                 true => vec![digits::hex_as_number(left), digits::hex_as_number(right)],
                 false => vec![left, right],
             };

@@ -4,6 +4,7 @@
 mod json;
 mod multi;
 mod number;
+mod of_json;
 mod text;
 mod text_of;
 mod time;
@@ -93,6 +94,12 @@ impl Converter {
 
     /// Converts a value for the column. NULL stays NULL.
     pub(crate) fn fit(&self, slot: TargetColumn<'_>, value: Value) -> Result<Value> {
+        let value = match value {
+            Value::Json(document) if of_json::is_scalar(slot) => {
+                self.scalar_of_json(slot, &document)?
+            }
+            value => value,
+        };
         if value.is_null() {
             return Ok(Value::Null);
         }

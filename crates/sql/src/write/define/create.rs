@@ -69,9 +69,11 @@ pub(super) async fn run(session: &mut SessionState, table: TableDefinition) -> R
         let tables = tables_of(session, &query)?;
         let found = query_rows(session, *query, &source).await;
         session.refuses_warnings = false;
-        let (columns, found) = found?;
-        let positions = add_selected(session, &mut draft, &columns, &tables);
-        rows = Some((positions, found));
+        let mut found = found?;
+        let positions = add_selected(session, &mut draft, &found.columns, &tables);
+        let given = positions.iter().filter_map(|place| draft.columns.get(*place));
+        found.fit(given.map(|column| &column.spec.kind).enumerate());
+        rows = Some((positions, found.rows));
     }
     draft.finish(&name)?;
     check_references(session, &name, &draft, None).await?;

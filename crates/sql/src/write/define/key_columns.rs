@@ -189,11 +189,11 @@ pub(super) async fn types(
         Some(table) => _ = session.transaction.put_temporary(rows, table),
         None => _ = session.transaction.take_temporary(&rows),
     }
-    let (columns, _) = found.map_err(|error| Error {
+    let found = found.map_err(|error| Error {
         message: error.message.replace("'field list'", "'functional index'"),
         ..error
     })?;
-    Ok(columns)
+    Ok(found.columns)
 }
 
 /// The declaration of a hidden column of this type, in a table with this collation.

@@ -10,7 +10,7 @@ use remora_mysql::ErrorCode;
 use super::{
     RowMaker, TargetTable,
     evaluate::TreeQuery,
-    over_rows::{is_true, numbered, restore, values_over},
+    over_rows::{RowExpression, is_true, numbered, restore, values_over},
     percolate_rules::check_rules,
 };
 use crate::{
@@ -127,7 +127,7 @@ impl Computed {
         expression: &str,
     ) -> Result<Vec<Value>> {
         let (expression, source) = parsed_expression(expression)?;
-        let expression = (&expression, &source);
+        let expression = RowExpression::of(&expression, &source);
         values_over(session, target, &target.name.table, rows, &[], expression).await
     }
 

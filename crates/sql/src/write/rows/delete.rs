@@ -7,8 +7,9 @@ use datafusion::sql::sqlparser::ast::Query;
 use remora_mysql::{ErrorCode, messages};
 
 use super::{
+    derived::check_deleted,
     evaluate::{StatementText, found_rows},
-    named::{NamedTable, conditions, key_items, named_keys, named_tables, one_table},
+    named::{NamedTable, changed_tables, conditions, key_items, named_keys, one_table},
     read_again,
     target::TargetTable,
     update::check_clauses,
@@ -18,7 +19,7 @@ use crate::{
     blocking::run_blocking_if_long,
     catalog::Verb,
     execute::{RowsExplained, Writing},
-    parse::write::{self, ChangedQuery, ChangedRows, FoundRows, Listed},
+    parse::write::{self, ChangedQuery, ChangedRows, SoughtRows, Listed},
     state::SessionState,
     transaction::RowKey,
 };
@@ -39,7 +40,7 @@ pub(super) async fn delete(session: &mut SessionState, text: StatementText<'_>) 
     {
         return Ok(outcome);
     }
-    let found = found_rows(session, text.statement, read.found()).await?;
+    let found = found_rows(session, text.statement, read.found()).await?.rows;
     let mut deleted = 0;
     let mut at = 0;
     for target in read.targets.iter().flatten() {
@@ -87,7 +88,8 @@ impl ReadDelete {
         let write::Delete { ignore, listed, rows } = parsed;
         check_clauses(&rows)?;
         session.refuses_warnings &= !ignore;
-        let named = named_tables(session, &rows.tables)?;
+        let named = changed_tables(session, &rows)?;
+        check_deleted(&rows, listed.as_deref())?;
         let targets = deleted_targets(session, &named, listed.as_deref())?;
         let read = Self { ignore, named, targets, rows };
         let changed = read.changed().map(|(named, _)| named);
@@ -122,14 +124,14 @@ impl ReadDelete {
     }
 
     /// The query, and the tokens that decide it.
-    fn found(&self) -> FoundRows {
+    fn found(&self) -> SoughtRows {
         let ChangedRows { tables_at, rest_at, .. } = &self.rows;
         let tokens = match self.rows.is_one_table() {
             true => vec![tables_at.clone(), rest_at.clone()],
             // Which tables' keys are selected is said elsewhere.
             false => Vec::new(),
         };
-        FoundRows { query: self.query(), tokens, number: 0 }
+        SoughtRows { query: self.query(), tokens, number: 0 }
     }
 
     /// Deletes the rows, if the condition does nothing but name keys of the only table.

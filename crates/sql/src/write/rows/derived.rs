@@ -1,18 +1,18 @@
-//! Relations in an UPDATE that cannot be changed: derived tables and JSON_TABLE. A column name that they share with a
-//! table is ambiguous, and a column that only they have cannot be assigned.
+//! Relations in an UPDATE or DELETE that cannot be changed: derived tables, common table expressions and JSON_TABLE. A
+//! column name that they share with a table is ambiguous, and a column that only they have cannot be assigned.
 
 use datafusion::sql::sqlparser::ast::TableFactor;
 use remora_mysql::ErrorCode;
 
 use super::{
     evaluate::TreeQuery,
-    named::{NamedTable, assigned_column, relations},
+    named::{NamedTable, assigned_column, is_of_with, relations},
 };
 use crate::{
     Error, Result,
     parse::{
         Source,
-        write::{Assigned, ChangedRows, column_named},
+        write::{Assigned, ChangedRows, Listed, column_named},
     },
     state::SessionState,
 };
@@ -39,11 +39,26 @@ pub(super) async fn check_assigned(
         if assigned_column(session, path, named).is_err()
             && let Some(alias) = read.alias_of(session, path, &derived).await
         {
-            let message = format!("The target table {alias} of the UPDATE is not updatable");
-            return Err(Error::new(ErrorCode::NotUpdatable, message));
+            return Err(not_updatable(alias, "UPDATE"));
         }
     }
     Ok(())
+}
+
+/// Error 1288 if a DELETE is from such a relation.
+pub(super) fn check_deleted(rows: &ChangedRows, listed: Option<&[Listed]>) -> Result<()> {
+    let derived = aliases(rows);
+    let is_derived = |(database, table): &&Listed| database.is_none() && derived.contains(table);
+    match listed {
+        None => derived.first(),
+        Some(listed) => listed.iter().find(is_derived).map(|(_, table)| table),
+    }
+    .map_or(Ok(()), |alias| Err(not_updatable(alias, "DELETE")))
+}
+
+fn not_updatable(alias: &str, verb: &str) -> Error {
+    let message = format!("The target table {alias} of the {verb} is not updatable");
+    Error::new(ErrorCode::NotUpdatable, message)
 }
 
 /// The FROM clause of an UPDATE.
@@ -86,11 +101,16 @@ impl Read<'_> {
     }
 }
 
-/// The aliases of derived tables and JSON_TABLEs in a FROM clause.
+/// The aliases of derived tables, common table expressions and JSON_TABLEs in a FROM clause.
 fn aliases(rows: &ChangedRows) -> Vec<String> {
     let alias = |relation: &TableFactor| match relation {
         TableFactor::Derived { alias: Some(alias), .. }
         | TableFactor::JsonTable { alias: Some(alias), .. } => Some(alias.name.value.clone()),
+        TableFactor::Table { name, alias, .. } if is_of_with(name, rows.with.as_ref()) => {
+            let name = name.0.last().and_then(|part| part.as_ident());
+            let alias = alias.as_ref().map(|alias| &alias.name);
+            alias.or(name).map(|name| name.value.clone())
+        }
         _ => None,
     };
     relations(&rows.tables).into_iter().filter_map(alias).collect()

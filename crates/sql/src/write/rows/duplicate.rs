@@ -15,6 +15,7 @@ use remora_mysql::ErrorCode;
 
 use super::{
     evaluate::{StatementText, TreeQuery},
+    found_rows::FoundRows,
     literal::{CellExpr, given},
     selected::{ColumnsBeside, place_of},
     target::{Duplicate, TargetTable, check_found, column_of, counter_value},
@@ -110,13 +111,13 @@ impl OnDuplicate {
         })
     }
 
-    /// Runs the query of the rows, which selects the columns that the expressions name too, and returns the rows.
+    /// Runs the query of the rows, which selects the columns that the expressions name too, and returns them.
     pub(super) async fn rows(
         &mut self,
         session: &mut SessionState,
         mut query: TreeQuery<'_>,
         target: &TargetTable,
-    ) -> Result<Vec<Vec<Value>>> {
+    ) -> Result<FoundRows> {
         let expressions = self.assignments.iter_mut().filter_map(|each| match &mut each.from {
             From::Expression(expr) => Some(&mut **expr),
             _ => None,
@@ -131,12 +132,12 @@ impl OnDuplicate {
                 assignment.from = From::Selected(place);
             }
         }
-        let (columns, mut rows) = query.table(session).await?;
+        let mut found = query.table(session).await?;
         if self.selected.len() > 0 {
-            self.selected.keep_distinct(&columns, &mut rows)?;
-            self.selected.take(session, &columns, &mut rows);
+            self.selected.keep_distinct(&found.columns, &mut found.rows)?;
+            self.selected.take(session, &found.columns, &mut found.rows);
         }
-        Ok(rows)
+        Ok(found)
     }
 
     /// Checks the expressions over an existing and a new row: 1054 for an unknown column.

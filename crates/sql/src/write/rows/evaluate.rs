@@ -6,14 +6,14 @@ use std::ops::Range;
 use datafusion::sql::sqlparser::ast::{self, Expr};
 use remora_engine::Value;
 
-use super::literal::Parameters;
+use super::{found_rows::FoundRows, literal::Parameters};
 use crate::{
     Column, Result,
     blocking::run_blocking_if_long,
     execute, output,
     parse::{
         Source, Statement, Tokens, query,
-        write::{Assigned, FoundRows, assignments, expressions},
+        write::{Assigned, SoughtRows, assignments, expressions},
     },
     state::SessionState,
 };
@@ -37,6 +37,17 @@ impl<'s> StatementText<'s> {
     pub(super) fn tokens(&self) -> Tokens<'s> {
         let source = self.source();
         Tokens::new(&source.text, &source.tokens, source.mode)
+    }
+
+    /// A cursor at its verb, which follows WITH in an UPDATE or DELETE.
+    pub(super) fn verb(&self) -> Tokens<'s> {
+        let mut tokens = self.tokens();
+        if tokens.is_word("WITH") {
+            let is_verb = |next: &Tokens<'_>| next.is_word("UPDATE") || next.is_word("DELETE");
+            // Parentheses that are not closed are left to the parser.
+            let _ = tokens.skip_until(is_verb);
+        }
+        tokens
     }
 
     /// The assignments that the rest of it is.
@@ -87,14 +98,11 @@ impl TreeQuery<'_> {
 
     /// Its rows. If warnings are refused, the first one is an error.
     pub(super) async fn rows(self, session: &mut SessionState) -> Result<Vec<Vec<Value>>> {
-        self.table(session).await.map(|(_, rows)| rows)
+        self.table(session).await.map(|found| found.rows)
     }
 
     /// Its columns and rows.
-    pub(super) async fn table(
-        self,
-        session: &mut SessionState,
-    ) -> Result<(Vec<Column>, Vec<Vec<Value>>)> {
+    pub(super) async fn table(self, session: &mut SessionState) -> Result<FoundRows> {
         query_rows(session, self.query, self.source).await
     }
 }
@@ -104,12 +112,13 @@ impl TreeQuery<'_> {
 pub(super) async fn found_rows(
     session: &mut SessionState,
     statement: &Statement<'_>,
-    found: FoundRows,
-) -> Result<Vec<Vec<Value>>> {
-    if let Some(rows) = Box::pin(execute::found_rows(session, statement, &found)).await? {
-        return Ok(rows);
+    sought: SoughtRows,
+) -> Result<FoundRows> {
+    if let Some(rows) = Box::pin(execute::found_rows(session, statement, &sought)).await? {
+        // No column of these plans has labels or bits, so no value depends on its column.
+        return Ok(FoundRows { columns: Vec::new(), labels: Vec::new(), rows });
     }
-    TreeQuery { query: found.query, source: &statement.source }.rows(session).await
+    TreeQuery { query: sought.query, source: &statement.source }.table(session).await
 }
 
 /// The columns and rows of a query. If warnings are refused, the first one is an error.
@@ -117,7 +126,7 @@ pub(crate) async fn query_rows(
     session: &mut SessionState,
     query: ast::Query,
     source: &Source,
-) -> Result<(Vec<Column>, Vec<Vec<Value>>)> {
+) -> Result<FoundRows> {
     if session.refuses_warnings {
         session.warnings.watch();
     }
@@ -129,5 +138,5 @@ pub(crate) async fn query_rows(
         values.extend(output::rows(batch, &rows.columns));
         session.check_interrupted()?;
     }
-    Ok((rows.columns, values))
+    Ok(FoundRows { columns: rows.columns, labels: rows.labels, rows: values })
 }

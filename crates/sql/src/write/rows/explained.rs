@@ -23,7 +23,7 @@ pub(crate) async fn explain<R: Reply>(
     }
     let source = &statement.source;
     let text = StatementText { statement, parameters: &parameters(statement) };
-    let tokens = text.tokens();
+    let tokens = text.verb();
     let writing = match () {
         () if tokens.is_word("INSERT") || tokens.is_word("REPLACE") => {
             insert::explained(session, text).await?

@@ -12,7 +12,7 @@ use super::{
     evaluate::StatementText,
     insert::column,
     literal::{CellExpr, given},
-    over_rows::{VariableColumn, values_over},
+    over_rows::{RowExpression, VariableColumn, values_over},
     target::{TargetTable, column_of},
     values::{InsertedRows, RowMaker},
 };
@@ -292,7 +292,7 @@ impl<'l> Loading<'l> {
                 let mut value = value.clone();
                 let _ = value.visit(&mut VariablesOfLines { known: &self.variables });
                 let (target, alias) = (self.target, &self.target.name.table);
-                let (beside, value) = (&self.variables, (&value, source));
+                let (beside, value) = (&self.variables, RowExpression::of(&value, source));
                 let values = values_over(session, target, alias, &self.rows, beside, value).await?;
                 values.into_iter().map(CellExpr::Value).collect()
             }

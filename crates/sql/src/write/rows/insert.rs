@@ -253,15 +253,17 @@ impl SourceRows {
             Self::Read(range, columns) => (range, columns),
         };
         let query = text.query(range)?;
-        let found = match on_duplicate {
+        let mut found = match on_duplicate {
             Some(on_duplicate) => on_duplicate.rows(session, query, target).await?,
-            None => query.rows(session).await?,
+            None => query.table(session).await?,
         };
-        if found.first().is_some_and(|row| row.len() != columns.len()) {
+        if found.rows.first().is_some_and(|row| row.len() != columns.len()) {
             return Err(count_error(1));
         }
+        let specs = columns.iter().filter_map(|column| target.table.columns.get(*column));
+        found.fit(specs.map(|spec| &spec.kind).enumerate());
         let given = |row: Vec<Value>| row.into_iter().map(CellExpr::Value).collect();
-        let rows = found.into_iter().map(given).collect();
+        let rows = found.rows.into_iter().map(given).collect();
         Ok(InsertedRows { columns, rows })
     }
 }
@@ -558,6 +560,11 @@ impl Inserter {
                 }
                 Policy::Replace => {
                     let Some(old) = target.row(session, &duplicate.key)? else { break };
+                    if target.is_same(&old, &row) {
+                        self.tally.affected += 1;
+                        self.last_counted = given.or(self.last_counted);
+                        return Ok(());
+                    }
                     target.delete(session, &old);
                     self.tally.affected += 1;
                     replaced = true;

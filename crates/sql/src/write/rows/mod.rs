@@ -11,6 +11,7 @@ mod duplicate;
 mod evaluate;
 mod explained;
 mod fields;
+mod found_rows;
 mod given;
 mod insert;
 pub(crate) mod literal;
@@ -85,7 +86,7 @@ pub(crate) async fn run(session: &mut SessionState, work: RowWork<'_>) -> Result
 
 async fn run_statement(session: &mut SessionState, statement: &Statement<'_>) -> Result<Outcome> {
     let text = StatementText { statement, parameters: &parameters(statement) };
-    let tokens = text.tokens();
+    let tokens = text.verb();
     match () {
         () if tokens.is_word("INSERT") || tokens.is_word("REPLACE") => {
             insert::run(session, text).await

@@ -29,30 +29,32 @@ pub(crate) struct NamedTable {
     pub alias: String,
 }
 
-/// The tables of a FROM clause and their aliases, without derived tables.
-pub(crate) fn named_tables(
+/// The tables of an UPDATE or DELETE and their aliases, without derived tables and those of its WITH.
+pub(super) fn changed_tables(
     session: &SessionState,
-    tables: &[TableWithJoins],
+    rows: &ChangedRows,
 ) -> Result<Vec<NamedTable>> {
-    named_tables_without(session, tables, None)
+    named_tables_without(session, &rows.tables, rows.with.as_ref())
 }
 
-/// Likewise, without those of a WITH.
+/// Whether a WITH defines the table of this name.
+pub(super) fn is_of_with(name: &ObjectName, with: Option<&With>) -> bool {
+    let [part] = name.0.as_slice() else { return false };
+    let named = part.as_ident().map(|ident| ident.value.as_str()).unwrap_or_default();
+    let mut of_with = with.iter().flat_map(|with| &with.cte_tables);
+    of_with.any(|cte| cte.alias.name.value.eq_ignore_ascii_case(named))
+}
+
+/// The tables of a FROM clause and their aliases, without derived tables and those of a WITH.
 pub(crate) fn named_tables_without(
     session: &SessionState,
     tables: &[TableWithJoins],
     with: Option<&With>,
 ) -> Result<Vec<NamedTable>> {
-    let is_with = |name: &ObjectName| {
-        let [part] = name.0.as_slice() else { return false };
-        let named = part.as_ident().map(|ident| ident.value.as_str()).unwrap_or_default();
-        let mut of_with = with.iter().flat_map(|with| &with.cte_tables);
-        of_with.any(|cte| cte.alias.name.value.eq_ignore_ascii_case(named))
-    };
     let mut named = Vec::new();
     for relation in relations(tables) {
         let TableFactor::Table { name, alias, partitions, .. } = relation else { continue };
-        if is_with(name) {
+        if is_of_with(name, with) {
             continue;
         }
         let name = full_name(session, name)?;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{Expr, Query};
+use datafusion::sql::sqlparser::ast::{Expr, Query, With};
 use remora_engine::{ColumnDef, ColumnType, Row, Schema, Value};
 use remora_mysql::ErrorCode;
 
@@ -23,23 +23,41 @@ use crate::{
 /// The name of the temporary table of rows.
 const ROWS: &str = "#rows";
 
-/// Evaluates an expression of a statement for each of some rows of a table, under this name.
+/// An expression of a statement that is evaluated for rows.
+#[derive(Clone, Copy)]
+pub(crate) struct RowExpression<'e> {
+    /// The expression.
+    pub expression: &'e Expr,
+    /// The statement that it is of.
+    pub source: &'e Source,
+    /// WITH of the statement.
+    pub with: Option<&'e With>,
+}
+
+impl<'e> RowExpression<'e> {
+    /// An expression of a statement without WITH.
+    pub(crate) fn of(expression: &'e Expr, source: &'e Source) -> Self {
+        Self { expression, source, with: None }
+    }
+}
+
+/// Evaluates an expression for each of some rows of a table, under this name.
 pub(crate) async fn values_over(
     session: &mut SessionState,
     target: &TargetTable,
     alias: &str,
     rows: &[Row],
     beside: &[VariableColumn],
-    (expression, source): (&Expr, &Source),
+    of: RowExpression<'_>,
 ) -> Result<Vec<Value>> {
     let database = &target.name.database;
     let name = TableName::new(database.clone(), ROWS.to_owned());
     let table = numbered(&target.table, rows, "", beside);
     let from = table_named(&[database.as_str(), ROWS], Some(alias));
-    let query = query_from(vec![expression.clone()], vec![from]);
-    let query = in_order(query, column_named(&[ROW_NUMBER]));
+    let query = query_from(vec![of.expression.clone()], vec![from]);
+    let query = Query { with: of.with.cloned(), ..in_order(query, column_named(&[ROW_NUMBER])) };
     let hidden = session.transaction.put_temporary(name.clone(), table);
-    let found = TreeQuery { query, source }.rows(session).await;
+    let found = TreeQuery { query, source: of.source }.rows(session).await;
     restore(session, name, hidden);
     let values = found?.into_iter().map(|row| row.into_iter().next().unwrap_or(Value::Null));
     Ok(values.collect())

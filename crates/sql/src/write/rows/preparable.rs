@@ -12,7 +12,7 @@ use super::{
     delete::is_deleted,
     evaluate::{StatementText, TreeQuery},
     literal::Parameters,
-    named::{NamedTable, assigned_column, named_tables},
+    named::{NamedTable, assigned_column, changed_tables},
     target::{table_name, table_of},
     update::check_clauses,
 };
@@ -28,7 +28,7 @@ pub(crate) async fn check(session: &mut SessionState, statement: &Statement<'_>)
     // Their values are unknown yet.
     let parameters = Parameters { values: &[], places: Vec::new() };
     let text = StatementText { statement, parameters: &parameters };
-    let mut tokens = text.tokens();
+    let mut tokens = text.verb();
     let reads = match () {
         () if tokens.accept("INSERT") => inserted(session, text, &mut tokens, Verb::Insert)?,
         () if tokens.accept("REPLACE") => inserted(session, text, &mut tokens, Verb::Replace)?,
@@ -88,7 +88,7 @@ fn query_of_rows(tokens: &mut Tokens<'_>) -> Result<Option<Range<usize>>> {
 fn updated<'s>(session: &SessionState, text: StatementText<'s>) -> Result<TreeQuery<'s>> {
     let write::Update { rows, assignments, .. } = write::update(text.statement)?;
     check_clauses(&rows)?;
-    let named = named_tables(session, &rows.tables)?;
+    let named = changed_tables(session, &rows)?;
     if let [one] = &named[..] {
         // The right to write is checked before anything about the table is revealed.
         check_target(session, &one.name, Verb::Update)?;
@@ -111,7 +111,7 @@ fn updated<'s>(session: &SessionState, text: StatementText<'s>) -> Result<TreeQu
 /// DELETE. Returns the SELECT of its reads.
 fn deleted<'s>(session: &SessionState, text: StatementText<'s>) -> Result<TreeQuery<'s>> {
     let write::Delete { listed, rows, .. } = write::delete(text.statement)?;
-    let named = named_tables(session, &rows.tables)?;
+    let named = changed_tables(session, &rows)?;
     let wanted = |named: &&NamedTable| {
         listed.as_ref().is_none_or(|all| all.iter().any(|listed| is_deleted(named, listed)))
     };

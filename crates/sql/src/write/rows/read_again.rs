@@ -21,6 +21,8 @@ pub(super) fn check_rows<'n>(
     assigned: impl Iterator<Item = &'n Expr>,
 ) -> Result<()> {
     let mut reads = Reads::new(session, changed);
+    let with = rows.with.iter().flat_map(|with| &with.cte_tables);
+    reads.hidden.extend(with.map(|cte| cte.alias.name.value.clone()));
     let order = rows.order.iter().map(|order| &order.expr);
     reads.check(rows.condition.iter().chain(order).chain(assigned))?;
     let joins = rows.tables.iter().flat_map(|table| &table.joins);

@@ -3,7 +3,7 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use datafusion::sql::sqlparser::ast::{Expr, FunctionArguments};
+use datafusion::sql::sqlparser::ast::{Expr, FunctionArguments, With};
 use remora_engine::{Row, Value};
 use rustc_hash::FxHashSet;
 
@@ -11,7 +11,7 @@ use super::{
     changer::{Changer, ColumnAssignment},
     literal::CellExpr,
     named::{NamedTable, fits},
-    over_rows::values_over,
+    over_rows::{RowExpression, values_over},
     target::TargetTable,
 };
 use crate::{
@@ -79,6 +79,7 @@ type Old<'f> = (Arc<Row>, &'f [Value]);
 /// The changed rows of one table, and the assignments that are evaluated after the others.
 pub(super) struct SequentialAssignments<'u> {
     pub source: &'u Source,
+    pub with: Option<&'u With>,
     pub named: &'u NamedTable,
     pub target: &'u TargetTable,
     pub assignments: &'u [ColumnAssignment],
@@ -140,7 +141,9 @@ impl SequentialAssignments<'_> {
         for (assignment, in_turn) in self.assignments.iter().zip(self.in_turn) {
             let evaluated: Vec<Option<Value>> = match (&assignment.given, &assignment.value) {
                 (CellExpr::Expression(_), Some(value)) if *in_turn => {
-                    let (alias, expression) = (&self.named.alias, (value, self.source));
+                    let (alias, with) = (&self.named.alias, self.with);
+                    let expression =
+                        RowExpression { with, ..RowExpression::of(value, self.source) };
                     let values =
                         values_over(session, self.target, alias, &rows, &[], expression).await?;
                     values.into_iter().map(Some).collect()

@@ -126,6 +126,18 @@ impl TargetTable {
         Ok(None)
     }
 
+    /// Whether a row is like one of the same key that it would replace, and no other key is unique. MySQL then leaves
+    /// that row as it is.
+    pub(super) fn is_same(&self, old: &[Value], new: &[Value]) -> bool {
+        let has_one_key = match self.table.row_number {
+            Some(_) => self.unique.len() == 1,
+            None => self.unique.is_empty(),
+        };
+        let mut pairs = old.iter().zip(new).enumerate();
+        has_one_key
+            && pairs.all(|(place, (old, new))| old == new || self.table.row_number == Some(place))
+    }
+
     /// Error 1062.
     pub(crate) fn duplicate_error(&self, shown: &str, key: &str) -> Error {
         let shown: String = shown.chars().take(64).collect();

@@ -15,7 +15,7 @@ use super::{
     evaluate::{StatementText, found_rows},
     literal::{CellExpr, given},
     named::{
-        NamedTable, assigned_column, conditions, key_items, named_keys, named_tables, one_table,
+        NamedTable, assigned_column, changed_tables, conditions, key_items, named_keys, one_table,
     },
     read_again,
     sequential::{SequentialAssignments, evaluated_in_turn, mentioned},
@@ -25,11 +25,11 @@ use super::{
 use crate::{
     Error, Outcome, Result,
     blocking::run_blocking_if_long,
-    catalog::Verb,
+    catalog::{TypeSpec, Verb},
     execute::{RowsExplained, Writing},
     parse::{
         Tokens, change_own_expressions, checked_parts, too_costly,
-        write::{self, ChangedQuery, ChangedRows, FoundRows},
+        write::{self, ChangedQuery, ChangedRows, SoughtRows},
     },
     resolve::check_of_one_row,
     state::SessionState,
@@ -50,7 +50,11 @@ pub(super) async fn update(session: &mut SessionState, text: StatementText<'_>) 
     let found = if may_name_keys { read.find_by_key(session, text)? } else { None };
     let found = match found {
         Some(found) => found,
-        None => found_rows(session, text.statement, read.found()?).await?,
+        None => {
+            let mut found = found_rows(session, text.statement, read.found()?).await?;
+            found.fit(read.given_kinds().into_iter());
+            found.rows
+        }
     };
     read.change(session, text, found).await
 }
@@ -93,7 +97,7 @@ impl ReadUpdate {
         check_clauses(&rows)?;
         assignments.iter().try_for_each(|assigned| check_of_one_row(&assigned.value))?;
         session.refuses_warnings &= !ignore;
-        let named = named_tables(session, &rows.tables)?;
+        let named = changed_tables(session, &rows)?;
         check_assigned(session, source, &rows, &assignments, &named).await?;
         let tokens = text.tokens();
         let mut said = Vec::with_capacity(assignments.len());
@@ -169,7 +173,7 @@ impl ReadUpdate {
 
     /// The SELECT of the keys of the rows to change and of the values of the assigned expressions, row by row, with the
     /// tokens that decide it.
-    fn found(&self) -> Result<FoundRows> {
+    fn found(&self) -> Result<SoughtRows> {
         let ChangedRows { tables_at, rest_at, .. } = &self.rows;
         let mut tokens = vec![tables_at.clone()];
         // Of several tables, which keys are selected is said elsewhere.
@@ -198,7 +202,23 @@ impl ReadUpdate {
         }
         tokens.push(rest_at.clone());
         tokens.truncate(if is_decided { tokens.len() } else { 0 });
-        Ok(FoundRows { query: self.rows.select(items), tokens, number: 0 })
+        Ok(SoughtRows { query: self.rows.select(items), tokens, number: 0 })
+    }
+
+    /// The types of the columns that the expressions in [`ReadUpdate::found`] are assigned to, by their places there.
+    fn given_kinds(&self) -> Vec<(usize, &TypeSpec)> {
+        let keys: usize = self.targets.iter().map(key_length).sum();
+        let given = self.assignments.iter().zip(&self.in_turn).filter(|(assignment, in_turn)| {
+            matches!(assignment.given, CellExpr::Expression(_)) && !**in_turn
+        });
+        let kind = |assignment: &ColumnAssignment| {
+            let target = self.targets.get(assignment.table)?.as_ref()?;
+            Some(&target.table.columns.get(assignment.column)?.kind)
+        };
+        given
+            .enumerate()
+            .filter_map(|(nth, (assignment, _))| Some((keys + nth, kind(assignment)?)))
+            .collect()
     }
 
     /// The rows that [`ReadUpdate::found`] finds, if the condition names keys and no expression needs a plan.
@@ -248,8 +268,9 @@ impl ReadUpdate {
         if let ([named], [Some(target)], true) =
             (&self.named[..], &targets[..], in_turn.contains(&true))
         {
-            let source = text.source();
-            let change = SequentialAssignments { source, named, target, assignments, in_turn };
+            let (source, with) = (text.source(), self.rows.with.as_ref());
+            let change =
+                SequentialAssignments { source, with, named, target, assignments, in_turn };
             let mut changer = Changer::new(session, target, self.ignore).await?;
             let (matched, changed) = change.change(session, &mut changer, &found).await?;
             return Ok(outcome(session, matched, changed));

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::{
     evaluate::{StatementText, TreeQuery},
     literal::CellExpr,
-    over_rows::values_over,
+    over_rows::{RowExpression, values_over},
     target::{TargetTable, counter_value},
 };
 use crate::{
@@ -144,7 +144,8 @@ async fn value_over(
 ) -> Result<Value> {
     let (alias, rows) = (&target.name.table, std::slice::from_ref(row));
     let Some(expr) = text.expressions(&[range])?.pop() else { return Ok(Value::Null) };
-    let found = values_over(session, target, alias, rows, &[], (&expr, text.source())).await?;
+    let expr = RowExpression::of(&expr, text.source());
+    let found = values_over(session, target, alias, rows, &[], expr).await?;
     Ok(found.into_iter().next().unwrap_or(Value::Null))
 }
 
@@ -215,6 +216,8 @@ pub(crate) struct RowMaker {
     lenient: bool,
     /// Whether the statement has a single row in its text.
     pub single: bool,
+    /// The next AUTO_INCREMENT value, if `insert_id` was set before the statement.
+    forced: Option<u64>,
     /// The AUTO_INCREMENT value that was generated for the last row.
     pub made: Option<u64>,
     /// The AUTO_INCREMENT value that the last row was given.
@@ -248,6 +251,7 @@ impl RowMaker {
             rows: 0,
             lenient,
             single: false,
+            forced: None,
             made: None,
             given: None,
         })
@@ -311,7 +315,8 @@ impl RowMaker {
             let DefaultSpec::Expression(text) = &spec.default else { continue };
             let (expr, source) = parsed_expression(text)?;
             let alias = &target.name.table;
-            let values = values_over(session, target, alias, &some, &[], (&expr, &source)).await?;
+            let expr = RowExpression::of(&expr, &source);
+            let values = values_over(session, target, alias, &some, &[], expr).await?;
             for (place, value) in places.into_iter().zip(values) {
                 let value = match value.is_null() && spec.not_null {
                     true => self.null_for(target, position, self.refuses_null())?,
@@ -366,7 +371,13 @@ impl RowMaker {
                 Some(Value::Null) if spec.not_null && !spec.auto_increment => {
                     Some(self.null_for(target, position, self.refuses_null())?)
                 }
-                Some(value) => Some(self.fit(target, position, value, number)?),
+                Some(value) => Some(match self.fit(target, position, value, number)? {
+                    // A JSON value that is no date.
+                    Value::Null if spec.not_null && !spec.auto_increment => {
+                        self.converter.implicit(&spec.kind)
+                    }
+                    fitted => fitted,
+                }),
                 None => None,
             };
             if let Some(slot) = row.get_mut(position) {
@@ -507,7 +518,14 @@ impl RowMaker {
             Some(value) => Some(value.clone()),
         };
         let Some(given) = given else {
-            let next = target.next_value(session, position)?;
+            let next = match session.insert_id.take().or(self.forced) {
+                Some(next) => {
+                    target.pass_value(session, position, next)?;
+                    self.forced = next.checked_add(1);
+                    next
+                }
+                None => target.next_value(session, position)?,
+            };
             self.made = Some(next);
             let bits = u32::from(spec.kind.integer_bits().unwrap_or(64));
             let most = if spec.kind.unsigned {
@@ -579,7 +597,8 @@ pub(super) async fn default_over(
         return Ok(None);
     }
     let (alias, rows) = (&target.name.table, &[row.to_vec()]);
-    let found = values_over(session, target, alias, rows, &[], (&expr, &source)).await?;
+    let expr = RowExpression::of(&expr, &source);
+    let found = values_over(session, target, alias, rows, &[], expr).await?;
     Ok(Some(found.into_iter().next().unwrap_or(Value::Null)))
 }
 

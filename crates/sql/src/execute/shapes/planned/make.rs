@@ -30,7 +30,7 @@ use crate::{
     execute::{hinted_limit, marks, run::ResolvedQuery as Planning},
     parse::{
         Statement,
-        write::{ChangedQuery, FoundRows},
+        write::{ChangedQuery, SoughtRows},
     },
     plan,
     resolve::{StatementTable, add_implied_order},
@@ -46,7 +46,7 @@ pub(super) enum PlannedQuery<'q> {
     /// The query of the rows that it changes.
     Changed(&'q ChangedQuery),
     /// A query that finds rows for it.
-    Found(&'q FoundRows),
+    Found(&'q SoughtRows),
 }
 
 /// Plans a query of a statement for the cache; `None` if it cannot be cached. Errors are left to the general path. Boxed,

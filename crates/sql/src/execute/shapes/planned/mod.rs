@@ -61,12 +61,12 @@ use super::{
     table::ShapeTable,
 };
 use crate::{
-    Column, Outcome, Reply, Result,
+    Column, Outcome, Reply, Result, SqlType,
     catalog::Reader,
     execute::access::Explained,
     parse::{
         Source, Statement,
-        write::{ChangedQuery, FoundRows},
+        write::{ChangedQuery, SoughtRows},
     },
     plan::RunConstant,
     resolve::StatementTable,
@@ -262,19 +262,26 @@ impl ShapePlans {
         Ok(outcome)
     }
 
-    /// The rows of a query that finds rows for a statement. `None` if it takes the general path.
+    /// The rows of a query that finds rows for a statement. `None` if it takes the general path, which tells the labels of
+    /// its columns too.
     pub async fn rows(
         &self,
         session: &mut SessionState,
         reader: &Reader,
         constants: &Constants<'_>,
         source: &Arc<Source>,
-        found: &FoundRows,
+        found: &SoughtRows,
     ) -> Result<Option<Vec<Vec<Value>>>> {
         let (query, source) =
             (PlannedQuery::Found(found), |_: &SessionState| Some(Arc::clone(source)));
         let plan = self.plan_for(session, reader, constants, query, source).await;
         let Some(plan) = plan else { return Ok(None) };
+        let has_labels = |column: &Column| {
+            matches!(column.kind, SqlType::Bit(_) | SqlType::Enum | SqlType::Set)
+        };
+        if plan.columns.iter().any(has_labels) {
+            return Ok(None);
+        }
         let rows = run::found(session, reader, &plan, constants).await?;
         self.used.fetch_add(u32::from(rows.is_some()), Relaxed);
         Ok(rows)
