@@ -3,7 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use remora_words::{
+    WordsError,
+    analysis::Analyzer,
     matching::PlannedWord,
+    query::{self, Parsed, QueryOptions},
     rank::{IdfKind, Ranker},
 };
 use serde::{Deserialize, Serialize};
@@ -62,11 +65,23 @@ pub struct KeywordQuery {
     pub part_weights: Vec<(String, i32)>,
     /// How idf is computed.
     pub idf: IdfKind,
+    /// How the text is read.
+    pub options: QueryOptions,
     /// For entries of [`ScanRequest::scores`]: if given, the column contains texts with the factors of the ranking
     /// expression for each row, in this form. Ignored elsewhere.
     pub factors: Option<FactorsForm>,
     /// The statistics of the whole table, if the table of the request is a part of it.
     pub statistics: Option<Arc<KeywordStatistics>>,
+}
+
+impl KeywordQuery {
+    /// Parses the text for a table's words; `fields` are the names of the fields.
+    ///
+    /// # Errors
+    /// [`WordsError::Query`] with Sphinx's message.
+    pub fn parse(&self, analyzer: &Analyzer, fields: &[String]) -> Result<Parsed, WordsError> {
+        query::parse_with(&self.text, analyzer, fields, &self.options)
+    }
 }
 
 /// The form of a row's ranking factors.

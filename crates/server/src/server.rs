@@ -33,6 +33,7 @@ pub struct Server {
     line_address: Option<SocketAddr>,
     http_address: Option<SocketAddr>,
     sql_address: Option<SocketAddr>,
+    sphinx_sql_address: Option<SocketAddr>,
     sphinx_address: Option<SocketAddr>,
     tiedot_address: Option<SocketAddr>,
     listeners: JoinSet<()>,
@@ -53,6 +54,7 @@ impl Server {
         let line = bind_tcp(&settings.listen.line).await?;
         let http = bind_tcp(&settings.listen.http).await?;
         let sql = bind_tcp(&settings.listen.sql).await?;
+        let sphinx = bind_tcp(&settings.listen.sphinx).await?;
         let sphinx_api = bind_tcp(&settings.listen.sphinx_api).await?;
         let tiedot = bind_tcp(&settings.listen.tiedot).await?;
         let mut sockets = Vec::new();
@@ -71,6 +73,7 @@ impl Server {
         let address = |listener: &Option<TcpListener>| listener.as_ref()?.local_addr().ok();
         let (line_address, http_address) = (address(&line), address(&http));
         let (sql_address, sphinx_address) = (address(&sql), address(&sphinx_api));
+        let sphinx_sql_address = address(&sphinx);
         let tiedot_address = address(&tiedot);
         let shared = Arc::new(ServerState::new(settings, database, log));
         let mut listeners = JoinSet::new();
@@ -86,13 +89,15 @@ impl Server {
         if let Some(listener) = tiedot {
             listeners.spawn(tiedot::serve(listener, Arc::clone(&shared)));
         }
-        if sql.is_some() || sql_socket.is_some() || sphinx_api.is_some() {
+        if sql.is_some() || sql_socket.is_some() || sphinx.is_some() || sphinx_api.is_some() {
             let service = Arc::new(mysql::SqlService::new(Arc::clone(&shared))?);
-            if let Some(listener) = sql {
-                listeners.spawn(mysql::accept(listener, Arc::clone(&service)));
+            for (listener, is_sphinx) in [(sql, false), (sphinx, true)] {
+                if let Some(listener) = listener {
+                    listeners.spawn(mysql::accept(listener, Arc::clone(&service), is_sphinx));
+                }
             }
             if let Some(listener) = sql_socket {
-                listeners.spawn(mysql::accept(listener, Arc::clone(&service)));
+                listeners.spawn(mysql::accept(listener, Arc::clone(&service), false));
             }
             if let Some(listener) = sphinx_api {
                 listeners.spawn(sphinx::accept(listener, service));
@@ -104,6 +109,7 @@ impl Server {
             line_address,
             http_address,
             sql_address,
+            sphinx_sql_address,
             sphinx_address,
             tiedot_address,
             listeners,
@@ -124,6 +130,11 @@ impl Server {
     /// The actual address of the MySQL protocol, with the port that the system assigned.
     pub fn sql_address(&self) -> Option<SocketAddr> {
         self.sql_address
+    }
+
+    /// The actual address of the MySQL protocol in Sphinx's dialect, with the port that the system assigned.
+    pub fn sphinx_sql_address(&self) -> Option<SocketAddr> {
+        self.sphinx_sql_address
     }
 
     /// The actual address of SphinxAPI, with the port that the system assigned.

@@ -164,6 +164,10 @@ fn announce(server: &Server, database: &Database, data: &Path, socket: Option<&P
         println!("MySQL protocol: {address}");
         tracing::info!(%address, "listening for the MySQL protocol");
     }
+    if let Some(address) = server.sphinx_sql_address() {
+        println!("MySQL protocol in Sphinx's dialect: {address}");
+        tracing::info!(%address, "listening for the MySQL protocol in Sphinx's dialect");
+    }
     if let Some(address) = server.sphinx_address() {
         println!("SphinxAPI: {address}");
         tracing::info!(%address, "listening for SphinxAPI");

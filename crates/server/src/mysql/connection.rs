@@ -9,6 +9,7 @@ use std::{io, net::IpAddr, sync::Arc, time::Duration};
 use remora_protocol::mysql::{
     Command, PacketReader, WireError, auth::Nonce, handshake::Login, put_error,
 };
+use remora_sql::Identity;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::watch,
@@ -23,7 +24,7 @@ use super::{
     processes::ConnectionSlot,
     service::SqlService,
 };
-use crate::{accounts::host_of, limits::BufferShare};
+use crate::{accounts::host_of, limits::BufferShare, settings::find_user};
 
 /// Bytes of buffers that every connection may use.
 const FREE_BYTES: usize = 128 << 10;
@@ -32,7 +33,7 @@ const FREE_BYTES: usize = 128 << 10;
 pub(super) async fn run<S>(
     stream: S,
     address: Option<IpAddr>,
-    service: Arc<SqlService>,
+    (service, is_sphinx): (Arc<SqlService>, bool),
     slot: ConnectionSlot,
 ) -> io::Result<()>
 where
@@ -62,6 +63,7 @@ where
         session: ClientSession::new(channel, &service, slot, &admitted),
         reader,
         address,
+        is_sphinx,
         nonce,
         share,
         shared_bytes: 0,
@@ -97,6 +99,8 @@ struct Connection<S> {
     session: ClientSession<S>,
     reader: PacketReader,
     address: Option<IpAddr>,
+    /// Whether sessions of its listener begin in Sphinx's dialect.
+    is_sphinx: bool,
     nonce: Nonce,
     share: BufferShare,
     /// The last size of `share`.
@@ -145,6 +149,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     /// Admits a client after its login.
     async fn complete_login(&mut self, admitted: AuthenticatedLogin) -> Result<(), WireError> {
         let AuthenticatedLogin { identity, login, compression, .. } = admitted;
+        let dialect = self.dialect_of(&identity);
+        self.session.client.session.begin_in_dialect(dialect);
         let session = &mut self.session;
         session.channel.writer.set_sequence(self.reader.sequence());
         session.identify(&identity)?;
@@ -157,6 +163,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             session.channel.start_compression(algorithm, &mut self.reader);
         }
         Ok(())
+    }
+
+    /// The dialect in which a user's sessions begin; `None` for the server's.
+    fn dialect_of(&self, who: &Identity) -> Option<bool> {
+        let settings = self.session.settings();
+        let of_user = || find_user(&settings.users, &who.user, self.address)?.is_sphinx;
+        if self.is_sphinx { Some(true) } else { of_user() }
     }
 
     async fn serve(&mut self) -> io::Result<()> {
@@ -280,7 +293,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         self.session.channel.writer.set_sequence(self.reader.sequence());
         let changed = match authenticated.unwrap_or_else(|_| Err(WireError::bad_handshake().into()))
         {
-            Ok(identity) => self.session.change_user(identity, &login).await,
+            Ok(identity) => {
+                let dialect = self.dialect_of(&identity);
+                self.session.client.session.begin_in_dialect(dialect);
+                self.session.change_user(identity, &login).await
+            }
             Err(LoginFailure::Reported(error)) => Err(error),
             Err(LoginFailure::Disconnected(error)) => return Err(error),
         };

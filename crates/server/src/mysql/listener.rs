@@ -15,11 +15,15 @@ use crate::{
     listen::{Listener, accept_each, refuse_connection},
 };
 
-/// Accepts connections.
-pub(crate) async fn accept(listener: impl Listener<Stream: Socket>, service: Arc<SqlService>) {
+/// Accepts connections. The sessions of a listener that `is_sphinx` begin in Sphinx's dialect.
+pub(crate) async fn accept(
+    listener: impl Listener<Stream: Socket>,
+    service: Arc<SqlService>,
+    is_sphinx: bool,
+) {
     let stopping = service.shared.stopping.subscribe();
     accept_each(listener, stopping, |sessions, stream, address| {
-        admit(sessions, Wire::new(stream), address, &service);
+        admit(sessions, Wire::new(stream), address, (&service, is_sphinx));
     })
     .await;
 }
@@ -29,7 +33,7 @@ fn admit(
     sessions: &mut JoinSet<()>,
     stream: Wire,
     address: Option<IpAddr>,
-    service: &Arc<SqlService>,
+    (service, is_sphinx): (&Arc<SqlService>, bool),
 ) {
     let settings = service.shared.settings.load();
     let list = settings.allow_cidrs.as_deref();
@@ -48,7 +52,8 @@ fn admit(
             slot.connection.set_peer(stream.peer());
             let service = Arc::clone(service);
             sessions.spawn(async move {
-                if let Err(error) = connection::run(stream, address, service, slot).await {
+                let run = connection::run(stream, address, (service, is_sphinx), slot);
+                if let Err(error) = run.await {
                     tracing::debug!("a MySQL connection ended: {error}");
                 }
             });

@@ -12,7 +12,8 @@ use crate::{Error, Result};
 /// Refuses settings that cannot work or are not safe.
 pub(super) fn check(settings: &Settings) -> Result<()> {
     let listen = &settings.listen;
-    let addresses = [&listen.line, &listen.http, &listen.sql, &listen.sphinx_api, &listen.tiedot];
+    let (sql, sphinx) = (&listen.sql, &listen.sphinx);
+    let addresses = [&listen.line, &listen.http, sql, sphinx, &listen.sphinx_api, &listen.tiedot];
     let sockets = [&listen.line_socket, &listen.sql_socket];
     if addresses.iter().all(|address| address.is_empty())
         && sockets.iter().all(|socket| socket.is_none())
@@ -141,8 +142,9 @@ fn check_time_zones(settings: &Settings) -> Result<()> {
         ));
     }
     let listen = &settings.listen;
+    let addresses = [&listen.sql, &listen.sphinx, &listen.sphinx_api];
     let has_sql =
-        !listen.sql.is_empty() || listen.sql_socket.is_some() || !listen.sphinx_api.is_empty();
+        listen.sql_socket.is_some() || addresses.iter().any(|address| !address.is_empty());
     match has_sql && Zone::parse(zone.name()).is_err() {
         true => refuse(&format!(
             "mysql.datetime_timezone '{}' cannot be the time_zone of SQL, which lies between \

@@ -123,6 +123,8 @@ pub struct Listen {
     pub sql: String,
     /// The MySQL protocol's Unix socket.
     pub sql_socket: Option<PathBuf>,
+    /// Another address of the MySQL protocol, whose sessions begin in Sphinx's dialect; empty for none.
+    pub sphinx: String,
     /// SphinxAPI's address, `HOST:PORT`; empty for none.
     pub sphinx_api: String,
     /// The user that clients of SphinxAPI act as, because it has no login; empty for none.
@@ -296,6 +298,7 @@ impl Default for Listen {
             http: "127.0.0.1:9308".to_owned(),
             sql: "127.0.0.1:9306".to_owned(),
             sql_socket: None,
+            sphinx: String::new(),
             sphinx_api: String::new(),
             sphinx_api_user: String::new(),
             tiedot: String::new(),

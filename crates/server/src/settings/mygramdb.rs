@@ -167,6 +167,7 @@ impl ApiSection {
             http: if http.enable { address(&http.bind, http.port) } else { String::new() },
             sql: String::new(),
             sql_socket: None,
+            sphinx: String::new(),
             sphinx_api: String::new(),
             sphinx_api_user: String::new(),
             tiedot: String::new(),

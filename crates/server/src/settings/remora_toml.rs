@@ -45,6 +45,7 @@ struct ListenSection {
     line_socket: Option<PathBuf>,
     sql: Option<String>,
     sql_socket: Option<PathBuf>,
+    sphinx: Option<String>,
     sphinx_api: Option<String>,
     sphinx_api_user: Option<String>,
     tiedot: Option<String>,
@@ -217,6 +218,7 @@ impl ListenSection {
         set(&mut settings.listen.line, self.line);
         set(&mut settings.listen.http, self.http);
         set(&mut settings.listen.sql, self.sql);
+        set(&mut settings.listen.sphinx, self.sphinx);
         set(&mut settings.listen.sphinx_api, self.sphinx_api);
         set(&mut settings.listen.sphinx_api_user, self.sphinx_api_user);
         set(&mut settings.listen.tiedot, self.tiedot);

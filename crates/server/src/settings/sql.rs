@@ -130,7 +130,7 @@ impl SqlSection {
 
 /// Why these settings are refused, with advice.
 pub(super) fn refusal(settings: &Settings) -> Option<String> {
-    let (sql, address) = (&settings.sql, &settings.listen.sql);
+    let sql = &settings.sql;
     let ranges = [
         ("sql.max_connections", sql.max_connections, 1, 1_000_000),
         ("sql.max_allowed_packet", sql.max_allowed_packet, 1 << 10, 1 << 30),
@@ -154,11 +154,18 @@ pub(super) fn refusal(settings: &Settings) -> Option<String> {
     if sql.require_tls && sql.tls.is_none() {
         return Some("sql.require_tls needs sql.tls_cert and sql.tls_key".to_owned());
     }
+    let listen = &settings.listen;
+    let refusal = |key, address: &String| refused_address(settings, key, address);
+    refusal("listen.sql", &listen.sql).or_else(|| refusal("listen.sphinx", &listen.sphinx))
+}
+
+/// Why an address of the MySQL protocol is refused.
+fn refused_address(settings: &Settings, key: &str, address: &str) -> Option<String> {
     if address.is_empty() {
         return None;
     }
     match is_loopback_address(address) {
-        None => Some(format!("listen.sql '{address}' is not HOST:PORT, as 127.0.0.1:9306 is")),
+        None => Some(format!("{key} '{address}' is not HOST:PORT, as 127.0.0.1:9306 is")),
         Some(true) => None,
         Some(false) if settings.users.is_empty() => Some(format!(
             "'{address}' can be reached from other machines and there are no users: add [[users]] \

@@ -289,6 +289,20 @@ fn sphinx_api_needs_a_configured_user_if_users_exist() {
 }
 
 #[test]
+fn dialects_of_users_and_listeners_are_checked() {
+    let user = "[[users]]\nname = 'a'\npassword = 'x'\n";
+    let of = |text: &str| toml(&format!("{user}{text}"));
+    assert_eq!(of("").unwrap().users[0].is_sphinx, None);
+    assert_eq!(of("dialect = 'sphinx'\n").unwrap().users[0].is_sphinx, Some(true));
+    assert_eq!(of("dialect = 'mysql'\n").unwrap().users[0].is_sphinx, Some(false));
+    assert!(message(of("dialect = 'x'\n")).contains("dialect is 'x'; it is 'mysql' or 'sphinx'"));
+    let far = message(toml("[listen]\nsphinx = '10.0.0.5:9306'\n"));
+    assert!(far.contains("can be reached from other machines and there are no users"), "{far}");
+    let error = message(toml("[listen]\nsphinx = '9306'\n"));
+    assert!(error.contains("listen.sphinx '9306' is not HOST:PORT"), "{error}");
+}
+
+#[test]
 fn tiedot_api_is_off_by_default_and_needs_login_on_public_addresses() {
     assert_eq!(toml("").unwrap().listen.tiedot, "");
     let settings = toml("[listen]\ntiedot = '127.0.0.1:8080'\n").unwrap();

@@ -24,6 +24,8 @@ pub struct User {
     pub password: Arc<Password>,
     /// Its rights; `None` means all.
     pub rights: Option<Vec<Right>>,
+    /// Whether its SQL sessions begin in Sphinx's dialect; `None` for what `sql.dialect` says.
+    pub is_sphinx: Option<bool>,
 }
 
 /// Where clients of an account may come from.
@@ -130,6 +132,7 @@ struct UserSection {
     read: Option<Vec<String>>,
     write: Option<Vec<String>>,
     define: Option<Vec<String>>,
+    dialect: Option<String>,
 }
 
 /// Parses the sections.
@@ -159,6 +162,14 @@ impl UserSection {
             host: HostPattern::parse(self.host.as_deref().unwrap_or("%")),
             password: Arc::new(self.password(folder)?),
             rights: self.rights()?,
+            is_sphinx: match self.dialect.as_deref() {
+                None => None,
+                Some("mysql") => Some(false),
+                Some("sphinx") => Some(true),
+                Some(other) => {
+                    return Err(format!("dialect is '{other}'; it is 'mysql' or 'sphinx'"));
+                }
+            },
             name: self.name,
         })
     }

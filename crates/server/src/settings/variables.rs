@@ -154,6 +154,13 @@ pub static VARIABLES: &[Variable] = &[
         "Unix socket of the MySQL protocol; empty means none."
     ),
     plain!(
+        "listen.sphinx",
+        "listen.sphinx",
+        Restart,
+        listen.sphinx,
+        "Address of the MySQL protocol in Sphinx's dialect, HOST:PORT; empty means none."
+    ),
+    plain!(
         "listen.sphinx_api",
         "listen.sphinx_api",
         Restart,

@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
+use remora_mysql::ErrorCode;
 use remora_protocol::sphinx::{
     Answer, Attribute, Found, Match, Query, Value, Word,
     statement::{Statement, TableShape, search},
 };
-use remora_sql::{Cell, Column, Identity, Result};
+use remora_sql::{Cell, Column, Error, Identity, Result};
 
 use super::{
     rows::Rows,
@@ -43,17 +44,13 @@ async fn try_answer(
     let lots = table::find_groups(client, identity, &query.indexes, UNKNOWN_INDEX).await?;
     let ((shape, statement), refusals) = build_statement(query, lots)?;
     let failed = |error: remora_sql::Error| rephrase(&shape, &error.message);
-    let matches = matches(client, &statement, room).await.map_err(failed)?;
-    let (words, mut warning) = match statement.has_words {
-        true => meta(client).await.map_err(failed)?,
-        false => Default::default(),
-    };
+    let read = of_statement(client, query, &statement, room).await;
+    let Reading { matches, total_found, words, mut warning } = read.map_err(failed)?;
     add_refusals(&mut warning, &refusals);
-    let total_found = number(client, &statement.count).await.map_err(failed)?;
     // An outer order applies to the rows within the inner limit.
     let most = match query.outer {
-        Some(_) => query.max_matches.min(query.limit),
-        None => query.max_matches,
+        Some(_) => query.most_rows().min(query.limit),
+        None => query.most_rows(),
     };
     let attributes = statement.outputs.into_iter();
     let attributes = attributes.map(|output| Attribute { name: output.name, kind: output.kind });
@@ -123,12 +120,52 @@ fn rephrase(shape: &TableShape, message: &str) -> String {
     }
 }
 
-/// The rows; their memory is taken from `room`.
+/// What a query found.
+#[derive(Default)]
+struct Reading {
+    matches: Vec<Match>,
+    total_found: u32,
+    words: Vec<Word>,
+    warning: String,
+}
+
+/// Runs a query's statements. At the end of `max_query_time` the rows that came until then are the answer, with a
+/// warning, as in `searchd`.
+async fn of_statement(
+    client: &mut SqlClient,
+    query: &Query<'_>,
+    statement: &Statement,
+    room: &mut usize,
+) -> Result<Reading> {
+    let late = |error: &Error| query.max_query_ms > 0 && error.code == ErrorCode::QueryTimeout;
+    let mut read = Reading::default();
+    let ended = matches(client, statement, room, &mut read.matches).await;
+    let ended = match (ended, statement.has_words) {
+        (Ok(()), true) => meta(client).await.map(|told| (read.words, read.warning) = told),
+        (ended, _) => ended,
+    };
+    let counted = match ended {
+        Ok(()) => number(client, &statement.count).await,
+        Err(error) => Err(error),
+    };
+    match counted {
+        Ok(total_found) => read.total_found = total_found,
+        Err(error) if late(&error) => {
+            read.total_found = u32::try_from(read.matches.len()).unwrap_or(u32::MAX);
+            "query time exceeded max_query_time".clone_into(&mut read.warning);
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(read)
+}
+
+/// Reads the rows; their memory is taken from `room`.
 async fn matches(
     client: &mut SqlClient,
     statement: &Statement,
     room: &mut usize,
-) -> Result<Vec<Match>> {
+    all: &mut Vec<Match>,
+) -> Result<()> {
     let kinds: Vec<_> = statement.outputs.iter().map(|output| output.kind).collect();
     let convert = |_: &[Column], cells: &[Cell<'_>]| {
         let mut cells = cells.iter().copied();
@@ -139,9 +176,10 @@ async fn matches(
         (Match { id, weight, values }, bytes)
     };
     let mut reply = Rows::new(client.interrupter(), convert).with_limit(*room);
-    client.run(&statement.rows, &mut reply).await?;
+    let ended = client.run(&statement.rows, &mut reply).await;
     *room = room.saturating_sub(reply.bytes());
-    Ok(reply.rows)
+    *all = reply.rows;
+    ended
 }
 
 /// The memory of a value.

@@ -304,7 +304,7 @@ fn words(conf: &SphinxConf, section: &Section) -> Result<(Settings, Files)> {
     let mut settings = Settings::default();
     let at = |line: u32, error: &dyn std::fmt::Display| wrong(&conf.file, line, error);
     settings.set("charset_table", DEFAULT_CHARSET).map_err(|error| at(section.line, &error))?;
-    let mut wordforms: Vec<&str> = Vec::new();
+    let (mut wordforms, mut filters): (Vec<&str>, Vec<String>) = Default::default();
     for Setting { key, value, line, .. } in &section.settings {
         if value.is_empty() || !Settings::is_setting(key) {
             continue;
@@ -313,6 +313,10 @@ fn words(conf: &SphinxConf, section: &Section) -> Result<(Settings, Files)> {
             "wordforms" => {
                 wordforms.push(value);
                 wordforms.join(" ")
+            }
+            "regexp_filter" => {
+                filters.push(value.clone());
+                Settings::list_of(&filters)
             }
             // Sphinx reads 0 as 1.
             "min_word_len" | "min_stemming_len" if value == "0" => "1".to_owned(),

@@ -169,7 +169,7 @@ fn refused_rows_have_a_line_and_a_key() {
         ("rt_attr_multi = title", "column 'title' is there twice"),
         ("index_token_filter = lib.so:f", "sphinx.conf:4: index_token_filter: "),
         ("morphology = lemmatize_en", "sphinx.conf:4: "),
-        ("expand_keywords = 1", "sphinx.conf:4: "),
+        ("expand_keywords = 2", "sphinx.conf:4: "),
         ("global_idf = words.idf", "sphinx.conf:4: global_idf: weights are made of"),
         ("rt_attr_uint = id", "a column is named id"),
         ("rt_attr_string = title", "column 'title' is there twice"),

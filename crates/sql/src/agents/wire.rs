@@ -16,13 +16,13 @@ use remora_engine::{
     BestRows, FactorsForm, Filter, KeywordQuery, KeywordStatistics, Schema, TextQuery, Value,
     WantedStatistics,
 };
-use remora_words::rank::IdfKind;
+use remora_words::{query::QueryOptions, rank::IdfKind, settings::WordExpansion};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
 /// The version of this protocol. Both servers must have the same.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 /// The procedure that carries requests.
 pub(crate) const PROCEDURE: &str = "REMORA_PART";
 /// How many servers a distributed table may pass through, one behind the other.
@@ -146,9 +146,38 @@ pub(crate) struct WireQuery {
     pub table_weight: Option<i32>,
     pub is_plain: bool,
     pub is_divided: bool,
+    pub options: WireOptions,
     /// Whether to return ranking factors: as JSON, and without the closeness factors.
     pub factors: Option<(bool, bool)>,
     pub statistics: Option<KeywordStatistics>,
+}
+
+/// How the text of a keyword query is read.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WireOptions {
+    /// Whether parts of words and words as written are added.
+    pub expand_keywords: Option<(bool, bool)>,
+    pub expansion_limit: u32,
+    pub is_any: bool,
+    pub is_unstemmed: bool,
+    pub takes_only_not: bool,
+}
+
+impl WireOptions {
+    fn of(options: QueryOptions) -> Self {
+        let QueryOptions { expand_keywords, expansion_limit, is_any, is_unstemmed, takes_only_not } =
+            options;
+        let expand_keywords = expand_keywords.map(|forms| (forms.has_parts, forms.has_exact));
+        Self { expand_keywords, expansion_limit, is_any, is_unstemmed, takes_only_not }
+    }
+
+    fn to_options(self) -> QueryOptions {
+        let Self { expand_keywords, expansion_limit, is_any, is_unstemmed, takes_only_not } = self;
+        let forms = |(has_parts, has_exact)| WordExpansion { has_parts, has_exact };
+        let expand_keywords = expand_keywords.map(forms);
+        QueryOptions { expand_keywords, expansion_limit, is_any, is_unstemmed, takes_only_not }
+    }
 }
 
 impl WireQuery {
@@ -162,6 +191,7 @@ impl WireQuery {
             table_weight: asked.table_weight,
             is_plain: asked.idf.is_plain,
             is_divided: asked.idf.is_divided,
+            options: WireOptions::of(asked.options),
             factors: asked.factors.map(|form| (form.is_json, form.is_without_closeness)),
             statistics: asked.statistics.as_deref().cloned(),
         }
@@ -176,6 +206,7 @@ impl WireQuery {
             field_weights: self.field_weights.clone(),
             table_weight: self.table_weight,
             idf: IdfKind { is_plain: self.is_plain, is_divided: self.is_divided },
+            options: self.options.to_options(),
             factors: self.factors.map(form),
             statistics: self.statistics.clone().map(Arc::new),
             ..KeywordQuery::default()

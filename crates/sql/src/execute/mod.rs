@@ -21,8 +21,9 @@ use datafusion::sql::sqlparser::ast::{self, Expr};
 use remora_engine::Value;
 
 use crate::{
-    Column, Outcome, Reply, Result,
+    Cell, Column, Outcome, Reply, Result, ResultCharset,
     blocking::run_blocking_if_long,
+    output,
     parse::{
         Source, Statement,
         write::{query_from, query_of_items},
@@ -112,9 +113,60 @@ pub(crate) async fn run_query<R: Reply>(
     reply: &mut R,
 ) -> Result<Outcome> {
     warn_of_marks(session, source);
+    let hinted = hinted_limit(source);
+    match max_query_time(&query).filter(|_| hinted.is_none()) {
+        Some(limit) => run_in_time(session, query, source, limit, reply).await?,
+        None => {
+            let limit = hinted.unwrap_or(session.variables.max_execution_time_ms);
+            run_limited(session, query, source, limit, reply).await?;
+        }
+    }
+    Ok(Outcome::default())
+}
+
+/// Runs a query whose `OPTION max_query_time` is this many milliseconds. As in Sphinx, the rows that were sent until
+/// then are its answer, with a warning.
+async fn run_in_time<R: Reply>(
+    session: &mut SessionState,
+    query: ast::Query,
+    source: &Source,
+    limit_ms: u64,
+    reply: &mut R,
+) -> Result<()> {
+    let mut counted = CountedReply { reply, has_begun: false, rows: 0 };
+    let sent = run_limited(session, query.clone(), source, limit_ms, &mut counted).await;
+    let (has_begun, rows) = (counted.has_begun, counted.rows);
+    match sent {
+        Err(error) if error.code == ErrorCode::QueryTimeout => {}
+        sent => return sent,
+    }
+    if !has_begun {
+        // Planning again has the same limit: servers that do not answer are an error.
+        let limit = std::mem::replace(&mut session.variables.max_execution_time_ms, limit_ms);
+        let columns = columns_of(session, query, source).await;
+        session.variables.max_execution_time_ms = limit;
+        let mut columns = columns?;
+        if session.variables.is_sphinx {
+            columns.iter_mut().for_each(output::as_sphinx_tells);
+        }
+        reply.columns(&columns)?;
+    }
+    session.found_rows = rows;
+    session.note_returned(rows);
+    session.warn(ErrorCode::SearchWarning, "query time exceeded max_query_time");
+    Ok(())
+}
+
+/// Runs a query with a time limit in milliseconds; 0 means none. Error 3024 at its end.
+async fn run_limited<R: Reply>(
+    session: &mut SessionState,
+    query: ast::Query,
+    source: &Source,
+    limit_ms: u64,
+    reply: &mut R,
+) -> Result<()> {
     let limit = session.variables.max_execution_time_ms;
-    let wanted = hinted_limit(source).or_else(|| max_query_time(&query));
-    session.variables.max_execution_time_ms = session.left_of(wanted.unwrap_or(limit))?;
+    session.variables.max_execution_time_ms = session.left_of(limit_ms)?;
     let sent = match wide::WideRow::of(query, source) {
         Ok(wide) => wide.send(session, reply).await,
         Err(query) => match run::ResolvedQuery::new(session, *query, source).await {
@@ -123,7 +175,38 @@ pub(crate) async fn run_query<R: Reply>(
         },
     };
     session.variables.max_execution_time_ms = limit;
-    sent.map(|()| Outcome::default())
+    sent
+}
+
+/// A reply that counts its rows.
+struct CountedReply<'r, R> {
+    reply: &'r mut R,
+    has_begun: bool,
+    rows: u64,
+}
+
+impl<R: Reply> Reply for CountedReply<'_, R> {
+    fn charset(&mut self, charset: Option<ResultCharset>) {
+        self.reply.charset(charset);
+    }
+
+    fn columns(&mut self, columns: &[Column]) -> Result<()> {
+        self.has_begun = true;
+        self.reply.columns(columns)
+    }
+
+    fn row(&mut self, cells: &[Cell<'_>]) -> Result<()> {
+        self.rows += 1;
+        self.reply.row(cells)
+    }
+
+    fn done(&mut self, outcome: &Outcome, more: bool) -> Result<()> {
+        self.reply.done(outcome, more)
+    }
+
+    async fn drain(&mut self) -> Result<()> {
+        self.reply.drain().await
+    }
 }
 
 /// The syntax tree of a SELECT, without its INTO clause.

@@ -73,7 +73,7 @@ pub(super) fn option_clause(
     for (name, value) in options {
         match value.into_text() {
             Some(value) => {
-                options::check(source, &name, &value)?;
+                options::check(&name, &value)?;
                 lines.push(format!("{name}={}", value.replace(['\n', '\r'], " ")));
             }
             // Which other options are allowed depends on the ranker, so they are checked once it is known.

@@ -46,7 +46,7 @@ pub(crate) use highlight::{BETWEEN_OPTIONS, HIGHLIGHT};
 pub(crate) use json_value::{DEFAULT, ERROR, JSON_VALUE_OF};
 pub(crate) use keywords::{KEYWORDS, NamedOptions, OptionValue, UNKNOWN_RANKER, named_options};
 pub(crate) use lex::{near, sent_bytes, tokens};
-pub(crate) use options::{MAX_MATCHES, MAX_QUERY_TIME, PARTIAL, check_option};
+pub(crate) use options::{CUTOFF, MAX_MATCHES, MAX_QUERY_TIME, PARTIAL, RAND_SEED, check_option};
 use remora_mysql::{LexMode, StatementTokens, Token, TokenKind, unquoted};
 #[cfg(test)]
 pub(crate) use syntax::PARSES;

@@ -1,8 +1,8 @@
 //! `OPTION` of a SELECT: the known options and their effects.
 
 use remora_mysql::ErrorCode;
+use remora_words::settings::WordExpansion;
 
-use super::Source;
 use crate::{Error, Result};
 
 /// Options of ranking, which keyword queries read.
@@ -22,17 +22,7 @@ const HARMLESS: [&str; 8] = [
 ];
 
 /// Options that are accepted if they are off and refused otherwise.
-const OFF: [&str; 9] = [
-    "cutoff",
-    "distance",
-    "expand_keywords",
-    "expansion_limit",
-    "fuzzy",
-    "global_idf",
-    "max_predicted_time",
-    "not_terms_only_allowed",
-    "scroll",
-];
+const OFF: [&str; 5] = ["distance", "fuzzy", "global_idf", "max_predicted_time", "scroll"];
 
 /// The name of the option that limits the rows of the whole statement.
 pub(crate) const MAX_MATCHES: &str = "max_matches";
@@ -40,6 +30,11 @@ pub(crate) const MAX_MATCHES: &str = "max_matches";
 pub(crate) const PARTIAL: &str = "partial";
 /// Milliseconds that a statement may take.
 pub(crate) const MAX_QUERY_TIME: &str = "max_query_time";
+
+/// The most rows that a statement looks for.
+pub(crate) const CUTOFF: &str = "cutoff";
+/// The seed of RAND() without one.
+pub(crate) const RAND_SEED: &str = "rand_seed";
 
 /// Whether it is an option of ranking.
 pub(crate) fn is_weighing(name: &str) -> bool {
@@ -53,18 +48,27 @@ pub(crate) fn is_weighing(name: &str) -> bool {
 pub(crate) fn check_option(name: &str, value: &str) -> Result<()> {
     let refused = |message: String| Err(Error::new(ErrorCode::ParseError, message));
     let number = value.parse::<u64>().ok();
+    let is = |value: &str, names: &[&str]| names.iter().any(|it| value.eq_ignore_ascii_case(it));
     match (name, number) {
         ("comment", _) => Ok(()),
         (MAX_MATCHES, Some(0)) => refused("max_matches can not be less than one".to_owned()),
-        (MAX_MATCHES | MAX_QUERY_TIME | "rand_seed", Some(_)) | (PARTIAL, Some(0 | 1)) => Ok(()),
+        (MAX_MATCHES | MAX_QUERY_TIME | CUTOFF | RAND_SEED, Some(_)) => Ok(()),
+        (PARTIAL, Some(0 | 1)) => Ok(()),
         ("sort_method", _) if matches!(value, "pq" | "kbuffer") => Ok(()),
         ("sort_method", _) => {
             refused(format!("unknown sort_method={value} (known values are pq, kbuffer)"))
         }
-        ("boolean_mode", _) if value.eq_ignore_ascii_case("and") => Ok(()),
-        ("boolean_mode" | "morphology", _) => {
-            Err(Error::unsupported(format!("OPTION {name}={value}")))
+        ("boolean_mode", _) if is(value, &["and", "or"]) => Ok(()),
+        ("boolean_mode", _) => {
+            refused(format!("unknown boolean_mode={value} (known values are and, or)"))
         }
+        ("morphology", _) if is(value, &["none"]) => Ok(()),
+        ("morphology", _) => Err(Error::unsupported(format!("OPTION {name}={value}"))),
+        ("not_terms_only_allowed", Some(0 | 1)) | ("expansion_limit", Some(_)) => Ok(()),
+        ("expand_keywords", _) => match WordExpansion::parse(value) {
+            Ok(_) => Ok(()),
+            Err(message) => refused(format!("expand_keywords: {message}")),
+        },
         (name, Some(_)) if HARMLESS.contains(&name) => Ok(()),
         (name, Some(0)) if OFF.contains(&name) => Ok(()),
         (name, Some(_)) if OFF.contains(&name) => {
@@ -75,14 +79,9 @@ pub(crate) fn check_option(name: &str, value: &str) -> Result<()> {
 }
 
 /// Checks an option of a statement, except those that keyword queries read.
-pub(super) fn check(source: &Source, name: &str, value: &str) -> Result<()> {
+pub(super) fn check(name: &str, value: &str) -> Result<()> {
     if is_weighing(name) {
         return Ok(());
-    }
-    let has_chance =
-        || (0..source.tokens.len()).any(|at| source.is_word(at, "RAND") && source.is(at + 1, "("));
-    if name == "rand_seed" && has_chance() {
-        return Err(Error::unsupported("OPTION rand_seed with RAND(): say RAND(seed)"));
     }
     check_option(name, value)
 }

@@ -152,9 +152,11 @@ pub(crate) fn resolve(
     catalog: &dyn Catalog,
     limit: u64,
 ) -> Result<Resolved> {
-    let most = sphinx::most_matches(query.settings.take().as_deref());
+    sphinx::seed(&mut query);
+    let settings = query.settings.take();
     if catalog.is_sphinx() {
-        sphinx::limit(&mut query, most)?;
+        let settings = settings.as_deref();
+        sphinx::limit(&mut query, sphinx::most_matches(settings), sphinx::cutoff(settings))?;
     }
     add_implied_order(&mut query);
     let mut resolver = resolver(&query, source, catalog);

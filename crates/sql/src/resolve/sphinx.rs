@@ -3,8 +3,9 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Ident, ObjectName, OrderByExpr, Query, Select, SelectItem, SetExpr,
-    Setting, TableFactor, TableWithJoins, Value, ValueWithSpan,
+    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
+    OrderByExpr, Query, Select, SelectItem, SetExpr, Setting, TableFactor, TableWithJoins, Value,
+    ValueWithSpan, visit_expressions_mut,
 };
 use remora_engine::united_name;
 use remora_mysql::ErrorCode;
@@ -18,8 +19,8 @@ use crate::{
     Error, Result,
     agents::AgentOptions,
     parse::{
-        GroupRows, MAX_MATCHES, MAX_QUERY_TIME, change_own_expressions, function_call,
-        visit_own_expressions, write::table_alias,
+        CUTOFF, GroupRows, MAX_MATCHES, MAX_QUERY_TIME, RAND_SEED, change_own_expressions,
+        function_call, visit_own_expressions, write::table_alias,
     },
 };
 
@@ -48,6 +49,27 @@ pub(crate) fn most_matches(settings: Option<&[Setting]>) -> u64 {
     option(settings, MAX_MATCHES).unwrap_or(MOST_MATCHES)
 }
 
+/// The most rows that a statement looks for: `OPTION cutoff`; `None` for 0, which means all.
+pub(super) fn cutoff(settings: Option<&[Setting]>) -> Option<u64> {
+    option(settings, CUTOFF).filter(|rows| *rows > 0)
+}
+
+/// Gives `RAND()` the seed of `OPTION rand_seed`.
+pub(super) fn seed(query: &mut Query) {
+    let Some(seed) = option(query.settings.as_deref(), RAND_SEED) else { return };
+    let _ = visit_expressions_mut(query, |expr| {
+        if let Expr::Function(function) = expr
+            && function.name.to_string().eq_ignore_ascii_case("rand")
+            && let FunctionArguments::List(list) = &mut function.args
+            && list.args.is_empty()
+        {
+            let seed = Expr::Value(Value::Number(seed.to_string(), false).into());
+            list.args.push(FunctionArg::Unnamed(FunctionArgExpr::Expr(seed)));
+        }
+        ControlFlow::<()>::Continue(())
+    });
+}
+
 /// The time limit of a statement in milliseconds: `OPTION max_query_time`; `None` for 0, which means no limit.
 pub(crate) fn max_query_time(query: &Query) -> Option<u64> {
     option(query.settings.as_deref(), MAX_QUERY_TIME).filter(|limit| *limit > 0)
@@ -59,8 +81,8 @@ pub(crate) fn asked_of_agents(query: &Query) -> Option<AgentOptions> {
     (asked != AgentOptions::default()).then_some(asked)
 }
 
-/// Limits a client's query on tables: twenty rows without LIMIT, never more than `most`.
-pub(super) fn limit(query: &mut Query, most: u64) -> Result<()> {
+/// Limits a client's query on tables: twenty rows without LIMIT, never more than `most` and `cutoff`.
+pub(super) fn limit(query: &mut Query, most: u64, cutoff: Option<u64>) -> Result<()> {
     if !reads_tables(&query.body) {
         return Ok(());
     }
@@ -72,7 +94,8 @@ pub(super) fn limit(query: &mut Query, most: u64) -> Result<()> {
         let message = format!("offset out of bounds (offset={offset}, max_matches={most})");
         return Err(Error::new(ErrorCode::ParseError, message));
     }
-    query.limit_clause = Some(limit::clause_of(offset, rows.min(most - offset)));
+    let most = most.min(cutoff.unwrap_or(most)).saturating_sub(offset);
+    query.limit_clause = Some(limit::clause_of(offset, rows.min(most)));
     Ok(())
 }
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use remora_engine::{ColumnType, FactorsForm, KeywordQuery, Schema, TextQuery, united_names};
 use remora_mysql::ErrorCode;
 use remora_words::{
-    WordsError, query,
+    WordsError,
     rank::{AttributeKind, Attributes, Expression, Ranker},
+    settings::WordExpansion,
 };
 
 use crate::{
@@ -47,7 +48,7 @@ pub(super) fn keywords(table: &SqlTable, mode: &str, text: &str) -> Result<Optio
     let analyzer = words.analyzer().map_err(|error| crate::error::from_engine(&error))?;
     let name = |&place: &usize| schema.columns.get(place).map(|column| column.name.clone());
     let fields: Vec<String> = words.columns.iter().filter_map(name).collect();
-    match query::parse(text, &analyzer, &fields) {
+    match asked.parse(&analyzer, &fields) {
         Ok(_) => Ok(Some(TextQuery::Keywords(Arc::new(asked)))),
         Err(WordsError::Query(message)) => Err(refused(&schema.name, &message)),
         Err(error) => Err(refused(&schema.name, &error.to_string())),
@@ -102,9 +103,28 @@ fn set(asked: &mut KeywordQuery, schema: &Schema, name: &str, value: &str) -> Re
             }
         }
         // Options of the whole statement are checked here and read elsewhere.
-        _ => return check_option(name, value),
+        _ => {
+            check_option(name, value)?;
+            read_as(asked, name, value);
+        }
     }
     Ok(())
+}
+
+/// Applies an option of how the text is read; its value was checked.
+fn read_as(asked: &mut KeywordQuery, name: &str, value: &str) {
+    let options = &mut asked.options;
+    match name {
+        "boolean_mode" => options.is_any = value.eq_ignore_ascii_case("or"),
+        "expand_keywords" => options.expand_keywords = WordExpansion::parse(value).ok(),
+        "expansion_limit" => {
+            let limit = value.parse::<u64>().unwrap_or(0);
+            options.expansion_limit = limit.try_into().unwrap_or(u32::MAX);
+        }
+        "morphology" => options.is_unstemmed = true,
+        "not_terms_only_allowed" => options.takes_only_not = value != "0",
+        _ => {}
+    }
 }
 
 /// Applies `index_weights`: the weight of a table's rows, or of each of several tables read as one.

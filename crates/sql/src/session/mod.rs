@@ -220,7 +220,18 @@ impl Session {
         state.takes_many_results = old.takes_many_results;
         state.may_be_released = old.may_be_released;
         state.encryption = old.encryption.clone();
+        let dialect = old.first_dialect;
         self.state = state;
+        self.begin_in_dialect(dialect);
+    }
+
+    /// Sets the dialect in which the session begins, and begins again after [`Session::reset`]: Sphinx's or MySQL's;
+    /// `None` for what the global `sql_dialect` says.
+    pub fn begin_in_dialect(&mut self, is_sphinx: Option<bool>) {
+        self.state.first_dialect = is_sphinx;
+        if let Some(is_sphinx) = is_sphinx {
+            self.state.variables.is_sphinx = is_sphinx;
+        }
     }
 
     /// Whether COMMIT or ROLLBACK had RELEASE, so that the connection must be closed after the

@@ -149,6 +149,8 @@ pub(crate) struct SessionState {
     pub moment: Option<StatementSnapshot>,
     /// How the connection is encrypted, if it is.
     pub encryption: Option<Encryption>,
+    /// Whether the session began in Sphinx's dialect; `None` for the global default.
+    pub first_dialect: Option<bool>,
     /// The last search, for SHOW META.
     pub meta: Option<Box<Meta>>,
     /// The columns of views that the running statement has determined.
@@ -192,6 +194,7 @@ impl SessionState {
             takes_many_results: true,
             moment: None,
             encryption: None,
+            first_dialect: None,
             meta: None,
             described_views: Mutex::default(),
             agents: Mutex::default(),

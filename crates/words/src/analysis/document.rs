@@ -46,14 +46,22 @@ impl Analyzer {
         scratch: &mut Scratch,
         each: &mut (impl FnMut(&str, u32) + ?Sized),
     ) -> u32 {
+        let text = &self.replaced(text);
         let mut tokens = Tokens::new(Tokenizer::document(&self.rules, text), &self.sequences);
         let is_plain = self.dictionary.is_plain();
         let (overshort_step, stop_step) =
             (self.settings.overshort_step(), self.settings.stopword_step());
         let Scratch { word, keyword, exact, variants, .. } = scratch;
         let (mut position, mut step, mut last) = (0_u32, 1, 0);
+        let mut end = 0;
         while let Some(token) = tokens.next(word) {
             position += step + token.skipped * overshort_step;
+            if let Some(boundary) = &self.boundary {
+                let between = text.get(end..token.start).unwrap_or_default();
+                let is_separator = |c| self.rules.characters.get(c).is_separator();
+                position = position.saturating_add(boundary.step(between, is_separator));
+                end = end.max(token.end);
+            }
             if is_plain && token.kind != Kind::Whole {
                 each(word, position);
                 last = position;
@@ -98,8 +106,12 @@ impl Analyzer {
             if trim.tail {
                 variant = variant.trim_end_matches(is_blended);
             }
-            if !variants.iter().any(|other| other == variant) {
-                variants.push(variant.to_owned());
+            let variant = match trim.middle {
+                true => variant.replace(is_blended, ""),
+                false => variant.to_owned(),
+            };
+            if !variants.contains(&variant) {
+                variants.push(variant);
             }
         }
     }

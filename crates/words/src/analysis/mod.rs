@@ -1,7 +1,7 @@
 //! Text analysis: turns documents and queries into keywords.
 //!
 //! ```text
-//! text ──> html ──> tokenizer: exceptions, characters, grams, blended words ──> sequences of word forms
+//! text ──> html ──> replacements ──> tokenizer: exceptions, characters, grams, blended words ──> sequences of word forms
 //!      ──> dictionary: word forms, stemming, stop words ──> keywords
 //! ```
 
@@ -12,7 +12,9 @@ mod entities;
 mod exceptions;
 mod forms;
 mod html;
+mod phrase_boundary;
 mod query;
+mod replacements;
 mod spans;
 mod stemming;
 #[cfg(test)]
@@ -28,6 +30,8 @@ use self::{
     dictionary::Dictionary,
     exceptions::Exceptions,
     forms::Sequences,
+    phrase_boundary::PhraseBoundary,
+    replacements::Replacements,
     tokenizer::{TokenRules, Tokenizer},
 };
 use crate::{
@@ -42,6 +46,8 @@ pub struct Analyzer {
     dictionary: Dictionary,
     sequences: Sequences,
     html: Option<html::HtmlRules>,
+    replacements: Replacements,
+    boundary: Option<PhraseBoundary>,
 }
 
 impl std::fmt::Debug for Analyzer {
@@ -86,13 +92,24 @@ impl Analyzer {
                 .map_err(|message| refused(setting, message))?;
         }
         let html = settings.html_strip().then(|| html::HtmlRules::new(settings)).transpose()?;
-        Ok(Self { settings: settings.clone(), rules, dictionary, sequences, html })
+        let replacements = Replacements::new(settings.regexp_filter())
+            .map_err(|message| refused("regexp_filter", message))?;
+        let boundary =
+            PhraseBoundary::new(settings).map_err(|message| refused("phrase_boundary", message))?;
+        let settings = settings.clone();
+        Ok(Self { settings, rules, dictionary, sequences, html, replacements, boundary })
     }
 
     /// The settings from which it was built.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// A text after the replacements of `regexp_filter`, as queries and documents are read.
+    #[must_use]
+    pub fn replaced<'t>(&self, text: &'t str) -> std::borrow::Cow<'t, str> {
+        self.replacements.apply(text)
     }
 
     /// The tokens of a query.

@@ -5,6 +5,8 @@ use super::step::{PhraseWords, QuorumWord, Step, TermStep};
 /// A set of documents, by the terms they contain.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Candidates {
+    /// Every document.
+    Every,
     /// Documents that contain the term.
     Term(usize),
     /// Documents that are in every one of the sets.
@@ -21,6 +23,7 @@ impl Candidates {
     /// The candidates of a step, and whether every candidate matches.
     pub(super) fn of(step: &Step) -> (Self, bool) {
         match step {
+            Step::Every => (Self::Every, true),
             Step::Leaf(leaf) => Self::of_leaf(leaf),
             Step::And(parts) => Self::of_all(parts),
             Step::Or(parts) => {
@@ -50,6 +53,7 @@ impl Candidates {
                 }
             }
             Step::Before(parts) | Step::Near { parts, .. } => (Self::of_all(parts).0, false),
+            Step::NotNear(wanted, ..) => (Self::of(wanted).0, false),
             Step::Nothing => (Self::Any(Vec::new()), true),
         }
     }

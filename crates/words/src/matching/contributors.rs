@@ -141,6 +141,11 @@ fn collect(step: &Step, words: &mut Vec<Contributor>) -> Option<bool> {
             Some(false)
         }
         Step::Nothing => Some(true),
-        Step::AndNot(..) | Step::Proximity(..) | Step::Before(_) | Step::Near { .. } => None,
+        Step::Every
+        | Step::AndNot(..)
+        | Step::NotNear(..)
+        | Step::Proximity(..)
+        | Step::Before(_)
+        | Step::Near { .. } => None,
     }
 }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     Result,
-    hits::{Found, Hit, PackedPosition},
+    hits::{Found, Hit, MAX_POSITION, PackedPosition},
 };
 
 /// Which details of a match the caller needs.
@@ -43,6 +43,7 @@ fn of_step(
     out: &mut Vec<Hit>,
 ) -> Result<Option<Found>> {
     match step {
+        Step::Every => Ok(Some(Found { fields: 0, sum: 0.0 })),
         Step::Leaf(leaf) => of_leaf(leaf, document, wanted, out),
         Step::And(parts) => of_and(parts, document, wanted, out),
         Step::Or(parts) => of_or(parts, document, wanted, out),
@@ -63,6 +64,9 @@ fn of_step(
         }
         Step::Quorum(words, least) => of_quorum(words, *least, document, wanted, out),
         Step::Before(parts) => of_before(parts, document, out),
+        Step::NotNear(near, others, distance) => {
+            of_not_near(near, others, *distance, document, out)
+        }
         Step::Near { parts, order, distance } => of_near(parts, order, *distance, document, out),
         Step::Nothing => Ok(None),
     }
@@ -357,4 +361,52 @@ fn of_near(
     let start = out.len();
     near::find(&hits, parts.len(), distance, out);
     Ok(sum.and_then(|sum| of_first(sum, out, start)))
+}
+
+/// The hits of the first operand that are farther than `distance` from all hits of the others.
+fn of_not_near(
+    wanted: &Step,
+    others: &[Step],
+    distance: u32,
+    document: &mut impl Document,
+    out: &mut Vec<Hit>,
+) -> Result<Option<Found>> {
+    let start = out.len();
+    let Some(found) = of_step(wanted, document, HITS, out)? else {
+        out.truncate(start);
+        return Ok(None);
+    };
+    let mut near = Vec::new();
+    for other in others {
+        let from = near.len();
+        if of_step(other, document, HITS, &mut near)?.is_none() {
+            near.truncate(from);
+        }
+    }
+    // What is in another field is always farther.
+    let distance = distance.min(MAX_POSITION);
+    let end = |hit: &Hit| hit.at + hit.length.saturating_sub(1);
+    near.sort_unstable_by_key(|hit| hit.at);
+    // Of the hits that begin at or before a place, the one that ends last.
+    let mut ends: Vec<u32> = near.iter().map(end).collect();
+    for place in 1..ends.len() {
+        ends[place] = ends[place].max(ends[place - 1]);
+    }
+    let is_near = |hit: &Hit| {
+        let reach = |at: u32| at.saturating_add(distance);
+        let behind = near.partition_point(|other| other.at <= reach(end(hit)));
+        // Those that begin in reach, or before, and end in reach or behind.
+        behind.checked_sub(1).is_some_and(|last| reach(ends[last]) >= hit.at)
+    };
+    let mut kept = start;
+    for place in start..out.len() {
+        if !is_near(&out[place]) {
+            out.swap(kept, place);
+            kept += 1;
+        }
+    }
+    out.truncate(kept);
+    let field = |hit: &Hit| 1u32.checked_shl(u32::from(hit.field())).unwrap_or(0);
+    let fields = out[start..].iter().fold(0, |fields, hit| fields | field(hit));
+    Ok((out.len() > start).then_some(Found { fields, sum: found.sum }))
 }

@@ -1,6 +1,9 @@
 //! Plans a query: looks up keywords, turns the tree into steps, and fixes the order of additions.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
 
 use super::{
     Candidates, Contributors, Document,
@@ -101,6 +104,8 @@ pub struct Matcher {
     warning: Option<String>,
 }
 
+/// The marks of words that stand for several keywords.
+const WILDCARDS: [char; 3] = ['*', '?', '%'];
 /// A quorum of more words is treated as AND.
 const QUORUM_WORDS: usize = 256;
 /// An expansion with more hits, in at least [`RARE_DOCUMENTS`] documents, is a term of its own.
@@ -120,6 +125,8 @@ impl Matcher {
         let wanted = words.iter().filter(|(_, is_excluded)| !is_excluded);
         planner.last_position = wanted.map(|(word, _)| word.position).max().unwrap_or(0);
         let mut words: Vec<&Word> = words.into_iter().map(|(word, _)| word).collect();
+        // Wildcards are reported in the order of the tree, other words in that of their positions.
+        words.iter().try_for_each(|word| planner.expand(word))?;
         // If several are at one place, as wildcards make them, the last comes first.
         words.reverse();
         words.sort_by_key(|word| word.position);
@@ -134,7 +141,7 @@ impl Matcher {
             terms: planner.terms,
             words,
             query_words: planner.positions.query_words(planner.last_position),
-            keywords: planner.keywords,
+            keywords: planner.named.len(),
             has_repeats: planner.has_repeats,
             last_position: planner.last_position,
             warning: planner.quorum_warning.or(planner.wildcard_warning),
@@ -159,6 +166,11 @@ impl Matcher {
     /// The number of distinct keywords.
     pub fn keywords(&self) -> usize {
         self.keywords
+    }
+
+    /// Whether no word is wanted, so that each row found has the weight 1.
+    pub fn is_unranked(&self) -> bool {
+        matches!(&self.root, Step::AndNot(wanted, _) if matches!(**wanted, Step::Every))
     }
 
     /// Whether a word occurs twice in the query.
@@ -230,9 +242,18 @@ impl Matcher {
 }
 
 /// A word of the query, looked up.
+#[derive(Clone)]
 struct ResolvedWord {
-    /// The numbers of its terms.
-    terms: Vec<usize>,
+    terms: Rc<[ResolvedTerm]>,
+}
+
+/// A term of a word.
+struct ResolvedTerm {
+    /// The number of the term.
+    number: usize,
+    /// The text by which Sphinx tells keywords apart. One that a wildcard stands for is the same as that keyword
+    /// where the query names it, unless words are indexed as written.
+    identity: Rc<str>,
 }
 
 /// A wildcard, for reports.
@@ -251,13 +272,16 @@ struct Planner<'a> {
     terms: Vec<Term>,
     plain: Vec<PlannedWord>,
     expanded: Vec<Expanded>,
-    /// The words whose idf has been used.
-    weighed: HashSet<String>,
+    /// What words with wildcards stand for; an inner `Err` is a warning.
+    expansions: HashMap<String, Result<Vec<Expansion>, String>>,
+    /// The keywords of the query, by identity.
+    named: HashSet<Rc<str>>,
+    /// The keywords whose idf has been used, by identity.
+    weighed: HashSet<Rc<str>>,
     /// The words by position; excluded parts are not recorded.
     positions: QueryPositions,
     is_excluded: bool,
     kind: IdfKind,
-    keywords: usize,
     has_repeats: bool,
     last_position: u32,
     quorum_warning: Option<String>,
@@ -278,16 +302,34 @@ impl<'a> Planner<'a> {
             terms: Vec::new(),
             plain: Vec::new(),
             expanded: Vec::new(),
+            expansions: HashMap::new(),
+            named: HashSet::new(),
             weighed: HashSet::new(),
             positions: QueryPositions::default(),
             is_excluded: false,
             kind: IdfKind::default(),
-            keywords: 0,
             has_repeats: false,
             last_position: 0,
             quorum_warning: None,
             wildcard_warning: None,
         }
+    }
+
+    /// Finds out what a word with wildcards stands for.
+    fn expand(&mut self, word: &Word) -> Result<()> {
+        let text = text_of(word);
+        if !word.text.contains(WILDCARDS) || self.expansions.contains_key(&text) {
+            return Ok(());
+        }
+        let mut found = self.vocabulary.expand(&word.text)?;
+        if let Ok(expansions) = &mut found {
+            keep_most(expansions, word.most_expansions as usize);
+            let sum = |of: fn(&Counts) -> u64| expansions.iter().map(|it| of(&it.counts)).sum();
+            let counts = Counts { documents: sum(|it| it.documents), hits: sum(|it| it.hits) };
+            self.expanded.push(Expanded { word: word.text.clone(), counts, once: counts });
+        }
+        self.expansions.insert(text, found);
+        Ok(())
     }
 
     fn look_up(&mut self, word: &Word) -> Result<()> {
@@ -301,14 +343,17 @@ impl<'a> Planner<'a> {
             }
             return Ok(());
         }
-        let terms = if word.text.contains(['*', '?', '%']) {
+        let terms = if word.text.contains(WILDCARDS) {
             self.wildcard(word)?
         } else {
             let keyword = self.vocabulary.keyword(&word.text, word.is_exact);
-            vec![self.plain(keyword.unwrap_or_else(|| word.text.clone()))?]
+            let number = self.plain(keyword.unwrap_or_else(|| word.text.clone()))?;
+            vec![ResolvedTerm { number, identity: text.as_str().into() }]
         };
-        self.keywords += terms.len().max(1);
-        self.known.insert(text, ResolvedWord { terms });
+        for term in &terms {
+            self.has_repeats |= !self.named.insert(Rc::clone(&term.identity));
+        }
+        self.known.insert(text, ResolvedWord { terms: terms.into() });
         Ok(())
     }
 
@@ -332,40 +377,57 @@ impl<'a> Planner<'a> {
         })
     }
 
-    fn wildcard(&mut self, word: &Word) -> Result<Vec<usize>> {
-        let expansions = match self.vocabulary.expand(&word.text)? {
+    fn wildcard(&mut self, word: &Word) -> Result<Vec<ResolvedTerm>> {
+        let own = |number| ResolvedTerm { number, identity: text_of(word).into() };
+        let found = self.expansions.get(&text_of(word)).cloned();
+        let expansions = match found.unwrap_or(Ok(Vec::new())) {
             Ok(expansions) => expansions,
             Err(warning) => {
                 self.wildcard_warning = Some(warning);
-                return Ok(vec![self.plain(word.text.clone())?]);
+                return Ok(vec![own(self.plain(word.text.clone())?)]);
             }
         };
-        let sum = |of: fn(&Counts) -> u64| expansions.iter().map(|it| of(&it.counts)).sum();
-        let counts = Counts { documents: sum(|it| it.documents), hits: sum(|it| it.hits) };
-        self.expanded.push(Expanded { word: word.text.clone(), counts, once: counts });
         let is_rare =
             |it: &Expansion| it.counts.hits <= RARE_HITS || it.counts.documents < RARE_DOCUMENTS;
         let (rare, frequent): (Vec<_>, Vec<_>) = expansions.into_iter().partition(is_rare);
         let mut terms = Vec::new();
-        for expansion in frequent {
-            let documents = expansion.counts.documents;
-            terms.push(self.term(vec![expansion.keyword], documents, false));
+        for Expansion { keyword, counts } in frequent {
+            let identity = match keyword.strip_prefix('=') {
+                Some(written) => format!("\u{2}{written}").into(),
+                None => keyword.as_str().into(),
+            };
+            let number = self.term(vec![keyword], counts.documents, false);
+            terms.push(ResolvedTerm { number, identity });
         }
         let rare: Vec<String> = rare.into_iter().map(|expansion| expansion.keyword).collect();
         if !rare.is_empty() || terms.is_empty() {
             let documents = self.vocabulary.union(&rare, None)?;
-            terms.push(self.term(rare, documents, true));
+            terms.push(own(self.term(rare, documents, true)));
         }
         Ok(terms)
     }
 
-    /// The step of a word. Only its first occurrence in the query has its idf; a wildcard has it at each
-    /// occurrence.
+    /// The step of a word, or of the words that may stand at its place.
     fn word(&mut self, word: &Word) -> Result<Step> {
-        let text = text_of(word);
-        let is_first = self.weighed.insert(text.clone());
-        let numbers = self.known.get(&text).map_or_else(Vec::new, |known| known.terms.clone());
-        let leaves = numbers.into_iter().map(|term| self.leaf(word, term, is_first));
+        let own = self.only(word)?;
+        if word.others.is_empty() {
+            return Ok(own);
+        }
+        let mut steps = vec![own];
+        for other in &word.others {
+            steps.push(self.only(other)?);
+        }
+        Ok(Step::Or(steps))
+    }
+
+    /// The step of a word without the others at its place. Only the first occurrence of a keyword in the query has
+    /// its idf; the rare keywords of a wildcard have it at each occurrence.
+    fn only(&mut self, word: &Word) -> Result<Step> {
+        let Some(known) = self.known.get(&text_of(word)).cloned() else { return Ok(Step::Nothing) };
+        let leaves = known.terms.iter().map(|term| {
+            let is_first = self.weighed.insert(Rc::clone(&term.identity));
+            self.leaf(word, term, is_first)
+        });
         let mut leaves = leaves.collect::<Result<Vec<Step>>>()?;
         Ok(match leaves.len() {
             0 => Step::Nothing,
@@ -374,9 +436,9 @@ impl<'a> Planner<'a> {
         })
     }
 
-    fn leaf(&mut self, word: &Word, number: usize, is_first: bool) -> Result<Step> {
+    fn leaf(&mut self, word: &Word, resolved: &ResolvedTerm, is_first: bool) -> Result<Step> {
         let mut leaf = TermStep {
-            term: number,
+            term: resolved.number,
             query_position: word.position,
             idf: 0.0,
             limit: word.limit,
@@ -384,7 +446,7 @@ impl<'a> Planner<'a> {
             at_end: word.at_end,
             is_union: false,
         };
-        let Some(term) = self.terms.get(number) else { return Ok(Step::Nothing) };
+        let Some(term) = self.terms.get(resolved.number) else { return Ok(Step::Nothing) };
         leaf.is_union = term.is_union;
         if is_first || term.is_union {
             let documents = match term.is_union && !leaf.is_unlimited() {
@@ -392,18 +454,22 @@ impl<'a> Planner<'a> {
                 false => term.documents,
             };
             let total = self.vocabulary.total();
-            leaf.idf = idf(documents, total, self.keywords, word.boost, self.kind);
+            leaf.idf = idf(documents, total, self.named.len(), word.boost, self.kind);
         }
         if !self.is_excluded {
             let own = is_first.then_some(leaf.idf);
-            self.positions.note(&text_of(word), word.position, own);
+            self.positions.note(&resolved.identity, word.position, own);
         }
         Ok(Step::Leaf(leaf))
     }
 
+    /// The number of documents by which words are ordered; of several at one place it is not known.
     fn documents(&self, word: &Word) -> u64 {
+        if !word.others.is_empty() {
+            return u64::MAX;
+        }
         let terms = self.known.get(&text_of(word)).map_or(&[][..], |known| &known.terms);
-        terms.iter().filter_map(|&term| self.terms.get(term)).map(|term| term.documents).sum()
+        terms.iter().filter_map(|term| self.terms.get(term.number)).map(|term| term.documents).sum()
     }
 
     /// The order in which the sums of words are added: the rarest first; of equal ones the last first.
@@ -422,6 +488,7 @@ impl<'a> Planner<'a> {
 
     fn step(&mut self, node: &Node) -> Result<Step> {
         Ok(match node {
+            Node::Every => Step::Every,
             Node::Word(word) => self.word(word)?,
             Node::Quoted(quoted) => self.quoted(quoted)?,
             Node::And(parts) => match plain_words(parts) {
@@ -442,6 +509,13 @@ impl<'a> Planner<'a> {
                 let unwanted = self.step(unwanted);
                 self.is_excluded = !self.is_excluded;
                 Step::AndNot(Box::new(wanted), Box::new(unwanted?))
+            }
+            Node::NotNear { wanted, unwanted, distance } => {
+                let wanted = self.step(wanted)?;
+                self.is_excluded = !self.is_excluded;
+                let unwanted = self.steps(unwanted);
+                self.is_excluded = !self.is_excluded;
+                Step::NotNear(Box::new(wanted), unwanted?, *distance)
             }
             Node::Near { parts, distance } => {
                 let parts = spliced(parts);
@@ -503,10 +577,13 @@ impl<'a> Planner<'a> {
         let mut distinct: Vec<QuorumWord> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         for word in words {
-            match places.get(&text_of(word)) {
+            let text: Vec<String> =
+                std::iter::once(word).chain(&word.others).map(text_of).collect();
+            let text = text.join("|");
+            match places.get(&text) {
                 Some(&place) => distinct[place].times += 1,
                 None => {
-                    places.insert(text_of(word), distinct.len());
+                    places.insert(text, distinct.len());
                     let step = self.word(word)?;
                     distinct.push(QuorumWord { step, times: 1 });
                 }
@@ -516,11 +593,25 @@ impl<'a> Planner<'a> {
     }
 }
 
+/// Keeps the keywords with the most documents, if they are more than `most`, in their order; 0 for no limit.
+fn keep_most(expansions: &mut Vec<Expansion>, most: usize) {
+    if most == 0 || expansions.len() <= most {
+        return;
+    }
+    expansions.sort_by_key(|it| std::cmp::Reverse(it.counts.documents));
+    expansions.truncate(most);
+    expansions.sort_by(|a, b| a.keyword.cmp(&b.keyword));
+}
+
 /// All words of a query, and whether they are excluded.
 fn collect<'n>(node: &'n Node, is_excluded: bool, words: &mut Vec<(&'n Word, bool)>) {
+    let mut all = |word: &'n Word| {
+        words.extend(std::iter::once(word).chain(&word.others).map(|it| (it, is_excluded)));
+    };
     match node {
-        Node::Word(word) => words.push((word, is_excluded)),
-        Node::Quoted(quoted) => words.extend(quoted.words.iter().map(|it| (it, is_excluded))),
+        Node::Every => {}
+        Node::Word(word) => all(word),
+        Node::Quoted(quoted) => quoted.words.iter().for_each(all),
         Node::And(parts)
         | Node::Or(parts)
         | Node::Maybe(parts)
@@ -531,6 +622,10 @@ fn collect<'n>(node: &'n Node, is_excluded: bool, words: &mut Vec<(&'n Word, boo
         Node::AndNot(wanted, unwanted) => {
             collect(wanted, is_excluded, words);
             collect(unwanted, !is_excluded, words);
+        }
+        Node::NotNear { wanted, unwanted, .. } => {
+            collect(wanted, is_excluded, words);
+            unwanted.iter().for_each(|part| collect(part, !is_excluded, words));
         }
     }
 }
@@ -547,10 +642,14 @@ fn spliced(parts: &[Node]) -> Vec<Node> {
     all
 }
 
-/// The words, if all parts are words.
+/// The words, if all parts are words without others at their places.
 fn plain_words(parts: &[Node]) -> Option<Vec<&Word>> {
     fn word(part: &Node) -> Option<&Word> {
-        if let Node::Word(word) = part { Some(word) } else { None }
+        if let Node::Word(word) = part {
+            Some(word).filter(|it| it.others.is_empty())
+        } else {
+            None
+        }
     }
     parts.iter().map(word).collect()
 }

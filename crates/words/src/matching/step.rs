@@ -6,6 +6,8 @@ use crate::query::Limit;
 /// A node of the query with its words looked up.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
+    /// Every document.
+    Every,
     /// One term.
     Leaf(TermStep),
     /// AND, in the order in which sums are added.
@@ -24,6 +26,8 @@ pub(crate) enum Step {
     Quorum(Vec<QuorumWord>, u32),
     /// Operands in this order.
     Before(Vec<Step>),
+    /// NOTNEAR: the places of the first operand that none of the others is so close to.
+    NotNear(Box<Step>, Vec<Step>, u32),
     /// NEAR: each operand close to the one before.
     Near {
         /// The operands, in the order of the query.

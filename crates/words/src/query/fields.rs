@@ -123,12 +123,13 @@ fn name_length(text: &str) -> usize {
     text.find(|c| !is_name(c)).unwrap_or(text.len())
 }
 
-/// The position in `[5]`, and where the text continues; 0 and `end` if there is none.
-fn last_position(text: &str, end: usize) -> (u32, usize) {
-    let Some(rest) = text[end..].strip_prefix('[') else { return (0, end) };
+/// The position in `[5]`, before which a space may stand, and where the text continues; 0 and `end` if there is none.
+fn last_position(text: &str, start: usize) -> (u32, usize) {
+    let end = start + usize::from(text[start..].starts_with(" ["));
+    let Some(rest) = text[end..].strip_prefix('[') else { return (0, start) };
     let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
     if digits == 0 || !rest[digits..].starts_with(']') {
-        return (0, end);
+        return (0, start);
     }
     // Overflow wraps, as in Sphinx.
     let number = rest[..digits]

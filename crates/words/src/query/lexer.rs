@@ -22,6 +22,8 @@ pub(super) enum LexedToken {
     Before,
     /// `NEAR/3`.
     Near(u32),
+    /// `NOTNEAR/3`.
+    NotNear(u32),
     /// `MAYBE`.
     Maybe,
     /// `SENTENCE` (`S`) or `PARAGRAPH` (`P`).
@@ -41,6 +43,7 @@ impl LexedToken {
             Self::Special(special) => format!("'{special}'"),
             Self::Before => "TOK_BEFORE".to_owned(),
             Self::Near(_) => "TOK_NEAR".to_owned(),
+            Self::NotNear(_) => "TOK_NOTNEAR".to_owned(),
             Self::Maybe => "TOK_MAYBE".to_owned(),
             Self::Unit('S') => "TOK_SENTENCE".to_owned(),
             Self::Unit(_) => "TOK_PARAGRAPH".to_owned(),
@@ -70,6 +73,8 @@ pub(super) struct QueryLexer<'a> {
     position: u32,
     /// Within quotes most special characters have no effect.
     pub is_quoted: bool,
+    /// Within a group in quotes, the position before it.
+    group: Option<u32>,
     /// The number of stars so far within the quotes.
     stars: u32,
     /// Whether the last token was a word.
@@ -104,6 +109,7 @@ impl<'a> QueryLexer<'a> {
             outer_limits: Vec::new(),
             position: 0,
             is_quoted: false,
+            group: None,
             stars: 0,
             is_behind_word: false,
             caret: None,
@@ -153,6 +159,24 @@ impl<'a> QueryLexer<'a> {
         self.text.get(end..).is_some_and(|rest| rest.starts_with(what))
     }
 
+    /// Whether a group such as `( a | b )` goes on here, within quotes.
+    fn begins_group(&self, start: usize) -> bool {
+        let rest = self.text.get(start..).unwrap_or("");
+        let end = rest.find(['(', ')', '"']).unwrap_or(rest.len());
+        rest[end..].starts_with(')') && rest[..end].contains('|')
+    }
+
+    /// Whether a character within quotes belongs to a group. All words of a group have the same position.
+    fn is_of_group(&mut self, special: char, end: usize) -> bool {
+        match (special, self.group) {
+            ('(', None) if self.begins_group(end) => self.group = Some(self.position),
+            ('|', Some(position)) => self.position = position,
+            (')', Some(position)) => (self.position, self.group) = (position + 1, None),
+            _ => return false,
+        }
+        true
+    }
+
     fn special(&mut self, special: char, token: &QueryToken) -> Result<Option<LexedToken>> {
         self.offset = token.end;
         let is_passed_over = match special {
@@ -186,7 +210,7 @@ impl<'a> QueryLexer<'a> {
                 self.position += u32::from(self.takes_wildcards && !self.is_quoted);
                 true
             }
-            _ if self.is_quoted => true,
+            _ if self.is_quoted => !self.is_of_group(special, token.end),
             '<' if self.follows(token.end, "<") => {
                 // The second `<` is skipped as a single one.
                 return Ok(Some(LexedToken::Before));
@@ -274,6 +298,8 @@ impl<'a> QueryLexer<'a> {
             at_end,
             boost,
             limit: self.limit,
+            others: Vec::new(),
+            most_expansions: 0,
         });
         Ok(Some(LexedToken::Word(word, self.stars)))
     }
@@ -312,7 +338,7 @@ impl<'a> QueryLexer<'a> {
             "MAYBE" => LexedToken::Maybe,
             "SENTENCE" => LexedToken::Unit('S'),
             "PARAGRAPH" => LexedToken::Unit('P'),
-            "NEAR" => {
+            "NEAR" | "NOTNEAR" => {
                 let digits = self.text[end..].strip_prefix('/').unwrap_or("");
                 let length = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
                 if length == 0 {
@@ -320,7 +346,11 @@ impl<'a> QueryLexer<'a> {
                 }
                 let distance = digits[..length].parse::<u64>().unwrap_or(u64::MAX);
                 self.offset = end + 1 + length;
-                return Ok(Some(LexedToken::Near(distance.min(1 << 24) as u32)));
+                let distance = distance.min(1 << 24) as u32;
+                return Ok(Some(match raw {
+                    "NEAR" => LexedToken::Near(distance),
+                    _ => LexedToken::NotNear(distance),
+                }));
             }
             "ZONE" | "ZONESPAN" if self.follows(end, ":") => return self.zone(end + 1),
             _ => return Ok(None),

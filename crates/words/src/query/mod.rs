@@ -4,24 +4,29 @@
 //! query  = ["@@relaxed"] , and ;                    and  = order , { order } ;
 //! order  = neg , { ("<<" | "NEAR/" int) , neg } ;   neg  = alt | [limit] , ("-" | "!") , alt ;
 //! alt    = item , { ("|" | "MAYBE") , item } ;      item = [limit] , atom ;
-//! atom   = keyword | "(" and ")" | ["="] quoted | unit ;
-//! quoted = '"' { keyword | "*" } '"' [ "~" int | "/" int | "/" fraction ] ;
+//! atom   = keyword | "(" and ")" | ["="] quoted | unit | atom , "NOTNEAR/" int , atom ;
+//! quoted = '"' { keyword | "*" | group } '"' [ "~" int | "/" int | "/" fraction ] ;
+//! group  = "(" keyword { "|" keyword } ")" ;
 //! unit   = part { "SENTENCE" part } | part { "PARAGRAPH" part } ;
 //! keyword= { "=" } ["^"] word ["$"] ["^" number] ;
 //! limit  = "@" ( "*" | ["!"] name | ["!"] "(" name { "," name } ")" ) [ "[" int "]" ] ;
 //! ```
 //!
-//! The reference is Sphinx 2.2.11; errors and warnings are the same, word for word.
+//! The reference is Sphinx 2.2.11; errors and warnings are the same, word for word. NOTNEAR and groups are Manticore's.
 
+mod expand;
 mod fields;
 mod lexer;
 mod negation;
+mod options;
 mod parser;
 mod raw;
 mod tree;
 mod wildcard;
 
-pub use parser::{Parsed, parse};
+pub use options::QueryOptions;
+pub(crate) use parser::parse_written;
+pub use parser::{Parsed, parse, parse_with};
 pub use tree::{FieldMask, Limit, Node, Quoted, QuotedKind, Word};
 pub use wildcard::Wildcard;
 

@@ -6,16 +6,31 @@ use super::{
 };
 use crate::{Result, WordsError};
 
-/// Converts a parsed tree.
+/// Converts a parsed tree. With `takes_only_not`, a query of nothing but exclusions finds all other documents.
 ///
 /// # Errors
 /// [`WordsError::Query`] if a NOT is where it cannot be evaluated.
-pub(super) fn computable(root: Raw) -> Result<Node> {
+pub(super) fn computable(root: Raw, takes_only_not: bool) -> Result<Node> {
     check_thresholds(&root)?;
+    let root = if takes_only_not { with_every(root) } else { root };
     match convert(root)? {
         Converted::Wanted(node) => Ok(node),
         Converted::Unwanted(_) => Err(refused("single NOT operator")),
     }
+}
+
+/// Adds every document to a query of nothing but exclusions.
+fn with_every(root: Raw) -> Raw {
+    let is_not = |part: &Raw| matches!(part, Raw::Not(_));
+    let mut parts = match root {
+        Raw::Not(_) => vec![root],
+        Raw::Joined(QueryOperator::And | QueryOperator::Any, parts) if parts.iter().all(is_not) => {
+            parts
+        }
+        root => return root,
+    };
+    parts.insert(0, Raw::Every);
+    Raw::Joined(QueryOperator::And, parts)
 }
 
 enum Converted {
@@ -36,6 +51,7 @@ fn convert(raw: Raw) -> Result<Converted> {
         Raw::Quoted(quoted) => Node::Quoted(quoted),
         Raw::Joined(operator, parts) => join(operator, parts)?,
         Raw::Empty => Node::Or(Vec::new()),
+        Raw::Every => Node::Every,
     };
     Ok(Converted::Wanted(node))
 }
@@ -56,8 +72,9 @@ fn join(operator: QueryOperator, parts: Vec<Raw>) -> Result<Node> {
             QueryOperator::Or => "NOT is not allowed within OR",
             QueryOperator::Maybe => "NOT is not allowed within MAYBE",
             QueryOperator::Near(_) => "NOT is not allowed within NEAR",
+            QueryOperator::NotNear(_) => "NOT is not allowed within NOTNEAR",
             QueryOperator::Before => "NOT cannot be used as before operand",
-            QueryOperator::And | QueryOperator::Unit(_) => "",
+            QueryOperator::And | QueryOperator::Any | QueryOperator::Unit(_) => "",
         };
         if !message.is_empty() {
             return Err(refused(message));
@@ -66,15 +83,21 @@ fn join(operator: QueryOperator, parts: Vec<Raw>) -> Result<Node> {
             1 => nodes.pop().unwrap_or_else(|| of(Vec::new())),
             _ => of(nodes),
         };
-        let (wanted, unwanted) = (only(wanted, Node::And), only(unwanted, Node::Or));
+        let joined = if operator == QueryOperator::Any { Node::Or } else { Node::And };
+        let (wanted, unwanted) = (only(wanted, joined), only(unwanted, Node::Or));
         return Ok(Node::AndNot(Box::new(wanted), Box::new(unwanted)));
     }
     Ok(match operator {
         QueryOperator::And | QueryOperator::Unit(_) => Node::And(wanted),
-        QueryOperator::Or => Node::Or(wanted),
+        QueryOperator::Or | QueryOperator::Any => Node::Or(wanted),
         QueryOperator::Maybe => Node::Maybe(wanted),
         QueryOperator::Before => Node::Before(wanted),
         QueryOperator::Near(distance) => Node::Near { parts: wanted, distance },
+        QueryOperator::NotNear(distance) => {
+            let mut parts = wanted.into_iter();
+            let wanted = Box::new(parts.next().unwrap_or(Node::Or(Vec::new())));
+            Node::NotNear { wanted, unwanted: parts.collect(), distance }
+        }
     })
 }
 
@@ -97,7 +120,7 @@ fn check_thresholds(raw: &Raw) -> Result<()> {
         },
         Raw::Joined(_, parts) => parts.iter().try_for_each(check_thresholds),
         Raw::Not(part) => check_thresholds(part),
-        Raw::Empty | Raw::Word(_) => Ok(()),
+        Raw::Empty | Raw::Every | Raw::Word(_) => Ok(()),
     }
 }
 

@@ -1,9 +1,10 @@
 //! The parser.
 
 use super::{
-    MAX_DEPTH, MAX_QUERY_POSITION, MAX_WORDS,
+    MAX_DEPTH, MAX_QUERY_POSITION, MAX_WORDS, expand,
     lexer::{LexedToken, Number, QueryLexer},
     negation,
+    options::QueryOptions,
     raw::{QueryOperator, Raw},
     tree::{Node, Quoted, QuotedKind, Word},
 };
@@ -23,8 +24,33 @@ pub struct Parsed {
 /// # Errors
 /// [`WordsError::Query`] with Sphinx's message.
 pub fn parse(text: &str, analyzer: &Analyzer, fields: &[String]) -> Result<Parsed> {
+    parse_with(text, analyzer, fields, &QueryOptions::default())
+}
+
+/// Parses a query with options.
+///
+/// # Errors
+/// [`WordsError::Query`] with Sphinx's message.
+pub fn parse_with(
+    text: &str,
+    analyzer: &Analyzer,
+    fields: &[String],
+    options: &QueryOptions,
+) -> Result<Parsed> {
+    parse_written(&analyzer.replaced(text), analyzer, fields, options)
+}
+
+/// Parses a query without the replacements of `regexp_filter`, as its words are looked for in texts to highlight.
+pub(crate) fn parse_written(
+    text: &str,
+    analyzer: &Analyzer,
+    fields: &[String],
+    options: &QueryOptions,
+) -> Result<Parsed> {
     let lexer = QueryLexer::new(text, analyzer, fields);
-    let mut parser = Parser { lexer, token: LexedToken::End, depth: 0, words: 0, changes: 0 };
+    let joined = if options.is_any { QueryOperator::Any } else { QueryOperator::And };
+    let token = LexedToken::End;
+    let mut parser = Parser { lexer, token, joined, depth: 0, words: 0, changes: 0 };
     parser.advance()?;
     if parser.token == LexedToken::End && parser.lexer.is_empty {
         return Ok(Parsed { root: None, warning: None });
@@ -37,7 +63,11 @@ pub fn parse(text: &str, analyzer: &Analyzer, fields: &[String]) -> Result<Parse
     let is_single = matches!(root, Raw::Word(_) | Raw::Quoted(_));
     let is_dropped = parser.lexer.is_relaxed() && !is_single;
     let root = if is_dropped { root.with_fields() } else { root };
-    let root = root.swept().map(negation::computable).transpose()?;
+    let node = |root| negation::computable(root, options.takes_only_not);
+    let mut root = root.swept().map(node).transpose()?;
+    if let Some(root) = &mut root {
+        expand::expand(root, options, analyzer.settings());
+    }
     Ok(Parsed { root, warning: parser.lexer.warning })
 }
 
@@ -45,6 +75,8 @@ struct Parser<'a> {
     lexer: QueryLexer<'a>,
     /// The current token.
     token: LexedToken,
+    /// How parts without an operator between them are joined.
+    joined: QueryOperator,
     depth: usize,
     words: usize,
     /// How often an operator joined a part built with another operator.
@@ -97,7 +129,7 @@ impl Parser<'_> {
         let mut all = self.order()?;
         while self.starts_order() {
             let next = self.order()?;
-            all = self.join(QueryOperator::And, all, next)?;
+            all = self.join(self.joined, all, next)?;
         }
         Ok(all)
     }
@@ -152,6 +184,16 @@ impl Parser<'_> {
     }
 
     fn atom(&mut self) -> Result<Raw> {
+        let mut all = self.operand()?;
+        while let LexedToken::NotNear(distance) = self.token {
+            self.advance()?;
+            let next = self.operand()?;
+            all = self.join(QueryOperator::NotNear(distance), all, next)?;
+        }
+        Ok(all)
+    }
+
+    fn operand(&mut self) -> Result<Raw> {
         match self.token {
             LexedToken::Special('(') => self.group(),
             LexedToken::Special('=') => {
@@ -235,7 +277,10 @@ impl Parser<'_> {
     fn quoted(&mut self, is_exact: bool) -> Result<(Raw, bool)> {
         let mut words = self.quoted_words(false)?;
         if is_exact {
-            words.iter_mut().for_each(|(word, _)| word.is_exact = true);
+            words.iter_mut().for_each(|(word, _)| {
+                word.is_exact = true;
+                word.others.iter_mut().for_each(|other| other.is_exact = true);
+            });
         }
         self.advance()?;
         let kind = match self.token {
@@ -270,6 +315,7 @@ impl Parser<'_> {
         loop {
             match self.token.clone() {
                 LexedToken::Word(word, stars) => words.extend(word.map(|word| (word, stars))),
+                LexedToken::Special('(') => words.extend(self.quoted_group()?),
                 LexedToken::Special('"') if count > 0 || !needs_one => break,
                 _ => return Err(self.unexpected("")),
             }
@@ -278,6 +324,29 @@ impl Parser<'_> {
         }
         self.lexer.is_quoted = false;
         Ok(words)
+    }
+
+    /// Parses the words of a group within quotes, of which one stands at its place, up to its end, which is then the
+    /// current token.
+    fn quoted_group(&mut self) -> Result<Option<(Word, u32)>> {
+        let mut first: Option<(Word, u32)> = None;
+        loop {
+            self.advance()?;
+            let LexedToken::Word(word, stars) = self.token.clone() else {
+                return Err(self.unexpected(", expecting TOK_KEYWORD"));
+            };
+            match (&mut first, word) {
+                (Some((first, _)), Some(word)) => first.others.push(word),
+                (first @ None, Some(word)) => *first = Some((word, stars)),
+                (_, None) => {}
+            }
+            self.advance()?;
+            match self.token {
+                LexedToken::Special('|') => {}
+                LexedToken::Special(')') => return Ok(first),
+                _ => return Err(self.unexpected(", expecting '|' or ')'")),
+            }
+        }
     }
 
     fn number(&mut self, takes_fraction: bool, expecting: &str) -> Result<Number> {
@@ -296,6 +365,10 @@ impl Parser<'_> {
 
 /// The words of a phrase, with positions shifted by the stars before them.
 fn shifted(words: Vec<(Word, u32)>) -> Vec<Word> {
-    let shift = |(word, stars): (Word, u32)| Word { position: word.position + stars, ..word };
+    let shift = |(mut word, stars): (Word, u32)| {
+        word.position += stars;
+        word.others.iter_mut().for_each(|other| other.position += stars);
+        word
+    };
     words.into_iter().map(shift).collect()
 }

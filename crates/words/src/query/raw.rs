@@ -7,6 +7,8 @@ use super::tree::{FieldMask, Quoted, QuotedKind, Word};
 pub(super) enum Raw {
     /// A stop word.
     Empty,
+    /// Every document.
+    Every,
     /// A word.
     Word(Word),
     /// Words within quotes.
@@ -21,10 +23,13 @@ pub(super) enum Raw {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum QueryOperator {
     And,
+    /// Parts without an operator between them, with `boolean_mode=or`.
+    Any,
     Or,
     Maybe,
     Before,
     Near(u32),
+    NotNear(u32),
     /// SENTENCE or PARAGRAPH.
     Unit(char),
 }
@@ -50,6 +55,11 @@ impl Raw {
                 QuotedKind::Quorum(count) if count > 1 => Some(Self::Quoted(quoted)),
                 _ => quoted.words.into_iter().next().map(Self::Word),
             },
+            Self::Joined(QueryOperator::NotNear(_), parts)
+                if parts.first() == Some(&Self::Empty) =>
+            {
+                None
+            }
             Self::Joined(operator, parts) => {
                 let has_stop_words = parts.contains(&Self::Empty);
                 let mut parts: Vec<Self> = parts.into_iter().filter_map(Self::swept).collect();

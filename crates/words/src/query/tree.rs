@@ -3,6 +3,8 @@
 /// A part of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node {
+    /// Every document. It stands only before an exclusion.
+    Every,
     /// A word.
     Word(Word),
     /// Words within quotes: a phrase, words near each other, or a minimum number of words.
@@ -17,6 +19,15 @@ pub enum Node {
     AndNot(Box<Node>, Box<Node>),
     /// They match one after the other in one field: `a << b`.
     Before(Vec<Node>),
+    /// The first matches at places that none of the others is close to: `a NOTNEAR/3 b`.
+    NotNear {
+        /// What matches.
+        wanted: Box<Node>,
+        /// What must not be close.
+        unwanted: Vec<Node>,
+        /// The greatest distance in words, on either side, that counts as close.
+        distance: u32,
+    },
     /// Each is close to the one before it: `a NEAR/3 b`.
     Near {
         /// The operands.
@@ -43,6 +54,10 @@ pub struct Word {
     pub boost: f32,
     /// The fields and positions in which it may match.
     pub limit: Limit,
+    /// Other words that may stand at its place. They have none themselves.
+    pub others: Vec<Word>,
+    /// If it has wildcards, the most keywords that it stands for, those with the most documents; 0 for no limit.
+    pub most_expansions: u32,
 }
 
 /// Words within quotes.

@@ -1,10 +1,12 @@
 //! The setting `blend_mode`: how words with blended characters are indexed.
 
-/// The ends of a word from which blended characters are cut.
+/// The places of a word from which blended characters are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Trim {
     pub(crate) head: bool,
     pub(crate) tail: bool,
+    /// Whether they are cut out of its middle too.
+    pub(crate) middle: bool,
 }
 
 /// The value of `blend_mode`.
@@ -16,11 +18,12 @@ pub(crate) struct BlendMode {
     pub(crate) skips_pure: bool,
 }
 
-const NAMES: [(&str, Trim); 4] = [
-    ("trim_none", Trim { head: false, tail: false }),
-    ("trim_head", Trim { head: true, tail: false }),
-    ("trim_tail", Trim { head: false, tail: true }),
-    ("trim_both", Trim { head: true, tail: true }),
+const NAMES: [(&str, Trim); 5] = [
+    ("trim_none", Trim { head: false, tail: false, middle: false }),
+    ("trim_head", Trim { head: true, tail: false, middle: false }),
+    ("trim_tail", Trim { head: false, tail: true, middle: false }),
+    ("trim_both", Trim { head: true, tail: true, middle: false }),
+    ("trim_all", Trim { head: true, tail: true, middle: true }),
 ];
 
 impl Default for BlendMode {
@@ -43,14 +46,15 @@ impl BlendMode {
                 None if name == "skip_pure" => mode.skips_pure = true,
                 None => {
                     return Err(format!(
-                        "there is no mode '{name}': take trim_none, trim_head, trim_tail, trim_both or skip_pure"
+                        "there is no mode '{name}': take trim_none, trim_head, trim_tail, trim_both, trim_all or \
+                         skip_pure"
                     ));
                 }
             }
         }
         if mode.variants.is_empty() {
             return Err(
-                "nothing would be indexed: add trim_none, trim_head, trim_tail or trim_both"
+                "nothing would be indexed: add trim_none, trim_head, trim_tail, trim_both or trim_all"
                     .to_owned(),
             );
         }

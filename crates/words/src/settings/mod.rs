@@ -2,12 +2,14 @@
 
 mod blending;
 mod charset;
+mod expansion;
 mod files;
 mod lists;
 mod morphology;
 
 pub(crate) use blending::BlendMode;
 pub(crate) use charset::Charset;
+pub use expansion::WordExpansion;
 pub use files::Files;
 pub(crate) use morphology::{Morphology, SNOWBALL};
 
@@ -36,11 +38,15 @@ pub struct Settings {
     morphology: Vec<Morphology>,
     min_stemming_len: u32,
     index_exact_words: bool,
+    expand_keywords: WordExpansion,
     min_prefix_len: u32,
     min_infix_len: u32,
     html_strip: bool,
     html_index_attrs: String,
     html_remove_elements: String,
+    regexp_filter: Vec<String>,
+    phrase_boundary: String,
+    phrase_boundary_step: u32,
 }
 
 impl Default for Settings {
@@ -65,17 +71,21 @@ impl Default for Settings {
             morphology: Vec::new(),
             min_stemming_len: 1,
             index_exact_words: false,
+            expand_keywords: WordExpansion::NONE,
             min_prefix_len: 0,
             min_infix_len: 0,
             html_strip: false,
             html_index_attrs: String::new(),
             html_remove_elements: String::new(),
+            regexp_filter: Vec::new(),
+            phrase_boundary: String::new(),
+            phrase_boundary_step: 0,
         }
     }
 }
 
 /// The names of all settings, in the order of [`Settings::to_pairs`].
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 28] = [
     "charset_table",
     "ignore_chars",
     "min_word_len",
@@ -95,31 +105,28 @@ const NAMES: [&str; 24] = [
     "morphology",
     "min_stemming_len",
     "index_exact_words",
+    "expand_keywords",
     "min_prefix_len",
     "min_infix_len",
     "html_strip",
     "html_index_attrs",
     "html_remove_elements",
-];
-
-/// Sphinx's settings that are not supported; they may only be turned off.
-const UNSUPPORTED: [&str; 12] = [
-    "bigram_freq_words",
-    "bigram_index",
-    "expand_keywords",
-    "hitless_words",
-    "index_sp",
-    "index_zones",
-    "infix_fields",
+    "regexp_filter",
     "phrase_boundary",
     "phrase_boundary_step",
-    "prefix_fields",
-    "regexp_filter",
-    "rlp_context",
 ];
+
+/// Sphinx's settings without effect here: they make phrases faster, which find the same rows.
+const HARMLESS: [&str; 2] = ["bigram_freq_words", "bigram_index"];
+
+/// Sphinx's settings that are not supported; they may only be turned off.
+const UNSUPPORTED: [&str; 6] =
+    ["hitless_words", "index_sp", "index_zones", "infix_fields", "prefix_fields", "rlp_context"];
 
 /// The longest word in characters; longer ones are cut.
 pub(crate) const MAX_WORD: u32 = 42;
+/// The most positions between two phrases.
+const MAX_BOUNDARY_STEP: u32 = 100_000;
 
 impl Settings {
     /// Sets a setting by its Sphinx name, to a value as in sphinx.conf.
@@ -157,11 +164,18 @@ impl Settings {
             "morphology" => self.morphology = morphology::parse(value)?,
             "min_stemming_len" => self.min_stemming_len = number(value, 1..=MAX_WORD)?,
             "index_exact_words" => self.index_exact_words = number(value, 0..=1)? == 1,
+            "expand_keywords" => self.expand_keywords = WordExpansion::parse(value)?,
             "min_prefix_len" => self.min_prefix_len = number(value, 0..=MAX_WORD)?,
             "min_infix_len" => self.min_infix_len = number(value, 0..=MAX_WORD)?,
             "html_strip" => self.html_strip = number(value, 0..=1)? == 1,
             "html_index_attrs" => self.html_index_attrs = value.to_owned(),
             "html_remove_elements" => self.html_remove_elements = value.to_owned(),
+            "regexp_filter" => self.regexp_filter = lists::split(value),
+            "phrase_boundary" => self.phrase_boundary = charset(value)?,
+            "phrase_boundary_step" => {
+                self.phrase_boundary_step = number(value, 0..=MAX_BOUNDARY_STEP)?;
+            }
+            _ if HARMLESS.contains(&name) => {}
             _ if !Self::is_setting(name) => return Err("there is no such setting".to_owned()),
             _ if ["", "0", "none"].contains(&value) => {}
             _ => return Err("not supported: leave it out".to_owned()),
@@ -194,7 +208,7 @@ impl Settings {
     /// Whether this is the name of a setting, supported or not.
     #[must_use]
     pub fn is_setting(name: &str) -> bool {
-        NAMES.contains(&name) || UNSUPPORTED.contains(&name)
+        [&NAMES[..], &HARMLESS, &UNSUPPORTED].iter().any(|names| names.contains(&name))
     }
 
     /// The names and values of all settings that differ from their defaults, in a fixed order.
@@ -230,11 +244,15 @@ impl Settings {
             "morphology" => morphology::to_list(&self.morphology),
             "min_stemming_len" => self.min_stemming_len.to_string(),
             "index_exact_words" => flag(self.index_exact_words),
+            "expand_keywords" => self.expand_keywords.name().to_owned(),
             "min_prefix_len" => self.min_prefix_len.to_string(),
             "min_infix_len" => self.min_infix_len.to_string(),
             "html_strip" => flag(self.html_strip),
             "html_index_attrs" => self.html_index_attrs.clone(),
             "html_remove_elements" => self.html_remove_elements.clone(),
+            "regexp_filter" => lists::join(&self.regexp_filter),
+            "phrase_boundary" => self.phrase_boundary.clone(),
+            "phrase_boundary_step" => self.phrase_boundary_step.to_string(),
             _ => String::new(),
         }
     }
@@ -248,6 +266,12 @@ impl Settings {
         let is_stemmed = !self.morphology.is_empty();
         let has_forms = !self.wordforms.is_empty() || !self.wordforms_list.is_empty();
         is_stemmed && self.has_wildcards() || self.index_exact_words && (is_stemmed || has_forms)
+    }
+
+    /// The forms of a word that queries look for beside it.
+    #[must_use]
+    pub fn expand_keywords(&self) -> WordExpansion {
+        self.expand_keywords
     }
 
     /// The shortest literal prefix of `word*`; 0 if such queries are not allowed.
@@ -360,6 +384,21 @@ impl Settings {
     pub(crate) fn html_remove_elements(&self) -> &str {
         &self.html_remove_elements
     }
+
+    pub(crate) fn regexp_filter(&self) -> &[String] {
+        &self.regexp_filter
+    }
+
+    /// The characters that end a phrase if a separator is behind them, and the positions that the next word is farther.
+    pub(crate) fn phrase_boundary(&self) -> (&str, u32) {
+        (&self.phrase_boundary, self.phrase_boundary_step)
+    }
+
+    /// The value of a setting that lists these entries.
+    #[must_use]
+    pub fn list_of(entries: &[String]) -> String {
+        lists::join(entries)
+    }
 }
 
 fn charset(value: &str) -> Result<String, String> {
@@ -378,7 +417,7 @@ fn number(value: &str, range: std::ops::RangeInclusive<u32>) -> Result<u32, Stri
 mod tests {
     use super::*;
 
-    const EACH: [(&str, &str); 24] = [
+    const EACH: [(&str, &str); 28] = [
         ("charset_table", "0..9, english, _"),
         ("ignore_chars", "U+AD"),
         ("min_word_len", "3"),
@@ -398,11 +437,15 @@ mod tests {
         ("morphology", "stem_en, libstemmer_french"),
         ("min_stemming_len", "4"),
         ("index_exact_words", "1"),
+        ("expand_keywords", "exact"),
         ("min_prefix_len", "3"),
         ("min_infix_len", "2"),
         ("html_strip", "1"),
         ("html_index_attrs", "img=alt,title; a=title;"),
         ("html_remove_elements", "style, script"),
+        ("regexp_filter", "(\\d+)\" => \\1 inch; a\\;b => c"),
+        ("phrase_boundary", "., ?"),
+        ("phrase_boundary_step", "100"),
     ];
 
     #[test]
@@ -439,6 +482,7 @@ mod tests {
             ("morphology", "libstemmer_xx", "take one of"),
             ("blend_mode", "skip_pure", "nothing would be indexed"),
             ("index_sp", "1", "not supported"),
+            ("expand_keywords", "2", "take 0, 1, star or exact"),
             ("ngram_len", "4", "from 0 to 3"),
         ];
         for (name, value, message) in wrong {
@@ -449,6 +493,8 @@ mod tests {
         }
         let mut settings = Settings::default();
         settings.set("index_sp", "0").unwrap();
+        settings.set("bigram_index", "all").unwrap();
+        assert_eq!(settings, Settings::default());
         settings.set("charset_table", "a..z, -").unwrap();
         assert!(settings.set("ignore_chars", "-").unwrap_err().to_string().contains("U+2D"));
     }

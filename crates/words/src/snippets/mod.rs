@@ -36,7 +36,7 @@ use self::{
 use crate::{
     Result, WordsError,
     analysis::{Analyzer, masked},
-    query,
+    query::{self, QueryOptions},
 };
 
 /// The longest text that is read, in bytes; the rest is ignored.
@@ -78,7 +78,7 @@ impl Snippets {
     ) -> Result<Self> {
         options.check()?;
         if options.query_mode && !options.exact_phrase {
-            let parsed = query::parse(query, analyzer, fields)?;
+            let parsed = query::parse_written(query, analyzer, fields, &QueryOptions::default())?;
             let mut terms = Terms::default();
             let shape = parsed.root.map(|root| Shape::new(&root, &mut terms, analyzer));
             return Self::of_shape(shape, terms, analyzer, options);
@@ -117,7 +117,7 @@ impl Snippets {
                 "option exact_phrase is not supported in a search: write the phrase in quotes";
             return Err(WordsError::Option(message.to_owned()));
         }
-        let parsed = query::parse(query, analyzer, fields)?;
+        let parsed = query::parse_written(query, analyzer, fields, &QueryOptions::default())?;
         let mut terms = Terms::of_field(field);
         let shape = parsed.root.map(|root| Shape::of_search(&root, &mut terms, analyzer));
         Self::of_shape(shape, terms, analyzer, options)

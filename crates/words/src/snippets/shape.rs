@@ -49,6 +49,7 @@ impl Shape {
             last_position: word.limit.last_position,
         };
         match node {
+            Node::Every => Self::And(Vec::new()),
             Node::Word(word) => Self::Word(leaf(word)),
             Node::Quoted(Quoted { words, kind }) => {
                 let leaves: Vec<SnippetWord> = words.iter().map(leaf).collect();
@@ -69,6 +70,7 @@ impl Shape {
             Node::Near { parts, distance } => {
                 Self::Near(Self::all(parts, terms, analyzer), *distance)
             }
+            Node::NotNear { wanted, .. } => Self::new(wanted, terms, analyzer),
             Node::AndNot(left, right) => {
                 let left = Self::new(left, terms, analyzer);
                 Self::AndNot(Box::new(left), Box::new(Self::new(right, terms, analyzer)))

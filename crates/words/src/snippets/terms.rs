@@ -17,11 +17,14 @@ const MAX_PLACES: usize = 4;
 /// The distinct words of a query.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
-    by_keyword: FxHashMap<String, u32>,
-    by_written: FxHashMap<String, u32>,
+    /// The numbers of the words that a keyword, or a word as written, matches.
+    by_keyword: FxHashMap<String, Vec<u32>>,
+    by_written: FxHashMap<String, Vec<u32>>,
     patterns: Vec<(String, u32)>,
     wildcards: Wildcards,
     numbers: FxHashMap<String, u32>,
+    /// Whether a word of a text may match one number in several ways.
+    has_shared_numbers: bool,
     /// Only words searched in this field are added; `None` for all.
     field: Option<u8>,
     /// The length of each word in characters.
@@ -64,40 +67,69 @@ impl Terms {
         (terms, order)
     }
 
-    /// Adds a word of a query and returns its number; `None` if it is not searched in the field.
+    /// Adds a word of a query, with the others at its place, and returns its number; `None` if it is not searched in
+    /// the field.
     pub(super) fn add_word(&mut self, word: &Word, analyzer: &Analyzer) -> Option<u32> {
         if self.field.is_some_and(|field| !word.limit.fields.contains(field)) {
             return None;
         }
-        self.add(&word.text, word.is_exact, analyzer)
+        if word.others.is_empty() {
+            return self.add(&word.text, word.is_exact, analyzer);
+        }
+        let all: Vec<&Word> = std::iter::once(word).chain(&word.others).collect();
+        let keyword = |word: &&Word| analyzer.keyword(&word.text, word.is_exact);
+        let keywords: Vec<String> = all.iter().filter_map(keyword).collect();
+        let (number, is_new) = self.number(keywords.join("|"), &word.text)?;
+        self.has_shared_numbers = true;
+        for (place, word) in all.into_iter().filter(|_| is_new).enumerate() {
+            // Forms that the query does not name are left out rather than refused.
+            if place == 0 || self.patterns.len() < MAX_WILDCARDS {
+                self.note(&word.text, word.is_exact, number, analyzer);
+            }
+        }
+        Some(number)
     }
 
     fn add(&mut self, word: &str, is_exact: bool, analyzer: &Analyzer) -> Option<u32> {
         let keyword = analyzer.keyword(word, is_exact)?;
+        let (number, is_new) = self.number(keyword, word)?;
+        if is_new {
+            self.note(word, is_exact, number, analyzer);
+        }
+        Some(number)
+    }
+
+    /// The number of a word of this name, and whether it is new; `None` if there are too many.
+    fn number(&mut self, name: String, word: &str) -> Option<(u32, bool)> {
         let place = self.next_place;
         self.next_place += 1;
-        if let Some(&number) = self.numbers.get(&keyword) {
+        if let Some(&number) = self.numbers.get(&name) {
             let places = self.places.get_mut(number as usize);
             let places = places.filter(|places| places.len() < MAX_PLACES);
             places.into_iter().for_each(|places| places.push(place));
-            return Some(number);
+            return Some((number, false));
         }
         if self.weights.len() >= 2 * MAX_WORDS {
             return None;
         }
         let number = self.weights.len() as u32;
+        self.weights.push(word.chars().count() as u32);
+        self.places.push(vec![place]);
+        self.numbers.insert(name, number);
+        Some((number, true))
+    }
+
+    /// Notes what the word of this number matches.
+    fn note(&mut self, word: &str, is_exact: bool, number: u32, analyzer: &Analyzer) {
+        let Some(keyword) = analyzer.keyword(word, is_exact) else { return };
         let is_pattern = analyzer.settings().has_wildcards() && word.contains(['*', '?', '%']);
         if is_pattern {
             self.patterns.push((word.to_owned(), number));
         } else if is_exact && keyword.starts_with('=') {
-            self.by_written.insert(word.to_owned(), number);
+            self.by_written.entry(word.to_owned()).or_default().push(number);
         } else {
-            self.by_keyword.insert(keyword.clone(), number);
+            self.by_keyword.entry(keyword).or_default().push(number);
         }
-        self.weights.push(word.chars().count() as u32);
-        self.places.push(vec![place]);
-        self.numbers.insert(keyword, number);
-        Some(number)
     }
 
     /// Prepares for reading texts, once all words are added.
@@ -122,8 +154,18 @@ impl Terms {
     /// Calls `each` with the number of every query word that this word matches.
     pub(super) fn find(&self, span: &Span<'_>, each: &mut impl FnMut(u32)) {
         let Some(keyword) = span.keyword else { return };
-        self.by_keyword.get(keyword).copied().into_iter().for_each(&mut *each);
-        self.by_written.get(span.written).copied().into_iter().for_each(&mut *each);
-        self.wildcards.find(span.written, each);
+        let mut found = Vec::new();
+        let mut each = |number| {
+            if self.has_shared_numbers {
+                if found.contains(&number) {
+                    return;
+                }
+                found.push(number);
+            }
+            each(number);
+        };
+        self.by_keyword.get(keyword).into_iter().flatten().copied().for_each(&mut each);
+        self.by_written.get(span.written).into_iter().flatten().copied().for_each(&mut each);
+        self.wildcards.find(span.written, &mut each);
     }
 }

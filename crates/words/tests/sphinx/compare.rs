@@ -39,7 +39,8 @@ pub struct Difference {
 /// depends on what its lists of hits held so far: of the words a wildcard stands for, and of
 /// quorums of more than one word, once a list has ended.
 pub fn tolerated(corpus: &Corpus, query: &str) -> bool {
-    (corpus.has_wildcards() && has_wildcard(query)) || has_quorum(query)
+    let expands = corpus.setting("expand_keywords").is_some();
+    (corpus.has_wildcards() && (expands || has_wildcard(query))) || has_quorum(query)
 }
 
 /// Removes options that would enlarge the tolerated difference of one, or change which rows are returned.

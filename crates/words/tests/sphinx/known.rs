@@ -1,5 +1,5 @@
 //! The differences from Sphinx that are known. Each has an exact condition: what the query must have, and what may
-//! differ. Of the differences that fit none of them `run.rs` allows one in a hundred answers.
+//! differ. `run.rs` bounds how many answers may fit them, and how many none of them.
 
 use super::{
     collection,
@@ -33,6 +33,11 @@ impl<'a> Asked<'a> {
 
     fn has(&self, mark: &str) -> bool {
         self.query.contains(mark)
+    }
+
+    /// Whether words have other forms beside them.
+    fn expands(&self) -> bool {
+        self.corpus.setting("expand_keywords").is_some()
     }
 
     fn has_unit(&self) -> bool {
@@ -138,7 +143,7 @@ const CASES: &[Case] = &[
     Case {
         name: "a limit of positions with wildcards",
         kinds: ROWS,
-        fits: |asked, _| asked.has("[") && compare::has_wildcard(asked.query),
+        fits: |asked, _| asked.has("[") && (asked.expands() || compare::has_wildcard(asked.query)),
     },
     Case {
         name: "a word twice in a quorum or a proximity",
@@ -199,6 +204,27 @@ const CASES: &[Case] = &[
         fits: |asked, _| {
             let excludes = asked.has("-") || asked.has("!");
             asked.is_expression() && excludes && has_repeats(asked.query)
+        },
+    },
+    Case {
+        name: "a query of one word at an end of its field, with other forms",
+        kinds: &[Kind::Weights, Kind::Order],
+        fits: |asked, _| {
+            let is_one = !asked.query.trim().contains(|c: char| c.is_whitespace() || c == '|');
+            asked.expands() && is_one && (asked.has("^") || asked.has("$"))
+        },
+    },
+    Case {
+        name: "the order in which words are told beside an exclusion, with other forms",
+        kinds: &[Kind::Words],
+        fits: |asked, _| {
+            let sorted = |side: &Result<Found, String>| {
+                let mut words = side.as_ref().map_or_else(|_| Vec::new(), |it| it.words.clone());
+                words.sort();
+                words
+            };
+            let excludes = asked.has("-") || asked.has("!");
+            asked.expands() && excludes && sorted(asked.theirs) == sorted(asked.ours)
         },
     },
     Case {

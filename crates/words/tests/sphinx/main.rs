@@ -132,6 +132,25 @@ fn wildcards() {
 }
 
 #[test]
+fn expanded_keywords() {
+    let expand = "expand_keywords = 1";
+    let corpora = |random: &mut Random| {
+        let exact = ["morphology = stem_en", "index_exact_words = 1", expand];
+        vec![
+            Corpus::random(random, Vocabulary::Natural, &["min_infix_len = 2", expand]),
+            Corpus::random(random, Vocabulary::Natural, &["min_prefix_len = 2", expand]),
+            Corpus::random(random, Vocabulary::Inflected, &exact),
+            Corpus::random(random, Vocabulary::Inflected, &["min_infix_len = 3", exact[0], expand]),
+        ]
+    };
+    let ask = |random: &mut Random, corpus: &Corpus| {
+        (queries::query(random, corpus, QueryStyle::Distinct), queries::options(random, corpus))
+    };
+    let make = &*engines();
+    run(Run { name: "expanded_keywords", corpora: &corpora, ask: &ask, make });
+}
+
+#[test]
 fn morphology_and_stopwords() {
     let corpora = |random: &mut Random| {
         let stemmed = Corpus::random(random, Vocabulary::Inflected, &["morphology = stem_en"]);

@@ -17,9 +17,11 @@ const QUERIES: usize = 400;
 const MOST_SHRUNK: usize = 3;
 /// The most failing cases in a report.
 const SHOWN: usize = 30;
-/// The percentage of answers that may differ in no known case: random queries still find new ones.
-const MOST_UNKNOWN: usize = 1;
-/// The percentage of queries that may crash Sphinx.
+/// How many of a thousand answers may differ in no known case: random queries still find new ones.
+const MOST_UNKNOWN: usize = 6;
+/// How many of a thousand answers may differ in known cases: of the tests with most of them, some seeds have 100.
+const MOST_KNOWN: usize = 130;
+/// How many of a thousand queries may crash Sphinx: none of those that the tests send today does.
 const MOST_UNANSWERED: usize = 2;
 
 /// A test run: corpora, queries and the engine.
@@ -65,7 +67,7 @@ pub fn count(usual: usize) -> usize {
     number("REMORA_QUERIES").map_or(usual, |count| count as usize)
 }
 
-/// Panics if more than a few answers differ in no known way.
+/// Panics if more answers differ than today, or if more queries have none.
 pub fn run(run: Run) {
     let count = count(QUERIES);
     let seed = seed();
@@ -80,14 +82,16 @@ pub fn run(run: Run) {
         std::fs::write(format!("{path}-{name}"), shown.join("\n\n")).unwrap();
     }
     let first: Vec<String> = shown.iter().take(SHOWN).cloned().collect();
-    println!("{name}: {failed} of {asked} differ; known: {known:?}");
+    let all_known: usize = known.values().sum();
+    println!("{name}: {failed} of {asked} differ, {all_known} in known cases: {known:?}");
     assert!(
-        failed * 100 <= asked * MOST_UNKNOWN,
+        failed * 1000 <= asked * MOST_UNKNOWN,
         "{failed} of {asked} differ; repeat with REMORA_SEED={seed}:\n{}",
         first.join("\n\n")
     );
+    assert!(all_known * 1000 <= asked * MOST_KNOWN, "{all_known} of {asked} in known cases");
     let crashed = unanswered.len();
-    assert!(crashed * 100 <= count * MOST_UNANSWERED, "Sphinx crashed at {crashed} of {count}");
+    assert!(crashed * 1000 <= count * MOST_UNANSWERED, "Sphinx crashed at {crashed} of {count}");
 }
 
 /// All differing cases; the first ones are shrunk.
@@ -117,7 +121,7 @@ pub fn failures(run: &Run, seed: u64, count: usize) -> Outcome {
             }
         }
     }
-    if outcome.failures.len() * 100 > outcome.asked * MOST_UNKNOWN {
+    if outcome.failures.len() * 1000 > outcome.asked * MOST_UNKNOWN {
         for failure in outcome.failures.iter_mut().take(MOST_SHRUNK) {
             let kind = failure.difference.kind;
             failure.shrunk = small(&trial, run.make, failure.case.clone(), kind);

@@ -6,7 +6,7 @@ use remora_words::{
     analysis::Analyzer,
     hits::PackedPosition,
     matching::{Counts, Expansion, Matcher, Vocabulary},
-    query::{self, Wildcard},
+    query::Wildcard,
 };
 
 use super::{Ranked, is_by_expression, names, refused, vocabulary::ViewVocabulary, words_of};
@@ -153,8 +153,7 @@ impl Ranked {
     ) -> Result<WantedStatistics> {
         let words = words_of(schema)?;
         let analyzer = words.analyzer()?;
-        let parsed =
-            query::parse(&asked.text, &analyzer, &names(schema, words)).map_err(refused)?;
+        let parsed = asked.parse(&analyzer, &names(schema, words)).map_err(refused)?;
         let mut known_words = KnownVocabulary::new(statistics, &analyzer);
         if let Some(root) = &parsed.root {
             Matcher::new(root, &mut known_words, asked.idf).map_err(refused)?;
@@ -220,7 +219,7 @@ impl Ranked {
         if wanted.unions > 0 {
             let nothing = KeywordStatistics::default();
             let known = asked.statistics.as_deref().unwrap_or(&nothing);
-            let parsed = query::parse(&asked.text, &analyzer, &fields).map_err(refused)?;
+            let parsed = asked.parse(&analyzer, &fields).map_err(refused)?;
             let known_words = KnownVocabulary::new(known, &analyzer);
             let (counts, wanted) = (Vec::new(), wanted.unions);
             let mut counting = Counting { known_words, vocabulary, counted: counts, wanted };

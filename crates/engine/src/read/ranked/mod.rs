@@ -32,7 +32,7 @@ use remora_words::{
     analysis::Analyzer,
     hits::Hit,
     matching::{Candidates, Counts, Document, Matcher, QuotedTerms},
-    query::{self, Parsed},
+    query::Parsed,
     rank::{self, Needs, Ranker, Scorer},
 };
 use rustc_hash::FxHashSet;
@@ -147,8 +147,7 @@ impl Ranked {
     ) -> Result<Self> {
         let words = words_of(schema)?;
         let analyzer = words.analyzer()?;
-        let parsed =
-            query::parse(&asked.text, &analyzer, &names(schema, words)).map_err(refused)?;
+        let parsed = asked.parse(&analyzer, &names(schema, words)).map_err(refused)?;
         Self::of_parsed(schema, view, asked, &parsed, needs_hits, unless)
     }
 
@@ -203,11 +202,13 @@ impl Ranked {
             words: matcher.as_ref().map_or_else(Vec::new, |matcher| matcher.words().to_vec()),
             warning: planned.or(unknown).or_else(|| parsed.warning.clone()),
         };
+        let is_unranked = matcher.as_ref().is_some_and(Matcher::is_unranked);
+        let ranker = if is_unranked { Ranker::None } else { asked.ranker.clone() };
         Ok(Self {
             is_every: asked.text.is_empty(),
             matcher,
             id: words.segment_id(),
-            scorer: Scorer::new(asked.ranker.clone(), about),
+            scorer: Scorer::new(ranker, about),
             table_weight: asked.table_weight.unwrap_or(1),
             blends: analyzer.blends(),
             segment_weights: view.map_or_else(Vec::new, |view| segment_weights(view, asked)),
@@ -312,6 +313,7 @@ impl Ranked {
         let of = |candidates: &Candidates| self.set(matcher, words, candidates, count);
         self.unless.check()?;
         Ok(match candidates {
+            Candidates::Every => DocSet::all(count),
             Candidates::Term(term) => self.of_term(matcher, words, *term, count)?,
             Candidates::All(parts) => self.of_all(matcher, words, parts, count)?,
             Candidates::Any(parts) => self.of_any(matcher, words, parts, count)?,

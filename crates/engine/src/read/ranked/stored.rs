@@ -87,6 +87,7 @@ impl Vocabulary for EveryWord<'_> {
 /// The groups of keywords of which a candidate has one each.
 fn required(candidates: &Candidates, terms: &[Term]) -> Vec<Vec<String>> {
     match candidates {
+        Candidates::Every => Vec::new(),
         Candidates::Term(term) => match terms.get(*term) {
             Some(term) if !term.is_union => vec![term.keywords.clone()],
             _ => Vec::new(),

@@ -94,7 +94,7 @@ pub struct Query<'a> {
     pub group: Group<'a>,
     /// The most rows that are kept before offset and limit apply.
     pub max_matches: u32,
-    /// The number of matches after which a search may stop; 0 means never.
+    /// The most rows that are looked for; 0 means all.
     pub cutoff: u32,
     /// A place from which distances are computed.
     pub anchor: Option<Anchor<'a>>,
@@ -112,6 +112,17 @@ pub struct Query<'a> {
     pub select: Text<'a>,
     /// A second order, of the rows that are kept, with its own limits.
     pub outer: Option<Outer<'a>>,
+}
+
+impl Query<'_> {
+    /// The most rows that can be shown, before offset and limit apply.
+    #[must_use]
+    pub fn most_rows(&self) -> u32 {
+        match self.cutoff {
+            0 => self.max_matches,
+            cutoff => self.max_matches.min(cutoff),
+        }
+    }
 }
 
 /// How rows are grouped.

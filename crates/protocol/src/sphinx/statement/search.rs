@@ -181,8 +181,8 @@ impl Building<'_, '_> {
     }
 
     fn limit(&self) -> String {
-        let Query { offset, limit, max_matches, .. } = *self.query;
-        format!(" LIMIT {offset}, {}", limit.min(max_matches.saturating_sub(offset)))
+        let Query { offset, limit, .. } = *self.query;
+        format!(" LIMIT {offset}, {}", limit.min(self.query.most_rows().saturating_sub(offset)))
     }
 
     /// The order of rows. It ends with the key.

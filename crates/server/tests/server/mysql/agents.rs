@@ -466,7 +466,7 @@ fn agents_are_limited_to_configured_hosts_and_users() {
     let unnamed = of(&TestServer::start_empty(""), "t");
     assert!(unnamed.contains("agents.addresses"), "{unnamed}");
     // Other accounts are not those of other servers, whatever they may do.
-    let open = r#"CALL REMORA_PART('{"open":{"version":3,"tables":["remora.t"],"trail":[],"is_partial":false}}')"#;
+    let open = r#"CALL REMORA_PART('{"open":{"version":4,"tables":["remora.t"],"trail":[],"is_partial":false}}')"#;
     let denied = sets(&mut there, open);
     assert!(denied.contains("1227") && denied.contains("agents.serves"), "{denied}");
     let mut there = connect_as(address, "reader", "secret");

@@ -560,7 +560,7 @@ fn ask(conn: &mut Conn, request: &str) -> String {
     sets(conn, &format!("CALL REMORA_PART('{request}')"))
 }
 
-const OPEN: &str = r#"{"open":{"version":3,"tables":["remora.t"],"trail":[],"is_partial":false}}"#;
+const OPEN: &str = r#"{"open":{"version":4,"tables":["remora.t"],"trail":[],"is_partial":false}}"#;
 
 #[test]
 fn parts_are_bounded() {
@@ -601,9 +601,9 @@ fn parts_are_bounded() {
     for request in [
         r#"{"open":{"version":1,"tables":["remora.t"],"trail":[],"is_partial":false}}"#,
         r#"{"open":{"version":4,"tables":["remora.t"],"trail":[],"is_partial":false}}"#,
-        r#"{"open":{"version":3,"tables":["remora.t"],"trail":["a","b","c","d","e"],"is_partial":false}}"#,
-        r#"{"open":{"version":3,"tables":[],"trail":[],"is_partial":false}}"#,
-        r#"{"open":{"version":3,"tables":["remora.t","x.t"],"trail":[],"is_partial":false}}"#,
+        r#"{"open":{"version":4,"tables":["remora.t"],"trail":["a","b","c","d","e"],"is_partial":false}}"#,
+        r#"{"open":{"version":4,"tables":[],"trail":[],"is_partial":false}}"#,
+        r#"{"open":{"version":4,"tables":["remora.t","x.t"],"trail":[],"is_partial":false}}"#,
     ] {
         let refused = ask(&mut conn, request);
         assert!(refused.contains("ERROR"), "{request}: {refused}");
@@ -740,7 +740,7 @@ fn agents_need_administrators_and_a_user() {
     assert!(denied.contains("1142"), "{denied}");
     let asked = sets(
         &mut reader,
-        r#"CALL REMORA_PART('{"open":{"version":3,"tables":["remora.e"],"trail":[],"is_partial":false}}')"#,
+        r#"CALL REMORA_PART('{"open":{"version":4,"tables":["remora.e"],"trail":[],"is_partial":false}}')"#,
     );
     assert!(asked.contains("1142"), "{asked}");
     // How other servers answered is not told to those who may not do everything.

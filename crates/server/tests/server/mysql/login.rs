@@ -321,3 +321,37 @@ fn mygramdb_token_makes_sql_read_only() {
     assert_eq!(client.query("CREATE DATABASE x").error(), 1044);
     assert_eq!(client.query("CREATE TABLE remora.t (id INT PRIMARY KEY)").error(), 1142);
 }
+
+/// A listener and a user have the dialect in which their sessions begin, also after a reset.
+#[test]
+fn sessions_begin_in_the_dialect_of_their_listener_or_user() {
+    let server = TestServer::start_empty(
+        "[listen]\nsphinx = '127.0.0.1:0'\n[[users]]\nname = 'plain'\npassword = 'x'\n\
+         [[users]]\nname = 'searcher'\npassword = 'x'\ndialect = 'sphinx'\n\
+         [[users]]\nname = 'owner'\npassword = 'x'\ndialect = 'mysql'\n",
+    );
+    let (usual, of_sphinx) = (server.sql_address(), server.sphinx_sql_address());
+    let dialect = |client: &mut Client| client.query("SELECT @@sql_dialect").value().to_owned();
+    for (address, user, expected) in [
+        (usual, "plain", "mysql"),
+        (usual, "searcher", "sphinx"),
+        (usual, "owner", "mysql"),
+        (of_sphinx, "plain", "sphinx"),
+        (of_sphinx, "searcher", "sphinx"),
+        (of_sphinx, "owner", "sphinx"),
+    ] {
+        let mut client = Client::connect(address, &entry(user, "x")).unwrap();
+        assert_eq!(dialect(&mut client), expected, "{user}");
+        let other = if expected == "mysql" { "sphinx" } else { "mysql" };
+        client.query(&format!("SET sql_dialect = '{other}'"));
+        assert_eq!(dialect(&mut client), other, "{user}");
+        const RESET_CONNECTION: u8 = 0x1f;
+        client.command(RESET_CONNECTION, b"");
+        assert_eq!(dialect(&mut client), expected, "{user}");
+    }
+    let mut client = Client::connect(usual, &entry("plain", "x")).unwrap();
+    for (user, expected) in [("searcher", "sphinx"), ("plain", "mysql"), ("owner", "mysql")] {
+        client.change_user(user, "x", "");
+        assert_eq!(dialect(&mut client), expected, "{user}");
+    }
+}

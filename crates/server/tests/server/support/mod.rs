@@ -136,6 +136,11 @@ impl TestServer {
         self.server().sql_address().unwrap()
     }
 
+    /// The address of the MySQL protocol in Sphinx's dialect.
+    pub fn sphinx_sql_address(&self) -> SocketAddr {
+        self.server().sphinx_sql_address().unwrap()
+    }
+
     pub fn connect(&self) -> Client {
         Client::connect(self.address)
     }

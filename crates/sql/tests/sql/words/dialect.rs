@@ -296,11 +296,12 @@ async fn options_are_acted_on_or_refused_by_name() {
             "idf=zzz",
             "unknown flag zzz in idf=zzz (known values are plain, normalized, tfidf_normalized, tfidf_unnormalized)",
         ),
-        ("cutoff=5", "OPTION cutoff=5"),
         ("global_idf=1", "OPTION global_idf=1"),
-        ("expand_keywords=1", "OPTION expand_keywords=1"),
-        ("morphology=none", "OPTION morphology=none"),
-        ("boolean_mode=or", "OPTION boolean_mode=or"),
+        ("expand_keywords=2", "expand_keywords: '2' is not allowed: take 0, 1, star or exact"),
+        ("expansion_limit=x", "unknown option 'expansion_limit' (or bad argument type)"),
+        ("morphology=stem_en", "OPTION morphology=stem_en"),
+        ("boolean_mode=xor", "unknown boolean_mode=xor (known values are and, or)"),
+        ("not_terms_only_allowed=2", "unknown option 'not_terms_only_allowed'"),
         ("fuzzy=1", "OPTION fuzzy=1"),
         ("max_predicted_time=9", "OPTION max_predicted_time=9"),
     ] {
@@ -311,11 +312,143 @@ async fn options_are_acted_on_or_refused_by_name() {
             refuse(&mut session, &[(without.as_str(), part)]).await;
         }
     }
-    refuse(
+}
+
+/// Options that change how a query is read, and which rows are shown.
+#[tokio::test(flavor = "multi_thread")]
+async fn options_change_how_a_query_is_read() {
+    let server = Server::new();
+    let mut session = server.session();
+    all(
         &mut session,
-        &[("SELECT id FROM t ORDER BY RAND() OPTION rand_seed=5", "OPTION rand_seed with RAND()")],
+        &[
+            "CREATE TABLE t (id INT PRIMARY KEY, s TEXT) words='s' morphology='stem_en' \
+             index_exact_words='1' min_infix_len='3'",
+            "INSERT INTO t VALUES (1, 'fishing reefs'), (2, 'fish'), (3, 'jellyfish'), \
+             (4, 'fished reef'), (5, 'shark')",
+            "CREATE TABLE e (id INT PRIMARY KEY, s TEXT) words='s' min_infix_len='3' \
+             expand_keywords='1'",
+            "INSERT INTO e SELECT * FROM t",
+        ],
     )
     .await;
+    let found = |options: &str| format!("SELECT id FROM t WHERE MATCH{options}");
+    for (query, expected) in [
+        ("('fish') ORDER BY id", "1 2 4"),
+        ("('fish') ORDER BY id OPTION expand_keywords=1", "1 2 3 4"),
+        ("('fish') ORDER BY id OPTION expand_keywords=star", "1 2 3 4"),
+        ("('fish') ORDER BY id OPTION expand_keywords=exact", "1 2 4"),
+        ("('\"fish reef\"') ORDER BY id", "1 4"),
+        ("('\"ish reef\"') ORDER BY id", ""),
+        ("('\"ish reef\"') ORDER BY id OPTION expand_keywords=1", "1 4"),
+        ("('*ish*') ORDER BY id", "1 2 3 4"),
+        ("('*ish*') ORDER BY id OPTION expansion_limit=1", "2"),
+        ("('fishing') ORDER BY id OPTION morphology=none", "1"),
+        ("('fish reef shark') ORDER BY id", ""),
+        ("('fish reef shark') ORDER BY id OPTION boolean_mode=or", "1 2 4 5"),
+        ("('fish -reef shark') ORDER BY id OPTION boolean_mode=or", "2 5"),
+        ("('-fish') ORDER BY id OPTION not_terms_only_allowed=1", "3 5"),
+        ("('-fish -shark') AND WEIGHT() = 1 OPTION not_terms_only_allowed=1", "3"),
+    ] {
+        compare(&mut session, &[(found(query).as_str(), expected)]).await;
+    }
+    for (statement, expected) in [
+        ("SELECT id FROM e WHERE MATCH('fish') ORDER BY id", "1 2 3 4"),
+        ("SELECT id FROM e WHERE MATCH('fish') ORDER BY id OPTION expand_keywords=0", "2"),
+        ("SELECT id FROM e WHERE MATCH('=fish') ORDER BY id", "1 2 3 4"),
+        ("SELECT COUNT(*) FROM t WHERE MATCH('-fish') OPTION not_terms_only_allowed=1", "2"),
+        (
+            "SELECT id, WEIGHT() FROM t WHERE MATCH('-fish') OPTION not_terms_only_allowed=1",
+            "3|1 5|1",
+        ),
+        (
+            "SELECT HIGHLIGHT() FROM e WHERE MATCH('fish') ORDER BY id LIMIT 2, 1",
+            "<b>jellyfish</b>",
+        ),
+    ] {
+        compare(&mut session, &[(statement, expected)]).await;
+    }
+    refuse(
+        &mut session,
+        &[
+            ("SELECT id FROM t WHERE MATCH('-fish')", "single NOT operator"),
+            (
+                "SELECT id FROM t WHERE MATCH('reef | -fish') OPTION not_terms_only_allowed=1",
+                "NOT is not allowed within OR",
+            ),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn options_change_which_rows_are_shown() {
+    let server = Server::new();
+    let mut session = server.session();
+    numbered(&mut session).await;
+    // The same seed gives the same numbers, as in RAND(seed).
+    let seeded = "SELECT id FROM t ORDER BY RAND() LIMIT 5 OPTION rand_seed=7";
+    let by_rand = sets(&mut session, "SELECT id FROM t ORDER BY RAND(7) LIMIT 5").await;
+    compare(&mut session, &[(seeded, by_rand.as_str()), (seeded, by_rand.as_str())]).await;
+    all(&mut session, &["SET sql_dialect = 'sphinx'"]).await;
+    compare(
+        &mut session,
+        &[
+            ("SELECT id FROM t WHERE MATCH('alpha') OPTION cutoff=2", "12 2"),
+            ("SELECT id FROM t WHERE MATCH('alpha') ORDER BY id ASC OPTION cutoff=2", "1 2"),
+            ("SELECT id FROM t WHERE MATCH('alpha') LIMIT 1, 5 OPTION cutoff=2", "2"),
+            ("SELECT id FROM t WHERE MATCH('alpha') LIMIT 3, 5 OPTION cutoff=2", ""),
+        ],
+    )
+    .await;
+}
+
+/// The best rows are the first of all rows, whatever forms of words a query looks for.
+#[tokio::test(flavor = "multi_thread")]
+async fn best_rows_of_changed_queries_are_the_first_of_all() {
+    let server = Server::new();
+    let mut session = server.session();
+    let words = "ELT(1 + i * 7 % 6, 'fish', 'fishing', 'jellyfish', 'reef', 'reefs', 'shark')";
+    let others = words.replace("* 7 % 6", "DIV 3 % 6");
+    all(
+        &mut session,
+        &[
+            "CREATE TABLE t (id INT PRIMARY KEY, a TEXT, b TEXT) words='a,b' morphology='stem_en' \
+             index_exact_words='1' min_infix_len='2'",
+            &format!(
+                "INSERT INTO t WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 600) \
+                 SELECT i, CONCAT_WS(' ', {words}, {others}), CONCAT_WS(' ', {others}, 'fish', {words}) FROM r"
+            ),
+        ],
+    )
+    .await;
+    for query in [
+        "fish",
+        "fish reef",
+        "fish | reef",
+        "\"ish ree\"",
+        "fish -shark",
+        "\"fish reef shark\"/2",
+        "shark NOTNEAR/1 fish",
+        "\"( shark | reef ) fish\"",
+    ] {
+        for options in [
+            "expand_keywords=1",
+            "expand_keywords=1, ranker=sph04",
+            "expand_keywords=1, ranker=wordcount",
+            "expand_keywords=exact, ranker=bm25",
+            "expand_keywords=1, expansion_limit=2, ranker=matchany",
+            "boolean_mode=or, expand_keywords=star",
+        ] {
+            let found = |tail: &str| {
+                format!("SELECT id, WEIGHT() FROM t WHERE MATCH('{query}'){tail} OPTION {options}")
+            };
+            let whole = sets(&mut session, &found("")).await;
+            let best = sets(&mut session, &found(" LIMIT 7")).await;
+            let first: Vec<&str> = whole.split(' ').take(7).collect();
+            assert!(!best.is_empty() && best == first.join(" "), "{query} {options}: {best}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -55,6 +55,38 @@ fn documents_have_the_keywords_of_sphinx() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The positions that Sphinx's `@title[N]` shows of these texts.
+#[test]
+fn phrases_end_at_boundaries() {
+    let settings = [("phrase_boundary", "., ?"), ("phrase_boundary_step", "10")];
+    let analyzer = analyzer(&settings, &[]);
+    for (text, expected) in [
+        (". alpha beta", "11:alpha 12:beta"),
+        ("alpha. beta", "1:alpha 12:beta"),
+        ("alpha.beta", "1:alpha 2:beta"),
+        ("alpha . beta", "1:alpha 12:beta"),
+        ("alpha .. ? beta", "1:alpha 12:beta"),
+        ("alpha.", "1:alpha"),
+        ("alpha.-beta", "1:alpha 12:beta"),
+        ("alpha, the. beta", "1:alpha 2:the 13:beta"),
+    ] {
+        assert_eq!(keywords(&analyzer, text), expected, "{text}");
+    }
+}
+
+/// What is replaced before a text is split, and what is cut out of blended words.
+#[test]
+fn filters_and_modes_of_blending_act_on_documents() {
+    let filter = [("regexp_filter", "(\\d+)\" => \\1 inch; (blue|red) => color")];
+    let filter = analyzer(&filter, &[]);
+    assert_eq!(keywords(&filter, "red 5\" long"), "1:color 2:5 3:inch 4:long");
+    assert_eq!(&*filter.replaced("blue | red"), "color | color");
+    let html = analyzer(&[("html_strip", "1"), ("regexp_filter", "b => x")], &[]);
+    assert_eq!(keywords(&html, "<b>ab</b>"), "1:ax");
+    let trim = analyzer(&[("blend_chars", "&, ."), ("blend_mode", "trim_all, trim_none")], &[]);
+    assert_eq!(keywords(&trim, "@u.s.a."), "1:u 1:u.s.a. 1:usa 2:s 3:a");
+}
+
 /// The words of a query with their positions, as a parser counts them.
 fn words(analyzer: &Analyzer, query: &str) -> String {
     let stop_step = analyzer.settings().stopword_step();
