@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use crate::{
     Change, Collection, Connection, Document, DocumentId, Error, IntoFilter, Moment, Result,
     Version,
-    collection::{parse, text_of},
+    collection::{parse, parse_as, text_of},
     handle::Handle,
     json::{self, to_document, to_text},
     sessions::{begin_reading, in_transaction},
@@ -105,10 +105,8 @@ impl<K: DocumentId> Documents<'_, K> {
     /// # Errors
     /// Those of [`Collection::get_as`].
     pub fn get_as<T: DeserializeOwned>(&mut self, id: K::Given<'_>) -> Result<Option<T>> {
-        let Some(doc) = self.get(id)? else { return Ok(None) };
-        T::deserialize(doc)
-            .map(Some)
-            .map_err(|error| Error::request(format!("document {id:?}: {error}")))
+        let text = self.get_json(id)?;
+        text.map(|text| parse_as(id, &text)).transpose()
     }
 
     /// The document with this id and its version, for [`Documents::replace_if`].

@@ -29,6 +29,8 @@ pub(crate) struct ChangeRuns<'b>(Vec<Run<'b>>);
 struct Run<'b> {
     /// The changed keys, ascending.
     keys: Vec<&'b [u8]>,
+    /// Those of them that may have a document. An insert's key has none: the writer has looked.
+    replaced: Vec<&'b [u8]>,
     segment: Option<Arc<Segment>>,
 }
 
@@ -52,18 +54,50 @@ impl<'b> IndexedGroup<'b> {
     }
 }
 
+impl<'b> Run<'b> {
+    fn new(
+        changes: impl Iterator<Item = (&'b [u8], &'b PreparedChange)>,
+        segment: Option<Arc<Segment>>,
+    ) -> Self {
+        let (mut keys, mut replaced) = (Vec::with_capacity(changes.size_hint().0), Vec::new());
+        for (key, change) in changes {
+            keys.push(key);
+            if !change.must_be_absent {
+                replaced.push(key);
+            }
+        }
+        Self { keys, replaced, segment }
+    }
+
+    /// Deletes the older documents of its keys.
+    fn delete_replaced(&self, segments: &mut [SegmentView], schema: &Schema) {
+        let mut gone: Vec<Vec<u32>> = vec![Vec::new(); segments.len()];
+        for key in &self.replaced {
+            // A live key is in one segment only.
+            let mut places = segments.iter().zip(&mut gone);
+            if let Some((doc, gone)) =
+                places.find_map(|(segment, gone)| Some((segment.live_doc(key)?, gone)))
+            {
+                gone.push(doc);
+            }
+        }
+        for (segment, gone) in segments.iter_mut().zip(gone).filter(|(_, gone)| !gone.is_empty()) {
+            *segment = segment.without_docs(&gone, schema);
+        }
+    }
+}
+
 impl<'b> ChangeRuns<'b> {
     fn new(parts: &[&'b PreparedTable]) -> Result<Self> {
         let mut runs = Self::default();
         let mut small = Small::new();
         for part in parts {
-            let keys = part.changes.iter().map(|change| change.key.as_slice());
+            let changes = part.changes.iter().map(|change| (change.key.as_slice(), change));
             match &part.segment {
-                None => small.extend(keys.zip(&part.changes)),
+                None => small.extend(changes),
                 Some(segment) => {
                     runs.push_small(&part.schema, &mut small)?;
-                    let segment = Some(Arc::clone(segment));
-                    runs.0.push(Run { keys: keys.collect(), segment });
+                    runs.0.push(Run::new(changes, Some(Arc::clone(segment))));
                 }
             }
         }
@@ -84,8 +118,7 @@ impl<'b> ChangeRuns<'b> {
             }
         }
         let segment = indexer.finish()?.map(Arc::new);
-        self.0.push(Run { keys: small.keys().copied().collect(), segment });
-        small.clear();
+        self.0.push(Run::new(std::mem::take(small).into_iter(), segment));
         Ok(())
     }
 
@@ -98,11 +131,7 @@ impl<'b> ChangeRuns<'b> {
     /// that a live key is in exactly one segment.
     pub fn apply_to(&self, segments: &mut Vec<SegmentView>, schema: &Schema) {
         for run in &self.0 {
-            for segment in segments.iter_mut() {
-                if let Some(changed) = segment.without(run.keys.iter().copied(), schema) {
-                    *segment = changed;
-                }
-            }
+            run.delete_replaced(segments, schema);
             segments.retain(|segment| segment.live_count() > 0);
             let added = run.segment.iter();
             segments.extend(added.map(|new| SegmentView::new(Arc::clone(new), None, schema)));

@@ -9,7 +9,7 @@
 //! PHED  := doc_count:u32 block_count:u32 entry_count:u64 flags:u8 0:u8{3} label_length:u32 label end:u64{block_count}
 //!                                                flags: 1 single
 //! PENT  := block{block_count}                    `end` is where each ends
-//! block := length:varint value doc:varint entry{0..31}
+//! block := length:varint value doc:varint entry{0..31}          written with at most 15 entries behind the first
 //! entry := 0 ahead:varint | suffix_length:varint shared:varint suffix doc:varint
 //! ```
 //! Entries ascend by value, then by document; none occurs twice. The first entry of a block stores its whole
@@ -47,8 +47,10 @@ pub(crate) const HEAD: SectionTag = SectionTag(*b"PHED");
 const ENTRIES: SectionTag = SectionTag(*b"PENT");
 const HEAD_BYTES: usize = 24;
 const SINGLE: u8 = 1;
-/// The most entries of a block; on average a look-up decodes half a block for each bound.
-const BLOCK_ENTRIES: usize = 32;
+/// The most entries of a block that is written; on average a look-up decodes half a block for each bound.
+const BLOCK_ENTRIES: usize = 16;
+/// The most entries of a block: earlier versions wrote so many.
+const MAX_BLOCK_ENTRIES: usize = 32;
 
 /// One path to be indexed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +100,7 @@ impl PathIndex {
             && head.len() as u64 == label_end + block_count as u64 * 8
             && entry_count >= block_count as u64
             && (entry_count > 0) == (block_count > 0)
-            && entry_count.div_ceil(BLOCK_ENTRIES as u64) <= block_count as u64;
+            && entry_count.div_ceil(MAX_BLOCK_ENTRIES as u64) <= block_count as u64;
         if !is_right {
             return Err(corrupt());
         }
@@ -189,7 +191,10 @@ impl PathIndex {
     /// [`IndexError::Corrupt`] if the values are damaged.
     pub fn most_within(&self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> Result<u64> {
         let blocks = self.block_behind(high)?.saturating_sub(self.block_before(low)?) as u64;
-        Ok((blocks * BLOCK_ENTRIES as u64).min(self.entry_count))
+        // All blocks but the last are full.
+        let is_of_now = self.entry_count.div_ceil(BLOCK_ENTRIES as u64) <= self.block_count as u64;
+        let most = if is_of_now { BLOCK_ENTRIES } else { MAX_BLOCK_ENTRIES };
+        Ok((blocks * most as u64).min(self.entry_count))
     }
 
     /// All entries.

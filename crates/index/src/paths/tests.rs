@@ -8,7 +8,7 @@ use std::{
 
 use proptest::prelude::*;
 
-use super::{merge::merge, *};
+use super::{merge::merge, writer::PathWriter, *};
 use crate::{
     SectionWriter,
     text::{GONE, Normalization, Pattern},
@@ -46,6 +46,17 @@ fn written(paths: PathsBuilder) -> Vec<u8> {
 fn built(documents: &[Vec<Vec<u8>>]) -> PathIndex {
     let bytes = written(collected(spec(), documents, PIECE_BYTES));
     let sections = crate::Sections::open(bytes).unwrap();
+    PathIndex::open(&sections, spec().id, documents.len() as u32).unwrap().unwrap()
+}
+
+/// The index of the values of these documents in the blocks that earlier versions wrote.
+fn built_in_long_blocks(documents: &[Vec<Vec<u8>>]) -> PathIndex {
+    let mut writer = PathWriter::with_room(documents.len() as u32, 0);
+    writer.block_entries = MAX_BLOCK_ENTRIES;
+    expected(documents).iter().for_each(|(value, doc)| writer.push(value, *doc).unwrap());
+    let mut out = SectionWriter::new();
+    writer.add_to(&spec(), &mut out);
+    let sections = crate::Sections::open(out.finish()).unwrap();
     PathIndex::open(&sections, spec().id, documents.len() as u32).unwrap().unwrap()
 }
 
@@ -101,9 +112,13 @@ proptest! {
     #[test]
     fn value_searches_match_a_scan(
         documents in any_documents(),
+        is_in_long_blocks in any::<bool>(),
         bounds in prop::collection::vec((any_bound(), any_bound()), 1..6),
     ) {
-        let index = built(&documents);
+        let index = match is_in_long_blocks {
+            true => built_in_long_blocks(&documents),
+            false => built(&documents),
+        };
         let all = expected(&documents);
         prop_assert_eq!(entries(&index), all.iter().cloned().collect::<Vec<_>>());
         prop_assert_eq!(index.entry_count(), all.len() as u64);

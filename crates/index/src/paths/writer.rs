@@ -11,6 +11,8 @@ pub(super) struct PathWriter {
     entry_count: u64,
     ends: Vec<u8>,
     entries: Vec<u8>,
+    /// The most entries of a block.
+    pub(super) block_entries: usize,
     /// Number of entries in the current block.
     in_block: usize,
     value: Vec<u8>,
@@ -27,6 +29,7 @@ impl PathWriter {
             entry_count: 0,
             ends: Vec::new(),
             entries: Vec::with_capacity(bytes),
+            block_entries: BLOCK_ENTRIES,
             in_block: 0,
             value: Vec::new(),
             doc: 0,
@@ -54,7 +57,7 @@ impl PathWriter {
         }
         let length =
             u32::try_from(value.len()).map_err(|_| IndexError::Full("4 GiB of a value"))?;
-        if self.in_block == BLOCK_ENTRIES {
+        if self.in_block == self.block_entries {
             self.end_block();
         }
         if self.in_block == 0 {

@@ -101,6 +101,7 @@ impl SegmentBuilder {
     pub fn finish(self) -> Result<Segment> {
         let orders: Vec<_> = self.spec.indexes.iter().map(|index| self.order(index)).collect();
         let mut out = SectionWriter::new();
+        out.reserve(self.paths.bytes() as usize);
         out.add(SPEC, 0, &encode_spec(&self.spec, self.doc_count));
         self.keys.finish(&mut out)?;
         for column in self.columns {

@@ -32,6 +32,8 @@ pub fn merge(inputs: &[MergeInput], spec: &SegmentSpec) -> Result<Segment> {
     let order = MergeOrder::new(inputs)?;
     let doc_count = order.documents.len() as u32;
     let mut out = SectionWriter::new();
+    // Unused capacity costs only address space, and growing copies all that was written.
+    out.reserve(inputs.iter().map(|input| input.segment.byte_count() as usize).sum());
     out.add(SPEC, 0, &encode_spec(spec, doc_count));
     write_keys(inputs, &order, &mut out)?;
     for column in &spec.columns {

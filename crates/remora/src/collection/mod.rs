@@ -344,15 +344,13 @@ impl<K: DocumentId> Collection<K> {
         self.read_text(id, |text| Ok(text.to_owned()))
     }
 
-    /// The document with this id, deserialized. Cost: that of [`Collection::get`].
+    /// The document with this id, deserialized. Cost: that of [`Collection::get`], and less, since no tree of values is
+    /// built.
     ///
     /// # Errors
     /// Those of [`Collection::get`], and [`Error::Request`] if it cannot be deserialized as `T`.
     pub fn get_as<T: DeserializeOwned>(&self, id: K::Given<'_>) -> Result<Option<T>> {
-        let Some(doc) = self.get(id)? else { return Ok(None) };
-        T::deserialize(doc)
-            .map(Some)
-            .map_err(|error| Error::request(format!("document {id:?}: {error}")))
+        self.read_text(id, |text| parse_as(id, text))
     }
 
     /// The document with this id and its version, for [`Collection::replace_if`]. Cost: that of [`Collection::get`].
@@ -556,6 +554,14 @@ pub(crate) fn text_of(row: &[Value]) -> Result<&str> {
 
 fn other_row() -> Error {
     Error::request("the collection was replaced by a table that SQL defined: use SQL for it")
+}
+
+/// The stored document with this id, deserialized.
+pub(crate) fn parse_as<T: DeserializeOwned>(id: impl std::fmt::Debug, text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| match parse(&id, text) {
+        Ok(_) => Error::request(format!("document {id:?}: {error}")),
+        Err(damaged) => damaged,
+    })
 }
 
 /// The stored document with this id.

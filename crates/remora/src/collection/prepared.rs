@@ -168,9 +168,11 @@ impl PreparedFind {
     }
 
     /// The first ids that the indexes find, from behind the id `after` on.
-    pub fn ids<K: DocumentId>(&self, after: Option<&K>, limit: usize) -> Result<Vec<K>> {
+    pub fn ids<K: DocumentId>(mut self, after: Option<&K>, limit: usize) -> Result<Vec<K>> {
         let mut ids = Vec::new();
-        for batch in self.reader.scan(self.request(vec![0], after, Some(limit as u64)))? {
+        let filter = self.path_filter.take().map(|it| it.filter);
+        let request = self.request_of(filter, vec![0], (after, Some(limit as u64)));
+        for batch in self.reader.scan(request)? {
             self.reader.ending().check()?;
             let batch = batch?;
             for place in 0..batch.rows {
@@ -188,12 +190,22 @@ impl PreparedFind {
         after: Option<&K>,
         limit: Option<u64>,
     ) -> ScanRequest {
+        self.request_of(self.filter(), columns, (after, limit))
+    }
+
+    /// As [`PreparedFind::request`], of what this condition finds.
+    fn request_of<K: DocumentId>(
+        &self,
+        filter: Option<EngineFilter>,
+        columns: Vec<usize>,
+        (after, limit): (Option<&K>, Option<u64>),
+    ) -> ScanRequest {
         let behind = |id: &K| EngineFilter::Compare {
             column: ID.to_owned(),
             comparison: Comparison::Greater,
             literal: Literal::Value(K::sought(id.given())),
         };
-        let filters = after.map(behind).into_iter().chain(self.filter());
+        let filters = after.map(behind).into_iter().chain(filter);
         ScanRequest {
             table: self.collection.to_string(),
             filter: EngineFilter::all_of(filters.collect()),

@@ -27,6 +27,26 @@ fn feedback(name: &str, stars: u8) -> Feedback {
 }
 
 #[test]
+fn a_document_of_another_type_is_refused_with_its_id() -> Tested {
+    let db = Database::in_memory()?;
+    let all = db.collection("values")?;
+    all.insert_as(7, &json!({"author": {"name": "Ann"}, "stars": "many"}))?;
+    all.insert_as(8, &json!(1e30))?;
+    let mut open = db.connection();
+    let refused = [
+        all.get_as::<Feedback>(7).map(drop),
+        all.get_as::<i128>(8).map(drop),
+        open.documents(&all)?.get_as::<Feedback>(7).map(drop),
+    ];
+    for (refused, id) in refused.into_iter().zip([7, 8, 7]) {
+        let Err(Error::Request(message)) = refused else { panic!("{refused:?}") };
+        assert!(message.to_string().starts_with(&format!("document {id}: ")), "{message}");
+    }
+    assert_eq!(all.get_as::<f64>(8)?, Some(1e30));
+    Ok(())
+}
+
+#[test]
 fn documents_come_change_and_go() -> Tested {
     let db = Database::in_memory()?;
     let all = db.collection("feedback")?;
