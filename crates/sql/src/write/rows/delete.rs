@@ -19,7 +19,7 @@ use crate::{
     blocking::run_blocking_if_long,
     catalog::Verb,
     execute::{RowsExplained, Writing},
-    parse::write::{self, ChangedQuery, ChangedRows, SoughtRows, Listed},
+    parse::write::{self, ChangedQuery, ChangedRows, Listed, SoughtRows},
     state::SessionState,
     transaction::RowKey,
 };

@@ -66,7 +66,8 @@ pub(crate) async fn protect(
         let number = u8::try_from(number).unwrap_or(u8::MAX);
         let whole = (number < u8::MAX).then_some(0..source.tokens.len());
         let tokens = whole.into_iter().collect();
-        for row in found_rows(session, statement, SoughtRows { query, tokens, number }).await?.rows {
+        for row in found_rows(session, statement, SoughtRows { query, tokens, number }).await?.rows
+        {
             if let Some(key) = target.key_of(&row, 0) {
                 protect_key(session, target, &key, *is_exclusive)?;
             }

@@ -83,7 +83,8 @@ impl EndsOfScan<'_> {
         };
         if is_first {
             let text = || self.run.text(self.scan).cloned();
-            self.run.note(0, || ReadRows { text: text(), ..ReadRows::of(self.scan, self.filter()) });
+            self.run
+                .note(0, || ReadRows { text: text(), ..ReadRows::of(self.scan, self.filter()) });
             self.run.has_read(self.scan, count, started);
         }
         Ok(Some(GroupStep::count(count)))

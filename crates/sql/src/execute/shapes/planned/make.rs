@@ -100,11 +100,8 @@ async fn made(
         return None;
     }
     let by_path = PathOrder::of(&tree, &tree.root, table);
-    let orders: Vec<_> = tree
-        .queries
-        .iter()
-        .map(|query| result_order::first_of(&tree, &query.plan, table))
-        .collect();
+    let orders = tree.queries.iter().map(|it| result_order::first_of(&tree, &it.plan, table));
+    let orders: Vec<_> = orders.collect();
     let groups = 0..parameterized.ends.len();
     let rest = groups.filter(|group| !taken.groups.contains(group));
     let fixed = rest.map(|group| (group, fixed(group, constants))).collect();

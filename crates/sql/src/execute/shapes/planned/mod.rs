@@ -276,9 +276,8 @@ impl ShapePlans {
             (PlannedQuery::Found(found), |_: &SessionState| Some(Arc::clone(source)));
         let plan = self.plan_for(session, reader, constants, query, source).await;
         let Some(plan) = plan else { return Ok(None) };
-        let has_labels = |column: &Column| {
-            matches!(column.kind, SqlType::Bit(_) | SqlType::Enum | SqlType::Set)
-        };
+        let has_labels =
+            |column: &Column| matches!(column.kind, SqlType::Bit(_) | SqlType::Enum | SqlType::Set);
         if plan.columns.iter().any(has_labels) {
             return Ok(None);
         }

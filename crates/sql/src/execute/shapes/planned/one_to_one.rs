@@ -29,7 +29,7 @@ impl CachedPlan {
                     && self.is_one_to_one(&join.left.of)
                     && self.is_by_key(join)
             }
-            RowSource::Union(_) | RowSource::OneRow => false,
+            _ => false,
         }
     }
 
