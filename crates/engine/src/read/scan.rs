@@ -221,15 +221,21 @@ impl Selected {
                 (selected.docs, selected.total)
             }
         };
+        // The scores of a search are a part of its answer, not an answer more.
+        let uncounted = (selection.text.is_some() && !scores.is_empty())
+            .then(|| TableView { usage: Arc::default(), ..view.clone() });
+        let scored_view = uncounted.as_ref().unwrap_or(view);
         let Some(best) = best else {
-            let row_scores = |query| RowScores::new(view, &docs, query, bm25, moment);
+            let row_scores = |query| RowScores::new(scored_view, &docs, query, bm25, moment);
             let scores = scores.into_iter().map(row_scores).collect::<Result<_>>()?;
             return Ok(Self { docs, scores, rows });
         };
         let score = best.score();
         let by = match (weights, score.and_then(|score| scores.get(score))) {
             (Some(weights), _) => Some(RowScores::Scores(weights)),
-            (None, Some(query)) => Some(RowScores::new(view, &docs, query.clone(), bm25, moment)?),
+            (None, Some(query)) => {
+                Some(RowScores::new(scored_view, &docs, query.clone(), bm25, moment)?)
+            }
             (None, None) => None,
         };
         let of_order = match &by {
@@ -240,7 +246,7 @@ impl Selected {
         let mut by = by;
         let row_scores = |(at, query)| match by.take_if(|_| score == Some(at)) {
             Some(by) => Ok(by),
-            None => RowScores::new(view, &docs, query, bm25, moment),
+            None => RowScores::new(scored_view, &docs, query, bm25, moment),
         };
         let scores = scores.into_iter().enumerate().map(row_scores).collect::<Result<_>>()?;
         Ok(Self { docs, scores, rows })

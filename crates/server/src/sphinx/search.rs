@@ -40,10 +40,10 @@ async fn try_answer(
     room: &mut usize,
 ) -> std::result::Result<Answer, String> {
     let begin = Instant::now();
-    client.begin_part(query.max_query_ms.into());
     let lots = table::find_groups(client, identity, &query.indexes, UNKNOWN_INDEX).await?;
     let ((shape, statement), refusals) = build_statement(query, lots)?;
     let failed = |error: remora_sql::Error| rephrase(&shape, &error.message);
+    client.begin_part(query.max_query_ms.into());
     let read = of_statement(client, query, &statement, room).await;
     let Reading { matches, total_found, words, mut warning } = read.map_err(failed)?;
     add_refusals(&mut warning, &refusals);

@@ -61,15 +61,13 @@ const NO_TABLE_ALIAS: [Keyword; 5] =
 const NO_COLUMN_ALIAS: [Keyword; 3] = [Keyword::FOR, Keyword::LOCK, Keyword::WINDOW];
 
 /// Words that the parser would take as the beginning of clauses that MySQL does not have: they name what stands before.
-const COLUMN_ALIAS: [Keyword; 11] = [
+const COLUMN_ALIAS: [Keyword; 9] = [
     Keyword::CLUSTER,
     Keyword::DISTRIBUTE,
     Keyword::END,
     Keyword::EXCLUDE,
     Keyword::ILIKE,
     Keyword::MINUS,
-    Keyword::OVERLAPS,
-    Keyword::SIMILAR,
     Keyword::SORT,
     Keyword::TOP,
     Keyword::VIEW,

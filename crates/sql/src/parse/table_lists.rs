@@ -28,7 +28,7 @@ pub(super) enum ListToken {
 
 /// The clause that a token is in, as far as it concerns FROM.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ListPlace {
     /// Where tables are named.
     Tables,
     /// The condition of a join.
@@ -49,7 +49,7 @@ const BEHIND_FROM: [&str; 8] =
 /// Parentheses that are open.
 struct Open {
     at: usize,
-    place: Place,
+    place: ListPlace,
     /// Whether they may be a list of tables.
     is_list: bool,
     commas: Vec<usize>,
@@ -58,7 +58,7 @@ struct Open {
 /// Finds the tokens among these that belong to such parentheses.
 pub(super) fn find(source: &Source, tokens: &Range<usize>) -> FxHashMap<usize, ListToken> {
     let mut found = FxHashMap::default();
-    let mut open = vec![Open::at(tokens.start, Place::Elsewhere, false)];
+    let mut open = vec![Open::at(tokens.start, ListPlace::Elsewhere, false)];
     for at in tokens.clone() {
         let Some(token) = source.tokens.get(at) else { break };
         let is_inner = open.len() > 1;
@@ -68,12 +68,12 @@ pub(super) fn find(source: &Source, tokens: &Range<usize>) -> FxHashMap<usize, L
             TokenKind::Word => inner.read_word(source, at),
             TokenKind::Operator if source.is(at, "(") => {
                 let is_list = inner.expects_table(source, at, tokens.start);
-                let place = if is_list { Place::Tables } else { Place::Elsewhere };
+                let place = if is_list { ListPlace::Tables } else { ListPlace::Elsewhere };
                 open.push(Open::at(at, place, is_list));
             }
             TokenKind::Operator if source.is(at, "{") && source.is_word(at + 1, "OJ") => {
                 found.insert(at, ListToken::OpenJoin);
-                open.push(Open::at(at, Place::Tables, false));
+                open.push(Open::at(at, ListPlace::Tables, false));
             }
             TokenKind::Operator if source.is(at, ")") && is_inner => {
                 let Some(closed) = open.pop().filter(|closed| !closed.commas.is_empty()) else {
@@ -87,8 +87,8 @@ pub(super) fn find(source: &Source, tokens: &Range<usize>) -> FxHashMap<usize, L
                 found.insert(at, ListToken::CloseJoin);
                 open.pop();
             }
-            TokenKind::Operator if source.is(at, ",") && inner.place != Place::Elsewhere => {
-                inner.place = Place::Tables;
+            TokenKind::Operator if source.is(at, ",") && inner.place != ListPlace::Elsewhere => {
+                inner.place = ListPlace::Tables;
                 if inner.is_list {
                     inner.commas.push(at);
                 }
@@ -100,7 +100,7 @@ pub(super) fn find(source: &Source, tokens: &Range<usize>) -> FxHashMap<usize, L
 }
 
 impl Open {
-    fn at(at: usize, place: Place, is_list: bool) -> Self {
+    fn at(at: usize, place: ListPlace, is_list: bool) -> Self {
         Self { at, place, is_list, commas: Vec::new() }
     }
 
@@ -108,13 +108,13 @@ impl Open {
     fn read_word(&mut self, source: &Source, at: usize) {
         let is_any = |words: &[&str]| words.iter().any(|word| source.is_word(at, word));
         if is_any(&BEFORE_TABLE) {
-            self.place = Place::Tables;
+            self.place = ListPlace::Tables;
         } else if is_any(&BEFORE_CONDITION) {
-            self.place = Place::On;
+            self.place = ListPlace::On;
         } else if is_any(&QUERIES) {
-            (self.place, self.is_list) = (Place::Elsewhere, false);
+            (self.place, self.is_list) = (ListPlace::Elsewhere, false);
         } else if is_any(&BEHIND_FROM) {
-            self.place = Place::Elsewhere;
+            self.place = ListPlace::Elsewhere;
         }
     }
 
@@ -128,7 +128,7 @@ impl Open {
             source.is_word(before, "JOIN") && before > start && source.is_word(before - 1, "FOR");
         let is_behind = BEFORE_TABLE.iter().any(|word| source.is_word(before, word)) && !is_hint;
         let is_first = source.is(before, ",") || source.is(before, "(");
-        is_behind || is_first && self.place == Place::Tables
+        is_behind || is_first && self.place == ListPlace::Tables
     }
 }
 

@@ -11,7 +11,7 @@ use datafusion::{
     sql::sqlparser::ast::{
         BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
         JoinConstraint, JoinOperator, ObjectName, OrderByExpr, OrderByKind, OrderByOptions, Query,
-        Select, SetExpr, UnaryOperator, Value, VisitorMut,
+        Select, SelectItem, SetExpr, UnaryOperator, Value, VisitorMut,
     },
 };
 
@@ -134,7 +134,8 @@ impl Scores<'_> {
         if select.distinct.is_some() || is_grouped(select) {
             return;
         }
-        let Some(Expr::Function(last)) = order.last().map(|last| &last.expr) else { return };
+        let Some(last) = order.last().map(|last| selected(&last.expr, select)) else { return };
+        let Expr::Function(last) = last else { return };
         let score = arguments(last).first().and_then(|score| column_of(score));
         let Some(([relation, _], false)) = score.filter(|_| is_called(last, SCORE)) else { return };
         let Some((_, provider)) = self.tables.iter().find(|(it, _)| *it == relation.value) else {
@@ -202,6 +203,16 @@ impl Scores<'_> {
 fn tells_factors(mode: &str) -> bool {
     mode.starts_with(KEYWORDS_MODE)
         && mode.lines().next_back().is_some_and(|option| option.starts_with(KEYWORDS_FACTORS))
+}
+
+/// The selected expression that a sort key names, or the key itself.
+fn selected<'s>(key: &'s Expr, select: &'s Select) -> &'s Expr {
+    let Expr::Identifier(name) = key else { return key };
+    let named = select.projection.iter().find_map(|item| match item {
+        SelectItem::ExprWithAlias { expr, alias } => (alias.value == name.value).then_some(expr),
+        _ => None,
+    });
+    named.unwrap_or(key)
 }
 
 /// Marks the keyword queries in a condition that a column answers. Those that can be pushed down, the conjuncts if

@@ -230,7 +230,9 @@ impl Session {
     pub fn begin_in_dialect(&mut self, is_sphinx: Option<bool>) {
         self.state.first_dialect = is_sphinx;
         if let Some(is_sphinx) = is_sphinx {
-            self.state.variables.is_sphinx = is_sphinx;
+            let name = if is_sphinx { "sphinx" } else { "mysql" };
+            // Both are names of dialects.
+            let _ = self.state.variables.set("sql_dialect", &Value::Text(name.into()));
         }
     }
 

@@ -125,13 +125,13 @@ async fn labels_of_the_character_set_binary_are_texts() {
     }
     for (statement, expected) in [
         ("SELECT e, s FROM l WHERE id = 1", "x|a,c"),
-        ("SELECT e FROM l ORDER BY id DESC LIMIT 2", "x NULL"),
-        ("SELECT id FROM l WHERE e = 'x' ORDER BY id", "1 4"),
+        ("SELECT e FROM l ORDER BY id DESC LIMIT 2", "x\nNULL"),
+        ("SELECT id FROM l WHERE e = 'x' ORDER BY id", "1\n4"),
         ("SELECT id FROM l WHERE e = 'X' ORDER BY id", ""),
-        ("SELECT e + 0, s + 0 FROM l WHERE id < 3 ORDER BY id", "1|5 2|2"),
-        ("SELECT e, COUNT(*) FROM l GROUP BY e ORDER BY e", "NULL|1 x|2 y|1"),
+        ("SELECT e + 0, s + 0 FROM l WHERE id < 3 ORDER BY id", "1|5\n2|2"),
+        ("SELECT e, COUNT(*) FROM l GROUP BY e ORDER BY e", "NULL|1\nx|2\ny|1"),
         ("SELECT UPPER(e), CONCAT(s, '!') FROM l WHERE id = 4", "X|c!"),
-        ("SELECT id FROM l WHERE FIND_IN_SET('c', s) ORDER BY id", "1 4"),
+        ("SELECT id FROM l WHERE FIND_IN_SET('c', s) ORDER BY id", "1\n4"),
     ] {
         assert_eq!(rows(&mut session, statement).await, expected, "{statement}");
     }

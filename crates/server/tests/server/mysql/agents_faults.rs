@@ -600,7 +600,7 @@ fn parts_are_bounded() {
     assert!(refused.contains("hidden 8 times"), "{refused}");
     for request in [
         r#"{"open":{"version":1,"tables":["remora.t"],"trail":[],"is_partial":false}}"#,
-        r#"{"open":{"version":4,"tables":["remora.t"],"trail":[],"is_partial":false}}"#,
+        r#"{"open":{"version":5,"tables":["remora.t"],"trail":[],"is_partial":false}}"#,
         r#"{"open":{"version":4,"tables":["remora.t"],"trail":["a","b","c","d","e"],"is_partial":false}}"#,
         r#"{"open":{"version":4,"tables":[],"trail":[],"is_partial":false}}"#,
         r#"{"open":{"version":4,"tables":["remora.t","x.t"],"trail":[],"is_partial":false}}"#,
@@ -645,7 +645,7 @@ fn pages_have_the_requested_size() {
     assert!(ask(&mut conn, OPEN).contains(r#""rows":40"#));
     let patterns = vec![r#""a*""#; 65].join(",");
     let many = format!(
-        r#"{{"statistics":{{"query":{{"text":"a","ranker":"none","expression":null,"field_weights":[],"table_weight":null,"is_plain":false,"is_divided":true,"factors":null,"statistics":null}},"wanted":{{"keywords":[],"patterns":[{patterns}],"unions":0,"totals":false,"needs_hits":false}}}}}}"#
+        r#"{{"statistics":{{"query":{{"text":"a","ranker":"none","expression":null,"field_weights":[],"table_weight":null,"is_plain":false,"is_divided":true,"options":{{"expand_keywords":null,"expansion_limit":0,"is_any":false,"is_unstemmed":false,"takes_only_not":false}},"factors":null,"statistics":null}},"wanted":{{"keywords":[],"patterns":[{patterns}],"unions":0,"totals":false,"needs_hits":false}}}}}}"#
     );
     let refused = ask(&mut conn, &many);
     assert!(refused.contains("64 words with wildcards"), "{refused}");

@@ -374,7 +374,7 @@ async fn options_change_how_a_query_is_read() {
             ("SELECT id FROM t WHERE MATCH('-fish')", "single NOT operator"),
             (
                 "SELECT id FROM t WHERE MATCH('reef | -fish') OPTION not_terms_only_allowed=1",
-                "NOT is not allowed within OR",
+                "unexpected '-'",
             ),
         ],
     )
@@ -446,7 +446,10 @@ async fn best_rows_of_changed_queries_are_the_first_of_all() {
             let whole = sets(&mut session, &found("")).await;
             let best = sets(&mut session, &found(" LIMIT 7")).await;
             let first: Vec<&str> = whole.split(' ').take(7).collect();
-            assert!(!best.is_empty() && best == first.join(" "), "{query} {options}: {best}");
+            // Words as written alone are not found within others.
+            let may_be_empty = query.contains("ish ree") && options.contains("exact");
+            assert!(may_be_empty || !best.is_empty(), "{query} {options}");
+            assert_eq!(best, first.join(" "), "{query} {options}");
         }
     }
 }

@@ -99,7 +99,12 @@ async fn check_limited(server: &Server, session: &mut Session, statement: &str, 
         let took = begin.elapsed();
         let was_quiet = is_quiet(server, whole / 3).await;
         if statement.contains("max_query_time") {
-            assert!(ended.is_ok(), "{statement}: {ended:?}");
+            // A plan that is not made in time has no columns to send.
+            if let Err(error) = &ended {
+                assert_eq!(error.code.number(), 3024, "{statement}: {error}");
+                assert!(statement.contains("COUNT(*) FROM"), "{statement}: {error}");
+                return;
+            }
             let told = sets(session, "SHOW WARNINGS").await;
             if !told.ends_with("query time exceeded max_query_time") {
                 continue;

@@ -13,12 +13,12 @@ use super::{
         constant::Constant,
         leaves::{self, comparison},
         of_condition::negated_if,
-        parameterize::{Constants, FIRST_SUM, LiteralKind, ParameterizedText},
+        parameterize::{Constants, FIRST_SUM, ParameterizedText},
         shape::{ColumnName, Comparison, LiteralGroup, ShapeCondition},
         table::ShapeTable,
     },
     from::{JoinedTables, PlanTables, constraint, may_be_bare},
-    searched::matching,
+    searched::{literal_group, matching},
 };
 use crate::{
     parse::{Visit, VisitMut},
@@ -408,19 +408,6 @@ impl Reading<'_> {
         let Expr::Value(value) = value else { return None };
         literal_group(value, negative, self.parameterized)
     }
-}
-
-/// The group that a literal is in; `negative` if a minus sign stands before it.
-pub(super) fn literal_group(
-    value: &ValueWithSpan,
-    negative: bool,
-    parameterized: &ParameterizedText,
-) -> Option<LiteralGroup> {
-    let place = usize::try_from(value.span.start.column).ok()?.checked_sub(1)?;
-    let (literal, group) = parameterized.literal_at(place)?;
-    let told = literal.kind == LiteralKind::Parameter
-        || negative == (literal.kind == LiteralKind::Negative);
-    told.then_some(group)
 }
 
 /// The column that an expression is, qualified or not.

@@ -18,22 +18,9 @@ use super::{
     expressions::{BatchExpression, all_evaluated},
     planned_run::{PlannedRun, SLICE},
     read::PlanReader,
-    tree::PlanNode,
+    tree::CachedRecursion,
 };
 use crate::scan::joined as one_batch;
-
-/// A recursive expression.
-pub(super) struct CachedRecursion {
-    /// The rows that it begins with.
-    pub first: PlanNode,
-    /// The blocks that read its rows.
-    pub blocks: Vec<PlanNode>,
-    /// What tells rows apart, if equal ones are left out.
-    pub keys: Option<Arc<[BatchExpression]>>,
-    pub schema: SchemaRef,
-    /// Its number among the recursions of the plan, by which its blocks name its rows.
-    pub number: usize,
-}
 
 impl CachedRecursion {
     /// All rows; `None` if that exceeds the limits, one of which is the number of rounds: the general path reports it.

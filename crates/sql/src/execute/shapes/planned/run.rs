@@ -414,7 +414,8 @@ impl PlannedRun {
             }
             return self.joined(of, ScanLimits::IN_CONNECTION_THREAD);
         }
-        let asks_others = self.plan.asks_others();
+        // Scores are computed only of the first rows in their order.
+        let asks_others = self.plan.asks_others() && self.plan.scored.is_empty();
         if !asks_others && let Some(batch) = self.first_rows(First::Sorted)? {
             return Ok(Some(batch));
         }

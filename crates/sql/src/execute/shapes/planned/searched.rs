@@ -4,21 +4,31 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, OrderByKind, Query, SearchModifier, SelectItem, SetExpr, Visitor,
+    Expr, OrderByKind, Query, SearchModifier, SelectItem, SetExpr, ValueWithSpan, Visitor,
 };
 use remora_engine::{SortBy, SortKey};
 
-use super::{
-    super::{
-        condition::Tests,
-        leaves::{column_named, parts_of},
-        parameterize::{Constants, ParameterizedText},
-        shape::{LiteralGroup, Match},
-        table::ShapeTable,
-    },
-    pushdown::literal_group,
+use super::super::{
+    condition::Tests,
+    leaves::{column_named, parts_of},
+    parameterize::{Constants, LiteralKind, ParameterizedText},
+    shape::{LiteralGroup, Match},
+    table::ShapeTable,
 };
 use crate::{parse::Visit, scan::CachedScan};
+
+/// The group that a literal is in; `negative` if a minus sign stands before it.
+pub(super) fn literal_group(
+    value: &ValueWithSpan,
+    negative: bool,
+    parameterized: &ParameterizedText,
+) -> Option<LiteralGroup> {
+    let place = usize::try_from(value.span.start.column).ok()?.checked_sub(1)?;
+    let (literal, group) = parameterized.literal_at(place)?;
+    let told = literal.kind == LiteralKind::Parameter
+        || negative == (literal.kind == LiteralKind::Negative);
+    told.then_some(group)
+}
 
 /// The MATCH … AGAINST that an expression is; `None` if its text is no literal of the statement.
 pub(super) fn matching(expr: &Expr, parameterized: &ParameterizedText) -> Option<Match> {

@@ -11,7 +11,7 @@ use datafusion::{
     },
     common::exec_err,
     error::Result as PlanResult,
-    physical_expr::{LexOrdering, PhysicalSortExpr, expressions::Column},
+    physical_expr::{LexOrdering, PhysicalSortExpr, ScalarFunctionExpr, expressions::Column},
 };
 
 use super::{
@@ -38,6 +38,15 @@ pub(super) enum BatchStep {
 
 pub(super) fn sort_keys(order: &LexOrdering) -> Vec<(BatchExpression, PhysicalSortExpr)> {
     order.iter().map(|key| (Arc::clone(&key.expr), key.clone())).collect()
+}
+
+/// The column that an expression is, or whose score it is.
+fn column_of(expression: &BatchExpression) -> Option<&Column> {
+    let scored = expression.downcast_ref::<ScalarFunctionExpr>();
+    match scored.map(|call| (call.name(), call.args())) {
+        Some(("match_score", [score])) => score.downcast_ref::<Column>(),
+        _ => expression.downcast_ref::<Column>(),
+    }
 }
 
 impl BatchStep {
@@ -77,7 +86,7 @@ impl BatchStep {
             Self::Filter(_) | Self::Sort(_) | Self::Cut(_) => below,
             Self::Project(expressions, _) => {
                 let origin = |expression: &BatchExpression| {
-                    let column = expression.downcast_ref::<Column>()?;
+                    let column = column_of(expression)?;
                     below.get(column.index()).copied().flatten()
                 };
                 expressions.iter().map(origin).collect()

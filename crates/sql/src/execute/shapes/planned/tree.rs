@@ -24,7 +24,6 @@ use datafusion::{
 use super::{
     expressions::{BatchExpression, ScanOrigin},
     group::GroupStep,
-    recursion::CachedRecursion,
     steps::{BatchStep, sort_keys},
     subquery_columns::SubqueryColumns,
     window::WindowStep,
@@ -82,6 +81,19 @@ pub(super) enum RowSource {
 pub(super) struct Union {
     pub parts: Vec<PlanNode>,
     pub schema: SchemaRef,
+}
+
+/// A recursive expression.
+pub(super) struct CachedRecursion {
+    /// The rows that it begins with.
+    pub first: PlanNode,
+    /// The blocks that read its rows.
+    pub blocks: Vec<PlanNode>,
+    /// What tells rows apart, if equal ones are left out.
+    pub keys: Option<Arc<[BatchExpression]>>,
+    pub schema: SchemaRef,
+    /// Its number among the recursions of the plan, by which its blocks name its rows.
+    pub number: usize,
 }
 
 /// A join of two parts.

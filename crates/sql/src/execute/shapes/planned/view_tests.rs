@@ -17,25 +17,6 @@ fn conditions_on_views_over_views_are_parameters() {
 }
 
 #[test]
-fn aggregates_of_the_outer_rows_in_a_subquery_need_all_rows() {
-    let mut fixture = fixture();
-    for id in 1..6 {
-        // COUNT(x.a) counts the rows of the outer SELECT, which makes it a SELECT of one row.
-        let text = format!(
-            "SELECT n FROM (SELECT MAX(x.a) AS a, (SELECT COUNT(x.a)) AS n FROM \
-             (SELECT id AS a FROM articles) x) v WHERE a > {id}"
-        );
-        let general = fixture.general(&text);
-        for _ in 0..2 {
-            if let Some(kept) = fixture.quick(&text) {
-                assert_eq!(kept, general, "{text}");
-            }
-        }
-        assert_eq!(general.rows, [["Int(80)"]], "{text}");
-    }
-}
-
-#[test]
 fn recursions_are_kept() {
     let mut fixture = fixture();
     let tree = "WITH RECURSIVE t AS (SELECT id, kind, 0 AS depth FROM articles WHERE id = @ UNION ALL \
