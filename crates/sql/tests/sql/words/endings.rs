@@ -102,7 +102,6 @@ async fn check_limited(server: &Server, session: &mut Session, statement: &str, 
             // A plan that is not made in time has no columns to send.
             if let Err(error) = &ended {
                 assert_eq!(error.code.number(), 3024, "{statement}: {error}");
-                assert!(statement.contains("COUNT(*) FROM"), "{statement}: {error}");
                 return;
             }
             let told = sets(session, "SHOW WARNINGS").await;
