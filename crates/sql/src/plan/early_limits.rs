@@ -25,8 +25,12 @@ use datafusion::{
     optimizer::AnalyzerRule,
 };
 
-use super::{lateral::gives_one_row, lateral_rows};
-use crate::nodes::{TreeNode, WholePlan};
+use super::{
+    late_subqueries::{at_limits, is_query},
+    lateral::{gives_one_row, is_true},
+    lateral_rows,
+};
+use crate::nodes::TreeNode;
 
 /// The rule.
 #[derive(Debug)]
@@ -34,14 +38,7 @@ pub(super) struct EarlyLimits;
 
 impl AnalyzerRule for EarlyLimits {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let done = plan.transform_whole(|plan| match plan {
-            LogicalPlan::Limit(limit) => match early(&limit)? {
-                Some(plan) => Ok(Transformed::yes(plan)),
-                None => Ok(Transformed::no(LogicalPlan::Limit(limit))),
-            },
-            plan => Ok(Transformed::no(plan)),
-        })?;
-        Ok(done.data)
+        at_limits(plan, early)
     }
 
     fn name(&self) -> &str {
@@ -69,32 +66,25 @@ fn last_row(limit: &Limit) -> Option<i64> {
 
 /// The plan below a LIMIT or its ORDER BY, with a limit of the rows that LATERAL queries run for.
 fn below(plan: &LogicalPlan, rows: i64, order: Option<&[SortExpr]>) -> Result<Option<LogicalPlan>> {
-    let with = |input: LogicalPlan| plan.with_new_exprs(plan.expressions(), vec![input]).map(Some);
+    let over = |input: Option<LogicalPlan>| {
+        input.map(|input| plan.with_new_exprs(plan.expressions(), vec![input])).transpose()
+    };
     match plan {
         LogicalPlan::Sort(Sort { expr, input, fetch: None }) if order.is_none() => {
-            match below(input, rows, Some(expr))? {
-                Some(input) => with(input),
-                None => Ok(None),
-            }
+            over(below(input, rows, Some(expr))?)
         }
         LogicalPlan::Projection(selected) => {
             let order = match order {
+                None => None,
                 Some(order) => match of_input(order, selected)? {
                     Some(order) => Some(order),
                     None => return Ok(None),
                 },
-                None => None,
             };
-            match below(&selected.input, rows, order.as_deref())? {
-                Some(input) => with(input),
-                None => Ok(None),
-            }
+            over(below(&selected.input, rows, order.as_deref())?)
         }
         LogicalPlan::Filter(filter) => match filter.input.as_ref() {
-            LogicalPlan::Join(join) => match limited(join, rows, order, Some(&filter.predicate))? {
-                Some(input) => with(input),
-                None => Ok(None),
-            },
+            LogicalPlan::Join(join) => over(limited(join, rows, order, Some(&filter.predicate))?),
             _ => Ok(None),
         },
         LogicalPlan::Join(join) => limited(join, rows, order, None),
@@ -102,7 +92,7 @@ fn below(plan: &LogicalPlan, rows: i64, order: Option<&[SortExpr]>) -> Result<Op
     }
 }
 
-/// An order by columns of a projection as one by columns of its input; `None` if it has queries.
+/// An order by columns of a projection as one by columns of its input; `None` if one is not of it.
 fn of_input(order: &[SortExpr], selected: &Projection) -> Result<Option<Vec<SortExpr>>> {
     let mut is_known = true;
     let mut made = Vec::with_capacity(order.len());
@@ -141,11 +131,9 @@ fn limited(
             }
         }
         first => {
-            let is_own = |expr: &Expr| {
-                Ok::<_, datafusion::error::DataFusionError>(
-                    is_plain(expr)?
-                        && expr.column_refs().iter().all(|it| first.schema().has_column(it)),
-                )
+            let is_own = |expr: &Expr| -> Result<bool> {
+                let mut columns = expr.column_refs().into_iter();
+                Ok(is_plain(expr)? && columns.all(|column| first.schema().has_column(column)))
             };
             for key in order.unwrap_or_default() {
                 if !is_own(&key.expr)? {
@@ -177,9 +165,7 @@ fn gives_each(join: &Join) -> Result<bool> {
     Ok(match join.join_type {
         JoinType::Left => true,
         JoinType::Inner => {
-            join.on.is_empty()
-                && join.filter.as_ref().is_none_or(super::lateral::is_true)
-                && gives_one_row(&query)
+            join.on.is_empty() && join.filter.as_ref().is_none_or(is_true) && gives_one_row(&query)
         }
         _ => false,
     })
@@ -189,14 +175,7 @@ fn gives_each(join: &Join) -> Result<bool> {
 fn is_plain(expr: &Expr) -> Result<bool> {
     let mut is_plain = !expr.is_volatile();
     expr.apply(|each| {
-        is_plain &= !matches!(
-            each,
-            Expr::ScalarSubquery(_)
-                | Expr::Exists(_)
-                | Expr::InSubquery(_)
-                | Expr::SetComparison(_)
-                | Expr::OuterReferenceColumn(..)
-        );
+        is_plain &= !is_query(each) && !matches!(each, Expr::OuterReferenceColumn(..));
         Ok(TreeNodeRecursion::Continue)
     })?;
     Ok(is_plain)

@@ -32,19 +32,27 @@ pub(super) struct LateSubqueries;
 
 impl AnalyzerRule for LateSubqueries {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let done = plan.transform_whole(|plan| match plan {
-            LogicalPlan::Limit(limit) => match late(&limit)? {
-                Some(plan) => Ok(Transformed::yes(plan)),
-                None => Ok(Transformed::no(LogicalPlan::Limit(limit))),
-            },
-            plan => Ok(Transformed::no(plan)),
-        })?;
-        Ok(done.data)
+        at_limits(plan, late)
     }
 
     fn name(&self) -> &str {
         "late_subqueries"
     }
+}
+
+/// The plan with another in place of each LIMIT for which there is one.
+pub(super) fn at_limits(
+    plan: LogicalPlan,
+    changed: impl Fn(&Limit) -> Result<Option<LogicalPlan>>,
+) -> Result<LogicalPlan> {
+    let done = plan.transform_whole(|plan| match plan {
+        LogicalPlan::Limit(limit) => match changed(&limit)? {
+            Some(plan) => Ok(Transformed::yes(plan)),
+            None => Ok(Transformed::no(LogicalPlan::Limit(limit))),
+        },
+        plan => Ok(Transformed::no(plan)),
+    })?;
+    Ok(done.data)
 }
 
 /// The plan in place of a LIMIT; `None` if its rows have no correlated subqueries, or are ordered by them.
@@ -164,7 +172,8 @@ impl Split {
     }
 }
 
-fn is_query(expr: &Expr) -> bool {
+/// Whether an expression is a subquery.
+pub(super) fn is_query(expr: &Expr) -> bool {
     matches!(
         expr,
         Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_)

@@ -41,7 +41,7 @@ use datafusion::{
 };
 use exec::LateralRowsExec;
 
-use super::{joinable::outer_columns, subquery::RowsQuery};
+use super::{joinable::outer_columns, late_subqueries::is_query, subquery::RowsQuery};
 use crate::{
     Error,
     meaning::external,
@@ -146,16 +146,7 @@ pub(super) fn becomes_join(join: &Join) -> Result<bool> {
 
 /// A condition on a join as one of the query on its right side.
 fn of_query(condition: Expr, left: &DFSchema) -> Result<Expr> {
-    let is_query = |expr: &Expr| {
-        Ok(matches!(
-            expr,
-            Expr::ScalarSubquery(_)
-                | Expr::Exists(_)
-                | Expr::InSubquery(_)
-                | Expr::SetComparison(_)
-        ))
-    };
-    if condition.exists(is_query)? {
+    if condition.exists(|expr| Ok(is_query(expr)))? {
         return Err(external(Error::unsupported("a query in ON of LEFT JOIN LATERAL")));
     }
     let moved = condition.transform_up(|expr| {

@@ -78,7 +78,7 @@ fn search(condition: &Expr) -> Option<&Expr> {
                 left.push(other);
                 left.push(one);
             }
-            Expr::BinaryOp { left: one, op: BinaryOperator::Gt | BinaryOperator::GtEq, right } => {
+            Expr::BinaryOp { left: one, op: BinaryOperator::Gt, right } => {
                 if matches!(right.as_ref(), Expr::Value(_)) {
                     left.push(one);
                 }

@@ -1,6 +1,8 @@
 //! The condition of a shape, from the syntax tree.
 
-use datafusion::sql::sqlparser::ast::{self, BinaryOperator, Expr, SearchModifier, UnaryOperator};
+use datafusion::sql::sqlparser::ast::{
+    self, BinaryOperator, Expr, SearchModifier, UnaryOperator, ValueWithSpan,
+};
 
 use super::{
     leaves::{PlainCall, chain, column, column_named, comparison, list_of, literal, parts_of},
@@ -34,7 +36,9 @@ pub(super) fn condition(
         Expr::BinaryOp { op: op @ BinaryOperator::Or, .. } => all(op).map(ShapeCondition::Or),
         Expr::BinaryOp { left, op, right } => compared(left, comparison(op)?, right),
         Expr::Function(_) => called(parsed, expr, depth),
-        Expr::MatchAgainst { .. } => matching(expr).map(ShapeCondition::Match),
+        Expr::MatchAgainst { .. } => {
+            matching(expr, |text| group_of(&text.value)).map(ShapeCondition::Match)
+        }
         Expr::IsNull(expr) => column(expr).map(ShapeCondition::IsNull),
         Expr::IsNotNull(expr) => {
             Some(ShapeCondition::Not(Box::new(ShapeCondition::IsNull(column(expr)?))))
@@ -129,8 +133,11 @@ fn is_empty_text(expr: &Expr) -> bool {
     matches!(&value.value, ast::Value::SingleQuotedString(text) if text.is_empty())
 }
 
-/// MATCH … AGAINST.
-pub(super) fn matching(expr: &Expr) -> Option<Match> {
+/// MATCH … AGAINST; `group` gives the group of its text.
+pub(super) fn matching(
+    expr: &Expr,
+    group: impl FnOnce(&ValueWithSpan) -> Option<LiteralGroup>,
+) -> Option<Match> {
     let Expr::MatchAgainst { columns, match_value, opt_search_modifier } = expr else {
         return None;
     };
@@ -144,5 +151,5 @@ pub(super) fn matching(expr: &Expr) -> Option<Match> {
     };
     let columns = columns.iter().map(|name| column_named(&parts_of(name)?));
     let columns = columns.collect::<Option<Vec<_>>>()?;
-    Some(Match { columns, text: group_of(&match_value.value)?, boolean })
+    Some(Match { columns, text: group(match_value)?, boolean })
 }

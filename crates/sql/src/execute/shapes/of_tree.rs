@@ -354,7 +354,9 @@ pub(super) fn written(parsed: &NormalizedQuery<'_>, expr: &Expr) -> Option<Strin
 
 fn value(expr: &Expr) -> Option<Value> {
     match expr {
-        Expr::MatchAgainst { .. } => return matching(expr).map(Value::Score),
+        Expr::MatchAgainst { .. } => {
+            return matching(expr, |text| group_of(&text.value)).map(Value::Score);
+        }
         Expr::BinaryOp { left, op, right } => {
             let is_text = match op {
                 ast::BinaryOperator::LongArrow => true,

@@ -4,13 +4,13 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, OrderByKind, Query, SearchModifier, SelectItem, SetExpr, ValueWithSpan, Visitor,
+    Expr, OrderByKind, Query, SelectItem, SetExpr, ValueWithSpan, Visitor,
 };
 use remora_engine::{SortBy, SortKey};
 
 use super::super::{
     condition::Tests,
-    leaves::{column_named, parts_of},
+    of_condition,
     parameterize::{Constants, LiteralKind, ParameterizedText},
     shape::{LiteralGroup, Match},
     table::ShapeTable,
@@ -32,22 +32,11 @@ pub(super) fn literal_group(
 
 /// The MATCH … AGAINST that an expression is; `None` if its text is no literal of the statement.
 pub(super) fn matching(expr: &Expr, parameterized: &ParameterizedText) -> Option<Match> {
-    let Expr::MatchAgainst { columns, match_value, opt_search_modifier } = expr else {
-        return None;
+    let alone = |text: &ValueWithSpan| {
+        let group = literal_group(text, false, parameterized)?;
+        (parameterized.literals_of(group).len() == 1).then_some(group)
     };
-    let boolean = match opt_search_modifier {
-        None | Some(SearchModifier::InNaturalLanguageMode) => false,
-        Some(SearchModifier::InBooleanMode) => true,
-        Some(
-            SearchModifier::InNaturalLanguageModeWithQueryExpansion
-            | SearchModifier::WithQueryExpansion,
-        ) => return None,
-    };
-    let text = literal_group(match_value, false, parameterized)?;
-    let is_one = parameterized.literals_of(text).len() == 1;
-    let columns = columns.iter().map(|name| column_named(&parts_of(name)?));
-    let columns = columns.collect::<Option<Vec<_>>>()?;
-    is_one.then_some(Match { columns, text, boolean })
+    of_condition::matching(expr, alone)
 }
 
 /// Every MATCH that is left in a query; `None` if one is not a named item of its select list, or in its ORDER BY.
