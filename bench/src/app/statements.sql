@@ -378,6 +378,26 @@ SELECT country, COUNT(*), MAX(created_at) FROM users GROUP BY country ORDER BY c
 -- a country's newest users [near]
 SELECT id, name, created_at FROM users WHERE country = {country} ORDER BY created_at DESC LIMIT 20;
 
+-- what a connection pool asks
+SELECT 1;
+
+-- what a driver asks
+SELECT @@session.auto_increment_increment, @@autocommit;
+
+-- a topic's posts, a user's own marked
+SELECT p.id, p.created_at, IF(p.user_id = {user}, 1, 0) AS is_own FROM posts p
+WHERE p.topic_id = {topic} ORDER BY p.created_at, p.id LIMIT 20;
+
+-- a category's products above a price with tax
+SELECT id, name, price FROM products WHERE category_id = {category} AND price * 1.2 > {price} ORDER BY id LIMIT 20;
+
+-- products of a user with a minimum of pieces
+SELECT i.product_id, SUM(i.quantity) AS pieces FROM orders o JOIN order_items i ON i.order_id = o.id
+WHERE o.user_id = {user} GROUP BY i.product_id HAVING SUM(i.quantity) * 100 >= {price} ORDER BY i.product_id;
+
+-- a user's e-mail in any case
+SELECT id, name FROM users WHERE id = {user} AND LOWER(email) = {email};
+
 -- users not seen since
 SELECT COUNT(*) FROM users WHERE last_login_at < {day} OR last_login_at IS NULL;
 

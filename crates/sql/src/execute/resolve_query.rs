@@ -8,7 +8,7 @@ use super::{against, run::ResolvedQuery, views};
 use crate::{
     Error, Result,
     blocking::run_blocking_if_long,
-    meaning::{RewriteSettings, rewrite},
+    meaning::{RewriteSettings, RunLiteral, mark_run_literals, rewrite},
     parse::Source,
     plan::{Planner, QueryClass, has_joins, is_light, normalise_recursive},
     resolve::{Resolved, SessionCatalog, asked_of_agents, refuse_without_wait, resolve},
@@ -55,13 +55,16 @@ impl ResolvedQuery {
         Self::reading(session, query, source, Purpose::Explain).await
     }
 
-    /// Resolves a query over few rows, for a cached plan.
+    /// Resolves a query over few rows, for a cached plan in which these literals may be parameters.
     pub(super) async fn of_few(
         session: &SessionState,
         query: ast::Query,
         source: &Source,
+        literals: &[RunLiteral],
     ) -> Result<Self> {
-        Self::reading(session, query, source, Purpose::Keep).await
+        let mut resolved = Self::reading(session, query, source, Purpose::Keep).await?;
+        mark_run_literals(&mut resolved.query, literals);
+        Ok(resolved)
     }
 
     async fn reading(

@@ -57,7 +57,10 @@ pub(crate) use library::{
     NUMBERS_OF, READ_VARIABLE, ROWS_MAY_HAVE, UNFOLD, extracted, extracted_type, is_per_statement,
     rows_may_have,
 };
-pub(crate) use rewrite::{RewriteSettings, is_volatile, may_be_cached, rewrite};
+pub(crate) use rewrite::{
+    COMPARISONS, RUN_LITERAL, RewriteSettings, RunLiteral, RunLiteralValue, is_volatile,
+    mark_run_literals, may_be_cached, rewrite,
+};
 pub(crate) use rules::distinct_keys;
 
 /// The scalar function of this name, in lower case, as a session means it.

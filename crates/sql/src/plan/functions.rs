@@ -8,9 +8,9 @@ use datafusion::{
 };
 use rustc_hash::FxHashMap;
 
-use super::recursive;
+use super::{recursive, run_literals};
 use crate::{
-    meaning,
+    meaning::{self, RUN_LITERAL},
     parse::{MATCH, MATCH_AT_PATHS},
     search,
     state::Context,
@@ -35,6 +35,7 @@ pub(super) fn scalar(name: &str, context: &Context) -> Option<Arc<ScalarUDF>> {
         MATCH => return Some(search::match_function()),
         MATCH_AT_PATHS => return Some(search::match_at_paths_function()),
         recursive::NAME => return Some(recursive::function()),
+        RUN_LITERAL => return Some(run_literals::function()),
         _ => {}
     }
     meaning::scalar_function_in(&name, context)

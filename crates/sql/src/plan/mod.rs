@@ -32,6 +32,7 @@ mod recursion;
 mod recursive;
 mod row_by_row;
 mod rules;
+mod run_literals;
 mod sequential_union;
 mod settle;
 mod stages;

@@ -25,7 +25,8 @@ use super::{
     measured::{self, MeasuredStep},
     passes,
     recursion::WorkingTable,
-    stages::{analysed, made_of, optimised},
+    run_literals::filled,
+    stages::{analysed, logical, made_of, physical_of},
     watch,
 };
 use crate::{Result, error::from_plan, state::Context};
@@ -101,10 +102,12 @@ impl Planner {
 
     /// The physical plan: made directly for one table, by the optimizer otherwise.
     pub(super) async fn made(&self, plan: LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
-        match direct::made(&plan, &self.state).map_err(from_plan)? {
-            Some(made) => Ok(made),
-            None => optimised(&self.state, plan).await.map_err(from_plan),
+        let whole = filled(plan.clone()).map_err(from_plan)?;
+        if let Some(made) = direct::made(&whole, &self.state).map_err(from_plan)? {
+            return Ok(made);
         }
+        let plan = logical(&self.state, plan).and_then(filled).map_err(from_plan)?;
+        physical_of(&self.state, &plan).await.map_err(from_plan)
     }
 
     /// A physical plan that stops when the statement is interrupted.

@@ -22,7 +22,9 @@ use datafusion::{
 };
 
 use super::{
-    Planner, stages,
+    Planner,
+    run_literals::{filled_in, is_place, taken},
+    stages,
     subquery::{UncorrelatedSubquery, correlated, uncorrelated},
 };
 use crate::{
@@ -35,6 +37,8 @@ use crate::{
 
 /// A constant that each run computes first. It may read earlier ones.
 pub(crate) enum RunConstant<P> {
+    /// A literal of the statement, by its number among those that may be parameters.
+    Literal(usize),
     Constant(Arc<dyn PhysicalExpr>),
     /// The value of a scalar subquery, or whether EXISTS (`true`) has rows.
     Query(P, bool),
@@ -72,11 +76,14 @@ impl Planner {
     /// its rows.
     pub(crate) async fn kept_plan(&self, query: ast::Query) -> Result<KeptPlan> {
         let _planning = self.context.planning.begin();
-        let plan = stages::analysed(&self.state, self.plan(query)?).map_err(from_plan)?;
-        let (plan, decided) = settle(plan, &self.state).map_err(from_plan)?;
+        let collation = self.context.collation;
+        let (plan, literals) = taken(self.plan(query)?, collation).map_err(from_plan)?;
+        let plan = stages::analysed(&self.state, plan).map_err(from_plan)?;
+        let (plan, decided) = settle(plan, literals, &self.state).map_err(from_plan)?;
         let mut settled = Vec::with_capacity(decided.constants.len());
         for each in decided.constants {
             settled.push(match each {
+                RunConstant::Literal(number) => RunConstant::Literal(number),
                 RunConstant::Constant(constant) => RunConstant::Constant(constant),
                 RunConstant::Query(query, is_exists) => {
                     RunConstant::Query(self.made(query).await?, is_exists)
@@ -96,9 +103,14 @@ impl Planner {
     }
 }
 
-/// Replaces these values in a plan and returns them beside it.
-fn settle(plan: LogicalPlan, state: &PlanState) -> PlanResult<(LogicalPlan, RunValues)> {
-    let mut decided = RunValues::default();
+/// Replaces these values in a plan and returns them beside it, after the literals with these numbers.
+fn settle(
+    plan: LogicalPlan,
+    literals: Vec<usize>,
+    state: &PlanState,
+) -> PlanResult<(LogicalPlan, RunValues)> {
+    let constants = literals.into_iter().map(RunConstant::Literal).collect();
+    let mut decided = RunValues { constants, ..RunValues::default() };
     let plan = decided.taken_of(plan, state)?;
     Ok((plan, decided))
 }
@@ -130,7 +142,9 @@ impl RunValues {
                 return Ok(None);
             }
             let properties = state.execution_props();
-            let constant = create_physical_expr(expr, &DFSchema::empty(), properties, &planning)?;
+            let filled = filled_in(expr.clone())?.data;
+            let constant =
+                create_physical_expr(&filled, &DFSchema::empty(), properties, &planning)?;
             self.constants.push(RunConstant::Constant(constant));
             self.newest(expr).map(Some)
         })
@@ -173,6 +187,7 @@ fn is_of_statement(expr: &Expr) -> bool {
                 asks |= is_per_statement(call.name());
                 is_constant &= !each.is_volatile_node() || call.name() == settled::NAME;
             }
+            Expr::Placeholder(_) => is_constant &= is_place(each),
             Expr::Literal(..)
             | Expr::BinaryExpr(_)
             | Expr::Cast(_)

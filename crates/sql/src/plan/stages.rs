@@ -25,17 +25,17 @@ pub(super) async fn made_of(
     optimised(state, plan).await
 }
 
-/// The plan after the analyzer rules, which give it MySQL's meaning.
-pub(super) fn analysed(state: &PlanState, plan: LogicalPlan) -> PlanResult<LogicalPlan> {
-    passes::analysed(state, plan, state.config_options())
-}
-
 /// The physical plan by way of the optimizer.
 pub(super) async fn optimised(
     state: &PlanState,
     plan: LogicalPlan,
 ) -> PlanResult<Arc<dyn ExecutionPlan>> {
     physical_of(state, &logical(state, plan)?).await
+}
+
+/// The plan after the analyzer rules, which give it MySQL's meaning.
+pub(super) fn analysed(state: &PlanState, plan: LogicalPlan) -> PlanResult<LogicalPlan> {
+    passes::analysed(state, plan, state.config_options())
 }
 
 /// The plan after the rules for logical plans.

@@ -112,7 +112,7 @@ pub(super) fn read(name: &str, before: Option<&EngineValue>, is_assigned: bool) 
 }
 
 /// A variable's name without `@` and quotes, in lower case.
-pub(super) fn plain_name(name: &str) -> String {
+pub(crate) fn plain_name(name: &str) -> String {
     name.trim_start_matches('@').trim_matches(['`', '\'', '"']).to_lowercase()
 }
 

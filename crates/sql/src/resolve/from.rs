@@ -304,9 +304,13 @@ fn is_dual(from: &[TableWithJoins]) -> bool {
     let [TableWithJoins { relation: TableFactor::Table { name, .. }, joins }] = from else {
         return false;
     };
+    names_dual(name) && joins.is_empty()
+}
+
+/// Whether the name of a table is `dual`, without a database.
+pub(crate) fn names_dual(name: &ObjectName) -> bool {
     let [part] = name.0.as_slice() else { return false };
-    let named = part.as_ident().is_some_and(|name| name.value.eq_ignore_ascii_case("dual"));
-    named && joins.is_empty()
+    part.as_ident().is_some_and(|name| name.value.eq_ignore_ascii_case("dual"))
 }
 
 /// The columns of a table, and the names of its key columns.

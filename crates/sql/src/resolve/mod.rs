@@ -39,8 +39,10 @@ mod view_text;
 mod views;
 mod windows;
 
+pub(crate) use assigned::plain_name;
 pub(crate) use clauses::refuse_without_wait;
 pub(crate) use expr::{check_of_one_row, is_aggregate_name};
+pub(crate) use from::names_dual;
 pub(crate) use grouping::is_grouped;
 pub(crate) use implied_order::add_implied_order;
 pub(crate) use items::texts;

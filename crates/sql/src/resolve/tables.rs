@@ -11,7 +11,7 @@ use remora_engine::Value;
 use remora_mysql::{ErrorCode, SqlMode, TokenKind, messages};
 use rustc_hash::FxHashMap;
 
-use super::{Catalog, assigned, views::recursive};
+use super::{Catalog, assigned, assigned::plain_name, views::recursive};
 use crate::{
     Error, Result,
     catalog::{ExpressionSettings, Reader, TableName, Verb, View, database_exists},
@@ -21,12 +21,6 @@ use crate::{
     show::{self, RequestedTables},
     state::SessionState,
 };
-
-/// A user variable's name in lower case, without `@` and quotes.
-fn plain_name(name: &str) -> String {
-    let name = name.strip_prefix('@').unwrap_or(name);
-    name.trim_matches(['`', '\'', '"']).to_lowercase()
-}
 
 /// The variables that a statement assigns with `:=`.
 fn assigned_names(source: &Source) -> Vec<String> {

@@ -409,6 +409,12 @@ impl CachedScan {
         self.filter.is_none() && self.limit.is_none()
     }
 
+    /// Whether the engine gets as many conditions as from another scan in its place.
+    pub(crate) fn seeks_like(&self, other: &Self) -> bool {
+        let is_same = self.filter == other.filter || self.sought.len() > other.sought.len();
+        is_same && self.limit == other.limit
+    }
+
     /// The number of rows in the table.
     pub(crate) fn row_count(&self, reader: &Reader) -> PlanResult<u64> {
         reader.row_count(&self.table).map_err(external)

@@ -120,7 +120,8 @@ impl ParameterizedText {
             Ok(Some(first)) if begins(&first, text) => {}
             _ => return false,
         }
-        let mut reading = Reading { text, lexer, copied: 0, parameters: 0, in_order: false };
+        let mut reading = Reading::new(text, lexer, 0);
+        reading.variables = VariablePlaces::OutsideOfTables;
         reading.run(self).is_some()
     }
 
@@ -177,8 +178,7 @@ impl ParameterizedText {
             let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { continue };
             let text = source.text.get(..last.end).unwrap_or_default();
             let lexer = Lexer::new_at(text, first.start, source.mode);
-            let copied = first.start;
-            let mut reading = Reading { text, lexer, copied, parameters, in_order: false };
+            let mut reading = Reading { parameters, ..Reading::new(text, lexer, first.start) };
             if reading.run(self).is_none() {
                 return false;
             }
@@ -276,9 +276,47 @@ struct Reading<'a> {
     parameters: usize,
     /// Whether this is in ORDER BY, where a number is a column and not a literal.
     in_order: bool,
+    variables: VariablePlaces,
 }
 
-impl Reading<'_> {
+/// Where a text may have variables of the session.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum VariablePlaces {
+    Nowhere,
+    /// In a statement that reads no table and assigns no variable. It has none yet.
+    OutsideOfTables,
+    /// The same, and it has some.
+    Found,
+}
+
+impl<'a> Reading<'a> {
+    fn new(text: &'a [u8], lexer: Lexer<'a>, copied: usize) -> Self {
+        let variables = VariablePlaces::Nowhere;
+        Self { text, lexer, copied, parameters: 0, in_order: false, variables }
+    }
+
+    /// Notes a token that is no literal. `None` if the text has variables where it may not have them.
+    fn note_variable(&mut self, token: &Token) -> Option<()> {
+        let is_variable = matches!(token.kind, TokenKind::UserVariable | TokenKind::SystemVariable);
+        if !is_variable {
+            let ends = ["FROM", "INTO", "TABLE"].iter().any(|word| token.is_word(self.text, word));
+            if !ends && !token.is(self.text, ":=") {
+                return Some(());
+            }
+        }
+        match (is_variable, self.variables) {
+            (true, VariablePlaces::Nowhere) | (false, VariablePlaces::Found) => None,
+            (true, _) => {
+                self.variables = VariablePlaces::Found;
+                Some(())
+            }
+            (false, _) => {
+                self.variables = VariablePlaces::Nowhere;
+                Some(())
+            }
+        }
+    }
+
     /// `None` if the text cannot be tokenized.
     fn run(&mut self, out: &mut ParameterizedText) -> Option<()> {
         let mut after_in = false;
@@ -309,6 +347,7 @@ impl Reading<'_> {
             if ended {
                 continue;
             }
+            self.note_variable(&token)?;
             out.pieces.push(TextPiece::Token(token));
             if after_in && token.is(text, "(") {
                 self.list(out, token.end);
@@ -362,7 +401,11 @@ impl Reading<'_> {
                 let kind = LiteralKind::Negative;
                 Some(Some(Literal { kind, start: next.start, end: next.end }))
             }
-            TokenKind::Word | TokenKind::Quoted | TokenKind::Operator => Some(None),
+            TokenKind::Word
+            | TokenKind::Quoted
+            | TokenKind::Operator
+            | TokenKind::UserVariable
+            | TokenKind::SystemVariable => Some(None),
             _ => None,
         }
     }

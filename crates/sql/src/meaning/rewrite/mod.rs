@@ -7,11 +7,15 @@ mod calls;
 mod casts;
 mod digits;
 mod frames;
+mod run_literals;
 mod special;
 
 use std::{cell::Cell, ops::ControlFlow};
 
 pub(crate) use calls::may_be_cached;
+pub(crate) use run_literals::{
+    COMPARISONS, RUN_LITERAL, RunLiteral, RunLiteralValue, mark_run_literals,
+};
 pub(crate) use special::is_volatile;
 
 use datafusion::sql::sqlparser::ast::{

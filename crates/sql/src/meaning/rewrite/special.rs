@@ -15,16 +15,20 @@ use crate::{Error, Result, meaning::library::definition, parse::visit_expression
 
 /// A literal in a form that the planner reads as MySQL does.
 pub(super) fn value(value: ValueWithSpan) -> Expr {
+    let span = value.span;
+    // Its position tells which literal of the statement it is.
+    let placed = |value: Value| Expr::Value(ValueWithSpan { value, span });
     match value.value {
         Value::Number(digits, _) => match digits.bytes().any(|byte| matches!(byte, b'e' | b'E')) {
             true => call("double_literal", vec![text(digits)]),
             false if digits.contains('.') || digits.len() > 19 => decimal_or_integer(digits),
-            false => literal(Value::Number(digits, false)),
+            false => placed(Value::Number(digits, false)),
         },
-        Value::DoubleQuotedString(words) | Value::NationalStringLiteral(words) => text(words),
+        Value::DoubleQuotedString(words) => placed(Value::SingleQuotedString(words)),
+        Value::NationalStringLiteral(words) => text(words),
         Value::HexStringLiteral(digits) => call("hex_literal", vec![text(digits)]),
         Value::SingleQuotedByteStringLiteral(bits) => call("bit_literal", vec![text(bits)]),
-        other => literal(other),
+        other => placed(other),
     }
 }
 

@@ -22,6 +22,7 @@ use crate::{
         Source, Tokens, VisitMut,
         write::{Assigned, column_named},
     },
+    resolve::plain_name,
     state::SessionState,
 };
 
@@ -183,11 +184,6 @@ fn variable(tokens: &mut Tokens<'_>) -> Option<String> {
     let token = tokens.peek().filter(|token| token.kind == TokenKind::UserVariable)?;
     tokens.next();
     Some(plain_name(&String::from_utf8_lossy(tokens.bytes(token))))
-}
-
-/// The name of a user variable in lower case, without `@` and quotes.
-fn plain_name(name: &str) -> String {
-    name.trim_start_matches('@').trim_matches(['`', '\'', '"']).to_lowercase()
 }
 
 /// The values of a line. Missing fields become defaults; surplus fields are dropped.

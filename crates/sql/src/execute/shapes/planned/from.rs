@@ -14,7 +14,7 @@ use super::super::{
 use crate::{
     catalog::{ExpressionSettings, Reader, plain_text},
     parse::Visit,
-    resolve::{StatementTable, number_of, number_tables},
+    resolve::{StatementTable, names_dual, number_of, number_tables},
     state::SessionState,
 };
 
@@ -69,8 +69,7 @@ impl PlanTables {
             &variables.time_zone.zone,
             variables.sql_mode,
         );
-        let is_few = !all.is_empty() && all.len() <= MAX_TABLES;
-        is_few.then_some(Self { all, numbers, expression_settings })
+        (all.len() <= MAX_TABLES).then_some(Self { all, numbers, expression_settings })
     }
 
     /// The tables in the FROM of a SELECT.
@@ -335,6 +334,7 @@ impl Visitor for Seeking<'_> {
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
         match factor {
             TableFactor::Derived { .. } | TableFactor::NestedJoin { .. } => {}
+            TableFactor::Table { name, .. } if names_dual(name) => {}
             TableFactor::Table { name, args: None, .. } if self.is_named(name) => {}
             TableFactor::Table { name, args: None, .. } => match self.table(name, factor) {
                 Some(table) if self.all.len() < MAX_TABLES => {

@@ -10,11 +10,13 @@ use super::{
     super::{
         condition::Tests,
         parameterize::{Constants, ParameterizedText},
+        shape::LiteralGroup,
     },
     CachedPlan, PlanSettings, Read,
     by_row::CorrelatedPlan,
     derived, fixed,
     from::PlanTables,
+    literals::PlanLiterals,
     page_fill::PageFillEstimate,
     path_order::PathOrder,
     pure::is_pure,
@@ -22,6 +24,7 @@ use super::{
     result_order,
     searched::{gives_scores, scored, texts_of},
     tree::{PlanNode, Tree, tree},
+    variables,
     views::NamedView,
 };
 use crate::{
@@ -71,6 +74,7 @@ async fn made(
     let (parameterized, mut query) = read(session, statement, query)?;
     let views = NamedView::all_of(&mut query, session, reader)?;
     let tables = PlanTables::of(&mut query, session, reader)?;
+    let variables = variables::read_by(&query, session)?;
     derived::move_conditions(&mut query, &parameterized, &tables);
     let mut taken = PushedConditions::default();
     taken.page(&mut query, &parameterized)?;
@@ -80,14 +84,9 @@ async fn made(
     if !is_pure(&query) {
         return None;
     }
-    let warned = session.warnings.count();
-    let planned = planned(session, query, statement).await;
-    if session.warnings.count() != warned {
-        // A cached plan would not repeat the warning.
-        session.warnings.clear();
-        return None;
-    }
-    let Planned { tree, columns, places, selects } = planned?;
+    let literals = PlanLiterals::of(&query, &parameterized, constants, &taken.groups);
+    let planned = planned_without_warnings(session, query, statement, literals).await;
+    let Planned { tree, columns, places, selects, literals } = planned?;
     let of_scan = |scan: usize| tables.of_relation(tree.scans.get(scan)?.relation()?, &places);
     let table = |scan: usize| tables.all.get(of_scan(scan)?);
     let order = result_order::order(&tree, &tree.root, table);
@@ -102,8 +101,8 @@ async fn made(
     let by_path = PathOrder::of(&tree, &tree.root, table);
     let orders = tree.queries.iter().map(|it| result_order::first_of(&tree, &it.plan, table));
     let orders: Vec<_> = orders.collect();
-    let groups = 0..parameterized.ends.len();
-    let rest = groups.filter(|group| !taken.groups.contains(group));
+    let is_fixed = |group: &LiteralGroup| !taken.groups.contains(group) && !literals.has(*group);
+    let rest = (0..parameterized.ends.len()).filter(is_fixed);
     let fixed = rest.map(|group| (group, fixed(group, constants))).collect();
     let PushedConditions { tests, limit, offset, sums, .. } = taken;
     let searches = tests.iter().any(|(_, tests)| !tests.texts.is_empty());
@@ -116,6 +115,8 @@ async fn made(
         views,
         meaning,
         fixed,
+        literals,
+        variables,
         limit,
         offset,
         sums,
@@ -201,15 +202,61 @@ fn reads(
     tests.is_empty().then_some(reads)
 }
 
+/// Plans a query; `None` also if that warns, because a cached plan would not repeat the warning.
+async fn planned_without_warnings(
+    session: &mut SessionState,
+    query: Query,
+    statement: &Statement<'_>,
+    literals: PlanLiterals,
+) -> Option<Planned> {
+    let warned = session.warnings.count();
+    let planned = planned(session, query, statement, literals).await;
+    if session.warnings.count() != warned {
+        session.warnings.clear();
+        return None;
+    }
+    planned
+}
+
+/// Plans a query with these literals as parameters, as far as that pays off.
 async fn planned(
     session: &SessionState,
     query: Query,
     statement: &Statement<'_>,
+    literals: PlanLiterals,
 ) -> Option<Planned> {
-    let planning = Planning::of_few(session, query, &statement.source).await.ok()?;
+    if literals.candidates().is_empty() {
+        return planned_with(session, query, statement, literals).await;
+    }
+    let open = planned_with(session, query.clone(), statement, literals).await;
+    match open {
+        // No literal is one.
+        Some(open) if open.literals.is_empty() => Some(open),
+        open => {
+            let fixed = planned_with(session, query, statement, PlanLiterals::default()).await?;
+            let open = open.filter(|open| {
+                let scans = open.tree.scans.iter().zip(&fixed.tree.scans);
+                let are_all = open.tree.scans.len() == fixed.tree.scans.len();
+                are_all && scans.into_iter().all(|(open, fixed)| open.seeks_like(fixed))
+            });
+            Some(open.unwrap_or(fixed))
+        }
+    }
+}
+
+async fn planned_with(
+    session: &SessionState,
+    query: Query,
+    statement: &Statement<'_>,
+    literals: PlanLiterals,
+) -> Option<Planned> {
+    let candidates = literals.candidates();
+    let planning = Planning::of_few(session, query, &statement.source, candidates).await.ok()?;
     let (plan, columns) = planning.to_keep(session).await.ok()??;
     let (places, selects) = planning.places();
-    Some(Planned { tree: tree(&plan)?, columns, places: places.to_vec(), selects })
+    let tree = tree(&plan)?;
+    let literals = literals.taken(&tree.settled);
+    Some(Planned { tree, columns, places: places.to_vec(), selects, literals })
 }
 
 /// The result of planning.
@@ -218,4 +265,5 @@ struct Planned {
     columns: Vec<Column>,
     places: Vec<StatementTable>,
     selects: usize,
+    literals: PlanLiterals,
 }

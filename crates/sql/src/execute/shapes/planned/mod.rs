@@ -5,8 +5,9 @@
 //! and LIMIT, are taken off the syntax tree ([`pushdown`]); each run sends them to the engine with its own literals. The
 //! rest is planned like any query and becomes a tree ([`tree`]) of scans, joins ([`mod@join`]) and steps over one batch
 //! of rows ([`steps`], [`group`]). Each run decides which side of a join is read first: the one with fewer rows after
-//! its conditions; of the other side only matching keys are read ([`read`]). Literals elsewhere are part of the plan,
-//! so a shape may have several plans. A run over few rows stays in the thread of its connection, one over more goes to
+//! its conditions; of the other side only matching keys are read ([`read`]). Literals that are compared elsewhere are
+//! parameters too ([`literals`]). All others, and the variables of the session ([`variables`]), are part of the plan, so
+//! a shape may have several plans. A run over few rows stays in the thread of its connection, one over more goes to
 //! the planning threads, and one over very many takes the general way ([`ScanLimits`](crate::scan::ScanLimits)).
 
 mod by_row;
@@ -17,6 +18,7 @@ mod expressions;
 mod from;
 mod group;
 mod join;
+mod literals;
 mod make;
 mod one_to_one;
 mod page_fill;
@@ -36,9 +38,12 @@ mod subquery_columns;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_of_literals;
+#[cfg(test)]
 mod tests_of_rows;
 mod trace;
 mod tree;
+mod variables;
 #[cfg(test)]
 mod view_tests;
 mod views;
@@ -74,11 +79,13 @@ use crate::{
     state::SessionState,
 };
 use by_row::CorrelatedPlan;
+use literals::PlanLiterals;
 use make::PlannedQuery;
 use page_fill::PageFillEstimate;
 use path_order::PathOrder;
 use pushdown::SumOfLiterals;
 use tree::PlanNode;
+use variables::ReadVariable;
 use views::NamedView;
 
 /// The most plans of one shape.
@@ -109,6 +116,10 @@ pub(super) struct CachedPlan {
     meaning: PlanSettings,
     /// The literals that are part of the plan. It is used only for statements with the same values.
     fixed: Vec<(LiteralGroup, Vec<Fixed>)>,
+    /// The literals that are parameters of its expressions.
+    literals: PlanLiterals,
+    /// The session's variables that are part of the plan, in the same way.
+    variables: Vec<ReadVariable>,
     limit: Option<LiteralGroup>,
     offset: Option<LiteralGroup>,
     /// The sums of literals in conditions.
@@ -195,8 +206,15 @@ impl CachedPlan {
             && self.views.iter().all(|view| view.is_current(reader))
     }
 
-    fn is_for(&self, meaning: &PlanSettings, reader: &Reader, constants: &Constants<'_>) -> bool {
+    fn is_for(
+        &self,
+        meaning: &PlanSettings,
+        (session, reader): (&SessionState, &Reader),
+        constants: &Constants<'_>,
+    ) -> bool {
         self.meaning == *meaning
+            && variables::are_same(&self.variables, session)
+            && self.literals.fit(constants)
             && self.fixed.iter().all(|(group, kept)| *kept == fixed(*group, constants))
             && self.is_current(reader)
     }
@@ -298,7 +316,8 @@ impl ShapePlans {
         let meaning = PlanSettings::of(session);
         let found = {
             let plans = self.plans.read();
-            plans.iter().find(|plan| plan.is_for(&meaning, reader, constants)).map(Arc::clone)
+            let of = (&*session, reader);
+            plans.iter().find(|plan| plan.is_for(&meaning, of, constants)).map(Arc::clone)
         };
         match found {
             Some(plan) => Some(plan),
@@ -316,6 +335,7 @@ impl ShapePlans {
         changed: Option<&ChangedQuery>,
     ) -> Result<Option<Explained>> {
         match Self::made(session, reader, constants, source, changed).await {
+            Some(plan) if plan.tables.is_empty() => Ok(None),
             Some(plan) => run::explain(session, reader, plan, constants).await,
             None => Ok(None),
         }
@@ -329,6 +349,7 @@ impl ShapePlans {
         source: &Arc<Source>,
     ) -> Result<Option<Vec<String>>> {
         match Self::made(session, reader, constants, source, None).await {
+            Some(plan) if plan.tables.is_empty() => Ok(None),
             Some(plan) => run::analyze(session, reader, plan, constants).await,
             None => Ok(None),
         }

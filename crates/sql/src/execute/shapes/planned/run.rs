@@ -349,14 +349,19 @@ impl PlannedRun {
     fn settle(&mut self, constants: &Constants<'_>) -> Result<bool> {
         let plan = Arc::clone(&self.plan);
         let mut values: Vec<ScalarValue> = Vec::with_capacity(plan.settled.len());
-        for settled in &plan.settled {
+        for (at, settled) in plan.settled.iter().enumerate() {
             let value = match settled {
+                RunConstant::Literal(number) => Ok(plan.literals.value(*number, constants)),
                 RunConstant::Constant(constant) => self.constant(constant),
                 RunConstant::Query(part, is_exists) => self.query(part, *is_exists),
             };
             self.check().map_err(from_plan)?;
             let Ok(Some(value)) = value else { return Ok(false) };
             values.push(value);
+            if matches!(plan.settled.get(at + 1), Some(RunConstant::Literal(_))) {
+                // Literals come first and need no filters.
+                continue;
+            }
             Arc::make_mut(&mut self.context).settled = values.as_slice().into();
             let filters = plan.filters(constants, Some(&self.context));
             let Some(filters) = filters else { return Ok(false) };

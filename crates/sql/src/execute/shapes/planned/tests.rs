@@ -540,3 +540,52 @@ fn conditions_of_rows_that_an_outer_join_makes_stay_where_they_are() {
         }
     }
 }
+
+#[test]
+fn plans_are_kept_for_statements_without_tables() {
+    let mut fixture = fixture();
+    for text in [
+        "SELECT 1",
+        "SELECT 1 FROM DUAL",
+        "SELECT 'a' AS b, NULL, 2.50, -3",
+        "SELECT 1 + 2 * 3, CONCAT('a', 'b')",
+        "SELECT VERSION(), DATABASE(), CONNECTION_ID(), CURRENT_USER(), LAST_INSERT_ID()",
+        "SELECT DATE(NOW()) = CURDATE(), UTC_TIMESTAMP() IS NULL",
+        "SELECT @@session.transaction_isolation, @@autocommit",
+        "SELECT @@version_comment LIMIT 1",
+        "SELECT @@global.max_connections > 0",
+        "SELECT 1 UNION ALL SELECT 2",
+        "SELECT * FROM (SELECT 1 AS a UNION ALL SELECT 2) x WHERE a > 1",
+        "SELECT EXISTS (SELECT 1)",
+    ] {
+        fixture.kept(&[text, text, text], true);
+    }
+}
+
+#[test]
+fn a_plan_holds_the_values_of_the_variables_that_it_reads() {
+    let mut fixture = fixture();
+    let text = "SELECT @a, @a + 1, @@sql_mode, @A";
+    for setting in ["@a = 7", "@a = 8", "@a = '9'", "@a = NULL", "sql_mode = 'ANSI_QUOTES'"] {
+        fixture.run(&format!("SET {setting}"));
+        for _ in 0..2 {
+            let general = fixture.general(text);
+            if let Some(kept) = fixture.quick(text) {
+                assert_eq!(kept, general, "{setting}");
+            }
+        }
+        assert!(fixture.quick(text).is_some(), "{setting}");
+    }
+    for text in [
+        "SELECT @b := 1",
+        "SELECT 1 INTO @b",
+        "SELECT @@warning_count",
+        "SELECT @@session.error_count",
+        "SELECT id FROM articles WHERE id = @a",
+        "SELECT @a FROM articles",
+    ] {
+        for _ in 0..3 {
+            assert!(fixture.quick(text).is_none(), "{text}");
+        }
+    }
+}

@@ -132,6 +132,7 @@ pub(super) fn tree(of: &KeptPlan) -> Option<Tree> {
     let mut reading = Reading { scans: Vec::new(), recursions: Vec::new(), calls: false };
     let root = reading.part(&of.plan)?;
     let settled = of.settled.iter().map(|each| match each {
+        RunConstant::Literal(number) => Some(RunConstant::Literal(*number)),
         RunConstant::Constant(constant) => Some(RunConstant::Constant(Arc::clone(constant))),
         RunConstant::Query(query, is_exists) => {
             Some(RunConstant::Query(reading.part(query)?, *is_exists))

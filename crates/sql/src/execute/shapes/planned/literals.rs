@@ -1,0 +1,173 @@
+//! The literals that are parameters of a cached plan's expressions: `HAVING COUNT(*) > 5`, `LOWER(name) = 'x'`, `NOW() -
+//! INTERVAL 7 DAY`. The plan was made for their kinds, not for their values.
+
+use std::{collections::BTreeSet, ops::ControlFlow};
+
+use datafusion::{
+    common::ScalarValue,
+    sql::sqlparser::ast::{Expr, Query, Select, SelectItem, Visitor},
+};
+
+use super::super::{
+    constant::Constant,
+    parameterize::{Constants, Literal, LiteralKind, ParameterizedText},
+    shape::LiteralGroup,
+};
+use crate::{
+    meaning::{RunLiteral, RunLiteralValue},
+    parse::Visit,
+    plan::RunConstant,
+};
+
+/// Integers of more digits may be of another type.
+const MAX_INTEGER: i128 = 999_999_999_999_999_999;
+
+/// The kind of a literal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PlanLiteralKind {
+    /// An integer that is not negative.
+    Integer,
+    /// A text of ASCII characters, which every character set has.
+    Text,
+}
+
+/// The literals of a statement that may be parameters, and those that are.
+#[derive(Default)]
+pub(super) struct PlanLiterals {
+    candidates: Vec<RunLiteral>,
+    /// The group and the kind of each candidate.
+    groups: Vec<(LiteralGroup, PlanLiteralKind)>,
+    /// The numbers of the candidates that are parameters.
+    used: Vec<usize>,
+}
+
+impl PlanLiterals {
+    /// The literals of a query that may be parameters: those that the engine does not get, outside of select items
+    /// that are named by their texts.
+    pub(super) fn of(
+        query: &Query,
+        parameterized: &ParameterizedText,
+        constants: &Constants<'_>,
+        taken: &[LiteralGroup],
+    ) -> Self {
+        let mut unnamed = UnnamedItems::default();
+        let _ = query.visit(&mut unnamed);
+        let mut this = Self::default();
+        for group in (0..parameterized.ends.len()).filter(|group| !taken.contains(group)) {
+            let [literal] = parameterized.literals_of(group) else { continue };
+            let place = place_of(literal);
+            let Some(value) = value_of(group, constants) else { continue };
+            if !unnamed.places.contains(&place) {
+                this.groups.push((group, kind_of(&value)));
+                this.candidates.push(RunLiteral { place, value });
+            }
+        }
+        this
+    }
+
+    /// The candidates in the order of their numbers.
+    pub(super) fn candidates(&self) -> &[RunLiteral] {
+        &self.candidates
+    }
+
+    /// Whether no literal is a parameter.
+    pub(super) fn is_empty(&self) -> bool {
+        self.used.is_empty()
+    }
+
+    /// These literals, of which a plan has these as parameters.
+    pub(super) fn taken<P>(mut self, settled: &[RunConstant<P>]) -> Self {
+        let numbers = settled.iter().filter_map(|settled| match settled {
+            RunConstant::Literal(number) => Some(*number),
+            RunConstant::Constant(_) | RunConstant::Query(..) => None,
+        });
+        self.used = numbers.collect();
+        self
+    }
+
+    /// Whether the literals of a group are parameters.
+    pub(super) fn has(&self, group: LiteralGroup) -> bool {
+        self.used().any(|(it, _)| it == group)
+    }
+
+    /// Whether a statement's literals are of the kinds that the plan was made for.
+    pub(super) fn fit(&self, constants: &Constants<'_>) -> bool {
+        self.used().all(|(group, kind)| {
+            value_of(group, constants).is_some_and(|value| kind_of(&value) == kind)
+        })
+    }
+
+    /// The value of the parameter with this number in a statement.
+    pub(super) fn value(&self, number: usize, constants: &Constants<'_>) -> Option<ScalarValue> {
+        let (group, _) = self.groups.get(number)?;
+        Some(match value_of(*group, constants)? {
+            RunLiteralValue::Integer(number) => ScalarValue::Int64(Some(number)),
+            RunLiteralValue::Text(text) => ScalarValue::Utf8View(Some(text)),
+        })
+    }
+
+    fn used(&self) -> impl Iterator<Item = (LiteralGroup, PlanLiteralKind)> {
+        self.used.iter().filter_map(|number| self.groups.get(*number).copied())
+    }
+}
+
+fn kind_of(value: &RunLiteralValue) -> PlanLiteralKind {
+    match value {
+        RunLiteralValue::Integer(_) => PlanLiteralKind::Integer,
+        RunLiteralValue::Text(_) => PlanLiteralKind::Text,
+    }
+}
+
+/// The value of the only literal of a group; `None` if it is of another kind.
+fn value_of(group: LiteralGroup, constants: &Constants<'_>) -> Option<RunLiteralValue> {
+    match constants.one(group) {
+        Constant::Integer(number @ 0..=MAX_INTEGER) => {
+            i64::try_from(number).ok().map(RunLiteralValue::Integer)
+        }
+        Constant::Text(text) if text.is_ascii() => Some(RunLiteralValue::Text(text.into_owned())),
+        _ => None,
+    }
+}
+
+/// The position of a literal in the text, as its syntax tree has it.
+fn place_of(literal: &Literal) -> usize {
+    match literal.kind {
+        // That of a parameter is the end of its mark.
+        LiteralKind::Parameter => literal.end.saturating_sub(1),
+        _ => literal.start,
+    }
+}
+
+/// The positions of the literals in select items without a name, whose columns are called as their texts.
+#[derive(Default)]
+struct UnnamedItems {
+    places: BTreeSet<usize>,
+}
+
+impl Visitor for UnnamedItems {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        for item in &select.projection {
+            if let SelectItem::UnnamedExpr(expr) = item {
+                let _ = expr.visit(&mut Places(&mut self.places));
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+struct Places<'p>(&'p mut BTreeSet<usize>);
+
+impl Visitor for Places<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if let Expr::Value(value) = expr
+            && let Ok(column) = usize::try_from(value.span.start.column)
+        {
+            self.0.extend(column.checked_sub(1));
+        }
+        ControlFlow::Continue(())
+    }
+}
