@@ -99,8 +99,8 @@ fn wait_for_a_source_ends_at_its_position_or_timeout() {
         waiter.join().unwrap().unwrap();
     });
     std::thread::scope(|scope| {
-        let endless = Duration::MAX;
-        let waiter = scope.spawn(|| database.wait_for_source("s", endless, &|at| at == "9"));
+        let endless = || database.wait_for_source("s", Duration::MAX, &|at| at == "9");
+        let waiter = scope.spawn(endless);
         std::thread::sleep(Duration::from_millis(20));
         database.close().unwrap();
         assert!(matches!(waiter.join().unwrap(), Err(Error::Closed)));
