@@ -333,3 +333,180 @@ fn declared_types_are_read() {
     assert_eq!(declared_type("pub fn row() {"), None);
     assert_eq!(declared_type("    type Break = ();"), None);
 }
+
+/// What a program sees of a crate: a type, a macro, a function, or a function of a type.
+struct PublicItem {
+    /// The type or trait, if it is a function of one.
+    owner: Option<String>,
+    name: String,
+    signature: String,
+    doc: String,
+}
+
+impl PublicItem {
+    /// The examples that are compiled.
+    fn example(&self) -> String {
+        let blocks = self.doc.split("```").skip(1).step_by(2);
+        let compiled = |block: &'_ str| {
+            let (language, code) = block.split_once('\n')?;
+            ["", "no_run"].contains(&language).then(|| code.to_owned())
+        };
+        blocks.filter_map(compiled).collect()
+    }
+
+    fn may_fail(&self) -> bool {
+        self.signature.contains("Result<")
+    }
+
+    /// Whether a call in the example of its type is enough: it takes nothing and cannot fail, or it is a setting.
+    fn is_small(&self) -> bool {
+        let takes_nothing = self.signature.split_once('(').is_some_and(|(_, parameters)| {
+            ["&self)", "self)"].iter().any(|start| parameters.starts_with(start))
+        });
+        let is_setting = self.signature.contains("self, ") && self.signature.contains(" -> Self");
+        let is_made = self.signature.contains(": ColumnType::");
+        takes_nothing && !self.may_fail() || is_setting || is_made
+    }
+
+    fn shown(&self) -> String {
+        self.owner.iter().map(|owner| format!("{owner}::")).collect::<String>() + &self.name
+    }
+}
+
+/// The name with which a text begins.
+fn first_name(text: &str) -> String {
+    text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+}
+
+/// Whether a text has this name, whole.
+fn has_name(text: &str, name: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
+}
+
+/// The type whose functions stand below this line, and whether they are those of a trait.
+fn opened_type(line: &str) -> Option<(String, bool)> {
+    if let Some(rest) = line.strip_prefix("pub trait ") {
+        return Some((first_name(rest), true));
+    }
+    let rest = line.strip_prefix("impl").filter(|rest| !rest.contains(" for "))?;
+    let rest = if rest.starts_with('<') { rest.split_once("> ")?.1 } else { rest.trim_start() };
+    Some((first_name(rest), false))
+}
+
+/// The name of the item that a line declares, given the type around it.
+fn declared_item(line: &str, around: Option<&(String, bool)>) -> Option<String> {
+    if let Some((_, is_trait)) = around
+        && line.starts_with(' ')
+    {
+        let public = if *is_trait { "    fn " } else { "    pub fn " };
+        // `column_methods!` makes a function of a line such as `int: ColumnType::Int(64), true;`.
+        let made = || line.contains(": ColumnType::").then(|| line.trim_start());
+        return line.strip_prefix(public).or_else(made).map(first_name);
+    }
+    let seen = ["pub fn ", "pub use remora_engine::", "macro_rules! "];
+    let other = || seen.iter().find_map(|start| line.strip_prefix(start)).map(first_name);
+    let declared = declared_type(line).filter(|_| line.starts_with("pub "));
+    declared.map(|(name, _)| name.to_owned()).or_else(other)
+}
+
+/// What a file declares as public, whether or not its module is.
+fn public_items(text: &str) -> Vec<PublicItem> {
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let lines: Vec<&str> = code.lines().collect();
+    let (mut items, mut doc, mut around) = (Vec::new(), String::new(), None);
+    for (place, line) in lines.iter().enumerate() {
+        let start = line.trim_start();
+        if let Some(text) = start.strip_prefix("///") {
+            doc = doc + text.trim_start() + "\n";
+            continue;
+        }
+        if start.starts_with("#[") {
+            // What is hidden counts as what has no documentation: as nothing.
+            doc = if start == "#[doc(hidden)]" { String::new() } else { doc };
+            continue;
+        }
+        if *line == "}" {
+            around = None;
+        }
+        if let Some(name) = declared_item(line, around.as_ref()).filter(|_| !doc.is_empty()) {
+            let end = lines[place..].iter().position(|line| line.ends_with(['{', ';', '}']));
+            let whole = lines[place..=place + end.unwrap_or(0)].iter().map(|line| line.trim());
+            let owner = around.as_ref().filter(|_| line.starts_with(' '));
+            let owner = owner.map(|(name, _)| name.clone());
+            let signature = whole.collect::<Vec<_>>().join(" ").replace("(mut ", "(");
+            items.push(PublicItem { owner, name, signature, doc: std::mem::take(&mut doc) });
+        }
+        around = opened_type(line).or(around);
+        doc.clear();
+    }
+    items
+}
+
+/// The names that the crate's `lib.rs` gives to programs.
+fn exported_names(library: &str) -> BTreeSet<String> {
+    let uses = library.split(';').filter_map(|code| code.rsplit_once("pub use ")).map(|it| it.1);
+    let names = uses.flat_map(|code| code.rsplit("::").next().unwrap_or_default().split(','));
+    let names = names.map(|name| first_name(name.trim_matches(['{', '}', ' ', '\n'])));
+    names.chain(["params".to_owned()]).filter(|name| !name.is_empty()).collect()
+}
+
+/// What the crate `remora` gives to programs, also of the types that the engine declares.
+fn items_of_the_library() -> Vec<PublicItem> {
+    let source = root().join("crates/remora/src");
+    let names = exported_names(&fs::read_to_string(source.join("lib.rs")).unwrap());
+    let read = |file: PathBuf| public_items(&fs::read_to_string(file).unwrap());
+    let mut items: Vec<PublicItem> = rust_files(&source).into_iter().flat_map(read).collect();
+    let values = rust_files(&root().join("crates/engine/src/value")).into_iter().flat_map(read);
+    items.extend(values.filter(|item| item.owner.is_some()));
+    items.retain(|item| names.contains(item.owner.as_ref().unwrap_or(&item.name)));
+    items
+}
+
+/// Those of the items that no example shows.
+fn without_example(items: &[PublicItem]) -> Vec<String> {
+    let types = items.iter().filter(|item| item.owner.is_none());
+    let types: BTreeMap<&str, &PublicItem> = types.map(|item| (item.name.as_str(), item)).collect();
+    let is_shown = |item: &&PublicItem| {
+        let of_type = item.owner.as_ref().and_then(|owner| types.get(owner.as_str()));
+        let is_called = of_type.is_some_and(|owner| {
+            // Whoever reads the library does not see the engine, whose types it shows in `lib.rs`.
+            let is_of_engine = owner.signature.starts_with("pub use ");
+            (is_of_engine || item.is_small()) && has_name(&owner.example(), &item.name)
+        });
+        is_called || !item.example().is_empty()
+    };
+    items.iter().filter(|item| !is_shown(item)).map(PublicItem::shown).collect()
+}
+
+#[test]
+fn what_programs_call_has_examples_and_names_its_cost() {
+    let items = items_of_the_library();
+    assert!(items.len() > 300, "only {} items are read", items.len());
+    let missing = without_example(&items);
+    assert!(missing.is_empty(), "without an example: {missing:#?}");
+    let silent = items.iter().filter(|item| item.may_fail() && item.signature.contains("fn "));
+    let silent =
+        silent.filter(|item| !["Cost:", "# Errors"].iter().all(|it| item.doc.contains(it)));
+    let silent: Vec<String> = silent.map(PublicItem::shown).collect();
+    assert!(silent.is_empty(), "without a cost or errors: {silent:#?}");
+}
+
+#[test]
+fn items_without_examples_are_found() {
+    let text = "/// A bird.\n///\n/// ```\n/// bird.name();\n/// ```\n#[derive(Clone)]\npub struct Bird<K> {\n\
+                /// A field.\n    pub age: u8,\n}\n\nimpl<K: Key> Bird<K> {\n    /// The name.\n    pub fn name(&self) -> \
+                &str {\n    }\n\n    /// Its weight in grams.\n    pub fn weight(&self) -> u32 {\n    }\n\n    /// Flies.\n    \
+                ///\n    /// ```text\n    /// name\n    /// ```\n    pub fn fly(\n        &self,\n        to: Place,\n    ) -> \
+                Result<()> {\n    }\n\n    /// Hidden.\n    #[doc(hidden)]\n    pub fn inside(&self) {\n    }\n}\n\
+                /// Lands.\n/// ```no_run\n/// land();\n/// ```\npub fn land() {\n}\n/// Nests.\npub fn nest() {\n}\n";
+    let items = public_items(text);
+    let names: Vec<String> = items.iter().map(PublicItem::shown).collect();
+    assert_eq!(names, ["Bird", "Bird::name", "Bird::weight", "Bird::fly", "land", "nest"]);
+    assert_eq!(items[3].signature, "pub fn fly( &self, to: Place, ) -> Result<()> {");
+    assert!(items[3].may_fail() && !items[3].is_small() && items[2].is_small());
+    assert_eq!(without_example(&items), ["Bird::weight", "Bird::fly", "nest"]);
+    let exported = exported_names(
+        "mod a;\npub use a::B;\n/// Of it.\npub use a::{C,\n    d};\npub use e;\nuse f::G;",
+    );
+    assert_eq!(exported.into_iter().collect::<Vec<_>>(), ["B", "C", "d", "e", "params"]);
+}

@@ -401,15 +401,17 @@ impl Database {
     /// position seen.
     ///
     /// # Errors
-    /// [`Error::Busy`] if no such position is visible by `deadline`; [`Error::Poisoned`] or [`Error::Closed`] if the
+    /// [`Error::Busy`] if no such position is visible within `timeout`; [`Error::Poisoned`] or [`Error::Closed`] if the
     /// database accepts no writes any more.
     pub fn wait_for_source(
         &self,
         source: &str,
-        deadline: Instant,
+        timeout: Duration,
         reached: &dyn Fn(&str) -> bool,
     ) -> Result<()> {
         self.shared().check_open()?;
+        // A time that no clock reaches has no end.
+        let deadline = Instant::now().checked_add(timeout);
         let published = &self.shared().published;
         loop {
             let seen = self.snapshot().sources.clone();
@@ -417,7 +419,7 @@ impl Database {
                 return Ok(());
             }
             let moved = |current: &Snapshot| !current.sources.is_still(&seen, source);
-            if !published.wait_until(Some(deadline), moved)? {
+            if !published.wait_until(deadline, moved)? {
                 let at = seen.get(source).unwrap_or("unknown");
                 return Err(Error::Busy(format!(
                     "source {source:?} did not get there in time: it is at {at}"

@@ -62,6 +62,18 @@ impl Batch {
     /// Inserts a row. No row with its key may exist. Cost: encodes the row; nothing is written before
     /// [`Batch::commit`].
     ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// let mut batch = db.batch();
+    /// batch.insert(&birds, &json!({"id": 1, "name": "Heron"}))?;
+    /// assert_eq!(birds.count()?, 0);
+    /// batch.commit()?;
+    /// assert_eq!(birds.count()?, 1);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Request`] if a field is not a column or does not fit it, or if the table belongs to
     /// another database or to SQL; [`Error::NotFound`] if it was dropped.
@@ -74,6 +86,19 @@ impl Batch {
 
     /// Inserts a row, or replaces the row with its key. Cost: that of [`Batch::insert`].
     ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// birds.insert(&json!({"id": 1, "name": "Heron"}))?;
+    /// let mut batch = db.batch();
+    /// batch.upsert(&birds, &json!({"id": 1, "name": "Grey heron"}))?;
+    /// batch.upsert(&birds, &json!({"id": 2, "name": "Kite"}))?;
+    /// batch.commit()?;
+    /// assert_eq!(birds.get_as::<(i64, String)>(1)?, Some((1, "Grey heron".to_owned())));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`Batch::insert`].
     pub fn upsert<T: Serialize + ?Sized>(&mut self, table: &Table, row: &T) -> Result<()> {
@@ -85,6 +110,19 @@ impl Batch {
 
     /// Deletes the row with this key, if there is one. Cost: that of [`Batch::insert`].
     ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// birds.insert_many([json!({"id": 1}), json!({"id": 2})])?;
+    /// let mut batch = db.batch();
+    /// batch.delete(&birds, 1)?;
+    /// batch.delete(&birds, 7)?; // There is none: nothing happens.
+    /// batch.commit()?;
+    /// assert_eq!(birds.count()?, 1);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`Batch::insert`].
     pub fn delete(&mut self, table: &Table, key: impl IntoKey) -> Result<()> {
@@ -94,6 +132,18 @@ impl Batch {
     }
 
     /// Inserts a document and returns its generated id. Cost: that of [`Batch::insert`].
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// let (orders, items) = (db.collection("orders")?, db.collection("items")?);
+    /// let mut batch = db.batch();
+    /// let order = batch.insert_document(&orders, &json!({"customer": "Ann"}))?;
+    /// batch.insert_document(&items, &json!({"order": order, "sku": "lamp"}))?;
+    /// batch.commit()?;
+    /// assert_eq!(items.find(remora::field("order").equals(order)).count()?, 1);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Request`] if the value is not a valid document, if the collection belongs to
@@ -111,7 +161,19 @@ impl Batch {
         Ok(id)
     }
 
-    /// Inserts a document with an id that the caller gives. No document with this id may exist.
+    /// Inserts a document with an id that the caller gives. No document with this id may exist. Cost: that of
+    /// [`Batch::insert`].
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// let books = db.keyed_collection("books")?;
+    /// let mut batch = db.batch();
+    /// batch.insert_document_as(&books, "978-3-16", &json!({"title": "Reef"}))?;
+    /// batch.commit()?;
+    /// assert_eq!(books.get("978-3-16")?, Some(json!({"title": "Reef"})));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Batch::insert_document`].
@@ -127,7 +189,19 @@ impl Batch {
         Ok(())
     }
 
-    /// Inserts a document, or replaces the document with its id.
+    /// Inserts a document, or replaces the document with its id. Cost: that of [`Batch::insert`].
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// let books = db.keyed_collection("books")?;
+    /// books.insert_as("978-3-16", &json!({"title": "Reef"}))?;
+    /// let mut batch = db.batch();
+    /// batch.upsert_document(&books, "978-3-16", &json!({"title": "Reefs"}))?;
+    /// batch.commit()?;
+    /// assert_eq!(books.get("978-3-16")?, Some(json!({"title": "Reefs"})));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Batch::insert_document`].
@@ -143,7 +217,18 @@ impl Batch {
         Ok(())
     }
 
-    /// Replaces a document. At the commit it must exist.
+    /// Replaces a document. At the commit it must exist. Cost: that of [`Batch::insert`], and a look-up of the id at
+    /// the commit.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// let books = db.keyed_collection("books")?;
+    /// let mut batch = db.batch();
+    /// batch.replace_document(&books, "978-3-16", &json!({"title": "Reefs"}))?;
+    /// assert!(matches!(batch.commit(), Err(remora::Error::NotFound(_))));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Batch::insert_document`].
@@ -159,7 +244,21 @@ impl Batch {
         })
     }
 
-    /// Replaces a document if it has this version at the commit. Returns its new version.
+    /// Replaces a document if it has this version at the commit. Returns its new version. Cost: that of
+    /// [`Batch::insert`], and a read of the document at the commit.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// let books = db.collection("books")?;
+    /// let id = books.insert(&json!({"stock": 3}))?;
+    /// let (_, version) = books.get_versioned(id)?.ok_or("it is gone")?;
+    /// let mut batch = db.batch();
+    /// let next = batch.replace_document_if(&books, id, version, &json!({"stock": 2}))?;
+    /// batch.commit()?; // Error::Changed if somebody was faster.
+    /// assert_eq!(books.get_versioned(id)?, Some((json!({"stock": 2}), next)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Batch::insert_document`].
@@ -178,7 +277,20 @@ impl Batch {
         Ok(new)
     }
 
-    /// Applies a JSON Merge Patch (RFC 7396) to a document. At the commit it must exist.
+    /// Applies a JSON Merge Patch (RFC 7396) to a document. At the commit it must exist. Cost: that of
+    /// [`Batch::insert`], and a read of the document at the commit.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// let books = db.collection("books")?;
+    /// let id = books.insert(&json!({"title": "Reef", "stock": 3}))?;
+    /// let mut batch = db.batch();
+    /// batch.merge_patch_document(&books, id, &json!({"stock": null, "sold": true}))?;
+    /// batch.commit()?;
+    /// assert_eq!(books.get(id)?, Some(json!({"title": "Reef", "sold": true})));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Batch::insert_document`].
@@ -194,7 +306,20 @@ impl Batch {
         })
     }
 
-    /// Applies a JSON Patch (RFC 6902) to a document. At the commit it must exist.
+    /// Applies a JSON Patch (RFC 6902) to a document. At the commit it must exist. Cost: that of [`Batch::insert`], and
+    /// a read of the document at the commit.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// let books = db.collection("books")?;
+    /// let id = books.insert(&json!({"tags": ["sea"]}))?;
+    /// let mut batch = db.batch();
+    /// batch.patch_document(&books, id, &json!([{"op": "add", "path": "/tags/-", "value": "ice"}]))?;
+    /// batch.commit()?;
+    /// assert_eq!(books.get(id)?, Some(json!({"tags": ["sea", "ice"]})));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Batch::insert_document`].
@@ -210,7 +335,20 @@ impl Batch {
         })
     }
 
-    /// Deletes the document with this id, if there is one.
+    /// Deletes the document with this id, if there is one. Cost: that of [`Batch::insert`].
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// let (open, done) = (db.collection("open")?, db.collection("done")?);
+    /// let id = open.insert(&json!({"task": "paint"}))?;
+    /// let mut batch = db.batch();
+    /// batch.insert_document_as(&done, id, &json!({"task": "paint"}))?;
+    /// batch.delete_document(&open, id)?;
+    /// batch.commit()?;
+    /// assert_eq!((open.len()?, done.len()?), (0, 1));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Batch::insert_document`].
@@ -225,7 +363,19 @@ impl Batch {
     }
 
     /// Deletes the documents that satisfy a filter as of one moment at the commit. One that begins to satisfy it while the
-    /// batch is committed may stay.
+    /// batch is committed may stay. Cost: the search runs at the commit, as [`Collection::delete_found`] does.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// let orders = db.collection("orders")?;
+    /// orders.insert_many([json!({"state": "paid"}), json!({"state": "open"})])?;
+    /// let mut batch = db.batch();
+    /// batch.delete_found_documents(&orders, "state = 'paid'")?;
+    /// batch.commit()?;
+    /// assert_eq!(orders.len()?, 1);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Batch::insert_document`]; [`Error::Request`] if the filter is wrong.
@@ -244,7 +394,22 @@ impl Batch {
 
     /// Stores, together with the changes, that a named watcher has processed everything up to this
     /// change. The next watch of that name continues after it. So the effect of a change is written
-    /// exactly once, whatever crashes.
+    /// exactly once, whatever crashes. Cost: some bytes more in the commit.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// # let (birds, letters) = (db.collection("birds")?, db.collection("letters")?);
+    /// let mut changes = db.watch().named("mailer").tables(["birds"]).start()?;
+    /// birds.insert(&json!({"name": "Heron"}))?;
+    /// let change = changes.next_within(std::time::Duration::from_secs(10))?.ok_or("none came")?;
+    /// let mut batch = db.batch();
+    /// batch.insert_document(&letters, &json!({"about": change.table()}))?;
+    /// batch.done(&change)?; // The letter is written if, and only if, the position is.
+    /// batch.commit()?;
+    /// assert_eq!(db.watchers()[0].position, change.position());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Request`] if the watcher has no name, or is of another database.
@@ -258,6 +423,19 @@ impl Batch {
 
     /// Commits the batch. On return it is durable and visible. Cost: one sync, however many changes; those that depend
     /// on a document read it first.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// birds.insert(&json!({"id": 1, "name": "Heron"}))?;
+    /// let mut batch = db.batch();
+    /// batch.insert(&birds, &json!({"id": 2, "name": "Kite"}))?;
+    /// batch.insert(&birds, &json!({"id": 1, "name": "Stork"}))?;
+    /// assert!(matches!(batch.commit(), Err(remora::Error::Exists(_))));
+    /// assert_eq!(birds.count()?, 1); // Nothing of it was written.
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Exists`] if an inserted row's key exists, [`Error::NotFound`] if a document that is

@@ -62,6 +62,17 @@ impl Database {
     /// Opens the database in a directory, which is created if it does not exist. Cost:
     /// milliseconds, and the time to index what was written since the last checkpoint.
     ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("shop");
+    /// let db = remora::Database::open(&path)?;
+    /// db.collection("notes")?.insert_json(r#"{"text": "kept"}"#)?;
+    /// drop(db);
+    /// let db = remora::Database::open(&path)?;
+    /// assert_eq!(db.collection("notes")?.len()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// - [`Error::InUse`]: it is already open, in this process or another.
     /// - [`Error::Corrupt`]: its rows are damaged, or it was written by an incompatible version.
@@ -74,6 +85,17 @@ impl Database {
 
     /// Opens the database in a directory with these settings. Cost: that of [`Database::open`].
     ///
+    /// ```
+    /// use remora::{Database, Durability, Options};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("shop");
+    /// let durability = Durability::Interval(std::time::Duration::from_millis(50));
+    /// let db = Database::open_with(&path, Options { durability, ..Options::default() })?;
+    /// assert!(matches!(Database::open(&path), Err(remora::Error::InUse(_))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`Database::open`].
     pub fn open_with(path: impl AsRef<Path>, options: Options) -> Result<Self> {
@@ -83,6 +105,15 @@ impl Database {
     /// A temporary database, which is deleted with its last clone. It is in a directory for
     /// temporary files and is written without syncs, so it stays in memory as long as the operating
     /// system's page cache has room for it. Cost: milliseconds.
+    ///
+    /// ```
+    /// let db = remora::Database::in_memory()?;
+    /// db.collection("notes")?.insert_json(r#"{"text": "for a while"}"#)?;
+    /// let path = db.path();
+    /// drop(db);
+    /// assert!(!path.exists());
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Io`] or [`Error::Full`] if there is no room for it.
@@ -121,10 +152,20 @@ impl Database {
         Ok(Self { handle: Arc::new(handle) })
     }
 
-    /// The tables and collections of an engine that the program has opened itself, as a server
+    /// The tables and collections of an engine (`remora_engine::Database`) that the program has opened itself, as a server
     /// does. Dropping it does not close the engine. Create only one for each engine and clone it,
     /// because it generates the ids of documents. Its SQL sessions are independent of those of a
-    /// server over the same engine.
+    /// server over the same engine. Cost: microseconds.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// let engine = remora_engine::Database::open(directory.path(), remora_engine::Options::default())?;
+    /// let db = remora::Database::over(engine.clone());
+    /// db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// drop(db);
+    /// assert_eq!(engine.tables(), ["birds"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn over(engine: Engine) -> Self {
         let handle = Handle {
             // The folder for spilled rows in the directory belongs to the server.
@@ -140,12 +181,28 @@ impl Database {
     }
 
     /// The directory of the database.
+    ///
+    /// ```
+    /// let db = remora::Database::in_memory()?;
+    /// assert!(db.path().is_dir());
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn path(&self) -> std::path::PathBuf {
         self.handle.engine.path()
     }
 
     /// Closes the database for all clones, within five seconds. Later calls return
-    /// [`Error::Closed`]. Dropping the last clone does the same without reporting errors.
+    /// [`Error::Closed`]. Dropping the last clone does the same without reporting errors. Cost: writes the indexes of
+    /// recent changes to files.
+    ///
+    /// ```
+    /// let db = remora::Database::in_memory()?;
+    /// let notes = db.collection("notes")?;
+    /// db.clone().close()?;
+    /// let late = notes.insert_json(r#"{"text": "too late"}"#);
+    /// assert!(matches!(late, Err(remora::Error::Closed)));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Busy`] if the last write has not ended, [`Error::Io`] or [`Error::Full`] if the
@@ -155,6 +212,17 @@ impl Database {
     }
 
     /// Creates a table, or returns the existing one if it has the same definition. Cost: a sync.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// birds.insert(&serde_json::json!({"id": 1, "name": "Heron"}))?;
+    /// let same = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// assert_eq!(same.count()?, 1);
+    /// let other = db.create_table("birds", |t| t.int("id").key());
+    /// assert!(matches!(other, Err(remora::Error::Exists(_))));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Request`] if the definition is invalid, [`Error::Exists`] if a table of this name
@@ -176,6 +244,15 @@ impl Database {
     /// An existing table. Tables that SQL created can be read: their names are qualified by their
     /// database, except those in `remora`, the default database of statements. Cost: a look-up in memory.
     ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// db.execute("CREATE TABLE birds (id INT PRIMARY KEY, name VARCHAR(40))", [])?;
+    /// db.execute("INSERT INTO birds VALUES (1, 'Heron')", [])?;
+    /// let birds = db.table("birds")?;
+    /// assert_eq!(birds.get_as::<(i64, String)>(1)?, Some((1, "Heron".to_owned())));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::NotFound`] if there is no table of this name.
     pub fn table(&self, name: &str) -> Result<Table> {
@@ -183,16 +260,39 @@ impl Database {
     }
 
     /// The name of the source that a table follows; `None` if it follows none.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// db.create_table("birds", |t| t.int("id").key())?;
+    /// assert_eq!(db.source_of("birds"), None);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn source_of(&self, table: &str) -> Option<String> {
         self.handle.source_of(table)
     }
 
     /// The names of all tables and collections, sorted.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// db.create_table("birds", |t| t.int("id").key())?;
+    /// db.collection("notes")?;
+    /// assert_eq!(db.tables(), ["birds", "notes"]);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn tables(&self) -> Vec<String> {
         self.handle.engine.tables()
     }
 
     /// Drops a table or a collection with all its rows. Cost: a sync.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// db.create_table("birds", |t| t.int("id").key())?;
+    /// db.drop_table("birds")?;
+    /// assert!(matches!(db.drop_table("birds"), Err(remora::Error::NotFound(_))));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none of this name, [`Error::Request`] if SQL created it:
@@ -205,6 +305,13 @@ impl Database {
     /// The collection of this name. It is created if it does not exist. Cost: a look-up in memory, or a sync if it is
     /// created.
     ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// db.collection("notes")?.insert_json(r#"{"text": "Herons nest at the reef"}"#)?;
+    /// assert_eq!(db.collection("notes")?.len()?, 1);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Exists`] if a table has this name, [`Error::Request`] if the name is invalid;
     /// [`Error::Full`], [`Error::ReadOnly`] or [`Error::Closed`] if it cannot be created.
@@ -213,6 +320,14 @@ impl Database {
     }
 
     /// The collection of this name; `None` if it does not exist. Cost: a look-up in memory.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// assert!(db.find_collection("notes")?.is_none());
+    /// db.collection("notes")?;
+    /// assert!(db.find_collection("notes")?.is_some());
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Closed`] if the database was closed.
@@ -263,6 +378,14 @@ impl Database {
 
     /// The collection of this name with text ids; `None` if it does not exist. Cost: a look-up in memory.
     ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// db.keyed_collection("books")?;
+    /// assert!(db.find_keyed_collection("books")?.is_some());
+    /// assert!(db.find_collection("books")?.is_none()); // Its ids are texts.
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`Database::find_collection`].
     pub fn find_keyed_collection(&self, name: &str) -> Result<Option<Collection<String>>> {
@@ -271,6 +394,14 @@ impl Database {
 
     /// Creates a collection with text ids. Cost: a sync.
     ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// db.create_keyed_collection("books")?.insert_as("978-3-16", &serde_json::json!({}))?;
+    /// let again = db.create_keyed_collection("books");
+    /// assert!(matches!(again, Err(remora::Error::Exists(_))));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`Database::create_collection`].
     pub fn create_keyed_collection(&self, name: &str) -> Result<Collection<String>> {
@@ -278,6 +409,14 @@ impl Database {
     }
 
     /// The names of the collections with text ids, sorted.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// db.keyed_collection("books")?;
+    /// db.collection("notes")?;
+    /// assert_eq!((db.keyed_collections(), db.collections()), (vec!["books".into()], vec!["notes".into()]));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn keyed_collections(&self) -> Vec<String> {
         let mut names = self.handle.engine.tables();
         names.retain(|name| matches!(self.find_keyed_collection(name), Ok(Some(_))));
@@ -285,12 +424,31 @@ impl Database {
     }
 
     /// Starts a batch: changes of several tables and collections in one durable step.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// let (orders, items) = (db.collection("orders")?, db.collection("items")?);
+    /// let mut batch = db.batch();
+    /// let order = batch.insert_document(&orders, &serde_json::json!({"customer": "Ann"}))?;
+    /// batch.insert_document(&items, &serde_json::json!({"order": order}))?;
+    /// batch.commit()?;
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn batch(&self) -> Batch {
         Batch::new(Arc::clone(&self.handle))
     }
 
     /// All tables and collections as of now, for reads that must see one state: see [`Snapshot`](crate::Snapshot). Cost: some
     /// microseconds.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// let notes = db.collection("notes")?;
+    /// let before = db.snapshot()?;
+    /// notes.insert_json(r#"{"text": "later"}"#)?;
+    /// assert_eq!((before.collection(&notes)?.len()?, notes.len()?), (0, 1));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Closed`] if the database was closed.
@@ -299,17 +457,46 @@ impl Database {
     }
 
     /// Starts watching committed changes of all writers: see [`Watch`](crate::Watch).
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// let notes = db.collection("notes")?;
+    /// let mut changes = db.watch().tables(["notes"]).start()?;
+    /// notes.insert_json(r#"{"text": "Herons nest at the reef"}"#)?;
+    /// let change = changes.next_within(std::time::Duration::from_secs(10))?;
+    /// assert!(change.is_some_and(|change| change.table() == "notes"));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn watch(&self) -> WatchBuilder {
         WatchBuilder::new(Arc::clone(&self.handle))
     }
 
     /// The named watchers, sorted by name, open or not.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// db.watch().named("mailer").start()?;
+    /// db.watch().named("audit").start()?;
+    /// let names: Vec<String> = db.watchers().into_iter().map(|watcher| watcher.name).collect();
+    /// assert_eq!(names, ["audit", "mailer"]);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn watchers(&self) -> Vec<Watcher> {
         let watchers = self.handle.engine.watchers().into_iter();
         watchers.map(Watcher::of_engine).collect()
     }
 
     /// Removes a watcher: no changes are kept for it any more. Cost: a sync.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// let open = db.watch().named("mailer").start()?;
+    /// assert!(matches!(db.forget_watcher("mailer"), Err(remora::Error::Conflict(_))));
+    /// drop(open);
+    /// db.forget_watcher("mailer")?;
+    /// assert!(db.watchers().is_empty());
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none of this name, [`Error::Conflict`] if it is open;
@@ -319,6 +506,14 @@ impl Database {
     }
 
     /// The names of the collections with number ids, sorted.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// db.collection("notes")?;
+    /// db.create_table("birds", |t| t.int("id").key())?;
+    /// assert_eq!(db.collections(), ["notes"]);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn collections(&self) -> Vec<String> {
         let mut names = self.handle.engine.tables();
         names.retain(|name| matches!(self.find_collection(name), Ok(Some(_))));
@@ -327,10 +522,18 @@ impl Database {
 
     /// Renames a collection, with ids of either type. Cost: a sync; no document is rewritten.
     ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// let id = db.collection("notes")?.insert_json(r#"{"text": "kept"}"#)?;
+    /// db.rename_collection("notes", "ideas")?;
+    /// assert!(db.collection("ideas")?.get(id)?.is_some());
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
-    /// [`Error::NotFound`] if there is none of this name, [`Error::Exists`] if the new name is in
-    /// use, [`Error::Request`] if it is invalid, or if SQL declared keys or conditions of the collection; [`Error::Full`], [`Error::ReadOnly`] or
-    /// [`Error::Closed`] if it cannot be written.
+    /// [`Error::NotFound`] if there is none of this name, [`Error::Exists`] if the new name is in use,
+    /// [`Error::Request`] if it is invalid, or if SQL declared keys or conditions of the collection; [`Error::Full`],
+    /// [`Error::ReadOnly`] or [`Error::Closed`] if it cannot be written.
     pub fn rename_collection(&self, from: &str, to: &str) -> Result<()> {
         let _alone = self.handle.definitions.lock();
         if self.find_collection(from)?.is_none() && self.find_keyed_collection(from)?.is_none() {
@@ -357,6 +560,16 @@ impl Database {
     /// none is given, all tables of the URL's database are followed, or all of the server if the
     /// URL names none. Cost: returns when the source has answered; the copying takes as long as the tables are large.
     ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// let db = remora::Database::open("replica")?;
+    /// let replica = db.follow("mysql://remora:secret@db.example:3306/shop", ["articles", "order*"])?;
+    /// replica.wait_until_live(Duration::from_secs(600))?;
+    /// println!("{} orders", db.table("shop.orders")?.count()?);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Source`](crate::Error::Source) if the URL, the source's settings or the user's
     /// grants are wrong, with the remedy, or if the source cannot be reached (a source that was
@@ -376,6 +589,16 @@ impl Database {
     /// gives a value for each `?`. On return it is committed and durable. Cost: that of the statement, and one sync if
     /// it writes.
     ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// db.execute("CREATE TABLE birds (id INT PRIMARY KEY, name VARCHAR(40))", [])?;
+    /// let written = db.execute("INSERT INTO birds VALUES (?, ?)", remora::params![1, "Heron"])?;
+    /// assert_eq!(written.rows_changed, 1);
+    /// let again = db.execute("INSERT INTO birds VALUES (?, ?)", remora::params![1, "Kite"]);
+    /// assert_eq!(again.err().and_then(|error| error.mysql_code()), Some(1062));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// They correspond to MySQL's errors, whose numbers [`Error::mysql_code`] returns:
     ///
@@ -393,6 +616,16 @@ impl Database {
     /// All rows are in memory: use `LIMIT`, or [`Database::query_stream`]. Cost: that of the statement, and memory for
     /// all its rows.
     ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// let rows = db.query("SELECT ? AS id, ? AS name", remora::params![7, "Heron"])?;
+    /// for row in &rows {
+    ///     println!("{}: {}", row.get::<i64>("id")?, row.get::<String>("name")?);
+    /// }
+    /// assert_eq!(rows.one::<(i64, String)>()?, (7, "Heron".to_owned()));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`Database::execute`], and [`Error::Request`] if the statement returns no rows.
     pub fn query(&self, text: &str, values: impl AsRef<[Value]>) -> Result<Rows> {
@@ -402,6 +635,18 @@ impl Database {
     /// Runs a statement and returns its rows one by one as they are produced. At any time, only a
     /// few batches of up to 8,192 rows are in memory. Cost: that of the statement; a thread of the database produces
     /// the rows.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// db.execute("CREATE TABLE numbers (n INT PRIMARY KEY)", [])?;
+    /// db.execute("INSERT INTO numbers VALUES (1), (2), (3)", [])?;
+    /// let mut sum = 0;
+    /// for row in db.query_stream("SELECT n FROM numbers WHERE n > ?", remora::params![1])? {
+    ///     sum += row?.get::<i64>("n")?;
+    /// }
+    /// assert_eq!(sum, 5);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Database::query`] that occur before the first row. Later ones are returned in
@@ -414,6 +659,15 @@ impl Database {
     /// batch. Integers have 64 bits; decimals have 128 bits, or are texts above 38 digits; dates
     /// are days, times have microseconds; JSON is text, vectors are bytes. Cost: that of [`Database::query`], and a
     /// copy of the rows.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// let batches = db.query_arrow("SELECT 7 AS n UNION ALL SELECT 8", [])?;
+    /// let schema = batches[0].schema();
+    /// assert_eq!(schema.field(0).data_type(), &remora::arrow::datatypes::DataType::Int64);
+    /// assert_eq!(batches[0].num_rows(), 2);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Database::query`], and [`Error::Request`] if Arrow cannot represent a value, such
@@ -428,6 +682,17 @@ impl Database {
 
     /// Prepares a statement that is run many times. Cost: parses the statement; its plan is kept for all runs.
     ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # db.execute("CREATE TABLE birds (id INT PRIMARY KEY, name VARCHAR(40))", [])?;
+    /// let insert = db.prepare("INSERT INTO birds VALUES (?, ?)")?;
+    /// for (id, name) in [(1, "Heron"), (2, "Kite")] {
+    ///     insert.execute(remora::params![id, name])?;
+    /// }
+    /// assert!(matches!(db.prepare("SELECT * FROM fish"), Err(remora::Error::NotFound(_))));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Request`] if it is invalid or cannot be prepared, [`Error::NotFound`] if a table or
     /// column does not exist.
@@ -436,6 +701,14 @@ impl Database {
     }
 
     /// A session, for statements that depend on each other.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// let mut connection = db.connection();
+    /// connection.execute("SET @limit = 3", [])?;
+    /// assert_eq!(connection.query("SELECT @limit + 1", [])?.one::<i64>()?, 4);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn connection(&self) -> Connection {
         Connection::new(Arc::clone(&self.handle))
     }
@@ -443,6 +716,27 @@ impl Database {
     /// Runs `work` in a transaction, which is committed if it returns `Ok` and rolled back if it
     /// returns an error. The transaction reads the state at its beginning and its own changes. Cost: memory for what it
     /// changes, and one sync at the commit.
+    ///
+    /// ```
+    /// use remora::{Database, Error, params};
+    ///
+    /// let db = Database::in_memory()?;
+    /// db.execute("CREATE TABLE accounts (id INT PRIMARY KEY, balance INT)", [])?;
+    /// db.execute("INSERT INTO accounts VALUES (1, 100), (2, 0)", [])?;
+    /// let pay = |amount: i64| {
+    ///     db.transaction(|tx| {
+    ///         tx.execute("UPDATE accounts SET balance = balance - ? WHERE id = 1", params![amount])?;
+    ///         tx.execute("UPDATE accounts SET balance = balance + ? WHERE id = 2", params![amount])
+    ///     })
+    /// };
+    /// while let Err(error) = pay(30) {
+    ///     if !matches!(error, Error::Conflict(_)) {
+    ///         return Err(error);
+    ///     }
+    /// }
+    /// assert_eq!(db.query("SELECT balance FROM accounts WHERE id = 2", [])?.one::<i64>()?, 30);
+    /// # Ok::<(), Error>(())
+    /// ```
     ///
     /// # Errors
     /// The error of `work`; [`Error::Conflict`] if another writer changed one of the changed rows

@@ -44,7 +44,20 @@ pub struct Documents<'c, K: DocumentId = i64> {
 }
 
 impl Connection {
-    /// The documents of a collection within this connection's transaction.
+    /// The documents of a collection within this connection's transaction. Cost: reads nothing.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// let notes = db.collection("notes")?;
+    /// let mut connection = db.connection();
+    /// connection.execute("BEGIN", [])?;
+    /// connection.documents(&notes)?.insert(&json!({"text": "not yet"}))?;
+    /// assert_eq!(connection.query("SELECT COUNT(*) FROM notes", [])?.one::<i64>()?, 1);
+    /// connection.execute("ROLLBACK", [])?;
+    /// assert_eq!(notes.len()?, 0);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Request`] if the collection belongs to another database.
@@ -57,7 +70,22 @@ impl Connection {
     }
 
     /// Stores with the open transaction, even if it changes nothing, that a named watcher has processed everything up
-    /// to this change, as [`Batch::done`](crate::Batch::done) does.
+    /// to this change, as [`Batch::done`](crate::Batch::done) does. Cost: some bytes more in the commit.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.collection("birds")?;
+    /// db.execute("CREATE TABLE letters (id BIGINT PRIMARY KEY AUTO_INCREMENT, about TEXT)", [])?;
+    /// let mut changes = db.watch().named("mailer").tables(["birds"]).start()?;
+    /// birds.insert_json(r#"{"name": "Heron"}"#)?;
+    /// let change = changes.next_within(std::time::Duration::from_secs(10))?.ok_or("none came")?;
+    /// db.transaction(|tx| {
+    ///     tx.execute("INSERT INTO letters (about) VALUES (?)", remora::params![change.table()])?;
+    ///     tx.done(&change) // The letter is written if, and only if, the position is.
+    /// })?;
+    /// assert_eq!(db.watchers()[0].position, change.position());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Request`] if no transaction is open, or if the watcher has no name or is of another database.
@@ -80,7 +108,22 @@ impl Connection {
 }
 
 impl<K: DocumentId> Documents<'_, K> {
-    /// The document with this id; `None` if there is none.
+    /// The document with this id; `None` if there is none. Cost: that of [`Collection::get`].
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// # let books = db.collection("books")?;
+    /// # let id = books.insert(&json!({"title": "Reef", "stock": 3}))?;
+    /// db.transaction(|tx| {
+    ///     let mut own = tx.documents(&books)?;
+    ///     own.merge_patch(id, &json!({"stock": 2}))?;
+    ///     assert_eq!(own.get(id)?, Some(json!({"title": "Reef", "stock": 2})));
+    ///     assert_eq!(books.get(id)?, Some(json!({"title": "Reef", "stock": 3}))); // What others see.
+    ///     Ok::<_, remora::Error>(())
+    /// })?;
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Collection::get`].
@@ -89,7 +132,21 @@ impl<K: DocumentId> Documents<'_, K> {
         text.map(|text| parse(id, &text)).transpose()
     }
 
-    /// The text of the document with this id.
+    /// The text of the document with this id. Cost: that of [`Collection::get_json`].
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// # let books = db.collection("books")?;
+    /// # let id = books.insert(&json!({"title": "Reef", "stock": 3}))?;
+    /// db.transaction(|tx| {
+    ///     let mut own = tx.documents(&books)?;
+    ///     let text = own.get_json(id)?;
+    ///     assert_eq!(text.as_deref(), Some(r#"{"stock":3,"title":"Reef"}"#));
+    ///     Ok::<_, remora::Error>(())
+    /// })?;
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Collection::get`].
@@ -100,7 +157,25 @@ impl<K: DocumentId> Documents<'_, K> {
         row.map(|row| text_of(&row).map(str::to_owned)).transpose()
     }
 
-    /// The document with this id, deserialized.
+    /// The document with this id, deserialized. Cost: that of [`Collection::get_as`].
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// # let books = db.collection("books")?;
+    /// # let id = books.insert(&json!({"title": "Reef", "stock": 3}))?;
+    /// #[derive(serde::Deserialize)]
+    /// struct Book {
+    ///     stock: u32,
+    /// }
+    /// db.transaction(|tx| {
+    ///     let mut own = tx.documents(&books)?;
+    ///     let book = own.get_as::<Book>(id)?;
+    ///     assert_eq!(book.map(|book| book.stock), Some(3));
+    ///     Ok::<_, remora::Error>(())
+    /// })?;
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Collection::get_as`].
@@ -109,7 +184,23 @@ impl<K: DocumentId> Documents<'_, K> {
         text.map(|text| parse_as(id, &text)).transpose()
     }
 
-    /// The document with this id and its version, for [`Documents::replace_if`].
+    /// The document with this id and its version, for [`Documents::replace_if`]. Cost: that of [`Collection::get`].
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// # let books = db.collection("books")?;
+    /// # let id = books.insert(&json!({"title": "Reef", "stock": 3}))?;
+    /// db.transaction(|tx| {
+    ///     let mut own = tx.documents(&books)?;
+    ///     if let Some((mut book, version)) = own.get_versioned(id)? {
+    ///         book["stock"] = 2.into();
+    ///         own.replace_if(id, version, &book)?;
+    ///     }
+    ///     Ok::<_, remora::Error>(())
+    /// })?;
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Collection::get`].
@@ -120,6 +211,21 @@ impl<K: DocumentId> Documents<'_, K> {
 
     /// The documents that satisfy a filter, in the order of their ids. Cost: that of [`crate::Find::run`], and a test of
     /// each document that the transaction has changed.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// # let books = db.collection("books")?;
+    /// # let id = books.insert(&json!({"title": "Reef", "stock": 3}))?;
+    /// db.transaction(|tx| {
+    ///     let mut own = tx.documents(&books)?;
+    ///     own.insert(&json!({"title": "Ice", "stock": 0}))?;
+    ///     let empty = own.find("stock = 0")?;
+    ///     assert_eq!(empty[0].doc["title"], "Ice");
+    ///     Ok::<_, remora::Error>(())
+    /// })?;
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`crate::Find::run`].
@@ -153,7 +259,22 @@ impl<K: DocumentId> Documents<'_, K> {
         Ok(Moment::of(session.reader_with_changes()?, &self.collection.name))
     }
 
-    /// Inserts a document with an id that the caller gives.
+    /// Inserts a document with an id that the caller gives. Cost: that of [`Collection::insert_as`], without the sync,
+    /// which is the commit's; what is changed is in memory until then.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// # let books = db.keyed_collection("books")?;
+    /// db.transaction(|tx| {
+    ///     let mut own = tx.documents(&books)?;
+    ///     own.insert_as("978-3-16", &json!({"title": "Reef"}))?;
+    ///     let again = own.insert_as("978-3-16", &json!({}));
+    ///     assert!(matches!(again, Err(remora::Error::Exists(_))));
+    ///     Ok::<_, remora::Error>(())
+    /// })?;
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Collection::insert_as`]. A value at a unique path ([`Collection::index_unique`]) is compared at the
@@ -170,7 +291,22 @@ impl<K: DocumentId> Documents<'_, K> {
         )
     }
 
-    /// Inserts a document, or replaces the document with this id.
+    /// Inserts a document, or replaces the document with this id. Cost: that of [`Collection::upsert`], without the
+    /// sync, which is the commit's; what is changed is in memory until then.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// # let books = db.keyed_collection("books")?;
+    /// db.transaction(|tx| {
+    ///     let mut own = tx.documents(&books)?;
+    ///     own.upsert("978-3-16", &json!({"title": "Reef"}))?;
+    ///     own.upsert("978-3-16", &json!({"title": "Reefs"}))?;
+    ///     assert_eq!(own.get("978-3-16")?, Some(json!({"title": "Reefs"})));
+    ///     Ok::<_, remora::Error>(())
+    /// })?;
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Documents::insert_as`] except that the id exists.
@@ -182,7 +318,21 @@ impl<K: DocumentId> Documents<'_, K> {
         )
     }
 
-    /// Inserts or replaces documents: all of them or none.
+    /// Inserts or replaces documents: all of them or none. Cost: that of [`Collection::upsert_many`], without the sync,
+    /// which is the commit's; what is changed is in memory until then.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// # let books = db.keyed_collection("books")?;
+    /// db.transaction(|tx| {
+    ///     let mut own = tx.documents(&books)?;
+    ///     own.upsert_many([("a", json!({"n": 1})), ("b", json!({"n": 2}))])?;
+    ///     assert_eq!(own.find("n > 1")?[0].id, "b");
+    ///     Ok::<_, remora::Error>(())
+    /// })?;
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Documents::upsert`].
@@ -193,7 +343,23 @@ impl<K: DocumentId> Documents<'_, K> {
         self.collection.upsert_many_in(writing(self.connection, &self.collection)?, documents)
     }
 
-    /// Replaces a document.
+    /// Replaces a document. Cost: that of [`Collection::replace`], without the sync, which is the commit's; what is
+    /// changed is in memory until then.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// # let books = db.collection("books")?;
+    /// # let id = books.insert(&json!({"title": "Reef", "stock": 3}))?;
+    /// db.transaction(|tx| {
+    ///     let mut own = tx.documents(&books)?;
+    ///     own.replace(id, &json!({"title": "Reefs"}))?;
+    ///     let other = own.replace(id + 1, &json!({}));
+    ///     assert!(matches!(other, Err(remora::Error::NotFound(_))));
+    ///     Ok::<_, remora::Error>(())
+    /// })?;
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Documents::upsert`], and [`Error::NotFound`] if no document has the id.
@@ -205,7 +371,24 @@ impl<K: DocumentId> Documents<'_, K> {
         )
     }
 
-    /// Replaces a document if it has this version. Returns its new version.
+    /// Replaces a document if it has this version. Returns its new version. Cost: that of [`Collection::replace_if`],
+    /// without the sync, which is the commit's; what is changed is in memory until then.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// # let books = db.collection("books")?;
+    /// # let id = books.insert(&json!({"title": "Reef", "stock": 3}))?;
+    /// let (_, read) = books.get_versioned(id)?.ok_or(remora::Error::Closed)?;
+    /// db.transaction(|tx| {
+    ///     let mut own = tx.documents(&books)?;
+    ///     let written = own.replace_if(id, read, &json!({"stock": 2}))?;
+    ///     assert!(own.replace_if(id, read, &json!({"stock": 1})).is_err());
+    ///     own.replace_if(id, written, &json!({"stock": 1}))?;
+    ///     Ok::<_, remora::Error>(())
+    /// })?;
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Documents::replace`], and [`Error::Changed`] if the version is another.
@@ -225,7 +408,25 @@ impl<K: DocumentId> Documents<'_, K> {
     }
 
     /// Changes a document in place and returns the result. Without an open transaction, `change` is called again if
-    /// another writer was faster.
+    /// another writer was faster. Cost: that of [`Collection::update`], without the sync, which is the commit's; what
+    /// is changed is in memory until then.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// # let books = db.collection("books")?;
+    /// # let id = books.insert(&json!({"title": "Reef", "stock": 3}))?;
+    /// db.transaction(|tx| {
+    ///     let mut own = tx.documents(&books)?;
+    ///     let book = own.update(id, |book| {
+    ///         book["title"] = "Reefs".into();
+    ///         Ok(())
+    ///     })?;
+    ///     assert_eq!(book, json!({"title": "Reefs", "stock": 3}));
+    ///     Ok::<_, remora::Error>(())
+    /// })?;
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Documents::replace`], and the error of `change`.
@@ -237,7 +438,22 @@ impl<K: DocumentId> Documents<'_, K> {
         self.collection.update_in(writing(self.connection, &self.collection)?, id, &mut change)
     }
 
-    /// Applies a JSON Merge Patch (RFC 7396). Returns the resulting document.
+    /// Applies a JSON Merge Patch (RFC 7396). Returns the resulting document. Cost: that of
+    /// [`Collection::merge_patch`], without the sync, which is the commit's; what is changed is in memory until then.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// # let books = db.collection("books")?;
+    /// # let id = books.insert(&json!({"title": "Reef", "stock": 3}))?;
+    /// db.transaction(|tx| {
+    ///     let mut own = tx.documents(&books)?;
+    ///     let book = own.merge_patch(id, &json!({"stock": null}))?;
+    ///     assert_eq!(book, json!({"title": "Reef"}));
+    ///     Ok::<_, remora::Error>(())
+    /// })?;
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Documents::replace`].
@@ -253,7 +469,22 @@ impl<K: DocumentId> Documents<'_, K> {
         )
     }
 
-    /// Applies a JSON Patch (RFC 6902): all its operations or none. Returns the resulting document.
+    /// Applies a JSON Patch (RFC 6902): all its operations or none. Returns the resulting document. Cost: that of
+    /// [`Collection::patch`], without the sync, which is the commit's; what is changed is in memory until then.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// # let books = db.collection("books")?;
+    /// # let id = books.insert(&json!({"title": "Reef", "stock": 3}))?;
+    /// db.transaction(|tx| {
+    ///     let mut own = tx.documents(&books)?;
+    ///     let book = own.patch(id, &json!([{"op": "remove", "path": "/stock"}]))?;
+    ///     assert_eq!(book, json!({"title": "Reef"}));
+    ///     Ok::<_, remora::Error>(())
+    /// })?;
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Collection::patch`].
@@ -265,7 +496,22 @@ impl<K: DocumentId> Documents<'_, K> {
         )
     }
 
-    /// Deletes a document. Returns whether it existed.
+    /// Deletes a document. Returns whether it existed. Cost: that of [`Collection::delete`], without the sync, which is
+    /// the commit's; what is changed is in memory until then.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// # let books = db.collection("books")?;
+    /// # let id = books.insert(&json!({"title": "Reef", "stock": 3}))?;
+    /// db.transaction(|tx| {
+    ///     let mut own = tx.documents(&books)?;
+    ///     assert!(own.delete(id)?);
+    ///     assert_eq!((own.get(id)?, books.len()?), (None, 1)); // Others see it until the commit.
+    ///     Ok::<_, remora::Error>(())
+    /// })?;
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Collection::delete`].
@@ -274,7 +520,22 @@ impl<K: DocumentId> Documents<'_, K> {
     }
 
     /// Deletes the documents that satisfy a filter: all of them or none. Returns their number. Without an open
-    /// transaction, documents that are changed meanwhile are deleted only if they still satisfy it.
+    /// transaction, documents that are changed meanwhile are deleted only if they still satisfy it. Cost: that of
+    /// [`Documents::find`], and memory for the ids.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// # let books = db.collection("books")?;
+    /// # let id = books.insert(&json!({"title": "Reef", "stock": 3}))?;
+    /// db.transaction(|tx| {
+    ///     let mut own = tx.documents(&books)?;
+    ///     own.insert(&json!({"title": "Ice", "stock": 0}))?;
+    ///     assert_eq!(own.delete_found("stock < 5")?, 2);
+    ///     Ok::<_, remora::Error>(())
+    /// })?;
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Documents::find`] and [`Documents::delete`].
@@ -289,6 +550,21 @@ impl<K: DocumentId> Documents<'_, K> {
 
 impl Documents<'_> {
     /// Inserts a document and returns its generated id. An id of a transaction that is rolled back is not given again.
+    /// Cost: that of [`Collection::insert`], without the sync, which is the commit's; what is changed is in memory
+    /// until then.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// # let books = db.collection("books")?;
+    /// db.transaction(|tx| {
+    ///     let mut own = tx.documents(&books)?;
+    ///     let id = own.insert(&json!({"title": "Reef"}))?;
+    ///     own.insert(&json!({"sequel_of": id}))?;
+    ///     Ok::<_, remora::Error>(())
+    /// })?;
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Collection::insert`] and [`Documents::insert_as`].
@@ -297,7 +573,21 @@ impl Documents<'_> {
             .insert_made_in(writing(self.connection, &self.collection)?, to_text(document)?)
     }
 
-    /// Inserts a document given as JSON text and returns its generated id.
+    /// Inserts a document given as JSON text and returns its generated id. Cost: that of [`Collection::insert_json`],
+    /// without the sync, which is the commit's; what is changed is in memory until then.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// # let books = db.collection("books")?;
+    /// db.transaction(|tx| {
+    ///     let mut own = tx.documents(&books)?;
+    ///     let id = own.insert_json(r#"{"title": "Reef"}"#)?;
+    ///     assert_eq!(own.get(id)?, Some(json!({"title": "Reef"})));
+    ///     Ok::<_, remora::Error>(())
+    /// })?;
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Collection::insert_json`] and [`Documents::insert_as`].
@@ -306,7 +596,21 @@ impl Documents<'_> {
         self.collection.insert_made_in(writing(self.connection, &self.collection)?, text)
     }
 
-    /// Inserts documents: all of them or none. Returns their ids in order.
+    /// Inserts documents: all of them or none. Returns their ids in order. Cost: that of [`Collection::insert_many`],
+    /// without the sync, which is the commit's; what is changed is in memory until then.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let db = remora::Database::in_memory()?;
+    /// # let books = db.collection("books")?;
+    /// db.transaction(|tx| {
+    ///     let mut own = tx.documents(&books)?;
+    ///     let ids = own.insert_many([json!({"title": "Reef"}), json!({"title": "Ice"})])?;
+    ///     assert_eq!(own.get(ids[1])?, Some(json!({"title": "Ice"})));
+    ///     Ok::<_, remora::Error>(())
+    /// })?;
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Documents::insert`].

@@ -15,7 +15,8 @@ use remora_engine::{Error as EngineError, Missing};
 /// ```
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A failed call. It has changed nothing.
+/// A failed call. It has changed nothing, but for two: [`Error::ReadOnly`], whose write may be there when the database is
+/// opened again, and calls that work in several steps and say so ([`Collection::delete_where`](crate::Collection::delete_where)).
 ///
 /// ```
 /// use remora::{Database, Error};
@@ -99,6 +100,13 @@ pub struct Detail {
 
 impl Detail {
     /// The message.
+    ///
+    /// ```
+    /// let error = remora::Filter::parse("year >").err();
+    /// if let Some(remora::Error::Request(detail)) = error {
+    ///     println!("{}", detail.message());
+    /// }
+    /// ```
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -118,12 +126,26 @@ impl fmt::Display for Detail {
 
 impl Error {
     /// MySQL's number for this error, such as 1062 for a duplicate key, if a statement failed.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// let wrong = db.query("SELEC 1", []).err().and_then(|error| error.mysql_code());
+    /// assert_eq!(wrong, Some(1064));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn mysql_code(&self) -> Option<u16> {
         self.detail()?.mysql_code
     }
 
     /// Whether the same call may succeed if it is repeated: [`Error::Conflict`] at once,
     /// [`Error::Busy`] and [`Error::Full`] later.
+    ///
+    /// ```
+    /// use remora::Error;
+    ///
+    /// assert!(Error::Conflict("another writer was faster".to_owned().into()).is_retryable());
+    /// assert!(!Error::Closed.is_retryable());
+    /// ```
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Conflict(_) | Self::Busy(_) | Self::Full(_))
     }

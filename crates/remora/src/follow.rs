@@ -47,19 +47,13 @@ pub struct Replica {
 /// The state and the position of a [`Replica`].
 ///
 /// ```no_run
-/// use remora::{Database, FollowState, TableState};
-///
-/// let db = Database::open("replica")?;
-/// let replica = db.follow("mysql://reader:secret@db.example.com:3306/shop", ["articles"])?;
+/// # let db = remora::Database::open("replica")?;
+/// # let replica = db.follow("mysql://remora:secret@db.example:3306/shop", ["articles"])?;
 /// let status = replica.status();
-/// match &status.state {
-///     FollowState::Failed(why) => println!("{} stopped: {why}", status.source),
-///     state => println!("{state:?}, {:?} seconds behind", status.lag_seconds),
-/// }
-/// for table in &status.tables {
-///     if let TableState::Copying { rows, estimated } = table.state {
-///         println!("{}: {rows} of about {estimated} rows", table.name);
-///     }
+/// println!("{}: {:?}, at {}", status.source, status.state, status.position);
+/// match status.lag_seconds {
+///     Some(seconds) => println!("{seconds:.1} s behind"),
+///     None => println!("{}", status.last_error.as_deref().unwrap_or("the lag is unknown")),
 /// }
 /// # Ok::<(), remora::Error>(())
 /// ```
@@ -86,19 +80,16 @@ pub struct FollowStatus {
 /// The state of a [`Replica`].
 ///
 /// ```no_run
-/// use remora::{Database, FollowState, TableState};
+/// use remora::FollowState;
 ///
-/// let db = Database::open("replica")?;
-/// let replica = db.follow("mysql://reader:secret@db.example.com:3306/shop", ["articles"])?;
-/// let status = replica.status();
-/// match &status.state {
-///     FollowState::Failed(why) => println!("{} stopped: {why}", status.source),
-///     state => println!("{state:?}, {:?} seconds behind", status.lag_seconds),
-/// }
-/// for table in &status.tables {
-///     if let TableState::Copying { rows, estimated } = table.state {
-///         println!("{}: {rows} of about {estimated} rows", table.name);
+/// # let db = remora::Database::open("replica")?;
+/// # let replica = db.follow("mysql://remora:secret@db.example:3306/shop", ["articles"])?;
+/// match replica.status().state {
+///     FollowState::Failed(reason) => {
+///         println!("stopped: {reason}");
+///         replica.resume()?;
 ///     }
+///     state => println!("{state:?}"),
 /// }
 /// # Ok::<(), remora::Error>(())
 /// ```
@@ -120,18 +111,13 @@ pub enum FollowState {
 /// One table of a [`Replica`].
 ///
 /// ```no_run
-/// use remora::{Database, FollowState, TableState};
+/// use remora::TableState;
 ///
-/// let db = Database::open("replica")?;
-/// let replica = db.follow("mysql://reader:secret@db.example.com:3306/shop", ["articles"])?;
-/// let status = replica.status();
-/// match &status.state {
-///     FollowState::Failed(why) => println!("{} stopped: {why}", status.source),
-///     state => println!("{state:?}, {:?} seconds behind", status.lag_seconds),
-/// }
-/// for table in &status.tables {
-///     if let TableState::Copying { rows, estimated } = table.state {
-///         println!("{}: {rows} of about {estimated} rows", table.name);
+/// # let db = remora::Database::open("replica")?;
+/// # let replica = db.follow("mysql://remora:secret@db.example:3306/shop", ["articles"])?;
+/// for table in replica.status().tables {
+///     if table.state != TableState::Live {
+///         println!("{}: {:?}", table.name, table.state);
 ///     }
 /// }
 /// # Ok::<(), remora::Error>(())
@@ -148,18 +134,20 @@ pub struct FollowedTable {
 /// The state of a followed table.
 ///
 /// ```no_run
-/// use remora::{Database, FollowState, TableState};
+/// use remora::TableState;
 ///
-/// let db = Database::open("replica")?;
-/// let replica = db.follow("mysql://reader:secret@db.example.com:3306/shop", ["articles"])?;
-/// let status = replica.status();
-/// match &status.state {
-///     FollowState::Failed(why) => println!("{} stopped: {why}", status.source),
-///     state => println!("{state:?}, {:?} seconds behind", status.lag_seconds),
-/// }
-/// for table in &status.tables {
-///     if let TableState::Copying { rows, estimated } = table.state {
-///         println!("{}: {rows} of about {estimated} rows", table.name);
+/// # let db = remora::Database::open("replica")?;
+/// # let replica = db.follow("mysql://remora:secret@db.example:3306/shop", ["articles"])?;
+/// for table in replica.status().tables {
+///     match table.state {
+///         TableState::Live => {}
+///         TableState::Copying { rows, estimated } => {
+///             println!("{}: {rows} of about {estimated} rows", table.name);
+///         }
+///         TableState::Stopped(reason) | TableState::Refused(reason) => {
+///             println!("{} is not followed: {reason}", table.name);
+///         }
+///         other => println!("{}: {other:?}", table.name),
 ///     }
 /// }
 /// # Ok::<(), remora::Error>(())
@@ -220,7 +208,16 @@ impl Replica {
         }
     }
 
-    /// Waits until every table is copied and follows the source ([`TableState::Live`]).
+    /// Waits until every table is copied and follows the source ([`TableState::Live`]). Cost: reads the status every 10
+    /// ms.
+    ///
+    /// ```no_run
+    /// # let db = remora::Database::open("replica")?;
+    /// let replica = db.follow("mysql://remora:secret@db.example:3306/shop", ["articles"])?;
+    /// replica.wait_until_live(std::time::Duration::from_secs(600))?;
+    /// assert!(db.table("shop.articles").is_ok());
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Busy`] if that takes longer than `patience`; [`Error::Source`] if following has failed or was stopped,
@@ -258,7 +255,18 @@ impl Replica {
     }
 
     /// Waits until these transactions of the source can be read here. `transactions` is a GTID set, such as the value
-    /// of the source's `@@gtid_executed` or `@@gtid_binlog_pos` after a commit.
+    /// of the source's `@@gtid_executed` or `@@gtid_binlog_pos` after a commit. Cost: returns at once if they can be
+    /// read already.
+    ///
+    /// ```no_run
+    /// # let db = remora::Database::open("replica")?;
+    /// # let replica = db.follow("mysql://remora:secret@db.example:3306/shop", ["articles"])?;
+    /// # let written = "0f2c1d5a-8f0e-11ee-b9d1-0242ac120002:1-77";
+    /// // `written` is the source's @@gtid_executed after the program's own write.
+    /// replica.wait_for(written, std::time::Duration::from_secs(1))?;
+    /// println!("{} articles", db.table("shop.articles")?.count()?);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Source`] if the text is no GTID set, [`Error::Busy`] if that takes longer than `patience`,
@@ -269,7 +277,16 @@ impl Replica {
     }
 
     /// Stops following until [`Replica::resume`]. Complete transactions that were received are
-    /// applied first. After it has returned, the follower writes nothing.
+    /// applied first. After it has returned, the follower writes nothing. Cost: waits until the received transactions
+    /// are applied, a minute at most.
+    ///
+    /// ```no_run
+    /// # let db = remora::Database::open("replica")?;
+    /// # let replica = db.follow("mysql://remora:secret@db.example:3306/shop", ["articles"])?;
+    /// replica.stop()?;
+    /// assert_eq!(replica.status().state, remora::FollowState::Stopped);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Busy`] if that takes more than a minute; following ends later nevertheless.
@@ -277,7 +294,16 @@ impl Replica {
         Ok(self.follower.stop()?)
     }
 
-    /// Starts to follow again, at the stored position.
+    /// Starts to follow again, at the stored position. Cost: returns at once.
+    ///
+    /// ```no_run
+    /// # let db = remora::Database::open("replica")?;
+    /// # let replica = db.follow("mysql://remora:secret@db.example:3306/shop", ["articles"])?;
+    /// replica.stop()?;
+    /// replica.resume()?;
+    /// replica.wait_until_live(std::time::Duration::from_secs(60))?;
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Source`] if the follower has ended.
@@ -288,7 +314,15 @@ impl Replica {
     /// Declares the columns of a table that ranked search indexes, in the order of fields, and the settings by Sphinx's
     /// names. An empty list of columns removes the declaration. Nothing is changed at the source and no row is copied;
     /// on return all rows are indexed. The declaration belongs to the table's name and survives restarts
-    /// (`docs/ranked-search.md`).
+    /// (`docs/ranked-search.md`). Cost: reads and indexes all rows of the table once.
+    ///
+    /// ```no_run
+    /// # let db = remora::Database::open("replica")?;
+    /// # let replica = db.follow("mysql://remora:secret@db.example:3306/shop", ["articles"])?;
+    /// replica.declare_words("shop.articles", &["title", "body"], &[("morphology", "stem_en")])?;
+    /// replica.declare_words("shop.articles", &[], &[])?; // Removes it.
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Source`] if the table is not followed or not copied yet, if a column does not exist or is not text, or
@@ -308,7 +342,16 @@ impl Replica {
         Ok(self.follower.declare_words(table, words)?)
     }
 
-    /// Copies a table again in the background. The current rows can be read until the copy replaces them.
+    /// Copies a table again in the background. The current rows can be read until the copy replaces them. Cost: reads
+    /// the table once at the source; both copies are on disk meanwhile.
+    ///
+    /// ```no_run
+    /// # let db = remora::Database::open("replica")?;
+    /// # let replica = db.follow("mysql://remora:secret@db.example:3306/shop", ["articles"])?;
+    /// replica.copy_anew("shop.articles")?;
+    /// replica.wait_until_live(std::time::Duration::from_secs(600))?;
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Source`] if the table is being copied already, or too many requests wait.

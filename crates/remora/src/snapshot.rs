@@ -84,11 +84,30 @@ impl Snapshot {
     }
 
     /// The names of the tables and collections that there were, sorted.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// let before = db.snapshot()?;
+    /// db.collection("notes")?;
+    /// assert_eq!((before.tables().len(), db.tables().len()), (0, 1));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn tables(&self) -> Vec<String> {
         self.reader.tables()
     }
 
     /// The row with this key. Cost: that of [`Table::get`].
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// birds.insert(&serde_json::json!({"id": 1, "name": "Heron"}))?;
+    /// let before = db.snapshot()?;
+    /// birds.delete(1)?;
+    /// let row = before.get(&birds, 1)?.ok_or("there was none")?;
+    /// assert_eq!(row.get::<String>("name")?, "Heron");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Table::get`], [`Error::NotFound`] if the table was made after the moment, and [`Error::Request`] if it belongs
@@ -102,6 +121,16 @@ impl Snapshot {
 
     /// The row with this key, deserialized. Cost: that of [`Snapshot::get`].
     ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// birds.insert(&serde_json::json!({"id": 1, "name": "Heron"}))?;
+    /// let before = db.snapshot()?;
+    /// birds.delete(1)?;
+    /// assert_eq!(before.get_as::<(i64, String)>(&birds, 1)?, Some((1, "Heron".to_owned())));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`Snapshot::get`], and [`Error::Request`] if the row cannot be deserialized as `T`.
     pub fn get_as<T: DeserializeOwned>(
@@ -114,6 +143,15 @@ impl Snapshot {
 
     /// The exact number of rows of a table. Cost: reads no row.
     ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// let before = db.snapshot()?;
+    /// birds.insert(&serde_json::json!({"id": 1, "name": "Heron"}))?;
+    /// assert_eq!((before.count(&birds)?, birds.count()?), (0, 1));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`Snapshot::get`].
     pub fn count(&self, table: &Table) -> Result<u64> {
@@ -123,6 +161,19 @@ impl Snapshot {
 
     /// Calls `visit` with all rows of a table in the order of keys, until it returns an error. Cost: a read of the row
     /// store for each row; some hundred rows are in memory.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// birds.insert(&serde_json::json!({"id": 1, "name": "Heron"}))?;
+    /// let mut names = Vec::new();
+    /// db.snapshot()?.for_each(&birds, |row| {
+    ///     names.push(row.get::<String>("name")?);
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(names, ["Heron"]);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Snapshot::get`], and the error of `visit`.
@@ -147,11 +198,32 @@ impl Snapshot {
     }
 
     /// A search of a table for a text, as by [`Table::search`].
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// birds.insert(&serde_json::json!({"id": 1, "name": "Grey heron"}))?;
+    /// let before = db.snapshot()?;
+    /// birds.delete(1)?;
+    /// assert_eq!((before.search(&birds, "heron").count()?, birds.search("heron").count()?), (1, 0));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn search(&self, table: &Table, text: &str) -> Search {
         self.bound(table, table.search(text))
     }
 
     /// A search of all rows of a table, as by [`Table::all`].
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// birds.insert(&serde_json::json!({"id": 1, "name": "Heron"}))?;
+    /// let before = db.snapshot()?;
+    /// birds.upsert(&serde_json::json!({"id": 1, "name": "Grey heron"}))?;
+    /// let rows: Vec<(i64, String)> = before.all(&birds).filter("id = 1").run_as()?;
+    /// assert_eq!(rows, [(1, "Heron".to_owned())]);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn all(&self, table: &Table) -> Search {
         self.bound(table, table.all())
     }
@@ -161,6 +233,15 @@ impl Snapshot {
     }
 
     /// A collection at the moment, which [`Find::at`](crate::Find::at) takes. Cost: a look-up in memory.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// let notes = db.collection("notes")?;
+    /// let before = db.snapshot()?.collection(&notes)?;
+    /// notes.insert_json(r#"{"text": "later"}"#)?;
+    /// assert_eq!((notes.all().at(&before).count()?, before.len()?), (0, 0));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::NotFound`] if it was made after the moment, [`Error::Request`] if it belongs to another database.
@@ -187,6 +268,18 @@ impl Snapshot {
     /// Runs a statement and returns its rows, with a value for each `?`. All rows are in memory: use `LIMIT`. It waits for
     /// another statement of this snapshot or its clones to end. Cost: that of the statement, and of preparing it.
     ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// birds.insert(&serde_json::json!({"id": 1, "name": "Heron"}))?;
+    /// let before = db.snapshot()?;
+    /// birds.delete(1)?;
+    /// let name = before.query("SELECT name FROM birds WHERE id = ?", remora::params![1])?;
+    /// assert_eq!(name.one::<String>()?, "Heron");
+    /// assert!(before.query("DELETE FROM birds", []).is_err());
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`Database::query`](crate::Database::query); [`Error::Request`] for a statement without rows, which is not
     /// run, and for all statements after one that ended the snapshot's transaction, as OPTIMIZE TABLE does.
@@ -205,6 +298,15 @@ impl Snapshot {
 
     /// Runs a statement and returns its rows as Arrow, as [`Database::query_arrow`](crate::Database::query_arrow) does.
     /// Cost: that of [`Snapshot::query`], and a copy of the rows.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// let before = db.snapshot()?;
+    /// birds.insert(&serde_json::json!({"id": 1, "name": "Heron"}))?;
+    /// assert_eq!(before.query_arrow("SELECT * FROM birds", [])?[0].num_rows(), 0);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Snapshot::query`] and of [`Database::query_arrow`](crate::Database::query_arrow).

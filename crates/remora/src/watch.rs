@@ -53,7 +53,20 @@ impl WatchBuilder {
     }
 
     /// Starts after a position that the program has stored itself, from [`Change::position`] or
-    /// [`Watch::position`].
+    /// [`Watch::position`], and not after the saved one. The watcher needs a name, for which the
+    /// changes since then were kept.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.collection("birds")?;
+    /// let first = db.watch().named("mailer").start()?;
+    /// let stored = first.position();
+    /// birds.insert_json(r#"{"name": "Heron"}"#)?;
+    /// drop(first);
+    /// let mut again = db.watch().named("mailer").from(stored).start()?;
+    /// assert!(again.next_within(std::time::Duration::from_secs(10))?.is_some());
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn from(mut self, position: u64) -> Self {
         self.request.from = Some(Position(position));
         self
@@ -61,6 +74,16 @@ impl WatchBuilder {
 
     /// Starts watching. Cost: a sync for the first watcher of a database. See [`Watch`] for the
     /// cost of later writes.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// let open = db.watch().named("mailer").start()?;
+    /// let second = db.watch().named("mailer").start();
+    /// assert!(matches!(second, Err(remora::Error::Conflict(_))));
+    /// drop(open);
+    /// assert!(db.watch().named("mailer").start().is_ok());
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// - [`Error::Gone`]: the changes after the position are no longer kept.
@@ -137,7 +160,20 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The next change; `None` if none arrives within this time.
+    /// The next change; `None` if none arrives within this time. Cost: a read of the next changes, about a megabyte at
+    /// a time.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.collection("birds")?;
+    /// let mut changes = db.watch().start()?;
+    /// assert!(changes.next_within(Duration::ZERO)?.is_none());
+    /// birds.insert_json(r#"{"name": "Heron"}"#)?;
+    /// assert!(changes.next_within(Duration::from_secs(10))?.is_some());
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// - [`Error::Gone`]: the next changes are no longer kept.
@@ -151,13 +187,35 @@ impl Watch {
     }
 
     /// The current position: all changes up to it were reported.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.collection("birds")?;
+    /// let mut changes = db.watch().start()?;
+    /// let before = changes.position();
+    /// birds.insert_json(r#"{"name": "Heron"}"#)?;
+    /// changes.next_within(std::time::Duration::from_secs(10))?;
+    /// assert!(changes.position() > before);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn position(&self) -> u64 {
         self.engine.position().0
     }
 
     /// Durably saves, under the watcher's name, that everything up to a position was processed. It
     /// is a [`Change::position`] or [`Watch::position`]; the latter also advances while nothing is
-    /// reported, so that fewer changes are kept.
+    /// reported, so that fewer changes are kept. Cost: that of a small write with a sync.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.collection("birds")?;
+    /// let mut changes = db.watch().named("mailer").start()?;
+    /// birds.insert_json(r#"{"name": "Heron"}"#)?;
+    /// changes.next_within(std::time::Duration::from_secs(10))?;
+    /// changes.save(changes.position())?;
+    /// assert_eq!(db.watchers()[0].position, changes.position());
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Request`] if the watcher has no name or has not reached the position;
@@ -207,17 +265,20 @@ impl Iterator for Watch {
 /// A committed change.
 ///
 /// ```
+/// use remora::{Event, Value};
 /// use serde_json::json;
 ///
 /// let db = remora::Database::in_memory()?;
 /// let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
 /// let mut changes = db.watch().start()?;
-/// birds.insert(&json!({"id": 1, "name": "Heron"}))?;
-/// let change = changes.next().ok_or(remora::Error::Closed)??;
-/// let row = change.row().ok_or(remora::Error::Closed)?;
-/// assert_eq!((change.table(), row.get::<String>("name")?.as_str()), ("birds", "Heron"));
-/// assert!(change.is_last());
-/// # Ok::<(), remora::Error>(())
+/// birds.insert_many([json!({"id": 1, "name": "Heron"}), json!({"id": 2, "name": "Kite"})])?;
+/// let (first, second) = (changes.next().ok_or("no change")??, changes.next().ok_or("no change")??);
+/// assert_eq!((first.table(), first.key()), ("birds", Some(&[Value::Int(1)][..])));
+/// assert!(matches!(first.event(), Event::Insert { .. }));
+/// assert_eq!(second.row().map(|row| row.get("name")).transpose()?, Some("Kite".to_owned()));
+/// assert!(first.transaction() == second.transaction() && second.is_last());
+/// assert!(first.position() < second.position());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Change {
     pub(crate) handle: Arc<Handle>,
@@ -330,6 +391,18 @@ impl Change {
 
     /// Durably saves, under the watcher's name, that everything up to this change was processed.
     /// Cost: that of a small write with a sync; several thousand changes may share one.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.collection("birds")?;
+    /// let mut changes = db.watch().named("mailer").start()?;
+    /// birds.insert_json(r#"{"name": "Heron"}"#)?;
+    /// changes.next().ok_or("no change")??.save()?;
+    /// drop(changes);
+    /// let mut later = db.watch().named("mailer").start()?; // The bird is not reported again.
+    /// assert!(later.next_within(std::time::Duration::ZERO)?.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Request`] if the watcher has no name; [`Error::Full`], [`Error::ReadOnly`] or [`Error::Closed`] if it

@@ -16,7 +16,7 @@ pub(crate) use time::{
     parse_time, parse_timestamp,
 };
 
-/// A value. The [`crate::ColumnType`] of a column determines its variant.
+/// A value. The type of a column determines the variant of its values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(into = "stored::StoredValue", try_from = "stored::StoredValue")]
 pub enum Value {

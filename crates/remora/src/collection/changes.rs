@@ -54,8 +54,16 @@ impl<K: DocumentId> Collection<K> {
     }
 
     /// Deletes the documents that satisfy a filter at a moment and still do when they are deleted, as
-    /// [`Collection::delete_where`] does. What ends questions to the moment ([`Moment::within`], [`Moment::until`]) also ends
-    /// this, between two steps or in one that is not committed yet.
+    /// [`Collection::delete_where`] does. What ends reads of the moment ([`Moment::within`], [`Moment::until`]) also ends
+    /// this, between two steps or in one that is not committed yet. Cost: that of [`Collection::delete_where`].
+    ///
+    /// ```
+    /// # let notes = remora::Database::in_memory()?.collection("notes")?;
+    /// notes.insert_many([serde_json::json!({"stars": 1}), serde_json::json!({"stars": 5})])?;
+    /// let limited = notes.now().within(std::time::Duration::from_secs(60));
+    /// assert_eq!(notes.delete_where_at(&limited, "stars < 3")?, 1);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Collection::delete_where`]; [`crate::Error::Busy`] if it was ended: what earlier steps deleted is gone.
@@ -67,7 +75,8 @@ impl<K: DocumentId> Collection<K> {
     /// many.
     ///
     /// Which documents, and in which steps, is as for [`Collection::delete_where`]; a step also ends when
-    /// its texts take 16 MiB. A document whose patched form the filter still finds is patched once.
+    /// its texts take 16 MiB. A document whose patched form the filter still finds is patched once. Cost: that of
+    /// [`Collection::delete_where`], and a read and a write of each document.
     ///
     /// ```
     /// let db = remora::Database::in_memory()?;
@@ -91,7 +100,18 @@ impl<K: DocumentId> Collection<K> {
     }
 
     /// Applies a JSON Merge Patch to the documents that satisfy a filter at a moment and still do when they are patched, as
-    /// [`Collection::merge_patch_where`] does, and ends as [`Collection::delete_where_at`] does.
+    /// [`Collection::merge_patch_where`] does, and ends as [`Collection::delete_where_at`] does. Cost: that of
+    /// [`Collection::merge_patch_where`].
+    ///
+    /// ```
+    /// # let notes = remora::Database::in_memory()?.collection("notes")?;
+    /// notes.insert_many([serde_json::json!({"stars": 1}), serde_json::json!({"stars": 5})])?;
+    /// let limited = notes.now().within(std::time::Duration::from_secs(60));
+    /// let patch = serde_json::json!({"poor": true});
+    /// assert_eq!(notes.merge_patch_where_at(&limited, "stars < 3", &patch)?, 1);
+    /// assert_eq!(notes.find("poor = true").count()?, 1);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Collection::merge_patch_where`]; [`crate::Error::Busy`] if it was ended: what earlier steps patched stays so.

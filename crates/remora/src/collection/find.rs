@@ -34,6 +34,11 @@ const SLACK: usize = 1_024;
 /// let found = recent.run()?;
 /// assert_eq!((found.total, &found.documents[0].doc), (2, &json!({"title": "Of 2015"})));
 /// assert_eq!(books.find("title MATCHES '1987'").count()?, 1);
+///
+/// let now = books.now();
+/// let rest = books.all().filter("year < 2010").sort_by("year").offset(1).facet_of("year", 10);
+/// let rest = rest.at(&now).run()?;
+/// assert_eq!((rest.documents.len(), rest.facets[0].distinct), (1, 2));
 /// # Ok::<(), remora::Error>(())
 /// ```
 #[must_use = "a search does nothing before run() or count()"]
@@ -116,7 +121,7 @@ impl<K: DocumentId> Find<K> {
         }
     }
 
-    /// Reads the collection as of this moment, which must belong to the same collection.
+    /// Reads the collection as of this moment. [`Find::run`] refuses one of another collection with [`Error::Request`].
     pub fn at(mut self, moment: &Moment<K>) -> Self {
         if moment.is_of(&self.collection) {
             self.at = Some(moment.reader().clone());
@@ -149,7 +154,7 @@ impl<K: DocumentId> Find<K> {
         self
     }
 
-    /// Returns at most this many documents.
+    /// Returns at most this many documents: all if it is not called.
     pub fn limit(mut self, documents: usize) -> Self {
         self.limit = documents;
         self
@@ -242,6 +247,15 @@ impl<K: DocumentId> Find<K> {
     /// filter exactly, and there is no order or one of indexed paths that lead to at most one value
     /// in each document.
     ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// books.insert_many([1987, 2001, 2015].map(|year| serde_json::json!({"year": year})))?;
+    /// let found = books.find("year >= 2000").sort_by("year").limit(1).run()?;
+    /// assert_eq!((found.total, found.documents.len()), (2, 1));
+    /// assert_eq!(found.documents[0].doc["year"], 2001);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Request`] if the filter or the cursor is wrong, [`Error::NotFound`] if the collection
     /// was dropped, [`Error::Busy`] if the distinct values of a facet take more than 256 MiB,
@@ -275,13 +289,34 @@ impl<K: DocumentId> Find<K> {
 
     /// Executes the search and deserializes the documents. Cost: that of [`Find::run`].
     ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// books.insert_json(r#"{"title": "Reef", "year": 1999}"#)?;
+    /// #[derive(serde::Deserialize)]
+    /// struct Book {
+    ///     title: String,
+    ///     year: u16,
+    /// }
+    /// let found: Vec<Book> = books.find("year < 2000").run_as()?;
+    /// assert_eq!((found[0].title.as_str(), found[0].year), ("Reef", 1999));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`Find::run`], and [`Error::Request`] if a document cannot be deserialized as `T`.
     pub fn run_as<T: DeserializeOwned>(self) -> Result<Vec<T>> {
         self.run()?.documents.iter().map(Document::deserialize).collect()
     }
 
-    /// The exact number of matching documents, regardless of the page.
+    /// The exact number of matching documents, regardless of the page. Cost: reads no document if indexes answer the
+    /// filter exactly, else those that they leave.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// books.insert_many([1987, 2001, 2015].map(|year| serde_json::json!({"year": year})))?;
+    /// assert_eq!(books.find("year >= 2000").limit(1).count()?, 2);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Find::run`].
@@ -301,6 +336,14 @@ impl<K: DocumentId> Find<K> {
     /// The ids of the matching documents, sorted by id or in the requested order, within limit and
     /// offset. Cost: that of [`Find::run`]. No document is read if indexes answer the filter
     /// exactly and no order is requested.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// let ids = books.insert_many([1987, 2001, 2015].map(|year| serde_json::json!({"year": year})))?;
+    /// assert_eq!(books.find("year >= 2000").ids()?, ids[1..]);
+    /// assert_eq!(books.all().sort_by_desc("year").limit(1).ids()?, ids[2..]);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Find::run`].
@@ -393,6 +436,15 @@ impl<K: DocumentId> Find<K> {
     }
 
     /// How the search would be executed now. Cost: microseconds; reads no document.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// books.index("year")?;
+    /// let plan = books.find("year >= 2000 AND pages > 100").explain()?;
+    /// assert_eq!((plan.indexes, plan.is_exact), (vec!["year".to_owned()], false));
+    /// assert!(books.find("pages > 100").explain()?.indexes.is_empty()); // Reads all documents.
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Find::run`].

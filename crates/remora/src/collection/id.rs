@@ -17,14 +17,15 @@ const MAX_ID_BYTES: usize = 512;
 /// use remora::{Collection, DocumentId, Result};
 /// use serde_json::json;
 ///
-/// fn count<K: DocumentId>(collection: &Collection<K>) -> Result<u64> {
-///     collection.find("n > 1").count()
+/// fn first<K: DocumentId>(collection: &Collection<K>) -> Result<Option<serde_json::Value>> {
+///     let ids = collection.find("n > 1").limit(1).ids()?;
+///     ids.first().map_or(Ok(None), |id| collection.get(id.given()))
 /// }
 /// let db = remora::Database::in_memory()?;
 /// let (numbered, named) = (db.collection("numbered")?, db.keyed_collection("named")?);
 /// numbered.insert(&json!({"n": 1}))?;
 /// named.insert_as("Ann", &json!({"n": 2}))?;
-/// assert_eq!((count(&numbered)?, count(&named)?), (0, 1));
+/// assert_eq!((first(&numbered)?, first(&named)?), (None, Some(json!({"n": 2}))));
 /// # Ok::<(), remora::Error>(())
 /// ```
 pub trait DocumentId: Clone + Debug + Display + Ord + Send + Sync + Sealed + 'static {

@@ -14,8 +14,10 @@ use crate::{Error, Field, Paths, Result};
 /// let books = db.collection("books")?;
 /// books.index("year")?;
 /// books.index_text(["title", "author.name"])?;
-/// let indexes: Vec<String> = books.indexes()?.iter().map(|index| index.to_string()).collect();
-/// assert_eq!(indexes, ["year", "texts of title, author.name"]);
+/// let indexes = books.indexes()?;
+/// let shown: Vec<String> = indexes.iter().map(|index| index.to_string()).collect();
+/// assert_eq!(shown, ["year", "texts of title, author.name"]);
+/// assert!(indexes[0].is_plain() && !indexes[1].is_plain());
 /// # Ok::<(), remora::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -151,7 +153,8 @@ impl<K: DocumentId> Collection<K> {
     /// of values. A document that lacks a number, text or boolean at one of the paths is not compared.
     /// Through arrays, each combination of a document's elements counts. A document with more than
     /// 1,000 combinations, or more than 64 KiB of them, is refused then. The index serves searches as
-    /// that of [`Collection::index`] does.
+    /// that of [`Collection::index`] does. Cost: that of [`Collection::index`], and for each written value a look-up in
+    /// the index of each segment, under a microsecond.
     ///
     /// ```
     /// let db = remora::Database::in_memory()?;
@@ -252,7 +255,16 @@ impl<K: DocumentId> Collection<K> {
         })
     }
 
-    /// Drops the text index of these paths, given in any order. Returns whether it existed.
+    /// Drops the text index of these paths, given in any order. Returns whether it existed. Cost: a sync; no document
+    /// is rewritten.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// books.index_text(["title", "chapters.text"])?;
+    /// assert!(books.drop_index_text(["chapters.text", "title"])?);
+    /// assert!(!books.drop_index_text("title")?);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Collection::index_text`].
@@ -266,7 +278,15 @@ impl<K: DocumentId> Collection<K> {
     }
 
     /// Drops the index of a path, or of several paths that are indexed together in this order.
-    /// Returns whether it existed.
+    /// Returns whether it existed. Cost: a sync; no document is rewritten.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// books.index(["author.name", "year"])?;
+    /// assert!(!books.drop_index("year")?); // Another index.
+    /// assert!(books.drop_index(["author.name", "year"])?);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Collection::index`], and [`crate::Error::Request`] if it belongs to a key that SQL
@@ -296,7 +316,18 @@ impl<K: DocumentId> Collection<K> {
         })
     }
 
-    /// The indexes in the order in which they were created.
+    /// The indexes in the order in which they were created. Cost: a look-up in memory.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// books.index_unique("isbn")?;
+    /// books.index("year")?;
+    /// let indexes = books.indexes()?;
+    /// assert_eq!((indexes[0].path.to_string().as_str(), indexes[0].is_unique), ("isbn", true));
+    /// let building = indexes.iter().filter(|index| !index.is_ready).count();
+    /// println!("{building} of {} indexes are being built", indexes.len());
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] if the collection was dropped, [`crate::Error::Closed`] if the database was closed.

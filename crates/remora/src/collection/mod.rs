@@ -2,6 +2,7 @@
 
 mod changes;
 mod cursor;
+mod document;
 mod facets;
 mod fields;
 mod find;
@@ -20,8 +21,8 @@ use remora_engine::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value as Json;
-use xxhash_rust::xxh3::xxh3_64;
 
+pub use document::{Document, Version};
 pub use facets::PathFacet;
 pub use find::{Find, FoundDocuments};
 pub use id::DocumentId;
@@ -78,65 +79,6 @@ pub struct Collection<K: DocumentId = i64> {
     ids: PhantomData<K>,
 }
 
-/// A document with its id.
-///
-/// ```
-/// use serde_json::json;
-///
-/// let db = remora::Database::in_memory()?;
-/// let books = db.collection("books")?;
-/// let id = books.insert(&json!({"title": "Reefs", "year": 2015}))?;
-/// for document in books.find("year = 2015").run()?.documents {
-///     assert_eq!((document.id, &document.doc["title"]), (id, &json!("Reefs")));
-/// }
-/// # Ok::<(), remora::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct Document<K: DocumentId = i64> {
-    /// The id.
-    pub id: K,
-    /// The document.
-    pub doc: Json,
-}
-
-/// The version of a document: the hash of its text. SQL that rewrites a document may change the
-/// form of its text, and so its version.
-///
-/// ```
-/// use remora::Error;
-/// use serde_json::json;
-///
-/// let db = remora::Database::in_memory()?;
-/// let books = db.collection("books")?;
-/// let id = books.insert(&json!({"n": 1}))?;
-/// let (_, version) = books.get_versioned(id)?.ok_or(Error::Closed)?;
-/// let newer = books.replace_if(id, version, &json!({"n": 2}))?;
-/// assert!(newer != version);
-/// let late = books.replace_if(id, version, &json!({"n": 3}));
-/// assert!(matches!(late, Err(Error::Changed(_))));
-/// # Ok::<(), remora::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Version(pub u64);
-
-impl Version {
-    /// The version of a document with this text.
-    pub(crate) fn of(text: &str) -> Self {
-        Self(xxh3_64(text.as_bytes()))
-    }
-}
-
-impl<K: DocumentId> Document<K> {
-    /// Deserializes the document.
-    ///
-    /// # Errors
-    /// [`Error::Request`] with the id and the reason.
-    pub fn deserialize<T: DeserializeOwned>(&self) -> Result<T> {
-        T::deserialize(&self.doc)
-            .map_err(|error| Error::request(format!("document {}: {error}", self.id)))
-    }
-}
-
 impl<K: DocumentId> Collection<K> {
     fn of(handle: Arc<Handle>, name: &str) -> Self {
         Self { handle, name: name.into(), ids: PhantomData }
@@ -178,11 +120,25 @@ impl<K: DocumentId> Collection<K> {
     }
 
     /// The name of the collection.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// assert_eq!(db.collection("books")?.name(), "books");
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Inserts a document with an id that the caller gives. Cost: some microseconds, and a sync.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.keyed_collection("books")?;
+    /// books.insert_as("978-3-16", &serde_json::json!({"title": "Reef"}))?;
+    /// let again = books.insert_as("978-3-16", &serde_json::json!({"title": "Reefs"}));
+    /// assert!(matches!(again, Err(remora::Error::Exists(_))));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Collection::insert`], and [`Error::Exists`] if a document with the id exists.
@@ -213,6 +169,14 @@ impl<K: DocumentId> Collection<K> {
 
     /// Inserts a document, or replaces the document with this id. Cost: some microseconds, and a sync; reads nothing.
     ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.keyed_collection("books")?;
+    /// books.upsert("978-3-16", &serde_json::json!({"title": "Reef"}))?;
+    /// books.upsert("978-3-16", &serde_json::json!({"title": "Reefs"}))?;
+    /// assert_eq!(books.get_json("978-3-16")?.as_deref(), Some(r#"{"title":"Reefs"}"#));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`Collection::insert`].
     pub fn upsert<T: Serialize + ?Sized>(&self, id: K::Given<'_>, document: &T) -> Result<()> {
@@ -220,6 +184,15 @@ impl<K: DocumentId> Collection<K> {
     }
 
     /// Replaces a document. Cost: a look-up of the id, and a sync.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// let id = books.insert(&serde_json::json!({"title": "Reef"}))?;
+    /// books.replace(id, &serde_json::json!({"title": "Reefs"}))?;
+    /// let other = books.replace(id + 1, &serde_json::json!({}));
+    /// assert!(matches!(other, Err(remora::Error::NotFound(_))));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Collection::insert`], and [`Error::NotFound`] if no document has the id.
@@ -229,6 +202,16 @@ impl<K: DocumentId> Collection<K> {
 
     /// Replaces a document if it still has this version. Returns its new version. Cost: a read of the document, and a
     /// sync.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// let id = books.insert(&serde_json::json!({"stock": 3}))?;
+    /// let (_, read) = books.get_versioned(id)?.ok_or("it is gone")?;
+    /// books.upsert(id, &serde_json::json!({"stock": 2}))?; // By somebody else.
+    /// let late = books.replace_if(id, read, &serde_json::json!({"stock": 4}));
+    /// assert!(matches!(late, Err(remora::Error::Changed(_))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Collection::replace`], and [`Error::Changed`] if the version is another by now.
@@ -244,6 +227,14 @@ impl<K: DocumentId> Collection<K> {
     /// Applies a JSON Merge Patch (RFC 7396). Returns the resulting document. Cost: a read of the document, parsing,
     /// and a sync.
     ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// let id = books.insert(&serde_json::json!({"title": "Reef", "stock": 3}))?;
+    /// let patched = books.merge_patch(id, &serde_json::json!({"stock": null, "sold": true}))?;
+    /// assert_eq!(patched, serde_json::json!({"title": "Reef", "sold": true}));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`Collection::replace`].
     pub fn merge_patch<T: Serialize + ?Sized>(&self, id: K::Given<'_>, patch: &T) -> Result<Json> {
@@ -252,6 +243,19 @@ impl<K: DocumentId> Collection<K> {
 
     /// Applies a JSON Patch (RFC 6902): all its operations or none. Returns the resulting document. Cost: a read of the
     /// document, parsing, and a sync.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// let id = books.insert(&json!({"stock": 3}))?;
+    /// let sell = json!([
+    ///     {"op": "test", "path": "/stock", "value": 3},
+    ///     {"op": "replace", "path": "/stock", "value": 2},
+    /// ]);
+    /// assert_eq!(books.patch(id, &sell)?, json!({"stock": 2}));
+    /// assert!(matches!(books.patch(id, &sell), Err(remora::Error::Changed(_))));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Collection::replace`]; [`Error::Request`] with the operation that cannot be
@@ -262,6 +266,18 @@ impl<K: DocumentId> Collection<K> {
 
     /// Changes a document in place and returns the result. If another writer changes the document
     /// in the meantime, `change` is called again with its new state. Cost: a read of the document, parsing, and a sync.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// let id = books.insert(&serde_json::json!({"stock": 3}))?;
+    /// let now = books.update(id, |book| {
+    ///     let stock = book["stock"].as_i64().unwrap_or(0);
+    ///     book["stock"] = (stock - 1).into();
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(now["stock"], 2);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Collection::replace`], the error of `change`, and [`Error::Conflict`] if another
@@ -276,6 +292,13 @@ impl<K: DocumentId> Collection<K> {
 
     /// Deletes a document. Returns whether it existed. Cost: a look-up of the id, and a sync.
     ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// let id = books.insert(&serde_json::json!({"title": "Reef"}))?;
+    /// assert_eq!((books.delete(id)?, books.delete(id)?), (true, false));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`Collection::get`], and those of [`Collection::insert`] about writing.
     pub fn delete(&self, id: K::Given<'_>) -> Result<bool> {
@@ -283,7 +306,8 @@ impl<K: DocumentId> Collection<K> {
     }
 
     /// Deletes the documents that satisfy a filter, in one durable step: all of them or none. Returns
-    /// their number. Documents that others change meanwhile are deleted only if they still satisfy it.
+    /// their number. Documents that others change meanwhile are deleted only if they still satisfy it. Cost: that of
+    /// [`Collection::find`], and one sync; the ids of all are in memory.
     ///
     /// ```
     /// let db = remora::Database::in_memory()?;
@@ -304,6 +328,14 @@ impl<K: DocumentId> Collection<K> {
 
     /// The document with this id; `None` if there is none. Cost: a read of the row store, and
     /// parsing.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// let id = books.insert(&serde_json::json!({"title": "Reef"}))?;
+    /// assert_eq!(books.get(id)?, Some(serde_json::json!({"title": "Reef"})));
+    /// assert_eq!(books.get(id + 1)?, None);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::NotFound`] if the collection was dropped; [`Error::Corrupt`], [`Error::Io`] or
@@ -347,6 +379,17 @@ impl<K: DocumentId> Collection<K> {
     /// The document with this id, deserialized. Cost: that of [`Collection::get`], and less, since no tree of values is
     /// built.
     ///
+    /// ```
+    /// # let birds = remora::Database::in_memory()?.collection("birds")?;
+    /// #[derive(Debug, PartialEq, serde::Deserialize, serde::Serialize)]
+    /// struct Bird {
+    ///     name: String,
+    /// }
+    /// let id = birds.insert(&Bird { name: "Heron".to_owned() })?;
+    /// assert_eq!(birds.get_as::<Bird>(id)?, Some(Bird { name: "Heron".to_owned() }));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`Collection::get`], and [`Error::Request`] if it cannot be deserialized as `T`.
     pub fn get_as<T: DeserializeOwned>(&self, id: K::Given<'_>) -> Result<Option<T>> {
@@ -354,6 +397,15 @@ impl<K: DocumentId> Collection<K> {
     }
 
     /// The document with this id and its version, for [`Collection::replace_if`]. Cost: that of [`Collection::get`].
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// let id = books.insert(&serde_json::json!({"stock": 3}))?;
+    /// let (mut book, version) = books.get_versioned(id)?.ok_or("it is gone")?;
+    /// book["stock"] = 2.into();
+    /// books.replace_if(id, version, &book)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Collection::get`].
@@ -363,6 +415,13 @@ impl<K: DocumentId> Collection<K> {
 
     /// The exact number of documents. Cost: reads no document.
     ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// books.insert_many([serde_json::json!({}), serde_json::json!({})])?;
+    /// assert_eq!(books.len()?, 2);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::NotFound`] if the collection was dropped, [`Error::Closed`] if the database was closed.
     pub fn len(&self) -> Result<u64> {
@@ -370,6 +429,12 @@ impl<K: DocumentId> Collection<K> {
     }
 
     /// Whether the collection is empty. Cost: reads no document.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// assert!(books.is_empty()?);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Collection::len`].
@@ -380,7 +445,20 @@ impl<K: DocumentId> Collection<K> {
     /// At most `limit` documents in the order of ids, after the id `after`. `None` starts at the
     /// beginning, and the last id of a page is where the next page starts. Ids are generated before
     /// documents are written. So with concurrent inserts, a document may become visible whose id
-    /// lies before pages that were already read.
+    /// lies before pages that were already read. Cost: a read of the row store for each document, and parsing.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.keyed_collection("books")?;
+    /// books.upsert_many(["a", "b", "c"].map(|id| (id, serde_json::json!({}))))?;
+    /// let (mut read, mut last) = (0, None::<String>);
+    /// loop {
+    ///     let page = books.page(last.as_deref(), 2)?;
+    ///     let Some(end) = page.last() else { break };
+    ///     (read, last) = (read + page.len(), Some(end.id.clone()));
+    /// }
+    /// assert_eq!(read, 3);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Collection::get`].
@@ -417,17 +495,41 @@ impl<K: DocumentId> Collection<K> {
     }
 
     /// The collection as of now, unaffected by later writes.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// let before = books.now();
+    /// books.insert(&serde_json::json!({"title": "Reef"}))?;
+    /// assert_eq!((before.len()?, books.now().len()?), (0, 1));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn now(&self) -> Moment<K> {
         Moment::of(self.handle.engine.reader(), &self.name)
     }
 
     /// A search for documents that satisfy a filter: a text as described at [`crate::Filter`], or
     /// [`field`](crate::field)`("stars").at_least(4)`.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// books.insert(&serde_json::json!({"title": "Reef", "tags": ["sea"], "year": 1999}))?;
+    /// assert_eq!(books.find("tags = 'sea' AND year < 2000").count()?, 1);
+    /// assert_eq!(books.find(remora::field("year").at_least(2000)).count()?, 0);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn find(&self, filter: impl IntoFilter) -> Find<K> {
         self.all().filter(filter)
     }
 
     /// A search of all documents, which can be filtered, sorted and counted.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// books.insert_many([1987, 2015].map(|year| serde_json::json!({"year": year})))?;
+    /// let newest = books.all().sort_by_desc("year").limit(1).run()?;
+    /// assert_eq!((newest.total, &newest.documents[0].doc["year"]), (2, &2015.into()));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn all(&self) -> Find<K> {
         Find::new(Arc::clone(&self.handle), Arc::clone(&self.name))
     }
@@ -435,6 +537,17 @@ impl<K: DocumentId> Collection<K> {
 
 impl Collection {
     /// Inserts a document and returns its generated id. Cost: some microseconds, and a sync.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// #[derive(serde::Serialize)]
+    /// struct Book<'b> {
+    ///     title: &'b str,
+    /// }
+    /// let (first, second) = (books.insert(&Book { title: "Reef" })?, books.insert(&Book { title: "Ice" })?);
+    /// assert!(first < second);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// - [`Error::Request`]: it is not a valid document: it is nested more than 100 levels, exceeds
@@ -447,7 +560,16 @@ impl Collection {
         self.insert_made_in(&mut self.rows(), to_text(document)?)
     }
 
-    /// Inserts a document given as JSON text and returns its generated id.
+    /// Inserts a document given as JSON text and returns its generated id. Cost: that of [`Collection::insert`], and
+    /// parsing.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// let id = books.insert_json(r#"{"title": "Reef", "year": 1999}"#)?;
+    /// assert_eq!(books.get_json(id)?.as_deref(), Some(r#"{"title":"Reef","year":1999}"#));
+    /// assert!(matches!(books.insert_json("{title}"), Err(remora::Error::Request(_))));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Collection::insert`], and of [`parse_document`](crate::parse_document).
@@ -457,6 +579,13 @@ impl Collection {
 
     /// Inserts documents in one durable step: all of them or none. Returns their ids in order. Cost: some microseconds
     /// for each, and one sync.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// let ids = books.insert_many(["Reef", "Ice"].map(|title| serde_json::json!({"title": title})))?;
+    /// assert_eq!(books.get(ids[1])?, Some(serde_json::json!({"title": "Ice"})));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Collection::insert`]; [`Error::Request`] for more than a million documents.
@@ -470,6 +599,14 @@ impl Collection {
     /// Reserves consecutive ids that nobody else gets, and returns the first. For programs that
     /// write documents through an engine of their own ([`crate::Database::over`]). Cost: less than a microsecond; a
     /// sync once in many calls.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// let first = books.reserve_ids(3)?; // And the two numbers behind it.
+    /// books.insert_as(first + 2, &serde_json::json!({"title": "Reef"}))?;
+    /// assert!(books.insert(&serde_json::json!({}))? > first + 2);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Request`] if no ids are left; [`Error::Full`], [`Error::ReadOnly`], [`Error::Busy`]

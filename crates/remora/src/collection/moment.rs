@@ -45,7 +45,7 @@ impl<K: DocumentId> Moment<K> {
         Self { reader, collection: Arc::clone(collection), ids: PhantomData }
     }
 
-    /// The same moment for questions that may take this long together, from now: later they end with
+    /// The same moment for reads that may take this long together, from now: later they end with
     /// [`crate::Error::Busy`].
     ///
     /// ```
@@ -66,7 +66,7 @@ impl<K: DocumentId> Moment<K> {
         }
     }
 
-    /// The same moment for questions that end with [`crate::Error::Busy`] once this flag is set, by any thread.
+    /// The same moment for reads that end with [`crate::Error::Busy`] once this flag is set, by any thread.
     ///
     /// ```
     /// use std::sync::{Arc, atomic::{AtomicBool, Ordering}};
@@ -93,7 +93,7 @@ impl<K: DocumentId> Moment<K> {
         Self { reader: self.reader.with_interrupt(Arc::new(either)), ..self }
     }
 
-    /// What ends its questions.
+    /// What ends its reads.
     pub(super) fn ending(&self) -> &InterruptCheck {
         self.reader.ending()
     }
@@ -108,6 +108,15 @@ impl<K: DocumentId> Moment<K> {
 
     /// The document with this id; `None` if there was none. Cost: a read of the row store, and parsing.
     ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// let id = books.insert(&serde_json::json!({"stock": 3}))?;
+    /// let before = books.now();
+    /// books.replace(id, &serde_json::json!({"stock": 2}))?;
+    /// assert_eq!(before.get(id)?, Some(serde_json::json!({"stock": 3})));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`crate::Collection::get`].
     pub fn get(&self, id: K::Given<'_>) -> Result<Option<Json>> {
@@ -117,6 +126,14 @@ impl<K: DocumentId> Moment<K> {
 
     /// The number of documents. Cost: reads no document.
     ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// let before = books.now();
+    /// books.insert(&serde_json::json!({"stock": 3}))?;
+    /// assert_eq!((before.len()?, books.len()?), (0, 1));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`crate::Collection::len`].
     pub fn len(&self) -> Result<u64> {
@@ -125,13 +142,27 @@ impl<K: DocumentId> Moment<K> {
 
     /// Whether the collection was empty. Cost: reads no document.
     ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// assert!(books.now().is_empty()?);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`crate::Collection::len`].
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)
     }
 
-    /// The indexes, as by [`crate::Collection::indexes`].
+    /// The indexes, as by [`crate::Collection::indexes`]. Cost: a look-up in memory.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// let before = books.now();
+    /// books.index("year")?;
+    /// assert_eq!((before.indexes()?.len(), books.now().indexes()?.len()), (0, 1));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`crate::Collection::indexes`].
@@ -141,6 +172,13 @@ impl<K: DocumentId> Moment<K> {
 
     /// At most `limit` ids in their order, after skipping `offset` of them. Cost: reads only ids,
     /// including the skipped ones.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.keyed_collection("books")?;
+    /// books.upsert_many(["a", "b", "c"].map(|id| (id, serde_json::json!({}))))?;
+    /// assert_eq!(books.now().ids(1, 10)?, ["b", "c"]);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`crate::Collection::get`].
@@ -171,6 +209,14 @@ impl<K: DocumentId> Moment<K> {
 
     /// Those of the ids that have documents, without duplicates, sorted. Cost: a look-up of each id; reads no document.
     ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.keyed_collection("books")?;
+    /// books.insert_as("a", &serde_json::json!({}))?;
+    /// let asked = ["z", "a", "a"].map(str::to_owned);
+    /// assert_eq!(books.now().known(&asked)?, ["a"]);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`crate::Collection::get`].
     pub fn known(&self, ids: &[K]) -> Result<Vec<K>> {
@@ -187,6 +233,18 @@ impl<K: DocumentId> Moment<K> {
     /// Calls `visit` with the text of each document and the position of its id in `ids`, in any
     /// order. Ids without documents are skipped. The first error of `visit` ends it. Cost: a read of the row store for
     /// each document, without parsing.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.collection("books")?;
+    /// let ids = books.insert_many([1, 2].map(|n| serde_json::json!({"n": n})))?;
+    /// let mut bytes = 0;
+    /// books.now().texts(&ids, &mut |_, text| {
+    ///     bytes += text.len();
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(bytes, r#"{"n":1}{"n":2}"#.len());
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`crate::Collection::get`], and the error of `visit`.

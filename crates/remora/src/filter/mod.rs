@@ -107,7 +107,9 @@ pub(crate) enum Test {
 /// let db = remora::Database::in_memory()?;
 /// let books = db.collection("books")?;
 /// books.insert(&json!({"author": {"name": "Ann"}, "year": 2015}))?;
-/// let filter = field("author.name").equals("Ann") & !field("year").at_least(2016);
+/// let name = field("author.name");
+/// assert_eq!(name.names(), ["author", "name"]);
+/// let filter = name.equals("Ann") & !field("year").at_least(2016);
 /// assert_eq!(books.find(filter).count()?, 1);
 /// # Ok::<(), remora::Error>(())
 /// ```
@@ -162,57 +164,134 @@ impl Field {
     }
 
     /// The condition `=`.
+    ///
+    /// ```
+    /// use remora::{Filter, field};
+    ///
+    /// assert_eq!(field("author.name").equals("Ann"), Filter::parse("author.name = 'Ann'")?);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn equals(self, value: impl IntoValue) -> Filter {
         self.compare(Test::Equal, value)
     }
 
     /// The condition `!=`. It also holds if the value is missing.
+    ///
+    /// ```
+    /// use remora::{Filter, field};
+    ///
+    /// assert_eq!(field("state").differs_from("paid"), Filter::parse("state != 'paid'")?);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn differs_from(self, value: impl IntoValue) -> Filter {
         self.compare(Test::NotEqual, value)
     }
 
-    /// The condition `<`.
+    /// The condition `<`. It does not hold if the value is missing or of another type, nor do `<=`, `>` and `>=`.
+    ///
+    /// ```
+    /// use remora::{Filter, field};
+    ///
+    /// assert_eq!(field("year").less_than(2000), Filter::parse("year < 2000")?);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn less_than(self, value: impl IntoValue) -> Filter {
         self.compare(Test::Less, value)
     }
 
     /// The condition `<=`.
+    ///
+    /// ```
+    /// use remora::{Filter, field};
+    ///
+    /// assert_eq!(field("year").at_most(1999), Filter::parse("year <= 1999")?);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn at_most(self, value: impl IntoValue) -> Filter {
         self.compare(Test::LessOrEqual, value)
     }
 
     /// The condition `>`.
+    ///
+    /// ```
+    /// use remora::{Filter, field};
+    ///
+    /// assert_eq!(field("price").greater_than(9.5), Filter::parse("price > 9.5")?);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn greater_than(self, value: impl IntoValue) -> Filter {
         self.compare(Test::Greater, value)
     }
 
     /// The condition `>=`.
+    ///
+    /// ```
+    /// use remora::{Filter, field};
+    ///
+    /// assert_eq!(field("stars").at_least(4), Filter::parse("stars >= 4")?);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn at_least(self, value: impl IntoValue) -> Filter {
         self.compare(Test::GreaterOrEqual, value)
     }
 
     /// The value is between `from` and `to`, both included.
+    ///
+    /// ```
+    /// use remora::{Filter, field};
+    ///
+    /// assert_eq!(field("year").between(1990, 1999), Filter::parse("year BETWEEN 1990 AND 1999")?);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn between(self, from: impl IntoValue, to: impl IntoValue) -> Filter {
         Filter(Condition::Between(self, literal(from), literal(to)))
     }
 
     /// The value equals one of these.
+    ///
+    /// ```
+    /// use remora::{Filter, field};
+    ///
+    /// assert_eq!(field("tags").is_in(["sea", "ice"]), Filter::parse("tags IN ('sea', 'ice')")?);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn is_in<V: IntoValue>(self, values: impl IntoIterator<Item = V>) -> Filter {
         let values = values.into_iter().map(literal).collect();
         Filter(Condition::In(self, values))
     }
 
     /// The value is a text that begins with these bytes.
+    ///
+    /// ```
+    /// use remora::{Filter, field};
+    ///
+    /// assert_eq!(field("sku").begins_with("A-"), Filter::parse("sku BEGINS 'A-'")?);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn begins_with(self, text: &str) -> Filter {
         Filter(Condition::Begins(self, text.to_owned()))
     }
 
     /// The value exists: the column is not NULL, or the path leads to a value of the document, which may be null.
+    ///
+    /// ```
+    /// use remora::{Filter, field};
+    ///
+    /// assert_eq!(!field("answered").exists(), Filter::parse("NOT answered EXISTS")?);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn exists(self) -> Filter {
         Filter(Condition::Exists(self))
     }
 
     /// The column is NULL, or the path leads to a null of the document.
+    ///
+    /// ```
+    /// use remora::{Filter, field};
+    ///
+    /// assert_eq!(field("answered").is_null(), Filter::parse("answered IS NULL")?);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn is_null(self) -> Filter {
         Filter(Condition::IsNull(self))
     }
@@ -232,6 +311,13 @@ impl Field {
     }
 
     /// One of the texts at the path contains this text, as [`Filter::matches`] defines it.
+    ///
+    /// ```
+    /// use remora::{Filter, field};
+    ///
+    /// assert_eq!(field("title").matches("reef"), Filter::parse("title MATCHES 'reef'")?);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn matches(self, text: &str) -> Filter {
         Filter::matches(self, text)
     }
@@ -266,7 +352,16 @@ fn literal(value: impl IntoValue) -> Value {
 }
 
 impl Filter {
-    /// Reads a filter.
+    /// Reads a filter. Cost: that of reading the text.
+    ///
+    /// ```
+    /// let filter = remora::Filter::parse("stars >= 4 AND NOT tags IN ('old', 'spam')")?;
+    /// let books = remora::Database::in_memory()?.collection("books")?;
+    /// assert_eq!(books.find(filter).count()?, 0);
+    /// let wrong = remora::Filter::parse("stars >= AND");
+    /// assert!(matches!(wrong, Err(remora::Error::Request(_))));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`crate::Error::Request`] says what is wrong, and where: the number of the character.
@@ -276,12 +371,31 @@ impl Filter {
 
     /// A text at one of these paths of a document, or a text in an array there, contains this text; the case of letters
     /// does not matter. [`crate::Collection::index_text`] builds an index that answers this.
+    ///
+    /// ```
+    /// let books = remora::Database::in_memory()?.collection("books")?;
+    /// books.insert_json(r#"{"title": "Night", "chapters": [{"text": "At the Coral Reef"}]}"#)?;
+    /// let anywhere = remora::Filter::matches(["title", "chapters.text"], "coral reef");
+    /// assert_eq!(books.find(anywhere).count()?, 1);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn matches(paths: impl Into<Paths>, text: &str) -> Self {
         Self(Condition::Matches(paths.into().into_fields(), text.to_owned()))
     }
 
     /// Converts the condition to the engine's, on the columns of this table, for programs that have opened the engine
-    /// themselves ([`crate::Database::over`]).
+    /// themselves ([`crate::Database::over`]). Cost: that of reading the filter; no row is read.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// let engine = remora_engine::Database::open(directory.path(), remora_engine::Options::default())?;
+    /// remora::Database::over(engine.clone()).create_table("birds", |t| t.int("id").key())?;
+    /// let schema = engine.schema("birds")?;
+    /// let of_columns = remora::field("id").at_least(7).on_columns(&schema)?;
+    /// assert!(remora::field("id.name").equals("Heron").on_columns(&schema).is_err()); // A path.
+    /// # drop(of_columns);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`crate::Error::Request`] if a column is compared with a value that it cannot hold, or a field is a path.
@@ -345,7 +459,14 @@ impl std::ops::Not for Filter {
 /// # Ok::<(), remora::Error>(())
 /// ```
 pub trait IntoFilter {
-    /// Converts it to a filter.
+    /// Converts it to a filter. Cost: that of [`Filter::parse`] for a text.
+    ///
+    /// ```
+    /// use remora::{IntoFilter, field};
+    ///
+    /// assert_eq!("year > 1990".into_filter()?, field("year").greater_than(1990));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Filter::parse`].

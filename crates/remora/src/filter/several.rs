@@ -5,11 +5,12 @@ use super::Field;
 /// Paths into documents that one condition tests, or one index has: a [`Field`], its text, or several of either.
 ///
 /// ```
-/// use remora::{Filter, path};
+/// use remora::{Filter, Paths, path};
 ///
 /// let one = Filter::matches("title", "reef");
 /// let several = Filter::matches([path(["a.b"]), path(["title"])], "reef");
 /// assert_eq!(several, Filter::parse("(`a.b`, title) MATCHES 'reef'")?);
+/// assert_eq!(Paths::from(["title", "body"]).fields().len(), 2);
 /// # Ok::<(), remora::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]

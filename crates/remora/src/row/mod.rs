@@ -116,6 +116,7 @@ impl Column {
 /// order.
 ///
 /// ```
+/// use remora::Value;
 /// use serde::Deserialize;
 /// use serde_json::json;
 ///
@@ -127,11 +128,13 @@ impl Column {
 /// let db = remora::Database::in_memory()?;
 /// let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
 /// birds.insert(&json!({"id": 1, "name": "Heron"}))?;
-/// let row = birds.get(1)?.ok_or(remora::Error::Closed)?;
+/// let row = birds.get(1)?.ok_or("there is none")?;
+/// assert_eq!((row.columns()[1].name.as_str(), &row.values()[0]), ("name", &Value::Int(1)));
 /// assert_eq!(row.get::<String>("name")?, "Heron");
 /// let bird: Bird = row.deserialize()?;
 /// assert_eq!((bird.id, bird.name.as_str()), (1, "Heron"));
-/// # Ok::<(), remora::Error>(())
+/// assert_eq!(row.into_values().len(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
@@ -154,7 +157,15 @@ impl Row {
         &self.values
     }
 
-    /// The value of a column. NULL is [`Value::Null`].
+    /// The value of a column. NULL is [`Value::Null`]. Cost: a comparison of the name with each column's.
+    ///
+    /// ```
+    /// # let rows = remora::Database::in_memory()?.query("SELECT 7 AS id, NULL AS name", [])?;
+    /// let row = rows.first().ok_or("there is none")?;
+    /// assert!(row.value("NAME")?.is_null());
+    /// assert!(matches!(row.value("colour"), Err(remora::Error::NotFound(_))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::NotFound`] with the existing columns.
@@ -162,7 +173,15 @@ impl Row {
         self.place(column).map(|(_, value)| value)
     }
 
-    /// The value of a column, deserialized.
+    /// The value of a column, deserialized. Cost: that of [`Row::value`], and a copy of the value.
+    ///
+    /// ```
+    /// # let rows = remora::Database::in_memory()?.query("SELECT 7 AS id, NULL AS name", [])?;
+    /// let row = rows.first().ok_or("there is none")?;
+    /// assert_eq!((row.get::<u8>("id")?, row.get::<Option<String>>("name")?), (7, None));
+    /// assert!(matches!(row.get::<String>("name"), Err(remora::Error::Request(_))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::NotFound`] if the column does not exist, [`Error::Request`] if the value cannot be
@@ -173,7 +192,15 @@ impl Row {
             .map_err(|error| error.at(format!("column {column:?}")))
     }
 
-    /// Deserializes the row as a struct, a tuple, or, if it has one column, a value.
+    /// Deserializes the row as a struct, a tuple, or, if it has one column, a value. Cost: a copy of the values.
+    ///
+    /// ```
+    /// # let rows = remora::Database::in_memory()?.query("SELECT 7 AS id, 'Heron' AS name", [])?;
+    /// let row = rows.first().ok_or("there is none")?;
+    /// let (id, name): (u32, String) = row.deserialize()?;
+    /// assert_eq!((id, name.as_str()), (7, "Heron"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Request`] with the column whose value does not fit, or the missing field.
@@ -181,7 +208,7 @@ impl Row {
         T::deserialize(deserialize::FromRow(self))
     }
 
-    /// The values.
+    /// The values, in the order of the columns, without a copy.
     pub fn into_values(self) -> Vec<Value> {
         self.values
     }

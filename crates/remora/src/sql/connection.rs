@@ -29,6 +29,7 @@ use crate::{
 /// connection.execute("SET @step = 10", params![])?;
 /// connection.execute("BEGIN", params![])?;
 /// connection.execute("INSERT INTO t VALUES (?, @step)", params![1])?;
+/// assert!(connection.in_transaction() && connection.is_autocommit());
 /// connection.execute("COMMIT", params![])?;
 /// assert_eq!(db.query("SELECT n FROM t", params![])?.one::<i32>()?, 10);
 /// # Ok::<(), remora::Error>(())
@@ -64,6 +65,15 @@ impl Connection {
     /// Runs a statement and returns its effect. Cost: that of the statement, and one sync if it writes outside a
     /// transaction.
     ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// let mut connection = db.connection();
+    /// connection.execute("CREATE TEMPORARY TABLE seen (id INT PRIMARY KEY)", [])?;
+    /// let done = connection.execute("INSERT INTO seen VALUES (?), (?)", remora::params![1, 2])?;
+    /// assert_eq!(done.rows_changed, 2);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`Database::execute`](crate::Database::execute). Within a transaction, the
     /// statement is undone and the transaction continues.
@@ -73,6 +83,14 @@ impl Connection {
 
     /// Runs a statement and returns its rows. Cost: that of the statement, and memory for all its rows.
     ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// let mut connection = db.connection();
+    /// connection.execute("SET @name = ?", remora::params!["Heron"])?;
+    /// assert_eq!(connection.query("SELECT UPPER(@name)", [])?.one::<String>()?, "HERON");
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`Database::query`](crate::Database::query).
     pub fn query(&mut self, text: &str, values: impl AsRef<[Value]>) -> Result<Rows> {
@@ -80,6 +98,13 @@ impl Connection {
     }
 
     /// Runs a statement and returns its rows as Arrow. Cost: that of [`Connection::query`], and a copy of the rows.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// let batches = db.connection().query_arrow("SELECT 1 AS id, 'Heron' AS name", [])?;
+    /// assert_eq!((batches[0].num_rows(), batches[0].num_columns()), (1, 2));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Database::query_arrow`](crate::Database::query_arrow).
@@ -91,7 +116,17 @@ impl Connection {
         self.query(text, values)?.to_arrow()
     }
 
-    /// A handle that cancels the running statement of this connection, from any thread.
+    /// A handle that cancels the running statement of this connection, from any thread. Cost: an allocation; the
+    /// session of this connection is not reused for others.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// let mut connection = db.connection();
+    /// let canceller = connection.canceller()?;
+    /// canceller.cancel(); // Nothing runs: the next statement is not cancelled.
+    /// assert_eq!(connection.query("SELECT 1", [])?.one::<i64>()?, 1);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Closed`] if a statement in it panicked.
@@ -114,6 +149,19 @@ impl Connection {
     /// Runs `work` in a transaction, which is committed if it returns `Ok` and rolled back if it
     /// returns an error or panics. A definition, such as CREATE TABLE, commits what was done before
     /// it. Cost: memory for what it changes, and one sync at the commit.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// let mut connection = db.connection();
+    /// connection.execute("CREATE TABLE birds (id INT PRIMARY KEY)", [])?;
+    /// let refused = connection.transaction(|tx| {
+    ///     tx.execute("INSERT INTO birds VALUES (1)", [])?;
+    ///     Err::<(), _>(Box::<dyn std::error::Error>::from("not today"))
+    /// });
+    /// assert!(refused.is_err());
+    /// assert_eq!(connection.query("SELECT COUNT(*) FROM birds", [])?.one::<i64>()?, 0);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The error of `work`; [`Error::Conflict`] if another writer changed one of the changed rows

@@ -47,7 +47,16 @@ impl Prepared {
         self.statement.statement.parameters
     }
 
-    /// Runs it and returns its effect.
+    /// Runs it and returns its effect. Cost: that of [`Database::execute`](crate::Database::execute), without parsing.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # db.execute("CREATE TABLE birds (id INT PRIMARY KEY, name VARCHAR(40))", [])?;
+    /// let insert = db.prepare("INSERT INTO birds VALUES (?, ?)")?;
+    /// assert_eq!(insert.execute(remora::params![1, "Heron"])?.rows_changed, 1);
+    /// assert!(matches!(insert.execute([]), Err(remora::Error::Request(_)))); // Two values are missing.
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Database::execute`](crate::Database::execute).
@@ -55,7 +64,14 @@ impl Prepared {
         Ok(run_prepared_once(&self.handle, &self.statement, values.as_ref())?.outcome)
     }
 
-    /// Runs it and returns its rows.
+    /// Runs it and returns its rows. Cost: that of [`Database::query`](crate::Database::query), without parsing.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// let add = db.prepare("SELECT ? + ?")?;
+    /// assert_eq!(add.query(remora::params![3, 4])?.one::<i64>()?, 7);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Database::query`](crate::Database::query).

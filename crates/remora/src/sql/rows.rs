@@ -58,6 +58,8 @@ pub struct Answer {
 /// for row in &rows {
 ///     println!("{} {}", row.get::<i64>("id")?, row.get::<String>("name")?);
 /// }
+/// assert_eq!(rows.iter().filter(|row| row.values().contains(&remora::Value::Int(2))).count(), 1);
+/// assert!(!rows.is_empty() && rows.first().is_some());
 /// let birds: Vec<(i64, String)> = rows.deserialize()?;
 /// assert_eq!(birds[1], (2, "Stork".to_owned()));
 /// # Ok::<(), remora::Error>(())
@@ -102,6 +104,20 @@ impl Rows {
     /// Deserializes the rows: as structs by the names of the columns, as tuples, or, for one
     /// column, as values. Cost: a copy of the rows.
     ///
+    /// ```
+    /// #[derive(serde::Deserialize)]
+    /// struct Bird {
+    ///     id: u32,
+    ///     name: Option<String>,
+    /// }
+    /// # let db = remora::Database::in_memory()?;
+    /// let birds: Vec<Bird> = db.query("SELECT 1 AS id, NULL AS name", [])?.deserialize()?;
+    /// assert_eq!((birds[0].id, &birds[0].name), (1, &None));
+    /// let ids: Vec<u32> = db.query("SELECT 1 UNION ALL SELECT 2", [])?.deserialize()?;
+    /// assert_eq!(ids.len(), 2);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Request`] with the row, counted from 1, and the column that does not fit.
     pub fn deserialize<T: DeserializeOwned>(&self) -> Result<Vec<T>> {
@@ -115,13 +131,29 @@ impl Rows {
     /// Converts the rows to Arrow, as [`Database::query_arrow`](crate::Database::query_arrow) does. Cost: a copy of the
     /// rows.
     ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// let rows = db.query("SELECT 1 AS id, 'Heron' AS name", [])?;
+    /// assert_eq!(rows.to_arrow()?[0].schema().field(1).name(), "name");
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Request`] if Arrow cannot represent a value, such as a zero date.
     pub fn to_arrow(&self) -> Result<Vec<RecordBatch>> {
         batches(&self.columns, &self.rows.iter().collect::<Vec<_>>())
     }
 
-    /// The only row, deserialized.
+    /// The only row, deserialized. Cost: a copy of the row.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// assert_eq!(db.query("SELECT 6 * 7", [])?.one::<i64>()?, 42);
+    /// assert_eq!(db.query("SELECT 1, 'Heron'", [])?.one::<(i64, String)>()?.1, "Heron");
+    /// let none = db.query("SELECT 1 FROM DUAL WHERE 1 = 0", [])?.one::<i64>();
+    /// assert!(matches!(none, Err(remora::Error::NotFound(_))));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none, [`Error::Request`] if there are several or it cannot

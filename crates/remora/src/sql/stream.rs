@@ -34,8 +34,10 @@ const BATCHES_AHEAD: usize = 2;
 /// let db = Database::in_memory()?;
 /// db.execute("CREATE TABLE t (id INT PRIMARY KEY)", params![])?;
 /// db.execute("INSERT INTO t VALUES (1), (2), (3)", params![])?;
+/// let rows = db.query_stream("SELECT id FROM t WHERE id > ?", params![1])?;
+/// assert_eq!(rows.columns()[0].name, "id");
 /// let mut sum = 0;
-/// for row in db.query_stream("SELECT id FROM t WHERE id > ?", params![1])? {
+/// for row in rows {
 ///     sum += row?.get::<i32>("id")?;
 /// }
 /// assert_eq!(sum, 5);

@@ -12,15 +12,20 @@ use crate::{Error, Result};
 ///
 /// ```
 /// # let db = remora::Database::in_memory()?;
-/// db.create_table("orders", |t| {
-///     t.int("id").key()
+/// let orders = db.create_table("orders", |t| {
+///     t.uint("id").key()
 ///         .short_text("status").required()
-///         .decimal("total", 10, 2)
-///         .datetime("created")
+///         .short_text("customer").searchable()
+///         .decimal("total", 10, 2).float("weight").int("pieces").bool("paid")
+///         .datetime("created").timestamp("sent").date("due").time("took")
 ///         .text("note")
-///         .json("data")
+///         .json("data").bytes("label")
 ///         .index(["status", "-created"])
 /// })?;
+/// orders.insert(&serde_json::json!({
+///     "id": 1, "status": "open", "customer": "Ann", "total": "9.50", "created": "2024-05-31 12:30:00",
+/// }))?;
+/// assert_eq!(orders.search("ann").filter("total < 10 AND status = 'open'").count()?, 1);
 /// # Ok::<(), remora::Error>(())
 /// ```
 #[derive(Clone, Debug)]

@@ -23,8 +23,8 @@ use crate::{
 ///
 /// Rows are structs whose fields are the columns; a column without a field is NULL. A write returns
 /// when it is visible to all and durable, according to [`Options::durability`](crate::Options).
-/// Tables that SQL created can be read here. They can only be written with SQL, which enforces what
-/// it declares.
+/// A row takes at most 64 MiB. Tables that SQL created can be read here. They can only be written with SQL, which
+/// enforces what it declares.
 ///
 /// ```
 /// use remora::{Database, field};
@@ -66,11 +66,25 @@ impl Table {
     }
 
     /// The name of the table.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// assert_eq!(db.create_table("birds", |t| t.int("id").key())?.name(), "birds");
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Whether SQL created it, so that only SQL can write it. Cost: a look-up in memory.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// db.execute("CREATE TABLE birds (id INT PRIMARY KEY)", [])?;
+    /// let birds = db.table("birds")?;
+    /// assert!(birds.is_of_sql()? && birds.insert(&serde_json::json!({"id": 1})).is_err());
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::NotFound`] if the table was dropped, [`Error::Closed`] if the database was closed.
@@ -79,6 +93,20 @@ impl Table {
     }
 
     /// Inserts a row. No row with its key may exist. Cost: some microseconds, and a sync.
+    ///
+    /// ```
+    /// #[derive(serde::Serialize)]
+    /// struct Bird<'b> {
+    ///     id: u32,
+    ///     name: &'b str,
+    /// }
+    /// # let db = remora::Database::in_memory()?;
+    /// let birds = db.create_table("birds", |t| t.uint("id").key().text("name"))?;
+    /// birds.insert(&Bird { id: 1, name: "Heron" })?;
+    /// let again = birds.insert(&Bird { id: 1, name: "Kite" });
+    /// assert!(matches!(again, Err(remora::Error::Exists(_))));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// - [`Error::Exists`]: a row with this key exists.
@@ -93,6 +121,14 @@ impl Table {
     /// Inserts rows in one durable step: all of them or none. Returns their number. Cost: some microseconds for each
     /// row, and one sync.
     ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.uint("id").key().text("name"))?;
+    /// let rows = (1..=1_000).map(|id| serde_json::json!({"id": id, "name": format!("Bird {id}")}));
+    /// assert_eq!(birds.insert_many(rows)?, 1_000);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`Table::insert`]; [`Error::Request`] for more than a million rows.
     pub fn insert_many<T: Serialize>(&self, rows: impl IntoIterator<Item = T>) -> Result<u64> {
@@ -100,6 +136,15 @@ impl Table {
     }
 
     /// Inserts a row, or replaces the row with its key. Cost: that of an insert.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.uint("id").key().text("name"))?;
+    /// birds.upsert(&serde_json::json!({"id": 1, "name": "Heron"}))?;
+    /// birds.upsert(&serde_json::json!({"id": 1, "name": "Grey heron"}))?;
+    /// assert_eq!(birds.get_as::<(u32, String)>(1)?, Some((1, "Grey heron".to_owned())));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Table::insert`] except [`Error::Exists`].
@@ -109,6 +154,15 @@ impl Table {
 
     /// Inserts or replaces rows in one durable step. If a key occurs several times, the last row
     /// wins. Returns the number of rows. Cost: some microseconds for each row, and one sync.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.uint("id").key().text("name"))?;
+    /// let named = |id: u32, name: &str| serde_json::json!({"id": id, "name": name});
+    /// birds.upsert_many([named(1, "Heron"), named(2, "Kite"), named(1, "Grey heron")])?;
+    /// assert_eq!((birds.count()?, birds.search("grey").count()?), (2, 1));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Table::upsert`]; [`Error::Request`] for more than a million rows.
@@ -134,6 +188,15 @@ impl Table {
 
     /// Deletes the row with this key. Returns whether it existed. Cost: a look-up of the key, and a sync.
     ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// let visits = db.create_table("visits", |t| t.short_text("place").key().int("year").key())?;
+    /// visits.insert(&serde_json::json!({"place": "reef", "year": 2015}))?;
+    /// assert!(visits.delete(("reef", 2015))?);
+    /// assert!(!visits.delete(("reef", 2015))?);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`Table::get`], and those of [`Table::insert`] except [`Error::Exists`].
     pub fn delete(&self, key: impl IntoKey) -> Result<bool> {
@@ -143,6 +206,17 @@ impl Table {
 
     /// The row with this key: one value, or a tuple with a value for each column of the key. Cost:
     /// a microsecond if all columns are short, else a read of the row store.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.uint("id").key().text("name"))?;
+    /// birds.insert(&serde_json::json!({"id": 1, "name": "Heron"}))?;
+    /// if let Some(bird) = birds.get(1)? {
+    ///     assert_eq!(bird.get::<String>("name")?, "Heron");
+    /// }
+    /// assert!(birds.get(2)?.is_none());
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// - [`Error::Request`]: it is not a valid key of the table.
@@ -157,6 +231,19 @@ impl Table {
 
     /// The row with this key, deserialized. Cost: that of [`Table::get`].
     ///
+    /// ```
+    /// #[derive(Debug, PartialEq, serde::Deserialize, serde::Serialize)]
+    /// struct Bird {
+    ///     id: u32,
+    ///     name: Option<String>,
+    /// }
+    /// # let db = remora::Database::in_memory()?;
+    /// let birds = db.create_table("birds", |t| t.uint("id").key().text("name"))?;
+    /// birds.insert(&Bird { id: 1, name: None })?;
+    /// assert_eq!(birds.get_as(1)?, Some(Bird { id: 1, name: None }));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`Table::get`], and [`Error::Request`] if the row cannot be deserialized as `T`.
     pub fn get_as<T: DeserializeOwned>(&self, key: impl IntoKey) -> Result<Option<T>> {
@@ -164,6 +251,14 @@ impl Table {
     }
 
     /// The exact number of rows. Cost: reads no row.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.uint("id").key().text("name"))?;
+    /// birds.insert(&serde_json::json!({"id": 1, "name": "Heron"}))?;
+    /// assert_eq!(birds.count()?, 1);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::NotFound`] if the table was dropped, [`Error::Closed`] if the database was closed.
@@ -173,6 +268,19 @@ impl Table {
 
     /// Calls `visit` with all rows as of one moment, in the order of keys, until it returns an
     /// error. Cost: a read of the row store for each row, one row in memory at a time.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.uint("id").key().text("name"))?;
+    /// birds.insert_many([2, 1].map(|id| serde_json::json!({"id": id, "name": "Heron"})))?;
+    /// let mut ids = Vec::new();
+    /// birds.for_each(|row| {
+    ///     ids.push(row.get::<u32>("id")?);
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(ids, [1, 2]);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Table::get`], and the error of `visit`.
@@ -193,6 +301,16 @@ impl Table {
 
     /// A search for a text: rows that contain it in one of their searchable columns, also within
     /// words, in any script and ignoring case.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.uint("id").key().text("name"))?;
+    /// birds.insert(&serde_json::json!({"id": 1, "name": "Common kingfisher 翡翠"}))?;
+    /// for text in ["KINGFISHER", "ngfish", "翠"] {
+    ///     assert_eq!(birds.search(text).count()?, 1);
+    /// }
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn search(&self, text: &str) -> Search {
         Search::new(Arc::clone(&self.handle), &self.name, Some(text))
     }

@@ -33,7 +33,11 @@ const DEFAULT_FACET: usize = 100;
 /// birds.insert(&json!({"id": 2, "name": "Night heron", "place": "lake"}))?;
 /// let found = birds.search("heron").filter("id > 1").order_by("id").limit(10).run()?;
 /// assert_eq!((found.total, found.rows[0].row.value("id")?), (1, &Value::Int(2)));
-/// assert_eq!(birds.all().count()?, 2);
+///
+/// let last = birds.search("heron").order_by_desc("place").order_by_key().offset(1).columns(["name"]);
+/// assert_eq!(last.run_as::<String>()?, ["Night heron"]);
+/// let found = birds.search("heron").facet("place").facet_of("id", 1).run()?;
+/// assert_eq!((found.facets[0].distinct, found.facets[1].values.len()), (1, 1));
 /// # Ok::<(), remora::Error>(())
 /// ```
 #[must_use = "a search does nothing before run() or count()"]
@@ -133,6 +137,19 @@ pub struct Facet {
 impl Found {
     /// Deserializes the rows. Cost: a copy of the rows.
     ///
+    /// ```
+    /// #[derive(serde::Deserialize)]
+    /// struct Bird {
+    ///     name: String,
+    /// }
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// birds.insert(&serde_json::json!({"id": 1, "name": "Heron"}))?;
+    /// let found = birds.search("heron").run()?;
+    /// assert_eq!(found.deserialize::<Bird>()?[0].name, "Heron");
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Request`] with the column that does not fit.
     pub fn deserialize<T: DeserializeOwned>(&self) -> Result<Vec<T>> {
@@ -141,6 +158,15 @@ impl Found {
 
     /// Converts the rows to Arrow, as [`Database::query_arrow`](crate::Database::query_arrow) does. Cost: a copy of the
     /// rows.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// birds.insert(&serde_json::json!({"id": 1, "name": "Heron"}))?;
+    /// let batches = birds.search("heron").run()?.to_arrow()?;
+    /// assert_eq!((batches[0].num_rows(), batches[0].num_columns()), (1, 2));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Request`] if Arrow cannot represent a value, such as a zero date.
@@ -176,6 +202,15 @@ impl Search {
     }
 
     /// Rows must also contain this text.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// birds.insert(&serde_json::json!({"id": 1, "name": "Heron, grey"}))?;
+    /// assert_eq!(birds.search("grey").and("heron").count()?, 1);
+    /// assert_eq!(birds.search("grey heron").count()?, 0); // The text itself is not there.
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn and(self, text: &str) -> Self {
         let term = TextQuery::Term(text.to_owned());
         self.with_text(|before| match before {
@@ -188,7 +223,16 @@ impl Search {
         })
     }
 
-    /// Rows may contain this text instead of what was required before.
+    /// Rows may contain this text instead of the texts that were required before.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// birds.insert(&serde_json::json!({"id": 1, "name": "Heron"}))?;
+    /// birds.insert(&serde_json::json!({"id": 2, "name": "Kite"}))?;
+    /// assert_eq!(birds.search("heron").or("kite").count()?, 2);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn or(self, text: &str) -> Self {
         let term = TextQuery::Term(text.to_owned());
         self.with_text(|before| match before {
@@ -202,6 +246,15 @@ impl Search {
     }
 
     /// Rows must not contain this text.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// birds.insert(&serde_json::json!({"id": 1, "name": "Night heron"}))?;
+    /// birds.insert(&serde_json::json!({"id": 2, "name": "Grey heron"}))?;
+    /// assert_eq!(birds.search("heron").and_not("grey").count()?, 1);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn and_not(self, text: &str) -> Self {
         let absent = TextQuery::Not(Box::new(TextQuery::Term(text.to_owned())));
         self.with_text(|before| match before {
@@ -220,7 +273,17 @@ impl Search {
         self
     }
 
-    /// Finds words within this edit distance, 1 or 2, instead of parts of the text.
+    /// Finds words within this edit distance, 1 or 2 characters that are added, left out or changed, instead of parts
+    /// of the text. [`Search::run`] refuses other distances with [`Error::Request`].
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// birds.insert(&serde_json::json!({"id": 1, "name": "Common kingfisher"}))?;
+    /// assert_eq!(birds.search("kingfischer").count()?, 0);
+    /// assert_eq!(birds.search("kingfischer").fuzzy(1).count()?, 1);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn fuzzy(mut self, edits: u8) -> Self {
         self.request.selection.fuzzy = Some(edits);
         self
@@ -251,7 +314,18 @@ impl Search {
         self.sort(SortBy::Key, false)
     }
 
-    /// Sorts by BM25 score, the best first.
+    /// Sorts by BM25 score, the best first, with k1 = 1.2 and b = 0.75.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// birds.insert(&serde_json::json!({"id": 1, "name": "Heron, heron, heron"}))?;
+    /// birds.insert(&serde_json::json!({"id": 2, "name": "A bird that is not a heron at all"}))?;
+    /// let best = birds.search("heron").by_score().limit(1).run()?;
+    /// assert_eq!(best.rows[0].row.get::<i64>("id")?, 1);
+    /// assert!(best.rows[0].score.is_some());
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn by_score(self) -> Self {
         self.sort(SortBy::Score, true)
     }
@@ -261,25 +335,37 @@ impl Search {
         self
     }
 
-    /// Returns at most this many rows.
+    /// Returns at most this many rows: 20 if it is not called, 10,000,000 at most.
     pub fn limit(mut self, rows: usize) -> Self {
         self.request.limit = rows;
         self
     }
 
-    /// Skips this many rows. For deep pages [`Search::after`] is cheaper.
+    /// Skips this many rows; with those of the page at most 10,000,000. For deep pages [`Search::after`] is cheaper.
     pub fn offset(mut self, rows: usize) -> Self {
         self.request.offset = rows;
         self
     }
 
-    /// Continues after the page that had this [`Found::cursor`].
+    /// Continues after the page that had this [`Found::cursor`], in the same order. No row is missed or repeated
+    /// because others come or go. Cost: that of a first page.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// birds.insert_many((1..=3).map(|id| serde_json::json!({"id": id, "name": "Heron"})))?;
+    /// let first = birds.search("heron").order_by_key().limit(2).run()?;
+    /// let cursor = first.cursor.ok_or("the page is empty")?;
+    /// let rest = birds.search("heron").order_by_key().limit(2).after(&cursor).run()?;
+    /// assert_eq!((rest.total, rest.rows.len()), (3, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn after(mut self, cursor: &str) -> Self {
         self.request.after = Some(cursor.to_owned());
         self
     }
 
-    /// Returns only these columns.
+    /// Returns only these columns. The row store is read only if one of them is long: a text, bytes or JSON.
     pub fn columns<'c>(mut self, names: impl IntoIterator<Item = &'c str>) -> Self {
         self.request.fields = names.into_iter().map(str::to_owned).collect();
         self
@@ -287,6 +373,15 @@ impl Search {
 
     /// Adds a snippet of up to 200 characters around the matches, which are enclosed in these two
     /// texts.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// birds.insert(&serde_json::json!({"id": 1, "name": "Grey heron"}))?;
+    /// let found = birds.search("heron").highlight("<b>", "</b>").run()?;
+    /// assert_eq!(found.rows[0].snippet.as_deref(), Some("Grey <b>heron</b>"));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     pub fn highlight(mut self, open: &str, close: &str) -> Self {
         let (open, close) = (open.to_owned(), close.to_owned());
         self.request.highlight =
@@ -294,12 +389,12 @@ impl Search {
         self
     }
 
-    /// Adds the hundred most frequent values of a column among all matching rows.
+    /// Adds the hundred most frequent values of a column among all matching rows, regardless of the page.
     pub fn facet(self, column: &str) -> Self {
         self.facet_of(column, DEFAULT_FACET)
     }
 
-    /// Adds this many of the most frequent values of a column among all matching rows.
+    /// Adds this many of the most frequent values of a column among all matching rows. Counts are exact.
     pub fn facet_of(mut self, column: &str, values: usize) -> Self {
         self.facets.push((column.to_owned(), values));
         self
@@ -307,6 +402,15 @@ impl Search {
 
     /// Executes the search. Cost: microseconds for what indexes answer, and a read of the row store
     /// for each row with columns that are only stored there.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// birds.insert_many((1..=30).map(|id| serde_json::json!({"id": id, "name": "Heron"})))?;
+    /// let found = birds.search("heron").run()?;
+    /// assert_eq!((found.total, found.rows.len()), (30, 20)); // The first page: see `limit`.
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// - [`Error::Request`]: the text, a filter, a column, the order, the cursor or the limit is
@@ -337,6 +441,14 @@ impl Search {
 
     /// The exact number of matching rows. Cost: reads no row.
     ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// birds.insert_many((1..=30).map(|id| serde_json::json!({"id": id, "name": "Heron"})))?;
+    /// assert_eq!(birds.search("heron").filter("id > 10").limit(5).count()?, 20);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`Search::run`].
     pub fn count(mut self) -> Result<u64> {
@@ -346,6 +458,15 @@ impl Search {
     }
 
     /// Executes the search and deserializes the rows. Cost: that of [`Search::run`].
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// # let birds = db.create_table("birds", |t| t.int("id").key().text("name"))?;
+    /// birds.insert(&serde_json::json!({"id": 1, "name": "Heron"}))?;
+    /// let found: Vec<(i64, String)> = birds.search("heron").run_as()?;
+    /// assert_eq!(found, [(1, "Heron".to_owned())]);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`Search::run`] and of [`Found::deserialize`].

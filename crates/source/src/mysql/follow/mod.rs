@@ -245,7 +245,6 @@ impl Follower {
     /// # Errors
     /// [`remora_engine::Error::Busy`] after the timeout.
     pub fn wait_for(&self, gtids: &GtidSet, timeout: Duration) -> Result<()> {
-        let deadline = Instant::now().checked_add(timeout).unwrap_or_else(Instant::now);
         let reached = |text: &str| {
             GtidSet::parse_as(gtids.flavor(), text).is_ok_and(|applied| applied.covers(gtids))
         };
@@ -253,7 +252,7 @@ impl Follower {
         if gtids.is_empty() {
             return Ok(());
         }
-        Ok(self.shared.database.wait_for_source(name, deadline, &reached)?)
+        Ok(self.shared.database.wait_for_source(name, timeout, &reached)?)
     }
 
     /// Stops following for good and waits until its threads have ended.
