@@ -8,7 +8,7 @@ use remora_engine::{ColumnType, Date, DateTime, Decimal, Value};
 use remora_mysql::{Collation, unquoted};
 
 use super::{
-    parameterize::{Constants, FIRST_SUM, Literal, LiteralKind, literals_of},
+    parameterize::{Constants, FIRST_MADE, Literal, LiteralKind, MadeValue, literals_of},
     shape::LiteralGroup,
 };
 use crate::{
@@ -237,11 +237,14 @@ impl<'a> Constants<'a> {
         literals_of(self.literals, self.ends, group)
     }
 
-    /// The only literal of a group, or the value of a sum.
+    /// The only literal of a group, or a value made of literals.
     pub fn one(&self, group: LiteralGroup) -> Constant<'a> {
-        if let Some(place) = group.checked_sub(FIRST_SUM) {
-            let sum = self.sums.get(place).copied().flatten();
-            return sum.map_or(Constant::Other, |sum| Constant::Integer(sum.into()));
+        if let Some(place) = group.checked_sub(FIRST_MADE) {
+            return match self.made.get(place).cloned().flatten() {
+                Some(MadeValue::Integer(number)) => Constant::Integer(number.into()),
+                Some(MadeValue::Text(text)) => Constant::Text(text.into()),
+                None => Constant::Other,
+            };
         }
         match self.group(group) {
             [literal] => self.constant(literal),

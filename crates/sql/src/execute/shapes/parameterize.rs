@@ -28,8 +28,8 @@ const MAX_KEY_BYTES: usize = 16 << 10;
 /// The most members of a tuple.
 const MAX_ARITY: usize = 64;
 
-/// Groups from this number on are sums of literals.
-pub(super) const FIRST_SUM: usize = usize::MAX / 2;
+/// Groups from this number on are values made of literals.
+pub(super) const FIRST_MADE: usize = usize::MAX / 2;
 
 const LITERAL: u8 = 1;
 const LIST: u8 = 2;
@@ -94,6 +94,13 @@ impl ParameterizedText {
     }
 }
 
+/// A value made of literals.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum MadeValue {
+    Integer(i64),
+    Text(String),
+}
+
 /// The values of a statement's literals.
 #[derive(Clone)]
 pub(super) struct Constants<'a> {
@@ -102,8 +109,8 @@ pub(super) struct Constants<'a> {
     pub literals: &'a [Literal],
     pub ends: &'a [usize],
     pub parameters: &'a [Value],
-    /// The values of a plan's sums, the groups from [`FIRST_SUM`] on; `None` if one is not a 64-bit integer.
-    pub sums: Vec<Option<i64>>,
+    /// The values that a plan makes of literals, the groups from [`FIRST_MADE`] on; `None` if their types do not fit.
+    pub made: Vec<Option<MadeValue>>,
     /// The session's time zone.
     pub zone: TimeZone,
 }
@@ -242,7 +249,7 @@ impl ParameterizedText {
     ) -> Constants<'a> {
         let zone = session.variables.time_zone.zone.clone();
         let (literals, ends) = (&self.literals, &self.ends);
-        Constants { text, mode, literals, ends, parameters, sums: Vec::new(), zone }
+        Constants { text, mode, literals, ends, parameters, made: Vec::new(), zone }
     }
 }
 

@@ -267,6 +267,7 @@ fn columns<'c>(condition: &'c ShapeCondition, names: &mut Vec<&'c ColumnName>) -
         ShapeCondition::Compare(name, ..)
         | ShapeCondition::Between(name, ..)
         | ShapeCondition::Begins(name, _)
+        | ShapeCondition::Like(name, _)
         | ShapeCondition::IsNull(name) => {
             names.push(name);
             true
@@ -283,7 +284,7 @@ fn columns<'c>(condition: &'c ShapeCondition, names: &mut Vec<&'c ColumnName>) -
             names.extend(&searched.columns);
             true
         }
-        ShapeCondition::Like(..) | ShapeCondition::Holds(..) | ShapeCondition::Keywords(_) => false,
+        ShapeCondition::Holds(..) | ShapeCondition::Keywords(_) => false,
     }
 }
 

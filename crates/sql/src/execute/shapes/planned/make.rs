@@ -78,7 +78,7 @@ async fn made(
     derived::move_conditions(&mut query, &parameterized, &tables);
     let mut taken = PushedConditions::default();
     taken.page(&mut query, &parameterized)?;
-    taken.conditions(&mut query, &parameterized, &tables);
+    taken.conditions(&mut query, (&parameterized, constants), &tables);
     let scored = scored(&query, &parameterized)?;
     taken.groups.extend(texts_of(&scored));
     if !is_pure(&query) {
@@ -104,7 +104,7 @@ async fn made(
     let is_fixed = |group: &LiteralGroup| !taken.groups.contains(group) && !literals.has(*group);
     let rest = (0..parameterized.ends.len()).filter(is_fixed);
     let fixed = rest.map(|group| (group, fixed(group, constants))).collect();
-    let PushedConditions { tests, limit, offset, sums, .. } = taken;
+    let PushedConditions { tests, limit, offset, made, .. } = taken;
     let searches = tests.iter().any(|(_, tests)| !tests.texts.is_empty());
     let scored = texts_of(&scored).collect();
     let Tree { scans, root, settled, queries, calls, recursions } = tree;
@@ -119,7 +119,7 @@ async fn made(
         variables,
         limit,
         offset,
-        sums,
+        made,
         reads,
         root,
         order,

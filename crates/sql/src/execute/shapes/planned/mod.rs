@@ -83,7 +83,7 @@ use literals::PlanLiterals;
 use make::PlannedQuery;
 use page_fill::PageFillEstimate;
 use path_order::PathOrder;
-use pushdown::SumOfLiterals;
+use pushdown::MadeLiteral;
 use tree::PlanNode;
 use variables::ReadVariable;
 use views::NamedView;
@@ -122,8 +122,8 @@ pub(super) struct CachedPlan {
     variables: Vec<ReadVariable>,
     limit: Option<LiteralGroup>,
     offset: Option<LiteralGroup>,
-    /// The sums of literals in conditions.
-    sums: Vec<SumOfLiterals>,
+    /// The values made of literals in conditions.
+    made: Vec<MadeLiteral>,
     reads: Vec<Read>,
     root: PlanNode,
     /// The scan whose rows decide the order of the result, and that order, if the engine has it. Steps and joins keep

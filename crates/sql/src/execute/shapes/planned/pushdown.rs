@@ -11,9 +11,9 @@ use super::{
     super::{
         condition::Tests,
         constant::Constant,
-        leaves::{self, comparison},
+        leaves::{self, PlainCall, comparison},
         of_condition::negated_if,
-        parameterize::{Constants, FIRST_SUM, ParameterizedText},
+        parameterize::{Constants, FIRST_MADE, MadeValue, ParameterizedText},
         shape::{ColumnName, Comparison, LiteralGroup, ShapeCondition},
         table::ShapeTable,
     },
@@ -37,29 +37,44 @@ pub(super) struct PushedConditions {
     pub offset: Option<LiteralGroup>,
     /// The groups of all literals taken.
     pub groups: Vec<LiteralGroup>,
-    /// The sums of literals in conditions, by number.
-    pub sums: Vec<SumOfLiterals>,
+    /// The values made of literals in conditions, by number.
+    pub made: Vec<MadeLiteral>,
 }
 
-/// The sum or difference of two literals.
+/// A value made of literals.
 #[derive(Debug)]
-pub(super) struct SumOfLiterals {
-    left: LiteralGroup,
-    is_difference: bool,
-    right: LiteralGroup,
+pub(super) enum MadeLiteral {
+    Sum(LiteralGroup, LiteralGroup),
+    Difference(LiteralGroup, LiteralGroup),
+    /// `CONCAT('%', 'word', '%')`.
+    Text(Vec<LiteralGroup>),
 }
 
-impl SumOfLiterals {
-    /// The value for these literals; `None` if one is not an integer, or the result overflows 64 bits.
-    pub(super) fn value(&self, constants: &Constants<'_>) -> Option<i64> {
-        let number = |group| match constants.one(group) {
+impl MadeLiteral {
+    /// The value for these literals; `None` if their types do not fit, or a number is not of 64 bits.
+    pub(super) fn value(&self, constants: &Constants<'_>) -> Option<MadeValue> {
+        let number = |group: &LiteralGroup| match constants.one(*group) {
             Constant::Integer(number) => i64::try_from(number).ok(),
             _ => None,
         };
-        let (left, right) = (number(self.left)?, number(self.right)?);
-        if self.is_difference { left.checked_sub(right) } else { left.checked_add(right) }
+        let text = |group: &LiteralGroup| match constants.one(*group) {
+            Constant::Text(text) => Some(text),
+            _ => None,
+        };
+        match self {
+            Self::Sum(left, right) => {
+                number(left)?.checked_add(number(right)?).map(MadeValue::Integer)
+            }
+            Self::Difference(left, right) => {
+                number(left)?.checked_sub(number(right)?).map(MadeValue::Integer)
+            }
+            Self::Text(parts) => parts.iter().map(text).collect::<Option<_>>().map(MadeValue::Text),
+        }
     }
 }
+
+/// A text and the literals of the statement that is planned.
+type PlannedLiterals<'l> = (&'l ParameterizedText, &'l Constants<'l>);
 
 impl PushedConditions {
     /// Takes the conditions of WHERE and ON, also of subqueries, that the engine answers exactly for any literals. If a
@@ -67,30 +82,30 @@ impl PushedConditions {
     pub fn conditions(
         &mut self,
         query: &mut Query,
-        parameterized: &ParameterizedText,
+        literals: PlannedLiterals<'_>,
         tables: &PlanTables,
     ) {
         if Visit::visit(&*query, &mut NamedByText).is_break() {
             if let SetExpr::Select(select) = query.body.as_mut() {
-                self.of_select(select, parameterized, tables);
+                self.of_select(select, literals, tables);
             }
             return;
         }
         let _ = query.visit(&mut EachSelect(|select: &mut Select| {
-            self.of_select(select, parameterized, tables);
+            self.of_select(select, literals, tables);
         }));
     }
 
     fn of_select(
         &mut self,
         select: &mut Select,
-        parameterized: &ParameterizedText,
+        literals: PlannedLiterals<'_>,
         tables: &PlanTables,
     ) {
         let joined = tables.joined_by(select);
         if let Some(condition) = select.selection.take() {
             let of = |condition: &ShapeCondition| joined.of_where(condition);
-            select.selection = self.of_condition(condition, parameterized, (tables, &joined), of);
+            select.selection = self.of_condition(condition, literals, (tables, &joined), of);
         }
         let joins = select.from.iter_mut().enumerate();
         let joins = joins.flat_map(|(part, from)| {
@@ -102,7 +117,7 @@ impl PushedConditions {
             let Some(constraint) = constraint(&mut join.join_operator) else { continue };
             let JoinConstraint::On(condition) = constraint else { continue };
             let of = |condition: &ShapeCondition| joined.of_join(condition, &whole, place);
-            match self.of_condition(condition.clone(), parameterized, (tables, &joined), of) {
+            match self.of_condition(condition.clone(), literals, (tables, &joined), of) {
                 Some(rest) => *condition = rest,
                 None if may_be_bare(&whole) => *constraint = JoinConstraint::None,
                 None => *condition = Expr::Value(Value::Boolean(true).into()),
@@ -114,7 +129,7 @@ impl PushedConditions {
     fn of_condition(
         &mut self,
         condition: Expr,
-        parameterized: &ParameterizedText,
+        literals: PlannedLiterals<'_>,
         (tables, joined): (&PlanTables, &JoinedTables<'_>),
         of: impl Fn(&ShapeCondition) -> Option<usize>,
     ) -> Option<Expr> {
@@ -122,14 +137,15 @@ impl PushedConditions {
         conjuncts(condition, &mut parts);
         let mut left = Vec::new();
         for part in parts {
-            let sums = std::mem::take(&mut self.sums);
-            let mut reading =
-                Reading { parameterized, tables: Some(joined), groups: Vec::new(), sums };
+            let mut reading = Reading::new(literals, Some(joined));
+            reading.made = std::mem::take(&mut self.made);
             let taken = reading.condition(&part).and_then(|condition| {
-                let table = of(&condition)?;
-                self.add(table, &condition, tables.all.get(table)?)
+                let (place, is_sure) = (of(&condition)?, reading.patterns == 0);
+                let table = tables.all.get(place)?;
+                (is_sure || reading.answers(&condition, table)).then_some(())?;
+                self.add(place, &condition, table)
             });
-            self.sums = reading.sums;
+            self.made = reading.made;
             match taken {
                 Some(()) => self.groups.append(&mut reading.groups),
                 None => left.push(part),
@@ -162,8 +178,7 @@ impl PushedConditions {
             Some(LimitClause::OffsetCommaLimit { offset, limit }) => (Some(limit), Some(offset)),
             Some(_) => return None,
         };
-        let mut reading =
-            Reading { parameterized, tables: None, groups: Vec::new(), sums: Vec::new() };
+        let mut reading = Reading::of_text(parameterized);
         self.limit =
             limit.map(|limit| reading.literal(&limit)).map_or(Some(None), |it| it.map(Some))?;
         self.offset =
@@ -175,8 +190,8 @@ impl PushedConditions {
 
 /// Whether a condition only compares columns with literals.
 pub(super) fn is_comparison(condition: &Expr, parameterized: &ParameterizedText) -> bool {
-    let mut reading = Reading { parameterized, tables: None, groups: Vec::new(), sums: Vec::new() };
-    reading.condition(condition).is_some()
+    let mut reading = Reading::of_text(parameterized);
+    reading.condition(condition).is_some() && reading.patterns == 0
 }
 
 /// Stops at a SELECT with an unnamed column that contains a subquery. That column is named after its text.
@@ -246,10 +261,36 @@ struct Reading<'l> {
     tables: Option<&'l JoinedTables<'l>>,
     /// The groups of literals read so far.
     groups: Vec<LiteralGroup>,
-    sums: Vec<SumOfLiterals>,
+    made: Vec<MadeLiteral>,
+    /// The literals of the statement that is planned, if patterns are read.
+    constants: Option<&'l Constants<'l>>,
+    /// The number of patterns of LIKE, which the engine answers exactly or not.
+    patterns: usize,
 }
 
-impl Reading<'_> {
+impl<'l> Reading<'l> {
+    /// Reads comparisons alone.
+    fn of_text(parameterized: &'l ParameterizedText) -> Self {
+        let (groups, made, constants) = (Vec::new(), Vec::new(), None);
+        Self { parameterized, tables: None, groups, made, constants, patterns: 0 }
+    }
+
+    fn new(
+        (parameterized, constants): PlannedLiterals<'l>,
+        tables: Option<&'l JoinedTables<'l>>,
+    ) -> Self {
+        Self { tables, constants: Some(constants), ..Self::of_text(parameterized) }
+    }
+
+    /// Whether the engine answers a condition exactly for the literals of the statement that is planned.
+    fn answers(&self, condition: &ShapeCondition, table: &ShapeTable) -> bool {
+        let Some(constants) = self.constants else { return false };
+        let made = self.made.iter().map(|made| made.value(constants)).collect();
+        let constants = Constants { made, ..constants.clone() };
+        let tests = Tests::new(Some(condition), table);
+        tests.is_some_and(|tests| tests.fill(&constants, table).is_some())
+    }
+
     /// The condition; `None` if it is more than comparisons of columns with literals.
     fn condition(&mut self, expr: &Expr) -> Option<ShapeCondition> {
         match expr {
@@ -268,14 +309,20 @@ impl Reading<'_> {
                 Some(negated_if(*negated, between))
             }
             Expr::Like { negated: false, any: false, expr, pattern, escape_char: None } => {
-                let Expr::Value(ValueWithSpan { value, .. }) = pattern.as_ref() else {
-                    return None;
-                };
-                let Value::SingleQuotedString(text) = value else { return None };
-                // Patterns of other forms stay in the plan.
-                search::plain_beginning(text)?;
                 let column = self.column(expr)?;
-                Some(ShapeCondition::Begins(column, self.literal(pattern)?))
+                let group = self.pattern(pattern)?;
+                let begins = match pattern.as_ref() {
+                    Expr::Value(ValueWithSpan {
+                        value: Value::SingleQuotedString(text), ..
+                    }) => search::plain_beginning(text).is_some(),
+                    _ => false,
+                };
+                if begins {
+                    return Some(ShapeCondition::Begins(column, group));
+                }
+                self.patterns += 1;
+                self.constants?;
+                Some(ShapeCondition::Like(column, group))
             }
             Expr::InList { expr, list, negated } => {
                 let column = self.column(expr)?;
@@ -386,8 +433,26 @@ impl Reading<'_> {
             expr => return self.literal(expr),
         };
         let (left, right) = (self.literal(left)?, self.literal(right)?);
-        self.sums.push(SumOfLiterals { left, is_difference, right });
-        FIRST_SUM.checked_add(self.sums.len() - 1)
+        self.make(match is_difference {
+            true => MadeLiteral::Difference(left, right),
+            false => MadeLiteral::Sum(left, right),
+        })
+    }
+
+    /// The group of a literal, or of several that CONCAT joins.
+    fn pattern(&mut self, expr: &Expr) -> Option<LiteralGroup> {
+        let Some(call) = PlainCall::of(expr) else { return self.literal(expr) };
+        if !call.is("CONCAT") || call.duplicates.is_some() {
+            return None;
+        }
+        let parts = call.expressions()?;
+        let parts = parts.into_iter().map(|part| self.literal(part)).collect::<Option<Vec<_>>>()?;
+        self.make(MadeLiteral::Text(parts))
+    }
+
+    fn make(&mut self, made: MadeLiteral) -> Option<LiteralGroup> {
+        self.made.push(made);
+        FIRST_MADE.checked_add(self.made.len() - 1)
     }
 
     /// The group of a list's literals.

@@ -315,8 +315,8 @@ impl PlannedRun {
         if !plan.views.iter().all(|view| view.is_read_by(session)) {
             return Ok(None);
         }
-        let sums = plan.sums.iter().map(|sum| sum.value(constants)).collect();
-        let constants = &Constants { sums, ..constants.clone() };
+        let made = plan.made.iter().map(|made| made.value(constants)).collect();
+        let constants = &Constants { made, ..constants.clone() };
         let (limit, offset) = (constants.rows(plan.limit), constants.rows(plan.offset));
         if limit.is_some() != plan.limit.is_some() || offset.is_some() != plan.offset.is_some() {
             return Ok(None);

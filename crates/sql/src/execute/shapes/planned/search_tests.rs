@@ -74,3 +74,26 @@ fn texts_that_name_columns_are_part_of_the_statement() {
         assert_eq!(*named, format!("MATCH(body) AGAINST('{text}') + 0"));
     }
 }
+
+#[test]
+fn patterns_are_parameters() {
+    let mut fixture = fixture();
+    for template in [
+        "SELECT id + 0 AS i FROM articles WHERE body LIKE '%@%' AND id < 90",
+        "SELECT id, UPPER(body) AS b FROM articles WHERE body LIKE CONCAT('%', '@', '%') ORDER BY id DESC LIMIT 3",
+        "SELECT a.id, s.q FROM articles a JOIN shop.stock s ON s.w = a.kind WHERE a.body LIKE '%@%' AND s.i = 4 ORDER BY a.id, s.q",
+        "SELECT COUNT(*), MAX(id + 0) FROM articles WHERE body LIKE '%@%' AND (note LIKE '%wait%' OR note LIKE '%@%')",
+    ] {
+        let words = ["quantum", "physics", "history", "of the", "no such text"];
+        let texts: Vec<String> = words.iter().map(|word| template.replace('@', word)).collect();
+        fixture.kept(&texts.iter().map(String::as_str).collect::<Vec<_>>(), true);
+        // What the text index does not answer exactly, and what it answers otherwise.
+        for word in ["a%b", "q_a", "\\%", "", "x\\", "quant%um", "it''s", "QUANTUM", "%"] {
+            let text = template.replace('@', word);
+            let general = fixture.general(&text);
+            if let Some(kept) = fixture.quick(&text) {
+                assert_eq!(kept, general, "{text}");
+            }
+        }
+    }
+}
