@@ -689,7 +689,8 @@ pub(crate) mod tests {
 
     #[test]
     fn null_and_empty_fields() {
-        let column = |kind| Column { name: "c".into(), kind, nullable: true, is_of_sql: false };
+        let (nullable, is_hidden, is_of_sql) = (true, false, false);
+        let column = |kind| Column { name: "c".into(), kind, nullable, is_hidden, is_of_sql };
         let cases = [
             (ColumnType::Text, "", Value::Text("".into())),
             (ColumnType::Text, "\\N", Value::Null),
