@@ -9,6 +9,8 @@
 
 #[path = "command_line/json.rs"]
 mod json;
+#[path = "command_line/servers.rs"]
+mod servers;
 #[path = "command_line/sql_tables.rs"]
 mod sql_tables;
 

@@ -3,10 +3,12 @@
 //!
 //! Each phase is split over threads. Its CPU time is that of the whole process, background work included, until the
 //! last operation has ended. The time to generate documents and queries is measured separately and shown next to it.
+//! With `--tiedot ADDRESS`, the same operations go over HTTP to a real tiedot and to a server of ours (`tiedot.rs`).
 
 mod import;
 mod limited;
 mod sample;
+mod tiedot;
 
 use std::{
     path::{Path, PathBuf},
@@ -54,6 +56,10 @@ pub struct DocumentOptions {
     /// Size in bytes of the unindexed text of each document, for --memory-mib.
     #[arg(long, default_value_t = 4_000)]
     body_bytes: u64,
+    /// Measure over HTTP instead: the same requests to the tiedot at this address and to a server of ours for its
+    /// clients. All answers are compared first. tiedot gets the collection `remora_bench`, which is dropped again.
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "memory_mib")]
+    tiedot: Option<String>,
     /// Internal: the working directory of a process with limited memory.
     #[arg(long, hide = true)]
     work: Option<PathBuf>,
@@ -93,6 +99,9 @@ pub fn documents(options: &DocumentOptions) -> Result<()> {
     }
     if let Some(memory_mib) = options.memory_mib {
         return limited::limited(options, memory_mib);
+    }
+    if let Some(address) = &options.tiedot {
+        return tiedot::compare(options, address);
     }
     let directory = WorkDirectory::new()?;
     let transfers = import::measure_transfers(directory.path(), 4 * options.count)?;

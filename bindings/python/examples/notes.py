@@ -30,5 +30,6 @@ with remora.connect(sys.argv[1] if len(sys.argv) > 1 else ":memory:") as con:
     birds = con.collection("birds")
     birds.index("length_cm")
     birds.insert_many([{"name": "Grey heron", "length_cm": 94}, {"name": "Common kingfisher", "length_cm": 17}])
+    con.commit()
     for key, bird in birds.find("length_cm > 50", sort="-length_cm"):
         print(key, bird)

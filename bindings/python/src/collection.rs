@@ -6,42 +6,34 @@ use parking_lot::Mutex;
 use pyo3::{
     exceptions::PyKeyError,
     prelude::*,
-    types::{PyDict, PyIterator, PyList, PyString, PyTuple, PyType},
+    types::{PyIterator, PyList, PyString, PyTuple, PyType},
 };
 use remora::Version;
 use serde_json::Value as Json;
 
 use crate::{
+    documents::{Documents, pairs},
     errors::{programming, raised},
     filter::{Field, orders, read},
     json::{from_python, to_python},
     opened::Slot,
-    stored::{Id, Kind, Stored, with, with_id},
+    session::SharedSession,
+    stored::{DocumentPlace, Id, Kind, Stored, at_moment, in_place_with_id, with},
 };
 
 /// How many ids or documents are read ahead when they are iterated.
 const PAGE: usize = 256;
+/// What several changes of a transaction are undone to.
+const SAVEPOINT: &str = "remora_documents";
 
 /// A collection of JSON documents: dicts by ids.
 #[pyclass(frozen, mapping, module = "remora")]
 pub(crate) struct Collection {
     slot: Arc<Slot>,
+    session: Arc<SharedSession>,
     name: String,
     /// Whether the ids are texts of the caller's.
     is_keyed: bool,
-}
-
-/// Documents that were found: pairs of id and document, and how many there are in all.
-#[pyclass(frozen, sequence, module = "remora")]
-pub(crate) struct Documents {
-    /// How many documents satisfy the filter, exactly, whatever the page.
-    #[pyo3(get)]
-    total: u64,
-    /// What `after` takes for the next page; `None` where the page is empty.
-    #[pyo3(get)]
-    cursor: Option<String>,
-    facets: Vec<remora::PathFacet>,
-    pairs: Py<PyList>,
 }
 
 /// The ids or the documents of a collection, in the order of ids. Each page of them is read when it is needed.
@@ -68,34 +60,82 @@ struct Place {
 }
 
 impl Collection {
-    pub fn new(py: Python<'_>, slot: Arc<Slot>, name: &str, is_keyed: bool) -> PyResult<Self> {
+    pub fn new(
+        py: Python<'_>,
+        (slot, session): (&Arc<Slot>, &Arc<SharedSession>),
+        name: &str,
+        is_keyed: bool,
+    ) -> PyResult<Self> {
         let opened = slot.opened()?;
         py.detach(|| {
             let database = opened.database()?;
+            let is_there = match is_keyed {
+                true => database.find_keyed_collection(name).map(|found| found.is_some()),
+                false => database.find_collection(name).map(|found| found.is_some()),
+            };
+            if is_there.map_err(raised)? {
+                return Ok(());
+            }
+            session.commit_open()?;
             match is_keyed {
                 true => database.keyed_collection(name).map(drop).map_err(raised),
                 false => database.collection(name).map(drop).map_err(raised),
             }
         })?;
-        Ok(Self { slot, name: name.to_owned(), is_keyed })
+        let (slot, session) = (Arc::clone(slot), Arc::clone(session));
+        Ok(Self { slot, session, name: name.to_owned(), is_keyed })
     }
 
-    /// Runs `work` with the collection, without the interpreter.
+    /// Runs `work` with the collection, without the interpreter, outside of transactions.
     fn lend<T: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(Stored) -> remora::Result<T> + Send,
     ) -> PyResult<T> {
         let opened = self.slot.opened()?;
+        py.detach(|| work(self.find_stored(opened.database()?)?).map_err(raised))
+    }
+
+    /// Runs `work` with the collection's documents, without the interpreter: in the transaction of the connection, if it
+    /// has one.
+    fn lend_place<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(DocumentPlace<'_>) -> remora::Result<T> + Send,
+    ) -> PyResult<T> {
+        let opened = self.slot.opened()?;
         py.detach(|| {
-            let database = opened.database()?;
-            let found = match self.is_keyed {
-                true => database.find_keyed_collection(&self.name).map(|it| it.map(Stored::Keyed)),
-                false => database.find_collection(&self.name).map(|it| it.map(Stored::Numbered)),
-            };
-            let gone = || programming(format!("collection {:?} was dropped", self.name));
-            work(found.map_err(raised)?.ok_or_else(gone)?).map_err(raised)
+            let stored = self.find_stored(opened.database()?)?;
+            if !self.session.has_transaction() {
+                return work(DocumentPlace::Database(stored)).map_err(raised);
+            }
+            self.session
+                .lend_detached(|connection| work(DocumentPlace::Transaction(stored, connection)))
         })
+    }
+
+    /// Runs `work`, which changes the definition, with the collection, without the interpreter: what is open is committed
+    /// before.
+    fn lend_definition<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(Stored) -> remora::Result<T> + Send,
+    ) -> PyResult<T> {
+        let opened = self.slot.opened()?;
+        py.detach(|| {
+            let stored = self.find_stored(opened.database()?)?;
+            self.session.commit_open()?;
+            work(stored).map_err(raised)
+        })
+    }
+
+    fn find_stored(&self, database: &remora::Database) -> PyResult<Stored> {
+        let found = match self.is_keyed {
+            true => database.find_keyed_collection(&self.name).map(|it| it.map(Stored::Keyed)),
+            false => database.find_collection(&self.name).map(|it| it.map(Stored::Numbered)),
+        };
+        let gone = || programming(format!("collection {:?} was dropped", self.name));
+        found.map_err(raised)?.ok_or_else(gone)
     }
 
     /// The collection of the library.
@@ -105,24 +145,21 @@ impl Collection {
 
     /// The collection of the library, which must give the ids.
     pub fn numbered(&self, py: Python<'_>) -> PyResult<remora::Collection> {
-        self.lend_numbered(py, Ok)
-    }
-
-    /// Runs `work` with the collection, which must give the ids.
-    fn lend_numbered<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(remora::Collection) -> remora::Result<T> + Send,
-    ) -> PyResult<T> {
-        if self.is_keyed {
-            let message =
-                "the ids of this collection are yours: use insert_as, upsert or c[id] = …";
-            return Err(programming(message));
-        }
+        self.require_numbered()?;
         self.lend(py, |stored| match stored {
-            Stored::Numbered(collection) => work(collection),
+            Stored::Numbered(collection) => Ok(collection),
             Stored::Keyed(_) => Err(remora::Error::Closed),
         })
+    }
+
+    /// Refuses a collection that gives no ids.
+    fn require_numbered(&self) -> PyResult<()> {
+        match self.is_keyed {
+            true => Err(programming(
+                "the ids of this collection are yours: use insert_as, upsert or c[id] = …",
+            )),
+            false => Ok(()),
+        }
     }
 
     /// An id of this collection.
@@ -133,7 +170,7 @@ impl Collection {
     /// The document with an id that may be of any type.
     fn document(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<Option<Json>> {
         let Some(id) = Id::find(id, self.is_keyed)? else { return Ok(None) };
-        self.lend(py, |stored| with_id!(&stored, &id, (it, id) => it.get(id)))
+        self.lend_place(py, |place| in_place_with_id!(place, &id, (it, id) => it.get(id)))
     }
 
     fn iterate(slf: &Bound<'_, Self>, items: Items) -> DocumentsIterator {
@@ -148,22 +185,25 @@ impl Collection {
         last: Option<&Id>,
         items: Items,
     ) -> PyResult<VecDeque<(Id, Json)>> {
-        self.lend(py, |stored| with!(&stored, it => next_page(it, last, items)))
+        self.lend_place(
+            py,
+            |place| at_moment!(place, (_it, moment) => next_page(&moment, last, items)),
+        )
     }
 }
 
 fn next_page<K: Kind>(
-    collection: &remora::Collection<K>,
+    moment: &remora::Moment<K>,
     last: Option<&Id>,
     items: Items,
 ) -> remora::Result<VecDeque<(Id, Json)>> {
     let last = last.and_then(K::of_id);
     let last = last.as_ref().map(remora::DocumentId::given);
     if items == Items::Ids {
-        let ids = collection.ids(last, PAGE)?;
+        let ids = moment.ids_after(last, PAGE)?;
         return Ok(ids.into_iter().map(|id| (id.into_id(), Json::Null)).collect());
     }
-    let page = collection.page(last, PAGE)?;
+    let page = moment.page(last, PAGE)?;
     Ok(page.into_iter().map(|found| (found.id.into_id(), found.doc)).collect())
 }
 
@@ -187,8 +227,13 @@ struct FoundPage {
 }
 
 impl Search {
-    fn run<K: Kind>(self, collection: &remora::Collection<K>) -> remora::Result<FoundPage> {
-        let mut search = find(collection, self.filter).limit(self.limit).offset(self.offset);
+    fn run<K: Kind>(
+        self,
+        collection: &remora::Collection<K>,
+        moment: &remora::Moment<K>,
+    ) -> remora::Result<FoundPage> {
+        let mut search =
+            find(collection, self.filter).at(moment).limit(self.limit).offset(self.offset);
         for (path, descending) in &self.sort {
             search = if *descending { search.sort_by_desc(path) } else { search.sort_by(path) };
         }
@@ -220,14 +265,28 @@ impl Collection {
     /// Inserts a document; gives its id.
     fn insert(&self, py: Python<'_>, document: &Bound<'_, PyAny>) -> PyResult<i64> {
         let document = from_python(document)?;
-        self.lend_numbered(py, |it| it.insert(&document))
+        self.require_numbered()?;
+        self.lend_place(py, |place| match place {
+            DocumentPlace::Database(Stored::Numbered(it)) => it.insert(&document),
+            DocumentPlace::Transaction(Stored::Numbered(it), connection) => {
+                connection.documents(&it)?.insert(&document)
+            }
+            _ => Err(remora::Error::Closed),
+        })
     }
 
     /// Inserts documents in one step, all or none; gives their ids.
     fn insert_many(&self, py: Python<'_>, documents: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
         let documents = PyIterator::from_object(documents)?.map(|it| from_python(&it?));
         let documents = documents.collect::<PyResult<Vec<Json>>>()?;
-        self.lend_numbered(py, |it| it.insert_many(documents))
+        self.require_numbered()?;
+        self.lend_place(py, |place| match place {
+            DocumentPlace::Database(Stored::Numbered(it)) => it.insert_many(documents),
+            DocumentPlace::Transaction(Stored::Numbered(it), connection) => {
+                connection.documents(&it)?.insert_many(documents)
+            }
+            _ => Err(remora::Error::Closed),
+        })
     }
 
     /// Inserts a document under an id of the caller's, which must not be there.
@@ -238,7 +297,10 @@ impl Collection {
         document: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let (id, document) = (self.id(id)?, from_python(document)?);
-        self.lend(py, |stored| with_id!(&stored, &id, (it, id) => it.insert_as(id, &document)))
+        self.lend_place(
+            py,
+            |place| in_place_with_id!(place, &id, (it, id) => it.insert_as(id, &document)),
+        )
     }
 
     /// The document with this id; `default` if there is none.
@@ -250,7 +312,8 @@ impl Collection {
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let id = self.id(id)?;
-        let found = self.lend(py, |stored| with_id!(&stored, &id, (it, id) => it.get(id)))?;
+        let found =
+            self.lend_place(py, |place| in_place_with_id!(place, &id, (it, id) => it.get(id)))?;
         found.map_or(Ok(default), |document| to_python(py, &document).map(Some))
     }
 
@@ -261,8 +324,10 @@ impl Collection {
         id: &Bound<'py, PyAny>,
     ) -> PyResult<Option<(Bound<'py, PyAny>, u64)>> {
         let id = self.id(id)?;
-        let found =
-            self.lend(py, |stored| with_id!(&stored, &id, (it, id) => it.get_versioned(id)))?;
+        let found = self.lend_place(
+            py,
+            |place| in_place_with_id!(place, &id, (it, id) => it.get_versioned(id)),
+        )?;
         found.map(|(document, version)| Ok((to_python(py, &document)?, version.0))).transpose()
     }
 
@@ -286,7 +351,8 @@ impl Collection {
         let fields = fields.map(one_or_several).transpose()?;
         let facets = facets.map(one_or_several).transpose()?.unwrap_or_default();
         let search = Search { filter, sort, limit, offset, after, fields, facets };
-        let found = self.lend(py, |stored| with!(&stored, it => search.run(it)))?;
+        let found = self
+            .lend_place(py, |place| at_moment!(place, (it, moment) => search.run(it, &moment)))?;
         let pairs = pairs(py, &found.documents)?.unbind();
         Ok(Documents { total: found.total, cursor: found.cursor, facets: found.facets, pairs })
     }
@@ -295,7 +361,10 @@ impl Collection {
     #[pyo3(signature = (filter = None))]
     fn count(&self, py: Python<'_>, filter: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
         let filter = read(filter)?;
-        self.lend(py, |stored| with!(&stored, it => find(it, filter).count()))
+        self.lend_place(
+            py,
+            |place| at_moment!(place, (it, moment) => find(it, filter).at(&moment).count()),
+        )
     }
 
     /// How a search is answered: the indexes that it uses, and whether they answer alone.
@@ -319,8 +388,10 @@ impl Collection {
         limit: usize,
     ) -> PyResult<Bound<'py, PyList>> {
         let after = after.map(|after| self.id(after)).transpose()?;
-        let documents =
-            self.lend(py, |stored| with!(&stored, it => page(it, after.as_ref(), limit)))?;
+        let documents = self.lend_place(
+            py,
+            |place| at_moment!(place, (_it, moment) => page(&moment, after.as_ref(), limit)),
+        )?;
         pairs(py, &documents)
     }
 
@@ -332,7 +403,10 @@ impl Collection {
         document: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let (id, document) = (self.id(id)?, from_python(document)?);
-        self.lend(py, |stored| with_id!(&stored, &id, (it, id) => it.replace(id, &document)))
+        self.lend_place(
+            py,
+            |place| in_place_with_id!(place, &id, (it, id) => it.replace(id, &document)),
+        )
     }
 
     /// Replaces a document that is still what it was; gives its version now.
@@ -344,8 +418,8 @@ impl Collection {
         document: &Bound<'_, PyAny>,
     ) -> PyResult<u64> {
         let (id, document) = (self.id(id)?, from_python(document)?);
-        self.lend(py, |stored| {
-            with_id!(&stored, &id, (it, id) => Ok(it.replace_if(id, Version(version), &document)?.0))
+        self.lend_place(py, |place| {
+            in_place_with_id!(place, &id, (it, id) => Ok(it.replace_if(id, Version(version), &document)?.0))
         })
     }
 
@@ -357,7 +431,10 @@ impl Collection {
         document: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let (id, document) = (self.id(id)?, from_python(document)?);
-        self.lend(py, |stored| with_id!(&stored, &id, (it, id) => it.upsert(id, &document)))
+        self.lend_place(
+            py,
+            |place| in_place_with_id!(place, &id, (it, id) => it.upsert(id, &document)),
+        )
     }
 
     /// Applies a JSON Patch (RFC 6902); gives the document as it is then.
@@ -368,8 +445,10 @@ impl Collection {
         patch: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (id, patch) = (self.id(id)?, from_python(patch)?);
-        let patched =
-            self.lend(py, |stored| with_id!(&stored, &id, (it, id) => it.patch(id, &patch)))?;
+        let patched = self.lend_place(
+            py,
+            |place| in_place_with_id!(place, &id, (it, id) => it.patch(id, &patch)),
+        )?;
         to_python(py, &patched)
     }
 
@@ -381,21 +460,28 @@ impl Collection {
         patch: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (id, patch) = (self.id(id)?, from_python(patch)?);
-        let patched =
-            self.lend(py, |stored| with_id!(&stored, &id, (it, id) => it.merge_patch(id, &patch)))?;
+        let patched = self.lend_place(
+            py,
+            |place| in_place_with_id!(place, &id, (it, id) => it.merge_patch(id, &patch)),
+        )?;
         to_python(py, &patched)
     }
 
     /// Deletes a document; says whether there was one.
     fn delete(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<bool> {
         let id = self.id(id)?;
-        self.lend(py, |stored| with_id!(&stored, &id, (it, id) => it.delete(id)))
+        self.lend_place(py, |place| in_place_with_id!(place, &id, (it, id) => it.delete(id)))
     }
 
     /// Deletes the documents that satisfy a filter; says how many.
     fn delete_where(&self, py: Python<'_>, filter: &Bound<'_, PyAny>) -> PyResult<u64> {
         let filter = required(filter)?;
-        self.lend(py, |stored| with!(&stored, it => it.delete_where(filter)))
+        self.lend_place(py, |place| match place {
+            DocumentPlace::Database(stored) => with!(&stored, it => it.delete_where(filter)),
+            DocumentPlace::Transaction(stored, connection) => {
+                with!(&stored, it => connection.documents(it)?.delete_found(filter))
+            }
+        })
     }
 
     /// Applies a JSON Merge Patch to the documents that satisfy a filter; says to how many.
@@ -406,7 +492,14 @@ impl Collection {
         patch: &Bound<'_, PyAny>,
     ) -> PyResult<u64> {
         let (filter, patch) = (required(filter)?, from_python(patch)?);
-        self.lend(py, |stored| with!(&stored, it => it.merge_patch_where(filter, &patch)))
+        self.lend_place(py, |place| match place {
+            DocumentPlace::Database(stored) => {
+                with!(&stored, it => it.merge_patch_where(filter, &patch))
+            }
+            DocumentPlace::Transaction(stored, connection) => {
+                with!(&stored, it => merge_patch_found(connection, it, filter, &patch))
+            }
+        })
     }
 
     /// Indexes what a path leads to, or several together; says whether it was not indexed before.
@@ -418,7 +511,7 @@ impl Collection {
         path: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<bool> {
         let paths = fields_of(paths, path)?;
-        self.lend(py, |stored| with!(&stored, it => it.index(paths)))
+        self.lend_definition(py, |stored| with!(&stored, it => it.index(paths)))
     }
 
     /// Indexes what a path leads to, or several together, and lets no two documents have the same value there, or the
@@ -431,7 +524,7 @@ impl Collection {
         path: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<bool> {
         let paths = fields_of(paths, path)?;
-        self.lend(py, |stored| with!(&stored, it => it.index_unique(paths)))
+        self.lend_definition(py, |stored| with!(&stored, it => it.index_unique(paths)))
     }
 
     /// Drops the index of a path, or of several together; says whether there was one.
@@ -443,21 +536,21 @@ impl Collection {
         path: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<bool> {
         let paths = fields_of(paths, path)?;
-        self.lend(py, |stored| with!(&stored, it => it.drop_index(paths)))
+        self.lend_definition(py, |stored| with!(&stored, it => it.drop_index(paths)))
     }
 
     /// Indexes what stands in the texts that paths lead to, for `MATCHES`; says whether they were not indexed before.
     #[pyo3(signature = (*paths))]
     fn index_text(&self, py: Python<'_>, paths: &Bound<'_, PyTuple>) -> PyResult<bool> {
         let paths = fields_of(paths, None)?;
-        self.lend(py, |stored| with!(&stored, it => it.index_text(paths)))
+        self.lend_definition(py, |stored| with!(&stored, it => it.index_text(paths)))
     }
 
     /// Drops the index of the texts of paths; says whether there was one.
     #[pyo3(signature = (*paths))]
     fn drop_index_text(&self, py: Python<'_>, paths: &Bound<'_, PyTuple>) -> PyResult<bool> {
         let paths = fields_of(paths, None)?;
-        self.lend(py, |stored| with!(&stored, it => it.drop_index_text(paths)))
+        self.lend_definition(py, |stored| with!(&stored, it => it.drop_index_text(paths)))
     }
 
     /// The indexed paths, and whether searches use each by now.
@@ -467,7 +560,8 @@ impl Collection {
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        let count = self.lend(py, |stored| with!(&stored, it => it.len()))?;
+        let count =
+            self.lend_place(py, |place| at_moment!(place, (_it, moment) => moment.len()))?;
         Ok(usize::try_from(count)?)
     }
 
@@ -494,9 +588,10 @@ impl Collection {
     fn __delitem__(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<()> {
         let found = Id::find(id, self.is_keyed)?;
         let is_deleted = match &found {
-            Some(found) => {
-                self.lend(py, |stored| with_id!(&stored, found, (it, id) => it.delete(id)))?
-            }
+            Some(found) => self.lend_place(
+                py,
+                |place| in_place_with_id!(place, found, (it, id) => it.delete(id)),
+            )?,
             None => false,
         };
         if is_deleted { Ok(()) } else { Err(PyKeyError::new_err(id.clone().unbind())) }
@@ -504,7 +599,10 @@ impl Collection {
 
     fn __contains__(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<bool> {
         let Some(id) = Id::find(id, self.is_keyed)? else { return Ok(false) };
-        self.lend(py, |stored| with_id!(&stored, &id, (it, id) => Ok(it.get_json(id)?.is_some())))
+        self.lend_place(
+            py,
+            |place| in_place_with_id!(place, &id, (it, id) => Ok(it.get_json(id)?.is_some())),
+        )
     }
 
     fn __iter__(slf: &Bound<'_, Self>) -> DocumentsIterator {
@@ -577,56 +675,6 @@ impl DocumentsIterator {
     }
 }
 
-#[pymethods]
-impl Documents {
-    /// The most frequent values at each facet's path, with how many documents have them.
-    #[getter]
-    fn facets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let facets = PyDict::new(py);
-        for facet in &self.facets {
-            let values =
-                facet.values.iter().map(|(value, count)| Ok((to_python(py, value)?, count)));
-            let values = PyList::new(py, values.collect::<PyResult<Vec<_>>>()?)?;
-            facets.set_item(facet.path.to_string(), values)?;
-        }
-        Ok(facets)
-    }
-
-    /// The ids alone.
-    #[getter]
-    fn ids<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        self.pairs.bind(py).iter().map(|pair| pair.get_item(0)).collect()
-    }
-
-    /// The documents alone.
-    #[getter]
-    fn documents<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        self.pairs.bind(py).iter().map(|pair| pair.get_item(1)).collect()
-    }
-
-    /// `Documents[int]` of annotations.
-    #[classmethod]
-    fn __class_getitem__(class: &Bound<'_, PyType>, _ids: &Bound<'_, PyAny>) -> Py<PyType> {
-        class.clone().unbind()
-    }
-
-    fn __len__(&self, py: Python<'_>) -> usize {
-        self.pairs.bind(py).len()
-    }
-
-    fn __getitem__<'py>(
-        &self,
-        py: Python<'py>,
-        place: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.pairs.bind(py).as_any().get_item(place)
-    }
-
-    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        self.pairs.bind(py).try_iter()
-    }
-}
-
 fn find<K: Kind>(
     collection: &remora::Collection<K>,
     filter: Option<remora::Filter>,
@@ -638,18 +686,33 @@ fn find<K: Kind>(
 }
 
 fn page<K: Kind>(
-    collection: &remora::Collection<K>,
+    moment: &remora::Moment<K>,
     after: Option<&Id>,
     limit: usize,
 ) -> remora::Result<Vec<(Id, Json)>> {
     let after = after.and_then(K::of_id);
-    let page = collection.page(after.as_ref().map(remora::DocumentId::given), limit)?;
+    let page = moment.page(after.as_ref().map(remora::DocumentId::given), limit)?;
     Ok(page.into_iter().map(|found| (found.id.into_id(), found.doc)).collect())
 }
 
-fn pairs<'py>(py: Python<'py>, documents: &[(Id, Json)]) -> PyResult<Bound<'py, PyList>> {
-    let pairs = documents.iter().map(|(id, doc)| Ok((id.to_python(py)?, to_python(py, doc)?)));
-    PyList::new(py, pairs.collect::<PyResult<Vec<_>>>()?)
+/// Applies a merge patch to what a filter finds in the transaction: to all, or to none.
+fn merge_patch_found<K: Kind>(
+    connection: &mut remora::Connection,
+    collection: &remora::Collection<K>,
+    filter: remora::Filter,
+    patch: &Json,
+) -> remora::Result<u64> {
+    let found = connection.documents(collection)?.find(filter)?;
+    connection.execute(&format!("SAVEPOINT {SAVEPOINT}"), [])?;
+    let patched = found.iter().try_for_each(|document| {
+        connection.documents(collection)?.merge_patch(document.id.given(), patch).map(drop)
+    });
+    let end = match patched.is_ok() {
+        true => "RELEASE SAVEPOINT",
+        false => "ROLLBACK TO SAVEPOINT",
+    };
+    connection.execute(&format!("{end} {SAVEPOINT}"), [])?;
+    patched.map(|()| found.len() as u64)
 }
 
 /// A filter that must be given.

@@ -1,52 +1,40 @@
 //! A session of SQL, and the door to tables and collections.
 
 use std::{
-    cell::RefCell,
     path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use parking_lot::ReentrantMutex;
 use pyo3::{prelude::*, types::PyIterator};
-use remora::{Canceller, Durability, Options, Outcome, Value};
+use remora::{Durability, Options, Outcome, Value};
 
 use crate::{
     answer::Answer,
     batch::Batch,
     collection::Collection,
-    errors::{closed, programming, raised},
+    errors::{programming, raised},
     opened::{Slot, open},
     parameters::Statement,
-    process::OfProcess,
-    signals::{Quick, is_main_thread, watched},
+    session::SharedSession,
     table::Table,
 };
 
 /// What statements of this connection are undone to where several are one.
 const SAVEPOINT: &str = "remora_executemany";
 
-/// A session of SQL and what it remembers.
-struct Session {
-    connection: remora::Connection,
-    quick: Quick,
-}
-
 /// A connection: one session of SQL, for one statement at a time of whichever thread.
 #[pyclass(frozen, module = "remora._remora")]
 pub(crate) struct Connection {
     slot: Arc<Slot>,
-    /// A handler of a signal may come back to it in the same thread.
-    session: ReentrantMutex<RefCell<OfProcess<Session>>>,
-    canceller: Canceller,
+    session: Arc<SharedSession>,
 }
 
 impl Connection {
-    /// Runs `work` with the session, without the interpreter. In the main thread signals are looked after, unless
-    /// the text was quick before.
+    /// Runs `work` with the session ([`SharedSession::lend`]).
     fn lend<T: Send>(
         &self,
         py: Python<'_>,
@@ -54,25 +42,7 @@ impl Connection {
         work: impl FnOnce(&mut remora::Connection, &AtomicBool) -> remora::Result<T> + Send,
     ) -> PyResult<T> {
         self.slot.opened()?;
-        let is_main = is_main_thread(py)?;
-        py.detach(|| {
-            let session = self.session.lock();
-            let mut session = session.try_borrow_mut().map_err(|_| {
-                programming("the connection runs another statement in this thread, which a signal has interrupted")
-            })?;
-            let session = session.get_mut()?.ok_or_else(closed)?;
-            let begin = Instant::now();
-            let Session { connection, quick } = session;
-            let answer = if is_main && !quick.has(text) {
-                watched(&self.canceller, |ends| work(connection, ends))?
-            } else {
-                work(connection, &AtomicBool::new(false))
-            };
-            if is_main {
-                quick.note(text, begin.elapsed());
-            }
-            answer.map_err(raised)
-        })
+        self.session.lend(py, text, work)
     }
 }
 
@@ -109,9 +79,8 @@ impl Connection {
             if !autocommit {
                 connection.execute("SET autocommit = 0", []).map_err(raised)?;
             }
-            let session = Session { connection, quick: Quick::default() };
-            let session = ReentrantMutex::new(RefCell::new(OfProcess::new(session)));
-            Ok(Self { slot: Arc::new(Slot::new(opened)), session, canceller })
+            let session = Arc::new(SharedSession::new(connection, canceller));
+            Ok(Self { slot: Arc::new(Slot::new(opened)), session })
         })
     }
 
@@ -124,11 +93,7 @@ impl Connection {
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| {
             let Some(opened) = self.slot.take() else { return Ok(()) };
-            let session = self.session.lock();
-            let mut session = session.try_borrow_mut().map_err(|_| {
-                programming("the connection runs a statement in this thread, which a signal has interrupted")
-            })?;
-            drop(session.take()?);
+            self.session.close()?;
             match Arc::into_inner(opened) {
                 Some(last) => last.close(),
                 None => Ok(()),
@@ -180,7 +145,7 @@ impl Connection {
     /// Ends the statement that runs, from another thread.
     fn interrupt(&self) -> PyResult<()> {
         self.slot.opened()?;
-        self.canceller.cancel();
+        self.session.interrupt();
         Ok(())
     }
 
@@ -191,12 +156,12 @@ impl Connection {
 
     /// The collection of this name, which is made if there is none.
     fn collection(&self, py: Python<'_>, name: &str) -> PyResult<Collection> {
-        Collection::new(py, Arc::clone(&self.slot), name, false)
+        Collection::new(py, (&self.slot, &self.session), name, false)
     }
 
     /// The collection of this name with texts as ids, which is made if there is none.
     fn keyed_collection(&self, py: Python<'_>, name: &str) -> PyResult<Collection> {
-        Collection::new(py, Arc::clone(&self.slot), name, true)
+        Collection::new(py, (&self.slot, &self.session), name, true)
     }
 
     /// A batch of changes.
@@ -225,13 +190,19 @@ impl Connection {
     /// Drops a table or a collection that SQL did not make.
     fn drop(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         let opened = self.slot.opened()?;
-        py.detach(|| opened.database()?.drop_table(name).map_err(raised))
+        py.detach(|| {
+            self.session.commit_open()?;
+            opened.database()?.drop_table(name).map_err(raised)
+        })
     }
 
     /// Gives a collection another name.
     fn rename_collection(&self, py: Python<'_>, from: &str, to: &str) -> PyResult<()> {
         let opened = self.slot.opened()?;
-        py.detach(|| opened.database()?.rename_collection(from, to).map_err(raised))
+        py.detach(|| {
+            self.session.commit_open()?;
+            opened.database()?.rename_collection(from, to).map_err(raised)
+        })
     }
 }
 
@@ -243,12 +214,7 @@ impl Connection {
         ask: impl FnOnce(&remora::Connection) -> T + Send,
     ) -> PyResult<T> {
         self.slot.opened()?;
-        py.detach(|| {
-            let session = self.session.lock();
-            let session =
-                session.try_borrow().map_err(|_| programming("the connection runs a statement"))?;
-            Ok(ask(&session.get()?.ok_or_else(closed)?.connection))
-        })
+        self.session.ask(py, ask)
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! From the bottom: `errors` (Python's exceptions), `process` (what a forked child must not touch), `json`,
 //! `from_python` and `to_python` (values), `parameters` (values by name), `filter`; `arrow` and `answer` (rows);
-//! `opened` (databases that are open in this process), `signals` (Ctrl+C); `table`, `stored` (collections by the type of
-//! their ids), `collection`, `batch`, `connection`.
+//! `opened` (databases that are open in this process), `signals` (Ctrl+C), `session`; `table`, `stored` (collections by
+//! the type of their ids), `documents` (that were found), `collection`, `batch`, `connection`.
 //!
 //! The interpreter is let go of (`Python::detach`) before anything of the engine is called, so that other threads run
 //! meanwhile, and locks are taken only after that.
@@ -13,6 +13,7 @@ mod arrow;
 mod batch;
 mod collection;
 mod connection;
+mod documents;
 mod errors;
 mod filter;
 mod from_python;
@@ -20,6 +21,7 @@ mod json;
 mod opened;
 mod parameters;
 mod process;
+mod session;
 mod signals;
 mod stored;
 mod table;
@@ -32,8 +34,9 @@ mod _remora {
     use crate::{
         answer::Answer,
         batch::Batch,
-        collection::{Collection, Documents, DocumentsIterator},
+        collection::{Collection, DocumentsIterator},
         connection::Connection,
+        documents::Documents,
         filter::{Field, Filter, field, path},
         table::{Found, Table},
     };

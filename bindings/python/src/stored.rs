@@ -14,6 +14,14 @@ pub(crate) enum Stored {
     Keyed(remora::Collection<String>),
 }
 
+/// Where the documents of a call are.
+pub(crate) enum DocumentPlace<'c> {
+    /// In the database: what is written is committed when the call ends.
+    Database(Stored),
+    /// In the transaction of a connection.
+    Transaction(Stored, &'c mut remora::Connection),
+}
+
 /// An id of either kind.
 #[derive(Clone)]
 pub(crate) enum Id {
@@ -121,4 +129,42 @@ macro_rules! with_id {
     };
 }
 
-pub(crate) use {with, with_id};
+/// Evaluates a call that the library has for collections and for documents of a transaction, with an id of the
+/// collection's kind.
+macro_rules! in_place_with_id {
+    ($place:expr, $given:expr, ($documents:ident, $id:ident) => $work:expr) => {
+        match $place {
+            $crate::stored::DocumentPlace::Database(stored) => {
+                $crate::stored::with_id!(&stored, $given, ($documents, $id) => $work)
+            }
+            $crate::stored::DocumentPlace::Transaction(stored, connection) => {
+                $crate::stored::with_id!(&stored, $given, ($documents, $id) => {
+                    let mut $documents = connection.documents($documents)?;
+                    $work
+                })
+            }
+        }
+    };
+}
+
+/// Evaluates an expression with the collection and its documents at one moment, with the changes of the transaction.
+macro_rules! at_moment {
+    ($place:expr, ($collection:ident, $moment:ident) => $work:expr) => {
+        match $place {
+            $crate::stored::DocumentPlace::Database(stored) => {
+                $crate::stored::with!(&stored, $collection => {
+                    let $moment = $collection.now();
+                    $work
+                })
+            }
+            $crate::stored::DocumentPlace::Transaction(stored, connection) => {
+                $crate::stored::with!(&stored, $collection => {
+                    let $moment = connection.documents($collection)?.now()?;
+                    $work
+                })
+            }
+        }
+    };
+}
+
+pub(crate) use {at_moment, in_place_with_id, with, with_id};

@@ -4,12 +4,20 @@ import datetime
 import os
 import random
 import time
-from typing import Any, Dict, List
+from typing import Any, Dict, Iterator, List
 
 import pytest
 
 import remora
 from remora import field, path
+
+
+@pytest.fixture
+def con() -> Iterator[remora.Connection]:
+    """A connection without transactions: test_document_transactions.py has those."""
+    connection = remora.connect(":memory:", autocommit=True)
+    yield connection
+    connection.close()
 
 
 def test_the_life_of_a_document(con: remora.Connection) -> None:
@@ -188,7 +196,7 @@ def test_collections_with_keys_of_the_callers(con: remora.Connection) -> None:
 
 
 def test_a_batch_is_done_whole_or_not_at_all(place: str) -> None:
-    con = remora.connect(place)
+    con = remora.connect(place, autocommit=True)
     con.execute("CREATE TABLE made (id INT PRIMARY KEY)")
     birds, notes, books = con.table("made"), con.collection("notes"), con.keyed_collection("books")
     kept, gone = notes.insert_many([{"n": 1}, {"n": 2}])

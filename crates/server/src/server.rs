@@ -3,7 +3,10 @@
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use remora_engine::Database;
-use tokio::{net::TcpListener, task::JoinSet};
+use tokio::{
+    net::{TcpListener, UnixListener},
+    task::JoinSet,
+};
 
 use crate::{
     Error, LogHandle, Result,
@@ -12,7 +15,7 @@ use crate::{
     line::{self, LocalSession},
     listen::SocketFile,
     mysql,
-    settings::{Change, Settings, changes},
+    settings::{Change, Dialect, Settings, changes},
     shared::ServerState,
     sources::FollowedSource,
     sphinx, tiedot,
@@ -89,20 +92,8 @@ impl Server {
         if let Some(listener) = tiedot {
             listeners.spawn(tiedot::serve(listener, Arc::clone(&shared)));
         }
-        if sql.is_some() || sql_socket.is_some() || sphinx.is_some() || sphinx_api.is_some() {
-            let service = Arc::new(mysql::SqlService::new(Arc::clone(&shared))?);
-            for (listener, is_sphinx) in [(sql, false), (sphinx, true)] {
-                if let Some(listener) = listener {
-                    listeners.spawn(mysql::accept(listener, Arc::clone(&service), is_sphinx));
-                }
-            }
-            if let Some(listener) = sql_socket {
-                listeners.spawn(mysql::accept(listener, Arc::clone(&service), false));
-            }
-            if let Some(listener) = sphinx_api {
-                listeners.spawn(sphinx::accept(listener, service));
-            }
-        }
+        let sql = SqlListeners { sql, sphinx, socket: sql_socket, sphinx_api };
+        sql.serve(&shared, &mut listeners)?;
         listeners.spawn(dump::save_dumps_at_intervals(Arc::clone(&shared)));
         Ok(Self {
             shared,
@@ -219,10 +210,45 @@ impl Server {
             self.listeners.shutdown().await;
         }
         self.sockets.clear();
+        // It holds the state that holds it.
+        self.shared.sql.lock().take();
         tokio::task::block_in_place(|| {
             self.shared.sources.stop();
             self.shared.database.close()
         })?;
+        Ok(())
+    }
+}
+
+/// The listeners of the protocols whose statements SQL runs.
+struct SqlListeners {
+    sql: Option<TcpListener>,
+    sphinx: Option<TcpListener>,
+    socket: Option<UnixListener>,
+    sphinx_api: Option<TcpListener>,
+}
+
+impl SqlListeners {
+    /// Sets SQL up, for these listeners and for the line protocol, which writes into tables of SQL.
+    fn serve(self, shared: &Arc<ServerState>, listeners: &mut JoinSet<()>) -> Result<()> {
+        let Self { sql, sphinx, socket, sphinx_api } = self;
+        let listens = sql.is_some() || socket.is_some() || sphinx.is_some() || sphinx_api.is_some();
+        if !listens && shared.settings.load().dialect == Dialect::MygramDb {
+            return Ok(());
+        }
+        let service = Arc::new(mysql::SqlService::new(Arc::clone(shared), listens)?);
+        *shared.sql.lock() = Some(service.instance.clone());
+        for (listener, is_sphinx) in [(sql, false), (sphinx, true)] {
+            if let Some(listener) = listener {
+                listeners.spawn(mysql::accept(listener, Arc::clone(&service), is_sphinx));
+            }
+        }
+        if let Some(listener) = socket {
+            listeners.spawn(mysql::accept(listener, Arc::clone(&service), false));
+        }
+        if let Some(listener) = sphinx_api {
+            listeners.spawn(sphinx::accept(listener, service));
+        }
         Ok(())
     }
 }

@@ -44,8 +44,8 @@ mod words;
 use std::path::Path;
 
 use remora_engine::{
-    ColumnDef, ColumnType, Filter, IndexColumn, IndexDef, Normalization, Schema, TextDef, Width,
-    WordsDef,
+    ColumnDef, ColumnType, DeclaredTable, Filter, IndexColumn, IndexDef, Normalization, Schema,
+    TextDef, Width, WordsDef,
 };
 use serde::{Deserialize, Serialize};
 
@@ -81,6 +81,9 @@ pub struct SchemaFile {
     /// Conditions that each row of the table satisfies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub required: Vec<Condition>,
+    /// Whether SQL defined the table, so that this is only a part of its definition. A file cannot say so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub defined_by_sql: bool,
 }
 
 /// A column.
@@ -219,14 +222,34 @@ impl SchemaFile {
             indexes: indexes.filter(|names| !names.is_empty()).collect(),
             words: schema.words.as_ref().map(|it| WordsFile::new(it, names(&it.columns))),
             required: schema.required.iter().flat_map(Condition::list).collect(),
+            defined_by_sql: schema.declared.is_some(),
         }
+    }
+
+    /// The definition for rows of files ([`crate::files::RowParser`]), if SQL defined the table: its columns and its key.
+    /// `None` for other tables.
+    pub fn columns_of_sql(&self) -> Option<Schema> {
+        if !self.defined_by_sql {
+            return None;
+        }
+        let place = |name: &String| self.columns.iter().position(|column| column.name == *name);
+        let primary_key: Vec<usize> = self.primary_key.iter().filter_map(place).collect();
+        let columns = self.columns.iter().enumerate().map(|(position, column)| {
+            column.definition(position, primary_key.contains(&position), false)
+        });
+        let columns = columns.collect();
+        let declared = Some(DeclaredTable::default());
+        Some(Schema { declared, ..Schema::over(self.name.clone(), columns, primary_key) })
     }
 
     /// The described schema. Columns and texts are numbered in their order.
     ///
     /// # Errors
-    /// A name is unknown or given twice, there is no key, or a condition lacks its value.
+    /// A name is unknown or given twice, there is no key, a condition lacks its value, or SQL defined the table.
     pub fn to_schema(&self) -> Result<Schema> {
+        if self.defined_by_sql {
+            return Err(self.error("SQL defines such tables: CREATE TABLE".to_owned()));
+        }
         let primary_key = self.positions("primary_key", &self.primary_key)?;
         let mut texts = Vec::new();
         for (id, text) in (0..).zip(&self.texts) {

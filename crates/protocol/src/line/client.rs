@@ -2,7 +2,7 @@
 
 use memchr::memmem;
 
-use super::reply;
+use super::{export, reply};
 
 /// Quotes a text as one token, so that it is not taken for a keyword.
 pub fn quote(text: &str) -> String {
@@ -27,6 +27,9 @@ pub fn reply_is_complete(received: &[u8]) -> bool {
     const BLANK_LINE_ENDED: [&[u8]; 3] = [b"+OK", b"OK CONFIG", b"OK FACET"];
     if !received.ends_with(b"\r\n") {
         return false;
+    }
+    if received.starts_with(export::EXPORT_BEGIN.as_bytes()) {
+        return export::is_whole(received);
     }
     let starts_with_any = |starts: &[&[u8]]| starts.iter().any(|start| received.starts_with(start));
     if starts_with_any(&ENDED) {

@@ -21,6 +21,7 @@
 mod client;
 mod command;
 mod error;
+mod export;
 mod frame;
 pub(crate) mod parse;
 pub mod reply;
@@ -30,6 +31,7 @@ mod write_command;
 pub use client::{quote, reply_is_complete};
 pub use command::{Auth, Cache, Command, Config, Dump, Get, Replication, Search, Sync, Wait};
 pub use error::{LineError, code};
+pub use export::{EXPORT_BEGIN, ExportLine, write_export_end, write_export_part};
 pub use frame::{FrameError, FrameLimits, FrameReader, is_http};
 pub use parse::{ParseLimits, parse, split_key};
 pub use write_command::{WriteCommand, parse_write};

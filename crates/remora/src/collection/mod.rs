@@ -463,15 +463,7 @@ impl<K: DocumentId> Collection<K> {
     /// # Errors
     /// Those of [`Collection::get`].
     pub fn page(&self, after: Option<K::Given<'_>>, limit: usize) -> Result<Vec<Document<K>>> {
-        let after = after.map(K::sought);
-        let reader = self.handle.engine.reader();
-        let after = after.as_ref().map(std::slice::from_ref);
-        let keys = reader.keys_after(&self.name, after, limit)?;
-        let mut documents = Vec::with_capacity(keys.len());
-        for key in &keys {
-            documents.push(read(&reader.get(&self.name, key)?.ok_or_else(other_row)?)?);
-        }
-        Ok(documents)
+        self.now().page(after, limit)
     }
 
     /// At most `limit` ids in their order, after the id `after`, as [`Collection::page`] has the documents. Cost: some
@@ -488,10 +480,7 @@ impl<K: DocumentId> Collection<K> {
     /// # Errors
     /// Those of [`Collection::get`].
     pub fn ids(&self, after: Option<K::Given<'_>>, limit: usize) -> Result<Vec<K>> {
-        let after = after.map(K::sought);
-        let after = after.as_ref().map(std::slice::from_ref);
-        let keys = self.handle.engine.reader().keys_after(&self.name, after, limit)?;
-        keys.iter().map(|key| key.first().and_then(K::of).ok_or_else(other_row)).collect()
+        self.now().ids_after(after, limit)
     }
 
     /// The collection as of now, unaffected by later writes.

@@ -13,7 +13,8 @@ use remora_engine::{
 use serde_json::Value as Json;
 
 use super::{
-    BATCH_ROWS, DOC_PLACE, DocumentId, PathIndex, indexes::paths_of, other_row, parse, text_of,
+    BATCH_ROWS, DOC_PLACE, Document, DocumentId, PathIndex, indexes::paths_of, other_row, parse,
+    read, text_of,
 };
 use crate::Result;
 
@@ -205,6 +206,45 @@ impl<K: DocumentId> Moment<K> {
             }
         }
         Ok(ids)
+    }
+
+    /// At most `limit` ids in their order, after the id `after`, as by [`crate::Collection::ids`].
+    ///
+    /// ```
+    /// let db = remora::Database::in_memory()?;
+    /// let books = db.keyed_collection("books")?;
+    /// books.upsert_many(["a", "b", "c"].map(|id| (id, 1)))?;
+    /// let moment = books.now();
+    /// books.delete("b")?;
+    /// assert_eq!(moment.ids_after(Some("a"), 10)?, ["b", "c"]);
+    /// assert_eq!(moment.page(None, 1)?[0].id, "a");
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`crate::Collection::get`].
+    pub fn ids_after(&self, after: Option<K::Given<'_>>, limit: usize) -> Result<Vec<K>> {
+        let keys = self.keys_after(after, limit)?;
+        keys.iter().map(|key| key.first().and_then(K::of).ok_or_else(other_row)).collect()
+    }
+
+    /// At most `limit` documents in the order of ids, after the id `after`, as by [`crate::Collection::page`].
+    ///
+    /// # Errors
+    /// Those of [`crate::Collection::get`].
+    pub fn page(&self, after: Option<K::Given<'_>>, limit: usize) -> Result<Vec<Document<K>>> {
+        let keys = self.keys_after(after, limit)?;
+        let mut documents = Vec::with_capacity(keys.len());
+        for key in &keys {
+            documents.push(read(&self.reader.get(&self.collection, key)?.ok_or_else(other_row)?)?);
+        }
+        Ok(documents)
+    }
+
+    fn keys_after(&self, after: Option<K::Given<'_>>, limit: usize) -> Result<Vec<KeyValues>> {
+        let after = after.map(K::sought);
+        let after = after.as_ref().map(std::slice::from_ref);
+        Ok(self.reader.keys_after(&self.collection, after, limit)?)
     }
 
     /// Those of the ids that have documents, without duplicates, sorted. Cost: a look-up of each id; reads no document.

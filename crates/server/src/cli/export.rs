@@ -1,144 +1,123 @@
-//! `remora export`: exports a table's rows, or a collection's documents.
+//! `remora export`: exports a table's rows, or a collection's documents, of a data directory or of a running server.
+
+mod output_file;
 
 use std::{
-    fs::File,
-    io::{IsTerminal, Write},
+    io::{IsTerminal, Read},
     path::Path,
     process::ExitCode,
+    sync::Arc,
 };
 
-use remora::{Collection, DocumentId, Filter};
-use remora_engine::Database;
-use remora_source::files::{self, Compression, Format, RowWriter, export_table};
+use remora_source::files::{Compression, Format, PackedFile};
 
 use super::{
     ExportFormat, ExportOptions,
+    line_client::LineClient,
     output::{counted, thousands},
 };
 use crate::{
-    Error, Result, dump::refuse_half_loaded, open::open_with_collations, settings::Settings,
+    Error, Result,
+    dump::refuse_half_loaded,
+    export::{Export, ExportRequest},
+    open::open_with_collations,
+    settings::Settings,
 };
+use output_file::OutputFile;
 
 /// Rows between two progress updates.
 const SHOWN_ROWS: u64 = 64 << 10;
+/// How much of a server's export is read at once, in bytes.
+const READ_BYTES: usize = 64 << 10;
 
 /// Exports the table or the collection.
 ///
 /// # Errors
 /// [`Error::Usage`] if there is no data directory, [`Error::Settings`] if a load of a dump was interrupted,
-/// [`Error::Io`] if the output cannot be created, [`Error::Source`] if the rows cannot be written, [`Error::Library`]
-/// if there is no such collection or the condition is wrong, [`Error::Engine`] if there is no such table or the
-/// database cannot be opened.
+/// [`Error::Io`] if the output cannot be written or the server is not reached, [`Error::Source`] if the rows cannot be
+/// written, [`Error::Library`] if there is no such collection or the condition is wrong, [`Error::Engine`] if there is no
+/// such table or the database cannot be opened, [`Error::Remote`] if the server refuses or does not send everything.
 pub fn export(options: &ExportOptions) -> Result<ExitCode> {
-    let settings = Settings { data: options.data.clone(), ..Settings::default() };
-    super::require_data_directory(&options.data)?;
-    refuse_half_loaded(&options.data)?;
-    let database = open_with_collations(&options.data, settings.engine_options())?;
-    let result = match &options.collection {
-        Some(name) => documents(&database, name, options),
-        None => rows(&database, options.table.as_deref().unwrap_or_default(), options),
+    let rows = match (&options.data, &options.from) {
+        (Some(data), _) => from_directory(data, options)?,
+        (None, Some(address)) => from_server(address, options)?,
+        (None, None) => return Err(Error::Usage("name a source: --data or --from".to_owned())),
     };
-    database.close()?;
-    eprintln!("{}", result?);
+    let name = options.name();
+    eprintln!(
+        "{}",
+        match options.collection {
+            Some(_) => format!("{} of collection '{name}'", counted(rows, "document")),
+            None => format!("{} of table '{name}'", counted(rows, "row")),
+        }
+    );
     Ok(ExitCode::SUCCESS)
 }
 
-/// Exports a table; returns a summary.
-fn rows(database: &Database, table: &str, options: &ExportOptions) -> Result<String> {
-    // Checked before a file is truncated.
-    let schema = database.schema(table)?;
-    let condition = options.condition.as_deref().map(Filter::parse).transpose()?;
-    let filter = condition.map(|condition| condition.on_columns(&schema)).transpose()?;
-    let columns = options.columns.clone();
-    let (format, compression) = form_of(options);
-    let export =
-        files::ExportOptions { columns, filter, ..files::ExportOptions::new(format, compression) };
-    let export = files::ExportOptions { pretty: options.pretty, ..export };
-    files::check_export(database, table, &export)?;
-    let counting = Counting::new(options);
-    let report =
-        export_table(database, table, output(options)?, &export, &mut |rows| counting.show(rows))?;
-    counting.end();
-    Ok(format!("{} of table '{table}'", counted(report.rows, "row")))
-}
+impl ExportOptions {
+    /// The name of the table or collection.
+    fn name(&self) -> &str {
+        self.table.as_deref().or(self.collection.as_deref()).unwrap_or_default()
+    }
 
-/// Exports a collection; returns a summary.
-fn documents(database: &Database, name: &str, options: &ExportOptions) -> Result<String> {
-    let library = remora::Database::over(database.clone());
-    if let Some(collection) = library.find_collection(name)? {
-        return documents_of(database, &collection, options, i64::to_string);
-    }
-    match library.find_keyed_collection(name)? {
-        Some(collection) => documents_of(database, &collection, options, |id: &String| {
-            serde_json::Value::from(id.as_str()).to_string()
-        }),
-        None => Err(Error::Usage(format!(
-            "there is no collection {name:?}; a table is exported with --table"
-        ))),
-    }
-}
-
-/// Exports a collection, with ids in their JSON form.
-fn documents_of<K: DocumentId>(
-    database: &Database,
-    collection: &Collection<K>,
-    options: &ExportOptions,
-    shown: fn(&K) -> String,
-) -> Result<String> {
-    let name = collection.name();
-    let found = match &options.condition {
-        Some(condition) => collection.find(condition),
-        None => collection.all(),
-    };
-    let (format, compression) = form_of(options);
-    if let Format::Csv | Format::Tsv = format {
-        let message = "a collection has documents, which CSV and TSV have no form for: export it as json, jsonl or \
-                       mongo, or its ids and documents with --table"
-            .to_owned();
-        return Err(Error::Usage(message));
-    }
-    // Errors in the condition are found before a file is truncated.
-    check_document(collection, options)?;
-    let schema = database.schema(name)?;
-    RowWriter::new(std::sync::Arc::clone(&schema), format, compression, std::io::sink())?
-        .pretty(options.pretty)?;
-    let mut writer =
-        RowWriter::new(schema, format, compression, output(options)?)?.pretty(options.pretty)?;
-    let counting = Counting::new(options);
-    let mut count = 0;
-    found.each_json(|id, text| {
-        match options.with_ids {
-            true => writer.write_document(&format!("{{\"id\":{},\"doc\":{text}}}", shown(&id)))?,
-            false => writer.write_document(text)?,
+    fn request(&self) -> ExportRequest {
+        ExportRequest {
+            documents: self.collection.is_some(),
+            with_ids: self.with_ids,
+            format: format_of(self),
+            pretty: self.pretty,
+            columns: self.columns.clone(),
+            condition: self.condition.clone(),
         }
-        count += 1;
-        counting.show(count);
-        Ok::<(), Error>(())
-    })?;
-    writer.finish()?;
-    counting.end();
-    Ok(format!("{} of collection '{name}'", counted(count, "document")))
+    }
 }
 
-fn check_document<K: DocumentId>(
-    collection: &Collection<K>,
-    options: &ExportOptions,
-) -> Result<()> {
-    if let Some(condition) = &options.condition {
-        collection.find(condition).explain()?;
-    }
-    Ok(())
+/// Returns the number of rows.
+fn from_directory(data: &Path, options: &ExportOptions) -> Result<u64> {
+    let settings = Settings { data: data.to_owned(), ..Settings::default() };
+    super::require_data_directory(data)?;
+    refuse_half_loaded(data)?;
+    let database = open_with_collations(data, settings.engine_options())?;
+    let export = || {
+        let compression = compression_of(options);
+        let (name, request) = (options.name(), options.request());
+        let export = Export::new(&database, name, request, compression, Arc::default())?;
+        let mut output = OutputFile::create(file_of(options))?;
+        let counting = Counting::new(options);
+        let rows = export.write(&mut output, &mut |rows| counting.show(rows))?;
+        counting.end();
+        output.finish()?;
+        Ok(rows)
+    };
+    let rows = export();
+    database.close()?;
+    rows
 }
 
-/// The output.
-fn output(options: &ExportOptions) -> Result<Box<dyn Write>> {
-    match file_of(options) {
-        None => Ok(Box::new(std::io::stdout().lock())),
-        Some(path) => match File::create(path) {
-            Ok(file) => Ok(Box::new(file)),
-            Err(source) => Err(Error::io("cannot write", path, source)),
-        },
-    }
+/// Returns the number of rows. The server writes their form; it is compressed here.
+fn from_server(address: &str, options: &ExportOptions) -> Result<u64> {
+    let mut client = LineClient::connect(address)?;
+    client.log_in_with(options.user.as_deref(), options.token.as_deref())?;
+    let request = serde_json::to_string(&options.request());
+    let request = request.map_err(|error| Error::Usage(error.to_string()))?;
+    // The file is created when the server has checked the request.
+    let mut bytes = client.export(options.name(), &request)?;
+    let output = OutputFile::create(file_of(options))?;
+    let path = output.path().to_owned();
+    let unwritten = |source| Error::io("cannot write", &path, source);
+    let mut packed = PackedFile::new(compression_of(options), output).map_err(unwritten)?;
+    let mut chunk = vec![0; READ_BYTES];
+    let rows = loop {
+        let count = bytes.read(&mut chunk).map_err(|error| {
+            Error::Remote(format!("the export is not whole: the server at {address}: {error}"))
+        })?;
+        packed.write_all(chunk.get(..count).unwrap_or_default()).map_err(unwritten)?;
+        if let (0, Some(rows)) = (count, bytes.rows()) {
+            break rows;
+        }
+    };
+    packed.finish().map_err(unwritten)?.finish()?;
+    Ok(rows)
 }
 
 /// The output file; `None` for standard output.
@@ -147,26 +126,34 @@ fn file_of(options: &ExportOptions) -> Option<&Path> {
 }
 
 /// The format: as requested, or by the file's name.
-fn form_of(options: &ExportOptions) -> (Format, Compression) {
-    let compression = file_of(options).map_or(Compression::None, compression_of);
-    let format = match options.format {
+fn format_of(options: &ExportOptions) -> Format {
+    match options.format {
         Some(ExportFormat::Jsonl) => Format::JsonLines,
         Some(ExportFormat::Json) => Format::Json,
         Some(ExportFormat::Mongo) => Format::Mongo,
         Some(ExportFormat::Csv) => Format::Csv,
         Some(ExportFormat::Tsv) => Format::Tsv,
-        None => file_of(options).and_then(format_of).unwrap_or(match options.pretty {
+        None => file_of(options).and_then(format_of_name).unwrap_or(match options.pretty {
             true => Format::Json,
             false => Format::JsonLines,
         }),
-    };
-    (format, compression)
+    }
 }
 
-fn format_of(path: &Path) -> Option<Format> {
+fn format_of_name(path: &Path) -> Option<Format> {
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
     let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
     Format::from_name(name.rsplit_once('.')?.1).filter(|format| *format != Format::Cirrus)
+}
+
+/// The compression, by the file's name.
+fn compression_of(options: &ExportOptions) -> Compression {
+    let extension = file_of(options).and_then(Path::extension);
+    match extension.and_then(|extension| extension.to_str()) {
+        Some("gz") => Compression::Gzip,
+        Some("zst") => Compression::Zstd,
+        _ => Compression::None,
+    }
 }
 
 /// Shows the number of exported rows on a terminal.
@@ -189,13 +176,5 @@ impl Counting {
         if self.is_shown {
             eprint!("\r");
         }
-    }
-}
-
-fn compression_of(path: &Path) -> Compression {
-    match path.extension().and_then(|extension| extension.to_str()) {
-        Some("gz") => Compression::Gzip,
-        Some("zst") => Compression::Zstd,
-        _ => Compression::None,
     }
 }

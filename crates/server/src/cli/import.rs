@@ -107,12 +107,6 @@ fn check_collection(options: &ImportOptions) -> Result<()> {
         let message = "the id of a document is one value: name one path as --key".to_owned();
         return Err(Error::Usage(message));
     }
-    if options.to.is_some() && options.key.is_empty() && !options.with_ids {
-        let message = "ids are made where the data directory is: name the path to the documents' own with --key, \
-                       or import with --data"
-            .to_owned();
-        return Err(Error::Usage(message));
-    }
     Ok(())
 }
 
@@ -163,25 +157,26 @@ fn into_server(
     inputs: &mut [Input],
 ) -> Result<ImportReport> {
     let table = RemoteTable::connect(address, options)?;
+    if options.collection.is_some() {
+        return collection::into_server(&table, options, inputs);
+    }
     let schema = match table.schema(options.table())? {
-        Some(schema) if options.collection.is_some() && !collection::is_collection(&schema) => {
-            return Err(Error::Usage(collection::not_a_collection(options.table())));
-        }
         Some(schema) => schema,
-        None if options.collection.is_some() => {
-            return Err(Error::Usage(format!(
-                "the server has no collection {:?}: make it there first",
-                options.table()
-            )));
-        }
         None => table.create(&new_schema(options, inputs)?)?,
     };
-    let sizes = files::ImportOptions {
-        batch_rows: REMOTE_BATCH_ROWS,
+    let sizes = remote_sizes(&schema);
+    run(&table, Arc::new(schema), options, sizes, inputs)
+}
+
+/// How much is sent to a server at once. In a request each row has the names of all columns.
+fn remote_sizes(schema: &Schema) -> files::ImportOptions {
+    let names = schema.columns.iter().map(|column| column.name.len() + r#""":,"#.len());
+    let batch_rows = (REMOTE_BATCH_BYTES / names.sum::<usize>().max(1)).clamp(1, REMOTE_BATCH_ROWS);
+    files::ImportOptions {
+        batch_rows,
         batch_bytes: REMOTE_BATCH_BYTES,
         ..files::ImportOptions::default()
-    };
-    run(&table, Arc::new(schema), options, sizes, inputs)
+    }
 }
 
 /// The definition of a new table: the given one, or one inferred from the first rows.

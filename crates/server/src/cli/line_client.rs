@@ -1,23 +1,31 @@
 //! A client of the line protocol: one request, one reply.
 
 use std::{
-    io::{Read, Write},
+    io::{self, BufRead, BufReader, Read, Write},
     net::TcpStream,
     os::unix::net::UnixStream,
     path::Path,
     time::Duration,
 };
 
-use remora_protocol::line::{quote, reply_is_complete};
+use remora_protocol::line::{EXPORT_BEGIN, ExportLine, quote, reply_is_complete};
 
 use crate::{Error, Result};
 
 /// The environment variable with a user's password.
 const PASSWORD: &str = "REMORA_PASSWORD";
 
+/// The environment variable with the admin token.
+const TOKEN: &str = "REMORA_AUTH_ADMIN_TOKEN";
+
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const REPLY_TIMEOUT: Duration = Duration::from_secs(300);
 const MAX_REPLY_BYTES: usize = 1 << 30;
+/// The most bytes of a line of an export's reply that is not part of the export.
+const MAX_LINE_BYTES: u64 = 64 << 10;
+/// How much of an export is read at once.
+const READ_BYTES: usize = 64 << 10;
+const NOT_UTF8: &str = "the server's reply is not UTF-8";
 
 /// A connection.
 pub(super) struct LineClient {
@@ -73,15 +81,46 @@ impl LineClient {
         self.command(&format!("AUTH {} {}", quote(user), quote(&password))).map(|_| ())
     }
 
+    /// Logs in as a user, or else with the token, also of the environment, if there is one.
+    pub(super) fn log_in_with(&mut self, user: Option<&str>, token: Option<&str>) -> Result<()> {
+        if let Some(user) = user {
+            return self.log_in(user);
+        }
+        match token.map(str::to_owned).or_else(|| std::env::var(TOKEN).ok()) {
+            Some(token) => self.command(&format!("AUTH {}", quote(&token))).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
     /// Sends a request and returns the reply without its last line break.
     pub(super) fn ask(&mut self, request: &str) -> Result<&str> {
+        self.send(request)?;
+        self.read_reply()?;
+        let text =
+            std::str::from_utf8(&self.reply).map_err(|_| Error::Remote(NOT_UTF8.to_owned()))?;
+        Ok(text.strip_suffix("\r\n").unwrap_or(text))
+    }
+
+    fn send(&mut self, request: &str) -> Result<()> {
         let mut frame = request.replace(['\r', '\n'], " ").into_bytes();
         frame.extend_from_slice(b"\r\n");
-        self.stream.write_all(&frame).map_err(lost)?;
-        self.read_reply()?;
-        let text = std::str::from_utf8(&self.reply)
-            .map_err(|_| Error::Remote("the server's reply is not UTF-8".to_owned()))?;
-        Ok(text.strip_suffix("\r\n").unwrap_or(text))
+        self.stream.write_all(&frame).map_err(lost)
+    }
+
+    /// Sends EXPORT with these options, and returns the bytes of the export, which begin when the server has checked it.
+    pub(super) fn export(mut self, name: &str, options: &str) -> Result<ExportedBytes> {
+        self.send(&format!("EXPORT {} {options}", quote(name)))?;
+        let mut bytes = ExportedBytes {
+            stream: BufReader::with_capacity(READ_BYTES, self.stream),
+            left: 0,
+            rows: None,
+        };
+        let first = bytes.line().map_err(lost)?;
+        match first.strip_prefix("ERROR ") {
+            _ if first == EXPORT_BEGIN => Ok(bytes),
+            Some(message) => Err(Error::Remote(format!("the server answered: {message}"))),
+            None => Err(Error::Remote(format!("the server exports nothing: {first}"))),
+        }
     }
 
     /// As [`Self::ask`], but an `ERROR` reply is an error.
@@ -109,6 +148,64 @@ impl LineClient {
                 return Err(Error::Remote("the reply is larger than 1 GiB".to_owned()));
             }
         }
+    }
+}
+
+/// The bytes of an export, as the server makes them.
+pub(super) struct ExportedBytes {
+    stream: BufReader<Box<dyn Stream>>,
+    /// Bytes of the current part that were not read.
+    left: usize,
+    /// The number of rows, at the end.
+    rows: Option<u64>,
+}
+
+impl ExportedBytes {
+    /// The number of rows; `None` before the end.
+    pub(super) fn rows(&self) -> Option<u64> {
+        self.rows
+    }
+
+    /// A line without its CRLF.
+    fn line(&mut self) -> io::Result<String> {
+        let mut line = Vec::new();
+        (&mut self.stream).take(MAX_LINE_BYTES).read_until(b'\n', &mut line)?;
+        match line.strip_suffix(b"\r\n") {
+            Some(line) => String::from_utf8(line.to_vec()).map_err(|_| io::Error::other(NOT_UTF8)),
+            None if line.is_empty() => Err(io::ErrorKind::UnexpectedEof.into()),
+            None => Err(io::Error::other("its reply is none of an export")),
+        }
+    }
+}
+
+impl Read for ExportedBytes {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if out.is_empty() {
+            return Ok(0);
+        }
+        while self.left == 0 {
+            if self.rows.is_some() {
+                return Ok(0);
+            }
+            match ExportLine::parse(&self.line()?) {
+                Some(ExportLine::Bytes(bytes)) => self.left = bytes,
+                Some(ExportLine::End(rows)) => self.rows = Some(rows),
+                Some(ExportLine::Error(message)) => {
+                    return Err(io::Error::other(format!("the server answered: {message}")));
+                }
+                None => return Err(io::Error::other("its reply is none of an export")),
+            }
+        }
+        let wanted = out.len().min(self.left);
+        let bytes = self.stream.read(out.get_mut(..wanted).unwrap_or_default())?;
+        if bytes == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.left -= bytes;
+        if self.left == 0 && !self.line()?.is_empty() {
+            return Err(io::Error::other("its reply is none of an export"));
+        }
+        Ok(bytes)
     }
 }
 

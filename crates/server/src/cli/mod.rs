@@ -167,7 +167,7 @@ pub struct ImportOptions {
     #[arg(long, requires = "collection", conflicts_with = "key")]
     pub with_ids: bool,
     /// A new collection has texts of up to 512 bytes as ids instead of integers. The ids come from --key or --with-ids.
-    #[arg(long, requires = "collection", conflicts_with = "to")]
+    #[arg(long, requires = "collection")]
     pub text_ids: bool,
     /// The file with the table's definition, in TOML or JSON: name, primary_key, columns and texts, as in a section
     /// [tables.NAME] of a remora.toml. Default: inferred from the first rows.
@@ -230,10 +230,22 @@ pub enum OnError {
 
 /// Options of `export`.
 #[derive(Args)]
+#[command(group(clap::ArgGroup::new("source").required(true)))]
 pub struct ExportOptions {
-    /// The data directory.
-    #[arg(long, value_name = "DIR")]
-    pub data: PathBuf,
+    /// Export from this data directory. No server may have it open.
+    #[arg(long, value_name = "DIR", group = "source")]
+    pub data: Option<PathBuf>,
+    /// Export from the server at this address, by its line protocol.
+    #[arg(long, value_name = "HOST:PORT", group = "source")]
+    pub from: Option<String>,
+    /// The admin token of the server that --from names. It can also be given in the environment variable
+    /// REMORA_AUTH_ADMIN_TOKEN.
+    #[arg(long, value_name = "TOKEN", requires = "from")]
+    pub token: Option<String>,
+    /// The user for the login at the server that --from names. The password is read from the environment variable
+    /// REMORA_PASSWORD.
+    #[arg(long, value_name = "NAME", requires = "from", conflicts_with = "token")]
+    pub user: Option<String>,
     /// The table. A collection is exported as rows of an id and a document.
     #[arg(long, value_name = "NAME", required_unless_present = "collection")]
     pub table: Option<String>,
@@ -256,7 +268,8 @@ pub struct ExportOptions {
     /// Write the id next to each document, as 'remora import --with-ids' reads it: {"id": 7, "doc": {...}}.
     #[arg(long, requires = "collection")]
     pub with_ids: bool,
-    /// The file to write. It is compressed if its name ends in .gz or .zst. Default, also for -: standard output.
+    /// The file to write. It is compressed if its name ends in .gz or .zst, and gets its name when it is whole. Default,
+    /// also for -: standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }

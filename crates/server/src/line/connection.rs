@@ -7,8 +7,9 @@
 use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
 use remora_protocol::line::{
-    FrameLimits, FrameReader, LineError, is_http,
+    FrameLimits, FrameReader, LineError, code, is_http,
     reply::{end_reply, write_error},
+    write_export_end, write_export_part,
 };
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
@@ -16,7 +17,10 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use super::Session;
+use super::{
+    Session,
+    export::{ExportPart, WaitingExport},
+};
 use crate::{limits::BufferShare, settings::Limits, shared::ServerState};
 
 const INPUT_BYTES: usize = 16 << 10;
@@ -124,6 +128,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             let start = self.output.len();
             self.session.answer(frame, &mut self.output);
+            if let Some(export) = self.session.take_export() {
+                self.send_export(*export).await?;
+                continue;
+            }
             let delay = self.session.take_delay();
             if !delay.is_zero() {
                 tokio::time::sleep(delay).await;
@@ -141,6 +149,28 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
         }
         Ok(Ok(()))
+    }
+
+    /// Sends the parts of an export as they are made.
+    async fn send_export(&mut self, export: WaitingExport) -> io::Result<()> {
+        let mut stopping = self.shared.stopping.subscribe();
+        let mut parts = export.start()?;
+        self.flush().await?;
+        loop {
+            let part = tokio::select! {
+                biased;
+                () = wait_for_stop(&mut stopping) => ExportPart::End(Err(stopped())),
+                part = parts.next() => part,
+            };
+            match part {
+                ExportPart::Bytes(bytes) => write_export_part(&mut self.output, &bytes),
+                ExportPart::End(end) => {
+                    write_export_end(&mut self.output, &end);
+                    return self.flush().await;
+                }
+            }
+            self.flush().await?;
+        }
     }
 
     fn has_buffer_room(&mut self) -> bool {
@@ -180,6 +210,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 async fn wait_for_stop(stopping: &mut watch::Receiver<bool>) {
     // An error means that the server has been dropped.
     let _ = stopping.wait_for(|stopping| *stopping).await;
+}
+
+fn stopped() -> LineError {
+    LineError::new(code::SHUTTING_DOWN, "The server is stopping")
 }
 
 fn reply_too_large(bytes: usize, most: usize) -> LineError {

@@ -28,6 +28,9 @@ impl LocalSession {
     pub fn ask(&mut self, request: &str) -> String {
         self.reply.clear();
         self.session.answer(request.as_bytes(), &mut self.reply);
+        if self.session.take_export().is_some() {
+            return "ERROR 4 EXPORT needs a connection: use 'remora export --data'".to_owned();
+        }
         let reply = String::from_utf8_lossy(&self.reply);
         reply.strip_suffix("\r\n").unwrap_or(&reply).to_owned()
     }

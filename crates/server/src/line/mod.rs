@@ -4,6 +4,7 @@
 mod admin;
 mod connection;
 mod dump;
+mod export;
 mod listener;
 mod local;
 mod query;
@@ -25,6 +26,7 @@ use remora_protocol::line::{
 };
 use remora_sql::Identity;
 
+use export::WaitingExport;
 pub(crate) use listener::accept;
 pub use local::LocalSession;
 
@@ -48,6 +50,8 @@ pub(crate) struct Session {
     debug: bool,
     /// Whether replies contain the applied position.
     position: bool,
+    /// The export that follows the last answer.
+    export: Option<Box<WaitingExport>>,
 }
 
 impl Session {
@@ -62,7 +66,8 @@ impl Session {
     }
 
     fn of(caller: Caller, address: Option<IpAddr>) -> Self {
-        Self { caller, address, delay: Duration::ZERO, debug: false, position: false }
+        let delay = Duration::ZERO;
+        Self { caller, address, delay, debug: false, position: false, export: None }
     }
 
     /// Appends the reply to one request. A panic in the server's code becomes an error reply, so that other sessions
@@ -154,6 +159,11 @@ impl Session {
     /// How long the last answer must be delayed: after a login with many failures.
     pub(crate) fn take_delay(&mut self) -> Duration {
         std::mem::take(&mut self.delay)
+    }
+
+    /// The export that the last answer began.
+    fn take_export(&mut self) -> Option<Box<WaitingExport>> {
+        self.export.take()
     }
 
     fn parse_write<'f>(

@@ -28,8 +28,8 @@ pub(crate) struct SqlService {
 }
 
 impl SqlService {
-    /// Sets the SQL service up. Fails if the certificate cannot be used.
-    pub(crate) fn new(shared: Arc<ServerState>) -> Result<Self> {
+    /// Sets the SQL service up; `listens`: clients can connect to it. Fails if its certificate cannot be used then.
+    pub(crate) fn new(shared: Arc<ServerState>, listens: bool) -> Result<Self> {
         let settings = shared.settings.load_full();
         let processes = Arc::new(Processes::default());
         let host = SqlHost::new(Arc::clone(&shared), Arc::clone(&processes));
@@ -45,7 +45,12 @@ impl SqlService {
         };
         let instance = Instance::new(shared.database.clone(), Arc::new(host), own);
         set_globals(&instance, &settings);
-        let tls = settings.sql.tls.as_ref().map(|(cert, key)| tls::acceptor(cert, key));
+        let tls = settings
+            .sql
+            .tls
+            .as_ref()
+            .filter(|_| listens)
+            .map(|(cert, key)| tls::acceptor(cert, key));
         Ok(Self {
             instance,
             processes,

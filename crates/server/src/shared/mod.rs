@@ -7,6 +7,7 @@ use std::{sync::Arc, time::Instant};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use remora_engine::Database;
+use remora_sql::Instance;
 use tokio::sync::{Notify, watch};
 
 pub(crate) use dump_state::{DumpState, Trigger, busy, half_loaded};
@@ -24,6 +25,10 @@ use crate::{
 /// The state that all sessions share. Every part may be used from any thread.
 pub(crate) struct ServerState {
     pub database: Database,
+    /// The collections of the database.
+    pub library: remora::Database,
+    /// The SQL layer, while the server runs: the only one that numbers rows of its tables. It has this state, too.
+    pub sql: Mutex<Option<Instance>>,
     pub settings: ArcSwap<Settings>,
     /// Serializes changes of the settings; readers only load the swapped pointer.
     pub changing: Mutex<()>,
@@ -45,7 +50,9 @@ impl ServerState {
     /// The state of a starting server.
     pub(crate) fn new(settings: Settings, database: Database, log: Option<LogHandle>) -> Self {
         Self {
+            library: remora::Database::over(database.clone()),
             database,
+            sql: Mutex::default(),
             changing: Mutex::new(()),
             counters: Arc::default(),
             cache: QueryCache::default(),

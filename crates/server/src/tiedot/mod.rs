@@ -33,7 +33,7 @@ struct TiedotService {
 
 /// Serves a listener until the server stops, then waits for running answers.
 pub(crate) async fn serve(listener: TcpListener, shared: Arc<ServerState>) {
-    let library = Database::over(shared.database.clone());
+    let library = shared.library.clone();
     let service = TiedotService { shared: Arc::clone(&shared), library };
     // All methods are equivalent, so paths are distinguished after the gate.
     let router = Router::new()

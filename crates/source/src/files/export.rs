@@ -9,7 +9,7 @@ use std::{
 };
 
 use remora_engine::{
-    Database, Filter, Position, Row, ScanRequest, Schema, Selection, is_computed_name,
+    Database, Filter, Interrupt, Position, Row, ScanRequest, Schema, Selection, is_computed_name,
 };
 
 use super::{
@@ -87,7 +87,7 @@ pub fn export_table(
     };
     let position = match &options.filter {
         None => all_rows(database, table, &mut write)?,
-        Some(filter) => chosen_rows(database, &schema, filter, &mut write)?,
+        Some(filter) => chosen_rows(database, &schema, filter, &options.cancel, &mut write)?,
     };
     writer.finish()?;
     progress(rows);
@@ -136,9 +136,10 @@ fn chosen_rows(
     database: &Database,
     schema: &Schema,
     filter: &Filter,
+    cancel: &Arc<AtomicBool>,
     write: &mut dyn FnMut(&Row) -> Result<()>,
 ) -> Result<Position> {
-    let reader = database.reader();
+    let reader = database.reader().with_interrupt(Arc::clone(cancel) as Arc<dyn Interrupt>);
     let request = ScanRequest {
         table: schema.name.clone(),
         filter: Some(filter.clone()),

@@ -2,6 +2,8 @@
 
 use std::io::Read;
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     cirrus::{CirrusReader, action_id},
     delimited::DelimitedReader,
@@ -23,10 +25,12 @@ pub struct Reading {
     pub shape: Shape,
 }
 
-/// The form of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The form of a file. Its name in JSON is that of the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Format {
     /// One JSON object on each line.
+    #[serde(rename = "jsonl")]
     JsonLines,
     /// An array of JSON objects, or consecutive objects, over any number of lines.
     Json,

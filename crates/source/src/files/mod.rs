@@ -34,7 +34,7 @@ pub use position::FilePosition;
 pub use record::{Layout, Record, RecordBatch, RecordReader, Span};
 pub use report::{ImportReport, Progress};
 pub use row::{RowParser, is_not_given};
-pub use row_writer::{Compression, RowWriter};
+pub use row_writer::{Compression, PackedFile, RowWriter};
 pub use shape::{Rows, Shape};
 pub use sink::{DatabaseSink, RowSink};
 

@@ -56,6 +56,8 @@ struct Column {
     name: String,
     kind: ColumnType,
     nullable: bool,
+    /// Whether files do not know it, such as the column of a key over an expression.
+    is_hidden: bool,
     /// Whether SQL converts what is no value of the type.
     is_of_sql: bool,
 }
@@ -70,14 +72,16 @@ impl RowParser {
             Layout::Document { shape, .. } if shape.rows == Rows::Documents
         );
         let is_of_sql = schema.declared.is_some() && !has_documents;
-        let column = |def: &remora_engine::ColumnDef| Column {
+        let column = |(at, def): (usize, &remora_engine::ColumnDef)| Column {
             name: def.name.clone(),
             kind: def.kind,
             nullable: def.nullable,
+            is_hidden: schema.is_hidden(at),
             is_of_sql,
         };
-        let columns: Vec<_> = schema.columns.iter().map(column).collect();
-        let lookup = columns.iter().enumerate().map(|(at, def)| (def.name.to_lowercase(), at));
+        let columns: Vec<_> = schema.columns.iter().enumerate().map(column).collect();
+        let shown = columns.iter().enumerate().filter(|(_, def)| !def.is_hidden);
+        let lookup = shown.map(|(at, def)| (def.name.to_lowercase(), at));
         let lookup: FxHashMap<_, _> = lookup.collect();
         let is_number =
             |at: &usize| columns.get(*at).is_some_and(|def| def.name == ROW_NUMBER_COLUMN);
@@ -331,7 +335,7 @@ impl Visitor<'_> for NameSeed<'_> {
 
     fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
         match self.parser.columns.get(self.guess) {
-            Some(column) if column.name == name => Ok(Some(self.guess)),
+            Some(column) if column.name == name && !column.is_hidden => Ok(Some(self.guess)),
             _ => Ok(self.parser.column_of(name)),
         }
     }
@@ -685,7 +689,8 @@ pub(crate) mod tests {
 
     #[test]
     fn null_and_empty_fields() {
-        let column = |kind| Column { name: "c".into(), kind, nullable: true, is_of_sql: false };
+        let (nullable, is_hidden, is_of_sql) = (true, false, false);
+        let column = |kind| Column { name: "c".into(), kind, nullable, is_hidden, is_of_sql };
         let cases = [
             (ColumnType::Text, "", Value::Text("".into())),
             (ColumnType::Text, "\\N", Value::Null),

@@ -14,7 +14,12 @@ use std::{
 use base64::Engine as _;
 use remora_engine::{ColumnType, Row, Schema, Value};
 
-use super::{format::Format, literal::write_literal, pretty::push_pretty, row::is_null_like};
+use super::{
+    format::Format,
+    literal::write_literal,
+    pretty::push_pretty,
+    row::{is_not_given, is_null_like},
+};
 use crate::{Error, Result};
 
 /// The digits of a number that every JSON reader preserves.
@@ -37,22 +42,28 @@ pub struct RowWriter<W: Write> {
     columns: Vec<usize>,
     format: Format,
     pretty: bool,
+    /// Whether objects have members for NULLs, and none for what a row has no value for.
+    is_for_sql: bool,
     /// Whether a record or the header was written.
     has_begun: bool,
-    out: Packed<W>,
+    out: PackedFile<W>,
     record: Vec<u8>,
     field: Vec<u8>,
 }
 
-enum Packed<W: Write> {
+/// A file that is compressed as it is written.
+pub enum PackedFile<W: Write> {
+    /// As it is.
     None(io::BufWriter<W>),
+    /// Gzip.
     Gzip(flate2::write::GzEncoder<W>),
+    /// Zstandard.
     Zstd(zstd::stream::write::Encoder<'static, W>),
 }
 
-/// The positions of all columns but the hidden ones of functional keys.
+/// The positions of all columns but the hidden ones: of functional keys, and of the key of a table without one.
 pub(super) fn visible_columns(schema: &Schema) -> Vec<usize> {
-    (0..schema.columns.len()).filter(|place| !schema.is_computed(*place)).collect()
+    (0..schema.columns.len()).filter(|place| !schema.is_hidden(*place)).collect()
 }
 
 impl<W: Write> RowWriter<W> {
@@ -70,10 +81,28 @@ impl<W: Write> RowWriter<W> {
             let message = "tables are exported as json, jsonl, mongo, csv or tsv, not cirrus";
             return Err(Error::Export(message.into()));
         }
-        let out = Packed::new(compression, out).map_err(write_error)?;
+        let out = PackedFile::new(compression, out).map_err(write_error)?;
         let columns = visible_columns(&schema);
         let (record, field) = (Vec::new(), Vec::new());
-        Ok(Self { schema, columns, format, pretty: false, has_begun: false, out, record, field })
+        Ok(Self {
+            schema,
+            columns,
+            format,
+            pretty: false,
+            is_for_sql: false,
+            has_begun: false,
+            out,
+            record,
+            field,
+        })
+    }
+
+    /// For rows of an import into a table that SQL defined: NULL is written as `null`, and what a row has no value for
+    /// ([`is_not_given`]) is left out.
+    #[must_use]
+    pub fn for_sql(mut self) -> Self {
+        self.is_for_sql = true;
+        self
     }
 
     /// Only the columns at these positions, in this order.
@@ -199,7 +228,11 @@ impl<W: Write> RowWriter<W> {
             else {
                 continue;
             };
-            if *value == Value::Null {
+            let is_left_out = match self.is_for_sql {
+                true => is_not_given(value),
+                false => *value == Value::Null,
+            };
+            if is_left_out {
                 continue;
             }
             if !std::mem::take(&mut is_first) {
@@ -207,6 +240,10 @@ impl<W: Write> RowWriter<W> {
             }
             push_json_string(&column.name, &mut self.record)?;
             self.record.push(b':');
+            if *value == Value::Null {
+                self.record.extend_from_slice(b"null");
+                continue;
+            }
             self.field.clear();
             push_literal(&column.name, value, &mut self.field)?;
             match (value, self.format) {
@@ -240,8 +277,12 @@ impl<W: Write> RowWriter<W> {
     }
 }
 
-impl<W: Write> Packed<W> {
-    fn new(compression: Compression, out: W) -> io::Result<Self> {
+impl<W: Write> PackedFile<W> {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// The compressor cannot start.
+    pub fn new(compression: Compression, out: W) -> io::Result<Self> {
         Ok(match compression {
             Compression::None => Self::None(io::BufWriter::with_capacity(256 << 10, out)),
             Compression::Gzip => {
@@ -251,7 +292,11 @@ impl<W: Write> Packed<W> {
         })
     }
 
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// Writes bytes of it.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
             Self::None(out) => out.write_all(bytes),
             Self::Gzip(out) => out.write_all(bytes),
@@ -259,7 +304,11 @@ impl<W: Write> Packed<W> {
         }
     }
 
-    fn finish(self) -> io::Result<W> {
+    /// Writes what is buffered, and the end of the compressed form.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn finish(self) -> io::Result<W> {
         let mut out = match self {
             Self::None(out) => out.into_inner().map_err(io::IntoInnerError::into_error)?,
             Self::Gzip(out) => out.finish()?,

@@ -32,6 +32,7 @@ use crate::{
     shared::InstanceState,
     show,
     state::{Clock, Encryption, SessionState, StatementSnapshot},
+    variables::SessionTimeZone,
     write,
 };
 
@@ -153,12 +154,13 @@ impl Session {
         }
     }
 
-    /// Accepts dates with a year, month or day of zero in values, as `sql_mode` without NO_ZERO_DATE and NO_ZERO_IN_DATE
-    /// does.
-    pub fn allow_zero_dates(&mut self) {
+    /// Prepares the session for rows of files, whatever the global variables are: the errors of MySQL's default
+    /// `sql_mode`, except that dates with a year, month or day of zero are accepted, and UTC for times without an offset.
+    pub fn prepare_for_files(&mut self) {
         let modes = [SqlMode::NO_ZERO_DATE, SqlMode::NO_ZERO_IN_DATE];
-        let mode = &mut self.state.variables.sql_mode;
-        *mode = modes.into_iter().fold(*mode, SqlMode::without);
+        let variables = &mut self.state.variables;
+        variables.sql_mode = modes.into_iter().fold(SqlMode::DEFAULT, SqlMode::without);
+        variables.time_zone = SessionTimeZone::default();
     }
 
     /// Sets whether affected rows count rows found instead of rows changed (CLIENT_FOUND_ROWS).

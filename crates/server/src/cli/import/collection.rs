@@ -1,11 +1,15 @@
 //! Imports documents into a collection, under their own ids or generated ones.
 
-use remora::{Collection, DocumentId};
-use remora_engine::{Change, ChangeBatch, ColumnType, Database, Schema, Value};
+use std::sync::Arc;
+
+use remora::DocumentId;
+use remora_engine::{Change, ChangeBatch, ColumnDef, ColumnType, Database, Schema, Value};
 use remora_source::files::{self, DatabaseSink, ImportReport, Input, RowSink};
 
 use super::{
-    drop_empty, refuse_followed, run,
+    drop_empty, refuse_followed,
+    remote::RemoteTable,
+    remote_sizes, run,
     sql_table::{self, SqlSink},
 };
 use crate::{Error, Result, cli::ImportOptions};
@@ -21,32 +25,87 @@ pub(super) fn into_collection(
     let library = remora::Database::over(database.clone());
     let ids = match library.find_keyed_collection(name)? {
         None if is_new && options.text_ids => Ids::Texts,
-        None if options.text_ids => {
-            let message =
-                format!("the ids of collection {name:?} are numbers: leave --text-ids out");
-            return Err(Error::Usage(message));
+        None if options.text_ids => return Err(ids_are_numbers(name)),
+        None => {
+            let collection = library.collection(name)?;
+            Ids::Numbers(Box::new(move |count| Ok(collection.reserve_ids(count)?)))
         }
-        None => Ids::Numbers(library.collection(name)?),
         Some(_) => Ids::Texts,
     };
     if matches!(ids, Ids::Texts) {
-        if options.key.is_empty() && !options.with_ids {
-            let message = format!(
-                "the ids of collection {name:?} are texts, which are not made: name the path to them with --key, or \
-                 import with --with-ids"
-            );
-            return Err(Error::Usage(message));
-        }
+        require_ids(options)?;
         library.keyed_collection(name)?;
     }
     let schema = database.schema(name)?;
     let (rows, sizes) = sink(database, &schema)?;
-    let sink = CollectionSink { rows, ids };
+    let sink = CollectionSink { rows: &*rows, ids };
     let report = run(&sink, schema, options, sizes, inputs);
     if is_new && report.is_err() {
         drop_empty(database, name)?;
     }
     report
+}
+
+/// Imports the files into a collection of a server, which is created there if it does not exist.
+pub(super) fn into_server(
+    table: &RemoteTable,
+    options: &ImportOptions,
+    inputs: &mut [Input],
+) -> Result<ImportReport> {
+    let name = options.table();
+    let schema = match table.schema(name)? {
+        Some(schema) => schema,
+        None => table.create(&definition(name, options.text_ids))?,
+    };
+    let has_texts = schema.columns.first().is_some_and(|id| id.kind == ColumnType::Text);
+    if !is_collection(&schema) {
+        let message = format!("table {name:?} is no collection: import into it with --table");
+        return Err(Error::Usage(message));
+    }
+    if options.text_ids && !has_texts {
+        return Err(ids_are_numbers(name));
+    }
+    let ids = match has_texts {
+        true => {
+            require_ids(options)?;
+            Ids::Texts
+        }
+        false => Ids::Numbers(Box::new(|count| table.reserve_ids(name, count))),
+    };
+    let sink = CollectionSink { rows: table, ids };
+    let sizes = remote_sizes(&schema);
+    run(&sink, Arc::new(schema), options, sizes, inputs)
+}
+
+/// The definition of a new collection.
+fn definition(name: &str, text_ids: bool) -> Schema {
+    let column = |id, name: &str, kind, indexed| ColumnDef {
+        id,
+        name: name.to_owned(),
+        kind,
+        nullable: false,
+        indexed,
+        declared: None,
+    };
+    let id = if text_ids { ColumnType::Text } else { ColumnType::Int(64) };
+    let columns = vec![column(1, "id", id, true), column(2, "doc", ColumnType::Json, false)];
+    Schema::over(name, columns, vec![0])
+}
+
+fn ids_are_numbers(name: &str) -> Error {
+    Error::Usage(format!("the ids of collection {name:?} are numbers: leave --text-ids out"))
+}
+
+/// Requires ids in the documents or beside them, as a collection with texts as ids does.
+fn require_ids(options: &ImportOptions) -> Result<()> {
+    if !options.key.is_empty() || options.with_ids {
+        return Ok(());
+    }
+    Err(Error::Usage(format!(
+        "the ids of collection {:?} are texts, which are not made: name the path to them with --key, or import with \
+         --with-ids",
+        options.table()
+    )))
 }
 
 /// Where the rows of a collection go: to SQL, if it declared keys of them.
@@ -62,29 +121,24 @@ pub(super) fn sink<'d>(
 }
 
 /// Whether a server's table has the columns of a collection.
-pub(super) fn is_collection(schema: &Schema) -> bool {
+fn is_collection(schema: &Schema) -> bool {
     let columns = schema.columns.iter().map(|column| (column.name.as_str(), column.kind));
     let of = |id: ColumnType| [("id", id), ("doc", ColumnType::Json)];
     columns.clone().eq(of(ColumnType::Int(64))) || columns.eq(of(ColumnType::Text))
 }
 
-/// The message for a table that is not a collection.
-pub(super) fn not_a_collection(name: &str) -> String {
-    format!("table {name:?} is no collection: import into it with --table")
-}
-
 /// The ids of the collection.
-enum Ids {
-    /// Numbers, generated for rows without one.
-    Numbers(Collection),
+enum Ids<'d> {
+    /// Numbers. For rows without one, so many are reserved, of which this returns the first.
+    Numbers(Box<dyn Fn(usize) -> Result<i64> + 'd>),
     /// Texts, which every row has.
     Texts,
 }
 
 /// A collection.
 struct CollectionSink<'d> {
-    rows: Box<dyn RowSink + 'd>,
-    ids: Ids,
+    rows: &'d dyn RowSink,
+    ids: Ids<'d>,
 }
 
 impl CollectionSink<'_> {
@@ -94,8 +148,8 @@ impl CollectionSink<'_> {
             Change::Put(row) | Change::Insert(row) => row.first_mut(),
             Change::Delete(_) => None,
         });
-        let collection = match &self.ids {
-            Ids::Numbers(collection) => collection,
+        let reserve = match &self.ids {
+            Ids::Numbers(reserve) => reserve,
             Ids::Texts => {
                 for cell in cells {
                     check_text(cell)?;
@@ -107,7 +161,7 @@ impl CollectionSink<'_> {
         if missing.is_empty() {
             return Ok(());
         }
-        let first = collection.reserve_ids(missing.len())?;
+        let first = reserve(missing.len())?;
         for (cell, id) in missing.into_iter().zip(first..) {
             *cell = Value::Int(id);
         }

@@ -3,7 +3,7 @@
 use std::{cell::RefCell, sync::Arc};
 
 use remora_engine::{Change, ChangeBatch, Schema};
-use remora_protocol::line::quote;
+use remora_protocol::line::{code, quote};
 use remora_source::{
     files::{Compression, Format, RowSink, RowWriter},
     schema_file::SchemaFile,
@@ -24,12 +24,7 @@ impl RemoteTable {
     /// Connects, and logs in as a user or with the token, if one is given.
     pub(super) fn connect(address: &str, options: &ImportOptions) -> Result<Self> {
         let mut client = LineClient::connect(address)?;
-        let of_environment = || std::env::var("REMORA_AUTH_ADMIN_TOKEN").ok();
-        if let Some(user) = &options.user {
-            client.log_in(user)?;
-        } else if let Some(token) = options.token.clone().or_else(of_environment) {
-            client.command(&format!("AUTH {}", quote(&token)))?;
-        }
+        client.log_in_with(options.user.as_deref(), options.token.as_deref())?;
         Ok(Self { client: RefCell::new(client), schema: RefCell::default() })
     }
 
@@ -43,7 +38,11 @@ impl RemoteTable {
         let json = reply
             .strip_prefix("OK SCHEMA ")
             .ok_or_else(|| Error::Remote(format!("the server does not take rows: {reply}")))?;
-        let schema = SchemaFile::parse(json)?.to_schema()?;
+        let file = SchemaFile::parse(json)?;
+        let schema = match file.columns_of_sql() {
+            Some(schema) => schema,
+            None => file.to_schema()?,
+        };
         *self.schema.borrow_mut() = Some(Arc::new(schema.clone()));
         Ok(Some(schema))
     }
@@ -52,41 +51,66 @@ impl RemoteTable {
     pub(super) fn create(&self, schema: &Schema) -> Result<Schema> {
         let json = serde_json::to_string(&SchemaFile::from_schema(schema))
             .map_err(|error| Error::Remote(error.to_string()))?;
-        self.client.borrow_mut().command(&format!("CREATE TABLE {} {json}", schema.name))?;
+        let name = quote(&schema.name);
+        self.client.borrow_mut().command(&format!("CREATE TABLE {name} {json}"))?;
         let made = self.schema(&schema.name)?;
         made.ok_or_else(|| Error::Remote("the server did not make the table".to_owned()))
     }
 
-    fn put(&self, batch: &ChangeBatch) -> Result<()> {
+    /// Reserves ids of a collection, and returns the first.
+    pub(super) fn reserve_ids(&self, collection: &str, count: usize) -> Result<i64> {
+        let mut client = self.client.borrow_mut();
+        let reply = client.command(&format!("IDS {} {count}", quote(collection)))?;
+        let first = reply.strip_prefix("OK IDS ").and_then(|first| first.parse().ok());
+        first.ok_or_else(|| Error::Remote(format!("the server gives no ids: {reply}")))
+    }
+
+    fn put(&self, batch: &ChangeBatch) -> remora_source::Result<()> {
+        let refused = |message: String| remora_source::Error::Sink(message);
         let schema = self.schema.borrow().clone();
-        let schema = schema.ok_or_else(|| Error::Remote("no table is open".to_owned()))?;
+        let schema = schema.ok_or_else(|| refused("no table is open".to_owned()))?;
         for table in &batch.tables {
-            let mut json = Vec::new();
-            let mut writer = RowWriter::new(
-                Arc::clone(&schema),
-                Format::JsonLines,
-                Compression::None,
-                &mut json,
-            )?;
-            for change in &table.changes {
-                if let Change::Put(row) = change {
-                    writer.write(row)?;
-                }
-            }
-            writer.finish()?;
-            let rows = String::from_utf8_lossy(&json);
-            let rows = rows.trim_end().replace('\n', ",");
+            let rows = json_rows(&schema, &table.changes)?;
             let from = match batch.positions.first() {
                 Some(source) => {
                     let source = serde_json::to_string(source);
-                    format!(" FROM {}", source.map_err(|e| Error::Remote(e.to_string()))?)
+                    format!(" FROM {}", source.map_err(|error| refused(error.to_string()))?)
                 }
                 None => String::new(),
             };
-            self.client.borrow_mut().command(&format!("PUT {}{from} [{rows}]", table.table))?;
+            let request = format!("PUT {}{from} [{rows}]", quote(&table.table));
+            let mut client = self.client.borrow_mut();
+            let reply = client.ask(&request).map_err(|error| refused(error.to_string()))?;
+            if let Some(error) = reply.strip_prefix("ERROR ") {
+                let message = || refused(format!("the server answered: {error}"));
+                return Err(refused_row(error).unwrap_or_else(message));
+            }
         }
         Ok(())
     }
+}
+
+/// The rows of a PUT, with commas between them.
+fn json_rows(schema: &Arc<Schema>, changes: &[Change]) -> remora_source::Result<String> {
+    let mut json = Vec::new();
+    let writer =
+        RowWriter::new(Arc::clone(schema), Format::JsonLines, Compression::None, &mut json)?;
+    let mut writer = if schema.declared.is_some() { writer.for_sql() } else { writer };
+    for change in changes {
+        if let Change::Put(row) = change {
+            writer.write(row)?;
+        }
+    }
+    writer.finish()?;
+    Ok(String::from_utf8_lossy(&json).trim_end().replace('\n', ","))
+}
+
+/// The row that a server refuses, by the error's code and message.
+fn refused_row(error: &str) -> Option<remora_source::Error> {
+    let error = error.strip_prefix(&format!("{} row ", code::INVALID_ARGUMENT))?;
+    let (number, message) = error.split_once(": ")?;
+    let place = number.parse::<usize>().ok()?.checked_sub(1)?;
+    Some(remora_source::Error::Row { place, message: message.to_owned() })
 }
 
 impl RemoteTable {
@@ -102,7 +126,7 @@ impl RemoteTable {
 
 impl RowSink for RemoteTable {
     fn apply(&self, batch: ChangeBatch) -> remora_source::Result<()> {
-        self.put(&batch).map_err(|error| remora_source::Error::Sink(error.to_string()))
+        self.put(&batch)
     }
 
     fn source_position(&self, source: &str) -> remora_source::Result<Option<String>> {

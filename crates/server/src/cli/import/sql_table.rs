@@ -1,14 +1,17 @@
-//! Imports rows into a table that SQL defined: SQL converts them as INSERT does, and keeps its keys and conditions.
+//! Imports rows into a table that SQL defined.
 
 use std::{cell::RefCell, sync::Arc};
 
-use remora_engine::{Change, ChangeBatch, Database, Row, Selection, Value};
-use remora_mysql::ErrorCode;
-use remora_source::files::{self, RowSink, is_not_given};
-use remora_sql::{EmbeddedHost, Identity, Instance, Session};
+use remora_engine::{ChangeBatch, Database, Selection};
+use remora_source::files::{self, RowSink};
+use remora_sql::{EmbeddedHost, Identity, Instance};
 use tokio::runtime::Runtime;
 
-use crate::{Error, Result, settings::Settings};
+use crate::{
+    Error, Result,
+    settings::Settings,
+    sql_rows::{RefusedRows, SqlRows},
+};
 
 /// The most rows of a batch, which is one transaction. To find a row that is refused, parts of it are tried again.
 const BATCH_ROWS: usize = 2_000;
@@ -25,12 +28,11 @@ pub(super) fn sizes() -> files::ImportOptions {
 pub(super) struct SqlSink<'d> {
     database: &'d Database,
     runtime: Runtime,
-    session: RefCell<Session>,
-    /// Whether rows are whole as they are, as those of collections: then documents keep their form.
-    are_whole: bool,
+    rows: RefCell<SqlRows>,
 }
 
 impl<'d> SqlSink<'d> {
+    /// `are_whole`: rows are documents of a collection, which keep their form.
     pub(super) fn new(database: &'d Database, are_whole: bool) -> Result<Self> {
         let settings = Settings::default();
         let own = remora_sql::Settings {
@@ -45,122 +47,22 @@ impl<'d> SqlSink<'d> {
         };
         let instance = Instance::new(database.clone(), Arc::new(EmbeddedHost), own);
         let identity = Identity { user: "root".into(), host: "localhost".into(), rights: None };
-        let mut session = instance.session(1, identity);
-        // Tables have such dates from other sessions and servers, and exports write them.
-        session.allow_zero_dates();
-        let session = RefCell::new(session);
+        let rows = RefCell::new(SqlRows::new(&instance, identity, are_whole));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_time()
             .build()
             .map_err(|source| Error::Io { what: "cannot start a thread".to_owned(), source })?;
-        Ok(Self { database, runtime, session, are_whole })
+        Ok(Self { database, runtime, rows })
     }
-
-    /// Writes the first `count` rows of a batch, and its positions, and commits them if `commits`.
-    fn write(&self, batch: &ChangeBatch, count: usize, commits: bool) -> remora_sql::Result<()> {
-        let mut session = self.session.borrow_mut();
-        let session = &mut *session;
-        self.runtime.block_on(async {
-            session.begin_transaction().await?;
-            let written = self.write_open(session, batch, count).await;
-            match written {
-                Ok(()) if commits => session.commit_transaction().await,
-                written => {
-                    session.roll_back();
-                    written
-                }
-            }
-        })
-    }
-
-    async fn write_open(
-        &self,
-        session: &mut Session,
-        batch: &ChangeBatch,
-        count: usize,
-    ) -> remora_sql::Result<()> {
-        let mut left = count;
-        for table in &batch.tables {
-            let some = table.changes.get(..left.min(table.changes.len())).unwrap_or_default();
-            left -= some.len();
-            if self.are_whole {
-                session.change_rows(&table.table, some).await?;
-                continue;
-            }
-            let rows = some.iter().filter_map(|change| match change {
-                Change::Put(row) | Change::Insert(row) => Some(cells(row)),
-                Change::Delete(_) => None,
-            });
-            session.put_rows(&table.table, &rows.collect::<Vec<_>>()).await?;
-        }
-        for (name, position) in &batch.positions {
-            session.store_position(name.clone(), position.clone())?;
-        }
-        Ok(())
-    }
-
-    /// The first row of a batch that is refused, with the error; `None` if none is, or if no row is at fault.
-    fn refused_row(&self, batch: &ChangeBatch) -> Option<(usize, remora_sql::Error)> {
-        let (mut good, mut bad) =
-            (0, batch.tables.iter().map(|table| table.changes.len()).sum::<usize>());
-        self.write(batch, good, false).ok()?;
-        let mut error = self.write(batch, bad, false).err()?;
-        // Small parts first: where many rows are refused, the next one is near.
-        let mut part = 1;
-        while good + part < bad {
-            match self.write(batch, good + part, false) {
-                Ok(()) => (good, part) = (good + part, part * 2),
-                Err(earlier) => (bad, error) = (good + part, earlier),
-            }
-        }
-        while bad - good > 1 {
-            let middle = good + (bad - good) / 2;
-            match self.write(batch, middle, false) {
-                Ok(()) => good = middle,
-                Err(earlier) => (bad, error) = (middle, earlier),
-            }
-        }
-        Some((good, error))
-    }
-}
-
-/// A row's cells; `None` stands for the column's default.
-fn cells(row: &Row) -> Vec<Option<Value>> {
-    row.iter().map(|value| (!is_not_given(value)).then(|| value.clone())).collect()
-}
-
-/// The message of a row's error, without the number that the row has among those that were written together.
-fn of_one_row(error: &remora_sql::Error) -> String {
-    let message = &error.message;
-    let plain = message.rsplit_once(" at row ").filter(|(_, number)| {
-        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-    });
-    plain.map_or(message.as_str(), |(plain, _)| plain).to_owned()
-}
-
-/// Whether an error says nothing about the rows.
-fn is_of_database(error: &remora_sql::Error) -> bool {
-    matches!(
-        error.code,
-        ErrorCode::OutOfMemory
-            | ErrorCode::DiskFull
-            | ErrorCode::ServerShutdown
-            | ErrorCode::Unknown
-            | ErrorCode::Deadlock
-            | ErrorCode::Interrupted
-    )
 }
 
 impl RowSink for SqlSink<'_> {
     fn apply(&self, batch: ChangeBatch) -> remora_source::Result<()> {
-        let Err(error) = self.write(&batch, usize::MAX, true) else { return Ok(()) };
-        let row = if is_of_database(&error) { None } else { self.refused_row(&batch) };
-        Err(match row {
-            Some((place, error)) => {
-                remora_source::Error::Row { place, message: of_one_row(&error) }
-            }
-            None => remora_source::Error::Sink(error.to_string()),
+        let mut rows = self.rows.borrow_mut();
+        self.runtime.block_on(rows.apply(&batch)).map_err(|refused| match refused {
+            RefusedRows::Row(place, message) => remora_source::Error::Row { place, message },
+            RefusedRows::Batch(error) => remora_source::Error::Sink(error.to_string()),
         })
     }
 

@@ -67,6 +67,7 @@ impl TableSection {
             texts: vec![text],
             indexes: Vec::new(),
             required: Vec::new(),
+            defined_by_sql: false,
         };
         let mut schema = file.to_schema().map_err(|error| error.to_string())?;
         schema.required = self.required()?;

@@ -10,13 +10,14 @@ use crate::{
 };
 
 /// Requests of the line protocol that read a table `{}`.
-const LINE_READS: [&str; 6] = [
+const LINE_READS: [&str; 7] = [
     "SEARCH {} reef",
     "SEARCH {} reef FIELDS * SORT id LIMIT 1",
     "COUNT {} reef",
     "GET {} 1",
     "FACET {} kind",
     "SCHEMA {}",
+    "EXPORT {}",
 ];
 /// HTTP requests that read a table: the request line and the body.
 const HTTP_READS: [(&str, &str); 5] = [
@@ -251,17 +252,36 @@ fn writes_need_write_rights() {
     }
 }
 
-/// SQL enforces its unique keys, lengths and conditions.
+/// SQL enforces its unique keys, lengths and conditions, and numbers rows, whoever writes them.
 #[test]
-fn sql_tables_are_written_only_by_sql() {
+fn what_sql_declared_is_kept_by_the_line_protocol() {
     let server = guarded("");
     let (mut line, mut sql) = (line(&server, "boss"), sql(&server, "boss"));
-    sql.query("CREATE TABLE shop.own (id INT PRIMARY KEY, v VARCHAR(3) UNIQUE, CHECK (id < 9))");
-    sql.query("INSERT INTO shop.own VALUES (1, 'a')");
-    for write in [r#"PUT shop.own {"id":2,"v":"a"}"#, r#"PUT shop.own []"#, "DELETE shop.own 1"] {
+    sql.query(
+        "CREATE TABLE shop.own (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(3) UNIQUE, n INT, CHECK (n < 9))",
+    );
+    sql.query("INSERT INTO shop.own (v) VALUES ('a')");
+    for (write, words) in [
+        (r#"PUT shop.own {"id":2,"v":"a"}"#, "ERROR 2 row 1: Duplicate entry 'a' for key 'own.v'"),
+        (
+            r#"PUT shop.own [{"id":2,"v":"x"},{"id":3,"v":"long"}]"#,
+            "ERROR 2 row 2: Data too long for column 'v'",
+        ),
+        (r#"PUT shop.own [{"id":2},{"id":3,"n":9}]"#, "ERROR 2 row 2: Check constraint"),
+        ("DELETE shop.own 1", "ERROR 7 Table 'shop.own' was defined by SQL"),
+    ] {
         let told = line.ask(write);
-        assert!(told.starts_with("ERROR 7 ") && told.contains("by SQL"), "{write}: {told}");
+        assert!(told.starts_with(words), "{write}: {told}");
     }
+    let all = r#"EXPORT shop.own {"format":"csv","columns":["v"]}"#;
+    assert_eq!(line.ask(all), "OK EXPORT\r\n4\r\nv\na\n\r\nEND 1\r\n");
+    // One counter numbers the rows of both.
+    for letter in ["b", "c"] {
+        let told = line.ask(&format!("PUT shop.own {{\"v\":\"{letter}1\"}}"));
+        assert!(told.starts_with("OK PUT 1 "), "{told}");
+        sql.query(&format!("INSERT INTO shop.own (v) VALUES ('{letter}2')"));
+    }
+    assert_eq!(line.ask(all), "OK EXPORT\r\n16\r\nv\na\nb1\nb2\nc1\nc2\n\r\nEND 5\r\n");
     assert!(line.ask("GET shop.own 1").starts_with("OK DOC 1"));
     assert!(line.ask(r#"PUT shop.items {"id":2}"#).starts_with("OK PUT"));
 }
