@@ -106,6 +106,7 @@ fn check(segment: &Segment, rows: &Rows, analyzer: &Analyzer) {
         };
         words.for_each_posting(number, note).unwrap();
         assert_eq!(some, counted[..counted.len().min(3)], "{keyword}");
+        check_frequencies(words, number, &counted);
         let mut cursor = words.cursor(number).unwrap();
         for (&doc, places) in documents {
             assert_eq!(cursor.advance(doc).unwrap(), Some(doc));
@@ -125,6 +126,27 @@ fn check(segment: &Segment, rows: &Rows, analyzer: &Analyzer) {
     }
     assert_eq!(words.find("nothing of this name"), None);
     check_pairs(words, &all, rows.len());
+}
+
+/// The frequencies of a keyword in many documents and in few.
+fn check_frequencies(words: &WordsIndex, number: u32, counted: &[(u32, usize)]) {
+    let last = counted.last().map_or(0, |it| it.0);
+    for step in [1, 2, 97] {
+        let docs: Vec<u32> = (0..=last + 3).step_by(step).collect();
+        let wanted = docs.iter().enumerate();
+        let of = |doc: &u32| counted.binary_search_by_key(doc, |it| it.0).ok();
+        let expected: Vec<(usize, usize)> =
+            wanted.filter_map(|(at, doc)| Some((at, counted[of(doc)?].1))).collect();
+        for most in [usize::MAX, 1] {
+            let mut found = Vec::new();
+            let note = |at, hits: u32| {
+                found.push((at, hits as usize));
+                if found.len() >= most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            words.for_each_frequency(number, &docs, note).unwrap();
+            assert_eq!(found, expected[..expected.len().min(most)]);
+        }
+    }
 }
 
 /// Compares the lists of pairs with the places of both keywords.

@@ -48,6 +48,9 @@ use pairs_writer::PairsWriter;
 /// A union of several keywords is built as a list if it has at most one in this many documents.
 const FEW_SHARE: u32 = 128;
 
+/// If the wanted documents are fewer than one in so many of a keyword, they are looked up one by one.
+const FEW_FREQUENCIES: usize = 16;
+
 /// The keyword index of a segment.
 #[derive(Clone)]
 pub struct WordsIndex {
@@ -103,6 +106,13 @@ impl WordsIndex {
     /// The length in keywords of a field of a document.
     pub fn count(&self, doc: u32, field: usize) -> u32 {
         self.lengths.count(doc, field)
+    }
+
+    /// The position of the last keyword of a document's field. The places of the next field, as [`WordCursor::steps`] add
+    /// up to them, are behind those of this one.
+    #[inline]
+    pub fn last_position(&self, doc: u32, field: usize) -> u32 {
+        self.lengths.last(doc, field)
     }
 
     /// Whether two places of a document, as [`WordCursor::steps`] add up to them, are in one field; `first` is not
@@ -185,6 +195,37 @@ impl WordsIndex {
             }
         };
         self.postings(keyword)?.for_each_with(|_| !has_ended.get(), visit)
+    }
+
+    /// Calls `visit` for those of the documents `docs`, which ascend, that contain the keyword, with their places in `docs`
+    /// and their term frequencies, until `visit` breaks.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if postings are damaged; [`IndexError::Io`] if they cannot be read.
+    pub fn for_each_frequency(
+        &self,
+        keyword: u32,
+        docs: &[u32],
+        mut visit: impl FnMut(usize, u32) -> ControlFlow<()>,
+    ) -> Result<()> {
+        if docs.len() < self.document_count(keyword)? as usize / FEW_FREQUENCIES {
+            let mut cursor = self.cursor(keyword)?;
+            for (at, &doc) in docs.iter().enumerate() {
+                if cursor.seek(doc)? && visit(at, cursor.frequency()?).is_break() {
+                    break;
+                }
+            }
+            return Ok(());
+        }
+        let mut wanted = docs.iter().copied().enumerate().peekable();
+        self.for_each_posting(keyword, |doc, hits| {
+            while wanted.next_if(|&(_, wanted)| wanted < doc).is_some() {}
+            match wanted.peek() {
+                Some(&(at, wanted)) if wanted == doc => visit(at, hits),
+                Some(_) => ControlFlow::Continue(()),
+                None => ControlFlow::Break(()),
+            }
+        })
     }
 
     /// As [`WordsIndex::for_each_posting`], but skips a block of documents if `may_have` is false for an upper

@@ -195,7 +195,8 @@ fn hits_of_missed(
         return Ok(());
     }
     match step {
-        Step::Quorum(words, _) => {
+        // One that merges words has no hits then.
+        Step::Quorum(words, _) if words.iter().all(|word| word.times == 1) => {
             for word in words {
                 of_step(&word.step, document, HITS, out)?;
             }

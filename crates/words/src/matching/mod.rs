@@ -13,6 +13,7 @@ mod phrase;
 mod plan;
 mod positions;
 mod proximity;
+mod quorum;
 mod quoted;
 mod step;
 mod term;

@@ -9,6 +9,7 @@ use super::{
     Candidates, Contributors, Document,
     evaluate::evaluate,
     positions::QueryPositions,
+    quorum::{MergedWords, QuorumPlan, text_of},
     step::{PhraseWords, QuorumWord, Step, TermStep},
     term::Term,
 };
@@ -106,8 +107,6 @@ pub struct Matcher {
 
 /// The marks of words that stand for several keywords.
 const WILDCARDS: [char; 3] = ['*', '?', '%'];
-/// A quorum of more words is treated as AND.
-const QUORUM_WORDS: usize = 256;
 /// An expansion with more hits, in at least [`RARE_DOCUMENTS`] documents, is a term of its own.
 const RARE_HITS: u64 = 256;
 /// See [`RARE_HITS`].
@@ -121,20 +120,24 @@ impl Matcher {
     pub fn new(root: &Node, vocabulary: &mut dyn Vocabulary, kind: IdfKind) -> Result<Self> {
         let mut planner = Planner::new(vocabulary);
         let mut words = Vec::new();
-        collect(root, false, &mut words);
-        let wanted = words.iter().filter(|(_, is_excluded)| !is_excluded);
-        planner.last_position = wanted.map(|(word, _)| word.position).max().unwrap_or(0);
-        let mut words: Vec<&Word> = words.into_iter().map(|(word, _)| word).collect();
+        collect(root, false, &mut (&mut words, 0));
+        planner.merged.is_any = words.iter().any(|it| it.quorum.is_some());
         // Wildcards are reported in the order of the tree, other words in that of their positions.
-        words.iter().try_for_each(|word| planner.expand(word))?;
+        words.iter().try_for_each(|it| planner.expand(it.word))?;
+        let warning = planner.too_short(&words);
         // If several are at one place, as wildcards make them, the last comes first.
         words.reverse();
-        words.sort_by_key(|word| word.position);
-        words.into_iter().try_for_each(|word| planner.look_up(word))?;
+        words.sort_by_key(|it| it.word.position);
+        for it in words {
+            if planner.look_up(it.word, it.quorum)? && !it.is_excluded {
+                planner.last_position = planner.last_position.max(it.word.position);
+            }
+        }
         planner.kind = kind;
         let root = planner.step(root)?;
+        let expanded = planner.expanded.into_iter().filter(|it| it.is_kept);
         let told = |it: Expanded| PlannedWord { word: it.word, counts: it.counts };
-        let mut words: Vec<PlannedWord> = planner.expanded.into_iter().map(told).collect();
+        let mut words: Vec<PlannedWord> = expanded.map(told).collect();
         words.append(&mut planner.plain);
         Ok(Self {
             root,
@@ -144,7 +147,7 @@ impl Matcher {
             keywords: planner.named.len(),
             has_repeats: planner.has_repeats,
             last_position: planner.last_position,
-            warning: planner.quorum_warning.or(planner.wildcard_warning),
+            warning: planner.quorum_warning.or(warning),
         })
     }
 
@@ -262,11 +265,52 @@ struct Expanded {
     counts: Counts,
     /// The counts of one occurrence in the query.
     once: Counts,
+    /// Whether no quorum has merged it with another word.
+    is_kept: bool,
+}
+
+/// A word in the tree of the query.
+#[derive(Clone, Copy)]
+struct TreeWord<'n> {
+    word: &'n Word,
+    is_excluded: bool,
+    /// The number of the quorum that merges it with words of the same keyword.
+    quorum: Option<usize>,
+}
+
+/// What a word stands for.
+enum Meaning {
+    Keyword(String),
+    /// Of a wildcard: keywords that are terms of their own, and rare ones that are one term.
+    Expansions {
+        frequent: Vec<Expansion>,
+        rare: Vec<Expansion>,
+    },
+}
+
+impl Meaning {
+    /// What tells the word from others of a quorum: its keyword; of the word `text` with wildcards those that are terms
+    /// of their own, and `text` for the rest.
+    fn identity(&self, text: &str) -> Vec<String> {
+        match self {
+            Self::Keyword(keyword) => vec![keyword.clone()],
+            Self::Expansions { frequent, rare } => {
+                let mut all: Vec<String> = frequent.iter().map(|it| it.keyword.clone()).collect();
+                if all.is_empty() || !rare.is_empty() {
+                    all.push(text.to_owned());
+                }
+                all
+            }
+        }
+    }
 }
 
 struct Planner<'a> {
     vocabulary: &'a mut dyn Vocabulary,
     known: HashMap<String, ResolvedWord>,
+    /// The texts of all words.
+    texts: HashSet<String>,
+    merged: MergedWords,
     /// The numbers of terms by keyword.
     numbers: HashMap<(Vec<String>, bool), usize>,
     terms: Vec<Term>,
@@ -285,12 +329,6 @@ struct Planner<'a> {
     has_repeats: bool,
     last_position: u32,
     quorum_warning: Option<String>,
-    wildcard_warning: Option<String>,
-}
-
-/// The text that identifies a word of the query.
-fn text_of(word: &Word) -> String {
-    if word.is_exact { format!("={}", word.text) } else { word.text.clone() }
 }
 
 impl<'a> Planner<'a> {
@@ -298,6 +336,8 @@ impl<'a> Planner<'a> {
         Self {
             vocabulary,
             known: HashMap::new(),
+            texts: HashSet::new(),
+            merged: MergedWords::default(),
             numbers: HashMap::new(),
             terms: Vec::new(),
             plain: Vec::new(),
@@ -311,7 +351,6 @@ impl<'a> Planner<'a> {
             has_repeats: false,
             last_position: 0,
             quorum_warning: None,
-            wildcard_warning: None,
         }
     }
 
@@ -326,35 +365,80 @@ impl<'a> Planner<'a> {
             keep_most(expansions, word.most_expansions as usize);
             let sum = |of: fn(&Counts) -> u64| expansions.iter().map(|it| of(&it.counts)).sum();
             let counts = Counts { documents: sum(|it| it.documents), hits: sum(|it| it.hits) };
-            self.expanded.push(Expanded { word: word.text.clone(), counts, once: counts });
+            let word = word.text.clone();
+            self.expanded.push(Expanded { word, counts, once: counts, is_kept: false });
         }
         self.expansions.insert(text, found);
         Ok(())
     }
 
-    fn look_up(&mut self, word: &Word) -> Result<()> {
+    /// The warning of a word that is too short for its wildcards: the last one of the tree, excluded words behind the
+    /// rest. One with a star at an end comes before others.
+    fn too_short(&self, words: &[TreeWord<'_>]) -> Option<String> {
+        let has_star = |word: &Word| word.text.starts_with('*') || word.text.ends_with('*');
+        let warning = |it: &TreeWord<'_>| self.expansions.get(&text_of(it.word))?.as_ref().err();
+        let told = |with_star: bool| {
+            let mut words = words.iter().rev().filter(|it| has_star(it.word) == with_star);
+            words.find_map(warning)
+        };
+        told(true).or_else(|| told(false)).cloned()
+    }
+
+    /// Looks up a word. False if it is merged with an earlier word of its quorum, so that it does not count.
+    fn look_up(&mut self, word: &Word, quorum: Option<usize>) -> Result<bool> {
         let text = text_of(word);
+        self.has_repeats |= !self.texts.insert(text.clone());
+        let has_identity = self.merged.knows(&text);
+        if has_identity && !self.merged.keeps(word, quorum) {
+            return Ok(false);
+        }
         if self.known.contains_key(&text) {
-            self.has_repeats = true;
             // A wildcard is reported as often as it is written.
             if let Some(known) = self.expanded.iter_mut().find(|it| it.word == word.text) {
                 known.counts.documents += known.once.documents;
                 known.counts.hits += known.once.hits;
             }
-            return Ok(());
+            return Ok(true);
         }
-        let terms = if word.text.contains(WILDCARDS) {
-            self.wildcard(word)?
-        } else {
-            let keyword = self.vocabulary.keyword(&word.text, word.is_exact);
-            let number = self.plain(keyword.unwrap_or_else(|| word.text.clone()))?;
-            vec![ResolvedTerm { number, identity: text.as_str().into() }]
+        let meaning = self.meaning(word);
+        if self.merged.is_any && !has_identity {
+            self.merged.note(&text, meaning.identity(&word.text));
+            if !self.merged.keeps(word, quorum) {
+                return Ok(false);
+            }
+        }
+        let terms = match meaning {
+            Meaning::Keyword(keyword) => {
+                let number = self.plain(keyword)?;
+                vec![ResolvedTerm { number, identity: text.as_str().into() }]
+            }
+            Meaning::Expansions { frequent, rare } => self.wildcard(word, frequent, rare)?,
         };
         for term in &terms {
             self.has_repeats |= !self.named.insert(Rc::clone(&term.identity));
         }
         self.known.insert(text, ResolvedWord { terms: terms.into() });
-        Ok(())
+        Ok(true)
+    }
+
+    fn meaning(&self, word: &Word) -> Meaning {
+        if !word.text.contains(WILDCARDS) {
+            let keyword = self.vocabulary.keyword(&word.text, word.is_exact);
+            return Meaning::Keyword(keyword.unwrap_or_else(|| word.text.clone()));
+        }
+        match self.expansions.get(&text_of(word)) {
+            // It is too short.
+            Some(Err(_)) => Meaning::Keyword(word.text.clone()),
+            found => {
+                let expansions = found.and_then(|found| found.as_ref().ok());
+                let is_rare = |it: &Expansion| {
+                    it.counts.hits <= RARE_HITS || it.counts.documents < RARE_DOCUMENTS
+                };
+                let expansions = expansions.into_iter().flatten().cloned();
+                let (rare, frequent) = expansions.partition(is_rare);
+                Meaning::Expansions { frequent, rare }
+            }
+        }
     }
 
     fn plain(&mut self, keyword: String) -> Result<usize> {
@@ -377,19 +461,16 @@ impl<'a> Planner<'a> {
         })
     }
 
-    fn wildcard(&mut self, word: &Word) -> Result<Vec<ResolvedTerm>> {
-        let own = |number| ResolvedTerm { number, identity: text_of(word).into() };
-        let found = self.expansions.get(&text_of(word)).cloned();
-        let expansions = match found.unwrap_or(Ok(Vec::new())) {
-            Ok(expansions) => expansions,
-            Err(warning) => {
-                self.wildcard_warning = Some(warning);
-                return Ok(vec![own(self.plain(word.text.clone())?)]);
-            }
-        };
-        let is_rare =
-            |it: &Expansion| it.counts.hits <= RARE_HITS || it.counts.documents < RARE_DOCUMENTS;
-        let (rare, frequent): (Vec<_>, Vec<_>) = expansions.into_iter().partition(is_rare);
+    fn wildcard(
+        &mut self,
+        word: &Word,
+        frequent: Vec<Expansion>,
+        rare: Vec<Expansion>,
+    ) -> Result<Vec<ResolvedTerm>> {
+        let mut unkept = self.expanded.iter_mut().filter(|it| !it.is_kept);
+        if let Some(expanded) = unkept.find(|it| it.word == word.text) {
+            expanded.is_kept = true;
+        }
         let mut terms = Vec::new();
         for Expansion { keyword, counts } in frequent {
             let identity = match keyword.strip_prefix('=') {
@@ -402,7 +483,8 @@ impl<'a> Planner<'a> {
         let rare: Vec<String> = rare.into_iter().map(|expansion| expansion.keyword).collect();
         if !rare.is_empty() || terms.is_empty() {
             let documents = self.vocabulary.union(&rare, None)?;
-            terms.push(own(self.term(rare, documents, true)));
+            let number = self.term(rare, documents, true);
+            terms.push(ResolvedTerm { number, identity: text_of(word).into() });
         }
         Ok(terms)
     }
@@ -544,52 +626,25 @@ impl<'a> Planner<'a> {
         match quoted.kind {
             QuotedKind::Phrase => Ok(Step::Phrase(self.words(words)?)),
             QuotedKind::Proximity(distance) => Ok(Step::Proximity(self.words(words)?, distance)),
-            QuotedKind::Quorum(least) => self.quorum(words, least, true),
-            QuotedKind::QuorumShare(share) => {
-                let percent = (share * 100.0) as u32;
-                let least = (percent as f32 * words.len() as f32 / 100.0).round();
-                self.quorum(words, (least as u32).max(1), false)
-            }
+            kind @ (QuotedKind::Quorum(_) | QuotedKind::QuorumShare(_)) => self.quorum(words, kind),
         }
     }
 
-    fn quorum(&mut self, words: &[Word], least: u32, warns: bool) -> Result<Step> {
-        let count = words.len();
-        let all = |planner: &mut Self| Ok(Step::And(planner.words(words)?.leaves));
-        if least == 1 && count > 1 {
-            let steps = words.iter().map(|word| self.word(word));
-            return Ok(Step::Or(steps.collect::<Result<_>>()?));
-        }
-        if least as usize >= count {
-            if warns {
-                self.quorum_warning = Some(format!(
-                    "quorum threshold too high (words={count}, thresh={least}); replacing quorum \
-                     operator with AND operator"
-                ));
+    fn quorum(&mut self, words: &[Word], kind: QuotedKind) -> Result<Step> {
+        let least = match QuorumPlan::of(words.len(), kind) {
+            QuorumPlan::Any => {
+                let steps = words.iter().map(|word| self.word(word));
+                return Ok(Step::Or(steps.collect::<Result<_>>()?));
             }
-            return all(self);
-        }
-        if count > QUORUM_WORDS {
-            let warning = format!("too many words ({count}) for quorum; replacing with an AND");
-            self.quorum_warning = Some(warning);
-            return all(self);
-        }
-        let mut distinct: Vec<QuorumWord> = Vec::new();
-        let mut places: HashMap<String, usize> = HashMap::new();
-        for word in words {
-            let text: Vec<String> =
-                std::iter::once(word).chain(&word.others).map(text_of).collect();
-            let text = text.join("|");
-            match places.get(&text) {
-                Some(&place) => distinct[place].times += 1,
-                None => {
-                    places.insert(text, distinct.len());
-                    let step = self.word(word)?;
-                    distinct.push(QuorumWord { step, times: 1 });
-                }
+            QuorumPlan::All(warning) => {
+                self.quorum_warning = warning.or(self.quorum_warning.take());
+                return Ok(Step::And(self.words(words)?.leaves));
             }
-        }
-        Ok(Step::Quorum(distinct, least))
+            QuorumPlan::AtLeast(least) => least,
+        };
+        let distinct = self.merged.distinct(words).into_iter();
+        let steps = distinct.map(|(word, times)| Ok(QuorumWord { step: self.word(word)?, times }));
+        Ok(Step::Quorum(steps.collect::<Result<_>>()?, least))
     }
 }
 
@@ -603,29 +658,36 @@ fn keep_most(expansions: &mut Vec<Expansion>, most: usize) {
     expansions.sort_by(|a, b| a.keyword.cmp(&b.keyword));
 }
 
-/// All words of a query, and whether they are excluded.
-fn collect<'n>(node: &'n Node, is_excluded: bool, words: &mut Vec<(&'n Word, bool)>) {
-    let mut all = |word: &'n Word| {
-        words.extend(std::iter::once(word).chain(&word.others).map(|it| (it, is_excluded)));
+/// All words of a query in the order of its tree, and the number of its quoted parts.
+fn collect<'n>(node: &'n Node, is_excluded: bool, out: &mut (&mut Vec<TreeWord<'n>>, usize)) {
+    let mut all = |word: &'n Word, quorum: Option<usize>| {
+        let quorum = quorum.filter(|_| word.others.is_empty());
+        let words = std::iter::once(word).chain(&word.others);
+        out.0.extend(words.map(|word| TreeWord { word, is_excluded, quorum }));
     };
     match node {
         Node::Every => {}
-        Node::Word(word) => all(word),
-        Node::Quoted(quoted) => quoted.words.iter().for_each(all),
+        Node::Word(word) => all(word, None),
+        Node::Quoted(quoted) => {
+            let plan = QuorumPlan::of(quoted.words.len(), quoted.kind);
+            let quorum = matches!(plan, QuorumPlan::AtLeast(_)).then_some(out.1);
+            quoted.words.iter().for_each(|word| all(word, quorum));
+            out.1 += 1;
+        }
         Node::And(parts)
         | Node::Or(parts)
         | Node::Maybe(parts)
         | Node::Before(parts)
         | Node::Near { parts, .. } => {
-            parts.iter().for_each(|part| collect(part, is_excluded, words));
+            parts.iter().for_each(|part| collect(part, is_excluded, out));
         }
         Node::AndNot(wanted, unwanted) => {
-            collect(wanted, is_excluded, words);
-            collect(unwanted, !is_excluded, words);
+            collect(wanted, is_excluded, out);
+            collect(unwanted, !is_excluded, out);
         }
         Node::NotNear { wanted, unwanted, .. } => {
-            collect(wanted, is_excluded, words);
-            unwanted.iter().for_each(|part| collect(part, !is_excluded, words));
+            collect(wanted, is_excluded, out);
+            unwanted.iter().for_each(|part| collect(part, !is_excluded, out));
         }
     }
 }

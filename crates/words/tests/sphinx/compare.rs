@@ -58,18 +58,18 @@ pub fn has_wildcard(query: &str) -> bool {
         .any(|at| b"*?%".contains(&bytes[at]) && (is_word(at + 1) || is_word(at.wrapping_sub(1))))
 }
 
-/// Whether a quorum or a proximity has a word twice.
+/// Whether a proximity has a word twice.
 pub fn repeats(query: &str) -> bool {
     let parts: Vec<&str> = query.split('"').collect();
     parts.windows(2).skip(1).step_by(2).any(|pair| {
-        let is_quorum = pair[1].trim_start().starts_with(['/', '~']);
+        let is_proximity = pair[1].trim_start().starts_with('~');
         let letter = |c: char| !c.is_ascii_alphanumeric();
         let mut words: Vec<String> =
             pair[0].split(letter).filter(|it| !it.is_empty()).map(str::to_lowercase).collect();
         let count = words.len();
         words.sort();
         words.dedup();
-        is_quorum && words.len() < count
+        is_proximity && words.len() < count
     })
 }
 

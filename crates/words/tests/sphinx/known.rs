@@ -54,11 +54,12 @@ impl<'a> Asked<'a> {
         [warning(self.theirs), warning(self.ours)]
     }
 
-    /// Words that may be too short for wildcards, quorums that may ask for too many, weights of unknown fields.
+    /// Words that may be too short for wildcards, of which the last is told, quorums that may ask for too many, weights of
+    /// unknown fields.
     fn possible_warnings(&self) -> usize {
         let is_unknown = |(name, _): &&(String, u32)| !self.corpus.fields.contains(name);
         let weights = self.options.field_weights.iter().filter(is_unknown).count();
-        wildcards(self.query) + quorum_words(self.query).count() + weights
+        wildcards(self.query).min(1) + quorum_words(self.query).count() + weights
     }
 
     /// Whether the analysis drops one of the words.
@@ -133,11 +134,27 @@ const CASES: &[Case] = &[
         fits: |asked, _| has_lone_star(asked.query),
     },
     Case {
-        name: "forms of one stem in a quorum, or dropped words beside one",
+        name: "dropped words in a quorum or beside one",
+        kinds: ALL,
+        fits: |asked, _| compare::has_quorum(asked.query) && asked.drops(asked.query),
+    },
+    // Once the first words of such a quorum are enough, Sphinx does not go on to the document in the hits of the others: it
+    // passes over them if one of these words stands in an earlier document that it did not find. What matches does not
+    // depend on that.
+    Case {
+        name: "forgotten hits of a quorum that merges words",
+        kinds: &[Kind::Weights, Kind::Order],
+        fits: |asked, _| {
+            let has_hits = !matches!(asked.options.ranker, Ranker::Bm25 | Ranker::None);
+            has_hits && quorum_words(asked.query).any(|words| is_reduced(asked.corpus, &words))
+        },
+    },
+    Case {
+        name: "words that are one in a quorum, where words expand",
         kinds: ALL,
         fits: |asked, _| {
-            quorum_words(asked.query).any(|words| is_reduced(asked.corpus, &words))
-                || compare::has_quorum(asked.query) && asked.drops(asked.query)
+            let mut quorums = quorum_words(asked.query);
+            asked.expands() && quorums.any(|words| is_reduced(asked.corpus, &words))
         },
     },
     Case {
@@ -146,7 +163,7 @@ const CASES: &[Case] = &[
         fits: |asked, _| asked.has("[") && (asked.expands() || compare::has_wildcard(asked.query)),
     },
     Case {
-        name: "a word twice in a quorum or a proximity",
+        name: "a word twice in a proximity",
         kinds: ANSWER,
         fits: |asked, _| compare::repeats(asked.query),
     },
@@ -306,14 +323,15 @@ fn quorum_words(query: &str) -> impl Iterator<Item = Vec<String>> {
     })
 }
 
-/// Whether words have fewer keywords: some are dropped, or the same behind the analysis.
+/// Whether words are the same behind the analysis.
 fn is_reduced(corpus: &Corpus, words: &[String]) -> bool {
     let analyzer = collection::analyzer(corpus);
     let mut keywords: Vec<String> =
         words.iter().filter_map(|word| analyzer.keyword(word, false)).collect();
+    let count = keywords.len();
     keywords.sort();
     keywords.dedup();
-    keywords.len() < words.len()
+    keywords.len() < count
 }
 
 /// Whether two words of a query stand for a common word of the documents, and one of them has wildcards.

@@ -68,6 +68,25 @@ fn repeated_words() {
 }
 
 #[test]
+fn quorums_of_words_that_are_one() {
+    let corpora = |random: &mut Random| {
+        let stemmed = ["morphology = stem_en"];
+        let exact = ["morphology = stem_en", "index_exact_words = 1"];
+        vec![
+            Corpus::random(random, Vocabulary::Tiny, &stemmed),
+            Corpus::random(random, Vocabulary::Tiny, &[]),
+            Corpus::random(random, Vocabulary::Inflected, &stemmed),
+            Corpus::random(random, Vocabulary::Inflected, &exact),
+        ]
+    };
+    let ask = |random: &mut Random, corpus: &Corpus| {
+        (queries::merged_quorum(random, corpus), queries::options(random, corpus))
+    };
+    let make = &*engines();
+    run(Run { name: "quorums_of_words_that_are_one", corpora: &corpora, ask: &ask, make });
+}
+
+#[test]
 fn broken_queries() {
     let corpora = |random: &mut Random| {
         let exact = ["morphology = stem_en", "index_exact_words = 1"];

@@ -53,6 +53,31 @@ pub fn query(random: &mut Random, corpus: &Corpus, wanted: QueryStyle) -> String
     writer.and(2)
 }
 
+/// A random quorum of words some of which are one: the same, or forms of one stem. At times beside another word.
+pub fn merged_quorum(random: &mut Random, corpus: &Corpus) -> String {
+    let stems: Vec<&str> = (0..random.between(1, 3)).map(|_| frequent(random, corpus)).collect();
+    let word = |random: &mut Random| {
+        let stem = stems[random.below(stems.len())];
+        let exact = if random.once_in(15) { "=" } else { "" };
+        let ending = random.pick(&["", "", "", "s", "ing", "ed"]);
+        let (start, end) = [("", ""), ("^", ""), ("", "$")][random.below(30).saturating_sub(27)];
+        format!("{exact}{start}{stem}{ending}{end}")
+    };
+    let count = random.between(2, 6);
+    let words: Vec<String> = (0..count).map(|_| word(random)).collect();
+    let threshold = match random.below(3) {
+        0 => format!("0.{:02}", random.between(1, 99)),
+        _ => random.between(1, count).to_string(),
+    };
+    let quorum = format!("\"{}\"/{threshold}", words.join(" "));
+    match random.below(8) {
+        0 => format!("{quorum} | {}", word(random)),
+        1 => format!("{} {quorum}", word(random)),
+        2 => format!("@{} {quorum}", corpus.fields[random.below(corpus.fields.len())]),
+        _ => quorum,
+    }
+}
+
 /// Random options with one of the named rankers.
 pub fn options(random: &mut Random, corpus: &Corpus) -> Options {
     // The default one is half of all.

@@ -6,9 +6,10 @@
 //! Documents below the threshold ([`super::top_k`]) are skipped. Within a tier, occurrences alone give BM25, so
 //! positions are read only of documents that can still win; they bound the length of runs ([`super::shifts`]), so that
 //! few more documents are weighed than become one of the best. For frequent words, lists of pairs bound runs before that
-//! ([`super::neighbours`]). No answer depends on any of this.
+//! ([`super::neighbours`]), and how often the rarer words occur bounds BM25 ([`super::impacts`]). The documents of a
+//! proximity are taken in the order of their bounds ([`super::groups`]). No answer depends on any of this.
 
-use std::{cell::RefCell, cmp::Reverse, ops::ControlFlow};
+use std::{cell::RefCell, cmp::Reverse};
 
 use remora_index::{DocSet, words::WordsIndex};
 use remora_words::matching::{Candidates, Contributors, Matcher, Term};
@@ -16,13 +17,16 @@ use remora_words::matching::{Candidates, Contributors, Matcher, Term};
 use super::{
     Ranked, RankedRequest, Weighing, Weights,
     bounds::{DocumentFacts, Keyword, MAX_FIELDS, Points, WeightBounds},
+    groups::Groups,
+    impacts::Impacts,
     neighbours::Neighbours,
     parallel,
-    passes::{Needed, Pass, TierSelection},
+    passes::{Pass, TierSelection},
     shifts::Shifts,
     tiers::{MAX_WORDS, Set, Tiers},
     top_k::{TopRows, TopWeights},
     until,
+    walk::{Fields, Levels, TierWalk},
 };
 use crate::{
     Result,
@@ -193,14 +197,6 @@ fn is_keyword(term: &Term) -> bool {
     term.keywords.len() == 1
 }
 
-/// The documents that contain the words in each field but the longest one.
-struct Levels {
-    longest: usize,
-    fields: Vec<usize>,
-    /// For each of the fields, how many of the words a document has there.
-    tiers: Vec<Tiers<'static>>,
-}
-
 struct Segment<'a> {
     ranked: &'a Ranked,
     view: &'a SegmentView,
@@ -210,6 +206,10 @@ struct Segment<'a> {
     weighing: Weighing<'a>,
     /// The words that the current document contains.
     present: Vec<usize>,
+    /// The most that each of them adds to the sum.
+    most: Vec<f32>,
+    /// How often rarer words stand in documents.
+    impacts: Option<Impacts>,
     /// For each word, a bit for each of 64 neighbouring documents that says whether it contains the word; empty if the
     /// documents are not known as bits.
     of_near: Vec<u64>,
@@ -219,13 +219,8 @@ struct Segment<'a> {
     are_keywords: bool,
     /// Set if positions of words bound the length of runs before a document is weighed.
     shifts: Option<Shifts>,
-}
-
-/// A walk over the documents of a tier, with what is known of their fields.
-struct Walk<'w> {
-    pass: Pass<'w>,
-    levels: Option<&'w Levels>,
-    points: RefCell<Points>,
+    /// Set if the query is a proximity whose runs are made of its groups.
+    groups: Option<Groups>,
 }
 
 impl<'a> Segment<'a> {
@@ -251,6 +246,8 @@ impl<'a> Segment<'a> {
         };
         let are_keywords = bounds.terms.iter().all(|&(term, _)| keyword(term).is_some());
         let shifts = bounds.runs_are_shifts(keyword).then(Shifts::new);
+        let groups = bounds.runs_are_groups(keyword);
+        let groups = groups.then(|| Groups::new(matcher, bounds, ranked.fields)).flatten();
         Ok(Self {
             ranked,
             view,
@@ -259,10 +256,13 @@ impl<'a> Segment<'a> {
             bounds,
             weighing,
             present: Vec::new(),
+            most: Vec::new(),
+            impacts: None,
             of_near: Vec::new(),
             near: None,
             are_keywords,
             shifts,
+            groups,
         })
     }
 
@@ -272,6 +272,11 @@ impl<'a> Segment<'a> {
         let contributors = &self.bounds.contributors;
         let count = contributors.words.len();
         let is_few = matches!(among, CandidateDocs::Docs(docs) if docs.count() <= FEW_DOCUMENTS);
+        if let (CandidateDocs::Docs(docs), Some(groups), false) = (among, &mut self.groups, is_few)
+            && groups.best(docs, &mut self.weighing, (self.words, self.bounds), &mut top)?
+        {
+            return Ok(top.finish());
+        }
         let levels = if is_few { None } else { self.levels()? };
         let (docs, deleted) = match among {
             CandidateDocs::Docs(docs) => (Some(*docs), None),
@@ -283,6 +288,12 @@ impl<'a> Segment<'a> {
             true => Tiers::same(documents, count),
             false => self.tiers(documents)?,
         };
+        if !is_few && !tiers.are_lists() {
+            let candidates = docs.map_or(documents, DocSet::count);
+            let (numbers, looks) = (self.numbers(), &mut self.weighing.document.looks);
+            let of = (&numbers[..], candidates);
+            self.impacts = Some(Impacts::read(self.words, self.bounds, of, looks)?);
+        }
         let neighbours = if is_few { None } else { self.neighbours(&tiers, among)? };
         let neighbours = neighbours.as_ref();
         let least = if is_same { count } else { 1 };
@@ -308,7 +319,7 @@ impl<'a> Segment<'a> {
                     neighbours,
                 };
                 let points = RefCell::new(Points::new(count));
-                let walk = Walk { pass, levels: levels.as_ref(), points };
+                let walk = TierWalk { pass, levels: levels.as_ref(), points };
                 let is_listed = matches!(among, CandidateDocs::Docs(DocSet::List(_)));
                 // Few documents have words in another field.
                 let is_with = part == TierSelection::With;
@@ -353,13 +364,17 @@ impl<'a> Segment<'a> {
         if self.shifts.is_none() {
             return Ok(None);
         }
-        let number = |&(term, _): &(usize, usize)| {
-            let keywords = self.matcher.terms().get(term).map(|term| &term.keywords[..]);
-            keywords.and_then(|keywords| self.words.find(keywords.first()?))
-        };
-        let numbers: Vec<Option<u32>> = self.bounds.terms.iter().map(number).collect();
-        let unless = &self.ranked.unless;
+        let (numbers, unless) = (self.numbers(), &self.ranked.unless);
         Neighbours::new(self.words, self.bounds, &numbers, (tiers, candidates), unless)
+    }
+
+    /// The numbers of the terms' keywords; `None` for a term of several, or of one that the segment does not have.
+    fn numbers(&self) -> Vec<Option<u32>> {
+        let number = |&(term, _): &(usize, usize)| {
+            let [keyword] = &self.matcher.terms().get(term)?.keywords[..] else { return None };
+            self.words.find(keyword)
+        };
+        self.bounds.terms.iter().map(number).collect()
     }
 
     /// Looks up which fields contain which words, if weights depend on that.
@@ -406,7 +421,7 @@ impl<'a> Segment<'a> {
     }
 
     /// Visits documents with only one of the words. Blocks in which the word is too rare to win are skipped.
-    fn by_occurrences(&mut self, walk: &Walk<'_>, top: &mut TopRows<'_>) -> Result<()> {
+    fn by_occurrences(&mut self, walk: &TierWalk<'_>, top: &mut TopRows<'_>) -> Result<()> {
         let bounds = self.bounds;
         let of = |occurrences, sum| {
             let mut fields = match walk.pass.part {
@@ -419,6 +434,10 @@ impl<'a> Segment<'a> {
             let fields = fields.as_ref().map(|fields| &fields[..bounds.fields()]);
             bounds.of(DocumentFacts { words: 1, fields, longest: u32::MAX, occurrences, sum })
         };
+        // Every occurrence counts, and all are in one field.
+        let is_one_field = walk.pass.part == TierSelection::Without || self.words.fields() == 1;
+        let is_all = walk.pass.among.is_none() && is_one_field;
+        let is_told = is_all && self.ranked.scorer.is_told_by_fields();
         for word in &bounds.contributors.words {
             if !top.may_win(of(u32::MAX, bounds.share(word)), 0) {
                 continue;
@@ -454,6 +473,9 @@ impl<'a> Segment<'a> {
                 if !may_win || !walk.pass.is_of_tier(doc) {
                     return;
                 }
+                if let (true, Ok(weight)) = (is_told, i32::try_from(most(occurrences))) {
+                    return top.take(weight, doc);
+                }
                 match weighing.weight(doc) {
                     Ok(Some(weight)) => top.take(weight, doc),
                     Ok(None) => {}
@@ -465,7 +487,7 @@ impl<'a> Segment<'a> {
         Ok(())
     }
 
-    fn walk(&mut self, walk: &Walk<'_>, top: &mut TopRows<'_>) -> Result<()> {
+    fn walk(&mut self, walk: &TierWalk<'_>, top: &mut TopRows<'_>) -> Result<()> {
         let (bounds, top) = (self.bounds, RefCell::new(top));
         let (unless, failed) = (&self.ranked.unless, RefCell::new(None));
         walk.pass.run(
@@ -481,19 +503,28 @@ impl<'a> Segment<'a> {
         failed.into_inner().map_or(Ok(()), Err)
     }
 
-    /// Weighs a document, unless its bound is below the threshold.
-    fn visit(&mut self, doc: u32, walk: &Walk<'_>, top: &mut TopRows<'_>) -> Result<()> {
-        let bounds = self.bounds;
-        self.weighing.document.looks.steps(1 + bounds.shares.len() / WORDS_PER_POSTING)?;
+    /// What is known of a document before it is read. Its words are in [`Segment::present`] then.
+    #[inline]
+    fn reach(&mut self, doc: u32, walk: &TierWalk<'_>) -> Reach {
         let rest = self.find_present(doc, walk.pass.tiers);
         let words = walk.pass.count;
-        let mut fields = walk.fields(doc, bounds);
-        let most = |run| bounds.with(walk.points(bounds, fields.as_ref(), run), words, rest);
+        let fields = walk.fields(doc, self.bounds);
         let longest = walk.pass.neighbours.map_or(u32::MAX, |it| it.longest(doc, &self.present));
         let longest = longest.min(words as u32);
-        if !top.may_win(most(longest), doc) {
+        let points = walk.points(self.bounds, fields.as_ref(), longest);
+        Reach { rest, fields, longest, most: self.bounds.with(points, words, rest) }
+    }
+
+    /// Weighs a document, unless its bound is below the threshold.
+    fn visit(&mut self, doc: u32, walk: &TierWalk<'_>, top: &mut TopRows<'_>) -> Result<()> {
+        let bounds = self.bounds;
+        self.weighing.document.looks.steps(1 + bounds.shares.len() / WORDS_PER_POSTING)?;
+        let Reach { rest, mut fields, longest, most } = self.reach(doc, walk);
+        if !top.may_win(most, doc) {
             return Ok(());
         }
+        let words = walk.pass.count;
+        let most = |run| bounds.with(walk.points(bounds, fields.as_ref(), run), words, rest);
         let by_runs = longest > 1 && self.shifts.is_some() && !top.may_win(most(1), doc);
         self.weighing.document.go_to(doc);
         let found = self
@@ -532,6 +563,7 @@ impl<'a> Segment<'a> {
             self.near = Some(at);
         }
         self.present.clear();
+        self.most.clear();
         let mut rest = 0.0;
         for (at, &(place, share)) in self.bounds.shares.iter().enumerate() {
             let is_there = match self.of_near.get(place) {
@@ -539,7 +571,10 @@ impl<'a> Segment<'a> {
                 None => tiers.has_word(place, doc),
             };
             if is_there {
+                let known = self.impacts.as_ref().and_then(|it| it.share(at, doc, self.bounds));
+                let share = known.unwrap_or(share);
                 self.present.push(at);
+                self.most.push(share);
                 rest += share;
             }
         }
@@ -551,7 +586,7 @@ impl<'a> Segment<'a> {
     /// `rest` is an upper bound of what the words add to the sum.
     fn read(
         &mut self,
-        walk: &Walk<'_>,
+        walk: &TierWalk<'_>,
         fields: Option<&Fields>,
         (by_runs, longest): (bool, u32),
         mut rest: f32,
@@ -574,7 +609,8 @@ impl<'a> Segment<'a> {
             };
             last = Some((word.term, frequency));
             read.occurrences = read.occurrences.saturating_add(frequency);
-            let (counted, share) = (bounds.counted(word, frequency), bounds.share(word));
+            let share = self.most.get(nth).copied().unwrap_or_else(|| bounds.share(word));
+            let counted = bounds.counted(word, frequency);
             // A repeated word of the query adds nothing, so the test before still holds.
             if counted != 0.0 || share != 0.0 {
                 read.sum += counted;
@@ -605,6 +641,17 @@ impl<'a> Segment<'a> {
     }
 }
 
+/// What is known of a document before it is read.
+struct Reach {
+    /// An upper bound of what its words add to the sum.
+    rest: f32,
+    fields: Option<Fields>,
+    /// The most words that its longest run can have.
+    longest: u32,
+    /// An upper bound of its weight.
+    most: i64,
+}
+
 /// The data read of a document.
 struct Read {
     occurrences: u32,
@@ -612,140 +659,4 @@ struct Read {
     sum: f32,
     /// The most words that the longest run can have.
     longest: u32,
-}
-
-/// The most words that each field can have.
-type Fields = [u32; MAX_FIELDS];
-
-impl Walk<'_> {
-    /// The fields of a document with so many words, all of them in the longest field only.
-    fn fields_without(&self, words: usize) -> Option<Fields> {
-        let mut fields = [0; MAX_FIELDS];
-        if let Some(field) = fields.get_mut(self.levels?.longest) {
-            *field = words as u32;
-        }
-        Some(fields)
-    }
-
-    /// The fields of a document with so many words in the longest field and `least` words in each other field.
-    fn fields_with(&self, words: usize, least: usize) -> Option<Fields> {
-        let mut fields = [least as u32; MAX_FIELDS];
-        if let Some(field) = fields.get_mut(self.levels?.longest) {
-            *field = words as u32;
-        }
-        Some(fields)
-    }
-
-    fn fields(&self, doc: u32, bounds: &WeightBounds<'_>) -> Option<Fields> {
-        let levels = self.levels?;
-        let mut fields = self.fields_without(self.pass.count)?;
-        if self.pass.part == TierSelection::With {
-            for (tiers, &field) in levels.tiers.iter().zip(&levels.fields) {
-                let terms = bounds.terms.iter().enumerate();
-                let has = terms.filter(|(at, _)| tiers.has_word(*at, doc));
-                if let Some(slot) = fields.get_mut(field) {
-                    *slot = has.map(|(_, &(_, times))| times as u32).sum();
-                }
-            }
-        }
-        Some(fields)
-    }
-
-    /// The bound of the longest run; `u32::MAX` if it is not below the number of words, because runs over phrases can
-    /// have more words than the document has.
-    fn known_longest(&self, longest: u32) -> u32 {
-        if (longest as usize) < self.pass.count { longest } else { u32::MAX }
-    }
-
-    /// An upper bound of the part of the weight that is not BM25, if no run has more than `longest` words.
-    fn points(&self, bounds: &WeightBounds<'_>, fields: Option<&Fields>, longest: u32) -> i64 {
-        let words = self.pass.count;
-        let of_fields = fields.map(|fields| &fields[..bounds.fields()]);
-        let work_out = || {
-            let (longest, occurrences) = (self.known_longest(longest), u32::MAX);
-            let known = DocumentFacts { words, fields: of_fields, longest, occurrences, sum: 0.0 };
-            bounds.points(known)
-        };
-        let numbers = match (self.levels, fields) {
-            (Some(Levels { longest: field, fields: others, .. }), Some(fields)) => {
-                let [other] = others[..] else { return work_out() };
-                let of = |field: usize| fields.get(field).copied().unwrap_or(0);
-                [of(other), of(*field), longest]
-            }
-            _ => [0, words as u32, longest],
-        };
-        self.points.borrow_mut().get(numbers, work_out)
-    }
-
-    /// Lowers the bound of the longest field: each word in another field takes one of the occurrences.
-    fn limit(&self, fields: &mut Option<Fields>, occurrences: u32) {
-        let (Some(levels), Some(fields)) = (self.levels, fields) else { return };
-        let others = levels.fields.iter().filter_map(|&field| fields.get(field));
-        let others: u32 = others.sum();
-        if let Some(longest) = fields.get_mut(levels.longest) {
-            *longest = (*longest).min(occurrences.saturating_sub(others));
-        }
-    }
-
-    /// Finds for each number of words in the only other field how long a run must be.
-    fn look_by_field(
-        &self,
-        bounds: &WeightBounds<'_>,
-        top: &TopRows<'_>,
-        first: u32,
-        needed: &mut Needed,
-    ) {
-        needed.runs.clear();
-        let words = self.pass.count;
-        let is_single = self.levels.is_some_and(|levels| levels.fields.len() == 1);
-        if !is_single || self.pass.part != TierSelection::With {
-            return;
-        }
-        for in_field in needed.least.max(1)..=words {
-            let fields = self.fields_with(words, in_field);
-            let fields = fields.as_ref().map(|fields| &fields[..bounds.fields()]);
-            let may_win = |run: &u32| top.may_win(bounds.of_run(words, fields, *run), first);
-            let run = (needed.run.max(1)..words as u32).find(may_win);
-            needed.runs.push(run.unwrap_or(words as u32));
-        }
-    }
-
-    /// Finds what documents from `first` on must have to reach the threshold; breaks if none can reach it.
-    fn look(
-        &self,
-        bounds: &WeightBounds<'_>,
-        top: &TopRows<'_>,
-        first: u32,
-        needed: &mut Needed,
-    ) -> ControlFlow<()> {
-        let words = self.pass.count;
-        let all = match self.pass.part {
-            TierSelection::Without => self.fields_without(words),
-            _ => self.fields_with(words, words),
-        };
-        let fields = all.as_ref().map(|fields| &fields[..bounds.fields()]);
-        if !top.may_win(bounds.of_words(words, fields), first) {
-            return ControlFlow::Break(());
-        }
-        // Where nothing is known of fields it does not matter. What could not win before cannot now.
-        let least = if self.levels.is_some() { needed.least.max(1) } else { words };
-        let mut fewer = least..words;
-        needed.least = fewer
-            .find(|&least| {
-                let fields = self.fields_with(words, least);
-                let fields = fields.as_ref().map(|fields| &fields[..bounds.fields()]);
-                top.may_win(bounds.of_words(words, fields), first)
-            })
-            .unwrap_or(words);
-        if self.pass.neighbours.is_some() {
-            let mut shorter = needed.run.max(1)..words as u32;
-            let may_win = |run: &u32| top.may_win(bounds.of_run(words, fields, *run), first);
-            needed.run = shorter.find(may_win).unwrap_or(words as u32);
-            self.look_by_field(bounds, top, first, needed);
-        }
-        if self.pass.tiers.words() > 0 {
-            bounds.needed(words, fields, top.threshold(), &mut needed.words);
-        }
-        ControlFlow::Continue(())
-    }
 }

@@ -161,14 +161,25 @@ impl<'q> WeightBounds<'q> {
     /// share a position: a word as written that is indexed beside its stem, and a blended word, contain other
     /// characters.
     pub fn runs_are_shifts(&self, mut keyword: impl FnMut(usize) -> Option<Keyword>) -> bool {
-        let mut are_apart = true;
-        let mut are_keywords = self.contributors.are_hits;
-        for &(term, times) in &self.terms {
-            let keyword = keyword(term);
-            are_keywords &= keyword.is_some();
-            are_apart &= times == 1 && keyword == Some(Keyword::Plain);
-        }
-        are_keywords && self.scorer.runs_are_shifts(are_apart)
+        let are_keywords =
+            self.contributors.are_hits && self.terms.iter().all(|it| keyword(it.0).is_some());
+        are_keywords && self.scorer.runs_are_shifts(self.are_apart(keyword))
+    }
+
+    /// Whether no two words of the query can be at one place.
+    fn are_apart(&self, mut keyword: impl FnMut(usize) -> Option<Keyword>) -> bool {
+        let mut terms = self.terms.iter();
+        terms.all(|&(term, times)| times == 1 && keyword(term) == Some(Keyword::Plain))
+    }
+
+    /// Whether runs are made of groups of all words within a window (see [`super::groups`]). `keyword` as for
+    /// [`WeightBounds::runs_are_shifts`].
+    pub fn runs_are_groups(&self, keyword: impl FnMut(usize) -> Option<Keyword>) -> bool {
+        let words = self.contributors.words.len();
+        words > 1
+            && self.contributors.window.is_some_and(|window| window as usize == words)
+            && self.scorer.runs_are_groups()
+            && self.are_apart(keyword)
     }
 
     /// An upper bound of the weight of a document that contains so many of the words.
@@ -178,8 +189,20 @@ impl<'q> WeightBounds<'q> {
 
     /// The same if no run has more than `longest` words.
     pub fn of_run(&self, words: usize, fields: Option<&[u32]>, longest: u32) -> i64 {
-        let sum = self.sums.get(words).or(self.sums.last()).copied().unwrap_or(0.0);
+        let sum = self.sums.get(words).copied().unwrap_or_else(|| self.most_sum());
         self.of(DocumentFacts { words, fields, longest, occurrences: u32::MAX, sum })
+    }
+
+    /// The most that all words together add to the sum.
+    pub fn most_sum(&self) -> f32 {
+        self.sums.last().copied().unwrap_or(0.0)
+    }
+
+    /// An upper bound of the part of the weight that is not BM25, if the longest runs of the fields have no more words than
+    /// these, and all of them together no more than `all`.
+    pub fn of_runs(&self, fields: &[u32], all: u32) -> i64 {
+        let longest = fields.iter().copied().max().unwrap_or(0);
+        self.scorer.at_most(&HitBounds { fields, runs: all, longest, occurrences: u32::MAX })
     }
 
     /// The terms, by their indexes, of which a document with so many words must contain at least one to weigh `floor`.

@@ -8,6 +8,8 @@ mod batch;
 mod best;
 mod bounds;
 mod document;
+mod groups;
+mod impacts;
 mod known_vocabulary;
 mod neighbours;
 mod parallel;
@@ -19,6 +21,7 @@ mod stored;
 mod tiers;
 mod top_k;
 mod vocabulary;
+mod walk;
 
 use std::{ops::ControlFlow, sync::Arc};
 

@@ -59,11 +59,10 @@ impl Neighbours {
         let at = bounds.contributors.words.iter().zip(&bounds.shares);
         let at: Vec<(u32, usize)> = at.map(|(word, &(term, _))| (word.position, term)).collect();
         let number = |term: usize| numbers.get(term).copied().flatten();
-        let (mut pairs, mut is_told) = (Vec::with_capacity(words * words), false);
+        let mut found = Vec::with_capacity(words * words / 2);
         for (place, &one) in at.iter().enumerate() {
             for (other_place, &other) in at.iter().enumerate() {
                 if other_place <= place {
-                    pairs.push(Pair::Nowhere);
                     continue;
                 }
                 unless.check()?;
@@ -74,15 +73,24 @@ impl Neighbours {
                     }
                     _ => Some(DocSet::empty()),
                 };
-                is_told |= listed.is_some();
-                pairs.push(match listed {
-                    Some(docs) if docs.is_empty() => Pair::Nowhere,
-                    Some(docs) => Pair::In(docs.into_bitmap(documents)),
-                    None => tiers.both(before.1, behind.1).map_or(Pair::Everywhere, Pair::In),
-                });
+                found.push((listed, (before.1, behind.1), place * words + other_place));
             }
         }
-        Ok(is_told.then_some(Self { words, pairs }))
+        if found.iter().all(|(listed, ..)| listed.is_none()) {
+            return Ok(None);
+        }
+        let mut pairs: Vec<Pair> = (0..words * words).map(|_| Pair::Nowhere).collect();
+        for (listed, (before, behind), at) in found {
+            let pair = match listed {
+                Some(docs) if docs.is_empty() => Pair::Nowhere,
+                Some(docs) => Pair::In(docs.into_bitmap(documents)),
+                None => tiers.both(before, behind).map_or(Pair::Everywhere, Pair::In),
+            };
+            if let Some(slot) = pairs.get_mut(at) {
+                *slot = pair;
+            }
+        }
+        Ok(Some(Self { words, pairs }))
     }
 
     fn pair(&self, one: usize, other: usize) -> &Pair {

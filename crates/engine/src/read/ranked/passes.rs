@@ -49,6 +49,8 @@ pub(super) struct Needed {
     pub run: u32,
     /// The same for documents with `least` words in that field, with one more, and so on; empty if that is not known.
     pub runs: Vec<u32>,
+    /// The threshold for which the rest was found.
+    pub threshold: Option<i64>,
 }
 
 impl Pass<'_> {
@@ -63,7 +65,6 @@ impl Pass<'_> {
         if let Some(docs) = self.listed() {
             for chunk in docs.chunks(CHUNK_DOCS) {
                 let first = chunk.first().copied().unwrap_or(0);
-                needed.words.clear();
                 if look(first, &mut needed).is_break() {
                     return;
                 }
@@ -78,7 +79,6 @@ impl Pass<'_> {
         let mut fields = FieldWords::new(self.levels);
         let (mut found, mut mask) = ([0; CHUNK], [0; CHUNK]);
         for start in (0..words).step_by(CHUNK) {
-            needed.words.clear();
             if look(start as u32 * 64, &mut needed).is_break() {
                 return;
             }

@@ -74,6 +74,11 @@ impl<'r> TopRows<'r> {
         self.top.threshold()
     }
 
+    /// How many rows are wanted.
+    pub fn rows(&self) -> usize {
+        self.top.rows
+    }
+
     /// Whether `doc`, which weighs at most `most`, or a later document of that weight can be among the top k.
     #[inline]
     pub fn may_win(&self, most: i64, doc: u32) -> bool {

@@ -303,6 +303,70 @@ proptest! {
     }
 }
 
+/// A text of few words, so that they stand near each other again and again.
+fn chained(random: &mut Random, most: usize) -> String {
+    let word = |random: &mut Random| match random.below(40) {
+        0 => "rare",
+        1..=6 => "x",
+        _ => ["p", "q", "p", "q", "r", "s"][random.below(6)],
+    };
+    let words: Vec<&str> = (0..random.below(most + 1)).map(|_| word(random)).collect();
+    words.join(" ")
+}
+
+/// A request for some of the rows of a proximity.
+fn chained_request(random: &mut Random) -> SearchRequest {
+    let words = ["p q", "q p", "q p r", "p q r", "s q p r", "p * q", "p rare", "p q p", "p -q"];
+    let limit = ["", "", "", "@body ", "@title[3] "][random.below(5)];
+    let text = format!("{limit}\"{}\"~{}", words[random.below(9)], 1 + random.below(6));
+    let ranker =
+        ["proximity_bm25", "proximity", "matchany", "sph04"][[0, 0, 0, 1, 2, 3][random.below(6)]];
+    let asked = KeywordQuery {
+        text,
+        ranker: Ranker::by_name(ranker).unwrap(),
+        field_weights: match random.below(3) {
+            0 => vec![("title".to_owned(), 1 + random.below(9) as i32)],
+            _ => Vec::new(),
+        },
+        ..KeywordQuery::default()
+    };
+    let mut request = term("");
+    request.selection.text = Some(TextQuery::Keywords(asked.into()));
+    request.sort = vec![
+        SortKey { by: SortBy::Score, descending: true },
+        SortKey { by: SortBy::Key, descending: false },
+    ];
+    request
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn the_longest_runs_of_proximities_are_found(seed: u64) {
+        let mut random = Random::new(seed);
+        let schema = ranked_schema(&mut random);
+        let rows: Vec<Row> = (1..=300 + random.below(300) as i64)
+            .map(|id| {
+                let most = [8, 40, 90][random.below(3)];
+                row(id, &chained(&mut random, 12), &chained(&mut random, most))
+            })
+            .collect();
+        let one = view(schema.clone(), spread(&mut random, &rows, 1));
+        let three = view(schema, spread(&mut random, &rows, 3));
+        for _ in 0..40 {
+            let mut request = chained_request(&mut random);
+            request.limit = 100_000;
+            let Ok(all) = search(&one, &request, BM25, moment()) else { continue };
+            request.limit = 1 + random.below(30);
+            let expected = &all.hits[..all.hits.len().min(request.limit)];
+            for view in [&one, &three] {
+                let (hits, _) = best(view, &request, moment()).unwrap().expect("a query by keywords");
+                prop_assert_eq!(&hits, expected, "{:?}", &request.selection.text);
+            }
+        }
+    }
+}
+
 /// Whether words stand in a text one behind the other.
 fn has_phrase(text: &str, phrase: &[&str]) -> bool {
     let words: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
