@@ -16,6 +16,8 @@ mod proximity;
 mod quoted;
 mod step;
 mod term;
+mod unit;
+mod zones;
 
 pub use candidates::Candidates;
 pub use contributors::{Contributor, Contributors};
