@@ -17,6 +17,7 @@ use crate::{
     cache::QueryCache,
     counters::Counters,
     limits::{BufferBudget, RateLimiter},
+    query_log::QueryLog,
     settings::Settings,
     sources::Sources,
 };
@@ -35,6 +36,7 @@ pub(crate) struct ServerState {
     pub dump: DumpState,
     pub sources: Sources,
     pub log: Option<LogHandle>,
+    pub query_log: QueryLog,
     pub started: Instant,
     pub stopping: watch::Sender<bool>,
     /// Notified when a client asks to stop the server.
@@ -55,6 +57,7 @@ impl ServerState {
             dump: DumpState::default(),
             sources: Sources::default(),
             log,
+            query_log: QueryLog::default(),
             started: Instant::now(),
             stopping: watch::Sender::new(false),
             stop_asked: Notify::new(),
