@@ -18,6 +18,16 @@ pub const CLASSES: [(&str, usize, usize); 8] = [
     ("51-100", 51, 100),
 ];
 
+/// The classes of the queries of a log by the documents of their words: name and fewest documents.
+pub const SIZES: [(&str, u64); 6] = [
+    ("under 1,000", 0),
+    ("1,000", 1_000),
+    ("10,000", 10_000),
+    ("100,000", 100_000),
+    ("1,000,000", 1_000_000),
+    ("10,000,000", 10_000_000),
+];
+
 /// Upper ends of the bands of response times, in microseconds: two per power of ten; the last band has no end.
 const ENDS_US: [(u64, &str); 11] = [
     (30, "<0.03"),
@@ -40,8 +50,8 @@ pub struct Spread {
     pub server: &'static str,
     /// `cold`: each query for the first time since the server started; `warm`: for the second time.
     pub state: &'static str,
-    /// The class by its number of words.
-    pub words: &'static str,
+    /// The class, by the number of words or the documents of its words.
+    pub class: &'static str,
     /// The number of answers in each band.
     pub bands: [usize; ENDS_US.len()],
 }
@@ -51,7 +61,7 @@ impl Spread {
     pub fn of(
         server: &'static str,
         state: &'static str,
-        words: &'static str,
+        class: &'static str,
         times: &[Duration],
     ) -> Self {
         let mut bands = [0; ENDS_US.len()];
@@ -61,24 +71,31 @@ impl Spread {
                 *count += 1;
             }
         }
-        Self { server, state, words, bands }
+        Self { server, state, class, bands }
+    }
+
+    /// The bands' shares in per cent, with their names.
+    pub fn shares(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let all = self.bands.iter().sum::<usize>().max(1) as f64;
+        let bands = ENDS_US.iter().zip(&self.bands);
+        bands.map(move |((_, name), count)| (*name, 100.0 * *count as f64 / all))
     }
 }
 
-/// The bands' shares in per cent, a line for each server, state and class; empty bands are left blank.
-pub fn table(spreads: &[Spread]) -> Table {
-    let mut heads = vec!["server", "state", "words"];
+/// The bands' shares in per cent, a line for each server, state and class; empty bands are left blank. `by` says what
+/// the classes are by.
+pub fn table(spreads: &[Spread], by: &'static str) -> Table {
+    let mut heads = vec!["server", "state", by];
     heads.extend(ENDS_US.iter().map(|(_, name)| *name));
     heads.push("");
     let mut table = Table::new(&heads);
     for spread in spreads {
-        let all = spread.bands.iter().sum::<usize>().max(1);
-        let share = |count: &usize| match count {
-            0 => String::new(),
-            count => format!("{:.1}", 100.0 * *count as f64 / all as f64),
+        let shown = |(_, share): (_, f64)| match share {
+            0.0 => String::new(),
+            share => format!("{share:.1}"),
         };
-        let mut cells = [spread.server, spread.state, spread.words].map(str::to_owned).to_vec();
-        cells.extend(spread.bands.iter().map(share));
+        let mut cells = [spread.server, spread.state, spread.class].map(str::to_owned).to_vec();
+        cells.extend(spread.shares().map(shown));
         table.row(cells);
     }
     table
@@ -94,7 +111,7 @@ mod tests {
             .map(Duration::from_micros);
         let spread = Spread::of("it", "cold", "1", &times);
         assert_eq!(spread.bands, [1, 2, 1, 1, 1, 0, 0, 0, 0, 1, 2]);
-        let text = table(&[spread]).to_string();
+        let text = table(&[spread], "words").to_string();
         let line = text.lines().nth(1).unwrap();
         let shares: Vec<&str> = line.split_whitespace().collect();
         assert_eq!(

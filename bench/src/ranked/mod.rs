@@ -6,6 +6,7 @@ mod chart;
 mod client;
 mod footprint;
 mod histogram;
+mod log;
 mod processes;
 mod queries;
 mod servers;
@@ -90,6 +91,9 @@ pub struct RankedOptions {
     /// Directory for the charts of the study's experiments, an SVG each.
     #[arg(long, value_name = "DIR", default_value = "target/bench-ranked")]
     charts: PathBuf,
+    /// Measure nothing: make the histograms of a log of queries, of Remora or Sphinx, in either format.
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
     /// A run of about ten minutes: at most 20000 rows and 500 queries, one round, fewer parts, servers and clients.
     #[arg(long)]
     short: bool,
@@ -147,6 +151,9 @@ impl RankedOptions {
 
 /// Runs the suite; fails if an answer of Remora's differs from Sphinx's.
 pub fn ranked(options: &RankedOptions) -> Result<()> {
+    if let Some(path) = &options.log {
+        return log::study(path, &options.charts);
+    }
     match options.short {
         true => run(&options.shortened()),
         false => run(options),
@@ -391,7 +398,7 @@ fn spread(
         }
     }
     println!("Answers to ANY by the number of words, per cent by milliseconds:\n");
-    println!("{}", histogram::table(&report.spreads));
+    println!("{}", histogram::table(&report.spreads, "words"));
     Ok(())
 }
 

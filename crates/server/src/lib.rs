@@ -24,6 +24,7 @@ mod logging;
 mod mysql;
 mod open;
 mod process;
+mod query_log;
 mod random;
 mod report;
 mod requests;

@@ -23,8 +23,8 @@ use crate::{
 /// file of the dump cannot be read.
 pub fn open_database(settings: &Settings) -> Result<Database> {
     crate::dump::refuse_half_loaded(&settings.data)?;
-    let Settings { file, dump, logging, listen, .. } = settings;
-    let own = [file, &logging.file, &listen.line_socket, &listen.sql_socket];
+    let Settings { file, dump, logging, query_log, listen, .. } = settings;
+    let own = [file, &logging.file, &query_log.file, &listen.line_socket, &listen.sql_socket];
     let own: Vec<&Path> = own.into_iter().flatten().map(PathBuf::as_path).collect();
     claim(&settings.data, &[&own[..], &[&dump.dir]].concat())?;
     let database = open_with_collations(&settings.data, settings.engine_options())?;

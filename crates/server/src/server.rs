@@ -79,6 +79,7 @@ impl Server {
         let sphinx_sql_address = address(&sphinx);
         let tiedot_address = address(&tiedot);
         let shared = Arc::new(ServerState::new(settings, database, log));
+        shared.query_log.apply(&shared.settings.load().query_log)?;
         let mut listeners = JoinSet::new();
         if let Some(listener) = line {
             listeners.spawn(line::accept(listener, Arc::clone(&shared)));
@@ -191,6 +192,10 @@ impl Server {
         {
             tracing::warn!("the log output stays as it was: {error}");
         }
+        if let Err(error) = self.shared.query_log.apply(&applied.query_log) {
+            tracing::warn!("the log of queries stays as it was: {error}");
+            applied.query_log = old.query_log.clone();
+        }
         self.shared.settings.store(Arc::new(applied));
         self.shared.cache.clear(None);
         waiting
@@ -213,6 +218,7 @@ impl Server {
         // It holds the state that holds it.
         self.shared.sql.lock().take();
         tokio::task::block_in_place(|| {
+            self.shared.query_log.close();
             self.shared.sources.stop();
             self.shared.database.close()
         })?;

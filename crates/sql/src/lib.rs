@@ -56,5 +56,5 @@ pub use instance::{Instance, register_collations};
 pub use reply::{Outcome, Reply, ResultCharset};
 pub use session::{Prepared, Session, Status};
 pub use shared::{MAX_DIRECT_ROWS, Settings, Usage};
-pub use state::Encryption;
+pub use state::{Encryption, LastSearch};
 pub use write::{is_declared_path, percolate_table};

@@ -29,6 +29,11 @@ impl PackedPosition {
         self.0 >> 1 & MAX_POSITION
     }
 
+    /// The place in the form of [`Hit::at`].
+    pub(crate) fn number(self) -> u32 {
+        u32::from(self.field()) << 24 | self.position()
+    }
+
     /// Whether it is the field's last keyword.
     pub fn is_last(self) -> bool {
         self.0 & 1 == 1

@@ -346,6 +346,19 @@ impl Reader {
         Ok(Ranked::new(&found, query, &self.unless)?.warning().map(str::to_owned))
     }
 
+    /// The sum of the numbers of rows that contain each keyword of a query; `None` for a table with rows on other
+    /// servers, which are not asked.
+    ///
+    /// # Errors
+    /// As [`Reader::keywords`].
+    pub fn keyword_documents(&self, table: &str, query: &KeywordQuery) -> Result<Option<u64>> {
+        if self.has_remote_parts(table) {
+            return Ok(None);
+        }
+        let found = self.table(table)?;
+        Ranked::documents_of_keywords(&found, query, &self.unless).map(Some)
+    }
+
     /// The parts of a keyword query: its keywords with their statistics.
     ///
     /// # Errors

@@ -21,6 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::{
     channel::Channel,
     client::{Client, Flow, finish},
+    logged::LoggedStatement,
     login::AuthenticatedLogin,
     processes::{ConnectionSlot, ListedConnection},
     reply::{DiscardReply, WireReply},
@@ -229,6 +230,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> ClientSession<S> {
     }
 
     async fn query(&mut self, text: &[u8]) -> io::Result<Flow> {
+        let logged = LoggedStatement::begin(&self.service, &self.client.session);
+        let flow = self.run_query(text).await;
+        if let Some(logged) = logged {
+            let connection = u64::from(self.slot.connection.id);
+            logged.end(&self.service, &self.client.session, connection, (text, false));
+        }
+        flow
+    }
+
+    async fn run_query(&mut self, text: &[u8]) -> io::Result<Flow> {
         self.slot.connection.begin("Query", text);
         let limit_ms = self.service.shared.settings.load().sql.max_execution_time_ms;
         let client = &mut self.client;

@@ -13,6 +13,7 @@ mod connection;
 mod host;
 mod infile;
 mod listener;
+mod logged;
 mod login;
 mod prepared;
 mod processes;

@@ -8,6 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::{
     client::{Flow, finish},
     commands::ClientSession,
+    logged::LoggedStatement,
     reply::WireReply,
     watch::{Ended, run_watched},
 };
@@ -77,6 +78,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> ClientSession<S> {
             return Ok(Flow::Continue);
         }
         let process = &self.slot.connection;
+        let logged = LoggedStatement::begin(service, &client.session);
         process.begin_prepared("Execute", &statement.text);
         let limit_ms = service.shared.settings.load().sql.max_execution_time_ms;
         let (flags, capabilities) = (client.flags(), client.capabilities);
@@ -87,6 +89,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> ClientSession<S> {
         let mut reply = WireReply { results, interrupter: &self.interrupter, broken: None };
         let run = client.session.execute(&statement.prepared, &self.values, &mut reply);
         let ended = run_watched(run, process, &self.interrupter, limit_ms, &service.shared).await;
+        if let Some(logged) = logged {
+            let (connection, text) = (u64::from(process.id), statement.text.as_bytes());
+            logged.end(service, &client.session, connection, (text, true));
+        }
         let (flow, rows) = finish(client, process, reply, ended)?;
         statement.cursor = rows;
         if had_more || cursor {

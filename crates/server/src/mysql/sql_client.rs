@@ -20,7 +20,7 @@ use super::{
     watch::{Ended, run_watched},
     wire::Wire,
 };
-use crate::limits::BufferShare;
+use crate::{limits::BufferShare, query_log::AnsweredSearch};
 
 /// MySQL's default.
 const SQL_MODE: &str = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,\
@@ -163,6 +163,14 @@ impl SqlClient {
         let settings =
             format!("SET NAMES utf8mb4, SESSION sql_mode = '{SQL_MODE}', sql_dialect = 'mysql'");
         self.run(&settings, reply).await
+    }
+
+    /// Logs a search that several of its statements answered, if queries are logged.
+    pub(crate) fn log_search(&self, search: &AnsweredSearch<'_>) {
+        let shared = &self.service.shared;
+        let connection = u64::from(self.slot.connection.id);
+        let search = AnsweredSearch { connection, ..*search };
+        shared.query_log.add(&shared.settings.load().query_log, &search);
     }
 
     /// Its session.

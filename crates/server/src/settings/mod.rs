@@ -92,6 +92,8 @@ pub struct Settings {
     pub cache: Cache,
     /// Logging.
     pub logging: Logging,
+    /// The log of queries.
+    pub query_log: QueryLogging,
     /// Keys of the file that are accepted but have no effect.
     pub unused: Vec<String>,
     /// The MygramDB file, if the settings come from one.
@@ -255,6 +257,50 @@ pub struct Logging {
     pub file: Option<PathBuf>,
 }
 
+/// The log of queries.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct QueryLogging {
+    /// The file; `None` for no log.
+    pub file: Option<PathBuf>,
+    /// How lines are written.
+    pub format: QueryLogFormat,
+    /// Queries that took less time, in milliseconds, are left out.
+    pub min_msec: u64,
+}
+
+/// How a log of queries is written: as by Sphinx's `query_log_format`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QueryLogFormat {
+    /// Statements, with figures in comments.
+    #[default]
+    SphinxQl,
+    /// Figures in brackets, and the query's text.
+    Plain,
+}
+
+impl QueryLogging {
+    /// The least time of a query in the log.
+    pub fn least_time(&self) -> Duration {
+        Duration::from_millis(self.min_msec)
+    }
+}
+
+impl QueryLogFormat {
+    /// The format of this name.
+    ///
+    /// # Errors
+    /// A message that says which names there are.
+    pub(crate) fn parse(name: &str) -> Result<Self, String> {
+        match name {
+            "sphinxql" => Ok(Self::SphinxQl),
+            "plain" => Ok(Self::Plain),
+            other => {
+                Err(format!("logging.query_log_format '{other}' is neither sphinxql nor plain"))
+            }
+        }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -278,6 +324,7 @@ impl Default for Settings {
             bm25: Bm25 { enable: true, k1: 1.2, b: 0.75 },
             cache: Cache { enabled: false, max_memory_mb: 32, min_query_cost_ms: 1.0, ttl_s: 3600 },
             logging: Logging { level: "info".to_owned(), format: "text".to_owned(), file: None },
+            query_log: QueryLogging::default(),
             unused: Vec::new(),
             mygramdb: None,
             sphinx_conf: None,

@@ -91,6 +91,7 @@ impl FileSections {
             bm25: Bm25 { enable: self.bm25.enable, k1: self.bm25.k1, b: self.bm25.b },
             cache: self.cache.meaning(),
             logging: self.logging.meaning(),
+            query_log: defaults.query_log,
             unused: Vec::new(),
             mygramdb: None,
             sphinx_conf: None,

@@ -12,7 +12,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    Cidr, Settings, agents::AgentsSection, keys, mysql, set::set, sql::SqlSection, synonyms, users,
+    Cidr, QueryLogFormat, Settings, agents::AgentsSection, keys, mysql, set::set, sql::SqlSection,
+    synonyms, users,
 };
 use crate::{Error, Result};
 
@@ -150,6 +151,9 @@ struct LoggingSection {
     level: Option<String>,
     format: Option<String>,
     file: Option<PathBuf>,
+    query_log: Option<PathBuf>,
+    query_log_format: Option<String>,
+    query_log_min_msec: Option<u64>,
 }
 
 /// Parses a `remora.toml`.
@@ -202,6 +206,11 @@ impl RemoraToml {
         set(&mut settings.logging.level, self.logging.level);
         set(&mut settings.logging.format, self.logging.format);
         settings.logging.file = self.logging.file.map(|file| folder.join(file));
+        settings.query_log.file = self.logging.query_log.map(|file| folder.join(file));
+        set(&mut settings.query_log.min_msec, self.logging.query_log_min_msec);
+        if let Some(format) = self.logging.query_log_format {
+            settings.query_log.format = QueryLogFormat::parse(&format)?;
+        }
         self.sql.apply(&mut settings.sql, folder)?;
         self.agents.apply(&mut settings.agents);
         if let Some(sections) = self.users {

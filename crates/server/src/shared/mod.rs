@@ -18,6 +18,7 @@ use crate::{
     cache::QueryCache,
     counters::Counters,
     limits::{BufferBudget, RateLimiter},
+    query_log::QueryLog,
     settings::Settings,
     sources::Sources,
 };
@@ -40,6 +41,7 @@ pub(crate) struct ServerState {
     pub dump: DumpState,
     pub sources: Sources,
     pub log: Option<LogHandle>,
+    pub query_log: QueryLog,
     pub started: Instant,
     pub stopping: watch::Sender<bool>,
     /// Notified when a client asks to stop the server.
@@ -62,6 +64,7 @@ impl ServerState {
             dump: DumpState::default(),
             sources: Sources::default(),
             log,
+            query_log: QueryLog::default(),
             started: Instant::now(),
             stopping: watch::Sender::new(false),
             stop_asked: Notify::new(),

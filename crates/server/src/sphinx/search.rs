@@ -14,7 +14,7 @@ use super::{
     table,
     values::{integer, text, value},
 };
-use crate::mysql::SqlClient;
+use crate::{mysql::SqlClient, query_log::AnsweredSearch};
 
 /// The message for an unknown index.
 pub(super) const UNKNOWN_INDEX: &str = "unknown local index '?' in search request";
@@ -47,6 +47,16 @@ async fn try_answer(
     let read = of_statement(client, query, &statement, room).await;
     let Reading { matches, total_found, words, mut warning } = read.map_err(failed)?;
     add_refusals(&mut warning, &refusals);
+    client.log_search(&AnsweredSearch {
+        connection: 0,
+        elapsed: begin.elapsed(),
+        found: total_found.into(),
+        documents: statement.has_words.then(|| documents_of(&words)),
+        table: &shape.shown(),
+        query: &query.text,
+        statement: &statement.rows,
+        is_prepared: false,
+    });
     // An outer order applies to the rows within the inner limit.
     let most = match query.outer {
         Some(_) => query.most_rows().min(query.limit),
@@ -64,6 +74,11 @@ async fn try_answer(
         fields: shape.fields,
     };
     Ok(Answer::Found { warning, found })
+}
+
+/// The rows that contain each word, summed up.
+fn documents_of(words: &[Word]) -> u64 {
+    words.iter().map(|word| u64::from(word.documents)).sum()
 }
 
 /// The tables that have what the query needs, the statement, and why other tables are left out, as `searchd` leaves out

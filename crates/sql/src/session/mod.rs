@@ -31,7 +31,7 @@ use crate::{
     reply::ErasedReply,
     shared::InstanceState,
     show,
-    state::{Clock, Encryption, SessionState, StatementSnapshot},
+    state::{Clock, Encryption, LastSearch, SessionState, StatementSnapshot},
     variables::SessionTimeZone,
     write,
 };
@@ -204,6 +204,16 @@ impl Session {
         let columns = schema.words.iter().flat_map(|words| &words.columns);
         let name = |place: &usize| schema.columns.get(*place).map(|column| column.name.clone());
         Ok(columns.filter_map(name).collect())
+    }
+
+    /// The number of searches so far: SELECTs with a condition on texts and, in Sphinx's dialect, all SELECTs.
+    pub fn searches(&self) -> u64 {
+        self.state.searches
+    }
+
+    /// The last search. Cost: its keywords are looked up again.
+    pub fn last_search(&self) -> LastSearch {
+        self.state.last_search()
     }
 
     /// Takes the system variables that changed since the last call, for session tracking.

@@ -48,6 +48,19 @@ pub(crate) struct Meta {
     pub words: Vec<TextQuery>,
 }
 
+/// A session's last search, for a log of queries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LastSearch {
+    /// The table, or the first of several.
+    pub table: String,
+    /// The text of the first keyword query; empty without one.
+    pub query: String,
+    /// The number of rows found, or where they were not counted, of those returned.
+    pub found: u64,
+    /// The sum of the numbers of rows that contain each of its keywords; `None` if they are not known here.
+    pub documents: Option<u64>,
+}
+
 impl Meta {
     /// Whether this describes keyword queries or, in Sphinx's dialect, a SELECT without any.
     pub(crate) fn is_of_keywords(&self) -> bool {
@@ -80,7 +93,28 @@ impl SessionState {
         self.warn_of_keywords(&meta)?;
         meta.without = self.missing_agents();
         self.meta = Some(Box::new(meta));
+        self.searches += 1;
         Ok(())
+    }
+
+    /// The last search. Cost: its keywords are looked up again, once.
+    pub(crate) fn last_search(&self) -> LastSearch {
+        let Some(meta) = &self.meta else { return LastSearch::default() };
+        let found = if meta.is_counted { meta.total_found } else { meta.report.returned };
+        let keywords = |query: &TextQuery| match query {
+            TextQuery::Keywords(query) => Some(query.clone()),
+            _ => None,
+        };
+        let queries: Vec<_> = meta.words.iter().filter_map(keywords).collect();
+        let reader = self.reading();
+        let documents =
+            queries.iter().map(|query| reader.keyword_documents(&meta.table, query).ok().flatten());
+        LastSearch {
+            table: meta.table.clone(),
+            query: queries.first().map_or_else(String::new, |query| query.text.clone()),
+            found,
+            documents: documents.sum::<Option<u64>>().filter(|_| !queries.is_empty()),
+        }
     }
 
     /// Warns of keyword queries that were changed before they ran.
@@ -140,6 +174,7 @@ impl SessionState {
             collect(text, &mut words);
         }
         let table = selection.table.clone();
+        self.searches += 1;
         self.meta = Some(Box::new(Meta {
             total_found,
             is_counted: true,

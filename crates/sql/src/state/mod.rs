@@ -24,6 +24,7 @@ use rustc_hash::FxHashMap;
 
 pub(crate) use context::{Clock, Context, ContextGuard, UserVariables};
 pub(crate) use last_insert_id::LastInsertId;
+pub use meta::LastSearch;
 pub(crate) use meta::Meta;
 pub(crate) use random::{Generator, RandomGenerators};
 use remora_mysql::{ErrorCode, LexMode, messages};
@@ -153,6 +154,8 @@ pub(crate) struct SessionState {
     pub first_dialect: Option<bool>,
     /// The last search, for SHOW META.
     pub meta: Option<Box<Meta>>,
+    /// How many searches [`SessionState::meta`] has described.
+    pub searches: u64,
     /// The columns of views that the running statement has determined.
     pub described_views: Mutex<DescribedViews>,
     /// The tables on other servers that the running statement has opened.
@@ -196,6 +199,7 @@ impl SessionState {
             encryption: None,
             first_dialect: None,
             meta: None,
+            searches: 0,
             described_views: Mutex::default(),
             agents: Mutex::default(),
             part: None,

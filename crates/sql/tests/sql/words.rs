@@ -505,3 +505,53 @@ async fn texts_are_told_and_shown_by_the_words_of_a_table() {
         assert!(error.message.contains(part), "{statement}: {}", error.message);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sentences_paragraphs_and_zones_hold_in_every_segment() {
+    let server = Server::new();
+    let mut session = server.session();
+    let create = "CREATE TABLE h (id INT PRIMARY KEY, s TEXT) words='s' html_strip='1' index_sp='1' \
+                  index_zones='h*, note'";
+    all(&mut session, &[create]).await;
+    for (id, text) in [
+        (1, "<h1>Red reef</h1> blue fish. Old sea"),
+        (2, "red <p>reef. Blue <h2>fish</h2>"),
+        (3, "red reef. <h1>Blue</h1> <h1>fish</h1>"),
+        (4, "sentence h1 paragraph"),
+    ] {
+        all(&mut session, &[&format!("INSERT INTO h VALUES ({id}, '{text}')")]).await;
+    }
+    let found = async |session: &mut Session, query: &str| {
+        let statement = format!("SELECT id FROM h WHERE MATCH('{query}') ORDER BY id");
+        let ids = rows(session, &statement).await;
+        ids.split_whitespace().collect::<Vec<&str>>().join(" ")
+    };
+    let expected = [
+        ("red SENTENCE reef", "1 3"),
+        ("red PARAGRAPH reef", "1 3"),
+        ("blue SENTENCE fish", "1"),
+        ("red PARAGRAPH blue", ""),
+        ("reef PARAGRAPH blue", "2"),
+        ("ZONE:h1 fish", "3"),
+        ("ZONE:(h1,h2) fish", "2 3"),
+        ("ZONE:h1 blue fish", "3"),
+        ("ZONESPAN:h1 blue fish", ""),
+        ("ZONESPAN:h1 red reef", "1"),
+        ("(ZONE:h1 red) fish", "1"),
+        ("ZONE:h9 fish", ""),
+        ("sentence", "4"),
+    ];
+    for (query, ids) in expected {
+        assert_eq!(found(&mut session, query).await, ids, "{query}");
+    }
+    all(&mut session, &["OPTIMIZE TABLE h"]).await;
+    for (query, ids) in expected {
+        assert_eq!(found(&mut session, query).await, ids, "{query}");
+    }
+    all(&mut session, &["ALTER TABLE h index_sp='0' index_zones=''"]).await;
+    assert_eq!(found(&mut session, "red SENTENCE blue").await, "1 2 3");
+    assert_eq!(found(&mut session, "ZONE:h1 fish").await, "");
+    let many = format!("ZONE:({}h1) fish", "h1,".repeat(256));
+    let error = run(&mut session, &format!("SELECT id FROM h WHERE MATCH('{many}')")).await;
+    assert!(error.unwrap_err().message.contains("more than 256 zones"));
+}

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::marks;
 use crate::{
     Result, WordsError,
     settings::{Charset, Settings},
@@ -77,8 +78,13 @@ impl CharacterTable {
         add("ngram_chars", Charset::parse(settings.ngram_chars()), GRAM)?;
         add("blend_chars", Charset::parse(settings.blend_chars()), BLENDED)?;
         add("ignore_chars", Charset::parse(settings.ignore_chars()), IGNORED)?;
-        // A zero byte is always a separator.
+        // A zero byte is always a separator, and so is what stands for marks.
         all[0] = Entry::SEPARATOR;
+        if settings.has_marks() {
+            for code in [marks::PARAGRAPH_CODE, marks::ZONE_CODE] {
+                all[code as usize] = Entry::SEPARATOR;
+            }
+        }
         let mut ascii = [Entry::SEPARATOR; 128];
         ascii.copy_from_slice(&all[..128]);
         let mut lowered = [false; 256];

@@ -3,7 +3,7 @@
 use super::{
     Analyzer,
     forms::Tokens,
-    html,
+    html, marks,
     tokenizer::{Kind, Tokenizer},
 };
 
@@ -11,6 +11,7 @@ use super::{
 #[derive(Debug, Default)]
 pub struct Scratch {
     html: String,
+    collapsed: String,
     word: String,
     keyword: String,
     exact: String,
@@ -21,8 +22,9 @@ impl Analyzer {
     /// Calls `each` with the keywords of a field and their positions, which begin at 1 and never decrease.
     ///
     /// Several keywords may have one position: the word as written (`=word`), a blended word and its first part; a
-    /// blended word may even give the same keyword twice there. Returns the position of the last keyword (0 without
-    /// any), which is the field's length as Sphinx counts it.
+    /// blended word may even give the same keyword twice there. The marks of sentences, paragraphs and zones are
+    /// keywords too ([`super::is_mark`]). Returns the position of the last keyword (0 without any), which is the field's
+    /// length as Sphinx counts it.
     pub fn document(
         &self,
         text: &str,
@@ -33,6 +35,12 @@ impl Analyzer {
             let mut stripped = std::mem::take(&mut scratch.html);
             stripped.clear();
             html::strip(text, rules, &mut stripped);
+            if rules.has_marks() {
+                let mut collapsed = std::mem::take(&mut scratch.collapsed);
+                html::collapse(&stripped, &mut collapsed);
+                std::mem::swap(&mut stripped, &mut collapsed);
+                scratch.collapsed = collapsed;
+            }
             let last = self.plain_document(&stripped, scratch, each);
             scratch.html = stripped;
             return last;
@@ -46,8 +54,8 @@ impl Analyzer {
         scratch: &mut Scratch,
         each: &mut (impl FnMut(&str, u32) + ?Sized),
     ) -> u32 {
-        let text = &self.replaced(text);
-        let mut tokens = Tokens::new(Tokenizer::document(&self.rules, text), &self.sequences);
+        let text = &marks::replaced_between(text, |piece| self.replaced(piece));
+        let mut tokens = Tokens::new(Tokenizer::marked(&self.rules, text), &self.sequences);
         let is_plain = self.dictionary.is_plain();
         let (overshort_step, stop_step) =
             (self.settings.overshort_step(), self.settings.stopword_step());
@@ -61,6 +69,11 @@ impl Analyzer {
                 let is_separator = |c| self.rules.characters.get(c).is_separator();
                 position = position.saturating_add(boundary.step(between, is_separator));
                 end = end.max(token.end);
+            }
+            if let Kind::Mark(mark) = token.kind {
+                marks::indexed(mark, word, |keyword| each(keyword, position));
+                (step, last) = (1, position);
+                continue;
             }
             if is_plain && token.kind != Kind::Whole {
                 each(word, position);

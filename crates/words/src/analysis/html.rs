@@ -1,6 +1,9 @@
 //! Removes HTML tags from a text.
 
-use super::entities;
+use super::{
+    entities,
+    marks::{PARAGRAPH_CODE, ZONE_CODE},
+};
 use crate::{Result, WordsError, settings::Settings};
 
 /// What is kept and what is removed besides tags.
@@ -10,12 +13,55 @@ pub(super) struct HtmlRules {
     attributes: Vec<(String, Vec<String>)>,
     /// Elements that are removed with their content.
     removed: Vec<String>,
+    /// Whether elements that divide paragraphs leave marks.
+    marks_paragraphs: bool,
+    /// The elements that leave marks as zones, by name or by the beginnings of their names.
+    zones: Vec<ZoneRule>,
+}
+
+/// The elements that are a zone.
+struct ZoneRule {
+    name: String,
+    is_prefix: bool,
 }
 
 /// Elements that do not separate words.
 const INLINE: [&str; 18] = [
     "a", "b", "i", "s", "u", "basefont", "big", "em", "font", "img", "label", "small", "span",
     "strike", "strong", "sub", "sup", "tt",
+];
+
+/// The longest name of a zone in bytes; elements with longer ones are none. Names are indexed like keywords.
+const MAX_ZONE: usize = 64;
+
+/// Elements that divide paragraphs, in the order of the alphabet.
+const BLOCKS: [&str; 26] = [
+    "address",
+    "blockquote",
+    "caption",
+    "center",
+    "dd",
+    "div",
+    "dl",
+    "dt",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "li",
+    "menu",
+    "ol",
+    "p",
+    "pre",
+    "table",
+    "tbody",
+    "td",
+    "tfoot",
+    "th",
+    "thead",
+    "tr",
+    "ul",
 ];
 
 impl HtmlRules {
@@ -35,15 +81,112 @@ impl HtmlRules {
             })?;
             attributes.push((element.trim().to_ascii_lowercase(), list(names)));
         }
-        Ok(Self { attributes, removed: list(settings.html_remove_elements()) })
+        let zone = |(name, is_prefix): (&str, bool)| {
+            let name = name.to_ascii_lowercase();
+            ZoneRule { name, is_prefix }
+        };
+        Ok(Self {
+            attributes,
+            removed: list(settings.html_remove_elements()),
+            marks_paragraphs: settings.index_sp(),
+            zones: zone_names(settings.index_zones()).map(zone).collect(),
+        })
+    }
+
+    /// Whether texts get marks. Then what [`strip`] writes goes through [`collapse`].
+    pub(super) fn has_marks(&self) -> bool {
+        self.marks_paragraphs || !self.zones.is_empty()
+    }
+
+    fn is_zone(&self, name: &str) -> bool {
+        name.len() <= MAX_ZONE
+            && self.zones.iter().any(|zone| match zone.is_prefix {
+                true => name.starts_with(&zone.name),
+                false => name == zone.name,
+            })
+    }
+
+    /// Appends what a tag leaves.
+    fn push_tag(&self, name: &str, is_end: bool, out: &mut String) {
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+        let element = &name[..name.find(|c| !is_of_name(c)).unwrap_or(name.len())];
+        if self.is_zone(element) {
+            let slash = if is_end { "/" } else { "" };
+            out.push(ZONE_CODE);
+            out.push_str(slash);
+            out.push_str(element);
+            out.push(ZONE_CODE);
+        } else if self.marks_paragraphs && BLOCKS.binary_search(&element).is_ok() {
+            out.push(PARAGRAPH_CODE);
+        } else if !INLINE.contains(&name) {
+            out.push(' ');
+        }
+    }
+
+    /// Appends text. Characters that could be codes of marks become spaces.
+    fn push_text(&self, text: &str, out: &mut String) {
+        match self.has_marks() {
+            true => out.extend(text.chars().map(|c| if c < ' ' { ' ' } else { c })),
+            false => out.push_str(text),
+        }
     }
 }
 
-/// Appends the text without tags to `out`.
+/// The names in the setting `index_zones`, and whether each is the beginning of names.
+fn zone_names(list: &str) -> impl Iterator<Item = (&str, bool)> {
+    let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
+    names.map(|name| match name.strip_suffix('*') {
+        Some(prefix) => (prefix, true),
+        None => (name, false),
+    })
+}
+
+/// Writes the text with runs of spaces reduced to one, and of marks next to each other only those that count: zones before
+/// paragraphs.
+pub(super) fn collapse(text: &str, out: &mut String) {
+    out.clear();
+    let (mut is_behind_space, mut is_behind_paragraph, mut is_behind_zone) = (false, false, false);
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let behind = &rest[c.len_utf8()..];
+        rest = behind;
+        match c {
+            ' ' | '\t' | '\n' | '\r' => {
+                if !is_behind_space {
+                    out.push(' ');
+                }
+                is_behind_space = true;
+            }
+            PARAGRAPH_CODE => {
+                if !is_behind_paragraph && !is_behind_zone {
+                    out.push(c);
+                    is_behind_paragraph = true;
+                }
+                is_behind_space = true;
+            }
+            ZONE_CODE => {
+                if is_behind_paragraph {
+                    out.pop();
+                }
+                let end = behind.find(ZONE_CODE).map_or(behind.len(), |at| at + 1);
+                out.push(c);
+                out.push_str(&behind[..end]);
+                rest = &behind[end..];
+                (is_behind_space, is_behind_zone, is_behind_paragraph) = (true, true, false);
+            }
+            _ => {
+                out.push(c);
+                (is_behind_space, is_behind_paragraph, is_behind_zone) = (false, false, false);
+            }
+        }
+    }
+}
+
+/// Appends the text without tags to `out`, with codes in the places of tags that leave marks.
 pub(super) fn strip(text: &str, rules: &HtmlRules, out: &mut String) {
     let mut rest = text;
     while let Some(at) = rest.find(['<', '&']) {
-        out.push_str(&rest[..at]);
+        rules.push_text(&rest[..at], out);
         rest = &rest[at..];
         let read = if rest.starts_with('&') { entity(rest, out) } else { mark(rest, rules, out) };
         rest = read.unwrap_or_else(|| {
@@ -52,7 +195,7 @@ pub(super) fn strip(text: &str, rules: &HtmlRules, out: &mut String) {
             &rest[1..]
         });
     }
-    out.push_str(rest);
+    rules.push_text(rest, out);
 }
 
 /// Reads an entity; returns the rest of the text.
@@ -68,7 +211,8 @@ fn entity<'t>(text: &'t str, out: &mut String) -> Option<&'t str> {
         },
         None => entities::find(name)?,
     };
-    out.push(c);
+    // Control characters are no text.
+    out.push(c.max(' '));
     Some(&text[end + 1..])
 }
 
@@ -95,12 +239,10 @@ fn mark<'t>(text: &'t str, rules: &HtmlRules, out: &mut String) -> Option<&'t st
     let length = body.find(|c: char| c.is_whitespace() || matches!(c, '>' | '/'));
     let (name, inside) = body.split_at(length.unwrap_or(body.len()));
     let name = name.to_ascii_lowercase();
-    if !INLINE.contains(&name.as_str()) {
-        out.push(' ');
-    }
     let kept = rules.attributes.iter().find(|(element, _)| *element == name);
     let kept = kept.filter(|_| !is_end).map_or(&[][..], |(_, names)| names);
-    let rest = attributes(inside, kept, out);
+    let rest = attributes(inside, kept, rules, out);
+    rules.push_tag(&name, is_end, out);
     if !is_end && rules.removed.contains(&name) {
         return Some(behind_element(rest, &name));
     }
@@ -108,7 +250,7 @@ fn mark<'t>(text: &'t str, rules: &HtmlRules, out: &mut String) -> Option<&'t st
 }
 
 /// Reads the attributes of a tag and appends the kept values; returns the text after the tag.
-fn attributes<'t>(text: &'t str, kept: &[String], out: &mut String) -> &'t str {
+fn attributes<'t>(text: &'t str, kept: &[String], rules: &HtmlRules, out: &mut String) -> &'t str {
     let mut rest = text;
     loop {
         rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == '/');
@@ -134,7 +276,7 @@ fn attributes<'t>(text: &'t str, kept: &[String], out: &mut String) -> &'t str {
         };
         if kept.contains(&name.to_ascii_lowercase()) {
             out.push(' ');
-            out.push_str(value.trim_end_matches('/'));
+            rules.push_text(value.trim_end_matches('/'), out);
             out.push(' ');
         }
         rest = behind;

@@ -1,8 +1,8 @@
 //! Text analysis: turns documents and queries into keywords.
 //!
 //! ```text
-//! text ──> html ──> replacements ──> tokenizer: exceptions, characters, grams, blended words ──> sequences of word forms
-//!      ──> dictionary: word forms, stemming, stop words ──> keywords
+//! text ──> html ──> replacements ──> tokenizer: exceptions, characters, grams, blended words, marks
+//!      ──> sequences of word forms ──> dictionary: word forms, stemming, stop words ──> keywords
 //! ```
 
 mod characters;
@@ -12,6 +12,7 @@ mod entities;
 mod exceptions;
 mod forms;
 mod html;
+mod marks;
 mod phrase_boundary;
 mod query;
 mod replacements;
@@ -22,6 +23,8 @@ mod tests;
 mod tokenizer;
 
 pub use document::Scratch;
+pub use marks::is_mark;
+pub(crate) use marks::{PARAGRAPH, SENTENCE, of_zone};
 pub use query::{QueryToken, QueryTokenKind, QueryTokens};
 pub(crate) use spans::{Span, masked};
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{
     Analyzer,
     forms::Tokens,
-    html,
+    html, marks,
     tokenizer::{Kind, Tokenizer},
 };
 
@@ -78,6 +78,7 @@ impl Analyzer {
         };
         let mut bare = String::with_capacity(text.len());
         html::strip(text, rules, &mut bare);
+        let bare = marks::without(bare);
         let mut out = String::with_capacity(bare.len());
         for c in bare.chars() {
             let is_space = c.is_ascii_whitespace();

@@ -1,6 +1,10 @@
 //! Splits a text into tokens: words, blended words and their parts, exceptions, n-grams and, in a query, operators.
 
-use super::{characters::CharacterTable, exceptions::Exceptions};
+use super::{
+    characters::CharacterTable,
+    exceptions::Exceptions,
+    marks::{self, MarkKind, PARAGRAPH_CODE, ZONE_CODE},
+};
 use crate::settings::{BlendMode, MAX_WORD, Settings};
 
 /// The rules of tokenization.
@@ -14,6 +18,27 @@ pub(super) struct TokenRules {
     pub has_wildcards: bool,
     /// Whether `=` is an operator in queries.
     pub has_exact_words: bool,
+    pub marks: MarkRules,
+}
+
+/// Which marks documents have.
+#[derive(Clone, Copy, Default)]
+pub(super) struct MarkRules {
+    /// Those of the ends of sentences.
+    pub of_sentences: bool,
+    /// Those of paragraphs and zones, which take the places of HTML tags.
+    pub of_tags: bool,
+}
+
+impl MarkRules {
+    fn new(settings: &Settings) -> Self {
+        let (of_sentences, of_zones) = (settings.index_sp(), !settings.index_zones().is_empty());
+        Self { of_sentences, of_tags: settings.html_strip() && (of_sentences || of_zones) }
+    }
+
+    fn are_there(self) -> bool {
+        self.of_sentences || self.of_tags
+    }
 }
 
 impl TokenRules {
@@ -30,6 +55,7 @@ impl TokenRules {
             gram_len: settings.ngram_len().max(1) as usize,
             has_wildcards: settings.has_wildcards(),
             has_exact_words: settings.index_exact_words(),
+            marks: MarkRules::new(settings),
         }
     }
 
@@ -63,6 +89,8 @@ pub(super) enum Kind {
     Exception { is_blended: bool },
     /// An operator of a query.
     Special(char),
+    /// A mark of a document.
+    Mark(MarkKind),
 }
 
 /// A token of a text.
@@ -87,6 +115,8 @@ pub(super) struct Tokenizer<'a> {
     /// While the parts of a run are read: the end of the run, and where to continue after it.
     parts: Option<(usize, usize)>,
     is_query: bool,
+    /// The marks that are looked for.
+    marks: MarkRules,
     /// The start of the exception with blended characters that was just read: its run may continue here.
     continued: Option<usize>,
     pub is_quoted: bool,
@@ -120,9 +150,15 @@ impl<'a> Tokenizer<'a> {
             skipped: 0,
             parts: None,
             is_query: false,
+            marks: MarkRules::default(),
             continued: None,
             is_quoted: false,
         }
+    }
+
+    /// Of a document, with the marks that the rules ask for.
+    pub(super) fn marked(rules: &'a TokenRules, text: &'a str) -> Self {
+        Self { marks: rules.marks, ..Self::document(rules, text) }
     }
 
     pub(super) fn query(rules: &'a TokenRules, text: &'a str) -> Self {
@@ -172,6 +208,9 @@ impl<'a> Tokenizer<'a> {
                 return Some(token);
             }
             let start = self.at;
+            if let Some(mark) = self.mark(word) {
+                return Some(mark);
+            }
             let (class, next) = self.classify(start, false);
             match class {
                 Class::Separator if self.is_lone_star(start) => {
@@ -192,7 +231,7 @@ impl<'a> Tokenizer<'a> {
     /// Skips ASCII separators, by far the most frequent ones.
     #[inline]
     fn pass_separators(&mut self, limit: usize) {
-        if !self.rules.exceptions.is_empty() {
+        if !self.rules.exceptions.is_empty() || self.marks.are_there() {
             return;
         }
         let bytes = &self.text.as_bytes()[..limit];
@@ -206,6 +245,48 @@ impl<'a> Tokenizer<'a> {
     fn special(&mut self, start: usize, end: usize, c: char) -> TextToken {
         self.at = end;
         TextToken { start, end, resume: end, skipped: 0, kind: Kind::Special(c) }
+    }
+
+    /// The mark that begins here; that of a zone is written to `word`.
+    fn mark(&mut self, word: &mut String) -> Option<TextToken> {
+        let start = self.at;
+        if !self.is_mark(start, "", 0) {
+            return None;
+        }
+        word.clear();
+        let rest = self.text.get(start..)?;
+        let (kind, length) = if rest.starts_with(PARAGRAPH_CODE) {
+            (MarkKind::Paragraph, 1)
+        } else if let Some(name) = rest.strip_prefix(ZONE_CODE) {
+            let name = name.split_once(ZONE_CODE).map_or("", |(name, _)| name);
+            if !name.is_empty() {
+                word.push_str(&rest[..1 + name.len()]);
+            }
+            (MarkKind::Zone, if name.is_empty() { 1 } else { name.len() + 2 })
+        } else {
+            (MarkKind::Sentence, 1)
+        };
+        let (end, skipped) = (start + length, self.take_skipped());
+        self.at = end;
+        Some(TextToken { start, end, resume: end, skipped, kind: Kind::Mark(kind) })
+    }
+
+    /// Whether a mark is at `at`, behind what was read of a word, which has so many characters.
+    #[inline]
+    fn is_mark(&self, at: usize, word: &str, length: u32) -> bool {
+        if !self.marks.are_there() || self.parts.is_some() {
+            return false;
+        }
+        match self.text.as_bytes().get(at) {
+            Some(b'.' | b'?' | b'!') => {
+                self.marks.of_sentences
+                    && marks::ends_sentence(self.text.as_bytes(), at, word, length)
+            }
+            Some(&byte) => {
+                self.marks.of_tags && [PARAGRAPH_CODE, ZONE_CODE].contains(&char::from(byte))
+            }
+            None => false,
+        }
     }
 
     fn char_at(&self, at: usize) -> Option<char> {
@@ -401,6 +482,9 @@ impl<'a> Tokenizer<'a> {
                     (has_letters, at) = (true, at + run);
                     continue;
                 }
+            }
+            if self.is_mark(at, word, length) {
+                break;
             }
             let (class, next) = self.classify(at, at > self.at);
             match class {

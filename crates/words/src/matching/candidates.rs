@@ -52,7 +52,13 @@ impl Candidates {
                     (_, false) => (Self::Any(parts), false),
                 }
             }
-            Step::Before(parts) | Step::Near { parts, .. } => (Self::of_all(parts).0, false),
+            Step::Before(parts) | Step::Unit(parts, _) | Step::Near { parts, .. } => {
+                (Self::of_all(parts).0, false)
+            }
+            Step::InOneZone(leaves) => {
+                let terms = leaves.iter().map(|leaf| Self::Term(leaf.term));
+                (Self::All(terms.collect()), false)
+            }
             Step::NotNear(wanted, ..) => (Self::of(wanted).0, false),
             Step::Nothing => (Self::Any(Vec::new()), true),
         }

@@ -82,7 +82,7 @@ fn may_chain(step: &Step, terms: &[Term]) -> bool {
 fn phrases_of<'s>(step: &'s Step, out: &mut Vec<&'s PhraseWords>) {
     match step {
         Step::Phrase(phrase) if phrase.leaves.len() > 1 => out.push(phrase),
-        Step::And(parts) | Step::Or(parts) | Step::Maybe(parts) => {
+        Step::And(parts) | Step::Or(parts) | Step::Maybe(parts) | Step::Unit(parts, _) => {
             parts.iter().for_each(|part| phrases_of(part, out));
         }
         Step::AndNot(wanted, _) => phrases_of(wanted, out),
@@ -112,6 +112,12 @@ fn ends_otherwise(phrase: &PhraseWords, terms: &[Term]) -> bool {
     }
 }
 
+fn of_leaf(leaf: &TermStep) -> Contributor {
+    // Fewer occurrences of a wildcard may count than it has, so a negative idf must not lower the bound.
+    let idf = if leaf.is_union { leaf.idf.max(0.0) } else { leaf.idf };
+    Contributor { term: leaf.term, idf, position: leaf.query_position }
+}
+
 /// Appends the words of a step; true if every document it matches contains each of them.
 fn collect(step: &Step, words: &mut Vec<Contributor>) -> Option<bool> {
     let mut each = |steps: &[Step]| {
@@ -119,14 +125,15 @@ fn collect(step: &Step, words: &mut Vec<Contributor>) -> Option<bool> {
         Some(all?.into_iter().all(|is_all| is_all))
     };
     match step {
-        Step::Leaf(TermStep { term, idf, is_union, query_position, .. }) => {
-            // Fewer occurrences of a wildcard may count than it has, so a negative idf must not lower the
-            // bound.
-            let idf = if *is_union { idf.max(0.0) } else { *idf };
-            words.push(Contributor { term: *term, idf, position: *query_position });
+        Step::Leaf(leaf) => {
+            words.push(of_leaf(leaf));
             Some(true)
         }
-        Step::And(parts) => each(parts),
+        Step::InOneZone(leaves) => {
+            words.extend(leaves.iter().map(of_leaf));
+            Some(true)
+        }
+        Step::And(parts) | Step::Unit(parts, _) => each(parts),
         Step::Phrase(phrase) => each(&phrase.leaves),
         Step::Or(parts) | Step::Maybe(parts) => {
             each(parts)?;

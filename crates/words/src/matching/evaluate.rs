@@ -4,6 +4,8 @@ use super::{
     Document, near, ordered, phrase, proximity,
     quoted::QuotedHits,
     step::{PhraseWords, QuorumWord, Step, TermStep},
+    unit,
+    zones::{self, DocumentZones, ZoneHit},
 };
 use crate::{
     Result,
@@ -64,6 +66,8 @@ fn of_step(
         }
         Step::Quorum(words, least) => of_quorum(words, *least, document, wanted, out),
         Step::Before(parts) => of_before(parts, document, out),
+        Step::Unit(parts, mark) => of_unit(parts, mark, document, wanted, out),
+        Step::InOneZone(leaves) => of_one_zone(leaves, document, wanted, out),
         Step::NotNear(near, others, distance) => {
             of_not_near(near, others, *distance, document, out)
         }
@@ -93,20 +97,25 @@ fn of_leaf(
             fields |= 1u32.checked_shl(u32::from(place.field())).unwrap_or(0);
         }
         if wanted.hits && is_counted {
-            out.push(Hit {
-                at: place_number(place),
-                query_position: leaf.query_position,
-                node_position: 0,
-                weight: 1,
-                span: 1,
-                length: 1,
-                others: 0,
-                is_last: place.is_last(),
-            });
+            out.push(word_hit(leaf, place));
         }
     })?;
     let sum = if leaf.is_union { saturated(found) * leaf.idf } else { sum };
     Ok((found > 0).then_some(Found { fields, sum }))
+}
+
+/// The hit of a term at a place.
+fn word_hit(leaf: &TermStep, place: PackedPosition) -> Hit {
+    Hit {
+        at: place.number(),
+        query_position: leaf.query_position,
+        node_position: 0,
+        weight: 1,
+        span: 1,
+        length: 1,
+        others: 0,
+        is_last: place.is_last(),
+    }
 }
 
 /// Calls `each` with the places of a term in the document, and whether each counts; the number of those that do.
@@ -117,17 +126,16 @@ fn counted_places(
     mut each: impl FnMut(PackedPosition, bool),
 ) -> Result<u32> {
     let (mut found, is_unlimited) = (0, leaf.is_unlimited());
+    let zones =
+        leaf.zones.as_ref().map(|zones| DocumentZones::read(zones, document)).transpose()?;
+    let is_in_zone =
+        |place: PackedPosition| zones.as_ref().is_none_or(|zones| zones.contain(place.number()));
     document.places(leaf.term, |place| {
-        let is_counted = is_unlimited || leaf.counts(place);
+        let is_counted = is_unlimited || leaf.counts(place) && is_in_zone(place);
         found += u32::from(is_counted);
         each(place, is_counted);
     })?;
     Ok(found)
-}
-
-/// Encodes a place in the form of [`Hit::at`].
-fn place_number(place: PackedPosition) -> u32 {
-    u32::from(place.field()) << 24 | place.position()
 }
 
 /// The saturated term frequency of BM25.
@@ -274,7 +282,7 @@ fn read_word(
         hits.next_word(leaf.query_position);
         let found = counted_places(leaf, document, |place, is_counted| {
             if is_counted {
-                hits.push(place_number(place));
+                hits.push(place.number());
             }
         })?;
         let counted = if leaf.is_union { found } else { frequency };
@@ -339,6 +347,72 @@ fn of_before(
     let start = out.len();
     ordered::find(&hits, parts.len(), out);
     Ok(first.filter(|_| out.len() > start))
+}
+
+/// Each part with what the parts before it have found, between marks in the fields that count.
+fn of_unit(
+    parts: &[Step],
+    mark: &TermStep,
+    document: &mut impl Document,
+    wanted: MatchDetail,
+    out: &mut Vec<Hit>,
+) -> Result<Option<Found>> {
+    let wanted = MatchDetail { hits: true, ..wanted };
+    let (mut all, mut hits) = (None, Vec::new());
+    let mut marks = Vec::new();
+    for part in parts {
+        let mut part_hits = Vec::new();
+        let Some(found) = of_step(part, document, wanted, &mut part_hits)? else {
+            return Ok(None);
+        };
+        if all.is_none() {
+            hits = part_hits;
+            document.places(mark.term, |place| {
+                if mark.limit.fields.contains(place.field()) {
+                    marks.push(place.number());
+                }
+            })?;
+        } else {
+            let mut together = Vec::with_capacity(hits.len() + part_hits.len());
+            unit::find((&hits, &part_hits), &marks, &mut together);
+            if together.is_empty() {
+                return Ok(None);
+            }
+            hits = together;
+        }
+        all = Some(added(all, found));
+    }
+    out.append(&mut hits);
+    Ok(all)
+}
+
+/// Each term with what the terms before it have found, in the same zone.
+fn of_one_zone(
+    leaves: &[TermStep],
+    document: &mut impl Document,
+    wanted: MatchDetail,
+    out: &mut Vec<Hit>,
+) -> Result<Option<Found>> {
+    let (mut all, mut hits): (_, Vec<ZoneHit>) = (None, Vec::new());
+    for leaf in leaves {
+        let mut leaf_hits = Vec::new();
+        let wanted = MatchDetail { hits: true, ..wanted };
+        let Some(found) = of_leaf(leaf, document, wanted, &mut leaf_hits)? else {
+            return Ok(None);
+        };
+        let in_zones = DocumentZones::read(leaf.zones.as_deref().unwrap_or(&[]), document)?;
+        let leaf_hits = leaf_hits.into_iter().map(|hit| ZoneHit::new(hit, &in_zones));
+        hits = match all {
+            None => leaf_hits.collect(),
+            Some(_) => zones::together(hits, leaf_hits.collect()),
+        };
+        if hits.is_empty() {
+            return Ok(None);
+        }
+        all = Some(added(all, found));
+    }
+    out.extend(hits.into_iter().map(|it| it.hit));
+    Ok(all)
 }
 
 fn of_near(

@@ -17,6 +17,8 @@ mod quorum;
 mod quoted;
 mod step;
 mod term;
+mod unit;
+mod zones;
 
 pub use candidates::Candidates;
 pub use contributors::{Contributor, Contributors};

@@ -3,6 +3,7 @@
 use std::{
     collections::{HashMap, HashSet},
     rc::Rc,
+    sync::Arc,
 };
 
 use super::{
@@ -10,13 +11,14 @@ use super::{
     evaluate::evaluate,
     positions::QueryPositions,
     quorum::{MergedWords, QuorumPlan, text_of},
-    step::{PhraseWords, QuorumWord, Step, TermStep},
+    step::{PhraseWords, QuorumWord, Step, TermStep, ZoneTerms},
     term::Term,
 };
 use crate::{
     Result,
+    analysis::{PARAGRAPH, SENTENCE, of_zone},
     hits::{Found, Hit, MAX_POSITION, PackedPosition},
-    query::{Node, Quoted, QuotedKind, Word},
+    query::{FieldMask, Limit, Node, Quoted, QuotedKind, TextUnit, Word, Zones},
     rank::{IdfKind, Needs, QueryWord, idf},
 };
 
@@ -527,6 +529,7 @@ impl<'a> Planner<'a> {
             at_start: word.at_start,
             at_end: word.at_end,
             is_union: false,
+            zones: word.zones.as_deref().map(|zones| self.zones(zones)),
         };
         let Some(term) = self.terms.get(resolved.number) else { return Ok(Step::Nothing) };
         leaf.is_union = term.is_union;
@@ -543,6 +546,44 @@ impl<'a> Planner<'a> {
             self.positions.note(&resolved.identity, word.position, own);
         }
         Ok(Step::Leaf(leaf))
+    }
+
+    /// The terms of marks. They are no words of the query: no weight depends on their counts, which stay 0.
+    fn mark(&mut self, keyword: String) -> usize {
+        self.term(vec![keyword], 0, false)
+    }
+
+    fn zones(&mut self, zones: &Zones) -> Arc<[ZoneTerms]> {
+        let terms = zones.names.iter().map(|name| {
+            let (begin, end) = of_zone(name);
+            ZoneTerms { begin: self.mark(begin), end: self.mark(end) }
+        });
+        terms.collect()
+    }
+
+    /// The marks that divide units, in the fields of the unit's words.
+    fn divider(&mut self, unit: TextUnit, parts: &[Node]) -> TermStep {
+        let keyword = match unit {
+            TextUnit::Sentence => SENTENCE,
+            TextUnit::Paragraph => PARAGRAPH,
+        };
+        let fields = match parts.last() {
+            Some(Node::Word(word)) => word.limit.fields,
+            Some(Node::Quoted(Quoted { words, .. })) => {
+                words.last().map_or(FieldMask::ALL, |word| word.limit.fields)
+            }
+            _ => FieldMask::ALL,
+        };
+        TermStep {
+            term: self.mark(keyword.to_owned()),
+            query_position: 0,
+            idf: 0.0,
+            limit: Limit { fields, ..Limit::NONE },
+            at_start: false,
+            at_end: false,
+            is_union: false,
+            zones: None,
+        }
     }
 
     /// The number of documents by which words are ordered; of several at one place it is not known.
@@ -577,13 +618,23 @@ impl<'a> Planner<'a> {
                 Some(words) => {
                     let order = self.order(&words);
                     let steps = order.into_iter().map(|place| self.word(words[place]));
-                    Step::And(steps.collect::<Result<_>>()?)
+                    let steps = steps.collect::<Result<Vec<Step>>>()?;
+                    let is_span =
+                        |word: &&Word| word.zones.as_ref().is_some_and(|zones| zones.is_span);
+                    match leaves(&steps).filter(|_| words.iter().all(is_span)) {
+                        Some(leaves) => Step::InOneZone(leaves),
+                        None => Step::And(steps),
+                    }
                 }
                 None => Step::And(self.steps(parts)?),
             },
             Node::Or(parts) => Step::Or(self.steps(parts)?),
             Node::Maybe(parts) => Step::Maybe(self.steps(parts)?),
             Node::Before(parts) => Step::Before(self.steps(parts)?),
+            Node::Unit(parts, unit) => {
+                let steps = self.steps(parts)?;
+                Step::Unit(steps, self.divider(*unit, parts))
+            }
             Node::AndNot(wanted, unwanted) => {
                 let wanted = self.step(wanted)?;
                 // An exclusion within an exclusion is included again.
@@ -678,6 +729,7 @@ fn collect<'n>(node: &'n Node, is_excluded: bool, out: &mut (&mut Vec<TreeWord<'
         | Node::Or(parts)
         | Node::Maybe(parts)
         | Node::Before(parts)
+        | Node::Unit(parts, _)
         | Node::Near { parts, .. } => {
             parts.iter().for_each(|part| collect(part, is_excluded, out));
         }
@@ -702,6 +754,12 @@ fn spliced(parts: &[Node]) -> Vec<Node> {
         }
     }
     all
+}
+
+/// The terms, if each step is one.
+fn leaves(steps: &[Step]) -> Option<Vec<TermStep>> {
+    let leaf = |step: &Step| if let Step::Leaf(leaf) = step { Some(leaf.clone()) } else { None };
+    steps.iter().map(leaf).collect()
 }
 
 /// The words, if all parts are words without others at their places.

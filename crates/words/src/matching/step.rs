@@ -1,5 +1,7 @@
 //! The steps of a planned query.
 
+use std::sync::Arc;
+
 use crate::hits::PackedPosition;
 use crate::query::Limit;
 
@@ -26,6 +28,10 @@ pub(crate) enum Step {
     Quorum(Vec<QuorumWord>, u32),
     /// Operands in this order.
     Before(Vec<Step>),
+    /// SENTENCE and PARAGRAPH: operands between the same two marks.
+    Unit(Vec<Step>, TermStep),
+    /// ZONESPAN: terms in one zone together, in the order in which sums are added.
+    InOneZone(Vec<TermStep>),
     /// NOTNEAR: the places of the first operand that none of the others is so close to.
     NotNear(Box<Step>, Vec<Step>, u32),
     /// NEAR: each operand close to the one before.
@@ -58,16 +64,30 @@ pub(crate) struct TermStep {
     pub at_end: bool,
     /// Whether the term is the expansion of a wildcard. Its term frequency then counts only allowed places.
     pub is_union: bool,
+    /// Only places in one of these zones count, and then at each position.
+    pub zones: Option<Arc<[ZoneTerms]>>,
+}
+
+/// The terms that mark the beginnings and the ends of a zone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ZoneTerms {
+    /// The number of the term of beginnings.
+    pub begin: usize,
+    /// The number of the term of ends.
+    pub end: usize,
 }
 
 impl TermStep {
     /// Whether each place of the term counts.
     pub fn is_unlimited(&self) -> bool {
-        self.limit == Limit::NONE && !self.at_start && !self.at_end
+        self.limit == Limit::NONE && !self.at_start && !self.at_end && self.zones.is_none()
     }
 
-    /// Whether a place of the term counts.
+    /// Whether a place of the term counts, if it is in one of its zones.
     pub fn counts(&self, place: PackedPosition) -> bool {
+        if self.zones.is_some() {
+            return self.limit.fields.contains(place.field());
+        }
         // A limit of positions overrides `^` and `$`.
         let is_within = match self.limit.last_position {
             0 => (!self.at_start || place.position() == 1) && (!self.at_end || place.is_last()),

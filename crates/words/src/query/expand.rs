@@ -53,6 +53,7 @@ fn for_each_word(node: &mut Node, each: &mut impl FnMut(&mut Word, bool)) {
         | Node::Or(parts)
         | Node::Maybe(parts)
         | Node::Before(parts)
+        | Node::Unit(parts, _)
         | Node::Near { parts, .. } => {
             parts.iter_mut().for_each(|part| for_each_word(part, each));
         }

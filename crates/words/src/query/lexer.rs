@@ -1,8 +1,10 @@
 //! The tokens of a query: words with their modifiers, operators and field limits.
 
+use std::sync::Arc;
+
 use super::{
-    fields,
-    tree::{FieldMask, Limit, Word},
+    MAX_ZONES, fields,
+    tree::{Limit, TextUnit, Word, Zones},
 };
 use crate::{
     Result, WordsError,
@@ -26,12 +28,12 @@ pub(super) enum LexedToken {
     NotNear(u32),
     /// `MAYBE`.
     Maybe,
-    /// `SENTENCE` (`S`) or `PARAGRAPH` (`P`).
-    Unit(char),
+    /// `SENTENCE` or `PARAGRAPH`.
+    Unit(TextUnit),
     /// `@title`: the words that follow are limited to fields.
     Limit,
-    /// `ZONE:h1`.
-    Zone,
+    /// `ZONE:h1` or `ZONESPAN:h1`: the words that follow are limited to zones.
+    Zone { is_span: bool },
 }
 
 impl LexedToken {
@@ -45,10 +47,11 @@ impl LexedToken {
             Self::Near(_) => "TOK_NEAR".to_owned(),
             Self::NotNear(_) => "TOK_NOTNEAR".to_owned(),
             Self::Maybe => "TOK_MAYBE".to_owned(),
-            Self::Unit('S') => "TOK_SENTENCE".to_owned(),
-            Self::Unit(_) => "TOK_PARAGRAPH".to_owned(),
+            Self::Unit(TextUnit::Sentence) => "TOK_SENTENCE".to_owned(),
+            Self::Unit(TextUnit::Paragraph) => "TOK_PARAGRAPH".to_owned(),
             Self::Limit => "TOK_FIELDLIMIT".to_owned(),
-            Self::Zone => "TOK_ZONE".to_owned(),
+            Self::Zone { is_span: false } => "TOK_ZONE".to_owned(),
+            Self::Zone { is_span: true } => "TOK_ZONESPAN".to_owned(),
         }
     }
 }
@@ -66,9 +69,12 @@ pub(super) struct QueryLexer<'a> {
     offset: usize,
     /// Where the search for the last token started, after skipped text.
     looked_from: usize,
-    /// The current limit, and those of the surrounding groups.
+    /// The current limits, and those of the surrounding groups.
     limit: Limit,
-    outer_limits: Vec<Limit>,
+    zones: Option<Arc<Zones>>,
+    /// The number of names of zones so far.
+    zone_names: usize,
+    outer_limits: Vec<(Limit, Option<Arc<Zones>>)>,
     /// The position of the last word.
     position: u32,
     /// Within quotes most special characters have no effect.
@@ -106,6 +112,8 @@ impl<'a> QueryLexer<'a> {
             offset: relaxed.map_or(0, |_| RELAXED.len()),
             looked_from: 0,
             limit: Limit::NONE,
+            zones: None,
+            zone_names: 0,
             outer_limits: Vec::new(),
             position: 0,
             is_quoted: false,
@@ -218,11 +226,11 @@ impl<'a> QueryLexer<'a> {
             '<' => true,
             '@' => return self.field_limit(token.end),
             '(' => {
-                self.outer_limits.push(self.limit);
+                self.outer_limits.push((self.limit, self.zones.clone()));
                 false
             }
             ')' => {
-                self.limit = self.outer_limits.pop().unwrap_or(Limit::NONE);
+                (self.limit, self.zones) = self.outer_limits.pop().unwrap_or((Limit::NONE, None));
                 false
             }
             _ => false,
@@ -298,6 +306,7 @@ impl<'a> QueryLexer<'a> {
             at_end,
             boost,
             limit: self.limit,
+            zones: self.zones.clone(),
             others: Vec::new(),
             most_expansions: 0,
         });
@@ -336,8 +345,8 @@ impl<'a> QueryLexer<'a> {
     fn operator(&mut self, raw: &str, end: usize) -> Result<Option<LexedToken>> {
         let token = match raw {
             "MAYBE" => LexedToken::Maybe,
-            "SENTENCE" => LexedToken::Unit('S'),
-            "PARAGRAPH" => LexedToken::Unit('P'),
+            "SENTENCE" => LexedToken::Unit(TextUnit::Sentence),
+            "PARAGRAPH" => LexedToken::Unit(TextUnit::Paragraph),
             "NEAR" | "NOTNEAR" => {
                 let digits = self.text[end..].strip_prefix('/').unwrap_or("");
                 let length = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
@@ -352,7 +361,9 @@ impl<'a> QueryLexer<'a> {
                     _ => LexedToken::NotNear(distance),
                 }));
             }
-            "ZONE" | "ZONESPAN" if self.follows(end, ":") => return self.zone(end + 1),
+            "ZONE" | "ZONESPAN" if self.follows(end, ":") => {
+                return self.zone(end + 1, raw == "ZONESPAN");
+            }
             _ => return Ok(None),
         };
         self.offset = end;
@@ -360,32 +371,45 @@ impl<'a> QueryLexer<'a> {
         Ok(Some(token))
     }
 
-    /// Texts have no zones here: a word limited to a zone matches nothing.
-    fn zone(&mut self, start: usize) -> Result<Option<LexedToken>> {
+    /// Parses the names of zones.
+    fn zone(&mut self, start: usize, is_span: bool) -> Result<Option<LexedToken>> {
         let rest = &self.text[start..];
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let length = |text: &str| text.find(|c| !is_name(c)).unwrap_or(text.len());
-        let end = if let Some(list) = rest.strip_prefix('(') {
-            let end = list.find(|c| !is_name(c) && c != ',').unwrap_or(list.len());
-            if end == 0 || !list[end..].starts_with(')') {
-                let message = match list[end..].chars().next() {
-                    Some(c) => {
-                        format!("query error: unexpected character '{c}' in zone block operator")
-                    }
-                    None => "query error: missing closing ')' in zone block operator".to_owned(),
-                };
-                return Err(WordsError::Query(message));
+        let (mut names, mut end) = (Vec::new(), length(rest));
+        if let Some(mut list) = rest.strip_prefix('(') {
+            loop {
+                let (name, behind) = list.split_at(length(list));
+                let next = behind.chars().next();
+                if name.is_empty() || !matches!(next, Some(',' | ')')) {
+                    return Err(WordsError::Query(match next {
+                        Some(c) => format!(
+                            "query error: unexpected character '{c}' in zone block operator"
+                        ),
+                        None => {
+                            "query error: missing closing ')' in zone block operator".to_owned()
+                        }
+                    }));
+                }
+                names.push(name.to_ascii_lowercase());
+                list = &behind[1..];
+                if next == Some(')') {
+                    break;
+                }
             }
-            end + 2
-        } else {
-            length(rest)
-        };
-        if end == 0 {
+            end = rest.len() - list.len();
+        } else if end == 0 {
             return Ok(None);
+        } else {
+            names.push(rest[..end].to_ascii_lowercase());
+        }
+        self.zone_names += names.len();
+        if self.zone_names > MAX_ZONES {
+            return Err(WordsError::Query(format!("query has more than {MAX_ZONES} zones")));
         }
         self.offset = start + end;
-        self.limit.fields = FieldMask::NONE;
-        Ok(Some(LexedToken::Zone))
+        self.zones = Some(Arc::new(Zones { names, is_span }));
+        Ok(Some(LexedToken::Zone { is_span }))
     }
 
     /// Parses a whole number or, if `takes_fraction`, a fraction. It must be followed by a space, the end or an

@@ -88,7 +88,8 @@ fn join(operator: QueryOperator, parts: Vec<Raw>) -> Result<Node> {
         return Ok(Node::AndNot(Box::new(wanted), Box::new(unwanted)));
     }
     Ok(match operator {
-        QueryOperator::And | QueryOperator::Unit(_) => Node::And(wanted),
+        QueryOperator::And => Node::And(wanted),
+        QueryOperator::Unit(unit) => Node::Unit(wanted, unit),
         QueryOperator::Or | QueryOperator::Any => Node::Or(wanted),
         QueryOperator::Maybe => Node::Maybe(wanted),
         QueryOperator::Before => Node::Before(wanted),

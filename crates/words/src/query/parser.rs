@@ -108,7 +108,7 @@ impl Parser<'_> {
 
     fn starts_order(&self) -> bool {
         match self.token {
-            LexedToken::Word(..) | LexedToken::Limit | LexedToken::Zone => true,
+            LexedToken::Word(..) | LexedToken::Limit | LexedToken::Zone { .. } => true,
             LexedToken::Special(special) => matches!(special, '"' | '(' | '-' | '!' | '='),
             _ => false,
         }
@@ -116,6 +116,11 @@ impl Parser<'_> {
 
     /// Joins two parts. Each change of the operator makes the tree deeper.
     fn join(&mut self, operator: QueryOperator, left: Raw, right: Raw) -> Result<Raw> {
+        if operator == QueryOperator::Before && (left.is_in_zone_span() || right.is_in_zone_span())
+        {
+            let warning = "BEFORE operator is incompatible with ZONESPAN, ZONESPAN ignored";
+            self.lexer.warning = Some(warning.to_owned());
+        }
         let is_other = |part: &Raw| matches!(part, Raw::Joined(other, _) if *other != operator);
         self.changes += usize::from(is_other(&left));
         if self.changes > MAX_DEPTH {
@@ -158,7 +163,7 @@ impl Parser<'_> {
     }
 
     fn limit(&mut self) -> Result<bool> {
-        let is_limit = matches!(self.token, LexedToken::Limit | LexedToken::Zone);
+        let is_limit = matches!(self.token, LexedToken::Limit | LexedToken::Zone { .. });
         if is_limit {
             self.advance()?;
         }

@@ -1,6 +1,6 @@
 //! The parsed tree before conversion: with parts that match nothing, and with NOT as written.
 
-use super::tree::{FieldMask, Quoted, QuotedKind, Word};
+use super::tree::{FieldMask, Quoted, QuotedKind, TextUnit, Word, Zones};
 
 /// A parsed part of a query.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,8 +30,7 @@ pub(super) enum QueryOperator {
     Before,
     Near(u32),
     NotNear(u32),
-    /// SENTENCE or PARAGRAPH.
-    Unit(char),
+    Unit(TextUnit),
 }
 
 impl Raw {
@@ -73,6 +72,26 @@ impl Raw {
             Self::Not(part) => part.swept().map(|part| Self::Not(Box::new(part))),
             other => Some(other),
         }
+    }
+
+    /// The zones that limit the part as a whole, which are those of its last operand; of more than two operands, those of
+    /// the last one that has any.
+    fn zones(&self) -> Option<&Zones> {
+        match self {
+            Self::Empty | Self::Every => None,
+            Self::Word(word) => word.zones.as_deref(),
+            Self::Quoted(quoted) => quoted.words.first()?.zones.as_deref(),
+            Self::Not(part) => part.zones(),
+            Self::Joined(_, parts) => {
+                let mut more = parts.iter().skip(2).rev();
+                more.find_map(Self::zones).or_else(|| parts.get(1)?.zones())
+            }
+        }
+    }
+
+    /// Whether its words must be in one zone together.
+    pub(super) fn is_in_zone_span(&self) -> bool {
+        self.zones().is_some_and(|zones| zones.is_span)
     }
 
     /// Empties the parts with words that are limited to no field.

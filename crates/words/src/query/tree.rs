@@ -1,5 +1,7 @@
 //! The tree of a query.
 
+use std::sync::Arc;
+
 /// A part of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node {
@@ -19,6 +21,8 @@ pub enum Node {
     AndNot(Box<Node>, Box<Node>),
     /// They match one after the other in one field: `a << b`.
     Before(Vec<Node>),
+    /// They match between the same two marks: `a SENTENCE b`.
+    Unit(Vec<Node>, TextUnit),
     /// The first matches at places that none of the others is close to: `a NOTNEAR/3 b`.
     NotNear {
         /// What matches.
@@ -35,6 +39,24 @@ pub enum Node {
         /// The greatest distance from the end of one to the start of the next, in words.
         distance: u32,
     },
+}
+
+/// A part of a text, between two of its marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextUnit {
+    /// A sentence.
+    Sentence,
+    /// A paragraph.
+    Paragraph,
+}
+
+/// The zones in one of which a word must be: `ZONE:h1`, `ZONE:(h1,h2)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Zones {
+    /// Their names in lower case.
+    pub names: Vec<String>,
+    /// `ZONESPAN:h1`: words without an operator between them must be in one zone together.
+    pub is_span: bool,
 }
 
 /// A word of a query.
@@ -54,6 +76,8 @@ pub struct Word {
     pub boost: f32,
     /// The fields and positions in which it may match.
     pub limit: Limit,
+    /// The zones in which it may match, and then at each position; `None` for no limit.
+    pub zones: Option<Arc<Zones>>,
     /// Other words that may stand at its place. They have none themselves.
     pub others: Vec<Word>,
     /// If it has wildcards, the most keywords that it stands for, those with the most documents; 0 for no limit.

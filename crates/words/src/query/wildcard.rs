@@ -1,6 +1,6 @@
 //! Words with wildcards: `*` matches any characters, `?` one character, `%` at most one.
 
-use crate::settings::Settings;
+use crate::{analysis::is_mark, settings::Settings};
 
 /// A word with wildcards that can be expanded to keywords.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,6 +66,7 @@ impl Wildcard {
         let keyword = match (self.is_exact, keyword.strip_prefix('=')) {
             (true, None) => return false,
             (true, Some(written)) => written,
+            (false, _) if is_mark(keyword) => return false,
             (false, _) => keyword,
         };
         // For each prefix of the pattern: whether it matches the characters read so far.
@@ -124,6 +125,7 @@ mod tests {
             ("a*b*c", "axxbyyc", true),
             ("a*b*c", "axxbyycd", false),
             ("??", "日本", true),
+            ("*enten*", "\u{3}sentence", false),
         ] {
             assert_eq!(pattern(text).matches(keyword), is_it, "{text} {keyword}");
         }

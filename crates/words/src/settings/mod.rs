@@ -47,6 +47,8 @@ pub struct Settings {
     regexp_filter: Vec<String>,
     phrase_boundary: String,
     phrase_boundary_step: u32,
+    index_sp: bool,
+    index_zones: String,
 }
 
 impl Default for Settings {
@@ -80,12 +82,14 @@ impl Default for Settings {
             regexp_filter: Vec::new(),
             phrase_boundary: String::new(),
             phrase_boundary_step: 0,
+            index_sp: false,
+            index_zones: String::new(),
         }
     }
 }
 
 /// The names of all settings, in the order of [`Settings::to_pairs`].
-const NAMES: [&str; 28] = [
+const NAMES: [&str; 30] = [
     "charset_table",
     "ignore_chars",
     "min_word_len",
@@ -114,14 +118,15 @@ const NAMES: [&str; 28] = [
     "regexp_filter",
     "phrase_boundary",
     "phrase_boundary_step",
+    "index_sp",
+    "index_zones",
 ];
 
 /// Sphinx's settings without effect here: they make phrases faster, which find the same rows.
 const HARMLESS: [&str; 2] = ["bigram_freq_words", "bigram_index"];
 
 /// Sphinx's settings that are not supported; they may only be turned off.
-const UNSUPPORTED: [&str; 6] =
-    ["hitless_words", "index_sp", "index_zones", "infix_fields", "prefix_fields", "rlp_context"];
+const UNSUPPORTED: [&str; 4] = ["hitless_words", "infix_fields", "prefix_fields", "rlp_context"];
 
 /// The longest word in characters; longer ones are cut.
 pub(crate) const MAX_WORD: u32 = 42;
@@ -175,6 +180,8 @@ impl Settings {
             "phrase_boundary_step" => {
                 self.phrase_boundary_step = number(value, 0..=MAX_BOUNDARY_STEP)?;
             }
+            "index_sp" => self.index_sp = number(value, 0..=1)? == 1,
+            "index_zones" => self.index_zones = zones(value)?,
             _ if HARMLESS.contains(&name) => {}
             _ if !Self::is_setting(name) => return Err("there is no such setting".to_owned()),
             _ if ["", "0", "none"].contains(&value) => {}
@@ -185,6 +192,7 @@ impl Settings {
 
     /// Checks settings against each other.
     fn check(&self) -> Result<(), String> {
+        self.check_signs()?;
         if self.charset_table.is_empty() || self.ignore_chars.is_empty() {
             return Ok(());
         }
@@ -203,6 +211,24 @@ impl Settings {
                 c as u32
             )),
         }
+    }
+
+    /// Checks that the signs that end sentences have no other meaning.
+    fn check_signs(&self) -> Result<(), String> {
+        if !self.index_sp {
+            return Ok(());
+        }
+        let mut taken = None;
+        for list in [&self.ngram_chars, &self.phrase_boundary, &self.ignore_chars] {
+            Charset::parse(list)?.for_each(&mut |c, _| {
+                taken = taken.or(matches!(c, '.' | '?' | '!').then_some(c));
+            });
+        }
+        taken.map_or(Ok(()), |sign| {
+            Err(format!(
+                "index_sp requires that character '{sign}' is not in ngram_chars, phrase_boundary, or ignore_chars"
+            ))
+        })
     }
 
     /// Whether this is the name of a setting, supported or not.
@@ -253,6 +279,8 @@ impl Settings {
             "regexp_filter" => lists::join(&self.regexp_filter),
             "phrase_boundary" => self.phrase_boundary.clone(),
             "phrase_boundary_step" => self.phrase_boundary_step.to_string(),
+            "index_sp" => flag(self.index_sp),
+            "index_zones" => self.index_zones.clone(),
             _ => String::new(),
         }
     }
@@ -394,6 +422,21 @@ impl Settings {
         (&self.phrase_boundary, self.phrase_boundary_step)
     }
 
+    /// Whether the ends of sentences and, of texts without their HTML tags, paragraphs are indexed.
+    pub(crate) fn index_sp(&self) -> bool {
+        self.index_sp
+    }
+
+    /// The elements of HTML that are zones, separated by commas; a `*` behind the beginning of names.
+    pub(crate) fn index_zones(&self) -> &str {
+        &self.index_zones
+    }
+
+    /// Whether sentences, paragraphs or zones are indexed.
+    pub(crate) fn has_marks(&self) -> bool {
+        self.index_sp || !self.index_zones.is_empty()
+    }
+
     /// The value of a setting that lists these entries.
     #[must_use]
     pub fn list_of(entries: &[String]) -> String {
@@ -413,11 +456,24 @@ fn number(value: &str, range: std::ops::RangeInclusive<u32>) -> Result<u32, Stri
     })
 }
 
+/// A list of elements, each by name or by the beginning of its name with a `*` behind.
+fn zones(value: &str) -> Result<String, String> {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+    for zone in value.split(',').map(str::trim).filter(|zone| !zone.is_empty()) {
+        let name = zone.strip_suffix('*').unwrap_or(zone);
+        let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || "_.:".contains(c));
+        if !begins || !name.chars().all(is_of_name) {
+            return Err(format!("unexpected char near '{zone}' in index_zones"));
+        }
+    }
+    Ok(value.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const EACH: [(&str, &str); 28] = [
+    const EACH: [(&str, &str); 30] = [
         ("charset_table", "0..9, english, _"),
         ("ignore_chars", "U+AD"),
         ("min_word_len", "3"),
@@ -444,8 +500,10 @@ mod tests {
         ("html_index_attrs", "img=alt,title; a=title;"),
         ("html_remove_elements", "style, script"),
         ("regexp_filter", "(\\d+)\" => \\1 inch; a\\;b => c"),
-        ("phrase_boundary", "., ?"),
+        ("phrase_boundary", ":, -"),
         ("phrase_boundary_step", "100"),
+        ("index_sp", "1"),
+        ("index_zones", "h*, th, title"),
     ];
 
     #[test]
@@ -481,7 +539,10 @@ mod tests {
             ("morphology", "stem_xx", "take stem_en"),
             ("morphology", "libstemmer_xx", "take one of"),
             ("blend_mode", "skip_pure", "nothing would be indexed"),
-            ("index_sp", "1", "not supported"),
+            ("hitless_words", "all", "not supported"),
+            ("index_sp", "2", "from 0 to 1"),
+            ("index_zones", "h1, b c", "unexpected char near 'b c'"),
+            ("index_zones", "*", "unexpected char near '*'"),
             ("expand_keywords", "2", "take 0, 1, star or exact"),
             ("ngram_len", "4", "from 0 to 3"),
         ];
@@ -493,10 +554,14 @@ mod tests {
         }
         let mut settings = Settings::default();
         settings.set("index_sp", "0").unwrap();
+        settings.set("hitless_words", "").unwrap();
         settings.set("bigram_index", "all").unwrap();
         assert_eq!(settings, Settings::default());
         settings.set("charset_table", "a..z, -").unwrap();
         assert!(settings.set("ignore_chars", "-").unwrap_err().to_string().contains("U+2D"));
+        settings.set("phrase_boundary", "!").unwrap();
+        let error = settings.set("index_sp", "1").unwrap_err().to_string();
+        assert!(error.contains("character '!' is not in ngram_chars"), "{error}");
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl Shape {
                     }
                 }
             }
-            Node::And(parts) => Self::And(Self::all(parts, terms, analyzer)),
+            Node::And(parts) | Node::Unit(parts, _) => Self::And(Self::all(parts, terms, analyzer)),
             Node::Or(parts) => Self::Or(Self::all(parts, terms, analyzer)),
             Node::Maybe(parts) => Self::Maybe(Self::all(parts, terms, analyzer)),
             Node::Before(parts) => Self::Before(Self::all(parts, terms, analyzer)),
@@ -84,7 +84,9 @@ impl Shape {
             Self::Or(parts.iter().map(|part| Self::of_search(part, terms, analyzer)).collect())
         };
         match node {
-            Node::And(parts) | Node::Or(parts) | Node::Maybe(parts) => all(parts),
+            Node::And(parts) | Node::Or(parts) | Node::Maybe(parts) | Node::Unit(parts, _) => {
+                all(parts)
+            }
             Node::AndNot(part, _) => Self::of_search(part, terms, analyzer),
             Node::Quoted(Quoted {
                 words,

@@ -3,7 +3,7 @@
 use super::{corpus::Corpus, queries, queries::QueryStyle, random::Random};
 
 /// Texts that are inserted.
-const STRAYS: [&str; 40] = [
+const STRAYS: [&str; 46] = [
     "(",
     ")",
     "|",
@@ -24,6 +24,12 @@ const STRAYS: [&str; 40] = [
     "MAYBE",
     "SENTENCE",
     "PARAGRAPH",
+    "ZONE:h1",
+    "ZONESPAN:(h1,h2)",
+    "ZONE:",
+    "ZONE",
+    "ZONE:(h1",
+    "ZONESPAN:(h1,)",
     "@title",
     "@nosuch",
     "@(title",

@@ -100,13 +100,14 @@ impl Collection {
             let mut places = Places::new();
             for (field, text) in document.fields.iter().enumerate() {
                 let mut found: Vec<(String, u32)> = Vec::new();
-                analyzer.document(text, &mut scratch, &mut |keyword: &str, position| {
-                    found.push((keyword.to_owned(), position));
-                });
+                let length =
+                    analyzer.document(text, &mut scratch, &mut |keyword: &str, position| {
+                        found.push((keyword.to_owned(), position));
+                    });
                 let last = found.iter().map(|(_, position)| *position).max();
                 // Sphinx's indexer leaves the length of the document before where a field has no keywords.
                 if !found.is_empty() {
-                    lengths[field] = found.len() as u32;
+                    lengths[field] = length;
                 }
                 totals[field] += u64::from(lengths[field]);
                 for (keyword, position) in found {

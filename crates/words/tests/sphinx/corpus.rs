@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::random::Random;
+use super::{marked, random::Random};
 
 /// Words of a tiny vocabulary; none is a prefix of another.
 const LETTERS: [&str; 30] = [
@@ -81,7 +81,10 @@ impl Corpus {
         let field_count = random.between(1, FIELDS.len());
         // As often tens of documents as thousands.
         let count = (10.0 * 500_f64.powf(random.share())) as usize;
-        let mut writer = Writer { random, vocabulary, words: &words, longest: 0 };
+        let has = |name: &str| settings.iter().any(|line| line.starts_with(name));
+        let (has_marks, has_tags) = (has("index_sp") || has("index_zones"), has("html_strip"));
+        let mut writer =
+            Writer { random, vocabulary, words: &words, longest: 0, has_marks, has_tags };
         let shortest = MOST_WORDS / (count * field_count);
         writer.longest = shortest.clamp(4, LONGEST_FIELD);
         let mut id = 0;
@@ -139,11 +142,14 @@ impl fmt::Display for Corpus {
 const SHOWN_DOCUMENTS: usize = 40;
 
 /// Writes the texts of documents.
-struct Writer<'a> {
-    random: &'a mut Random,
+pub struct Writer<'a> {
+    pub random: &'a mut Random,
     vocabulary: Vocabulary,
     words: &'a [String],
     longest: usize,
+    /// Whether texts have ends of sentences and, if they have tags, paragraphs and zones.
+    has_marks: bool,
+    pub has_tags: bool,
 }
 
 impl Writer<'_> {
@@ -154,6 +160,9 @@ impl Writer<'_> {
             16..=18 => self.random.between(1, self.longest.min(30)),
             _ => self.random.between(1, self.longest),
         };
+        if self.has_marks {
+            return marked::text(self, count);
+        }
         let mut text = String::new();
         let mut last = String::new();
         for number in 0..count {
@@ -169,7 +178,7 @@ impl Writer<'_> {
         text
     }
 
-    fn word(&mut self) -> String {
+    pub fn word(&mut self) -> String {
         let count = self.words.len() as f64;
         let share = self.random.share();
         let rank = match self.vocabulary {

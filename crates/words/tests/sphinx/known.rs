@@ -59,7 +59,8 @@ impl<'a> Asked<'a> {
     fn possible_warnings(&self) -> usize {
         let is_unknown = |(name, _): &&(String, u32)| !self.corpus.fields.contains(name);
         let weights = self.options.field_weights.iter().filter(is_unknown).count();
-        wildcards(self.query).min(1) + quorum_words(self.query).count() + weights
+        let spans = usize::from(self.has("ZONESPAN") && self.has("<<"));
+        wildcards(self.query).min(1) + quorum_words(self.query).count() + weights + spans
     }
 
     /// Whether the analysis drops one of the words.
@@ -168,14 +169,15 @@ const CASES: &[Case] = &[
         fits: |asked, _| compare::repeats(asked.query),
     },
     Case {
-        name: "NEAR of composed parts or beside a dropped word",
+        name: "NEAR of composed parts or units, or beside a dropped word",
         kinds: &[Kind::Warning, Kind::Count, Kind::Ids, Kind::Weights, Kind::Order, Kind::Words],
         fits: |asked, difference| {
             let [theirs, ours] = asked.warnings();
             let is_told = theirs.is_some_and(|it| it.contains("hitlists unavailable"));
             let may_warn = !difference.kinds.contains(&Kind::Warning) || is_told && ours.is_none();
             let is_dropped = asked.has("NEAR/") && asked.drops(asked.query);
-            may_warn && (is_near_composed(asked.query) || is_dropped)
+            let is_unit = asked.has("NEAR/") && asked.has_unit();
+            may_warn && (is_near_composed(asked.query) || is_dropped || is_unit)
         },
     },
     Case {

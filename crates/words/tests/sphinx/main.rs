@@ -16,6 +16,7 @@ mod excerpt_case;
 mod excerpts;
 mod expressions;
 mod known;
+mod marked;
 mod packed;
 mod peer;
 mod queries;
@@ -148,6 +149,29 @@ fn wildcards() {
     };
     let make = &*engines();
     run(Run { name: "wildcards", corpora: &corpora, ask: &ask, make });
+}
+
+#[test]
+fn sentences_paragraphs_and_zones() {
+    let (strip, sp) = ("html_strip = 1", "index_sp = 1");
+    let zones = "index_zones = h*, th, note";
+    let corpora = |random: &mut Random| {
+        let of = |settings: &[&str]| Corpus::random(random, Vocabulary::Tiny, settings);
+        let settings: [&[&str]; 6] = [
+            &[sp],
+            &[sp, strip],
+            &[sp, strip, zones],
+            &[sp, strip, zones],
+            &[strip, zones],
+            &[sp, strip, zones, "morphology = stem_en"],
+        ];
+        settings.map(of).into()
+    };
+    let ask = |random: &mut Random, corpus: &Corpus| {
+        (queries::query(random, corpus, QueryStyle::Marked), queries::options(random, corpus))
+    };
+    let make = &*engines();
+    run(Run { name: "sentences_paragraphs_and_zones", corpora: &corpora, ask: &ask, make });
 }
 
 #[test]

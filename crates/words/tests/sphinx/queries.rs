@@ -3,7 +3,7 @@
 use super::{
     corpus::Corpus,
     engine::{Idf, Options, Ranker},
-    expressions,
+    expressions, marked,
     random::Random,
 };
 
@@ -33,6 +33,8 @@ pub enum QueryStyle {
     Repeated,
     /// Some keywords with wildcards.
     Wildcards,
+    /// Many operators for sentences and paragraphs, and limits to zones.
+    Marked,
 }
 
 /// A random query over the words and fields of a corpus.
@@ -201,6 +203,9 @@ impl<'a> Writer<'a> {
 
     fn item(&mut self, depth: usize) -> String {
         let limit = if self.random.once_in(10) { self.limit() } else { String::new() };
+        if self.wanted == QueryStyle::Marked && self.random.once_in(4) {
+            return limit + &self.unit();
+        }
         let atom = match self.random.below(20) {
             0..=10 => self.keyword(),
             11..=13 if depth > 0 => format!("({})", self.and(depth - 1)),
@@ -249,10 +254,17 @@ impl<'a> Writer<'a> {
     fn unit(&mut self) -> String {
         let operator = self.random.pick(&["SENTENCE", "PARAGRAPH"]);
         let other = if self.random.once_in(2) { self.keyword() } else { self.phrase() };
-        format!("{} {operator} {other}", self.keyword())
+        let more = match self.wanted == QueryStyle::Marked && self.random.once_in(4) {
+            true => format!(" {operator} {}", self.keyword()),
+            false => String::new(),
+        };
+        format!("{} {operator} {other}{more}", self.keyword())
     }
 
     fn limit(&mut self) -> String {
+        if self.wanted == QueryStyle::Marked && !self.random.once_in(4) {
+            return marked::limit(self.random);
+        }
         let (one, two) = (self.field(), self.field());
         let which = match self.random.below(12) {
             0..=4 => one,

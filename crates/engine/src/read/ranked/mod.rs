@@ -100,6 +100,16 @@ impl Ranked {
         Self::planned(&view.schema, Some(view), asked, false, unless)
     }
 
+    /// The sum of the numbers of live rows that contain each keyword of a query.
+    pub(crate) fn documents_of_keywords(
+        view: &TableView,
+        asked: &KeywordQuery,
+        unless: &InterruptCheck,
+    ) -> Result<u64> {
+        let words = Self::new(view, asked, unless)?.report.words;
+        Ok(words.iter().map(|word| word.counts.documents).sum())
+    }
+
     /// The keywords of a query, for reports.
     pub(crate) fn report(
         view: &TableView,

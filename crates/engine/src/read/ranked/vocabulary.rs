@@ -1,11 +1,11 @@
 //! The keywords of a whole table, with the counts of its live rows.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::ControlFlow};
 
 use remora_index::{Bitmap, DocSet, words::WordsIndex};
 use remora_words::{
     WordsError,
-    analysis::Analyzer,
+    analysis::{Analyzer, is_mark},
     hits::PackedPosition,
     matching::{Counts, Expansion, Vocabulary},
     query::Wildcard,
@@ -129,7 +129,8 @@ impl<'v> ViewVocabulary<'v> {
         Ok(all)
     }
 
-    /// Calls `visit` with each keyword of live documents and the number of these documents, in order.
+    /// Calls `visit` with each keyword of live documents that a query may name, and the number of these documents, in
+    /// order.
     pub(super) fn for_each(&mut self, visit: &mut dyn FnMut(&str, u64)) -> Result<()> {
         let segments: Vec<_> = self.segments().collect();
         let mut all: BTreeMap<String, u64> = BTreeMap::new();
@@ -137,6 +138,9 @@ impl<'v> ViewVocabulary<'v> {
         for (view, words) in segments {
             let mut failed = None;
             words.for_each_with_prefix("", |keyword, number| {
+                if is_mark(keyword) {
+                    return ControlFlow::Continue(());
+                }
                 let mut note = |documents| match (is_only, documents) {
                     (true, 0) => {}
                     (true, documents) => visit(keyword, documents),

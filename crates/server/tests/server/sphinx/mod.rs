@@ -4,6 +4,7 @@
 
 mod bounds;
 mod connections;
+mod logged;
 #[path = "../../../../protocol/tests/sphinx/reader.rs"]
 #[allow(dead_code, reason = "each test binary uses its part")]
 mod reader;

@@ -271,3 +271,38 @@ fn stems_are_those_of_sphinx() {
     }
     assert!(made.len() > 15 && wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// Positions that Sphinx's `@title[N]`, SENTENCE, PARAGRAPH and ZONE tell of these texts.
+#[test]
+fn marks_take_positions_like_words() {
+    let zones = ("index_zones", "h*, note");
+    let all = analyzer(&[("html_strip", "1"), ("index_sp", "1"), zones], &[]);
+    let shown = |analyzer: &Analyzer, text: &str| {
+        let marks =
+            [("\u{3}sentence", "S"), ("\u{3}paragraph", "P"), ("\u{4}/", "</"), ("\u{4}", "<")];
+        marks.iter().fold(keywords(analyzer, text), |found, (mark, name)| found.replace(mark, name))
+    };
+    for (text, expected) in [
+        ("a b. C d", "1:a 2:b 3:S 4:c 5:d"),
+        ("a b. c J. D e.", "1:a 2:b 3:c 4:j 5:d 6:e 7:S"),
+        ("a <p> b</p> c", "1:a 2:P 2:S 3:b 4:P 4:S 5:c"),
+        ("a.</p><p>B", "1:a 2:S 3:P 3:S 4:b"),
+        ("a<p><H1 id=x>b</h1><p> c", "1:a 2:P 2:S 2:<h1 3:b 4:P 4:S 4:</h1 5:c"),
+        ("a. \n b<b>c</b>&#3;d&amp;", "1:a 2:bc 3:d"),
+        ("<note.x>a", "1:a"),
+        ("<note>a\u{4}h1\u{4}b\u{3}c", "1:P 1:S 1:<note 2:a 3:h1 4:b 5:c"),
+    ] {
+        assert_eq!(shown(&all, text), expected, "{text}");
+    }
+    let long = format!("<h{0}>a", "x".repeat(64));
+    assert_eq!(shown(&all, &long), "1:a");
+    let only_signs = analyzer(&[("index_sp", "1"), zones, ("regexp_filter", "x => y! ")], &[]);
+    assert_eq!(shown(&only_signs, "ax <p>b\u{3}c"), "1:ay 2:S 3:p 4:b 5:c");
+    let only_zones = analyzer(&[("html_strip", "1"), zones, ("min_word_len", "2")], &[]);
+    assert_eq!(
+        shown(&only_zones, "aa b <h2>cc! dd</h2>"),
+        "1:aa 3:P 3:S 3:<h2 4:cc 5:dd 6:P 6:S 6:</h2"
+    );
+    let plain = analyzer(&[("html_strip", "1")], &[]);
+    assert_eq!(shown(&plain, "a. B <p>c <h1>d"), "1:a 2:b 3:c 4:d");
+}

@@ -25,6 +25,8 @@ mod excerpt_case;
 mod expressions;
 #[path = "../../../../../words/tests/sphinx/known.rs"]
 mod known;
+#[path = "../../../../../words/tests/sphinx/marked.rs"]
+mod marked;
 #[path = "../../../../../words/tests/sphinx/queries.rs"]
 mod queries;
 #[path = "../../../../../words/tests/sphinx/random.rs"]
@@ -86,4 +88,25 @@ fn tables_answer_like_sphinx() {
     };
     let make = &*tables::make();
     run(Run { name: "tables_answer_like_sphinx", corpora: &corpora, ask: &ask, make });
+}
+
+#[test]
+fn tables_with_marks_answer_like_sphinx() {
+    let (sp, strip, zones) = ("index_sp = 1", "html_strip = 1", "index_zones = h*, th, note");
+    let corpora = |random: &mut Random| {
+        vec![
+            corpus(random, Vocabulary::Tiny, &[sp]),
+            corpus(random, Vocabulary::Tiny, &[sp, strip, zones]),
+            corpus(random, Vocabulary::Inflected, &[strip, zones, "morphology = stem_en"]),
+        ]
+    };
+    let ask = |random: &mut Random, corpus: &Corpus| {
+        let options = match random.once_in(4) {
+            true => queries::ranked_options(random, corpus),
+            false => queries::options(random, corpus),
+        };
+        (queries::query(random, corpus, QueryStyle::Marked), options)
+    };
+    let make = &*tables::make();
+    run(Run { name: "tables_with_marks_answer_like_sphinx", corpora: &corpora, ask: &ask, make });
 }
