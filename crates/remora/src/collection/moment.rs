@@ -228,7 +228,17 @@ impl<K: DocumentId> Moment<K> {
         keys.iter().map(|key| key.first().and_then(K::of).ok_or_else(other_row)).collect()
     }
 
-    /// At most `limit` documents in the order of ids, after the id `after`, as by [`crate::Collection::page`].
+    /// At most `limit` documents in the order of ids, after the id `after`, as by [`crate::Collection::page`]. Cost: a
+    /// read of the row store for each document, and parsing.
+    ///
+    /// ```
+    /// # let books = remora::Database::in_memory()?.keyed_collection("books")?;
+    /// books.upsert_many(["a", "b", "c"].map(|id| (id, serde_json::json!({}))))?;
+    /// let moment = books.now();
+    /// books.delete("b")?;
+    /// assert_eq!(moment.page(Some("a"), 1)?[0].id, "b");
+    /// # Ok::<(), remora::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`crate::Collection::get`].

@@ -21,6 +21,7 @@ mod lateral_rows;
 mod lazy;
 mod measured;
 mod null_safe;
+mod one_group;
 mod operator;
 mod partitions;
 mod passes;

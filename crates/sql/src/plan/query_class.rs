@@ -20,6 +20,7 @@ use super::{
     functions,
     gathered::GatherIterations,
     null_safe::{self, CrossJoins},
+    one_group::{self, FiltersAboveOneGroup},
     partitions::{self, PartitionsOfNull},
     pushed::{self, DynamicFilters},
     recursion::Recursions,
@@ -110,8 +111,11 @@ impl QueryClass {
         for rule in logical_rules.iter_mut().filter(|rule| rule.name() == null_safe::REPLACED) {
             *rule = Arc::new(CrossJoins::new());
         }
+        for rule in logical_rules.iter_mut().filter(|rule| rule.name() == one_group::REPLACED) {
+            *rule = Arc::new(FiltersAboveOneGroup::new());
+        }
         // This rule takes two different equalities of one column for a contradiction.
-        let place = logical_rules.iter().position(|rule| rule.name() == "push_down_filter");
+        let place = logical_rules.iter().position(|rule| rule.name() == one_group::REPLACED);
         if let Some(place) = place {
             logical_rules.insert(place, Arc::new(BareLiterals));
             logical_rules.insert(place, Arc::new(UnlikeKeys));

@@ -151,7 +151,8 @@ fn literal_of(call: &ScalarFunction) -> Option<(&Expr, usize)> {
 }
 
 /// The numbers of the marked literals that a comparison has, and whether each may be a placeholder: an integer beside
-/// numbers, a text beside texts. Comparisons of other types look at the value of a literal.
+/// numbers, a text beside texts. Comparisons of other types look at the value of a literal. Without a column it would be
+/// a constant, which may decide more than this comparison.
 fn marked(
     call: &ScalarFunction,
     schema: &DFSchema,
@@ -160,34 +161,47 @@ fn marked(
     if !COMPARISONS.contains(&call.name()) {
         return Ok(Vec::new());
     }
-    let (mut found, mut others) = (Vec::new(), Vec::new());
+    let has_columns = call.args.iter().any(Expr::any_column_refs);
+    let (mut found, mut types) = (Vec::new(), Vec::new());
     for arg in &call.args {
-        match arg {
-            Expr::ScalarFunction(inner) => match (literal_of(inner), dated(inner)) {
-                (Some((Expr::Literal(value, _), number)), _) => found.push((number, value.clone())),
-                (Some((_, number)), _) => found.push((number, ScalarValue::Null)),
-                // The size of an interval is an integer whatever the date is compared with.
-                (None, Some(number)) => found.push((number, ScalarValue::Boolean(None))),
-                (None, None) => others.push(arg.to_field(schema)?.1),
-            },
-            Expr::Literal(value, _) => {
-                others.push(Arc::new(ExprType::of_literal(value, collation).field("")));
+        let own = match arg {
+            Expr::ScalarFunction(inner) => {
+                literal_of(inner).map(|(literal, number)| match literal {
+                    Expr::Literal(value, _) => (number, value.clone()),
+                    _ => (number, ScalarValue::Null),
+                })
             }
-            arg => others.push(arg.to_field(schema)?.1),
+            _ => None,
+        };
+        match (own, arg) {
+            (Some((number, value)), _) => {
+                types.push(ExprType::of_literal(&value, collation));
+                found.push((number, value));
+            }
+            (None, Expr::Literal(value, _)) => types.push(ExprType::of_literal(value, collation)),
+            (None, arg) => {
+                types.push(ExprType::of_field(&arg.to_field(schema)?.1));
+                // The size of an interval is an integer whatever the date is compared with.
+                let size = match arg {
+                    Expr::ScalarFunction(inner) => dated(inner),
+                    _ => None,
+                };
+                found.extend(size.map(|number| (number, ScalarValue::Boolean(None))));
+            }
         }
     }
-    let others: Vec<ExprType> = others.iter().map(|field| ExprType::of_field(field)).collect();
+    let are_numbers = types
+        .iter()
+        .all(|it| it.is_number() && !matches!(it.kind, SqlType::Year | SqlType::Bit(_)));
+    let are_texts =
+        types.iter().all(|it| it.is_text() && !matches!(it.kind, SqlType::Enum | SqlType::Set));
     let fits = |value: &ScalarValue| match value {
         ScalarValue::Boolean(None) => true,
-        ScalarValue::Int64(Some(_)) => others
-            .iter()
-            .all(|it| it.is_number() && !matches!(it.kind, SqlType::Year | SqlType::Bit(_))),
-        ScalarValue::Utf8(Some(_)) | ScalarValue::Utf8View(Some(_)) => {
-            others.iter().all(|it| it.is_text() && !matches!(it.kind, SqlType::Enum | SqlType::Set))
-        }
+        ScalarValue::Int64(Some(_)) => are_numbers,
+        ScalarValue::Utf8(Some(_)) | ScalarValue::Utf8View(Some(_)) => are_texts,
         _ => false,
     };
-    Ok(found.into_iter().map(|(number, value)| (number, fits(&value))).collect())
+    Ok(found.into_iter().map(|(number, value)| (number, has_columns && fits(&value))).collect())
 }
 
 /// The number of the marked size of an interval that is added to a date.

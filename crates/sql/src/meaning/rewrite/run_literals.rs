@@ -28,6 +28,16 @@ pub(crate) enum RunLiteralValue {
     Text(String),
 }
 
+impl RunLiteralValue {
+    /// The value as a text by which equal ones are found, in small letters.
+    pub(crate) fn to_lowercase(&self) -> String {
+        match self {
+            Self::Integer(number) => number.to_string(),
+            Self::Text(text) => text.to_lowercase(),
+        }
+    }
+}
+
 /// Marks the literals of a rewritten query that occur only where their values do not decide the plan.
 pub(crate) fn mark_run_literals(query: &mut Query, literals: &[RunLiteral]) {
     let mut counting = Counting { literals, all: vec![0; literals.len()], eligible: Vec::new() };

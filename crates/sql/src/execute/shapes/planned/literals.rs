@@ -8,9 +8,11 @@ use datafusion::{
     sql::sqlparser::ast::{Expr, Query, Select, SelectItem, Visitor},
 };
 
+use remora_mysql::TokenKind;
+
 use super::super::{
     constant::Constant,
-    parameterize::{Constants, Literal, LiteralKind, ParameterizedText},
+    parameterize::{Constants, Literal, LiteralKind, ParameterizedText, TextPiece},
     shape::LiteralGroup,
 };
 use crate::{
@@ -53,11 +55,16 @@ impl PlanLiterals {
         let mut unnamed = UnnamedItems::default();
         let _ = query.visit(&mut unnamed);
         let mut this = Self::default();
-        for group in (0..parameterized.ends.len()).filter(|group| !taken.contains(group)) {
+        let left = (0..parameterized.ends.len()).filter(|group| !taken.contains(group));
+        let left: Vec<LiteralGroup> = left.collect();
+        let values = values(&left, parameterized, constants);
+        for group in left {
             let [literal] = parameterized.literals_of(group) else { continue };
             let place = place_of(literal);
             let Some(value) = value_of(group, constants) else { continue };
-            if !unnamed.places.contains(&place) {
+            // Expressions with equal texts may have become one, which those with other literals would not.
+            let is_only = values.iter().filter(|it| **it == value.to_lowercase()).count() == 1;
+            if is_only && !unnamed.places.contains(&place) {
                 this.groups.push((group, kind_of(&value)));
                 this.candidates.push(RunLiteral { place, value });
             }
@@ -111,6 +118,24 @@ impl PlanLiterals {
     }
 }
 
+/// The values of all literals of a query, as texts, those of these groups and the numbers in ORDER BY.
+fn values(
+    groups: &[LiteralGroup],
+    parameterized: &ParameterizedText,
+    constants: &Constants<'_>,
+) -> Vec<String> {
+    let of_groups = groups.iter().flat_map(|group| constants.group(*group));
+    let of_groups = of_groups.filter_map(|literal| value(constants.constant(literal)));
+    let integers = parameterized.pieces.iter().filter_map(|piece| match piece {
+        TextPiece::Token(token) if token.kind == TokenKind::Integer => {
+            let digits = constants.text.get(token.start..token.end)?;
+            std::str::from_utf8(digits).ok()?.parse().ok().map(RunLiteralValue::Integer)
+        }
+        _ => None,
+    });
+    of_groups.chain(integers).map(|value| value.to_lowercase()).collect()
+}
+
 fn kind_of(value: &RunLiteralValue) -> PlanLiteralKind {
     match value {
         RunLiteralValue::Integer(_) => PlanLiteralKind::Integer,
@@ -120,7 +145,11 @@ fn kind_of(value: &RunLiteralValue) -> PlanLiteralKind {
 
 /// The value of the only literal of a group; `None` if it is of another kind.
 fn value_of(group: LiteralGroup, constants: &Constants<'_>) -> Option<RunLiteralValue> {
-    match constants.one(group) {
+    value(constants.one(group))
+}
+
+fn value(constant: Constant<'_>) -> Option<RunLiteralValue> {
+    match constant {
         Constant::Integer(number @ 0..=MAX_INTEGER) => {
             i64::try_from(number).ok().map(RunLiteralValue::Integer)
         }

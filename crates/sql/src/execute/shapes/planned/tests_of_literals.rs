@@ -89,3 +89,80 @@ fn sizes_of_intervals_are_parameters() {
         fixture.kept(&texts.iter().map(String::as_str).collect::<Vec<_>>(), false);
     }
 }
+
+#[test]
+fn expressions_that_were_equal_may_differ() {
+    let mut fixture = fixture();
+    for template in [
+        "SELECT id, LOWER(body) < '@' AS f, LOWER(body) < '#' AS g FROM articles WHERE id < 60 ORDER BY g, id",
+        "SELECT id, kind + 1 > @ AS f FROM articles WHERE id < 60 ORDER BY kind + 1 > 2, id",
+        "SELECT kind, SUM(id + 0 < @) AS a, SUM(id + 0 < #) AS b FROM articles WHERE id < 60 GROUP BY kind ORDER BY b, kind",
+        "SELECT COUNT(*) AS c FROM articles WHERE id < 90 GROUP BY id % 7 > @, id % 7 > # ORDER BY c",
+        "SELECT DISTINCT id % 7 > @ AS f FROM articles WHERE id < 90 ORDER BY id % 7 > @",
+    ] {
+        for (one, other) in [("2", "2"), ("2", "2"), ("2", "5"), ("2", "5"), ("4", "1"), ("3", "3")]
+        {
+            let text = template.replace('@', one).replace('#', other);
+            let general = fixture.general(&text);
+            for _ in 0..2 {
+                if let Some(kept) = fixture.quick(&text) {
+                    assert_eq!(kept, general, "{text}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn texts_beside_dates_are_no_parameters() {
+    let mut fixture = fixture();
+    let date = |text: &str| {
+        format!(
+            "SELECT id, IF(CURDATE() + INTERVAL kind DAY > '{text}', 1, 0) AS f FROM articles WHERE id < 9"
+        )
+    };
+    let dated = |text: &str| {
+        format!(
+            "SELECT id, IF(CURDATE() + INTERVAL 1 DAY > '{text}', 1, 0) AS f FROM articles WHERE id < 9"
+        )
+    };
+    for statement in [&date as &dyn Fn(&str) -> String, &dated] {
+        for text in ["2020-01-01", "2020-01-01", "2999-01-01", "2020-01-02", "2999-01-01"] {
+            let text = statement(text);
+            let general = fixture.general(&text);
+            if let Some(kept) = fixture.quick(&text) {
+                assert_eq!(kept, general, "{text}");
+            }
+        }
+        // The general path refuses it.
+        assert!(fixture.quick(&statement("abc")).is_none());
+    }
+}
+
+#[test]
+fn conditions_without_columns_are_asked_of_the_only_group() {
+    let mut fixture = fixture();
+    for template in [
+        "SELECT COUNT(*) AS c FROM articles a JOIN articles b ON b.id = a.id + 1 WHERE a.id < 20 HAVING LENGTH('abc') > @",
+        "SELECT COUNT(*) AS c FROM articles a JOIN articles b ON b.id = a.id + 1 WHERE a.id < 20 HAVING 1 + 1 < @",
+        "SELECT * FROM (SELECT COUNT(*) AS c FROM articles a JOIN articles b ON b.id = a.id + 1 WHERE a.id < 20) d \
+         WHERE LENGTH('abc') > @",
+        "SELECT COUNT(*) AS c FROM articles a JOIN articles b ON b.id = a.id + 1 WHERE a.id < 20 \
+         HAVING (SELECT COUNT(*) FROM articles WHERE id < 3) > @",
+        "SELECT COUNT(*) AS c FROM articles a JOIN articles b ON b.id = a.id + 1 WHERE a.id < 20 \
+         HAVING NOW() > '20@9-01-01'",
+    ] {
+        for literal in ["2", "1", "5", "0", "2", "9", "1"] {
+            let text = template.replace('@', literal);
+            let general = fixture.general(&text);
+            for _ in 0..2 {
+                if let Some(kept) = fixture.quick(&text) {
+                    assert_eq!(kept, general, "{text}");
+                }
+            }
+        }
+    }
+    let none =
+        "SELECT COUNT(*) FROM articles a JOIN articles b ON b.id = a.id + 1 HAVING RAND() > 2";
+    assert_eq!(fixture.general(none).rows.len(), 0);
+}

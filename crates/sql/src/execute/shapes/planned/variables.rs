@@ -34,7 +34,11 @@ fn value_of(name: &str, session: &SessionState) -> Option<Value> {
 
 /// Whether the variables still have these values.
 pub(super) fn are_same(read: &[ReadVariable], session: &SessionState) -> bool {
-    read.iter().all(|(name, value)| value_of(name, session).as_ref() == Some(value))
+    read.iter().all(|(name, value)| match (value_of(name, session), value) {
+        // 0 and -0 are equal, and shown differently.
+        (Some(Value::Float(now)), Value::Float(then)) => now.to_bits() == then.to_bits(),
+        (now, then) => now.as_ref() == Some(then),
+    })
 }
 
 struct Seeking<'a> {
