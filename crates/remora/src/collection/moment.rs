@@ -208,7 +208,8 @@ impl<K: DocumentId> Moment<K> {
         Ok(ids)
     }
 
-    /// At most `limit` ids in their order, after the id `after`, as by [`crate::Collection::ids`].
+    /// At most `limit` ids in their order, after the id `after`, as by [`crate::Collection::ids`]. Cost: some 100 ns
+    /// for each; reads no document.
     ///
     /// ```
     /// let db = remora::Database::in_memory()?;

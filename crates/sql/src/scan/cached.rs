@@ -409,9 +409,11 @@ impl CachedScan {
         self.filter.is_none() && self.limit.is_none()
     }
 
-    /// Whether the engine gets as many conditions as from another scan in its place.
+    /// Whether the engine gets the same conditions as from another scan in its place, or compares more columns by their
+    /// values with those of the run. What it does with texts depends on the text.
     pub(crate) fn seeks_like(&self, other: &Self) -> bool {
-        let is_same = self.filter == other.filter || self.sought.len() > other.sought.len();
+        let by_values = |scan: &Self| scan.sought.iter().filter(|it| it.order.is_none()).count();
+        let is_same = self.filter == other.filter || by_values(self) > by_values(other);
         is_same && self.limit == other.limit
     }
 

@@ -170,13 +170,6 @@ impl Scorer {
         }
     }
 
-    /// Whether the fields and the occurrences of a word tell the weight of a document that has no other word of the query, so
-    /// that [`Scorer::at_most`] and [`Scorer::bm25_at_most`] are no bounds but what it weighs.
-    pub fn is_told_by_fields(&self) -> bool {
-        use Ranker::{Bm25, Proximity, ProximityBm25};
-        matches!(self.ranker, Bm25 | Proximity | ProximityBm25)
-    }
-
     /// Whether only the lengths of runs count, of words each of which stands once in the query.
     pub fn runs_are_groups(&self) -> bool {
         let has_runs = matches!(self.ranker, Ranker::ProximityBm25 | Ranker::Proximity);

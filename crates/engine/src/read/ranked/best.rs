@@ -434,10 +434,6 @@ impl<'a> Segment<'a> {
             let fields = fields.as_ref().map(|fields| &fields[..bounds.fields()]);
             bounds.of(DocumentFacts { words: 1, fields, longest: u32::MAX, occurrences, sum })
         };
-        // Every occurrence counts, and all are in one field.
-        let is_one_field = walk.pass.part == TierSelection::Without || self.words.fields() == 1;
-        let is_all = walk.pass.among.is_none() && is_one_field;
-        let is_told = is_all && self.ranked.scorer.is_told_by_fields();
         for word in &bounds.contributors.words {
             if !top.may_win(of(u32::MAX, bounds.share(word)), 0) {
                 continue;
@@ -472,9 +468,6 @@ impl<'a> Segment<'a> {
                 let may_win = failed.is_none() && top.may_win(most(occurrences), doc);
                 if !may_win || !walk.pass.is_of_tier(doc) {
                     return;
-                }
-                if let (true, Ok(weight)) = (is_told, i32::try_from(most(occurrences))) {
-                    return top.take(weight, doc);
                 }
                 match weighing.weight(doc) {
                     Ok(Some(weight)) => top.take(weight, doc),

@@ -83,7 +83,7 @@ fn sizes_of_intervals_are_parameters() {
     let mut fixture = fixture();
     for template in [
         "SELECT id FROM articles WHERE id < 60 AND NOW() - INTERVAL @ DAY < NOW() - INTERVAL kind DAY",
-        "SELECT COUNT(*) FROM articles WHERE id < 60 AND CURDATE() > CURDATE() - INTERVAL @ HOUR",
+        "SELECT COUNT(*) FROM articles WHERE id < 60 AND CURDATE() - INTERVAL kind HOUR > CURDATE() - INTERVAL @ HOUR",
     ] {
         let texts: Vec<String> = (0..20).map(|it| template.replace('@', &it.to_string())).collect();
         fixture.kept(&texts.iter().map(String::as_str).collect::<Vec<_>>(), false);
