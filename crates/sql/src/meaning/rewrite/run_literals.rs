@@ -38,7 +38,8 @@ impl RunLiteralValue {
     }
 }
 
-/// Marks the literals of a rewritten query that occur only where their values do not decide the plan.
+/// Marks the literals of a rewritten query that occur only where their values do not decide the plan. They are given in
+/// the order of the text.
 pub(crate) fn mark_run_literals(query: &mut Query, literals: &[RunLiteral]) {
     let mut counting = Counting { literals, all: vec![0; literals.len()], eligible: Vec::new() };
     counting.eligible.clone_from(&counting.all);
@@ -52,17 +53,15 @@ pub(crate) fn mark_run_literals(query: &mut Query, literals: &[RunLiteral]) {
 fn number_of(expr: &Expr, literals: &[RunLiteral]) -> Option<usize> {
     let Expr::Value(value) = expr else { return None };
     let place = usize::try_from(value.span.start.column).ok()?.checked_sub(1)?;
-    let is_it = |it: &RunLiteral| {
-        it.place == place
-            && match (&it.value, &value.value) {
-                (RunLiteralValue::Integer(number), Value::Number(digits, _)) => {
-                    digits.parse() == Ok(*number)
-                }
-                (RunLiteralValue::Text(text), Value::SingleQuotedString(it)) => it == text,
-                _ => false,
-            }
+    let number = literals.binary_search_by_key(&place, |it| it.place).ok()?;
+    let is_it = match (&literals.get(number)?.value, &value.value) {
+        (RunLiteralValue::Integer(number), Value::Number(digits, _)) => {
+            digits.parse() == Ok(*number)
+        }
+        (RunLiteralValue::Text(text), Value::SingleQuotedString(it)) => it == text,
+        _ => false,
     };
-    literals.iter().position(is_it)
+    is_it.then_some(number)
 }
 
 /// The literals in an expression that may be marked: if it compares them with something that is no literal.

@@ -1,13 +1,15 @@
 //! The literals that are parameters of a cached plan's expressions: `HAVING COUNT(*) > 5`, `LOWER(name) = 'x'`, `NOW() -
 //! INTERVAL 7 DAY`. The plan was made for their kinds, not for their values.
 
-use std::{collections::BTreeSet, ops::ControlFlow};
+use std::{
+    collections::{BTreeSet, HashMap},
+    ops::ControlFlow,
+};
 
 use datafusion::{
     common::ScalarValue,
     sql::sqlparser::ast::{Expr, Query, Select, SelectItem, Visitor},
 };
-
 use remora_mysql::TokenKind;
 
 use super::super::{
@@ -57,13 +59,13 @@ impl PlanLiterals {
         let mut this = Self::default();
         let left = (0..parameterized.ends.len()).filter(|group| !taken.contains(group));
         let left: Vec<LiteralGroup> = left.collect();
-        let values = values(&left, parameterized, constants);
+        let times = times(&left, parameterized, constants);
         for group in left {
             let [literal] = parameterized.literals_of(group) else { continue };
             let place = place_of(literal);
             let Some(value) = value_of(group, constants) else { continue };
             // Expressions with equal texts may have become one, which those with other literals would not.
-            let is_only = values.iter().filter(|it| **it == value.to_lowercase()).count() == 1;
+            let is_only = times.get(&value.to_lowercase()) == Some(&1);
             if is_only && !unnamed.places.contains(&place) {
                 this.groups.push((group, kind_of(&value)));
                 this.candidates.push(RunLiteral { place, value });
@@ -72,7 +74,7 @@ impl PlanLiterals {
         this
     }
 
-    /// The candidates in the order of their numbers.
+    /// The candidates in the order of their numbers and of the text.
     pub(super) fn candidates(&self) -> &[RunLiteral] {
         &self.candidates
     }
@@ -118,12 +120,12 @@ impl PlanLiterals {
     }
 }
 
-/// The values of all literals of a query, as texts, those of these groups and the numbers in ORDER BY.
-fn values(
+/// How often each value stands among the literals of a query: those of these groups, and the numbers in ORDER BY.
+fn times(
     groups: &[LiteralGroup],
     parameterized: &ParameterizedText,
     constants: &Constants<'_>,
-) -> Vec<String> {
+) -> HashMap<String, usize> {
     let of_groups = groups.iter().flat_map(|group| constants.group(*group));
     let of_groups = of_groups.filter_map(|literal| value(constants.constant(literal)));
     let integers = parameterized.pieces.iter().filter_map(|piece| match piece {
@@ -133,7 +135,11 @@ fn values(
         }
         _ => None,
     });
-    of_groups.chain(integers).map(|value| value.to_lowercase()).collect()
+    let mut times = HashMap::new();
+    for value in of_groups.chain(integers) {
+        *times.entry(value.to_lowercase()).or_default() += 1;
+    }
+    times
 }
 
 fn kind_of(value: &RunLiteralValue) -> PlanLiteralKind {
