@@ -49,10 +49,10 @@ pub(super) fn is_constant(expr: &Expr) -> bool {
     }
 }
 
-/// The text of an expression without the parentheses around a replaced alias.
+/// The text of an expression without the parentheses around it, which a replaced alias has.
 pub(super) fn bare_text(expr: &Expr) -> String {
     match expr {
-        Expr::Nested(inner) => inner.to_string(),
+        Expr::Nested(inner) => bare_text(inner),
         expr => expr.to_string(),
     }
 }

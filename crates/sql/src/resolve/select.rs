@@ -116,7 +116,7 @@ impl Resolver<'_> {
         self.group(select, order, groups, &mut items, (&scope, best_rows, list))?;
         self.determining = determining;
         for each in order.iter_mut() {
-            by_name(each, &items);
+            by_name(each, &items, select.distinct.is_some());
         }
         if !env.standing.in_exists {
             distinct::check(select, order, &scope)?;
@@ -464,10 +464,15 @@ fn nested_and(left: Expr, right: Expr) -> Expr {
     binary(nested(left), BinaryOperator::And, nested(right))
 }
 
-/// Orders by a select item through its name in the plan.
-fn by_name(order: &mut OrderByExpr, items: &[SelectedItem]) {
-    let text = order.expr.to_string();
-    if let Some(item) = items.iter().find(|item| item.expr.to_string() == text) {
+/// Orders by a select item through its name in the plan. Distinct rows can be ordered in no other way, so parentheses, as
+/// an alias gets them, do not matter there.
+fn by_name(order: &mut OrderByExpr, items: &[SelectedItem], is_distinct: bool) {
+    let text = |expr: &Expr| match is_distinct {
+        true => grouping::bare_text(expr),
+        false => expr.to_string(),
+    };
+    let ordered = text(&order.expr);
+    if let Some(item) = items.iter().find(|item| text(&item.expr) == ordered) {
         order.expr = Expr::Identifier(quoted(&item.planned));
     } else if position(&order.expr).is_some() {
         // Otherwise the plan would take the number for a position.
