@@ -23,7 +23,7 @@ use anyhow::{Context, Result, bail, ensure};
 use remora::{Collection, Database, Durability, Options};
 use serde::{Deserialize, Serialize};
 
-use super::{DocumentOptions, PATHS, bytes_of, measured, sample::Sample};
+use super::{DocumentOptions, PATHS, bytes_of, measured, operations::Operations, sample::Sample};
 use crate::{random::SplitMix64, suite::WorkDirectory, table::Table};
 
 /// The data has at least this many times the size of the memory.
@@ -314,7 +314,8 @@ impl Work<'_> {
 
     fn measure_lookups(&self) -> Result<()> {
         let count = self.options.count;
-        self.phase("lookup", (count, 1), &|random| super::look_up(self.all, random, count))
+        let on = Operations::new(self.all, count);
+        self.phase("lookup", (count, 1), &|random| on.look_up(random))
     }
 
     /// Compares lookups with a scan of all documents, as they are after the replacements.

@@ -5,23 +5,25 @@
 //! last operation has ended. The time to generate documents and queries is measured separately and shown next to it.
 //! With `--tiedot ADDRESS`, the same operations go over HTTP to a real tiedot and to a server of ours (`tiedot.rs`).
 
+mod definitions;
 mod import;
 mod limited;
+mod operations;
 mod sample;
 mod tiedot;
 
 use std::{
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, anyhow, ensure};
-use remora::{Collection, Database, Durability, Filter, Options};
+use remora::{Database, Durability, Options};
 use serde::Serialize;
 
-use self::sample::Sample;
+use self::{definitions::define, operations::Operations, sample::Sample};
 use crate::{measure::MeasuredProcess, random::SplitMix64, suite::WorkDirectory, table::Table};
 
 /// The paths that tiedot's benchmark indexes.
@@ -182,86 +184,48 @@ fn run(
     for path in PATHS {
         all.index(path)?;
     }
-    let count = options.count;
-    let ids = AtomicU64::new(0);
-    // Any existing id, as tiedot picks random ids.
-    let id = |random: &mut SplitMix64| 1 + random.below(count as usize) as i64;
-    let sample = |random: &mut SplitMix64| Sample::new(random, count);
+    let on = Operations::new(&all, options.count);
     let mut phases = Vec::new();
-    let mut phase = |name,
-                     operation: &(dyn Fn(&mut SplitMix64) -> Result<()> + Sync),
-                     generator: &(dyn Fn(&mut SplitMix64) + Sync)| {
+    let mut phase = |name, operation: &Operation<'_>, generator: &Generator<'_>| {
         phases.push(measured((durability, name), options, operation, generator)?);
         anyhow::Ok(())
     };
-    let insert = |random: &mut SplitMix64| -> Result<()> {
-        let id = ids.fetch_add(1, Ordering::Relaxed) as i64 + 1;
-        Ok(all.insert_as(id, &sample(random))?)
-    };
-    let read = |random: &mut SplitMix64| -> Result<()> {
-        let found = all.get(id(random))?;
-        ensure!(found.is_none_or(|it| it.is_object()), "no document");
-        Ok(())
-    };
-    let read_text = |random: &mut SplitMix64| -> Result<()> {
-        std::hint::black_box(all.get_json(id(random))?);
-        Ok(())
-    };
-    let update = |random: &mut SplitMix64| -> Result<()> {
-        match all.replace(id(random), &sample(random)) {
-            Err(remora::Error::NotFound(_)) => Ok(()),
-            other => Ok(other?),
-        }
-    };
-    let delete = |random: &mut SplitMix64| -> Result<()> {
-        all.delete(id(random))?;
-        Ok(())
-    };
-    let look_up = |random: &mut SplitMix64| -> Result<()> { look_up(&all, random, count) };
-    let makes_document = |random: &mut SplitMix64| _ = std::hint::black_box(sample(random));
-    let makes_id = |random: &mut SplitMix64| _ = std::hint::black_box(id(random));
-    let makes_query = |random: &mut SplitMix64| _ = std::hint::black_box(query(random, count));
-    phase("insert", &insert, &makes_document)?;
-    phase("read", &read, &makes_id)?;
-    phase("read as text", &read_text, &makes_id)?;
-    phase("lookup", &look_up, &makes_query)?;
-    phase("update", &update, &makes_document)?;
-    phase("delete", &delete, &makes_id)?;
-    let before = ids.load(Ordering::Relaxed);
-    let mixed = |random: &mut SplitMix64| match random.below(7) {
-        0 | 1 => insert(random),
-        2 | 3 => read(random),
-        4 => look_up(random),
-        5 => update(random),
-        _ => delete(random),
-    };
-    phase("mixed", &mixed, &makes_id)?;
-    ensure!(ids.load(Ordering::Relaxed) > before, "the mix inserts");
+    let makes_document = |random: &mut SplitMix64| _ = std::hint::black_box(on.sample(random));
+    let makes_id = |random: &mut SplitMix64| _ = std::hint::black_box(on.id(random));
+    let makes_query = |random: &mut SplitMix64| _ = std::hint::black_box(on.query(random));
+    let makes_mixed = |random: &mut SplitMix64| on.generate_mixed(random);
+    phase("insert", &|random| on.insert(random), &makes_document)?;
+    phase("read", &|random| on.read(random), &makes_id)?;
+    phase("read as text", &|random| on.read_text(random), &makes_id)?;
+    phase("lookup", &|random| on.look_up(random), &makes_query)?;
+    phase("update", &|random| on.update(random), &makes_document)?;
+    phase("delete", &|random| on.delete(random), &makes_id)?;
+    let before = on.inserted();
+    phase("mixed", &|random| on.mixed(random), &makes_mixed)?;
+    ensure!(on.inserted() > before, "the mix inserts");
+    // tiedot's `bench2` defines collections meanwhile.
+    let is_done = AtomicBool::new(false);
+    let rounds = thread::scope(|scope| -> Result<u64> {
+        let defining = scope.spawn(|| define(&database, &is_done));
+        let mixed = phase("mixed, definitions", &|random| on.mixed(random), &makes_mixed);
+        is_done.store(true, Ordering::Relaxed);
+        let rounds = defining.join().map_err(|_| anyhow!("the defining thread panicked"))??;
+        mixed.map(|()| rounds)
+    })?;
+    ensure!(rounds > 0, "nothing was defined beside the mix");
     database.close()?;
     Ok(phases)
 }
 
-/// tiedot's query: documents with exactly one of two values, or with one of three adjacent numbers.
-fn query(random: &mut SplitMix64, count: u64) -> Filter {
-    let mut number = || random.below(count as usize) as i64;
-    let one = remora::field("nested.nested.int").equals(number());
-    let other = remora::field("ints").equals(number());
-    let from = number();
-    let between = remora::field("ints").between(from, from + 2);
-    (one.clone() & !other.clone()) | (other & !one) | between
-}
-
-fn look_up(all: &Collection, random: &mut SplitMix64, count: u64) -> Result<()> {
-    std::hint::black_box(all.find(query(random, count)).ids()?);
-    Ok(())
-}
+type Operation<'o> = dyn Fn(&mut SplitMix64) -> Result<()> + Sync + 'o;
+type Generator<'o> = dyn Fn(&mut SplitMix64) + Sync + 'o;
 
 /// Runs an operation on several threads; the CPU time is the process's.
 fn measured(
     (durability, name): (&'static str, &'static str),
     options: &DocumentOptions,
-    operation: &(dyn Fn(&mut SplitMix64) -> Result<()> + Sync),
-    generator: &(dyn Fn(&mut SplitMix64) + Sync),
+    operation: &Operation<'_>,
+    generator: &Generator<'_>,
 ) -> Result<Phase> {
     let each = options.count / options.threads.max(1) as u64;
     let operations = each * options.threads.max(1) as u64;

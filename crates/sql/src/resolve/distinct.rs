@@ -16,6 +16,26 @@ use crate::{
     parse::{Visit, VisitMut},
 };
 
+/// Writes selected expressions in ORDER BY as they are selected, without parentheses of their own (an alias has them): the
+/// planner looks for equal expressions.
+pub(super) fn write_as_selected(
+    select: &Select,
+    order: &mut [OrderByExpr],
+    items: &[SelectedItem],
+) {
+    if select.distinct.is_none() || order.is_empty() {
+        return;
+    }
+    let texts: Vec<String> = items.iter().map(|item| grouping::bare_text(&item.expr)).collect();
+    for each in order {
+        let text = grouping::bare_text(&each.expr);
+        let place = texts.iter().position(|selected| *selected == text);
+        if let Some(item) = place.and_then(|place| items.get(place)) {
+            each.expr = item.expr.clone();
+        }
+    }
+}
+
 /// The group keys that replace DISTINCT, if ORDER BY has expressions that are not selected; DISTINCT is then removed.
 /// `None` if DISTINCT can stay, or if an expression has aggregates, windows or subqueries. `is_strict` is
 /// ONLY_FULL_GROUP_BY.

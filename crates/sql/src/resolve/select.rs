@@ -118,6 +118,7 @@ impl Resolver<'_> {
         for each in order.iter_mut() {
             by_name(each, &items);
         }
+        distinct::write_as_selected(select, order, &items);
         if !env.standing.in_exists {
             distinct::check(select, order, &scope)?;
         }

@@ -3,7 +3,8 @@
 use super::{
     Analyzer,
     forms::Tokens,
-    html, marks,
+    html::{self, HtmlRules},
+    marks,
     tokenizer::{Kind, Tokenizer},
 };
 
@@ -54,7 +55,11 @@ impl Analyzer {
         scratch: &mut Scratch,
         each: &mut (impl FnMut(&str, u32) + ?Sized),
     ) -> u32 {
-        let text = &marks::replaced_between(text, |piece| self.replaced(piece));
+        let text = &match self.html.as_ref().is_some_and(HtmlRules::has_marks) {
+            true => marks::replaced_between(text, |piece| self.replaced(piece)),
+            // Without marks the codes of marks are characters like others.
+            false => self.replaced(text),
+        };
         let mut tokens = Tokens::new(Tokenizer::marked(&self.rules, text), &self.sequences);
         let is_plain = self.dictionary.is_plain();
         let (overshort_step, stop_step) =

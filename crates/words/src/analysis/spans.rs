@@ -78,7 +78,7 @@ impl Analyzer {
         };
         let mut bare = String::with_capacity(text.len());
         html::strip(text, rules, &mut bare);
-        let bare = marks::without(bare);
+        let bare = if rules.has_marks() { marks::without(bare) } else { bare };
         let mut out = String::with_capacity(bare.len());
         for c in bare.chars() {
             let is_space = c.is_ascii_whitespace();

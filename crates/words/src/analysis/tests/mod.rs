@@ -83,6 +83,10 @@ fn filters_and_modes_of_blending_act_on_documents() {
     assert_eq!(&*filter.replaced("blue | red"), "color | color");
     let html = analyzer(&[("html_strip", "1"), ("regexp_filter", "b => x")], &[]);
     assert_eq!(keywords(&html, "<b>ab</b>"), "1:ax");
+    // Where nothing is marked, the codes of marks are characters like others.
+    let codes = "ab\u{4}bb\u{4}b\u{3}b";
+    assert_eq!(keywords(&html, codes), "1:ax 2:xx 3:x 4:x");
+    assert_eq!(html.stripped(codes, false), codes);
     let trim = analyzer(&[("blend_chars", "&, ."), ("blend_mode", "trim_all, trim_none")], &[]);
     assert_eq!(keywords(&trim, "@u.s.a."), "1:u 1:u.s.a. 1:usa 2:s 3:a");
 }
