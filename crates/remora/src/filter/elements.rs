@@ -65,6 +65,7 @@ pub(super) fn on_documents(
         }
         Condition::Begins(path, text) => Condition::Begins(below(path)?, text.clone()),
         Condition::Exists(path) => Condition::Exists(below(path)?),
+        Condition::IsFilled(path) => Condition::IsFilled(below(path)?),
         Condition::IsNull(path) => Condition::IsNull(below(path)?),
         Condition::Matches(paths, text) => {
             let paths = paths.iter().map(below).collect::<Option<_>>()?;
