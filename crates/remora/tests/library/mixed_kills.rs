@@ -108,7 +108,7 @@ fn compare(documents: &Collection) -> Tested {
         assert!(begun.elapsed() < PATIENCE, "{:?}", documents.indexes()?);
         thread::sleep(Duration::from_millis(1));
     }
-    let ids = documents.find("").ids()?;
+    let ids = documents.all().ids()?;
     let mut all: Vec<(i64, Json)> = Vec::with_capacity(ids.len());
     for id in ids {
         all.push((id, documents.get(id)?.ok_or("a document that is listed is not there")?));

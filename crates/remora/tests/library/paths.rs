@@ -365,7 +365,7 @@ fn names_with_leading_zeros_or_signs_are_no_places() -> Tested {
     }
     wait_until_ready(&documents)?;
     check()?;
-    let shown = documents.find("").fields("a.01").run()?.documents.remove(0);
+    let shown = documents.all().fields("a.01").run()?.documents.remove(0);
     assert_eq!(shown.doc, json!({"a": [{"01": 1}, {"01": 6}]}));
     Ok(())
 }

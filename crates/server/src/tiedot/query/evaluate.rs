@@ -345,7 +345,7 @@ mod tests {
         assert_eq!(run(&collection, limited, 1 << 20).unwrap(), [4, 5, 6]);
         // By a look at each document.
         let filter = path(["y", "z"]).is_filled();
-        let all = collection.find("").documents().unwrap();
+        let all = collection.all().ids().unwrap();
         assert_eq!(collection.find(filter).ids().unwrap(), expected);
         assert_eq!(all.len(), 29);
     }
