@@ -264,7 +264,7 @@ fn a_server_takes_and_refuses_what_a_directory_does() {
         let into = |to: &[&str]| {
             let output = run(&[&["import"], to, &["--table", "birds", &file]].concat());
             let told = String::from_utf8(output.stderr).unwrap();
-            let line = told.lines().find(|line| line.starts_with("error")).map(str::to_owned);
+            let line = told.lines().find(|line| line.starts_with("remora: ")).map(str::to_owned);
             (output.status.success(), line)
         };
         let there = into(&["--to", &server.address]);
