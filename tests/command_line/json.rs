@@ -90,7 +90,7 @@ fn an_array_goes_into_a_table_and_out_in_every_form() {
         ),
         (
             &["--table", "flat", "--pretty", "--format", "csv"],
-            "only json and mongo are written over lines",
+            "only json and mongo are written over several lines",
         ),
         (&["--table", "flat", "--where", "id >"], "number"),
         (&["--table", "flat", "--where", "nothing = 1"], "nothing"),
