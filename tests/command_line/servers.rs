@@ -130,7 +130,7 @@ fn every_kind_of_table_of_a_server_takes_rows_and_gives_them() {
 fn collections_of_a_server_take_documents_and_give_them() {
     let folder = Folder::new();
     let server = folder.serve();
-    let lines = "{\"isbn\":5,\"a\":{\"id\":9},\"n\":1.10, \"u\":1}\n{\"isbn\":3,\"n\":12345678901234567890123}\n";
+    let lines = "{\"isbn\":5,\"a\":{\"id\":9},\"n\":1.10, \"u\":1}\n{\"isbn\":3,\"n\":12345678901234567890}\n";
     let file = folder.file("books.jsonl", lines);
     let texts =
         folder.file("texts.jsonl", "{\"isbn\":\"b\\n\u{e9}\",\"n\":1.10}\n{\"isbn\":\"a\"}\n");
@@ -273,8 +273,12 @@ fn a_server_takes_and_refuses_what_a_directory_does() {
         match here {
             (true, _) => taken += 1,
             (false, line) => {
-                let place = format!("{number}.{form}:{}:", if *form == "csv" { 3 } else { 2 });
-                assert!(line.as_ref().is_some_and(|line| line.contains(&place)), "{line:?} {text}");
+                // The empty cell in line 2 of a CSV file is no value of an ENUM.
+                let lines: &[u8] = if *form == "csv" { &[2, 3] } else { &[2] };
+                let is_told = |told: &str| {
+                    lines.iter().any(|it| told.contains(&format!("{number}.{form}:{it}:")))
+                };
+                assert!(line.as_deref().is_some_and(is_told), "{line:?} {text}");
                 denied += 1;
             }
         }

@@ -38,7 +38,7 @@ pub(super) fn order<'t>(
     table: impl Fn(usize) -> Option<&'t ShapeTable>,
 ) -> Option<ResultOrder> {
     let mut origins = part.of.origins(&tree.widths());
-    let (mut order, mut group_keys) = (None, None);
+    let (mut order, mut group_keys): (_, Option<Vec<ScanOrigin>>) = (None, None);
     for step in &part.steps {
         match step {
             BatchStep::Sort(keys) if order.is_none() => {
