@@ -90,7 +90,7 @@ fn an_array_goes_into_a_table_and_out_in_every_form() {
         ),
         (
             &["--table", "flat", "--pretty", "--format", "csv"],
-            "only json and mongo are written over lines",
+            "only json and mongo are written over several lines",
         ),
         (&["--table", "flat", "--where", "id >"], "number"),
         (&["--table", "flat", "--where", "nothing = 1"], "nothing"),
@@ -113,7 +113,7 @@ const FLAT: &str = "name = 'flat'\nprimary_key = ['by.name']\n\
 fn documents_go_into_a_collection_under_ids_of_their_own_or_made_ones() {
     let folder = Folder::new();
     let lines =
-        "{\"isbn\":5,\"a\":{\"id\":9},\"n\":1.10}\n{\"isbn\":3,\"n\":12345678901234567890123}\n";
+        "{\"isbn\":5,\"a\":{\"id\":9},\"n\":1.10}\n{\"isbn\":3,\"n\":12345678901234567890}\n";
     let file = folder.file("books.jsonl", lines);
     assert_eq!(
         folder.import(&["--collection", "made", &file]),

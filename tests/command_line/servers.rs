@@ -130,7 +130,7 @@ fn every_kind_of_table_of_a_server_takes_rows_and_gives_them() {
 fn collections_of_a_server_take_documents_and_give_them() {
     let folder = Folder::new();
     let server = folder.serve();
-    let lines = "{\"isbn\":5,\"a\":{\"id\":9},\"n\":1.10, \"u\":1}\n{\"isbn\":3,\"n\":12345678901234567890123}\n";
+    let lines = "{\"isbn\":5,\"a\":{\"id\":9},\"n\":1.10, \"u\":1}\n{\"isbn\":3,\"n\":12345678901234567890}\n";
     let file = folder.file("books.jsonl", lines);
     let texts =
         folder.file("texts.jsonl", "{\"isbn\":\"b\\n\u{e9}\",\"n\":1.10}\n{\"isbn\":\"a\"}\n");
@@ -219,6 +219,73 @@ fn a_row_that_a_server_refuses_is_named() {
     // A row of a table that SQL did not define is named, too, and other writes of SQL's tables are left to SQL.
     assert!(server.ask("DELETE birds 1").starts_with("ERROR 7 "));
     assert!(server.ask("PUT birds {\"id\":1,\"colour\":2}").contains("has no column 'colour'"));
+}
+
+#[test]
+fn a_server_takes_and_refuses_what_a_directory_does() {
+    let folder = Folder::new();
+    let server = folder.serve();
+    let texts = [
+        r#""abc""#,
+        r#""1.5""#,
+        r#""""#,
+        "1.5",
+        "15",
+        "-7",
+        "true",
+        "[1]",
+        r#"{"a":1}"#,
+        "1e30",
+        "null",
+    ];
+    let columns = [
+        "name", "ring", "weight", "seen", "kind", "tags", "at", "day", "took", "tame", "blob_of",
+        "many", "f", "flags", "made",
+    ];
+    let mut both = Vec::new();
+    for column in columns {
+        for text in texts {
+            let row = format!("{{\"id\":1,\"name\":\"a\",\"{column}\":{text}}}")
+                .replace("\"name\":\"a\",\"name\"", "\"name\"");
+            both.push(("jsonl", format!("{{\"id\":2,\"name\":\"b\"}}\n{row}\n")));
+        }
+        for cell in ["abc", "1.5", "15", "[1", "{}", "0x", "true", "\"\"\"a\"\"\"", "\\N", ""] {
+            let (head, row) = match column {
+                "name" => ("id,name".to_owned(), format!("1,{cell}")),
+                _ => (format!("id,name,{column}"), format!("1,a,{cell}")),
+            };
+            let more = if column == "name" { "" } else { "," };
+            both.push(("csv", format!("{head}\n2,b{more}\n{row}\n")));
+        }
+    }
+    let (mut taken, mut denied) = (0, 0);
+    for (number, (form, text)) in both.iter().enumerate() {
+        let file = folder.file(&format!("{number}.{form}"), text);
+        let into = |to: &[&str]| {
+            let output = run(&[&["import"], to, &["--table", "birds", &file]].concat());
+            let told = String::from_utf8(output.stderr).unwrap();
+            let line = told.lines().find(|line| line.starts_with("remora: ")).map(str::to_owned);
+            (output.status.success(), line)
+        };
+        let there = into(&["--to", &server.address]);
+        let here = into(&["--data", &folder.path("other")]);
+        assert_eq!(there, here, "{text}");
+        match here {
+            (true, _) => taken += 1,
+            (false, line) => {
+                // The empty cell in line 2 of a CSV file is no value of an ENUM.
+                let lines: &[u8] = if *form == "csv" { &[2, 3] } else { &[2] };
+                let is_told = |told: &str| {
+                    lines.iter().any(|it| told.contains(&format!("{number}.{form}:{it}:")))
+                };
+                assert!(line.as_deref().is_some_and(is_told), "{line:?} {text}");
+                denied += 1;
+            }
+        }
+        let [there, here] = folder.export_twice(&server, &["--table", "birds", "--format", "csv"]);
+        assert_eq!(there, here, "{text}");
+    }
+    assert!(taken > 80 && denied > 80, "{taken} {denied}");
 }
 
 /// A server that sends these bytes behind the first request, and closes the connection.

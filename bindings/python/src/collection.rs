@@ -17,8 +17,9 @@ use crate::{
     filter::{Field, orders, read},
     json::{from_python, to_python},
     opened::Slot,
-    session::SharedSession,
+    session::{SharedSession, has_transaction},
     stored::{DocumentPlace, Id, Kind, Stored, at_moment, in_place_with_id, with},
+    text::utf8,
 };
 
 /// How many ids or documents are read ahead when they are iterated.
@@ -109,8 +110,11 @@ impl Collection {
             if !self.session.has_transaction() {
                 return work(DocumentPlace::Database(stored)).map_err(raised);
             }
-            self.session
-                .lend_detached(|connection| work(DocumentPlace::Transaction(stored, connection)))
+            // Another thread may have ended the transaction until the session was free.
+            self.session.lend_detached(|connection| match has_transaction(connection) {
+                true => work(DocumentPlace::Transaction(stored, connection)),
+                false => work(DocumentPlace::Database(stored)),
+            })
         })
     }
 
@@ -711,8 +715,11 @@ fn merge_patch_found<K: Kind>(
         true => "RELEASE SAVEPOINT",
         false => "ROLLBACK TO SAVEPOINT",
     };
-    connection.execute(&format!("{end} {SAVEPOINT}"), [])?;
-    patched.map(|()| found.len() as u64)
+    let ended = connection.execute(&format!("{end} {SAVEPOINT}"), []);
+    // What was wrong first is told, also where the rest fails because of it.
+    patched?;
+    ended?;
+    Ok(found.len() as u64)
 }
 
 /// A filter that must be given.
@@ -743,7 +750,7 @@ fn one_or_several(from: &Bound<'_, PyAny>) -> PyResult<Vec<remora::Field>> {
 /// A path: a text with points between its names, or `remora.path(…)`.
 fn field_of(from: &Bound<'_, PyAny>) -> PyResult<remora::Field> {
     if let Ok(text) = from.cast::<PyString>() {
-        return Ok(remora::field(&text.to_cow()?));
+        return Ok(remora::field(&utf8(text)?));
     }
     let field =
         from.cast::<Field>().map_err(|_| programming("a path is a str, or remora.path(…)"))?;

@@ -92,8 +92,12 @@ impl Connection {
     /// Rolls back what is open, and closes the database with its last connection.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| {
-            let Some(opened) = self.slot.take() else { return Ok(()) };
+            if !self.slot.is_open() {
+                return Ok(());
+            }
+            // If this fails, the connection is still open, and can be closed again.
             self.session.close()?;
+            let Some(opened) = self.slot.take() else { return Ok(()) };
             match Arc::into_inner(opened) {
                 Some(last) => last.close(),
                 None => Ok(()),

@@ -6,6 +6,7 @@ use remora::{IntoFilter, Value};
 use crate::{
     errors::{programming, raised},
     from_python::{Lists, value},
+    text::utf8,
 };
 
 /// A condition on a column of a table, or on what a path leads to in documents. `&`, `|` and `~` combine them.
@@ -132,7 +133,7 @@ fn scalar(from: &Bound<'_, PyAny>) -> PyResult<Value> {
 pub(crate) fn read(from: Option<&Bound<'_, PyAny>>) -> PyResult<Option<remora::Filter>> {
     let Some(from) = from.filter(|it| !it.is_none()) else { return Ok(None) };
     if let Ok(text) = from.cast::<PyString>() {
-        return (&*text.to_cow()?).into_filter().map(Some).map_err(raised);
+        return (&*utf8(text)?).into_filter().map(Some).map_err(raised);
     }
     match from.cast::<Filter>() {
         Ok(filter) => Ok(Some(filter.get().filter.clone())),
@@ -159,7 +160,7 @@ pub(crate) fn orders(from: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<(String, b
 pub(crate) fn names(from: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<String>> {
     let Some(from) = from.filter(|it| !it.is_none()) else { return Ok(Vec::new()) };
     if let Ok(name) = from.cast::<PyString>() {
-        return Ok(vec![name.to_cow()?.into_owned()]);
+        return Ok(vec![utf8(name)?.into_owned()]);
     }
     from.extract().map_err(|_| programming("names are a str, or a list of them"))
 }

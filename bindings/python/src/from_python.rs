@@ -16,6 +16,7 @@ use remora::{Date, DateTime, Decimal, Value};
 use crate::{
     errors::{data, programming},
     json,
+    text::utf8,
 };
 
 /// Most digits of a decimal, and of an integer that has no other type.
@@ -41,7 +42,7 @@ pub(crate) fn value(from: &Bound<'_, PyAny>, lists: Lists) -> PyResult<Value> {
         return Ok(Value::Null);
     }
     if let Ok(text) = from.cast::<PyString>() {
-        return Ok(Value::Text(text.to_cow()?.into()));
+        return Ok(Value::Text(utf8(text)?.into()));
     }
     // A truth is an integer of Python's.
     if let Ok(truth) = from.cast::<PyBool>() {
@@ -67,7 +68,7 @@ fn whole(from: &Bound<'_, PyAny>) -> PyResult<Value> {
         return Ok(Value::Uint(number));
     }
     let text = from.str()?;
-    let number = Decimal::parse(&text.to_cow()?, MAX_DIGITS, 0);
+    let number = Decimal::parse(&utf8(&text)?, MAX_DIGITS, 0);
     number
         .map(Value::Decimal)
         .ok_or_else(|| data(format!("an integer has more than {MAX_DIGITS} digits")))
@@ -239,7 +240,7 @@ pub(crate) fn row(from: &Bound<'_, PyAny>, lists: Lists) -> PyResult<Vec<(String
         .map_err(|_| programming("a row is a dict of its columns and values"))?;
     let field = |(name, field): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
         let name = name.cast::<PyString>().map_err(|_| programming("a column's name is a str"))?;
-        Ok((name.to_cow()?.into_owned(), value(&field, lists)?))
+        Ok((utf8(name)?.into_owned(), value(&field, lists)?))
     };
     fields.iter().map(field).collect()
 }

@@ -25,6 +25,7 @@ mod session;
 mod signals;
 mod stored;
 mod table;
+mod text;
 mod to_python;
 
 /// The engine of the package `remora`.

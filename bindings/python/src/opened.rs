@@ -68,6 +68,11 @@ impl Slot {
         self.opened.lock().clone().ok_or_else(errors::closed)
     }
 
+    /// Whether it was not taken out; false in a forked child.
+    pub fn is_open(&self) -> bool {
+        process::check(self.process).is_ok() && self.opened.lock().is_some()
+    }
+
     /// Takes it out; nothing in a forked child, where nothing is to be closed.
     pub fn take(&self) -> Option<Arc<Opened>> {
         process::check(self.process).ok()?;

@@ -131,6 +131,7 @@ impl SharedSession {
     }
 }
 
-fn has_transaction(connection: &remora::Connection) -> bool {
+/// Whether documents belong to a transaction of this connection.
+pub(crate) fn has_transaction(connection: &remora::Connection) -> bool {
     !connection.is_autocommit() || connection.in_transaction()
 }

@@ -6,7 +6,7 @@ use pyo3::{
     types::{PyBool, PyInt, PyString},
 };
 
-use crate::errors::programming;
+use crate::{errors::programming, text::utf8};
 
 /// A collection of the library.
 pub(crate) enum Stored {
@@ -83,7 +83,7 @@ impl Id {
     pub fn find(from: &Bound<'_, PyAny>, is_keyed: bool) -> PyResult<Option<Self>> {
         if is_keyed {
             let Ok(text) = from.cast::<PyString>() else { return Ok(None) };
-            return Ok(Some(Self::Text(text.to_cow()?.into_owned())));
+            return Ok(Some(Self::Text(utf8(text)?.into_owned())));
         }
         if !from.is_instance_of::<PyInt>() || from.is_instance_of::<PyBool>() {
             return Ok(None);

@@ -233,11 +233,14 @@ def test_what_is_closed_says_so(place: str) -> None:
     con = remora.connect(place)
     con.execute("CREATE TABLE t (id INT PRIMARY KEY)")
     cursor, table, notes = con.cursor(), con.table("t"), con.collection("notes")
+    read = con.execute("SELECT 1 UNION SELECT 2")
+    assert read.fetchone() == (1,)
     con.close()
     calls = [
         con.commit, con.rollback, con.tables, con.interrupt, table.count, notes.count,
         lambda: cursor.execute("SELECT 1"), lambda: con.table("t"), lambda: con.collection("notes"),
         lambda: con.in_transaction, lambda: con.path,
+        read.fetchone, read.fetchmany, read.fetchall, lambda: next(read), lambda: read.description,
     ]
     for call in calls:
         with pytest.raises(remora.InterfaceError, match="connection is closed"):

@@ -76,9 +76,11 @@ def test_what_has_no_value_is_refused(con: remora.Connection) -> None:
         (D("Infinity"), remora.DataError),
         (D("1E-39"), remora.DataError),
         (D("1E+65"), remora.DataError),
-        ("\ud800", UnicodeEncodeError),
+        ("\ud800", remora.DataError),
+        ({"a": "\ud800"}, remora.DataError),
+        ({"\ud800": 1}, remora.DataError),
     ]:
-        with pytest.raises((remora.Error, UnicodeEncodeError)) as caught:
+        with pytest.raises(remora.Error) as caught:
             con.execute("SELECT ?", (value,))
         assert isinstance(caught.value, kind), value
     deep: Any = 1
@@ -86,6 +88,24 @@ def test_what_has_no_value_is_refused(con: remora.Connection) -> None:
         deep = [deep]
     with pytest.raises(remora.DataError, match="deeper than 100"):
         con.execute("SELECT ?", (remora.Json(deep),))
+
+
+def test_what_no_document_has_is_named_with_its_place(con: remora.Connection) -> None:
+    for value, words in [
+        ({"a": {"b": [1, math.nan]}}, r"a\.b\[1\]: JSON has no number nan"),
+        ([{"n": 2**64}], r"\[0\]\.n: an integer"),
+        ({"a": [{1: 2}]}, r"a\[0\]: the keys of a document are texts"),
+        ({"a": {"t": "\ud800"}}, r"a\.t: a text has half of a surrogate pair"),
+        ({"a": {"\ud800": 1}}, r"a: a text has half of a surrogate pair"),
+        ({"a": [{1, 2}]}, r"a\[0\]: a document takes no set"),
+        (math.inf, r"^JSON has no number inf"),
+    ]:
+        with pytest.raises(remora.Error, match=words):
+            con.execute("SELECT ?", (remora.Json(value),))
+    with pytest.raises(remora.DataError, match=r"^x: JSON has no number nan"):
+        con.collection("notes").insert({"x": math.nan})
+    with pytest.raises(remora.DataError, match="surrogate"):
+        con.collection("notes").count("\ud800")
 
 
 def test_dates_that_no_calendar_has_are_texts(con: remora.Connection) -> None:

@@ -18,7 +18,6 @@ use crate::{
     Row, Schema, SearchReply, SearchRequest, Selection, SourcePositions, TableStatistics,
     TableVersion, Transaction, Value, Watch, WatchRequest, WatchStatus,
     check::{Repaired, check, check_without_rows, repair},
-    indexing::RequiredRows,
     merge,
     read::visit_json,
     recovery::{Purpose, Recovered, recover},
@@ -541,15 +540,9 @@ impl Database {
     /// - [`Error::Closed`]: the database was closed.
     /// - The first error of `visit`, which ends the scan.
     pub fn scan(&self, table: &str, visit: &mut dyn FnMut(Row) -> Result<()>) -> Result<Position> {
-        let (snapshot, table) = self.table(table)?;
-        let required = RequiredRows::of(&table.schema)?;
-        table.rows.scan(&[], &mut |_, row| {
-            if required.accept(&row) {
-                visit(row)?;
-            }
-            Ok(true)
-        })?;
-        Ok(snapshot.position)
+        let reader = self.reader();
+        reader.visit_rows(table, visit)?;
+        Ok(reader.position())
     }
 
     /// Merges a table's segments (`None`: those of each table) into one, or as few as [`Options::max_segment_bytes`]

@@ -43,8 +43,8 @@ pub use change::{Change, ChangeBatch, Definition, Position, SourcePositions, Tab
 pub use check::{CheckReport, CheckStep, CheckedTable, Repaired};
 pub use database::Database;
 pub use encode::{
-    JsonNode, decode_rows, encode_rows, fitted_row, from_url_base64, key_bytes, to_url_base64,
-    walk_path,
+    JsonNode, decode_rows, element_place, encode_rows, fitted_row, from_url_base64, key_bytes,
+    loses_digits, to_url_base64, walk_path,
 };
 pub use error::{Ending, Error, Missing, RequestPart, Result};
 pub use indexing::RequiredRows;

@@ -484,4 +484,7 @@ pub struct QueryReport {
     pub texts_read: u64,
     /// A warning about what was ignored or changed in a keyword query.
     pub warning: Option<String>,
+    /// The sum of the numbers of rows that contain each keyword of keyword queries, as they were planned; `None`
+    /// without such a query, and where it is not known, as of a table with rows on other servers.
+    pub keyword_documents: Option<u64>,
 }

@@ -66,7 +66,32 @@ fn notes_paths() -> Vec<PathDef> {
         PathDef::new(1, names("n")),
         PathDef::of_texts(1, vec![names("text")]).unwrap(),
         PathDef::together(1, vec![names("list"), names("n")]).unwrap(),
+        PathDef::new(1, names("u")),
     ]
+}
+
+/// The same, the last of them unique.
+fn unique_paths() -> Vec<PathDef> {
+    let mut paths = notes_paths();
+    paths.iter_mut().next_back().unwrap().unique = true;
+    paths
+}
+
+/// Makes all paths of the notes, then the last of them unique. Another thread's writes may come between.
+fn make_unique(database: &Database) {
+    let alter = |paths| Definition::Alter { schema: notes_schema(paths), fills: Vec::new() };
+    if database.schema(NOTES).unwrap().paths.iter().any(|path| path.unique) {
+        return;
+    }
+    database.define(vec![alter(notes_paths())], Vec::new()).unwrap();
+    loop {
+        notes_paths().iter().for_each(|path| database.wait_for_path(NOTES, path).unwrap());
+        match database.define(vec![alter(unique_paths())], Vec::new()) {
+            Ok(_) => return,
+            Err(Error::Conflict(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
 }
 
 fn notes_schema(paths: Vec<PathDef>) -> Schema {
@@ -85,7 +110,12 @@ fn notes_schema(paths: Vec<PathDef>) -> Schema {
 /// A document that is another with each `version`.
 fn note(id: i64, version: i64) -> Change {
     let (n, list) = ((id + version) % 7, (0..id % 4).collect::<Vec<i64>>());
-    let text = format!("{{\"n\": {n}, \"list\": {list:?}, \"text\": \"note {}\"}}", id % 5);
+    // Of one document only, in one of its versions or another.
+    let u = id + DOCUMENTS * (version % 3);
+    let text = format!(
+        "{{\"n\": {n}, \"list\": {list:?}, \"u\": [{u}, {u}], \"text\": \"note {}\"}}",
+        id % 5
+    );
     Change::Put(vec![Value::Int(id), Value::Json(text.into())])
 }
 
@@ -99,8 +129,7 @@ fn compare_notes(database: &Database) {
     if database.schema(NOTES).is_err() {
         return;
     }
-    let altered = Definition::Alter { schema: notes_schema(notes_paths()), fills: Vec::new() };
-    database.define(vec![altered], Vec::new()).unwrap();
+    make_unique(database);
     notes_paths().iter().for_each(|path| database.wait_for_path(NOTES, path).unwrap());
     let mut documents: Vec<serde_json::Value> = Vec::new();
     let mut push = |row: Row| {
@@ -116,6 +145,16 @@ fn compare_notes(database: &Database) {
         let expected = documents.iter().filter(|document| test(document)).count();
         assert_eq!(found, expected as u64, "{:?}", selection.filter);
     };
+    for document in documents.iter().step_by(97) {
+        let u = document["u"][0].as_i64().unwrap();
+        let one = PathTest::In(vec![PathValue::Int(u)]);
+        compare(Filter::Path("doc".to_owned(), vec!["u".to_owned()], one), &|it| it["u"][0] == u);
+        let twice = Value::Json(format!("{{\"u\": {u}}}").into());
+        let changes = vec![Change::Put(vec![Value::Int(-1), twice])];
+        let tables = vec![TableChanges { table: NOTES.into(), changes }];
+        let refused = database.apply(ChangeBatch { tables, positions: Vec::new() });
+        assert!(matches!(refused, Err(Error::NotUnique { .. })), "{u}: {refused:?}");
+    }
     let (doc, n, list) = ("doc".to_owned(), vec!["n".to_owned()], vec!["list".to_owned()]);
     for number in 0..7_i64 {
         let one = || PathTest::In(vec![PathValue::Int(number)]);
@@ -223,6 +262,9 @@ fn define_indexes(database: &Database) {
         let paths = paths.map(|(_, path)| path).collect();
         let altered = Definition::Alter { schema: notes_schema(paths), fills: Vec::new() };
         database.define(vec![altered], Vec::new()).unwrap();
+        if number % 4 == 1 {
+            make_unique(database);
+        }
         apply_notes(database, vec![note(number as i64 * 13 % DOCUMENTS, number as i64)]);
         let indexes = all.iter().enumerate().filter(|(at, _)| (number >> at) % 2 == 0);
         let indexes = indexes.map(|(_, index)| index.clone()).collect();

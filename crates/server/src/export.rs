@@ -105,12 +105,12 @@ impl Export {
     fn documents(database: &Database, name: &str, request: &ExportRequest) -> Result<Target> {
         if let Format::Csv | Format::Tsv = request.format {
             let message = "a collection has documents, which CSV and TSV have no form for: export it as json, jsonl \
-                           or mongo, or its ids and documents with --table"
+                           or mongo, or its ids and documents as a table"
                 .to_owned();
             return Err(Error::Usage(message));
         }
         if !request.columns.is_empty() {
-            let message = "documents have no columns: leave --columns out".to_owned();
+            let message = "documents have no columns: leave them out".to_owned();
             return Err(Error::Usage(message));
         }
         let library = remora::Database::over(database.clone());
@@ -126,7 +126,7 @@ impl Export {
                 }
                 None => {
                     return Err(Error::Usage(format!(
-                        "there is no collection {name:?}; a table is exported with --table"
+                        "there is no collection {name:?}: a table is not exported as documents"
                     )));
                 }
             },
@@ -165,6 +165,7 @@ impl Export {
         progress: &mut dyn FnMut(u64),
         shown: impl Fn(&K) -> String,
     ) -> Result<u64> {
+        // Of documents the writer needs no definition: they are of one moment whatever it says.
         let schema = self.database.schema(&self.name)?;
         let mut writer = RowWriter::new(schema, self.request.format, self.compression, out)?
             .pretty(self.request.pretty)?;

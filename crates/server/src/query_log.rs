@@ -1,18 +1,20 @@
 //! The log of queries: a line for each search, as searchd writes it.
 //!
-//! Sessions put lines into a queue, and a thread writes them into the file. If the queue is full, as on a slow disk, lines
-//! are left out, and the next line says how many: no session waits.
+//! Sessions put lines into a queue, and a thread writes them into the file. If the queue is full, as on a slow disk,
+//! lines are left out, and the next line, or the last one of the file, says how many: no session waits, nor who opens
+//! the file anew.
 
 use std::{
     fmt::Write as _,
     fs::File,
     io::{BufWriter, Write},
     sync::{
+        Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
         mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     },
     thread::{self, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use jiff::Zoned;
@@ -23,9 +25,15 @@ use crate::{
     settings::{QueryLogFormat, QueryLogging},
 };
 
-/// The most lines in the queue, and the most bytes of a statement in a line: together 16 MiB.
-const MOST_LINES: usize = 1024;
+/// The most lines in the queue.
+const MOST_LINES: usize = 512;
+/// The most bytes of a statement in a line. Of the query of a prepared one there are so many, too, and of the table
+/// [`MOST_TABLE_BYTES`]: the queue has at most 17 MiB.
 const MOST_BYTES: usize = 16 << 10;
+/// The most bytes of a table's name, or of several.
+const MOST_TABLE_BYTES: usize = 1 << 10;
+/// How long the end of the server waits for the file.
+const END_WAIT: Duration = Duration::from_secs(5);
 
 /// A search that was answered.
 #[derive(Clone, Copy, Debug)]
@@ -52,13 +60,30 @@ pub(crate) struct AnsweredSearch<'a> {
 #[derive(Default)]
 pub(crate) struct QueryLog {
     writer: Mutex<Option<LogWriter>>,
+    shared: Arc<LogState>,
+}
+
+/// What sessions and the thread share.
+#[derive(Default)]
+struct LogState {
     /// The lines left out since the last one.
     left_out: AtomicU64,
+    format: Mutex<QueryLogFormat>,
+    /// A file that found no place in the queue.
+    file: Mutex<Option<NumberedFile>>,
+}
+
+/// A file with its number among those that were opened: of two, the later one is written.
+struct NumberedFile {
+    number: u64,
+    file: File,
 }
 
 /// The thread that writes, and its queue.
 struct LogWriter {
     orders: SyncSender<Order>,
+    /// The number of the newest file.
+    files: u64,
     thread: JoinHandle<()>,
 }
 
@@ -67,31 +92,46 @@ enum Order {
     /// Write a line.
     Line(String),
     /// Go on in this file.
-    File(File),
+    File(NumberedFile),
 }
 
 impl QueryLog {
     /// Opens the file of these settings, anew if it is open: a file that was moved away is left, as SIGHUP wants it.
+    /// Does not wait for lines: if the queue is full, some of those in it get into the new file.
     ///
     /// # Errors
     /// [`Error::Io`] if the file cannot be opened for writing; then the log goes on as it was.
     pub(crate) fn apply(&self, settings: &QueryLogging) -> Result<()> {
         let Some(path) = &settings.file else {
-            self.close();
+            // Its thread writes what is in the queue, and ends.
+            drop(self.writer.lock().take());
             return Ok(());
         };
         let failed = |source| Error::io("cannot write the log of queries", path, source);
-        let file = File::options().create(true).append(true).open(path).map_err(failed)?;
+        let mut file = File::options().create(true).append(true).open(path).map_err(failed)?;
+        *self.shared.format.lock() = settings.format;
         let mut writer = self.writer.lock();
-        if let Some(open) = &*writer {
-            // The thread lives as long as the queue.
-            let _ = open.orders.send(Order::File(file));
-            return Ok(());
+        if let Some(open) = &mut *writer {
+            open.files += 1;
+            let mut slot = self.shared.file.lock();
+            match open.orders.try_send(Order::File(NumberedFile { number: open.files, file })) {
+                Ok(()) => {
+                    *slot = None;
+                    return Ok(());
+                }
+                Err(TrySendError::Full(Order::File(file))) => {
+                    *slot = Some(file);
+                    return Ok(());
+                }
+                Err(TrySendError::Disconnected(Order::File(same))) => file = same.file,
+                Err(_) => return Ok(()),
+            }
         }
         let (orders, received) = sync_channel(MOST_LINES);
+        let shared = Arc::clone(&self.shared);
         let thread = thread::Builder::new().name("query log".to_owned());
-        let thread = thread.spawn(move || write(file, &received)).map_err(failed)?;
-        *writer = Some(LogWriter { orders, thread });
+        let thread = thread.spawn(move || write(file, &received, &shared)).map_err(failed)?;
+        *writer = Some(LogWriter { orders, files: 0, thread });
         Ok(())
     }
 
@@ -100,40 +140,57 @@ impl QueryLog {
         if settings.file.is_none() || search.elapsed < settings.least_time() {
             return;
         }
-        let now = Zoned::now().strftime("%a %b %e %H:%M:%S%.3f %Y").to_string();
-        let mut text = String::new();
-        let left_out = self.left_out.swap(0, Relaxed);
-        let line = match settings.format {
-            QueryLogFormat::SphinxQl => {
-                if left_out > 0 {
-                    let _ = writeln!(text, "/* {now} {left_out} queries are left out */");
-                }
-                search.in_sql(&now)
-            }
-            QueryLogFormat::Plain => {
-                if left_out > 0 {
-                    let _ = writeln!(text, "[{now}] {left_out} queries are left out");
-                }
-                search.in_brackets(&now)
-            }
-        };
-        text.push_str(&line);
-        let writer = self.writer.lock();
+        let now = now();
+        let left_out = self.shared.left_out.swap(0, Relaxed);
+        let mut text = told_left_out(settings.format, &now, left_out);
+        text.push_str(&match settings.format {
+            QueryLogFormat::SphinxQl => search.in_sql(&now),
+            QueryLogFormat::Plain => search.in_brackets(&now),
+        });
+        let mut writer = self.writer.lock();
         let Some(open) = &*writer else { return };
-        if let Err(TrySendError::Full(_)) = open.orders.try_send(Order::Line(text)) {
-            self.left_out.fetch_add(left_out + 1, Relaxed);
+        match open.orders.try_send(Order::Line(text)) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_)) => {
+                self.shared.left_out.fetch_add(left_out + 1, Relaxed);
+            }
+            Err(TrySendError::Disconnected(_)) => {
+                tracing::warn!("the log of queries ended by a fault: SIGHUP opens it anew");
+                *writer = None;
+                self.shared.left_out.fetch_add(left_out + 1, Relaxed);
+            }
         }
     }
 
-    /// Writes what is in the queue and closes the file.
+    /// Writes what is in the queue and closes the file. Waits a few seconds at most.
     pub(crate) fn close(&self) {
         let writer = self.writer.lock().take();
-        if let Some(LogWriter { orders, thread }) = writer {
-            drop(orders);
-            if thread.join().is_err() {
-                tracing::warn!("the log of queries ended early");
+        let Some(LogWriter { orders, thread, .. }) = writer else { return };
+        drop(orders);
+        let begun = Instant::now();
+        while !thread.is_finished() {
+            if begun.elapsed() >= END_WAIT {
+                tracing::warn!("the log of queries is not whole: its file takes no more");
+                return;
             }
+            thread::sleep(Duration::from_millis(1));
         }
+        if thread.join().is_err() {
+            tracing::warn!("the log of queries ended early");
+        }
+    }
+}
+
+fn now() -> String {
+    Zoned::now().strftime("%a %b %e %H:%M:%S%.3f %Y").to_string()
+}
+
+/// The line that says how many are missing; empty if none are.
+fn told_left_out(format: QueryLogFormat, now: &str, left_out: u64) -> String {
+    match (left_out, format) {
+        (0, _) => String::new(),
+        (_, QueryLogFormat::SphinxQl) => format!("/* {now} {left_out} queries are left out */\n"),
+        (_, QueryLogFormat::Plain) => format!("[{now}] {left_out} queries are left out\n"),
     }
 }
 
@@ -153,8 +210,10 @@ impl AnsweredSearch<'_> {
         push_in_line(&mut line, statement);
         line.push(';');
         if self.is_prepared && !self.query.is_empty() {
+            // Escaped, it is twice as long at most.
+            let query = cut(self.query, MOST_BYTES / 2);
             line.push_str(" # MATCH('");
-            push_in_line(&mut line, &self.query.replace('\\', "\\\\").replace('\'', "\\'"));
+            push_in_line(&mut line, &query.replace('\\', "\\\\").replace('\'', "\\'"));
             line.push_str("')");
         }
         line.push('\n');
@@ -163,7 +222,8 @@ impl AnsweredSearch<'_> {
 
     /// searchd's `query_log_format = plain`, with microseconds. Filters are not counted.
     fn in_brackets(&self, now: &str) -> String {
-        let (seconds, found, table) = (self.elapsed.as_secs_f64(), self.found, self.table);
+        let (seconds, found) = (self.elapsed.as_secs_f64(), self.found);
+        let table = cut(self.table, MOST_TABLE_BYTES);
         let mut line = format!(
             "[{now}] {seconds:.6} sec {seconds:.6} sec [ext2/0/rel {found} (0,20)] [{table}] "
         );
@@ -175,35 +235,48 @@ impl AnsweredSearch<'_> {
 
 /// Appends a text without line breaks, up to [`MOST_BYTES`].
 fn push_in_line(line: &mut String, text: &str) {
-    let text = &text[..text.floor_char_boundary(MOST_BYTES)];
-    line.extend(text.chars().map(|c| if c.is_control() { ' ' } else { c }));
+    line.extend(cut(text, MOST_BYTES).chars().map(|c| if c.is_control() { ' ' } else { c }));
+}
+
+/// The beginning of a text, of so many bytes at most.
+fn cut(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
 }
 
 /// Writes until the queue ends. What cannot be written is lost, with one warning for each run of errors.
-fn write(file: File, orders: &Receiver<Order>) {
+fn write(file: File, orders: &Receiver<Order>, shared: &LogState) {
     let mut file = BufWriter::new(file);
-    let mut has_failed = false;
+    let (mut number, mut has_failed) = (0, false);
     while let Ok(first) = orders.recv() {
         let mut written = Ok(());
-        let mut next = Some(first);
-        while let Some(order) = next {
+        let of_slot = shared.file.lock().take().map(Order::File);
+        let more = std::iter::from_fn(|| orders.try_recv().ok()).take(MOST_LINES);
+        for order in of_slot.into_iter().chain([first]).chain(more) {
             match order {
                 Order::Line(line) => written = written.and(file.write_all(line.as_bytes())),
-                Order::File(new) => {
+                Order::File(new) if new.number > number => {
+                    number = new.number;
                     written = written.and(file.flush());
-                    file = BufWriter::new(new);
+                    file = BufWriter::new(new.file);
                 }
+                Order::File(_) => {}
             }
-            next = orders.try_recv().ok();
         }
-        written = written.and(file.flush());
-        if let Err(error) = &written
-            && !has_failed
-        {
-            tracing::warn!("cannot write the log of queries: {error}");
-        }
-        has_failed = written.is_err();
+        warn_once(written.and(file.flush()), &mut has_failed);
     }
+    let left_out = shared.left_out.swap(0, Relaxed);
+    let last = told_left_out(*shared.format.lock(), &now(), left_out);
+    warn_once(file.write_all(last.as_bytes()).and(file.flush()), &mut has_failed);
+}
+
+/// Warns of the first of several failures.
+fn warn_once(written: std::io::Result<()>, has_failed: &mut bool) {
+    if let Err(error) = &written
+        && !*has_failed
+    {
+        tracing::warn!("cannot write the log of queries: {error}");
+    }
+    *has_failed = written.is_err();
 }
 
 #[cfg(test)]
@@ -268,17 +341,82 @@ mod tests {
         assert!(log.apply(&self::settings(directory.path(), QueryLogFormat::Plain)).is_err());
     }
 
+    /// A log whose thread takes nothing yet.
+    fn stalled(log: &QueryLog, lines: usize) -> Receiver<Order> {
+        let (orders, received) = sync_channel(lines);
+        let thread = thread::spawn(|| {});
+        *log.writer.lock() = Some(LogWriter { orders, files: 0, thread });
+        received
+    }
+
     #[test]
     fn a_full_queue_leaves_lines_out_and_says_how_many() {
         let log = QueryLog::default();
-        let (orders, received) = sync_channel(1);
-        let thread = thread::spawn(|| {});
-        *log.writer.lock() = Some(LogWriter { orders, thread });
+        let received = stalled(&log, 1);
         let settings = settings(Path::new("unused"), QueryLogFormat::SphinxQl);
         (0..3).for_each(|_| log.add(&settings, &search(Duration::ZERO)));
         assert!(matches!(received.recv(), Ok(Order::Line(line)) if line.lines().count() == 1));
         log.add(&settings, &search(Duration::ZERO));
         let Ok(Order::Line(line)) = received.recv() else { panic!("no line") };
         assert!(line.contains(" 2 queries are left out */\n/* "), "{line}");
+    }
+
+    #[test]
+    fn nobody_waits_for_a_stalled_disk_and_the_file_is_changed_behind_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let plain = |name: &str| settings(&path(name), QueryLogFormat::Plain);
+        let log = QueryLog::default();
+        let received = stalled(&log, 1);
+        log.add(&plain("a"), &search(Duration::ZERO));
+        // The queue is full.
+        log.apply(&plain("b")).unwrap();
+        log.apply(&plain("c")).unwrap();
+        log.add(&plain("c"), &search(Duration::ZERO));
+        let writer = log.writer.lock().take().unwrap();
+        drop(writer.orders);
+        let old = File::create(path("a")).unwrap();
+        write(old, &received, &log.shared);
+        let text = |name: &str| fs::read_to_string(path(name)).unwrap();
+        assert_eq!((text("a").as_str(), text("b").as_str()), ("", ""));
+        // The end tells what was left out.
+        let lines = text("c");
+        assert_eq!(lines.lines().count(), 2, "{lines}");
+        assert!(lines.ends_with("] 1 queries are left out\n"), "{lines}");
+    }
+
+    #[test]
+    fn a_log_whose_thread_died_is_opened_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("q.log");
+        let settings = settings(&path, QueryLogFormat::SphinxQl);
+        for tells in [false, true] {
+            let log = QueryLog::default();
+            drop(stalled(&log, 1));
+            if tells {
+                log.add(&settings, &search(Duration::ZERO));
+                assert!(log.writer.lock().is_none());
+            }
+            log.apply(&settings).unwrap();
+            log.add(&settings, &search(Duration::ZERO));
+            log.close();
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(text.lines().filter(|line| line.contains("SELECT")).count(), 2, "{text}");
+        assert_eq!(text.lines().filter(|line| line.contains("1 queries are")).count(), 1, "{text}");
+    }
+
+    #[test]
+    fn lines_have_a_bound() {
+        let long = "'".repeat(10 * MOST_BYTES);
+        let search = AnsweredSearch {
+            table: &long,
+            query: &long,
+            statement: &long,
+            ..search(Duration::ZERO)
+        };
+        let most = 2 * MOST_BYTES + MOST_TABLE_BYTES;
+        assert!(search.in_sql("now").len() < most && search.in_brackets("now").len() < most);
+        assert!(search.in_sql("now").ends_with("\\'\\'')\n"));
     }
 }

@@ -94,6 +94,7 @@ class Connection:
 
     def __init__(self, session: Union[Session, ServerSession]) -> None:
         self._session = session
+        self._closed = False
 
     def cursor(self) -> Cursor:
         """A cursor, which holds what one statement answered."""
@@ -118,6 +119,7 @@ class Connection:
     def close(self) -> None:
         """Rolls back what is open. The database is closed with its last connection. Twice is once."""
         self._session.close()
+        self._closed = True
 
     def interrupt(self) -> None:
         """Ends the statement that runs, from another thread: it raises OperationalError 1317."""
@@ -231,6 +233,7 @@ class Cursor:
     @property
     def description(self) -> Optional[tuple[Description, ...]]:
         """The columns: name, type code, None, None, precision, scale, True. None without rows."""
+        self._check()
         return None if self._answer is None else self._answer.description()
 
     @property
@@ -309,10 +312,15 @@ class Cursor:
         self.close()
 
     def _rows(self) -> Union[Answer, ServerAnswer]:
+        self._check()
         answer = self._answer
         if answer is None or not answer.has_rows:
             self._refuse()
         return answer
+
+    def _check(self) -> None:
+        if self.connection._closed:
+            raise InterfaceError("the connection is closed")
 
     def _refuse(self) -> NoReturn:
         if self._closed:

@@ -38,6 +38,31 @@ impl<'t> Document<'t> {
     }
 }
 
+/// The most digits that every integer of 64 bits has.
+const SAFE_DIGITS: usize = 18;
+/// The most digits, without zeros at the end, that a double surely tells apart from others.
+const DOUBLE_DIGITS: usize = 17;
+
+/// Whether the text of a JSON number is an integer that neither 64 bits nor a double holds with all its digits.
+///
+/// # Examples
+///
+/// ```
+/// use remora_engine::loses_digits;
+///
+/// assert!(loses_digits("18446744073709551616"));
+/// assert!(!loses_digits("18446744073709551615") && !loses_digits("100000000000000000000"));
+/// ```
+pub fn loses_digits(number: &str) -> bool {
+    if number.len() <= SAFE_DIGITS {
+        return false;
+    }
+    let digits = number.trim_start_matches('-');
+    let is_integer = digits.bytes().all(|byte| byte.is_ascii_digit());
+    let fits = || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok();
+    is_integer && !fits() && digits.trim_end_matches('0').len() > DOUBLE_DIGITS
+}
+
 impl JsonNode for Document<'_> {
     fn member(&self, name: &str) -> Option<&Self> {
         let Self::Object(members) = self else { return None };

@@ -20,6 +20,7 @@ pub(crate) use cell::{
     column_kind, decimal_of_cell, decode_cell, encode_cell, float_of_ordinal, int_of_ordinal,
     unpack_date, unpack_date_time,
 };
+pub use document::loses_digits;
 pub use fit::fitted_row;
 pub(crate) use fit::{FittedRow, fit, fit_in_place, fit_row};
 pub(crate) use joint::{
@@ -38,7 +39,7 @@ pub(crate) use row::{decode_row, encode_row};
 pub(crate) use row_paths::path_values;
 pub(crate) use schema::{decode_schema, encode_schema};
 pub use sent_rows::{decode_rows, encode_rows};
-pub use walk::{JsonNode, walk_path};
+pub use walk::{JsonNode, element_place, walk_path};
 
 #[cfg(test)]
 pub(crate) mod strategies;

@@ -250,6 +250,10 @@ pub(crate) fn ranges(test: &PathTest) -> Vec<KeyRange> {
             end.push(u8::MAX);
             vec![(Bound::Included(key), Bound::Excluded(end))]
         }
+        PathTest::Filled => vec![
+            (Bound::Included(vec![BOOL]), Bound::Excluded(vec![ARRAY])),
+            (Bound::Included(NESTED.to_vec()), Bound::Excluded(vec![OBJECT + 1])),
+        ],
         PathTest::Nested => {
             vec![(Bound::Included(NESTED.to_vec()), Bound::Included(NESTED.to_vec()))]
         }

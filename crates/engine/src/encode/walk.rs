@@ -21,6 +21,23 @@ impl JsonNode for Json {
     }
 }
 
+/// The place of an array's element that a name of a path says: a decimal number as programs print it, without a sign
+/// or leading zeros. Other names, such as `01`, are names of members only.
+///
+/// # Examples
+///
+/// ```
+/// use remora_engine::element_place;
+///
+/// assert_eq!(element_place("10"), Some(10));
+/// assert_eq!((element_place("010"), element_place("+1"), element_place("")), (None, None, None));
+/// ```
+pub fn element_place(name: &str) -> Option<usize> {
+    let is_plain = name == "0" || !name.starts_with('0');
+    let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+    if is_plain && is_number { name.parse().ok() } else { None }
+}
+
 /// Visits the values at a path in a document until a visit returns true, and returns whether one
 /// did. A value is visited at most once for each name of the path.
 pub fn walk_path<'d, N: JsonNode>(
@@ -34,7 +51,7 @@ pub fn walk_path<'d, N: JsonNode>(
     };
     // A name that is an element's index leads only to that element. If it also led into the other
     // elements, a value could be reached in many ways.
-    match name.parse().ok().and_then(|place: usize| elements.get(place)) {
+    match element_place(name).and_then(|place| elements.get(place)) {
         Some(element) => walk_path(below, element, visit),
         None => {
             let mut others = elements.iter().filter(|element| element.elements().is_none());

@@ -23,6 +23,7 @@ use crate::{
     SourcePositions, TableIndex, Value, ValuesReply, ValuesRequest, WantedStatistics,
     encode::{decode_key, encode_key},
     error::no_table,
+    indexing::RequiredRows,
     interrupt::{Interrupt, InterruptCheck},
     schema::{is_united, united_name},
     shared::DatabaseState,
@@ -334,29 +335,22 @@ impl Reader {
         Ok(TableVersion { table: table.number, changed: table.changed })
     }
 
-    /// A warning about what is ignored or changed in a keyword query.
+    /// A warning about what is ignored or changed in a keyword query, and the sum of the numbers of rows that contain
+    /// each of its keywords; `None` where other servers have rows of the table.
     ///
     /// # Errors
     /// As [`Reader::keywords`].
-    pub fn keyword_warning(&self, table: &str, query: &KeywordQuery) -> Result<Option<String>> {
+    pub fn keyword_warning(
+        &self,
+        table: &str,
+        query: &KeywordQuery,
+    ) -> Result<(Option<String>, Option<u64>)> {
         if let Some(gathered) = self.gathered(table)? {
-            return gathered.warning(query, &self.unless);
+            return Ok((gathered.warning(query, &self.unless)?, None));
         }
         let found = self.table(table)?;
-        Ok(Ranked::new(&found, query, &self.unless)?.warning().map(str::to_owned))
-    }
-
-    /// The sum of the numbers of rows that contain each keyword of a query; `None` for a table with rows on other
-    /// servers, which are not asked.
-    ///
-    /// # Errors
-    /// As [`Reader::keywords`].
-    pub fn keyword_documents(&self, table: &str, query: &KeywordQuery) -> Result<Option<u64>> {
-        if self.has_remote_parts(table) {
-            return Ok(None);
-        }
-        let found = self.table(table)?;
-        Ranked::documents_of_keywords(&found, query, &self.unless).map(Some)
+        let planned = Ranked::new(&found, query, &self.unless)?;
+        Ok((planned.warning().map(str::to_owned), Some(planned.documents_of_keywords())))
     }
 
     /// The parts of a keyword query: its keywords with their statistics.
@@ -717,6 +711,21 @@ impl Reader {
             return Ok(None);
         }
         Ok(ViewScan::few(table, request, most, &self.unless)?.map(Scan::from))
+    }
+
+    /// Calls `visit` with every row of a table in key order.
+    ///
+    /// # Errors
+    /// As [`crate::Database::scan`].
+    pub fn visit_rows(&self, table: &str, visit: &mut dyn FnMut(Row) -> Result<()>) -> Result<()> {
+        let table = self.table(table)?;
+        let required = RequiredRows::of(&table.schema)?;
+        table.rows.scan(&[], &mut |_, row| {
+            if required.accept(&row) {
+                visit(row)?;
+            }
+            Ok(true)
+        })
     }
 
     /// Counts a search for the merges, which spare later ones.

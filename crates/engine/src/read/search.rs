@@ -172,6 +172,7 @@ pub(crate) fn best(
     let report = QueryReport {
         position,
         warning: ranked.warning().map(str::to_owned),
+        keyword_documents: Some(ranked.documents_of_keywords()),
         segments: view.segments.len() as u64,
         returned: hits.len() as u64,
         index_time,

@@ -481,9 +481,13 @@ impl Plan {
     pub fn report(&self, view: &TableView, position: Position) -> QueryReport {
         let expression = self.expression.as_ref();
         let mut keywords = expression.iter().flat_map(|expression| &expression.keywords);
+        let keyword_documents = keywords.clone().fold(None, |sum: Option<u64>, query| {
+            Some(sum.unwrap_or(0) + query.documents_of_keywords())
+        });
         QueryReport {
             position,
             warning: keywords.find_map(|query| query.warning().map(str::to_owned)),
+            keyword_documents,
             terms: self.expression.as_ref().map_or(0, |expression| expression.terms.len() as u64),
             atoms: self.expression.as_ref().map_or(0, Expression::atoms),
             segments: view.segments.len() as u64,

@@ -155,6 +155,8 @@ pub enum PathTest {
     Within(Bound<PathValue>, Bound<PathValue>),
     /// The value is a text that begins with this.
     Begins(String),
+    /// The value is neither null nor an array, or it is an array within an array. So an array is only by what it has.
+    Filled,
     /// The value is an array within an array.
     Nested,
     /// The value is an array or an object.

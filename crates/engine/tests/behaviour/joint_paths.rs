@@ -146,6 +146,7 @@ fn tests(value: &Json, test: &PathTest) -> bool {
             kind(low) && kind(high) && above && below
         }
         PathTest::Nested => false,
+        PathTest::Filled => !value.is_null() && !value.is_array(),
         PathTest::Container => value.is_array() || value.is_object(),
     }
 }
@@ -159,8 +160,9 @@ fn holds(document: &Json, path: &[String], test: &PathTest) -> bool {
 
 fn any_test(random: &mut Random) -> PathTest {
     let value = any_scalar(random);
-    match random.below(8) {
+    match random.below(9) {
         0 => PathTest::Exists,
+        8 => PathTest::Filled,
         7 => PathTest::Container,
         1 => PathTest::Begins("x".to_owned()),
         2 => PathTest::Within(Bound::Excluded(value), Bound::Unbounded),

@@ -1,5 +1,6 @@
 //! Documents reduced to some of their paths.
 
+use remora_engine::element_place;
 use serde_json::{Map, Value as Json};
 
 use crate::{Paths, json::MAX_DEPTH};
@@ -47,7 +48,7 @@ fn kept(value: Json, mut paths: Vec<&[String]>) -> Option<Json> {
         Json::Array(elements) => {
             // As everywhere: a number leads to that element if there is one, and to nothing else.
             let place = |names: &[String]| {
-                let place: usize = names.first()?.parse().ok()?;
+                let place = element_place(names.first()?)?;
                 (place < elements.len()).then_some(place)
             };
             let placed: Vec<(usize, &[String])> =

@@ -4,6 +4,7 @@
 //! Parts are named by JSON Pointers (RFC 6901), such as `/a/0/b`. In names, `~1` means `/` and `~0`
 //! means `~`.
 
+use remora_engine::element_place;
 use serde_json::{Map, Value as Json};
 
 use crate::{
@@ -172,7 +173,7 @@ impl Pointer {
             Json::Array(elements) => {
                 let place = match last.as_str() {
                     "-" => Some(elements.len()),
-                    number => index(number),
+                    number => element_place(number),
                 };
                 let place = place.filter(|place| *place <= elements.len());
                 Ok((PatchTarget::Element(elements, place.ok_or_else(|| self.missing())?), last))
@@ -213,16 +214,9 @@ impl Pointer {
 fn below<'d>(value: &'d mut Json, name: &str) -> Option<&'d mut Json> {
     match value {
         Json::Object(members) => members.get_mut(name),
-        Json::Array(elements) => elements.get_mut(index(name)?),
+        Json::Array(elements) => elements.get_mut(element_place(name)?),
         _ => None,
     }
-}
-
-/// Parses an array index: digits without leading zeros.
-fn index(name: &str) -> Option<usize> {
-    let is_plain = name == "0" || !name.starts_with('0');
-    let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
-    if is_plain && is_number { name.parse().ok() } else { None }
 }
 
 fn unescaped(name: &str) -> Result<String> {

@@ -27,7 +27,9 @@ pub(crate) fn of_table(condition: &Condition, schema: &Schema) -> Result<EngineF
         Condition::Begins(field, text) => {
             EngineFilter::Begins(column(field, schema)?, None, text.clone())
         }
-        Condition::Exists(field) => EngineFilter::IsNotNull(column(field, schema)?),
+        Condition::Exists(field) | Condition::IsFilled(field) => {
+            EngineFilter::IsNotNull(column(field, schema)?)
+        }
         Condition::IsNull(field) => EngineFilter::IsNull(column(field, schema)?),
         Condition::Matches(..) => {
             let message =

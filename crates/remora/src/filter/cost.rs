@@ -61,6 +61,7 @@ impl Size {
                 (1, Some(bytes(low).max(bytes(high))))
             }
             PathTest::Exists | PathTest::Nested | PathTest::Container => (1, None),
+            PathTest::Filled => (2, None),
         };
         Self { values, longest: longest.unwrap_or_default() }
     }

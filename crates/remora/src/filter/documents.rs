@@ -27,6 +27,10 @@ pub(crate) fn matches(condition: &Condition, document: &Json) -> bool {
             found.as_str().is_some_and(|found| found.starts_with(text))
         }),
         Condition::Exists(field) => any(field, document, &mut |_| true),
+        Condition::IsFilled(field) => walk_path(&field.parts, document, &mut |found| match found {
+            Json::Array(elements) => elements.iter().any(|element| !element.is_null()),
+            one => !one.is_null(),
+        }),
         Condition::IsNull(field) => any(field, document, &mut Json::is_null),
         Condition::Matches(fields, text) => holds_text(fields, document, text),
         Condition::Has(field, inner) => {

@@ -1,5 +1,7 @@
 //! HAS: a condition on one and the same element of an array.
 
+use remora_engine::element_place;
+
 use super::{Condition, Field, Test};
 use crate::{Error, Result};
 
@@ -63,6 +65,7 @@ pub(super) fn on_documents(
         }
         Condition::Begins(path, text) => Condition::Begins(below(path)?, text.clone()),
         Condition::Exists(path) => Condition::Exists(below(path)?),
+        Condition::IsFilled(path) => Condition::IsFilled(below(path)?),
         Condition::IsNull(path) => Condition::IsNull(below(path)?),
         Condition::Matches(paths, text) => {
             let paths = paths.iter().map(below).collect::<Option<_>>()?;
@@ -75,6 +78,6 @@ pub(super) fn on_documents(
 /// The path within documents of a path within the elements at `field`; `None` if there is none that says the same.
 fn below(field: &Field, path: &Field) -> Option<Field> {
     // A path that ends here would find the array itself too, and a number would be the index of an element.
-    let is_name = path.parts.first().is_some_and(|name| name.parse::<usize>().is_err());
+    let is_name = path.parts.first().is_some_and(|name| element_place(name).is_none());
     is_name.then(|| Field { parts: field.parts.iter().chain(&path.parts).cloned().collect() })
 }

@@ -78,6 +78,7 @@ pub(crate) enum Condition {
     Between(Field, Value, Value),
     Begins(Field, String),
     Exists(Field),
+    IsFilled(Field),
     IsNull(Field),
     Matches(Vec<Field>, String),
     /// One element of the array at the path satisfies the condition.
@@ -294,6 +295,24 @@ impl Field {
     /// ```
     pub fn is_null(self) -> Filter {
         Filter(Condition::IsNull(self))
+    }
+
+    /// The column is not NULL, or the path leads to a value of the document that is neither null nor an array without
+    /// any but nulls.
+    ///
+    /// ```
+    /// use remora::field;
+    /// use serde_json::json;
+    ///
+    /// let db = remora::Database::in_memory()?;
+    /// let books = db.collection("books")?;
+    /// books.insert_as(1, &json!({"tags": ["old"]}))?;
+    /// books.insert_as(2, &json!({"tags": []}))?;
+    /// assert_eq!(books.find(field("tags").is_filled()).ids()?, [1]);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    pub fn is_filled(self) -> Filter {
+        Filter(Condition::IsFilled(self))
     }
 
     /// One and the same element of the array at the path, or the value there if it is no array, satisfies this

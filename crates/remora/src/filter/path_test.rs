@@ -34,6 +34,7 @@ pub(super) fn path_test(condition: &Condition) -> Option<(&Field, PathTest)> {
         }
         Condition::Begins(field, text) => Some((field, PathTest::Begins(text.clone()))),
         Condition::Exists(field) => Some((field, PathTest::Exists)),
+        Condition::IsFilled(field) => Some((field, PathTest::Filled)),
         Condition::IsNull(field) => Some((field, PathTest::In(vec![PathValue::Null]))),
         _ => None,
     }

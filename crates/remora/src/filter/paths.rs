@@ -84,6 +84,7 @@ fn constrains_within(condition: &Condition, names: &[String], depth: usize) -> b
         | Condition::Between(field, ..)
         | Condition::Begins(field, _)
         | Condition::Exists(field)
+        | Condition::IsFilled(field)
         | Condition::IsNull(field) => field.parts == names,
         // An index of texts answers it.
         Condition::Matches(..) => false,

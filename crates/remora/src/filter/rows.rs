@@ -83,6 +83,7 @@ fn paths_of(condition: &Condition, schema: &Schema) -> PathsOfRow {
         | Condition::Between(field, ..)
         | Condition::Begins(field, _)
         | Condition::Exists(field)
+        | Condition::IsFilled(field)
         | Condition::IsNull(field) => match field.parts.len() {
             ..=1 => PathsOfRow::None,
             _ => of(field),
@@ -104,6 +105,7 @@ fn within_document(condition: &Condition) -> Condition {
         }
         Condition::Begins(field, text) => Condition::Begins(below(field), text.clone()),
         Condition::Exists(field) => Condition::Exists(below(field)),
+        Condition::IsFilled(field) => Condition::IsFilled(below(field)),
         Condition::IsNull(field) => Condition::IsNull(below(field)),
         Condition::Matches(fields, text) => {
             Condition::Matches(fields.iter().map(below).collect(), text.clone())

@@ -102,7 +102,7 @@ impl<'o> ToText<'o> {
             None => self.take(0)?,
         }
         self.output.text.push(b'[');
-        Ok(List { output: self.output, depth: self.depth + 1, is_empty: true, is_variant })
+        Ok(List { output: self.output, depth: self.depth + 1, length: 0, is_variant })
     }
 
     fn members(mut self, variant: Option<&'static str>) -> Result<Members<'o>> {
@@ -130,16 +130,20 @@ struct List<'o> {
     output: &'o mut Output,
     /// The depth of its elements.
     depth: usize,
-    is_empty: bool,
+    /// How many of them are written.
+    length: usize,
     is_variant: bool,
 }
 
 impl List<'_> {
     fn push<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
-        if !std::mem::take(&mut self.is_empty) {
+        let place = self.length;
+        if place > 0 {
             self.output.text.push(b',');
         }
-        value.serialize(ToText { output: self.output, depth: self.depth })
+        self.length += 1;
+        let written = value.serialize(ToText { output: self.output, depth: self.depth });
+        written.map_err(|error| error.at(format!("[{place}]")))
     }
 
     fn finish(self) {
@@ -554,6 +558,9 @@ mod tests {
             let error = to_document(&BTreeMap::from([("x", number)])).unwrap_err().to_string();
             assert!(error.contains("\"x\"") && error.contains("no number of JSON"), "{error}");
         }
+        let numbers = BTreeMap::from([("x", vec![vec![1.0], vec![1.0, f64::NAN]])]);
+        let error = to_document(&numbers).unwrap_err().to_string();
+        assert!(error.contains("\"x\": [1]: [1]: NaN is no number of JSON"), "{error}");
         let error = to_document(&BTreeMap::from([([1, 2], 1)])).unwrap_err().to_string();
         assert!(error.contains("no text"), "{error}");
         assert!(to_document(&i128::MAX).is_err());

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use remora_engine::loses_digits;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value as Json};
 
@@ -12,11 +13,6 @@ use super::MAX_DEPTH;
 const SHOWN_NAMES: usize = 8;
 /// The most characters of a name in a message.
 const SHOWN_CHARS: usize = 40;
-/// The most digits that every integer of 64 bits has.
-const SAFE_DIGITS: usize = 18;
-/// The most digits, without zeros at the end, that a double surely tells apart from others.
-const DOUBLE_DIGITS: usize = 17;
-
 /// Parses a text.
 ///
 /// # Errors
@@ -58,7 +54,7 @@ fn inexact_integer(text: &str) -> Option<usize> {
                 let length = rest.iter().take_while(of_number).count();
                 let signed = if at > 0 && bytes.get(at - 1) == Some(&b'-') { at - 1 } else { at };
                 let number = text.get(signed..at + length).unwrap_or_default();
-                if length > SAFE_DIGITS && is_inexact(number) {
+                if loses_digits(number) {
                     return Some(signed);
                 }
                 at += length.max(1);
@@ -69,15 +65,6 @@ fn inexact_integer(text: &str) -> Option<usize> {
         at += 1;
     }
     None
-}
-
-/// Whether this is an integer that neither 64 bits nor a double holds with all its digits.
-fn is_inexact(number: &str) -> bool {
-    let digits = number.trim_start_matches('-');
-    let is_integer = digits.bytes().all(|byte| byte.is_ascii_digit());
-    let fits = number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok();
-    let told_apart = digits.trim_end_matches('0').len() <= DOUBLE_DIGITS;
-    is_integer && !fits && !told_apart
 }
 
 /// A value to parse.

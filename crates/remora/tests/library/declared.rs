@@ -297,3 +297,32 @@ fn a_patch_of_what_a_filter_finds_keeps_what_sql_declared() -> Tested {
     assert_eq!(all.delete_where("n EXISTS")?, 8_000);
     Ok(())
 }
+
+/// CREATE TABLE … (DOCUMENT) is the definition of a collection, whoever asks for one.
+#[test]
+fn a_table_of_documents_is_a_collection() -> Tested {
+    let db = Database::in_memory()?;
+    db.execute("CREATE TABLE notes (DOCUMENT)", [])?;
+    let keys = "KEY tags ((CAST(doc->'$.tags' AS CHAR(20) ARRAY))), UNIQUE KEY n ((CAST(doc->>'$.n' AS SIGNED)))";
+    db.execute(&format!("CREATE TABLE IF NOT EXISTS keyed (document, {keys}) COMMENT 'x'"), [])?;
+    let spelled = "CREATE TABLE spelled (id BIGINT NOT NULL PRIMARY KEY, doc JSON NOT NULL)";
+    db.execute(spelled, [])?;
+    let shown = |name: &str| -> Result<String, Box<dyn std::error::Error>> {
+        let rows = db.query(&format!("SHOW CREATE TABLE {name}"), [])?;
+        let (_, text) = rows.deserialize::<(String, String)>()?.pop().ok_or("no row")?;
+        Ok(text.replace(name, "t"))
+    };
+    assert_eq!(shown("notes")?, shown("spelled")?);
+    let notes = db.collection("notes")?;
+    let id = notes.insert(&json!({"a": 1}))?;
+    assert_eq!(notes.find("a = 1").ids()?, [id]);
+    let keyed = db.collection("keyed")?;
+    keyed.insert(&json!({"n": 1, "tags": ["a"]}))?;
+    assert!(matches!(keyed.insert(&json!({"n": 1})), Err(Error::Exists(_))));
+    assert_eq!(keyed.find("tags = 'a'").count()?, 1);
+    let refused = db.execute("CREATE TABLE more (DOCUMENT, n INT)", []);
+    assert!(refused.is_err_and(|it| it.to_string().contains("near 'n INT)'")));
+    // A column of this name.
+    db.execute("CREATE TABLE columns (document INT, n INT)", [])?;
+    Ok(())
+}

@@ -333,3 +333,39 @@ fn indexes_have_limits() -> Tested {
     assert_eq!(all.find("p6 EXISTS AND NOT p6 = 1").count()?, 1);
     Ok(())
 }
+
+/// Only a number as programs print it is the place of an element: other names are those of members alone.
+#[test]
+fn names_with_leading_zeros_or_signs_are_no_places() -> Tested {
+    let db = Database::in_memory()?;
+    let documents = db.collection("c")?;
+    let elements = json!([{"01": 1, "+0": 2, "00": 3, "0": 4}, {"1": 5, "01": 6}]);
+    documents.insert_as(1, &json!({"a": elements}))?;
+    let check = || -> Tested {
+        for (filter, expected) in [
+            ("a.01 = 1", true),
+            ("a.01 = 6", true),
+            ("a.\"+0\" = 2", true),
+            ("a.00 = 3", true),
+            // The first element, which is no number, and the second.
+            ("a.0 EXISTS", true),
+            ("a.0 = 4", false),
+            ("a.0.0 = 4", true),
+            ("a.1.1 = 5", true),
+            ("a.1 = 5", false),
+        ] {
+            let found = documents.find(filter).count()?;
+            assert_eq!(found == 1, expected, "{filter}");
+        }
+        Ok(())
+    };
+    check()?;
+    for names in ["01", "+0", "00", "0", "1"] {
+        documents.index(path(["a", names]))?;
+    }
+    wait_until_ready(&documents)?;
+    check()?;
+    let shown = documents.all().fields("a.01").run()?.documents.remove(0);
+    assert_eq!(shown.doc, json!({"a": [{"01": 1}, {"01": 6}]}));
+    Ok(())
+}

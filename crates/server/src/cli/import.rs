@@ -162,10 +162,16 @@ fn into_server(
     }
     let schema = match table.schema(options.table())? {
         Some(schema) => schema,
-        None => table.create(&new_schema(options, inputs)?)?,
+        None => {
+            let schema = new_schema(options, inputs)?;
+            table.create_for_rows(&schema);
+            schema
+        }
     };
     let sizes = remote_sizes(&schema);
-    run(&table, Arc::new(schema), options, sizes, inputs)
+    let report = run(&table, Arc::new(schema), options, sizes, inputs)?;
+    table.make()?;
+    Ok(report)
 }
 
 /// How much is sent to a server at once. In a request each row has the names of all columns.

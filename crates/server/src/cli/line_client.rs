@@ -94,8 +94,12 @@ impl LineClient {
 
     /// Sends a request and returns the reply without its last line break.
     pub(super) fn ask(&mut self, request: &str) -> Result<&str> {
-        self.send(request)?;
-        self.read_reply()?;
+        let sent = self.send(request);
+        // A server that does not read a request to its end may have said why.
+        match self.read_reply() {
+            Ok(()) => {}
+            Err(unread) => return Err(sent.err().unwrap_or(unread)),
+        }
         let text =
             std::str::from_utf8(&self.reply).map_err(|_| Error::Remote(NOT_UTF8.to_owned()))?;
         Ok(text.strip_suffix("\r\n").unwrap_or(text))
@@ -188,6 +192,11 @@ impl Read for ExportedBytes {
                 return Ok(0);
             }
             match ExportLine::parse(&self.line()?) {
+                // The server is still there.
+                Some(ExportLine::Bytes(0)) if self.line()?.is_empty() => {}
+                Some(ExportLine::Bytes(0)) => {
+                    return Err(io::Error::other("its reply is none of an export"));
+                }
                 Some(ExportLine::Bytes(bytes)) => self.left = bytes,
                 Some(ExportLine::End(rows)) => self.rows = Some(rows),
                 Some(ExportLine::Error(message)) => {

@@ -14,7 +14,7 @@ use remora_protocol::line::{
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     sync::watch,
-    time::{Instant, timeout, timeout_at},
+    time::{Instant, sleep_until, timeout, timeout_at},
 };
 
 use super::{
@@ -26,6 +26,11 @@ use crate::{limits::BufferShare, settings::Limits, shared::ServerState};
 const INPUT_BYTES: usize = 16 << 10;
 /// Replies are sent when this many bytes are waiting, even if more requests are.
 const FLUSH_BYTES: usize = 256 << 10;
+/// After so much time without a part, an export sends an empty one, so that its client need not think it dead, and so
+/// that a client that has left is noticed.
+const EXPORT_PAUSE: Duration = Duration::from_secs(5);
+/// The same after the end of what the client sends, which may mean that it has left.
+const PAUSE_BEHIND_END: Duration = Duration::from_millis(250);
 /// How long and how much is still read from a client that is disconnected, so that it gets the reason before the
 /// connection is reset.
 const LINGER: Duration = Duration::from_secs(1);
@@ -47,6 +52,7 @@ where
         reader: FrameReader::new(frames),
         session: Session::new(Arc::clone(&shared), address),
         output: Vec::new(),
+        unread: Vec::new(),
         share: BufferShare::new(Arc::clone(&shared.buffers)),
         partial_since: None,
         shared: Arc::clone(&shared),
@@ -63,7 +69,13 @@ where
         let Some(input) = input.get(..bytes).filter(|input| !input.is_empty()) else {
             return Ok(());
         };
-        if let Err(reason) = connection.take(input).await? {
+        let mut taken = connection.take(input).await?;
+        // What arrived meanwhile. Exports among it may let more arrive.
+        while taken.is_ok() && !connection.unread.is_empty() {
+            let unread = std::mem::take(&mut connection.unread);
+            taken = connection.take(&unread).await?;
+        }
+        if let Err(reason) = taken {
             return connection.close_with_error(&reason).await;
         }
     }
@@ -82,6 +94,8 @@ struct Connection<S> {
     reader: FrameReader,
     session: Session,
     output: Vec<u8>,
+    /// What the client sent during an export, and was not looked at.
+    unread: Vec<u8>,
     share: BufferShare,
     /// When the current incomplete request began.
     partial_since: Option<Instant>,
@@ -154,13 +168,32 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Sends the parts of an export as they are made.
     async fn send_export(&mut self, export: WaitingExport) -> io::Result<()> {
         let mut stopping = self.shared.stopping.subscribe();
-        let mut parts = export.start()?;
+        let mut parts = match export.start() {
+            Ok(parts) => parts,
+            Err(error) => {
+                write_export_end(&mut self.output, &Err(error));
+                return self.flush().await;
+            }
+        };
         self.flush().await?;
+        // After the end of what it sends a client may still read.
+        let (mut has_ended, mut sent) = (false, Instant::now());
         loop {
+            let room = self.unread_room();
+            let mut input = vec![0; if has_ended { 0 } else { room.min(INPUT_BYTES) }];
+            let pause = if has_ended { PAUSE_BEHIND_END } else { EXPORT_PAUSE };
             let part = tokio::select! {
                 biased;
                 () = wait_for_stop(&mut stopping) => ExportPart::End(Err(stopped())),
                 part = parts.next() => part,
+                read = self.stream.read(&mut input), if !input.is_empty() => {
+                    let bytes = read?;
+                    self.unread.extend_from_slice(input.get(..bytes).unwrap_or_default());
+                    has_ended = bytes == 0;
+                    continue;
+                }
+                // Who has left is noticed by writing alone.
+                () = sleep_until(sent + pause) => ExportPart::Bytes(Vec::new()),
             };
             match part {
                 ExportPart::Bytes(bytes) => write_export_part(&mut self.output, &bytes),
@@ -170,11 +203,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 }
             }
             self.flush().await?;
+            sent = Instant::now();
         }
     }
 
+    /// How many bytes of requests may still arrive during an export.
+    fn unread_room(&mut self) -> usize {
+        if !self.has_buffer_room() {
+            return 0;
+        }
+        let most = self.shared.settings.load().limits.pending_bytes;
+        most.saturating_sub(self.unread.len())
+    }
+
     fn has_buffer_room(&mut self) -> bool {
-        let bytes = INPUT_BYTES + self.reader.held_bytes() + self.output.capacity();
+        let waiting = self.reader.held_bytes() + self.unread.capacity();
+        let bytes = INPUT_BYTES + waiting + self.output.capacity();
         self.share.resize(bytes, self.shared.settings.load().limits.buffered_bytes)
     }
 

@@ -14,7 +14,7 @@ use remora_source::files::Compression;
 use remora_sql::Access;
 use tokio::sync::mpsc;
 
-use super::Session;
+use super::{Session, write::of_library};
 use crate::{
     Error,
     export::{Export, ExportRequest},
@@ -95,16 +95,22 @@ impl Drop for ExportPlace {
 
 impl WaitingExport {
     /// Begins the export.
-    pub(super) fn start(self) -> io::Result<ExportParts> {
+    ///
+    /// # Errors
+    /// There is no thread for it.
+    pub(super) fn start(self) -> Result<ExportParts, LineError> {
         let (sender, parts) = mpsc::channel(WAITING_PARTS);
         let Self { export, cancel, place } = self;
         // Not one of the runtime's threads, which the end of the server would wait for.
-        thread::Builder::new().name("export".to_owned()).spawn(move || {
+        let spawned = thread::Builder::new().name("export".to_owned()).spawn(move || {
             let mut out = PartSender(sender);
             let end = export.write(&mut out, &mut |_| {}).map_err(refused);
             // The client may have left.
             let _ = out.0.blocking_send(ExportPart::End(end));
             drop(place);
+        });
+        spawned.map_err(|error| {
+            LineError::server_busy(format_args!("an export gets no thread: {error}"))
         })?;
         Ok(ExportParts { parts, cancel })
     }
@@ -142,6 +148,7 @@ impl Write for PartSender {
 fn refused(error: Error) -> LineError {
     match error {
         Error::Engine(error) | Error::Source(remora_source::Error::Engine(error)) => error.into(),
+        Error::Library(error) => of_library(error),
         error => LineError::new(code::INVALID_ARGUMENT, error.to_string()),
     }
 }

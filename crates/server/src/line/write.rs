@@ -208,7 +208,8 @@ fn code_of(error: &remora_sql::Error) -> u16 {
     }
 }
 
-fn of_library(error: remora::Error) -> LineError {
+/// An error of the library, with the code of its kind.
+pub(super) fn of_library(error: remora::Error) -> LineError {
     let code = match error {
         remora::Error::NotFound(_) => code::TABLE_NOT_FOUND,
         remora::Error::Busy(_) => code::BUSY,

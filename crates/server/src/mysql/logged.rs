@@ -22,7 +22,7 @@ impl LoggedStatement {
         is_logged.then(|| Self { begun: Instant::now(), searches: session.searches() })
     }
 
-    /// Logs the statement if it was a search. Cost: the search's keywords are looked up again.
+    /// Logs the statement if it was a search, by what its plan knows.
     pub(super) fn end(
         self,
         service: &SqlService,

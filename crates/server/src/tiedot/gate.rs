@@ -1,14 +1,15 @@
 //! Checks of every request: address, rate, origin and login.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use axum::{
-    body::Body,
+    body::{Body, Bytes},
     extract::{ConnectInfo, Request, State},
     http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use futures::{StreamExt, stream};
 use remora_protocol::http::Credentials;
 use remora_sql::Identity;
 
@@ -23,6 +24,9 @@ use crate::{
 
 /// Paths without login: public information, and the login itself.
 const PUBLIC_PATHS: [&str; 4] = ["/", "/version", "/memstats", web_tokens::LOGIN];
+
+/// How far into a form a token is looked for, in bytes.
+const TOKEN_WITHIN: usize = 64 << 10;
 
 /// A client's identity.
 #[derive(Clone)]
@@ -51,7 +55,12 @@ pub(super) async fn admit(
     shared.counters.request();
     let is_question = request.method() == Method::OPTIONS;
     let admitted = match check(&shared, &settings, peer.address, &request) {
-        Ok(Some(login)) => log_in(&shared, &settings, login).await.map(Some),
+        Ok(Some(mut login)) => {
+            if login.credentials.is_none() {
+                (request, login.credentials) = of_form(request, &settings).await;
+            }
+            log_in(&shared, &settings, login).await.map(Some)
+        }
         Ok(None) => Ok(None),
         Err(refusal) => Err(refusal),
     };
@@ -139,6 +148,32 @@ fn credentials(request: &Request<Body>) -> Option<Credentials> {
         }
         _ => Credentials::parse(value),
     }
+}
+
+/// The token in a form, and the request with its whole body. Of the form, no more than [`TOKEN_WITHIN`] bytes are read
+/// for it: the client may be anyone.
+async fn of_form(request: Request, settings: &Settings) -> (Request, Option<Credentials>) {
+    if parameters::media_type(request.headers()) != parameters::FORM {
+        return (request, None);
+    }
+    let (head, body) = request.into_parts();
+    let (mut begin, mut rest) = (Vec::new(), body.into_data_stream());
+    let patience = Duration::from_secs(settings.http.read_timeout_s);
+    let read = async {
+        while begin.len() < TOKEN_WITHIN {
+            match rest.next().await {
+                Some(Ok(bytes)) => begin.extend_from_slice(&bytes),
+                // What is wrong with the rest, its reader finds out.
+                Some(Err(_)) => return false,
+                None => return true,
+            }
+        }
+        false
+    };
+    let is_all = tokio::time::timeout(patience, read).await.unwrap_or(false);
+    let token = parameters::token_of_form(&begin, is_all).map(Credentials::Bearer);
+    let begin = stream::iter([Ok(Bytes::from(begin))]);
+    (Request::from_parts(head, Body::from_stream(begin.chain(rest))), token)
 }
 
 fn unauthorized(login_policy: LoginPolicy) -> Refusal {

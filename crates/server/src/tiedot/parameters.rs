@@ -11,17 +11,21 @@ use std::collections::BTreeMap;
 
 use axum::{
     body::Body,
-    http::{Request, StatusCode, header},
+    http::{HeaderMap, Request, StatusCode, header},
 };
 
 use super::reply::{Refusal, shortened};
 use crate::{
     settings::{Http, Settings},
-    web::{BodyProblem, read_body},
+    web::{BodyProblem, read_body_of},
 };
 
 /// The most parameters of a request.
 const MAX_PARAMETERS: usize = 32;
+/// The media type of forms.
+pub(super) const FORM: &str = "application/x-www-form-urlencoded";
+/// What a form may have beside a document of `http.max_body_bytes`.
+const FURTHER_BYTES: usize = 64 << 10;
 /// The parameter with a login token.
 pub(super) const TOKEN: &str = "access_token";
 
@@ -38,18 +42,21 @@ impl Parameters {
     pub(super) async fn read(request: Request<Body>, settings: &Settings) -> Result<Self, Refusal> {
         let mut parameters = Self::default();
         let query = request.uri().query().unwrap_or_default().to_owned();
-        let kind = request.headers().get(header::CONTENT_TYPE);
-        let kind = kind.and_then(|kind| kind.to_str().ok()?.split(';').next()).unwrap_or_default();
-        let kind = kind.trim().to_ascii_lowercase();
-        let body = read_body(request, &settings.http)
+        let kind = media_type(request.headers());
+        let most = most_bytes(&kind, &settings.http);
+        let body = read_body_of(request, &settings.http, most)
             .await
-            .map_err(|problem| unread(&problem, &settings.http))?;
+            .map_err(|problem| unread(&problem, most, &settings.http))?;
         parameters.add(query.as_bytes())?;
         let body = String::from_utf8(body).map_err(|_| Refusal::wrong("The body is not UTF-8."))?;
         let is_json = body.trim_start().starts_with(['{', '[', '"']);
+        if is_json && body.len() > settings.http.max_body_bytes {
+            let most = settings.http.max_body_bytes;
+            return Err(unread(&BodyProblem::TooLarge, most, &settings.http));
+        }
         match &*kind {
             _ if body.trim().is_empty() => {}
-            "application/x-www-form-urlencoded" if !is_json => parameters.add(body.as_bytes())?,
+            FORM if !is_json => parameters.add(body.as_bytes())?,
             "multipart/form-data" if !is_json => {
                 return Err(Refusal::wrong(
                     "Forms of multipart/form-data are not read: send \
@@ -114,18 +121,49 @@ impl Parameters {
 
 /// The token in a query string, if there is one.
 pub(super) fn token(query: &str) -> Option<Vec<u8>> {
-    let prefix = [TOKEN, "="].concat();
-    let value = query.split('&').find_map(|pair| pair.strip_prefix(&*prefix))?;
-    decode(value.as_bytes()).ok().map(String::into_bytes)
+    token_of(query.as_bytes().split(|byte| *byte == b'&'))
+}
+
+/// The token in a form of which this is the beginning, or all.
+pub(super) fn token_of_form(form: &[u8], is_all: bool) -> Option<Vec<u8>> {
+    if form.trim_ascii_start().starts_with(b"{") || form.trim_ascii_start().starts_with(b"[") {
+        return None;
+    }
+    // What was cut off may be a part of a token.
+    let end = match is_all {
+        true => form.len(),
+        false => form.iter().rposition(|byte| *byte == b'&')?,
+    };
+    token_of(form.get(..end)?.split(|byte| *byte == b'&'))
+}
+
+fn token_of<'p>(mut pairs: impl Iterator<Item = &'p [u8]>) -> Option<Vec<u8>> {
+    let value = pairs.find_map(|pair| pair.strip_prefix(TOKEN.as_bytes())?.strip_prefix(b"="))?;
+    decode(value).ok().map(String::into_bytes)
+}
+
+/// The media type of a body, without its parameters; empty if there is none.
+pub(super) fn media_type(headers: &HeaderMap) -> String {
+    let kind = headers.get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()?.split(';').next()).unwrap_or_default();
+    kind.trim().to_ascii_lowercase()
+}
+
+/// The most bytes of a body: `http.max_body_bytes`, in a form with each byte percent-encoded, and other parameters.
+fn most_bytes(kind: &str, settings: &Http) -> usize {
+    match kind {
+        FORM => settings.max_body_bytes.saturating_mul(3).saturating_add(FURTHER_BYTES),
+        _ => settings.max_body_bytes,
+    }
 }
 
 /// The error for a body that was not read.
-fn unread(problem: &BodyProblem, settings: &Http) -> Refusal {
-    let (most, patience) = (settings.max_body_bytes, settings.read_timeout_s);
+fn unread(problem: &BodyProblem, most: usize, settings: &Http) -> Refusal {
+    let patience = settings.read_timeout_s;
     match problem {
         BodyProblem::TooLarge => Refusal::new(
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!("The body takes more than {most} bytes, the limit of http.max_body_bytes."),
+            format!("The body takes more than {most} bytes, the limit by http.max_body_bytes."),
         ),
         BodyProblem::Timeout => Refusal::new(
             StatusCode::REQUEST_TIMEOUT,
@@ -168,8 +206,6 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(Parameters::read(request, &Settings::default()))
     }
-
-    const FORM: &str = "application/x-www-form-urlencoded";
 
     #[test]
     fn parameters_are_read_from_query_string_and_forms() {
@@ -214,5 +250,14 @@ mod tests {
         assert_eq!(message, "Unknown parameter 'colour': known here are col, id.");
         assert_eq!(token("a=b&access_token=x%2By").unwrap(), b"x+y");
         assert_eq!(token("a=b&my_access_token=x"), None);
+        let form = b"a=b&access_token=x%2By&c=d";
+        assert_eq!(token_of_form(form, true).unwrap(), b"x+y");
+        assert_eq!(token_of_form(b"a=b&access_token=x%2By&c", false).unwrap(), b"x+y");
+        assert_eq!(token_of_form(b"a=b&access_token=x%2By", true).unwrap(), b"x+y");
+        // The rest of the token may be still to come.
+        for cut in [&b"a=b&access_token=x%2By"[..], b"access_token=x", b"a"] {
+            assert_eq!(token_of_form(cut, false), None);
+        }
+        assert_eq!(token_of_form(b" {\"a\": \"&access_token=x&\"}", true), None);
     }
 }

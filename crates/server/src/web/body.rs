@@ -22,7 +22,15 @@ pub(crate) async fn read_body(
     request: Request<Body>,
     settings: &Http,
 ) -> Result<Vec<u8>, BodyProblem> {
-    let most = settings.max_body_bytes;
+    read_body_of(request, settings, settings.max_body_bytes).await
+}
+
+/// The same with another limit.
+pub(crate) async fn read_body_of(
+    request: Request<Body>,
+    settings: &Http,
+    most: usize,
+) -> Result<Vec<u8>, BodyProblem> {
     let length = request.headers().get(header::CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if length.is_some_and(|length| length > most) {

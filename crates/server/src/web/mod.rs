@@ -11,7 +11,7 @@ use std::sync::Arc;
 use axum::Router;
 use tokio::net::TcpListener;
 
-pub(crate) use body::{BodyProblem, read_body};
+pub(crate) use body::{BodyProblem, read_body, read_body_of};
 pub(crate) use gate::{
     AddressRefusal, TooManyFailures, address_refusal, authenticate, client_address,
     cross_site_refusal, page_refusal,

@@ -2,6 +2,7 @@
 //! takes long to link and much disk space.
 
 mod dump;
+mod exports;
 mod following;
 mod framing;
 mod golden;

@@ -2,12 +2,14 @@
 //! the row needs.
 //!
 //! Besides invalid JSON it refuses a duplicate name in an object, half of a surrogate pair, a number that no double can
-//! represent (`1e999`), and nesting beyond 100 levels. Numbers keep their digits.
+//! represent (`1e999`), nesting beyond 100 levels and, for collections, an integer that would lose digits. Numbers keep
+//! their digits.
 
 mod extended;
 
 use std::{borrow::Cow, collections::HashSet, fmt};
 
+use remora_engine::loses_digits;
 use serde::{
     Deserializer,
     de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor},
@@ -98,6 +100,8 @@ struct Walk<'t> {
     extended: bool,
     flatten: bool,
     writes: bool,
+    /// Whether the document, or a part of it, becomes one of a collection.
+    collection: bool,
     out: Vec<u8>,
     keys: Vec<Option<FoundKey>>,
     /// Dotted names that were written, where objects are flattened.
@@ -116,6 +120,7 @@ impl<'t> Walk<'t> {
             extended,
             flatten,
             writes: extended || shape.rows != Rows::Members,
+            collection: matches!(shape.rows, Rows::Documents | Rows::IdsAndDocuments),
             out: Vec::new(),
             keys: shape.key.iter().map(|_| None).collect(),
             flat_names: HashSet::new(),
@@ -233,13 +238,24 @@ impl<'t, 'k> Node<'_, 't, 'k> {
         self.scalar(std::str::from_utf8(&json).map_err(E::custom)?)
     }
 
-    fn number<E: serde::de::Error>(self) -> Result<(), E> {
+    fn number<E: serde::de::Error>(mut self) -> Result<(), E> {
         // Nothing is written here, so only the number of numbers matters.
         if !self.walk.writes && self.walk.keys.is_empty() {
             return self.scalar("0");
         }
         let digits = self.walk.number();
+        self.check_digits(digits)?;
         self.scalar(digits)
+    }
+
+    /// Refuses an integer of which a collection would lose digits.
+    fn check_digits<E: serde::de::Error>(&mut self, number: &str) -> Result<(), E> {
+        match self.walk.collection && loses_digits(number) {
+            true => {
+                self.walk.fail("an integer beyond 64 bits would lose digits: give it as a text")
+            }
+            false => Ok(()),
+        }
     }
 
     fn check_depth<E: serde::de::Error>(&mut self) -> Result<(), E> {
@@ -403,6 +419,7 @@ impl<'de> Visitor<'de> for Node<'_, '_, '_> {
             for _ in 0..numbers {
                 self.walk.number();
             }
+            self.check_digits(&value)?;
             return self.scalar(&value);
         }
         self.refuse_as_key("an object")?;

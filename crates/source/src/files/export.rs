@@ -9,7 +9,7 @@ use std::{
 };
 
 use remora_engine::{
-    Database, Filter, Interrupt, Position, Row, ScanRequest, Schema, Selection, is_computed_name,
+    Database, Filter, Interrupt, Position, Reader, Row, ScanRequest, Schema, is_computed_name,
 };
 
 use super::{
@@ -68,7 +68,10 @@ pub fn export_table(
     options: &ExportOptions,
     progress: &mut dyn FnMut(u64),
 ) -> Result<ExportReport> {
-    let schema = database.schema(table)?;
+    // The definition and the rows are of one snapshot.
+    let interrupt = Arc::clone(&options.cancel) as Arc<dyn Interrupt>;
+    let reader = database.reader().with_interrupt(interrupt);
+    let schema = reader.schema(table)?;
     let columns = places(&schema, &options.columns)?;
     let mut writer = RowWriter::new(Arc::clone(&schema), options.format, options.compression, out)?
         .columns(columns)
@@ -85,41 +88,38 @@ pub fn export_table(
         }
         Ok(())
     };
-    let position = match &options.filter {
-        None => all_rows(database, table, &mut write)?,
-        Some(filter) => chosen_rows(database, &schema, filter, &options.cancel, &mut write)?,
-    };
+    match &options.filter {
+        None => all_rows(&reader, table, &mut write)?,
+        Some(filter) => chosen_rows(&reader, &schema, filter, &mut write)?,
+    }
     writer.finish()?;
     progress(rows);
-    Ok(ExportReport { rows, position })
+    Ok(ExportReport { rows, position: reader.position() })
 }
 
-/// Checks an export before anything is written.
+/// Checks an export before anything is written. Cost: that of planning the filter; no row is read.
 ///
 /// # Errors
 /// The table or a column does not exist, the filter is wrong, or the format cannot be written with these options.
 pub fn check_export(database: &Database, table: &str, options: &ExportOptions) -> Result<()> {
-    let schema = database.schema(table)?;
+    let interrupt = Arc::clone(&options.cancel) as Arc<dyn Interrupt>;
+    let reader = database.reader().with_interrupt(interrupt);
+    let schema = reader.schema(table)?;
     places(&schema, &options.columns)?;
     if let Some(filter) = &options.filter {
         if let Some(name) = filter.columns().into_iter().find(|name| is_computed_name(name)) {
             return Err(no_column(&schema, name));
         }
-        let filter = Some(filter.clone());
-        let selection = Selection { table: table.to_owned(), filter, ..Selection::default() };
-        database.count(&selection)?;
+        // Plans it; rows would be read only if none needed to be.
+        drop(reader.scan_within(scan_of(&schema, filter), 0)?);
     }
     let writer = RowWriter::new(schema, options.format, options.compression, std::io::sink())?;
     writer.pretty(options.pretty).map(drop)
 }
 
-fn all_rows(
-    database: &Database,
-    table: &str,
-    write: &mut dyn FnMut(&Row) -> Result<()>,
-) -> Result<Position> {
+fn all_rows(reader: &Reader, table: &str, write: &mut dyn FnMut(&Row) -> Result<()>) -> Result<()> {
     let mut failure = None;
-    let scanned = database.scan(table, &mut |row| {
+    let visited = reader.visit_rows(table, &mut |row| {
         write(&row).map_err(|error| {
             let stop = remora_engine::Error::Io(error.to_string());
             failure = Some(error);
@@ -128,33 +128,35 @@ fn all_rows(
     });
     match failure {
         Some(error) => Err(error),
-        None => Ok(scanned?),
+        None => Ok(visited?),
     }
 }
 
 fn chosen_rows(
-    database: &Database,
+    reader: &Reader,
     schema: &Schema,
     filter: &Filter,
-    cancel: &Arc<AtomicBool>,
     write: &mut dyn FnMut(&Row) -> Result<()>,
-) -> Result<Position> {
-    let reader = database.reader().with_interrupt(Arc::clone(cancel) as Arc<dyn Interrupt>);
-    let request = ScanRequest {
+) -> Result<()> {
+    for batch in reader.scan(scan_of(schema, filter))? {
+        let batch = batch?;
+        for place in 0..batch.rows {
+            write(&batch.columns.iter().map(|column| column.value(place)).collect())?;
+        }
+    }
+    Ok(())
+}
+
+/// The request for the rows that satisfy a filter.
+fn scan_of(schema: &Schema, filter: &Filter) -> ScanRequest {
+    ScanRequest {
         table: schema.name.clone(),
         filter: Some(filter.clone()),
         columns: (0..schema.columns.len()).collect(),
         batch_rows: BATCH_ROWS,
         in_key_order: true,
         ..ScanRequest::default()
-    };
-    for batch in reader.scan(request)? {
-        let batch = batch?;
-        for place in 0..batch.rows {
-            write(&batch.columns.iter().map(|column| column.value(place)).collect())?;
-        }
     }
-    Ok(reader.position())
 }
 
 /// The error for a column that does not exist or is hidden.

@@ -60,6 +60,8 @@ struct Column {
     is_hidden: bool,
     /// Whether SQL converts what is no value of the type.
     is_of_sql: bool,
+    /// Whether it is a set of numbers of Sphinx's dialect, which SQL reads from `1,2` as well as from JSON.
+    is_number_set: bool,
 }
 
 impl RowParser {
@@ -78,6 +80,7 @@ impl RowParser {
             nullable: def.nullable,
             is_hidden: schema.is_hidden(at),
             is_of_sql,
+            is_number_set: def.declared.as_ref().is_some_and(|text| text.starts_with("multi")),
         };
         let columns: Vec<_> = schema.columns.iter().enumerate().map(column).collect();
         let shown = columns.iter().enumerate().filter(|(_, def)| !def.is_hidden);
@@ -457,10 +460,13 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 }
 
-/// A JSON value, neither null nor for a column of JSON, as SQL converts it; `None` if it is no text of bytes.
+/// A JSON value, neither null nor for a column of JSON, as SQL converts it; `None` for a column of bytes if it is no
+/// text of bytes.
 fn for_sql(kind: ColumnType, raw: &str) -> Option<Value> {
     let text = || Some(Value::Text(raw.into()));
     match raw.as_bytes().first()? {
+        // The bytes of a number or an array would be its digits here, and hexadecimal digits at a server.
+        byte if kind == ColumnType::Bytes && *byte != b'"' => None,
         b't' | b'f' if kind != ColumnType::Text => Some(Value::Int(i64::from(raw == "true"))),
         b'"' => {
             let text: String = serde_json::from_str(raw).ok()?;
@@ -501,7 +507,13 @@ fn parse_field(column: &Column, text: &str) -> Result<Value, String> {
         (ColumnType::Text, _) => Ok(Value::Text(unescape_null(text).into())),
         (ColumnType::Bytes, "") => parse_literal(column.kind, text).ok_or_else(String::new),
         (_, "") => Ok(Value::Null),
-        (kind, _) if column.is_of_sql => {
+        // SQL reads it. Every other text that is no JSON is refused here, because a server would get it as a JSON text.
+        (ColumnType::Json, _)
+            if column.is_number_set && parse_literal(column.kind, text).is_none() =>
+        {
+            Ok(Value::Text(text.into()))
+        }
+        (kind, _) if column.is_of_sql && kind != ColumnType::Json => {
             text_for_sql(kind, text).ok_or_else(|| misfit(column, &format!("\"{text}\"")))
         }
         (kind, _) => {
@@ -689,8 +701,14 @@ pub(crate) mod tests {
 
     #[test]
     fn null_and_empty_fields() {
-        let (nullable, is_hidden, is_of_sql) = (true, false, false);
-        let column = |kind| Column { name: "c".into(), kind, nullable, is_hidden, is_of_sql };
+        let column = |kind| Column {
+            name: "c".into(),
+            kind,
+            nullable: true,
+            is_hidden: false,
+            is_of_sql: false,
+            is_number_set: false,
+        };
         let cases = [
             (ColumnType::Text, "", Value::Text("".into())),
             (ColumnType::Text, "\\N", Value::Null),

@@ -118,7 +118,7 @@ impl<W: Write> RowWriter<W> {
     /// The format has one record per line.
     pub fn pretty(mut self, pretty: bool) -> Result<Self> {
         if pretty && !matches!(self.format, Format::Json | Format::Mongo) {
-            let message = "only json and mongo are written over lines (--pretty): name one of them as the format";
+            let message = "only json and mongo are written over several lines (pretty): name one of them as the format";
             return Err(Error::Export(message.into()));
         }
         self.pretty = pretty;

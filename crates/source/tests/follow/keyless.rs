@@ -4,7 +4,7 @@ use std::{
     sync::Arc,
     sync::atomic::{AtomicBool, Ordering},
     thread::sleep,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use mysql::{Conn, prelude::Queryable};
@@ -235,10 +235,11 @@ fn mysql_5_6_rows_of_every_type() {
     rows_of_every_type(Kind::MySql56);
 }
 
-/// Changes rows of a table of few different ones until told to stop.
-fn load(mut conn: Conn, seed: u64, pause: Duration, end: &AtomicBool) {
+/// Changes rows of a table of few different ones until told to stop. If the pauses grow, each is longer than the one
+/// before: a copy without a lock waits for a time without changes, which must come on the slowest machine too.
+fn load(mut conn: Conn, seed: u64, pause: Duration, grows: bool, end: &AtomicBool) {
     conn.query_drop("USE shop").unwrap();
-    let mut chance = Chance(seed);
+    let (mut chance, mut pause) = (Chance(seed), pause);
     while !end.load(Ordering::Relaxed) {
         let (a, b) = (chance.below(40), chance.below(40));
         let statement = match chance.below(6) {
@@ -249,7 +250,13 @@ fn load(mut conn: Conn, seed: u64, pause: Duration, end: &AtomicBool) {
         };
         // Who waits for another is told so now and then.
         let _ = conn.query_drop(statement);
-        sleep(pause);
+        let waited = Instant::now();
+        while waited.elapsed() < pause && !end.load(Ordering::Relaxed) {
+            sleep(pause.min(Duration::from_millis(10)));
+        }
+        if grows {
+            pause += pause / 10;
+        }
     }
 }
 
@@ -272,14 +279,14 @@ fn copied_under_load(kind: Kind, options: &str, may_lock: bool, pause: Duration)
     for _ in 0..10 {
         pair.run("INSERT INTO t SELECT a * 7 % 41, v FROM t");
     }
-    let end = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let _ended = AtEnd(&end);
-        for seed in 0..3 {
-            let (conn, end) = (pair.server.connect().unwrap(), &end);
-            scope.spawn(move || load(conn, seed, pause, end));
-        }
-        for round in 0..4 {
+    for round in 0..4 {
+        let end = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let _ended = AtEnd(&end);
+            for seed in 0..3 {
+                let (conn, end) = (pair.server.connect().unwrap(), &end);
+                scope.spawn(move || load(conn, 3 * round + seed, pause, pause >= CALM, end));
+            }
             pair.close();
             pair.move_to(tempfile::tempdir().unwrap());
             pair.settings.copy_rows_per_second = Some(20_000);
@@ -294,8 +301,8 @@ fn copied_under_load(kind: Kind, options: &str, may_lock: bool, pause: Duration)
                 let live = status.tables.iter().all(|table| table.state == TableState::Live);
                 live && !status.tables.is_empty()
             });
-        }
-    });
+        });
+    }
     pair.compare();
     pair.run("DELETE FROM t WHERE a % 2 = 0");
     pair.run("UPDATE t SET a = a + 1");

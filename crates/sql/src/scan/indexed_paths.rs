@@ -95,6 +95,15 @@ impl IndexedPath {
         functions.contains(&call.name()).then(|| Self::at(asked, document, path))?
     }
 
+    /// The path that an expression reads from a document, if the condition is about the elements of what it gives: then
+    /// the path may lead into arrays by `[*]`.
+    pub fn of_elements(asked: &IndexedTable<'_>, expr: &Expr) -> Option<Self> {
+        let Expr::ScalarFunction(call) = expr else { return None };
+        let [document, path] = call.args.as_slice() else { return None };
+        let path = EXTRACTS.contains(&call.name()).then(|| search::text(path))??;
+        Self::along(asked, document, Path::parse(&path).ok()?.names_through_arrays()?)
+    }
+
     /// The path of a set, whose members the condition is about.
     pub fn of_set(asked: &IndexedTable<'_>, set: &Expr) -> Option<Self> {
         match set {

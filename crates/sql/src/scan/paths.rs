@@ -59,7 +59,8 @@ pub(super) fn by_paths(
 /// none.
 pub(crate) fn declared(table: &SqlTable, expression: &str) -> Option<usize> {
     let (column, path) = array_path(expression)?;
-    let (column, names) = (table.column(&column)?, Path::parse(&path).ok()?.names()?);
+    let (column, names) =
+        (table.column(&column)?, Path::parse(&path).ok()?.names_through_arrays()?);
     let mut paths = table.schema.paths.iter();
     paths.position(|path| path.is_plain() && path.column == column && path.names == names)
 }
@@ -326,17 +327,17 @@ fn called(asked: &IndexedTable<'_>, call: &ScalarFunction, depth: usize) -> Opti
             Some(path.test(PathTest::In(vec![path_value(&json_of(value)?)?])))
         }
         ("member of", [value, array]) => {
-            let path = IndexedPath::of(asked, array, &EXTRACTS)?;
+            let path = IndexedPath::of_elements(asked, array)?;
             Some(path.test(PathTest::In(vec![path_value(&json_of(value)?)?])))
         }
         ("json_contains", [array, candidate]) => {
-            contains(&IndexedPath::of(asked, array, &EXTRACTS)?, candidate)
+            contains(&IndexedPath::of_elements(asked, array)?, candidate)
         }
         ("json_contains", [document, candidate, path]) => {
             contains(&IndexedPath::at(asked, document, path)?, candidate)
         }
         ("json_overlaps", [a, b]) => {
-            let of = |expr| IndexedPath::of(asked, expr, &EXTRACTS);
+            let of = |expr| IndexedPath::of_elements(asked, expr);
             let (path, other) = of(a).map(|path| (path, b)).or_else(|| Some((of(b)?, a)))?;
             let values = match Json::parse(&search::text(other)?).ok()? {
                 Json::Array(values) => values.iter().map(path_value).collect::<Option<_>>()?,

@@ -52,6 +52,7 @@ impl Session {
     pub async fn change_rows(&mut self, table: &str, changes: &[Change]) -> Result<u64> {
         self.begin();
         self.state.warnings.clear();
+        self.state.failed_row = None;
         let done = Box::pin(write::change_rows(&mut self.state, table, changes)).await;
         self.end(done.map(|outcome| outcome.affected_rows))
     }
@@ -67,8 +68,15 @@ impl Session {
     pub async fn put_rows(&mut self, table: &str, rows: &[Vec<Option<Value>>]) -> Result<u64> {
         self.begin();
         self.state.warnings.clear();
+        self.state.failed_row = None;
         let done = Box::pin(write::put_rows(&mut self.state, table, rows)).await;
         self.end(done.map(|outcome| outcome.affected_rows))
+    }
+
+    /// The place, from 0 on, of the row for which the last [`Session::change_rows`] or [`Session::put_rows`] failed;
+    /// `None` if it is not known, as where a condition refused one of several.
+    pub fn failed_row(&self) -> Option<usize> {
+        self.state.failed_row
     }
 
     /// Begins to read: in READ COMMITTED, the open transaction gets a new snapshot, as for each of its statements.

@@ -90,45 +90,48 @@ impl SessionState {
                 meta.words.push(query);
             }
         }
-        self.warn_of_keywords(&meta)?;
+        meta.report.keyword_documents = self.warn_of_keywords(&meta)?;
         meta.without = self.missing_agents();
         self.meta = Some(Box::new(meta));
         self.searches += 1;
         Ok(())
     }
 
-    /// The last search. Cost: its keywords are looked up again, once.
+    /// The last search, as it was planned.
     pub(crate) fn last_search(&self) -> LastSearch {
         let Some(meta) = &self.meta else { return LastSearch::default() };
         let found = if meta.is_counted { meta.total_found } else { meta.report.returned };
-        let keywords = |query: &TextQuery| match query {
-            TextQuery::Keywords(query) => Some(query.clone()),
+        let query = meta.words.iter().find_map(|query| match query {
+            TextQuery::Keywords(query) => Some(query.text.clone()),
             _ => None,
-        };
-        let queries: Vec<_> = meta.words.iter().filter_map(keywords).collect();
-        let reader = self.reading();
-        let documents =
-            queries.iter().map(|query| reader.keyword_documents(&meta.table, query).ok().flatten());
+        });
         LastSearch {
             table: meta.table.clone(),
-            query: queries.first().map_or_else(String::new, |query| query.text.clone()),
+            query: query.unwrap_or_default(),
             found,
-            documents: documents.sum::<Option<u64>>().filter(|_| !queries.is_empty()),
+            documents: meta.report.keyword_documents,
         }
     }
 
-    /// Warns of keyword queries that were changed before they ran.
-    fn warn_of_keywords(&mut self, meta: &Meta) -> Result<()> {
+    /// Warns of keyword queries that were changed before they ran. Returns the sum of the numbers of rows that contain
+    /// each of their keywords, if it is known.
+    fn warn_of_keywords(&mut self, meta: &Meta) -> Result<Option<u64>> {
         let reader = self.reading_own()?;
+        let mut documents = None;
+        let mut is_known = true;
         for query in &meta.words {
             let TextQuery::Keywords(query) = query else { continue };
             match reader.keyword_warning(&meta.table, query) {
-                Ok(Some(warning)) => self.warn(ErrorCode::SearchWarning, warning),
+                Ok((warning, counted)) => {
+                    warning.into_iter().for_each(|it| self.warn(ErrorCode::SearchWarning, it));
+                    is_known &= counted.is_some();
+                    documents = Some(documents.unwrap_or(0) + counted.unwrap_or(0));
+                }
                 Err(error @ EngineError::Ended(_)) => return Err(from_engine(&error)),
-                Ok(None) | Err(_) => {}
+                Err(_) => is_known = false,
             }
         }
-        Ok(())
+        Ok(documents.filter(|_| is_known))
     }
 
     /// Warns if the remembered search was changed before it ran.

@@ -120,6 +120,8 @@ pub(crate) struct SessionState {
     pub last_insert_id: LastInsertId,
     /// The AUTO_INCREMENT value that the next statement makes first (`insert_id`).
     pub insert_id: Option<u64>,
+    /// The row at fault, from 0 on, where rows that a program gave were refused for one of them that is known.
+    pub failed_row: Option<usize>,
     /// The value of FOUND_ROWS().
     pub found_rows: u64,
     /// The value of ROW_COUNT(): rows changed by the last statement, -1 after a statement that
@@ -183,6 +185,7 @@ impl SessionState {
             refuses_warnings: false,
             last_insert_id: LastInsertId::default(),
             insert_id: None,
+            failed_row: None,
             found_rows: 0,
             row_count: 0,
             transaction,

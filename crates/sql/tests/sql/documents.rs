@@ -39,9 +39,32 @@ fn json(random: &mut Random, depth: u64) -> String {
     }
 }
 
+/// A list of objects with what queries look for, sometimes with other values among them, or none around one.
+fn items(random: &mut Random) -> String {
+    let mut each = || {
+        let below = match random.below(3) {
+            0 => format!("[{{\"x\": {}}}, {{\"x\": {}}}]", json(random, 1), json(random, 1)),
+            1 => format!("{{\"x\": {}}}", json(random, 1)),
+            _ => json(random, 2),
+        };
+        let sku = json(random, 2);
+        let object = format!("{{\"sku\": {sku}, \"0\": {}, \"in\": {below}}}", json(random, 1));
+        match random.below(8) {
+            0 => format!("[{object}]"),
+            1 => json(random, 1),
+            _ => object,
+        }
+    };
+    let found: Vec<String> = (0..3).map(|_| each()).collect();
+    match random.below(8) {
+        0 => found.into_iter().next().unwrap(),
+        length => format!("[{}]", found[..length as usize % 4].join(", ")),
+    }
+}
+
 fn document(random: &mut Random) -> String {
     let mut members = Vec::new();
-    for name in ["year", "name", "tags", "a"] {
+    for name in ["year", "name", "tags", "a", "items"] {
         if random.below(8) > 0 {
             let value = match (name, random.below(3)) {
                 ("tags", 1..) => {
@@ -49,6 +72,7 @@ fn document(random: &mut Random) -> String {
                         (0..random.below(5)).map(|_| json(random, 1)).collect();
                     format!("[{}]", values.join(", "))
                 }
+                ("items", _) => items(random),
                 ("a", 1..) => format!("{{\"b\": {}}}", json(random, 2)),
                 _ => json(random, 2),
             };
@@ -67,6 +91,12 @@ fn condition(random: &mut Random) -> String {
         "$.\"year\"",
         "$.none",
         "$.tags[0]",
+        "$.tags[*]",
+        "$.items[*].sku",
+        "$.items[*].\"0\"",
+        "$.items[*][*]",
+        "$.items[*].in[*].x",
+        "$[*]",
     ]);
     let number = random.below(14) as i64 - 2;
     let text = random
@@ -147,7 +177,8 @@ async fn keys_over_arrays_change_how_documents_are_found_and_nothing_else() {
     let mut random = Random::seeded();
     run(session, "SET sql_mode = ''").await.unwrap();
     run(session, "CREATE TABLE plain (id INT PRIMARY KEY, doc JSON)").await.unwrap();
-    let keys = "KEY years ((CAST(doc->'$.year' AS SIGNED ARRAY))), KEY tags ((CAST(doc->'$.tags' AS CHAR(20) ARRAY)))";
+    let keys = "KEY years ((CAST(doc->'$.year' AS SIGNED ARRAY))), KEY tags ((CAST(doc->'$.tags' AS CHAR(20) ARRAY))), \
+                KEY skus ((CAST(doc->'$.items[*].sku' AS CHAR(20) ARRAY)))";
     run(session, &format!("CREATE TABLE keyed (id INT PRIMARY KEY, doc JSON, {keys})"))
         .await
         .unwrap();
@@ -171,7 +202,11 @@ async fn keys_over_arrays_change_how_documents_are_found_and_nothing_else() {
     run(session, "COMMIT").await.unwrap();
     // Keys over other paths, for existing rows.
     let later = "ALTER TABLE keyed ADD KEY names ((CAST(JSON_EXTRACT(doc, '$.name') AS CHAR(20) ARRAY))), \
-                 ADD KEY deep ((CAST(doc->'$.a.b' AS UNSIGNED ARRAY)))";
+                 ADD KEY deep ((CAST(doc->'$.a.b' AS UNSIGNED ARRAY))), \
+                 ADD KEY xs ((CAST(doc->'$.items[*].in[*].x' AS SIGNED ARRAY))), \
+                 ADD KEY zeros ((CAST(doc->'$.items[*].\"0\"' AS SIGNED ARRAY))), \
+                 ADD KEY twofold ((CAST(doc->'$.items[*][*]' AS SIGNED ARRAY))), \
+                 ADD KEY top ((CAST(doc->'$[*]' AS SIGNED ARRAY)))";
     run(session, later).await.unwrap();
     // The existing keys still serve queries while the new ones are built.
     let asked = "EXPLAIN SELECT id FROM keyed WHERE 5 MEMBER OF (doc->'$.tags')";
@@ -183,6 +218,12 @@ async fn keys_over_arrays_change_how_documents_are_found_and_nothing_else() {
     for (condition, key) in [
         ("5 MEMBER OF (doc->'$.tags')", "tags"),
         ("doc->>'$.year' > 8", "years"),
+        ("'Ann' MEMBER OF (doc->'$.items[*].sku')", "skus"),
+        ("JSON_CONTAINS(doc->'$.items[*].sku', '[\"Ann\", 5]')", "skus"),
+        ("JSON_OVERLAPS('[4, \"Ann\"]', doc->'$.items[*].sku')", "skus"),
+        ("5 MEMBER OF (doc->'$.items[*].in[*].x')", "xs"),
+        ("5 MEMBER OF (doc->'$.tags[*]')", "tags"),
+        ("5 MEMBER OF (doc->'$[*]')", "top"),
         ("JSON_CONTAINS(doc->'$.tags', '[\"Ann\", 5]')", "tags"),
         ("doc->>'$.name' = 'Ann'", "names"),
         ("doc->'$.year' > 8", "years"),
@@ -262,4 +303,24 @@ async fn orders_of_two_directions_come_from_a_key_that_has_them() {
         assert_eq!(told.contains("both_ways"), is_walked, "{order}: {told}");
         assert_eq!(told.contains("filesort"), !is_walked, "{order}: {told}");
     }
+}
+
+/// What the engine can keep unique within arrays is not what MySQL keeps: such a key is refused, by its name.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_unique_key_over_the_members_of_an_array_is_refused() {
+    let server = Server::new();
+    let session = &mut server.session();
+    let key = "UNIQUE KEY only ((CAST(doc->'$.tags' AS UNSIGNED ARRAY)))";
+    run(session, "CREATE TABLE t (id INT PRIMARY KEY, doc JSON)").await.unwrap();
+    for statement in [
+        format!("CREATE TABLE u (id INT PRIMARY KEY, doc JSON, {key})"),
+        format!("CREATE TEMPORARY TABLE u (id INT PRIMARY KEY, doc JSON, {key})"),
+        format!("ALTER TABLE t ADD {key}"),
+        "CREATE UNIQUE INDEX only ON t ((CAST(doc->'$.tags' AS UNSIGNED ARRAY)))".to_owned(),
+    ] {
+        let refused = run(session, &statement).await.unwrap_err();
+        assert_eq!(refused.code.number(), 1235, "{statement}");
+        assert!(refused.message.contains("members of an array, as only is"), "{}", refused.message);
+    }
+    run(session, &format!("ALTER TABLE t ADD {}", key.replace("UNIQUE ", ""))).await.unwrap();
 }

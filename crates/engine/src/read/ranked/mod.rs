@@ -100,16 +100,6 @@ impl Ranked {
         Self::planned(&view.schema, Some(view), asked, false, unless)
     }
 
-    /// The sum of the numbers of live rows that contain each keyword of a query.
-    pub(crate) fn documents_of_keywords(
-        view: &TableView,
-        asked: &KeywordQuery,
-        unless: &InterruptCheck,
-    ) -> Result<u64> {
-        let words = Self::new(view, asked, unless)?.report.words;
-        Ok(words.iter().map(|word| word.counts.documents).sum())
-    }
-
     /// The keywords of a query, for reports.
     pub(crate) fn report(
         view: &TableView,
@@ -235,6 +225,11 @@ impl Ranked {
     /// A warning about ignored or changed parts of the query.
     pub(crate) fn warning(&self) -> Option<&str> {
         self.report.warning.as_deref()
+    }
+
+    /// The sum of the numbers of live rows that contain each keyword.
+    pub(crate) fn documents_of_keywords(&self) -> u64 {
+        self.report.words.iter().map(|word| word.counts.documents).sum()
     }
 
     /// The documents of a segment that the query finds. Deleted ones can be among them.

@@ -443,7 +443,7 @@ fn compare(spread: &Spread, random: &mut Random) -> usize {
         if let Some(TextQuery::Keywords(query)) = &request.text {
             let report = |table| format!("{:?}", reader.keywords(table, query));
             assert_eq!(report(ALL), report(WHOLE), "{request:?}");
-            let warning = |table| reader.keyword_warning(table, query).ok();
+            let warning = |table| reader.keyword_warning(table, query).ok().map(|it| it.0);
             assert_eq!(warning(ALL), warning(WHOLE), "{request:?}");
         }
     }

@@ -55,7 +55,11 @@ pub(super) fn into_server(
     let name = options.table();
     let schema = match table.schema(name)? {
         Some(schema) => schema,
-        None => table.create(&definition(name, options.text_ids))?,
+        None => {
+            let schema = definition(name, options.text_ids);
+            table.create_for_rows(&schema);
+            schema
+        }
     };
     let has_texts = schema.columns.first().is_some_and(|id| id.kind == ColumnType::Text);
     if !is_collection(&schema) {
@@ -74,7 +78,9 @@ pub(super) fn into_server(
     };
     let sink = CollectionSink { rows: table, ids };
     let sizes = remote_sizes(&schema);
-    run(&sink, Arc::new(schema), options, sizes, inputs)
+    let report = run(&sink, Arc::new(schema), options, sizes, inputs)?;
+    table.make()?;
+    Ok(report)
 }
 
 /// The definition of a new collection.

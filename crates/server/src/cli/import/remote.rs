@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, sync::Arc};
 
-use remora_engine::{Change, ChangeBatch, Schema};
+use remora_engine::{Change, ChangeBatch, Schema, TableChanges};
 use remora_protocol::line::{code, quote};
 use remora_source::{
     files::{Compression, Format, RowSink, RowWriter},
@@ -18,6 +18,9 @@ use crate::{
 pub(super) struct RemoteTable {
     client: RefCell<LineClient>,
     schema: RefCell<Option<Arc<Schema>>>,
+    /// The definition of a table that is made before the first rows are sent, so that an import without any leaves
+    /// none.
+    unmade: RefCell<Option<Schema>>,
 }
 
 impl RemoteTable {
@@ -25,7 +28,8 @@ impl RemoteTable {
     pub(super) fn connect(address: &str, options: &ImportOptions) -> Result<Self> {
         let mut client = LineClient::connect(address)?;
         client.log_in_with(options.user.as_deref(), options.token.as_deref())?;
-        Ok(Self { client: RefCell::new(client), schema: RefCell::default() })
+        let client = RefCell::new(client);
+        Ok(Self { client, schema: RefCell::default(), unmade: RefCell::default() })
     }
 
     /// The definition of an existing table.
@@ -47,8 +51,23 @@ impl RemoteTable {
         Ok(Some(schema))
     }
 
+    /// Creates a table before the first rows are sent.
+    pub(super) fn create_for_rows(&self, schema: &Schema) {
+        *self.schema.borrow_mut() = Some(Arc::new(schema.clone()));
+        *self.unmade.borrow_mut() = Some(schema.clone());
+    }
+
+    /// Creates the table of [`Self::create_for_rows`], unless that is done.
+    pub(super) fn make(&self) -> Result<()> {
+        let unmade = self.unmade.borrow_mut().take();
+        match unmade {
+            Some(schema) => self.create(&schema).map(drop),
+            None => Ok(()),
+        }
+    }
+
     /// Creates a table and returns its definition as the server has it.
-    pub(super) fn create(&self, schema: &Schema) -> Result<Schema> {
+    fn create(&self, schema: &Schema) -> Result<Schema> {
         let json = serde_json::to_string(&SchemaFile::from_schema(schema))
             .map_err(|error| Error::Remote(error.to_string()))?;
         let name = quote(&schema.name);
@@ -59,6 +78,7 @@ impl RemoteTable {
 
     /// Reserves ids of a collection, and returns the first.
     pub(super) fn reserve_ids(&self, collection: &str, count: usize) -> Result<i64> {
+        self.make()?;
         let mut client = self.client.borrow_mut();
         let reply = client.command(&format!("IDS {} {count}", quote(collection)))?;
         let first = reply.strip_prefix("OK IDS ").and_then(|first| first.parse().ok());
@@ -67,9 +87,16 @@ impl RemoteTable {
 
     fn put(&self, batch: &ChangeBatch) -> remora_source::Result<()> {
         let refused = |message: String| remora_source::Error::Sink(message);
+        self.make().map_err(|error| refused(error.to_string()))?;
         let schema = self.schema.borrow().clone();
         let schema = schema.ok_or_else(|| refused("no table is open".to_owned()))?;
-        for table in &batch.tables {
+        // Without rows there is still the position, which a PUT of none stores.
+        let none = [TableChanges { table: schema.name.as_str().into(), changes: Vec::new() }];
+        let tables = match batch.tables.is_empty() && !batch.positions.is_empty() {
+            true => &none[..],
+            false => &batch.tables,
+        };
+        for table in tables {
             let rows = json_rows(&schema, &table.changes)?;
             let from = match batch.positions.first() {
                 Some(source) => {
@@ -82,7 +109,13 @@ impl RemoteTable {
             let mut client = self.client.borrow_mut();
             let reply = client.ask(&request).map_err(|error| refused(error.to_string()))?;
             if let Some(error) = reply.strip_prefix("ERROR ") {
-                let message = || refused(format!("the server answered: {error}"));
+                let is_large =
+                    error.starts_with(&format!("{} request too large", code::BAD_REQUEST));
+                let more = match is_large {
+                    true => "; limits.max_request_bytes of the server says how large a row may be",
+                    false => "",
+                };
+                let message = || refused(format!("the server answered: {error}{more}"));
                 return Err(refused_row(error).unwrap_or_else(message));
             }
         }
@@ -137,10 +170,16 @@ impl RowSink for RemoteTable {
     }
 
     fn is_empty(&self, table: &str) -> remora_source::Result<bool> {
+        if self.unmade.borrow().is_some() {
+            return Ok(true);
+        }
         Ok(self.newest_key(table)?.is_none())
     }
 
     fn largest_row_number(&self, table: &str) -> remora_source::Result<u64> {
+        if self.unmade.borrow().is_some() {
+            return Ok(0);
+        }
         match self.newest_key(table)?.map(|key| (key.parse(), key)) {
             None => Ok(0),
             Some((Ok(number), _)) => Ok(number),

@@ -261,13 +261,7 @@ fn condition(lookup: &Lookup) -> Filter {
     match &lookup.test {
         Test::Equal(value) => field().equals(value.clone()),
         Test::Range(from, to) => field().between(*from.min(to), *from.max(to)),
-        // Any value, unless all values are null.
-        Test::Has => {
-            let is_scalar = field().is_in([true, false])
-                | field().at_least(f64::NEG_INFINITY)
-                | field().at_least("");
-            field().exists() & (!field().is_null() | is_scalar)
-        }
+        Test::Has => field().is_filled(),
     }
 }
 
@@ -326,6 +320,34 @@ mod tests {
         assert_eq!(range(i64::MIN, i64::MAX, 100), [1, 2, 3, 4, 6, 7]);
         assert_eq!(range(5, 5, 2), [1, 3]);
         assert!(range(6, 6, 2).is_empty());
+    }
+
+    /// Where tiedot's index has a value that is not null.
+    #[test]
+    fn has_finds_what_is_neither_null_nor_an_empty_array() {
+        let database = Database::in_memory().unwrap();
+        let collection = database.collection("a").unwrap();
+        collection.index("y.z").unwrap();
+        let values = json!([
+            null, [], [null], [null, null], // not found
+            false, 0, "", {}, [{}], [[]], [null, 1], {"b": 1}, [[null]], [""] // found
+        ]);
+        for (id, value) in (0..).zip(values.as_array().unwrap()) {
+            collection.insert_as(id, &json!({"y": {"z": value}})).unwrap();
+            // Within the elements of an array.
+            let two = json!({"y": [{"z": []}, {"z": value}, {"x": 1}]});
+            collection.insert_as(100 + id, &two).unwrap();
+        }
+        collection.insert_as(99, &json!({"y": []})).unwrap();
+        let expected: Vec<i64> = (4..14).chain(104..114).collect();
+        assert_eq!(run(&collection, r#"{"has":["y","z"]}"#, 1 << 20).unwrap(), expected);
+        let limited = r#"{"has":["y","z"],"limit":3}"#;
+        assert_eq!(run(&collection, limited, 1 << 20).unwrap(), [4, 5, 6]);
+        // By a look at each document.
+        let filter = path(["y", "z"]).is_filled();
+        let all = collection.all().ids().unwrap();
+        assert_eq!(collection.find(filter).ids().unwrap(), expected);
+        assert_eq!(all.len(), 29);
     }
 
     #[test]

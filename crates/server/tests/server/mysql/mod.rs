@@ -25,6 +25,6 @@ use client::{Client, Entry};
 use crate::support::TestServer;
 
 /// A client of a server without users.
-fn connect(server: &TestServer) -> Client {
+pub fn connect(server: &TestServer) -> Client {
     Client::connect(server.sql_address(), &Entry::default()).unwrap()
 }

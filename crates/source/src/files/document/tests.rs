@@ -31,6 +31,25 @@ fn numbers_keep_their_digits() {
     assert_eq!(read(text, Rows::Members).unwrap(), text);
 }
 
+/// As by every other door of a collection. Columns of tables have types that say what becomes of digits.
+#[test]
+fn integers_that_a_collection_would_lose_digits_of_are_refused() {
+    let text = "{\"a\": 1,\n\"b\": [7, -9223372036854775809]}";
+    let refused = "an integer beyond 64 bits would lose digits: give it as a text";
+    let expected = format!("{refused} at byte 29 of line 2, in b[1]");
+    for rows in [Rows::Documents, Rows::IdsAndDocuments] {
+        assert_eq!(read(text, rows).unwrap_err(), expected);
+    }
+    assert_eq!(read(text, Rows::Members).unwrap(), text);
+    let decimal = |digits| format!("{{\"a\": {{\"$numberDecimal\": \"{digits}\"}}}}");
+    assert!(extended(&decimal("18446744073709551616")).unwrap_err().starts_with(refused));
+    // These are doubles, with all their digits.
+    for digits in ["100000000000000000000", "18446744073709551615", "1.8446744073709551616e30"] {
+        assert!(extended(&decimal(digits)).unwrap().contains(digits));
+        assert!(read(&format!("{{\"a\": {digits}}}"), Rows::Documents).is_ok());
+    }
+}
+
 #[test]
 fn hostile_files_are_refused_with_a_position() {
     let deep = format!(r#"{{"a":{}1{}}}"#, "[".repeat(99), "]".repeat(99));

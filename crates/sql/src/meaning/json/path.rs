@@ -7,6 +7,7 @@
 //! place := digit+ | "last" ("-" digit+)?
 //! ```
 
+use remora_engine::element_place;
 use remora_mysql::ErrorCode;
 use rustc_hash::FxHashSet;
 
@@ -80,6 +81,25 @@ impl Path {
             _ => None,
         };
         self.steps.iter().map(name).collect()
+    }
+
+    /// The names of a path of names and `[*]`: an index over them, which looks into arrays on its way and at its end,
+    /// has each scalar at the path and each within the arrays there. `None` if it may lack one: it looks into one array
+    /// between two names and one behind the last, and a name that is a number leads it to that element of an array
+    /// only.
+    pub(crate) fn names_through_arrays(&self) -> Option<Vec<String>> {
+        let (mut names, mut is_in_array) = (Vec::new(), false);
+        for step in &self.steps {
+            match step {
+                PathStep::Key(name) if !is_in_array || element_place(name).is_none() => {
+                    names.push(name.clone());
+                    is_in_array = false;
+                }
+                PathStep::AnyIndex if !is_in_array => is_in_array = true,
+                _ => return None,
+            }
+        }
+        Some(names)
     }
 
     /// Whether the path can match several values.

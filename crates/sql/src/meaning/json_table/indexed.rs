@@ -1,6 +1,7 @@
 //! Which values of a document a column of JSON_TABLE has: those at a path that an index over paths follows too.
 
 use datafusion::sql::sqlparser::ast::DataType;
+use remora_engine::element_place;
 
 use super::{
     ColumnSource, JsonTable, OnEmptyOrError, ValuePart,
@@ -77,7 +78,7 @@ fn names(steps: &[&PathStep]) -> Option<Vec<String>> {
     let (mut names, mut is_in_array) = (Vec::new(), false);
     for step in steps {
         match step {
-            PathStep::Key(name) if name.parse::<usize>().is_err() => {
+            PathStep::Key(name) if element_place(name).is_none() => {
                 names.push(name.clone());
                 is_in_array = false;
             }

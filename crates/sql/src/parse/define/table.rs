@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! create := "CREATE" ["TEMPORARY"] "TABLE" ["IF" "NOT" "EXISTS"] table
-//!           ("LIKE" table | "(" "LIKE" table ")" | ["(" (column | line),* ")"] options
+//!           ("LIKE" table | "(" "LIKE" table ")" | ["(" ((column | line),* | "DOCUMENT" ("," line)*) ")"] options
 //!           ["PARTITION" "BY" …] [["IGNORE" | "REPLACE"] ["AS"] query])
 //!         | "CREATE" "TABLE" ["IF" "NOT" "EXISTS"] table "TYPE" ["="] 'distributed' part*
 //! ```
@@ -13,7 +13,13 @@ use super::{
     ColumnDefinition, PartOption, QualifiedName, QueryDefinition, TableLine, TableOption,
     key::read_line, options::accept_distributed,
 };
-use crate::{Result, parse::Tokens};
+use crate::{
+    Result,
+    parse::{Tokens, read},
+};
+
+/// What a table of documents consists of.
+const COLUMNS_OF_DOCUMENTS: &str = "id BIGINT NOT NULL PRIMARY KEY, doc JSON NOT NULL";
 
 /// A table's definition.
 #[derive(Debug)]
@@ -111,12 +117,38 @@ fn like(tokens: &mut Tokens<'_>) -> Result<Option<QualifiedName>> {
     Ok(Some(name))
 }
 
+/// `DOCUMENT`, and keys behind it: the columns of a collection, which the library recognises by them. `None` for a
+/// column of this name.
+fn of_documents(tokens: &mut Tokens<'_>) -> Result<Option<Vec<TableElement>>> {
+    let mut ahead = *tokens;
+    if !ahead.accept("DOCUMENT") {
+        return Ok(None);
+    }
+    let (mut end, has_lines) = (ahead, ahead.take(","));
+    if !has_lines && !end.take(")") {
+        return Ok(None);
+    }
+    *tokens = ahead;
+    let mut elements = read(COLUMNS_OF_DOCUMENTS, |tokens| tokens.list(TableElement::read))?;
+    if has_lines {
+        let line = |tokens: &mut Tokens<'_>| match read_line(tokens)? {
+            Some(line) => Ok(TableElement::Line(line)),
+            None => Err(tokens.syntax_error()),
+        };
+        elements.extend(tokens.list(line)?);
+    }
+    Ok(Some(elements))
+}
+
 fn elements(tokens: &mut Tokens<'_>, parameters: &[Value]) -> Result<TableBody> {
     let mut ahead = *tokens;
     let is_query = ahead.take("(") && (ahead.is_word("SELECT") || ahead.is_word("WITH"));
     let mut elements = Vec::new();
     if !is_query && tokens.take("(") {
-        elements = tokens.list(TableElement::read)?;
+        elements = match of_documents(tokens)? {
+            Some(elements) => elements,
+            None => tokens.list(TableElement::read)?,
+        };
         tokens.need(")")?;
     }
     let options = TableOption::all(tokens)?;

@@ -409,6 +409,21 @@ mod tests {
     }
 
     #[test]
+    fn keys_over_elements_of_arrays_are_paths_of_names() {
+        let key = |path| {
+            format!("KEY `k` ((cast(json_extract(`doc`,_utf8mb4'{path}') as char(20) array)))")
+        };
+        let mut schema = table(&[&key("$.items[*].sku")]);
+        assert_eq!(complete(&mut schema, None), Vec::<String>::new());
+        assert_eq!(schema.paths, [PathDef::new(3, vec!["items".to_owned(), "sku".to_owned()])]);
+        // The index would lack values.
+        for path in ["$.items[*][*]", "$.items[*].\"0\"", "$.items[0]", "$**.sku"] {
+            let mut schema = table(&[&key(path)]);
+            assert_eq!((complete(&mut schema, None).len(), schema.paths.len()), (1, 0), "{path}");
+        }
+    }
+
+    #[test]
     fn a_table_with_rows_gets_no_columns_that_they_lack() {
         let before = table(&KEYS);
         let mut schema = table(&KEYS);

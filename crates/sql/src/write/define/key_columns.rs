@@ -43,10 +43,11 @@ pub(super) async fn add_key_columns(
     for key in draft.keys.iter().filter(|key| matches!(key.kind, KeyKind::Unique | KeyKind::Plain))
     {
         for (nth, part) in key.parts.iter().enumerate() {
-            if let PartOf::Expression(expression) = &part.of
-                && !(key.kind == KeyKind::Plain && is_of_arrays(expression))
-            {
-                wanted.push((key_column(&key.name, nth), expression.clone()));
+            let PartOf::Expression(expression) = &part.of else { continue };
+            match (is_of_arrays(expression), key.kind) {
+                (false, _) => wanted.push((key_column(&key.name, nth), expression.clone())),
+                (true, KeyKind::Unique) => return Err(unique_array(&key.name)),
+                (true, _) => {}
             }
         }
     }
@@ -98,7 +99,7 @@ pub(super) fn path_of(
     place: impl FnOnce(&str) -> Option<usize>,
 ) -> Option<PathDef> {
     let (column, path) = array_path(expression)?;
-    let names = Path::parse(&path).ok()?.names()?;
+    let names = Path::parse(&path).ok()?.names_through_arrays()?;
     Some(PathDef::new(place(&column)?, names))
 }
 
@@ -116,6 +117,15 @@ pub(super) fn collection_paths(previous: &SqlTable, columns: &[ColumnDef]) -> Ve
         Some(PathDef { column, kept: true, ..path.clone() })
     });
     kept.collect()
+}
+
+/// The refusal of a unique key over the members of an array. The engine's unique paths would not do: they compare at
+/// the commit, and by type.
+fn unique_array(key: &str) -> Error {
+    Error::unsupported(format!(
+        "a unique key over the members of an array, as {key} is: make it a KEY, and keep the values in a table of \
+         their own if they must be unique"
+    ))
 }
 
 /// Whether a key is multi-valued: then its values are those of a path, not of a column.

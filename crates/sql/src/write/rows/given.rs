@@ -31,14 +31,21 @@ pub(super) async fn change(
         Change::Put(row) | Change::Insert(row) => Some(row),
         Change::Delete(_) => None,
     });
-    let rows = given.zip(1..).map(|(row, number)| whole(&target, &maker, row, number));
-    let mut rows: Vec<Row> = rows.collect::<Result<_>>()?;
+    // Where nothing is deleted, a row's number is that of its change.
+    let are_rows = !changes.iter().any(|change| matches!(change, Change::Delete(_)));
+    let mut rows = Vec::with_capacity(changes.len());
+    for (row, number) in given.zip(1..) {
+        session.failed_row = are_rows.then_some(rows.len());
+        rows.push(whole(&target, &maker, row, number)?);
+    }
+    session.failed_row = None;
     // Rows that violate a condition are errors, because the maker is not lenient.
     Computed::of(&target).complete(session, &target, &maker, &mut rows).await?;
     let mut rows = rows.into_iter();
     let mut outcome = Outcome::default();
-    for change in changes {
+    for (place, change) in changes.iter().enumerate() {
         session.check_progress()?;
+        session.failed_row = Some(place);
         let is_changed = match change {
             Change::Delete(key) => delete(session, &target, key)?,
             Change::Put(_) | Change::Insert(_) => {
@@ -49,6 +56,7 @@ pub(super) async fn change(
         };
         outcome.affected_rows += u64::from(is_changed);
     }
+    session.failed_row = None;
     Ok(outcome)
 }
 
@@ -77,15 +85,19 @@ pub(super) async fn insert(
     maker.expect_rows(session, &target, &given.valued(), given.rows.len()).await?;
     let mut made = Vec::with_capacity(given.rows.len());
     for (cells, number) in given.rows.iter().zip(1..) {
+        session.failed_row = Some(made.len());
         made.push(maker.row(session, &target, &given.columns, cells, number)?);
     }
+    session.failed_row = None;
     maker.settle(session, &target, &mut made).await?;
     Computed::of(&target).complete(session, &target, &maker, &mut made).await?;
     let mut outcome = Outcome::default();
-    for row in made {
+    for (place, row) in made.into_iter().enumerate() {
         session.check_progress()?;
+        session.failed_row = Some(place);
         outcome.affected_rows += u64::from(put(session, &target, row, false)?);
     }
+    session.failed_row = None;
     Ok(outcome)
 }
 

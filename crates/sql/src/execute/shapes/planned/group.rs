@@ -23,7 +23,7 @@ use datafusion::{
 };
 use rustc_hash::FxHashMap;
 
-use super::expressions::{BatchExpression, FunctionContext, all_evaluated, of_columns};
+use super::expressions::{BatchExpression, FunctionContext, ScanOrigin, all_evaluated, of_columns};
 
 /// The group keys and the aggregate functions.
 pub(super) struct GroupStep {
@@ -127,6 +127,18 @@ impl GroupStep {
     /// Whether it has group keys.
     pub(super) fn has_keys(&self) -> bool {
         !self.keys.is_empty()
+    }
+
+    /// The scan columns of the result columns, which of a group are those of its keys; `None` if it has no keys, or one
+    /// that is no scan column.
+    pub(super) fn key_origins(&self, below: &[ScanOrigin]) -> Option<Vec<ScanOrigin>> {
+        let origin = |key: &BatchExpression| {
+            let column = key.downcast_ref::<Column>()?;
+            below.get(column.index()).copied().flatten().map(Some)
+        };
+        let mut origins = self.keys.iter().map(origin).collect::<Option<Vec<_>>>()?;
+        origins.resize(self.width(), None);
+        self.has_keys().then_some(origins)
     }
 
     /// The number of result columns.

@@ -56,7 +56,7 @@ use std::sync::{
 
 use jiff::tz::TimeZone;
 use parking_lot::RwLock;
-use remora_engine::{SortKey, Value};
+use remora_engine::Value;
 use remora_mysql::{Collation, SqlMode};
 
 use super::{
@@ -84,6 +84,7 @@ use make::PlannedQuery;
 use page_fill::PageFillEstimate;
 use path_order::PathOrder;
 use pushdown::MadeLiteral;
+use result_order::ResultOrder;
 use tree::PlanNode;
 use variables::ReadVariable;
 use views::NamedView;
@@ -128,7 +129,7 @@ pub(super) struct CachedPlan {
     root: PlanNode,
     /// The scan whose rows decide the order of the result, and that order, if the engine has it. Steps and joins keep
     /// the order of that scan's rows.
-    order: Option<(usize, Vec<SortKey>)>,
+    order: Option<ResultOrder>,
     /// The path of documents whose values decide the order of the result.
     by_path: Option<PathOrder>,
     /// Whether a scan has a text condition.

@@ -1,5 +1,7 @@
 //! The order of a plan's result, where the engine has it.
 
+use std::collections::BTreeSet;
+
 use datafusion::{
     arrow::compute::SortOptions,
     common::ScalarValue,
@@ -18,34 +20,69 @@ use super::{
 };
 use crate::scan::CachedScan;
 
+/// The order of a plan's result, which one of its scans has.
+pub(super) struct ResultOrder {
+    pub scan: usize,
+    pub keys: Vec<SortKey>,
+    /// Whether rows are grouped by the columns of the order: groups are read one after the other, and the last one of
+    /// the first rows may lack some of its rows.
+    pub is_of_groups: bool,
+}
+
 /// The order of a plan's result in engine terms, and the scan that has it; `None` if the plan does more than filter,
-/// project and sort once, or the engine does not have the order. `table` gives the table of a scan.
+/// project, group by what it sorts by and sort once, or the engine does not have the order. `table` gives the table of
+/// a scan.
 pub(super) fn order<'t>(
     tree: &Tree,
     part: &PlanNode,
     table: impl Fn(usize) -> Option<&'t ShapeTable>,
-) -> Option<(usize, Vec<SortKey>)> {
+) -> Option<ResultOrder> {
     let mut origins = part.of.origins(&tree.widths());
-    let mut order = None;
+    let (mut order, mut group_keys): (_, Option<Vec<ScanOrigin>>) = (None, None);
     for step in &part.steps {
-        if let BatchStep::Sort(keys) = step {
-            if order.is_some() {
-                return None;
+        match step {
+            BatchStep::Sort(keys) if order.is_none() => {
+                order = Some(sorted_by(keys, &origins, &tree.scans, &table)?);
+                if !group_keys.take().is_none_or(|groups| are_sorted_by(keys, &groups, &origins)) {
+                    return None;
+                }
             }
-            order = Some(sorted_by(keys, &origins, &tree.scans, &table)?);
-        } else if !step.is_by_row() {
-            return None;
+            BatchStep::Group(grouping) if order.is_none() && group_keys.is_none() => {
+                origins = grouping.key_origins(&origins)?;
+                group_keys = Some(origins.clone());
+                continue;
+            }
+            step if step.is_by_row() => {}
+            _ => return None,
         }
         origins = step.origins(origins);
     }
-    let (scan, order) = match (order, &part.of) {
+    let is_of_groups = part.steps.iter().any(|step| matches!(step, BatchStep::Group(_)));
+    let (scan, keys) = match (order, &part.of) {
         (Some(order), _) => order,
-        (None, RowSource::Scan(scan)) => {
+        (None, RowSource::Scan(scan)) if !is_of_groups => {
             (*scan, vec![SortKey { by: SortBy::Key, descending: false }])
         }
         (None, _) => return None,
     };
-    part.of.follows(scan).then_some((scan, order))
+    let has_score = keys.iter().any(|key| key.by == SortBy::Score);
+    let is_it = part.of.follows(scan) && !(is_of_groups && has_score);
+    is_it.then_some(ResultOrder { scan, keys, is_of_groups })
+}
+
+/// Whether rows are sorted by all keys of their groups and by nothing else.
+fn are_sorted_by(
+    keys: &[(BatchExpression, PhysicalSortExpr)],
+    groups: &[ScanOrigin],
+    origins: &[ScanOrigin],
+) -> bool {
+    let origin = |(expression, _): &(BatchExpression, PhysicalSortExpr)| {
+        let column = expression.downcast_ref::<Column>()?;
+        origins.get(column.index()).copied().flatten()
+    };
+    let sorted: BTreeSet<_> = keys.iter().filter_map(origin).collect();
+    let grouped: BTreeSet<_> = groups.iter().flatten().copied().collect();
+    sorted.len() == keys.len() && sorted == grouped
 }
 
 /// The ORDER BY and LIMIT of a query over one scan, if the engine has the order.

@@ -20,6 +20,7 @@ use super::{
     path_order::PathOrder,
     planned_run::{Page, PlannedRun, SLICE, value_of},
     read::PlanReader,
+    result_order::ResultOrder,
     steps::BatchStep,
     trace::{ReadRows, Trace, TraceRecords},
     tree::{PlanNode, RowSource},
@@ -56,6 +57,17 @@ enum First {
     Sorted,
     /// Along the index of a path of documents.
     ByPath,
+}
+
+/// The rows that the steps of a plan are applied to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum StepInput {
+    /// All rows in any order.
+    Any,
+    /// All rows in the order of the result.
+    Ordered,
+    /// The first rows in the order of the result.
+    FirstOrdered,
 }
 
 /// Runs a plan; `None` if a literal needs a conversion, or too many rows would be read.
@@ -226,13 +238,15 @@ impl CachedPlan {
     fn ordered_scan(&self, first: First) -> Option<usize> {
         match first {
             First::ByPath => self.by_path.as_ref().map(PathOrder::scan),
-            First::Along | First::Sorted => self.order.as_ref().map(|(scan, _)| *scan),
+            // More and more of the first rows are read until the groups fill the page: sorted anew each time.
+            First::Sorted => self.order.as_ref().filter(|it| !it.is_of_groups).map(|it| it.scan),
+            First::Along => self.order.as_ref().map(|order| order.scan),
         }
     }
 
     /// Whether there are conditions on tables other than the one that has the order.
     fn asks_others(&self) -> bool {
-        let ordered = self.order.as_ref().map(|(scan, _)| *scan);
+        let ordered = self.order.as_ref().map(|order| order.scan);
         let asked = self.reads.iter().enumerate().filter(|(_, read)| read.tests.is_some());
         asked.map(|(scan, _)| Some(scan)).any(|scan| scan != ordered)
     }
@@ -394,7 +408,7 @@ impl PlannedRun {
     /// The rows of a plan over one table, computed in this thread.
     async fn here(&self) -> PlanResult<Option<RecordBatch>> {
         if let Some((batch, done)) = self.at_ends(&self.plan.root)? {
-            return self.finished(batch, done, self.plan.cut(), false);
+            return self.finished(batch, done, self.plan.cut(), StepInput::Any);
         }
         for first in [First::Along, First::ByPath] {
             if let Some(batch) = self.first_rows(first)? {
@@ -419,6 +433,11 @@ impl PlannedRun {
             }
             return self.joined(of, ScanLimits::IN_CONNECTION_THREAD);
         }
+        if self.plan.order.as_ref().is_some_and(|order| order.is_of_groups)
+            && let Some(batch) = self.first_rows(First::Along)?
+        {
+            return Ok(Some(batch));
+        }
         // Scores are computed only of the first rows in their order.
         let asks_others = self.plan.asks_others() && self.plan.scored.is_empty();
         if !asks_others && let Some(batch) = self.first_rows(First::Sorted)? {
@@ -434,22 +453,22 @@ impl PlannedRun {
             return Ok(Some(batch));
         }
         let Some(batch) = reading.all(of)? else { return Ok(None) };
-        self.finished(batch, 0, self.plan.cut(), false)
+        self.finished(batch, 0, self.plan.cut(), StepInput::Any)
     }
 
     /// Whether the page is likely to be filled by fewer rows of the ordered scan than a join would read at least.
     fn is_walked(&self, reading: &PlanReader<'_>, last: u64) -> PlanResult<bool> {
-        let Some((scan, _)) = &self.plan.order else { return Ok(false) };
-        let Some(read) = self.plan.reads.get(*scan) else { return Ok(false) };
+        let Some(scan) = self.plan.ordered_scan(First::Sorted) else { return Ok(false) };
+        let Some(read) = self.plan.reads.get(scan) else { return Ok(false) };
         let rows = read.scan.row_count(&self.reader)?;
-        let (rows, fewest) = (reading.count_of(*scan).min(rows), reading.fewest().max(1));
+        let (rows, fewest) = (reading.count_of(scan).min(rows), reading.fewest().max(1));
         Ok(last.saturating_mul(rows) / fewest <= fewest)
     }
 
     /// The rows of a plan over several tables; `None` if that exceeds the limits.
     fn joined(&self, of: &RowSource, most: ScanLimits) -> PlanResult<Option<RecordBatch>> {
         let Some(batch) = PlanReader::new(self, of, most, None)?.all(of)? else { return Ok(None) };
-        self.finished(batch, 0, self.plan.cut(), false)
+        self.finished(batch, 0, self.plan.cut(), StepInput::Any)
     }
 
     /// The rows of a plan over one table; `None` if that exceeds the limits.
@@ -497,17 +516,17 @@ impl PlannedRun {
         };
         // An empty batch has the scan's columns, so all steps must still be applied to it.
         let done = if batches.is_empty() { 0 } else { by_row };
-        self.finished(joined(&schema, batches)?, done, cut, false)
+        self.finished(joined(&schema, batches)?, done, cut, StepInput::Any)
     }
 
     /// Applies the steps after the first `done` ones and cuts the rows to the page before the step `cut`; `None` if
-    /// that exceeds the limits. Rows that are `in_order` already are not sorted.
+    /// that exceeds the limits. Rows that are in the result's order already are not sorted.
     fn finished(
         &self,
         batch: RecordBatch,
         done: usize,
         cut: usize,
-        in_order: bool,
+        input: StepInput,
     ) -> PlanResult<Option<RecordBatch>> {
         let steps = &self.plan.root.steps;
         let mut batch = batch;
@@ -515,13 +534,19 @@ impl PlannedRun {
             if at == cut {
                 batch = self.page.of(&batch);
             }
-            if in_order && matches!(step, BatchStep::Sort(_)) {
+            if input != StepInput::Any && matches!(step, BatchStep::Sort(_)) {
                 continue;
             }
             self.check()?;
             let started = self.started();
             let Some(made) = self.apply(step, &batch)? else { return Ok(None) };
-            batch = made;
+            batch = match (step, input) {
+                // Further rows may belong to the last group.
+                (BatchStep::Group(_), StepInput::FirstOrdered) => {
+                    made.slice(0, made.num_rows().saturating_sub(1))
+                }
+                _ => made,
+            };
             self.has_done(step.name(), &batch, started);
         }
         Ok(Some(if cut == steps.len() { self.page.of(&batch) } else { batch }))
@@ -546,7 +571,7 @@ impl PlannedRun {
             let found = by.first(&read.scan, &self.reader, filter, count, &self.zone)?;
             return Ok(found.map(|(batch, path)| (batch, ReadRows { by_path: Some(path), ..made })));
         }
-        let Some((_, order)) = &self.plan.order else { return Ok(None) };
+        let Some(ResultOrder { keys: order, .. }) = &self.plan.order else { return Ok(None) };
         let page = (order.as_slice(), count);
         let condition = self.condition(scan, filter);
         let found = match first {
@@ -620,7 +645,8 @@ impl PlannedRun {
                 }
             };
             let Some(batch) = batch else { return Ok(self.cannot_read(count, last)) };
-            let finished = self.finished(batch, 0, self.plan.cut(), true)?;
+            let input = if is_all { StepInput::Ordered } else { StepInput::FirstOrdered };
+            let finished = self.finished(batch, 0, self.plan.cut(), input)?;
             let Some(batch) = finished else { return Ok(self.cannot_read(count, last)) };
             let found = batch.num_rows() as u64;
             if each_is_shown || is_all || found == self.page.limit {

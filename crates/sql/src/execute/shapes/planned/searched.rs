@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     Expr, OrderByKind, Query, SelectItem, SetExpr, ValueWithSpan, Visitor,
 };
-use remora_engine::{SortBy, SortKey};
+use remora_engine::SortBy;
 
 use super::super::{
     condition::Tests,
@@ -15,6 +15,7 @@ use super::super::{
     shape::{LiteralGroup, Match},
     table::ShapeTable,
 };
+use super::result_order::ResultOrder;
 use crate::{parse::Visit, scan::CachedScan};
 
 /// The group that a literal is in; `negative` if a minus sign stands before it.
@@ -82,7 +83,7 @@ impl Visitor for Searches {
 pub(super) fn gives_scores<'t>(
     scans: &[CachedScan],
     scored: &[Match],
-    order: Option<&(usize, Vec<SortKey>)>,
+    order: Option<&ResultOrder>,
     of: impl Fn(usize) -> Option<(&'t Tests, &'t ShapeTable)>,
     constants: &Constants<'_>,
 ) -> bool {
@@ -92,7 +93,7 @@ pub(super) fn gives_scores<'t>(
     let is_scored = |(_, scan): &(usize, &CachedScan)| !scan.scores().is_empty();
     let mut scoring = scans.iter().enumerate().filter(is_scored);
     let (Some((at, scan)), None) = (scoring.next(), scoring.next()) else { return false };
-    let Some((ordered, order)) = order else { return false };
+    let Some(order) = order else { return false };
     let Some((tests, table)) = of(at) else { return false };
     let Some((columns, text, boolean)) = tests.only_match() else { return false };
     let same = |it: &Match| {
@@ -101,8 +102,8 @@ pub(super) fn gives_scores<'t>(
             && it.boolean == boolean
             && constants.one(it.text) == constants.one(text)
     };
-    *ordered == at
-        && order.first().is_some_and(|first| first.by == SortBy::Score)
+    order.scan == at
+        && order.keys.first().is_some_and(|first| first.by == SortBy::Score)
         && scan.scores().len() == 1
         && scored.iter().all(same)
         && tests.fill(constants, table).is_some_and(|it| it.text.as_ref() == scan.scores().first())

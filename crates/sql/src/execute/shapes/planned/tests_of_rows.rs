@@ -320,3 +320,34 @@ fn rows_are_locked_by_cached_plans() {
     assert_eq!(fixture.uses(), uses, "a changed row is not in the plan's snapshot");
     fixture.run("COMMIT");
 }
+
+#[test]
+fn groups_in_the_order_of_an_index_are_read_until_the_page_is_full() {
+    let mut fixture = events();
+    for template in [
+        "SELECT who, COUNT(*), MAX(made) FROM shop.events GROUP BY who ORDER BY who LIMIT @",
+        "SELECT who, COUNT(*) FROM shop.events GROUP BY who ORDER BY who DESC LIMIT @",
+        "SELECT who, SUM(n) FROM shop.events WHERE id > 100 GROUP BY who ORDER BY who LIMIT 2, @",
+        "SELECT id, MIN(who) FROM shop.events GROUP BY id ORDER BY id LIMIT @",
+        "SELECT n, COUNT(*), MIN(id) FROM shop.events GROUP BY n ORDER BY n LIMIT @",
+        "SELECT who, COUNT(*) c FROM shop.events GROUP BY who HAVING c > 299 AND who % 3 = 1 \
+         ORDER BY who LIMIT @",
+        "SELECT who, made, COUNT(*) FROM shop.events GROUP BY who, made ORDER BY who, made LIMIT @",
+        "SELECT who, made, COUNT(*) FROM shop.events GROUP BY made, who ORDER BY who, made LIMIT @",
+        // The order has less, or more, than the groups.
+        "SELECT who, y, COUNT(*) FROM shop.events GROUP BY who, y ORDER BY who, y LIMIT @",
+        "SELECT who + 1 w, COUNT(*) FROM shop.events GROUP BY who ORDER BY w LIMIT @",
+        "SELECT who, COUNT(*) c FROM shop.events GROUP BY who ORDER BY c, who LIMIT @",
+        "SELECT e.id, COUNT(*) FROM shop.events e JOIN shop.events o ON o.who = e.who AND o.id < 50 \
+         GROUP BY e.id ORDER BY e.id LIMIT @",
+    ] {
+        for text in texts(template, &["3", "1", "5", "39", "40", "41"]) {
+            fixture.agrees(&text);
+        }
+    }
+    let text = "SELECT id, COUNT(*) FROM shop.events GROUP BY id ORDER BY id DESC LIMIT 7";
+    fixture.agrees(text);
+    assert!(fixture.quick(text).is_some(), "it is not read along the key");
+    fixture.run("DELETE FROM shop.events WHERE id > 11990 AND id <> 11996");
+    fixture.agrees(text);
+}
