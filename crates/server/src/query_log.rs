@@ -69,21 +69,23 @@ struct LogState {
     /// The lines left out since the last one.
     left_out: AtomicU64,
     format: Mutex<QueryLogFormat>,
-    /// A file that found no place in the queue.
-    file: Mutex<Option<NumberedFile>>,
 }
 
-/// A file with its number among those that were opened: of two, the later one is written.
+/// A file with its number among those that a thread got: of two, the later one is written.
 struct NumberedFile {
     number: u64,
     file: File,
 }
+
+/// A thread's file that found no place in its queue.
+type FileSlot = Arc<Mutex<Option<NumberedFile>>>;
 
 /// The thread that writes, and its queue.
 struct LogWriter {
     orders: SyncSender<Order>,
     /// The number of the newest file.
     files: u64,
+    slot: FileSlot,
     thread: JoinHandle<()>,
 }
 
@@ -113,7 +115,7 @@ impl QueryLog {
         let mut writer = self.writer.lock();
         if let Some(open) = &mut *writer {
             open.files += 1;
-            let mut slot = self.shared.file.lock();
+            let mut slot = open.slot.lock();
             match open.orders.try_send(Order::File(NumberedFile { number: open.files, file })) {
                 Ok(()) => {
                     *slot = None;
@@ -128,10 +130,12 @@ impl QueryLog {
             }
         }
         let (orders, received) = sync_channel(MOST_LINES);
-        let shared = Arc::clone(&self.shared);
+        let (slot, shared) = (FileSlot::default(), Arc::clone(&self.shared));
+        let of_thread = Arc::clone(&slot);
         let thread = thread::Builder::new().name("query log".to_owned());
-        let thread = thread.spawn(move || write(file, &received, &shared)).map_err(failed)?;
-        *writer = Some(LogWriter { orders, files: 0, thread });
+        let thread = thread.spawn(move || write(file, &received, &of_thread, &shared));
+        let thread = thread.map_err(failed)?;
+        *writer = Some(LogWriter { orders, files: 0, slot, thread });
         Ok(())
     }
 
@@ -141,14 +145,14 @@ impl QueryLog {
             return;
         }
         let now = now();
+        let mut writer = self.writer.lock();
+        let Some(open) = &*writer else { return };
         let left_out = self.shared.left_out.swap(0, Relaxed);
         let mut text = told_left_out(settings.format, &now, left_out);
         text.push_str(&match settings.format {
             QueryLogFormat::SphinxQl => search.in_sql(&now),
             QueryLogFormat::Plain => search.in_brackets(&now),
         });
-        let mut writer = self.writer.lock();
-        let Some(open) = &*writer else { return };
         match open.orders.try_send(Order::Line(text)) {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => {
@@ -244,14 +248,19 @@ fn cut(text: &str, bytes: usize) -> &str {
 }
 
 /// Writes until the queue ends. What cannot be written is lost, with one warning for each run of errors.
-fn write(file: File, orders: &Receiver<Order>, shared: &LogState) {
+fn write(file: File, orders: &Receiver<Order>, slot: &FileSlot, shared: &LogState) {
     let mut file = BufWriter::new(file);
     let (mut number, mut has_failed) = (0, false);
-    while let Ok(first) = orders.recv() {
+    loop {
+        let first = orders.recv();
+        let is_over = first.is_err();
         let mut written = Ok(());
-        let of_slot = shared.file.lock().take().map(Order::File);
+        // A file in the slot came while the queue was full: as long as lines come, the slot is looked at before each run
+        // of them and behind it, so that no file waits for a search.
+        let of_slot = std::iter::once_with(|| slot.lock().take().map(Order::File)).flatten();
+        let at_end = std::iter::once_with(|| slot.lock().take().map(Order::File)).flatten();
         let more = std::iter::from_fn(|| orders.try_recv().ok()).take(MOST_LINES);
-        for order in of_slot.into_iter().chain([first]).chain(more) {
+        for order in of_slot.chain(first.ok()).chain(more).chain(at_end) {
             match order {
                 Order::Line(line) => written = written.and(file.write_all(line.as_bytes())),
                 Order::File(new) if new.number > number => {
@@ -263,6 +272,9 @@ fn write(file: File, orders: &Receiver<Order>, shared: &LogState) {
             }
         }
         warn_once(written.and(file.flush()), &mut has_failed);
+        if is_over {
+            break;
+        }
     }
     let left_out = shared.left_out.swap(0, Relaxed);
     let last = told_left_out(*shared.format.lock(), &now(), left_out);
@@ -344,8 +356,8 @@ mod tests {
     /// A log whose thread takes nothing yet.
     fn stalled(log: &QueryLog, lines: usize) -> Receiver<Order> {
         let (orders, received) = sync_channel(lines);
-        let thread = thread::spawn(|| {});
-        *log.writer.lock() = Some(LogWriter { orders, files: 0, thread });
+        let (slot, thread) = (FileSlot::default(), thread::spawn(|| {}));
+        *log.writer.lock() = Some(LogWriter { orders, files: 0, slot, thread });
         received
     }
 
@@ -376,13 +388,33 @@ mod tests {
         let writer = log.writer.lock().take().unwrap();
         drop(writer.orders);
         let old = File::create(path("a")).unwrap();
-        write(old, &received, &log.shared);
+        write(old, &received, &writer.slot, &log.shared);
         let text = |name: &str| fs::read_to_string(path(name)).unwrap();
         assert_eq!((text("a").as_str(), text("b").as_str()), ("", ""));
         // The end tells what was left out.
         let lines = text("c");
         assert_eq!(lines.lines().count(), 2, "{lines}");
         assert!(lines.ends_with("] 1 queries are left out\n"), "{lines}");
+    }
+
+    #[test]
+    fn a_log_that_was_closed_behind_a_stalled_disk_is_opened_in_its_new_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let plain = |name: &str| settings(&path(name), QueryLogFormat::Plain);
+        let log = QueryLog::default();
+        let stalled = stalled(&log, 1);
+        log.add(&plain("a"), &search(Duration::ZERO));
+        log.apply(&plain("b")).unwrap();
+        log.apply(&QueryLogging::default()).unwrap();
+        log.apply(&plain("c")).unwrap();
+        log.add(&plain("c"), &search(Duration::ZERO));
+        log.apply(&plain("d")).unwrap();
+        log.add(&plain("d"), &search(Duration::ZERO));
+        log.close();
+        drop(stalled);
+        let lines = |name: &str| fs::read_to_string(path(name)).unwrap().lines().count();
+        assert_eq!((lines("b"), lines("c"), lines("d")), (0, 1, 1));
     }
 
     #[test]
@@ -394,7 +426,7 @@ mod tests {
             let log = QueryLog::default();
             drop(stalled(&log, 1));
             if tells {
-                log.add(&settings, &search(Duration::ZERO));
+                (0..2).for_each(|_| log.add(&settings, &search(Duration::ZERO)));
                 assert!(log.writer.lock().is_none());
             }
             log.apply(&settings).unwrap();

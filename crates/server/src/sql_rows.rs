@@ -12,7 +12,7 @@ use remora_sql::{Error, Identity, Instance, Session};
 const MOST_ATTEMPTS: u32 = 1_000;
 const ATTEMPTS_TIME: Duration = Duration::from_secs(10);
 /// How long the refused row of a batch is looked for.
-const SEARCH_TIME: Duration = Duration::from_secs(5);
+const SEARCH_TIME: Duration = Duration::from_secs(30);
 
 /// Writes batches of rows, each in a transaction.
 pub(crate) struct SqlRows {

@@ -28,9 +28,6 @@ const PART_BYTES: usize = 256 << 10;
 /// Parts that wait for the client.
 const WAITING_PARTS: usize = 2;
 
-/// The number of exports of this process.
-static RUNNING: AtomicUsize = AtomicUsize::new(0);
-
 /// An export that was checked and waits for its connection.
 pub(super) struct WaitingExport {
     export: Export,
@@ -38,8 +35,8 @@ pub(super) struct WaitingExport {
     place: ExportPlace,
 }
 
-/// One of the exports that may run at a time.
-struct ExportPlace;
+/// One of the exports of a server that may run at a time.
+struct ExportPlace(Arc<AtomicUsize>);
 
 /// What the thread of an export sends.
 pub(super) enum ExportPart {
@@ -62,7 +59,7 @@ impl Session {
         let options = if options.is_empty() { "{}" } else { options };
         let request: ExportRequest = serde_json::from_str(options)
             .map_err(|error| LineError::syntax(format!("the options of EXPORT: {error}")))?;
-        let place = ExportPlace::take()?;
+        let place = ExportPlace::take(&self.caller.shared.exports)?;
         let cancel = Arc::new(AtomicBool::new(false));
         let database = self.caller.database();
         let export = blocking(|| {
@@ -76,11 +73,12 @@ impl Session {
 }
 
 impl ExportPlace {
-    fn take() -> Result<Self, LineError> {
-        if RUNNING.fetch_add(1, Ordering::Relaxed) < MAX_EXPORTS {
-            return Ok(Self);
+    fn take(running: &Arc<AtomicUsize>) -> Result<Self, LineError> {
+        let place = Self(Arc::clone(running));
+        if running.fetch_add(1, Ordering::Relaxed) < MAX_EXPORTS {
+            return Ok(place);
         }
-        drop(Self);
+        drop(place);
         let message =
             format!("{MAX_EXPORTS} exports are running, which is the most: try again later");
         Err(LineError::server_busy(message))
@@ -89,7 +87,7 @@ impl ExportPlace {
 
 impl Drop for ExportPlace {
     fn drop(&mut self) {
-        RUNNING.fetch_sub(1, Ordering::Relaxed);
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -105,9 +103,10 @@ impl WaitingExport {
         let spawned = thread::Builder::new().name("export".to_owned()).spawn(move || {
             let mut out = PartSender(sender);
             let end = export.write(&mut out, &mut |_| {}).map_err(refused);
+            // Who has read the end may begin another export.
+            drop(place);
             // The client may have left.
             let _ = out.0.blocking_send(ExportPart::End(end));
-            drop(place);
         });
         spawned.map_err(|error| {
             LineError::server_busy(format_args!("an export gets no thread: {error}"))

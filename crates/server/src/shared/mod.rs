@@ -2,7 +2,10 @@
 
 mod dump_state;
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::{Arc, atomic::AtomicUsize},
+    time::Instant,
+};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -42,6 +45,8 @@ pub(crate) struct ServerState {
     pub sources: Sources,
     pub log: Option<LogHandle>,
     pub query_log: QueryLog,
+    /// The number of exports that run.
+    pub exports: Arc<AtomicUsize>,
     pub started: Instant,
     pub stopping: watch::Sender<bool>,
     /// Notified when a client asks to stop the server.
@@ -65,6 +70,7 @@ impl ServerState {
             sources: Sources::default(),
             log,
             query_log: QueryLog::default(),
+            exports: Arc::default(),
             started: Instant::now(),
             stopping: watch::Sender::new(false),
             stop_asked: Notify::new(),

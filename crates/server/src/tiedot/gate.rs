@@ -157,14 +157,16 @@ async fn of_form(request: Request, settings: &Settings) -> (Request, Option<Cred
         return (request, None);
     }
     let (head, body) = request.into_parts();
-    let (mut begin, mut rest) = (Vec::new(), body.into_data_stream());
+    let (mut begin, mut rest, mut problem) = (Vec::new(), body.into_data_stream(), None);
     let patience = Duration::from_secs(settings.http.read_timeout_s);
     let read = async {
         while begin.len() < TOKEN_WITHIN {
             match rest.next().await {
                 Some(Ok(bytes)) => begin.extend_from_slice(&bytes),
-                // What is wrong with the rest, its reader finds out.
-                Some(Err(_)) => return false,
+                Some(Err(error)) => {
+                    problem = Some(error);
+                    return false;
+                }
                 None => return true,
             }
         }
@@ -172,7 +174,8 @@ async fn of_form(request: Request, settings: &Settings) -> (Request, Option<Cred
     };
     let is_all = tokio::time::timeout(patience, read).await.unwrap_or(false);
     let token = parameters::token_of_form(&begin, is_all).map(Credentials::Bearer);
-    let begin = stream::iter([Ok(Bytes::from(begin))]);
+    // A form that broke off is none: its reader gets the error in its place.
+    let begin = stream::iter([Ok(Bytes::from(begin))].into_iter().chain(problem.map(Err)));
     (Request::from_parts(head, Body::from_stream(begin.chain(rest))), token)
 }
 

@@ -50,10 +50,6 @@ impl Parameters {
         parameters.add(query.as_bytes())?;
         let body = String::from_utf8(body).map_err(|_| Refusal::wrong("The body is not UTF-8."))?;
         let is_json = body.trim_start().starts_with(['{', '[', '"']);
-        if is_json && body.len() > settings.http.max_body_bytes {
-            let most = settings.http.max_body_bytes;
-            return Err(unread(&BodyProblem::TooLarge, most, &settings.http));
-        }
         match &*kind {
             _ if body.trim().is_empty() => {}
             FORM if !is_json => parameters.add(body.as_bytes())?,
@@ -64,6 +60,11 @@ impl Parameters {
                 ));
             }
             _ => parameters.body = Some(body),
+        }
+        // Only the encoding of a form may take more.
+        let most = settings.http.max_body_bytes;
+        if parameters.values.values().chain(&parameters.body).any(|value| value.len() > most) {
+            return Err(unread(&BodyProblem::TooLarge, most, &settings.http));
         }
         Ok(parameters)
     }

@@ -380,11 +380,6 @@ fn too_large_and_too_deep_requests_are_refused() {
     assert!(body_text(&refused, 400).contains("deeper than 16"), "{}", refused.body);
     let huge = format!("{{\"a\":\"{}\"}}", "x".repeat(30_000));
     assert_eq!(post(&server, "/insert?col=a", FORM, &huge).status, 413);
-    // In a form, each byte of a document may take three, and there may be other parameters.
-    let form = |bytes: usize| format!("doc={{}}&x={}", "y".repeat(bytes - 9));
-    let most = 3 * 20_000 + (64 << 10);
-    assert_eq!(post(&server, "/insert?col=a", FORM, &form(most)).status, 400);
-    assert_eq!(post(&server, "/insert?col=a", FORM, &form(most + 1)).status, 413);
     // A body without a length ends there as well.
     let head = "POST /insert?col=a HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n";
     let chunks = format!("{head}7530\r\n{}\r\n0\r\n\r\n", "x".repeat(30_000));
@@ -399,6 +394,47 @@ fn too_large_and_too_deep_requests_are_refused() {
     assert!(body_text(&refused, 400).contains("limits.write_queue_bytes"), "{}", refused.body);
     assert_eq!(body_text(&post(&server, "/count?col=a", FORM, "\"all\""), 200), "4");
     assert_eq!(get(&server, "/getpage?col=a&page=1&total=2").status, 200);
+}
+
+#[test]
+fn the_encoding_of_a_form_may_take_more_bytes_than_a_body() {
+    let server = start("[http]\nmax_body_bytes = 20000\n");
+    assert_eq!(get(&server, "/create?col=a").status, 201);
+    let document = |bytes: usize| format!("{{\"a\":\"{}\"}}", "x".repeat(bytes - 8));
+    let percent = |text: &str| text.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>();
+    let insert = |doc: &str| post(&server, "/insert?col=a", FORM, &format!("doc={doc}")).status;
+    assert_eq!(insert(&percent(&document(20_000))), 201);
+    assert_eq!(insert(&percent(&document(20_001))), 413);
+    assert_eq!(insert(&document(20_001)), 413);
+    // Together with other parameters.
+    let most = 3 * 20_000 + (64 << 10);
+    let parameters = |bytes: usize| format!("{{}}&{}", "y=&".repeat(bytes / 3));
+    assert_eq!(insert(&parameters(most - 20)), 400);
+    assert_eq!(insert(&parameters(most + 20)), 413);
+}
+
+#[test]
+fn a_form_that_breaks_off_does_nothing() {
+    let server = start("[auth]\nadmin_token = 's3cret'\n");
+    assert_eq!(get(&server, "/create?col=a&access_token=s3cret").status, 201);
+    let form = "access_token=s3cret&col=abc";
+    let head = format!(
+        "POST /drop HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: {FORM}\r\n\
+         content-length: {}\r\n\r\n",
+        form.len()
+    );
+    // Of the collection's name only the first letter comes, which is another collection.
+    for ends in [true, false] {
+        let mut stream = connect(&server);
+        stream.write_all(format!("{head}{}", &form[..form.len() - 2]).as_bytes()).unwrap();
+        if ends {
+            stream.shutdown(std::net::Shutdown::Write).unwrap();
+            let _ = stream.read_to_end(&mut Vec::new());
+        }
+    }
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert_eq!(get(&server, "/all?access_token=s3cret").body, "[\"a\"]");
+    assert_eq!(send(&server, format!("{head}{form}").as_bytes()).status, 400);
 }
 
 #[test]
@@ -531,8 +567,8 @@ fn documents_of_the_greatest_size_come_as_forms_too() {
     let most = (16 << 20) / 2 - 4;
     let id = body_text(&form(most), 201).to_owned();
     assert_eq!(get(&server, &format!("/get?col=a&id={id}")).body.len(), 16 << 20);
-    // Longer ones are refused by the limits of a document and of a body.
-    assert_eq!(form(most + 1).status, 400);
+    // Longer ones are refused by the limit of a body, which is that of a document.
+    assert_eq!(form(most + 1).status, 413);
     assert_eq!(
         post(&server, "/insert?col=a", "text/plain", &"x".repeat((16 << 20) + 1)).status,
         413

@@ -44,6 +44,7 @@ pub(super) async fn change(
     let mut rows = rows.into_iter();
     let mut outcome = Outcome::default();
     for (place, change) in changes.iter().enumerate() {
+        session.failed_row = None;
         session.check_progress()?;
         session.failed_row = Some(place);
         let is_changed = match change {
@@ -93,6 +94,7 @@ pub(super) async fn insert(
     Computed::of(&target).complete(session, &target, &maker, &mut made).await?;
     let mut outcome = Outcome::default();
     for (place, row) in made.into_iter().enumerate() {
+        session.failed_row = None;
         session.check_progress()?;
         session.failed_row = Some(place);
         outcome.affected_rows += u64::from(put(session, &target, row, false)?);
